@@ -1,0 +1,31 @@
+/* csv.h: a CSV file with one header row, read whole, through libcsv. */
+#ifndef HWNAS_BASE_CSV_H
+#define HWNAS_BASE_CSV_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+typedef struct hwnas_csv {
+    const char *path;
+    size_t n_columns, n_rows; /* the header is not a row */
+    const char **names;
+    const char **cells; /* n_rows * n_columns; empty cells are "" */
+    int *lines;         /* of each row, from 1 */
+    struct hwnas_arena *arena;
+} hwnas_csv;
+
+/* A row with too few or too many cells, two columns of one name, no rows: HWNAS_E_INPUT with the
+ * line. */
+HWNAS_CHECKED hwnas_status hwnas_csv_load(hwnas_csv **out, const char *path);
+void hwnas_csv_free(hwnas_csv *csv);
+
+long hwnas_csv_column(const hwnas_csv *csv, const char *name); /* -1: none */
+/* The same, and HWNAS_E_INPUT with "did you mean" when there is none. */
+HWNAS_CHECKED hwnas_status hwnas_csv_require(size_t *out, const hwnas_csv *csv, const char *name);
+const char *hwnas_csv_cell(const hwnas_csv *csv, size_t row, size_t column);
+/* A finite number, else HWNAS_E_INPUT at the line. */
+HWNAS_CHECKED hwnas_status hwnas_csv_number(double *out, const hwnas_csv *csv, size_t row,
+                                            size_t column);
+
+#endif

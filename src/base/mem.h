@@ -1,0 +1,41 @@
+/* mem.h: memory.
+ *
+ * Small allocations do not fail: when there is no memory for them the process says so and ends
+ * with status 1; every finished trial is already in the store. What grows with the user's
+ * input (tensor data, files) goes through hwnas_try_alloc() and its failure is a status.
+ * An arena's blocks live until the arena is freed; that is the lifetime of a space or a graph. */
+#ifndef HWNAS_BASE_MEM_H
+#define HWNAS_BASE_MEM_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+typedef struct hwnas_arena hwnas_arena;
+
+hwnas_arena *hwnas_arena_new(void);
+void hwnas_arena_free(hwnas_arena *arena); /* accepts NULL */
+/* Zeroed, aligned for any type. */
+void *hwnas_arena_alloc(hwnas_arena *arena, size_t size);
+void *hwnas_arena_copy(hwnas_arena *arena, const void *from, size_t size);
+char *hwnas_arena_string(hwnas_arena *arena, const char *from, size_t length);
+char *hwnas_arena_printf(hwnas_arena *arena, const char *format, ...) HWNAS_PRINTF(2, 3);
+
+void *hwnas_alloc(size_t size); /* zeroed */
+void *hwnas_realloc(void *old, size_t size);
+char *hwnas_strdup(const char *from);
+char *hwnas_printf(const char *format, ...) HWNAS_PRINTF(1, 2); /* yours to free() */
+
+/* 64-byte aligned, zeroed; release with free(). HWNAS_E_MEMORY names what it was for. */
+HWNAS_CHECKED hwnas_status hwnas_try_alloc(void **out, size_t size, const char *what);
+
+/* Makes room for one more element at the end of a heap array. */
+#define HWNAS_GROW(array, n, capacity)                                                             \
+    do {                                                                                           \
+        if ((n) == (capacity)) {                                                                   \
+            (capacity) = (capacity) ? 2 * (capacity) : 16;                                         \
+            (array) = hwnas_realloc((array), (size_t)(capacity) * sizeof *(array));                \
+        }                                                                                          \
+    } while (0)
+
+#endif

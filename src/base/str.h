@@ -1,0 +1,28 @@
+/* str.h: a growing string, and the few questions asked of plain ones. */
+#ifndef HWNAS_BASE_STR_H
+#define HWNAS_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+
+/* `s` is NUL-terminated once anything was added, NULL before; release with hwnas_str_done(). */
+typedef struct hwnas_str {
+    char *s;
+    size_t n, capacity;
+} hwnas_str;
+
+void hwnas_str_add(hwnas_str *str, const char *text);
+void hwnas_str_addn(hwnas_str *str, const char *text, size_t n);
+void hwnas_str_addf(hwnas_str *str, const char *format, ...) HWNAS_PRINTF(2, 3);
+void hwnas_str_done(hwnas_str *str);
+
+bool hwnas_starts_with(const char *text, const char *prefix);
+bool hwnas_ends_with(const char *text, const char *suffix);
+
+/* The name in the NULL-terminated list nearest to `wrong` by edit distance, for "did you mean";
+ * NULL when none is near. */
+const char *hwnas_nearest(const char *wrong, const char *const *names);
+
+#endif
