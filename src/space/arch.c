@@ -1,0 +1,228 @@
+/* arch.c: one point of a space: sampling, variation, and its spelling. */
+#include "space/arch.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+static size_t genes_size(const hwnas_space *space)
+{
+    return space->n_genes * sizeof(uint16_t);
+}
+
+hwnas_arch *hwnas_arch_new(const hwnas_space *space)
+{
+    hwnas_arch *arch = hwnas_alloc(sizeof *arch + genes_size(space));
+    arch->space = space;
+    return arch;
+}
+
+hwnas_arch *hwnas_arch_copy(const hwnas_arch *arch)
+{
+    hwnas_arch *copy = hwnas_arch_new(arch->space);
+    hwnas_arch_assign(copy, arch);
+    return copy;
+}
+
+void hwnas_arch_free(hwnas_arch *arch)
+{
+    free(arch);
+}
+
+void hwnas_arch_assign(hwnas_arch *to, const hwnas_arch *from)
+{
+    assert(to->space == from->space);
+    memcpy(to->genes, from->genes, genes_size(from->space));
+}
+
+bool hwnas_arch_equal(const hwnas_arch *a, const hwnas_arch *b)
+{
+    return a->space == b->space && !memcmp(a->genes, b->genes, genes_size(a->space));
+}
+
+uint64_t hwnas_arch_hash(const hwnas_arch *arch)
+{
+    /* FNV-1a, 64 bits. */
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < arch->space->n_genes; i++)
+        hash = (hash ^ arch->genes[i]) * 1099511628211u;
+    return hash;
+}
+
+void hwnas_arch_sample(hwnas_arch *arch, hwnas_rng *rng)
+{
+    for (size_t i = 0; i < arch->space->n_genes; i++)
+        arch->genes[i] =
+            (uint16_t)hwnas_rng_below(rng, (uint32_t)arch->space->genes[i].n_values);
+}
+
+/* Another value for gene i, uniform over the others. */
+static void change(hwnas_arch *arch, size_t i, hwnas_rng *rng)
+{
+    uint32_t n = (uint32_t)arch->space->genes[i].n_values;
+    arch->genes[i] = (uint16_t)((arch->genes[i] + 1 + hwnas_rng_below(rng, n - 1)) % n);
+}
+
+void hwnas_arch_mutate(hwnas_arch *arch, double rate, hwnas_rng *rng)
+{
+    const hwnas_space *space = arch->space;
+    bool changed = false;
+    size_t n_free = 0;
+    for (size_t i = 0; i < space->n_genes; i++) {
+        if (space->genes[i].n_values < 2)
+            continue;
+        n_free++;
+        if (hwnas_rng_double(rng) < rate) {
+            change(arch, i, rng);
+            changed = true;
+        }
+    }
+    if (changed || n_free == 0)
+        return;
+    size_t nth = hwnas_rng_below(rng, (uint32_t)n_free);
+    for (size_t i = 0; i < space->n_genes; i++)
+        if (space->genes[i].n_values > 1 && nth-- == 0)
+            change(arch, i, rng);
+}
+
+void hwnas_arch_cross(hwnas_arch *child, const hwnas_arch *a, const hwnas_arch *b, hwnas_rng *rng)
+{
+    for (size_t i = 0; i < child->space->n_genes; i++)
+        child->genes[i] = hwnas_rng_below(rng, 2) ? a->genes[i] : b->genes[i];
+}
+
+bool hwnas_arch_next(hwnas_arch *arch)
+{
+    for (size_t i = arch->space->n_genes; i-- > 0;) {
+        if (++arch->genes[i] < arch->space->genes[i].n_values)
+            return true;
+        arch->genes[i] = 0;
+    }
+    return false;
+}
+
+char *hwnas_arch_code(const hwnas_arch *arch)
+{
+    const hwnas_space *space = arch->space;
+    hwnas_str code = {0};
+    hwnas_str_add(&code, "");
+    for (size_t c = 0; c < space->n_choices; c++) {
+        const hwnas_choice *choice = &space->choices[c];
+        if (space->n_choices > 1)
+            hwnas_str_addf(&code, "%s%s=", c ? "," : "", choice->name);
+        for (size_t p = 0; p < choice->n_positions; p++) {
+            const hwnas_gene *gene = &space->genes[choice->first_gene + p];
+            hwnas_str_addf(&code, "%s%s", p && !choice->short_labels ? "." : "",
+                           gene->labels[arch->genes[choice->first_gene + p]]);
+        }
+    }
+    return code.s;
+}
+
+static hwnas_status bad_code(const hwnas_space *space, const char *code, const char *what)
+{
+    hwnas_arch *example = hwnas_arch_new(space);
+    char *text = hwnas_arch_code(example);
+    hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' is no architecture of the space '%s': %s",
+                              code, space->name, what),
+                   "an architecture of it looks like %s", text);
+    free(text);
+    hwnas_arch_free(example);
+    return status;
+}
+
+/* Reads the labels of one choice from text[0..n). */
+static hwnas_status parse_labels(hwnas_arch *arch, const hwnas_choice *choice, const char *code,
+                                 const char *text, size_t n)
+{
+    const hwnas_space *space = arch->space;
+    char what[128];
+    size_t at = 0;
+    for (size_t p = 0; p < choice->n_positions; p++) {
+        const hwnas_gene *gene = &space->genes[choice->first_gene + p];
+        size_t length = 1;
+        if (!choice->short_labels) {
+            const char *dot = memchr(text + at, '.', n - at);
+            length = dot ? (size_t)(dot - text) - at : n - at;
+        }
+        if (at >= n) {
+            snprintf(what, sizeof what, "'%s' has %zu values, %zu are needed", choice->name, p,
+                     choice->n_positions);
+            return bad_code(space, code, what);
+        }
+        size_t v = 0;
+        while (v < gene->n_values && (strlen(gene->labels[v]) != length ||
+                                      memcmp(gene->labels[v], text + at, length)))
+            v++;
+        if (v == gene->n_values) {
+            snprintf(what, sizeof what, "'%.*s' is no value of '%s' at position %zu",
+                     (int)(length < 32 ? length : 32), text + at, choice->name, p + 1);
+            return bad_code(space, code, what);
+        }
+        arch->genes[choice->first_gene + p] = (uint16_t)v;
+        at += length;
+        if (!choice->short_labels && p + 1 < choice->n_positions)
+            at++;
+    }
+    if (at < n) {
+        snprintf(what, sizeof what, "'%s' has more than %zu values", choice->name,
+                 choice->n_positions);
+        return bad_code(space, code, what);
+    }
+    return HWNAS_OK;
+}
+
+static const hwnas_choice *find_choice(const hwnas_space *space, const char *name, size_t n)
+{
+    for (size_t c = 0; c < space->n_choices; c++)
+        if (strlen(space->choices[c].name) == n && !memcmp(space->choices[c].name, name, n))
+            return &space->choices[c];
+    return NULL;
+}
+
+hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const char *code)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_arch *arch = hwnas_arch_new(space);
+    bool *given = hwnas_alloc(space->n_choices);
+    if (space->n_choices == 1 && !strchr(code, '=')) {
+        TRY_OUT(parse_labels(arch, &space->choices[0], code, code, strlen(code)));
+        given[0] = true;
+    } else {
+        for (const char *part = code; *part;) {
+            size_t n = strcspn(part, ",");
+            const char *equals = memchr(part, '=', n);
+            const hwnas_choice *choice =
+                equals ? find_choice(space, part, (size_t)(equals - part)) : NULL;
+            if (!choice || given[choice - space->choices]) {
+                char what[96];
+                snprintf(what, sizeof what, choice ? "'%.*s' is given twice" : "'%.*s' is no choice",
+                         (int)(n < 40 ? n : 40), part);
+                status = bad_code(space, code, what);
+                goto out;
+            }
+            given[choice - space->choices] = true;
+            TRY_OUT(parse_labels(arch, choice, code, equals + 1, n - (size_t)(equals + 1 - part)));
+            part += n;
+            part += *part == ',';
+        }
+    }
+    for (size_t c = 0; c < space->n_choices; c++) {
+        if (!given[c]) {
+            char what[96];
+            snprintf(what, sizeof what, "'%.60s' is missing", space->choices[c].name);
+            status = bad_code(space, code, what);
+            goto out;
+        }
+    }
+    *out = arch;
+    arch = NULL;
+out:
+    hwnas_arch_free(arch);
+    free(given);
+    return status;
+}

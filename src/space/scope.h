@@ -1,0 +1,19 @@
+/* scope.h: which names an expression can see while it is parsed. Private to space/. */
+#ifndef HWNAS_SPACE_SCOPE_H
+#define HWNAS_SPACE_SCOPE_H
+
+#include "space/space.h"
+
+/* The names of the template that is being read; a name is visible from its binding on. */
+typedef struct hwnas_scope {
+    const hwnas_space *space; /* its choices are visible everywhere */
+    size_t n, capacity;
+    const char **names; /* heap; n of them are slots of the frame */
+    bool *is_visible;   /* heap; a loop's names end with the loop */
+} hwnas_scope;
+
+/* Reads an expression from the text at `place`. Errors point into the text. */
+HWNAS_CHECKED hwnas_status hwnas_expr_parse(hwnas_expr **out, const hwnas_scope *scope,
+                                            const char *text, const hwnas_place *place);
+
+#endif

@@ -1,0 +1,57 @@
+/* space.h: a search space: named choices and the network that they vary.
+ *
+ * A space owns everything reached from it. An architecture borrows its space. */
+#ifndef HWNAS_SPACE_SPACE_H
+#define HWNAS_SPACE_SPACE_H
+
+#include "base/mem.h"
+#include "space/lang.h"
+
+/* One position of a choice: the unit that sampling, mutation and encoding work on. */
+typedef struct hwnas_gene {
+    size_t choice; /* index into the space's choices */
+    size_t position;
+    size_t n_values;
+    const hwnas_value *values;
+    const char *const *labels; /* spelling of each value in a code */
+} hwnas_gene;
+
+typedef struct hwnas_choice {
+    const char *name;
+    hwnas_place place;
+    bool is_vector;    /* seen as a list by expressions, even with one position */
+    size_t first_gene; /* its positions are consecutive genes */
+    size_t n_positions;
+    bool short_labels; /* every label is one character, so a code needs no separator */
+} hwnas_choice;
+
+typedef struct hwnas_space {
+    hwnas_arena *arena;
+    const char *path; /* the file it came from */
+    const char *name;
+    const char *about;
+    const char *input_name;
+    int n_dims; /* of the input, without the batch */
+    int64_t dims[8];
+    size_t n_choices;
+    hwnas_choice *choices;
+    size_t n_genes; /* 0 for a fixed network */
+    hwnas_gene *genes;
+    size_t n_templates;
+    hwnas_template **templates;
+    hwnas_template *network; /* a template without parameters */
+} hwnas_space;
+
+/* Reads and checks a space: its grammar, names, choices and templates. What a layer means is
+ * checked by hwnas_graph_check(). `name` is a file or the name of a space that ships. */
+HWNAS_CHECKED hwnas_status hwnas_space_load(hwnas_space **out, const char *name);
+HWNAS_CHECKED hwnas_status hwnas_space_parse(hwnas_space **out, const char *path, const char *text,
+                                             size_t length);
+void hwnas_space_free(hwnas_space *space);
+
+/* Number of encodings, exact, in decimal; yours to free(). */
+char *hwnas_space_count(const hwnas_space *space);
+/* The same as a number when it is at most `limit`, else 0. */
+uint64_t hwnas_space_count_up_to(const hwnas_space *space, uint64_t limit);
+
+#endif

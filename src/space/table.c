@@ -1,0 +1,122 @@
+/* table.c: rows of a CSV as architectures, and an index over them. */
+#include "space/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* The public part first, so that a hwnas_table is one of these. Open addressing with linear probing;
+ * a slot holds a row plus one, 0 is free. */
+typedef struct indexed_table {
+    hwnas_table table;
+    size_t *slots, mask;
+} indexed_table;
+
+/* Which columns spell an architecture: one for its code, or one for each choice. */
+typedef struct spelling {
+    long code;
+    size_t *choices;
+} spelling;
+
+static hwnas_status find_spelling(spelling *out, const hwnas_space *space, const hwnas_csv *csv)
+{
+    out->code = hwnas_csv_column(csv, "code");
+    if (out->code < 0)
+        out->code = hwnas_csv_column(csv, "arch");
+    if (out->code >= 0)
+        return HWNAS_OK;
+    for (size_t c = 0; c < space->n_choices; c++) {
+        const char *name = space->choices[c].name;
+        long column = hwnas_csv_column(csv, name);
+        if (column < 0) {
+            hwnas_place place = {.file = csv->path, .line = 1};
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_INPUT, &place,
+                           "no column says which architecture a row is: there is no 'code', no "
+                           "'arch', and none for the choice '%s' of the space '%s'",
+                           name, space->name),
+                "give one column 'code', or one column for each choice");
+        }
+        out->choices[c] = (size_t)column;
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status parse_row(hwnas_arch **out, const spelling *columns, const hwnas_space *space,
+                              const hwnas_csv *csv, size_t row)
+{
+    hwnas_str code = {0};
+    hwnas_str_add(&code, "");
+    if (columns->code >= 0)
+        hwnas_str_add(&code, hwnas_csv_cell(csv, row, (size_t)columns->code));
+    else
+        for (size_t c = 0; c < space->n_choices; c++)
+            hwnas_str_addf(&code, "%s%s=%s", c ? "," : "", space->choices[c].name,
+                           hwnas_csv_cell(csv, row, columns->choices[c]));
+    hwnas_status status = hwnas_arch_parse(out, space, code.s);
+    hwnas_str_done(&code);
+    if (status == HWNAS_OK)
+        return status;
+    hwnas_error error = *hwnas_last_error(); /* it knows what is wrong, not where */
+    hwnas_place place = {.file = csv->path, .line = csv->lines[row]};
+    return hwnas_hint(hwnas_fail(status, &place, "%s", error.message), "%s", error.hint);
+}
+
+/* The slot of an architecture, or the free one where it belongs. */
+static size_t *find_slot(const indexed_table *indexed, const hwnas_arch *arch)
+{
+    size_t at = hwnas_arch_hash(arch) & indexed->mask;
+    while (indexed->slots[at] &&
+           !hwnas_arch_equal(indexed->table.archs[indexed->slots[at] - 1], arch))
+        at = (at + 1) & indexed->mask;
+    return &indexed->slots[at];
+}
+
+hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space, const char *path)
+{
+    hwnas_status status = HWNAS_OK;
+    spelling columns = {.choices = hwnas_alloc(space->n_choices * sizeof *columns.choices)};
+    indexed_table *indexed = hwnas_alloc(sizeof *indexed);
+    hwnas_table *table = &indexed->table;
+    TRY_OUT(hwnas_csv_load(&table->csv, path));
+    TRY_OUT(find_spelling(&columns, space, table->csv));
+    table->archs = hwnas_alloc(table->csv->n_rows * sizeof *table->archs);
+    for (; table->n < table->csv->n_rows; table->n++)
+        TRY_OUT(parse_row(&table->archs[table->n], &columns, space, table->csv, table->n));
+
+    size_t n_slots = 16;
+    while (n_slots < 2 * table->n)
+        n_slots *= 2;
+    indexed->mask = n_slots - 1;
+    indexed->slots = hwnas_alloc(n_slots * sizeof *indexed->slots);
+    for (size_t row = 0; row < table->n; row++) {
+        size_t *slot = find_slot(indexed, table->archs[row]);
+        if (!*slot)
+            *slot = row + 1;
+    }
+    *out = table;
+    table = NULL;
+out:
+    hwnas_table_free(table);
+    free(columns.choices);
+    return status;
+}
+
+void hwnas_table_free(hwnas_table *table)
+{
+    if (!table)
+        return;
+    indexed_table *indexed = (indexed_table *)table;
+    for (size_t row = 0; row < table->n; row++)
+        hwnas_arch_free(table->archs[row]);
+    free(table->archs);
+    free(indexed->slots);
+    hwnas_csv_free(table->csv);
+    free(indexed);
+}
+
+long hwnas_table_find(const hwnas_table *table, const hwnas_arch *arch)
+{
+    return (long)*find_slot((const indexed_table *)table, arch) - 1;
+}

@@ -1,0 +1,25 @@
+/* table.h: a published table: a CSV whose rows are architectures of a space.
+ *
+ * A row is spelled either by a column named `code` or `arch`, or by one column for each choice of the
+ * space, named as the choice. */
+#ifndef HWNAS_SPACE_TABLE_H
+#define HWNAS_SPACE_TABLE_H
+
+#include "base/csv.h"
+#include "space/arch.h"
+
+typedef struct hwnas_table {
+    hwnas_csv *csv;
+    size_t n;           /* rows */
+    hwnas_arch **archs; /* one a row */
+} hwnas_table;
+
+/* A row outside the space is HWNAS_E_INPUT at its line. The space is borrowed. */
+HWNAS_CHECKED hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space,
+                                            const char *path);
+void hwnas_table_free(hwnas_table *table);
+
+/* The row of an architecture (the first of several), or -1. */
+long hwnas_table_find(const hwnas_table *table, const hwnas_arch *arch);
+
+#endif
