@@ -1,0 +1,73 @@
+/* costs.c: what a network costs before anything is run. */
+#include <stdlib.h>
+
+#include "graph/op.h"
+
+int64_t hwnas_node_macs(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return node->op->macs ? node->op->macs(graph, node) : 0;
+}
+
+int64_t hwnas_node_params(const hwnas_graph *graph, const hwnas_node *node)
+{
+    int64_t params = 0;
+    for (int i = node->n_data_inputs; i < node->n_inputs; i++) {
+        const hwnas_tensor *weight = &graph->tensors[node->inputs[i]];
+        if (weight->is_parameter)
+            params += hwnas_tensor_count(weight);
+    }
+    return params;
+}
+
+/* Peak of the bytes of activations alive at once: a tensor lives from its node (an input: from the
+ * start) to its last reader (an output: to the end), nothing is done in place. */
+static int64_t activation_peak(const hwnas_graph *graph)
+{
+    size_t n_nodes = graph->n_nodes;
+    size_t *last_use = hwnas_alloc((graph->n_tensors + 1) * sizeof *last_use);
+    for (size_t n = 0; n < n_nodes; n++)
+        for (int i = 0; i < graph->nodes[n].n_inputs; i++)
+            last_use[graph->nodes[n].inputs[i]] = n;
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        last_use[graph->outputs[i]] = n_nodes;
+
+    /* Bytes that become free after each node. */
+    int64_t *freed = hwnas_alloc((n_nodes + 1) * sizeof *freed);
+    int64_t live = 0;
+    for (size_t t = 0; t < graph->n_tensors; t++) {
+        const hwnas_tensor *tensor = &graph->tensors[t];
+        if (tensor->kind == HWNAS_TENSOR_WEIGHT)
+            continue;
+        freed[last_use[t]] += hwnas_tensor_bytes(tensor);
+        if (tensor->kind == HWNAS_TENSOR_INPUT)
+            live += hwnas_tensor_bytes(tensor);
+    }
+    int64_t peak = live;
+    for (size_t n = 0; n < n_nodes; n++) {
+        live += hwnas_tensor_bytes(hwnas_node_output(graph, &graph->nodes[n]));
+        if (live > peak)
+            peak = live;
+        live -= freed[n];
+    }
+    free(freed);
+    free(last_use);
+    return peak;
+}
+
+void hwnas_graph_costs(hwnas_costs *out, const hwnas_graph *graph)
+{
+    hwnas_costs costs = {0};
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        int64_t macs = hwnas_node_macs(graph, &graph->nodes[n]);
+        int64_t params = hwnas_node_params(graph, &graph->nodes[n]);
+        costs.macs += macs;
+        costs.params += params;
+        costs.layers += macs > 0 && params > 0;
+    }
+    for (size_t t = 0; t < graph->n_tensors; t++)
+        if (graph->tensors[t].kind == HWNAS_TENSOR_WEIGHT)
+            costs.weight_bytes += hwnas_tensor_bytes(&graph->tensors[t]);
+    costs.activation_bytes = activation_peak(graph);
+    costs.peak_bytes = costs.weight_bytes + costs.activation_bytes;
+    *out = costs;
+}

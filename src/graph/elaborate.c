@@ -1,0 +1,478 @@
+/* elaborate.c: the meaning of the space language. A tensor is carried from statement to statement;
+ * each layer takes it and puts its own output in its place. */
+#include "graph/elaborate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "graph/op.h"
+
+/* Limits that no real network meets, so that a slip such as `repeat: 1000000000` ends at once. */
+enum { MAX_NODES = 100000, MAX_STEPS = 10000000 };
+
+/* How often each name was used inside one template's call, to number the layers. */
+typedef struct name_count {
+    const char *name;
+    int n;
+    struct name_count *next;
+} name_count;
+
+typedef struct builder {
+    hwnas_graph *graph;
+    const hwnas_arch *arch;
+    hwnas_arena *scratch;
+    hwnas_value *choices;
+    long steps;
+    int depth; /* of template calls */
+} builder;
+
+/* One call of a template (or the network itself). */
+typedef struct call {
+    hwnas_frame frame;
+    const char *path; /* "" or "mbconv_1/" */
+    name_count *names;
+} call;
+
+/* ---- Names ---- */
+
+static const char *layer_path(builder *b, call *c, const char *name)
+{
+    name_count *count = c->names;
+    while (count && strcmp(count->name, name))
+        count = count->next;
+    if (!count) {
+        count = hwnas_arena_alloc(b->scratch, sizeof *count);
+        *count = (name_count){.name = name, .next = c->names};
+        c->names = count;
+    }
+    int n = count->n++;
+    return n ? hwnas_arena_printf(b->scratch, "%s%s_%d", c->path, name, n)
+             : hwnas_arena_printf(b->scratch, "%s%s", c->path, name);
+}
+
+/* ---- Attributes ---- */
+
+static hwnas_status check_range(const hwnas_attr_row *row, double value, const hwnas_op *op,
+                                const hwnas_place *place)
+{
+    if (value >= row->low && value <= row->high)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' must be between %g and %g, not %g",
+                                 row->name, op->name, row->low, row->high, value),
+                      "%s: %s", row->name, row->help);
+}
+
+static hwnas_status wrong_kind(const hwnas_attr_row *row, const hwnas_op *op,
+                               const hwnas_value *value, const hwnas_place *place)
+{
+    char *text = hwnas_value_text(value);
+    hwnas_status status = hwnas_fail(
+        HWNAS_E_INPUT, place, "'%s' of '%s' must be %s, not '%s'", row->name, op->name,
+        row->kind == HWNAS_ATTR_NUMBER ? "a number"
+        : row->kind == HWNAS_ATTR_BOOL ? "true or false"
+        : row->kind == HWNAS_ATTR_INTS ? "a whole number or a list of them"
+                                       : "a whole number",
+        text);
+    if (value->kind == HWNAS_VALUE_SYMBOL)
+        hwnas_hint(status, "'%s' is no name that is known here: a choice, parameter or variable", text);
+    free(text);
+    return status;
+}
+
+/* INTS: one value stands for all; half of them are mirrored ([h, w] is top, left, bottom, right). */
+static hwnas_status set_ints(hwnas_attr *attr, const hwnas_attr_row *row, const hwnas_op *op,
+                             const hwnas_value *value, const hwnas_place *place)
+{
+    const hwnas_value *items = value;
+    int n = 1;
+    if (value->kind == HWNAS_VALUE_LIST) {
+        items = value->list.items;
+        n = value->list.n > HWNAS_MAX_RANK ? 0 : (int)value->list.n;
+    }
+    if (n != 1 && n != row->count && 2 * n != row->count)
+        return hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' takes 1 or %d values, not %zu", row->name,
+                          op->name, row->count, value->list.n);
+    attr->n = row->count;
+    for (int i = 0; i < row->count; i++) {
+        const hwnas_value *item = &items[i % n];
+        if (item->kind != HWNAS_VALUE_INT)
+            return wrong_kind(row, op, item, place);
+        attr->ints[i] = item->i;
+        TRY(check_range(row, (double)item->i, op, place));
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status set_attr(hwnas_attr *attr, const hwnas_attr_row *row, const hwnas_op *op,
+                             const hwnas_value *value, const hwnas_place *place)
+{
+    attr->is_set = true;
+    if (row->kind == HWNAS_ATTR_INTS)
+        return set_ints(attr, row, op, value, place);
+    if (value->kind != HWNAS_VALUE_INT &&
+        !(value->kind == HWNAS_VALUE_REAL && row->kind == HWNAS_ATTR_NUMBER))
+        return wrong_kind(row, op, value, place);
+    attr->n = row->kind != HWNAS_ATTR_NUMBER;
+    attr->number = value->kind == HWNAS_VALUE_INT ? (double)value->i : value->r;
+    attr->ints[0] = value->kind == HWNAS_VALUE_INT ? value->i : 0;
+    return check_range(row, attr->number, op, place);
+}
+
+static int find_attr(const hwnas_op *op, const char *name)
+{
+    for (int i = 0; op->attrs[i].name; i++)
+        if (!strcmp(op->attrs[i].name, name))
+            return i;
+    return -1;
+}
+
+/* ---- Statements ---- */
+
+static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor);
+
+/* Shows the current tensor to expressions. */
+static void look_at(builder *b, call *c, int tensor)
+{
+    const hwnas_tensor *t = &b->graph->tensors[tensor];
+    c->frame.dims = t->dims + 1;
+    c->frame.n_dims = t->rank - 1;
+}
+
+static hwnas_status eval(builder *b, call *c, int tensor, const hwnas_expr *expr, hwnas_value *out)
+{
+    look_at(b, c, tensor);
+    return hwnas_expr_eval(out, expr, &c->frame, b->scratch);
+}
+
+static hwnas_status eval_int(builder *b, call *c, int tensor, const hwnas_expr *expr, int64_t *out)
+{
+    look_at(b, c, tensor);
+    return hwnas_expr_eval_int(out, expr, &c->frame, b->scratch);
+}
+
+static hwnas_status add_node(builder *b, call *c, const hwnas_stmt *stmt, const hwnas_op *op,
+                             const hwnas_attr *attrs, int n_inputs, const int *inputs, int *tensor)
+{
+    if (b->graph->n_nodes >= MAX_NODES)
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "the network has more than %d layers", MAX_NODES);
+    hwnas_status status = hwnas_graph_add_node(tensor, b->graph, op, layer_path(b, c, op->name),
+                                               attrs, n_inputs, inputs, true);
+    return status == HWNAS_OK ? status : hwnas_fail_at(status, &stmt->place);
+}
+
+static hwnas_status run_operator(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    const hwnas_op *op = stmt->op;
+    hwnas_attr attrs[16] = {0};
+    for (size_t i = 0; i < stmt->n_args; i++) {
+        hwnas_value value;
+        int row = find_attr(op, stmt->args[i].name);
+        TRY(eval(b, c, *tensor, stmt->args[i].value, &value));
+        TRY(set_attr(&attrs[row], &op->attrs[row], op, &value, &stmt->args[i].value->place));
+    }
+    return add_node(b, c, stmt, op, attrs, 1, tensor, tensor);
+}
+
+static hwnas_status run_template(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    const hwnas_template *t = stmt->call;
+    if (b->depth == HWNAS_MAX_CALL_DEPTH)
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "more than %d templates inside each other",
+                          HWNAS_MAX_CALL_DEPTH);
+    call inner = {.frame = {.scope = t, .choices = b->choices}};
+    inner.frame.slots = hwnas_arena_alloc(b->scratch, (t->n_slots + 1) * sizeof(hwnas_value));
+    for (size_t i = 0; i < stmt->n_args; i++)
+        TRY(eval(b, c, *tensor, stmt->args[i].value, &inner.frame.slots[stmt->args[i].slot]));
+    for (size_t p = 0; p < t->n_parameters; p++)
+        if (inner.frame.slots[p].kind == HWNAS_VALUE_NONE)
+            TRY(eval(b, &inner, *tensor, t->parameters[p].fallback, &inner.frame.slots[p]));
+    inner.path = hwnas_arena_printf(b->scratch, "%s/", layer_path(b, c, t->name));
+    b->depth++;
+    TRY(run_body(b, &inner, &t->body, tensor));
+    b->depth--;
+    return HWNAS_OK;
+}
+
+static hwnas_status run_layer(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    return stmt->call ? run_template(b, c, stmt, tensor) : run_operator(b, c, stmt, tensor);
+}
+
+static hwnas_status run_join(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    int branches[HWNAS_MAX_NODE_INPUTS];
+    for (size_t i = 0; i < stmt->n_bodies; i++) {
+        branches[i] = *tensor;
+        TRY(run_body(b, c, &stmt->bodies[i], &branches[i]));
+    }
+    return add_node(b, c, stmt, stmt->op, NULL, (int)stmt->n_bodies, branches, tensor);
+}
+
+static hwnas_status run_residual(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    int64_t when = 1;
+    int sides[] = {*tensor, *tensor};
+    if (stmt->expr)
+        TRY(eval_int(b, c, *tensor, stmt->expr, &when));
+    TRY(run_body(b, c, &stmt->bodies[0], &sides[0]));
+    *tensor = sides[0];
+    if (!when)
+        return HWNAS_OK;
+    return add_node(b, c, stmt, hwnas_op_by_name("add"), NULL, 2, sides, tensor);
+}
+
+static hwnas_status run_let(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    for (size_t i = 0; i < stmt->n_args; i++)
+        TRY(eval(b, c, *tensor, stmt->args[i].value, &c->frame.slots[stmt->args[i].slot]));
+    return HWNAS_OK;
+}
+
+static hwnas_status run_if(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    int64_t truth;
+    TRY(eval_int(b, c, *tensor, stmt->expr, &truth));
+    size_t body = truth ? 0 : 1;
+    return body < stmt->n_bodies ? run_body(b, c, &stmt->bodies[body], tensor) : HWNAS_OK;
+}
+
+static hwnas_status run_switch(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    hwnas_value value;
+    TRY(eval(b, c, *tensor, stmt->expr, &value));
+    for (size_t i = 0; i < stmt->n_bodies; i++)
+        if (hwnas_value_equal(&value, &stmt->labels[i]))
+            return run_body(b, c, &stmt->bodies[i], tensor);
+    char *text = hwnas_value_text(&value);
+    hwnas_status status =
+        hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "there is no case for '%s'", text);
+    free(text);
+    return status;
+}
+
+static hwnas_status run_for(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    hwnas_value *lists = hwnas_arena_alloc(b->scratch, stmt->n_args * sizeof *lists);
+    for (size_t i = 0; i < stmt->n_args; i++) {
+        const hwnas_expr *expr = stmt->args[i].value;
+        TRY(eval(b, c, *tensor, expr, &lists[i]));
+        if (lists[i].kind != HWNAS_VALUE_LIST)
+            return hwnas_fail(HWNAS_E_INPUT, &expr->place, "'%s' must walk over a list, this is %s",
+                              stmt->args[i].name, hwnas_value_kind_name(lists[i].kind));
+        if (lists[i].list.n != lists[0].list.n)
+            return hwnas_fail(HWNAS_E_INPUT, &expr->place,
+                              "lists that are walked together are equally long: '%s' has %zu, '%s' %zu",
+                              stmt->args[0].name, lists[0].list.n, stmt->args[i].name,
+                              lists[i].list.n);
+    }
+    for (size_t n = 0; n < lists[0].list.n; n++) {
+        for (size_t i = 0; i < stmt->n_args; i++)
+            c->frame.slots[stmt->args[i].slot] = lists[i].list.items[n];
+        TRY(run_body(b, c, &stmt->bodies[0], tensor));
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status run_repeat(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    int64_t times;
+    TRY(eval_int(b, c, *tensor, stmt->expr, &times));
+    if (times < 0 || times > MAX_NODES)
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "cannot repeat %lld times",
+                          (long long)times);
+    for (int64_t i = 0; i < times; i++) {
+        c->frame.slots[stmt->slot] = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = i};
+        TRY(run_body(b, c, &stmt->bodies[0], tensor));
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status (*const runners[])(builder *, call *, const hwnas_stmt *, int *) = {
+    [HWNAS_STMT_LAYER] = run_layer,   [HWNAS_STMT_JOIN] = run_join,
+    [HWNAS_STMT_RESIDUAL] = run_residual, [HWNAS_STMT_LET] = run_let,
+    [HWNAS_STMT_IF] = run_if,         [HWNAS_STMT_SWITCH] = run_switch,
+    [HWNAS_STMT_FOR] = run_for,       [HWNAS_STMT_REPEAT] = run_repeat,
+};
+
+static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor)
+{
+    for (size_t i = 0; i < body->n; i++) {
+        if (++b->steps > MAX_STEPS)
+            return hwnas_fail(HWNAS_E_INPUT, &body->stmts[i]->place,
+                              "the network takes more than %d steps to build", MAX_STEPS);
+        TRY(runners[body->stmts[i]->kind](b, c, body->stmts[i], tensor));
+    }
+    return HWNAS_OK;
+}
+
+/* What each choice is worth in an architecture, as expressions see it. */
+static hwnas_value *choice_values(const hwnas_arch *arch, hwnas_arena *arena)
+{
+    const hwnas_space *space = arch->space;
+    hwnas_value *values = hwnas_arena_alloc(arena, (space->n_choices + 1) * sizeof *values);
+    for (size_t c = 0; c < space->n_choices; c++) {
+        const hwnas_choice *choice = &space->choices[c];
+        hwnas_value *items = hwnas_arena_alloc(arena, choice->n_positions * sizeof *items);
+        for (size_t p = 0; p < choice->n_positions; p++)
+            items[p] = space->genes[choice->first_gene + p].values[arch->genes[choice->first_gene + p]];
+        values[c] = choice->is_vector
+                        ? (hwnas_value){.kind = HWNAS_VALUE_LIST, .list = {items, choice->n_positions}}
+                        : items[0];
+    }
+    return values;
+}
+
+hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int batch)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_space *space = arch->space;
+    builder b = {.graph = hwnas_graph_new(space->name, 0),
+                 .arch = arch,
+                 .scratch = hwnas_arena_new()};
+    int64_t dims[HWNAS_MAX_RANK] = {batch};
+    int tensor;
+    memcpy(dims + 1, space->dims, (size_t)space->n_dims * sizeof *dims);
+    b.choices = choice_values(arch, b.scratch);
+    call network = {.frame = {.scope = space->network, .choices = b.choices}, .path = ""};
+    network.frame.slots =
+        hwnas_arena_alloc(b.scratch, (space->network->n_slots + 1) * sizeof(hwnas_value));
+    TRY_OUT(hwnas_graph_add_input(&tensor, b.graph, space->input_name, space->n_dims + 1, dims));
+    TRY_OUT(run_body(&b, &network, &space->network->body, &tensor));
+    if (b.graph->n_nodes == 0) {
+        status = hwnas_fail(HWNAS_E_INPUT, &space->network->place, "the network has no layer");
+        goto out;
+    }
+    hwnas_graph_add_output(b.graph, tensor);
+    *out = b.graph;
+    b.graph = NULL;
+out:
+    hwnas_graph_free(b.graph);
+    hwnas_arena_free(b.scratch);
+    return status;
+}
+
+/* ---- Checking ---- */
+
+static hwnas_status unknown_layer(const hwnas_space *space, const hwnas_stmt *stmt)
+{
+    const char *names[256] = {"residual", "let", "if", "switch", "for", "repeat"};
+    size_t n = 6;
+    for (const hwnas_op *const *op = hwnas_ops; *op && n < 128; op++)
+        names[n++] = (*op)->name;
+    for (size_t i = 0; i < space->n_templates && n < 255; i++)
+        names[n++] = space->templates[i]->name;
+    hwnas_status status =
+        hwnas_fail(HWNAS_E_INPUT, &stmt->place, "there is no layer '%.60s'", stmt->name);
+    const char *near = hwnas_nearest(stmt->name, names);
+    if (near)
+        return hwnas_hint(status, "did you mean '%s'?", near);
+    hwnas_str list = {0};
+    for (size_t i = 6; i < n; i++)
+        hwnas_str_addf(&list, "%s%s", i > 6 ? ", " : "", names[i]);
+    hwnas_hint(status, "there are %.400s", list.s);
+    hwnas_str_done(&list);
+    return status;
+}
+
+static hwnas_status check_args(const hwnas_op *op, const hwnas_stmt *stmt)
+{
+    const char *names[17] = {0};
+    for (int i = 0; op->attrs[i].name && i < 16; i++)
+        names[i] = op->attrs[i].name;
+    for (size_t i = 0; i < stmt->n_args; i++) {
+        const hwnas_arg *arg = &stmt->args[i];
+        if (find_attr(op, arg->name) >= 0)
+            continue;
+        hwnas_status status = hwnas_fail(HWNAS_E_INPUT, &arg->place, "'%s' has no argument '%.60s'",
+                                         op->name, arg->name);
+        const char *near = hwnas_nearest(arg->name, names);
+        if (near)
+            return hwnas_hint(status, "did you mean '%s'?", near);
+        hwnas_str list = {0};
+        for (int n = 0; names[n]; n++)
+            hwnas_str_addf(&list, "%s%s", n ? ", " : "", names[n]);
+        hwnas_hint(status, list.n ? "it has %s" : "it has none%s", list.n ? list.s : "");
+        hwnas_str_done(&list);
+        return status;
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status check_body(const hwnas_space *space, const hwnas_body *body)
+{
+    for (size_t i = 0; i < body->n; i++) {
+        hwnas_stmt *stmt = body->stmts[i];
+        for (size_t n = 0; n < stmt->n_bodies; n++)
+            TRY(check_body(space, &stmt->bodies[n]));
+        bool is_layer = stmt->kind == HWNAS_STMT_LAYER || stmt->kind == HWNAS_STMT_JOIN;
+        if (!is_layer || stmt->call)
+            continue;
+        const hwnas_op *op = hwnas_op_by_name(stmt->name);
+        if (!op)
+            return unknown_layer(space, stmt);
+        if (stmt->kind == HWNAS_STMT_JOIN && !op->joins)
+            return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' does not join branches", op->name);
+        if (stmt->kind == HWNAS_STMT_LAYER && op->min_inputs > 1)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' needs branches", op->name),
+                              "write %s: [[...], [...]]; [] is the tensor itself", op->name);
+        if (stmt->n_bodies > (size_t)op->max_inputs ||
+            (stmt->kind == HWNAS_STMT_JOIN && stmt->n_bodies < (size_t)op->min_inputs))
+            return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' joins %d to %d branches, not %zu",
+                              op->name, op->min_inputs, op->max_inputs, stmt->n_bodies);
+        TRY(check_args(op, stmt));
+        stmt->op = op;
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status try_build(const hwnas_arch *arch)
+{
+    hwnas_graph *graph = NULL;
+    hwnas_status status = hwnas_graph_build(&graph, arch, 1);
+    hwnas_graph_free(graph);
+    if (status == HWNAS_OK || arch->space->n_genes == 0)
+        return status;
+    char *code = hwnas_arch_code(arch);
+    hwnas_context(status, "architecture %s", code);
+    free(code);
+    return status;
+}
+
+hwnas_status hwnas_graph_check(hwnas_space *space)
+{
+    enum { N_RANDOM = 16 };
+    for (size_t i = 0; i < space->n_templates; i++) {
+        const hwnas_template *t = space->templates[i];
+        if (hwnas_op_by_name(t->name))
+            return hwnas_fail(HWNAS_E_INPUT, &t->place, "'%s' is an operator, call the template another name",
+                              t->name);
+        TRY(check_body(space, &t->body));
+    }
+    TRY(check_body(space, &space->network->body));
+    hwnas_arch *arch = hwnas_arch_new(space);
+    hwnas_rng rng = hwnas_rng_new(0, 0);
+    hwnas_status status = try_build(arch);
+    for (size_t i = 0; i < space->n_genes; i++)
+        arch->genes[i] = (uint16_t)(space->genes[i].n_values - 1);
+    if (status == HWNAS_OK)
+        status = try_build(arch);
+    for (int n = 0; n < N_RANDOM && space->n_genes && status == HWNAS_OK; n++) {
+        hwnas_arch_sample(arch, &rng);
+        status = try_build(arch);
+    }
+    hwnas_arch_free(arch);
+    return status;
+}
+
+hwnas_status hwnas_graph_load_space(hwnas_space **out, const char *name)
+{
+    hwnas_space *space;
+    TRY(hwnas_space_load(&space, name));
+    hwnas_status status = hwnas_graph_check(space);
+    if (status == HWNAS_OK)
+        *out = space;
+    else
+        hwnas_space_free(space);
+    return status;
+}

@@ -1,0 +1,204 @@
+/* fold.c: the graph as it is deployed. A BatchNorm of inference is one factor and one offset for each
+ * channel, which the convolution before it can carry; dropout does nothing.
+ *
+ *     y = (conv(x, w) + b - mean) * f + shift,  f = scale / sqrt(variance + epsilon)
+ *       = conv(x, w * f) + (b - mean) * f + shift */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/op.h"
+#include "graph/rewrite.h"
+
+typedef struct rewrite {
+    const hwnas_graph *from;
+    hwnas_graph *to;
+    int *place; /* of each tensor of `from`: its index in `to`, or -1 while it has none */
+} rewrite;
+
+static bool is(const hwnas_node *node, const char *op)
+{
+    return !strcmp(node->op->name, op);
+}
+
+static hwnas_status copy_weight(rewrite *r, int tensor)
+{
+    const hwnas_tensor *from = &r->from->tensors[tensor];
+    int to = -1;
+    TRY(hwnas_graph_add_weight(&to, r->to, from->name, from->rank, from->dims, from->init,
+                               from->is_parameter));
+    r->to->tensors[to].seed = from->seed;
+    if (from->data)
+        r->to->tensors[to].data =
+            hwnas_arena_copy(r->to->arena, from->data, (size_t)hwnas_tensor_bytes(from));
+    r->place[tensor] = to;
+    return HWNAS_OK;
+}
+
+/* Adds a copy of `node` with other inputs; its output takes the place of `output`. */
+static hwnas_status add_node(rewrite *r, const hwnas_node *node, int n_inputs, const int *inputs,
+                             int output)
+{
+    return hwnas_graph_add_node(&r->place[output], r->to, node->op, node->name, node->attrs,
+                                n_inputs, inputs, false);
+}
+
+static hwnas_status copy_node(rewrite *r, const hwnas_node *node)
+{
+    int inputs[HWNAS_MAX_NODE_INPUTS];
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int tensor = node->inputs[i];
+        if (r->place[tensor] < 0)
+            TRY(copy_weight(r, tensor));
+        inputs[i] = r->place[tensor];
+    }
+    return add_node(r, node, node->n_inputs, inputs, node->output);
+}
+
+/* A weight of the new graph with values to be written; NULL with the failure in `status`. */
+static float *new_weight(hwnas_status *status, int *out, rewrite *r, const hwnas_node *node,
+                         const char *suffix, int rank, const int64_t *dims)
+{
+    const char *name = hwnas_arena_printf(r->to->arena, "%s.%s", node->name, suffix);
+    *status = hwnas_graph_add_weight(out, r->to, name, rank, dims, HWNAS_INIT_SMALL, true);
+    if (*status != HWNAS_OK)
+        return NULL;
+    hwnas_tensor *tensor = &r->to->tensors[*out];
+    float *data = hwnas_arena_alloc(r->to->arena, (size_t)hwnas_tensor_bytes(tensor));
+    tensor->data = data;
+    return data;
+}
+
+/* Adds `conv` with the BatchNorm that follows it in its weights. */
+static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_node *norm)
+{
+    enum { SCALE, SHIFT, MEAN, VARIANCE, N_STATISTICS };
+    hwnas_status status = HWNAS_OK;
+    const hwnas_tensor *kernel = hwnas_node_input(r->from, conv, 1);
+    const double epsilon = hwnas_node_attr(norm, "epsilon")->number;
+    const int64_t channels = kernel->dims[0], per_channel = hwnas_tensor_count(kernel) / channels;
+    int inputs[3] = {r->place[conv->inputs[0]]};
+
+    float *w = new_weight(&status, &inputs[1], r, conv, "folded_weight", kernel->rank, kernel->dims);
+    float *b = w ? new_weight(&status, &inputs[2], r, conv, "folded_bias", 1, &channels) : NULL;
+    if (!b)
+        return status;
+    hwnas_tensor_fill(kernel, w);
+    if (conv->n_inputs > 2)
+        hwnas_tensor_fill(hwnas_node_input(r->from, conv, 2), b);
+
+    float *statistics = hwnas_alloc((size_t)(N_STATISTICS * channels) * sizeof *statistics);
+    for (int i = 0; i < N_STATISTICS; i++)
+        hwnas_tensor_fill(hwnas_node_input(r->from, norm, 1 + i), statistics + i * channels);
+    for (int64_t c = 0; c < channels; c++) {
+        const float *at = statistics + c;
+        const double factor = at[SCALE * channels] / sqrt(at[VARIANCE * channels] + epsilon);
+        for (int64_t i = 0; i < per_channel; i++)
+            w[c * per_channel + i] = (float)(w[c * per_channel + i] * factor);
+        b[c] = (float)((b[c] - at[MEAN * channels]) * factor + at[SHIFT * channels]);
+    }
+    free(statistics);
+    return add_node(r, conv, 3, inputs, norm->output);
+}
+
+/* The node that alone reads each tensor, or -1; a graph's output is read from outside as well. */
+static int *lone_readers(const hwnas_graph *graph)
+{
+    enum { NONE = -1, MANY = -2 };
+    int *reader = hwnas_alloc(graph->n_tensors * sizeof *reader);
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        reader[i] = NONE;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        for (int k = 0; k < graph->nodes[i].n_inputs; k++) {
+            int *r = &reader[graph->nodes[i].inputs[k]];
+            *r = *r == NONE ? (int)i : MANY;
+        }
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        reader[graph->outputs[i]] = MANY;
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        if (reader[i] == MANY)
+            reader[i] = NONE;
+    return reader;
+}
+
+static bool all_weights(const hwnas_graph *graph, const hwnas_node *node)
+{
+    for (int i = node->n_data_inputs; i < node->n_inputs; i++)
+        if (hwnas_node_input(graph, node, i)->kind != HWNAS_TENSOR_WEIGHT)
+            return false;
+    return true;
+}
+
+/* The BatchNorm that `node` can carry, or NULL. */
+static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *node,
+                                    const int *lone_reader)
+{
+    const int reader = lone_reader[node->output];
+    if (!is(node, "conv") || reader < 0)
+        return NULL;
+    const hwnas_node *norm = &graph->nodes[reader];
+    return is(norm, "batch_norm") && all_weights(graph, node) && all_weights(graph, norm) ? norm
+                                                                                          : NULL;
+}
+
+static hwnas_status fold_nodes(rewrite *r)
+{
+    hwnas_status status = HWNAS_OK;
+    int *lone_reader = lone_readers(r->from);
+    for (size_t i = 0; i < r->from->n_nodes; i++) {
+        const hwnas_node *node = &r->from->nodes[i];
+        const hwnas_node *norm = norm_after(r->from, node, lone_reader);
+        if (r->place[node->output] >= 0)
+            continue; /* this BatchNorm went into its convolution */
+        if (is(node, "dropout"))
+            r->place[node->output] = r->place[node->inputs[0]];
+        else if (norm)
+            TRY_OUT(fold_conv(r, node, norm));
+        else
+            TRY_OUT(copy_node(r, node));
+    }
+out:
+    free(lone_reader);
+    return status;
+}
+
+static hwnas_status copy_nodes(rewrite *r)
+{
+    for (size_t i = 0; i < r->from->n_nodes; i++)
+        TRY(copy_node(r, &r->from->nodes[i]));
+    return HWNAS_OK;
+}
+
+static hwnas_status remake(hwnas_graph **out, const hwnas_graph *graph,
+                           hwnas_status (*make_nodes)(rewrite *r))
+{
+    hwnas_status status = HWNAS_OK;
+    rewrite r = {.from = graph, .to = hwnas_graph_new(graph->name, graph->seed)};
+    r.place = hwnas_alloc(graph->n_tensors * sizeof *r.place);
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        r.place[i] = -1;
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        const hwnas_tensor *input = &graph->tensors[graph->inputs[i]];
+        TRY_OUT(hwnas_graph_add_input(&r.place[graph->inputs[i]], r.to, input->name, input->rank,
+                                      input->dims));
+    }
+    TRY_OUT(make_nodes(&r));
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        hwnas_graph_add_output(r.to, r.place[graph->outputs[i]]);
+    *out = r.to;
+    r.to = NULL;
+out:
+    hwnas_graph_free(r.to);
+    free(r.place);
+    return status;
+}
+
+hwnas_status hwnas_graph_fold(hwnas_graph **out, const hwnas_graph *graph)
+{
+    return remake(out, graph, fold_nodes);
+}
+
+hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph *graph)
+{
+    return remake(out, graph, copy_nodes);
+}

@@ -1,0 +1,41 @@
+/* op.c: the table of operators, and attributes by name. */
+#include "graph/op.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define OP(name) extern const hwnas_op hwnas_op_##name;
+#include "graph/op_list.h"
+#undef OP
+
+const hwnas_op *const hwnas_ops[] = {
+#define OP(name) &hwnas_op_##name,
+#include "graph/op_list.h"
+#undef OP
+    NULL,
+};
+
+const hwnas_op *hwnas_op_by_name(const char *name)
+{
+    for (const hwnas_op *const *op = hwnas_ops; *op; op++)
+        if (!strcmp((*op)->name, name))
+            return *op;
+    return NULL;
+}
+
+const hwnas_op *hwnas_op_by_onnx(const char *onnx)
+{
+    for (const hwnas_op *const *op = hwnas_ops; *op; op++)
+        if (!strcmp((*op)->onnx, onnx))
+            return *op;
+    return NULL;
+}
+
+const hwnas_attr *hwnas_node_attr(const hwnas_node *node, const char *name)
+{
+    for (int i = 0; node->op->attrs[i].name; i++)
+        if (!strcmp(node->op->attrs[i].name, name))
+            return &node->attrs[i];
+    assert(!"an operator asked for an attribute that its table lacks");
+    return NULL;
+}

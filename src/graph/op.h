@@ -1,0 +1,85 @@
+/* op.h: what an operator is. One file in ops/ holds one operator whole: attributes, weights, shape,
+ * MACs, ONNX spelling, and its meaning in plain C. op_list.h lists them. */
+#ifndef HWNAS_GRAPH_OP_H
+#define HWNAS_GRAPH_OP_H
+
+#include "graph/graph.h"
+
+typedef enum hwnas_attr_kind {
+    HWNAS_ATTR_INT,    /* n = 1 */
+    HWNAS_ATTR_INTS,   /* `count` integers; one given value is repeated, half of them mirrored */
+    HWNAS_ATTR_BOOL,   /* ints[0] is 0 or 1 */
+    HWNAS_ATTR_NUMBER, /* number */
+} hwnas_attr_kind;
+
+typedef struct hwnas_attr_row {
+    const char *name; /* as written in a space; NULL ends the table */
+    hwnas_attr_kind kind;
+    int count;         /* INTS */
+    bool is_required;  /* in a space; an ONNX file that leaves it out means the fallback */
+    double fallback;   /* default, repeated for INTS */
+    double low, high;  /* range, both included */
+    const char *onnx;  /* ONNX attribute; NULL: known from the weights (e.g. output channels) */
+    const char *help;
+    int onnx_input; /* when ONNX takes the value as a constant input: which one, after all data and
+                       weights, in the order of the rows; 0: an attribute */
+    const double *onnx_fallback; /* NUMBER: ONNX's default where it is another; NULL: `fallback` */
+} hwnas_attr_row;
+
+/* An ONNX attribute that our operator has no word for. */
+typedef struct hwnas_onnx_row {
+    const char *name;     /* NULL ends the table */
+    hwnas_attr_kind kind; /* INT or NUMBER */
+    double value;         /* what it must be; written unless it is the fallback */
+    double fallback;      /* ONNX's default */
+    const char *text;     /* instead, a string that it must be, ONNX's default; never written */
+    bool is_ignored;      /* has no effect at inference: any value will do; never written */
+} hwnas_onnx_row;
+
+struct hwnas_op {
+    const char *name; /* as written in a space */
+    const char *onnx; /* ONNX operator */
+    const char *help;
+    const hwnas_attr_row *attrs;
+    const hwnas_onnx_row *onnx_rows; /* (optional) */
+    int min_inputs, max_inputs; /* data inputs, without weights */
+    int min_weights, max_weights;
+    int n_statistics; /* how many of the last weights training does not learn: running means */
+    bool commutes; /* inputs may change places */
+    bool joins;    /* may join branches: add, mul, concat */
+
+    /* (optional) Creates the weights of a layer from its attributes and its data input, and appends
+     * them to node->inputs (room for max_weights is there). */
+    hwnas_status (*make_weights)(hwnas_graph *graph, hwnas_node *node);
+    /* (optional) Sets attributes that ONNX leaves to the weights' shapes (output channels, kernel). */
+    void (*read_weights)(const hwnas_graph *graph, hwnas_node *node);
+    /* Shape of the output; HWNAS_E_INPUT says what does not fit. */
+    hwnas_status (*infer)(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out);
+    /* (optional) Multiply-accumulates; default 0. */
+    int64_t (*macs)(const hwnas_graph *graph, const hwnas_node *node);
+    /* The meaning, fp32, in plain loops with double sums: the truth that devices are held to. */
+    void (*compute)(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
+                    float *output);
+};
+
+/* NULL when there is none. */
+const hwnas_op *hwnas_op_by_name(const char *name);
+const hwnas_op *hwnas_op_by_onnx(const char *onnx);
+/* The operators, NULL-terminated. */
+extern const hwnas_op *const hwnas_ops[];
+
+/* Attribute of a node by its name in a space; the name must exist. */
+const hwnas_attr *hwnas_node_attr(const hwnas_node *node, const char *name);
+
+static inline const hwnas_tensor *hwnas_node_input(const hwnas_graph *graph, const hwnas_node *node,
+                                                   int i)
+{
+    return &graph->tensors[node->inputs[i]];
+}
+
+static inline const hwnas_tensor *hwnas_node_output(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return &graph->tensors[node->output];
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* op_list.h: the operators. One line here, one file in ops/, is all that a new one takes. */
+OP(add)
+OP(batch_norm)
+OP(conv)
+OP(dropout)
+OP(flatten)
+OP(global_avg_pool)
+OP(hard_sigmoid)
+OP(linear)
+OP(mul)
+OP(relu)

@@ -1,0 +1,85 @@
+/* batch_norm: (x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, with the running
+ * statistics of inference. Ioffe and Szegedy 2015, algorithm 2. */
+#include <math.h>
+
+#include "graph/ops/elementwise.h"
+
+static const hwnas_attr_row attrs[] = {
+    {.name = "epsilon", .kind = HWNAS_ATTR_NUMBER, .fallback = 1e-5, .low = 0, .high = 1,
+     .onnx = "epsilon", .help = "added to the variance"},
+    {0},
+};
+
+static const hwnas_onnx_row onnx_rows[] = {
+    {.name = "momentum", .is_ignored = true},
+    {.name = "spatial", .value = 1, .fallback = 1},
+    {.name = "training_mode", .value = 0, .fallback = 0},
+    {0},
+};
+
+static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
+{
+    static const struct {
+        const char *suffix;
+        hwnas_init init;
+        bool is_parameter;
+    } weights[] = {
+        {"scale", HWNAS_INIT_NEAR_ONE, true},
+        {"bias", HWNAS_INIT_SMALL, true},
+        {"mean", HWNAS_INIT_SMALL, false},
+        {"variance", HWNAS_INIT_NEAR_ONE, false},
+    };
+    if (hwnas_node_input(graph, node, 0)->rank < 2)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "'batch_norm' needs channels, the shape is %s",
+                          hwnas_tensor_shape(hwnas_node_input(graph, node, 0)).s);
+    int64_t channels = hwnas_node_input(graph, node, 0)->dims[1];
+    for (int i = 0; i < 4; i++)
+        TRY(hwnas_graph_add_weight(
+            &node->inputs[node->n_inputs++], graph,
+            hwnas_arena_printf(graph->arena, "%s.%s", node->name, weights[i].suffix), 1, &channels,
+            weights[i].init, weights[i].is_parameter));
+    return HWNAS_OK;
+}
+
+static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    for (int i = 1; i < node->n_inputs; i++) {
+        const hwnas_tensor *weight = hwnas_node_input(graph, node, i);
+        if (in->rank < 2 || weight->rank != 1 || weight->dims[0] != in->dims[1])
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "'batch_norm': '%s' of shape %s does not fit %s",
+                              weight->name, hwnas_tensor_shape(weight).s, hwnas_tensor_shape(in).s);
+    }
+    return hwnas_infer_same(graph, node, out);
+}
+
+static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
+                    float *output)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    double epsilon = hwnas_node_attr(node, "epsilon")->number;
+    int64_t channels = in->dims[1], planes = in->dims[0] * channels;
+    int64_t size = hwnas_tensor_count(in) / planes;
+    for (int64_t p = 0; p < planes; p++) {
+        int64_t c = p % channels;
+        double scale = inputs[1][c] / sqrt(inputs[4][c] + epsilon);
+        for (int64_t i = p * size; i < (p + 1) * size; i++)
+            output[i] = (float)((inputs[0][i] - inputs[3][c]) * scale + inputs[2][c]);
+    }
+}
+
+const hwnas_op hwnas_op_batch_norm = {
+    .name = "batch_norm",
+    .onnx = "BatchNormalization",
+    .help = "normalises each channel with running statistics",
+    .attrs = attrs,
+    .onnx_rows = onnx_rows,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_weights = 4,
+    .max_weights = 4,
+    .n_statistics = 2,
+    .make_weights = make_weights,
+    .infer = infer,
+    .compute = compute,
+};

@@ -1,0 +1,33 @@
+/* dropout: zeroes values while training; the identity in inference, which is all we run. */
+#include <string.h>
+
+#include "graph/ops/elementwise.h"
+
+static const hwnas_attr_row attrs[] = {
+    {.name = "rate", .kind = HWNAS_ATTR_NUMBER, .fallback = 0.5, .low = 0, .high = 1,
+     .onnx = "ratio", .onnx_input = 1, .help = "share of the values that training zeroes"},
+    {0},
+};
+
+static const hwnas_onnx_row onnx_rows[] = {
+    {.name = "seed", .is_ignored = true},
+    {0},
+};
+
+static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
+                    float *output)
+{
+    memcpy(output, inputs[0], (size_t)hwnas_tensor_bytes(hwnas_node_output(graph, node)));
+}
+
+const hwnas_op hwnas_op_dropout = {
+    .name = "dropout",
+    .onnx = "Dropout",
+    .help = "zeroes values while training, nothing in inference",
+    .attrs = attrs,
+    .onnx_rows = onnx_rows,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .infer = hwnas_infer_same,
+    .compute = compute,
+};

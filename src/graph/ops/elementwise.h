@@ -1,0 +1,23 @@
+/* elementwise.h: what operators that work on each element have in common. */
+#ifndef HWNAS_GRAPH_OPS_ELEMENTWISE_H
+#define HWNAS_GRAPH_OPS_ELEMENTWISE_H
+
+#include "graph/op.h"
+
+/* Shape of the first input. */
+hwnas_status hwnas_infer_same(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out);
+
+/* Two inputs of one rank; a dimension of 1 is repeated. */
+hwnas_status hwnas_infer_broadcast(const hwnas_graph *graph, const hwnas_node *node,
+                                   hwnas_tensor *out);
+void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
+                             const float *const *inputs, float *output,
+                             float (*function)(float, float));
+
+/* HWNAS_E_INPUT when `out` would take more than 2^50 multiply-accumulates, each of its elements
+ * `macs`; so sums of them stay within 64 bits whatever a file claims. */
+hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs);
+
+extern const hwnas_attr_row hwnas_no_attrs[];
+
+#endif
