@@ -1,0 +1,31 @@
+/* onnx_priv.h: what the writer and the reader of ONNX agree on. */
+#ifndef HWNAS_ONNX_ONNX_PRIV_H
+#define HWNAS_ONNX_ONNX_PRIV_H
+
+#include "graph/op.h"
+#include "onnx/onnx.h"
+#include "onnx/onnx.pb-c.h"
+
+/* Raw data is little-endian, and goes in and out as it lies in memory. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data would need its bytes swapped");
+
+enum {
+    HWNAS_ONNX_IR = 8,
+    HWNAS_ONNX_OPSET = 13,      /* what we write */
+    HWNAS_ONNX_FIRST_OPSET = 7, /* what we read: since then our operators kept their meaning */
+};
+
+/* External data of this location is drawn from a seed. */
+#define HWNAS_ONNX_SEEDS_LOCATION "hwnas:seed"
+/* Metadata of the model: the seed of the graph. */
+#define HWNAS_ONNX_SEED_KEY "hwnas.seed"
+
+/* Spelling of hwnas_init. */
+extern const char *const hwnas_onnx_inits[HWNAS_N_INITS];
+
+/* Parses untrusted bytes: neither a crash nor memory out of proportion to `length`. Free the model
+ * with onnx__model_proto__free_unpacked(model, NULL). */
+HWNAS_CHECKED hwnas_status hwnas_onnx_unpack(Onnx__ModelProto **out, const void *bytes,
+                                             size_t length);
+
+#endif

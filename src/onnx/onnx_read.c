@@ -1,0 +1,640 @@
+/* onnx_read.c: ONNX -> graph, by the operators' tables; for what we wrote and for what others did.
+ *
+ * Every name of the file is looked up in one sorted list: what stands for a constant, an input, or
+ * the output of a node. A constant becomes a weight when the first node asks for it, so a graph
+ * that was written comes back with its tensors in their order. */
+#include "onnx/onnx_priv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOT_MADE = -1 };
+
+/* What a name stands for. */
+typedef struct named {
+    const char *name;
+    const Onnx__TensorProto *constant; /* an initialiser; else NULL */
+    const Onnx__ValueInfoProto *input; /* an input of the graph; else NULL */
+    bool is_extra;                     /* a second output of a node, such as Dropout's mask */
+    struct named *same_as;             /* what an Identity passed on; else NULL */
+    int tensor;                        /* in the graph, once made */
+} named;
+
+typedef struct reader {
+    const Onnx__GraphProto *from;
+    hwnas_graph *graph;
+    size_t n_values;
+    named *values; /* sorted by name */
+    size_t n_node_names;
+    const char **node_names; /* sorted */
+} reader;
+
+static bool is_empty(const char *text)
+{
+    return !text || !*text;
+}
+
+/* "node 'conv1' (Conv)", for messages. */
+typedef struct node_text {
+    char s[160];
+} node_text;
+
+static node_text describe(const Onnx__NodeProto *node)
+{
+    node_text text;
+    const char *output = node->n_output ? node->output[0] : "";
+    const char *name = is_empty(node->name) ? output : node->name;
+    snprintf(text.s, sizeof text.s, "node '%.100s' (%.40s)", name,
+             is_empty(node->op_type) ? "no operator" : node->op_type);
+    return text;
+}
+
+static const char *type_name(int32_t type)
+{
+    const ProtobufCEnumValue *row =
+        protobuf_c_enum_descriptor_get_value(&onnx__tensor_proto__data_type__descriptor, type);
+    return row ? row->name : "a type unknown to us";
+}
+
+/* ---- names ---- */
+
+static int compare_values(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    /* A constant before an input of its name, which only repeats it. */
+    return order ? order : (y->constant != NULL) - (x->constant != NULL);
+}
+
+static hwnas_status add_value(reader *r, const char *name, named value)
+{
+    if (is_empty(name))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a constant or an input of the graph has no name");
+    value.name = name;
+    value.tensor = NOT_MADE;
+    r->values[r->n_values++] = value;
+    return HWNAS_OK;
+}
+
+static hwnas_status collect_values(reader *r)
+{
+    const Onnx__GraphProto *from = r->from;
+    size_t capacity = from->n_initializer + from->n_input + 1;
+    for (size_t i = 0; i < from->n_node; i++)
+        capacity += from->node[i]->n_output;
+    r->values = hwnas_alloc(capacity * sizeof *r->values);
+
+    for (size_t i = 0; i < from->n_initializer; i++)
+        TRY(add_value(r, from->initializer[i]->name, (named){.constant = from->initializer[i]}));
+    for (size_t i = 0; i < from->n_input; i++)
+        TRY(add_value(r, from->input[i]->name, (named){.input = from->input[i]}));
+    for (size_t i = 0; i < from->n_node; i++)
+        for (size_t o = 0; o < from->node[i]->n_output; o++)
+            if (!is_empty(from->node[i]->output[o])) /* an empty one is left out */
+                TRY(add_value(r, from->node[i]->output[o], (named){.is_extra = o > 0}));
+
+    qsort(r->values, r->n_values, sizeof *r->values, compare_values);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_values; i++) {
+        const named *last = n ? &r->values[n - 1] : NULL;
+        if (last && !strcmp(last->name, r->values[i].name)) {
+            if (last->constant && r->values[i].input)
+                continue; /* files before IR 4 list constants as inputs */
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "the name '%s' stands for two things",
+                              last->name);
+        }
+        r->values[n++] = r->values[i];
+    }
+    r->n_values = n;
+    return HWNAS_OK;
+}
+
+static int compare_name(const void *name, const void *value)
+{
+    return strcmp(name, ((const named *)value)->name);
+}
+
+static named *find_value(const reader *r, const char *name)
+{
+    return bsearch(name, r->values, r->n_values, sizeof *r->values, compare_name);
+}
+
+static int compare_strings(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void collect_node_names(reader *r)
+{
+    r->node_names = hwnas_alloc(r->from->n_node * sizeof *r->node_names);
+    for (size_t i = 0; i < r->from->n_node; i++)
+        if (!is_empty(r->from->node[i]->name))
+            r->node_names[r->n_node_names++] = r->from->node[i]->name;
+    qsort(r->node_names, r->n_node_names, sizeof *r->node_names, compare_strings);
+}
+
+/* ONNX lets nodes share names, with each other and with values, or have none; a graph does not.
+ * Such a node goes by the name of its output. */
+static const char *node_name(const reader *r, const Onnx__NodeProto *node)
+{
+    const char *output = node->output[0], *name = node->name;
+    if (is_empty(name) || (strcmp(name, output) && find_value(r, name)))
+        return output;
+    const char **end = r->node_names + r->n_node_names;
+    const char **at = bsearch(&name, r->node_names, r->n_node_names, sizeof name, compare_strings);
+    bool is_shared =
+        (at > r->node_names && !strcmp(at[-1], name)) || (at + 1 < end && !strcmp(at[1], name));
+    return is_shared ? output : name;
+}
+
+/* What `who` reads under `name`: a constant, or a tensor that is made already. */
+static hwnas_status resolve(named **out, const reader *r, const char *name, const char *who)
+{
+    named *found = find_value(r, name);
+    if (!found)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s reads '%s', which nothing makes", who, name);
+    if (found->is_extra)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "%s reads '%s', a second output, and we make only the first", who, name);
+    if (found->same_as)
+        found = found->same_as;
+    if (!found->constant && found->tensor == NOT_MADE)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, NULL, "%s reads '%s' before it is made", who, name),
+            "ONNX wants its nodes in the order in which they can be computed");
+    *out = found;
+    return HWNAS_OK;
+}
+
+/* ---- tensors ---- */
+
+static hwnas_status parse_seed(uint64_t *out, const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long seed = text && *text != '-' ? strtoull(text, &end, 10) : 0;
+    if (!end || end == text || *end || errno)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' is not a seed", text ? text : "");
+    *out = seed;
+    return HWNAS_OK;
+}
+
+static const char *find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
+                              const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (entries[i]->key && !strcmp(entries[i]->key, key))
+            return entries[i]->value;
+    return NULL;
+}
+
+static bool is_external(const Onnx__TensorProto *tensor)
+{
+    return tensor->has_data_location &&
+           tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
+}
+
+static hwnas_status read_seed(hwnas_tensor *tensor, const Onnx__TensorProto *from)
+{
+    const char *location = find_entry(from->external_data, from->n_external_data, "location");
+    const char *seed = find_entry(from->external_data, from->n_external_data, "seed");
+    const char *init = find_entry(from->external_data, from->n_external_data, "init");
+    if (!location || strcmp(location, HWNAS_ONNX_SEEDS_LOCATION))
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                     "the values of '%s' are in another file, '%s'", from->name,
+                                     location ? location : ""),
+                          "save the model as one file");
+    TRY(parse_seed(&tensor->seed, seed));
+    for (int i = 0; i < HWNAS_N_INITS; i++) {
+        if (init && !strcmp(init, hwnas_onnx_inits[i])) {
+            tensor->init = (hwnas_init)i;
+            return HWNAS_OK;
+        }
+    }
+    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' would be drawn as '%s', which is no init",
+                      from->name, init ? init : "");
+}
+
+/* The bytes of a constant that holds `count` values of `size` bytes. */
+static hwnas_status find_data(const void **out, const Onnx__TensorProto *from, int64_t count,
+                              const void *typed, size_t n_typed, size_t size)
+{
+    if (is_external(from))
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the values of '%s' are in another file",
+                          from->name);
+    size_t n_bytes = from->has_raw_data ? from->raw_data.len : n_typed * size;
+    if (n_bytes / size != (size_t)count || n_bytes % size)
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "'%s' has %zu bytes of data where %" PRId64 " values belong", from->name,
+                          n_bytes, count);
+    *out = from->has_raw_data ? from->raw_data.data : typed;
+    return HWNAS_OK;
+}
+
+static hwnas_status need_float(int32_t type, const char *what, const char *name)
+{
+    if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s '%s' is of type %s", what, name,
+                                     type_name(type)),
+                          "models are read in float32; a device may compute in another type");
+    return HWNAS_OK;
+}
+
+/* Makes a constant a weight of the graph. */
+static hwnas_status make_weight(reader *r, named *value, bool is_parameter)
+{
+    const Onnx__TensorProto *from = value->constant;
+    TRY(need_float(from->has_data_type ? from->data_type : 0, "constant", from->name));
+    if (from->n_dims > HWNAS_MAX_RANK)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "constant '%s' has %zu dimensions; %d go",
+                          from->name, from->n_dims, HWNAS_MAX_RANK);
+    /* Checks the dimensions and allocates nothing for them. */
+    int index;
+    int64_t scalar = 1;
+    TRY(hwnas_graph_add_weight(&index, r->graph, from->name, (int)from->n_dims,
+                               from->n_dims ? from->dims : &scalar, HWNAS_INIT_SMALL,
+                               is_parameter));
+    hwnas_tensor *tensor = &r->graph->tensors[index];
+    if (is_external(from)) {
+        TRY(read_seed(tensor, from));
+    } else {
+        const void *data = NULL;
+        TRY(find_data(&data, from, hwnas_tensor_count(tensor), from->float_data, from->n_float_data,
+                      sizeof(float)));
+        tensor->data = hwnas_arena_copy(r->graph->arena, data, (size_t)hwnas_tensor_bytes(tensor));
+    }
+    value->tensor = index;
+    return HWNAS_OK;
+}
+
+static hwnas_status read_dims(int64_t *dims, const Onnx__TensorShapeProto *shape, const char *name)
+{
+    for (size_t i = 0; i < shape->n_dim; i++) {
+        const Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
+        if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+            dims[i] = dim->dim_value;
+        else if (i == 0)
+            dims[i] = 1; /* the batch */
+        else
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                         "dimension %zu of input '%s' is not a number but '%s'", i,
+                                         name,
+                                         dim->value_case && dim->dim_param ? dim->dim_param : ""),
+                              "export the model with a fixed shape; only the batch may be open");
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
+{
+    named *value = find_value(r, from->name);
+    if (value->constant)
+        return HWNAS_OK;
+    if (!from->type || from->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+        !from->type->tensor_type || !from->type->tensor_type->shape)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "input '%s' is not a tensor of known shape",
+                          from->name);
+    const Onnx__TypeProto__Tensor *type = from->type->tensor_type;
+    TRY(need_float(type->has_elem_type ? type->elem_type : 0, "input", from->name));
+    if (type->shape->n_dim < 1 || type->shape->n_dim > HWNAS_MAX_RANK)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; 1 to %d go",
+                          from->name, type->shape->n_dim, HWNAS_MAX_RANK);
+    int64_t dims[HWNAS_MAX_RANK] = {0};
+    TRY(read_dims(dims, type->shape, from->name));
+    return hwnas_graph_add_input(&value->tensor, r->graph, from->name, (int)type->shape->n_dim,
+                                 dims);
+}
+
+/* ---- attributes ---- */
+
+/* The decimal number that was meant by a float: 1e-5, not 9.99999974738e-06. */
+static double shortest(float number)
+{
+    char text[32];
+    double found = number;
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)number);
+        found = strtod(text, NULL);
+        if ((float)found == number)
+            break;
+    }
+    return found;
+}
+
+static hwnas_status unsupported(const Onnx__NodeProto *node, const char *attribute,
+                                const char *what)
+{
+    return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: attribute '%s' %s", describe(node).s,
+                      attribute, what);
+}
+
+/* The ONNX type of an attribute's kind. */
+static const Onnx__AttributeProto__AttributeType attr_types[] = {
+    [HWNAS_ATTR_INT] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT,
+    [HWNAS_ATTR_INTS] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS,
+    [HWNAS_ATTR_BOOL] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT,
+    [HWNAS_ATTR_NUMBER] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT,
+};
+
+static hwnas_status check_range(const hwnas_attr *attr, const hwnas_attr_row *row,
+                                const Onnx__NodeProto *node)
+{
+    bool is_number = row->kind == HWNAS_ATTR_NUMBER;
+    for (int i = 0; i < (is_number ? 1 : attr->n); i++) {
+        double number = is_number ? attr->number : (double)attr->ints[i];
+        if (!(number >= row->low && number <= row->high))
+            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                              "%s: attribute '%s' is %g; %g to %g is understood", describe(node).s,
+                              row->onnx, number, row->low, row->high);
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status read_attr(hwnas_attr *out, const hwnas_attr_row *row,
+                              const Onnx__AttributeProto *from, const Onnx__NodeProto *node)
+{
+    hwnas_attr attr = {.is_set = true};
+    if (from->type != attr_types[row->kind])
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: attribute '%s' is of the wrong type",
+                          describe(node).s, row->onnx);
+    if (row->kind == HWNAS_ATTR_NUMBER) {
+        attr.number = shortest(from->f);
+    } else if (row->kind == HWNAS_ATTR_INTS) {
+        if (from->n_ints != (size_t)row->count)
+            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                              "%s: attribute '%s' has %zu values; %d are understood",
+                              describe(node).s, row->onnx, from->n_ints, row->count);
+        attr.n = row->count;
+        memcpy(attr.ints, from->ints, from->n_ints * sizeof *from->ints);
+    } else {
+        attr.n = 1;
+        attr.ints[0] = from->i;
+    }
+    TRY(check_range(&attr, row, node));
+    *out = attr;
+    return HWNAS_OK;
+}
+
+/* An attribute that is not ours must say what we do anyway. */
+static hwnas_status check_foreign(const hwnas_onnx_row *row, const Onnx__AttributeProto *from,
+                                  const Onnx__NodeProto *node)
+{
+    for (; row && row->name; row++)
+        if (!strcmp(row->name, from->name))
+            break;
+    if (!row || !row->name)
+        return unsupported(node, from->name, "is unknown to us");
+    bool fits;
+    if (row->is_ignored)
+        fits = true;
+    else if (row->text)
+        fits = from->s.len == strlen(row->text) && !memcmp(from->s.data, row->text, from->s.len);
+    else
+        fits = from->type == attr_types[row->kind] &&
+               (row->kind == HWNAS_ATTR_NUMBER ? from->f : (double)from->i) == row->value;
+    return fits ? HWNAS_OK : unsupported(node, from->name, "has a value that we cannot compute");
+}
+
+/* Attributes that are absent have ONNX's default; most of the time that is ours. */
+static hwnas_status set_absent(hwnas_attr *attrs, const hwnas_op *op, const Onnx__NodeProto *node)
+{
+    for (int i = 0; op->attrs[i].name; i++) {
+        if (!attrs[i].is_set && op->attrs[i].onnx_fallback)
+            attrs[i] = (hwnas_attr){.is_set = true, .number = *op->attrs[i].onnx_fallback};
+    }
+    for (const hwnas_onnx_row *row = op->onnx_rows; row && row->name; row++) {
+        bool is_given = row->is_ignored || row->text || row->value == row->fallback;
+        for (size_t i = 0; i < node->n_attribute; i++)
+            is_given = is_given || !strcmp(node->attribute[i]->name, row->name);
+        if (!is_given)
+            return unsupported(node, row->name, "is absent, and its default we cannot compute");
+    }
+    return HWNAS_OK;
+}
+
+/* An attribute that ONNX takes as a constant input. */
+static hwnas_status read_attr_input(hwnas_attr *out, const reader *r, const hwnas_attr_row *row,
+                                    const Onnx__NodeProto *node)
+{
+    named *value = NULL;
+    TRY(resolve(&value, r, node->input[row->onnx_input], describe(node).s));
+    const Onnx__TensorProto *from = value->constant;
+    bool is_number = row->kind == HWNAS_ATTR_NUMBER;
+    if (!from || from->data_type != (is_number ? ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT
+                                               : ONNX__TENSOR_PROTO__DATA_TYPE__INT64))
+        return unsupported(node, row->onnx, "is not a constant of its type");
+    hwnas_attr attr = {.is_set = true, .n = is_number ? 0 : row->count ? row->count : 1};
+    const void *data = NULL;
+    if (is_number) {
+        float number;
+        TRY(find_data(&data, from, 1, from->float_data, from->n_float_data, sizeof number));
+        memcpy(&number, data, sizeof number);
+        attr.number = shortest(number);
+    } else {
+        TRY(find_data(&data, from, attr.n, from->int64_data, from->n_int64_data,
+                      sizeof *attr.ints));
+        memcpy(attr.ints, data, (size_t)attr.n * sizeof *attr.ints);
+    }
+    TRY(check_range(&attr, row, node));
+    *out = attr;
+    return HWNAS_OK;
+}
+
+/* One entry for each row of the operator's table, in the graph's arena. */
+static hwnas_status read_attrs(hwnas_attr **out, reader *r, const hwnas_op *op,
+                               const Onnx__NodeProto *node)
+{
+    int n = 0;
+    while (op->attrs[n].name)
+        n++;
+    hwnas_attr *attrs = hwnas_arena_alloc(r->graph->arena, ((size_t)n + 1) * sizeof *attrs);
+    for (size_t a = 0; a < node->n_attribute; a++) {
+        const Onnx__AttributeProto *from = node->attribute[a];
+        if (is_empty(from->name) || from->ref_attr_name)
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has an attribute without a name or value",
+                              describe(node).s);
+        int i = 0;
+        while (i < n && (!op->attrs[i].onnx || strcmp(op->attrs[i].onnx, from->name)))
+            i++;
+        if (i == n)
+            TRY(check_foreign(op->onnx_rows, from, node));
+        else
+            TRY(read_attr(&attrs[i], &op->attrs[i], from, node));
+    }
+    for (int i = 0; i < n; i++) {
+        int input = op->attrs[i].onnx_input;
+        if (input && (size_t)input < node->n_input && !is_empty(node->input[input]))
+            TRY(read_attr_input(&attrs[i], r, &op->attrs[i], node));
+    }
+    TRY(set_absent(attrs, op, node));
+    *out = attrs;
+    return HWNAS_OK;
+}
+
+/* ---- nodes ---- */
+
+/* The node's inputs that are tensors to us: the data, then the weights. */
+static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op *op,
+                                const Onnx__NodeProto *node)
+{
+    size_t n = node->n_input;
+    while (n && is_empty(node->input[n - 1]))
+        n--;
+    size_t n_attr_inputs = 0;
+    for (const hwnas_attr_row *row = op->attrs; row->name; row++)
+        n_attr_inputs += row->onnx_input > 0 && (size_t)row->onnx_input < n;
+    n -= n_attr_inputs;
+    if (n > (size_t)(op->max_inputs + op->max_weights))
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s has %zu inputs; %d are understood",
+                          describe(node).s, n, op->max_inputs + op->max_weights);
+    for (size_t i = 0; i < n; i++) {
+        named *value = NULL;
+        TRY(resolve(&value, r, node->input[i], describe(node).s));
+        bool is_weight = i >= (size_t)op->max_inputs;
+        if (is_weight != (value->constant != NULL))
+            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: input '%s' is %s", describe(node).s,
+                              node->input[i],
+                              is_weight ? "computed where we take a constant"
+                                        : "a constant where we take what is computed");
+        int weight = (int)i - op->max_inputs;
+        if (is_weight && value->tensor == NOT_MADE)
+            TRY(make_weight(r, value, weight < op->max_weights - op->n_statistics));
+        out[i] = value->tensor;
+    }
+    *n_out = (int)n;
+    return HWNAS_OK;
+}
+
+/* Identity makes nothing: its output is another name of its input. */
+static hwnas_status read_identity(reader *r, const Onnx__NodeProto *node)
+{
+    named *from = NULL;
+    if (node->n_input != 1)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has %zu inputs", describe(node).s,
+                          node->n_input);
+    TRY(resolve(&from, r, node->input[0], describe(node).s));
+    find_value(r, node->output[0])->same_as = from;
+    return HWNAS_OK;
+}
+
+/* Attributes that the file gives and its weights imply, such as the kernel's size, must agree. */
+static hwnas_status check_implied(const hwnas_attr *given, const hwnas_graph *graph,
+                                  const Onnx__NodeProto *from)
+{
+    const hwnas_node *node = &graph->nodes[graph->n_nodes - 1];
+    for (int i = 0; node->op->attrs[i].name; i++)
+        if (given[i].is_set &&
+            memcmp(given[i].ints, node->attrs[i].ints, (size_t)given[i].n * sizeof *given[i].ints))
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: attribute '%s' contradicts the weights",
+                              describe(from).s, node->op->attrs[i].onnx);
+    return HWNAS_OK;
+}
+
+static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
+{
+    if (!node->n_output || is_empty(node->output[0]) || is_empty(node->op_type))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no output", describe(node).s);
+    bool is_standard = is_empty(node->domain) || !strcmp(node->domain, "ai.onnx");
+    if (is_standard && !strcmp(node->op_type, "Identity"))
+        return read_identity(r, node);
+    const hwnas_op *op = is_standard ? hwnas_op_by_onnx(node->op_type) : NULL;
+    if (!op)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
+                          describe(node).s, is_standard ? "" : node->domain, is_standard ? "" : ".",
+                          node->op_type);
+    hwnas_attr *attrs = NULL;
+    int inputs[HWNAS_MAX_NODE_INPUTS], n_inputs = 0, output;
+    TRY(read_attrs(&attrs, r, op, node));
+    TRY(read_inputs(inputs, &n_inputs, r, op, node));
+    hwnas_status status = hwnas_graph_add_node(&output, r->graph, op, node_name(r, node), attrs,
+                                               n_inputs, inputs, false);
+    if (status != HWNAS_OK)
+        return hwnas_context(status, "%s", describe(node).s);
+    TRY(check_implied(attrs, r->graph, node));
+    r->graph->tensors[output].name =
+        hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
+    find_value(r, node->output[0])->tensor = output;
+    return HWNAS_OK;
+}
+
+static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
+{
+    named *value = NULL;
+    TRY(resolve(&value, r, from->name ? from->name : "", "the list of outputs"));
+    if (value->constant)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is a constant", from->name);
+    for (size_t i = 0; i < r->graph->n_outputs; i++)
+        if (r->graph->outputs[i] == value->tensor)
+            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is listed twice", from->name);
+    hwnas_graph_add_output(r->graph, value->tensor);
+    return HWNAS_OK;
+}
+
+/* ---- the model ---- */
+
+static hwnas_status check_model(const Onnx__ModelProto *model)
+{
+    int64_t opset = -1;
+    for (size_t i = 0; i < model->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *set = model->opset_import[i];
+        if (is_empty(set->domain) || !strcmp(set->domain, "ai.onnx"))
+            opset = set->version;
+    }
+    if (!model->graph || !model->graph->n_input || !model->graph->n_output)
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "not an ONNX model: no graph with inputs and outputs");
+    if (opset < HWNAS_ONNX_FIRST_OPSET)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "the model is of ONNX opset %" PRId64 "; %d and newer are read", opset,
+                          HWNAS_ONNX_FIRST_OPSET);
+    if (model->graph->n_sparse_initializer)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the model has sparse constants");
+    return HWNAS_OK;
+}
+
+static hwnas_status read_graph(reader *r)
+{
+    TRY(collect_values(r));
+    collect_node_names(r);
+    for (size_t i = 0; i < r->from->n_input; i++)
+        TRY(read_input(r, r->from->input[i]));
+    for (size_t i = 0; i < r->from->n_node; i++)
+        TRY(read_node(r, r->from->node[i]));
+    for (size_t i = 0; i < r->from->n_output; i++)
+        TRY(read_output(r, r->from->output[i]));
+    if (!r->graph->n_inputs)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "the model has no inputs, only constants");
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
+{
+    hwnas_status status = HWNAS_OK;
+    Onnx__ModelProto *model = NULL;
+    reader r = {0};
+    uint64_t seed = 0;
+    TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
+    TRY_OUT(check_model(model));
+    const char *text =
+        find_entry(model->metadata_props, model->n_metadata_props, HWNAS_ONNX_SEED_KEY);
+    if (text)
+        TRY_OUT(parse_seed(&seed, text));
+    r.from = model->graph;
+    r.graph = hwnas_graph_new(is_empty(r.from->name) ? name : r.from->name, seed);
+    TRY_OUT(read_graph(&r));
+    *out = r.graph;
+    r.graph = NULL;
+
+out:
+    if (status != HWNAS_OK)
+        hwnas_context(status, "%s", name);
+    hwnas_graph_free(r.graph);
+    free(r.node_names);
+    free(r.values);
+    if (model)
+        onnx__model_proto__free_unpacked(model, NULL);
+    return status;
+}

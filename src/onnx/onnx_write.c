@@ -1,0 +1,328 @@
+/* onnx_write.c: graph -> ONNX, by the operators' tables.
+ *
+ * The messages are built in an arena and borrow names and given data from the graph, so all that is
+ * copied are the bytes of the file itself. */
+#include "onnx/onnx_priv.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* protobuf readers refuse more. */
+#define MAX_FILE_BYTES INT32_MAX
+
+const char *const hwnas_onnx_inits[HWNAS_N_INITS] = {
+    [HWNAS_INIT_FAN_IN] = "fan_in",
+    [HWNAS_INIT_SMALL] = "small",
+    [HWNAS_INIT_NEAR_ONE] = "near_one",
+};
+
+typedef struct writer {
+    const hwnas_graph *from;
+    hwnas_onnx_weights weights;
+    hwnas_arena *arena;
+    float *values; /* VALUES: room for the weights that are drawn */
+    size_t n_values;
+    Onnx__GraphProto *to;
+} writer;
+
+/* protobuf-c has no const; it only reads what it packs. */
+static char *text(const char *s)
+{
+    return (char *)s;
+}
+
+static void *list(const writer *w, size_t n)
+{
+    return hwnas_arena_alloc(w->arena, (n ? n : 1) * sizeof(void *));
+}
+
+static void *message(const writer *w, const ProtobufCMessageDescriptor *type)
+{
+    ProtobufCMessage *made = hwnas_arena_alloc(w->arena, type->sizeof_message);
+    type->message_init(made);
+    return made;
+}
+
+static Onnx__StringStringEntryProto *entry(const writer *w, const char *key, const char *value)
+{
+    Onnx__StringStringEntryProto *made = message(w, &onnx__string_string_entry_proto__descriptor);
+    made->key = text(key);
+    made->value = text(value);
+    return made;
+}
+
+static Onnx__ValueInfoProto *value_info(const writer *w, int index)
+{
+    const hwnas_tensor *tensor = &w->from->tensors[index];
+    Onnx__TensorShapeProto *shape = message(w, &onnx__tensor_shape_proto__descriptor);
+    shape->n_dim = (size_t)tensor->rank;
+    shape->dim = list(w, shape->n_dim);
+    for (int i = 0; i < tensor->rank; i++) {
+        shape->dim[i] = message(w, &onnx__tensor_shape_proto__dimension__descriptor);
+        shape->dim[i]->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        shape->dim[i]->dim_value = tensor->dims[i];
+    }
+    Onnx__ValueInfoProto *made = message(w, &onnx__value_info_proto__descriptor);
+    made->name = text(tensor->name);
+    made->type = message(w, &onnx__type_proto__descriptor);
+    made->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    made->type->tensor_type = message(w, &onnx__type_proto__tensor__descriptor);
+    made->type->tensor_type->has_elem_type = true;
+    made->type->tensor_type->elem_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+    made->type->tensor_type->shape = shape;
+    return made;
+}
+
+/* Appends an initialiser without values. */
+static Onnx__TensorProto *add_constant(writer *w, const char *name, int32_t type, int rank,
+                                       const int64_t *dims)
+{
+    Onnx__TensorProto *made = message(w, &onnx__tensor_proto__descriptor);
+    made->name = text(name);
+    made->has_data_type = true;
+    made->data_type = type;
+    made->n_dims = (size_t)rank;
+    made->dims = (int64_t *)dims;
+    w->to->initializer[w->to->n_initializer++] = made;
+    return made;
+}
+
+static void set_raw_data(Onnx__TensorProto *tensor, const void *bytes, size_t length)
+{
+    tensor->has_raw_data = true;
+    tensor->raw_data.data = (uint8_t *)bytes;
+    tensor->raw_data.len = length;
+}
+
+static void write_weight(writer *w, const hwnas_tensor *tensor)
+{
+    Onnx__TensorProto *to = add_constant(w, tensor->name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+                                         tensor->rank, tensor->dims);
+    if (tensor->data) {
+        set_raw_data(to, tensor->data, (size_t)hwnas_tensor_bytes(tensor));
+    } else if (w->weights == HWNAS_ONNX_VALUES) {
+        float *values = w->values + w->n_values;
+        w->n_values += (size_t)hwnas_tensor_count(tensor);
+        hwnas_tensor_fill(tensor, values);
+        set_raw_data(to, values, (size_t)hwnas_tensor_bytes(tensor));
+    } else {
+        to->has_data_location = true;
+        to->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+        to->external_data = list(w, 3);
+        to->external_data[to->n_external_data++] = entry(w, "location", HWNAS_ONNX_SEEDS_LOCATION);
+        to->external_data[to->n_external_data++] =
+            entry(w, "seed", hwnas_arena_printf(w->arena, "%" PRIu64, tensor->seed));
+        to->external_data[to->n_external_data++] = entry(w, "init", hwnas_onnx_inits[tensor->init]);
+    }
+}
+
+static Onnx__AttributeProto *add_attribute(const writer *w, Onnx__NodeProto *node, const char *name,
+                                           Onnx__AttributeProto__AttributeType type)
+{
+    Onnx__AttributeProto *made = message(w, &onnx__attribute_proto__descriptor);
+    made->name = text(name);
+    made->has_type = true;
+    made->type = type;
+    node->attribute[node->n_attribute++] = made;
+    return made;
+}
+
+static void add_int(const writer *w, Onnx__NodeProto *node, const char *name, int64_t value)
+{
+    Onnx__AttributeProto *made =
+        add_attribute(w, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    made->has_i = true;
+    made->i = value;
+}
+
+static void add_number(const writer *w, Onnx__NodeProto *node, const char *name, double value)
+{
+    Onnx__AttributeProto *made =
+        add_attribute(w, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    made->has_f = true;
+    made->f = (float)value;
+}
+
+static void write_attr(const writer *w, Onnx__NodeProto *to, const hwnas_attr_row *row,
+                       const hwnas_attr *attr)
+{
+    switch (row->kind) {
+    case HWNAS_ATTR_INT:
+    case HWNAS_ATTR_BOOL:
+        add_int(w, to, row->onnx, attr->ints[0]);
+        break;
+    case HWNAS_ATTR_NUMBER:
+        add_number(w, to, row->onnx, attr->number);
+        break;
+    case HWNAS_ATTR_INTS: {
+        Onnx__AttributeProto *made =
+            add_attribute(w, to, row->onnx, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+        made->n_ints = (size_t)attr->n;
+        made->ints = (int64_t *)attr->ints;
+        break;
+    }
+    }
+}
+
+/* An attribute that ONNX takes as an input: "NODE.ATTRIBUTE", a scalar or a list. */
+static void write_attr_input(writer *w, Onnx__NodeProto *to, const hwnas_node *node, int i)
+{
+    const hwnas_attr_row *row = &node->op->attrs[i];
+    const hwnas_attr *attr = &node->attrs[i];
+    const char *name = hwnas_arena_printf(w->arena, "%s.%s", node->name, row->name);
+    if (row->kind == HWNAS_ATTR_NUMBER) {
+        float value = (float)attr->number;
+        set_raw_data(add_constant(w, name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 0, NULL),
+                     hwnas_arena_copy(w->arena, &value, sizeof value), sizeof value);
+    } else {
+        int64_t *length = hwnas_arena_alloc(w->arena, sizeof *length);
+        *length = attr->n;
+        set_raw_data(add_constant(w, name, ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
+                                  row->kind == HWNAS_ATTR_INTS, length),
+                     attr->ints, (size_t)attr->n * sizeof *attr->ints);
+    }
+    while (to->n_input < (size_t)row->onnx_input)
+        to->input[to->n_input++] = text(""); /* an optional input that is left out */
+    to->input[to->n_input++] = text(name);
+}
+
+static size_t count_attrs(const hwnas_op *op)
+{
+    size_t n = 0;
+    for (const hwnas_attr_row *row = op->attrs; row->name; row++)
+        n++;
+    for (const hwnas_onnx_row *row = op->onnx_rows; row && row->name; row++)
+        n++;
+    return n;
+}
+
+static void write_node(writer *w, const hwnas_node *node)
+{
+    const hwnas_op *op = node->op;
+    Onnx__NodeProto *to = message(w, &onnx__node_proto__descriptor);
+    to->name = text(node->name);
+    to->op_type = text(op->onnx);
+    to->input = list(w, HWNAS_MAX_NODE_INPUTS);
+    for (int i = 0; i < node->n_inputs; i++)
+        to->input[to->n_input++] = text(w->from->tensors[node->inputs[i]].name);
+    to->output = list(w, 1);
+    to->output[to->n_output++] = text(hwnas_node_output(w->from, node)->name);
+    to->attribute = list(w, count_attrs(op));
+    for (int i = 0; op->attrs[i].name; i++) {
+        if (op->attrs[i].onnx_input)
+            write_attr_input(w, to, node, i);
+        else if (op->attrs[i].onnx)
+            write_attr(w, to, &op->attrs[i], &node->attrs[i]);
+    }
+    for (const hwnas_onnx_row *row = op->onnx_rows; row && row->name; row++) {
+        if (row->text || row->is_ignored || row->value == row->fallback)
+            continue;
+        if (row->kind == HWNAS_ATTR_NUMBER)
+            add_number(w, to, row->name, row->value);
+        else
+            add_int(w, to, row->name, (int64_t)row->value);
+    }
+    w->to->node[w->to->n_node++] = to;
+}
+
+static bool is_output(const hwnas_graph *graph, int tensor)
+{
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        if (graph->outputs[i] == tensor)
+            return true;
+    return false;
+}
+
+static Onnx__GraphProto *write_graph(writer *w)
+{
+    const hwnas_graph *from = w->from;
+    size_t n_attrs = 0;
+    for (size_t i = 0; i < from->n_nodes; i++)
+        n_attrs += count_attrs(from->nodes[i].op);
+    Onnx__GraphProto *to = w->to = message(w, &onnx__graph_proto__descriptor);
+    to->name = text(from->name);
+    to->input = list(w, from->n_inputs);
+    to->output = list(w, from->n_outputs);
+    to->value_info = list(w, from->n_nodes);
+    to->node = list(w, from->n_nodes);
+    to->initializer = list(w, from->n_tensors + n_attrs);
+    for (size_t i = 0; i < from->n_inputs; i++)
+        to->input[to->n_input++] = value_info(w, from->inputs[i]);
+    for (size_t i = 0; i < from->n_outputs; i++)
+        to->output[to->n_output++] = value_info(w, from->outputs[i]);
+    for (size_t i = 0; i < from->n_tensors; i++)
+        if (from->tensors[i].kind == HWNAS_TENSOR_WEIGHT)
+            write_weight(w, &from->tensors[i]);
+    for (size_t i = 0; i < from->n_nodes; i++) {
+        write_node(w, &from->nodes[i]);
+        if (!is_output(from, from->nodes[i].output))
+            to->value_info[to->n_value_info++] = value_info(w, from->nodes[i].output);
+    }
+    return to;
+}
+
+static Onnx__ModelProto *write_model(writer *w)
+{
+    Onnx__OperatorSetIdProto *opset = message(w, &onnx__operator_set_id_proto__descriptor);
+    opset->domain = text("");
+    opset->has_version = true;
+    opset->version = HWNAS_ONNX_OPSET;
+    Onnx__ModelProto *model = message(w, &onnx__model_proto__descriptor);
+    model->has_ir_version = true;
+    model->ir_version = HWNAS_ONNX_IR;
+    model->producer_name = text("hwnas");
+    model->producer_version = text(hwnas_version());
+    model->opset_import = list(w, 1);
+    model->opset_import[model->n_opset_import++] = opset;
+    model->metadata_props = list(w, 1);
+    model->metadata_props[model->n_metadata_props++] =
+        entry(w, HWNAS_ONNX_SEED_KEY, hwnas_arena_printf(w->arena, "%" PRIu64, w->from->seed));
+    model->graph = write_graph(w);
+    return model;
+}
+
+/* Bytes of the weights, and how many values of them are to be drawn. */
+static hwnas_status measure_weights(size_t *out, const writer *w)
+{
+    int64_t bytes = 0, drawn = 0;
+    for (size_t i = 0; i < w->from->n_tensors && bytes <= MAX_FILE_BYTES; i++) {
+        const hwnas_tensor *tensor = &w->from->tensors[i];
+        if (tensor->kind != HWNAS_TENSOR_WEIGHT)
+            continue;
+        if (tensor->data || w->weights == HWNAS_ONNX_VALUES)
+            bytes += hwnas_tensor_bytes(tensor);
+        if (!tensor->data && w->weights == HWNAS_ONNX_VALUES)
+            drawn += hwnas_tensor_count(tensor);
+    }
+    if (bytes > MAX_FILE_BYTES)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "'%s' has more than 2 GiB of weights, which no ONNX file holds",
+                          w->from->name);
+    *out = (size_t)drawn;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_write(void **out, size_t *length, const hwnas_graph *graph,
+                              hwnas_onnx_weights weights)
+{
+    hwnas_status status = HWNAS_OK;
+    writer w = {.from = graph, .weights = weights, .arena = hwnas_arena_new()};
+    void *values = NULL, *bytes = NULL;
+    size_t n_drawn = 0;
+    TRY_OUT(measure_weights(&n_drawn, &w));
+    TRY_OUT(hwnas_try_alloc(&values, n_drawn * sizeof *w.values, "the weights"));
+    w.values = values;
+
+    Onnx__ModelProto *model = write_model(&w);
+    size_t size = onnx__model_proto__get_packed_size(model);
+    TRY_OUT(hwnas_try_alloc(&bytes, size, "the ONNX file"));
+    onnx__model_proto__pack(model, bytes);
+    *out = bytes;
+    *length = size;
+
+out:
+    free(values);
+    hwnas_arena_free(w.arena);
+    return status;
+}

@@ -1,0 +1,85 @@
+// ort_run.mjs: runs an ONNX model with ONNX Runtime, for tests that compare `hwnas run` with it.
+//
+//   node ort_run.mjs input MODEL OUT.bin            writes a random input, raw float32
+//   node ort_run.mjs compare MODEL IN.bin OUT.bin   prints how far OUT.bin is from ONNX Runtime's
+//                                                   outputs; fails above a relative 1e-4
+//   node ort_run.mjs version                        prints ONNX Runtime's; fails where it is missing
+//
+// The module onnxruntime-node is looked for in $HWNAS_ORT, else in .deps/node of the source tree.
+// Several inputs or outputs stand in a file one after the other, in the model's order.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+
+const LIMIT = 1e-4;
+const home = process.env.HWNAS_ORT ?? new URL('../../.deps/node', import.meta.url).pathname;
+const ort = createRequire(resolve(home, 'package.json'))('onnxruntime-node');
+
+const count = (shape) => shape.reduce((product, dim) => product * dim, 1);
+
+// mulberry32: the same input on every run.
+function random(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+async function open(model) {
+  const session = await ort.InferenceSession.create(model, { logSeverityLevel: 3 });
+  // An open dimension can only be the batch: hwnas reads it as 1.
+  const inputs = session.inputMetadata.map(({ name, shape }) => ({
+    name,
+    shape: shape.map((dim) => (typeof dim === 'number' && dim > 0 ? dim : 1)),
+  }));
+  return { session, inputs };
+}
+
+function readFloats(path) {
+  const bytes = readFileSync(path);
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+}
+
+async function writeInput(model, path) {
+  const { inputs } = await open(model);
+  const next = random(1);
+  const values = Float32Array.from({ length: inputs.reduce((n, i) => n + count(i.shape), 0) },
+    () => 2 * next() - 1);
+  writeFileSync(path, new Uint8Array(values.buffer));
+}
+
+async function compare(model, inputPath, outputPath) {
+  const { session, inputs } = await open(model);
+  const given = readFloats(inputPath);
+  const feeds = {};
+  let at = 0;
+  for (const { name, shape } of inputs) {
+    feeds[name] = new ort.Tensor('float32', given.slice(at, at + count(shape)), shape);
+    at += count(shape);
+  }
+  const outputs = await session.run(feeds);
+  const theirs = session.outputNames.flatMap((name) => Array.from(outputs[name].data));
+  const ours = readFloats(outputPath);
+  if (ours.length !== theirs.length)
+    throw new Error(`${ours.length} values where ONNX Runtime has ${theirs.length}`);
+  const scale = Math.max(...theirs.map(Math.abs));
+  const error = Math.max(...theirs.map((value, i) => Math.abs(value - ours[i]))) / scale;
+  console.log(`largest difference ${error.toExponential(2)} of the largest value ${scale}`);
+  if (!(error <= LIMIT))
+    throw new Error(`more than ${LIMIT}`);
+}
+
+const [command, ...args] = process.argv.slice(2);
+try {
+  if (command === 'input')
+    await writeInput(...args);
+  else if (command === 'compare')
+    await compare(...args);
+  else
+    console.log(ort.env.versions.node ?? ort.env.versions.common);
+} catch (error) {
+  console.error(`ort_run: ${error.message}`);
+  process.exit(1);
+}
