@@ -1,0 +1,36 @@
+/* ends.c: the two ends of a space. */
+#include "search/ends.h"
+
+static bool is_number(const hwnas_value *value)
+{
+    return value->kind == HWNAS_VALUE_INT || value->kind == HWNAS_VALUE_REAL;
+}
+
+static double number(const hwnas_value *value)
+{
+    return value->kind == HWNAS_VALUE_INT ? (double)value->i : value->r;
+}
+
+/* Index of the value at that end of a gene, or -1 where one of its values is no number. */
+static int index_at(const hwnas_gene *gene, hwnas_end end)
+{
+    int at = 0;
+    for (int v = 0; v < (int)gene->n_values; v++) {
+        if (!is_number(&gene->values[v]))
+            return -1;
+        double step = number(&gene->values[v]) - number(&gene->values[at]);
+        if (end == HWNAS_LARGEST ? step > 0 : step < 0)
+            at = v;
+    }
+    return at;
+}
+
+void hwnas_end_sample(hwnas_arch *out, hwnas_end end, hwnas_rng *rng)
+{
+    hwnas_arch_sample(out, rng);
+    for (size_t i = 0; i < out->space->n_genes; i++) {
+        int at = index_at(&out->space->genes[i], end);
+        if (at >= 0)
+            out->genes[i] = (uint16_t)at;
+    }
+}

@@ -1,0 +1,39 @@
+/* pareto.h: dominance, the archive of the non-dominated, exact hypervolume. */
+#ifndef HWNAS_SEARCH_PARETO_H
+#define HWNAS_SEARCH_PARETO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { HWNAS_MAX_OBJECTIVES = 8 };
+
+/* All objectives are minimised. */
+typedef struct hwnas_point {
+    double objectives[HWNAS_MAX_OBJECTIVES];
+    uint64_t id; /* the caller's: a trial number */
+} hwnas_point;
+
+/* a is nowhere worse than b and somewhere better. */
+bool hwnas_dominates(const double *a, const double *b, int n_objectives);
+
+typedef struct hwnas_front {
+    int n_objectives;
+    size_t n, capacity;
+    hwnas_point *points; /* sorted by the first objective, then the others */
+} hwnas_front;
+
+/* Inserts a point unless a member dominates or equals it; members that it dominates leave. Returns
+ * whether it is in. */
+bool hwnas_front_insert(hwnas_front *front, const hwnas_point *point);
+void hwnas_front_done(hwnas_front *front);
+
+/* Volume dominated by the points and bounded by `reference`, exact, for 1 to 3 objectives
+ * (3: Fonseca, Paquete, Lopez-Ibanez 2006, a sweep over the third with a 2-D staircase). Points
+ * that are not better than the reference in every objective add nothing. HWNAS_E_INPUT for more. */
+HWNAS_CHECKED hwnas_status hwnas_hypervolume(double *out, const hwnas_front *front,
+                                             const double *reference);
+
+#endif
