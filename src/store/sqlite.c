@@ -1,0 +1,584 @@
+/* sqlite.c: a study in one SQLite file.
+ *
+ * A new study is made beside its name and renamed to it, so it is complete or not there. While it
+ * is open for changes it is in WAL mode, which lets others read; at rest it is one plain file. */
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/lock.h"
+#include "store/store.h"
+
+#define APPLICATION_ID 1752064371 /* "hnas" */
+#define SCHEMA_VERSION 1
+#define BUSY_TIMEOUT_MS 10000
+#define STRING(x) STRING_OF(x)
+#define STRING_OF(x) #x
+
+static const char schema[] =
+    "PRAGMA journal_mode = MEMORY;" /* of a file that nobody knows yet */
+    "BEGIN;"
+    "PRAGMA application_id = " STRING(
+        APPLICATION_ID) ";"
+                        "PRAGMA user_version = " STRING(
+                            SCHEMA_VERSION) ";"
+                                            "CREATE TABLE fact ("
+                                            "    key   TEXT PRIMARY KEY,"
+                                            "    value TEXT NOT NULL"
+                                            ") WITHOUT ROWID;"
+                                            "CREATE TABLE trial ("
+                                            "    number       INTEGER PRIMARY KEY,"
+                                            "    code         TEXT NOT NULL,"
+                                            "    digest       TEXT NOT NULL,"
+                                            "    finish_order INTEGER UNIQUE," /* NULL: running */
+                                            "    status       TEXT,"
+                                            "    message      TEXT,"
+                                            "    detail       TEXT,"
+                                            "    seconds      REAL,"
+                                            "    violation    REAL,"
+                                            "    CHECK ((finish_order IS NULL) = (status IS NULL))"
+                                            ");"
+                                            "CREATE TABLE value ("
+                                            "    trial    INTEGER NOT NULL REFERENCES trial "
+                                            "(number),"
+                                            "    position INTEGER NOT NULL,"
+                                            "    metric   TEXT NOT NULL,"
+                                            "    value    REAL," /* NULL: not a number */
+                                            "    low      REAL,"
+                                            "    high     REAL,"
+                                            "    unit     TEXT NOT NULL,"
+                                            "    source   TEXT NOT NULL,"
+                                            "    PRIMARY KEY (trial, position),"
+                                            "    UNIQUE (trial, metric)"
+                                            ") WITHOUT ROWID;"
+                                            "COMMIT;";
+
+enum {
+    BEGIN,
+    COMMIT,
+    ROLLBACK,
+    SET_FACT,
+    GET_FACT,
+    START,
+    FINISH,
+    FIND,
+    ADD_VALUE,
+    COUNT,
+    LIST,
+    N_STATEMENTS
+};
+
+static const char *const sql[N_STATEMENTS] = {
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+    [ROLLBACK] = "ROLLBACK",
+    [SET_FACT] = "INSERT INTO fact VALUES (?, ?)"
+                 " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    [GET_FACT] = "SELECT value FROM fact WHERE key = ?",
+    /* A trial that ran when the process died is asked again, and must be the same. */
+    [START] = "INSERT INTO trial (number, code, digest) VALUES (?, ?, ?)"
+              " ON CONFLICT (number) DO UPDATE SET code = code WHERE finish_order IS NULL"
+              " AND code = excluded.code AND digest = excluded.digest",
+    [FINISH] = "UPDATE trial SET status = ?, message = ?, detail = ?, seconds = ?, violation = ?,"
+               " finish_order = (SELECT coalesce(max(finish_order) + 1, 0) FROM trial)"
+               " WHERE number = ? AND finish_order IS NULL RETURNING finish_order",
+    [FIND] = "SELECT finish_order FROM trial WHERE number = ?",
+    [ADD_VALUE] = "INSERT INTO value VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    [COUNT] = "SELECT count(*) FROM trial",
+    [LIST] = "SELECT number, code, digest, finish_order, status, message, detail, seconds,"
+             " violation, metric, value, low, high, unit, source"
+             " FROM trial LEFT JOIN value ON trial = number ORDER BY number, position",
+};
+
+/* Columns of LIST. */
+enum {
+    NUMBER,
+    CODE,
+    DIGEST,
+    FINISH_ORDER,
+    STATUS,
+    MESSAGE,
+    DETAIL,
+    SECONDS,
+    VIOLATION,
+    METRIC,
+    VALUE,
+    LOW,
+    HIGH,
+    UNIT,
+    SOURCE
+};
+
+struct hwnas_store {
+    char *file;       /* for SQLite, which gives names like ":memory:" a meaning: "./" and ... */
+    const char *path; /* ... as the user wrote it */
+    hwnas_lock lock;  /* not held: only for reading */
+    bool is_created;  /* by this process */
+    sqlite3 *db;
+    sqlite3_stmt *statements[N_STATEMENTS];
+};
+
+/* Failures */
+
+static hwnas_status fail_sqlite(const hwnas_store *store)
+{
+    static const struct {
+        int code;
+        hwnas_status status;
+        const char *message, *hint;
+    } rows[] = {
+        {SQLITE_NOTADB, HWNAS_E_INPUT, "this is not a study of hwnas", "is it the right file?"},
+        {SQLITE_CORRUPT, HWNAS_E_INPUT, "the study is damaged or cut short",
+         "take a copy of it if there is one; 'sqlite3 FILE .recover' may save a part"},
+        {SQLITE_BUSY, HWNAS_E_IO, "another program keeps the study locked",
+         "close the program that has it open"},
+        {SQLITE_FULL, HWNAS_E_IO, "cannot write the study: the disk is full",
+         "make room, then go on with --resume; every finished trial is in the study"},
+        {SQLITE_NOMEM, HWNAS_E_MEMORY, "no memory for SQLite", ""},
+        {SQLITE_READONLY, HWNAS_E_IO, "the study may not be written", "look at its permissions"},
+    };
+    hwnas_place place = {.file = store->path};
+    int code = sqlite3_errcode(store->db) & 0xff;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code)
+            return hwnas_hint(hwnas_fail(rows[i].status, &place, "%s", rows[i].message), "%s",
+                              rows[i].hint);
+    bool is_system = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+    return hwnas_fail(is_system ? HWNAS_E_IO : HWNAS_E_LIBRARY, &place, "SQLite: %s",
+                      sqlite3_errmsg(store->db));
+}
+
+static hwnas_status fail_damaged(const hwnas_store *store, const char *what)
+{
+    hwnas_place place = {.file = store->path};
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the study is damaged: %s", what),
+                      "take a copy of it if there is one");
+}
+
+/* Statements */
+
+/* One letter for each parameter: i int64_t, d double (NaN becomes NULL), t text or NULL. Texts
+ * must live until the statement is reset. */
+static sqlite3_stmt *bind(hwnas_store *store, int id, const char *types, ...)
+{
+    sqlite3_stmt *stmt = store->statements[id];
+    va_list ap;
+    va_start(ap, types);
+    for (int i = 1; *types; i++, types++) {
+        if (*types == 'i')
+            sqlite3_bind_int64(stmt, i, va_arg(ap, int64_t));
+        else if (*types == 'd')
+            sqlite3_bind_double(stmt, i, va_arg(ap, double));
+        else
+            sqlite3_bind_text(stmt, i, va_arg(ap, const char *), -1, SQLITE_STATIC);
+    }
+    va_end(ap);
+    return stmt;
+}
+
+/* Does what needs no answer. */
+static hwnas_status run(hwnas_store *store, sqlite3_stmt *stmt)
+{
+    hwnas_status status = sqlite3_step(stmt) == SQLITE_DONE ? HWNAS_OK : fail_sqlite(store);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* The first column of the first row; `none` without a row or when it is NULL. */
+static hwnas_status query_int(int64_t *out, hwnas_store *store, sqlite3_stmt *stmt, int64_t none)
+{
+    hwnas_status status = HWNAS_OK;
+    int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+        *out = sqlite3_column_int64(stmt, 0);
+    else if (code == SQLITE_ROW || code == SQLITE_DONE)
+        *out = none;
+    else
+        status = fail_sqlite(store);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* Ends the transaction: COMMIT when all went well. */
+static hwnas_status end(hwnas_store *store, hwnas_status status)
+{
+    if (status == HWNAS_OK)
+        status = run(store, store->statements[COMMIT]);
+    if (status != HWNAS_OK && !sqlite3_get_autocommit(store->db)) {
+        sqlite3_step(store->statements[ROLLBACK]);
+        sqlite3_reset(store->statements[ROLLBACK]);
+    }
+    return status;
+}
+
+static char *column_text(sqlite3_stmt *stmt, int column)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, column);
+    return text ? hwnas_strdup((const char *)text) : NULL;
+}
+
+static void column_copy(char *out, size_t size, sqlite3_stmt *stmt, int column)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, column);
+    snprintf(out, size, "%s", text ? (const char *)text : "");
+}
+
+static double column_double(sqlite3_stmt *stmt, int column)
+{
+    bool is_null = sqlite3_column_type(stmt, column) == SQLITE_NULL;
+    return is_null ? NAN : sqlite3_column_double(stmt, column);
+}
+
+/* Opening and closing */
+
+/* Whether a file may, or must not, be there already. */
+static hwnas_status check_path(const char *path, hwnas_store_mode mode)
+{
+    hwnas_place place = {.file = path};
+    struct stat st;
+    if (!*path)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "the name of the study is empty");
+    if (hwnas_starts_with(path, "postgresql://"))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "studies in PostgreSQL come later"),
+                          "give the name of a file");
+    if (!stat(path, &st)) {
+        if (S_ISDIR(st.st_mode))
+            return hwnas_fail(HWNAS_E_INPUT, &place, "this is a directory, a study is a file");
+        if (mode == HWNAS_STORE_CREATE)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the study exists already"),
+                              "--resume goes on with it; --study FILE names another");
+        if (!S_ISREG(st.st_mode))
+            return hwnas_fail(HWNAS_E_INPUT, &place, "this is not a regular file");
+        return HWNAS_OK;
+    }
+    if (errno != ENOENT)
+        return hwnas_fail(HWNAS_E_IO, &place, "cannot open the study: %s", strerror(errno));
+    if (mode == HWNAS_STORE_CREATE)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, &place, "there is no such study"),
+                      mode == HWNAS_STORE_RESUME ? "without --resume it is started"
+                                                 : "is it the right directory?");
+}
+
+static hwnas_status open_file(hwnas_store *store, const char *file, int flags)
+{
+    if (sqlite3_open_v2(file, &store->db, flags, NULL) != SQLITE_OK)
+        return fail_sqlite(store);
+    sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
+    return HWNAS_OK;
+}
+
+/* Makes an empty study beside its name, then gives it the name. */
+static hwnas_status create(hwnas_store *store)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_place place = {.file = store->path};
+    char *file = hwnas_printf("%s-new", store->file);
+    unlink(file); /* of a process that died here */
+    TRY_OUT(open_file(store, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+    if (sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+        status = fail_sqlite(store);
+        goto out;
+    }
+    if (rename(file, store->file)) {
+        status = hwnas_fail(HWNAS_E_IO, &place, "cannot create the study: %s", strerror(errno));
+        goto out;
+    }
+    store->is_created = true;
+out:
+    sqlite3_close(store->db);
+    store->db = NULL;
+    if (status != HWNAS_OK)
+        unlink(file);
+    free(file);
+    return status;
+}
+
+static int32_t big_endian(const unsigned char *bytes)
+{
+    return (int32_t)((uint32_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]);
+}
+
+/* Looks at the first bytes (https://www.sqlite.org/fileformat.html, section 1.3) before SQLite
+ * does, which would recover, and so change, a file that is not ours. They are read through its
+ * descriptor: closing one of our own would drop the locks that this process has on the file. */
+static hwnas_status check_header(const hwnas_store *store)
+{
+    enum { USER_VERSION = 60, APPLICATION = 68, SIZE = 100 };
+    static const char magic[16] = "SQLite format 3";
+    unsigned char header[SIZE] = {0};
+    hwnas_place place = {.file = store->path};
+    sqlite3_file *file = NULL;
+    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    int code = file->pMethods->xRead(file, header, SIZE, 0); /* a short read is filled with 0 */
+    if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ)
+        return hwnas_fail(HWNAS_E_IO, &place, "cannot read the study");
+    if (memcmp(header, magic, sizeof magic))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a study of hwnas"),
+                          "a study is an SQLite database; is it the right file?");
+    if (code != SQLITE_OK)
+        return fail_damaged(store, "it is cut short");
+    if (big_endian(header + APPLICATION) != APPLICATION_ID)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a study of hwnas"),
+                          "it is an SQLite database of another program");
+    int version = big_endian(header + USER_VERSION);
+    if (version != SCHEMA_VERSION)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &place, "the study has format %d, this hwnas knows format %d",
+                       version, SCHEMA_VERSION),
+            "use %s version of hwnas", version > SCHEMA_VERSION ? "a newer" : "the older");
+    return HWNAS_OK;
+}
+
+static hwnas_status check_pages(const hwnas_store *store)
+{
+    hwnas_status status = HWNAS_OK;
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(store->db, "PRAGMA quick_check(1)", -1, &stmt, NULL) != SQLITE_OK ||
+        sqlite3_step(stmt) != SQLITE_ROW)
+        status = fail_sqlite(store);
+    else if (strcmp((const char *)sqlite3_column_text(stmt, 0), "ok"))
+        status = fail_damaged(store, "its pages do not fit together");
+    sqlite3_finalize(stmt);
+    return status;
+}
+
+static hwnas_status open_study(hwnas_store *store, bool for_reading)
+{
+    hwnas_place place = {.file = store->path};
+    TRY(open_file(store, store->file, for_reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE));
+    TRY(check_header(store));
+    TRY(check_pages(store));
+    for (int i = 0; i < N_STATEMENTS; i++)
+        if (sqlite3_prepare_v3(store->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+                               &store->statements[i], NULL) != SQLITE_OK)
+            return fail_damaged(store, sqlite3_errmsg(store->db));
+    if (for_reading)
+        return HWNAS_OK;
+    /* SQLite opens what it may not write for reading, without a word. */
+    if (sqlite3_db_readonly(store->db, "main"))
+        return hwnas_fail(HWNAS_E_IO, &place, "the study may not be written");
+    /* NORMAL: a power cut may take the last trials, the death of the process takes none. */
+    if (sqlite3_exec(store->db,
+                     "PRAGMA journal_mode = WAL;"
+                     "PRAGMA synchronous = NORMAL;"
+                     "PRAGMA foreign_keys = ON;",
+                     NULL, NULL, NULL) != SQLITE_OK)
+        return fail_sqlite(store);
+    return HWNAS_OK;
+}
+
+static void delete_files(const hwnas_store *store)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char *file = hwnas_printf("%s%s", store->file, suffixes[i]);
+        unlink(file);
+        free(file);
+    }
+}
+
+static void shut(hwnas_store *store, bool and_delete)
+{
+    if (!store)
+        return;
+    bool is_whole = store->statements[N_STATEMENTS - 1] != NULL;
+    for (int i = 0; i < N_STATEMENTS; i++)
+        sqlite3_finalize(store->statements[i]);
+    if (is_whole && store->lock.path) {
+        /* One plain file again. Not when somebody reads just now; then WAL mode stays. */
+        sqlite3_busy_timeout(store->db, 0);
+        sqlite3_exec(store->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    }
+    sqlite3_close(store->db);
+    if (and_delete)
+        delete_files(store);
+    hwnas_lock_release(&store->lock);
+    free(store->file);
+    free(store);
+}
+
+hwnas_status hwnas_store_open(hwnas_store **out, const char *path, hwnas_store_mode mode)
+{
+    hwnas_status status = HWNAS_OK;
+    TRY(check_path(path, mode));
+    hwnas_store *store = hwnas_alloc(sizeof *store);
+    const char *here = *path == '/' ? "" : "./";
+    store->file = hwnas_printf("%s%s", here, path);
+    store->path = store->file + strlen(here);
+    if (mode != HWNAS_STORE_READ)
+        TRY_OUT(hwnas_lock_take(&store->lock, path));
+    if (mode == HWNAS_STORE_CREATE) {
+        TRY_OUT(check_path(path, mode)); /* once more, now that nobody else may create it */
+        TRY_OUT(create(store));
+    }
+    TRY_OUT(open_study(store, mode == HWNAS_STORE_READ));
+    *out = store;
+    return HWNAS_OK;
+out:
+    shut(store, store->is_created);
+    return status;
+}
+
+void hwnas_store_close(hwnas_store *store)
+{
+    shut(store, false);
+}
+
+void hwnas_store_discard(hwnas_store *store)
+{
+    int64_t n = 1;
+    bool is_empty = store && store->is_created &&
+                    query_int(&n, store, store->statements[COUNT], 1) == HWNAS_OK && n == 0;
+    shut(store, is_empty);
+}
+
+/* Facts */
+
+hwnas_status hwnas_store_set(hwnas_store *store, const char *key, const char *value)
+{
+    return run(store, bind(store, SET_FACT, "tt", key, value));
+}
+
+hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
+{
+    hwnas_status status = HWNAS_OK;
+    sqlite3_stmt *stmt = bind(store, GET_FACT, "t", key);
+    int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        *out = column_text(stmt, 0);
+    else if (code == SQLITE_DONE)
+        *out = NULL;
+    else
+        status = fail_sqlite(store);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* Trials */
+
+hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,
+                               const char *digest)
+{
+    hwnas_place place = {.file = store->path};
+    assert(number <= INT64_MAX);
+    TRY(run(store, bind(store, START, "itt", (int64_t)number, code, digest)));
+    if (sqlite3_changes(store->db) == 0)
+        return hwnas_fail(HWNAS_E_INPUT, &place,
+                          "trial %llu is finished already, or was asked with another architecture",
+                          (unsigned long long)number);
+    return HWNAS_OK;
+}
+
+static hwnas_status fail_finish(hwnas_store *store, uint64_t number)
+{
+    hwnas_place place = {.file = store->path};
+    int64_t order = -1;
+    TRY(query_int(&order, store, bind(store, FIND, "i", (int64_t)number), -1));
+    return hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu %s", (unsigned long long)number,
+                      order < 0 ? "was never asked" : "is finished already");
+}
+
+static hwnas_status finish(int64_t *order, hwnas_store *store, const hwnas_trial *trial)
+{
+    int64_t number = (int64_t)trial->number;
+    TRY(query_int(order, store,
+                  bind(store, FINISH, "tttddi", hwnas_status_name(trial->status), trial->message,
+                       trial->detail, trial->seconds, trial->violation, number),
+                  -1));
+    if (*order < 0)
+        return fail_finish(store, trial->number);
+    for (int i = 0; i < trial->n_values; i++) {
+        const hwnas_value_row *v = &trial->values[i];
+        TRY(run(store, bind(store, ADD_VALUE, "iitdddtt", number, (int64_t)i, v->metric, v->value,
+                            v->low, v->high, v->unit, v->source)));
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial)
+{
+    int64_t order = -1;
+    assert(trial->n_values <= HWNAS_MAX_VALUES);
+    TRY(run(store, store->statements[BEGIN]));
+    TRY(end(store, finish(&order, store, trial)));
+    trial->is_finished = true;
+    trial->order = order;
+    return HWNAS_OK;
+}
+
+static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlite3_stmt *row)
+{
+    *out = (hwnas_trial){
+        .number = (uint64_t)sqlite3_column_int64(row, NUMBER),
+        .code = column_text(row, CODE),
+        .is_finished = sqlite3_column_type(row, FINISH_ORDER) != SQLITE_NULL,
+        .order = -1,
+        .message = column_text(row, MESSAGE),
+        .detail = column_text(row, DETAIL),
+        .seconds = column_double(row, SECONDS),
+        .violation = column_double(row, VIOLATION),
+    };
+    column_copy(out->digest, sizeof out->digest, row, DIGEST);
+    if (!out->is_finished)
+        return HWNAS_OK;
+    char name[32];
+    column_copy(name, sizeof name, row, STATUS);
+    out->order = sqlite3_column_int64(row, FINISH_ORDER);
+    out->status = hwnas_status_from_name(name);
+    return out->status < HWNAS_N_STATUS ? HWNAS_OK : fail_damaged(store, "a status is unknown");
+}
+
+static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, sqlite3_stmt *row)
+{
+    if (trial->n_values == HWNAS_MAX_VALUES)
+        return fail_damaged(store, "a trial has too many values");
+    hwnas_value_row *v = &trial->values[trial->n_values++];
+    column_copy(v->metric, sizeof v->metric, row, METRIC);
+    column_copy(v->unit, sizeof v->unit, row, UNIT);
+    column_copy(v->source, sizeof v->source, row, SOURCE);
+    v->value = column_double(row, VALUE);
+    v->low = column_double(row, LOW);
+    v->high = column_double(row, HIGH);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *trials = NULL;
+    size_t count = 0, capacity = 0;
+    sqlite3_stmt *row = store->statements[LIST];
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        uint64_t number = (uint64_t)sqlite3_column_int64(row, NUMBER);
+        if (!count || trials[count - 1].number != number) {
+            HWNAS_GROW(trials, count, capacity);
+            TRY_OUT(read_trial(&trials[count++], store, row));
+        }
+        if (sqlite3_column_type(row, METRIC) != SQLITE_NULL)
+            TRY_OUT(read_value(&trials[count - 1], store, row));
+    }
+    if (code != SQLITE_DONE) {
+        status = fail_sqlite(store);
+        goto out;
+    }
+    *out = trials;
+    *n = count;
+    trials = NULL;
+    count = 0;
+out:
+    sqlite3_reset(row);
+    hwnas_trials_free(trials, count);
+    return status;
+}

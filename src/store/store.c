@@ -1,0 +1,23 @@
+/* store.c: what every driver shares: trials in memory. */
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void hwnas_trials_free(hwnas_trial *trials, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(trials[i].code);
+        free(trials[i].message);
+        free(trials[i].detail);
+    }
+    free(trials);
+}
+
+const hwnas_value_row *hwnas_trial_value(const hwnas_trial *trial, const char *metric)
+{
+    for (int i = 0; i < trial->n_values; i++)
+        if (!strcmp(trial->values[i].metric, metric))
+            return &trial->values[i];
+    return NULL;
+}

@@ -1,0 +1,72 @@
+/* store.h: the study on disk: what was asked, what came of it.
+ *
+ * One SQLite file (WAL); each call that changes something is one transaction, durable against the
+ * death of the process when it returns. A trial is written when it is asked (`running`) and again
+ * when it is finished, so nothing finished is lost and what was running is known. */
+#ifndef HWNAS_STORE_STORE_H
+#define HWNAS_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct hwnas_store hwnas_store;
+
+typedef enum hwnas_store_mode {
+    HWNAS_STORE_CREATE, /* must not exist yet: HWNAS_E_INPUT, hint --resume */
+    HWNAS_STORE_RESUME, /* must exist and be one of ours of this version */
+    HWNAS_STORE_READ,
+} hwnas_store_mode;
+
+/* One named value of a trial, e.g. "latency.p50" = 0.0081 s, measured, [0.0080, 0.0082]. */
+typedef struct hwnas_value_row {
+    char metric[32];
+    double value, low, high; /* NaN for low and high when there is no interval; SI units */
+    char unit[8];            /* "s", "%", "MACs", "params", "bytes" */
+    char source[16];         /* "measured", "predicted", "computed", "replayed" */
+} hwnas_value_row;
+
+enum { HWNAS_MAX_VALUES = 24 };
+
+typedef struct hwnas_trial {
+    uint64_t number; /* from 0, in the order of asking */
+    char *code;      /* architecture; owned */
+    char digest[33]; /* canonical hash of the graph */
+    bool is_finished;
+    int64_t order;       /* in which it finished, from 0; -1 while running */
+    hwnas_status status; /* finished: HWNAS_OK or why it failed */
+    char *message;       /* of a failure; owned, may be NULL */
+    char *detail;        /* JSON object: samples, stop, disturbed, ...; owned, may be NULL */
+    double seconds;      /* wall time that it took */
+    double violation;    /* 0: feasible */
+    int n_values;
+    hwnas_value_row values[HWNAS_MAX_VALUES];
+} hwnas_trial;
+
+/* Opens the study in the SQLite file `path`. Not a database, another program's database, a newer or
+ * older schema, a truncated file: HWNAS_E_INPUT with a hint. */
+HWNAS_CHECKED hwnas_status hwnas_store_open(hwnas_store **out, const char *path,
+                                            hwnas_store_mode mode);
+void hwnas_store_close(hwnas_store *store);
+/* Closes and deletes a study that was just created and has no trial. */
+void hwnas_store_discard(hwnas_store *store);
+
+/* Facts about the study: "job" (JSON), "space", "space_digest", "version", "device", ... */
+HWNAS_CHECKED hwnas_status hwnas_store_set(hwnas_store *store, const char *key, const char *value);
+/* NULL in `out` when it was never set; yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key);
+
+/* Records that a trial was asked. */
+HWNAS_CHECKED hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,
+                                             const char *digest);
+/* Records its end with all its values. `trial->order` is set. */
+HWNAS_CHECKED hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial);
+
+/* All trials by number. `out` is an array of n, release with hwnas_trials_free(). */
+HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store);
+void hwnas_trials_free(hwnas_trial *trials, size_t n);
+const hwnas_value_row *hwnas_trial_value(const hwnas_trial *trial, const char *metric);
+
+#endif
