@@ -1,0 +1,67 @@
+/* cores.c: fast cores before slow ones, one thread of a core before its second, high numbers before
+ * low ones: Linux gives core 0 its housekeeping and most interrupts. */
+#define _GNU_SOURCE 1 /* sched_getaffinity() */
+#include "measure/cores.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct core {
+    int number;
+    bool is_sibling; /* a lower number is a thread of the same physical core */
+    long speed;      /* capacity or highest clock rate; 0 where the kernel does not tell */
+} core;
+
+/* The first number in a file of a core's directory in sysfs, or `otherwise`. */
+static long read_number(int number, const char *file, long otherwise)
+{
+    char path[128];
+    long value = otherwise;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", number, file);
+    FILE *f = fopen(path, "re");
+    if (f) {
+        if (fscanf(f, "%ld", &value) != 1)
+            value = otherwise;
+        fclose(f);
+    }
+    return value;
+}
+
+static int compare_cores(const void *a, const void *b)
+{
+    const core *x = a, *y = b;
+    if (x->is_sibling != y->is_sibling)
+        return x->is_sibling ? 1 : -1;
+    if (x->speed != y->speed)
+        return x->speed > y->speed ? -1 : 1;
+    return y->number - x->number;
+}
+
+int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
+{
+    cpu_set_t set;
+    core cores[HWNAS_MAX_CORES];
+    int n = 0;
+    if (sched_getaffinity(0, sizeof set, &set))
+        return 0;
+    for (int i = 0; i < CPU_SETSIZE && n < HWNAS_MAX_CORES; i++) {
+        if (!CPU_ISSET(i, &set))
+            continue;
+        /* cpu_capacity is Arm's word for big and little; cpufreq knows performance and efficiency
+         * cores of x86. Both compare only with themselves, and a machine has one of them. */
+        long fallback = read_number(i, "cpufreq/cpuinfo_max_freq", 0);
+        cores[n++] = (core){
+            .number = i,
+            .is_sibling = read_number(i, "topology/thread_siblings_list", i) < i,
+            .speed = read_number(i, "cpu_capacity", fallback),
+        };
+    }
+    qsort(cores, (size_t)n, sizeof *cores, compare_cores);
+    if (n > threads)
+        n = threads;
+    for (int i = 0; i < n; i++)
+        out[i] = cores[i].number;
+    return n;
+}

@@ -1,0 +1,34 @@
+/* machine.h: what the sampling protocol sees of the machine: a clock, and witnesses of disturbance.
+ *
+ * It is a table of functions so that tests can put a scripted machine in its place. */
+#ifndef HWNAS_MEASURE_MACHINE_H
+#define HWNAS_MEASURE_MACHINE_H
+
+#include "measure/measure.h"
+
+typedef struct hwnas_machine hwnas_machine;
+struct hwnas_machine {
+    /* Called once, when the device has started its threads and before the first sample. */
+    void (*watch)(hwnas_machine *machine);
+    double (*now)(hwnas_machine *machine);
+    /* How often a thread of this process was made to give up its core. */
+    unsigned long (*preemptions)(hwnas_machine *machine);
+    /* Seconds that the threads were ready but had no core; NaN when the kernel does not tell. */
+    double (*waited)(hwnas_machine *machine);
+    /* Seconds that the hypervisor took from our cores, in steps of 10 ms. */
+    double (*stolen)(hwnas_machine *machine);
+    /* Seconds of a small fixed workload. */
+    double (*reference)(hwnas_machine *machine);
+};
+
+/* This machine. */
+hwnas_machine *hwnas_machine_open(void);
+void hwnas_machine_close(hwnas_machine *machine); /* accepts NULL */
+
+/* hwnas_measure_exec() on a given machine. */
+HWNAS_CHECKED hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec,
+                                            const hwnas_graph *graph,
+                                            const hwnas_measure_options *options,
+                                            hwnas_machine *machine);
+
+#endif

@@ -1,0 +1,82 @@
+/* measure.h: how a latency is measured, and by whom.
+ *
+ * The search process never runs a candidate. A child process, the runner, gets a graph as ONNX with
+ * options and answers with a measurement, so a crash, a hang or a lack of memory costs one trial,
+ * and thread count and pinning are set before the libraries start. docs/measuring.md argues for
+ * the protocol. All times are seconds. */
+#ifndef HWNAS_MEASURE_MEASURE_H
+#define HWNAS_MEASURE_MEASURE_H
+
+#include <signal.h>
+
+#include "device/device.h"
+
+typedef struct hwnas_measure_options {
+    double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
+    double max_seconds; /* time for warm-up and samples together; then the interval stays wider */
+    int min_samples;
+    double timeout;      /* silence longer than this while a request is served is a hang */
+    size_t memory_limit; /* bytes of data that the runner may hold (RLIMIT_DATA); 0: none */
+    /* (optional) Set by a signal handler: the measurement ends with HWNAS_E_INTERRUPTED. */
+    const volatile sig_atomic_t *stop;
+    /* (optional) Hears what is going on: "compiling", "sampling", ... several times a second. */
+    void (*progress)(void *context, const char *phase);
+    void *context;
+} hwnas_measure_options;
+/* 30 samples are the fewest round number that carries a p90; see docs/measuring.md. */
+#define HWNAS_MEASURE_DEFAULTS                                                                     \
+    {.interval = 0.01, .max_seconds = 1.0, .min_samples = 30, .timeout = 60, .memory_limit = 0}
+
+typedef enum hwnas_stop {
+    HWNAS_STOP_INTERVAL, /* the interval became as narrow as asked */
+    HWNAS_STOP_BUDGET,   /* the time was over */
+} hwnas_stop;
+
+typedef struct hwnas_measurement {
+    size_t n_samples;              /* those that the quantiles below stand on */
+    size_t n_disturbed;            /* samples that were set aside and taken again */
+    size_t n_warm_up;              /* inferences before the first sample */
+    int runs_per_sample;           /* more than 1 where one inference is too short for the clock */
+    double p50, p50_low, p50_high; /* median and its 95 % interval */
+    double p90, p99, min;          /* p90, p99: NaN where the samples cannot carry them */
+    double compile_seconds, first_run_seconds;
+    double run_seconds;   /* inside runs: warm-up, samples, disturbed ones */
+    double total_seconds; /* from request to answer, as the caller saw it */
+    size_t memory_bytes;  /* held by the executable */
+    hwnas_stop stop;
+    /* What hwnas_measurement_doubt() says in words; then the figures stand, but on shaky ground. */
+    bool is_unstable;
+    bool is_mixed;          /* too few undisturbed samples: the disturbed ones are among them */
+    double disturbed_share; /* of the sampling time, 0 to 1 */
+    double drift;           /* reference workload after / before, minus 1 */
+    double trend;           /* median of the second half of the samples / of the first, minus 1 */
+} hwnas_measurement;
+
+/* Why a measurement is unstable, as half a sentence; NULL when it is not. Borrowed, static. */
+const char *hwnas_measurement_doubt(const hwnas_measurement *measurement);
+
+typedef struct hwnas_runner hwnas_runner;
+
+/* Nothing is started yet: the child comes with the first request and is replaced after a failure.
+ * A runner belongs to one thread at a time. `threads` 0: all cores that this process may use. */
+HWNAS_CHECKED hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threads);
+void hwnas_runner_close(hwnas_runner *runner); /* accepts NULL */
+
+/* Measures a graph (not folded yet). A crash, hang or lack of memory in the child is a status with
+ * a message, and the next call works again. */
+HWNAS_CHECKED hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,
+                                                const hwnas_graph *graph,
+                                                const hwnas_measure_options *options);
+
+/* What the child's device says of itself. */
+HWNAS_CHECKED hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner);
+
+/* The child's side, `hwnas runner`: serves requests from standard input until it ends. */
+HWNAS_CHECKED hwnas_status hwnas_runner_serve(void);
+
+/* The sampling protocol itself, in this process; the runner's core. */
+HWNAS_CHECKED hwnas_status hwnas_measure_exec(hwnas_measurement *out, hwnas_exec *exec,
+                                              const hwnas_graph *graph,
+                                              const hwnas_measure_options *options);
+
+#endif

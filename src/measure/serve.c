@@ -1,0 +1,354 @@
+/* serve.c: the runner, the child that does what may crash, hang or eat all memory.
+ *
+ * It talks frames over its standard input and output; whatever a library prints goes to standard
+ * error, of which the parent quotes the last line when we die. It leaves SIGINT and SIGTERM to the
+ * parent, who decides whether a running trial is finished. */
+#define _GNU_SOURCE 1 /* sched_setaffinity() */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "measure/wire.h"
+#include "onnx/onnx.h"
+
+static const double BEAT_SECONDS = 0.1; /* between two words of progress that say the same */
+
+typedef struct session {
+    int in, out;
+    hwnas_device *device;
+    char phase[64]; /* last said */
+    double said_when;
+} session;
+
+/* HWNAS_E_NOT_FOUND: the parent has closed its end. */
+static hwnas_status read_all(int fd, void *out, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = read(fd, (char *)out + done, n - done);
+        if (got == 0)
+            return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "the parent has gone");
+        if (got > 0)
+            done += (size_t)got;
+        else if (errno != EINTR)
+            return hwnas_fail(HWNAS_E_IO, NULL, "cannot read from the parent: %s", strerror(errno));
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status write_all(int fd, const void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t put = write(fd, (const char *)bytes + done, n - done);
+        if (put >= 0)
+            done += (size_t)put;
+        else if (errno != EINTR)
+            return hwnas_fail(HWNAS_E_IO, NULL, "cannot write to the parent: %s", strerror(errno));
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status send_frame(const session *s, hwnas_frame_type type, const char *bytes)
+{
+    unsigned char head[HWNAS_FRAME_HEAD];
+    size_t length = strlen(bytes);
+    hwnas_frame_encode(head, (hwnas_frame){.type = type, .length = length});
+    TRY(write_all(s->out, head, sizeof head));
+    return write_all(s->out, bytes, length);
+}
+
+/* The next frame's payload, NUL-terminated, yours to free(). It must be of the given type, or with
+ * `other` of that one. */
+static hwnas_status receive_frame(void **out, hwnas_frame *frame, const session *s,
+                                  hwnas_frame_type type, hwnas_frame_type other)
+{
+    unsigned char head[HWNAS_FRAME_HEAD];
+    TRY(read_all(s->in, head, sizeof head));
+    if (!hwnas_frame_decode(frame, head) || (frame->type != type && frame->type != other))
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "the parent does not speak as it should; `hwnas runner` "
+                          "is for hwnas itself");
+    void *bytes;
+    TRY(hwnas_try_alloc(&bytes, (size_t)frame->length + 1, "the network as ONNX"));
+    hwnas_status status = read_all(s->in, bytes, (size_t)frame->length);
+    if (status == HWNAS_OK)
+        *out = bytes;
+    else
+        free(bytes);
+    return status;
+}
+
+/* A heartbeat with words in it; matches hwnas_measure_options.progress. A parent that does not hear
+ * is a parent that has gone, which the next read finds out. */
+static void say(void *context, const char *phase)
+{
+    session *s = context;
+    double now = hwnas_now();
+    if (!strcmp(phase, s->phase) && now - s->said_when < BEAT_SECONDS)
+        return;
+    snprintf(s->phase, sizeof s->phase, "%s", phase);
+    s->said_when = now;
+    if (send_frame(s, HWNAS_FRAME_PHASE, phase) != HWNAS_OK)
+        hwnas_error_clear();
+}
+
+/* Sends how a request ended, with what it produced. Takes `result`, which may be NULL. */
+static hwnas_status answer(const session *s, hwnas_status status, const char *name, json_t *result)
+{
+    const hwnas_error *error = hwnas_last_error();
+    bool is_ok = status == HWNAS_OK;
+    json_t *object = json_pack("{s:s, s:s, s:s}", "status", hwnas_status_name(status), "message",
+                               is_ok ? "" : error->message, "hint", is_ok ? "" : error->hint);
+    if (result)
+        json_object_set_new(object, name, result);
+    char *text = json_dumps(object, JSON_COMPACT);
+    hwnas_status sent = text ? send_frame(s, HWNAS_FRAME_ANSWER, text)
+                             : hwnas_fail(HWNAS_E_MEMORY, NULL, "no memory for the answer");
+    free(text);
+    json_decref(object);
+    return sent;
+}
+
+/* Test-only: HWNAS_RUNNER_FAULT makes a measurement end badly in one of the ways that happen, so
+ * that each verdict of runner.c is tried for real. */
+static hwnas_status inject_fault(const session *s)
+{
+    const char *fault = getenv("HWNAS_RUNNER_FAULT");
+    if (!fault)
+        return HWNAS_OK;
+    fprintf(stderr, "fault: %s\n", fault);
+    if (!strcmp(fault, "crash")) {
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer would make another end of it */
+        raise(SIGSEGV);
+    }
+    if (!strcmp(fault, "killed")) /* as the kernel does when memory is short */
+        raise(SIGKILL);
+    if (!strcmp(fault, "exit"))
+        exit(3);
+    if (!strcmp(fault, "garbage"))
+        for (int i = 0; i < 100; i++)
+            TRY(write_all(s->out, "not a frame at all. ", 20));
+    while (!strcmp(fault, "hang"))
+        pause();
+    for (;;) {
+        void *block;
+        if (!strcmp(fault, "oom")) /* a library that reports it */
+            TRY(hwnas_try_alloc(&block, 64 << 20, "a fault"));
+        else if (!strcmp(fault, "alloc")) /* code that cannot */
+            block = hwnas_alloc(64 << 20);
+        else if (!strcmp(fault, "unchecked")) /* a library that does not look */
+            block = calloc(1, 64 << 20);
+        else
+            return HWNAS_OK;
+        *(volatile char *)block = 1;
+    }
+}
+
+/* Libraries that do not check malloc() die of it: oneDNN 3.7 does, by SIGSEGV. When less than a
+ * quarter of the limit is left at a crash, it is said to be the reason; the parent reads it. */
+static void explain_crash(int signal_number)
+{
+    static const char text[] = "hwnas: crash with memory_limit nearly used up: out of memory\n";
+    struct rlimit limit;
+    signal(signal_number, SIG_DFL);
+    bool is_limited = !getrlimit(RLIMIT_DATA, &limit) && limit.rlim_cur != RLIM_INFINITY;
+    size_t quarter = is_limited ? limit.rlim_cur / 4 : 1;
+    void *rest = mmap(NULL, quarter, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rest == MAP_FAILED && write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        _exit(1);
+    raise(signal_number); /* ends us as the handler returns */
+}
+
+static hwnas_status set_memory_limit(size_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_DATA, &limit))
+        return hwnas_fail(HWNAS_E_IO, NULL, "cannot ask for the memory limit: %s", strerror(errno));
+    limit.rlim_cur = bytes && bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    if (setrlimit(RLIMIT_DATA, &limit))
+        return hwnas_fail(HWNAS_E_IO, NULL, "cannot limit memory: %s", strerror(errno));
+    if (bytes) {
+        signal(SIGSEGV, explain_crash);
+        signal(SIGBUS, explain_crash);
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status measure(hwnas_measurement *out, session *s, const void *onnx, size_t length,
+                            hwnas_measure_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *raw = NULL, *graph = NULL;
+    hwnas_exec *exec = NULL;
+    hwnas_measurement m;
+    options->progress = say;
+    options->context = s;
+
+    say(s, "reading");
+    TRY_OUT(set_memory_limit(options->memory_limit));
+    TRY_OUT(hwnas_onnx_read(&raw, "the candidate", onnx, length));
+    TRY_OUT(hwnas_graph_fold(&graph, raw));
+
+    say(s, "compiling");
+    TRY_OUT(inject_fault(s));
+    if (!s->device->ops->compile) {
+        status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' runs nothing, it remembers",
+                            s->device->ops->name);
+        goto out;
+    }
+    double start = hwnas_now();
+    TRY_OUT(s->device->ops->compile(&exec, s->device, graph));
+    double compiled = hwnas_now();
+
+    TRY_OUT(hwnas_measure_exec(&m, exec, graph, options));
+    m.compile_seconds = compiled - start;
+    *out = m;
+out:
+    if (exec)
+        exec->ops->free_exec(exec);
+    hwnas_graph_free(graph);
+    hwnas_graph_free(raw);
+    return status;
+}
+
+/* MEASURE and GRAPH. */
+static hwnas_status serve_measure(session *s, const json_t *request)
+{
+    hwnas_frame frame;
+    hwnas_measure_options options;
+    hwnas_measurement m;
+    void *onnx = NULL;
+    s->phase[0] = '\0';
+    hwnas_status status = receive_frame(&onnx, &frame, s, HWNAS_FRAME_GRAPH, HWNAS_FRAME_GRAPH);
+    if (status == HWNAS_E_MEMORY) /* the stream is out of step now: the parent starts another */
+        return answer(s, status, NULL, NULL);
+    TRY(status);
+    if (!s->device)
+        status = hwnas_fail(HWNAS_E_INPUT, NULL, "no device was opened");
+    else if (!hwnas_wire_read_options(&options, request))
+        status = hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options");
+    else
+        status = measure(&m, s, onnx, frame.length, &options);
+    free(onnx);
+    return answer(s, status, "measurement", status ? NULL : hwnas_wire_measurement(&m));
+}
+
+/* Keeps the threads that are not OpenMP's on the chosen cores as well. */
+static void pin(const json_t *cores)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (size_t i = 0; i < json_array_size(cores); i++) {
+        json_int_t core = json_integer_value(json_array_get(cores, i));
+        if (core >= 0 && core < CPU_SETSIZE)
+            CPU_SET((size_t)core, &set);
+    }
+    if (CPU_COUNT(&set) && sched_setaffinity(0, sizeof set, &set))
+        fprintf(stderr, "hwnas: cannot pin the runner: %s\n", strerror(errno));
+}
+
+static hwnas_status serve_open(session *s, const json_t *request)
+{
+    hwnas_device_info info = {0};
+    hwnas_device_options options = {
+        .threads = (int)json_integer_value(json_object_get(request, "threads"))};
+    const char *spelling = json_string_value(json_object_get(request, "device"));
+    pin(json_object_get(request, "cores"));
+    hwnas_device_close(s->device);
+    s->device = NULL;
+    hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);
+    if (status == HWNAS_OK)
+        s->device->ops->describe(s->device, &info);
+    return answer(s, status, "info", status ? NULL : hwnas_wire_info(&info));
+}
+
+static hwnas_status serve_request(session *s)
+{
+    hwnas_frame frame;
+    void *text;
+    TRY(receive_frame(&text, &frame, s, HWNAS_FRAME_OPEN, HWNAS_FRAME_MEASURE));
+    json_t *request = json_loadb(text, frame.length, 0, NULL);
+    hwnas_status status =
+        frame.type == HWNAS_FRAME_OPEN ? serve_open(s, request) : serve_measure(s, request);
+    json_decref(request);
+    free(text);
+    return status;
+}
+
+/* Ends this process when the parent's end closes, whatever the other threads are stuck in; when
+ * they are not, the main thread has read the end and is away before. PR_SET_PDEATHSIG would be
+ * shorter, but it fires when the *thread* that started us ends. */
+static void *wait_for_hangup(void *session_in)
+{
+    struct pollfd parent = {.fd = *(int *)session_in};
+    while (poll(&parent, 1, -1) < 0 && errno == EINTR)
+        continue;
+    sleep(1);
+    _exit(0);
+}
+
+static hwnas_status watch_parent(int *in)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 256 << 10); /* counts as data where that is limited */
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    int error = pthread_create(&thread, &attr, wait_for_hangup, in);
+    pthread_attr_destroy(&attr);
+    return error ? hwnas_fail(HWNAS_E_IO, NULL, "cannot start a thread: %s", strerror(error))
+                 : HWNAS_OK;
+}
+
+/* Takes the standard streams for frames, so that a library that prints cannot break one. */
+static hwnas_status claim_streams(session *s)
+{
+    s->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    s->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (s->in < 0 || s->out < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
+        dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return hwnas_fail(HWNAS_E_IO, NULL, "cannot set up the runner's streams: %s",
+                          strerror(errno));
+    close(nothing);
+    return HWNAS_OK;
+}
+
+/* A crash here is an answer, not an accident: no core file, and the first to go, before the search,
+ * when the kernel runs out of memory. */
+static void be_expendable(void)
+{
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    FILE *f = fopen("/proc/self/oom_score_adj", "we");
+    if (f) {
+        fputs("1000", f);
+        fclose(f);
+    }
+}
+
+hwnas_status hwnas_runner_serve(void)
+{
+    session s = {0};
+    hwnas_status status;
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    be_expendable();
+    TRY(claim_streams(&s));
+    TRY(watch_parent(&s.in));
+    do
+        status = serve_request(&s);
+    while (status == HWNAS_OK);
+    hwnas_device_close(s.device);
+    return status == HWNAS_E_NOT_FOUND ? HWNAS_OK : status;
+}

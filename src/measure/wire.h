@@ -1,0 +1,42 @@
+/* wire.h: what parent and runner say to each other.
+ *
+ * Frames of 16 bytes and a payload go both ways: magic "hwn1", type (32 bits), length (64 bits),
+ * all little-endian, so that the two may be different machines. The parent sends OPEN, then any
+ * number of MEASURE, each followed by GRAPH; the runner answers each with any number of PHASE and
+ * one ANSWER. Payloads are JSON, but for GRAPH (ONNX) and PHASE (a few words). */
+#ifndef HWNAS_MEASURE_WIRE_H
+#define HWNAS_MEASURE_WIRE_H
+
+#include <jansson.h>
+
+#include "measure/measure.h"
+
+enum { HWNAS_FRAME_HEAD = 16 };
+
+typedef enum hwnas_frame_type {
+    HWNAS_FRAME_OPEN = 1, /* {device, threads, cores: [..]} */
+    HWNAS_FRAME_MEASURE,  /* hwnas_measure_options */
+    HWNAS_FRAME_GRAPH,
+    HWNAS_FRAME_PHASE,
+    HWNAS_FRAME_ANSWER, /* {status, message, hint} and info or measurement */
+} hwnas_frame_type;
+
+typedef struct hwnas_frame {
+    hwnas_frame_type type;
+    uint64_t length;
+} hwnas_frame;
+
+void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_frame frame);
+/* false: these bytes are no head of ours, or the payload is longer than its type may be. */
+bool hwnas_frame_decode(hwnas_frame *out, const unsigned char head[HWNAS_FRAME_HEAD]);
+
+/* Structs as JSON objects, one member for each field. NaN is null. */
+json_t *hwnas_wire_options(const hwnas_measure_options *options);
+json_t *hwnas_wire_measurement(const hwnas_measurement *measurement);
+json_t *hwnas_wire_info(const hwnas_device_info *info);
+/* false: a member is missing or of another type. */
+bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object);
+bool hwnas_wire_read_measurement(hwnas_measurement *out, const json_t *object);
+bool hwnas_wire_read_info(hwnas_device_info *out, const json_t *object);
+
+#endif
