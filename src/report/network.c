@@ -1,0 +1,68 @@
+#include "report/network.h"
+
+#include <string.h>
+
+#include "graph/op.h"
+
+#define MEBI 1048576.0
+
+void hwnas_network_text(hwnas_str *out, const hwnas_graph *graph)
+{
+    size_t width = 5;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (strlen(graph->nodes[i].name) > width)
+            width = strlen(graph->nodes[i].name);
+    hwnas_str_addf(out, "%-*s  %-15s  %-16s  %10s  %10s\n", (int)width, "layer", "operator", "output",
+                   "params", "MMACs");
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const hwnas_node *node = &graph->nodes[i];
+        int64_t params = hwnas_node_params(graph, node), macs = hwnas_node_macs(graph, node);
+        hwnas_str_addf(out, "%-*s  %-15s  %-16s", (int)width, node->name, node->op->name,
+                       hwnas_tensor_shape(hwnas_node_output(graph, node)).s);
+        if (params)
+            hwnas_str_addf(out, "  %10lld", (long long)params);
+        else
+            hwnas_str_add(out, macs ? "            " : "");
+        if (macs)
+            hwnas_str_addf(out, "  %10.3f", (double)macs / 1e6);
+        hwnas_str_add(out, "\n");
+    }
+    hwnas_costs costs;
+    hwnas_graph_costs(&costs, graph);
+    hwnas_str_addf(out,
+                   "\nparams       %lld (%.3f M)\nMACs         %lld (%.3f M)\n"
+                   "peak memory  %.1f MiB: weights %.1f, activations %.1f (fp32)\ndigest       %s\n",
+                   (long long)costs.params, (double)costs.params / 1e6, (long long)costs.macs,
+                   (double)costs.macs / 1e6, (double)costs.peak_bytes / MEBI,
+                   (double)costs.weight_bytes / MEBI, (double)costs.activation_bytes / MEBI,
+                   hwnas_graph_digest(graph).hex);
+}
+
+static json_t *shape_json(const hwnas_tensor *tensor)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < tensor->rank; i++)
+        json_array_append_new(shape, json_integer(tensor->dims[i]));
+    return shape;
+}
+
+json_t *hwnas_network_json(const hwnas_graph *graph)
+{
+    json_t *layers = json_array(), *input = shape_json(&graph->tensors[graph->inputs[0]]);
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const hwnas_node *node = &graph->nodes[i];
+        json_array_append_new(
+            layers, json_pack("{s:s, s:s, s:o, s:I, s:I}", "name", node->name, "operator",
+                              node->op->name, "output", shape_json(hwnas_node_output(graph, node)),
+                              "params", (json_int_t)hwnas_node_params(graph, node), "macs",
+                              (json_int_t)hwnas_node_macs(graph, node)));
+    }
+    hwnas_costs costs;
+    hwnas_graph_costs(&costs, graph);
+    return json_pack("{s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "format",
+                     "hwnas.network", "version", 1, "space", graph->name, "input", input, "params",
+                     (json_int_t)costs.params, "macs", (json_int_t)costs.macs, "weight_bytes",
+                     (json_int_t)costs.weight_bytes, "activation_bytes",
+                     (json_int_t)costs.activation_bytes, "peak_bytes", (json_int_t)costs.peak_bytes,
+                     "digest", hwnas_graph_digest(graph).hex, "layers", layers);
+}

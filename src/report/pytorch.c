@@ -1,0 +1,169 @@
+/* pytorch.c: an architecture as PyTorch code, as a person would have written it: a class for each
+ * template, loops where the space has loops, and no trace of what this architecture did not choose.
+ * The graph is not unrolled: the space's own statements are translated. pytorch_priv.h tells how.
+ */
+#include "report/pytorch.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/elaborate.h"
+#include "report/pytorch_priv.h"
+
+/* What each choice is worth, as expressions see it. */
+static const hwnas_value *choice_values(const hwnas_arch *arch, hwnas_arena *arena)
+{
+    const hwnas_space *space = arch->space;
+    hwnas_value *values = hwnas_arena_alloc(arena, (space->n_choices + 1) * sizeof *values);
+    for (size_t c = 0; c < space->n_choices; c++) {
+        const hwnas_choice *choice = &space->choices[c];
+        const hwnas_gene *genes = &space->genes[choice->first_gene];
+        hwnas_value *items = hwnas_arena_alloc(arena, choice->n_positions * sizeof *items);
+        for (size_t p = 0; p < choice->n_positions; p++)
+            items[p] = genes[p].values[arch->genes[choice->first_gene + p]];
+        values[c] = choice->is_vector ? (hwnas_value){.kind = HWNAS_VALUE_LIST,
+                                                      .list = {items, choice->n_positions}}
+                                      : items[0];
+    }
+    return values;
+}
+
+/* Text for the inside of a docstring, broken at blanks and commas. */
+static void add_prose(hwnas_str *out, const char *text)
+{
+    enum { WIDTH = 79 };
+    size_t column = 0;
+    while (*text) {
+        size_t n = strcspn(text, " ,\n");
+        n += text[n] == ',';
+        if (column && column + n > WIDTH) {
+            while (out->n && out->s[out->n - 1] == ' ')
+                out->s[--out->n] = '\0';
+            hwnas_str_add(out, "\n");
+            column = 0;
+        }
+        for (size_t i = 0; i < n; i++) {
+            hwnas_str_add(out,
+                          text[i] == '\\' || (text[i] == '"' && text[i + 1] == '"') ? "\\" : "");
+            hwnas_str_addn(out, text + i, 1);
+        }
+        column += n;
+        text += n;
+        if (*text == ' ' || *text == '\n') {
+            hwnas_str_add(out, column ? " " : "");
+            column++;
+            text++;
+        }
+    }
+    hwnas_str_add(out, "\n");
+}
+
+static void add_prosef(hwnas_str *out, const char *format, ...) HWNAS_PRINTF(2, 3);
+static void add_prosef(hwnas_str *out, const char *format, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, format);
+    if (vasprintf(&text, format, ap) < 0)
+        abort(); /* only a bad format or no memory for a few lines */
+    va_end(ap);
+    add_prose(out, text);
+    free(text);
+}
+
+/* 5288548 is "5,288,548". */
+static void add_count(hwnas_str *out, int64_t count)
+{
+    char digits[32];
+    size_t n = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)count);
+    for (size_t i = 0; i < n; i++)
+        hwnas_str_addf(out, "%s%c", i && (n - i) % 3 == 0 ? "," : "", digits[i]);
+}
+
+static void add_head(hwnas_str *out, const hwnas_export *export)
+{
+    const hwnas_space *space = export->arch->space;
+    hwnas_str facts = {0};
+    hwnas_costs costs;
+    char *code = hwnas_arch_code(export->arch);
+    hwnas_graph_costs(&costs, export->graph);
+    add_count(&facts, costs.params);
+    hwnas_str_add(&facts, " parameters, ");
+    add_count(&facts, costs.macs);
+    hwnas_str_add(&facts, " multiply-accumulates for an input of ");
+    for (int i = 0; i < space->n_dims; i++)
+        hwnas_str_addf(&facts, "%s%lld", i ? " x " : "", (long long)space->dims[i]);
+    hwnas_str_add(out, "\"\"\"");
+    add_prosef(out, "%s%s%s", space->name, *code ? " " : "", code);
+    if (space->about) {
+        hwnas_str_add(out, "\n");
+        add_prosef(out, "%s.", space->about);
+    }
+    hwnas_str_add(out, "\n");
+    add_prosef(out, "%s.", facts.s);
+    add_prosef(out, "Written by hwnas %s.", hwnas_version());
+    hwnas_str_add(out, "\"\"\"\n\nimport torch\nfrom torch import nn\n");
+    hwnas_str_done(&facts);
+    free(code);
+}
+
+static void add_tail(hwnas_str *out, const hwnas_export *export, const hwnas_class *network)
+{
+    const hwnas_space *space = export->arch->space;
+    hwnas_str shape = {0};
+    for (int i = 0; i < space->n_dims; i++)
+        hwnas_str_addf(&shape, ", %lld", (long long)space->dims[i]);
+    if (network->n_outputs) {
+        char *value = hwnas_py_text(network->n_outputs_value);
+        const char *name = network->n_outputs->text;
+        hwnas_str_addf(out, "\n\ndef build(%s=%s):\n", name, value);
+        hwnas_str_add(out, "    \"\"\"The network with fresh weights.\"\"\"\n");
+        hwnas_str_addf(out, "    return %s(%s)\n", network->name, name);
+        free(value);
+    } else {
+        hwnas_str_add(out, "\n\ndef build():\n    \"\"\"The network with fresh weights.\"\"\"\n");
+        hwnas_str_addf(out, "    return %s()\n", network->name);
+    }
+    hwnas_str_addf(out,
+                   "\n\n"
+                   "if __name__ == \"__main__\":\n"
+                   "    model = build().eval()\n"
+                   "    with torch.no_grad():\n"
+                   "        output = model(torch.randn(1%s))\n"
+                   "    parameters = sum(p.numel() for p in model.parameters())\n"
+                   "    print(f\"output {tuple(output.shape)}, {parameters:,} parameters\")\n",
+                   shape.s);
+    hwnas_str_done(&shape);
+}
+
+static void export_done(hwnas_export *export)
+{
+    free(export->classes);
+    free(export->sights);
+    hwnas_str_done(&export->text);
+    hwnas_arena_free(export->arena);
+}
+
+hwnas_status hwnas_pytorch_write(hwnas_str *out, const hwnas_arch *arch)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *graph = NULL;
+    hwnas_export export = {.arch = arch, .arena = hwnas_arena_new()};
+    TRY_OUT(hwnas_graph_build(&graph, arch, 1));
+    export.graph = graph;
+    export.choices = choice_values(arch, export.arena);
+    TRY_OUT(hwnas_export_watch(&export));
+    const hwnas_class *network = hwnas_class_of(&export, arch->space->network);
+    add_head(out, &export);
+    for (size_t i = 0; hwnas_torch_helpers[i].name; i++)
+        if (export.needs[i])
+            hwnas_str_addf(out, "\n\n%s", hwnas_torch_helpers[i].text);
+    hwnas_str_add(out, export.text.s);
+    add_tail(out, &export, network);
+out:
+    export_done(&export);
+    hwnas_graph_free(graph);
+    return status;
+}

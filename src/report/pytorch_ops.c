@@ -1,0 +1,123 @@
+/* pytorch_ops.c: the operators, joins and helpers of PyTorch, one row each. */
+#include <math.h>
+#include <string.h>
+
+#include "report/pytorch.h"
+#include "report/pytorch_priv.h"
+
+static const hwnas_torch_row rows[] = {
+    {.op = "batch_norm",
+     .module = "nn.BatchNorm%dd",
+     .takes_channels = true,
+     .arguments = {{"epsilon", "eps", 1e-5, false}},
+     .result = HWNAS_TORCH_FRESH,
+     .looks_at = HWNAS_TORCH_RANK},
+    {.op = "conv",
+     .module = "nn.Conv2d",
+     .takes_channels = true,
+     .arguments = {{"out", NULL, NAN, false},
+                   {"kernel", NULL, NAN, false},
+                   {"stride", "stride", 1, false},
+                   {"pad", "padding", 0, false},
+                   {"dilation", "dilation", 1, false},
+                   {"groups", "groups", 1, false},
+                   {"bias", "bias", 1, true}},
+     .sets_channels = "out",
+     .result = HWNAS_TORCH_FRESH},
+    {.op = "dropout",
+     .module = "nn.Dropout",
+     .arguments = {{"rate", NULL, NAN, false}},
+     .result = HWNAS_TORCH_PASSED},
+    {.op = "flatten",
+     .module = "nn.Flatten",
+     .result = HWNAS_TORCH_PASSED,
+     .looks_at = HWNAS_TORCH_RATIO},
+    {.op = "global_avg_pool",
+     .module = "nn.AdaptiveAvgPool2d",
+     .literal = "1",
+     .result = HWNAS_TORCH_FRESH},
+    {.op = "hard_sigmoid",
+     .module = "nn.Hardsigmoid",
+     .arguments = {{"alpha", "alpha", 1.0 / 6, false}, {"beta", "beta", 0.5, false}},
+     .result = HWNAS_TORCH_KEPT,
+     .general = "HardSigmoid"},
+    {.op = "linear",
+     .module = "nn.Linear",
+     .takes_channels = true,
+     .arguments = {{"out", NULL, NAN, false}, {"bias", "bias", 1, true}},
+     .sets_channels = "out",
+     .result = HWNAS_TORCH_FRESH},
+    {.op = "relu", .module = "nn.ReLU", .may_overwrite = true, .result = HWNAS_TORCH_KEPT},
+};
+
+static const hwnas_torch_join joins[] = {
+    {.op = "add", .infix = " + ", .helper = "Add", .branch = "branch"},
+    {.op = "mul", .infix = " * ", .helper = "Mul", .branch = "gate"},
+};
+
+const hwnas_torch_helper hwnas_torch_helpers[] = {
+    {"make_divisible",
+     "def make_divisible(value, divisor):\n"
+     "    \"\"\"The multiple of divisor nearest to value, at most 10 % below it.\"\"\"\n"
+     "    rounded = max(divisor, int(value + divisor / 2) // divisor * divisor)\n"
+     "    return rounded + divisor if rounded < 0.9 * value else rounded\n"},
+    {"HardSigmoid",
+     "class HardSigmoid(nn.Module):\n"
+     "    def __init__(self, alpha=1 / 6, beta=0.5):\n"
+     "        super().__init__()\n"
+     "        self.alpha = alpha\n"
+     "        self.beta = beta\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return torch.clamp(self.alpha * x + self.beta, 0, 1)\n"},
+    {"Residual",
+     "class Residual(nn.Sequential):\n"
+     "    \"\"\"Adds its input to the output of its layers.\"\"\"\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return x + super().forward(x)\n"},
+    {"Add",
+     "class Add(nn.ModuleList):\n"
+     "    \"\"\"The sum of its branches.\"\"\"\n"
+     "\n"
+     "    def __init__(self, *branches):\n"
+     "        super().__init__(branches)\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return sum(branch(x) for branch in self)\n"},
+    {"Mul",
+     "class Mul(nn.ModuleList):\n"
+     "    \"\"\"The product of its branches.\"\"\"\n"
+     "\n"
+     "    def __init__(self, *branches):\n"
+     "        super().__init__(branches)\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        first, *others = self\n"
+     "        y = first(x)\n"
+     "        for branch in others:\n"
+     "            y = y * branch(x)\n"
+     "        return y\n"},
+    {0},
+};
+
+const hwnas_torch_row *hwnas_torch_row_of(const char *op)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].op, op))
+            return &rows[i];
+    return NULL;
+}
+
+const hwnas_torch_join *hwnas_torch_join_of(const char *op)
+{
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
+        if (!strcmp(joins[i].op, op))
+            return &joins[i];
+    return NULL;
+}
+
+bool hwnas_pytorch_knows(const char *op)
+{
+    return hwnas_torch_row_of(op) || hwnas_torch_join_of(op);
+}

@@ -1,0 +1,121 @@
+# The PyTorch and YAML exports: as they were when a person last read them (golden/*.py), as Python
+# sees them, and as PyTorch computes them. HWNAS_UPDATE_GOLDEN=1 writes the golden files anew.
+
+# golden file, space, code
+NETWORKS="accel_b0        accel_nasbench   e=1666666,k=3353553,l=1223341,se=1111111
+          accel_mixed     accel_nasbench   e=1446466,k=5335555,l=1331322,se=0010011
+          macro_22212220  nas_bench_macro  22212220
+          macro_00100110  nas_bench_macro  00100110
+          statements_loop $HWNAS_SRC/tests/data/every_statement.yaml w=16,d=121,act=relu.hard.relu
+          statements_flat $HWNAS_SRC/tests/data/every_statement.yaml w=24,d=111,act=relu.relu.relu"
+
+setup_file() {
+    export MODULES=$BATS_FILE_TMPDIR
+    local name space code
+    while read -r name space code; do
+        "$HWNAS" export --space "$space" --arch "$code" --format pytorch --out "$MODULES/$name.py"
+    done <<<"$NETWORKS"
+}
+
+need() {
+    /usr/bin/python3 -c "import $1" 2>/dev/null || skip "needs Debian's python3-$1"
+}
+
+without_version() {
+    sed 's/hwnas [0-9][0-9.]*[0-9]/hwnas VERSION/' "$1"
+}
+
+@test "the exports are the golden ones" {
+    local name rest golden
+    while read -r name rest; do
+        golden=$HWNAS_SRC/tests/cli/golden/$name.py
+        if [ -n "$HWNAS_UPDATE_GOLDEN" ]; then
+            without_version "$MODULES/$name.py" >"$golden"
+        fi
+        diff -u "$golden" <(without_version "$MODULES/$name.py")
+    done <<<"$NETWORKS"
+}
+
+@test "they are Python in 88 columns, of which every name is used" {
+    [ -x /usr/bin/python3 ] || skip "needs Debian's python3"
+    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 6 ]
+    /usr/bin/python3 - "$MODULES"/*.py <<'END'
+import ast
+import builtins
+import sys
+
+for path in sys.argv[1:]:
+    text = open(path).read()
+    tree = ast.parse(text, path)
+    assert all(len(line) <= 88 and line == line.rstrip() for line in text.split("\n")), path
+    assert text.endswith("\n") and not text.endswith("\n\n"), path
+    stored, loaded = set(), set(dir(builtins))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.id)
+        elif isinstance(node, ast.arg):
+            stored.add(node.arg)
+        elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            stored.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            stored.update(alias.name for alias in node.names)
+    unread = stored - loaded - {"_", "__init__", "forward", "build"}
+    unknown = loaded - stored - set(dir(builtins)) - {"__name__"}
+    assert not unread and not unknown, (path, unread, unknown)
+END
+}
+
+@test "pyflakes has nothing to say" {
+    need pyflakes
+    /usr/bin/python3 -m pyflakes "$MODULES"/*.py
+}
+
+@test "they say how to use themselves: python3 FILE" {
+    need torch
+    run /usr/bin/python3 "$MODULES/accel_b0.py"
+    [ "$status" -eq 0 ]
+    [ "$output" = "output (1, 1000), 5,288,548 parameters" ] || {
+        echo "$output"
+        false
+    }
+}
+
+@test "PyTorch computes what ref computes, and can train it" {
+    need torch
+    need onnx
+    local name space code
+    while read -r name space code; do
+        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" "$space" "$code"
+    done <<<"$NETWORKS"
+}
+
+@test "what PyTorch cannot say is refused at its place, and no file is left" {
+    cat >"$BATS_TEST_TMPDIR/lopsided.yaml" <<'END'
+hwnas: 1
+name: lopsided
+input: {image: [3, 8, 8]}
+choices:
+  c: {values: [4, 8]}
+network:
+  - conv: {out: c, kernel: 2, pad: [0, 0, 1, 1]}
+END
+    run "$HWNAS" export --space "$BATS_TEST_TMPDIR/lopsided.yaml" --arch 4 --format pytorch \
+        --out "$BATS_TEST_TMPDIR/out.py"
+    [ "$status" -eq 1 ]
+    [[ $output == *"lopsided.yaml:7:"*"padding that differs between opposite sides"* ]]
+    [ ! -e "$BATS_TEST_TMPDIR/out.py" ]
+}
+
+@test "the YAML export is the same network, with no choice left" {
+    local name space code digest="s/.*\"digest\": *\"\([0-9a-f]*\)\".*/\1/p"
+    while read -r name space code; do
+        "$HWNAS" export --space "$space" --arch "$code" --format yaml --out "$MODULES/$name.yaml"
+        [ "$("$HWNAS" space show "$space" --arch "$code" --json | sed -n "$digest")" = \
+            "$("$HWNAS" space show "$MODULES/$name.yaml" --arch "$code" --json | sed -n "$digest")" ]
+        "$HWNAS" space count "$MODULES/$name.yaml" --json | grep -q '"encodings": *1\b'
+        grep -qF "$code" "$MODULES/$name.yaml"
+    done <<<"$NETWORKS"
+    # Everything but the section itself stays as it was.
+    diff <(sed '/^choices:/,/^$/d' "$HWNAS_SRC/search_spaces/nas_bench_macro.yaml") \
+        <(sed -e '/^# Fixed by/d' -e '/^choices:/,/^$/d' "$MODULES/macro_22212220.yaml")
+}

@@ -1,0 +1,122 @@
+/* test_export.c: src/report. Every operator has its PyTorch; expressions keep their meaning and get
+ * no brackets that they do not need. tests/cli/pytorch.bats looks at whole files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/elaborate.h"
+#include "graph/op.h"
+#include "report/python.h"
+#include "report/pytorch.h"
+
+static void every_operator_can_be_written(void **state)
+{
+    (void)state;
+    for (const hwnas_op *const *op = hwnas_ops; *op; op++)
+        if (!hwnas_pytorch_knows((*op)->name))
+            fail_msg("'%s' has no row in src/report/pytorch_ops.c", (*op)->name);
+}
+
+static void class_names(void **state)
+{
+    static const struct {
+        const char *name, *class;
+    } rows[] = {
+        {"conv_bn", "ConvBN"},
+        {"squeeze_excite", "SqueezeExcite"},
+        {"mbconv", "MBConv"},
+        {"accel_nasbench", "AccelNASBench"},
+        {"nas_bench_macro", "NASBenchMacro"},
+        {"resnet50", "Resnet50"},
+        {"x", "X"},
+        {"101_ways", "Net101Ways"},
+    };
+    hwnas_arena *arena = hwnas_arena_new();
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(hwnas_py_class_name(arena, rows[i].name), rows[i].class);
+    hwnas_arena_free(arena);
+}
+
+/* The module of a space whose template says `out: EXPRESSION` in terms of a, b and c. */
+static char *export_expression(const char *expression)
+{
+    hwnas_space *space = NULL;
+    hwnas_str python = {0};
+    char *text = hwnas_printf("hwnas: 1\n"
+                              "name: test\n"
+                              "input: {image: [3, 8, 8]}\n"
+                              "templates:\n"
+                              "  t(a, b, c):\n"
+                              "    - conv: {out: \"%s\"}\n"
+                              "network:\n"
+                              "  - t: {a: 7, b: 2, c: 1}\n"
+                              "  - t: {a: 1, b: 5, c: 0}\n",
+                              expression);
+    if (hwnas_space_parse(&space, "test.yaml", text, strlen(text)) || hwnas_graph_check(space))
+        fail_msg("%s: %s", expression, hwnas_last_error()->message);
+    hwnas_arch *arch = hwnas_arch_new(space);
+    assert_int_equal(hwnas_pytorch_write(&python, arch), HWNAS_OK);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    free(text);
+    return python.s;
+}
+
+static void expressions(void **state)
+{
+    static const struct {
+        const char *space, *python;
+    } rows[] = {
+        {"a + b * 2", "a + b * 2"},
+        {"(a + b) * 2", "(a + b) * 2"},
+        {"a + (b + 2)", "a + (b + 2)"},
+        {"(a * b) // 2 + 1", "a * b // 2 + 1"},
+        {"a * (b // 2 + 1)", "a * (b // 2 + 1)"},
+        {"8 - (b - a)", "8 - (b - a)"},
+        {"8 - -a", "8 - -a"},
+        {"a == 7 ? b : c + 1", "b if a == 7 else c + 1"},
+        {"(a == 7 ? b : c) + 1", "(b if a == 7 else c) + 1"},
+        {"a == 7 ? (b == 2 ? 3 : 4) : c + 1", "3 if a == 7 else c + 1"},
+        {"(a == 7) == c ? a : b", "a"},
+        {"(a > 2) != c ? a : b", "b"},
+        {"a > 2 and b > 1 or c == 0 ? a : b", "a"},
+        {"a > 2 and (b > 5 or c == 0) ? a : b", "b"},
+        {"not (a > 2 or c) ? a : b", "a if not (a > 2 or c) else b"},
+        {"not a > 2 ? a : b", "a if not a > 2 else b"},
+        {"(a > 2) == (b > 2) ? a : b", "b"},
+        {"(a > 2) * 3 + 1", "(a > 2) * 3 + 1"},
+        {"max(a, b, 3) - min(a, 1)", "max(a, b, 3) - min(a, 1)"},
+        {"in * 2 / 2", "in_channels * 2 // 2"},
+        {"round(in / 2)", "round(in_channels / 2)"},
+        {"[8, 16][c]", "[8, 16][c]"},
+        {"height + a", "8 + a"},
+        {"2 + 3 * 4 + a", "14 + a"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *python = export_expression(rows[i].space);
+        char *line = hwnas_printf("nn.Conv2d(in_channels, %s, 1)", rows[i].python);
+        if (!strstr(python, line))
+            fail_msg("%s: no %s in\n%s", rows[i].space, line, python);
+        free(line);
+        free(python);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operator_can_be_written),
+        cmocka_unit_test(class_names),
+        cmocka_unit_test(expressions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
