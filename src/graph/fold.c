@@ -1,5 +1,5 @@
-/* fold.c: the graph as it is deployed. A BatchNorm of inference is one factor and one offset for each
- * channel, which the convolution before it can carry; dropout does nothing.
+/* fold.c: the graph as it is deployed. A BatchNorm of inference is one factor and one offset for
+ * each channel, which the convolution before it can carry; dropout does nothing.
  *
  *     y = (conv(x, w) + b - mean) * f + shift,  f = scale / sqrt(variance + epsilon)
  *       = conv(x, w * f) + (b - mean) * f + shift */
@@ -79,7 +79,8 @@ static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_no
     const int64_t channels = kernel->dims[0], per_channel = hwnas_tensor_count(kernel) / channels;
     int inputs[3] = {r->place[conv->inputs[0]]};
 
-    float *w = new_weight(&status, &inputs[1], r, conv, "folded_weight", kernel->rank, kernel->dims);
+    float *w =
+        new_weight(&status, &inputs[1], r, conv, "folded_weight", kernel->rank, kernel->dims);
     float *b = w ? new_weight(&status, &inputs[2], r, conv, "folded_bias", 1, &channels) : NULL;
     if (!b)
         return status;

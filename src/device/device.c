@@ -1,0 +1,113 @@
+/* device.c: the table of devices, and opening one by its spelling. */
+#define _GNU_SOURCE 1 /* sched_getaffinity() */
+#include "device/devices.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+const hwnas_device_ops *const hwnas_devices[] = {
+    &hwnas_cpu_device,
+    &hwnas_ref_device,
+    &hwnas_null_device,
+    &hwnas_replay_device,
+    NULL,
+};
+
+enum { N_DEVICES = sizeof hwnas_devices / sizeof *hwnas_devices - 1 };
+
+static hwnas_status no_such_device(const char *name)
+{
+    const char *names[N_DEVICES + 1] = {NULL};
+    hwnas_str list = {0};
+    for (int i = 0; i < N_DEVICES; i++) {
+        names[i] = hwnas_devices[i]->name;
+        hwnas_str_addf(&list, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = hwnas_nearest(name, names);
+    hwnas_status status =
+        hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "there is no device '%s' in this version", name);
+    status = near ? hwnas_hint(status, "did you mean '%s'? The devices are %s", near, list.s)
+                  : hwnas_hint(status, "the devices are %s", list.s);
+    hwnas_str_done(&list);
+    return status;
+}
+
+hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argument,
+                               const char *spelling)
+{
+    const size_t n = strcspn(spelling, ":");
+    for (int i = 0; i < N_DEVICES; i++) {
+        const hwnas_device_ops *ops = hwnas_devices[i];
+        if (strlen(ops->name) != n || strncmp(ops->name, spelling, n))
+            continue;
+        *argument = spelling[n] ? spelling + n + 1 : "";
+        *out = ops;
+        return HWNAS_OK;
+    }
+    char *name = hwnas_printf("%.*s", (int)n, spelling);
+    hwnas_status status = no_such_device(name);
+    free(name);
+    return status;
+}
+
+hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
+                               const hwnas_device_options *options)
+{
+    hwnas_device *device = NULL;
+    const hwnas_device_ops *ops;
+    const char *argument;
+    TRY(hwnas_device_find(&ops, &argument, spelling));
+    if (options->threads < 0)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%d threads", options->threads);
+    TRY(ops->open(&device, argument, options));
+    device->ops = ops;
+    *out = device;
+    return HWNAS_OK;
+}
+
+void hwnas_device_close(hwnas_device *device)
+{
+    if (device)
+        device->ops->close(device);
+}
+
+hwnas_status hwnas_device_takes_no_argument(const char *name, const char *argument)
+{
+    if (!*argument)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "device '%s' takes no '%s'", name, argument),
+                      "write '%s'", name);
+}
+
+int hwnas_device_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    /* More cores than the set has room for. */
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+void hwnas_device_cpu_name(char *out, size_t size)
+{
+    char line[256];
+    snprintf(out, size, "unknown processor");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (!file)
+        return;
+    while (fgets(line, sizeof line, file)) {
+        const char *value = strchr(line, ':');
+        if (!hwnas_starts_with(line, "model name") || !value)
+            continue;
+        value += strspn(value, ": \t");
+        snprintf(out, size, "%.*s", (int)strcspn(value, "\n"), value);
+        break;
+    }
+    fclose(file);
+}

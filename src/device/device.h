@@ -1,0 +1,77 @@
+/* device.h: what can run a graph.
+ *
+ * A device is a table of functions. `cpu` runs graphs through oneDNN, `ref` is the truth in plain C,
+ * `null` does nothing and measures the harness, `replay` remembers published measurements and runs
+ * nothing. Devices know graphs and buffers, nothing of spaces or searches. */
+#ifndef HWNAS_DEVICE_DEVICE_H
+#define HWNAS_DEVICE_DEVICE_H
+
+#include "graph/graph.h"
+
+#define HWNAS_DEVICE_ABI 1
+
+typedef struct hwnas_device_options {
+    int threads; /* 0: all cores that this process may use */
+} hwnas_device_options;
+
+typedef struct hwnas_device_info {
+    char name[128];    /* "Intel(R) Xeon(R) Processor, 2 cores" */
+    char library[64];  /* "oneDNN 3.7.2" */
+    char isa[64];      /* instruction set that the library uses */
+    int threads;
+} hwnas_device_info;
+
+typedef struct hwnas_device_ops hwnas_device_ops;
+
+/* Concrete devices and executables embed these as their first member. */
+typedef struct hwnas_device {
+    const hwnas_device_ops *ops;
+} hwnas_device;
+typedef struct hwnas_exec {
+    const hwnas_device_ops *ops;
+} hwnas_exec;
+
+struct hwnas_device_ops {
+    unsigned abi; /* HWNAS_DEVICE_ABI; checked before anything else is believed */
+    const char *name; /* what stands before ':' in a device's spelling: "cpu", "replay" */
+    const char *help;
+
+    /* `argument` is what stands after ':', or "". */
+    hwnas_status (*open)(hwnas_device **out, const char *argument,
+                         const hwnas_device_options *options);
+    void (*describe)(const hwnas_device *device, hwnas_device_info *out);
+    void (*close)(hwnas_device *device);
+
+    /* Compiles a graph (batch norms already folded); an operator that the device lacks is
+     * HWNAS_E_UNSUPPORTED with the node's name. Weights are copied or converted; the graph may be
+     * freed afterwards. NULL with `recall`. */
+    hwnas_status (*compile)(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph);
+    /* One inference, complete on return. Buffers are fp32 in the graph's layout, one for each graph
+     * input and output. */
+    hwnas_status (*run)(hwnas_exec *exec, const float *const *inputs, float *const *outputs);
+    void (*free_exec)(hwnas_exec *exec);
+    /* (optional) Bytes that the executable holds: weights and buffers. */
+    size_t (*memory)(const hwnas_exec *exec);
+
+    /* (optional) A device that remembers instead of running: the recorded value of the architecture
+     * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs", ...).
+     * HWNAS_E_NOT_FOUND when there is no record. */
+    hwnas_status (*recall)(double *out, const char **metric, hwnas_device *device,
+                           const char *code);
+};
+
+/* The devices built in, NULL-terminated. */
+extern const hwnas_device_ops *const hwnas_devices[];
+
+/* The row of a device's spelling and what stands behind the colon (""); opens nothing. */
+HWNAS_CHECKED hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argument,
+                                             const char *spelling);
+/* Opens "cpu", "ref", "null", "replay:FILE#COLUMN". */
+HWNAS_CHECKED hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
+                                             const hwnas_device_options *options);
+void hwnas_device_close(hwnas_device *device);
+
+/* Cores that this process may run on. */
+int hwnas_device_cores(void);
+
+#endif

@@ -1,0 +1,18 @@
+/* devices.h: the rows of the table of devices, and what they share. */
+#ifndef HWNAS_DEVICE_DEVICES_H
+#define HWNAS_DEVICE_DEVICES_H
+
+#include "device/device.h"
+
+extern const hwnas_device_ops hwnas_cpu_device;    /* onednn/onednn.c */
+extern const hwnas_device_ops hwnas_ref_device;    /* ref/ref.c */
+extern const hwnas_device_ops hwnas_null_device;   /* null/null.c */
+extern const hwnas_device_ops hwnas_replay_device; /* replay/replay.c */
+
+/* For devices that have nothing behind the colon. */
+HWNAS_CHECKED hwnas_status hwnas_device_takes_no_argument(const char *name, const char *argument);
+
+/* The processor's name as the system knows it. */
+void hwnas_device_cpu_name(char *out, size_t size);
+
+#endif

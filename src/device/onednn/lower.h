@@ -1,0 +1,25 @@
+/* lower.h: a graph of ours as a graph of oneDNN.
+ *
+ * One operator of ours becomes one of oneDNN's. Ids stay: an operator's is the index of its node, a
+ * logical tensor's the index of its tensor. */
+#ifndef HWNAS_DEVICE_ONEDNN_LOWER_H
+#define HWNAS_DEVICE_ONEDNN_LOWER_H
+
+#include <oneapi/dnnl/dnnl_graph.h>
+
+#include "graph/graph.h"
+
+/* A failure of oneDNN as HWNAS_E_LIBRARY or HWNAS_E_MEMORY: it could not VERB 'NAME'. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_status(dnnl_status_t status, const char *verb,
+                                               const char *name);
+#define TRY_DNNL(verb, name, call) TRY(hwnas_onednn_status((call), (verb), (name)))
+#define TRY_DNNL_OUT(verb, name, call) TRY_OUT(hwnas_onednn_status((call), (verb), (name)))
+
+/* The tensor in plain row-major layout. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
+                                              const hwnas_graph *graph, int tensor);
+
+/* Adds every node. An operator without a rule: HWNAS_E_UNSUPPORTED. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_graph *graph);
+
+#endif

@@ -1,0 +1,112 @@
+/* onednn.c: the CPU, through oneDNN. docs/engine.md tells what was measured and why it is so. */
+#define _GNU_SOURCE 1 /* RTLD_DEFAULT */
+#include "device/onednn/onednn.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "device/devices.h"
+#include "device/onednn/lower.h"
+
+/* MB: more than any network has. */
+#define CONSTANT_CACHE (1 << 20)
+
+/* oneDNN brings an OpenMP library with it; asking for its function by name spares us from guessing
+ * which one. Without OpenMP there is one thread, and nothing to say. */
+void hwnas_onednn_use_threads(int threads)
+{
+    static void (*set_num_threads)(int);
+    if (!set_num_threads)
+        *(void **)&set_num_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+    if (set_num_threads)
+        set_num_threads(threads);
+}
+
+/* With a capacity of 0, which is oneDNN's default, weights are brought into oneDNN's layout again
+ * in every run. With one, they are kept under a key made of the partition and the address of the
+ * plain weights: entries are never dropped, and a later network whose weights happen to lie at the
+ * same address gets the weights of the first. Setting the capacity empties the cache; executables
+ * that live on fill it again in their next run. */
+dnnl_status_t hwnas_onednn_forget_constants(void)
+{
+    return dnnl_graph_set_constant_tensor_cache_capacity(dnnl_cpu, CONSTANT_CACHE);
+}
+
+static void onednn_close(hwnas_device *base)
+{
+    onednn_device *device = (onednn_device *)base;
+    if (device->stream)
+        dnnl_stream_destroy(device->stream);
+    if (device->engine)
+        dnnl_engine_destroy(device->engine);
+    free(device);
+}
+
+static hwnas_status onednn_open(hwnas_device **out, const char *argument,
+                                const hwnas_device_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    TRY(hwnas_device_takes_no_argument("cpu", argument));
+    onednn_device *device = hwnas_alloc(sizeof *device);
+    device->threads = options->threads ? options->threads : hwnas_device_cores();
+    TRY_DNNL_OUT("open", "cpu", dnnl_engine_create(&device->engine, dnnl_cpu, 0));
+    TRY_DNNL_OUT("open", "cpu",
+                 dnnl_stream_create(&device->stream, device->engine, dnnl_stream_default_flags));
+    TRY_DNNL_OUT("open", "cpu", hwnas_onednn_forget_constants());
+    *out = &device->base;
+    device = NULL;
+out:
+    if (device)
+        onednn_close(&device->base);
+    return status;
+}
+
+static const char *isa_name(dnnl_cpu_isa_t isa)
+{
+    static const struct {
+        dnnl_cpu_isa_t isa;
+        const char *name;
+    } names[] = {
+        {dnnl_cpu_isa_sse41, "SSE4.1"},
+        {dnnl_cpu_isa_avx, "AVX"},
+        {dnnl_cpu_isa_avx2, "AVX2"},
+        {dnnl_cpu_isa_avx2_vnni, "AVX2 VNNI"},
+        {dnnl_cpu_isa_avx2_vnni_2, "AVX2 VNNI 2"},
+        {dnnl_cpu_isa_avx512_core, "AVX-512"},
+        {dnnl_cpu_isa_avx512_core_vnni, "AVX-512 VNNI"},
+        {dnnl_cpu_isa_avx512_core_bf16, "AVX-512 BF16"},
+        {dnnl_cpu_isa_avx512_core_fp16, "AVX-512 FP16"},
+        {dnnl_cpu_isa_avx512_core_amx, "AVX-512 AMX"},
+        {dnnl_cpu_isa_avx512_core_amx_fp16, "AVX-512 AMX FP16"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].isa == isa)
+            return names[i].name;
+    return "unknown";
+}
+
+static void onednn_describe(const hwnas_device *base, hwnas_device_info *out)
+{
+    const dnnl_version_t *version = dnnl_version();
+    *out = (hwnas_device_info){.threads = ((const onednn_device *)base)->threads};
+    hwnas_device_cpu_name(out->name, sizeof out->name);
+    snprintf(out->library, sizeof out->library, "oneDNN %d.%d.%d", version->major, version->minor,
+             version->patch);
+    snprintf(out->isa, sizeof out->isa, "%s", isa_name(dnnl_get_effective_cpu_isa()));
+}
+
+const hwnas_device_ops hwnas_cpu_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "cpu",
+    .help = "this machine's processor, through oneDNN",
+    .open = onednn_open,
+    .describe = onednn_describe,
+    .close = onednn_close,
+    .compile = hwnas_onednn_compile,
+    .run = hwnas_onednn_run,
+    .free_exec = hwnas_onednn_free_exec,
+    .memory = hwnas_onednn_memory,
+};

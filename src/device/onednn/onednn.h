@@ -1,0 +1,27 @@
+/* onednn.h: what the files of this device share. */
+#ifndef HWNAS_DEVICE_ONEDNN_ONEDNN_H
+#define HWNAS_DEVICE_ONEDNN_ONEDNN_H
+
+#include <oneapi/dnnl/dnnl_graph.h>
+
+#include "device/device.h"
+
+typedef struct onednn_device {
+    hwnas_device base;
+    int threads;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+} onednn_device;
+
+/* OpenMP's number of threads is a property of the calling thread: said anew before each use. */
+void hwnas_onednn_use_threads(int threads);
+
+/* To be called whenever plain weights are freed. */
+dnnl_status_t hwnas_onednn_forget_constants(void);
+
+hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph);
+hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, float *const *outputs);
+void hwnas_onednn_free_exec(hwnas_exec *base);
+size_t hwnas_onednn_memory(const hwnas_exec *base);
+
+#endif

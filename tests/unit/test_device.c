@@ -1,0 +1,636 @@
+/* test_device.c: src/device and src/graph/fold.c. `ref` against cases computed by hand, `cpu`
+ * against `ref` on every operator and on whole networks of the spaces that ship. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "device/device.h"
+#include "device/place.h"
+#include "graph/elaborate.h"
+#include "graph/op.h"
+#include "graph/rewrite.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define TOLERANCE 1e-4
+
+static void ok(hwnas_status status)
+{
+    if (status != HWNAS_OK)
+        fail_msg("%s: %s", hwnas_status_name(status), hwnas_last_error()->message);
+}
+
+static hwnas_device *open_device(const char *spelling, int threads)
+{
+    const hwnas_device_options options = {.threads = threads};
+    hwnas_device *device = NULL;
+    ok(hwnas_device_open(&device, spelling, &options));
+    return device;
+}
+
+/* Reads attributes written as "out=8 kernel=3,5 alpha=0.2"; too few integers are repeated. */
+static hwnas_attr *attributes(const hwnas_op *op, const char *text)
+{
+    hwnas_attr *attrs = hwnas_alloc((HWNAS_MAX_RANK + 1) * sizeof *attrs);
+    char *copy = hwnas_strdup(text), *rest = copy;
+    for (char *word; (word = strsep(&rest, " "));) {
+        char *value = strchr(word, '=');
+        if (!value)
+            continue;
+        *value++ = '\0';
+        int i = 0;
+        while (op->attrs[i].name && strcmp(op->attrs[i].name, word))
+            i++;
+        if (!op->attrs[i].name)
+            fail_msg("'%s' has no '%s'", op->name, word);
+        hwnas_attr *attr = &attrs[i];
+        attr->is_set = true;
+        attr->number = strtod(value, NULL);
+        attr->n = op->attrs[i].kind == HWNAS_ATTR_INTS ? op->attrs[i].count : 1;
+        int n_given = 0;
+        for (char *number; n_given < HWNAS_MAX_RANK && (number = strsep(&value, ","));)
+            attr->ints[n_given++] = strtol(number, NULL, 10);
+        for (int k = n_given; k < attr->n; k++)
+            attr->ints[k] = attr->ints[k % n_given];
+    }
+    free(copy);
+    return attrs;
+}
+
+/* Appends a node of one or two inputs. */
+static int add(hwnas_graph *graph, const char *op_name, const char *attrs_text, int a, int b)
+{
+    const hwnas_op *op = hwnas_op_by_name(op_name);
+    const int inputs[] = {a, b};
+    char name[64];
+    int out = -1;
+    assert_non_null(op);
+    hwnas_attr *attrs = attributes(op, attrs_text);
+    snprintf(name, sizeof name, "%s_%zu", op_name, graph->n_nodes);
+    ok(hwnas_graph_add_node(&out, graph, op, name, attrs, b < 0 ? 1 : 2, inputs, true));
+    free(attrs);
+    return out;
+}
+
+static int add_input(hwnas_graph *graph, const int64_t *dims)
+{
+    char name[32];
+    int rank = 0, out = -1;
+    while (rank < 4 && dims[rank])
+        rank++;
+    snprintf(name, sizeof name, "input_%zu", graph->n_inputs);
+    ok(hwnas_graph_add_input(&out, graph, name, rank, dims));
+    return out;
+}
+
+typedef struct op_case {
+    const char *op, *attrs;
+    int64_t dims[2][4]; /* of the inputs; unused dimensions are 0 */
+} op_case;
+
+static hwnas_graph *graph_of_op(const op_case *c)
+{
+    hwnas_graph *graph = hwnas_graph_new(c->op, 5);
+    int a = add_input(graph, c->dims[0]);
+    int b = c->dims[1][0] ? add_input(graph, c->dims[1]) : -1;
+    hwnas_graph_add_output(graph, add(graph, c->op, c->attrs, a, b));
+    return graph;
+}
+
+static float *random_values(int64_t n, uint64_t stream)
+{
+    hwnas_rng rng = hwnas_rng_new(20240607, stream);
+    float *values = hwnas_alloc((size_t)n * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)(2 * hwnas_rng_double(&rng) - 1);
+    return values;
+}
+
+enum { MAX_INPUTS = 2 };
+
+/* What the graph gives for random inputs that depend on `stream`. Yours to free(). */
+static float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t stream)
+{
+    const hwnas_tensor *output = &graph->tensors[graph->outputs[0]];
+    float *inputs[MAX_INPUTS] = {NULL};
+    float *result = hwnas_alloc((size_t)hwnas_tensor_bytes(output));
+    hwnas_exec *exec = NULL;
+    for (size_t i = 0; i < graph->n_inputs; i++)
+        inputs[i] = random_values(hwnas_tensor_count(&graph->tensors[graph->inputs[i]]),
+                                  MAX_INPUTS * stream + i);
+    ok(device->ops->compile(&exec, device, graph));
+    /* Twice: the second run must not see what the first left behind. */
+    for (int i = 0; i < 2; i++) {
+        memset(result, 0xff, (size_t)hwnas_tensor_bytes(output));
+        ok(exec->ops->run(exec, (const float *const *)inputs, &result));
+    }
+    exec->ops->free_exec(exec);
+    for (int i = 0; i < MAX_INPUTS; i++)
+        free(inputs[i]);
+    return result;
+}
+
+/* max |a - b| / max |b| */
+static double relative_error(const float *a, const float *b, int64_t n)
+{
+    double worst = 0, scale = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double error = fabs((double)a[i] - b[i]);
+        if (!(error <= worst))
+            worst = error; /* NaN as well */
+        scale = fmax(scale, fabs((double)b[i]));
+    }
+    return worst / scale;
+}
+
+/* Runs `a` on one device and `b` on another; they must agree. Returns the error. */
+static double compare(const char *what, hwnas_device *on, const hwnas_graph *a, hwnas_device *truth,
+                      const hwnas_graph *b, uint64_t stream)
+{
+    float *got = outcome(on, a, stream), *wanted = outcome(truth, b, stream);
+    const int64_t n = hwnas_tensor_count(&b->tensors[b->outputs[0]]);
+    assert_int_equal(hwnas_tensor_count(&a->tensors[a->outputs[0]]), n);
+    const double error = relative_error(got, wanted, n);
+    if (!(error <= TOLERANCE))
+        fail_msg("%s: relative error %g", what, error);
+    free(got);
+    free(wanted);
+    return error;
+}
+
+static void placed_blocks_never_overlap(void **state)
+{
+    (void)state;
+    enum { MAX_BLOCKS = 80, STEPS = 40, ROUNDS = 400 };
+    hwnas_rng rng = hwnas_rng_new(1, 2);
+    double used = 0, bound = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        hwnas_block blocks[MAX_BLOCKS];
+        size_t live[STEPS] = {0}, peak = 0;
+        const size_t n = hwnas_rng_below(&rng, MAX_BLOCKS + 1);
+        for (size_t i = 0; i < n; i++) {
+            blocks[i].size = hwnas_rng_below(&rng, 10000);
+            blocks[i].first = (int)hwnas_rng_below(&rng, STEPS);
+            blocks[i].last =
+                blocks[i].first + (int)hwnas_rng_below(&rng, (uint32_t)(STEPS - blocks[i].first));
+            blocks[i].offset = SIZE_MAX;
+            for (int s = blocks[i].first; s <= blocks[i].last; s++)
+                live[s] += blocks[i].size;
+        }
+        const size_t total = hwnas_place_blocks(blocks, n);
+        for (size_t i = 0; i < n; i++) {
+            const hwnas_block *a = &blocks[i];
+            assert_int_equal(a->offset % HWNAS_PLACE_ALIGN, 0);
+            assert_true(a->offset + a->size <= total);
+            for (size_t k = 0; k < i; k++) {
+                const hwnas_block *b = &blocks[k];
+                const bool together = a->first <= b->last && b->first <= a->last;
+                const bool apart =
+                    a->offset + a->size <= b->offset || b->offset + b->size <= a->offset;
+                assert_true(apart || !together);
+            }
+        }
+        for (int s = 0; s < STEPS; s++)
+            peak = live[s] > peak ? live[s] : peak;
+        assert_true(total >= peak);
+        used += (double)total;
+        bound += (double)peak;
+    }
+    print_message("# %.3f of the lower bound\n", used / bound);
+    assert_true(used < 1.2 * bound);
+}
+
+static void devices_are_opened_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spelling;
+        hwnas_status status;
+        const char *part;
+    } wrong[] = {
+        {"cpv", HWNAS_E_NOT_FOUND, "cpv"},
+        {"", HWNAS_E_NOT_FOUND, ""},
+        {"cpu:1", HWNAS_E_INPUT, "takes no '1'"},
+        {"ref:x", HWNAS_E_INPUT, "takes no 'x'"},
+        {"replay", HWNAS_E_INPUT, "a table and a column"},
+        {"replay:x.csv", HWNAS_E_INPUT, "a table and a column"},
+        {"replay:#y", HWNAS_E_INPUT, "a table and a column"},
+    };
+    const hwnas_device_options options = {.threads = 1}, too_few = {.threads = -1};
+    hwnas_device *device = NULL;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        const hwnas_status status = hwnas_device_open(&device, wrong[i].spelling, &options);
+        assert_int_equal(status, wrong[i].status);
+        assert_non_null(strstr(hwnas_last_error()->message, wrong[i].part));
+        assert_null(device);
+    }
+    assert_int_equal(hwnas_device_open(&device, "cpu", &too_few), HWNAS_E_INPUT);
+    assert_true(hwnas_device_open(&device, "replay:none.csv#x_ms", &options) != HWNAS_OK);
+    assert_true(hwnas_device_cores() >= 1);
+
+    static const char *const right[] = {"cpu", "ref", "null"};
+    for (size_t i = 0; i < COUNT(right); i++) {
+        hwnas_device_info info = {.threads = -1};
+        device = open_device(right[i], 0);
+        assert_int_equal(device->ops->abi, HWNAS_DEVICE_ABI);
+        device->ops->describe(device, &info);
+        print_message("# %s: %s, %s, %s, %d\n", right[i], info.name, info.library, info.isa,
+                      info.threads);
+        assert_true(info.threads >= 1 && *info.name && *info.library && *info.isa);
+        hwnas_device_close(device);
+    }
+}
+
+/* Tiny cases computed by hand. Weights are given in the order of the node's inputs. */
+static void ref_by_hand(void **state)
+{
+    (void)state;
+    static const struct {
+        op_case c;
+        float inputs[2][16], weights[4][16], wanted[16];
+    } cases[] = {
+        /* A 2x2 image under a kernel of ones with a rim of zeros: each value is the sum of all. */
+        {{"conv", "out=1 kernel=3 pad=1 bias=1", {{1, 1, 2, 2}}},
+         {{1, 2, 3, 4}},
+         {{1, 1, 1, 1, 1, 1, 1, 1, 1}, {0.5f}},
+         {10.5f, 10.5f, 10.5f, 10.5f}},
+        /* Cross-correlation, not convolution: the kernel is not turned around. */
+        {{"conv", "out=1 kernel=1,2 bias=0", {{1, 1, 1, 3}}}, {{1, 2, 4}}, {{10, 1}}, {12, 24}},
+        /* Stride 2 on a 3x3 image takes its corners. */
+        {{"conv", "out=1 kernel=1 stride=2 bias=0", {{1, 1, 3, 3}}},
+         {{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+         {{2}},
+         {2, 6, 14, 18}},
+        /* Depthwise: each channel with its own kernel. */
+        {{"conv", "out=2 kernel=1,2 groups=2 bias=0", {{1, 2, 1, 2}}},
+         {{1, 2, 3, 4}},
+         {{1, 1, 1, -1}},
+         {3, -1}},
+        /* Two groups of two channels, one output each. */
+        {{"conv", "out=2 kernel=1 groups=2 bias=0", {{1, 4, 1, 1}}},
+         {{1, 2, 3, 4}},
+         {{1, 10, 100, 1000}},
+         {21, 4300}},
+        /* Dilation 2 leaves out the middle. */
+        {{"conv", "out=1 kernel=1,2 dilation=2 bias=0", {{1, 1, 1, 3}}},
+         {{1, 2, 4}},
+         {{1, 1}},
+         {5}},
+        /* (x - mean) / sqrt(variance + epsilon) * scale + bias */
+        {{"batch_norm", "epsilon=0", {{1, 2, 1, 1}}},
+         {{5, 7}},
+         {{2, 3}, {1, -1}, {1, 1}, {4, 9}},
+         {5, 5}},
+        {{"relu", "", {{1, 3}}}, {{-1, 0, 2}}, {{0}}, {0, 0, 2}},
+        {{"hard_sigmoid", "", {{1, 4}}}, {{-4, -3, 0, 4}}, {{0}}, {0, 0, 0.5f, 1}},
+        {{"hard_sigmoid", "alpha=0.25 beta=0.25", {{1, 3}}}, {{-2, 1, 4}}, {{0}}, {0, 0.5f, 1}},
+        {{"global_avg_pool", "", {{1, 2, 2, 2}}}, {{1, 2, 3, 4, 0, 0, 0, 8}}, {{0}}, {2.5f, 2}},
+        {{"add", "", {{1, 2, 1, 1}, {1, 2, 1, 1}}}, {{1, 2}, {10, 20}}, {{0}}, {11, 22}},
+        {{"mul", "", {{1, 2, 1, 2}, {1, 2, 1, 1}}},
+         {{1, 2, 3, 4}, {10, -1}},
+         {{0}},
+         {10, 20, -3, -4}},
+        {{"flatten", "", {{1, 2, 1, 2}}}, {{1, 2, 3, 4}}, {{0}}, {1, 2, 3, 4}},
+        {{"dropout", "rate=0.9", {{1, 3}}}, {{1, 2, 3}}, {{0}}, {1, 2, 3}},
+        {{"linear", "out=2 bias=1", {{2, 3}}},
+         {{1, 2, 3, 0, 0, 1}},
+         {{1, 10, 100, 1, 1, 1}, {0.5f, -6}},
+         {321.5f, 0, 100.5f, -5}},
+    };
+    hwnas_device *ref = open_device("ref", 1);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = graph_of_op(&cases[i].c);
+        const hwnas_node *node = &graph->nodes[0];
+        const float *inputs[] = {cases[i].inputs[0], cases[i].inputs[1]};
+        float got[16] = {0}, *outputs[] = {got};
+        hwnas_exec *exec = NULL;
+        for (int k = node->n_data_inputs; k < node->n_inputs; k++)
+            graph->tensors[node->inputs[k]].data = cases[i].weights[k - node->n_data_inputs];
+        ok(ref->ops->compile(&exec, ref, graph));
+        ok(exec->ops->run(exec, inputs, outputs));
+        const int64_t n = hwnas_tensor_count(hwnas_node_output(graph, node));
+        for (int64_t k = 0; k < n; k++)
+            if (!(fabs((double)got[k] - cases[i].wanted[k]) <= 1e-6 * fabs(cases[i].wanted[k])))
+                fail_msg("case %zu, %s: value %d is %g, not %g", i, cases[i].c.op, (int)k, got[k],
+                         cases[i].wanted[k]);
+        exec->ops->free_exec(exec);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(ref);
+}
+
+static void every_operator_on_cpu(void **state)
+{
+    (void)state;
+    static const op_case cases[] = {
+        {"conv", "out=32 kernel=3 stride=2 pad=1 bias=0", {{1, 3, 33, 47}}},
+        {"conv", "out=32 kernel=3 stride=1 pad=1", {{3, 3, 32, 32}}},
+        {"conv", "out=17 kernel=1", {{1, 16, 14, 14}}},
+        {"conv", "out=24 kernel=1 stride=2", {{3, 48, 15, 9}}},
+        {"conv", "out=8 kernel=1", {{1, 32, 1, 1}}},
+        {"conv", "out=1 kernel=1", {{3, 1, 1, 1}}},
+        {"conv", "out=40 kernel=5 stride=2 pad=2", {{1, 24, 31, 31}}},
+        {"conv", "out=9 kernel=5,3 stride=2,1 pad=2,1 dilation=1", {{1, 6, 12, 20}}},
+        {"conv", "out=12 kernel=3 pad=2 dilation=2", {{1, 8, 11, 11}}},
+        {"conv", "out=6 kernel=3 pad=1,0,0,1", {{1, 4, 9, 8}}},
+        {"conv", "out=32 kernel=3 pad=1 groups=32", {{1, 32, 28, 28}}},
+        {"conv", "out=96 kernel=3 stride=2 pad=1 groups=96 bias=0", {{3, 96, 15, 17}}},
+        {"conv", "out=144 kernel=5 pad=2 groups=144", {{1, 144, 7, 7}}},
+        {"conv", "out=21 kernel=5 stride=2 pad=2 groups=21", {{3, 21, 9, 9}}},
+        {"conv", "out=24 kernel=3 pad=1 groups=4", {{3, 16, 13, 13}}},
+        {"conv", "out=6 kernel=3 stride=2 pad=1 groups=3", {{1, 9, 8, 8}}},
+        {"batch_norm", "", {{1, 32, 14, 14}}},
+        {"batch_norm", "epsilon=0.01", {{3, 7, 5, 3}}},
+        {"relu", "", {{3, 5, 7, 9}}},
+        {"relu", "", {{1, 1000}}},
+        {"hard_sigmoid", "alpha=2", {{3, 48, 1, 1}}},
+        {"hard_sigmoid", "alpha=0.2 beta=0.4", {{1, 5, 3, 3}}},
+        {"global_avg_pool", "", {{1, 1280, 7, 7}}},
+        {"global_avg_pool", "", {{3, 19, 5, 11}}},
+        {"global_avg_pool", "", {{1, 32, 112, 112}}},
+        {"global_avg_pool", "", {{1, 4, 1, 1}}},
+        {"add", "", {{1, 24, 14, 14}, {1, 24, 14, 14}}},
+        {"add", "", {{3, 5, 7, 7}, {3, 5, 1, 1}}},
+        {"mul", "", {{1, 96, 14, 14}, {1, 96, 1, 1}}},
+        {"mul", "", {{3, 7, 1, 1}, {3, 7, 9, 5}}},
+        {"mul", "", {{3, 10}, {3, 10}}},
+        {"flatten", "", {{1, 1280, 1, 1}}},
+        {"flatten", "", {{3, 4, 5, 6}}},
+        {"flatten", "axis=2", {{3, 4, 5, 6}}},
+        {"linear", "out=1000", {{1, 1280}}},
+        {"linear", "out=10", {{3, 37}}},
+        {"linear", "out=10 bias=0", {{1, 64}}},
+    };
+    hwnas_device *ref = open_device("ref", 1);
+    for (int threads = 1; threads <= 2; threads++) {
+        hwnas_device *cpu = open_device("cpu", threads);
+        for (size_t i = 0; i < COUNT(cases); i++) {
+            char what[160];
+            hwnas_graph *graph = graph_of_op(&cases[i]);
+            snprintf(what, sizeof what, "%s %s, case %zu, %d threads", cases[i].op, cases[i].attrs,
+                     i, threads);
+            compare(what, cpu, graph, ref, graph, i);
+            hwnas_graph_free(graph);
+        }
+        hwnas_device_close(cpu);
+    }
+    hwnas_device_close(ref);
+}
+
+/* A convolution with BatchNorm; ReLU where asked. */
+static int conv_bn(hwnas_graph *graph, int x, const char *attrs, bool relu)
+{
+    x = add(graph, "batch_norm", "", add(graph, "conv", attrs, x, -1), -1);
+    return relu ? add(graph, "relu", "", x, -1) : x;
+}
+
+/* A residual block with squeeze-excite: what the operators become together. */
+static hwnas_graph *block(int batch, uint64_t seed)
+{
+    hwnas_graph *graph = hwnas_graph_new("block", seed);
+    const int64_t dims[] = {batch, 16, 13, 11};
+    int x = conv_bn(graph, add_input(graph, dims), "out=24 kernel=1 bias=0", false), in = x;
+    x = conv_bn(graph, x, "out=96 kernel=1 bias=0", true);
+    x = conv_bn(graph, x, "out=96 kernel=3 pad=1 groups=96", true);
+    int s = add(graph, "global_avg_pool", "", x, -1);
+    s = add(graph, "relu", "", add(graph, "conv", "out=6", s, -1), -1);
+    s = add(graph, "hard_sigmoid", "", add(graph, "conv", "out=96", s, -1), -1);
+    x = conv_bn(graph, add(graph, "mul", "", x, s), "out=24 kernel=1 bias=0", false);
+    x = add(graph, "add", "", in, x);
+    x = add(graph, "batch_norm", "", x, -1); /* follows no convolution: stays */
+    x = add(graph, "dropout", "", add(graph, "flatten", "", x, -1), -1);
+    hwnas_graph_add_output(graph, add(graph, "linear", "out=10", x, -1));
+    return graph;
+}
+
+static size_t count_nodes(const hwnas_graph *graph, const char *op)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        n += !strcmp(graph->nodes[i].op->name, op);
+    return n;
+}
+
+static void folding_changes_nothing(void **state)
+{
+    (void)state;
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (int batch = 1; batch <= 3; batch += 2) {
+        hwnas_graph *graph = block(batch, 3), *folded = NULL, *copy = NULL, *original = NULL;
+        ok(hwnas_graph_copy(&original, graph));
+        ok(hwnas_graph_copy(&copy, graph));
+        ok(hwnas_graph_fold(&folded, graph));
+        hwnas_graph_free(graph); /* the others share nothing with it */
+        assert_string_equal(hwnas_graph_digest(copy).hex, hwnas_graph_digest(original).hex);
+        assert_int_equal(count_nodes(copy, "batch_norm"), 5);
+        assert_int_equal(count_nodes(folded, "batch_norm"), 1);
+        assert_int_equal(count_nodes(folded, "dropout"), 0);
+        assert_int_equal(count_nodes(folded, "conv"), 6);
+        compare("copy", ref, copy, ref, original, 1);
+        compare("folded", ref, folded, ref, original, 1);
+        compare("folded on cpu", cpu, folded, ref, original, 1);
+        hwnas_graph_free(original);
+        hwnas_graph_free(copy);
+        hwnas_graph_free(folded);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+/* A BatchNorm whose convolution is also read by something else, or is an output, must stay. */
+static void folding_leaves_shared_convolutions(void **state)
+{
+    (void)state;
+    hwnas_device *ref = open_device("ref", 1);
+    for (int is_output = 0; is_output < 2; is_output++) {
+        hwnas_graph *graph = hwnas_graph_new("shared", 1), *folded = NULL;
+        const int64_t dims[] = {1, 3, 5, 5};
+        int conv = add(graph, "conv", "out=4 kernel=3", add_input(graph, dims), -1);
+        int norm = add(graph, "batch_norm", "", conv, -1);
+        hwnas_graph_add_output(graph, is_output ? norm : add(graph, "add", "", norm, conv));
+        if (is_output)
+            hwnas_graph_add_output(graph, conv);
+        ok(hwnas_graph_fold(&folded, graph));
+        assert_int_equal(count_nodes(folded, "batch_norm"), 1);
+        if (!is_output)
+            compare("shared", ref, folded, ref, graph, 2);
+        hwnas_graph_free(graph);
+        hwnas_graph_free(folded);
+    }
+    hwnas_device_close(ref);
+}
+
+static hwnas_graph *folded_block(uint64_t seed)
+{
+    hwnas_graph *graph = block(1, seed), *folded = NULL;
+    ok(hwnas_graph_fold(&folded, graph));
+    hwnas_graph_free(graph);
+    return folded;
+}
+
+/* oneDNN keeps weights under their address. Networks of one shape whose weights differ, freed in
+ * between so that addresses come again, must each compute with their own. */
+static void weights_do_not_survive_their_network(void **state)
+{
+    (void)state;
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    hwnas_graph *stays = folded_block(99);
+    hwnas_exec *exec = NULL;
+    float *input = random_values(16 * 13 * 11, 0), before[10], after[10];
+    float *out[] = {before, after};
+    ok(cpu->ops->compile(&exec, cpu, stays));
+    hwnas_costs costs;
+    hwnas_graph_costs(&costs, stays);
+    assert_true(exec->ops->memory(exec) >= (size_t)costs.weight_bytes);
+    ok(exec->ops->run(exec, (const float *const *)&input, &out[0]));
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        hwnas_graph *graph = folded_block(seed);
+        compare("same shape, other weights", cpu, graph, ref, graph, 0);
+        hwnas_graph_free(graph);
+    }
+    ok(exec->ops->run(exec, (const float *const *)&input, &out[1]));
+    assert_memory_equal(before, after, sizeof before);
+    exec->ops->free_exec(exec);
+    free(input);
+    hwnas_graph_free(stays);
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+static void unknown_operators_are_named(void **state)
+{
+    (void)state;
+    hwnas_op strange = *hwnas_op_by_name("relu");
+    strange.name = "strange";
+    hwnas_device *cpu = open_device("cpu", 1);
+    hwnas_graph *graph = hwnas_graph_new("strange", 1);
+    const int64_t dims[] = {1, 3, 5, 5};
+    const int input = add_input(graph, dims);
+    int output = -1;
+    hwnas_exec *exec = NULL;
+    ok(hwnas_graph_add_node(&output, graph, &strange, "stage1/odd", NULL, 1, &input, true));
+    hwnas_graph_add_output(graph, output);
+    assert_int_equal(cpu->ops->compile(&exec, cpu, graph), HWNAS_E_UNSUPPORTED);
+    assert_non_null(strstr(hwnas_last_error()->message, "stage1/odd"));
+    assert_null(exec);
+    hwnas_graph_free(graph);
+
+    graph = hwnas_graph_new("empty", 1); /* the output is the input */
+    hwnas_graph_add_output(graph, add_input(graph, dims));
+    assert_int_equal(cpu->ops->compile(&exec, cpu, graph), HWNAS_E_UNSUPPORTED);
+    hwnas_graph_free(graph);
+    hwnas_device_close(cpu);
+}
+
+static double recall(const char *spelling, const char *code, const char *wanted_metric)
+{
+    hwnas_device *device = open_device(spelling, 1);
+    const char *metric = NULL;
+    double value = NAN;
+    assert_null(device->ops->compile);
+    for (int i = 0; i < 2; i++) /* the second time through the index */
+        ok(device->ops->recall(&value, &metric, device, code));
+    assert_string_equal(metric, wanted_metric);
+    hwnas_device_close(device);
+    return value;
+}
+
+#define ACCEL "replay:" HWNAS_TEST_DATA "/accel_nasbench.csv"
+#define MACRO "replay:" HWNAS_TEST_DATA "/nas_bench_macro.csv"
+
+static void replay_recalls(void **state)
+{
+    (void)state;
+    static const char first[] = "e=6466611,k=3535533,l=1233222,se=0000000";
+    assert_true(fabs(recall(ACCEL "#zcu102_latency_ms", first, "latency.p50") - 5.02342e-3) <
+                1e-12);
+    assert_true(fabs(recall(ACCEL "#vck190_latency_ms", "se=0000000,l=2213233,k=5355355,e=1611141",
+                            "latency.p50") -
+                     2.28215e-3) < 1e-12);
+    assert_true(recall(ACCEL "#macs_count_conv_fc", first, "macs") == 375723888);
+    assert_true(recall(MACRO "#macs_count", "00000001", "macs") == 14115328);
+    assert_true(recall(MACRO "#params_count", "op=00000000", "params") == 387882);
+    assert_true(recall(MACRO "#params_count", "arch=00000000", "params") == 387882);
+
+    static const struct {
+        const char *code;
+        hwnas_status status;
+    } wrong[] = {
+        {"33333333", HWNAS_E_NOT_FOUND},
+        {"", HWNAS_E_NOT_FOUND},
+        {"00000000,11111111", HWNAS_E_INPUT},
+        {"op=0,arch=0", HWNAS_E_INPUT}, /* no column 'op', and two choices */
+    };
+    hwnas_device *device = open_device(MACRO "#macs_count", 1);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        const char *metric = NULL;
+        double value = 0;
+        assert_int_equal(device->ops->recall(&value, &metric, device, wrong[i].code),
+                         wrong[i].status);
+        assert_null(metric);
+    }
+    hwnas_device_close(device);
+
+    device = NULL;
+    const hwnas_device_options options = {.threads = 1};
+    assert_int_equal(hwnas_device_open(&device, ACCEL "#train_time_s", &options), HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->hint, "zcu102_latency_ms"));
+    assert_int_equal(hwnas_device_open(&device, ACCEL "#zcu102_latency", &options), HWNAS_E_INPUT);
+}
+
+static void whole_networks(void **state)
+{
+    (void)state;
+    enum { EACH = 25 };
+    static const char *const spaces[] = {"nas_bench_macro", "accel_nasbench"};
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (size_t i = 0; i < COUNT(spaces); i++) {
+        hwnas_space *space = NULL;
+        ok(hwnas_graph_load_space(&space, spaces[i]));
+        hwnas_arch *arch = hwnas_arch_new(space);
+        hwnas_rng rng = hwnas_rng_new(2024, i);
+        double worst = 0;
+        for (int k = 0; k < EACH; k++) {
+            hwnas_graph *graph = NULL, *folded = NULL;
+            hwnas_arch_sample(arch, &rng);
+            char *code = hwnas_arch_code(arch);
+            ok(hwnas_graph_build(&graph, arch, 1));
+            ok(hwnas_graph_fold(&folded, graph));
+            /* The unfolded network is the truth, so that folding is judged as well. */
+            worst = fmax(worst, compare(code, cpu, folded, ref, graph, (uint64_t)k));
+            free(code);
+            hwnas_graph_free(graph);
+            hwnas_graph_free(folded);
+        }
+        print_message("# %s: %d networks, worst relative error %.2g\n", spaces[i], EACH, worst);
+        hwnas_arch_free(arch);
+        hwnas_space_free(space);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(placed_blocks_never_overlap),
+        cmocka_unit_test(devices_are_opened_by_name),
+        cmocka_unit_test(ref_by_hand),
+        cmocka_unit_test(every_operator_on_cpu),
+        cmocka_unit_test(folding_changes_nothing),
+        cmocka_unit_test(folding_leaves_shared_convolutions),
+        cmocka_unit_test(weights_do_not_survive_their_network),
+        cmocka_unit_test(unknown_operators_are_named),
+        cmocka_unit_test(replay_recalls),
+        cmocka_unit_test(whole_networks),
+    };
+    return cmocka_run_group_tests_name("device", tests, NULL, NULL);
+}
