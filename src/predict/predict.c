@@ -1,0 +1,162 @@
+/* predict.c: the kinds of predictors, finding one by name, and the header of a fitted file. */
+#include "predict/predict.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "predict/features.h"
+#include "predict/predict_priv.h"
+
+/* A fitted predictor that ships is below 5 MB; a larger file is something else. */
+#define MAX_BYTES ((size_t)256 << 20)
+
+static const hwnas_predictor_kind_row *const kinds[] = {
+    &hwnas_predictor_table,
+    &hwnas_predictor_gbdt,
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static const struct {
+    const char *suffix, *unit;
+} units[] = {
+    {"_pct", "%"},   {"_ms", "ms"},          {"_s", "s"}, {"_fps", "1/s"}, {"_mj", "mJ"},
+    {"_mib", "MiB"}, {"_ppl", "perplexity"},
+};
+
+const char *hwnas_column_unit(const char *column)
+{
+    /* What a column counts stands last, or before the name of a statistic: acc_top1_pct_mean. */
+    static const char *const statistics[] = {"", "_mean", "_median", "_run1", "_run2", "_run3"};
+    for (size_t s = 0; s < sizeof statistics / sizeof *statistics; s++) {
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            char *end = hwnas_printf("%s%s", units[u].suffix, statistics[s]);
+            bool matches = hwnas_ends_with(column, end);
+            free(end);
+            if (matches)
+                return units[u].unit;
+        }
+    }
+    return "";
+}
+
+static hwnas_status check_header(const hwnas_predictor_kind_row **out, json_t *file,
+                                 const char *path, const hwnas_space *space)
+{
+    hwnas_place place = {.file = path};
+    const char *format = json_string_value(json_object_get(file, "format"));
+    if (!format || strcmp(format, HWNAS_PREDICTOR_FORMAT))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a predictor of hwnas"),
+                          "'hwnas predictor fit' writes one");
+    json_int_t version = json_integer_value(json_object_get(file, "version"));
+    if (version != HWNAS_PREDICTOR_VERSION)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                     "the file has format version %lld, this hwnas reads %d",
+                                     (long long)version, HWNAS_PREDICTOR_VERSION),
+                          "%s",
+                          version > HWNAS_PREDICTOR_VERSION ? "use a newer hwnas"
+                                                            : "fit the predictor again");
+    const char *kind, *name, *digest;
+    json_error_t error;
+    if (json_unpack_ex(file, &error, 0, "{s:s, s:{s:s, s:s}}", "kind", &kind, "space", "name",
+                       &name, "digest", &digest))
+        return hwnas_fail(HWNAS_E_INPUT, &place, "the predictor's header is damaged: %s",
+                          error.text);
+    char *own = hwnas_space_digest(space);
+    bool same_space = !strcmp(own, digest);
+    free(own);
+    if (!same_space)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &place,
+                       "the predictor was fitted on %s '%s', not on the space '%s'",
+                       strcmp(name, space->name) ? "the space" : "other choices of a space", name,
+                       space->name),
+            "fit one for this space with 'hwnas predictor fit'");
+    hwnas_str list = {0};
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (!kinds[i]->read)
+            continue;
+        if (!strcmp(kinds[i]->name, kind)) {
+            hwnas_str_done(&list);
+            *out = kinds[i];
+            return HWNAS_OK;
+        }
+        hwnas_str_addf(&list, "%s%s", list.n ? ", " : "", kinds[i]->name);
+    }
+    hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &place, "there is no kind of predictor called '%s'", kind),
+        "the kinds are %s", list.s);
+    hwnas_str_done(&list);
+    return status;
+}
+
+static hwnas_status load_file(hwnas_predictor **out, const char *name, const hwnas_space *space)
+{
+    hwnas_status status = HWNAS_OK;
+    char *path = NULL, *text = NULL;
+    json_t *file = NULL;
+    size_t length;
+    const hwnas_predictor_kind_row *row = NULL;
+    TRY_OUT(hwnas_file_find(&path, name, "predictors", ".json"));
+    TRY_OUT(hwnas_file_read(&text, &length, path, MAX_BYTES));
+    json_error_t error;
+    file = json_loadb(text, length, 0, &error);
+    if (!file) {
+        hwnas_place place = {.file = path, .line = error.line, .column = error.column};
+        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not JSON: %s", error.text),
+                            "a predictor is a file that 'hwnas predictor fit' wrote; is this one "
+                            "complete?");
+        goto out;
+    }
+    TRY_OUT(check_header(&row, file, path, space));
+    TRY_OUT(row->read(out, file, path, space));
+out:
+    json_decref(file);
+    free(text);
+    free(path);
+    return status;
+}
+
+hwnas_status hwnas_predictor_load(hwnas_predictor **out, const char *name, const hwnas_space *space)
+{
+    const char *colon = strchr(name, ':');
+    for (size_t i = 0; colon && i < N_KINDS; i++)
+        if (kinds[i]->open && strlen(kinds[i]->name) == (size_t)(colon - name) &&
+            hwnas_starts_with(name, kinds[i]->name))
+            return kinds[i]->open(out, colon + 1, space);
+    return load_file(out, name, space);
+}
+
+void hwnas_predictor_free(hwnas_predictor *predictor)
+{
+    if (!predictor)
+        return;
+    free(predictor->target);
+    free(predictor->unit);
+    predictor->row->free(predictor);
+}
+
+const char *hwnas_predictor_kind(const hwnas_predictor *predictor)
+{
+    return predictor->row->name;
+}
+
+const char *hwnas_predictor_target(const hwnas_predictor *predictor)
+{
+    return predictor->target;
+}
+
+const char *hwnas_predictor_unit(const hwnas_predictor *predictor)
+{
+    return predictor->unit;
+}
+
+hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_predictor *predictor,
+                                   const hwnas_arch *const *archs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        assert(archs[i]->space == predictor->space);
+    return n ? predictor->row->score(out, predictor, archs, n) : HWNAS_OK;
+}

@@ -1,0 +1,59 @@
+/* predict.h: architecture -> accuracy estimate, mean and standard deviation.
+ *
+ * A predictor comes in kinds (a table in predict.c lists them): `table` looks published results up,
+ * `gbdt` is a gradient-boosted model fitted by XGBoost. A fitted predictor is one JSON file with a
+ * card (Markdown) beside it that says data, command and held-out scores. */
+#ifndef HWNAS_PREDICT_PREDICT_H
+#define HWNAS_PREDICT_PREDICT_H
+
+#include "space/arch.h"
+
+typedef struct hwnas_estimate {
+    double mean, sd; /* in the predictor's unit; sd 0: exact as published */
+} hwnas_estimate;
+
+typedef struct hwnas_predictor hwnas_predictor;
+
+/* `name`: a file, the name of a predictor that ships, or "table:FILE#COLUMN". A predictor fitted on
+ * another space is HWNAS_E_INPUT. The space is borrowed. */
+HWNAS_CHECKED hwnas_status hwnas_predictor_load(hwnas_predictor **out, const char *name,
+                                                const hwnas_space *space);
+void hwnas_predictor_free(hwnas_predictor *predictor);
+
+const char *hwnas_predictor_kind(const hwnas_predictor *predictor);   /* "table", "gbdt" */
+const char *hwnas_predictor_target(const hwnas_predictor *predictor); /* column: "val_top1_pct" */
+const char *hwnas_predictor_unit(const hwnas_predictor *predictor);   /* "%" */
+
+/* HWNAS_E_NOT_FOUND when a table has no row for one of them. A predictor has scratch memory: one
+ * thread at a time. */
+HWNAS_CHECKED hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_predictor *predictor,
+                                                 const hwnas_arch *const *archs, size_t n);
+
+/* Rank correlation and error on rows with known results. */
+typedef struct hwnas_predictor_scores {
+    size_t n_rows;
+    double kendall_tau, rmse, mean_absolute_error;
+    double top_tenth_tau; /* among the highest tenth by known result; NaN below 20 rows */
+    double coverage_90;   /* share of rows inside the 90 % interval; NaN when no sd is claimed */
+} hwnas_predictor_scores;
+
+typedef struct hwnas_fit_options {
+    const char *space;   /* name or file */
+    const char *data;    /* CSV */
+    const char *target;  /* column */
+    const char *out;     /* JSON; the card goes beside it with the suffix .md */
+    const char *command; /* the command line, for the card */
+    int folds;           /* of the cross-validation, at least 3; 0: 5 */
+    uint64_t seed;
+} hwnas_fit_options;
+
+/* Fits a gbdt, judges it by cross-validation, writes file and card (both or none). */
+HWNAS_CHECKED hwnas_status hwnas_predictor_fit(hwnas_predictor_scores *out,
+                                               const hwnas_fit_options *options);
+/* Scores a predictor on the rows of a CSV. `target` NULL: the predictor's own. */
+HWNAS_CHECKED hwnas_status hwnas_predictor_eval(hwnas_predictor_scores *out,
+                                                hwnas_predictor *predictor,
+                                                const hwnas_space *space, const char *data,
+                                                const char *target);
+
+#endif

@@ -1,0 +1,54 @@
+/* predict_priv.h: what the kinds of predictors share inside this room. */
+#ifndef HWNAS_PREDICT_PREDICT_PRIV_H
+#define HWNAS_PREDICT_PREDICT_PRIV_H
+
+#include <jansson.h>
+
+#include "predict/gbdt.h"
+#include "predict/predict.h"
+
+/* One kind. A predictor of it embeds hwnas_predictor as its first member. */
+typedef struct hwnas_predictor_kind_row {
+    const char *name; /* "KIND:REST" on the command line, "kind" in a file */
+    /* (optional) from what follows "KIND:" */
+    hwnas_status (*open)(hwnas_predictor **out, const char *rest, const hwnas_space *space);
+    /* (optional) from a file whose header has been checked; `path` is for messages */
+    hwnas_status (*read)(hwnas_predictor **out, json_t *file, const char *path,
+                         const hwnas_space *space);
+    hwnas_status (*score)(hwnas_estimate *out, hwnas_predictor *predictor,
+                          const hwnas_arch *const *archs, size_t n);
+    void (*free)(hwnas_predictor *predictor);
+} hwnas_predictor_kind_row;
+
+extern const hwnas_predictor_kind_row hwnas_predictor_table, hwnas_predictor_gbdt;
+
+struct hwnas_predictor {
+    const hwnas_predictor_kind_row *row;
+    const hwnas_space *space; /* borrowed */
+    char *target, *unit;
+};
+
+/* The header that every fitted file begins with. */
+#define HWNAS_PREDICTOR_FORMAT "hwnas predictor"
+enum { HWNAS_PREDICTOR_VERSION = 1 };
+
+/* A finished fit, as its file and its card tell it. Everything is borrowed. */
+typedef struct hwnas_fit {
+    const hwnas_fit_options *options;
+    const hwnas_features *features;
+    const hwnas_gbdt *model;
+    size_t n_rows, n_networks; /* different encodings may be one network */
+    double low, high;          /* of the target */
+    int n_folds;
+    hwnas_predictor_scores scores; /* cross-validated */
+    double spread;                 /* standard deviation of an estimate on the link's scale */
+} hwnas_fit;
+
+/* The texts of the two; yours to free(). */
+char *hwnas_gbdt_text(const hwnas_fit *fit);
+char *hwnas_card_text(const hwnas_fit *fit);
+
+/* "%", "ms", ... from the suffix of a column's name; "" when the name says none. */
+const char *hwnas_column_unit(const char *column);
+
+#endif
