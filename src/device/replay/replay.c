@@ -93,6 +93,7 @@ static hwnas_status replay_open(hwnas_device **out, const char *argument,
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, NULL, "device 'replay' needs a table and a column"),
             "write replay:FILE.csv#COLUMN");
+    double value;
     replay_device *device = hwnas_alloc(sizeof *device);
     char *path = hwnas_printf("%.*s", (int)(column++ - argument), argument);
     TRY_OUT(hwnas_csv_load(&device->csv, path));
@@ -102,6 +103,9 @@ static hwnas_status replay_open(hwnas_device **out, const char *argument,
         status = unclear(device->csv, column);
         goto out;
     }
+    for (size_t row = 0; row < device->csv->n_rows; row++)
+        if (*hwnas_csv_cell(device->csv, row, device->column))
+            TRY_OUT(hwnas_csv_number(&value, device->csv, row, device->column));
     *out = &device->base;
     device = NULL;
 out:
