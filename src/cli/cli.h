@@ -1,0 +1,71 @@
+/* cli.h: what the commands of the program share. One file a command; main.c lists them. */
+#ifndef HWNAS_CLI_CLI_H
+#define HWNAS_CLI_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/str.h"
+
+/* ---- Options ---- */
+
+typedef enum hwnas_option_kind {
+    HWNAS_OPTION_FLAG,   /* bool */
+    HWNAS_OPTION_TEXT,   /* const char * */
+    HWNAS_OPTION_INT,    /* long, not negative */
+    HWNAS_OPTION_NUMBER, /* double, not negative */
+} hwnas_option_kind;
+
+typedef struct hwnas_option {
+    const char *name; /* long form; NULL ends the table */
+    char letter;      /* short form; 0: none */
+    hwnas_option_kind kind;
+    void *value;          /* where it goes; untouched when it is not given */
+    const char *argument; /* "FILE"; NULL for a flag */
+    const char *help;     /* one line */
+} hwnas_option;
+
+typedef struct hwnas_usage {
+    const char *synopsis; /* "search JOB.yaml" */
+    const char *summary;
+    const char *notes; /* (optional) more lines, e.g. examples */
+    int min_arguments, max_arguments;
+} hwnas_usage;
+
+/* Splits the command line into options and arguments (`arguments` has room for max_arguments).
+ * After --help, `is_done` is set: it has been printed. */
+HWNAS_CHECKED hwnas_status hwnas_options_parse(const hwnas_usage *usage,
+                                               const hwnas_option *options, int argc, char **argv,
+                                               const char **arguments, int *n_arguments,
+                                               bool *is_done);
+
+/* ---- Output ---- */
+
+/* Prints to standard output and frees; a full disk or closed pipe is HWNAS_E_IO. */
+HWNAS_CHECKED hwnas_status hwnas_print_text(hwnas_str *text);
+HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
+
+/* ---- Commands ---- */
+
+typedef struct hwnas_command {
+    const char *name;                           /* NULL ends the table */
+    const char *help;                           /* NULL: not for people, left out of the list */
+    hwnas_status (*run)(int argc, char **argv); /* argv[0] is the command */
+} hwnas_command;
+
+hwnas_status hwnas_cmd_devices(int argc, char **argv);
+hwnas_status hwnas_cmd_export(int argc, char **argv);
+hwnas_status hwnas_cmd_predictor(int argc, char **argv);
+hwnas_status hwnas_cmd_run(int argc, char **argv);
+hwnas_status hwnas_cmd_runner(int argc, char **argv);
+hwnas_status hwnas_cmd_search(int argc, char **argv);
+hwnas_status hwnas_cmd_space(int argc, char **argv);
+hwnas_status hwnas_cmd_study(int argc, char **argv);
+hwnas_status hwnas_cmd_version(int argc, char **argv);
+
+/* Runs the row that argv[1] names; `what` is "hwnas" or "hwnas space". Prints the list for --help.
+ */
+HWNAS_CHECKED hwnas_status hwnas_dispatch(const char *what, const char *about,
+                                          const hwnas_command *commands, int argc, char **argv);
+
+#endif

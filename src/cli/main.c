@@ -1,0 +1,107 @@
+/* main.c: the program: its commands, and how a failure is told. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const hwnas_command commands[] = {
+    {"search", "find the networks that are accurate and fast on a device", hwnas_cmd_search},
+    {"study", "look at what a search has found", hwnas_cmd_study},
+    {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
+    {"space", "check, count, sample or show a search space", hwnas_cmd_space},
+    {"predictor", "fit or judge an accuracy predictor", hwnas_cmd_predictor},
+    {"devices", "see what this machine can run", hwnas_cmd_devices},
+    {"version", "versions of hwnas and of its libraries", hwnas_cmd_version},
+    {"run", NULL, hwnas_cmd_run},
+    {"runner", NULL, hwnas_cmd_runner},
+    {0},
+};
+
+static void print_commands(const char *what, const char *about, const hwnas_command *rows)
+{
+    printf("Usage: %s COMMAND [ARGUMENT]...\n%s\n\n", what, about);
+    for (const hwnas_command *c = rows; c->name; c++)
+        if (c->help)
+            printf("  %-12s %s\n", c->name, c->help);
+    printf("\n'%s COMMAND --help' tells more of each.\n", what);
+}
+
+hwnas_status hwnas_dispatch(const char *what, const char *about, const hwnas_command *rows,
+                            int argc, char **argv)
+{
+    const char *names[24] = {0};
+    if (argc < 2)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s needs a command", what),
+                          "'%s --help' lists them", what);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        print_commands(what, about, rows);
+        return HWNAS_OK;
+    }
+    for (int i = 0; rows[i].name; i++) {
+        names[i] = rows[i].name;
+        if (!strcmp(argv[1], rows[i].name))
+            return rows[i].run(argc - 1, argv + 1);
+    }
+    hwnas_status status =
+        hwnas_fail(HWNAS_E_USAGE, NULL, "%s has no command '%.60s'", what, argv[1]);
+    const char *near = hwnas_nearest(argv[1], names);
+    return near ? hwnas_hint(status, "did you mean '%s'?", near)
+                : hwnas_hint(status, "'%s --help' lists them", what);
+}
+
+static hwnas_status flush(void)
+{
+    if (fflush(stdout) || ferror(stdout))
+        return hwnas_fail(HWNAS_E_IO, NULL, "cannot write to standard output: %s", strerror(errno));
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_print_text(hwnas_str *text)
+{
+    if (text->s)
+        fputs(text->s, stdout);
+    hwnas_str_done(text);
+    return flush();
+}
+
+hwnas_status hwnas_print_json(json_t *json)
+{
+    json_dumpf(json, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(json);
+    return flush();
+}
+
+static void print_error(void)
+{
+    const hwnas_error *error = hwnas_last_error();
+    fputs("hwnas: ", stderr);
+    if (*error->file)
+        fprintf(stderr, "%s:", error->file);
+    if (*error->file && error->line)
+        fprintf(stderr, "%d:", error->line);
+    if (*error->file && error->line && error->column)
+        fprintf(stderr, "%d:", error->column);
+    fprintf(stderr, "%s%s\n", *error->file ? " " : "", error->message);
+    if (*error->hint)
+        fprintf(stderr, "  hint: %s\n", error->hint);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other */
+    if (argc > 1 && !strcmp(argv[1], "--version"))
+        argv[1] = "version";
+    hwnas_error_clear();
+    hwnas_status status = hwnas_dispatch(
+        "hwnas", "Hardware-aware neural architecture search: networks measured on your device.",
+        commands, argc, argv);
+    if (status == HWNAS_OK)
+        status = flush();
+    if (status != HWNAS_OK && *hwnas_last_error()->message)
+        print_error();
+    return hwnas_status_exit_code(status);
+}

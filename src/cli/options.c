@@ -1,0 +1,122 @@
+/* options.c: options from a table, through getopt_long; --help is printed from the same table. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { MAX_OPTIONS = 24, HELP = 256, FIRST_LONG = 257 };
+
+static void print_help(const hwnas_usage *usage, const hwnas_option *options)
+{
+    printf("Usage: hwnas %s [OPTION]...\n%s\n\n", usage->synopsis, usage->summary);
+    for (const hwnas_option *o = options; o->name; o++) {
+        char left[64];
+        snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
+                 o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
+                 o->argument ? " " : "", o->argument ? o->argument : "");
+        printf("  %-28s %s\n", left, o->help);
+    }
+    printf("  %-28s %s\n", "    --help", "this page");
+    if (usage->notes)
+        printf("\n%s\n", usage->notes);
+}
+
+static hwnas_status store(const hwnas_option *o, const char *text)
+{
+    char *end;
+    errno = 0;
+    switch (o->kind) {
+    case HWNAS_OPTION_FLAG:
+        *(bool *)o->value = true;
+        return HWNAS_OK;
+    case HWNAS_OPTION_TEXT:
+        if (!*text)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s is empty", o->name);
+        *(const char **)o->value = text;
+        return HWNAS_OK;
+    case HWNAS_OPTION_INT: {
+        long value = strtol(text, &end, 10);
+        if (*end || end == text || errno || value < 0)
+            return hwnas_fail(HWNAS_E_USAGE, NULL,
+                              "--%s must be a whole number from 0 on, not '%.60s'", o->name, text);
+        *(long *)o->value = value;
+        return HWNAS_OK;
+    }
+    case HWNAS_OPTION_NUMBER: {
+        double value = strtod(text, &end);
+        if (*end || end == text || !(value >= 0) || value > 1e15)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s must be a number from 0 on, not '%.60s'",
+                              o->name, text);
+        *(double *)o->value = value;
+        return HWNAS_OK;
+    }
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status unknown(const hwnas_usage *usage, const hwnas_option *options,
+                            const char *given)
+{
+    const char *names[MAX_OPTIONS + 1] = {0};
+    for (int i = 0; options[i].name; i++)
+        names[i] = options[i].name;
+    hwnas_status status = hwnas_fail(HWNAS_E_USAGE, NULL, "there is no option '%.60s'", given);
+    const char *near = hwnas_nearest(given + strspn(given, "-"), names);
+    if (near)
+        return hwnas_hint(status, "did you mean --%s?", near);
+    /* "space count SPACE": the command ends where the first argument begins. */
+    size_t length = strcspn(usage->synopsis, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    bool has_space = length && usage->synopsis[length - 1] == ' ';
+    return hwnas_hint(status, "'hwnas %.*s --help' lists them", (int)(length - has_space),
+                      usage->synopsis);
+}
+
+hwnas_status hwnas_options_parse(const hwnas_usage *usage, const hwnas_option *options, int argc,
+                                 char **argv, const char **arguments, int *n_arguments,
+                                 bool *is_done)
+{
+    struct option rows[MAX_OPTIONS + 2] = {0};
+    char letters[2 * MAX_OPTIONS + 2] = ":";
+    int n = 0, n_letters = 1;
+    for (; options[n].name; n++) {
+        rows[n] =
+            (struct option){options[n].name, options[n].argument != NULL, NULL, FIRST_LONG + n};
+        if (options[n].letter)
+            letters[n_letters++] = options[n].letter;
+        if (options[n].letter && options[n].argument)
+            letters[n_letters++] = ':';
+    }
+    rows[n] = (struct option){"help", 0, NULL, HELP};
+    *is_done = false;
+    opterr = 0;
+    optind = 0;
+    for (int c; (c = getopt_long(argc, argv, letters, rows, NULL)) != -1;) {
+        if (c == HELP) {
+            print_help(usage, options);
+            *is_done = true;
+            return HWNAS_OK;
+        }
+        if (c == '?')
+            return unknown(usage, options, argv[optind - 1]);
+        if (c == ':')
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "%s needs a value", argv[optind - 1]);
+        int row = c - FIRST_LONG;
+        for (int i = 0; c < FIRST_LONG && i < n; i++)
+            if (options[i].letter == c)
+                row = i;
+        TRY(store(&options[row], optarg));
+    }
+    *n_arguments = argc - optind;
+    if (*n_arguments < usage->min_arguments || *n_arguments > usage->max_arguments)
+        return hwnas_hint(*n_arguments > usage->max_arguments
+                              ? hwnas_fail(HWNAS_E_USAGE, NULL, "'%.60s' is one argument too many",
+                                           argv[optind + usage->max_arguments])
+                              : hwnas_fail(HWNAS_E_USAGE, NULL, "an argument is missing"),
+                          "write 'hwnas %s'", usage->synopsis);
+    for (int i = 0; i < *n_arguments; i++)
+        arguments[i] = argv[optind + i];
+    return HWNAS_OK;
+}
