@@ -83,10 +83,10 @@ static unsigned distance(const char *a, const char *b)
 const char *hwnas_nearest(const char *wrong, const char *const *names)
 {
     const char *best = NULL;
-    unsigned least = (unsigned)strlen(wrong) / 3 + 2; /* further than that is another word */
+    unsigned least = (unsigned)strlen(wrong) / 3 + 2; /* that far is another word */
     for (; *names; names++) {
         unsigned d = distance(wrong, *names);
-        if (d < least) {
+        if (d < least && 2 * (size_t)d <= strlen(*names)) {
             least = d;
             best = *names;
         }

@@ -14,12 +14,37 @@
 typedef struct yaml_loader {
     yaml_parser_t parser;
     hwnas_arena *arena;
-    const char *path;
+    const char *path, *text;
+    size_t length;
 } yaml_loader;
 
 static hwnas_place place_of(const yaml_loader *loader, yaml_mark_t mark)
 {
     return (hwnas_place){loader->path, (int)mark.line + 1, (int)mark.column + 1};
+}
+
+/* The place of a byte, for what is no text: libyaml gives only its offset. */
+static hwnas_place place_of_byte(const yaml_loader *loader, size_t offset)
+{
+    hwnas_place place = {loader->path, 1, 1};
+    for (size_t i = 0; i < offset && i < loader->length; i++) {
+        unsigned char byte = (unsigned char)loader->text[i];
+        place.line += byte == '\n';
+        place.column = byte == '\n' ? 1 : place.column + ((byte & 0xC0) != 0x80);
+    }
+    return place;
+}
+
+static hwnas_status bad_text(const yaml_loader *loader)
+{
+    const yaml_parser_t *p = &loader->parser;
+    hwnas_place place = place_of_byte(loader, p->problem_offset);
+    if (p->problem && strstr(p->problem, "control characters"))
+        return hwnas_fail(HWNAS_E_INPUT, &place, "a text file may not hold the byte 0x%02x",
+                          (unsigned)p->problem_value);
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is no text in UTF-8: %s",
+                                 p->problem ? p->problem : "unreadable"),
+                      "save the file as UTF-8");
 }
 
 static hwnas_status next_event(yaml_loader *loader, yaml_event_t *event)
@@ -29,10 +54,12 @@ static hwnas_status next_event(yaml_loader *loader, yaml_event_t *event)
     const yaml_parser_t *p = &loader->parser;
     if (p->error == YAML_MEMORY_ERROR)
         return hwnas_fail(HWNAS_E_MEMORY, NULL, "no memory to read YAML");
-    hwnas_place place = place_of(loader, p->problem_mark);
     if (p->error == YAML_READER_ERROR)
-        return hwnas_fail(HWNAS_E_INPUT, &place, "this is no text in UTF-8: %s at byte %zu",
-                          p->problem ? p->problem : "unreadable", p->problem_offset);
+        return bad_text(loader);
+    hwnas_place place = place_of(loader, p->problem_mark);
+    if (p->problem && strstr(p->problem, "cannot start any token") && *p->buffer.pointer == '\t')
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "a tab may not indent"),
+                          "indent with blanks");
     return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is no YAML: %s%s%s",
                                  p->problem ? p->problem : "syntax error", p->context ? ", " : "",
                                  p->context ? p->context : ""),
@@ -47,6 +74,33 @@ static void append(hwnas_yaml ***list, size_t *n, size_t *capacity, hwnas_yaml *
 {
     HWNAS_GROW(*list, *n, *capacity);
     (*list)[(*n)++] = node;
+}
+
+/* By text; equal keys as they stand in the file. */
+static int compare_keys(const void *a, const void *b)
+{
+    const hwnas_yaml *left = *(hwnas_yaml *const *)a, *right = *(hwnas_yaml *const *)b;
+    int order = strcmp(left->text, right->text);
+    if (order == 0)
+        order = left->place.line - right->place.line;
+    return order ? order : left->place.column - right->place.column;
+}
+
+/* Sorts, so that a large mapping is no slower to check than to read. */
+static hwnas_status check_unique(hwnas_yaml *const *keys, size_t n)
+{
+    hwnas_yaml **sorted = hwnas_alloc(n * sizeof *sorted);
+    if (n)
+        memcpy(sorted, keys, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare_keys);
+    hwnas_status status = HWNAS_OK;
+    for (size_t i = 1; i < n && status == HWNAS_OK; i++)
+        if (!strcmp(sorted[i - 1]->text, sorted[i]->text))
+            status = hwnas_fail(HWNAS_E_INPUT, &sorted[i]->place,
+                                "the key '%.60s' is already on line %d", sorted[i]->text,
+                                sorted[i - 1]->place.line);
+    free(sorted);
+    return status;
 }
 
 /* Reads the children of a sequence or mapping up to its end. */
@@ -66,21 +120,16 @@ static hwnas_status load_children(hwnas_yaml *node, yaml_loader *loader, int dep
             break;
         if (is_map && n_keys == n_items) {
             if (child->kind != HWNAS_YAML_SCALAR) {
-                status = hwnas_fail(HWNAS_E_INPUT, &child->place, "a key must be a plain word");
+                status = hwnas_fail(HWNAS_E_INPUT, &child->place, "a key must be a single word");
                 break;
             }
-            for (size_t i = 0; i < n_keys; i++)
-                if (!strcmp(keys[i]->text, child->text))
-                    status = hwnas_fail(HWNAS_E_INPUT, &child->place,
-                                        "the key '%s' is already on line %d", child->text,
-                                        keys[i]->place.line);
-            if (status != HWNAS_OK)
-                break;
             append(&keys, &n_keys, &key_room, child);
         } else {
             append(&items, &n_items, &item_room, child);
         }
     }
+    if (status == HWNAS_OK)
+        status = check_unique(keys, n_keys);
     node->n = n_items;
     node->keys = hwnas_arena_copy(loader->arena, keys, n_keys * sizeof *keys);
     node->items = hwnas_arena_copy(loader->arena, items, n_items * sizeof *items);
@@ -95,7 +144,8 @@ static hwnas_status load_node(hwnas_yaml **out, yaml_loader *loader, const yaml_
 {
     hwnas_place place = place_of(loader, event->start_mark);
     if (depth > MAX_DEPTH)
-        return hwnas_fail(HWNAS_E_INPUT, &place, "more than %d nested levels", MAX_DEPTH);
+        return hwnas_fail(HWNAS_E_INPUT, &place, "more than %d levels inside each other",
+                          MAX_DEPTH);
     hwnas_yaml *node = hwnas_arena_alloc(loader->arena, sizeof *node);
     node->place = place;
     const unsigned char *anchor = NULL, *tag = NULL;
@@ -105,6 +155,9 @@ static hwnas_status load_node(hwnas_yaml **out, yaml_loader *loader, const yaml_
         node->text = hwnas_arena_string(loader->arena, (const char *)event->data.scalar.value,
                                         event->data.scalar.length);
         node->is_quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+        node->is_verbatim = event->start_mark.line == event->end_mark.line &&
+                            event->end_mark.column - event->start_mark.column ==
+                                event->data.scalar.length + 2u * node->is_quoted;
         anchor = event->data.scalar.anchor;
         tag = event->data.scalar.tag;
         if (strlen(node->text) != event->data.scalar.length)
@@ -128,7 +181,8 @@ static hwnas_status load_node(hwnas_yaml **out, yaml_loader *loader, const yaml_
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "anchors (&) and aliases (*) are not used here"),
                           "write a template for what repeats, or quote a text that begins so");
     if (tag)
-        return hwnas_fail(HWNAS_E_INPUT, &place, "tags (!) are not used here");
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "tags (!) are not used here"),
+                          "write 'not' for a negation, and quote a text that begins so");
     if (node->kind != HWNAS_YAML_SCALAR)
         TRY(load_children(node, loader, depth));
     *out = node;
@@ -151,7 +205,8 @@ static hwnas_status load_document(hwnas_yaml **out, yaml_loader *loader)
             break;
         case YAML_DOCUMENT_START_EVENT:
             if (root)
-                status = hwnas_fail(HWNAS_E_INPUT, &place, "a second document begins here");
+                status = hwnas_fail(HWNAS_E_INPUT, &place,
+                                    "a second document begins here, a file holds one");
             break;
         case YAML_STREAM_END_EVENT:
             ends = true;
@@ -173,7 +228,10 @@ static hwnas_status load_document(hwnas_yaml **out, yaml_loader *loader)
 hwnas_status hwnas_yaml_parse(hwnas_yaml **out, hwnas_arena *arena, const char *path,
                               const char *text, size_t length)
 {
-    yaml_loader loader = {.arena = arena, .path = hwnas_arena_string(arena, path, strlen(path))};
+    yaml_loader loader = {.arena = arena,
+                          .path = hwnas_arena_string(arena, path, strlen(path)),
+                          .text = text,
+                          .length = length};
     if (!yaml_parser_initialize(&loader.parser))
         return hwnas_fail(HWNAS_E_MEMORY, NULL, "no memory to read YAML");
     yaml_parser_set_input_string(&loader.parser, (const unsigned char *)text, length);

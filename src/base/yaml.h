@@ -23,6 +23,7 @@ typedef struct hwnas_yaml {
     hwnas_place place;
     const char *text; /* SCALAR; "" when nothing was written */
     bool is_quoted;   /* SCALAR */
+    bool is_verbatim; /* SCALAR: one line without escapes, so text[i] stands i columns further on */
     size_t n;
     struct hwnas_yaml **keys;  /* MAPPING: n scalars, all different */
     struct hwnas_yaml **items; /* n values */

@@ -8,8 +8,10 @@
 #include "base/str.h"
 #include "graph/op.h"
 
-/* Limits that no real network meets, so that a slip such as `repeat: 1000000000` ends at once. */
-enum { MAX_NODES = 100000, MAX_STEPS = 10000000 };
+/* Limits that no real network meets, so that a slip such as `repeat: 1000000000` ends at once. A
+ * step is a statement, a turn of a loop, a part of an expression or a variable: each takes a
+ * bounded time and a few bytes. */
+enum { MAX_NODES = 100000, MAX_STEPS = 2000000 };
 
 /* How often each name was used inside one template's call, to number the layers. */
 typedef struct name_count {
@@ -24,7 +26,8 @@ typedef struct builder {
     hwnas_arena *scratch;
     hwnas_value *choices;
     long steps;
-    int depth; /* of template calls */
+    int depth;         /* of template calls */
+    const char *where; /* path of the innermost template that failed, without the last '/' */
 } builder;
 
 /* One call of a template (or the network itself). */
@@ -33,6 +36,16 @@ typedef struct call {
     const char *path; /* "" or "mbconv_1/" */
     name_count *names;
 } call;
+
+static hwnas_status take_steps(builder *b, long n, const hwnas_place *place)
+{
+    b->steps += n;
+    if (b->steps <= MAX_STEPS)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place,
+                                 "the network takes more than %d steps to build", MAX_STEPS),
+                      "look at the loops, and at templates that use others more than once");
+}
 
 /* ---- Names ---- */
 
@@ -58,7 +71,8 @@ static hwnas_status check_range(const hwnas_attr_row *row, double value, const h
 {
     if (value >= row->low && value <= row->high)
         return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' must be between %g and %g, not %g",
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place,
+                                 "'%s' of '%s' must be between %.15g and %.15g, not %.15g",
                                  row->name, op->name, row->low, row->high, value),
                       "%s: %s", row->name, row->help);
 }
@@ -74,8 +88,7 @@ static hwnas_status wrong_kind(const hwnas_attr_row *row, const hwnas_op *op,
         : row->kind == HWNAS_ATTR_INTS ? "a whole number or a list of them"
                                        : "a whole number",
         text);
-    if (value->kind == HWNAS_VALUE_SYMBOL)
-        hwnas_hint(status, "'%s' is no name that is known here: a choice, parameter or variable", text);
+    hwnas_hint(status, "%s: %s", row->name, row->help);
     free(text);
     return status;
 }
@@ -91,8 +104,10 @@ static hwnas_status set_ints(hwnas_attr *attr, const hwnas_attr_row *row, const 
         n = value->list.n > HWNAS_MAX_RANK ? 0 : (int)value->list.n;
     }
     if (n != 1 && n != row->count && 2 * n != row->count)
-        return hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' takes 1 or %d values, not %zu", row->name,
-                          op->name, row->count, value->list.n);
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' takes %s values, not %zu",
+                                     row->name, op->name, row->count == 4 ? "1, 2 or 4" : "1 or 2",
+                                     value->list.n),
+                          "%s: %s", row->name, row->help);
     attr->n = row->count;
     for (int i = 0; i < row->count; i++) {
         const hwnas_value *item = &items[i % n];
@@ -110,6 +125,9 @@ static hwnas_status set_attr(hwnas_attr *attr, const hwnas_attr_row *row, const 
     attr->is_set = true;
     if (row->kind == HWNAS_ATTR_INTS)
         return set_ints(attr, row, op, value, place);
+    if (row->kind == HWNAS_ATTR_BOOL && value->kind == HWNAS_VALUE_INT &&
+        value->i != (value->i == 1))
+        return wrong_kind(row, op, value, place);
     if (value->kind != HWNAS_VALUE_INT &&
         !(value->kind == HWNAS_VALUE_REAL && row->kind == HWNAS_ATTR_NUMBER))
         return wrong_kind(row, op, value, place);
@@ -142,12 +160,21 @@ static void look_at(builder *b, call *c, int tensor)
 static hwnas_status eval(builder *b, call *c, int tensor, const hwnas_expr *expr, hwnas_value *out)
 {
     look_at(b, c, tensor);
+    TRY(take_steps(b, expr->size, &expr->place));
     return hwnas_expr_eval(out, expr, &c->frame, b->scratch);
+}
+
+static hwnas_status eval_truth(builder *b, call *c, int tensor, const hwnas_expr *expr, bool *out)
+{
+    look_at(b, c, tensor);
+    TRY(take_steps(b, expr->size, &expr->place));
+    return hwnas_expr_eval_truth(out, expr, &c->frame, b->scratch);
 }
 
 static hwnas_status eval_int(builder *b, call *c, int tensor, const hwnas_expr *expr, int64_t *out)
 {
     look_at(b, c, tensor);
+    TRY(take_steps(b, expr->size, &expr->place));
     return hwnas_expr_eval_int(out, expr, &c->frame, b->scratch);
 }
 
@@ -177,21 +204,27 @@ static hwnas_status run_operator(builder *b, call *c, const hwnas_stmt *stmt, in
 static hwnas_status run_template(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
     const hwnas_template *t = stmt->call;
+    TRY(take_steps(b, (long)t->n_slots, &stmt->place));
     if (b->depth == HWNAS_MAX_CALL_DEPTH)
         return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "more than %d templates inside each other",
                           HWNAS_MAX_CALL_DEPTH);
     call inner = {.frame = {.scope = t, .choices = b->choices}};
+    const char *name = layer_path(b, c, t->name);
     inner.frame.slots = hwnas_arena_alloc(b->scratch, (t->n_slots + 1) * sizeof(hwnas_value));
     for (size_t i = 0; i < stmt->n_args; i++)
         TRY(eval(b, c, *tensor, stmt->args[i].value, &inner.frame.slots[stmt->args[i].slot]));
-    for (size_t p = 0; p < t->n_parameters; p++)
-        if (inner.frame.slots[p].kind == HWNAS_VALUE_NONE)
-            TRY(eval(b, &inner, *tensor, t->parameters[p].fallback, &inner.frame.slots[p]));
-    inner.path = hwnas_arena_printf(b->scratch, "%s/", layer_path(b, c, t->name));
+    inner.path = hwnas_arena_printf(b->scratch, "%s/", name);
     b->depth++;
-    TRY(run_body(b, &inner, &t->body, tensor));
+    hwnas_status status = HWNAS_OK;
+    for (size_t p = 0; p < t->n_parameters && status == HWNAS_OK; p++)
+        if (inner.frame.slots[p].kind == HWNAS_VALUE_NONE)
+            status = eval(b, &inner, *tensor, t->parameters[p].fallback, &inner.frame.slots[p]);
+    if (status == HWNAS_OK)
+        status = run_body(b, &inner, &t->body, tensor);
     b->depth--;
-    return HWNAS_OK;
+    if (status != HWNAS_OK && !b->where)
+        b->where = name;
+    return status;
 }
 
 static hwnas_status run_layer(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
@@ -211,15 +244,20 @@ static hwnas_status run_join(builder *b, call *c, const hwnas_stmt *stmt, int *t
 
 static hwnas_status run_residual(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
-    int64_t when = 1;
+    bool when = true;
     int sides[] = {*tensor, *tensor};
     if (stmt->expr)
-        TRY(eval_int(b, c, *tensor, stmt->expr, &when));
+        TRY(eval_truth(b, c, *tensor, stmt->expr, &when));
     TRY(run_body(b, c, &stmt->bodies[0], &sides[0]));
     *tensor = sides[0];
     if (!when)
         return HWNAS_OK;
-    return add_node(b, c, stmt, hwnas_op_by_name("add"), NULL, 2, sides, tensor);
+    hwnas_status status = add_node(b, c, stmt, hwnas_op_by_name("add"), NULL, 2, sides, tensor);
+    return status == HWNAS_OK
+               ? status
+               : hwnas_hint(status,
+                            "residual adds its input to its result: make their shapes equal, or "
+                            "say when they are, as in when: stride == 1 and in == out");
 }
 
 static hwnas_status run_let(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
@@ -231,8 +269,8 @@ static hwnas_status run_let(builder *b, call *c, const hwnas_stmt *stmt, int *te
 
 static hwnas_status run_if(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
-    int64_t truth;
-    TRY(eval_int(b, c, *tensor, stmt->expr, &truth));
+    bool truth;
+    TRY(eval_truth(b, c, *tensor, stmt->expr, &truth));
     size_t body = truth ? 0 : 1;
     return body < stmt->n_bodies ? run_body(b, c, &stmt->bodies[body], tensor) : HWNAS_OK;
 }
@@ -245,8 +283,16 @@ static hwnas_status run_switch(builder *b, call *c, const hwnas_stmt *stmt, int 
         if (hwnas_value_equal(&value, &stmt->labels[i]))
             return run_body(b, c, &stmt->bodies[i], tensor);
     char *text = hwnas_value_text(&value);
-    hwnas_status status =
-        hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "there is no case for '%s'", text);
+    hwnas_str cases = {0};
+    for (size_t i = 0; i < stmt->n_bodies; i++) {
+        char *label = hwnas_value_text(&stmt->labels[i]);
+        hwnas_str_addf(&cases, "%s%s", i ? ", " : "", label);
+        free(label);
+    }
+    hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "there is no case for '%.60s'", text),
+        "the cases are %.400s; 'VALUE: []' does nothing", cases.s ? cases.s : "none");
+    hwnas_str_done(&cases);
     free(text);
     return status;
 }
@@ -258,8 +304,10 @@ static hwnas_status run_for(builder *b, call *c, const hwnas_stmt *stmt, int *te
         const hwnas_expr *expr = stmt->args[i].value;
         TRY(eval(b, c, *tensor, expr, &lists[i]));
         if (lists[i].kind != HWNAS_VALUE_LIST)
-            return hwnas_fail(HWNAS_E_INPUT, &expr->place, "'%s' must walk over a list, this is %s",
-                              stmt->args[i].name, hwnas_value_kind_name(lists[i].kind));
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &expr->place,
+                                         "'%s' must walk over a list, this is %s",
+                                         stmt->args[i].name, hwnas_value_kind_name(lists[i].kind)),
+                              "a choice is a list when it has each_of; 'repeat' counts");
         if (lists[i].list.n != lists[0].list.n)
             return hwnas_fail(HWNAS_E_INPUT, &expr->place,
                               "lists that are walked together are equally long: '%s' has %zu, '%s' %zu",
@@ -267,6 +315,7 @@ static hwnas_status run_for(builder *b, call *c, const hwnas_stmt *stmt, int *te
                               lists[i].list.n);
     }
     for (size_t n = 0; n < lists[0].list.n; n++) {
+        TRY(take_steps(b, (long)stmt->n_args, &stmt->place));
         for (size_t i = 0; i < stmt->n_args; i++)
             c->frame.slots[stmt->args[i].slot] = lists[i].list.items[n];
         TRY(run_body(b, c, &stmt->bodies[0], tensor));
@@ -279,9 +328,10 @@ static hwnas_status run_repeat(builder *b, call *c, const hwnas_stmt *stmt, int 
     int64_t times;
     TRY(eval_int(b, c, *tensor, stmt->expr, &times));
     if (times < 0 || times > MAX_NODES)
-        return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "cannot repeat %lld times",
-                          (long long)times);
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place,
+                          "cannot repeat %lld times, only 0 to %d", (long long)times, MAX_NODES);
     for (int64_t i = 0; i < times; i++) {
+        TRY(take_steps(b, 1, &stmt->place));
         c->frame.slots[stmt->slot] = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = i};
         TRY(run_body(b, c, &stmt->bodies[0], tensor));
     }
@@ -298,9 +348,7 @@ static hwnas_status (*const runners[])(builder *, call *, const hwnas_stmt *, in
 static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor)
 {
     for (size_t i = 0; i < body->n; i++) {
-        if (++b->steps > MAX_STEPS)
-            return hwnas_fail(HWNAS_E_INPUT, &body->stmts[i]->place,
-                              "the network takes more than %d steps to build", MAX_STEPS);
+        TRY(take_steps(b, 1, &body->stmts[i]->place));
         TRY(runners[body->stmts[i]->kind](b, c, body->stmts[i], tensor));
     }
     return HWNAS_OK;
@@ -337,7 +385,11 @@ hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int ba
     call network = {.frame = {.scope = space->network, .choices = b.choices}, .path = ""};
     network.frame.slots =
         hwnas_arena_alloc(b.scratch, (space->network->n_slots + 1) * sizeof(hwnas_value));
-    TRY_OUT(hwnas_graph_add_input(&tensor, b.graph, space->input_name, space->n_dims + 1, dims));
+    status = hwnas_graph_add_input(&tensor, b.graph, space->input_name, space->n_dims + 1, dims);
+    if (status != HWNAS_OK) {
+        hwnas_fail_at(status, &space->input_place);
+        goto out;
+    }
     TRY_OUT(run_body(&b, &network, &space->network->body, &tensor));
     if (b.graph->n_nodes == 0) {
         status = hwnas_fail(HWNAS_E_INPUT, &space->network->place, "the network has no layer");
@@ -347,6 +399,8 @@ hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int ba
     *out = b.graph;
     b.graph = NULL;
 out:
+    if (b.where)
+        hwnas_context(status, "in %.200s", b.where);
     hwnas_graph_free(b.graph);
     hwnas_arena_free(b.scratch);
     return status;
@@ -396,6 +450,15 @@ static hwnas_status check_args(const hwnas_op *op, const hwnas_stmt *stmt)
         hwnas_str_done(&list);
         return status;
     }
+    for (int row = 0; op->attrs[row].name; row++) {
+        bool given = !op->attrs[row].is_required;
+        for (size_t i = 0; i < stmt->n_args && !given; i++)
+            given = !strcmp(stmt->args[i].name, op->attrs[row].name);
+        if (!given)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' needs '%s': %s",
+                                         op->name, op->attrs[row].name, op->attrs[row].help),
+                              "write %s: {%s: ...}", op->name, op->attrs[row].name);
+    }
     return HWNAS_OK;
 }
 
@@ -412,14 +475,20 @@ static hwnas_status check_body(const hwnas_space *space, const hwnas_body *body)
         if (!op)
             return unknown_layer(space, stmt);
         if (stmt->kind == HWNAS_STMT_JOIN && !op->joins)
-            return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' does not join branches", op->name);
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' does not join branches", op->name),
+                "its arguments are 'name: value', no list");
         if (stmt->kind == HWNAS_STMT_LAYER && op->min_inputs > 1)
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' needs branches", op->name),
                               "write %s: [[...], [...]]; [] is the tensor itself", op->name);
         if (stmt->n_bodies > (size_t)op->max_inputs ||
             (stmt->kind == HWNAS_STMT_JOIN && stmt->n_bodies < (size_t)op->min_inputs))
-            return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' joins %d to %d branches, not %zu",
-                              op->name, op->min_inputs, op->max_inputs, stmt->n_bodies);
+            return op->min_inputs == op->max_inputs
+                       ? hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' joins %d branches, not %zu",
+                                    op->name, op->min_inputs, stmt->n_bodies)
+                       : hwnas_fail(HWNAS_E_INPUT, &stmt->place,
+                                    "'%s' joins %d to %d branches, not %zu", op->name,
+                                    op->min_inputs, op->max_inputs, stmt->n_bodies);
         TRY(check_args(op, stmt));
         stmt->op = op;
     }
@@ -445,8 +514,8 @@ hwnas_status hwnas_graph_check(hwnas_space *space)
     for (size_t i = 0; i < space->n_templates; i++) {
         const hwnas_template *t = space->templates[i];
         if (hwnas_op_by_name(t->name))
-            return hwnas_fail(HWNAS_E_INPUT, &t->place, "'%s' is an operator, call the template another name",
-                              t->name);
+            return hwnas_fail(HWNAS_E_INPUT, &t->place,
+                              "'%s' is an operator, the template needs another name", t->name);
         TRY(check_body(space, &t->body));
     }
     TRY(check_body(space, &space->network->body));

@@ -115,8 +115,9 @@ char *hwnas_arch_code(const hwnas_arch *arch)
             hwnas_str_addf(&code, "%s%s=", c ? "," : "", choice->name);
         for (size_t p = 0; p < choice->n_positions; p++) {
             const hwnas_gene *gene = &space->genes[choice->first_gene + p];
-            hwnas_str_addf(&code, "%s%s", p && !choice->short_labels ? "." : "",
-                           gene->labels[arch->genes[choice->first_gene + p]]);
+            if (p && !choice->short_labels)
+                hwnas_str_addn(&code, &choice->separator, 1);
+            hwnas_str_add(&code, gene->labels[arch->genes[choice->first_gene + p]]);
         }
     }
     return code.s;
@@ -127,9 +128,12 @@ static hwnas_status bad_code(const hwnas_space *space, const char *code, const c
     hwnas_arch *example = hwnas_arch_new(space);
     char *text = hwnas_arch_code(example);
     hwnas_status status =
-        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' is no architecture of the space '%s': %s",
-                              code, space->name, what),
-                   "an architecture of it looks like %s", text);
+        hwnas_fail(HWNAS_E_INPUT, NULL, "'%.200s' is no architecture of the space '%s': %s", code,
+                   space->name, what);
+    if (space->n_genes)
+        hwnas_hint(status, "an architecture of it looks like %.400s", text);
+    else
+        hwnas_hint(status, "it has one network, whose code is empty");
     free(text);
     hwnas_arch_free(example);
     return status;
@@ -146,8 +150,8 @@ static hwnas_status parse_labels(hwnas_arch *arch, const hwnas_choice *choice, c
         const hwnas_gene *gene = &space->genes[choice->first_gene + p];
         size_t length = 1;
         if (!choice->short_labels) {
-            const char *dot = memchr(text + at, '.', n - at);
-            length = dot ? (size_t)(dot - text) - at : n - at;
+            const char *end = at < n ? memchr(text + at, choice->separator, n - at) : NULL;
+            length = end ? (size_t)(end - text) - at : n - at;
         }
         if (at >= n) {
             snprintf(what, sizeof what, "'%s' has %zu values, %zu are needed", choice->name, p,
@@ -208,6 +212,10 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
             given[choice - space->choices] = true;
             TRY_OUT(parse_labels(arch, choice, code, equals + 1, n - (size_t)(equals + 1 - part)));
             part += n;
+            if (*part == ',' && !part[1]) {
+                status = bad_code(space, code, "it ends with ','");
+                goto out;
+            }
             part += *part == ',';
         }
     }

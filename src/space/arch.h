@@ -1,7 +1,8 @@
 /* arch.h: an architecture: one value index for each gene of a space.
  *
  * Its code is the compact spelling: NAME=LABELS for each choice, joined by commas, as in
- * "e=1666666,k=3353553,l=1223341,se=1111111"; labels of more than one character are joined by '.'.
+ * "e=1666666,k=3353553,l=1223341,se=1111111"; labels of more than one character are joined by '.',
+ * or by ':' where a value such as 0.5 has a '.' itself.
  * A space with a single choice may drop "NAME=". */
 #ifndef HWNAS_SPACE_ARCH_H
 #define HWNAS_SPACE_ARCH_H

@@ -48,14 +48,18 @@ static hwnas_status need_number(const hwnas_value *v, const hwnas_place *place)
     if (is_number(v))
         return HWNAS_OK;
     char *text = hwnas_value_text(v);
-    hwnas_status status =
-        v->kind == HWNAS_VALUE_SYMBOL
-            ? hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' is no name that is known here", text),
-                         "known are choices, parameters, let and loop variables, and in, height, "
-                         "width of the current tensor")
-            : hwnas_fail(HWNAS_E_INPUT, place, "a number was expected, not %s", text);
+    hwnas_status status = hwnas_fail(HWNAS_E_INPUT, place, "a number was expected, not %s '%.60s'",
+                                     hwnas_value_kind_name(v->kind), text);
     free(text);
     return status;
+}
+
+/* -1, 0 or 1; whole numbers exactly. */
+static int order(const hwnas_value *a, const hwnas_value *b)
+{
+    if (a->kind == HWNAS_VALUE_INT && b->kind == HWNAS_VALUE_INT)
+        return (a->i > b->i) - (a->i < b->i);
+    return (as_real(a) > as_real(b)) - (as_real(a) < as_real(b));
 }
 
 /* Floor division and its remainder, as in Python. */
@@ -74,7 +78,7 @@ static hwnas_status divide(hwnas_value *out, hwnas_operator op, const hwnas_valu
         *out = op == HWNAS_OP_DIV         ? real_value(q)
                : op == HWNAS_OP_FLOOR_DIV ? real_value(floor(q))
                                           : real_value(as_real(a) - floor(q) * as_real(b));
-        return HWNAS_OK;
+        return isfinite(out->r) ? HWNAS_OK : overflow(place);
     }
     if (b->i == -1 && a->i == INT64_MIN)
         return overflow(place);
@@ -116,20 +120,28 @@ static hwnas_status compare(hwnas_value *out, hwnas_operator op, const hwnas_val
     }
     TRY(need_number(a, place));
     TRY(need_number(b, place));
-    double x = as_real(a), y = as_real(b);
-    *out = int_value(op == HWNAS_OP_LT   ? x < y
-                     : op == HWNAS_OP_LE ? x <= y
-                     : op == HWNAS_OP_GT ? x > y
-                                         : x >= y);
+    int sign = order(a, b);
+    *out = int_value(op == HWNAS_OP_LT   ? sign < 0
+                     : op == HWNAS_OP_LE ? sign <= 0
+                     : op == HWNAS_OP_GT ? sign > 0
+                                         : sign >= 0);
     return HWNAS_OK;
 }
 
-static hwnas_status eval_truth(bool *out, const hwnas_expr *expr, const hwnas_frame *frame,
-                               hwnas_arena *scratch)
+hwnas_status hwnas_expr_eval_truth(bool *out, const hwnas_expr *expr, const hwnas_frame *frame,
+                                   hwnas_arena *scratch)
 {
     hwnas_value value;
     TRY(hwnas_expr_eval(&value, expr, frame, scratch));
-    TRY(need_number(&value, &expr->place));
+    if (!is_number(&value)) {
+        char *text = hwnas_value_text(&value);
+        hwnas_status status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &expr->place,
+                                                    "a condition is true or false, not %s '%.60s'",
+                                                    hwnas_value_kind_name(value.kind), text),
+                                         "compare it, as in a == b");
+        free(text);
+        return status;
+    }
     *out = as_real(&value) != 0;
     return HWNAS_OK;
 }
@@ -141,17 +153,17 @@ static hwnas_status eval_operator(hwnas_value *out, const hwnas_expr *expr,
     bool truth;
     switch (op) {
     case HWNAS_OP_IF:
-        TRY(eval_truth(&truth, expr->args[0], frame, scratch));
+        TRY(hwnas_expr_eval_truth(&truth, expr->args[0], frame, scratch));
         return hwnas_expr_eval(out, expr->args[truth ? 1 : 2], frame, scratch);
     case HWNAS_OP_OR:
     case HWNAS_OP_AND:
-        TRY(eval_truth(&truth, expr->args[0], frame, scratch));
+        TRY(hwnas_expr_eval_truth(&truth, expr->args[0], frame, scratch));
         if (truth == (op == HWNAS_OP_AND))
-            TRY(eval_truth(&truth, expr->args[1], frame, scratch));
+            TRY(hwnas_expr_eval_truth(&truth, expr->args[1], frame, scratch));
         *out = int_value(truth);
         return HWNAS_OK;
     case HWNAS_OP_NOT:
-        TRY(eval_truth(&truth, expr->args[0], frame, scratch));
+        TRY(hwnas_expr_eval_truth(&truth, expr->args[0], frame, scratch));
         *out = int_value(!truth);
         return HWNAS_OK;
     default:
@@ -168,22 +180,25 @@ static hwnas_status eval_operator(hwnas_value *out, const hwnas_expr *expr,
         return op <= HWNAS_OP_GE ? compare(out, op, &a, &b, &expr->place)
                                  : arithmetic(out, op, &a, &b, &expr->place);
     if (a.kind != HWNAS_VALUE_LIST || b.kind != HWNAS_VALUE_INT)
-        return hwnas_fail(HWNAS_E_INPUT, &expr->place, "'[ ]' needs a list and a whole number");
+        return hwnas_fail(HWNAS_E_INPUT, &expr->place,
+                          "%s has no positions: '[ ]' needs a list and a whole number",
+                          hwnas_value_kind_name(a.kind));
     if (b.i < 0 || (uint64_t)b.i >= a.list.n)
-        return hwnas_fail(HWNAS_E_INPUT, &expr->place, "position %lld of a list of %zu",
+        return hwnas_fail(HWNAS_E_INPUT, &expr->place,
+                          "there is no position %lld in a list of %zu, they count from 0",
                           (long long)b.i, a.list.n);
     *out = a.list.items[b.i];
     return HWNAS_OK;
 }
 
 /* min and max: the argument that wins, so whole numbers stay whole. */
-static hwnas_status extreme(hwnas_value *out, const hwnas_value *args, size_t n, double sign,
+static hwnas_status extreme(hwnas_value *out, const hwnas_value *args, size_t n, int sign,
                             const hwnas_place *place)
 {
     const hwnas_value *best = &args[0];
     for (size_t i = 0; i < n; i++) {
         TRY(need_number(&args[i], place));
-        if (sign * as_real(&args[i]) > sign * as_real(best))
+        if (order(&args[i], best) == sign)
             best = &args[i];
     }
     *out = *best;
@@ -207,7 +222,7 @@ static hwnas_status f_round(hwnas_value *out, const hwnas_value *args, size_t n,
 {
     (void)n;
     TRY(need_number(&args[0], place));
-    if (fabs(as_real(&args[0])) > 9e15)
+    if (args[0].kind == HWNAS_VALUE_REAL && fabs(args[0].r) > 9e15)
         return overflow(place);
     *out = args[0].kind == HWNAS_VALUE_INT ? args[0] : int_value((int64_t)rint(args[0].r));
     return HWNAS_OK;
@@ -222,9 +237,10 @@ static hwnas_status f_make_divisible(hwnas_value *out, const hwnas_value *args, 
     TRY(need_number(&args[0], place));
     TRY(need_number(&args[1], place));
     double value = as_real(&args[0]), divisor = as_real(&args[1]);
-    if (divisor < 1 || divisor != floor(divisor) || fabs(value) > 9e15)
-        return hwnas_fail(HWNAS_E_INPUT, place, "make_divisible(%g, %g) has no answer", value,
-                          divisor);
+    if (divisor < 1 || divisor != floor(divisor) || divisor > 9e15 || fabs(value) > 9e15)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "make_divisible(%g, %g) has no answer",
+                                     value, divisor),
+                          "the second is a whole number from 1 on");
     double rounded = fmax(divisor, floor((value + divisor / 2) / divisor) * divisor);
     if (rounded < 0.9 * value)
         rounded += divisor;
@@ -257,9 +273,10 @@ hwnas_status hwnas_expr_eval(hwnas_value *out, const hwnas_expr *expr, const hwn
         return HWNAS_OK;
     case HWNAS_EXPR_TENSOR:
         if (expr->slot >= frame->n_dims)
-            return hwnas_fail(HWNAS_E_INPUT, &expr->place,
-                              "the current tensor has no '%s': it has %d dimensions beside the batch",
-                              expr->name, frame->n_dims);
+            return hwnas_fail(
+                HWNAS_E_INPUT, &expr->place,
+                "the current tensor has no '%s': it has %d dimension%s beside the batch",
+                expr->name, frame->n_dims, frame->n_dims == 1 ? "" : "s");
         *out = int_value(frame->dims[expr->slot]);
         return HWNAS_OK;
     case HWNAS_EXPR_OPERATOR:
@@ -284,8 +301,9 @@ hwnas_status hwnas_expr_eval_int(int64_t *out, const hwnas_expr *expr, const hwn
     TRY(hwnas_expr_eval(&value, expr, frame, scratch));
     TRY(need_number(&value, &expr->place));
     if (value.kind != HWNAS_VALUE_INT)
-        return hwnas_fail(HWNAS_E_INPUT, &expr->place, "a whole number was expected, not %g",
-                          value.r);
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &expr->place,
+                                     "a whole number was expected, not %.15g", value.r),
+                          "divide with // or use round()");
     *out = value.i;
     return HWNAS_OK;
 }

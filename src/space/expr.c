@@ -10,21 +10,23 @@
 #include "base/str.h"
 #include "space/scope.h"
 
-/* Nobody nests deeper; keeps the recursion small. */
-#define MAX_DEPTH 64
+/* Nobody writes more in one text. Keeps the recursion small, here and in every walk over a tree. */
+enum { MAX_DEPTH = 64, MAX_SIZE = 1000 };
 
 typedef struct parser {
     const hwnas_scope *scope;
     hwnas_arena *arena;
     const char *text, *at;
     hwnas_place place; /* of the text's first character */
-    int depth;
+    bool is_verbatim;
+    int depth, size;
 } parser;
 
 static hwnas_place place_at(const parser *p, const char *at)
 {
     hwnas_place place = p->place;
-    place.column += (int)(at - p->text);
+    if (p->is_verbatim)
+        place.column += (int)(at - p->text);
     return place;
 }
 
@@ -56,7 +58,28 @@ static hwnas_status unexpected(const parser *p, const char *expected)
     if (!*p->at)
         return hwnas_fail(HWNAS_E_INPUT, &place, "%s was expected at the end of '%.80s'", expected,
                           p->text);
-    return hwnas_fail(HWNAS_E_INPUT, &place, "%s was expected instead of '%.20s'", expected, p->at);
+    hwnas_status status =
+        hwnas_fail(HWNAS_E_INPUT, &place, "%s was expected instead of '%.20s'", expected, p->at);
+    static const char *const foreign[][2] = {
+        {"=", "=="},
+        {"&&", "and"},
+        {"||", "or"},
+        {"!", "not"},
+        {"else", "CONDITION ? A : B"},
+        {"if", "CONDITION ? A : B"},
+        {"\"", "the word without quotes"},
+    };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (!strncmp(p->at, foreign[i][0], strlen(foreign[i][0])))
+            return hwnas_hint(status, "write %s", foreign[i][1]);
+    return status;
+}
+
+static hwnas_status too_long(const parser *p)
+{
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &p->place, "this expression is too long: '%.40s...'", p->text),
+        "split it with let");
 }
 
 static hwnas_expr *new_expr(parser *p, hwnas_expr_kind kind, const char *at, size_t n_args)
@@ -64,8 +87,10 @@ static hwnas_expr *new_expr(parser *p, hwnas_expr_kind kind, const char *at, siz
     hwnas_expr *expr = hwnas_arena_alloc(p->arena, sizeof *expr);
     expr->kind = kind;
     expr->place = place_at(p, at);
+    expr->size = 1;
     expr->n_args = n_args;
     expr->args = hwnas_arena_alloc(p->arena, n_args * sizeof *expr->args);
+    p->size++;
     return expr;
 }
 
@@ -76,6 +101,8 @@ static hwnas_expr *new_operator(parser *p, hwnas_operator op, const char *at, hw
     hwnas_expr *args[] = {a, b, c};
     expr->op = (int)op;
     memcpy(expr->args, args, expr->n_args * sizeof *args);
+    for (size_t i = 0; i < expr->n_args; i++)
+        expr->size += args[i]->size;
     return expr;
 }
 
@@ -113,8 +140,9 @@ static hwnas_status parse_list(hwnas_expr *expr, parser *p, const char *close)
     if (!take(p, close)) {
         do {
             if (n == sizeof args / sizeof *args)
-                return unexpected(p, "a shorter list");
-            TRY(parse(&args[n++], p, 0));
+                return too_long(p);
+            TRY(parse(&args[n], p, 0));
+            expr->size += args[n++]->size;
         } while (take(p, ","));
         if (!take(p, close))
             return unexpected(p, *close == ')' ? "')'" : "']'");
@@ -142,16 +170,21 @@ static hwnas_status parse_call(hwnas_expr **out, parser *p, const char *name, co
     expr->op = find(names, name);
     if (expr->op < 0) {
         const char *near = hwnas_nearest(name, names);
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &expr->place, "there is no function '%s'", name),
-                          near ? "did you mean '%s'?" : "there are max, min, round, make_divisible%s",
-                          near ? near : "");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &expr->place, "there is no function '%.60s'", name),
+            near ? "did you mean '%s'?" : "there are max, min, round, make_divisible%s",
+            near ? near : "");
     }
     TRY(parse_list(expr, p, ")"));
     const hwnas_function_row *row = &hwnas_functions[expr->op];
     if ((int)expr->n_args < row->min_args ||
         (row->max_args >= 0 && (int)expr->n_args > row->max_args))
-        return hwnas_fail(HWNAS_E_INPUT, &expr->place, "'%s' takes %d%s arguments, not %zu", name,
-                          row->min_args, row->max_args < 0 ? " or more" : "", expr->n_args);
+        return hwnas_fail(HWNAS_E_INPUT, &expr->place, "'%s' takes %d%s, not %zu", name,
+                          row->min_args,
+                          row->max_args < 0    ? " or more values"
+                          : row->min_args == 1 ? " value"
+                                               : " values",
+                          expr->n_args);
     *out = expr;
     return HWNAS_OK;
 }
@@ -244,13 +277,25 @@ static int take_operator(parser *p, int least)
 static hwnas_status parse(hwnas_expr **out, parser *p, int least)
 {
     hwnas_expr *left, *right = NULL, *third = NULL;
+    bool is_compared = false; /* a comparison stands here, without brackets */
     if (++p->depth > MAX_DEPTH)
-        return unexpected(p, "a simpler expression");
+        return too_long(p);
     skip_space(p);
     const char *start = p->at;
     TRY(parse_primary(&left, p));
     for (int op; (op = take_operator(p, least)) >= 0; third = NULL) {
         int precedence = hwnas_operator_rows[op].precedence;
+        if (p->size > MAX_SIZE)
+            return too_long(p);
+        if (precedence == hwnas_operator_rows[HWNAS_OP_EQ].precedence) {
+            if (is_compared)
+                return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &left->place,
+                                             "comparisons do not chain: '%.40s'", start),
+                                  "write a < b and b < c");
+            is_compared = true;
+        } else if (precedence < hwnas_operator_rows[HWNAS_OP_EQ].precedence) {
+            is_compared = false;
+        }
         if (op == HWNAS_OP_IF) {
             TRY(parse(&right, p, precedence));
             if (!take(p, ":"))
@@ -271,9 +316,10 @@ static hwnas_status parse(hwnas_expr **out, parser *p, int least)
 }
 
 hwnas_status hwnas_expr_parse(hwnas_expr **out, const hwnas_scope *scope, const char *text,
-                              const hwnas_place *place)
+                              const hwnas_place *place, bool is_verbatim)
 {
     parser p = {.scope = scope,
+                .is_verbatim = is_verbatim,
                 .arena = scope->space->arena,
                 .text = hwnas_arena_string(scope->space->arena, text, strlen(text)),
                 .place = *place};
@@ -283,6 +329,8 @@ hwnas_status hwnas_expr_parse(hwnas_expr **out, const hwnas_scope *scope, const 
     skip_space(&p);
     if (*p.at)
         return unexpected(&p, "an operator");
+    if (p.size > MAX_SIZE)
+        return too_long(&p);
     *out = expr;
     return HWNAS_OK;
 }

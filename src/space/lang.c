@@ -1,6 +1,7 @@
 /* lang.c: values of the space language. */
 #include "space/lang.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -36,12 +37,14 @@ bool hwnas_value_equal(const hwnas_value *a, const hwnas_value *b)
 
 static void add_text(hwnas_str *text, const hwnas_value *value)
 {
+    char real[40];
     switch (value->kind) {
     case HWNAS_VALUE_INT:
         hwnas_str_addf(text, "%lld", (long long)value->i);
         break;
-    case HWNAS_VALUE_REAL:
-        hwnas_str_addf(text, "%.15g", value->r);
+    case HWNAS_VALUE_REAL: /* never looks like a whole number */
+        snprintf(real, sizeof real, "%.15g", value->r);
+        hwnas_str_addf(text, "%s%s", real, strpbrk(real, ".ein") ? "" : ".0");
         break;
     case HWNAS_VALUE_SYMBOL:
         hwnas_str_add(text, value->s);

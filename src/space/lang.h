@@ -40,7 +40,7 @@ char *hwnas_value_text(const hwnas_value *value);
 const char *hwnas_value_kind_name(hwnas_value_kind kind);
 
 typedef enum hwnas_expr_kind {
-    HWNAS_EXPR_LITERAL,  /* value; a symbol literal may be a misspelt name, see eval */
+    HWNAS_EXPR_LITERAL,  /* value */
     HWNAS_EXPR_VARIABLE, /* slot of the frame: parameter, let or loop variable */
     HWNAS_EXPR_CHOICE,   /* slot = index of a named choice of the space */
     HWNAS_EXPR_TENSOR,   /* a fact of the current tensor: slot = dimension ("in" is 0: channels) */
@@ -54,6 +54,7 @@ typedef struct hwnas_expr {
     hwnas_place place;
     const char *name; /* variable, choice or function as written */
     int slot, op;
+    long size; /* expressions in this one, itself included: what an evaluation costs */
     hwnas_value value;
     size_t n_args;
     struct hwnas_expr **args;
@@ -157,5 +158,9 @@ HWNAS_CHECKED hwnas_status hwnas_expr_eval(hwnas_value *out, const hwnas_expr *e
 HWNAS_CHECKED hwnas_status hwnas_expr_eval_int(int64_t *out, const hwnas_expr *expr,
                                                const hwnas_frame *frame,
                                                struct hwnas_arena *scratch);
+/* A number other than 0. */
+HWNAS_CHECKED hwnas_status hwnas_expr_eval_truth(bool *out, const hwnas_expr *expr,
+                                                 const hwnas_frame *frame,
+                                                 struct hwnas_arena *scratch);
 
 #endif

@@ -1,6 +1,7 @@
 /* parse.c: YAML -> space. Two passes: first every name that may be used before it is written (choices
  * and the templates' signatures), then the bodies. */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,15 @@
 #include "space/expr.h"
 #include "space/scope.h"
 
-enum { MAX_GENES = 4096, MAX_VALUES = 4096 };
+/* More than anybody writes by hand; they bound the time that searching by name takes. */
+enum {
+    MAX_GENES = 4096,
+    MAX_VALUES = 4096,
+    MAX_TEMPLATES = 1000,
+    MAX_PARAMETERS = 64,
+    MAX_SLOTS = 1000,
+    MAX_NAME = 64
+};
 
 static bool is_name(const char *text)
 {
@@ -27,12 +36,19 @@ static hwnas_status check_name(const char *name, const char *what, const hwnas_p
     static const char *const taken[] = {"in", "height", "width", "true", "false", "yes",  "no",
                                         "or", "and",    "not",   NULL};
     if (!is_name(name))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, place, "'%.60s' cannot be the name of %s", name, what),
+            "a name has letters, digits and _, and does not begin with a digit");
+    if (strlen(name) > MAX_NAME)
         return hwnas_fail(HWNAS_E_INPUT, place,
-                          "'%.60s' cannot be the name of %s: letters, digits and _ only", name, what);
+                          "the name of %s is longer than %d letters: '%.40s...'", what, MAX_NAME,
+                          name);
     for (const char *const *t = taken; *t; t++)
         if (!strcmp(*t, name))
-            return hwnas_fail(HWNAS_E_INPUT, place, "'%s' has a meaning of its own, %s needs another name",
-                              name, what);
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_INPUT, place,
+                           "'%s' has a meaning of its own, %s needs another name", name, what),
+                t - taken < 3 ? "in, height and width are those of the current tensor" : "");
     return HWNAS_OK;
 }
 
@@ -49,6 +65,32 @@ static int scope_bind(hwnas_scope *scope, const char *name)
     scope->names[scope->n] = name;
     scope->is_visible[scope->n] = true;
     return (int)scope->n++;
+}
+
+static int compare_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_symbol(const hwnas_space *space, const char *name)
+{
+    return space->n_symbols &&
+           bsearch(&name, space->symbols, space->n_symbols, sizeof name, compare_text);
+}
+
+/* A new variable; a value of a choice would be hidden by it without a word. */
+static hwnas_status bind_variable(int *out, hwnas_scope *scope, const char *name, const char *what,
+                                  const hwnas_place *place)
+{
+    TRY(check_name(name, what, place));
+    if (is_symbol(scope->space, name))
+        return hwnas_fail(HWNAS_E_INPUT, place,
+                          "'%s' is a value of a choice, %s needs another name", name, what);
+    if (scope->n == MAX_SLOTS)
+        return hwnas_fail(HWNAS_E_INPUT, place, "more than %d variables in one template",
+                          MAX_SLOTS);
+    *out = scope_bind(scope, name);
+    return HWNAS_OK;
 }
 
 /* Ends the life of the names bound since the scope had `n`. */
@@ -72,18 +114,35 @@ static hwnas_status parse_expr(hwnas_expr **out, const hwnas_scope *scope, const
     if (node->kind == HWNAS_YAML_SEQUENCE) {
         hwnas_arena *arena = scope->space->arena;
         hwnas_expr *list = hwnas_arena_alloc(arena, sizeof *list);
-        *list = (hwnas_expr){.kind = HWNAS_EXPR_LIST, .place = node->place, .n_args = node->n};
+        *list = (hwnas_expr){
+            .kind = HWNAS_EXPR_LIST, .place = node->place, .size = 1, .n_args = node->n};
         list->args = hwnas_arena_alloc(arena, node->n * sizeof *list->args);
-        for (size_t i = 0; i < node->n; i++)
+        for (size_t i = 0; i < node->n; i++) {
             TRY(parse_expr(&list->args[i], scope, node->items[i], what));
+            list->size += list->args[i]->size;
+        }
         *out = list;
         return HWNAS_OK;
     }
     const char *text;
-    TRY(hwnas_yaml_text(&text, node, what));
+    char name[MAX_NAME + 3];
+    snprintf(name, sizeof name, "'%.*s'", MAX_NAME, what);
+    TRY(hwnas_yaml_text(&text, node, name));
     hwnas_place place = node->place;
-    place.column += node->is_quoted; /* the text begins after the quote */
-    return hwnas_expr_parse(out, scope, text, &place);
+    place.column += node->is_quoted && node->is_verbatim; /* the text begins after the quote */
+    return hwnas_expr_parse(out, scope, text, &place, node->is_verbatim);
+}
+
+/* The first name in an expression, or NULL. */
+static const hwnas_expr *find_name(const hwnas_expr *expr)
+{
+    const hwnas_expr *found = NULL;
+    if (expr->kind == HWNAS_EXPR_VARIABLE || expr->kind == HWNAS_EXPR_CHOICE ||
+        expr->kind == HWNAS_EXPR_TENSOR)
+        return expr;
+    for (size_t i = 0; i < expr->n_args && !found; i++)
+        found = find_name(expr->args[i]);
+    return found;
 }
 
 /* A value that uses no name: a number or a symbol. */
@@ -94,8 +153,11 @@ static hwnas_status parse_constant(hwnas_value *out, const hwnas_scope *empty,
     hwnas_frame frame = {0};
     TRY(hwnas_yaml_expect(node, HWNAS_YAML_SCALAR, what));
     TRY(parse_expr(&expr, empty, node, what));
-    if (expr->kind == HWNAS_EXPR_TENSOR)
-        return hwnas_fail(HWNAS_E_INPUT, &node->place, "%s must be constant", what);
+    const hwnas_expr *name = find_name(expr);
+    if (name)
+        return hwnas_fail(HWNAS_E_INPUT, &name->place, "%s must be constant, '%s' is %s", what,
+                          name->name,
+                          name->kind == HWNAS_EXPR_CHOICE ? "a choice" : "a fact of the tensor");
     return hwnas_expr_eval(out, expr, &frame, empty->space->arena);
 }
 
@@ -107,20 +169,23 @@ static hwnas_status parse_domain(hwnas_gene *gene, const hwnas_scope *empty, con
 {
     hwnas_arena *arena = empty->space->arena;
     if (node->n == 0 || node->n > MAX_VALUES)
-        return hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' needs 1 to %d values", choice,
-                          MAX_VALUES);
+        return hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' needs 1 to %d values, not %zu", choice,
+                          MAX_VALUES, node->n);
     hwnas_value *values = hwnas_arena_alloc(arena, node->n * sizeof *values);
     const char **labels = hwnas_arena_alloc(arena, node->n * sizeof *labels);
     for (size_t i = 0; i < node->n; i++) {
         TRY(parse_constant(&values[i], empty, node->items[i], "a value of a choice"));
         labels[i] = node->items[i]->text;
-        if (strpbrk(labels[i], ".,= ") && values[i].kind != HWNAS_VALUE_REAL)
-            return hwnas_fail(HWNAS_E_INPUT, &node->items[i]->place,
-                              "a value may not hold a blank, '.', ',' or '=': '%.60s'", labels[i]);
+        if (strpbrk(labels[i], ":,= \n\t"))
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->items[i]->place,
+                                         "a value may not hold a blank, ':', ',' or '=': '%.60s'",
+                                         labels[i]),
+                              "these characters join the values of an architecture's code");
         for (size_t j = 0; j < i; j++)
             if (hwnas_value_equal(&values[i], &values[j]))
                 return hwnas_fail(HWNAS_E_INPUT, &node->items[i]->place,
-                                  "'%s' is twice among the values of '%s'", labels[i], choice);
+                                  "'%s' has this value twice: '%.60s' and '%.60s'", choice,
+                                  labels[j], labels[i]);
     }
     gene->n_values = node->n;
     gene->values = values;
@@ -136,6 +201,9 @@ static hwnas_status parse_choice(hwnas_space *space, size_t index, const hwnas_s
     *choice = (hwnas_choice){
         .name = key->text, .place = key->place, .first_gene = space->n_genes, .n_positions = 1};
     TRY(check_name(choice->name, "a choice", &choice->place));
+    if (node->kind != HWNAS_YAML_MAPPING)
+        return hwnas_hint(hwnas_yaml_expect(node, HWNAS_YAML_MAPPING, "a choice"),
+                          "write %s: {values: [1, 2, 3]}", choice->name);
     TRY(hwnas_yaml_check_keys(node, "a choice", keys));
     const hwnas_yaml *values = hwnas_yaml_get(node, "values");
     const hwnas_yaml *each_of = hwnas_yaml_get(node, "each_of");
@@ -151,10 +219,12 @@ static hwnas_status parse_choice(hwnas_space *space, size_t index, const hwnas_s
     int64_t n = nested ? (int64_t)values->n : 1;
     if (each_of)
         TRY(hwnas_yaml_int(&n, each_of, "each_of", 1, MAX_GENES));
-    if (space->n_genes + (size_t)n > MAX_GENES)
-        return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d positions", MAX_GENES);
+    if (space->n_genes + (size_t)n > MAX_GENES) /* before any is stored */
+        return hwnas_fail(HWNAS_E_INPUT, &node->place,
+                          "a space has at most %d positions to choose for", MAX_GENES);
     choice->n_positions = (size_t)n;
     choice->short_labels = true;
+    choice->separator = '.';
     for (size_t p = 0; p < choice->n_positions; p++) {
         hwnas_gene *gene = &space->genes[space->n_genes + p];
         const hwnas_yaml *domain = nested ? values->items[p] : values;
@@ -165,10 +235,37 @@ static hwnas_status parse_choice(hwnas_space *space, size_t index, const hwnas_s
             TRY(parse_domain(gene, empty, domain, choice->name));
         gene->choice = index;
         gene->position = p;
-        for (size_t v = 0; v < gene->n_values; v++)
+        for (size_t v = 0; v < gene->n_values; v++) {
             choice->short_labels &= strlen(gene->labels[v]) == 1;
+            if (strchr(gene->labels[v], '.'))
+                choice->separator = ':';
+        }
     }
     space->n_genes += choice->n_positions;
+    return HWNAS_OK;
+}
+
+/* The words among the values, sorted; none may be the name of a choice too. */
+static hwnas_status collect_symbols(hwnas_space *space)
+{
+    size_t room = 1;
+    for (size_t g = 0; g < space->n_genes; g++)
+        room += g == 0 || space->genes[g].values != space->genes[g - 1].values
+                    ? space->genes[g].n_values
+                    : 0;
+    space->symbols = hwnas_arena_alloc(space->arena, room * sizeof *space->symbols);
+    for (size_t g = 0; g < space->n_genes; g++)
+        for (size_t v = 0; v < space->genes[g].n_values; v++)
+            if ((g == 0 || space->genes[g].values != space->genes[g - 1].values) &&
+                space->genes[g].values[v].kind == HWNAS_VALUE_SYMBOL)
+                space->symbols[space->n_symbols++] = space->genes[g].values[v].s;
+    if (space->n_symbols)
+        qsort(space->symbols, space->n_symbols, sizeof *space->symbols, compare_text);
+    for (size_t c = 0; c < space->n_choices; c++)
+        if (is_symbol(space, space->choices[c].name))
+            return hwnas_fail(HWNAS_E_INPUT, &space->choices[c].place,
+                              "'%s' is the name of a choice and a value of one",
+                              space->choices[c].name);
     return HWNAS_OK;
 }
 
@@ -176,12 +273,14 @@ static hwnas_status parse_choices(hwnas_space *space, const hwnas_yaml *node)
 {
     hwnas_scope empty = {.space = space};
     TRY(hwnas_yaml_expect(node, HWNAS_YAML_MAPPING, "choices"));
+    if (node->n > MAX_GENES)
+        return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d choices", MAX_GENES);
     space->choices = hwnas_arena_alloc(space->arena, node->n * sizeof *space->choices);
     space->genes = hwnas_arena_alloc(space->arena, MAX_GENES * sizeof *space->genes);
     for (size_t i = 0; i < node->n; i++)
         TRY(parse_choice(space, i, &empty, node->keys[i], node->items[i]));
     space->n_choices = node->n;
-    return HWNAS_OK;
+    return collect_symbols(space);
 }
 
 /* ---- Statements ---- */
@@ -197,7 +296,9 @@ static hwnas_template *find_template(const hwnas_space *space, const char *name)
     return NULL;
 }
 
-static hwnas_status parse_args(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_yaml *node)
+/* With `binds`, each name is a variable that those below it can use. */
+static hwnas_status parse_args(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_yaml *node,
+                               bool binds)
 {
     stmt->n_args = node->n;
     stmt->args = hwnas_arena_alloc(scope->space->arena, node->n * sizeof *stmt->args);
@@ -206,6 +307,8 @@ static hwnas_status parse_args(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas
         arg->name = node->keys[i]->text;
         arg->place = node->keys[i]->place;
         TRY(parse_expr(&arg->value, scope, node->items[i], arg->name));
+        if (binds)
+            TRY(bind_variable(&arg->slot, scope, arg->name, "a variable", &arg->place));
     }
     return HWNAS_OK;
 }
@@ -215,7 +318,7 @@ static hwnas_status match_parameters(hwnas_stmt *stmt)
 {
     const hwnas_template *call = stmt->call;
     for (size_t i = 0; i < stmt->n_args; i++) {
-        const char *names[65] = {0};
+        const char *names[MAX_PARAMETERS + 1] = {0};
         hwnas_arg *arg = &stmt->args[i];
         arg->slot = -1;
         for (size_t p = 0; p < call->n_parameters; p++) {
@@ -228,17 +331,38 @@ static hwnas_status match_parameters(hwnas_stmt *stmt)
         hwnas_status status = hwnas_fail(HWNAS_E_INPUT, &arg->place, "'%s' has no parameter '%.60s'",
                                          call->name, arg->name);
         const char *near = hwnas_nearest(arg->name, names);
-        return near ? hwnas_hint(status, "did you mean '%s'?", near) : status;
+        if (near)
+            return hwnas_hint(status, "did you mean '%s'?", near);
+        hwnas_str list = {0};
+        for (size_t p = 0; p < call->n_parameters; p++)
+            hwnas_str_addf(&list, "%s%s", p ? ", " : "", names[p]);
+        hwnas_hint(status, "its parameters: %.400s", list.s ? list.s : "none");
+        hwnas_str_done(&list);
+        return status;
     }
     for (size_t p = 0; p < call->n_parameters; p++) {
         bool given = call->parameters[p].fallback;
         for (size_t i = 0; i < stmt->n_args; i++)
             given |= stmt->args[i].slot == (int)p;
         if (!given)
-            return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' needs '%s'", call->name,
-                              call->parameters[p].name);
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' needs '%s'", call->name,
+                                         call->parameters[p].name),
+                              "write %s: {%s: ...}, or give the parameter a default: %s = ...",
+                              call->name, call->parameters[p].name, call->parameters[p].name);
     }
     return HWNAS_OK;
+}
+
+/* A word that takes layers, not branches, may be meant: "resdual: [relu]". */
+static hwnas_status check_branch(const hwnas_stmt *stmt, const hwnas_yaml *node)
+{
+    static const char *const words[] = {"residual", "then", "else", "do", NULL};
+    if (node->kind == HWNAS_YAML_SEQUENCE || (node->kind == HWNAS_YAML_SCALAR && !*node->text))
+        return HWNAS_OK;
+    const char *near = hwnas_nearest(stmt->name, words);
+    hwnas_status status = hwnas_yaml_expect(node, HWNAS_YAML_SEQUENCE, "a branch");
+    return near ? hwnas_hint(status, "did you mean '%s'?", near)
+                : hwnas_hint(status, "write %.60s: [[...], [...]]", stmt->name);
 }
 
 /* - NAME, - NAME: {args} or - NAME: [[..], [..]] */
@@ -264,12 +388,14 @@ static hwnas_status parse_layer(hwnas_stmt *stmt, hwnas_scope *scope, const hwna
         stmt->bodies = hwnas_arena_alloc(scope->space->arena, args->n * sizeof *stmt->bodies);
         if (stmt->call)
             return hwnas_fail(HWNAS_E_INPUT, &args->place, "a template takes 'name: value', no list");
-        for (size_t i = 0; i < args->n; i++)
+        for (size_t i = 0; i < args->n; i++) {
+            TRY(check_branch(stmt, args->items[i]));
             TRY(parse_body(&stmt->bodies[i], scope, args->items[i], "a branch"));
+        }
         return HWNAS_OK;
     }
     if (args && args->kind == HWNAS_YAML_MAPPING)
-        TRY(parse_args(stmt, scope, args));
+        TRY(parse_args(stmt, scope, args, false));
     else if (args && *args->text)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &args->place,
                                      "'%.60s' takes 'name: value', not '%.60s'", stmt->name,
@@ -283,7 +409,7 @@ static hwnas_status need(const hwnas_yaml **out, const hwnas_yaml *node, const c
     *out = hwnas_yaml_get(node, key);
     if (*out)
         return HWNAS_OK;
-    return hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' needs '%s:' beside it",
+    return hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' needs '%s:' below it, in the same column",
                       node->keys[0]->text, key);
 }
 
@@ -304,12 +430,7 @@ static hwnas_status parse_residual(hwnas_stmt *stmt, hwnas_scope *scope, const h
 static hwnas_status parse_let(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_yaml *node)
 {
     TRY(hwnas_yaml_expect(node->items[0], HWNAS_YAML_MAPPING, "let"));
-    TRY(parse_args(stmt, scope, node->items[0]));
-    for (size_t i = 0; i < stmt->n_args; i++) {
-        TRY(check_name(stmt->args[i].name, "a variable", &stmt->args[i].place));
-        stmt->args[i].slot = scope_bind(scope, stmt->args[i].name);
-    }
-    return HWNAS_OK;
+    return parse_args(stmt, scope, node->items[0], true);
 }
 
 static hwnas_status parse_if(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_yaml *node)
@@ -335,6 +456,11 @@ static hwnas_status parse_switch(hwnas_stmt *stmt, hwnas_scope *scope, const hwn
     stmt->labels = hwnas_arena_alloc(scope->space->arena, cases->n * sizeof *stmt->labels);
     for (size_t i = 0; i < cases->n; i++) {
         TRY(parse_constant(&stmt->labels[i], &empty, cases->keys[i], "a case"));
+        for (size_t j = 0; j < i && j < MAX_VALUES; j++)
+            if (hwnas_value_equal(&stmt->labels[i], &stmt->labels[j]))
+                return hwnas_fail(HWNAS_E_INPUT, &cases->keys[i]->place,
+                                  "the cases '%.60s' and '%.60s' have the same value",
+                                  cases->keys[j]->text, cases->keys[i]->text);
         TRY(parse_body(&stmt->bodies[i], scope, cases->items[i], "a case"));
     }
     return HWNAS_OK;
@@ -346,12 +472,12 @@ static hwnas_status parse_for(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_
     size_t outside = scope->n;
     TRY(hwnas_yaml_expect(node->items[0], HWNAS_YAML_MAPPING, "for"));
     if (node->items[0]->n == 0)
-        return hwnas_fail(HWNAS_E_INPUT, &node->items[0]->place, "'for' needs a list to walk over");
-    TRY(parse_args(stmt, scope, node->items[0]));
-    for (size_t i = 0; i < stmt->n_args; i++) {
-        TRY(check_name(stmt->args[i].name, "a variable", &stmt->args[i].place));
-        stmt->args[i].slot = scope_bind(scope, stmt->args[i].name);
-    }
+        return hwnas_fail(HWNAS_E_INPUT, &node->items[0]->place,
+                          "'for' needs a list to walk over: {NAME: LIST}");
+    TRY(parse_args(stmt, scope, node->items[0], false));
+    for (size_t i = 0; i < stmt->n_args; i++)
+        TRY(bind_variable(&stmt->args[i].slot, scope, stmt->args[i].name, "a variable",
+                          &stmt->args[i].place));
     TRY(need(&body, node, "do"));
     TRY(parse_body(new_bodies(stmt, scope, 1), scope, body, "do"));
     scope_leave(scope, outside);
@@ -364,11 +490,10 @@ static hwnas_status parse_repeat(hwnas_stmt *stmt, hwnas_scope *scope, const hwn
     size_t outside = scope->n;
     TRY(parse_expr(&stmt->expr, scope, node->items[0], "repeat"));
     stmt->name = "i";
-    if (index) {
+    if (index)
         TRY(hwnas_yaml_text(&stmt->name, index, "index"));
-        TRY(check_name(stmt->name, "a variable", &index->place));
-    }
-    stmt->slot = scope_bind(scope, stmt->name);
+    TRY(bind_variable(&stmt->slot, scope, stmt->name, "a variable",
+                      index ? &index->place : &node->place));
     TRY(need(&body, node, "do"));
     TRY(parse_body(new_bodies(stmt, scope, 1), scope, body, "do"));
     scope_leave(scope, outside);
@@ -397,6 +522,21 @@ static const struct keyword *find_keyword(const char *word)
     return NULL;
 }
 
+/* The statement that a mapping is, by any of its keys; its word is moved to the front. */
+static const struct keyword *find_statement(const hwnas_yaml *node)
+{
+    const struct keyword *keyword = NULL;
+    for (size_t i = 0; i < node->n && !keyword; i++) {
+        keyword = find_keyword(node->keys[i]->text);
+        if (keyword && i > 0) {
+            hwnas_yaml *key = node->keys[0], *item = node->items[0];
+            node->keys[0] = node->keys[i], node->items[0] = node->items[i];
+            node->keys[i] = key, node->items[i] = item;
+        }
+    }
+    return keyword;
+}
+
 static hwnas_status parse_stmt(hwnas_stmt **out, hwnas_scope *scope, const hwnas_yaml *node)
 {
     hwnas_stmt *stmt = hwnas_arena_alloc(scope->space->arena, sizeof *stmt);
@@ -404,9 +544,10 @@ static hwnas_status parse_stmt(hwnas_stmt **out, hwnas_scope *scope, const hwnas
     if (node->kind == HWNAS_YAML_SEQUENCE || (node->kind == HWNAS_YAML_MAPPING && node->n == 0))
         return hwnas_fail(HWNAS_E_INPUT, &node->place, "a layer was expected: - NAME or - NAME: {...}");
     const struct keyword *keyword =
-        find_keyword(node->kind == HWNAS_YAML_MAPPING ? node->keys[0]->text : node->text);
+        node->kind == HWNAS_YAML_MAPPING ? find_statement(node) : find_keyword(node->text);
     if (keyword && node->kind != HWNAS_YAML_MAPPING)
-        return hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' needs something behind it", node->text);
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' stands alone", node->text),
+                          "write - %s: ...", node->text);
     if (keyword) {
         stmt->kind = keyword->kind;
         TRY(hwnas_yaml_check_keys(node, keyword->keys[0], keyword->keys));
@@ -446,62 +587,95 @@ static char *trimmed(hwnas_arena *arena, const char *text, size_t n)
 
 static hwnas_status bad_signature(const hwnas_yaml *key)
 {
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &key->place, "'%.80s' is no template", key->text),
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &key->place,
+                                 "the parameters of '%.80s' do not end with ')'", key->text),
                       "write NAME(a, b = 1): and the list of its layers below");
 }
 
-/* One parameter, "name" or "name = default", at text[0..n). */
-static hwnas_status parse_parameter(hwnas_template *t, hwnas_scope *empty, const hwnas_yaml *key,
+/* One parameter, "name" or "name = default", at text[0..n); the default sees those before it. */
+static hwnas_status parse_parameter(hwnas_template *t, hwnas_scope *scope, const hwnas_yaml *key,
                                     const char *text, size_t n)
 {
-    hwnas_arena *arena = empty->space->arena;
+    hwnas_arena *arena = scope->space->arena;
     hwnas_parameter *parameter = &t->parameters[t->n_parameters];
     const char *equals = memchr(text, '=', n);
+    hwnas_place place = key->place;
+    size_t blanks = strspn(text, " ");
+    place.column += key->is_verbatim ? (int)(text - key->text) + (int)(blanks < n ? blanks : 0) : 0;
     parameter->name = trimmed(arena, text, equals ? (size_t)(equals - text) : n);
-    TRY(check_name(parameter->name, "a parameter", &key->place));
     for (size_t i = 0; i < t->n_parameters; i++)
         if (!strcmp(t->parameters[i].name, parameter->name))
-            return hwnas_fail(HWNAS_E_INPUT, &key->place, "the parameter '%s' stands twice",
+            return hwnas_fail(HWNAS_E_INPUT, &place, "the parameter '%s' stands twice",
                               parameter->name);
     if (equals) {
-        size_t from = (size_t)(equals + 1 - text);
-        hwnas_place place = key->place;
-        place.column += (int)(equals + 1 - key->text);
-        TRY(hwnas_expr_parse(&parameter->fallback, empty, trimmed(arena, equals + 1, n - from),
-                             &place));
+        const char *value = equals + 1;
+        while (value < text + n && isspace((unsigned char)*value))
+            value++;
+        hwnas_place from = key->place;
+        from.column += key->is_verbatim ? (int)(value - key->text) : 0;
+        TRY(hwnas_expr_parse(&parameter->fallback, scope,
+                             trimmed(arena, value, (size_t)(text + n - value)), &from,
+                             key->is_verbatim));
     }
+    int slot;
+    TRY(bind_variable(&slot, scope, parameter->name, "a parameter", &place));
     t->n_parameters++;
     return HWNAS_OK;
+}
+
+/* Length of a parameter: up to a comma that stands in no brackets, or the end. */
+static size_t parameter_length(const char *text, const char *end)
+{
+    int depth = 0;
+    const char *at = text;
+    for (; at < end && (depth > 0 || *at != ','); at++)
+        depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
+    return (size_t)(at - text);
+}
+
+/* "(out, kernel = 1)" */
+static hwnas_status parse_parameters(hwnas_template *t, hwnas_space *space, const hwnas_yaml *key,
+                                     const char *open)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_scope scope = {.space = space};
+    const char *close = open + strlen(open) - 1;
+    if (*close != ')')
+        return bad_signature(key);
+    t->parameters = hwnas_arena_alloc(space->arena, MAX_PARAMETERS * sizeof *t->parameters);
+    for (const char *at = open + 1; at < close;) {
+        size_t length = parameter_length(at, close);
+        if (t->n_parameters == MAX_PARAMETERS)
+            status = hwnas_fail(HWNAS_E_INPUT, &key->place, "a template has at most %d parameters",
+                                MAX_PARAMETERS);
+        else
+            status = parse_parameter(t, &scope, key, at, length);
+        if (status != HWNAS_OK)
+            break;
+        at += length + 1;
+    }
+    scope_done(&scope);
+    return status;
 }
 
 /* "conv_bn(out, kernel = 1)" */
 static hwnas_status parse_signature(hwnas_template **out, hwnas_space *space, const hwnas_yaml *key)
 {
-    hwnas_scope empty = {.space = space};
     hwnas_template *t = hwnas_arena_alloc(space->arena, sizeof *t);
-    enum { MAX_PARAMETERS = 64 };
     t->place = key->place;
-    t->parameters = hwnas_arena_alloc(space->arena, MAX_PARAMETERS * sizeof *t->parameters);
     const char *open = strchr(key->text, '(');
     size_t n = open ? (size_t)(open - key->text) : strlen(key->text);
     t->name = trimmed(space->arena, key->text, n);
     TRY(check_name(t->name, "a template", &key->place));
     if (find_keyword(t->name))
-        return hwnas_fail(HWNAS_E_INPUT, &key->place, "'%s' is a word of the language", t->name);
-    if (find_template(space, t->name))
-        return hwnas_fail(HWNAS_E_INPUT, &key->place, "there are two templates '%s'", t->name);
-    if (open) {
-        const char *close = strchr(open, ')');
-        if (!close || close[1])
-            return bad_signature(key);
-        for (const char *at = open + 1; at < close;) {
-            size_t length = strcspn(at, ",)");
-            if (t->n_parameters == MAX_PARAMETERS)
-                return bad_signature(key);
-            TRY(parse_parameter(t, &empty, key, at, length));
-            at += length + 1;
-        }
-    }
+        return hwnas_fail(HWNAS_E_INPUT, &key->place,
+                          "'%s' is a word of the language, a template needs another name", t->name);
+    const hwnas_template *other = find_template(space, t->name);
+    if (other)
+        return hwnas_fail(HWNAS_E_INPUT, &key->place, "the template '%s' is already on line %d",
+                          t->name, other->place.line);
+    if (open)
+        TRY(parse_parameters(t, space, key, open));
     *out = t;
     return HWNAS_OK;
 }
@@ -574,6 +748,9 @@ static hwnas_status check_recursion(hwnas_space *space)
 static hwnas_status parse_templates(hwnas_space *space, const hwnas_yaml *node)
 {
     TRY(hwnas_yaml_expect(node, HWNAS_YAML_MAPPING, "templates"));
+    if (node->n > MAX_TEMPLATES)
+        return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d templates",
+                          MAX_TEMPLATES);
     space->templates = hwnas_arena_alloc(space->arena, node->n * sizeof *space->templates);
     for (size_t i = 0; i < node->n; i++) {
         TRY(parse_signature(&space->templates[i], space, node->keys[i]));
@@ -597,6 +774,8 @@ static hwnas_status parse_input(hwnas_space *space, const hwnas_yaml *node)
     if (dims->n < 1 || dims->n > 7)
         return hwnas_fail(HWNAS_E_INPUT, &dims->place, "an input has 1 to 7 dimensions beside the batch");
     space->input_name = node->keys[0]->text;
+    TRY(check_name(space->input_name, "an input", &node->keys[0]->place));
+    space->input_place = dims->place;
     space->n_dims = (int)dims->n;
     for (size_t i = 0; i < dims->n; i++)
         TRY(hwnas_yaml_int(&space->dims[i], dims->items[i], "a dimension of the input", 1, 1 << 30));
@@ -609,11 +788,21 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root)
                                        "choices", "templates", "network", NULL};
     static const char *const required[] = {"hwnas", "name", "input", "network", NULL};
     int64_t version;
+    TRY(hwnas_yaml_expect(root, HWNAS_YAML_MAPPING, "a space"));
+    const hwnas_yaml *written = hwnas_yaml_get(root, "hwnas"); /* before what it may have changed */
+    if (written) {
+        TRY(hwnas_yaml_int(&version, written, "'hwnas'", INT64_MIN, INT64_MAX));
+        if (version != 1)
+            return hwnas_fail(HWNAS_E_INPUT, &written->place,
+                              "this hwnas reads version 1 of the language, not %lld",
+                              (long long)version);
+    }
     TRY(hwnas_yaml_check_keys(root, "a space", keys));
     for (const char *const *key = required; *key; key++)
         if (!hwnas_yaml_get(root, *key))
-            return hwnas_fail(HWNAS_E_INPUT, &root->place, "a space needs '%s:'", *key);
-    TRY(hwnas_yaml_int(&version, hwnas_yaml_get(root, "hwnas"), "the version of the language", 1, 1));
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &root->place, "a space needs '%s:'", *key),
+                              !strcmp(*key, "hwnas") ? "write hwnas: 1, the version of the language"
+                                                     : "docs/search-spaces.md shows a whole one");
     const hwnas_yaml *name = hwnas_yaml_get(root, "name");
     TRY(hwnas_yaml_text(&space->name, name, "name"));
     TRY(check_name(space->name, "a space", &name->place));
@@ -627,7 +816,8 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root)
     space->network = hwnas_arena_alloc(space->arena, sizeof *space->network);
     space->network->name = "network";
     space->network->place = hwnas_yaml_get(root, "network")->place;
-    return parse_template_body(space, space->network, hwnas_yaml_get(root, "network"), "network");
+    TRY(parse_template_body(space, space->network, hwnas_yaml_get(root, "network"), "network"));
+    return hwnas_symbols_check(space);
 }
 
 hwnas_status hwnas_space_parse(hwnas_space **out, const char *path, const char *text, size_t length)

@@ -12,8 +12,13 @@ typedef struct hwnas_scope {
     bool *is_visible;   /* heap; a loop's names end with the loop */
 } hwnas_scope;
 
-/* Reads an expression from the text at `place`. Errors point into the text. */
+/* Reads an expression from the text that begins at `place`. Errors point into the text where the
+ * file spells it as it is (`is_verbatim`), else to its beginning. */
 HWNAS_CHECKED hwnas_status hwnas_expr_parse(hwnas_expr **out, const hwnas_scope *scope,
-                                            const char *text, const hwnas_place *place);
+                                            const char *text, const hwnas_place *place,
+                                            bool is_verbatim);
+
+/* Once everything is read: every word that is no name has a partner, see symbols.c. */
+HWNAS_CHECKED hwnas_status hwnas_symbols_check(const hwnas_space *space);
 
 #endif

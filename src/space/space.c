@@ -8,7 +8,7 @@
 #include "base/file.h"
 
 /* A space is written by hand; a larger file is something else. */
-#define MAX_BYTES ((size_t)4 << 20)
+#define MAX_BYTES ((size_t)1 << 20)
 
 hwnas_status hwnas_space_load(hwnas_space **out, const char *name)
 {

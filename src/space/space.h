@@ -23,6 +23,7 @@ typedef struct hwnas_choice {
     size_t first_gene; /* its positions are consecutive genes */
     size_t n_positions;
     bool short_labels; /* every label is one character, so a code needs no separator */
+    char separator;    /* of the labels in a code: '.', or ':' when a label has a '.' */
 } hwnas_choice;
 
 typedef struct hwnas_space {
@@ -31,12 +32,15 @@ typedef struct hwnas_space {
     const char *name;
     const char *about;
     const char *input_name;
+    hwnas_place input_place;
     int n_dims; /* of the input, without the batch */
     int64_t dims[8];
     size_t n_choices;
     hwnas_choice *choices;
     size_t n_genes; /* 0 for a fixed network */
     hwnas_gene *genes;
+    size_t n_symbols;
+    const char **symbols; /* the words among the values, sorted */
     size_t n_templates;
     hwnas_template **templates;
     hwnas_template *network; /* a template without parameters */

@@ -6,8 +6,8 @@
 
 #include "base/str.h"
 
-/* The public part first, so that a hwnas_table is one of these. Open addressing with linear probing;
- * a slot holds a row plus one, 0 is free. */
+/* The public part first, so that a hwnas_table is one of these. Open addressing with linear
+ * probing; a slot holds a row plus one, 0 is free. */
 typedef struct indexed_table {
     hwnas_table table;
     size_t *slots, mask;

@@ -46,7 +46,7 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
     int64_t groups = a[GROUPS].ints[0], out = a[OUT].ints[0];
     if (in->dims[1] % groups || out % groups)
         return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'conv': %lld groups divide neither or only one of %lld inputs and %lld outputs",
+                          "'conv': %lld groups do not divide both %lld input and %lld output channels",
                           (long long)groups, (long long)in->dims[1], (long long)out);
     int64_t dims[] = {out, in->dims[1] / groups, a[KERNEL].ints[0], a[KERNEL].ints[1]};
     TRY(hwnas_graph_add_weight(&node->inputs[node->n_inputs++], graph,

@@ -34,7 +34,7 @@ hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, i
     double total = (double)macs;
     for (int i = 0; i < out->rank; i++)
         total *= (double)out->dims[i];
-    if (total > 0x1p50)
+    if (total > 0x1p46)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' would take %.1g multiply-accumulates",
                           node->op->name, total);
     return HWNAS_OK;

@@ -14,8 +14,8 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                              const float *const *inputs, float *output,
                              float (*function)(float, float));
 
-/* HWNAS_E_INPUT when `out` would take more than 2^50 multiply-accumulates, each of its elements
- * `macs`; so sums of them stay within 64 bits whatever a file claims. */
+/* HWNAS_E_INPUT when `out` would take more than 2^46 (7e13) multiply-accumulates, each of its elements
+ * `macs`; so the sum over 2^17 layers stays within 64 bits whatever a file claims. */
 hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs);
 
 extern const hwnas_attr_row hwnas_no_attrs[];

@@ -1,0 +1,155 @@
+/* symbols.c: words that are no names.
+ *
+ * A word in an expression that names nothing stands for itself: `values: [conv, pool]` and then
+ * `if: kind == conv`. So that a misspelt name is not taken for one, and is found where it is
+ * written, every such word needs a partner: what is handed on (an argument, a let, an item of a
+ * list) must somewhere be tested (a case, or one side of == and !=) or be a value of a choice; what
+ * is tested with
+ * == must somewhere be handed on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "space/expr.h"
+#include "space/scope.h"
+
+enum { DECLARED = 1, HANDED = 2, TESTED = 4 };
+
+typedef struct word {
+    const char *text;
+    const hwnas_place *place;
+    int role;
+    const hwnas_template *where; /* for "did you mean" */
+} word;
+
+typedef struct word_list {
+    size_t n, capacity;
+    word *words;
+} word_list;
+
+static void add_word(word_list *list, const hwnas_value *value, const hwnas_place *place, int role,
+                     const hwnas_template *where)
+{
+    if (value->kind != HWNAS_VALUE_SYMBOL)
+        return;
+    HWNAS_GROW(list->words, list->n, list->capacity);
+    list->words[list->n++] = (word){value->s, place, role, where};
+}
+
+static void walk_expr(word_list *list, const hwnas_expr *expr, int role, const hwnas_template *t)
+{
+    if (!expr)
+        return;
+    if (expr->kind == HWNAS_EXPR_LITERAL)
+        add_word(list, &expr->value, &expr->place, role, t);
+    bool is_test =
+        expr->kind == HWNAS_EXPR_OPERATOR && (expr->op == HWNAS_OP_EQ || expr->op == HWNAS_OP_NE);
+    for (size_t i = 0; i < expr->n_args; i++)
+        walk_expr(list, expr->args[i], is_test ? TESTED : HANDED, t);
+}
+
+static void walk_body(word_list *list, const hwnas_body *body, const hwnas_template *t)
+{
+    for (size_t i = 0; i < body->n; i++) {
+        const hwnas_stmt *stmt = body->stmts[i];
+        walk_expr(list, stmt->expr, HANDED, t);
+        for (size_t a = 0; a < stmt->n_args; a++)
+            walk_expr(list, stmt->args[a].value, HANDED, t);
+        for (size_t b = 0; b < stmt->n_bodies; b++) {
+            if (stmt->labels)
+                add_word(list, &stmt->labels[b], &stmt->place, DECLARED, t);
+            walk_body(list, &stmt->bodies[b], t);
+        }
+    }
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    return strcmp(((const word *)a)->text, ((const word *)b)->text);
+}
+
+static bool stands_before(const hwnas_place *a, const hwnas_place *b)
+{
+    return a->line < b->line || (a->line == b->line && a->column < b->column);
+}
+
+/* The first word in the file without a partner, or NULL. */
+static const word *find_lonely(const word_list *list)
+{
+    const word *lonely = NULL;
+    for (size_t from = 0, to; from < list->n; from = to) {
+        int roles = 0;
+        for (to = from; to < list->n && !compare_words(&list->words[from], &list->words[to]); to++)
+            roles |= list->words[to].role;
+        if (roles != HANDED && roles != TESTED)
+            continue;
+        for (size_t i = from; i < to; i++)
+            if (!lonely || stands_before(list->words[i].place, lonely->place))
+                lonely = &list->words[i];
+    }
+    return lonely;
+}
+
+static hwnas_status unknown_word(const hwnas_space *space, const word_list *list,
+                                 const word *lonely)
+{
+    static const char *const truths[] = {"true", "false", "yes", "no", NULL};
+    size_t n = 0, n_slots = lonely->where->n_slots;
+    const char **names = hwnas_alloc((n_slots + space->n_choices + list->n + 16) * sizeof *names);
+    bool is_elsewhere = false; /* a variable of this name, but none that can be seen from here */
+    for (size_t i = 0; i < n_slots; i++) {
+        is_elsewhere |= !strcmp(lonely->where->slot_names[i], lonely->text);
+        names[n++] = lonely->where->slot_names[i];
+    }
+    for (size_t i = 0; i < space->n_choices; i++)
+        names[n++] = space->choices[i].name;
+    for (size_t i = 0; hwnas_tensor_names[i]; i++)
+        names[n++] = hwnas_tensor_names[i];
+    for (size_t i = 0; truths[i]; i++)
+        names[n++] = truths[i];
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->words[i].text, lonely->text))
+            names[n++] = list->words[i].text;
+    const char *near = hwnas_nearest(lonely->text, names);
+    hwnas_status status = lonely->role == TESTED
+                              ? hwnas_fail(HWNAS_E_INPUT, lonely->place,
+                                           "nothing can be equal to '%.60s': it is no name "
+                                           "that is known here and no value of a choice",
+                                           lonely->text)
+                              : hwnas_fail(HWNAS_E_INPUT, lonely->place,
+                                           "'%.60s' is no name that is known here", lonely->text);
+    if (is_elsewhere)
+        hwnas_hint(status,
+                   "a variable is known from its line to the end of its list, a parameter to "
+                   "the defaults behind it");
+    else if (near)
+        hwnas_hint(status, "did you mean '%s'?", near);
+    else
+        hwnas_hint(status, "known are choices, parameters, let and loop variables, and in, height, "
+                           "width of the current tensor");
+    free(names);
+    return status;
+}
+
+hwnas_status hwnas_symbols_check(const hwnas_space *space)
+{
+    word_list list = {0};
+    for (size_t g = 0; g < space->n_genes; g++)
+        for (size_t v = 0; v < space->genes[g].n_values; v++)
+            if (g == 0 || space->genes[g].values != space->genes[g - 1].values)
+                add_word(&list, &space->genes[g].values[v],
+                         &space->choices[space->genes[g].choice].place, DECLARED, space->network);
+    for (size_t i = 0; i < space->n_templates; i++) {
+        const hwnas_template *t = space->templates[i];
+        for (size_t p = 0; p < t->n_parameters; p++)
+            walk_expr(&list, t->parameters[p].fallback, HANDED, t);
+        walk_body(&list, &t->body, t);
+    }
+    walk_body(&list, &space->network->body, space->network);
+    if (list.n)
+        qsort(list.words, list.n, sizeof *list.words, compare_words);
+    const word *lonely = find_lonely(&list);
+    hwnas_status status = lonely ? unknown_word(space, &list, lonely) : HWNAS_OK;
+    free(list.words);
+    return status;
+}

@@ -1,0 +1,164 @@
+# The manners of the program, whatever it does: help, exit codes, what goes where.
+load helpers
+
+COMMANDS="search
+study
+study show
+export
+space
+space check
+space count
+space sample
+space show
+predictor
+predictor fit
+predictor eval
+devices
+version"
+
+@test "--help of everything fits a screen" {
+    local command
+    while read -r command; do
+        # shellcheck disable=SC2086
+        ends 0 $command --help
+        [ ! -s err ]
+        says out "Usage: hwnas $command"
+        [ "$(wc -l <out)" -le 24 ] || says out "24 lines at most"
+        not grep -nE '.{101}' out
+    done <<<"$COMMANDS"
+    ends 0 --help
+    [ "$(wc -l <out)" -le 24 ]
+    while read -r command _; do
+        grep -q "^  $command " out
+    done <<<"$COMMANDS"
+}
+
+@test "every command that is listed has help" {
+    local group command n=0
+    for group in "" space study predictor; do
+        # shellcheck disable=SC2086
+        for command in $("$HWNAS" $group --help | sed -nE 's/^  ([a-z]+) .*/\1/p'); do
+            ends 0 $group "$command" --help
+            n=$((n + 1))
+        done
+    done
+    [ $n -ge 14 ]
+}
+
+@test "an unknown command or option: exit 2, what was meant" {
+    refuses 2 "no command 'serch'*did you mean 'search'" serch
+    refuses 2 "no command 'cuont'*did you mean 'count'" space cuont
+    refuses 2 "no command 'qqqqqqq'*--help" qqqqqqq
+    refuses 2 "no option '--trails'*did you mean --trials" search --trails 3 x.yaml
+    refuses 2 "no option '-z'*'hwnas space count --help'" space count -z nas_bench_macro
+    refuses 2 "no option '--qqqqqqq'*'hwnas version --help'" version --qqqqqqq
+    refuses 2 "no command '--jsn'" --jsn
+}
+
+@test "missing, superfluous and impossible arguments: exit 2" {
+    refuses 2 "needs a command*--help"
+    refuses 2 "needs a command*hwnas space --help" space
+    refuses 2 "an argument is missing*hwnas search JOB.yaml" search
+    refuses 2 "an argument is missing*hwnas space show SPACE" space show
+    refuses 2 "'two' is one argument too many*hwnas space count SPACE" space count nas_bench_macro two
+    refuses 2 "'x' is one argument too many" devices x
+    refuses 2 "--trials needs a value" search job.yaml --trials
+    refuses 2 "-n needs a value" space sample nas_bench_macro -n
+    refuses 2 "--number must be a whole number*'x'" space sample nas_bench_macro -n x
+    refuses 2 "--number must be a whole number*'-1'" space sample nas_bench_macro -n -1
+    refuses 2 "--number must be a whole number" space sample nas_bench_macro -n 99999999999999999999
+    refuses 2 "--minutes must be a number*'soon'" search job.yaml --minutes soon
+    refuses 2 "--minutes must be a number*'nan'" search job.yaml --minutes nan
+    refuses 2 "--study is empty" search job.yaml --study ""
+    refuses 2 "exclude each other" search "$REPLAY" --resume --overwrite
+    refuses 2 "--target is missing" predictor fit nas_bench_macro x.csv
+    refuses 2 "a study or --space" export
+    [ "$(ls)" = $'err\nout' ]
+}
+
+@test "files and names that do not exist: exit 2, and where was looked" {
+    refuses 2 "nope.yaml: *No such file" search nope.yaml
+    refuses 2 "'nope' in search_spaces*looked for nope.yaml in " space count nope
+    refuses 2 "nope.yaml: there is no such file" space count ./nope.yaml
+    refuses 2 "this is a directory" search /tmp
+    refuses 2 "nope.db: there is no such study" study show nope.db
+    refuses 2 "'nope' in predictors" predictor eval nope nas_bench_macro "$TABLE"
+    refuses 2 "nope.csv: *No such file" predictor eval "table:$TABLE#acc_top1_pct_mean" \
+        nas_bench_macro nope.csv
+}
+
+@test "every --json is one object with format and version" {
+    local command
+    "$HWNAS" search "$REPLAY" --trials 20 --study s.db >/dev/null
+    while read -r command; do
+        # shellcheck disable=SC2086
+        ends 0 $command --json
+        [ ! -s err ]
+        is out "d['format'].startswith('hwnas.') and d['version'] == 1"
+    done <<END
+search $REPLAY --trials 20 --study t.db
+study show s.db
+space check nas_bench_macro
+space count nas_bench_macro
+space count accel_nasbench
+space sample nas_bench_macro -n 3
+space show nas_bench_macro
+space show nas_bench_macro --arch 22212220
+predictor eval table:$TABLE#acc_top1_pct_mean nas_bench_macro $TABLE
+devices
+version
+END
+}
+
+@test "results go to standard output, talk to standard error" {
+    job "constraints: [macs <= 1 M]" "export: {onnx: best.onnx}"
+    ends 3 search job.yaml
+    says out "Pareto front"
+    says err "hwnas: none of 30"
+    job "export: {onnx: best.onnx}"
+    ends 0 search job.yaml --study t.db
+    [ "$(<err)" = "wrote best.onnx" ]
+    not grep -q wrote out
+}
+
+@test "a standard output that takes nothing: exit 1 and a message" {
+    local command got
+    "$HWNAS" search "$REPLAY" --trials 20 --study s.db >/dev/null
+    job "export: {onnx: best.onnx}"
+    while read -r command; do
+        got=0
+        # shellcheck disable=SC2086
+        "$HWNAS" $command >/dev/full 2>err || got=$?
+        [ $got -eq 1 ]
+        says err "hwnas: cannot write to standard output: No space left"
+    done <<END
+--help
+version
+devices --json
+study show s.db
+space show nas_bench_macro --arch 22212220
+search job.yaml
+END
+    [ -s best.onnx ] # the search was not for nothing
+    mkfifo pipe
+    head -c 0 <pipe &
+    exec 9>pipe
+    wait $!
+    got=0
+    "$HWNAS" version >&9 2>err || got=$?
+    [ $got -eq 1 ]
+    says err "hwnas: cannot write to standard output: Broken pipe"
+}
+
+@test "version and devices" {
+    ends 0 version
+    grep -qE '^hwnas +[0-9]+\.[0-9]+\.[0-9]+$' out
+    grep -qE '^oneDNN +3\.' out
+    ends 0 --version
+    grep -q '^hwnas' out
+    ends 0 devices
+    grep -q '^cpu .*oneDNN' out
+    grep -q '^replay ' out
+    ends 0 devices --json
+    is out "[x['works'] for x in d['devices'] if x['name'] in ('cpu', 'ref', 'null')] == [True] * 3"
+}

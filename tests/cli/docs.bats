@@ -1,0 +1,45 @@
+# What the pages say is so: their examples are run.
+
+# Every ```yaml block of a page that begins with "hwnas: 1", as FOLDER/NUMBER.yaml.
+extract() {
+    awk -v folder="$2" '
+        /^```/ { inside = 0; if (file) close(file); file = "" }
+        inside && !file { if ($0 !~ /^hwnas: 1/) { inside = 0; next }
+                          file = sprintf("%s/%02d.yaml", folder, ++n) }
+        inside { print > file }
+        /^```yaml$/ { inside = 1 }' "$1"
+}
+
+setup_file() {
+    export EXAMPLES=$BATS_FILE_TMPDIR/examples
+    mkdir "$EXAMPLES"
+    extract "$HWNAS_SRC/docs/search-spaces.md" "$EXAMPLES"
+}
+
+@test "every example of docs/search-spaces.md is a good space" {
+    local file n=0
+    for file in "$EXAMPLES"/*.yaml; do
+        echo "$file: $(sed -n 2p "$file")"
+        "$HWNAS" space check "$file"
+        n=$((n + 1))
+    done
+    [ $n -eq 4 ]
+}
+
+@test "the counts and codes of docs/search-spaces.md are right" {
+    run "$HWNAS" space count "$EXAMPLES/02.yaml"
+    [[ $output == *"encodings  288"* ]]
+    "$HWNAS" space show "$EXAMPLES/02.yaml" --arch channels=16,kernel=355,depth=132,act=relu
+    run "$HWNAS" space count nas_bench_macro
+    [[ $output == *6561*3969* ]]
+    run "$HWNAS" space count accel_nasbench
+    [[ $output == *104485552128* ]]
+}
+
+@test "every statement of the language is in docs/search-spaces.md" {
+    local word
+    for word in residual: when: let: if: then: else: switch: cases: for: do: repeat: index: each_of: \
+        values: choices: templates: network: input: about:; do
+        grep -qE "^[^#]*\b$word" "$EXAMPLES"/*.yaml || { echo "no example of $word" && false; }
+    done
+}

@@ -1,0 +1,92 @@
+# What the tests of the program share. A test starts in an empty directory of its own.
+bats_require_minimum_version 1.5.0
+
+TABLE=$HWNAS_SRC/tests/data/nas_bench_macro.csv
+REPLAY=$HWNAS_SRC/examples/replay-nb-macro.yaml
+
+setup() {
+    mkdir "$BATS_TEST_TMPDIR/work"
+    cd "$BATS_TEST_TMPDIR/work" || exit
+}
+
+# ends CODE ARGUMENT...: the program ends with this exit code. What it says is in the files out and err.
+ends() {
+    local want=$1 got=0
+    shift
+    "$HWNAS" "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$want" ] && return
+    echo "hwnas $*: exit code $got, not $want"
+    cat out err
+    return 1
+}
+
+# says FILE PATTERN: a file has text that matches the pattern of the shell.
+says() {
+    # shellcheck disable=SC2053
+    [[ $(<"$1") == *$2* ]] && return
+    echo "$1 does not match: $2"
+    cat "$1"
+    return 1
+}
+
+# refuses CODE PATTERN ARGUMENT...: the program ends with this exit code, and prints no result but a
+# message that matches.
+refuses() {
+    local code=$1 pattern=$2
+    shift 2
+    ends "$code" "$@"
+    [ ! -s out ] || says out 'nothing, but there is'
+    says err "$pattern"
+    [[ $(<err) == "hwnas: "* ]]
+}
+
+# not COMMAND...: the command fails. A plain ! would not end a test.
+not() {
+    ! "$@"
+}
+
+# json FILE EXPRESSION: prints what Python makes of the expression, where `d` is the object in the file.
+json() {
+    /usr/bin/python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$1" "$2"
+}
+
+# is FILE EXPRESSION: the expression is true.
+is() {
+    [ "$(json "$1" "bool($2)")" = True ] && return
+    echo "not so in $1: $2"
+    return 1
+}
+
+# job LINE...: writes job.yaml, a search on the published table that takes no time. A line takes the
+# place of the one with its key, and comes last: it is line 5, and line 6 when it is a new key. A lone
+# key takes its line away.
+job() {
+    local line key
+    cat >job.yaml <<END
+space: nas_bench_macro
+accuracy: table:$TABLE#acc_top1_pct_mean
+device: replay:$TABLE#macs_count
+objectives: [accuracy, macs]
+budget: {trials: 30}
+END
+    for line; do
+        key=${line%%:*}
+        sed -i "/^$key:/d" job.yaml
+        [[ $line != *:* ]] || echo "$line" >>job.yaml
+    done
+}
+
+# trials STUDY: all that a study says of its trials, but for the time they took.
+trials() {
+    /usr/bin/python3 - "$1" <<'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+for row in db.execute("SELECT number, code, digest, finish_order, status, message, detail, violation"
+                      " FROM trial ORDER BY number"):
+    print(*row)
+for row in db.execute("SELECT * FROM value ORDER BY trial, position"):
+    print(*row)
+END
+}

@@ -1,0 +1,164 @@
+# Searches that measure: what comes out, and what a runner may do without harm.
+load helpers
+
+# A small search on this machine's processor.
+cpu_job() {
+    job "device: cpu" "threads: 1" "objectives: [latency.p50, params]" "budget: {trials: 5}" \
+        "measure: {seconds: 0.05}" "$@"
+}
+
+# runner NUMBER=FAULT...: a runner that has this fault when it is started for the NUMBERth time, and
+# notes each start in the file starts.
+runner() {
+    {
+        printf '#!/bin/sh\necho $$ >>"%s/starts"\ncase $(wc -l <"%s/starts") in\n' "$PWD" "$PWD"
+        local rule
+        for rule; do
+            printf '%s) export HWNAS_RUNNER_FAULT=%s ;;\n' "${rule%=*}" "${rule#*=}"
+        done
+        printf 'esac\nexec "%s" "$@"\n' "$HWNAS"
+    } >runner.sh
+    chmod +x runner.sh
+    export HWNAS_RUNNER=$PWD/runner.sh
+}
+
+@test "a search on the cpu: measured values, each inside its interval" {
+    cpu_job "constraints: [latency.p50 <= 1000 ms]"
+    ends 0 search job.yaml --json
+    is out "(d['finished'], d['failed']) == (5, 0) and d['front']"
+    is out "d['device']['library'].startswith('oneDNN 3') and d['device']['threads'] == 1"
+    is out "d['job']['device'] == 'cpu' and d['run_seconds'] > 0"
+    is out "all(0 < p['low'] <= p['value'] <= p['high'] and p['source'] == 'measured'
+        and p['unit'] == 'ms' for p in (f['objectives']['latency.p50'] for f in d['front']))"
+    is out "all(f['measurement']['samples'] >= 5 and f['measurement']['stop'] in ('interval', 'budget')
+        for f in d['front'] if 'samples' in f['measurement'])"
+    mv out first
+    ends 0 study show job.db
+    says out "device      cpu: *oneDNN 3*, 1 thread, batch 1"
+    says out "latency p50 ms *"
+    says out "95 % interval of the measured median"
+    says out "constraint  latency.p50 <= 1000 ms, kept by the whole interval of each measurement"
+    says out "% of the time inside measured runs"
+    grep -qE '[0-9]\.[0-9]{3} \[[0-9.]+, [0-9.]+\]' out
+}
+
+@test "a limit on latency that nothing meets: exit 3" {
+    cpu_job "constraints: [latency.p50 <= 1 us]"
+    ends 3 search job.yaml --json
+    is out "d['feasible'] == 0 and d['failed'] == 0 and d['front'] == []"
+    says err "none of 5 networks met latency.p50 <= 1 us; the closest is trial *: latency.p50 * ms"
+}
+
+@test "what misses a limit at no cost is not measured" {
+    runner
+    cpu_job "constraints: [params <= 0.4 M]" "device: null"
+    ends 0 search job.yaml --json
+    is out "[f['arch'] for f in d['front']] == ['00000000'] and d['finished'] == 5"
+    /usr/bin/python3 -c 'import sqlite3
+assert sqlite3.connect("job.db").execute(
+    "SELECT count(*) FROM value WHERE metric = \"latency.p50\"").fetchone() == (1,)'
+}
+
+@test "equal networks are measured once" {
+    job "device: null" accuracy "objectives: [latency.p50]" "budget: {trials: 200}" \
+        "measure: {seconds: 0.001}" "strategy: random"
+    ends 0 search job.yaml --json
+    /usr/bin/python3 - <<'END'
+import json, sqlite3
+rows = sqlite3.connect("job.db").execute(
+    "SELECT number, digest, detail, value FROM trial JOIN value ON trial = number"
+    " WHERE metric = 'latency.p50' ORDER BY number").fetchall()
+first, n_twins = {}, 0
+for number, digest, detail, value in rows:
+    if digest in first:
+        assert json.loads(detail) == {"same_network_as": first[digest][0]}
+        assert value == first[digest][1]
+        n_twins += 1
+    else:
+        first[digest] = (number, value)
+        assert "samples" in json.loads(detail)
+assert len(rows) == 200 and n_twins > 0
+END
+}
+
+@test "kill -9 of the runner in the middle of a measurement costs one trial" {
+    runner
+    cpu_job "measure: {seconds: 0.6, interval: 0.0001}" "budget: {trials: 3}"
+    /usr/bin/python3 - "$HWNAS" <<'END'
+import os, signal, subprocess, sys, time
+search = subprocess.Popen([sys.argv[1], "search", "job.yaml", "--json"],
+                          stdout=open("out", "w"), stderr=open("err", "w"))
+while not os.path.exists("job.db") or not os.path.exists("starts"):
+    time.sleep(.01)
+time.sleep(.2)
+os.kill(int(open("starts").read()), signal.SIGKILL)
+assert search.wait(60) == 0, open("err").read()
+END
+    [ "$(wc -l <starts)" -eq 2 ]
+    is out "(d['finished'], d['failed']) == (3, 1) and d['front']"
+    is out "[f['status'] for f in d['failures']] == ['out_of_memory']"
+    is out "'killed while' in d['failures'][0]['message']"
+}
+
+@test "crash, exit, hang, lack of memory: each costs its trial and no more" {
+    not grep -q __asan_init "$HWNAS" || skip "a sanitizer takes more memory than the limit"
+    runner 2=crash 3=hang 4=oom 5=killed 6=exit 7=garbage 8=alloc
+    # With a limit of memory each candidate has a runner of its own.
+    cpu_job "budget: {trials: 9}" "measure: {seconds: 0.01, timeout: 2, memory: 400}" \
+        "strategy: random"
+    ends 0 search job.yaml --json
+    [ "$(wc -l <starts)" -eq 9 ]
+    is out "(d['finished'], d['failed']) == (9, 7) and d['front']"
+    is out "[(f['trial'], f['status']) for f in d['failures']] == [(1, 'crashed'), (2, 'timeout'),
+        (3, 'out_of_memory'), (4, 'out_of_memory'), (5, 'crashed'), (6, 'crashed'),
+        (7, 'out_of_memory')]"
+    is out "'SIGSEGV while compiling' in d['failures'][0]['message']"
+    is out "'said nothing for 2 s while compiling' in d['failures'][1]['message']"
+}
+
+@test "when every candidate fails, the search ends with the reason" {
+    cpu_job "budget: {trials: 100}"
+    export HWNAS_RUNNER_FAULT=crash
+    refuses 1 "each of the first 5 trials failed, *the runner died of SIGSEGV while compiling" \
+        search job.yaml
+    ends 0 study show job.db --json # kept: the failures tell of the machine
+    is out "[f['status'] for f in d['failures']] == ['crashed'] * 5"
+    cpu_job "budget: {trials: 2}"
+    ends 1 search job.yaml --overwrite
+    says err "each of 2 trials failed, the last so: the runner died of SIGSEGV"
+    unset HWNAS_RUNNER_FAULT
+    cpu_job "budget: {trials: 4}"
+    ends 0 search job.yaml --resume --json
+    is out "(d['finished'], d['failed']) == (4, 2) and d['front']"
+}
+
+@test "a runner that cannot be started, or is something else: exit 1, nothing left" {
+    local runner
+    cpu_job
+    for runner in /nowhere/hwnas:"cannot start the runner '/nowhere/hwnas': No such file" \
+        /bin/false:"the runner ended with status 1 while starting" \
+        /bin/cat:"the runner ended with status 1 while starting"; do
+        export HWNAS_RUNNER=${runner%%:*}
+        refuses 1 "${runner#*:}" search job.yaml
+        [ "$(ls)" = $'err\njob.yaml\nout' ]
+    done
+}
+
+@test "the search ends, the runner ends" {
+    runner
+    cpu_job "measure: {timeout: 60}"
+    HWNAS_RUNNER_FAULT=hang "$HWNAS" search job.yaml >/dev/null 2>&1 3>&- &
+    local search=$! pid
+    for _ in $(seq 200); do
+        [ ! -e starts ] || [ ! -e job.db ] || break
+        sleep 0.02
+    done
+    pid=$(<starts)
+    kill -0 "$pid"
+    kill -9 $search
+    for _ in $(seq 200); do
+        [ -e /proc/"$pid"/exe ] || return 0
+        sleep 0.02
+    done
+    return 1
+}

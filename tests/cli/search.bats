@@ -1,0 +1,359 @@
+# `hwnas search` on published tables: what it finds, when it ends, and what it refuses.
+load helpers
+
+# hypervolume FILE: of the front over 150 M MACs and 70 %, in M MACs times %.
+hypervolume() {
+    json "$1" "sum((x1 - x) * (y - 70) for x, y, x1 in (lambda p:
+        [(a[0], a[1], b[0]) for a, b in zip(p, p[1:] + [(150, 0)])])(sorted(
+            (f['objectives']['macs']['value'], f['objectives']['accuracy']['value'])
+            for f in d['front'] if f['objectives']['accuracy']['value'] > 70)))"
+}
+
+@test "the same seed gives the same front, bit for bit; another seed other trials" {
+    ends 0 search "$REPLAY" --json --study a.db
+    [ ! -s err ]
+    mv out a
+    ends 0 search "$REPLAY" --json --study b.db
+    [ "$(json a "json.dumps(d['front'])")" = "$(json out "json.dumps(d['front'])")" ]
+    trials a.db >a.txt
+    trials b.db | cmp - a.txt
+    ends 0 search "$REPLAY" --json --seed 2 --study c.db
+    trials c.db >c.txt
+    not cmp -s a.txt c.txt
+    is out "d['job']['seed'] == 2"
+}
+
+@test "the same front from any directory" {
+    ends 0 search "$REPLAY" --json --study a.db
+    mv out a
+    mkdir sub
+    cp "$REPLAY" sub/job.yaml
+    mkdir -p tests
+    ln -s "$HWNAS_SRC/tests/data" tests/data
+    ends 0 search sub/job.yaml --json
+    [ -e job.db ]
+    [ "$(json a "d['front']")" = "$(json out "d['front']")" ]
+    cd sub
+    ends 0 search job.yaml --resume --study ../job.db
+    ends 0 export ../job.db --best --format yaml --out best.yaml
+}
+
+@test "the front is nearly the true one, and says what the table says" {
+    local volume
+    ends 0 search "$REPLAY" --json
+    volume=$(hypervolume out)
+    awk -v part="$volume" 'BEGIN { exit !(part >= .97 * 2940.464 && part <= 1.0001 * 2940.464) }'
+    /usr/bin/python3 - "$TABLE" out <<'END'
+import csv, json, sys
+table = {row["arch"]: row for row in csv.DictReader(open(sys.argv[1]))}
+front = json.load(open(sys.argv[2]))["front"]
+assert len(front) > 10
+for f in front:
+    row, o = table[f["arch"]], f["objectives"]
+    assert o["accuracy"] == {"value": float(row["acc_top1_pct_mean"]), "unit": "%", "low": None,
+                             "high": None, "source": "replayed"}, f
+    assert o["macs"]["source"] == "replayed" and o["params"]["source"] == "computed", f
+    assert round(o["macs"]["value"] * 1e6) == int(row["macs_count"]), f
+    assert round(o["params"]["value"] * 1e6) == int(row["params_count"]), f
+    assert o["macs"]["unit"] == o["params"]["unit"] == "M" and o["memory"]["unit"] == "MiB", f
+points = [(f["objectives"]["accuracy"]["value"], -f["objectives"]["macs"]["value"]) for f in front]
+assert points == sorted(points, reverse=True), "the best in the first objective first"
+for p in points:
+    assert not any(q != p and q[0] >= p[0] and q[1] >= p[1] for q in points), p
+END
+    is out "d['winner'] == d['front'][0] and d['failures'] == [] and d['device'] is None"
+    is out "(d['trials'], d['finished'], d['feasible'], d['failed']) == (300, 300, 300, 0)"
+}
+
+@test "nsga2 beats random with as many trials" {
+    local nsga2 random
+    ends 0 search "$REPLAY" --json
+    nsga2=$(hypervolume out)
+    ends 0 search "$REPLAY" --json --strategy random --study r.db
+    is out "d['job']['strategy'] == 'random' and d['finished'] == 300"
+    random=$(hypervolume out)
+    awk -v a="$nsga2" -v b="$random" 'BEGIN { exit !(a > b && b > .85 * 2940.464) }'
+}
+
+@test "one objective: one winner; three: a surface" {
+    job "objectives: [accuracy]"
+    ends 0 search job.yaml --json
+    is out "len(d['front']) == 1"
+    job "objectives: [macs, params, accuracy]"
+    ends 0 search job.yaml --json --study three.db
+    is out "d['front'][0]['arch'] == '00000000' and len(d['front']) > 3"
+}
+
+@test "the table that people read" {
+    ends 0 search "$REPLAY" --trials 60
+    says out "*Pareto front of nas_bench_macro: * networks; most accuracy, least macs"
+    says out "trial  accuracy %  MMACs  M params  peak memory MiB  architecture"
+    says out "device      replay:/*nas_bench_macro.csv#macs_count"
+    [ "$(grep -cE '^\* +[0-9]' out)" -eq 1 ]
+    says out "winner *trial *: accuracy * %, macs * M"
+    says out "trials      60 finished, 60 feasible, 0 failed, in "
+    says out "study       replay-nb-macro.db"
+    not grep -q -- '\.\./' out
+    mv out first
+    ends 0 study show replay-nb-macro.db
+    cmp out first
+}
+
+@test "constraints hold for every network of the front" {
+    job "constraints: ['macs <= 40 M', params < 1 M, accuracy >= 80 %, memory <= 5 MiB]" \
+        "budget: {trials: 200}"
+    ends 0 search job.yaml --json
+    is out "len(d['front']) > 3 and 0 < d['feasible'] < 200"
+    is out "all(f['objectives']['macs']['value'] <= 40 and f['objectives']['params']['value'] < 1
+        and f['objectives']['accuracy']['value'] >= 80 and f['objectives']['memory']['value'] <= 5
+        for f in d['front'])"
+    is out "d['front'][0]['objectives']['macs']['value'] > 35"
+    # One value exactly: kept by <=, missed by <.
+    job "constraints: [macs <= 7713280e-6 M]" "budget: {trials: 5}"
+    ends 0 search job.yaml --json --study equal.db
+    is out "[f['arch'] for f in d['front']] == ['00000000']"
+    job "constraints: [macs < 7713280e-6 M]" "budget: {trials: 5}"
+    ends 3 search job.yaml --json --study less.db
+}
+
+@test "a constraint that nothing meets: exit 3, the closest, and the study is kept" {
+    job "constraints: [macs <= 1 M]" "export: {yaml: best.yaml}"
+    ends 3 search job.yaml
+    says out "no network meets the constraints"
+    says out "closest *trial 0: macs 7.7 M*00000000"
+    says err "hwnas: none of 30 networks met macs <= 1 M; the closest is trial 0, 00000000: macs 7.7 M"
+    says err "hint: relax the constraint"
+    [ ! -e best.yaml ]
+    ends 0 study show job.db --json
+    is out "(d['finished'], d['feasible'], d['front'], d['winner']) == (30, 0, [], None)"
+    is out "d['closest']['arch'] == '00000000'"
+    refuses 3 "job.db: *no trial*meets the constraints" export job.db --format yaml --out x.yaml
+    ends 3 search job.yaml --resume --trials 40 --json
+    is out "d['finished'] == 40 and d['front'] == []"
+}
+
+# A space of four networks, and its table.
+tiny() {
+    cat >tiny.yaml <<'END'
+hwnas: 1
+name: tiny
+input: {image: [3, 8, 8]}
+choices:
+  c: {each_of: 2, values: [4, 8]}
+network:
+  - for: {out: c}
+    do:
+      - conv: {out: out}
+      - relu
+  - global_avg_pool
+  - flatten
+  - linear: {out: 2}
+END
+    "$HWNAS" space sample tiny.yaml -n 50 --json >sample
+    json sample "'\n'.join(['arch,top1_pct,phone_ms'] + ['%s,%d,%d' % (a, 50 + i, 3 + i)
+        for i, a in enumerate(sorted({a['arch'] for a in d['archs']}))])" >tiny.csv
+    [ "$(wc -l <tiny.csv)" -eq 5 ]
+    job "space: tiny.yaml" "accuracy: table:tiny.csv#top1_pct" "device: replay:tiny.csv#phone_ms" \
+        "objectives: [accuracy, latency]" "budget: {trials: 1000}"
+}
+
+@test "a space that is exhausted ends the search" {
+    local strategy
+    tiny
+    for strategy in nsga2 random; do
+        ends 0 search job.yaml --json --strategy $strategy --study $strategy.db
+        is out "d['finished'] == 4 and len(d['front']) == 4"
+        is out "d['winner']['objectives']['latency.p50']['value'] == 6"
+        is out "d['winner']['objectives']['latency.p50']['unit'] == 'ms'"
+        ends 0 search job.yaml --json --strategy $strategy --study $strategy.db --resume
+        is out "d['finished'] == 4"
+    done
+    sed -i '$d' tiny.csv # a network that the table lacks costs its trial
+    ends 0 search job.yaml --json --study lacks.db
+    is out "(d['finished'], d['failed'], len(d['front'])) == (4, 1, 3)"
+    is out "[f['status'] for f in d['failures']] == ['not_found']"
+    sed -i '3,$d' tiny.csv
+    ends 0 search job.yaml --json --study one.db
+    is out "(d['finished'], d['failed'], len(d['front'])) == (4, 3, 1)"
+}
+
+@test "a budget of nothing, and none" {
+    refuses 2 "a budget of 0" search "$REPLAY" --trials 0
+    refuses 2 "a budget of 0" search "$REPLAY" --minutes 0
+    refuses_job "job.yaml:5:18: trials must be between 1*0" "budget: {trials: 0}"
+    refuses_job "job.yaml:5:18: trials *-3" "budget: {trials: -3}"
+    refuses_job "job.yaml:5:18: trials must be a whole number, not 'many'" "budget: {trials: many}"
+    refuses_job "job.yaml:5:19: a budget of 0 minutes" "budget: {minutes: 0}"
+    refuses_job "job.yaml:5:9: budget must be a mapping" "budget: 30"
+    refuses_job "job.yaml: the search has no budget*add budget" budget
+    refuses_job "job.yaml: the search has no budget*add budget" "budget: {}"
+    job "budget: {minutes: 0.01}"
+    ends 0 search job.yaml --json
+    is out "d['finished'] > 10 and d['wall_seconds'] < 5"
+}
+
+# refuses_job PATTERN LINE...: such a job is refused and leaves no file.
+refuses_job() {
+    local pattern=$1
+    shift
+    job "$@"
+    refuses 2 "$pattern" search job.yaml
+    [ "$(ls -I 'tiny*')" = $'err\njob.yaml\nout' ] || says out "no file, but there is $(ls)"
+}
+
+@test "a job with wrong keys, types or values" {
+    refuses_job "job.yaml:6:1: *'foo'*its keys are space, accuracy" "foo: bar"
+    refuses_job "job.yaml:5:1: *'bugdet'*did you mean 'budget'" "budget" "bugdet: {trials: 3}"
+    refuses_job "job.yaml:6:10: export*'onx'*did you mean 'onnx'" "export: {onx: x}"
+    refuses_job "job.yaml:6:12: strategy*'nme'*did you mean 'name'" "strategy: {nme: nsga2}"
+    refuses_job "job.yaml: the job names no space" space
+    refuses_job "job.yaml:5:8: space must be a single value" "space: [nas_bench_macro]"
+    refuses_job "job.yaml:6:7: seed *-1" "seed: -1"
+    refuses_job "job.yaml:6:7: seed *99999999999999999999" "seed: 99999999999999999999"
+    refuses_job "job.yaml:6:10: threads *0" "threads: 0"
+    refuses_job "job.yaml:6:8: batch must be a whole number, not '1.5'" "batch: 1.5"
+    refuses_job "job.yaml:6:20: seconds *0" "measure: {seconds: 0}"
+    refuses_job "job.yaml:6:19: memory *1" "measure: {memory: 1}"
+    refuses_job "job.yaml:6:11: *nsga3*did you mean 'nsga2'" "strategy: nsga3"
+    refuses_job "job.yaml:6:11: *population of 2*needs 4" "strategy: {name: nsga2, population: 2}"
+    echo 'space: *nowhere' >job.yaml
+    refuses 2 "job.yaml:1:8: " search job.yaml
+    printf 'space: a\nspace: b\n' >job.yaml
+    refuses 2 "job.yaml:2:1: *line 1" search job.yaml
+    : >job.yaml
+    refuses 2 "job.yaml" search job.yaml
+    head -c 100000 /dev/urandom >job.yaml
+    refuses 2 "job.yaml" search job.yaml
+}
+
+@test "a job with wrong objectives or constraints" {
+    refuses_job "job.yaml:5:14: *'acuracy'*did you mean 'accuracy'" "objectives: [acuracy]"
+    refuses_job "job.yaml:5:13: *1 to 8 objectives" "objectives: []"
+    refuses_job "job.yaml:5:13: objectives must be a list" "objectives: accuracy"
+    refuses_job "job.yaml:5:20: 'macs' is an objective twice" "objectives: [macs, macs]"
+    refuses_job "job.yaml: the job has no objectives*add objectives" objectives
+    refuses_job "job.yaml: 'accuracy' needs a predictor*add accuracy" accuracy
+    refuses_job "job.yaml: 'latency.p50' needs a device*add device" device "objectives: [latency]"
+    refuses_job "job.yaml:*'replay:*' does not give latency.p50*choose" "objectives: [latency.p50]"
+    refuses_job "job.yaml:*'replay:*' does not give latency.p90" "constraints: [latency.p90 <= 3 ms]"
+    refuses_job "job.yaml:6:14: constraints must be a list" "constraints: macs <= 3 M"
+    refuses_job "job.yaml:6:15: 'ms' is no unit of macs*given in M" "constraints: [macs <= 3 ms]"
+    refuses_job "job.yaml:6:15: *'mac'*did you mean 'macs'" "constraints: [mac <= 3 M]"
+    for wrong in "macs 3" "macs <= M" "macs == 3 M" "macs <= 3 M M" "macs <= inf M" "<= 3 M" "macs =< 3 M"; do
+        refuses_job "job.yaml:6:15: '$wrong' is no constraint*latency.p50 <= 10 ms" \
+            "constraints: ['$wrong']"
+    done
+}
+
+@test "a job with things that do not exist" {
+    refuses_job "job.yaml:5:8: *'nope' in search_spaces" "space: nope"
+    refuses_job "nope.yaml: there is no such file" "space: ./nope.yaml"
+    refuses_job "job.yaml:5:11: *'nope' in predictors*looked for nope.json" "accuracy: nope"
+    refuses_job "nope.csv: *No such file" "accuracy: table:nope.csv#top1"
+    refuses_job "job.yaml:5:11: 'table:*nope.csv' names no file and column" "accuracy: table:nope.csv"
+    refuses_job "nas_bench_macro.csv: *acc_top1_pct_men*did you mean" \
+        "accuracy: table:$TABLE#acc_top1_pct_men"
+    refuses_job "job.yaml:5:9: *no device 'gpu'*did you mean 'cpu'" "device: gpu"
+    refuses_job "job.yaml:5:9: device 'null' takes no '3'" "device: null:3"
+    refuses_job "job.yaml:5:9: *needs a table and a column" "device: replay:x"
+    refuses_job "job.yaml:5:9: *not clear from its name*macs_count" \
+        "device: replay:$TABLE#acc_top1_pct_mean"
+    job
+    refuses 2 "hwnas: there is no device 'gpu'" search job.yaml --device gpu
+    refuses 2 "hwnas: there is no strategy 'best'" search job.yaml --strategy best
+    job "export: {onnx: nowhere/best.onnx}"
+    refuses 1 "job.yaml: cannot write nowhere/best.onnx: No such file*must exist" search job.yaml
+    refuses 1 "cannot create*No such file*directory" search "$REPLAY" --study nowhere/s.db
+    [ ! -e job.db ]
+}
+
+@test "a predictor or table of another space" {
+    printf '{"format": "hwnas.predictor", "version": 1}' >p.json
+    job "accuracy: p.json"
+    refuses 2 "p.json: " search job.yaml
+    echo '{"format": "hwnas' >p.json
+    refuses 2 "p.json:1:*not JSON" search job.yaml
+    echo '{"format": "other"}' >p.json
+    refuses 2 "p.json: this is not a predictor" search job.yaml
+    rm p.json
+    tiny
+    job "accuracy: table:tiny.csv#top1_pct"
+    refuses 2 "tiny.csv:2: *no architecture of the space 'nas_bench_macro'" search job.yaml
+    job "objectives: [latency]" accuracy "device: replay:tiny.csv#phone_ms"
+    refuses 2 "each of the first 5 trials failed*has no phone_ms" search job.yaml
+    [ ! -e job.db ]
+    [ -e "$HWNAS_SRC/predictors/accel_nasbench_imagenet.json" ] || skip "the predictor is not there"
+    job "accuracy: accel_nasbench_imagenet"
+    refuses 2 "accel_nasbench_imagenet.json: *fitted on the space 'accel_nasbench', not *nas_bench_macro" \
+        search job.yaml
+}
+
+@test "a table with a bad row: its line" {
+    tiny
+    cp tiny.csv good.csv
+    sed -i '3s/,51,/,high,/' tiny.csv
+    refuses 2 "tiny.csv:3: column 'top1_pct': 'high' is not a number" search job.yaml
+    sed '4s/,.*//' good.csv >tiny.csv
+    refuses 2 "tiny.csv:4: the row has 1 cells, the header has 3" search job.yaml
+    sed '4s/$/,1/' good.csv >tiny.csv
+    refuses 2 "tiny.csv:4: the row has more cells" search job.yaml
+    sed '5s/^[48]*/55/' good.csv >tiny.csv
+    refuses 2 "tiny.csv:5: *no architecture of the space 'tiny'" search job.yaml
+    sed '2s/5/"5/' good.csv >tiny.csv
+    refuses 2 "tiny.csv:2: *quote" search job.yaml
+    sed 's/phone_ms/phone_ms,phone_ms/' good.csv >tiny.csv
+    refuses 2 "tiny.csv:1: *both called 'phone_ms'" search job.yaml
+    head -n 1 good.csv >tiny.csv
+    refuses 2 "tiny.csv: *no row" search job.yaml
+    : >tiny.csv
+    refuses 2 "tiny.csv: *empty" search job.yaml
+    [ ! -e job.db ]
+}
+
+@test "a replayed column with a bad row: its line" {
+    tiny
+    sed -i '3s/,4$/,fast/' tiny.csv
+    refuses 2 "tiny.csv:3: column 'phone_ms': 'fast' is not a number" search job.yaml
+    [ ! -e job.db ]
+}
+
+@test "what is no study, or the study of another search" {
+    ends 0 search "$REPLAY" --trials 20 --study s.db
+    refuses 2 "s.db: the study exists already*--resume" search "$REPLAY" --study s.db
+    refuses 2 "nope.db: there is no such study*without --resume" search "$REPLAY" --resume --study nope.db
+    job "space: accel_nasbench" "objectives: [macs, params]" accuracy device
+    refuses 2 "s.db: *another *accel_nasbench*--study" search job.yaml --resume --study s.db
+    /usr/bin/python3 -c 'import sqlite3; sqlite3.connect("s.db").execute("PRAGMA user_version = 99")'
+    for how in "search $REPLAY --resume --study" "search $REPLAY --overwrite --study" "study show"; do
+        # shellcheck disable=SC2086
+        refuses 2 "s.db: the study has format 99, this hwnas knows format *a newer version" $how s.db
+    done
+    echo "some text that is no study, long enough to be taken for one by its length alone" >text.db
+    : >empty.db
+    /usr/bin/python3 -c 'import sqlite3; sqlite3.connect("other.db").execute("CREATE TABLE t (x)")'
+    head -c 3000 s.db >short.db
+    for file in text empty other short; do
+        cp $file.db before
+        for how in "search $REPLAY --resume --study" "search $REPLAY --overwrite --study" "study show"; do
+            # shellcheck disable=SC2086
+            refuses 2 "$file.db: *stud" $how $file.db
+            cmp $file.db before
+        done
+        refuses 2 "$file.db: the study exists already" search "$REPLAY" --study $file.db
+    done
+    [ "$(ls ./*.db*)" = "$(printf './%s.db\n' empty other s short text)" ]
+}
+
+@test "--overwrite begins anew" {
+    ends 0 search "$REPLAY" --trials 20
+    ends 0 search "$REPLAY" --trials 10 --seed 4 --overwrite --json
+    is out "d['finished'] == 10 and d['job']['seed'] == 4"
+}
+
+@test "a space that changed since the study was made" {
+    tiny
+    ends 0 search job.yaml --trials 2
+    says out "Pareto front of tiny: "
+    sed -i 's/out: 2/out: 3/' tiny.yaml
+    refuses 2 "job.db: the space 'tiny' has changed*--study" search job.yaml --resume
+}

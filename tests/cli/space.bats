@@ -1,0 +1,137 @@
+# `hwnas space`: what a space is, and what is wrong with one.
+load helpers
+
+@test "check: the spaces that ship are good" {
+    local space
+    for space in "$HWNAS_SRC"/search_spaces/*.yaml; do
+        ends 0 space check "$space"
+        says out "good"
+        ends 0 space check "$(basename "$space" .yaml)"
+    done
+}
+
+@test "count" {
+    ends 0 space count nas_bench_macro --json
+    is out "(d['encodings'], d['distinct'], d['distinct_is_exact']) == (6561, 3969, True)"
+    ends 0 space count accel_nasbench --json
+    is out "(d['encodings'], d['encodings_exact']) == (104485552128, '104485552128')"
+    is out "d['distinct'] is None and d['distinct_is_exact'] is False"
+    ends 0 space count nas_bench_macro
+    says out "6561*3969"
+    ends 0 space count accel_nasbench
+    says out 104485552128
+}
+
+@test "sample: as many as asked, the same for the same seed, and they can be shown" {
+    local code
+    ends 0 space sample nas_bench_macro --json
+    is out "len(d['archs']) == 10"
+    ends 0 space sample accel_nasbench -n 4 --seed 3 --json
+    mv out first
+    ends 0 space sample accel_nasbench -n 4 --seed 3 --json
+    cmp out first
+    ends 0 space sample accel_nasbench -n 4 --seed 4 --json
+    not cmp -s out first
+    for code in $(json first "' '.join(a['arch'] for a in d['archs'])"); do
+        ends 0 space show accel_nasbench --arch "$code" --json
+        is out "[d['params'], d['macs']] in [[a['params'], a['macs']]
+            for a in json.load(open('first'))['archs'] if a['arch'] == '$code']"
+    done
+    ends 0 space sample nas_bench_macro -n 3
+    [ "$(wc -l <out)" -eq 3 ]
+    ends 0 space sample nas_bench_macro -n 0 --json
+    is out "d['archs'] == []"
+}
+
+@test "show: choices, and params and MACs as published" {
+    local code params macs
+    ends 0 space show nas_bench_macro
+    says out "op*{0 1 2}"
+    ends 0 space show accel_nasbench --json
+    is out "[(c['name'], len(c['positions'])) for c in d['choices']] ==
+        [('e', 7), ('k', 7), ('l', 7), ('se', 7)]"
+    is out "d['choices'][2]['positions'][5] == ['1', '2', '3', '4']"
+    while read -r code params macs; do
+        ends 0 space show nas_bench_macro --arch "$code" --json
+        is out "(d['arch'], d['params'], d['macs']) == ('$code', $params, $macs)"
+        is out "sum(l['macs'] for l in d['layers']) == $macs"
+        is out "sum(l['params'] for l in d['layers']) == $params"
+    done < <(awk -F, 'NR % 600 == 2 { print $1, $4, $5 }' "$TABLE")
+    while read -r code params macs; do
+        ends 0 space show accel_nasbench --arch "$code" --json
+        is out "(d['arch'], d['params'], d['macs']) == ('$code', $params, $macs)"
+    done < <(awk -F, 'NR % 400 == 2 { printf "e=%s,k=%s,l=%s,se=%s %s %s\n", $3, $4, $5, $6, $7, $8 }' \
+        "$HWNAS_SRC/tests/data/accel_nasbench.csv")
+}
+
+@test "show: a network layer by layer, and its batch" {
+    ends 0 space show nas_bench_macro --arch 22212220
+    says out "1985514*85164544*MiB*digest"
+    ends 0 space show nas_bench_macro --arch 22212220 --batch 4 --json
+    is out "d['macs'] == 4 * 85164544 and d['params'] == 1985514 and d['input'] == [4, 3, 32, 32]"
+    refuses 2 "--batch" space show nas_bench_macro --arch 22212220 --batch 0
+}
+
+@test "show: what is no architecture" {
+    refuses 2 "'333'*op*looks like 0" space show nas_bench_macro --arch 333
+    refuses 2 "nas_bench_macro" space show nas_bench_macro --arch 0000000
+    refuses 2 "nas_bench_macro" space show nas_bench_macro --arch 000000000
+    refuses 2 "accel_nasbench" space show accel_nasbench --arch e=1
+    refuses 2 "accel_nasbench" space show accel_nasbench --arch 22212220
+    refuses 2 "accel_nasbench" space show accel_nasbench \
+        --arch e=1666666,k=3353553,l=1223341,se=1111111,x=1
+}
+
+# wrong PLACE PATTERN: the space in standard input is refused, at this line and column.
+wrong() {
+    cat >s.yaml
+    refuses 2 "s.yaml:$1: $2" space check s.yaml
+}
+
+space_of() { # the statements of its network
+    printf 'hwnas: 1\nname: s\ninput: {image: [3, 8, 8]}\nnetwork:\n'
+    printf '  - %s\n' "$@"
+}
+
+@test "a wrong space: file, line, column, and what was expected" {
+    space_of 'conv: {out: 8}' >s.yaml
+    ends 0 space check s.yaml
+    space_of 'conv: {out: 8, kernl: 3}' | wrong '5:*' "*kernl*kernel"
+    space_of 'conv: {out: eight}' | wrong '5:*' "*eight"
+    space_of 'conv: {out: [8]}' | wrong '5:*' ""
+    space_of 'conv: {out: 0}' | wrong '5:*' "*0"
+    space_of 'conv: {out: 8, kernel: 11}' | wrong '5:*' "*11"
+    space_of 'convv: {out: 8}' | wrong '5:*' "*convv*conv"
+    space_of 'conv: {out: 8, groups: 2}' | wrong '5:*' "*groups"
+    space_of 'conv: {out: 1 / 0}' | wrong '5:*' ""
+    space_of 'linear: {out: 10' | wrong '*' "*YAML"
+    space_of 'switch: op' | wrong '5:*' ""
+    { space_of 'a' && printf 'templates:\n  a():\n    - b\n  b():\n    - a\n'; } | wrong '*' "*"
+    { printf 'choices: {c: {values: []}}\n' && space_of 'relu'; } | wrong '1:*' ""
+    { printf 'choices: {c: {each_of: 0, values: [1]}}\n' && space_of 'relu'; } | wrong '1:*' ""
+    { printf 'nmae: s\n' && space_of 'relu'; } | wrong '1:1' "*nmae*name"
+    printf 'hwnas: 99\nname: s\ninput: {image: [3, 8, 8]}\nnetwork: [relu]\n' | wrong '1:*' "*99"
+    printf 'hwnas: 1\nname: s\ninput: {image: [3, 8, 8]}\n' | wrong '*' "*network"
+    printf 'hwnas: 1\nname: s\ninput: {image: [3, -8]}\nnetwork: [relu]\n' | wrong '3:*' ""
+}
+
+@test "a space that is no text, too large, or a bomb" {
+    : >s.yaml
+    refuses 2 "s.yaml" space check s.yaml
+    printf '\0\1\2' >s.yaml
+    refuses 2 "s.yaml" space check s.yaml
+    head -c 5000000 /dev/zero | tr '\0' '#' >s.yaml
+    refuses 2 "s.yaml: *larger than" space check s.yaml
+    {
+        printf 'hwnas: 1\nname: s\ninput: {image: [3, 8, 8]}\na: &a0 [relu, relu]\n'
+        for i in $(seq 30); do
+            printf 'b%d: &a%d [*a%d, *a%d]\n' "$i" "$i" $((i - 1)) $((i - 1))
+        done
+        printf 'network: *a30\n'
+    } | timeout 10 cat >s.yaml
+    refuses 2 "s.yaml:" space check s.yaml
+    for i in $(seq 3000); do printf '['; done >s.yaml
+    refuses 2 "s.yaml" space check s.yaml
+    chmod 000 s.yaml
+    [ -r s.yaml ] || refuses 1 "s.yaml: *Permission denied" space check s.yaml
+}
