@@ -62,6 +62,10 @@ typedef struct hwnas_runner hwnas_runner;
 HWNAS_CHECKED hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threads);
 void hwnas_runner_close(hwnas_runner *runner); /* accepts NULL */
 
+/* The program that is started with the argument `runner`, unless $HWNAS_RUNNER names another. Without
+ * a call: the running program itself, which then must be hwnas. Borrowed. */
+void hwnas_runner_use(const char *program);
+
 /* Measures a graph (not folded yet). A crash, hang or lack of memory in the child is a status with
  * a message, and the next call works again. */
 HWNAS_CHECKED hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,

@@ -393,15 +393,21 @@ static int spawn(pid_t *pid, const char *program, int socket_fd, int log_fd, cha
     return error;
 }
 
+static const char *default_program = "/proc/self/exe";
+
+void hwnas_runner_use(const char *program)
+{
+    default_program = program;
+}
+
 static hwnas_status start_child(hwnas_runner *r, const int *cores, int n_cores)
 {
     hwnas_status status = HWNAS_OK;
-    /* For tests, and for programs other than hwnas that use the library. */
     const char *program = getenv("HWNAS_RUNNER");
     int fds[2] = {-1, -1};
     char **environment = make_environment(r, cores, n_cores);
     if (!program || !*program)
-        program = "/proc/self/exe";
+        program = default_program;
     r->log = memfd_create("hwnas-runner-stderr", MFD_CLOEXEC);
     if (r->log < 0 || fcntl(r->log, F_SETFL, O_APPEND) ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) ||

@@ -1,0 +1,152 @@
+/* api.c: the functions of hwnas.h that do something; each strings the rooms together for one call. */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "graph/elaborate.h"
+#include "measure/measure.h"
+#include "predict/predict.h"
+#include "report/exporter.h"
+#include "report/front.h"
+#include "report/network.h"
+#include "study/study.h"
+
+/* A network by its names. Both are owned by the caller, also after a failure (then NULL). */
+typedef struct network {
+    hwnas_space *space;
+    hwnas_arch *arch;
+} network;
+
+static hwnas_status open_network(network *out, const char *space, const char *code)
+{
+    TRY(hwnas_graph_load_space(&out->space, space));
+    if (code)
+        return hwnas_arch_parse(&out->arch, out->space, code);
+    if (hwnas_space_count_up_to(out->space, 1) != 1)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' has choices: which network of it?",
+                          out->space->name);
+    out->arch = hwnas_arch_new(out->space);
+    return HWNAS_OK;
+}
+
+static void close_network(network *n)
+{
+    hwnas_arch_free(n->arch);
+    hwnas_space_free(n->space);
+}
+
+static hwnas_status check_batch(int batch)
+{
+    if (batch < 1 || batch > 1 << 20)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a batch of %d; 1 to %d are possible", batch, 1 << 20);
+    return HWNAS_OK;
+}
+
+/* The program that uses the library is not hwnas, so it cannot be the runner. */
+static void use_installed_runner(void)
+{
+    hwnas_runner_use(HWNAS_BIN_DIR "/hwnas");
+}
+
+/* Gives a JSON object as text and frees it. */
+static void give_json(char **out, json_t *json)
+{
+    *out = json_dumps(json, JSON_INDENT(2));
+    json_decref(json);
+}
+
+hwnas_status hwnas_search(char **out_json, const char *path, const hwnas_search_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_job *job = NULL;
+    hwnas_summary *summary = NULL;
+    hwnas_job_flags flags = HWNAS_NO_FLAGS;
+    hwnas_study_options study = {.resume = options && options->resume,
+                                 .stop = options ? options->stop : NULL};
+    if (options && options->study)
+        flags.study = options->study;
+    if (options && options->max_trials > 0)
+        flags.trials = options->max_trials;
+    use_installed_runner();
+    TRY_OUT(hwnas_job_load(&job, path, &flags));
+    TRY_OUT(hwnas_study_run(&summary, job, &study));
+    give_json(out_json, hwnas_front_json(summary));
+out:
+    hwnas_summary_free(summary);
+    hwnas_job_free(job);
+    return status;
+}
+
+hwnas_status hwnas_describe(char **out_json, const char *space, const char *code, int batch)
+{
+    hwnas_status status = HWNAS_OK;
+    network n = {0};
+    hwnas_graph *graph = NULL;
+    TRY_OUT(check_batch(batch));
+    TRY_OUT(open_network(&n, space, code));
+    TRY_OUT(hwnas_graph_build(&graph, n.arch, batch));
+    give_json(out_json, hwnas_network_json(graph));
+out:
+    hwnas_graph_free(graph);
+    close_network(&n);
+    return status;
+}
+
+hwnas_status hwnas_predict(double *out_mean, double *out_sd, const char *predictor,
+                           const char *space, const char *code)
+{
+    hwnas_status status = HWNAS_OK;
+    network n = {0};
+    hwnas_predictor *p = NULL;
+    hwnas_estimate estimate;
+    TRY_OUT(open_network(&n, space, code));
+    TRY_OUT(hwnas_predictor_load(&p, predictor, n.space));
+    TRY_OUT(hwnas_predictor_score(&estimate, p, (const hwnas_arch *const *)&n.arch, 1));
+    *out_mean = estimate.mean;
+    if (out_sd)
+        *out_sd = estimate.sd;
+out:
+    hwnas_predictor_free(p);
+    close_network(&n);
+    return status;
+}
+
+hwnas_status hwnas_latency(double *out_p50, double *out_low, double *out_high, const char *device,
+                           int threads, const char *space, const char *code, int batch)
+{
+    hwnas_status status = HWNAS_OK;
+    network n = {0};
+    hwnas_graph *graph = NULL;
+    hwnas_runner *runner = NULL;
+    const hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    hwnas_measurement m;
+    TRY_OUT(check_batch(batch));
+    TRY_OUT(open_network(&n, space, code));
+    TRY_OUT(hwnas_graph_build(&graph, n.arch, batch));
+    use_installed_runner();
+    TRY_OUT(hwnas_runner_open(&runner, device, threads));
+    TRY_OUT(hwnas_runner_measure(&m, runner, graph, &options));
+    if (out_p50)
+        *out_p50 = m.p50;
+    if (out_low)
+        *out_low = m.p50_low;
+    if (out_high)
+        *out_high = m.p50_high;
+out:
+    hwnas_runner_close(runner);
+    hwnas_graph_free(graph);
+    close_network(&n);
+    return status;
+}
+
+hwnas_status hwnas_write(const char *path, const char *format, const char *space, const char *code,
+                         int batch)
+{
+    hwnas_status status = HWNAS_OK;
+    network n = {0};
+    TRY_OUT(check_batch(batch));
+    TRY_OUT(open_network(&n, space, code));
+    TRY_OUT(hwnas_export(path, format, n.arch, batch));
+out:
+    close_network(&n);
+    return status;
+}
