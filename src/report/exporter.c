@@ -59,5 +59,6 @@ hwnas_status hwnas_export(const char *path, const char *format, const hwnas_arch
     }
     const char *near = hwnas_nearest(format, names);
     return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "there is no format '%.60s'", format),
-                      near ? "did you mean '%s'?" : "there are onnx, pytorch, yaml%s", near ? near : "");
+                      near ? "did you mean '%s'?" : "there are onnx, pytorch, yaml%s",
+                      near ? near : "");
 }

@@ -12,8 +12,8 @@ void hwnas_network_text(hwnas_str *out, const hwnas_graph *graph)
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (strlen(graph->nodes[i].name) > width)
             width = strlen(graph->nodes[i].name);
-    hwnas_str_addf(out, "%-*s  %-15s  %-16s  %10s  %10s\n", (int)width, "layer", "operator", "output",
-                   "params", "MMACs");
+    hwnas_str_addf(out, "%-*s  %-15s  %-16s  %10s  %10s\n", (int)width, "layer", "operator",
+                   "output", "params", "MMACs");
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_node *node = &graph->nodes[i];
         int64_t params = hwnas_node_params(graph, node), macs = hwnas_node_macs(graph, node);
@@ -29,13 +29,14 @@ void hwnas_network_text(hwnas_str *out, const hwnas_graph *graph)
     }
     hwnas_costs costs;
     hwnas_graph_costs(&costs, graph);
-    hwnas_str_addf(out,
-                   "\nparams       %lld (%.3f M)\nMACs         %lld (%.3f M)\n"
-                   "peak memory  %.1f MiB: weights %.1f, activations %.1f (fp32)\ndigest       %s\n",
-                   (long long)costs.params, (double)costs.params / 1e6, (long long)costs.macs,
-                   (double)costs.macs / 1e6, (double)costs.peak_bytes / MEBI,
-                   (double)costs.weight_bytes / MEBI, (double)costs.activation_bytes / MEBI,
-                   hwnas_graph_digest(graph).hex);
+    hwnas_str_addf(
+        out,
+        "\nparams       %lld (%.3f M)\nMACs         %lld (%.3f M)\n"
+        "peak memory  %.1f MiB: weights %.1f, activations %.1f (fp32)\ndigest       %s\n",
+        (long long)costs.params, (double)costs.params / 1e6, (long long)costs.macs,
+        (double)costs.macs / 1e6, (double)costs.peak_bytes / MEBI,
+        (double)costs.weight_bytes / MEBI, (double)costs.activation_bytes / MEBI,
+        hwnas_graph_digest(graph).hex);
 }
 
 static json_t *shape_json(const hwnas_tensor *tensor)

@@ -309,12 +309,11 @@ static void translate_call(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
     values[n_parameters] = s->in;
     for (size_t i = 0; i < stmt->n_args; i++)
         values[stmt->args[i].slot] = hwnas_torch_convert(s, stmt->args[i].value);
-    for (size_t p = 0; p < n_parameters; p++) {
-        names[p] = class->parameters[p];
+    memcpy(names, class->parameters, n_parameters * sizeof *names);
+    for (size_t p = 0; p < n_parameters; p++) /* a default may use the parameters before it */
         if (!values[p])
-            values[p] = hwnas_torch_fold(
-                s, hwnas_py_replace(s->arena, class->fallbacks[p], 1, &class->in_channels, &s->in));
-    }
+            values[p] = hwnas_torch_fold(s, hwnas_py_replace(s->arena, class->fallbacks[p],
+                                                             n_parameters + 1, names, values));
     if (class->in_channels->uses)
         args[n++] = s->in;
     bool by_keyword = false;

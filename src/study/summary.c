@@ -27,9 +27,22 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals)
     return trial->is_finished && hwnas_trial_score(trial, goals).violation == 0;
 }
 
+static json_t *detail_of(const hwnas_trial *trial)
+{
+    return trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
+}
+
+bool hwnas_trial_is_unstable(const hwnas_trial *trial)
+{
+    json_t *detail = detail_of(trial);
+    bool is_unstable = json_is_true(json_object_get(detail, "unstable"));
+    json_decref(detail);
+    return is_unstable;
+}
+
 static double run_seconds(const hwnas_trial *trial)
 {
-    json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
+    json_t *detail = detail_of(trial);
     double seconds = json_number_value(json_object_get(detail, "run_seconds"));
     json_decref(detail);
     return seconds;

@@ -28,6 +28,8 @@ void hwnas_summary_free(hwnas_summary *summary);
 
 /* How a finished trial looks to a strategy. */
 hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals);
+/* Its measurement is marked: the machine was disturbed (measure.h: hwnas_measurement_doubt). */
+bool hwnas_trial_is_unstable(const hwnas_trial *trial);
 bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals);
 
 #endif
