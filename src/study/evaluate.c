@@ -122,33 +122,10 @@ static double violation(const hwnas_job *job, const hwnas_trial *trial, bool all
     return sum;
 }
 
-static double relative_width(const hwnas_measurement *m)
-{
-    return (m->p50_high - m->p50_low) / m->p50;
-}
-
-/* Measures, and once more where the machine was disturbed: the steadier of the two counts. What stays
- * unsteady is marked as such. */
-static hwnas_status measure_twice_if_unstable(hwnas_measurement *out, hwnas_evaluator *e,
-                                              const hwnas_graph *graph)
-{
-    hwnas_measurement first, again;
-    TRY(hwnas_runner_measure(&first, e->runner, graph, &e->options));
-    *out = first;
-    if (!first.is_unstable)
-        return HWNAS_OK;
-    TRY(hwnas_runner_measure(&again, e->runner, graph, &e->options));
-    if (!again.is_unstable || relative_width(&again) < relative_width(&first))
-        *out = again;
-    out->run_seconds = first.run_seconds + again.run_seconds;
-    out->total_seconds = first.total_seconds + again.total_seconds;
-    return HWNAS_OK;
-}
-
 static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_graph *graph)
 {
     hwnas_measurement m;
-    TRY(measure_twice_if_unstable(&m, e, graph));
+    TRY(hwnas_runner_measure(&m, e->runner, graph, &e->options));
     add_value(trial, "latency.p50", "measured", m.p50, m.p50_low, m.p50_high);
     if (!isnan(m.p90))
         add_value(trial, "latency.p90", "measured", m.p90, NAN, NAN);
