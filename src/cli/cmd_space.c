@@ -30,7 +30,7 @@ static hwnas_status check(int argc, char **argv)
         return HWNAS_OK;
     TRY(hwnas_graph_load_space(&space, name));
     hwnas_status status = HWNAS_OK;
-    char *count = hwnas_space_count(space);
+    char *count = hwnas_space_count(space, NULL);
     if (as_json)
         status = hwnas_print_json(json_pack(
             "{s:s, s:i, s:s, s:s, s:I, s:I, s:s}", "format", "hwnas.check", "version", 1, "space",
@@ -58,12 +58,14 @@ static hwnas_status count_distinct(uint64_t *out, const hwnas_space *space, uint
     hwnas_arch *arch = hwnas_arch_new(space);
     hwnas_digest *digests = hwnas_alloc(n * sizeof *digests);
     uint64_t i = 0, distinct = 0;
-    do {
+    bool is_valid = hwnas_arch_settle(arch) || hwnas_arch_next(arch);
+    while (is_valid && i < n) {
         hwnas_graph *graph;
         TRY_OUT(hwnas_graph_build(&graph, arch, 1));
         digests[i++] = hwnas_graph_digest(graph);
         hwnas_graph_free(graph);
-    } while (hwnas_arch_next(arch) && i < n);
+        is_valid = hwnas_arch_next(arch);
+    }
     qsort(digests, i, sizeof *digests, compare_digests);
     for (uint64_t k = 0; k < i; k++)
         distinct += k == 0 || compare_digests(&digests[k], &digests[k - 1]) != 0;
@@ -92,24 +94,25 @@ static hwnas_status count(int argc, char **argv)
         return HWNAS_OK;
     TRY(hwnas_graph_load_space(&space, name));
     hwnas_status status = HWNAS_OK;
-    char *encodings = hwnas_space_count(space);
+    bool is_exact;
+    char *encodings = hwnas_space_count(space, &is_exact);
     uint64_t few = hwnas_space_count_up_to(space, MAX_ENUMERATED);
     uint64_t whole = hwnas_space_count_up_to(space, INT64_MAX), distinct = 0;
     if (few)
         TRY_OUT(count_distinct(&distinct, space, few));
     if (as_json) {
         TRY_OUT(hwnas_print_json(json_pack(
-            "{s:s, s:i, s:s, s:o, s:s, s:o, s:b}", "format", "hwnas.count", "version", 1, "space",
+            "{s:s, s:i, s:s, s:o, s:s, s:b, s:o, s:b}", "format", "hwnas.count", "version", 1, "space",
             space->name, "encodings",
             whole ? json_integer((json_int_t)whole) : json_real(atof(encodings)), "encodings_exact",
-            encodings, "distinct", few ? json_integer((json_int_t)distinct) : json_null(),
+            encodings, "encodings_is_exact", is_exact, "distinct", few ? json_integer((json_int_t)distinct) : json_null(),
             "distinct_is_exact", few != 0)));
     } else if (few) {
         printf("encodings  %s\ndistinct   %llu network%s\n", encodings,
                (unsigned long long)distinct, distinct == 1 ? "" : "s");
     } else {
-        printf("encodings  %s (%.2e)\ndistinct   at most as many: too many to build each\n",
-               encodings, atof(encodings));
+        printf("encodings  %s%s (%.2e)\ndistinct   at most as many: too many to build each\n",
+               is_exact ? "" : "at most ", encodings, atof(encodings));
     }
 out:
     free(encodings);
@@ -178,7 +181,7 @@ static hwnas_status show_choices(const hwnas_space *space, bool as_json)
 {
     hwnas_str text = {0};
     json_t *choices = json_array();
-    char *encodings = hwnas_space_count(space);
+    char *encodings = hwnas_space_count(space, NULL);
     hwnas_str_addf(&text, "%s: %s\n%s encodings\n\n", space->name, space->about ? space->about : "",
                    encodings);
     for (size_t c = 0; c < space->n_choices; c++) {

@@ -30,9 +30,18 @@ typedef struct builder {
     const char *where; /* path of the innermost template that failed, without the last '/' */
 } builder;
 
+/* The tensors that one name stands for: one, or one for each index; -1 where none is given. */
+typedef struct tensor_list {
+    int n;
+    int *tensors;
+} tensor_list;
+
+enum { MAX_INDEX = 4095 };
+
 /* One call of a template (or the network itself). */
 typedef struct call {
     hwnas_frame frame;
+    tensor_list *tensors; /* one for each name of the template's */
     const char *path; /* "" or "mbconv_1/" */
     name_count *names;
 } call;
@@ -211,6 +220,7 @@ static hwnas_status run_template(builder *b, call *c, const hwnas_stmt *stmt, in
     call inner = {.frame = {.scope = t, .choices = b->choices}};
     const char *name = layer_path(b, c, t->name);
     inner.frame.slots = hwnas_arena_alloc(b->scratch, (t->n_slots + 1) * sizeof(hwnas_value));
+    inner.tensors = hwnas_arena_alloc(b->scratch, (t->n_tensors + 1) * sizeof *inner.tensors);
     for (size_t i = 0; i < stmt->n_args; i++)
         TRY(eval(b, c, *tensor, stmt->args[i].value, &inner.frame.slots[stmt->args[i].slot]));
     inner.path = hwnas_arena_printf(b->scratch, "%s/", name);
@@ -232,14 +242,68 @@ static hwnas_status run_layer(builder *b, call *c, const hwnas_stmt *stmt, int *
     return stmt->call ? run_template(b, c, stmt, tensor) : run_operator(b, c, stmt, tensor);
 }
 
+/* Joins branches by an operator; one that takes two and commutes is applied again and again. */
 static hwnas_status run_join(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
-    int branches[HWNAS_MAX_NODE_INPUTS];
-    for (size_t i = 0; i < stmt->n_bodies; i++) {
+    const hwnas_op *op = stmt->op;
+    int branches[HWNAS_MAX_NODE_INPUTS], n = (int)stmt->n_bodies;
+    for (int i = 0; i < n; i++) {
         branches[i] = *tensor;
         TRY(run_body(b, c, &stmt->bodies[i], &branches[i]));
     }
-    return add_node(b, c, stmt, stmt->op, NULL, (int)stmt->n_bodies, branches, tensor);
+    if (n <= op->max_inputs)
+        return add_node(b, c, stmt, op, NULL, n, branches, tensor);
+    for (int i = 1; i < n; i++) {
+        int pair[] = {branches[0], branches[i]};
+        TRY(add_node(b, c, stmt, op, NULL, 2, pair, &branches[0]));
+    }
+    *tensor = branches[0];
+    return HWNAS_OK;
+}
+
+static hwnas_status tensor_index(int *out, builder *b, call *c, const hwnas_stmt *stmt, int tensor)
+{
+    int64_t index = 0;
+    if (stmt->expr)
+        TRY(eval_int(b, c, tensor, stmt->expr, &index));
+    if (index < 0 || index > MAX_INDEX)
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "'%s[%lld]': an index is 0 to %d",
+                          stmt->name, (long long)index, MAX_INDEX);
+    *out = (int)index;
+    return HWNAS_OK;
+}
+
+static hwnas_status run_as(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    tensor_list *list = &c->tensors[stmt->slot];
+    int index;
+    TRY(tensor_index(&index, b, c, stmt, *tensor));
+    if (index >= list->n) {
+        int n = 2 * index + 1;
+        TRY(take_steps(b, n, &stmt->place));
+        int *grown = hwnas_arena_alloc(b->scratch, (size_t)n * sizeof *grown);
+        for (int i = 0; i < n; i++)
+            grown[i] = i < list->n ? list->tensors[i] : -1;
+        *list = (tensor_list){n, grown};
+    }
+    list->tensors[index] = *tensor;
+    return HWNAS_OK;
+}
+
+static hwnas_status run_from(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    const tensor_list *list = &c->tensors[stmt->slot];
+    int index;
+    TRY(tensor_index(&index, b, c, stmt, *tensor));
+    if (index >= list->n || list->tensors[index] < 0)
+        return hwnas_hint(stmt->expr
+                              ? hwnas_fail(HWNAS_E_INPUT, &stmt->place,
+                                           "'%s[%d]' names no tensor yet", stmt->name, index)
+                              : hwnas_fail(HWNAS_E_INPUT, &stmt->place,
+                                           "'%s' names no tensor yet", stmt->name),
+                          "a name is given by - as: %s, earlier than it is used", stmt->name);
+    *tensor = list->tensors[index];
+    return HWNAS_OK;
 }
 
 static hwnas_status run_residual(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
@@ -343,6 +407,7 @@ static hwnas_status (*const runners[])(builder *, call *, const hwnas_stmt *, in
     [HWNAS_STMT_RESIDUAL] = run_residual, [HWNAS_STMT_LET] = run_let,
     [HWNAS_STMT_IF] = run_if,         [HWNAS_STMT_SWITCH] = run_switch,
     [HWNAS_STMT_FOR] = run_for,       [HWNAS_STMT_REPEAT] = run_repeat,
+    [HWNAS_STMT_AS] = run_as,         [HWNAS_STMT_FROM] = run_from,
 };
 
 static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor)
@@ -354,21 +419,18 @@ static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *t
     return HWNAS_OK;
 }
 
-/* What each choice is worth in an architecture, as expressions see it. */
-static hwnas_value *choice_values(const hwnas_arch *arch, hwnas_arena *arena)
+/* The shape of the input, which may depend on choices. */
+static hwnas_status input_dims(int64_t *dims, builder *b, const hwnas_space *space)
 {
-    const hwnas_space *space = arch->space;
-    hwnas_value *values = hwnas_arena_alloc(arena, (space->n_choices + 1) * sizeof *values);
-    for (size_t c = 0; c < space->n_choices; c++) {
-        const hwnas_choice *choice = &space->choices[c];
-        hwnas_value *items = hwnas_arena_alloc(arena, choice->n_positions * sizeof *items);
-        for (size_t p = 0; p < choice->n_positions; p++)
-            items[p] = space->genes[choice->first_gene + p].values[arch->genes[choice->first_gene + p]];
-        values[c] = choice->is_vector
-                        ? (hwnas_value){.kind = HWNAS_VALUE_LIST, .list = {items, choice->n_positions}}
-                        : items[0];
+    hwnas_frame frame = {.scope = space->network, .choices = b->choices};
+    for (int i = 0; i < space->n_dims; i++) {
+        TRY(hwnas_expr_eval_int(&dims[i], space->dims[i], &frame, b->scratch));
+        if (dims[i] < 1 || dims[i] > 1 << 30)
+            return hwnas_fail(HWNAS_E_INPUT, &space->dims[i]->place,
+                              "a dimension of the input must be between 1 and %d, not %lld", 1 << 30,
+                              (long long)dims[i]);
     }
-    return values;
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int batch)
@@ -380,11 +442,13 @@ hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int ba
                  .scratch = hwnas_arena_new()};
     int64_t dims[HWNAS_MAX_RANK] = {batch};
     int tensor;
-    memcpy(dims + 1, space->dims, (size_t)space->n_dims * sizeof *dims);
-    b.choices = choice_values(arch, b.scratch);
+    b.choices = hwnas_arch_values(arch, b.scratch);
+    TRY_OUT(input_dims(dims + 1, &b, space));
     call network = {.frame = {.scope = space->network, .choices = b.choices}, .path = ""};
     network.frame.slots =
         hwnas_arena_alloc(b.scratch, (space->network->n_slots + 1) * sizeof(hwnas_value));
+    network.tensors =
+        hwnas_arena_alloc(b.scratch, (space->network->n_tensors + 1) * sizeof *network.tensors);
     status = hwnas_graph_add_input(&tensor, b.graph, space->input_name, space->n_dims + 1, dims);
     if (status != HWNAS_OK) {
         hwnas_fail_at(status, &space->input_place);
@@ -481,14 +545,16 @@ static hwnas_status check_body(const hwnas_space *space, const hwnas_body *body)
         if (stmt->kind == HWNAS_STMT_LAYER && op->min_inputs > 1)
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' needs branches", op->name),
                               "write %s: [[...], [...]]; [] is the tensor itself", op->name);
-        if (stmt->n_bodies > (size_t)op->max_inputs ||
+        bool is_applied_again = op->commutes && op->max_inputs == 2; /* a + b + c */
+        size_t most = is_applied_again ? HWNAS_MAX_NODE_INPUTS : (size_t)op->max_inputs;
+        if (stmt->n_bodies > most ||
             (stmt->kind == HWNAS_STMT_JOIN && stmt->n_bodies < (size_t)op->min_inputs))
-            return op->min_inputs == op->max_inputs
+            return op->min_inputs == (int)most
                        ? hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' joins %d branches, not %zu",
                                     op->name, op->min_inputs, stmt->n_bodies)
                        : hwnas_fail(HWNAS_E_INPUT, &stmt->place,
                                     "'%s' joins %d to %d branches, not %zu", op->name,
-                                    op->min_inputs, op->max_inputs, stmt->n_bodies);
+                                    op->min_inputs, (int)most, stmt->n_bodies);
         TRY(check_args(op, stmt));
         stmt->op = op;
     }
@@ -519,12 +585,13 @@ hwnas_status hwnas_graph_check(hwnas_space *space)
         TRY(check_body(space, &t->body));
     }
     TRY(check_body(space, &space->network->body));
+    TRY(hwnas_space_check_rules(space));
     hwnas_arch *arch = hwnas_arch_new(space);
     hwnas_rng rng = hwnas_rng_new(0, 0);
-    hwnas_status status = try_build(arch);
+    hwnas_status status = hwnas_arch_settle(arch) ? try_build(arch) : HWNAS_OK;
     for (size_t i = 0; i < space->n_genes; i++)
         arch->genes[i] = (uint16_t)(space->genes[i].n_values - 1);
-    if (status == HWNAS_OK)
+    if (status == HWNAS_OK && hwnas_arch_settle(arch))
         status = try_build(arch);
     for (int n = 0; n < N_RANDOM && space->n_genes && status == HWNAS_OK; n++) {
         hwnas_arch_sample(arch, &rng);

@@ -33,4 +33,6 @@ void hwnas_end_sample(hwnas_arch *out, hwnas_end end, hwnas_rng *rng)
         if (at >= 0)
             out->genes[i] = (uint16_t)at;
     }
+    if (!hwnas_arch_settle(out))
+        hwnas_arch_sample(out, rng);
 }

@@ -8,6 +8,9 @@
 
 #include "base/str.h"
 
+/* Attempts to meet the constraints of a space by chance. */
+enum { MAX_TRIES = 20000 };
+
 static size_t genes_size(const hwnas_space *space)
 {
     return space->n_genes * sizeof(uint16_t);
@@ -52,11 +55,20 @@ uint64_t hwnas_arch_hash(const hwnas_arch *arch)
     return hash;
 }
 
-void hwnas_arch_sample(hwnas_arch *arch, hwnas_rng *rng)
+static void sample(hwnas_arch *arch, hwnas_rng *rng)
 {
     for (size_t i = 0; i < arch->space->n_genes; i++)
         arch->genes[i] =
             (uint16_t)hwnas_rng_below(rng, (uint32_t)arch->space->genes[i].n_values);
+}
+
+void hwnas_arch_sample(hwnas_arch *arch, hwnas_rng *rng)
+{
+    for (int i = 0; i < MAX_TRIES; i++) {
+        sample(arch, rng);
+        if (hwnas_arch_settle(arch))
+            return;
+    }
 }
 
 /* Another value for gene i, uniform over the others. */
@@ -66,7 +78,7 @@ static void change(hwnas_arch *arch, size_t i, hwnas_rng *rng)
     arch->genes[i] = (uint16_t)((arch->genes[i] + 1 + hwnas_rng_below(rng, n - 1)) % n);
 }
 
-void hwnas_arch_mutate(hwnas_arch *arch, double rate, hwnas_rng *rng)
+static void mutate(hwnas_arch *arch, double rate, hwnas_rng *rng)
 {
     const hwnas_space *space = arch->space;
     bool changed = false;
@@ -88,13 +100,37 @@ void hwnas_arch_mutate(hwnas_arch *arch, double rate, hwnas_rng *rng)
             change(arch, i, rng);
 }
 
-void hwnas_arch_cross(hwnas_arch *child, const hwnas_arch *a, const hwnas_arch *b, hwnas_rng *rng)
+void hwnas_arch_mutate(hwnas_arch *arch, double rate, hwnas_rng *rng)
 {
-    for (size_t i = 0; i < child->space->n_genes; i++)
-        child->genes[i] = hwnas_rng_below(rng, 2) ? a->genes[i] : b->genes[i];
+    if (!arch->space->has_rules) {
+        mutate(arch, rate, rng);
+        return;
+    }
+    /* A change of genes that do not count is none. */
+    hwnas_arch *parent = hwnas_arch_copy(arch);
+    bool is_valid = false;
+    for (int i = 0; i < MAX_TRIES && (!is_valid || hwnas_arch_equal(arch, parent)); i++) {
+        hwnas_arch_assign(arch, parent);
+        mutate(arch, rate, rng);
+        is_valid = hwnas_arch_settle(arch);
+    }
+    if (!is_valid)
+        hwnas_arch_assign(arch, parent);
+    hwnas_arch_free(parent);
 }
 
-bool hwnas_arch_next(hwnas_arch *arch)
+void hwnas_arch_cross(hwnas_arch *child, const hwnas_arch *a, const hwnas_arch *b, hwnas_rng *rng)
+{
+    for (int i = 0; i < MAX_TRIES; i++) {
+        for (size_t g = 0; g < child->space->n_genes; g++)
+            child->genes[g] = hwnas_rng_below(rng, 2) ? a->genes[g] : b->genes[g];
+        if (hwnas_arch_settle(child))
+            return;
+    }
+    hwnas_arch_assign(child, a);
+}
+
+static bool next(hwnas_arch *arch)
 {
     for (size_t i = arch->space->n_genes; i-- > 0;) {
         if (++arch->genes[i] < arch->space->genes[i].n_values)
@@ -102,6 +138,20 @@ bool hwnas_arch_next(hwnas_arch *arch)
         arch->genes[i] = 0;
     }
     return false;
+}
+
+bool hwnas_arch_next(hwnas_arch *arch)
+{
+    if (!arch->space->has_rules)
+        return next(arch);
+    hwnas_arch *settled = hwnas_arch_copy(arch);
+    bool found = false;
+    while (!found && next(arch)) {
+        hwnas_arch_assign(settled, arch);
+        found = hwnas_arch_settle(settled) && hwnas_arch_equal(settled, arch);
+    }
+    hwnas_arch_free(settled);
+    return found;
 }
 
 char *hwnas_arch_code(const hwnas_arch *arch)
@@ -226,6 +276,10 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
             status = bad_code(space, code, what);
             goto out;
         }
+    }
+    if (!hwnas_arch_settle(arch)) {
+        status = bad_code(space, code, "a constraint of the space does not hold");
+        goto out;
     }
     *out = arch;
     arch = NULL;

@@ -23,7 +23,26 @@ void hwnas_arch_assign(hwnas_arch *to, const hwnas_arch *from);
 bool hwnas_arch_equal(const hwnas_arch *a, const hwnas_arch *b);
 uint64_t hwnas_arch_hash(const hwnas_arch *arch); /* of the encoding, not of the network */
 
-/* Uniform over the encodings. */
+/* What each choice is worth, as expressions see it: one value for each choice of the space, in the
+ * arena. */
+struct hwnas_arena;
+hwnas_value *hwnas_arch_values(const hwnas_arch *arch, struct hwnas_arena *arena);
+
+/* Puts the genes that do not count (their condition does not hold) to their first value, so that
+ * encodings are equal when the choices that count are. Says whether the constraints hold. What cannot be
+ * computed does not hold. */
+bool hwnas_arch_settle(hwnas_arch *arch);
+/* The conditions and constraints of a space can be computed for its architectures, and some meet the
+ * constraints; else HWNAS_E_INPUT at the place of the first that fails. */
+HWNAS_CHECKED hwnas_status hwnas_space_check_rules(const hwnas_space *space);
+/* Does a gene of a settled architecture count? */
+bool hwnas_arch_is_active(const hwnas_arch *arch, size_t gene);
+
+/* What these make is settled. Where a space has constraints they try again, a bounded number of times,
+ * until it is met.
+ *
+ * Uniform over the encodings of a space without rules; with conditions, uniform for each choice that
+ * counts. */
 void hwnas_arch_sample(hwnas_arch *arch, hwnas_rng *rng);
 /* Changes each gene with probability `rate` to another of its values, and at least one of those
  * that can change. */

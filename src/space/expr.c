@@ -189,7 +189,7 @@ static hwnas_status parse_call(hwnas_expr **out, parser *p, const char *name, co
     return HWNAS_OK;
 }
 
-/* A name: variable of the template, fact of the tensor, choice, truth value, or else a symbol. */
+/* A name: variable of the template, choice, fact of the tensor, truth value, or else a symbol. */
 static void resolve(hwnas_expr *expr, const hwnas_scope *scope, const char *name)
 {
     static const char *const truths[] = {"false", "true", "no", "yes", NULL};
@@ -201,17 +201,17 @@ static void resolve(hwnas_expr *expr, const hwnas_scope *scope, const char *name
             expr->slot = (int)i;
             return;
         }
-    if ((found = find(hwnas_tensor_names, name)) >= 0) {
-        expr->kind = HWNAS_EXPR_TENSOR;
-        expr->slot = found;
-        return;
-    }
     for (size_t c = 0; c < scope->space->n_choices; c++)
         if (!strcmp(scope->space->choices[c].name, name)) {
             expr->kind = HWNAS_EXPR_CHOICE;
             expr->slot = (int)c;
             return;
         }
+    if ((found = find(hwnas_tensor_names, name)) >= 0) {
+        expr->kind = HWNAS_EXPR_TENSOR;
+        expr->slot = found;
+        return;
+    }
     expr->kind = HWNAS_EXPR_LITERAL;
     if ((found = find(truths, name)) >= 0)
         expr->value = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = found % 2};

@@ -97,6 +97,8 @@ typedef enum hwnas_stmt_kind {
     HWNAS_STMT_SWITCH,   /* - switch: expr          cases: {value: [..]} */
     HWNAS_STMT_FOR,      /* - for: {name: list}     do: [..]    lists are walked together */
     HWNAS_STMT_REPEAT,   /* - repeat: expr          do: [..]    index: i */
+    HWNAS_STMT_AS,       /* - as: NAME or NAME[expr]      names the current tensor */
+    HWNAS_STMT_FROM,     /* - from: NAME or NAME[expr]    goes on with a named tensor */
 } hwnas_stmt_kind;
 
 typedef struct hwnas_arg {
@@ -109,11 +111,11 @@ typedef struct hwnas_arg {
 typedef struct hwnas_stmt {
     hwnas_stmt_kind kind;
     hwnas_place place;
-    const char *name; /* LAYER, JOIN: operator or template; REPEAT: index variable */
-    int slot;         /* REPEAT: index variable */
+    const char *name; /* LAYER, JOIN: operator or template; REPEAT: index variable; AS, FROM */
+    int slot;         /* REPEAT: index variable; AS, FROM: the name's among the template's tensors */
     size_t n_args;
     hwnas_arg *args;
-    hwnas_expr *expr; /* IF, SWITCH, REPEAT; RESIDUAL: when (may be NULL) */
+    hwnas_expr *expr; /* IF, SWITCH, REPEAT; RESIDUAL: when, AS, FROM: index (both may be NULL) */
     size_t n_bodies;
     hwnas_body *bodies;          /* IF: then and else; SWITCH: one a case; JOIN: one a branch */
     hwnas_value *labels;         /* SWITCH: one a case */
@@ -136,6 +138,8 @@ typedef struct hwnas_template {
     hwnas_parameter *parameters;
     size_t n_slots;
     const char **slot_names; /* n_slots of them */
+    size_t n_tensors;        /* names given by `as` */
+    const char **tensor_names;
     hwnas_body body;
     bool is_checked; /* known not to contain itself */
 } hwnas_template;

@@ -17,6 +17,8 @@ enum {
     MAX_TEMPLATES = 1000,
     MAX_PARAMETERS = 64,
     MAX_SLOTS = 1000,
+    MAX_TENSORS = 256,
+    MAX_CONSTRAINTS = 256,
     MAX_NAME = 64
 };
 
@@ -30,11 +32,19 @@ static bool is_name(const char *text)
     return true;
 }
 
+static char *trimmed(hwnas_arena *arena, const char *text, size_t n)
+{
+    while (n && isspace((unsigned char)*text))
+        text++, n--;
+    while (n && isspace((unsigned char)text[n - 1]))
+        n--;
+    return hwnas_arena_string(arena, text, n);
+}
+
 /* A new name must be a word, and none that always means something else. */
 static hwnas_status check_name(const char *name, const char *what, const hwnas_place *place)
 {
-    static const char *const taken[] = {"in", "height", "width", "true", "false", "yes",  "no",
-                                        "or", "and",    "not",   NULL};
+    static const char *const taken[] = {"in", "true", "false", "yes", "no", "or", "and", "not", NULL};
     if (!is_name(name))
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, place, "'%.60s' cannot be the name of %s", name, what),
@@ -48,7 +58,7 @@ static hwnas_status check_name(const char *name, const char *what, const hwnas_p
             return hwnas_hint(
                 hwnas_fail(HWNAS_E_INPUT, place,
                            "'%s' has a meaning of its own, %s needs another name", name, what),
-                t - taken < 3 ? "in, height and width are those of the current tensor" : "");
+                t == taken ? "in is the number of channels of the current tensor" : "");
     return HWNAS_OK;
 }
 
@@ -104,6 +114,7 @@ static void scope_done(hwnas_scope *scope)
 {
     free(scope->names);
     free(scope->is_visible);
+    free(scope->tensors);
 }
 
 /* ---- Expressions ---- */
@@ -193,10 +204,21 @@ static hwnas_status parse_domain(hwnas_gene *gene, const hwnas_scope *empty, con
     return HWNAS_OK;
 }
 
+/* The condition of a choice sees the choices above it and `i`, the position. */
+static hwnas_status parse_when(hwnas_choice *choice, hwnas_space *space, const hwnas_yaml *node)
+{
+    hwnas_scope scope = {.space = space};
+    scope_bind(&scope, "i");
+    hwnas_status status = parse_expr(&choice->when, &scope, node, "when");
+    scope_done(&scope);
+    space->has_rules = true;
+    return status;
+}
+
 static hwnas_status parse_choice(hwnas_space *space, size_t index, const hwnas_scope *empty,
                                  const hwnas_yaml *key, const hwnas_yaml *node)
 {
-    static const char *const keys[] = {"values", "each_of", NULL};
+    static const char *const keys[] = {"values", "each_of", "when", NULL};
     hwnas_choice *choice = &space->choices[index];
     *choice = (hwnas_choice){
         .name = key->text, .place = key->place, .first_gene = space->n_genes, .n_positions = 1};
@@ -242,7 +264,8 @@ static hwnas_status parse_choice(hwnas_space *space, size_t index, const hwnas_s
         }
     }
     space->n_genes += choice->n_positions;
-    return HWNAS_OK;
+    const hwnas_yaml *when = hwnas_yaml_get(node, "when");
+    return when ? parse_when(choice, space, when) : HWNAS_OK;
 }
 
 /* The words among the values, sorted; none may be the name of a choice too. */
@@ -277,9 +300,10 @@ static hwnas_status parse_choices(hwnas_space *space, const hwnas_yaml *node)
         return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d choices", MAX_GENES);
     space->choices = hwnas_arena_alloc(space->arena, node->n * sizeof *space->choices);
     space->genes = hwnas_arena_alloc(space->arena, MAX_GENES * sizeof *space->genes);
-    for (size_t i = 0; i < node->n; i++)
+    for (size_t i = 0; i < node->n; i++) {
         TRY(parse_choice(space, i, &empty, node->keys[i], node->items[i]));
-    space->n_choices = node->n;
+        space->n_choices++; /* those below see it */
+    }
     return collect_symbols(space);
 }
 
@@ -500,6 +524,83 @@ static hwnas_status parse_repeat(hwnas_stmt *stmt, hwnas_scope *scope, const hwn
     return HWNAS_OK;
 }
 
+/* The slot of a tensor's name; a new one for a name that was not met yet. */
+static hwnas_status find_tensor(int *out, hwnas_scope *scope, const char *name,
+                                const hwnas_place *place)
+{
+    for (size_t i = 0; i < scope->n_tensors; i++)
+        if (!strcmp(scope->tensors[i].name, name)) {
+            *out = (int)i;
+            return HWNAS_OK;
+        }
+    TRY(check_name(name, "a tensor", place));
+    if (scope->n_tensors == MAX_TENSORS)
+        return hwnas_fail(HWNAS_E_INPUT, place, "more than %d names of tensors in one template",
+                          MAX_TENSORS);
+    scope->tensors =
+        hwnas_realloc(scope->tensors, (scope->n_tensors + 1) * sizeof *scope->tensors);
+    scope->tensors[scope->n_tensors] = (hwnas_tensor_name){.name = name, .place = *place};
+    *out = (int)scope->n_tensors++;
+    return HWNAS_OK;
+}
+
+/* NAME or NAME[INDEX] */
+static hwnas_status parse_tensor(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_yaml *node)
+{
+    const char *text;
+    TRY(hwnas_yaml_text(&text, node, "the name of a tensor"));
+    hwnas_place place = node->place;
+    place.column += node->is_quoted && node->is_verbatim;
+    const char *open = strchr(text, '[');
+    size_t n = open ? (size_t)(open - text) : strlen(text);
+    stmt->name = trimmed(scope->space->arena, text, n);
+    TRY(find_tensor(&stmt->slot, scope, stmt->name, &place));
+    if (!open)
+        return HWNAS_OK;
+    size_t length = strlen(open);
+    if (open[length - 1] != ']')
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "'%.60s' does not end with ']'", text),
+                          "write NAME or NAME[INDEX]");
+    hwnas_place from = place;
+    from.column += node->is_verbatim ? (int)n + 1 : 0;
+    return hwnas_expr_parse(&stmt->expr, scope,
+                            hwnas_arena_string(scope->space->arena, open + 1, length - 2), &from,
+                            node->is_verbatim);
+}
+
+static hwnas_status parse_as(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_yaml *node)
+{
+    TRY(parse_tensor(stmt, scope, node->items[0]));
+    scope->tensors[stmt->slot].is_given = true;
+    return HWNAS_OK;
+}
+
+static hwnas_status parse_from(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_yaml *node)
+{
+    return parse_tensor(stmt, scope, node->items[0]);
+}
+
+/* Every name that a `from` asks for is given by some `as` of the template, before or in a loop. */
+static hwnas_status check_tensors(const hwnas_scope *scope)
+{
+    const char *given[MAX_TENSORS + 1] = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < scope->n_tensors; i++)
+        if (scope->tensors[i].is_given)
+            given[n++] = scope->tensors[i].name;
+    for (size_t i = 0; i < scope->n_tensors; i++) {
+        const hwnas_tensor_name *t = &scope->tensors[i];
+        if (t->is_given)
+            continue;
+        const char *near = hwnas_nearest(t->name, given);
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &t->place, "no 'as' gives a tensor the name '%.60s'", t->name),
+            near ? "did you mean '%s'?" : "write - as: %s where the tensor is the current one",
+            near ? near : t->name);
+    }
+    return HWNAS_OK;
+}
+
 /* Statements that are not layers: the word that begins them and the keys that may stand beside. */
 static const struct keyword {
     hwnas_stmt_kind kind;
@@ -512,6 +613,8 @@ static const struct keyword {
     {HWNAS_STMT_SWITCH, {"switch", "cases", NULL}, parse_switch},
     {HWNAS_STMT_FOR, {"for", "do", NULL}, parse_for},
     {HWNAS_STMT_REPEAT, {"repeat", "index", "do", NULL}, parse_repeat},
+    {HWNAS_STMT_AS, {"as", NULL}, parse_as},
+    {HWNAS_STMT_FROM, {"from", NULL}, parse_from},
 };
 
 static const struct keyword *find_keyword(const char *word)
@@ -575,15 +678,6 @@ static hwnas_status parse_body(hwnas_body *out, hwnas_scope *scope, const hwnas_
 }
 
 /* ---- Templates ---- */
-
-static char *trimmed(hwnas_arena *arena, const char *text, size_t n)
-{
-    while (n && isspace((unsigned char)*text))
-        text++, n--;
-    while (n && isspace((unsigned char)text[n - 1]))
-        n--;
-    return hwnas_arena_string(arena, text, n);
-}
 
 static hwnas_status bad_signature(const hwnas_yaml *key)
 {
@@ -689,6 +783,12 @@ static hwnas_status parse_template_body(hwnas_space *space, hwnas_template *t,
     hwnas_status status = parse_body(&t->body, &scope, node, what);
     t->n_slots = scope.n;
     t->slot_names = hwnas_arena_copy(space->arena, scope.names, scope.n * sizeof *scope.names);
+    t->n_tensors = scope.n_tensors;
+    t->tensor_names = hwnas_arena_alloc(space->arena, (scope.n_tensors + 1) * sizeof *t->tensor_names);
+    for (size_t i = 0; i < scope.n_tensors; i++)
+        t->tensor_names[i] = scope.tensors[i].name;
+    if (status == HWNAS_OK)
+        status = check_tensors(&scope);
     scope_done(&scope);
     return status;
 }
@@ -777,15 +877,31 @@ static hwnas_status parse_input(hwnas_space *space, const hwnas_yaml *node)
     TRY(check_name(space->input_name, "an input", &node->keys[0]->place));
     space->input_place = dims->place;
     space->n_dims = (int)dims->n;
+    hwnas_scope scope = {.space = space}; /* choices only */
     for (size_t i = 0; i < dims->n; i++)
-        TRY(hwnas_yaml_int(&space->dims[i], dims->items[i], "a dimension of the input", 1, 1 << 30));
+        TRY(parse_expr(&space->dims[i], &scope, dims->items[i], "a dimension of the input"));
+    return HWNAS_OK;
+}
+
+static hwnas_status parse_constraints(hwnas_space *space, const hwnas_yaml *node)
+{
+    hwnas_scope scope = {.space = space};
+    TRY(hwnas_yaml_expect(node, HWNAS_YAML_SEQUENCE, "constraints"));
+    if (node->n > MAX_CONSTRAINTS)
+        return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d constraints",
+                          MAX_CONSTRAINTS);
+    space->constraints = hwnas_arena_alloc(space->arena, (node->n + 1) * sizeof *space->constraints);
+    for (size_t i = 0; i < node->n; i++)
+        TRY(parse_expr(&space->constraints[i], &scope, node->items[i], "a constraint"));
+    space->n_constraints = node->n;
+    space->has_rules |= node->n > 0;
     return HWNAS_OK;
 }
 
 static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root)
 {
-    static const char *const keys[] = {"hwnas",   "name",      "about",   "input",
-                                       "choices", "templates", "network", NULL};
+    static const char *const keys[] = {"hwnas",       "name",      "about",   "input", "choices",
+                                       "constraints", "templates", "network", NULL};
     static const char *const required[] = {"hwnas", "name", "input", "network", NULL};
     int64_t version;
     TRY(hwnas_yaml_expect(root, HWNAS_YAML_MAPPING, "a space"));
@@ -808,9 +924,11 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root)
     TRY(check_name(space->name, "a space", &name->place));
     if (hwnas_yaml_get(root, "about"))
         TRY(hwnas_yaml_text(&space->about, hwnas_yaml_get(root, "about"), "about"));
-    TRY(parse_input(space, hwnas_yaml_get(root, "input")));
     if (hwnas_yaml_get(root, "choices"))
         TRY(parse_choices(space, hwnas_yaml_get(root, "choices")));
+    TRY(parse_input(space, hwnas_yaml_get(root, "input")));
+    if (hwnas_yaml_get(root, "constraints"))
+        TRY(parse_constraints(space, hwnas_yaml_get(root, "constraints")));
     if (hwnas_yaml_get(root, "templates"))
         TRY(parse_templates(space, hwnas_yaml_get(root, "templates")));
     space->network = hwnas_arena_alloc(space->arena, sizeof *space->network);

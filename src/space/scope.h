@@ -4,12 +4,21 @@
 
 #include "space/space.h"
 
+/* A name given by `as`, or waited for by `from`. */
+typedef struct hwnas_tensor_name {
+    const char *name;
+    hwnas_place place; /* of its first use */
+    bool is_given;
+} hwnas_tensor_name;
+
 /* The names of the template that is being read; a name is visible from its binding on. */
 typedef struct hwnas_scope {
     const hwnas_space *space; /* its choices are visible everywhere */
     size_t n, capacity;
     const char **names; /* heap; n of them are slots of the frame */
     bool *is_visible;   /* heap; a loop's names end with the loop */
+    size_t n_tensors;   /* names of tensors: a room of their own */
+    struct hwnas_tensor_name *tensors; /* heap */
 } hwnas_scope;
 
 /* Reads an expression from the text that begins at `place`. Errors point into the text where the

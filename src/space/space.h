@@ -23,6 +23,8 @@ typedef struct hwnas_choice {
     size_t first_gene; /* its positions are consecutive genes */
     size_t n_positions;
     bool short_labels; /* every label is one character, so a code needs no separator */
+    hwnas_expr *when;  /* (optional) a position counts only when this holds; slot 0 is `i`, the
+                          position; it sees the choices above */
     char separator;    /* of the labels in a code: '.', or ':' when a label has a '.' */
 } hwnas_choice;
 
@@ -34,11 +36,14 @@ typedef struct hwnas_space {
     const char *input_name;
     hwnas_place input_place;
     int n_dims; /* of the input, without the batch */
-    int64_t dims[8];
+    hwnas_expr *dims[8]; /* they see the choices */
     size_t n_choices;
     hwnas_choice *choices;
     size_t n_genes; /* 0 for a fixed network */
     hwnas_gene *genes;
+    size_t n_constraints;
+    hwnas_expr **constraints; /* all must hold; they see the choices */
+    bool has_rules;           /* a condition or a constraint: not every encoding counts */
     size_t n_symbols;
     const char **symbols; /* the words among the values, sorted */
     size_t n_templates;
@@ -47,15 +52,18 @@ typedef struct hwnas_space {
 } hwnas_space;
 
 /* Reads and checks a space: its grammar, names, choices and templates. What a layer means is
- * checked by hwnas_graph_check(). `name` is a file or the name of a space that ships. */
+ * checked by hwnas_graph_check(). `name` is a file, or the name of a space that ships or of a network
+ * of the zoo. */
 HWNAS_CHECKED hwnas_status hwnas_space_load(hwnas_space **out, const char *name);
 HWNAS_CHECKED hwnas_status hwnas_space_parse(hwnas_space **out, const char *path, const char *text,
                                              size_t length);
 void hwnas_space_free(hwnas_space *space);
 
-/* Number of encodings, exact, in decimal; yours to free(). */
-char *hwnas_space_count(const hwnas_space *space);
-/* The same as a number when it is at most `limit`, else 0. */
+/* Number of encodings that count, in decimal; yours to free(). With conditions and constraints it is
+ * exact when the choices that they look at have at most 2^20 combinations, else an upper bound.
+ * `is_exact` may be NULL. */
+char *hwnas_space_count(const hwnas_space *space, bool *is_exact);
+/* The same as a number when it is exact and at most `limit`, else 0. */
 uint64_t hwnas_space_count_up_to(const hwnas_space *space, uint64_t limit);
 
 #endif

@@ -139,6 +139,12 @@ hwnas_status hwnas_symbols_check(const hwnas_space *space)
             if (g == 0 || space->genes[g].values != space->genes[g - 1].values)
                 add_word(&list, &space->genes[g].values[v],
                          &space->choices[space->genes[g].choice].place, DECLARED, space->network);
+    for (size_t c = 0; c < space->n_choices; c++)
+        walk_expr(&list, space->choices[c].when, HANDED, space->network);
+    for (size_t i = 0; i < space->n_constraints; i++)
+        walk_expr(&list, space->constraints[i], HANDED, space->network);
+    for (int i = 0; i < space->n_dims; i++)
+        walk_expr(&list, space->dims[i], HANDED, space->network);
     for (size_t i = 0; i < space->n_templates; i++) {
         const hwnas_template *t = space->templates[i];
         for (size_t p = 0; p < t->n_parameters; p++)

@@ -81,7 +81,7 @@ static char *space_fingerprint(const hwnas_space *space)
     char *text = NULL;
     for (size_t i = 0; i < space->n_genes; i++)
         first->genes[i] = (uint16_t)(space->genes[i].n_values - 1);
-    char *code = hwnas_arch_code(first), *count = hwnas_space_count(space);
+    char *code = hwnas_arch_code(first), *count = hwnas_space_count(space, NULL);
     if (hwnas_graph_build(&graph, first, 1) == HWNAS_OK)
         text = hwnas_printf("%s %s %s %s", space->name, count, code, hwnas_graph_digest(graph).hex);
     hwnas_graph_free(graph);

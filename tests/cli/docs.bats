@@ -23,7 +23,7 @@ setup_file() {
         "$HWNAS" space check "$file"
         n=$((n + 1))
     done
-    [ $n -eq 4 ]
+    [ $n -eq 5 ]
 }
 
 @test "the counts and codes of docs/search-spaces.md are right" {

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             arch->genes[i] = (uint16_t)(space->genes[i].n_values - 1);
         check_code(arch);
         hwnas_arch_free(arch);
-        free(hwnas_space_count(space));
+        free(hwnas_space_count(space, NULL));
     } else {
         check_message(status);
     }

@@ -581,7 +581,7 @@ static void counts_are_exact(void **state)
                                   "network: [relu]\n",
                                   cases[i].choices);
         hwnas_space *space = parse_text(text);
-        char *count = hwnas_space_count(space);
+        char *count = hwnas_space_count(space, NULL);
         assert_string_equal(count, cases[i].count);
         free(count);
         free(text);
@@ -613,6 +613,59 @@ static size_t count_different(const seen *rows, size_t n,
     for (size_t i = 1; i < n; i++)
         different += compare(&rows[i - 1], &rows[i]) != 0;
     return different;
+}
+
+/* Counted by hand: depth 1, 2, 3 leaves 2, 4, 8 kernels; 8 sides; half of the pairs of the first two
+ * differ: (2 + 4 + 8) * 8 / 2 = 56. */
+static void rules_decide_what_counts(void **state)
+{
+    (void)state;
+    hwnas_space *space = parse_text(
+        "hwnas: 1\nname: rules\ninput: {image: [3, size, size]}\nchoices:\n"
+        "  size: {values: [8]}\n"
+        "  depth: {values: [1, 2, 3]}\n"
+        "  kernel: {each_of: 3, values: [1, 3], when: i < depth}\n"
+        "  side: {each_of: 3, values: [1, 3]}\n"
+        "constraints:\n  - kernel[0] != side[0]\n"
+        "network:\n  - repeat: depth\n    do:\n      - conv: {out: 4, kernel: \"kernel[i]\", pad: 1}\n");
+    bool is_exact = false;
+    char *count = hwnas_space_count(space, &is_exact);
+    assert_true(is_exact);
+    assert_string_equal(count, "56");
+    free(count);
+    assert_int_equal(hwnas_space_count_up_to(space, 100), 56);
+    assert_int_equal(hwnas_space_count_up_to(space, 55), 0);
+
+    hwnas_arch *arch = hwnas_arch_new(space), *copy = hwnas_arch_new(space);
+    size_t n = hwnas_arch_settle(arch);
+    while (hwnas_arch_next(arch))
+        n++;
+    assert_int_equal(n, 56);
+
+    hwnas_rng rng = hwnas_rng_new(5, 0);
+    for (int i = 0; i < 1000; i++) {
+        hwnas_arch_sample(arch, &rng);
+        for (int step = 0; step < 2; step++) { /* as sampled, and changed */
+            hwnas_arch_assign(copy, arch);
+            assert_true(hwnas_arch_settle(copy) && hwnas_arch_equal(copy, arch));
+            for (size_t g = 0; g < space->n_genes; g++)
+                assert_true(hwnas_arch_is_active(arch, g) || arch->genes[g] == 0);
+            hwnas_arch_mutate(arch, 0, &rng);
+            assert_false(hwnas_arch_equal(copy, arch));
+        }
+    }
+    hwnas_arch *none = NULL;
+    assert_int_equal(hwnas_arch_parse(&none, space, "size=8,depth=1,kernel=111,side=111"),
+                     HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "a constraint of the space does not hold"));
+    assert_int_equal(hwnas_arch_parse(&none, space, "size=8,depth=1,kernel=133,side=311"), HWNAS_OK);
+    char *code = hwnas_arch_code(none); /* what does not count is put to its first value */
+    assert_string_equal(code, "size=8,depth=1,kernel=111,side=311");
+    free(code);
+    hwnas_arch_free(none);
+    hwnas_arch_free(copy);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
 }
 
 static void equal_digests_are_equal_networks(void **state)
@@ -811,7 +864,7 @@ static const struct bad_input {
      NULL},
     {"hwnas: 1\nname: x\ninput: {image: [3, -8, 8]}\nnetwork: [relu]\n", 3, 20, "not -8", NULL},
     {"hwnas: 1\nname: x\ninput: {image: [3, 99999999999999999999]}\nnetwork: [relu]\n", 3, 20,
-     "not 99999999999999999999", NULL},
+     "does not fit into 64 bits", NULL},
     {"hwnas: 1\nname: x\ninput: {image: [1073741824, 1073741824, 1073741824]}\nnetwork: [relu]\n",
      3, 16, "more than 2^40 elements", NULL},
     {"hwnas: 1\nname: x\ninput: {image: 3x8x8}\nnetwork: [relu]\n", 3, 16,
@@ -841,8 +894,19 @@ static const struct bad_input {
      NULL},
     {CHOICES("  in: {values: [1, 2]}\n"), 5, 3, "has a meaning of its own", "current tensor"},
     {CHOICES("  a-b: {values: [1, 2]}\n"), 5, 3, "cannot be the name of a choice", NULL},
-    {CHOICES("  pool: {values: [1, 2]}\n  op: {values: [conv, pool]}\n"), 5, 3,
+    {CHOICES("  pool: {values: [1, 2]}\n  op: {values: [conv, pool]}\n"), 6, 23,
+     "must be constant, 'pool' is a choice", NULL},
+    {CHOICES("  op: {values: [conv, pool]}\n  pool: {values: [1, 2]}\n"), 6, 3,
      "name of a choice and a value of one", NULL},
+    {CHOICES("  a: {each_of: 2, values: [1, 2], when: b > 1}\n  b: {values: [1, 2]}\n"), 5, 41,
+     "'b' is no name that is known here", NULL},
+    {CHOICES("  a: {values: [1, 2], when: a > 1}\n"), 5, 29, "'a' is no name", NULL},
+    {CHOICES("  a: {values: [1, 2]}\n  b: {values: [1, 2], when: 1 // (a - 1)}\n"), 6, 29,
+     "division by zero", NULL},
+    {CHOICES("  a: {values: [1, 2]}\nconstraints: [a > 2]\n"), 6, 15,
+     "no architecture was found that meets the constraints", NULL},
+    {CHOICES("  a: {values: [1, 2]}\nconstraints: [c > 2]\n"), 6, 15, "'c' is no name", NULL},
+    {CHOICES("  a: {values: [1, 2]}\nconstraints: a > 2\n"), 6, 14, "constraints must be a list", NULL},
     {HEAD "choices: [k]\nnetwork: [relu]\n", 4, 10, "choices must be a mapping", NULL},
     /* Templates */
     {TEMPLATES("  t(a, a):\n    - relu\n"), 5, 8, "the parameter 'a' stands twice", NULL},
@@ -877,7 +941,7 @@ static const struct bad_input {
     {HEAD "network: []\n", 4, 10, "the network has no layer", NULL},
     {HEAD "network: relu\n", 4, 10, "network must be a list", NULL},
     {NET "  - cnov: {out: 3}\n", 5, 5, "there is no layer 'cnov'", "did you mean 'conv'?"},
-    {NET "  - maxpool3000\n", 5, 5, "there is no layer 'maxpool3000'", "there are add, batch_norm"},
+    {NET "  - maxpool3000\n", 5, 5, "there is no layer 'maxpool3000'", "there are add, avg_pool"},
     {NET "  - resid: [relu]\n", 5, 13, "a branch must be a list", "write resid: [[...], [...]]"},
     {NET "  - conv: {out: 3, kernal: 3}\n", 5, 20, "'conv' has no argument 'kernal'",
      "did you mean 'kernel'?"},
@@ -934,8 +998,14 @@ static const struct bad_input {
      "architecture 9: 'conv'", NULL},
     /* Joins */
     {NET "  - add\n", 5, 5, "'add' needs branches", "write add: [[...], [...]]"},
-    {NET "  - add: [[relu]]\n", 5, 5, "'add' joins 2 branches, not 1", NULL},
-    {NET "  - add: [[], [], []]\n", 5, 5, "'add' joins 2 branches, not 3", NULL},
+    {NET "  - add: [[relu]]\n", 5, 5, "'add' joins 2 to 64 branches, not 1", NULL},
+    {NET "  - from: x\n", 5, 11, "no 'as' gives a tensor the name 'x'", "write - as: x"},
+    {NET "  - as: stem\n  - relu\n  - from: stam\n", 7, 11, "no 'as' gives a tensor the name 'stam'",
+     "did you mean 'stem'?"},
+    {NET "  - from: x\n  - relu\n  - as: x\n", 5, 5, "'x' names no tensor yet", "earlier"},
+    {NET "  - as: x[1\n", 5, 9, "does not end with ']'", "NAME[INDEX]"},
+    {NET "  - as: x[5000]\n  - relu\n", 5, 11, "an index is 0 to 4095", NULL},
+    {NET "  - as: 3\n", 5, 9, "'3' cannot be the name of a tensor", NULL},
     {NET "  - add: [relu, relu]\n", 5, 11, "a branch must be a list", NULL},
     {NET "  - conv: [[relu], [relu]]\n", 5, 5, "'conv' does not join branches", "no list"},
     /* Statements */
@@ -974,7 +1044,7 @@ static const struct bad_input {
      "loops"},
     {NET "  - repeat: 3\n    index: 3\n    do: [relu]\n", 6, 12, "cannot be the name", NULL},
     {NET "  - let: 3\n", 5, 10, "let must be a mapping", NULL},
-    {NET "  - let: {height: 3}\n", 5, 11, "has a meaning of its own", NULL},
+    {NET "  - let: {in: 3}\n", 5, 11, "has a meaning of its own", NULL},
     {NET "  - let: {a: b, b: 1}\n  - conv: {out: a}\n", 5, 14, "'b' is no name", NULL},
     {NET "  - residual: relu\n", 5, 15, "residual must be a list", NULL},
     {NET "  - residual: [relu]\n    wen: 1\n", 6, 5, "residual has no key 'wen'",
@@ -1210,6 +1280,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(crossing_takes_each_gene_from_a_parent),
         cmocka_unit_test(ten_thousand_samples_build),
         cmocka_unit_test(counts_are_exact),
+        cmocka_unit_test(rules_decide_what_counts),
         cmocka_unit_test(equal_digests_are_equal_networks),
         cmocka_unit_test(statements_do_what_they_say),
         cmocka_unit_test(bad_input_is_explained),
