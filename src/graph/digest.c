@@ -1,13 +1,15 @@
 /* digest.c: the canonical hash of a graph.
  *
- * Each tensor gets the hash of what makes it, from the inputs on (a Merkle tree), so the order of the
- * nodes in the file, their names, and nodes that no output needs do not matter. */
+ * Each tensor gets the hash of what makes it, from the inputs on (a Merkle tree), so the order of
+ * the nodes in the file, their names, and nodes that no output needs do not matter. What fold.c
+ * leaves out because it adds zeros does not either. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "graph/op.h"
+#include "graph/rewrite.h"
 
 static XXH128_hash_t tensor_hash(const hwnas_tensor *tensor, int64_t kind, int64_t extra)
 {
@@ -51,18 +53,23 @@ static XXH128_hash_t node_hash(const hwnas_graph *graph, const hwnas_node *node,
 hwnas_digest hwnas_graph_digest(const hwnas_graph *graph)
 {
     XXH3_state_t *state = XXH3_createState();
+    int *same = hwnas_graph_same(graph);
     XXH128_hash_t *tensors = hwnas_alloc((graph->n_tensors + 1) * sizeof *tensors);
     for (size_t i = 0; i < graph->n_inputs; i++)
         tensors[graph->inputs[i]] =
             tensor_hash(&graph->tensors[graph->inputs[i]], HWNAS_TENSOR_INPUT, (int64_t)i);
-    for (size_t n = 0; n < graph->n_nodes; n++)
-        tensors[graph->nodes[n].output] = node_hash(graph, &graph->nodes[n], tensors, state);
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const int out = graph->nodes[n].output;
+        tensors[out] = same[out] == out ? node_hash(graph, &graph->nodes[n], tensors, state)
+                                        : tensors[same[out]];
+    }
     XXH3_128bits_reset(state);
     for (size_t i = 0; i < graph->n_outputs; i++)
         XXH3_128bits_update(state, &tensors[graph->outputs[i]], sizeof *tensors);
     XXH128_hash_t hash = XXH3_128bits_digest(state);
     XXH3_freeState(state);
     free(tensors);
+    free(same);
     hwnas_digest digest;
     snprintf(digest.hex, sizeof digest.hex, "%016llx%016llx", (unsigned long long)hash.high64,
              (unsigned long long)hash.low64);

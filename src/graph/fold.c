@@ -1,5 +1,6 @@
 /* fold.c: the graph as it is deployed. A BatchNorm of inference is one factor and one offset for
- * each channel, which the convolution before it can carry; dropout does nothing.
+ * each channel, which the convolution before it can carry; dropout does nothing; a sum with zeros
+ * is the other summand, and what no output needs is left out.
  *
  *     y = (conv(x, w) + b - mean) * f + shift,  f = scale / sqrt(variance + epsilon)
  *       = conv(x, w * f) + (b - mean) * f + shift */
@@ -102,20 +103,38 @@ static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_no
     return add_node(r, conv, 3, inputs, norm->output);
 }
 
-/* The node that alone reads each tensor, or -1; a graph's output is read from outside as well. */
-static int *lone_readers(const hwnas_graph *graph)
+/* Which nodes an output needs. */
+static bool *live_nodes(const hwnas_graph *graph, const int *same)
+{
+    bool *is_live = hwnas_alloc((graph->n_nodes + 1) * sizeof *is_live);
+    bool *is_needed = hwnas_alloc(graph->n_tensors * sizeof *is_needed);
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        is_needed[same[graph->outputs[i]]] = true;
+    for (size_t i = graph->n_nodes; i-- > 0;) {
+        const hwnas_node *node = &graph->nodes[i];
+        is_live[i] = is_needed[node->output];
+        for (int k = 0; k < node->n_inputs && is_live[i]; k++)
+            is_needed[same[node->inputs[k]]] = true;
+    }
+    free(is_needed);
+    return is_live;
+}
+
+/* The live node that alone reads each tensor, or -1; a graph's output is read from outside as well.
+ */
+static int *lone_readers(const hwnas_graph *graph, const int *same, const bool *is_live)
 {
     enum { NONE = -1, MANY = -2 };
     int *reader = hwnas_alloc(graph->n_tensors * sizeof *reader);
     for (size_t i = 0; i < graph->n_tensors; i++)
         reader[i] = NONE;
     for (size_t i = 0; i < graph->n_nodes; i++)
-        for (int k = 0; k < graph->nodes[i].n_inputs; k++) {
-            int *r = &reader[graph->nodes[i].inputs[k]];
+        for (int k = 0; k < graph->nodes[i].n_inputs && is_live[i]; k++) {
+            int *r = &reader[same[graph->nodes[i].inputs[k]]];
             *r = *r == NONE ? (int)i : MANY;
         }
     for (size_t i = 0; i < graph->n_outputs; i++)
-        reader[graph->outputs[i]] = MANY;
+        reader[same[graph->outputs[i]]] = MANY;
     for (size_t i = 0; i < graph->n_tensors; i++)
         if (reader[i] == MANY)
             reader[i] = NONE;
@@ -145,13 +164,19 @@ static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *
 static hwnas_status fold_nodes(rewrite *r)
 {
     hwnas_status status = HWNAS_OK;
-    int *lone_reader = lone_readers(r->from);
+    int *same = hwnas_graph_same(r->from);
+    bool *is_live = live_nodes(r->from, same);
+    int *lone_reader = lone_readers(r->from, same, is_live);
     for (size_t i = 0; i < r->from->n_nodes; i++) {
         const hwnas_node *node = &r->from->nodes[i];
         const hwnas_node *norm = norm_after(r->from, node, lone_reader);
         if (r->place[node->output] >= 0)
             continue; /* this BatchNorm went into its convolution */
-        if (is(node, "dropout"))
+        if (same[node->output] != node->output)
+            r->place[node->output] = r->place[same[node->output]];
+        else if (!is_live[i])
+            continue;
+        else if (is(node, "dropout"))
             r->place[node->output] = r->place[node->inputs[0]];
         else if (norm)
             TRY_OUT(fold_conv(r, node, norm));
@@ -160,6 +185,8 @@ static hwnas_status fold_nodes(rewrite *r)
     }
 out:
     free(lone_reader);
+    free(is_live);
+    free(same);
     return status;
 }
 

@@ -211,7 +211,9 @@ void hwnas_tensor_fill(const hwnas_tensor *tensor, float *out)
         return;
     }
     float low = -0.1f, high = 0.1f;
-    if (tensor->init == HWNAS_INIT_NEAR_ONE) {
+    if (tensor->init == HWNAS_INIT_ZERO || tensor->init == HWNAS_INIT_ONE) {
+        low = high = tensor->init == HWNAS_INIT_ONE;
+    } else if (tensor->init == HWNAS_INIT_NEAR_ONE) {
         low = 0.8f;
         high = 1.2f;
     } else if (tensor->init == HWNAS_INIT_FAN_IN) {

@@ -26,6 +26,8 @@ typedef enum hwnas_init {
                           product of all dimensions but the first */
     HWNAS_INIT_SMALL,  /* uniform in [-0.1, 0.1): biases, means */
     HWNAS_INIT_NEAR_ONE, /* uniform in [0.8, 1.2): scales, variances */
+    HWNAS_INIT_ZERO,     /* constants */
+    HWNAS_INIT_ONE,
     HWNAS_N_INITS
 } hwnas_init;
 
@@ -119,14 +121,16 @@ int64_t hwnas_node_macs(const hwnas_graph *graph, const hwnas_node *node);
 int64_t hwnas_node_params(const hwnas_graph *graph, const hwnas_node *node);
 
 /* Canonical hash of what the network computes with unknown weights: operators, attributes, shapes
- * and wiring; names and the order of commuting inputs do not matter. 32 hex digits. */
+ * and wiring; names, the order of commuting inputs, sums with `zero` and nodes that no output needs do
+ * not matter. 32 hex digits. */
 typedef struct hwnas_digest {
     char hex[33];
 } hwnas_digest;
 hwnas_digest hwnas_graph_digest(const hwnas_graph *graph);
 
 /* A new graph with each BatchNorm that follows a convolution alone folded into its weights and
- * bias; this is what is deployed, so it is what devices compile. Weights so changed carry data. */
+ * bias, without sums with zeros, dropout and nodes that no output needs; this is what is deployed, so
+ * it is what devices compile. Weights so changed carry data. */
 HWNAS_CHECKED hwnas_status hwnas_graph_fold(hwnas_graph **out, const hwnas_graph *graph);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct hwnas_attr_row {
     const char *name; /* as written in a space; NULL ends the table */
     hwnas_attr_kind kind;
     int count;         /* INTS */
-    bool is_required;  /* in a space; an ONNX file that leaves it out means the fallback */
+    bool is_required;  /* in a space */
     double fallback;   /* default, repeated for INTS */
     double low, high;  /* range, both included */
     const char *onnx;  /* ONNX attribute; NULL: known from the weights (e.g. output channels) */
@@ -24,13 +24,14 @@ typedef struct hwnas_attr_row {
     int onnx_input; /* when ONNX takes the value as a constant input: which one, after all data and
                        weights, in the order of the rows; 0: an attribute */
     const double *onnx_fallback; /* NUMBER: ONNX's default where it is another; NULL: `fallback` */
+    bool is_required_by_onnx;    /* ONNX has no default */
 } hwnas_attr_row;
 
 /* An ONNX attribute that our operator has no word for. */
 typedef struct hwnas_onnx_row {
     const char *name;     /* NULL ends the table */
-    hwnas_attr_kind kind; /* INT or NUMBER */
-    double value;         /* what it must be; written unless it is the fallback */
+    hwnas_attr_kind kind; /* INT or NUMBER; INTS when `value` is the fallback */
+    double value;         /* what it must be, each of INTS; written unless it is the fallback */
     double fallback;      /* ONNX's default */
     const char *text;     /* instead, a string that it must be, ONNX's default; never written */
     bool is_ignored;      /* has no effect at inference: any value will do; never written */
@@ -39,6 +40,7 @@ typedef struct hwnas_onnx_row {
 struct hwnas_op {
     const char *name; /* as written in a space */
     const char *onnx; /* ONNX operator */
+    int onnx_since;   /* the first opset in which it means this; 0: the first that is read */
     const char *help;
     const hwnas_attr_row *attrs;
     const hwnas_onnx_row *onnx_rows; /* (optional) */
@@ -47,6 +49,7 @@ struct hwnas_op {
     int n_statistics; /* how many of the last weights training does not learn: running means */
     bool commutes; /* inputs may change places */
     bool joins;    /* may join branches: add, mul, concat */
+    bool keeps_zeros; /* zeros give zeros, at least without a bias */
 
     /* (optional) Creates the weights of a layer from its attributes and its data input, and appends
      * them to node->inputs (room for max_weights is there). */

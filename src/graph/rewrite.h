@@ -6,4 +6,8 @@
 
 HWNAS_CHECKED hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph *graph);
 
+/* For each tensor the one that it is the same as: itself, or x for x + 0, where 0 comes of `zero`.
+ * Yours to free(). */
+int *hwnas_graph_same(const hwnas_graph *graph);
+
 #endif

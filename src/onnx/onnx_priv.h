@@ -11,14 +11,18 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data would need i
 
 enum {
     HWNAS_ONNX_IR = 8,
-    HWNAS_ONNX_OPSET = 13,      /* what we write */
-    HWNAS_ONNX_FIRST_OPSET = 7, /* what we read: since then our operators kept their meaning */
+    HWNAS_ONNX_OPSET = 17,      /* what we write */
+    HWNAS_ONNX_FIRST_OPSET = 7, /* what we read: since then our operators kept their meaning, but
+                                   for those whose row says onnx_since */
 };
 
 /* External data of this location is drawn from a seed. */
 #define HWNAS_ONNX_SEEDS_LOCATION "hwnas:seed"
 /* Metadata of the model: the seed of the graph. */
 #define HWNAS_ONNX_SEED_KEY "hwnas.seed"
+
+/* The doc_string of a weight that training does not learn: a constant or a running statistic. */
+#define HWNAS_ONNX_NOT_LEARNED "not learned"
 
 /* Spelling of hwnas_init. */
 extern const char *const hwnas_onnx_inits[HWNAS_N_INITS];

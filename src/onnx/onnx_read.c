@@ -26,6 +26,7 @@ typedef struct named {
 typedef struct reader {
     const Onnx__GraphProto *from;
     hwnas_graph *graph;
+    int64_t opset;
     size_t n_values;
     named *values; /* sorted by name */
     size_t n_node_names;
@@ -243,6 +244,11 @@ static hwnas_status need_float(int32_t type, const char *what, const char *name)
     return HWNAS_OK;
 }
 
+static bool is_learned(const Onnx__TensorProto *from)
+{
+    return !from->doc_string || strcmp(from->doc_string, HWNAS_ONNX_NOT_LEARNED);
+}
+
 /* Makes a constant a weight of the graph. */
 static hwnas_status make_weight(reader *r, named *value, bool is_parameter)
 {
@@ -394,7 +400,10 @@ static hwnas_status check_foreign(const hwnas_onnx_row *row, const Onnx__Attribu
         fits = from->s.len == strlen(row->text) && !memcmp(from->s.data, row->text, from->s.len);
     else
         fits = from->type == attr_types[row->kind] &&
-               (row->kind == HWNAS_ATTR_NUMBER ? from->f : (double)from->i) == row->value;
+               (row->kind == HWNAS_ATTR_INTS ||
+                (row->kind == HWNAS_ATTR_NUMBER ? from->f : (double)from->i) == row->value);
+    for (size_t i = 0; row->kind == HWNAS_ATTR_INTS && i < from->n_ints; i++)
+        fits = fits && (double)from->ints[i] == row->value;
     return fits ? HWNAS_OK : unsupported(node, from->name, "has a value that we cannot compute");
 }
 
@@ -402,6 +411,9 @@ static hwnas_status check_foreign(const hwnas_onnx_row *row, const Onnx__Attribu
 static hwnas_status set_absent(hwnas_attr *attrs, const hwnas_op *op, const Onnx__NodeProto *node)
 {
     for (int i = 0; op->attrs[i].name; i++) {
+        if (!attrs[i].is_set && op->attrs[i].is_required_by_onnx)
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: attribute '%s' is absent", describe(node).s,
+                              op->attrs[i].onnx);
         if (!attrs[i].is_set && op->attrs[i].onnx_fallback)
             attrs[i] = (hwnas_attr){.is_set = true, .number = *op->attrs[i].onnx_fallback};
     }
@@ -501,7 +513,9 @@ static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op 
                                         : "a constant where we take what is computed");
         int weight = (int)i - op->max_inputs;
         if (is_weight && value->tensor == NOT_MADE)
-            TRY(make_weight(r, value, weight < op->max_weights - op->n_statistics));
+            TRY(make_weight(r, value,
+                            weight < op->max_weights - op->n_statistics &&
+                                is_learned(value->constant)));
         out[i] = value->tensor;
     }
     *n_out = (int)n;
@@ -533,6 +547,91 @@ static hwnas_status check_implied(const hwnas_attr *given, const hwnas_graph *gr
     return HWNAS_OK;
 }
 
+/* Does the constant hold `count` zeros? */
+static bool is_zeros(const Onnx__TensorProto *from, size_t count)
+{
+    if (!from->has_data_type || from->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
+        return false;
+    if (is_external(from)) {
+        const char *init = find_entry(from->external_data, from->n_external_data, "init");
+        return init && !strcmp(init, hwnas_onnx_inits[HWNAS_INIT_ZERO]);
+    }
+    size_t n = from->has_raw_data ? from->raw_data.len / sizeof(float) : from->n_float_data;
+    for (size_t i = 0; i < n; i++) {
+        float value;
+        if (from->has_raw_data)
+            memcpy(&value, from->raw_data.data + i * sizeof value, sizeof value);
+        else
+            value = from->float_data[i];
+        if (value != 0)
+            return false;
+    }
+    return n == count;
+}
+
+/* Conv by a zero for each channel, alike in both directions: the stride, else 0. */
+static int64_t stride_of_zeros(const hwnas_attr *attrs, const Onnx__TensorProto *weight)
+{
+    enum { KERNEL = 1, STRIDE, PAD, DILATION, GROUPS };
+    const int64_t *stride = attrs[STRIDE].ints, *pad = attrs[PAD].ints;
+    if (weight->n_dims != 4 || weight->dims[1] != 1 || weight->dims[2] != 1 ||
+        weight->dims[3] != 1 || weight->dims[0] < 1 || !attrs[STRIDE].is_set ||
+        !attrs[GROUPS].is_set || attrs[GROUPS].ints[0] != weight->dims[0] ||
+        stride[0] != stride[1] || stride[0] < 2 || pad[0] || pad[1] || pad[2] || pad[3])
+        return 0;
+    return is_zeros(weight, (size_t)weight->dims[0]) ? stride[0] : 0;
+}
+
+/* Is it how `zero` is written? Then gives the data and the stride. */
+static bool is_zero_node(int *out, int64_t *stride, const reader *r, const Onnx__NodeProto *node,
+                         const hwnas_op *op, const hwnas_attr *attrs)
+{
+    const bool is_mul = !strcmp(op->name, "mul");
+    const named *sides[2];
+    if ((!is_mul && strcmp(op->name, "conv")) || node->n_input != 2)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        sides[i] = find_value(r, node->input[i]);
+        if (sides[i] && sides[i]->same_as)
+            sides[i] = sides[i]->same_as;
+        if (!sides[i])
+            return false;
+    }
+    const int data = is_mul && sides[0]->constant ? 1 : 0;
+    const Onnx__TensorProto *zeros = sides[1 - data]->constant;
+    *out = sides[data]->tensor;
+    if (!zeros || sides[data]->constant || *out == NOT_MADE)
+        return false;
+    if (!is_mul) {
+        const hwnas_tensor *in = &r->graph->tensors[*out];
+        *stride = stride_of_zeros(attrs, zeros);
+        return *stride && in->rank == 4 && in->dims[1] == zeros->dims[0];
+    }
+    *stride = 1;
+    for (size_t i = 0; i < zeros->n_dims; i++)
+        if (zeros->dims[i] != 1)
+            return false;
+    return is_zeros(zeros, 1) && zeros->n_dims <= (size_t)r->graph->tensors[*out].rank;
+}
+
+static hwnas_status add_node(int *output, reader *r, const Onnx__NodeProto *node,
+                             const hwnas_op *op, const hwnas_attr *attrs)
+{
+    int inputs[HWNAS_MAX_NODE_INPUTS], n_inputs = 0;
+    int64_t stride;
+    if (is_zero_node(inputs, &stride, r, node, op, attrs)) {
+        const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {stride}};
+        return hwnas_graph_add_node(output, r->graph, hwnas_op_by_name("zero"), node_name(r, node),
+                                    &attr, 1, inputs, true);
+    }
+    TRY(read_inputs(inputs, &n_inputs, r, op, node));
+    hwnas_status status = hwnas_graph_add_node(output, r->graph, op, node_name(r, node), attrs,
+                                               n_inputs, inputs, false);
+    if (status != HWNAS_OK)
+        return hwnas_context(status, "%s", describe(node).s);
+    return check_implied(attrs, r->graph, node);
+}
+
 static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
 {
     if (!node->n_output || is_empty(node->output[0]) || is_empty(node->op_type))
@@ -545,15 +644,14 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
                           describe(node).s, is_standard ? "" : node->domain, is_standard ? "" : ".",
                           node->op_type);
+    if (r->opset < op->onnx_since)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "%s means another thing in opset %" PRId64 "; %d and newer are read",
+                          describe(node).s, r->opset, op->onnx_since);
     hwnas_attr *attrs = NULL;
-    int inputs[HWNAS_MAX_NODE_INPUTS], n_inputs = 0, output;
+    int output;
     TRY(read_attrs(&attrs, r, op, node));
-    TRY(read_inputs(inputs, &n_inputs, r, op, node));
-    hwnas_status status = hwnas_graph_add_node(&output, r->graph, op, node_name(r, node), attrs,
-                                               n_inputs, inputs, false);
-    if (status != HWNAS_OK)
-        return hwnas_context(status, "%s", describe(node).s);
-    TRY(check_implied(attrs, r->graph, node));
+    TRY(add_node(&output, r, node, op, attrs));
     r->graph->tensors[output].name =
         hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
     find_value(r, node->output[0])->tensor = output;
@@ -575,7 +673,7 @@ static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
 
 /* ---- the model ---- */
 
-static hwnas_status check_model(const Onnx__ModelProto *model)
+static hwnas_status check_model(int64_t *out, const Onnx__ModelProto *model)
 {
     int64_t opset = -1;
     for (size_t i = 0; i < model->n_opset_import; i++) {
@@ -592,6 +690,7 @@ static hwnas_status check_model(const Onnx__ModelProto *model)
                           HWNAS_ONNX_FIRST_OPSET);
     if (model->graph->n_sparse_initializer)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the model has sparse constants");
+    *out = opset;
     return HWNAS_OK;
 }
 
@@ -617,7 +716,7 @@ hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *by
     reader r = {0};
     uint64_t seed = 0;
     TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
-    TRY_OUT(check_model(model));
+    TRY_OUT(check_model(&r.opset, model));
     const char *text =
         find_entry(model->metadata_props, model->n_metadata_props, HWNAS_ONNX_SEED_KEY);
     if (text)

@@ -15,6 +15,8 @@ const char *const hwnas_onnx_inits[HWNAS_N_INITS] = {
     [HWNAS_INIT_FAN_IN] = "fan_in",
     [HWNAS_INIT_SMALL] = "small",
     [HWNAS_INIT_NEAR_ONE] = "near_one",
+    [HWNAS_INIT_ZERO] = "zero",
+    [HWNAS_INIT_ONE] = "one",
 };
 
 typedef struct writer {
@@ -99,6 +101,8 @@ static void write_weight(writer *w, const hwnas_tensor *tensor)
 {
     Onnx__TensorProto *to = add_constant(w, tensor->name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
                                          tensor->rank, tensor->dims);
+    if (!tensor->is_parameter)
+        to->doc_string = text(HWNAS_ONNX_NOT_LEARNED);
     if (tensor->data) {
         set_raw_data(to, tensor->data, (size_t)hwnas_tensor_bytes(tensor));
     } else if (w->weights == HWNAS_ONNX_VALUES) {
@@ -144,6 +148,15 @@ static void add_number(const writer *w, Onnx__NodeProto *node, const char *name,
     made->f = (float)value;
 }
 
+static void add_ints(const writer *w, Onnx__NodeProto *node, const char *name, size_t n,
+                     const int64_t *values)
+{
+    Onnx__AttributeProto *made =
+        add_attribute(w, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    made->n_ints = n;
+    made->ints = hwnas_arena_copy(w->arena, values, n * sizeof *values);
+}
+
 static void write_attr(const writer *w, Onnx__NodeProto *to, const hwnas_attr_row *row,
                        const hwnas_attr *attr)
 {
@@ -155,13 +168,9 @@ static void write_attr(const writer *w, Onnx__NodeProto *to, const hwnas_attr_ro
     case HWNAS_ATTR_NUMBER:
         add_number(w, to, row->onnx, attr->number);
         break;
-    case HWNAS_ATTR_INTS: {
-        Onnx__AttributeProto *made =
-            add_attribute(w, to, row->onnx, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
-        made->n_ints = (size_t)attr->n;
-        made->ints = (int64_t *)attr->ints;
+    case HWNAS_ATTR_INTS:
+        add_ints(w, to, row->onnx, (size_t)attr->n, attr->ints);
         break;
-    }
     }
 }
 
@@ -187,6 +196,17 @@ static void write_attr_input(writer *w, Onnx__NodeProto *to, const hwnas_node *n
     to->input[to->n_input++] = text(name);
 }
 
+enum { MAX_EXTRA_ATTRS = 2 };
+
+/* No operator of ONNX both skips and multiplies by a constant but the depthwise convolution. */
+static void write_strided_zero(const writer *w, Onnx__NodeProto *to, const hwnas_node *node)
+{
+    const int64_t stride = hwnas_node_attr(node, "stride")->ints[0];
+    to->op_type = text("Conv");
+    add_int(w, to, "group", hwnas_node_input(w->from, node, 1)->dims[0]);
+    add_ints(w, to, "strides", 2, (const int64_t[]){stride, stride});
+}
+
 static size_t count_attrs(const hwnas_op *op)
 {
     size_t n = 0;
@@ -208,7 +228,7 @@ static void write_node(writer *w, const hwnas_node *node)
         to->input[to->n_input++] = text(w->from->tensors[node->inputs[i]].name);
     to->output = list(w, 1);
     to->output[to->n_output++] = text(hwnas_node_output(w->from, node)->name);
-    to->attribute = list(w, count_attrs(op));
+    to->attribute = list(w, count_attrs(op) + MAX_EXTRA_ATTRS);
     for (int i = 0; op->attrs[i].name; i++) {
         if (op->attrs[i].onnx_input)
             write_attr_input(w, to, node, i);
@@ -223,6 +243,8 @@ static void write_node(writer *w, const hwnas_node *node)
         else
             add_int(w, to, row->name, (int64_t)row->value);
     }
+    if (!strcmp(op->name, "zero") && hwnas_node_attr(node, "stride")->ints[0] > 1)
+        write_strided_zero(w, to, node);
     w->to->node[w->to->n_node++] = to;
 }
 

@@ -138,7 +138,7 @@ static float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t s
     return result;
 }
 
-/* max |a - b| / max |b| */
+/* max |a - b| / max |b|, or max |a| where b is zero */
 static double relative_error(const float *a, const float *b, int64_t n)
 {
     double worst = 0, scale = 0;
@@ -148,7 +148,7 @@ static double relative_error(const float *a, const float *b, int64_t n)
             worst = error; /* NaN as well */
         scale = fmax(scale, fabs((double)b[i]));
     }
-    return worst / scale;
+    return scale > 0 ? worst / scale : worst;
 }
 
 /* Runs `a` on one device and `b` on another; they must agree. Returns the error. */
@@ -289,7 +289,52 @@ static void ref_by_hand(void **state)
          {{5, 7}},
          {{2, 3}, {1, -1}, {1, 1}, {4, 9}},
          {5, 5}},
+        /* Without scale and bias: 1 and 0, whatever the seed. */
+        {{"batch_norm", "epsilon=0 affine=0", {{1, 2, 1, 1}}},
+         {{5, 7}},
+         {{1, 1}, {0, 0}, {1, 1}, {4, 9}},
+         {2, 2}},
         {{"relu", "", {{1, 3}}}, {{-1, 0, 2}}, {{0}}, {0, 0, 2}},
+        /* The padding is less than all, even -4; the windows are cut at the corners. */
+        {{"max_pool", "kernel=2 stride=2 pad=1", {{1, 1, 3, 3}}},
+         {{-1, -2, -3, -4, -5, -6, -7, -8, -9}},
+         {{0}},
+         {-1, -2, -4, -5}},
+        {{"max_pool", "kernel=1,2 stride=1,2 pad=0,0,0,1", {{1, 1, 2, 3}}},
+         {{1, 2, -3, 6, 5, 4}},
+         {{0}},
+         {2, -3, 6, 4}},
+        {{"avg_pool", "kernel=2 stride=2 pad=1", {{1, 1, 3, 3}}},
+         {{1, 2, 4, 3, 5, 7, 5, 6, 9}},
+         {{0}},
+         {1, 3, 4, 6.75f}},
+        {{"avg_pool", "kernel=2 stride=2 pad=1 count_pad=1", {{1, 1, 3, 3}}},
+         {{1, 2, 4, 3, 5, 7, 5, 6, 9}},
+         {{0}},
+         {0.25f, 1.5f, 2, 6.75f}},
+        {{"sigmoid", "", {{1, 3}}}, {{0, 100, -1.3862943611f}}, {{0}}, {0.5f, 1, 0.2f}},
+        {{"tanh", "", {{1, 3}}}, {{0, 100, 0.5493061443f}}, {{0}}, {0, 1, 0.5f}},
+        {{"hard_swish", "", {{1, 5}}}, {{-4, -3, -1, 1.5f, 4}}, {{0}},
+         {0, 0, -1.0f / 3, 1.125f, 4}},
+        {{"clip", "", {{1, 3}}}, {{-1, 2, 7}}, {{0}}, {0, 2, 6}},
+        {{"clip", "low=-1 high=1.5", {{1, 4}}}, {{-2, -1, 1, 7}}, {{0}}, {-1, -1, 1, 1.5f}},
+        {{"leaky_relu", "", {{1, 3}}}, {{-100, 0, 2}}, {{0}}, {-1, 0, 2}},
+        {{"leaky_relu", "alpha=0.25", {{1, 2}}}, {{-1, 1}}, {{0}}, {-0.25f, 1}},
+        /* ln 1, ln 3, ln 4 are to each other as 1, 3 and 4. */
+        {{"softmax", "", {{2, 3}}},
+         {{0, 1.0986122887f, 1.3862943611f, 1000, 1000, -1000}},
+         {{0}},
+         {0.125f, 0.375f, 0.5f, 0.5f, 0.5f, 0}},
+        {{"softmax", "axis=1", {{1, 2, 1, 2}}}, {{0, 5, 1.0986122887f, 5}}, {{0}},
+         {0.25f, 0.5f, 0.75f, 0.5f}},
+        {{"concat", "", {{2, 1, 1, 2}, {2, 2, 1, 2}}},
+         {{1, 2, 3, 4}, {10, 20, 30, 40, 50, 60, 70, 80}},
+         {{0}},
+         {1, 2, 10, 20, 30, 40, 3, 4, 50, 60, 70, 80}},
+        {{"concat", "axis=-1", {{2, 1}, {2, 2}}}, {{1, 2}, {10, 20, 30, 40}}, {{0}},
+         {1, 10, 20, 2, 30, 40}},
+        {{"zero", "", {{1, 3}}}, {{1, 2, 3}}, {{0}}, {0, 0, 0}},
+        {{"zero", "stride=2", {{1, 1, 3, 3}}}, {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {{0}}, {0, 0, 0, 0}},
         {{"hard_sigmoid", "", {{1, 4}}}, {{-4, -3, 0, 4}}, {{0}}, {0, 0, 0.5f, 1}},
         {{"hard_sigmoid", "alpha=0.25 beta=0.25", {{1, 3}}}, {{-2, 1, 4}}, {{0}}, {0, 0.5f, 1}},
         {{"global_avg_pool", "", {{1, 2, 2, 2}}}, {{1, 2, 3, 4, 0, 0, 0, 8}}, {{0}}, {2.5f, 2}},
@@ -349,6 +394,45 @@ static void every_operator_on_cpu(void **state)
         {"conv", "out=6 kernel=3 stride=2 pad=1 groups=3", {{1, 9, 8, 8}}},
         {"batch_norm", "", {{1, 32, 14, 14}}},
         {"batch_norm", "epsilon=0.01", {{3, 7, 5, 3}}},
+        {"batch_norm", "affine=0", {{3, 7, 5, 3}}},
+        {"max_pool", "kernel=3 stride=2 pad=1", {{1, 64, 31, 33}}},
+        {"max_pool", "kernel=3 pad=1", {{3, 5, 7, 9}}},
+        {"max_pool", "kernel=2 stride=2", {{1, 16, 8, 8}}},
+        {"max_pool", "kernel=1 stride=2", {{3, 3, 5, 7}}},
+        {"max_pool", "kernel=5,3 stride=2,1 pad=4,2,0,1", {{1, 19, 9, 11}}},
+        {"max_pool", "kernel=5 pad=2", {{1, 1, 1, 1}}},
+        {"avg_pool", "kernel=3 pad=1", {{1, 16, 32, 32}}},
+        {"avg_pool", "kernel=3 pad=1 count_pad=1", {{3, 16, 9, 7}}},
+        {"avg_pool", "kernel=3 stride=2 pad=1", {{3, 5, 7, 9}}},
+        {"avg_pool", "kernel=2 stride=2", {{1, 17, 15, 16}}},
+        {"avg_pool", "kernel=5,3 stride=2,1 pad=4,2,0,1", {{1, 19, 9, 11}}},
+        {"avg_pool", "kernel=5,3 stride=2,1 pad=4,2,0,1 count_pad=1", {{1, 19, 9, 11}}},
+        {"avg_pool", "kernel=5 pad=2", {{1, 1, 1, 1}}},
+        {"sigmoid", "", {{3, 5, 7, 9}}},
+        {"sigmoid", "", {{1, 33}}},
+        {"tanh", "", {{3, 5, 7, 9}}},
+        {"tanh", "", {{1, 33}}},
+        {"hard_swish", "", {{3, 5, 7, 9}}},
+        {"hard_swish", "", {{1, 33}}},
+        {"clip", "low=-0.5 high=0.25", {{3, 5, 7, 9}}},
+        {"clip", "", {{1, 33}}},
+        {"clip", "low=-3.4028235e38 high=0.5", {{1, 33}}},
+        {"clip", "low=-inf high=inf", {{1, 33}}},
+        {"leaky_relu", "", {{3, 5, 7, 9}}},
+        {"leaky_relu", "alpha=0.3", {{1, 33}}},
+        {"leaky_relu", "alpha=0", {{1, 33}}},
+        {"softmax", "", {{1, 1000}}},
+        {"softmax", "", {{3, 5, 7, 9}}},
+        {"softmax", "axis=1", {{3, 5, 7, 9}}},
+        {"softmax", "axis=-2", {{1, 5, 7, 9}}},
+        {"concat", "", {{1, 16, 7, 9}, {1, 24, 7, 9}}},
+        {"concat", "", {{3, 5, 7, 9}, {3, 1, 7, 9}}},
+        {"concat", "", {{3, 7}, {3, 10}}},
+        {"concat", "axis=-2", {{3, 4, 7, 9}, {3, 4, 2, 9}}},
+        {"zero", "", {{1, 16, 32, 32}}},
+        {"zero", "", {{3, 37}}},
+        {"zero", "stride=2", {{1, 16, 7, 9}}},
+        {"zero", "stride=3", {{3, 1, 8, 10}}},
         {"relu", "", {{3, 5, 7, 9}}},
         {"relu", "", {{1, 1000}}},
         {"hard_sigmoid", "alpha=2", {{3, 48, 1, 1}}},
@@ -411,6 +495,28 @@ static hwnas_graph *block(int batch, uint64_t seed)
     return graph;
 }
 
+/* A cell as NAS-Bench-201 and DARTS have them: edges that each do something else, summed and put
+ * one after the other, one of them twice. */
+static hwnas_graph *cell(int batch)
+{
+    hwnas_graph *graph = hwnas_graph_new("cell", 4);
+    const int64_t dims[] = {batch, 6, 9, 7};
+    int in = add_input(graph, dims), out = -1;
+    int a = add(graph, "max_pool", "kernel=3 pad=1", in, -1);
+    int b = add(graph, "avg_pool", "kernel=3 pad=1", add(graph, "relu", "", in, -1), -1);
+    int c = add(graph, "batch_norm", "affine=0",
+                add(graph, "conv", "out=6 kernel=3 pad=1 bias=0", b, -1), -1);
+    int d = add(graph, "add", "", add(graph, "zero", "", c, -1), a);
+    int e = add(graph, "hard_swish", "", add(graph, "add", "", c, d), -1);
+    const int ends[] = {b, d, e, d, add(graph, "zero", "", a, -1)};
+    ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("concat"), "concat", NULL, 5, ends,
+                            true));
+    out = conv_bn(graph, out, "out=5 kernel=1 stride=2", true);
+    in = add(graph, "conv", "out=5", add(graph, "zero", "stride=2", in, -1), -1);
+    hwnas_graph_add_output(graph, add(graph, "concat", "", out, in));
+    return graph;
+}
+
 static size_t count_nodes(const hwnas_graph *graph, const char *op)
 {
     size_t n = 0;
@@ -443,6 +549,69 @@ static void folding_changes_nothing(void **state)
     }
     hwnas_device_close(cpu);
     hwnas_device_close(ref);
+}
+
+static void cells_with_all_kinds_of_edges(void **state)
+{
+    (void)state;
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 2);
+    for (int batch = 1; batch <= 3; batch += 2) {
+        hwnas_graph *graph = cell(batch), *folded = NULL;
+        ok(hwnas_graph_fold(&folded, graph));
+        assert_int_equal(count_nodes(folded, "batch_norm"), 0);
+        hwnas_costs costs;
+        hwnas_graph_costs(&costs, graph);
+        /* Neither the zeros nor the scale and bias of the first batch_norm are learned. */
+        assert_int_equal(costs.params, 6 * 6 * 9 + 5 * 30 + 5 + 2 * 5 + 5 * 6 + 5);
+        compare("cell", cpu, graph, ref, graph, 3);
+        compare("folded cell", cpu, folded, ref, graph, 3);
+        hwnas_graph_free(graph);
+        hwnas_graph_free(folded);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+/* What an operator cannot do is said with the attribute's name. */
+static void wrong_attributes_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op, *attrs;
+        int64_t dims[4];
+        const char *part;
+    } cases[] = {
+        {"max_pool", "kernel=3 pad=3", {1, 2, 9, 9}, "'pad' of 'max_pool' is 3"},
+        {"avg_pool", "kernel=3 pad=1,1,4,1", {1, 2, 9, 9}, "'pad' of 'avg_pool' is 4"},
+        {"avg_pool", "", {1, 2, 9, 9}, "'avg_pool' needs 'kernel'"},
+        {"max_pool", "kernel=9", {1, 2, 7, 7}, "a kernel of 9 is larger"},
+        {"max_pool", "kernel=2", {1, 2, 0, 0}, "'max_pool' needs an image"},
+        {"clip", "low=2 high=1", {1, 2, 0, 0}, "'low' of 'clip' is 2, above 'high', which is 1"},
+        {"softmax", "axis=2", {1, 2, 0, 0}, "'axis' of 'softmax' is 2"},
+        {"softmax", "axis=-3", {1, 2, 0, 0}, "'axis' of 'softmax' is -3"},
+        {"zero", "stride=2", {1, 2, 0, 0}, "'zero' with a 'stride' needs an image"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const hwnas_op *op = hwnas_op_by_name(cases[i].op);
+        hwnas_graph *graph = hwnas_graph_new("wrong", 1);
+        hwnas_attr *attrs = attributes(op, cases[i].attrs);
+        int input = add_input(graph, cases[i].dims), out = -1;
+        assert_int_equal(hwnas_graph_add_node(&out, graph, op, "x", attrs, 1, &input, true),
+                         HWNAS_E_INPUT);
+        if (!strstr(hwnas_last_error()->message, cases[i].part))
+            fail_msg("case %zu: %s", i, hwnas_last_error()->message);
+        free(attrs);
+        hwnas_graph_free(graph);
+    }
+    hwnas_graph *graph = hwnas_graph_new("wrong", 1);
+    const int64_t dims[2][4] = {{1, 2, 3, 3}, {1, 2, 3, 4}};
+    int inputs[] = {add_input(graph, dims[0]), add_input(graph, dims[1])}, out = -1;
+    assert_int_equal(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("concat"), "x", NULL, 2,
+                                          inputs, true),
+                     HWNAS_E_INPUT);
+    assert_non_null(
+        strstr(hwnas_last_error()->message, "cannot join the shapes 1x2x3x3 and 1x2x3x4"));
+    hwnas_graph_free(graph);
 }
 
 /* A BatchNorm whose convolution is also read by something else, or is an output, must stay. */
@@ -626,6 +795,8 @@ int main(void)
         cmocka_unit_test(ref_by_hand),
         cmocka_unit_test(every_operator_on_cpu),
         cmocka_unit_test(folding_changes_nothing),
+        cmocka_unit_test(cells_with_all_kinds_of_edges),
+        cmocka_unit_test(wrong_attributes_are_named),
         cmocka_unit_test(folding_leaves_shared_convolutions),
         cmocka_unit_test(weights_do_not_survive_their_network),
         cmocka_unit_test(unknown_operators_are_named),

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,34 @@ static int add_conv(hwnas_graph *graph, const char *name, int in, int64_t out, i
     return add(graph, "conv", name, in, -1, attrs);
 }
 
+/* 8 channels in, 8 out. */
+static int add_cell(hwnas_graph *graph, int in)
+{
+    const hwnas_attr pool[] = {integers(2, 3, 2, 0, 0), integers(2, 1, 1, 0, 0),
+                               integers(4, 1, 1, 1, 0), integers(1, 1, 0, 0, 0)};
+    const hwnas_attr not_affine[] = {number(1e-5), integers(1, 0, 0, 0, 0)};
+    int edges[8], n = 0, out;
+    edges[n++] = add(graph, "max_pool", "cell/max_pool", in, -1, pool);
+    edges[n++] = add(graph, "avg_pool", "cell/avg_pool", in, -1, pool);
+    edges[n++] = add(graph, "zero", "cell/zero", in, -1, NULL);
+    edges[n++] = add(graph, "hard_swish", "cell/hard_swish", in, -1, NULL);
+    edges[n++] = add(graph, "clip", "cell/clip", in, -1, (hwnas_attr[]){number(-0.1), number(0.2)});
+    edges[n++] = add(graph, "tanh", "cell/tanh", in, -1, NULL);
+    edges[n++] = add(graph, "leaky_relu", "cell/leaky_relu", in, -1, (hwnas_attr[]){number(0.2)});
+    edges[n++] = add(graph, "softmax", "cell/softmax", in, -1,
+                     (hwnas_attr[]){integers(1, -3, 0, 0, 0)});
+    assert_int_equal(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("concat"), "cell/concat",
+                                          NULL, n, edges, true),
+                     HWNAS_OK);
+    out = add(graph, "batch_norm", "cell/norm", out, -1, not_affine);
+    out = add_conv(graph, "cell/conv", out, 8, 1, 1, 1, false);
+    out = add(graph, "batch_norm", "cell/last_norm", out, -1, not_affine);
+    out = add(graph, "sigmoid", "cell/sigmoid", out, -1, NULL);
+    in = add(graph, "zero", "cell/zero_1", in, -1, (hwnas_attr[]){integers(1, 2, 0, 0, 0)});
+    return add(graph, "add", "cell/add", out,
+               add(graph, "global_avg_pool", "cell/pool", in, -1, NULL), NULL);
+}
+
 static hwnas_graph *make_network(void)
 {
     hwnas_graph *graph = hwnas_graph_new("every operator", 11);
@@ -60,7 +89,8 @@ static hwnas_graph *make_network(void)
     int64_t dims[] = {2, 3, 12, 14};
     assert_int_equal(hwnas_graph_add_input(&x, graph, "image", 4, dims), HWNAS_OK);
     x = add_conv(graph, "stem/conv", x, 8, 3, 2, 1, false);
-    x = add(graph, "batch_norm", "stem/norm", x, -1, (hwnas_attr[]){number(1e-3)});
+    x = add(graph, "batch_norm", "stem/norm", x, -1,
+            (hwnas_attr[]){number(1e-3), integers(1, 1, 0, 0, 0)});
     int block = x = add(graph, "relu", "stem/relu", x, -1, NULL);
     x = add_conv(graph, "depthwise", x, 8, 3, 1, 8, false);
     x = add(graph, "batch_norm", "norm", x, -1, NULL);
@@ -70,6 +100,7 @@ static hwnas_graph *make_network(void)
     gate = add_conv(graph, "gate/up", gate, 8, 1, 1, 1, true);
     x = add(graph, "mul", "gate/mul", x, gate, NULL);
     x = add_conv(graph, "project", x, 8, 1, 1, 1, false);
+    x = add_cell(graph, x);
     x = add(graph, "global_avg_pool", "pool", x, -1, NULL);
     int skip = add(graph, "global_avg_pool", "skip/pool", block, -1, NULL);
     x = add(graph, "add", "add", x, skip, NULL);
@@ -311,6 +342,24 @@ static void add_string_attribute(Onnx__NodeProto *node, const char *name, const 
     made->s.len = strlen(text);
 }
 
+static void add_integer_attribute(Onnx__NodeProto *node, const char *name, int64_t value)
+{
+    Onnx__AttributeProto *made =
+        add_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    made->has_i = true;
+    made->i = value;
+}
+
+static void add_two_dilations(Onnx__NodeProto *node, int64_t value)
+{
+    Onnx__AttributeProto *made =
+        add_attribute(node, "dilations", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    made->ints = hwnas_alloc(2 * sizeof *made->ints);
+    made->n_ints = 2;
+    made->ints[0] = 1;
+    made->ints[1] = value;
+}
+
 static void set_dim_param(Onnx__ModelProto *model, int dim)
 {
     Onnx__TensorShapeProto__Dimension *to =
@@ -400,6 +449,25 @@ static void add_harmless_attributes(Onnx__ModelProto *model)
     find_node(model, "head")->attribute[1]->has_f = true;
 }
 
+static void add_harmless_pool_attributes(Onnx__ModelProto *model)
+{
+    Onnx__NodeProto *pool = find_node(model, "cell/max_pool");
+    add_string_attribute(pool, "auto_pad", "NOTSET");
+    add_integer_attribute(pool, "ceil_mode", 0);
+    add_integer_attribute(pool, "storage_order", 1);
+    add_two_dilations(pool, 1);
+}
+
+/* 0 x instead of x 0, and a true scalar. */
+static void turn_the_zero_around(Onnx__ModelProto *model)
+{
+    Onnx__NodeProto *zero = find_node(model, "cell/zero");
+    char *first = zero->input[0];
+    zero->input[0] = zero->input[1];
+    zero->input[1] = first;
+    find_constant(model, "cell/zero.zeros")->n_dims = 0;
+}
+
 static void put_identities(Onnx__ModelProto *model)
 {
     Onnx__GraphProto *graph = model->graph;
@@ -451,6 +519,8 @@ static void edits_that_change_nothing(void **state)
         leave_out_what_weights_tell,
         leave_out_defaults,
         add_harmless_attributes,
+        add_harmless_pool_attributes,
+        turn_the_zero_around,
         put_identities,
         share_node_names,
         add_mask,
@@ -620,6 +690,53 @@ static void make_negative_batch(Onnx__ModelProto *model)
     model->graph->input[0]->type->tensor_type->shape->dim[0]->dim_value = -1;
 }
 
+static void round_up(Onnx__ModelProto *model)
+{
+    add_integer_attribute(find_node(model, "cell/avg_pool"), "ceil_mode", 1);
+}
+
+static void dilate_a_pool(Onnx__ModelProto *model)
+{
+    add_two_dilations(find_node(model, "cell/max_pool"), 2);
+}
+
+static void leave_out_the_window(Onnx__ModelProto *model)
+{
+    remove_attribute(find_node(model, "cell/avg_pool"), "kernel_shape");
+}
+
+static void leave_out_the_axis(Onnx__ModelProto *model)
+{
+    remove_attribute(find_node(model, "cell/concat"), "axis");
+}
+
+static void pad_by_the_window(Onnx__ModelProto *model)
+{
+    find_attribute(find_node(model, "cell/max_pool"), "pads")->ints[2] = 3;
+}
+
+static void compute_a_bound(Onnx__ModelProto *model)
+{
+    set_text(&find_node(model, "cell/clip")->input[1], "stem/relu");
+}
+
+static void swap_the_bounds(Onnx__ModelProto *model)
+{
+    set_text(&find_node(model, "cell/clip")->input[2], "cell/clip.low");
+    set_text(&find_node(model, "cell/clip")->input[1], "cell/clip.high");
+}
+
+static void use_the_old_softmax(Onnx__ModelProto *model)
+{
+    model->opset_import[0]->version = 12;
+}
+
+static void multiply_by_one(Onnx__ModelProto *model)
+{
+    const float one = 1;
+    memcpy(find_constant(model, "cell/zero.zeros")->raw_data.data, &one, sizeof one);
+}
+
 static const struct {
     void (*edit)(Onnx__ModelProto *model);
     hwnas_status status;
@@ -652,6 +769,15 @@ static const struct {
     {use_an_old_opset, HWNAS_E_UNSUPPORTED, "opset 6"},
     {drop_the_graph, HWNAS_E_INPUT, "no graph"},
     {make_negative_batch, HWNAS_E_INPUT, "shape -1x3x12x14"},
+    {round_up, HWNAS_E_UNSUPPORTED, "node 'cell/avg_pool' (AveragePool): attribute 'ceil_mode'"},
+    {dilate_a_pool, HWNAS_E_UNSUPPORTED, "node 'cell/max_pool' (MaxPool): attribute 'dilations'"},
+    {leave_out_the_window, HWNAS_E_INPUT, "attribute 'kernel_shape' is absent"},
+    {leave_out_the_axis, HWNAS_E_INPUT, "node 'cell/concat' (Concat): attribute 'axis' is absent"},
+    {pad_by_the_window, HWNAS_E_INPUT, "node 'cell/max_pool' (MaxPool): 'pad' of 'max_pool' is 3"},
+    {compute_a_bound, HWNAS_E_UNSUPPORTED, "attribute 'min' is not a constant"},
+    {swap_the_bounds, HWNAS_E_INPUT, "node 'cell/clip' (Clip): 'low' of 'clip' is 0.2, above"},
+    {use_the_old_softmax, HWNAS_E_UNSUPPORTED, "node 'cell/softmax' (Softmax) means another thing"},
+    {multiply_by_one, HWNAS_E_UNSUPPORTED, "input 'cell/zero.zeros' is a constant"},
 };
 
 static void what_cannot_be_read_is_named(void **state)
@@ -686,6 +812,44 @@ static void an_open_batch_is_one(void **state)
 static void leave_out_alpha(Onnx__ModelProto *model)
 {
     remove_attribute(find_node(model, "gate/hard_sigmoid"), "alpha");
+}
+
+static void leave_out_the_bounds(Onnx__ModelProto *model)
+{
+    Onnx__NodeProto *clip = find_node(model, "cell/clip");
+    set_text(&clip->input[1], "");
+    set_text(&clip->input[2], "");
+}
+
+/* As they were written before opset 11. */
+static void make_the_bounds_attributes(Onnx__ModelProto *model)
+{
+    Onnx__NodeProto *clip = find_node(model, "cell/clip");
+    Onnx__AttributeProto *made =
+        add_attribute(clip, "max", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    made->has_f = true;
+    made->f = 2;
+    leave_out_the_bounds(model);
+}
+
+/* Clip has no bounds unless it is given some; ours are 0 and 6. */
+static void absent_bounds_bound_nothing(void **state)
+{
+    (void)state;
+    static void (*const edits[])(Onnx__ModelProto *) = {leave_out_the_bounds,
+                                                        make_the_bounds_attributes};
+    for (size_t i = 0; i < COUNT(edits); i++) {
+        hwnas_graph *graph = NULL;
+        assert_int_equal(read_edited(&graph, edits[i]), HWNAS_OK);
+        for (size_t n = 0; n < graph->n_nodes; n++)
+            if (!strcmp(graph->nodes[n].op->name, "clip")) {
+                const double high = hwnas_node_attr(&graph->nodes[n], "high")->number;
+                assert_true(hwnas_node_attr(&graph->nodes[n], "low")->number == -FLT_MAX);
+                assert_true(high == (i ? 2 : FLT_MAX));
+            }
+        assert_comes_back(graph, HWNAS_ONNX_VALUES);
+        hwnas_graph_free(graph);
+    }
 }
 
 static void absent_means_the_default_of_onnx(void **state)
@@ -855,6 +1019,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(an_open_batch_is_one),
         cmocka_unit_test(absent_means_the_default_of_onnx),
+        cmocka_unit_test(absent_bounds_bound_nothing),
         cmocka_unit_test(a_file_cut_short_is_refused),
         cmocka_unit_test(mutations_do_not_crash),
         cmocka_unit_test(deep_nesting_is_refused),

@@ -69,6 +69,59 @@ static void lower_conv(op *o)
     set_text(o, dnnl_graph_op_attr_weights_format, "OIX");
 }
 
+static void lower_pool(op *o)
+{
+    const int64_t *pad = attr_of(o, "pad")->ints; /* top, left, bottom, right */
+    set_ints(o, dnnl_graph_op_attr_kernel, attr_of(o, "kernel")->ints, 2);
+    set_ints(o, dnnl_graph_op_attr_strides, attr_of(o, "stride")->ints, 2);
+    set_ints(o, dnnl_graph_op_attr_pads_begin, pad, 2);
+    set_ints(o, dnnl_graph_op_attr_pads_end, pad + 2, 2);
+    set_text(o, dnnl_graph_op_attr_data_format, "NCX");
+}
+
+static void lower_avg_pool(op *o)
+{
+    lower_pool(o);
+    set_bool(o, dnnl_graph_op_attr_exclude_pad, !attr_of(o, "count_pad")->ints[0]);
+}
+
+/* With a stride `zero` is a depthwise convolution, else a product; its weight fits. */
+static bool is_strided(const hwnas_node *node)
+{
+    return hwnas_node_attr(node, "stride")->ints[0] > 1;
+}
+
+static void lower_strided_zero(op *o)
+{
+    static const int64_t none[] = {0, 0}, one[] = {1, 1};
+    const int64_t stride = attr_of(o, "stride")->ints[0], strides[] = {stride, stride};
+    set_ints(o, dnnl_graph_op_attr_strides, strides, 2);
+    set_ints(o, dnnl_graph_op_attr_pads_begin, none, 2);
+    set_ints(o, dnnl_graph_op_attr_pads_end, none, 2);
+    set_ints(o, dnnl_graph_op_attr_dilations, one, 2);
+    set_ints(o, dnnl_graph_op_attr_groups, hwnas_node_input(o->graph, o->node, 1)->dims, 1);
+    set_text(o, dnnl_graph_op_attr_data_format, "NCX");
+    set_text(o, dnnl_graph_op_attr_weights_format, "OIX");
+}
+
+static void lower_clip(op *o)
+{
+    set_float(o, dnnl_graph_op_attr_min, attr_of(o, "low")->number);
+    set_float(o, dnnl_graph_op_attr_max, attr_of(o, "high")->number);
+}
+
+static void lower_leaky_relu(op *o)
+{
+    set_float(o, dnnl_graph_op_attr_alpha, attr_of(o, "alpha")->number);
+}
+
+static void lower_axis(op *o)
+{
+    const int64_t axis = attr_of(o, "axis")->ints[0];
+    const int64_t from_begin = axis + (axis < 0 ? hwnas_node_output(o->graph, o->node)->rank : 0);
+    set_ints(o, dnnl_graph_op_attr_axis, &from_begin, 1);
+}
+
 static void lower_batch_norm(op *o)
 {
     set_float(o, dnnl_graph_op_attr_epsilon, attr_of(o, "epsilon")->number);
@@ -112,22 +165,34 @@ static const struct rule {
     const char *op;
     dnnl_graph_op_kind_t kind;
     void (*set_attributes)(op *o);
+    bool (*fits)(const hwnas_node *node); /* NULL: each */
 } rules[] = {
-    {"add", dnnl_graph_op_add, no_attributes},
-    {"batch_norm", dnnl_graph_op_batch_norm_inference, lower_batch_norm},
-    {"conv", dnnl_graph_op_convolution, lower_conv},
-    {"flatten", dnnl_graph_op_static_reshape, lower_flatten},
-    {"global_avg_pool", dnnl_graph_op_avg_pool, lower_global_avg_pool},
-    {"hard_sigmoid", dnnl_graph_op_hard_sigmoid, lower_hard_sigmoid},
-    {"linear", dnnl_graph_op_matmul, lower_linear},
-    {"mul", dnnl_graph_op_multiply, no_attributes},
-    {"relu", dnnl_graph_op_relu, no_attributes},
+    {"add", dnnl_graph_op_add, no_attributes, NULL},
+    {"avg_pool", dnnl_graph_op_avg_pool, lower_avg_pool, NULL},
+    {"batch_norm", dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL},
+    {"clip", dnnl_graph_op_clamp, lower_clip, NULL},
+    {"concat", dnnl_graph_op_concat, lower_axis, NULL},
+    {"conv", dnnl_graph_op_convolution, lower_conv, NULL},
+    {"flatten", dnnl_graph_op_static_reshape, lower_flatten, NULL},
+    {"global_avg_pool", dnnl_graph_op_avg_pool, lower_global_avg_pool, NULL},
+    {"hard_sigmoid", dnnl_graph_op_hard_sigmoid, lower_hard_sigmoid, NULL},
+    {"hard_swish", dnnl_graph_op_hard_swish, no_attributes, NULL},
+    {"leaky_relu", dnnl_graph_op_leaky_relu, lower_leaky_relu, NULL},
+    {"linear", dnnl_graph_op_matmul, lower_linear, NULL},
+    {"max_pool", dnnl_graph_op_max_pool, lower_pool, NULL},
+    {"mul", dnnl_graph_op_multiply, no_attributes, NULL},
+    {"relu", dnnl_graph_op_relu, no_attributes, NULL},
+    {"sigmoid", dnnl_graph_op_sigmoid, no_attributes, NULL},
+    {"softmax", dnnl_graph_op_softmax, lower_axis, NULL},
+    {"tanh", dnnl_graph_op_tanh, no_attributes, NULL},
+    {"zero", dnnl_graph_op_convolution, lower_strided_zero, is_strided},
+    {"zero", dnnl_graph_op_multiply, no_attributes, NULL},
 };
 
 static const struct rule *rule_of(const hwnas_node *node)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, node->op->name))
+        if (!strcmp(rules[i].op, node->op->name) && (!rules[i].fits || rules[i].fits(node)))
             return &rules[i];
     return NULL;
 }

@@ -19,6 +19,7 @@ const hwnas_op hwnas_op_add = {
     .attrs = hwnas_no_attrs,
     .min_inputs = 2,
     .max_inputs = 2,
+    .keeps_zeros = true,
     .commutes = true,
     .joins = true,
     .infer = hwnas_infer_broadcast,

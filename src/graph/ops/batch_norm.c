@@ -1,12 +1,17 @@
-/* batch_norm: (x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, with the running
- * statistics of inference. Ioffe and Szegedy 2015, algorithm 2. */
+/* batch_norm: (x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, with the
+ * running statistics of inference. Ioffe and Szegedy 2015, algorithm 2. Without `affine` scale and
+ * bias are the constants 1 and 0. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"
 
+enum { EPSILON, AFFINE };
+
 static const hwnas_attr_row attrs[] = {
-    {.name = "epsilon", .kind = HWNAS_ATTR_NUMBER, .fallback = 1e-5, .low = 0, .high = 1,
-     .onnx = "epsilon", .help = "added to the variance"},
+    [EPSILON] = {.name = "epsilon", .kind = HWNAS_ATTR_NUMBER, .fallback = 1e-5, .low = 0,
+                 .high = 1, .onnx = "epsilon", .help = "added to the variance"},
+    [AFFINE] = {.name = "affine", .kind = HWNAS_ATTR_BOOL, .fallback = 1, .low = 0, .high = 1,
+                .help = "scale and bias are learned"},
     {0},
 };
 
@@ -19,13 +24,14 @@ static const hwnas_onnx_row onnx_rows[] = {
 
 static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
 {
-    static const struct {
+    const bool affine = node->attrs[AFFINE].ints[0];
+    const struct {
         const char *suffix;
         hwnas_init init;
         bool is_parameter;
     } weights[] = {
-        {"scale", HWNAS_INIT_NEAR_ONE, true},
-        {"bias", HWNAS_INIT_SMALL, true},
+        {"scale", affine ? HWNAS_INIT_NEAR_ONE : HWNAS_INIT_ONE, affine},
+        {"bias", affine ? HWNAS_INIT_SMALL : HWNAS_INIT_ZERO, affine},
         {"mean", HWNAS_INIT_SMALL, false},
         {"variance", HWNAS_INIT_NEAR_ONE, false},
     };
@@ -39,6 +45,11 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
             hwnas_arena_printf(graph->arena, "%s.%s", node->name, weights[i].suffix), 1, &channels,
             weights[i].init, weights[i].is_parameter));
     return HWNAS_OK;
+}
+
+static void read_weights(const hwnas_graph *graph, hwnas_node *node)
+{
+    node->attrs[AFFINE].ints[0] = hwnas_node_input(graph, node, 1)->is_parameter;
 }
 
 static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
@@ -80,6 +91,7 @@ const hwnas_op hwnas_op_batch_norm = {
     .max_weights = 4,
     .n_statistics = 2,
     .make_weights = make_weights,
+    .read_weights = read_weights,
     .infer = infer,
     .compute = compute,
 };

@@ -165,6 +165,7 @@ const hwnas_op hwnas_op_conv = {
     .onnx_rows = onnx_rows,
     .min_inputs = 1,
     .max_inputs = 1,
+    .keeps_zeros = true,
     .min_weights = 1,
     .max_weights = 2,
     .make_weights = make_weights,

@@ -28,6 +28,7 @@ const hwnas_op hwnas_op_dropout = {
     .onnx_rows = onnx_rows,
     .min_inputs = 1,
     .max_inputs = 1,
+    .keeps_zeros = true,
     .infer = hwnas_infer_same,
     .compute = compute,
 };

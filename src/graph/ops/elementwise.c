@@ -29,6 +29,25 @@ hwnas_status hwnas_infer_broadcast(const hwnas_graph *graph, const hwnas_node *n
     return HWNAS_OK;
 }
 
+void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
+                        const float *const *inputs, float *output, float (*function)(float))
+{
+    const int64_t n = hwnas_tensor_count(hwnas_node_output(graph, node));
+    for (int64_t i = 0; i < n; i++)
+        output[i] = function(inputs[0][i]);
+}
+
+hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank)
+{
+    const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
+    if (axis < -rank || axis >= rank)
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "'axis' of '%s' is %lld, its input has %d dimensions", node->op->name,
+                          (long long)axis, rank);
+    *out = (int)(axis < 0 ? axis + rank : axis);
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs)
 {
     double total = (double)macs;

@@ -14,6 +14,13 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                              const float *const *inputs, float *output,
                              float (*function)(float, float));
 
+/* One input, each element by itself. */
+void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
+                        const float *const *inputs, float *output, float (*function)(float));
+
+/* Where an axis that may count from the end, as -1, is among `rank` dimensions. */
+hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank);
+
 /* HWNAS_E_INPUT when `out` would take more than 2^46 (7e13) multiply-accumulates, each of its elements
  * `macs`; so the sum over 2^17 layers stays within 64 bits whatever a file claims. */
 hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs);

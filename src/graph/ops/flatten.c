@@ -36,6 +36,7 @@ const hwnas_op hwnas_op_flatten = {
     .attrs = attrs,
     .min_inputs = 1,
     .max_inputs = 1,
+    .keeps_zeros = true,
     .infer = infer,
     .compute = compute,
 };

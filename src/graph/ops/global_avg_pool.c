@@ -33,6 +33,7 @@ const hwnas_op hwnas_op_global_avg_pool = {
     .attrs = hwnas_no_attrs,
     .min_inputs = 1,
     .max_inputs = 1,
+    .keeps_zeros = true,
     .infer = infer,
     .compute = compute,
 };

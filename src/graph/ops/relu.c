@@ -16,6 +16,7 @@ const hwnas_op hwnas_op_relu = {
     .attrs = hwnas_no_attrs,
     .min_inputs = 1,
     .max_inputs = 1,
+    .keeps_zeros = true,
     .infer = hwnas_infer_same,
     .compute = compute,
 };

@@ -1,0 +1,15 @@
+# The operators, judged by the tests of ONNX itself: tests/peers/onnx_node.py.
+
+need_onnx() {
+    /usr/bin/python3 -c 'import onnx.backend.test.case' 2>/dev/null || skip "needs Debian's python3-onnx"
+}
+
+@test "ref computes what ONNX's node tests want" {
+    need_onnx
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" ref
+}
+
+@test "cpu computes what ONNX's node tests want" {
+    need_onnx
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" cpu
+}
