@@ -57,11 +57,19 @@ static void nas_bench_macro_all_6561_rows(void **state)
     check_table("nas_bench_macro", HWNAS_TEST_DATA "/nas_bench_macro.csv", "macs_count", 6561);
 }
 
+/* Rows of width 1 are sampled by searches, those of 1.2 at random and at all resolutions. */
+static void once_for_all_2162_and_1000_rows(void **state)
+{
+    (void)state;
+    check_table("ofa_mobilenet_v3", HWNAS_TEST_DATA "/ofa_mobilenet_v3.csv", "macs_count", 3162);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accel_nasbench_all_4110_rows),
         cmocka_unit_test(nas_bench_macro_all_6561_rows),
+        cmocka_unit_test(once_for_all_2162_and_1000_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,156 @@
+/* The networks that everybody knows: as files of the zoo, and as points of the spaces that have them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "graph/elaborate.h"
+
+static hwnas_space *load(const char *name)
+{
+    hwnas_space *space;
+    if (hwnas_graph_load_space(&space, name))
+        fail_msg("%s: %s:%d: %s", name, hwnas_last_error()->file, hwnas_last_error()->line,
+                 hwnas_last_error()->message);
+    return space;
+}
+
+/* The network of a code of a space; "" for a fixed network. */
+static hwnas_costs costs_of(const char *name, const char *code, hwnas_digest *digest)
+{
+    hwnas_space *space = load(name);
+    hwnas_arch *arch;
+    hwnas_graph *graph;
+    hwnas_costs costs;
+    if (hwnas_arch_parse(&arch, space, code))
+        fail_msg("%s", hwnas_last_error()->message);
+    if (hwnas_graph_build(&graph, arch, 1))
+        fail_msg("%s: %s", name, hwnas_last_error()->message);
+    hwnas_graph_costs(&costs, graph);
+    if (digest)
+        *digest = hwnas_graph_digest(graph);
+    hwnas_graph_free(graph);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    return costs;
+}
+
+static void zoo_has_the_published_costs(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t params, macs;
+        double published, rounding; /* MACs and the last digit given; 0: none were published */
+    } zoo[] = {
+        /* torchvision.models: num_params and _ops of the weights */
+        {"resnet50", 25557032, 4089184256, 4.089e9, 1e6},
+        {"resnet152", 60192808, 11513626624, 11.514e9, 1e6},
+        {"vgg16", 138357544, 15470264320, 15.47e9, 1e7},
+        {"mobilenet_v2", 3504872, 300774272, 0.301e9, 1e6},
+        {"mobilenet_v3_large", 5483032, 216589760, 0.217e9, 1e6},
+        {"efficientnet_b0", 5288548, 385814752, 0.386e9, 1e6},
+        {"efficientnet_b2", 9109994, 1087529456, 1.088e9, 1e6},
+        /* He et al. 2016, table 6: 0.46 M parameters */
+        {"resnet32_cifar", 464154, 68862592, 0, 0},
+        /* Keras's examples */
+        {"mnist_mlp", 669706, 668672, 0, 0},
+        {"mnist_cnn", 1199882, 11992448, 0, 0},
+        {"cifar10_cnn", 1250858, 20741120, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++) {
+        hwnas_costs costs = costs_of(zoo[i].name, "", NULL);
+        if (costs.params != zoo[i].params || costs.macs != zoo[i].macs)
+            fail_msg("%s: %lld params, %lld MACs; expected %lld, %lld", zoo[i].name,
+                     (long long)costs.params, (long long)costs.macs, (long long)zoo[i].params,
+                     (long long)zoo[i].macs);
+        if (zoo[i].published > 0 &&
+            fabs((double)costs.macs - zoo[i].published) > zoo[i].rounding / 2)
+            fail_msg("%s: %lld MACs are not the published %g", zoo[i].name, (long long)costs.macs,
+                     zoo[i].published);
+    }
+}
+
+#define SIX(x) x ":" x ":" x ":" x ":" x ":" x
+#define RESNET50_WIDTHS "e=" SIX("0.25") ":" SIX("0.25") ":" SIX("0.25") ",w=" SIX("1")
+#define VGG16_LAYERS "layers=22333,kernel=3333333333333333,quarters=44444,hidden=2,features=4096"
+
+/* The same graph, layer by layer. */
+static void points_of_spaces_are_networks_of_the_zoo(void **state)
+{
+    static const struct {
+        const char *space, *code, *zoo;
+    } points[] = {
+        {"ofa_resnet50", "d=3463,stem=1,pool=0,r=224," RESNET50_WIDTHS, "resnet50"},
+        {"vgg_like", "norm=0," VGG16_LAYERS, "vgg16"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        hwnas_digest point, zoo;
+        costs_of(points[i].space, points[i].code, &point);
+        costs_of(points[i].zoo, "", &zoo);
+        assert_string_equal(point.hex, zoo.hex);
+    }
+}
+
+/* Relatives of theirs in the same spaces: timm gives 25.58 M for the first, torchvision the second. */
+static void points_of_spaces_have_the_published_params(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        costs_of("ofa_resnet50", "d=3463,stem=3,pool=1,r=224," RESNET50_WIDTHS, NULL).params,
+        25576264); /* ResNet-50-D */
+    assert_int_equal(costs_of("vgg_like", "norm=1," VGG16_LAYERS, NULL).params,
+                     138365992); /* VGG-16 with batch normalisation */
+}
+
+/* The space's nearest network has layers expanded to 240 channels instead of 200, 184 and 184, and no
+ * bias in the layer before the last; the rest is the same. */
+static void mobilenet_v3_large_is_near_the_space_of_once_for_all(void **state)
+{
+    enum { MORE = 40 + 56 + 56, SIDE = 14, CHANNELS = 80, KERNEL = 9, NORMS = 2 + 2, BIAS = 1280 };
+    hwnas_costs zoo = costs_of("mobilenet_v3_large", "", NULL);
+    hwnas_costs point = costs_of(
+        "ofa_mobilenet_v3", "d=23423,ks=33335553333333335553,e=43333333633366336663,r=224,w=1", NULL);
+    (void)state;
+    assert_int_equal(point.params, zoo.params + MORE * (2 * CHANNELS + KERNEL + NORMS) - BIAS);
+    assert_int_equal(point.macs, zoo.macs + MORE * (2 * CHANNELS + KERNEL) * SIDE * SIDE);
+}
+
+static void check_count(const char *name, const char *expected)
+{
+    hwnas_space *space = load(name);
+    bool is_exact;
+    char *count = hwnas_space_count(space, &is_exact);
+    assert_true(is_exact);
+    assert_string_equal(count, expected);
+    free(count);
+    hwnas_space_free(space);
+}
+
+static void spaces_have_their_sizes(void **state)
+{
+    (void)state;
+    /* Cai et al. 2020, section 3.3: ((3*3)^2 + (3*3)^3 + (3*3)^4)^5, "roughly 2 * 10^19", which is
+     * 21758655492572485851; and 25 resolutions and 2 widths. */
+    check_count("ofa_mobilenet_v3", "1087932774628624292550");
+    /* expansions 117^2 * 1053 * 117; widths 3^5 * (1 + 2 * 3) with the stem; shortcuts; resolutions */
+    check_count("ofa_resnet50", "28687339297890");
+    /* kernels 6^2 * 30^3; channels 4^5; norm; head 1 + 2 * 4 */
+    check_count("vgg_like", "17915904000");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zoo_has_the_published_costs),
+        cmocka_unit_test(points_of_spaces_are_networks_of_the_zoo),
+        cmocka_unit_test(points_of_spaces_have_the_published_params),
+        cmocka_unit_test(mobilenet_v3_large_is_near_the_space_of_once_for_all),
+        cmocka_unit_test(spaces_have_their_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
