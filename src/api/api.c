@@ -24,7 +24,7 @@ static hwnas_status open_network(network *out, const char *space, const char *co
     if (hwnas_space_count_up_to(out->space, 1) != 1)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' has choices: which network of it?",
                           out->space->name);
-    out->arch = hwnas_arch_new(out->space);
+    out->arch = hwnas_arch_first(out->space);
     return HWNAS_OK;
 }
 

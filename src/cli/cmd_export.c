@@ -58,7 +58,7 @@ static hwnas_status write_network(const char *space_name, const char *code, int 
                             "add --arch CODE; 'hwnas space sample %s' gives some", space_name);
         goto out;
     } else {
-        arch = hwnas_arch_new(space);
+        arch = hwnas_arch_first(space);
     }
     TRY_OUT(hwnas_export(path, format, arch, batch ? batch : 1));
 out:

@@ -55,17 +55,15 @@ static int compare_digests(const void *a, const void *b)
 static hwnas_status count_distinct(uint64_t *out, const hwnas_space *space, uint64_t n)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_arch *arch = hwnas_arch_new(space);
+    hwnas_arch *arch = hwnas_arch_first(space);
     hwnas_digest *digests = hwnas_alloc(n * sizeof *digests);
     uint64_t i = 0, distinct = 0;
-    bool is_valid = hwnas_arch_settle(arch) || hwnas_arch_next(arch);
-    while (is_valid && i < n) {
+    do {
         hwnas_graph *graph;
         TRY_OUT(hwnas_graph_build(&graph, arch, 1));
         digests[i++] = hwnas_graph_digest(graph);
         hwnas_graph_free(graph);
-        is_valid = hwnas_arch_next(arch);
-    }
+    } while (hwnas_arch_next(arch) && i < n);
     qsort(digests, i, sizeof *digests, compare_digests);
     for (uint64_t k = 0; k < i; k++)
         distinct += k == 0 || compare_digests(&digests[k], &digests[k - 1]) != 0;
@@ -225,7 +223,7 @@ static hwnas_status show_network(const hwnas_space *space, const char *code, int
     if (code)
         TRY_OUT(hwnas_arch_parse(&arch, space, code));
     else
-        arch = hwnas_arch_new(space);
+        arch = hwnas_arch_first(space);
     TRY_OUT(hwnas_graph_build(&graph, arch, batch));
     if (as_json) {
         json_t *json = hwnas_network_json(graph);

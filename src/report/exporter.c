@@ -37,7 +37,7 @@ static hwnas_status write_yaml(hwnas_str *out, const hwnas_arch *arch, int batch
 }
 
 const hwnas_exporter hwnas_exporters[] = {
-    {"onnx", "ONNX, opset 13, with untrained weights", write_onnx},
+    {"onnx", "ONNX, opset 17, with untrained weights", write_onnx},
     {"pytorch", "a PyTorch module, ready to train", write_pytorch},
     {"yaml", "the space with every choice made: hwnas reads it again", write_yaml},
     {0},

@@ -12,24 +12,6 @@
 #include "graph/elaborate.h"
 #include "report/pytorch_priv.h"
 
-/* What each choice is worth, as expressions see it. */
-static const hwnas_value *choice_values(const hwnas_arch *arch, hwnas_arena *arena)
-{
-    const hwnas_space *space = arch->space;
-    hwnas_value *values = hwnas_arena_alloc(arena, (space->n_choices + 1) * sizeof *values);
-    for (size_t c = 0; c < space->n_choices; c++) {
-        const hwnas_choice *choice = &space->choices[c];
-        const hwnas_gene *genes = &space->genes[choice->first_gene];
-        hwnas_value *items = hwnas_arena_alloc(arena, choice->n_positions * sizeof *items);
-        for (size_t p = 0; p < choice->n_positions; p++)
-            items[p] = genes[p].values[arch->genes[choice->first_gene + p]];
-        values[c] = choice->is_vector ? (hwnas_value){.kind = HWNAS_VALUE_LIST,
-                                                      .list = {items, choice->n_positions}}
-                                      : items[0];
-    }
-    return values;
-}
-
 /* Text for the inside of a docstring, broken at blanks and commas. */
 static void add_prose(hwnas_str *out, const char *text)
 {
@@ -93,8 +75,9 @@ static void add_head(hwnas_str *out, const hwnas_export *export)
     hwnas_str_add(&facts, " parameters, ");
     add_count(&facts, costs.macs);
     hwnas_str_add(&facts, " multiply-accumulates for an input of ");
-    for (int i = 0; i < space->n_dims; i++)
-        hwnas_str_addf(&facts, "%s%lld", i ? " x " : "", (long long)space->dims[i]);
+    const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
+    for (int i = 1; i < input->rank; i++)
+        hwnas_str_addf(&facts, "%s%lld", i > 1 ? " x " : "", (long long)input->dims[i]);
     hwnas_str_add(out, "\"\"\"");
     add_prosef(out, "%s%s%s", space->name, *code ? " " : "", code);
     if (space->about) {
@@ -111,10 +94,10 @@ static void add_head(hwnas_str *out, const hwnas_export *export)
 
 static void add_tail(hwnas_str *out, const hwnas_export *export, const hwnas_class *network)
 {
-    const hwnas_space *space = export->arch->space;
+    const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
     hwnas_str shape = {0};
-    for (int i = 0; i < space->n_dims; i++)
-        hwnas_str_addf(&shape, ", %lld", (long long)space->dims[i]);
+    for (int i = 1; i < input->rank; i++)
+        hwnas_str_addf(&shape, ", %lld", (long long)input->dims[i]);
     if (network->n_outputs) {
         char *value = hwnas_py_text(network->n_outputs_value);
         const char *name = network->n_outputs->text;
@@ -153,9 +136,22 @@ hwnas_status hwnas_pytorch_write(hwnas_str *out, const hwnas_arch *arch)
     hwnas_export export = {.arch = arch, .arena = hwnas_arena_new()};
     TRY_OUT(hwnas_graph_build(&graph, arch, 1));
     export.graph = graph;
-    export.choices = choice_values(arch, export.arena);
+    export.choices = hwnas_arch_values(arch, export.arena);
     TRY_OUT(hwnas_export_watch(&export));
-    const hwnas_class *network = hwnas_class_of(&export, arch->space->network);
+    const hwnas_class *network = hwnas_class_of(&export, arch->space->network, NULL, NULL);
+    if (export.needs_values) {
+        export.is_concrete = true;
+        export.needs_values = false;
+        export.n_classes = export.text.n = 0;
+        memset(export.needs, 0, sizeof export.needs);
+        network = hwnas_class_of(&export, arch->space->network, NULL, NULL);
+    }
+    if (export.needs_values) {
+        status = hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, &arch->space->network->place,
+                                       "the named tensors cannot be written as PyTorch yet"),
+                            "export to ONNX instead: --format onnx");
+        goto out;
+    }
     add_head(out, &export);
     for (size_t i = 0; hwnas_torch_helpers[i].name; i++)
         if (export.needs[i])

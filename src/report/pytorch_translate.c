@@ -13,6 +13,7 @@ static const char *const branch_wishes[] = {"body", "branch", "inner", NULL};
 static const char *const channel_wishes[] = {"channels", "width", "features", NULL};
 static const char *const hidden_wishes[] = {"hidden", "hidden_channels", "inner_channels", NULL};
 static const char *const entry_wishes[] = {"entry_channels", "block_in", NULL};
+static const char *const joined_wishes[] = {"joined", "joined_channels", NULL};
 static const char *const table_wishes[] = {"stages", "settings", "rows", NULL};
 
 /* What PyTorch calls them. */
@@ -26,8 +27,7 @@ static const struct {
 
 /* ---- Names and steps ---- */
 
-/* Room for one more element of an array in the arena. */
-static void *grown(hwnas_arena *arena, void *array, size_t n, size_t *capacity, size_t size)
+void *hwnas_torch_grown(hwnas_arena *arena, void *array, size_t n, size_t *capacity, size_t size)
 {
     if (n < *capacity)
         return array;
@@ -43,8 +43,8 @@ static hwnas_py_name *new_name(hwnas_torch_scope *s, const char *const *wishes, 
     hwnas_class *class = s->class;
     hwnas_py_name *name = hwnas_arena_alloc(s->arena, sizeof *name);
     *name = (hwnas_py_name){.wishes = wishes, .is_own = is_own};
-    class->names =
-        grown(s->arena, class->names, class->n_names, &class->name_capacity, sizeof name);
+    class->names = hwnas_torch_grown(s->arena, class->names, class->n_names, &class->name_capacity,
+                                     sizeof name);
     class->names[class->n_names++] = name;
     return name;
 }
@@ -62,7 +62,7 @@ static hwnas_py_name *given_name(hwnas_torch_scope *s, const char *better, const
 
 static void push(hwnas_torch_scope *s, hwnas_sequence *to, hwnas_step step)
 {
-    to->steps = grown(s->arena, to->steps, to->n, &to->capacity, sizeof step);
+    to->steps = hwnas_torch_grown(s->arena, to->steps, to->n, &to->capacity, sizeof step);
     to->steps[to->n++] = step;
 }
 
@@ -86,7 +86,7 @@ static hwnas_arm *new_arms(hwnas_torch_scope *s, size_t n, hwnas_py_name *list)
     return arms;
 }
 
-static hwnas_part *new_part(hwnas_torch_scope *s, hwnas_part_kind kind, size_t n_branches)
+hwnas_part *hwnas_torch_part(hwnas_torch_scope *s, hwnas_part_kind kind, size_t n_branches)
 {
     hwnas_class *class = s->class;
     hwnas_part *part = hwnas_arena_alloc(s->arena, sizeof *part);
@@ -96,8 +96,8 @@ static hwnas_part *new_part(hwnas_torch_scope *s, hwnas_part_kind kind, size_t n
     part->attributes = hwnas_arena_alloc(s->arena, n_branches * sizeof *part->attributes);
     for (size_t i = 0; i < n_branches; i++)
         part->branches[i].list = s->list;
-    class->parts =
-        grown(s->arena, class->parts, class->n_parts, &class->part_capacity, sizeof part);
+    class->parts = hwnas_torch_grown(s->arena, class->parts, class->n_parts, &class->part_capacity,
+                                     sizeof part);
     class->parts[class->n_parts++] = part;
     return part;
 }
@@ -108,8 +108,10 @@ static hwnas_sequence *target(hwnas_torch_scope *s, hwnas_sequence *to)
     hwnas_class *class = s->class;
     if (to)
         return to;
+    if (class->has_lines)
+        return hwnas_wire_target(s);
     if (!class->n_parts || class->parts[class->n_parts - 1]->kind != HWNAS_PART_PLAIN)
-        return &new_part(s, HWNAS_PART_PLAIN, 1)->branches[0];
+        return &hwnas_torch_part(s, HWNAS_PART_PLAIN, 1)->branches[0];
     return &class->parts[class->n_parts - 1]->branches[0];
 }
 
@@ -245,7 +247,7 @@ static const hwnas_py *attribute(hwnas_torch_scope *s, const hwnas_stmt *stmt, c
     const hwnas_attr_row *row = hwnas_op_by_name(stmt->name)->attrs;
     while (strcmp(row->name, name))
         row++;
-    if (row->kind != HWNAS_ATTR_NUMBER)
+    if (row->kind != HWNAS_ATTR_NUMBER || row->fallback == (double)(int64_t)row->fallback)
         return hwnas_py_int(s->arena, (int64_t)row->fallback);
     return hwnas_py_value(s->arena, (hwnas_value){.kind = HWNAS_VALUE_REAL, .r = row->fallback});
 }
@@ -256,7 +258,13 @@ static void translate_operator(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwn
     const hwnas_py *args[16], *out = s->in;
     const char *module = row->module;
     int64_t seen = hwnas_export_saw(s->export, stmt)->value;
+    bool is_general = false;
     size_t n = 0;
+    for (const hwnas_torch_argument *a = row->arguments; row->general && a->attr; a++)
+        is_general |= !hwnas_py_is_number(attribute(s, stmt, a->attr), a->fallback);
+    if (is_general)
+        module = row->general;
+    hwnas_torch_need(s->export, module);
     if (row->takes_channels)
         args[n++] = s->in;
     if (row->literal)
@@ -265,14 +273,10 @@ static void translate_operator(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwn
         const hwnas_py *value = attribute(s, stmt, a->attr);
         if (row->sets_channels && !strcmp(row->sets_channels, a->attr))
             out = value;
-        if (hwnas_py_is_number(value, a->fallback))
+        if (hwnas_py_is_number(value, a->fallback) && !(is_general && row->general_has_none))
             continue;
         value = a->is_truth ? truth(s, value) : value;
         args[n++] = a->keyword ? keyword(s, a->keyword, value) : value;
-        if (row->general) {
-            module = row->general;
-            hwnas_torch_need(s->export, module);
-        }
     }
     if (row->may_overwrite && s->is_fresh)
         args[n++] = keyword(s, "inplace", truth(s, hwnas_py_int(s->arena, 1)));
@@ -298,17 +302,36 @@ static bool goes_by_keyword(const hwnas_class *class, size_t parameter, const hw
     return class->fallbacks[parameter] || (parameter > 0 && hwnas_py_is_value(value));
 }
 
+/* The defaults of a call whose arguments are known. */
+static void fill_in_defaults(hwnas_torch_scope *s, const hwnas_template *template,
+                             const hwnas_py **values)
+{
+    hwnas_class class = {.export = s->export, .template = template};
+    hwnas_torch_scope inner = {
+        .export = s->export, .class = &class, .arena = s->arena, .in = s->in};
+    inner.slots = hwnas_arena_alloc(s->arena, (template->n_slots + 1) * sizeof *inner.slots);
+    for (size_t p = 0; p < template->n_parameters; p++) {
+        if (!values[p])
+            values[p] = hwnas_torch_convert(&inner, template->parameters[p].fallback);
+        inner.slots[p] = values[p];
+    }
+}
+
 static void translate_call(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
 {
-    hwnas_class *class = hwnas_class_of(s->export, stmt->call);
     size_t n_parameters = stmt->call->n_parameters, n = 0;
     hwnas_py_name **names = hwnas_arena_alloc(s->arena, (n_parameters + 1) * sizeof *names);
     const hwnas_py **values = hwnas_arena_alloc(s->arena, (n_parameters + 1) * sizeof *values);
     const hwnas_py **args = hwnas_arena_alloc(s->arena, (n_parameters + 1) * sizeof *args);
-    names[n_parameters] = class->in_channels;
-    values[n_parameters] = s->in;
     for (size_t i = 0; i < stmt->n_args; i++)
         values[stmt->args[i].slot] = hwnas_torch_convert(s, stmt->args[i].value);
+    if (s->export->is_concrete)
+        fill_in_defaults(s, stmt->call, values);
+    hwnas_class *class = hwnas_class_of(s->export, stmt->call, s->in, values);
+    if (class->is_empty)
+        return;
+    names[n_parameters] = class->in_channels;
+    values[n_parameters] = s->in;
     memcpy(names, class->parameters, n_parameters * sizeof *names);
     for (size_t p = 0; p < n_parameters; p++) /* a default may use the parameters before it */
         if (!values[p])
@@ -346,9 +369,7 @@ static void translate_call(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
     assign_channels(s, to, hwnas_py_make(s->arena, HWNAS_PY_MEMBER, "out_channels", 1, &item));
 }
 
-/* ---- Statements; `to` is NULL at the top of a template, where parts may begin ---- */
-
-static void translate_body(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to);
+/* ---- Statements ---- */
 
 static void translate_layer(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
 {
@@ -391,7 +412,7 @@ static const hwnas_py *gather(hwnas_torch_scope *s, hwnas_sequence *to, hwnas_se
 static void translate_branch(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to)
 {
     s->is_fresh = false; /* the other branches need it too */
-    translate_body(s, body, to);
+    hwnas_torch_body(s, body, to);
 }
 
 static void nest_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_py *when,
@@ -422,59 +443,144 @@ static void translate_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwn
     if (when)
         when = truth(s, when);
     if (outcomes == 1) {
-        translate_body(s, &stmt->bodies[0], to);
+        hwnas_torch_body(s, &stmt->bodies[0], to);
+        return;
+    }
+    if (!to && s->class->has_lines) {
+        s->export->needs_values |= when && hwnas_names_tensors(&stmt->bodies[0]);
+        if (when)
+            nest_residual(s, stmt, when, target(s, to));
+        else
+            hwnas_wire_residual(s, stmt);
         return;
     }
     if (to) {
         nest_residual(s, stmt, when, to);
         return;
     }
-    hwnas_part *part = new_part(s, HWNAS_PART_RESIDUAL, 1);
+    hwnas_part *part = hwnas_torch_part(s, HWNAS_PART_RESIDUAL, 1);
     part->when = when;
     translate_branch(s, &stmt->bodies[0], &part->branches[0]);
     s->is_fresh = s->is_fresh || !when;
 }
 
+/* The channels of branches that follow each other. */
+static const hwnas_py *sum_of(hwnas_torch_scope *s, size_t n, const hwnas_py *const *terms)
+{
+    const hwnas_py *sum = terms[0];
+    bool are_equal = true;
+    for (size_t i = 1; i < n; i++)
+        are_equal = are_equal && /* in meaning */
+                    hwnas_py_equal(hwnas_py_replace(s->arena, terms[i], 0, NULL, NULL),
+                                   hwnas_py_replace(s->arena, terms[0], 0, NULL, NULL));
+    for (size_t i = are_equal ? n - 1 : 1; i < n; i++) {
+        const hwnas_py *sides[] = {sum, are_equal ? hwnas_py_int(s->arena, (int64_t)n) : terms[i]};
+        sum = hwnas_torch_fold(
+            s, hwnas_py_operator(s->arena, are_equal ? HWNAS_OP_MUL : HWNAS_OP_ADD, 2, sides));
+    }
+    return sum;
+}
+
+/* Goes on with so many channels: a formula gets a name, since what follows may need it often. */
+static void set_channels(hwnas_torch_scope *s, hwnas_sequence *to, const hwnas_py *channels)
+{
+    s->in = channels;
+    if (hwnas_py_is_plain(channels))
+        return;
+    if (hwnas_py_mentions(channels, s->channels)) {
+        assign_channels(s, target(s, to), channels);
+        return;
+    }
+    hwnas_py_name *name = new_name(s, joined_wishes, true);
+    name->meaning = channels;
+    assign(s, target(s, to), name, channels);
+    s->in = hwnas_py_of(s->arena, name);
+}
+
+static void pin_channels(hwnas_torch_scope *s, hwnas_sequence *to)
+{
+    if (!is_running(s, s->in))
+        return;
+    hwnas_py_name *entry = new_name(s, entry_wishes, true);
+    assign(s, target(s, to), entry, s->in);
+    s->in = hwnas_py_of(s->arena, entry);
+}
+
+void hwnas_torch_pin_channels(hwnas_torch_scope *s)
+{
+    pin_channels(s, NULL);
+}
+
+/* The widest of branches that are added: others are repeated. Where they are not known, the one
+ * that was the widest in the graph. */
+static const hwnas_py *widest_of(const hwnas_torch_scope *s, const hwnas_stmt *stmt,
+                                 const hwnas_py *const *exits)
+{
+    const hwnas_py *widest = exits[0];
+    for (size_t i = 0; i < stmt->n_bodies; i++) {
+        if (!hwnas_py_is_value(exits[i]))
+            return exits[hwnas_export_saw(s->export, stmt)->value];
+        if (exits[i]->value.i > widest->value.i)
+            widest = exits[i];
+    }
+    return widest;
+}
+
+void hwnas_torch_join_channels(hwnas_torch_scope *s, const hwnas_stmt *stmt,
+                               const hwnas_py *const *exits, hwnas_sequence *to)
+{
+    set_channels(s, to,
+                 hwnas_torch_join_of(stmt->name)->infix ? widest_of(s, stmt, exits)
+                                                        : sum_of(s, stmt->n_bodies, exits));
+}
+
 static void translate_join(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
 {
     const hwnas_torch_join *join = hwnas_torch_join_of(stmt->name);
-    int64_t widest = hwnas_export_saw(s->export, stmt)->value;
     hwnas_sequence *branches;
     size_t n_full = 0;
+    if (!to && s->class->has_lines) {
+        hwnas_wire_join(s, stmt);
+        return;
+    }
     for (size_t i = 0; i < stmt->n_bodies; i++)
         n_full += stmt->bodies[i].n > 0;
-    if (n_full > 1 && is_running(s, s->in)) {
-        /* one branch may change the variable before the next reads it */
-        hwnas_py_name *entry = new_name(s, entry_wishes, true);
-        assign(s, target(s, to), entry, s->in);
-        s->in = hwnas_py_of(s->arena, entry);
-    }
+    if (n_full > 1) /* one branch may change the variable before the next reads it */
+        pin_channels(s, to);
     if (to) {
         branches = hwnas_arena_alloc(s->arena, stmt->n_bodies * sizeof *branches);
         for (size_t i = 0; i < stmt->n_bodies; i++)
             branches[i].list = new_name(s, branch_wishes, true);
     } else {
-        hwnas_part *part = new_part(s, HWNAS_PART_JOIN, stmt->n_bodies);
+        hwnas_part *part = hwnas_torch_part(s, HWNAS_PART_JOIN, stmt->n_bodies);
         part->join = join;
         branches = part->branches;
     }
-    const hwnas_py *entry = s->in, *out = s->in;
+    const hwnas_py *entry = s->in;
+    const hwnas_py **exits = hwnas_arena_alloc(s->arena, stmt->n_bodies * sizeof *exits);
     for (size_t i = 0; i < stmt->n_bodies; i++) {
         s->in = entry;
         translate_branch(s, &stmt->bodies[i], &branches[i]);
-        if ((int64_t)i == widest)
-            out = s->in;
+        if (!join->infix && i + 1 < stmt->n_bodies && hwnas_py_mentions(s->in, s->channels)) {
+            /* the next branch may change the variable before the sum is made */
+            hwnas_py_name *name = new_name(s, hidden_wishes, true);
+            assign(s, &branches[i], name, s->in);
+            s->in = hwnas_py_of(s->arena, name);
+        }
+        exits[i] = s->in;
     }
-    s->in = out;
     s->is_fresh = true;
-    if (!to)
+    if (!to) {
+        hwnas_torch_join_channels(s, stmt, exits, NULL);
         return;
+    }
     const hwnas_py **args = hwnas_arena_alloc(s->arena, stmt->n_bodies * sizeof *args);
     for (size_t i = 0; i < stmt->n_bodies; i++)
         args[i] = gather(s, to, &branches[i], "nn.Sequential");
     hwnas_torch_need(s->export, join->helper);
     push_module(s, to, hwnas_py_make(s->arena, HWNAS_PY_CALL, join->helper, stmt->n_bodies, args),
                 join->op);
+    hwnas_torch_join_channels(s, stmt, exits, to);
 }
 
 static void translate_let(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
@@ -500,24 +606,32 @@ static void translate_arm(hwnas_torch_scope *s, hwnas_arm *arm, const hwnas_body
     s->in = entry;
     s->is_fresh = is_fresh;
     if (body)
-        translate_body(s, body, &arm->sequence);
+        hwnas_torch_body(s, body, &arm->sequence);
     s->slots = outer;
 }
 
-/* An if with `n` arms; the last condition may be NULL: else. bodies[i] may be NULL: nothing. */
-static void translate_fork(hwnas_torch_scope *s, size_t n, const hwnas_py *const *conditions,
-                           const hwnas_body *const *bodies, hwnas_sequence *to)
+/* An if with `n` arms; the last condition may be NULL: else. bodies[i] may be NULL: nothing.
+ * forward() has none, so the arms may not name tensors. */
+static void translate_fork(hwnas_torch_scope *s, const hwnas_stmt *stmt, size_t n,
+                           const hwnas_py *const *conditions, const hwnas_body *const *bodies,
+                           hwnas_sequence *to)
 {
+    bool is_switch = conditions[n - 1] != NULL;
     const hwnas_py *entry = s->in;
     const hwnas_py **exits = hwnas_arena_alloc(s->arena, n * sizeof *exits);
     hwnas_arm *arms = new_arms(s, n, to->list);
     bool was_fresh = s->is_fresh, is_fresh = true, agree = true;
     for (size_t i = 0; i < n; i++) {
         arms[i].condition = conditions[i];
+        s->export->needs_values |= bodies[i] && hwnas_names_tensors(bodies[i]);
         translate_arm(s, &arms[i], bodies[i], entry, was_fresh);
         exits[i] = s->in;
         agree = agree && hwnas_py_equal(exits[i], exits[0]);
         is_fresh = is_fresh && s->is_fresh;
+    }
+    if (!agree && hwnas_export_keeps(s->export, stmt->bodies)) { /* said in another way */
+        agree = true;
+        exits[0] = entry;
     }
     if (!agree && !is_running(s, entry))
         assign_channels(s, to, entry);
@@ -528,8 +642,13 @@ static void translate_fork(hwnas_torch_scope *s, size_t n, const hwnas_py *const
     }
     s->in = agree ? exits[0] : hwnas_py_of(s->arena, s->channels);
     s->is_fresh = is_fresh;
-    if (!conditions[n - 1] && !arms[n - 1].sequence.n)
-        n--;
+    size_t n_full = 0;
+    for (size_t i = 0; i < n; i++) /* of cases that exclude each other, the empty need no words */
+        if (arms[i].sequence.n || (!is_switch && arms[i].condition))
+            arms[n_full++] = arms[i];
+    n = n_full;
+    if (!n)
+        return;
     push(s, to, (hwnas_step){.kind = HWNAS_STEP_IF, .n_arms = n, .arms = arms});
 }
 
@@ -544,9 +663,9 @@ static void translate_if(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_seq
         const hwnas_py *conditions[] = {truth(s, condition), NULL};
         const hwnas_body *bodies[] = {&stmt->bodies[0],
                                       stmt->n_bodies > 1 ? &stmt->bodies[1] : NULL};
-        translate_fork(s, 2, conditions, bodies, target(s, to));
+        translate_fork(s, stmt, 2, conditions, bodies, target(s, to));
     } else if (only < stmt->n_bodies) {
-        translate_body(s, &stmt->bodies[only], to);
+        hwnas_torch_body(s, &stmt->bodies[only], to);
     }
 }
 
@@ -568,9 +687,9 @@ static void translate_switch(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas
         bodies[n++] = &stmt->bodies[i];
     }
     if (n == 1)
-        translate_body(s, bodies[0], to);
+        hwnas_torch_body(s, bodies[0], to);
     else if (n)
-        translate_fork(s, n, conditions, bodies, target(s, to));
+        translate_fork(s, stmt, n, conditions, bodies, target(s, to));
 }
 
 /* ---- Loops ---- */
@@ -622,7 +741,7 @@ static void unroll(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_py 
     for (size_t n = 0; n < lists[0]->value.list.n; n++) {
         for (size_t i = 0; i < stmt->n_args; i++)
             s->slots[stmt->args[i].slot] = hwnas_py_value(s->arena, lists[i]->value.list.items[n]);
-        translate_body(s, &stmt->bodies[0], to);
+        hwnas_torch_body(s, &stmt->bodies[0], to);
     }
 }
 
@@ -636,10 +755,13 @@ static void translate_for(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_se
         is_constant = is_constant && hwnas_py_is_value(lists[i]);
     }
     size_t n_rounds = is_constant ? lists[0]->value.list.n : SIZE_MAX;
-    if (n_rounds <= 1 || (n_rounds <= MAX_ROUNDS && is_varied(s->export, &stmt->bodies[0]))) {
+    bool is_written_out = s->export->is_concrete || hwnas_names_tensors(&stmt->bodies[0]);
+    if (is_constant && (n_rounds <= 1 || is_written_out ||
+                        (n_rounds <= MAX_ROUNDS && is_varied(s->export, &stmt->bodies[0])))) {
         unroll(s, stmt, lists, to);
         return;
     }
+    s->export->needs_values |= is_written_out;
     const hwnas_py **outer = enter(s);
     hwnas_step loop = {.kind = HWNAS_STEP_FOR,
                        .n_targets = stmt->n_args,
@@ -658,9 +780,18 @@ static void translate_repeat(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas
 {
     const hwnas_sight *sight = hwnas_export_saw(s->export, stmt);
     const hwnas_py *times = hwnas_torch_convert(s, stmt->expr);
+    bool is_written_out = s->export->is_concrete || hwnas_names_tensors(&stmt->bodies[0]);
+    if (is_written_out && hwnas_py_is_value(times)) {
+        for (int64_t i = 0; i < times->value.i; i++) {
+            s->slots[stmt->slot] = hwnas_py_int(s->arena, i);
+            hwnas_torch_body(s, &stmt->bodies[0], to);
+        }
+        return;
+    }
+    s->export->needs_values |= is_written_out;
     if (sight->varies ? hwnas_py_is_number(times, 1) : sight->value == 1) {
         s->slots[stmt->slot] = hwnas_py_int(s->arena, 0);
-        translate_body(s, &stmt->bodies[0], to);
+        hwnas_torch_body(s, &stmt->bodies[0], to);
         return;
     }
     if (sight->varies ? hwnas_py_is_number(times, 0) : sight->value == 0)
@@ -676,6 +807,19 @@ static void translate_repeat(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas
     s->slots = outer;
 }
 
+/* Inside of a condition or a loop that could not be written out, the file is not used. */
+static void translate_as(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
+{
+    if (!to)
+        hwnas_wire_as(s, stmt);
+}
+
+static void translate_from(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
+{
+    if (!to)
+        hwnas_wire_from(s, stmt);
+}
+
 static void (*const translators[])(hwnas_torch_scope *, const hwnas_stmt *, hwnas_sequence *) = {
     [HWNAS_STMT_LAYER] = translate_layer,
     [HWNAS_STMT_JOIN] = translate_join,
@@ -685,9 +829,11 @@ static void (*const translators[])(hwnas_torch_scope *, const hwnas_stmt *, hwna
     [HWNAS_STMT_SWITCH] = translate_switch,
     [HWNAS_STMT_FOR] = translate_for,
     [HWNAS_STMT_REPEAT] = translate_repeat,
+    [HWNAS_STMT_AS] = translate_as,
+    [HWNAS_STMT_FROM] = translate_from,
 };
 
-static void translate_body(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to)
+void hwnas_torch_body(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to)
 {
     for (size_t i = 0; i < body->n; i++)
         translators[body->stmts[i]->kind](s, body->stmts[i], to);
@@ -719,7 +865,7 @@ static const char *better_name(const hwnas_template *template, const char *name)
     return NULL;
 }
 
-static void translate_parameters(hwnas_torch_scope *s)
+static void translate_parameters(hwnas_torch_scope *s, const hwnas_py *const *values)
 {
     static const char *const in_wishes[] = {"in_channels", "channels_in", NULL};
     hwnas_class *class = s->class;
@@ -731,7 +877,7 @@ static void translate_parameters(hwnas_torch_scope *s)
         class->parameters[p] = given_name(s, better_name(t, name), name);
         if (t->parameters[p].fallback)
             class->fallbacks[p] = hwnas_torch_convert(s, t->parameters[p].fallback);
-        s->slots[p] = hwnas_py_of(s->arena, class->parameters[p]);
+        s->slots[p] = values ? values[p] : hwnas_py_of(s->arena, class->parameters[p]);
     }
 }
 
@@ -747,6 +893,11 @@ static void free_n_outputs(hwnas_torch_scope *s)
     if (step->kind != HWNAS_STEP_MODULE || strcmp(step->expr->text, "nn.Linear") ||
         !hwnas_py_is_value(step->expr->args[1]))
         return;
+    if (class->has_lines) {
+        const hwnas_wire *result = class->lines[class->n_lines - 1].wire;
+        if (result->kind != HWNAS_WIRE_APPLY || result->part != last)
+            return;
+    }
     class->n_outputs = new_name(s, wishes, false);
     class->n_outputs_value = step->expr->args[1];
     hwnas_py *linear = hwnas_arena_copy(s->arena, step->expr, sizeof *linear);
@@ -755,15 +906,18 @@ static void free_n_outputs(hwnas_torch_scope *s)
     step->expr = linear;
 }
 
-static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *template)
+static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *template,
+                                    const hwnas_py *in, const hwnas_py *const *values)
 {
     enum { MAX_PARTS = 4 };
+    const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
     hwnas_arena *arena = export->arena;
     bool is_network = template == export->arch->space->network;
     hwnas_class *class = hwnas_arena_alloc(arena, sizeof *class);
     hwnas_torch_scope s = {.export = export, .class = class, .arena = arena};
     class->export = export;
     class->template = template;
+    class->has_lines = template->n_tensors > 0;
     class->parameters =
         hwnas_arena_alloc(arena, (template->n_parameters + 1) * sizeof *class->parameters);
     class->fallbacks =
@@ -772,17 +926,26 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
     s.channels = new_name(&s, channel_wishes, true);
     s.list = new_name(&s, list_wishes, true);
     if (!is_network)
-        translate_parameters(&s);
+        translate_parameters(&s, export->is_concrete ? values : NULL);
     hwnas_torch_scope begin = s;
-    const hwnas_py *in = is_network ? hwnas_py_int(arena, export->arch->space->dims[0]) : s.in;
-    begin.in = s.in = in;
-    translate_body(&s, &template->body, NULL);
-    if (class->n_parts > MAX_PARTS) { /* too long a forward(): residuals and joins as modules */
+    if (is_network)
+        s.in = hwnas_py_int(arena, input->dims[1]);
+    else if (export->is_concrete)
+        s.in = in;
+    begin.in = s.in;
+    if (class->has_lines)
+        hwnas_wire_begin(&s);
+    hwnas_torch_body(&s, &template->body, NULL);
+    if (class->has_lines)
+        hwnas_wire_end(&s);
+    else if (class->n_parts >
+             MAX_PARTS) { /* too long a forward(): residuals and joins as modules */
         s = begin;
         class->n_parts = 0;
         memset(s.slots + template->n_parameters, 0,
                (template->n_slots - template->n_parameters) * sizeof *s.slots);
-        translate_body(&s, &template->body, &new_part(&s, HWNAS_PART_PLAIN, 1)->branches[0]);
+        hwnas_torch_body(&s, &template->body,
+                         &hwnas_torch_part(&s, HWNAS_PART_PLAIN, 1)->branches[0]);
     }
     class->is_fresh = s.is_fresh;
     if (is_network) {
@@ -792,6 +955,10 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
     class->out_channels =
         hwnas_py_replace(arena, s.in, 1, &class->in_channels,
                          (const hwnas_py *const[]){hwnas_py_of(arena, class->in_channels)});
+    if (hwnas_export_keeps(export, template) &&
+        (!is_in_terms_of_parameters(class, class->out_channels) ||
+         !hwnas_py_is_plain(class->out_channels)))
+        class->out_channels = begin.in;
     if (!is_in_terms_of_parameters(class, class->out_channels)) {
         class->out_variable = s.in;
         class->out_channels = NULL;
@@ -817,19 +984,57 @@ static const char *class_name(const hwnas_export *export, const hwnas_template *
     bool is_network = template == space->network;
     const char *name =
         hwnas_py_class_name(export->arena, is_network ? space->name : template->name);
+    size_t n_same = 0;
+    for (size_t i = 0; i < export->n_classes; i++)
+        n_same += export->classes[i]->template == template;
+    if (n_same)
+        name = hwnas_arena_printf(export->arena,
+                                  strchr("0123456789", name[strlen(name) - 1]) ? "%s_%zu" : "%s%zu",
+                                  name, n_same + 1);
     while (is_class_name_taken(export, name))
         name = hwnas_arena_printf(export->arena, "%s%s", name, is_network ? "Net" : "Block");
     return name;
 }
 
-hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template)
+/* Was the concrete class made for these? */
+static bool is_made_for(const hwnas_class *class, const hwnas_py *in, const hwnas_py *const *values)
+{
+    bool is_same = hwnas_py_equal(class->concrete_in, in);
+    for (size_t p = 0; p < class->template->n_parameters && is_same; p++)
+        is_same = hwnas_py_equal(class->concrete[p], values[p]);
+    return is_same;
+}
+
+/* Has this architecture chosen nothing in it? */
+static bool is_empty(const hwnas_class *class)
+{
+    for (size_t p = 0; p < class->n_parts; p++) {
+        const hwnas_sequence *layers = &class->parts[p]->branches[0];
+        if (class->parts[p]->kind != HWNAS_PART_PLAIN)
+            return false;
+        for (size_t i = 0; i < layers->n; i++)
+            if (layers->steps[i].kind != HWNAS_STEP_ASSIGN)
+                return false;
+    }
+    return !class->has_lines;
+}
+
+hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template,
+                            const hwnas_py *in, const hwnas_py *const *values)
 {
     for (size_t i = 0; i < export->n_classes; i++)
-        if (export->classes[i]->template == template)
+        if (export->classes[i]->template == template &&
+            (!export->is_concrete || is_made_for(export->classes[i], in, values)))
             return export->classes[i];
-    hwnas_class *class = translate_class(export, template);
+    hwnas_class *class = translate_class(export, template, in, values);
+    class->concrete_in = in;
+    if (values)
+        class->concrete = hwnas_arena_copy(export->arena, values,
+                                           (template->n_parameters + 1) * sizeof *class->concrete);
     class->name = class_name(export, template);
-    hwnas_class_write(&export->text, class);
+    class->is_empty = is_empty(class);
+    if (!class->is_empty)
+        hwnas_class_write(&export->text, class);
     HWNAS_GROW(export->classes, export->n_classes, export->class_capacity);
     export->classes[export->n_classes++] = class;
     return class;

@@ -131,6 +131,13 @@ static bool is_asymmetric(const hwnas_node *node)
     return false;
 }
 
+static bool is_padded_far(const hwnas_node *node)
+{
+    const int64_t *kernel = hwnas_node_attr(node, "kernel")->ints;
+    const int64_t *pad = hwnas_node_attr(node, "pad")->ints;
+    return 2 * pad[0] > kernel[0] || 2 * pad[1] > kernel[1];
+}
+
 static hwnas_status watch_operator_layer(hwnas_export *export, const hwnas_stmt *stmt,
                                          hwnas_frame *frame)
 {
@@ -147,6 +154,8 @@ static hwnas_status watch_operator_layer(hwnas_export *export, const hwnas_stmt 
     TRY(take_node(export, &node, stmt, stmt->name, frame));
     if (is_asymmetric(node))
         return cannot_write(&stmt->place, "a padding that differs between opposite sides");
+    if (row->looks_at == HWNAS_TORCH_WINDOW && is_padded_far(node))
+        return cannot_write(&stmt->place, "a pool with a padding of more than half its kernel");
     if (row->looks_at == HWNAS_TORCH_RANK)
         note(export, stmt, frame->n_dims - 1);
     if (row->looks_at == HWNAS_TORCH_RATIO && hwnas_node_attr(node, "axis")->ints[0] != 1)
@@ -164,12 +173,16 @@ static hwnas_status watch_layer(hwnas_export *export, const hwnas_stmt *stmt, hw
     hwnas_frame inner = *frame;
     inner.scope = t;
     inner.slots = hwnas_arena_alloc(export->arena, (t->n_slots + 1) * sizeof *inner.slots);
+    hwnas_named *named = export->named;
     for (size_t i = 0; i < stmt->n_args; i++)
         TRY(watch_value(export, &inner.slots[stmt->args[i].slot], stmt->args[i].value, frame));
     for (size_t p = 0; p < t->n_parameters; p++)
         if (inner.slots[p].kind == HWNAS_VALUE_NONE)
             TRY(watch_value(export, &inner.slots[p], t->parameters[p].fallback, &inner));
+    export->named = NULL;
     TRY(watch_body(export, &t->body, &inner));
+    export->named = named;
+    note(export, t, inner.dims[0] == frame->dims[0]);
     frame->dims = inner.dims;
     frame->n_dims = inner.n_dims;
     return HWNAS_OK;
@@ -196,7 +209,10 @@ static hwnas_status watch_join(hwnas_export *export, const hwnas_stmt *stmt, hwn
         }
     }
     note(export, stmt, widest);
-    return take_node(export, &node, stmt, stmt->name, frame);
+    TRY(take_node(export, &node, stmt, stmt->name, frame));
+    for (size_t n = (size_t)node->n_data_inputs; n < stmt->n_bodies; n++) /* a + b + c: two nodes */
+        TRY(take_node(export, &node, stmt, stmt->name, frame));
+    return HWNAS_OK;
 }
 
 static hwnas_status watch_residual(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
@@ -223,7 +239,11 @@ static hwnas_status watch_if(hwnas_export *export, const hwnas_stmt *stmt, hwnas
     TRY(watch_truth(export, &truth, stmt->expr, frame));
     note(export, stmt, truth);
     size_t body = truth ? 0 : 1;
-    return body < stmt->n_bodies ? watch_body(export, &stmt->bodies[body], frame) : HWNAS_OK;
+    int64_t channels = frame->dims[0];
+    if (body < stmt->n_bodies)
+        TRY(watch_body(export, &stmt->bodies[body], frame));
+    note(export, stmt->bodies, frame->dims[0] == channels);
+    return HWNAS_OK;
 }
 
 static hwnas_status watch_switch(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
@@ -232,8 +252,11 @@ static hwnas_status watch_switch(hwnas_export *export, const hwnas_stmt *stmt, h
     TRY(watch_value(export, &value, stmt->expr, frame));
     for (size_t i = 0; i < stmt->n_bodies; i++)
         if (hwnas_value_equal(&value, &stmt->labels[i])) {
+            int64_t channels = frame->dims[0];
             note(export, stmt, (int64_t)(i < 63 ? i : 63));
-            return watch_body(export, &stmt->bodies[i], frame);
+            TRY(watch_body(export, &stmt->bodies[i], frame));
+            note(export, stmt->bodies, frame->dims[0] == channels);
+            return HWNAS_OK;
         }
     return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "there is no case for this value");
 }
@@ -263,6 +286,42 @@ static hwnas_status watch_repeat(hwnas_export *export, const hwnas_stmt *stmt, h
     return HWNAS_OK;
 }
 
+static hwnas_status watch_index(hwnas_export *export, int64_t *out, const hwnas_stmt *stmt,
+                                hwnas_frame *frame)
+{
+    hwnas_value index = {.kind = HWNAS_VALUE_INT};
+    if (stmt->expr)
+        TRY(watch_value(export, &index, stmt->expr, frame));
+    *out = index.i;
+    return HWNAS_OK;
+}
+
+static hwnas_status watch_as(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+{
+    int64_t index;
+    TRY(watch_index(export, &index, stmt, frame));
+    hwnas_named *named = hwnas_arena_alloc(export->arena, sizeof *named);
+    *named = (hwnas_named){.slot = stmt->slot,
+                           .index = index,
+                           .dims = frame->dims,
+                           .n_dims = frame->n_dims,
+                           .next = export->named};
+    export->named = named;
+    return HWNAS_OK;
+}
+
+static hwnas_status watch_from(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+{
+    int64_t index;
+    TRY(watch_index(export, &index, stmt, frame));
+    const hwnas_named *named = hwnas_named_find(export->named, stmt->slot, index);
+    if (!named)
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' names no tensor yet", stmt->name);
+    frame->dims = named->dims;
+    frame->n_dims = named->n_dims;
+    return HWNAS_OK;
+}
+
 static hwnas_status (*const watchers[])(hwnas_export *, const hwnas_stmt *, hwnas_frame *) = {
     [HWNAS_STMT_LAYER] = watch_layer,
     [HWNAS_STMT_JOIN] = watch_join,
@@ -272,6 +331,8 @@ static hwnas_status (*const watchers[])(hwnas_export *, const hwnas_stmt *, hwna
     [HWNAS_STMT_SWITCH] = watch_switch,
     [HWNAS_STMT_FOR] = watch_for,
     [HWNAS_STMT_REPEAT] = watch_repeat,
+    [HWNAS_STMT_AS] = watch_as,
+    [HWNAS_STMT_FROM] = watch_from,
 };
 
 static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body, hwnas_frame *frame)
@@ -284,10 +345,11 @@ static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body, hwn
 hwnas_status hwnas_export_watch(hwnas_export *export)
 {
     const hwnas_space *space = export->arch->space;
+    const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
     hwnas_frame frame = {.scope = space->network,
                          .choices = export->choices,
-                         .dims = space->dims,
-                         .n_dims = space->n_dims};
+                         .dims = input->dims + 1,
+                         .n_dims = input->rank - 1};
     frame.slots =
         hwnas_arena_alloc(export->arena, (space->network->n_slots + 1) * sizeof *frame.slots);
     return watch_body(export, &space->network->body, &frame);

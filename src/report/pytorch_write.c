@@ -375,8 +375,54 @@ static const char *new_attribute(const hwnas_class *class, const char *text)
     }
 }
 
+/* What nn.Module calls something else. */
+static bool is_of_module(const char *name)
+{
+    static const char *const taken[] = {
+        "add_module",
+        "apply",
+        "bfloat16",
+        "buffers",
+        "call_super_init",
+        "children",
+        "compile",
+        "cpu",
+        "cuda",
+        "double",
+        "dump_patches",
+        "eval",
+        "extra_repr",
+        "float",
+        "forward",
+        "get_buffer",
+        "get_extra_state",
+        "get_parameter",
+        "half",
+        "modules",
+        "parameters",
+        "register_hook",
+        "requires_grad_",
+        "share_memory",
+        "state_dict",
+        "to",
+        "to_empty",
+        "train",
+        "training",
+        "type",
+        "xpu",
+        "zero_grad",
+        "out_channels",
+        "get_submodule",
+        NULL,
+    };
+    for (const char *const *word = taken; *word; word++)
+        if (!strcmp(*word, name))
+            return true;
+    return !hwnas_py_is_free(name);
+}
+
 /* The layer of a sequence that is just one. */
-static const char *only_label(const hwnas_sequence *sequence)
+static const char *only_label(hwnas_arena *arena, const hwnas_sequence *sequence)
 {
     const char *label = NULL;
     for (size_t i = 0; i < sequence->n; i++) {
@@ -387,13 +433,13 @@ static const char *only_label(const hwnas_sequence *sequence)
             return NULL;
         label = step->label;
     }
-    return label;
+    return label && is_of_module(label) ? hwnas_arena_printf(arena, "%s_", label) : label;
 }
 
 static const char *attribute_stem(const hwnas_class *class, size_t p, size_t n_full)
 {
     const hwnas_part *part = class->parts[p];
-    const char *only = only_label(&part->branches[0]);
+    const char *only = only_label(class->export->arena, &part->branches[0]);
     if (part->kind == HWNAS_PART_RESIDUAL)
         return "body";
     if (part->kind == HWNAS_PART_JOIN)
@@ -412,6 +458,54 @@ static void name_attributes(hwnas_class *class)
             if (has_modules(&part->branches[b]))
                 part->attributes[b] = new_attribute(class, attribute_stem(class, p, n_full));
     }
+}
+
+/* Do other parts have the same stem? */
+static bool is_shared_stem(const hwnas_class *class, const char *const *stems, size_t p)
+{
+    for (size_t i = 0; i < class->n_parts; i++)
+        if (i != p && stems[i] && !strcmp(stems[i], stems[p]))
+            return true;
+    return false;
+}
+
+static bool is_attribute_taken(const hwnas_class *class, const char *const *stems, const char *name)
+{
+    for (size_t i = 0; i < class->n_parts; i++) {
+        const char *other = class->parts[i]->attributes[0];
+        if (other ? !strcmp(other, name) : stems[i] && !strcmp(stems[i], name))
+            return true;
+    }
+    return false;
+}
+
+/* self.stem, self.edge1, self.edge2, self.conv3x3_1, ... */
+static void name_line_parts(hwnas_class *class)
+{
+    hwnas_arena *arena = class->export->arena;
+    const char **stems = hwnas_arena_alloc(arena, (class->n_parts + 1) * sizeof *stems);
+    for (size_t p = 0; p < class->n_parts; p++) {
+        const hwnas_sequence *layers = &class->parts[p]->branches[0];
+        const char *only = only_label(arena, layers);
+        if (has_modules(layers))
+            stems[p] = only ? only : class->parts[p]->stem;
+        if (stems[p] && !strcmp(stems[p], "layers") && !p)
+            stems[p] = "stem";
+    }
+    for (size_t p = 0; p < class->n_parts; p++) {
+        if (!stems[p] || !is_shared_stem(class, stems, p))
+            continue;
+        bool ends_in_digit = strchr("0123456789", stems[p][strlen(stems[p]) - 1]) != NULL;
+        for (int n = 1; !class->parts[p]->attributes[0]; n++) {
+            const char *name =
+                hwnas_arena_printf(arena, "%s%s%d", stems[p], ends_in_digit ? "_" : "", n);
+            if (!is_attribute_taken(class, stems, name))
+                class->parts[p]->attributes[0] = name;
+        }
+    }
+    for (size_t p = 0; p < class->n_parts; p++)
+        if (stems[p] && !class->parts[p]->attributes[0])
+            class->parts[p]->attributes[0] = stems[p];
 }
 
 static const char *switch_name(const hwnas_class *class, const hwnas_part *part)
@@ -442,16 +536,20 @@ static void write_part(hwnas_str *out, const hwnas_class *class, const hwnas_par
 }
 
 /* What a part makes of x: "self.gate(x)", "x * self.gate(x)", "torch.cat([...], dim=1)". */
-static const char *part_result(const hwnas_class *class, const hwnas_part *part)
+static void write_result(hwnas_str *out, const hwnas_class *class, const hwnas_part *part,
+                         const char *prefix)
 {
     hwnas_arena *arena = class->export->arena;
-    bool is_cat = part->kind == HWNAS_PART_JOIN && !part->join->infix;
-    const char *infix = part->kind != HWNAS_PART_JOIN ? " + " : is_cat ? ", " : part->join->infix;
-    const char *text = part->kind == HWNAS_PART_RESIDUAL ? "x" : "";
+    const char **texts = hwnas_arena_alloc(arena, (part->n_branches + 1) * sizeof *texts);
+    size_t n = 0;
+    if (part->kind == HWNAS_PART_RESIDUAL)
+        texts[n++] = "x";
     for (size_t b = 0; b < part->n_branches; b++)
-        text = hwnas_arena_printf(arena, part->attributes[b] ? "%s%sself.%s(x)" : "%s%sx", text,
-                                  *text ? infix : "", part->attributes[b]);
-    return is_cat ? hwnas_arena_printf(arena, "torch.cat([%s], dim=1)", text) : text;
+        texts[n++] = part->attributes[b]
+                         ? hwnas_arena_printf(arena, "self.%s(x)", part->attributes[b])
+                         : "x";
+    hwnas_wire_layout(out, arena, 2 * INDENT, prefix,
+                      part->kind == HWNAS_PART_JOIN ? part->join->infix : " + ", n, texts);
 }
 
 static void write_forward(hwnas_str *out, const hwnas_class *class)
@@ -472,7 +570,7 @@ static void write_forward(hwnas_str *out, const hwnas_class *class)
             hwnas_py_line(out, 2 * INDENT, "%sx + y if self.%s else y", begin,
                           switch_name(class, part));
         } else {
-            hwnas_py_line(out, 2 * INDENT, "%s%s", begin, part_result(class, part));
+            write_result(out, class, part, begin);
         }
     }
 }
@@ -511,12 +609,18 @@ static void write_signature(hwnas_str *out, const hwnas_class *class)
 void hwnas_class_write(hwnas_str *out, hwnas_class *class)
 {
     hwnas_arena *arena = class->export->arena;
-    bool is_plain = class->n_parts == 1 && class->parts[0]->kind == HWNAS_PART_PLAIN;
+    bool is_plain =
+        class->n_parts == 1 && class->parts[0]->kind == HWNAS_PART_PLAIN && !class->has_lines;
     settle_names(class);
-    name_attributes(class);
+    if (class->has_lines)
+        name_line_parts(class);
+    else
+        name_attributes(class);
     hwnas_str_addf(out, "\n\nclass %s(nn.%s):\n", class->name, is_plain ? "Sequential" : "Module");
-    write_signature(out, class);
-    if (!is_plain)
+    bool has_init = class->n_parts || class->out_variable;
+    if (has_init)
+        write_signature(out, class);
+    if (has_init && !is_plain)
         hwnas_py_line(out, 2 * INDENT, "super().__init__()");
     for (size_t p = 0; p < class->n_parts; p++)
         for (size_t b = 0; b < class->parts[p]->n_branches; b++)
@@ -529,6 +633,8 @@ void hwnas_class_write(hwnas_str *out, hwnas_class *class)
             write_part(out, class, class->parts[p]);
     if (class->out_variable)
         hwnas_py_layout(out, 2 * INDENT, "self.out_channels = ", class->out_variable, "");
-    if (!is_plain)
+    if (class->has_lines)
+        hwnas_wire_write(out, class, has_init);
+    else if (!is_plain)
         write_forward(out, class);
 }

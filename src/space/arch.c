@@ -154,6 +154,14 @@ bool hwnas_arch_next(hwnas_arch *arch)
     return found;
 }
 
+hwnas_arch *hwnas_arch_first(const hwnas_space *space)
+{
+    hwnas_arch *arch = hwnas_arch_new(space);
+    if (!hwnas_arch_settle(arch) && !hwnas_arch_next(arch))
+        hwnas_arch_settle(arch); /* there is none; hwnas_space_check_rules() says so */
+    return arch;
+}
+
 char *hwnas_arch_code(const hwnas_arch *arch)
 {
     const hwnas_space *space = arch->space;
@@ -176,6 +184,9 @@ char *hwnas_arch_code(const hwnas_arch *arch)
 static hwnas_status bad_code(const hwnas_space *space, const char *code, const char *what)
 {
     hwnas_arch *example = hwnas_arch_new(space);
+    hwnas_rng rng = hwnas_rng_new(0, 0);
+    if (!hwnas_arch_settle(example))
+        hwnas_arch_sample(example, &rng);
     char *text = hwnas_arch_code(example);
     hwnas_status status =
         hwnas_fail(HWNAS_E_INPUT, NULL, "'%.200s' is no architecture of the space '%s': %s", code,

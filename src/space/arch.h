@@ -16,6 +16,8 @@ typedef struct hwnas_arch {
 } hwnas_arch;
 
 hwnas_arch *hwnas_arch_new(const hwnas_space *space); /* every gene at its first value */
+/* The first, in lexical order, that meets the constraints; it walks, so for spaces that can be walked. */
+hwnas_arch *hwnas_arch_first(const hwnas_space *space);
 hwnas_arch *hwnas_arch_copy(const hwnas_arch *arch);
 void hwnas_arch_free(hwnas_arch *arch);
 void hwnas_arch_assign(hwnas_arch *to, const hwnas_arch *from);

@@ -78,12 +78,17 @@ static char *space_fingerprint(const hwnas_space *space)
 {
     hwnas_arch *first = hwnas_arch_new(space);
     hwnas_graph *graph = NULL;
-    char *text = NULL;
+    const char *digest = "none";
     for (size_t i = 0; i < space->n_genes; i++)
         first->genes[i] = (uint16_t)(space->genes[i].n_values - 1);
+    hwnas_arch_settle(first);
     char *code = hwnas_arch_code(first), *count = hwnas_space_count(space, NULL);
-    if (hwnas_graph_build(&graph, first, 1) == HWNAS_OK)
-        text = hwnas_printf("%s %s %s %s", space->name, count, code, hwnas_graph_digest(graph).hex);
+    hwnas_digest built;
+    if (hwnas_graph_build(&graph, first, 1) == HWNAS_OK) {
+        built = hwnas_graph_digest(graph);
+        digest = built.hex;
+    }
+    char *text = hwnas_printf("%s %s %s %s", space->name, count, code, digest);
     hwnas_graph_free(graph);
     free(code);
     free(count);
@@ -137,7 +142,7 @@ static hwnas_status check_facts(study *s)
         free(then);
         goto out;
     }
-    if (strcmp(space, my_space ? my_space : ""))
+    if (strcmp(space, my_space))
         status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
                                        "the space '%s' has changed since this study was made",
                                        s->space->name),

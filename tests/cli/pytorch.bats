@@ -7,7 +7,11 @@ NETWORKS="accel_b0        accel_nasbench   e=1666666,k=3353553,l=1223341,se=1111
           macro_22212220  nas_bench_macro  22212220
           macro_00100110  nas_bench_macro  00100110
           statements_loop $HWNAS_SRC/tests/data/every_statement.yaml w=16,d=121,act=relu.hard.relu
-          statements_flat $HWNAS_SRC/tests/data/every_statement.yaml w=24,d=111,act=relu.relu.relu"
+          statements_flat $HWNAS_SRC/tests/data/every_statement.yaml w=24,d=111,act=relu.relu.relu
+          operators       $HWNAS_SRC/tests/data/every_operator.yaml c=12,gate=softmax
+          cell_421211     nas_bench_201    421211
+          cell_334131     nas_bench_201    334131
+          named           $HWNAS_SRC/tests/data/named_tensors.yaml size=24,taps=3,op=conv.pool.skip"
 
 setup_file() {
     export MODULES=$BATS_FILE_TMPDIR
@@ -38,7 +42,7 @@ without_version() {
 
 @test "they are Python in 88 columns, of which every name is used" {
     [ -x /usr/bin/python3 ] || skip "needs Debian's python3"
-    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 6 ]
+    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 10 ]
     /usr/bin/python3 - "$MODULES"/*.py <<'END'
 import ast
 import builtins
@@ -89,6 +93,25 @@ END
     done <<<"$NETWORKS"
 }
 
+@test "PyTorch's operators that only other choices use" {
+    need torch
+    need onnx
+    local gate
+    for gate in sigmoid hard_sigmoid tanh; do
+        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" \
+            "$HWNAS_SRC/tests/data/every_operator.yaml" "c=8,gate=$gate"
+    done
+}
+
+@test "cells without a convolution, of copies, of zeros, and of every operator" {
+    need torch
+    need onnx
+    local code
+    for code in 000000 111111 333132 012340; do
+        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" nas_bench_201 $code
+    done
+}
+
 @test "what PyTorch cannot say is refused at its place, and no file is left" {
     cat >"$BATS_TEST_TMPDIR/lopsided.yaml" <<'END'
 hwnas: 1
@@ -104,6 +127,12 @@ END
     [ "$status" -eq 1 ]
     [[ $output == *"lopsided.yaml:7:"*"padding that differs between opposite sides"* ]]
     [ ! -e "$BATS_TEST_TMPDIR/out.py" ]
+    sed -i 's/conv: .*/max_pool: {kernel: 3, pad: 2}/' "$BATS_TEST_TMPDIR/lopsided.yaml"
+    sed -i 's/{image: .*/{image: [c, 8, 8]}/' "$BATS_TEST_TMPDIR/lopsided.yaml"
+    run "$HWNAS" export --space "$BATS_TEST_TMPDIR/lopsided.yaml" --arch 4 --format pytorch \
+        --out "$BATS_TEST_TMPDIR/out.py"
+    [ "$status" -eq 1 ]
+    [[ $output == *"lopsided.yaml:7:"*"a padding of more than half its kernel"* ]]
 }
 
 @test "the YAML export is the same network, with no choice left" {

@@ -111,12 +111,77 @@ static void expressions(void **state)
     }
 }
 
+/* forward() of a network of 8 channels whose statements are `network`, as one line. */
+static char *export_forward(const char *network)
+{
+    hwnas_space *space = NULL;
+    hwnas_str python = {0};
+    char *text = hwnas_printf("hwnas: 1\n"
+                              "name: test\n"
+                              "input: {image: [c, 2 * s, s + s]}\n"
+                              "choices: {c: {values: [8]}, s: {values: [4]}}\n"
+                              "network: [%s]\n",
+                              network);
+    if (hwnas_space_parse(&space, "test.yaml", text, strlen(text)) || hwnas_graph_check(space))
+        fail_msg("%s: %s", network, hwnas_last_error()->message);
+    hwnas_arch *arch = hwnas_arch_new(space);
+    if (hwnas_pytorch_write(&python, arch))
+        fail_msg("%s: %s", network, hwnas_last_error()->message);
+    assert_non_null(strstr(python.s, "torch.randn(1, 8, 8, 8)"));
+    char *begin = strstr(python.s, "def forward(self, x):\n"), *to;
+    assert_non_null(begin);
+    begin += strlen("def forward(self, x):\n");
+    *strstr(begin, "\n\n") = '\0';
+    to = begin;
+    for (const char *from = begin; *from; from++) /* blanks of any length are one */
+        if (!strchr(" \n", *from))
+            *to++ = *from;
+        else if (to > begin && to[-1] != ' ')
+            *to++ = ' ';
+    *to = '\0';
+    char *forward = hwnas_printf("%s", begin);
+    hwnas_str_done(&python);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    free(text);
+    return forward;
+}
+
+static void joins_and_named_tensors(void **state)
+{
+    static const struct {
+        const char *network, *forward;
+    } rows[] = {
+        {"add: [[], [relu], [conv: {out: 8}]]", "return x + self.branch1(x) + self.branch2(x)"},
+        {"mul: [[relu], [], [relu], []]", "return self.branch1(x) * x * self.branch2(x) * x"},
+        {"concat: [[], [conv: {out: 3}]], conv: {out: 1}",
+         "x = torch.cat([x, self.branch(x)], dim=1) return self.conv(x)"},
+        {"add: [[relu], [relu], [relu], [relu], [relu], [relu]]",
+         "return ( self.branch1(x) + self.branch2(x) + self.branch3(x) + self.branch4(x) + "
+         "self.branch5(x) + self.branch6(x) )"},
+        {"as: skip, relu, add: [[], [from: skip]]", "skip = x x = self.relu(skip) return x + skip"},
+        {"relu, as: never, conv: {out: 4}, as: lambda, relu, mul: [[], [from: lambda]]",
+         "never = self.relu1(x) lambda_ = self.conv(never) x = self.relu2(lambda_) "
+         "return x * lambda_"},
+        {"as: \"t[0]\", {repeat: 3, do: [relu, as: \"t[i + 1]\", add: [[], [from: \"t[i]\"]]]}",
+         "t0 = x t1 = self.relu1(t0) x = t1 + t0 t2 = self.relu2(x) x = t2 + t1 "
+         "t3 = self.relu3(x) return t3 + t2"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *forward = export_forward(rows[i].network);
+        assert_string_equal(forward, rows[i].forward);
+        free(forward);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_can_be_written),
         cmocka_unit_test(class_names),
         cmocka_unit_test(expressions),
+        cmocka_unit_test(joins_and_named_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
