@@ -65,6 +65,22 @@ END
     is out "(d['trials'], d['finished'], d['feasible'], d['failed']) == (300, 300, 300, 0)"
 }
 
+@test "published latencies of a Raspberry Pi: within the limit, near the best of the table" {
+    ends 0 search "$HWNAS_SRC/examples/replay-nb201-raspi4.yaml" --json --study pi.db
+    /usr/bin/python3 - "$HWNAS_SRC/tests/data/nas_bench_201.csv" out <<'END'
+import csv, json, sys
+table = {row["arch"]: row for row in csv.DictReader(open(sys.argv[1]))}
+found = json.load(open(sys.argv[2]))
+best = max(float(r["c100_test_top1_pct"]) for r in table.values() if float(r["raspi4_ms"]) <= 60)
+for f in found["front"]:
+    row, latency = table[f["arch"]], f["objectives"]["latency.p50"]
+    assert (latency["source"], latency["unit"]) == ("replayed", "ms"), f
+    assert abs(latency["value"] - float(row["raspi4_ms"])) < 1e-9 and latency["value"] <= 60, f
+    assert f["objectives"]["accuracy"]["value"] == float(row["c100_test_top1_pct"]), f
+assert best - 1 < found["winner"]["objectives"]["accuracy"]["value"] <= best
+END
+}
+
 @test "nsga2 beats random with as many trials" {
     local nsga2 random
     ends 0 search "$REPLAY" --json
