@@ -356,7 +356,9 @@ static hwnas_status check_pages(const hwnas_store *store)
 static hwnas_status open_study(hwnas_store *store, bool for_reading)
 {
     hwnas_place place = {.file = store->path};
-    TRY(open_file(store, store->file, for_reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE));
+    /* What a dead writer left in the write-ahead log can only be read by someone who may write; SQLite
+     * falls back to reading alone by itself where the permissions say so. */
+    TRY(open_file(store, store->file, SQLITE_OPEN_READWRITE));
     TRY(check_header(store));
     TRY(check_pages(store));
     for (int i = 0; i < N_STATEMENTS; i++)
