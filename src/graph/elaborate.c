@@ -474,8 +474,11 @@ out:
 
 static hwnas_status unknown_layer(const hwnas_space *space, const hwnas_stmt *stmt)
 {
-    const char *names[256] = {"residual", "let", "if", "switch", "for", "repeat"};
-    size_t n = 6;
+    const char *names[256] = {0};
+    size_t n = 0;
+    for (; hwnas_stmt_word(n); n++)
+        names[n] = hwnas_stmt_word(n);
+    size_t n_words = n;
     for (const hwnas_op *const *op = hwnas_ops; *op && n < 128; op++)
         names[n++] = (*op)->name;
     for (size_t i = 0; i < space->n_templates && n < 255; i++)
@@ -486,8 +489,8 @@ static hwnas_status unknown_layer(const hwnas_space *space, const hwnas_stmt *st
     if (near)
         return hwnas_hint(status, "did you mean '%s'?", near);
     hwnas_str list = {0};
-    for (size_t i = 6; i < n; i++)
-        hwnas_str_addf(&list, "%s%s", i > 6 ? ", " : "", names[i]);
+    for (size_t i = n_words; i < n; i++)
+        hwnas_str_addf(&list, "%s%s", i > n_words ? ", " : "", names[i]);
     hwnas_hint(status, "there are %.400s", list.s);
     hwnas_str_done(&list);
     return status;

@@ -101,6 +101,9 @@ typedef enum hwnas_stmt_kind {
     HWNAS_STMT_FROM,     /* - from: NAME or NAME[expr]    goes on with a named tensor */
 } hwnas_stmt_kind;
 
+/* The words that begin statements other than layers, one by one; NULL after the last. */
+const char *hwnas_stmt_word(size_t i);
+
 typedef struct hwnas_arg {
     const char *name;
     int slot; /* LET, FOR: where the value goes; LAYER of a template: the parameter */

@@ -389,6 +389,20 @@ static hwnas_status check_branch(const hwnas_stmt *stmt, const hwnas_yaml *node)
                 : hwnas_hint(status, "write %.60s: [[...], [...]]", stmt->name);
 }
 
+/* "conv: 3", or a misspelt word that does take a single value: "form: x". */
+static hwnas_status single_value(const hwnas_stmt *stmt, const hwnas_yaml *value)
+{
+    const char *words[16] = {0};
+    for (size_t i = 0; hwnas_stmt_word(i) && i < 15; i++)
+        words[i] = hwnas_stmt_word(i);
+    hwnas_status status =
+        hwnas_fail(HWNAS_E_INPUT, &value->place, "'%.60s' takes 'name: value', not '%.60s'",
+                   stmt->name, value->text);
+    const char *near = stmt->call ? NULL : hwnas_nearest(stmt->name, words);
+    return near ? hwnas_hint(status, "did you mean '%s'?", near)
+                : hwnas_hint(status, "write %.60s: {NAME: %.60s}", stmt->name, value->text);
+}
+
 /* - NAME, - NAME: {args} or - NAME: [[..], [..]] */
 static hwnas_status parse_layer(hwnas_stmt *stmt, hwnas_scope *scope, const hwnas_yaml *node)
 {
@@ -421,10 +435,7 @@ static hwnas_status parse_layer(hwnas_stmt *stmt, hwnas_scope *scope, const hwna
     if (args && args->kind == HWNAS_YAML_MAPPING)
         TRY(parse_args(stmt, scope, args, false));
     else if (args && *args->text)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &args->place,
-                                     "'%.60s' takes 'name: value', not '%.60s'", stmt->name,
-                                     args->text),
-                          "write %.60s: {NAME: %.60s}", stmt->name, args->text);
+        return single_value(stmt, args);
     return stmt->call ? match_parameters(stmt) : HWNAS_OK;
 }
 
@@ -616,6 +627,11 @@ static const struct keyword {
     {HWNAS_STMT_AS, {"as", NULL}, parse_as},
     {HWNAS_STMT_FROM, {"from", NULL}, parse_from},
 };
+
+const char *hwnas_stmt_word(size_t i)
+{
+    return i < sizeof keywords / sizeof *keywords ? keywords[i].keys[0] : NULL;
+}
 
 static const struct keyword *find_keyword(const char *word)
 {

@@ -1005,6 +1005,8 @@ static const struct bad_input {
     {NET "  - from: x\n  - relu\n  - as: x\n", 5, 5, "'x' names no tensor yet", "earlier"},
     {NET "  - as: x[1\n", 5, 9, "does not end with ']'", "NAME[INDEX]"},
     {NET "  - as: x[5000]\n  - relu\n", 5, 11, "an index is 0 to 4095", NULL},
+    {NET "  - frm: x\n", 5, 10, "'frm' takes 'name: value', not 'x'", "did you mean 'from'?"},
+    {NET "  - frm\n", 5, 5, "there is no layer 'frm'", "did you mean 'from'?"},
     {NET "  - as: 3\n", 5, 9, "'3' cannot be the name of a tensor", NULL},
     {NET "  - add: [relu, relu]\n", 5, 11, "a branch must be a list", NULL},
     {NET "  - conv: [[relu], [relu]]\n", 5, 5, "'conv' does not join branches", "no list"},

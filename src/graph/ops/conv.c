@@ -79,12 +79,7 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
         return hwnas_fail(HWNAS_E_INPUT, NULL,
                           "'conv': weights of shape %s in %lld groups do not fit an input of %s",
                           hwnas_tensor_shape(weight).s, (long long)groups, hwnas_tensor_shape(in).s);
-    if (node->n_inputs > 2) {
-        const hwnas_tensor *bias = hwnas_node_input(graph, node, 2);
-        if (bias->rank != 1 || bias->dims[0] != weight->dims[0])
-            return hwnas_fail(HWNAS_E_INPUT, NULL, "'conv': a bias of shape %s does not fit %s",
-                              hwnas_tensor_shape(bias).s, hwnas_tensor_shape(weight).s);
-    }
+    TRY(hwnas_check_bias(graph, node));
     out->rank = 4;
     out->dims[0] = in->dims[0];
     out->dims[1] = weight->dims[0];

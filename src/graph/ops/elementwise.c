@@ -79,3 +79,15 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
             index[i] = 0;
     }
 }
+
+hwnas_status hwnas_check_bias(const hwnas_graph *graph, const hwnas_node *node)
+{
+    if (node->n_inputs <= 2)
+        return HWNAS_OK;
+    const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
+    const hwnas_tensor *bias = hwnas_node_input(graph, node, 2);
+    if (bias->rank == 1 && bias->dims[0] == weight->dims[0])
+        return HWNAS_OK;
+    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s': a bias of shape %s does not fit %s", node->op->name,
+                      hwnas_tensor_shape(bias).s, hwnas_tensor_shape(weight).s);
+}

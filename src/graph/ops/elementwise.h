@@ -25,6 +25,9 @@ hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank);
  * `macs`; so the sum over 2^17 layers stays within 64 bits whatever a file claims. */
 hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs);
 
+/* HWNAS_E_INPUT when input 2, where there is one, is not one bias for each row of the weights (input 1). */
+hwnas_status hwnas_check_bias(const hwnas_graph *graph, const hwnas_node *node);
+
 extern const hwnas_attr_row hwnas_no_attrs[];
 
 #endif
