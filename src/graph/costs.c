@@ -8,12 +8,33 @@ int64_t hwnas_node_macs(const hwnas_graph *graph, const hwnas_node *node)
     return node->op->macs ? node->op->macs(graph, node) : 0;
 }
 
+static bool reads(const hwnas_node *node, int tensor)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] == tensor)
+            return true;
+    return false;
+}
+
+static bool has_params(const hwnas_graph *graph, const hwnas_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        if (graph->tensors[node->inputs[i]].is_parameter)
+            return true;
+    return false;
+}
+
 int64_t hwnas_node_params(const hwnas_graph *graph, const hwnas_node *node)
 {
     int64_t params = 0;
-    for (int i = node->n_data_inputs; i < node->n_inputs; i++) {
+    for (int i = 0; i < node->n_inputs; i++) {
         const hwnas_tensor *weight = &graph->tensors[node->inputs[i]];
-        if (weight->is_parameter)
+        bool is_first = true;
+        for (int k = 0; k < i; k++)
+            is_first &= node->inputs[k] != node->inputs[i];
+        for (const hwnas_node *n = graph->nodes; weight->is_parameter && is_first && n < node; n++)
+            is_first = !reads(n, node->inputs[i]);
+        if (weight->is_parameter && is_first)
             params += hwnas_tensor_count(weight);
     }
     return params;
@@ -59,14 +80,16 @@ void hwnas_graph_costs(hwnas_costs *out, const hwnas_graph *graph)
     hwnas_costs costs = {0};
     for (size_t n = 0; n < graph->n_nodes; n++) {
         int64_t macs = hwnas_node_macs(graph, &graph->nodes[n]);
-        int64_t params = hwnas_node_params(graph, &graph->nodes[n]);
         costs.macs += macs;
-        costs.params += params;
-        costs.layers += macs > 0 && params > 0;
+        costs.layers += macs > 0 && has_params(graph, &graph->nodes[n]);
     }
-    for (size_t t = 0; t < graph->n_tensors; t++)
-        if (graph->tensors[t].kind == HWNAS_TENSOR_WEIGHT)
-            costs.weight_bytes += hwnas_tensor_bytes(&graph->tensors[t]);
+    for (size_t t = 0; t < graph->n_tensors; t++) {
+        const hwnas_tensor *tensor = &graph->tensors[t];
+        if (tensor->kind == HWNAS_TENSOR_WEIGHT)
+            costs.weight_bytes += hwnas_tensor_bytes(tensor);
+        if (tensor->is_parameter)
+            costs.params += hwnas_tensor_count(tensor);
+    }
     costs.activation_bytes = activation_peak(graph);
     costs.peak_bytes = costs.weight_bytes + costs.activation_bytes;
     *out = costs;

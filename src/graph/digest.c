@@ -23,6 +23,28 @@ static int compare_hashes(const void *a, const void *b)
     return XXH128_cmp(a, b);
 }
 
+/* A small constant that is computed with, such as a factor, is known by its values. */
+static XXH128_hash_t constant_hash(const hwnas_tensor *tensor, XXH128_hash_t unknown)
+{
+    enum { SMALL = 64 };
+    float values[SMALL];
+    const int64_t n = hwnas_tensor_count(tensor);
+    if (tensor->kind != HWNAS_TENSOR_WEIGHT || tensor->is_parameter || n > SMALL)
+        return unknown;
+    hwnas_tensor_fill(tensor, values);
+    return tensor_hash(tensor, HWNAS_TENSOR_WEIGHT,
+                       (int64_t)XXH3_64bits(values, (size_t)n * sizeof *values));
+}
+
+static int *count_readers(const hwnas_graph *graph)
+{
+    int *n_readers = hwnas_alloc((graph->n_tensors + 1) * sizeof *n_readers);
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        for (int i = 0; i < graph->nodes[n].n_inputs; i++)
+            n_readers[graph->nodes[n].inputs[i]]++;
+    return n_readers;
+}
+
 static XXH128_hash_t node_hash(const hwnas_graph *graph, const hwnas_node *node,
                                const XXH128_hash_t *tensors, XXH3_state_t *state)
 {
@@ -38,12 +60,10 @@ static XXH128_hash_t node_hash(const hwnas_graph *graph, const hwnas_node *node,
     }
     XXH128_hash_t inputs[HWNAS_MAX_NODE_INPUTS];
     int n = node->n_inputs;
-    for (int i = 0; i < n; i++) {
-        const hwnas_tensor *tensor = &graph->tensors[node->inputs[i]];
-        inputs[i] = tensor->kind == HWNAS_TENSOR_WEIGHT
-                        ? tensor_hash(tensor, HWNAS_TENSOR_WEIGHT, 0)
+    for (int i = 0; i < n; i++)
+        inputs[i] = i < node->n_data_inputs
+                        ? constant_hash(hwnas_node_input(graph, node, i), tensors[node->inputs[i]])
                         : tensors[node->inputs[i]];
-    }
     if (node->op->commutes)
         qsort(inputs, (size_t)n, sizeof *inputs, compare_hashes);
     XXH3_128bits_update(state, inputs, (size_t)n * sizeof *inputs);
@@ -55,9 +75,15 @@ hwnas_digest hwnas_graph_digest(const hwnas_graph *graph)
     XXH3_state_t *state = XXH3_createState();
     int *same = hwnas_graph_same(graph);
     XXH128_hash_t *tensors = hwnas_alloc((graph->n_tensors + 1) * sizeof *tensors);
-    for (size_t i = 0; i < graph->n_inputs; i++)
+    int *n_readers = count_readers(graph); /* a weight is known by its shape and by who share it */
+    for (size_t t = 0; t < graph->n_tensors; t++)
+        if (graph->tensors[t].kind == HWNAS_TENSOR_WEIGHT)
+            tensors[t] = tensor_hash(&graph->tensors[t], HWNAS_TENSOR_WEIGHT, n_readers[t]);
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        const hwnas_tensor *input = &graph->tensors[graph->inputs[i]];
         tensors[graph->inputs[i]] =
-            tensor_hash(&graph->tensors[graph->inputs[i]], HWNAS_TENSOR_INPUT, (int64_t)i);
+            tensor_hash(input, HWNAS_TENSOR_INPUT + ((int64_t)input->dtype << 8), (int64_t)i);
+    }
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const int out = graph->nodes[n].output;
         tensors[out] = same[out] == out ? node_hash(graph, &graph->nodes[n], tensors, state)
@@ -68,6 +94,7 @@ hwnas_digest hwnas_graph_digest(const hwnas_graph *graph)
         XXH3_128bits_update(state, &tensors[graph->outputs[i]], sizeof *tensors);
     XXH128_hash_t hash = XXH3_128bits_digest(state);
     XXH3_freeState(state);
+    free(n_readers);
     free(tensors);
     free(same);
     hwnas_digest digest;

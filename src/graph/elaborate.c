@@ -11,7 +11,7 @@
 /* Limits that no real network meets, so that a slip such as `repeat: 1000000000` ends at once. A
  * step is a statement, a turn of a loop, a part of an expression or a variable: each takes a
  * bounded time and a few bytes. */
-enum { MAX_NODES = 100000, MAX_STEPS = 2000000 };
+enum { MAX_NODES = 100000, MAX_STEPS = 2000000, MAX_ATTRS = 16 };
 
 /* How often each name was used inside one template's call, to number the layers. */
 typedef struct name_count {
@@ -20,16 +20,6 @@ typedef struct name_count {
     struct name_count *next;
 } name_count;
 
-typedef struct builder {
-    hwnas_graph *graph;
-    const hwnas_arch *arch;
-    hwnas_arena *scratch;
-    hwnas_value *choices;
-    long steps;
-    int depth;         /* of template calls */
-    const char *where; /* path of the innermost template that failed, without the last '/' */
-} builder;
-
 /* The tensors that one name stands for: one, or one for each index; -1 where none is given. */
 typedef struct tensor_list {
     int n;
@@ -37,6 +27,17 @@ typedef struct tensor_list {
 } tensor_list;
 
 enum { MAX_INDEX = 4095 };
+
+typedef struct builder {
+    hwnas_graph *graph;
+    const hwnas_arch *arch;
+    hwnas_arena *scratch;
+    hwnas_value *choices;
+    tensor_list *inputs; /* one for each input of the space's */
+    long steps;
+    int depth;         /* of template calls */
+    const char *where; /* path of the innermost template that failed, without the last '/' */
+} builder;
 
 /* One call of a template (or the network itself). */
 typedef struct call {
@@ -112,13 +113,16 @@ static hwnas_status set_ints(hwnas_attr *attr, const hwnas_attr_row *row, const 
         items = value->list.items;
         n = value->list.n > HWNAS_MAX_RANK ? 0 : (int)value->list.n;
     }
-    if (n != 1 && n != row->count && 2 * n != row->count)
+    if (row->count == 0 && n == 0)
+        return hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' takes 1 to %d values", row->name,
+                          op->name, HWNAS_MAX_RANK);
+    if (row->count && n != 1 && n != row->count && 2 * n != row->count)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' takes %s values, not %zu",
                                      row->name, op->name, row->count == 4 ? "1, 2 or 4" : "1 or 2",
                                      value->list.n),
                           "%s: %s", row->name, row->help);
-    attr->n = row->count;
-    for (int i = 0; i < row->count; i++) {
+    attr->n = row->count ? row->count : n;
+    for (int i = 0; i < attr->n; i++) {
         const hwnas_value *item = &items[i % n];
         if (item->kind != HWNAS_VALUE_INT)
             return wrong_kind(row, op, item, place);
@@ -197,17 +201,25 @@ static hwnas_status add_node(builder *b, call *c, const hwnas_stmt *stmt, const 
     return status == HWNAS_OK ? status : hwnas_fail_at(status, &stmt->place);
 }
 
-static hwnas_status run_operator(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+/* What a statement says of its operator's attributes; `attrs` is all zeros before. */
+static hwnas_status read_attrs(hwnas_attr *attrs, builder *b, call *c, const hwnas_stmt *stmt,
+                               int tensor)
 {
     const hwnas_op *op = stmt->op;
-    hwnas_attr attrs[16] = {0};
     for (size_t i = 0; i < stmt->n_args; i++) {
         hwnas_value value;
         int row = find_attr(op, stmt->args[i].name);
-        TRY(eval(b, c, *tensor, stmt->args[i].value, &value));
+        TRY(eval(b, c, tensor, stmt->args[i].value, &value));
         TRY(set_attr(&attrs[row], &op->attrs[row], op, &value, &stmt->args[i].value->place));
     }
-    return add_node(b, c, stmt, op, attrs, 1, tensor, tensor);
+    return HWNAS_OK;
+}
+
+static hwnas_status run_operator(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    hwnas_attr attrs[MAX_ATTRS] = {0};
+    TRY(read_attrs(attrs, b, c, stmt, *tensor));
+    return add_node(b, c, stmt, stmt->op, attrs, 1, tensor, tensor);
 }
 
 static hwnas_status run_template(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
@@ -246,16 +258,18 @@ static hwnas_status run_layer(builder *b, call *c, const hwnas_stmt *stmt, int *
 static hwnas_status run_join(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
     const hwnas_op *op = stmt->op;
+    hwnas_attr attrs[MAX_ATTRS] = {0};
     int branches[HWNAS_MAX_NODE_INPUTS], n = (int)stmt->n_bodies;
+    TRY(read_attrs(attrs, b, c, stmt, *tensor));
     for (int i = 0; i < n; i++) {
         branches[i] = *tensor;
         TRY(run_body(b, c, &stmt->bodies[i], &branches[i]));
     }
     if (n <= op->max_inputs)
-        return add_node(b, c, stmt, op, NULL, n, branches, tensor);
+        return add_node(b, c, stmt, op, attrs, n, branches, tensor);
     for (int i = 1; i < n; i++) {
         int pair[] = {branches[0], branches[i]};
-        TRY(add_node(b, c, stmt, op, NULL, 2, pair, &branches[0]));
+        TRY(add_node(b, c, stmt, op, attrs, 2, pair, &branches[0]));
     }
     *tensor = branches[0];
     return HWNAS_OK;
@@ -292,9 +306,13 @@ static hwnas_status run_as(builder *b, call *c, const hwnas_stmt *stmt, int *ten
 
 static hwnas_status run_from(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
-    const tensor_list *list = &c->tensors[stmt->slot];
+    const tensor_list *list = stmt->is_input ? &b->inputs[stmt->slot] : &c->tensors[stmt->slot];
     int index;
     TRY(tensor_index(&index, b, c, stmt, *tensor));
+    if (stmt->is_input && index >= list->n)
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->place,
+                          "there is no '%s[%d]': this network has %d of this input", stmt->name,
+                          index, list->n);
     if (index >= list->n || list->tensors[index] < 0)
         return hwnas_hint(stmt->expr
                               ? hwnas_fail(HWNAS_E_INPUT, &stmt->place,
@@ -303,6 +321,33 @@ static hwnas_status run_from(builder *b, call *c, const hwnas_stmt *stmt, int *t
                                            "'%s' names no tensor yet", stmt->name),
                           "a name is given by - as: %s, earlier than it is used", stmt->name);
     *tensor = list->tensors[index];
+    return HWNAS_OK;
+}
+
+/* The tensor gets the output's name, by which a file's user knows it. */
+static hwnas_status run_output(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
+{
+    hwnas_tensor *output = &b->graph->tensors[*tensor];
+    int index;
+    TRY(tensor_index(&index, b, c, stmt, *tensor));
+    if (output->producer < 0)
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "the output '%s' is not computed: it is '%s'",
+                          stmt->name, output->name);
+    for (size_t i = 0; i < b->graph->n_outputs; i++)
+        if (b->graph->outputs[i] == *tensor)
+            return hwnas_fail(HWNAS_E_INPUT, &stmt->place,
+                              "the output '%s' is the output '%s' already", stmt->name,
+                              output->name);
+    const char *name = stmt->expr ? hwnas_arena_printf(b->graph->arena, "%s_%d", stmt->name, index)
+                                  : hwnas_arena_printf(b->graph->arena, "%s", stmt->name);
+    for (size_t i = 0; i < b->graph->n_tensors; i++)
+        if (!strcmp(b->graph->tensors[i].name, name))
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place,
+                                         "there is a tensor '%s' already", name),
+                              "give the output another name, or an index of its own: %s[i]",
+                              stmt->name);
+    output->name = name;
+    hwnas_graph_add_output(b->graph, *tensor);
     return HWNAS_OK;
 }
 
@@ -408,6 +453,7 @@ static hwnas_status (*const runners[])(builder *, call *, const hwnas_stmt *, in
     [HWNAS_STMT_IF] = run_if,         [HWNAS_STMT_SWITCH] = run_switch,
     [HWNAS_STMT_FOR] = run_for,       [HWNAS_STMT_REPEAT] = run_repeat,
     [HWNAS_STMT_AS] = run_as,         [HWNAS_STMT_FROM] = run_from,
+    [HWNAS_STMT_OUTPUT] = run_output,
 };
 
 static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor)
@@ -419,17 +465,84 @@ static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *t
     return HWNAS_OK;
 }
 
-/* The shape of the input, which may depend on choices. */
-static hwnas_status input_dims(int64_t *dims, builder *b, const hwnas_space *space)
+/* How many of an input there are. */
+static hwnas_status count_input(int *out, builder *b, const hwnas_input *input)
 {
-    hwnas_frame frame = {.scope = space->network, .choices = b->choices};
-    for (int i = 0; i < space->n_dims; i++) {
-        TRY(hwnas_expr_eval_int(&dims[i], space->dims[i], &frame, b->scratch));
-        if (dims[i] < 1 || dims[i] > 1 << 30)
-            return hwnas_fail(HWNAS_E_INPUT, &space->dims[i]->place,
+    const hwnas_frame frame = {.scope = b->arch->space->network, .choices = b->choices};
+    int64_t n = 1;
+    if (input->each)
+        TRY(hwnas_expr_eval_int(&n, input->each, &frame, b->scratch));
+    if (n < 0 || n > MAX_INDEX)
+        return hwnas_fail(HWNAS_E_INPUT, &input->each->place, "an input comes 0 to %d times, not %lld",
+                          MAX_INDEX, (long long)n);
+    *out = (int)n;
+    return HWNAS_OK;
+}
+
+/* One input, number `i` of those of its name; its shape may depend on choices. */
+static hwnas_status add_input(int *out, builder *b, const hwnas_input *input, int i, int batch)
+{
+    hwnas_value index = {.kind = HWNAS_VALUE_INT, .i = i};
+    const hwnas_frame frame = {
+        .scope = b->arch->space->network, .slots = &index, .choices = b->choices};
+    int64_t dims[HWNAS_MAX_RANK] = {batch};
+    for (int d = 0; d < input->n_dims; d++) {
+        TRY(hwnas_expr_eval_int(&dims[d + 1], input->dims[d], &frame, b->scratch));
+        if (dims[d + 1] < 1 || dims[d + 1] > 1 << 30)
+            return hwnas_fail(HWNAS_E_INPUT, &input->dims[d]->place,
                               "a dimension of the input must be between 1 and %d, not %lld", 1 << 30,
-                              (long long)dims[i]);
+                              (long long)dims[d + 1]);
     }
+    const char *name =
+        input->each ? hwnas_arena_printf(b->scratch, "%s_%d", input->name, i) : input->name;
+    hwnas_status status =
+        hwnas_graph_add_input(out, b->graph, name, input->is_integer ? HWNAS_INT64 : HWNAS_FLOAT32,
+                              input->n_dims + 1, dims);
+    return status == HWNAS_OK ? status : hwnas_fail_at(status, &input->place);
+}
+
+/* All inputs; gives the first, with which the network begins. */
+static hwnas_status add_inputs(int *first, builder *b, const hwnas_space *space, int batch)
+{
+    b->inputs = hwnas_arena_alloc(b->scratch, space->n_inputs * sizeof *b->inputs);
+    for (size_t n = 0; n < space->n_inputs; n++) {
+        tensor_list *list = &b->inputs[n];
+        TRY(count_input(&list->n, b, &space->inputs[n]));
+        list->tensors = hwnas_arena_alloc(b->scratch, (size_t)list->n * sizeof *list->tensors);
+        for (int i = 0; i < list->n; i++)
+            TRY(add_input(&list->tensors[i], b, &space->inputs[n], i, batch));
+    }
+    if (b->inputs[0].n == 0)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &space->inputs[0].place,
+                                     "the network has none of its first input"),
+                          "put an input first that is always there");
+    *first = b->inputs[0].tensors[0];
+    return HWNAS_OK;
+}
+
+/* Ends the graph: outputs, unless statements named some, and inputs that are read. */
+static hwnas_status finish(builder *b, const hwnas_space *space, int last)
+{
+    hwnas_graph *graph = b->graph;
+    if (graph->n_nodes == 0)
+        return hwnas_fail(HWNAS_E_INPUT, &space->network->place, "the network has no layer");
+    if (graph->n_outputs == 0 && graph->tensors[last].producer < 0)
+        return hwnas_fail(HWNAS_E_INPUT, &space->network->place,
+                          "the network ends with '%s', which is not computed",
+                          graph->tensors[last].name);
+    if (graph->n_outputs == 0)
+        hwnas_graph_add_output(graph, last);
+    bool *is_read = hwnas_arena_alloc(b->scratch, graph->n_tensors * sizeof *is_read);
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        for (int i = 0; i < graph->nodes[n].n_inputs; i++)
+            is_read[graph->nodes[n].inputs[i]] = true;
+    for (size_t i = 0; i < space->n_inputs; i++)
+        for (int k = 0; k < b->inputs[i].n; k++)
+            if (!is_read[b->inputs[i].tensors[k]])
+                return hwnas_hint(
+                    hwnas_fail(HWNAS_E_INPUT, &space->inputs[i].place, "nothing reads the input '%s'",
+                               graph->tensors[b->inputs[i].tensors[k]].name),
+                    "write - from: %s where the network goes on with it", space->inputs[i].name);
     return HWNAS_OK;
 }
 
@@ -440,26 +553,16 @@ hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int ba
     builder b = {.graph = hwnas_graph_new(space->name, 0),
                  .arch = arch,
                  .scratch = hwnas_arena_new()};
-    int64_t dims[HWNAS_MAX_RANK] = {batch};
     int tensor;
     b.choices = hwnas_arch_values(arch, b.scratch);
-    TRY_OUT(input_dims(dims + 1, &b, space));
     call network = {.frame = {.scope = space->network, .choices = b.choices}, .path = ""};
     network.frame.slots =
         hwnas_arena_alloc(b.scratch, (space->network->n_slots + 1) * sizeof(hwnas_value));
     network.tensors =
         hwnas_arena_alloc(b.scratch, (space->network->n_tensors + 1) * sizeof *network.tensors);
-    status = hwnas_graph_add_input(&tensor, b.graph, space->input_name, space->n_dims + 1, dims);
-    if (status != HWNAS_OK) {
-        hwnas_fail_at(status, &space->input_place);
-        goto out;
-    }
+    TRY_OUT(add_inputs(&tensor, &b, space, batch));
     TRY_OUT(run_body(&b, &network, &space->network->body, &tensor));
-    if (b.graph->n_nodes == 0) {
-        status = hwnas_fail(HWNAS_E_INPUT, &space->network->place, "the network has no layer");
-        goto out;
-    }
-    hwnas_graph_add_output(b.graph, tensor);
+    TRY_OUT(finish(&b, space, tensor));
     *out = b.graph;
     b.graph = NULL;
 out:

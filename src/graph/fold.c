@@ -1,6 +1,7 @@
 /* fold.c: the graph as it is deployed. A BatchNorm of inference is one factor and one offset for
  * each channel, which the convolution before it can carry; dropout does nothing; a sum with zeros
- * is the other summand, and what no output needs is left out.
+ * is the other summand, what no output needs is left out, and what is computed of nothing but
+ * weights is a weight.
  *
  *     y = (conv(x, w) + b - mean) * f + shift,  f = scale / sqrt(variance + epsilon)
  *       = conv(x, w * f) + (b - mean) * f + shift */
@@ -103,6 +104,51 @@ static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_no
     return add_node(r, conv, 3, inputs, norm->output);
 }
 
+static bool is_constant(const rewrite *r, const hwnas_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int place = r->place[node->inputs[i]];
+        if (place >= 0 ? r->to->tensors[place].kind != HWNAS_TENSOR_WEIGHT
+                       : r->from->tensors[node->inputs[i]].kind != HWNAS_TENSOR_WEIGHT)
+            return false;
+    }
+    return true;
+}
+
+/* The values of a weight of either graph; yours to free(). */
+static hwnas_status values_of(float **out, const rewrite *r, int tensor)
+{
+    const int place = r->place[tensor];
+    const hwnas_tensor *weight = place >= 0 ? &r->to->tensors[place] : &r->from->tensors[tensor];
+    void *values = NULL;
+    TRY(hwnas_try_alloc(&values, (size_t)hwnas_tensor_bytes(weight), weight->name));
+    hwnas_tensor_fill(weight, values);
+    *out = values;
+    return HWNAS_OK;
+}
+
+/* Makes the output of a node that reads weights alone a weight. */
+static hwnas_status fold_constant(rewrite *r, const hwnas_node *node)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_tensor *output = hwnas_node_output(r->from, node);
+    float *inputs[HWNAS_MAX_NODE_INPUTS] = {NULL};
+    for (int i = 0; i < node->n_inputs; i++)
+        TRY_OUT(values_of(&inputs[i], r, node->inputs[i]));
+    int place;
+    TRY_OUT(hwnas_graph_add_weight(&place, r->to, output->name, output->rank, output->dims,
+                                   HWNAS_INIT_ZERO, false));
+    hwnas_tensor *folded = &r->to->tensors[place];
+    float *values = hwnas_arena_alloc(r->to->arena, (size_t)hwnas_tensor_bytes(folded));
+    node->op->compute(r->from, node, (const float *const *)inputs, values);
+    folded->data = values;
+    r->place[node->output] = place;
+out:
+    for (int i = 0; i < node->n_inputs; i++)
+        free(inputs[i]);
+    return status;
+}
+
 /* Which nodes an output needs. */
 static bool *live_nodes(const hwnas_graph *graph, const int *same)
 {
@@ -178,6 +224,8 @@ static hwnas_status fold_nodes(rewrite *r)
             continue;
         else if (is(node, "dropout"))
             r->place[node->output] = r->place[node->inputs[0]];
+        else if (is_constant(r, node))
+            TRY_OUT(fold_constant(r, node));
         else if (norm)
             TRY_OUT(fold_conv(r, node, norm));
         else
@@ -207,8 +255,8 @@ static hwnas_status remake(hwnas_graph **out, const hwnas_graph *graph,
         r.place[i] = -1;
     for (size_t i = 0; i < graph->n_inputs; i++) {
         const hwnas_tensor *input = &graph->tensors[graph->inputs[i]];
-        TRY_OUT(hwnas_graph_add_input(&r.place[graph->inputs[i]], r.to, input->name, input->rank,
-                                      input->dims));
+        TRY_OUT(hwnas_graph_add_input(&r.place[graph->inputs[i]], r.to, input->name, input->dtype,
+                                      input->rank, input->dims));
     }
     TRY_OUT(make_nodes(&r));
     for (size_t i = 0; i < graph->n_outputs; i++)

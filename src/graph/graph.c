@@ -89,11 +89,14 @@ static void append_index(int **list, size_t *n, int index)
     (*list)[(*n)++] = index;
 }
 
-hwnas_status hwnas_graph_add_input(int *out, hwnas_graph *graph, const char *name, int rank,
-                                   const int64_t *dims)
+hwnas_status hwnas_graph_add_input(int *out, hwnas_graph *graph, const char *name,
+                                   hwnas_dtype dtype, int rank, const int64_t *dims)
 {
-    hwnas_tensor tensor = {
-        .name = name, .kind = HWNAS_TENSOR_INPUT, .rank = rank, .producer = -1};
+    hwnas_tensor tensor = {.name = name,
+                           .kind = HWNAS_TENSOR_INPUT,
+                           .dtype = dtype,
+                           .rank = rank,
+                           .producer = -1};
     memcpy(tensor.dims, dims, (size_t)rank * sizeof *dims);
     TRY(add_tensor(out, graph, &tensor));
     append_index(&graph->inputs, &graph->n_inputs, *out);
@@ -119,13 +122,41 @@ hwnas_status hwnas_graph_add_weight(int *out, hwnas_graph *graph, const char *na
                            .is_parameter = is_parameter,
                            .init = init,
                            .seed = weight_seed(graph->seed, name)};
-    memcpy(tensor.dims, dims, (size_t)rank * sizeof *dims);
+    if (rank)
+        memcpy(tensor.dims, dims, (size_t)rank * sizeof *dims);
     return add_tensor(out, graph, &tensor);
+}
+
+hwnas_status hwnas_graph_add_constant(int *out, hwnas_graph *graph, const char *name, int rank,
+                                      const int64_t *dims, const float *values)
+{
+    TRY(hwnas_graph_add_weight(out, graph, name, rank, dims, HWNAS_INIT_ZERO, false));
+    hwnas_tensor *tensor = &graph->tensors[*out];
+    tensor->data = hwnas_arena_copy(graph->arena, values, (size_t)hwnas_tensor_bytes(tensor));
+    return HWNAS_OK;
 }
 
 void hwnas_graph_add_output(hwnas_graph *graph, int tensor)
 {
     append_index(&graph->outputs, &graph->n_outputs, tensor);
+}
+
+int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor)
+{
+    enum { TABLE, INDICES };
+    int64_t below = 0;
+    if (graph->tensors[tensor].dtype != HWNAS_INT64)
+        return 0;
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const hwnas_node *node = &graph->nodes[n];
+        if (strcmp(node->op->name, "gather") || node->inputs[INDICES] != tensor)
+            continue;
+        const hwnas_tensor *table = &graph->tensors[node->inputs[TABLE]];
+        const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
+        const int64_t entries = table->dims[axis < 0 ? axis + table->rank : axis];
+        below = below && below < entries ? below : entries;
+    }
+    return below ? below : 2;
 }
 
 static void set_fallback(hwnas_attr *attr, const hwnas_attr_row *row)
@@ -181,6 +212,20 @@ hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *graph, const hwn
                                     (size_t)(n_inputs + op->max_weights + 1) * sizeof *node.inputs);
     memcpy(node.inputs, inputs, (size_t)n_inputs * sizeof *inputs);
     TRY(set_attrs(&node, graph, attrs, make_weights));
+    for (int i = 0; i < n_inputs && !op->takes_integers; i++)
+        if (graph->tensors[inputs[i]].dtype == HWNAS_INT64)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                         "'%s' cannot compute with '%s', which holds whole numbers",
+                                         op->name, graph->tensors[inputs[i]].name),
+                              "put 'embedding' before it");
+    if (make_weights && op->build) {
+        int built = -1;
+        TRY(op->build(&built, graph, &node));
+        if (built >= 0) {
+            *out_tensor = built;
+            return HWNAS_OK;
+        }
+    }
     if (make_weights && op->make_weights)
         TRY(op->make_weights(graph, &node));
     if (!make_weights && op->read_weights)
@@ -216,8 +261,9 @@ void hwnas_tensor_fill(const hwnas_tensor *tensor, float *out)
     } else if (tensor->init == HWNAS_INIT_NEAR_ONE) {
         low = 0.8f;
         high = 1.2f;
-    } else if (tensor->init == HWNAS_INIT_FAN_IN) {
-        double fan_in = (double)n / (double)tensor->dims[0];
+    } else if (tensor->init == HWNAS_INIT_FAN_IN || tensor->init == HWNAS_INIT_FAN_FIRST) {
+        const double first = (double)tensor->dims[0];
+        const double fan_in = tensor->init == HWNAS_INIT_FAN_FIRST ? first : (double)n / first;
         high = (float)sqrt(6.0 / fan_in); /* a uniform of this half-width has variance 2 / fan-in */
         low = -high;
     }

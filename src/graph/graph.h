@@ -24,6 +24,7 @@ typedef enum hwnas_tensor_kind {
 typedef enum hwnas_init {
     HWNAS_INIT_FAN_IN, /* uniform of variance 2 / fan-in, He et al. 2015, eq. 10; fan-in is the
                           product of all dimensions but the first */
+    HWNAS_INIT_FAN_FIRST, /* the same where the first dimension is the fan-in: inputs x outputs */
     HWNAS_INIT_SMALL,  /* uniform in [-0.1, 0.1): biases, means */
     HWNAS_INIT_NEAR_ONE, /* uniform in [0.8, 1.2): scales, variances */
     HWNAS_INIT_ZERO,     /* constants */
@@ -31,9 +32,18 @@ typedef enum hwnas_init {
     HWNAS_N_INITS
 } hwnas_init;
 
+/* What a tensor's values are. All are kept and computed as floats, which hold whole numbers up to
+ * 2^24 exactly, so buffers are alike everywhere; files say the type. */
+typedef enum hwnas_dtype {
+    HWNAS_FLOAT32,
+    HWNAS_INT64, /* token numbers, indices */
+    HWNAS_N_DTYPES
+} hwnas_dtype;
+
 typedef struct hwnas_tensor {
     const char *name; /* unique in the graph */
     hwnas_tensor_kind kind;
+    hwnas_dtype dtype;
     int rank;
     int64_t dims[HWNAS_MAX_RANK];
     int producer;      /* node, or -1 */
@@ -58,7 +68,7 @@ typedef struct hwnas_node {
     const char *name; /* path of templates and layers, unique: "stage2/mbconv_1/conv" */
     const hwnas_op *op;
     hwnas_attr *attrs; /* one for each row of op->attrs */
-    int n_inputs, n_data_inputs; /* weights come after the data */
+    int n_inputs, n_data_inputs; /* a layer's own weights come after the data, which may be a weight too */
     int *inputs;
     int output;
 } hwnas_node;
@@ -81,19 +91,28 @@ void hwnas_graph_free(hwnas_graph *graph);
 /* Each returns the tensor's index. Dimensions are checked: positive, and the tensor's size within
  * 2^40 elements, else HWNAS_E_INPUT. */
 HWNAS_CHECKED hwnas_status hwnas_graph_add_input(int *out, hwnas_graph *graph, const char *name,
-                                                 int rank, const int64_t *dims);
+                                                 hwnas_dtype dtype, int rank, const int64_t *dims);
 /* The name is "NODE.SUFFIX" for a layer's weights. */
 HWNAS_CHECKED hwnas_status hwnas_graph_add_weight(int *out, hwnas_graph *graph, const char *name,
                                                   int rank, const int64_t *dims, hwnas_init init,
                                                   bool is_parameter);
+/* A weight of given values, which nothing learns: a factor, an offset. `rank` 0 is a scalar. The values
+ * are copied. */
+HWNAS_CHECKED hwnas_status hwnas_graph_add_constant(int *out, hwnas_graph *graph, const char *name,
+                                                    int rank, const int64_t *dims,
+                                                    const float *values);
 /* Appends a node: checks the number of inputs, fills in defaults of attributes, infers the shape of
  * the output. `attrs` has one entry for each row of op->attrs (NULL: all defaults). With
- * `make_weights` the layer's weights are created from its attributes; without, `inputs` has them. */
+ * `make_weights` the layer's weights are created from its attributes, and a layer that is made of
+ * several operators becomes several nodes; without, `inputs` has the weights and there is one node. */
 HWNAS_CHECKED hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *graph,
                                                 const hwnas_op *op, const char *name,
                                                 const hwnas_attr *attrs, int n_inputs,
                                                 const int *inputs, bool make_weights);
 void hwnas_graph_add_output(hwnas_graph *graph, int tensor);
+/* Whole numbers that a graph's input may hold: 0 to the result less one. As many as the smallest table has
+ * that is looked up with it; 2 where it is none's index. 0 for FLOAT32. */
+int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor);
 
 int64_t hwnas_tensor_count(const hwnas_tensor *tensor); /* elements */
 int64_t hwnas_tensor_bytes(const hwnas_tensor *tensor);
@@ -118,6 +137,7 @@ typedef struct hwnas_costs {
 } hwnas_costs;
 void hwnas_graph_costs(hwnas_costs *out, const hwnas_graph *graph);
 int64_t hwnas_node_macs(const hwnas_graph *graph, const hwnas_node *node);
+/* Of weights that several nodes share, the first has them. */
 int64_t hwnas_node_params(const hwnas_graph *graph, const hwnas_node *node);
 
 /* Canonical hash of what the network computes with unknown weights: operators, attributes, shapes

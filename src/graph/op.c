@@ -26,7 +26,7 @@ const hwnas_op *hwnas_op_by_name(const char *name)
 const hwnas_op *hwnas_op_by_onnx(const char *onnx)
 {
     for (const hwnas_op *const *op = hwnas_ops; *op; op++)
-        if (!strcmp((*op)->onnx, onnx))
+        if ((*op)->onnx && !strcmp((*op)->onnx, onnx))
             return *op;
     return NULL;
 }

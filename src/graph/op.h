@@ -7,7 +7,8 @@
 
 typedef enum hwnas_attr_kind {
     HWNAS_ATTR_INT,    /* n = 1 */
-    HWNAS_ATTR_INTS,   /* `count` integers; one given value is repeated, half of them mirrored */
+    HWNAS_ATTR_INTS,   /* `count` integers; one given value is repeated, half of them mirrored;
+                          count 0: a list of up to HWNAS_MAX_RANK */
     HWNAS_ATTR_BOOL,   /* ints[0] is 0 or 1 */
     HWNAS_ATTR_NUMBER, /* number */
 } hwnas_attr_kind;
@@ -25,6 +26,7 @@ typedef struct hwnas_attr_row {
                        weights, in the order of the rows; 0: an attribute */
     const double *onnx_fallback; /* NUMBER: ONNX's default where it is another; NULL: `fallback` */
     bool is_required_by_onnx;    /* ONNX has no default */
+    const char *const *onnx_words; /* INT, BOOL: ONNX says them in words, value 0 first; NULL ends */
 } hwnas_attr_row;
 
 /* An ONNX attribute that our operator has no word for. */
@@ -39,7 +41,7 @@ typedef struct hwnas_onnx_row {
 
 struct hwnas_op {
     const char *name; /* as written in a space */
-    const char *onnx; /* ONNX operator */
+    const char *onnx; /* ONNX operator; NULL: a layer that is made of other operators */
     int onnx_since;   /* the first opset in which it means this; 0: the first that is read */
     const char *help;
     const hwnas_attr_row *attrs;
@@ -50,7 +52,11 @@ struct hwnas_op {
     bool commutes; /* inputs may change places */
     bool joins;    /* may join branches: add, mul, concat */
     bool keeps_zeros; /* zeros give zeros, at least without a bias */
+    bool takes_integers; /* an input may be INT64 */
 
+    /* (optional) Makes a layer of other operators, whose nodes and weights are named after `node`, and
+     * gives the last one's output; -1 when it is one plain node. `node` has its attributes and inputs. */
+    hwnas_status (*build)(int *out, hwnas_graph *graph, const hwnas_node *node);
     /* (optional) Creates the weights of a layer from its attributes and its data input, and appends
      * them to node->inputs (room for max_weights is there). */
     hwnas_status (*make_weights)(hwnas_graph *graph, hwnas_node *node);

@@ -304,14 +304,18 @@ static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "input '%s' is not a tensor of known shape",
                           from->name);
     const Onnx__TypeProto__Tensor *type = from->type->tensor_type;
-    TRY(need_float(type->has_elem_type ? type->elem_type : 0, "input", from->name));
+    if (!type->has_elem_type || type->elem_type != ONNX__TENSOR_PROTO__DATA_TYPE__INT64)
+        TRY(need_float(type->has_elem_type ? type->elem_type : 0, "input", from->name));
     if (type->shape->n_dim < 1 || type->shape->n_dim > HWNAS_MAX_RANK)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; 1 to %d go",
                           from->name, type->shape->n_dim, HWNAS_MAX_RANK);
     int64_t dims[HWNAS_MAX_RANK] = {0};
     TRY(read_dims(dims, type->shape, from->name));
-    return hwnas_graph_add_input(&value->tensor, r->graph, from->name, (int)type->shape->n_dim,
-                                 dims);
+    return hwnas_graph_add_input(&value->tensor, r->graph, from->name,
+                                 type->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64
+                                     ? HWNAS_INT64
+                                     : HWNAS_FLOAT32,
+                                 (int)type->shape->n_dim, dims);
 }
 
 /* ---- attributes ---- */

@@ -13,6 +13,7 @@
 
 const char *const hwnas_onnx_inits[HWNAS_N_INITS] = {
     [HWNAS_INIT_FAN_IN] = "fan_in",
+    [HWNAS_INIT_FAN_FIRST] = "fan_first",
     [HWNAS_INIT_SMALL] = "small",
     [HWNAS_INIT_NEAR_ONE] = "near_one",
     [HWNAS_INIT_ZERO] = "zero",

@@ -93,7 +93,7 @@ static hwnas_status check(const hwnas_str *text, const hwnas_arch *arch)
     hwnas_space *space = NULL;
     hwnas_arch *fixed = NULL;
     hwnas_graph *graph = NULL, *expected = NULL;
-    TRY_OUT(hwnas_space_parse(&space, arch->space->path, text->s, text->n));
+    TRY_OUT(hwnas_space_parse(&space, arch->space->path, text->s, text->n, NULL));
     TRY_OUT(hwnas_graph_check(space));
     fixed = hwnas_arch_new(space);
     TRY_OUT(hwnas_graph_build(&graph, fixed, 1));

@@ -16,7 +16,21 @@ const hwnas_operator_row hwnas_operator_rows[HWNAS_N_OPERATORS] = {
     [HWNAS_OP_MOD] = {"%", 7},        [HWNAS_OP_NEGATE] = {"-", 8}, [HWNAS_OP_INDEX] = {"[", 9},
 };
 
-const char *const hwnas_tensor_names[] = {"in", "height", "width", NULL};
+enum { IN, HEIGHT, WIDTH, LENGTH };
+const char *const hwnas_tensor_names[] = {"in", "height", "width", "length", NULL};
+
+int hwnas_tensor_dimension(int slot, int n_dims)
+{
+    const bool is_sequence = n_dims == 2; /* length x features */
+    switch (slot) {
+    case IN:
+        return is_sequence ? 1 : n_dims - 1 < 0 ? -1 : 0;
+    case LENGTH:
+        return n_dims == 1 || is_sequence ? 0 : -1;
+    default:
+        return n_dims > slot && !is_sequence ? slot : -1;
+    }
+}
 
 static bool is_number(const hwnas_value *v)
 {
@@ -217,17 +231,6 @@ static hwnas_status f_min(hwnas_value *out, const hwnas_value *args, size_t n,
     return extreme(out, args, n, -1, place);
 }
 
-static hwnas_status f_round(hwnas_value *out, const hwnas_value *args, size_t n,
-                            const hwnas_place *place)
-{
-    (void)n;
-    TRY(need_number(&args[0], place));
-    if (args[0].kind == HWNAS_VALUE_REAL && fabs(args[0].r) > 9e15)
-        return overflow(place);
-    *out = args[0].kind == HWNAS_VALUE_INT ? args[0] : int_value((int64_t)rint(args[0].r));
-    return HWNAS_OK;
-}
-
 /* The multiple of `divisor` nearest to `value`, at least one, and not more than 10 % below it: the
  * channel rounding of the MobileNet papers' reference code. */
 static hwnas_status f_make_divisible(hwnas_value *out, const hwnas_value *args, size_t n,
@@ -248,10 +251,89 @@ static hwnas_status f_make_divisible(hwnas_value *out, const hwnas_value *args, 
     return HWNAS_OK;
 }
 
+static hwnas_status f_sqrt(hwnas_value *out, const hwnas_value *args, size_t n,
+                           const hwnas_place *place)
+{
+    (void)n;
+    TRY(need_number(&args[0], place));
+    const double value = as_real(&args[0]);
+    if (value < 0)
+        return hwnas_fail(HWNAS_E_INPUT, place, "%g has no square root", value);
+    *out = real_value(sqrt(value));
+    if (args[0].kind == HWNAS_VALUE_INT && value < 9e15 && out->r == floor(out->r))
+        *out = int_value((int64_t)out->r); /* the root of 64 is a whole number */
+    return HWNAS_OK;
+}
+
+static hwnas_status whole(hwnas_value *out, const hwnas_value *arg, double (*function)(double),
+                          const hwnas_place *place)
+{
+    TRY(need_number(arg, place));
+    if (arg->kind == HWNAS_VALUE_REAL && fabs(arg->r) > 9e15)
+        return overflow(place);
+    *out = arg->kind == HWNAS_VALUE_INT ? *arg : int_value((int64_t)function(arg->r));
+    return HWNAS_OK;
+}
+
+static hwnas_status f_round(hwnas_value *out, const hwnas_value *args, size_t n,
+                            const hwnas_place *place)
+{
+    (void)n;
+    return whole(out, args, rint, place);
+}
+
+static hwnas_status f_ceil(hwnas_value *out, const hwnas_value *args, size_t n,
+                           const hwnas_place *place)
+{
+    (void)n;
+    return whole(out, args, ceil, place);
+}
+
+static hwnas_status f_floor(hwnas_value *out, const hwnas_value *args, size_t n,
+                            const hwnas_place *place)
+{
+    (void)n;
+    return whole(out, args, floor, place);
+}
+
+static hwnas_status need_list(const hwnas_value *v, const hwnas_place *place)
+{
+    if (v->kind == HWNAS_VALUE_LIST)
+        return HWNAS_OK;
+    return hwnas_fail(HWNAS_E_INPUT, place, "a list was expected, not %s",
+                      hwnas_value_kind_name(v->kind));
+}
+
+static hwnas_status f_len(hwnas_value *out, const hwnas_value *args, size_t n,
+                          const hwnas_place *place)
+{
+    (void)n;
+    TRY(need_list(&args[0], place));
+    *out = int_value((int64_t)args[0].list.n);
+    return HWNAS_OK;
+}
+
+static hwnas_status f_sum(hwnas_value *out, const hwnas_value *args, size_t n,
+                          const hwnas_place *place)
+{
+    (void)n;
+    TRY(need_list(&args[0], place));
+    hwnas_value sum = int_value(0);
+    for (size_t i = 0; i < args[0].list.n; i++)
+        TRY(arithmetic(&sum, HWNAS_OP_ADD, &sum, &args[0].list.items[i], place));
+    *out = sum;
+    return HWNAS_OK;
+}
+
 const hwnas_function_row hwnas_functions[] = {
+    {"ceil", 1, 1, f_ceil},
+    {"floor", 1, 1, f_floor},
+    {"len", 1, 1, f_len},
     {"max", 1, -1, f_max},
     {"min", 1, -1, f_min},
     {"round", 1, 1, f_round},
+    {"sqrt", 1, 1, f_sqrt},
+    {"sum", 1, 1, f_sum},
     {"make_divisible", 2, 2, f_make_divisible},
     {0},
 };
@@ -259,6 +341,7 @@ const hwnas_function_row hwnas_functions[] = {
 hwnas_status hwnas_expr_eval(hwnas_value *out, const hwnas_expr *expr, const hwnas_frame *frame,
                              hwnas_arena *scratch)
 {
+    int dimension;
     switch (expr->kind) {
     case HWNAS_EXPR_LITERAL:
         *out = expr->value;
@@ -272,12 +355,13 @@ hwnas_status hwnas_expr_eval(hwnas_value *out, const hwnas_expr *expr, const hwn
         *out = frame->choices[expr->slot];
         return HWNAS_OK;
     case HWNAS_EXPR_TENSOR:
-        if (expr->slot >= frame->n_dims)
+        dimension = hwnas_tensor_dimension(expr->slot, frame->n_dims);
+        if (dimension < 0)
             return hwnas_fail(
                 HWNAS_E_INPUT, &expr->place,
                 "the current tensor has no '%s': it has %d dimension%s beside the batch",
                 expr->name, frame->n_dims, frame->n_dims == 1 ? "" : "s");
-        *out = int_value(frame->dims[expr->slot]);
+        *out = int_value(frame->dims[dimension]);
         return HWNAS_OK;
     case HWNAS_EXPR_OPERATOR:
         return eval_operator(out, expr, frame, scratch);

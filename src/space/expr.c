@@ -189,7 +189,7 @@ static hwnas_status parse_call(hwnas_expr **out, parser *p, const char *name, co
     return HWNAS_OK;
 }
 
-/* A name: variable of the template, choice, fact of the tensor, truth value, or else a symbol. */
+/* A name: variable of the template, choice, setting, fact of the tensor, truth value, or else a symbol. */
 static void resolve(hwnas_expr *expr, const hwnas_scope *scope, const char *name)
 {
     static const char *const truths[] = {"false", "true", "no", "yes", NULL};
@@ -207,12 +207,17 @@ static void resolve(hwnas_expr *expr, const hwnas_scope *scope, const char *name
             expr->slot = (int)c;
             return;
         }
+    const hwnas_setting *setting = hwnas_space_setting(scope->space, name, strlen(name));
+    expr->kind = HWNAS_EXPR_LITERAL;
+    if (setting) {
+        expr->value = setting->value;
+        return;
+    }
     if ((found = find(hwnas_tensor_names, name)) >= 0) {
         expr->kind = HWNAS_EXPR_TENSOR;
         expr->slot = found;
         return;
     }
-    expr->kind = HWNAS_EXPR_LITERAL;
     if ((found = find(truths, name)) >= 0)
         expr->value = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = found % 2};
     else

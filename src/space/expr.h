@@ -18,7 +18,10 @@ typedef struct hwnas_function_row {
 } hwnas_function_row;
 extern const hwnas_function_row hwnas_functions[]; /* ends with a NULL name */
 
-/* Names of the current tensor's dimensions, without the batch: "in", "height", "width"; NULL ends. */
+/* Facts of the current tensor, NULL ends: "in" are the channels of an image or the features of anything
+ * else, "height" and "width" an image's, "length" a sequence's. */
 extern const char *const hwnas_tensor_names[];
+/* Which of `n_dims` dimensions, counted without the batch, a fact is; -1 when the tensor has no such. */
+int hwnas_tensor_dimension(int slot, int n_dims);
 
 #endif

@@ -43,7 +43,7 @@ typedef enum hwnas_expr_kind {
     HWNAS_EXPR_LITERAL,  /* value */
     HWNAS_EXPR_VARIABLE, /* slot of the frame: parameter, let or loop variable */
     HWNAS_EXPR_CHOICE,   /* slot = index of a named choice of the space */
-    HWNAS_EXPR_TENSOR,   /* a fact of the current tensor: slot = dimension ("in" is 0: channels) */
+    HWNAS_EXPR_TENSOR,   /* a fact of the current tensor: slot = row of hwnas_tensor_names */
     HWNAS_EXPR_LIST,     /* [a, b, ...] */
     HWNAS_EXPR_OPERATOR, /* op = a row of the operator table */
     HWNAS_EXPR_CALL,     /* op = a row of the function table: min, max, ... */
@@ -52,7 +52,7 @@ typedef enum hwnas_expr_kind {
 typedef struct hwnas_expr {
     hwnas_expr_kind kind;
     hwnas_place place;
-    const char *name; /* variable, choice or function as written */
+    const char *name; /* variable, choice, setting or function as written */
     int slot, op;
     long size; /* expressions in this one, itself included: what an evaluation costs */
     hwnas_value value;
@@ -90,7 +90,8 @@ typedef struct hwnas_body {
 
 typedef enum hwnas_stmt_kind {
     HWNAS_STMT_LAYER,    /* - NAME: {args}          an operator of graph/, or a template */
-    HWNAS_STMT_JOIN,     /* - NAME: [[..], [..]]    branches from one tensor, joined by an operator */
+    HWNAS_STMT_JOIN,     /* - NAME: [[..], [..]]    branches from one tensor, joined by an operator,
+                                                    whose arguments may stand beside */
     HWNAS_STMT_RESIDUAL, /* - residual: [..]        with when: adds the input to the result */
     HWNAS_STMT_LET,      /* - let: {name: expr} */
     HWNAS_STMT_IF,       /* - if: expr              then: [..]  else: [..] */
@@ -98,7 +99,8 @@ typedef enum hwnas_stmt_kind {
     HWNAS_STMT_FOR,      /* - for: {name: list}     do: [..]    lists are walked together */
     HWNAS_STMT_REPEAT,   /* - repeat: expr          do: [..]    index: i */
     HWNAS_STMT_AS,       /* - as: NAME or NAME[expr]      names the current tensor */
-    HWNAS_STMT_FROM,     /* - from: NAME or NAME[expr]    goes on with a named tensor */
+    HWNAS_STMT_FROM,     /* - from: NAME or NAME[expr]    goes on with a named tensor, or an input */
+    HWNAS_STMT_OUTPUT,   /* - output: NAME or NAME[expr]  the current tensor is an output of the network */
 } hwnas_stmt_kind;
 
 /* The words that begin statements other than layers, one by one; NULL after the last. */
@@ -114,11 +116,12 @@ typedef struct hwnas_arg {
 typedef struct hwnas_stmt {
     hwnas_stmt_kind kind;
     hwnas_place place;
-    const char *name; /* LAYER, JOIN: operator or template; REPEAT: index variable; AS, FROM */
+    const char *name; /* LAYER, JOIN: operator or template; REPEAT: index variable; AS, FROM, OUTPUT */
     int slot;         /* REPEAT: index variable; AS, FROM: the name's among the template's tensors */
+    bool is_input;    /* FROM: `slot` is an input of the network instead */
     size_t n_args;
     hwnas_arg *args;
-    hwnas_expr *expr; /* IF, SWITCH, REPEAT; RESIDUAL: when, AS, FROM: index (both may be NULL) */
+    hwnas_expr *expr; /* IF, SWITCH, REPEAT; RESIDUAL: when, AS, FROM, OUTPUT: index (may be NULL) */
     size_t n_bodies;
     hwnas_body *bodies;          /* IF: then and else; SWITCH: one a case; JOIN: one a branch */
     hwnas_value *labels;         /* SWITCH: one a case */

@@ -20,17 +20,25 @@ static hwnas_status find(char **path, const char *name)
     return hwnas_file_find(path, name, "search_spaces", ".yaml"); /* for its message */
 }
 
+size_t hwnas_space_name_length(const char *name)
+{
+    const char *colon = strrchr(name, ':');
+    return colon && strchr(colon, '=') ? (size_t)(colon - name) : strlen(name);
+}
+
 hwnas_status hwnas_space_load(hwnas_space **out, const char *name)
 {
     hwnas_status status = HWNAS_OK;
-    char *path = NULL, *text = NULL;
+    const size_t n = hwnas_space_name_length(name);
+    char *file = hwnas_printf("%.*s", (int)n, name), *path = NULL, *text = NULL;
     size_t length;
-    TRY_OUT(find(&path, name));
+    TRY_OUT(find(&path, file));
     TRY_OUT(hwnas_file_read(&text, &length, path, MAX_BYTES));
-    TRY_OUT(hwnas_space_parse(out, path, text, length));
+    TRY_OUT(hwnas_space_parse(out, path, text, length, name[n] ? name + n + 1 : NULL));
 out:
     free(text);
     free(path);
+    free(file);
     return status;
 }
 

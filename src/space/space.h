@@ -28,15 +28,35 @@ typedef struct hwnas_choice {
     char separator;    /* of the labels in a code: '.', or ':' when a label has a '.' */
 } hwnas_choice;
 
+/* What a user may set and no search chooses: a sequence length, a phase. Expressions have its value in
+ * them. */
+typedef struct hwnas_setting {
+    const char *name;
+    hwnas_place place;
+    hwnas_value value;
+    size_t n_values; /* that it may have, the default first; 0: any number */
+    const hwnas_value *values;
+} hwnas_setting;
+
+/* An input of the network, or several of one shape and name. */
+typedef struct hwnas_input {
+    const char *name;
+    hwnas_place place;
+    bool is_integer;     /* whole numbers, such as those of words */
+    hwnas_expr *each;    /* (optional) how many there are; slot 0 of `dims` is then `i`, which of them */
+    int n_dims;          /* without the batch */
+    hwnas_expr *dims[8]; /* they see the choices */
+} hwnas_input;
+
 typedef struct hwnas_space {
     hwnas_arena *arena;
     const char *path; /* the file it came from */
     const char *name;
     const char *about;
-    const char *input_name;
-    hwnas_place input_place;
-    int n_dims; /* of the input, without the batch */
-    hwnas_expr *dims[8]; /* they see the choices */
+    size_t n_settings;
+    hwnas_setting *settings;
+    size_t n_inputs; /* at least one; the network begins with the first */
+    hwnas_input *inputs;
     size_t n_choices;
     hwnas_choice *choices;
     size_t n_genes; /* 0 for a fixed network */
@@ -53,10 +73,13 @@ typedef struct hwnas_space {
 
 /* Reads and checks a space: its grammar, names, choices and templates. What a layer means is
  * checked by hwnas_graph_check(). `name` is a file, or the name of a space that ships or of a network
- * of the zoo. */
+ * of the zoo; settings may follow it: "gpt:phase=decode,length=64". */
 HWNAS_CHECKED hwnas_status hwnas_space_load(hwnas_space **out, const char *name);
+/* `settings`: "phase=decode,length=64", or NULL. */
 HWNAS_CHECKED hwnas_status hwnas_space_parse(hwnas_space **out, const char *path, const char *text,
-                                             size_t length);
+                                             size_t length, const char *settings);
+/* Length of a space's name without the settings that may follow it, after a ':'. */
+size_t hwnas_space_name_length(const char *name);
 void hwnas_space_free(hwnas_space *space);
 
 /* Number of encodings that count, in decimal; yours to free(). With conditions and constraints it is

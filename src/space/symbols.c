@@ -1,4 +1,4 @@
-/* symbols.c: words that are no names.
+/* symbols.c: words that are no names, and names of choices that are no word anywhere.
  *
  * A word in an expression that names nothing stands for itself: `values: [conv, pool]` and then
  * `if: kind == conv`. So that a misspelt name is not taken for one, and is found where it is
@@ -25,6 +25,7 @@ typedef struct word {
 typedef struct word_list {
     size_t n, capacity;
     word *words;
+    bool *is_used; /* by choice of the space */
 } word_list;
 
 static void add_word(word_list *list, const hwnas_value *value, const hwnas_place *place, int role,
@@ -42,6 +43,8 @@ static void walk_expr(word_list *list, const hwnas_expr *expr, int role, const h
         return;
     if (expr->kind == HWNAS_EXPR_LITERAL)
         add_word(list, &expr->value, &expr->place, role, t);
+    if (expr->kind == HWNAS_EXPR_CHOICE)
+        list->is_used[expr->slot] = true;
     bool is_test =
         expr->kind == HWNAS_EXPR_OPERATOR && (expr->op == HWNAS_OP_EQ || expr->op == HWNAS_OP_NE);
     for (size_t i = 0; i < expr->n_args; i++)
@@ -95,7 +98,8 @@ static hwnas_status unknown_word(const hwnas_space *space, const word_list *list
 {
     static const char *const truths[] = {"true", "false", "yes", "no", NULL};
     size_t n = 0, n_slots = lonely->where->n_slots;
-    const char **names = hwnas_alloc((n_slots + space->n_choices + list->n + 16) * sizeof *names);
+    const char **names = hwnas_alloc(
+        (n_slots + space->n_choices + space->n_settings + list->n + 16) * sizeof *names);
     bool is_elsewhere = false; /* a variable of this name, but none that can be seen from here */
     for (size_t i = 0; i < n_slots; i++) {
         is_elsewhere |= !strcmp(lonely->where->slot_names[i], lonely->text);
@@ -103,6 +107,8 @@ static hwnas_status unknown_word(const hwnas_space *space, const word_list *list
     }
     for (size_t i = 0; i < space->n_choices; i++)
         names[n++] = space->choices[i].name;
+    for (size_t i = 0; i < space->n_settings; i++)
+        names[n++] = space->settings[i].name;
     for (size_t i = 0; hwnas_tensor_names[i]; i++)
         names[n++] = hwnas_tensor_names[i];
     for (size_t i = 0; truths[i]; i++)
@@ -125,15 +131,25 @@ static hwnas_status unknown_word(const hwnas_space *space, const word_list *list
     else if (near)
         hwnas_hint(status, "did you mean '%s'?", near);
     else
-        hwnas_hint(status, "known are choices, parameters, let and loop variables, and in, height, "
-                           "width of the current tensor");
+        hwnas_hint(status, "known are choices, settings, parameters, let and loop variables, and in, "
+                           "height, width, length of the current tensor");
     free(names);
     return status;
 }
 
+static hwnas_status check_choices(const hwnas_space *space, const bool *is_used)
+{
+    for (size_t c = 0; c < space->n_choices; c++)
+        if (!is_used[c])
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &space->choices[c].place,
+                                         "nothing uses the choice '%s'", space->choices[c].name),
+                              "leave it out: its values would all be the same network");
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_symbols_check(const hwnas_space *space)
 {
-    word_list list = {0};
+    word_list list = {.is_used = hwnas_alloc((space->n_choices + 1) * sizeof *list.is_used)};
     for (size_t g = 0; g < space->n_genes; g++)
         for (size_t v = 0; v < space->genes[g].n_values; v++)
             if (g == 0 || space->genes[g].values != space->genes[g - 1].values)
@@ -143,8 +159,16 @@ hwnas_status hwnas_symbols_check(const hwnas_space *space)
         walk_expr(&list, space->choices[c].when, HANDED, space->network);
     for (size_t i = 0; i < space->n_constraints; i++)
         walk_expr(&list, space->constraints[i], HANDED, space->network);
-    for (int i = 0; i < space->n_dims; i++)
-        walk_expr(&list, space->dims[i], HANDED, space->network);
+    for (size_t i = 0; i < space->n_inputs; i++) {
+        const hwnas_input *input = &space->inputs[i];
+        walk_expr(&list, input->each, HANDED, space->network);
+        for (int d = 0; d < input->n_dims; d++)
+            walk_expr(&list, input->dims[d], HANDED, space->network);
+    }
+    for (size_t i = 0; i < space->n_settings; i++)
+        for (size_t v = 0; v < space->settings[i].n_values; v++)
+            add_word(&list, &space->settings[i].values[v], &space->settings[i].place, DECLARED,
+                     space->network);
     for (size_t i = 0; i < space->n_templates; i++) {
         const hwnas_template *t = space->templates[i];
         for (size_t p = 0; p < t->n_parameters; p++)
@@ -155,7 +179,9 @@ hwnas_status hwnas_symbols_check(const hwnas_space *space)
     if (list.n)
         qsort(list.words, list.n, sizeof *list.words, compare_words);
     const word *lonely = find_lonely(&list);
-    hwnas_status status = lonely ? unknown_word(space, &list, lonely) : HWNAS_OK;
+    hwnas_status status =
+        lonely ? unknown_word(space, &list, lonely) : check_choices(space, list.is_used);
+    free(list.is_used);
     free(list.words);
     return status;
 }

@@ -43,7 +43,7 @@ static void check_network(const hwnas_arch *arch)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hwnas_space *space = NULL;
-    hwnas_status status = hwnas_space_parse(&space, "fuzz.yaml", (const char *)data, size);
+    hwnas_status status = hwnas_space_parse(&space, "fuzz.yaml", (const char *)data, size, NULL);
     if (status == HWNAS_OK)
         status = hwnas_graph_check(space);
     if (status == HWNAS_OK) {

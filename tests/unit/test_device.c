@@ -87,7 +87,7 @@ static int add_input(hwnas_graph *graph, const int64_t *dims)
     while (rank < 4 && dims[rank])
         rank++;
     snprintf(name, sizeof name, "input_%zu", graph->n_inputs);
-    ok(hwnas_graph_add_input(&out, graph, name, rank, dims));
+    ok(hwnas_graph_add_input(&out, graph, name, HWNAS_FLOAT32, rank, dims));
     return out;
 }
 

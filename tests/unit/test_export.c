@@ -60,7 +60,7 @@ static char *export_expression(const char *expression)
                               "  - t: {a: 7, b: 2, c: 1}\n"
                               "  - t: {a: 1, b: 5, c: 0}\n",
                               expression);
-    if (hwnas_space_parse(&space, "test.yaml", text, strlen(text)) || hwnas_graph_check(space))
+    if (hwnas_space_parse(&space, "test.yaml", text, strlen(text), NULL) || hwnas_graph_check(space))
         fail_msg("%s: %s", expression, hwnas_last_error()->message);
     hwnas_arch *arch = hwnas_arch_new(space);
     assert_int_equal(hwnas_pytorch_write(&python, arch), HWNAS_OK);
@@ -122,7 +122,7 @@ static char *export_forward(const char *network)
                               "choices: {c: {values: [8]}, s: {values: [4]}}\n"
                               "network: [%s]\n",
                               network);
-    if (hwnas_space_parse(&space, "test.yaml", text, strlen(text)) || hwnas_graph_check(space))
+    if (hwnas_space_parse(&space, "test.yaml", text, strlen(text), NULL) || hwnas_graph_check(space))
         fail_msg("%s: %s", network, hwnas_last_error()->message);
     hwnas_arch *arch = hwnas_arch_new(space);
     if (hwnas_pytorch_write(&python, arch))

@@ -29,7 +29,7 @@ static hwnas_graph *make_graph(void)
     const int64_t dims[] = {1, 4, 8, 8};
     int input, output;
     hwnas_graph *graph = hwnas_graph_new("tiny", 1);
-    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", 4, dims), HWNAS_OK);
+    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 4, dims), HWNAS_OK);
     assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
                                           &input, true),
                      HWNAS_OK);

@@ -87,7 +87,7 @@ static hwnas_graph *make_network(void)
     hwnas_graph *graph = hwnas_graph_new("every operator", 11);
     int x;
     int64_t dims[] = {2, 3, 12, 14};
-    assert_int_equal(hwnas_graph_add_input(&x, graph, "image", 4, dims), HWNAS_OK);
+    assert_int_equal(hwnas_graph_add_input(&x, graph, "image", HWNAS_FLOAT32, 4, dims), HWNAS_OK);
     x = add_conv(graph, "stem/conv", x, 8, 3, 2, 1, false);
     x = add(graph, "batch_norm", "stem/norm", x, -1,
             (hwnas_attr[]){number(1e-3), integers(1, 1, 0, 0, 0)});
@@ -261,7 +261,7 @@ static void more_than_two_gib_are_refused(void **state)
     hwnas_graph *graph = hwnas_graph_new("large", 1);
     int64_t dims[] = {1, 1 << 15};
     int x;
-    assert_int_equal(hwnas_graph_add_input(&x, graph, "x", 2, dims), HWNAS_OK);
+    assert_int_equal(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 2, dims), HWNAS_OK);
     x = add(graph, "linear", "head", x, -1,
             (hwnas_attr[]){integers(1, 1 << 15, 0, 0, 0), integers(1, 0, 0, 0, 0)});
     hwnas_graph_add_output(graph, x);

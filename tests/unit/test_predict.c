@@ -274,7 +274,7 @@ static void features_of_symbols(void **state)
                                "choices:\n  op: {each_of: 2, values: [skip, relu, gelu]}\n"
                                "network:\n  - relu\n";
     hwnas_space *space = NULL;
-    assert_int_equal(hwnas_space_parse(&space, "symbols.yaml", yaml, strlen(yaml)), HWNAS_OK);
+    assert_int_equal(hwnas_space_parse(&space, "symbols.yaml", yaml, strlen(yaml), NULL), HWNAS_OK);
     hwnas_features *features = hwnas_features_new(space);
     assert_int_equal(features->n_columns, 6);
     assert_int_equal(features->n_pairs, 9); /* indicators of one gene exclude each other */

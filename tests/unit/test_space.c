@@ -32,7 +32,7 @@ static const char *describe(void)
 static hwnas_space *parse_text(const char *text)
 {
     hwnas_space *space = NULL;
-    hwnas_status status = hwnas_space_parse(&space, "test.yaml", text, strlen(text));
+    hwnas_status status = hwnas_space_parse(&space, "test.yaml", text, strlen(text), NULL);
     if (status == HWNAS_OK)
         status = hwnas_graph_check(space);
     if (status != HWNAS_OK)
@@ -56,7 +56,7 @@ static const char fixture_text[] = "hwnas: 1\nname: fixture\ninput: {image: [16,
                                    "  k: {each_of: 3, values: [3, 5, 7]}\n"
                                    "  kind: {values: [pool, conv]}\n"
                                    "  w: {values: [0.5, 1.0]}\n"
-                                   "network:\n  - relu\n";
+                                   "network:\n  - relu\n  - let: {used: [k, kind, w]}\n";
 
 /* The value of `text` as text (yours to free), or NULL. */
 static char *evaluate(const char *text)
@@ -367,7 +367,7 @@ static void codes_of_long_labels_are_separated(void **state)
                                     "  w: {each_of: 3, values: [0.5, 1, 1.5, 5, 1e-3]}\n"
                                     "  c: {each_of: 2, values: [8, 16, -1]}\n"
                                     "  d: {values: [[1, 2], [10, 20, 30]]}\n"
-                                    "network:\n  - relu\n");
+                                    "network:\n  - relu\n  - let: {used: [w, c, d]}\n");
     check_code(space, "w=0.5:1:1.5,c=8.16,d=1.10");
     check_code(space, "w=1:5:1.5,c=-1.-1,d=2.30");
     check_code(space, "w=1.5:1:5,c=8.8,d=2.20");
@@ -506,7 +506,8 @@ static void mutation_changes_and_stays_inside(void **state)
 
     /* What cannot change is left alone. */
     space = parse_text("hwnas: 1\nname: one\ninput: {image: [3, 8, 8]}\n"
-                       "choices: {a: {values: [1]}, b: {values: [1, 2]}}\nnetwork:\n  - relu\n");
+                       "choices: {a: {values: [1]}, b: {values: [1, 2]}}\n"
+                       "network:\n  - relu\n  - let: {used: a + b}\n");
     arch = hwnas_arch_new(space);
     for (int n = 0; n < 100; n++) {
         uint16_t before = arch->genes[1];
@@ -578,7 +579,7 @@ static void counts_are_exact(void **state)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *text = hwnas_printf("hwnas: 1\nname: x\ninput: {image: [1]}\nchoices: {%s}\n"
-                                  "network: [relu]\n",
+                                  "network: [relu, let: {used: a}]\n",
                                   cases[i].choices);
         hwnas_space *space = parse_text(text);
         char *count = hwnas_space_count(space, NULL);
@@ -777,7 +778,7 @@ static void statements_do_what_they_say(void **state)
 static hwnas_status try_text(const char *text, size_t length)
 {
     hwnas_space *space = NULL;
-    hwnas_status status = hwnas_space_parse(&space, "test.yaml", text, length);
+    hwnas_status status = hwnas_space_parse(&space, "test.yaml", text, length, NULL);
     if (status == HWNAS_OK)
         status = hwnas_graph_check(space);
     else
@@ -855,8 +856,8 @@ static const struct bad_input {
     /* Input */
     {"hwnas: 1\nname: x\ninput: [3, 8, 8]\nnetwork: [relu]\n", 3, 8, "input must be a mapping",
      NULL},
-    {"hwnas: 1\nname: x\ninput: {a: [3], b: [3]}\nnetwork: [relu]\n", 3, 8, "one input",
-     "write input: {image: [3, 224, 224]}"},
+    {"hwnas: 1\nname: x\ninput: {a: [3], b: [3]}\nnetwork: [relu]\n", 3, 21,
+     "nothing reads the input 'b'", "write - from: b"},
     {"hwnas: 1\nname: x\ninput: {image: []}\nnetwork: [relu]\n", 3, 16, "1 to 7 dimensions", NULL},
     {"hwnas: 1\nname: x\ninput: {image: [1,1,1,1,1,1,1,1]}\nnetwork: [relu]\n", 3, 16,
      "1 to 7 dimensions", NULL},
@@ -901,7 +902,7 @@ static const struct bad_input {
     {CHOICES("  a: {each_of: 2, values: [1, 2], when: b > 1}\n  b: {values: [1, 2]}\n"), 5, 41,
      "'b' is no name that is known here", NULL},
     {CHOICES("  a: {values: [1, 2], when: a > 1}\n"), 5, 29, "'a' is no name", NULL},
-    {CHOICES("  a: {values: [1, 2]}\n  b: {values: [1, 2], when: 1 // (a - 1)}\n"), 6, 29,
+    {HEAD "choices:\n  a: {values: [1, 2]}\n  b: {values: [1, 2], when: 1 // (a - 1)}\nnetwork: [relu, let: {c: b}]\n", 6, 29,
      "division by zero", NULL},
     {CHOICES("  a: {values: [1, 2]}\nconstraints: [a > 2]\n"), 6, 15,
      "no architecture was found that meets the constraints", NULL},
@@ -1007,6 +1008,21 @@ static const struct bad_input {
     {NET "  - as: x[5000]\n  - relu\n", 5, 11, "an index is 0 to 4095", NULL},
     {NET "  - frm: x\n", 5, 10, "'frm' takes 'name: value', not 'x'", "did you mean 'from'?"},
     {NET "  - frm\n", 5, 5, "there is no layer 'frm'", "did you mean 'from'?"},
+    {CHOICES("  a: {values: [1, 2]}\n"), 5, 3, "nothing uses the choice 'a'", "leave it out"},
+    {NET "  - output: x\n", 5, 5, "the output 'x' is not computed: it is 'image'", NULL},
+    {NET "  - relu\n  - output: x\n  - output: y\n", 7, 5, "'y' is the output 'x' already", NULL},
+    {NET "  - relu\n  - output: x\n  - tanh\n  - output: x\n", 8, 5, "a tensor 'x' already",
+     "x[i]"},
+    {NET "  - relu\n  - from: image\n", 5, 3, "ends with 'image', which is not computed", NULL},
+    {NET "  - relu\n  - as: image\n", 6, 9, "'image' is an input of the network", NULL},
+    {NET "  - relu\n  - from: image[0]\n", 6, 11, "there is one 'image'", "write image"},
+    {NET "  - transpose: {order: [0, 1]}\n", 5, 5, "each of the dimensions 0 to 3", NULL},
+    {NET "  - reshape: {shape: [7, 9]}\n", 5, 5, "do not fit into 1x7x9", NULL},
+    {NET "  - slice: {begin: 3}\n", 5, 5, "takes nothing", NULL},
+    {NET "  - matmul: [[], [conv: {out: 2}]]\n", 5, 5, "cannot multiply the shapes", NULL},
+    {NET "  - embedding: {entries: 9, out: 4}\n", 5, 5, "holds no whole numbers", "type: int64"},
+    {NET "  - tied_linear\n", 5, 5, "no embedding of length 8", NULL},
+    {NET "  - concat: [[], []]\n    axs: 2\n", 6, 5, "has no argument 'axs'", "did you mean 'axis'"},
     {NET "  - as: 3\n", 5, 9, "'3' cannot be the name of a tensor", NULL},
     {NET "  - add: [relu, relu]\n", 5, 11, "a branch must be a list", NULL},
     {NET "  - conv: [[relu], [relu]]\n", 5, 5, "'conv' does not join branches", "no list"},
@@ -1212,7 +1228,7 @@ static void large_spaces_are_read(void **state)
     (void)state;
     hwnas_str text = {0};
     hwnas_str_add(&text, HEAD "choices:\n  op: {each_of: 4096, values: [a, b, c, d]}\n"
-                              "network:\n  - relu\n");
+                              "network:\n  - relu\n  - let: {used: op}\n");
     hwnas_space *space = parse_text(text.s);
     hwnas_arch *arch = hwnas_arch_new(space), *same = NULL;
     hwnas_rng rng = hwnas_rng_new(6, 6);

@@ -209,7 +209,7 @@ static void check_yaml(const hwnas_arch *arch, const hwnas_graph *graph)
     hwnas_str text = {0};
     hwnas_space *space;
     if (hwnas_arch_yaml_write(&text, arch) ||
-        hwnas_space_parse(&space, "fixed.yaml", text.s, text.n) || hwnas_graph_check(space))
+        hwnas_space_parse(&space, "fixed.yaml", text.s, text.n, NULL) || hwnas_graph_check(space))
         fail_at("no YAML", arch);
     hwnas_arch *only = hwnas_arch_new(space);
     hwnas_graph *back = build(only);

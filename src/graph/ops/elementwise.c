@@ -12,21 +12,50 @@ hwnas_status hwnas_infer_same(const hwnas_graph *graph, const hwnas_node *node, 
     return HWNAS_OK;
 }
 
+bool hwnas_broadcast_shape(hwnas_tensor *out, const hwnas_tensor *a, const hwnas_tensor *b)
+{
+    out->rank = a->rank > b->rank ? a->rank : b->rank;
+    for (int i = 0; i < out->rank; i++) {
+        const int in_a = i - out->rank + a->rank, in_b = i - out->rank + b->rank;
+        const int64_t x = in_a < 0 ? 1 : a->dims[in_a], y = in_b < 0 ? 1 : b->dims[in_b];
+        if (x != y && x != 1 && y != 1)
+            return false;
+        out->dims[i] = x > y ? x : y;
+    }
+    return true;
+}
+
 hwnas_status hwnas_infer_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                                    hwnas_tensor *out)
 {
     const hwnas_tensor *a = hwnas_node_input(graph, node, 0);
     const hwnas_tensor *b = hwnas_node_input(graph, node, 1);
-    bool fits = a->rank == b->rank;
-    out->rank = a->rank;
-    for (int i = 0; fits && i < a->rank; i++) {
-        fits = a->dims[i] == b->dims[i] || a->dims[i] == 1 || b->dims[i] == 1;
-        out->dims[i] = a->dims[i] > b->dims[i] ? a->dims[i] : b->dims[i];
+    if (hwnas_broadcast_shape(out, a, b))
+        return HWNAS_OK;
+    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' cannot join the shapes %s and %s", node->op->name,
+                      hwnas_tensor_shape(a).s, hwnas_tensor_shape(b).s);
+}
+
+hwnas_walk hwnas_walk_new(const hwnas_tensor *in, const hwnas_tensor *out)
+{
+    hwnas_walk walk = {.rank = out->rank};
+    int64_t width = 1;
+    memcpy(walk.dims, out->dims, sizeof walk.dims);
+    for (int i = in->rank - 1; i >= 0; width *= in->dims[i--])
+        if (in->dims[i] > 1)
+            walk.step[i + out->rank - in->rank] = width;
+    return walk;
+}
+
+void hwnas_walk_next(hwnas_walk *walk)
+{
+    for (int i = walk->rank - 1; i >= 0; i--) {
+        walk->at += walk->step[i];
+        if (++walk->index[i] < walk->dims[i])
+            return;
+        walk->at -= walk->step[i] * walk->dims[i];
+        walk->index[i] = 0;
     }
-    if (!fits)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' cannot join the shapes %s and %s",
-                          node->op->name, hwnas_tensor_shape(a).s, hwnas_tensor_shape(b).s);
-    return HWNAS_OK;
 }
 
 void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
@@ -64,19 +93,12 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                              float (*function)(float, float))
 {
     const hwnas_tensor *out = hwnas_node_output(graph, node);
-    int64_t index[HWNAS_MAX_RANK] = {0}, n = hwnas_tensor_count(out);
-    for (int64_t at = 0; at < n; at++) {
-        float operands[2];
-        for (int side = 0; side < 2; side++) {
-            const hwnas_tensor *in = hwnas_node_input(graph, node, side);
-            int64_t from = 0;
-            for (int i = 0; i < in->rank; i++)
-                from = from * in->dims[i] + (in->dims[i] == 1 ? 0 : index[i]);
-            operands[side] = inputs[side][from];
-        }
-        output[at] = function(operands[0], operands[1]);
-        for (int i = out->rank - 1; i >= 0 && ++index[i] == out->dims[i]; i--)
-            index[i] = 0;
+    hwnas_walk a = hwnas_walk_new(hwnas_node_input(graph, node, 0), out);
+    hwnas_walk b = hwnas_walk_new(hwnas_node_input(graph, node, 1), out);
+    for (int64_t at = 0, n = hwnas_tensor_count(out); at < n; at++) {
+        output[at] = function(inputs[0][a.at], inputs[1][b.at]);
+        hwnas_walk_next(&a);
+        hwnas_walk_next(&b);
     }
 }
 

@@ -7,7 +7,20 @@
 /* Shape of the first input. */
 hwnas_status hwnas_infer_same(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out);
 
-/* Two inputs of one rank; a dimension of 1 is repeated. */
+/* The common shape of two tensors: they are aligned at their last dimensions, and a dimension that is 1 or
+ * absent is repeated (numpy's broadcasting). False when there is none; then `out` means nothing. */
+bool hwnas_broadcast_shape(hwnas_tensor *out, const hwnas_tensor *a, const hwnas_tensor *b);
+
+/* Where the value of a broadcast tensor lies, while the output is walked in order. */
+typedef struct hwnas_walk {
+    int64_t at;
+    int rank;
+    int64_t dims[HWNAS_MAX_RANK], step[HWNAS_MAX_RANK], index[HWNAS_MAX_RANK];
+} hwnas_walk;
+hwnas_walk hwnas_walk_new(const hwnas_tensor *in, const hwnas_tensor *out);
+void hwnas_walk_next(hwnas_walk *walk);
+
+/* Two inputs of a common shape. */
 hwnas_status hwnas_infer_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                                    hwnas_tensor *out);
 void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,

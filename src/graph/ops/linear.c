@@ -1,4 +1,5 @@
-/* linear: x W^T + b, with W as outputs x inputs. */
+/* linear: x W^T + b, with W as outputs x inputs. Of sequences ONNX's Gemm knows nothing: there it is a
+ * `matmul` with the weights as inputs x outputs, and an `add`. */
 #include "graph/ops/elementwise.h"
 
 static const hwnas_attr_row attrs[] = {
@@ -16,6 +17,30 @@ static const hwnas_onnx_row onnx_rows[] = {
     {.name = "beta", .kind = HWNAS_ATTR_NUMBER, .value = 1, .fallback = 1},
     {0},
 };
+
+static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    const bool has_bias = hwnas_node_attr(node, "bias")->ints[0];
+    const int64_t dims[] = {in->dims[in->rank - 1], hwnas_node_attr(node, "out")->ints[0]};
+    int inputs[] = {node->inputs[0], -1};
+    if (in->rank != 3)
+        return HWNAS_OK;
+    const char *name = has_bias ? hwnas_arena_printf(graph->arena, "%s.matmul", node->name)
+                                : node->name;
+    TRY(hwnas_graph_add_weight(&inputs[1], graph,
+                               hwnas_arena_printf(graph->arena, "%s.kernel", node->name), 2, dims,
+                               HWNAS_INIT_FAN_FIRST, true));
+    TRY(hwnas_graph_add_node(out, graph, hwnas_op_by_name("matmul"), name, NULL, 2, inputs, false));
+    if (!has_bias)
+        return HWNAS_OK;
+    inputs[0] = *out;
+    TRY(hwnas_graph_add_weight(&inputs[1], graph,
+                               hwnas_arena_printf(graph->arena, "%s.bias", node->name), 1, dims + 1,
+                               HWNAS_INIT_SMALL, true));
+    return hwnas_graph_add_node(out, graph, hwnas_op_by_name("add"), node->name, NULL, 2, inputs,
+                                false);
+}
 
 static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
 {
@@ -43,7 +68,7 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
     if (in->rank != 2 || weight->rank != 2 || weight->dims[1] != in->dims[1])
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                     "'linear' needs batch x features, the shape is %s",
+                                     "'linear' needs batch x features or batch x length x features, not %s",
                                      hwnas_tensor_shape(in).s),
                           "put 'flatten' before it");
     TRY(hwnas_check_bias(graph, node));
@@ -85,6 +110,7 @@ const hwnas_op hwnas_op_linear = {
     .keeps_zeros = true,
     .min_weights = 1,
     .max_weights = 2,
+    .build = build,
     .make_weights = make_weights,
     .read_weights = read_weights,
     .infer = infer,

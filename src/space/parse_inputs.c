@@ -1,0 +1,186 @@
+/* parse_inputs.c: what goes into a network: its settings, and its inputs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "space/expr.h"
+#include "space/parse.h"
+
+/* ---- Settings ---- */
+
+/* NAME: NUMBER, or NAME: {values: [..]} with the default first. */
+static hwnas_status parse_setting(hwnas_setting *setting, const hwnas_scope *empty,
+                                  const hwnas_yaml *key, const hwnas_yaml *node)
+{
+    static const char *const keys[] = {"values", NULL};
+    *setting = (hwnas_setting){.name = key->text, .place = key->place};
+    TRY(hwnas_check_name(setting->name, "a setting", &setting->place));
+    if (node->kind != HWNAS_YAML_MAPPING) {
+        TRY(hwnas_parse_constant(&setting->value, empty, node, "a setting"));
+        if (setting->value.kind == HWNAS_VALUE_SYMBOL)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place,
+                                         "a setting that is a word needs the words that it may be"),
+                              "write %s: {values: [%s, ...]}", setting->name, setting->value.s);
+        return HWNAS_OK;
+    }
+    TRY(hwnas_yaml_check_keys(node, "a setting", keys));
+    const hwnas_yaml *values = hwnas_yaml_get(node, "values");
+    if (!values || values->kind != HWNAS_YAML_SEQUENCE || values->n == 0 ||
+        values->n > HWNAS_MAX_VALUES)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' has no list of values",
+                                     setting->name),
+                          "write %s: {values: [A, B]}, the default first", setting->name);
+    hwnas_value *items = hwnas_arena_alloc(empty->space->arena, values->n * sizeof *items);
+    for (size_t i = 0; i < values->n; i++)
+        TRY(hwnas_parse_constant(&items[i], empty, values->items[i], "a value of a setting"));
+    setting->values = items;
+    setting->n_values = values->n;
+    setting->value = items[0];
+    return HWNAS_OK;
+}
+
+static hwnas_status unknown_setting(const hwnas_space *space, const char *text, size_t n)
+{
+    const char *names[HWNAS_MAX_SETTINGS + 1] = {NULL};
+    char name[HWNAS_MAX_NAME + 1];
+    hwnas_str list = {0};
+    snprintf(name, sizeof name, "%.*s", (int)n, text);
+    for (size_t i = 0; i < space->n_settings; i++) {
+        names[i] = space->settings[i].name;
+        hwnas_str_addf(&list, "%s%s", i ? ", " : "", names[i]);
+    }
+    hwnas_status status = hwnas_fail(HWNAS_E_INPUT, NULL, "the space '%s' has no setting '%s'",
+                                     space->name, name);
+    const char *near = hwnas_nearest(name, names);
+    if (near)
+        hwnas_hint(status, "did you mean '%s'?", near);
+    else
+        hwnas_hint(status, list.n ? "it has %s" : "it has none%s", list.n ? list.s : "");
+    hwnas_str_done(&list);
+    return status;
+}
+
+static hwnas_status wrong_setting(const hwnas_setting *setting, const char *text, size_t n)
+{
+    hwnas_str list = {0};
+    for (size_t i = 0; i < setting->n_values; i++) {
+        char *value = hwnas_value_text(&setting->values[i]);
+        hwnas_str_addf(&list, "%s%s", i ? ", " : "", value);
+        free(value);
+    }
+    hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, NULL, "the setting '%s' cannot be '%.*s'", setting->name,
+                   (int)(n < 60 ? n : 60), text),
+        list.n ? "it is one of %s" : "it is a number%s", list.n ? list.s : "");
+    hwnas_str_done(&list);
+    return status;
+}
+
+/* "NAME=VALUE" at text[0..n) */
+static hwnas_status set_one(hwnas_space *space, const hwnas_scope *empty, const char *text, size_t n)
+{
+    const char *equals = memchr(text, '=', n);
+    const size_t name = equals ? (size_t)(equals - text) : n;
+    const hwnas_setting *found = hwnas_space_setting(space, text, name);
+    if (!found)
+        return unknown_setting(space, text, name);
+    hwnas_setting *setting = &space->settings[found - space->settings];
+    const size_t length = equals ? n - name - 1 : 0;
+    hwnas_expr *expr;
+    hwnas_value value;
+    hwnas_frame frame = {0};
+    if (!length || hwnas_expr_parse(&expr, empty, hwnas_trimmed(space->arena, equals + 1, length),
+                                    &setting->place, false) != HWNAS_OK)
+        return wrong_setting(setting, equals ? equals + 1 : "", length);
+    TRY(hwnas_expr_eval(&value, expr, &frame, space->arena));
+    bool fits = !setting->n_values && value.kind == setting->value.kind;
+    for (size_t i = 0; i < setting->n_values; i++)
+        fits |= hwnas_value_equal(&value, &setting->values[i]);
+    if (!fits || expr->kind == HWNAS_EXPR_TENSOR)
+        return wrong_setting(setting, equals + 1, length);
+    setting->value = value;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_parse_settings(hwnas_space *space, const hwnas_yaml *node, const char *given)
+{
+    hwnas_scope empty = {.space = space};
+    if (node) {
+        TRY(hwnas_yaml_expect(node, HWNAS_YAML_MAPPING, "settings"));
+        if (node->n > HWNAS_MAX_SETTINGS)
+            return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d settings",
+                              HWNAS_MAX_SETTINGS);
+        hwnas_setting *settings = hwnas_arena_alloc(space->arena, node->n * sizeof *settings);
+        for (size_t i = 0; i < node->n; i++)
+            TRY(parse_setting(&settings[i], &empty, node->keys[i], node->items[i]));
+        space->settings = settings;
+        space->n_settings = node->n;
+    }
+    for (const char *at = given; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        TRY(set_one(space, &empty, at, length));
+        at += length + (at[length] == ',');
+    }
+    return HWNAS_OK;
+}
+
+/* ---- Inputs ---- */
+
+/* NAME: [DIMS], or NAME: {shape: [DIMS], type: int64, each: N} */
+static hwnas_status parse_input(hwnas_input *input, hwnas_scope *scope, const hwnas_yaml *key,
+                                const hwnas_yaml *node)
+{
+    static const char *const keys[] = {"shape", "type", "each", NULL};
+    const hwnas_yaml *dims = node;
+    *input = (hwnas_input){.name = key->text, .place = key->place};
+    TRY(hwnas_check_name(input->name, "an input", &key->place));
+    if (node->kind == HWNAS_YAML_MAPPING) {
+        TRY(hwnas_yaml_check_keys(node, "an input", keys));
+        const hwnas_yaml *type = hwnas_yaml_get(node, "type"), *each = hwnas_yaml_get(node, "each");
+        dims = hwnas_yaml_get(node, "shape");
+        if (!dims)
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_INPUT, &node->place, "the input '%s' has no shape", input->name),
+                "write %s: {shape: [3, 224, 224]}", input->name);
+        const char *word = "float32";
+        if (type)
+            TRY(hwnas_yaml_text(&word, type, "the type of an input"));
+        input->is_integer = !strcmp(word, "int64");
+        if (!input->is_integer && strcmp(word, "float32"))
+            return hwnas_fail(HWNAS_E_INPUT, &type->place,
+                              "the type of an input is float32 or int64, not '%.60s'", word);
+        if (each)
+            TRY(hwnas_parse_expr(&input->each, scope, each, "each"));
+    }
+    TRY(hwnas_yaml_expect(dims, HWNAS_YAML_SEQUENCE, "the shape of the input"));
+    if (dims->n < 1 || dims->n > 7)
+        return hwnas_fail(HWNAS_E_INPUT, &dims->place,
+                          "an input has 1 to 7 dimensions beside the batch");
+    input->place = dims->place;
+    input->n_dims = (int)dims->n;
+    if (input->each)
+        hwnas_scope_bind(scope, "i");
+    for (size_t i = 0; i < dims->n; i++)
+        TRY(hwnas_parse_expr(&input->dims[i], scope, dims->items[i], "a dimension of the input"));
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_parse_inputs(hwnas_space *space, const hwnas_yaml *node)
+{
+    TRY(hwnas_yaml_expect(node, HWNAS_YAML_MAPPING, "input"));
+    if (node->n < 1 || node->n > HWNAS_MAX_INPUTS)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "a network has 1 to %d inputs",
+                                     HWNAS_MAX_INPUTS),
+                          "write input: {image: [3, 224, 224]}");
+    space->inputs = hwnas_arena_alloc(space->arena, node->n * sizeof *space->inputs);
+    for (size_t i = 0; i < node->n; i++) {
+        hwnas_scope scope = {.space = space}; /* choices only */
+        hwnas_status status =
+            parse_input(&space->inputs[i], &scope, node->keys[i], node->items[i]);
+        hwnas_scope_done(&scope);
+        TRY(status);
+        space->n_inputs++;
+    }
+    return HWNAS_OK;
+}
