@@ -190,11 +190,24 @@ static void sizes_of_the_spaces(void **state)
 
 /* ---- Heads that do not divide ---- */
 
+/* A space that forgets to say so is told; `bert` says so. */
 static void heads_divide_the_width(void **state)
 {
+    static const char text[] = "hwnas: 1\n"
+                               "name: forgetful\n"
+                               "input: {x: [8, 64]}\n"
+                               "choices: {heads: {values: [4, 5]}}\n"
+                               "network:\n"
+                               "  - linear: {out: in}\n"
+                               "  - reshape: {shape: [8, heads, -1]}\n";
     hwnas_space *space;
     hwnas_arch *arch;
     (void)state;
+    ok(hwnas_space_parse(&space, "forgetful.yaml", text, strlen(text), NULL));
+    assert_int_equal(hwnas_graph_check(space), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_last_error()->line, 7);
+    assert_non_null(strstr(hwnas_last_error()->hint, "heads, say, must divide the width"));
+    hwnas_space_free(space);
     ok(hwnas_graph_load_space(&space, "bert"));
     assert_int_equal(hwnas_arch_parse(&arch, space, "layers=2,hidden=128,heads=12,ffn=44"),
                      HWNAS_E_INPUT);
