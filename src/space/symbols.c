@@ -175,10 +175,12 @@ hwnas_status hwnas_symbols_check(const hwnas_space *space)
         for (int d = 0; d < input->n_dims; d++)
             walk_expr(&list, input->dims[d], HANDED, space->network);
     }
-    for (size_t i = 0; i < space->n_settings; i++)
+    for (size_t i = 0; i < space->n_settings; i++) {
+        walk_expr(&list, space->settings[i].expr, HANDED, space->network);
         for (size_t v = 0; v < space->settings[i].n_values; v++)
             add_word(&list, &space->settings[i].values[v], &space->settings[i].place, DECLARED,
                      space->network);
+    }
     for (size_t i = 0; i < space->n_templates; i++) {
         const hwnas_template *t = space->templates[i];
         for (size_t p = 0; p < t->n_parameters; p++)

@@ -188,6 +188,50 @@ static void sizes_of_the_spaces(void **state)
     }
 }
 
+/* ---- Settings ---- */
+
+/* A setting may be an expression of those above, as they were set. */
+static void settings_see_those_above(void **state)
+{
+    static const char text[] = "hwnas: 1\n"
+                               "name: x\n"
+                               "settings:\n"
+                               "  phase: {values: [prefill, decode]}\n"
+                               "  length: 8\n"
+                               "  new: \"phase == prefill ? length : 1\"\n"
+                               "input: {x: [new, 4]}\n"
+                               "network: [linear: {out: 4}]\n";
+    static const struct {
+        const char *given;
+        int64_t expected;
+    } cases[] = {
+        {NULL, 8},
+        {"length=5", 5},
+        {"length=5,phase=decode", 1},
+        {"new=3,length=5", 3},
+        {"phase=decode,new=2 + 2", 4},
+        {"length=new", 0}, /* not known yet */
+        {"later=1", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hwnas_space *space;
+        hwnas_graph *graph;
+        hwnas_status status =
+            hwnas_space_parse(&space, "x.yaml", text, strlen(text), cases[i].given);
+        assert_int_equal(status, cases[i].expected ? HWNAS_OK : HWNAS_E_INPUT);
+        if (status != HWNAS_OK)
+            continue;
+        ok(hwnas_graph_check(space));
+        hwnas_arch *arch = hwnas_arch_new(space);
+        ok(hwnas_graph_build(&graph, arch, 1));
+        assert_int_equal(graph->tensors[graph->inputs[0]].dims[1], cases[i].expected);
+        hwnas_graph_free(graph);
+        hwnas_arch_free(arch);
+        hwnas_space_free(space);
+    }
+}
+
 /* ---- Heads that do not divide ---- */
 
 /* A space that forgets to say so is told; `bert` says so. */
@@ -383,6 +427,7 @@ int main(void)
         cmocka_unit_test(text_generation_depends_on_the_alphabet),
         cmocka_unit_test(all_rows_of_hw_gpt_bench),
         cmocka_unit_test(sizes_of_the_spaces),
+        cmocka_unit_test(settings_see_those_above),
         cmocka_unit_test(heads_divide_the_width),
         cmocka_unit_test(decoding_with_caches_is_reading_all),
         cmocka_unit_test(rotary_positions_are_relative),
