@@ -12,6 +12,26 @@
 
 /* ---- check ---- */
 
+/* A setting may make another network of a space: each of its words is tried, with the others as they are. */
+static hwnas_status check_settings(const hwnas_space *space, const char *name)
+{
+    const char joint = name[hwnas_space_name_length(name)] ? ',' : ':';
+    hwnas_status status = HWNAS_OK;
+    for (size_t i = 0; i < space->n_settings; i++)
+        for (size_t v = 0; v < space->settings[i].n_values && status == HWNAS_OK; v++) {
+            char *value = hwnas_value_text(&space->settings[i].values[v]);
+            char *variant = hwnas_printf("%s%c%s=%s", name, joint, space->settings[i].name, value);
+            hwnas_space *other = NULL;
+            status = hwnas_graph_load_space(&other, variant);
+            if (status != HWNAS_OK)
+                hwnas_context(status, "with %s=%s", space->settings[i].name, value);
+            hwnas_space_free(other);
+            free(variant);
+            free(value);
+        }
+    return status;
+}
+
 static hwnas_status check(int argc, char **argv)
 {
     static const hwnas_usage usage = {
@@ -29,7 +49,11 @@ static hwnas_status check(int argc, char **argv)
     if (done)
         return HWNAS_OK;
     TRY(hwnas_graph_load_space(&space, name));
-    hwnas_status status = HWNAS_OK;
+    hwnas_status status = check_settings(space, name);
+    if (status != HWNAS_OK) {
+        hwnas_space_free(space);
+        return status;
+    }
     char *count = hwnas_space_count(space, NULL);
     if (as_json)
         status = hwnas_print_json(json_pack(

@@ -102,6 +102,18 @@ space_of() { # the statements of its network
     printf '  - %s\n' "$@"
 }
 
+@test "check: each word of a setting is tried" {
+    wrong '6:*' "with phase=b: *'out' of 'linear'*-1" <<'EOT'
+hwnas: 1
+name: s
+settings: {phase: {values: [a, b]}, n: 3}
+input: {x: [4]}
+network:
+  - linear: {out: "phase == a ? n : -1"}
+EOT
+    ends 0 space check gpt:length=4
+}
+
 @test "a wrong space: file, line, column, and what was expected" {
     space_of 'conv: {out: 8}' >s.yaml
     ends 0 space check s.yaml

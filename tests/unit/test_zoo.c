@@ -68,6 +68,7 @@ static void zoo_has_the_published_costs(void **state)
         {"gpt2_small:phase=decode", 124439808, 125891328, 0, 0},
         /* timm, whose MACs have the layer norms in them */
         {"deit_tiny", 5717416, 1253683200, 1.26e9, 2e7},
+        {"vit_b16", 86567656, 17563828224, 17.564e9, 1e6}, /* torchvision */
     };
     (void)state;
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++) {
@@ -106,6 +107,9 @@ static void points_of_spaces_are_networks_of_the_zoo(void **state)
         {"vit",
          "patch=16,embed=192,depth=12,heads=" TWELVE_BY(".", "3") ",ratio=" TWELVE_BY(":", "4"),
          "deit_tiny"},
+        {"vit",
+         "patch=16,embed=768,depth=12,heads=" TWELVE_BY(".", "12") ",ratio=" TWELVE_BY(":", "4"),
+         "vit_b16"},
         {"lstm_text", "embed=128,layers=1,cell=lstm,units=64,both=1,read=last", "imdb_bilstm"},
         {"lstm_text:length=400", "embed=50,layers=0", "imdb_fasttext"},
     };
