@@ -76,7 +76,7 @@ static size_t check_graph(const hwnas_arch *arch)
             fail_at("has a node without a shape", arch);
     }
     hwnas_graph_costs(&costs, graph);
-    if (costs.params < 1 || costs.macs < 1 || graph->n_outputs != 1)
+    if (costs.params < 1 || costs.macs < 1 || graph->n_inputs < 1 || graph->n_outputs < 1)
         fail_at("has no parameters", arch);
     size_t n = graph->n_nodes;
     hwnas_graph_free(graph);
