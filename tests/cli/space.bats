@@ -54,7 +54,7 @@ load helpers
         name=$(basename "$file" .yaml)
         ends 0 space sample "$name" -n 1 --json
         code=$(json out "d['archs'][0]['arch']")
-        ends 0 space show "$name" --arch "$code" --dot
+        ends 0 space show "$name" ${code:+--arch "$code"} --dot
         dot -Tsvg out >network.svg 2>warnings
         [ ! -s warnings ]
         says network.svg "</svg>"
