@@ -320,7 +320,8 @@ static hwnas_status run_from(builder *b, call *c, const hwnas_stmt *stmt, int *t
                                            "'%s[%d]' names no tensor yet", stmt->name, index)
                               : hwnas_fail(HWNAS_E_INPUT, &stmt->place,
                                            "'%s' names no tensor yet", stmt->name),
-                          "a name is given by - as: %s, earlier than it is used", stmt->name);
+                          "a name is given by - as: %s before it is used; nothing is made of itself",
+                          stmt->name);
     *tensor = list->tensors[index];
     return HWNAS_OK;
 }
