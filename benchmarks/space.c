@@ -9,9 +9,9 @@
 #include "graph/elaborate.h"
 #include "predict/features.h"
 
-enum { BATCH = 1000 };
+enum { POOL = 1000 };
 
-/* Seconds that this process had a core. */
+/* Seconds that this process had a core: other work on the machine does not count. */
 static double now(void)
 {
     struct timespec t;
@@ -24,6 +24,14 @@ typedef struct encoder {
     float *inputs;
     double *terms;
 } encoder;
+
+static void must(hwnas_status status)
+{
+    if (status == HWNAS_OK)
+        return;
+    fprintf(stderr, "%s\n", hwnas_last_error()->message);
+    exit(2);
+}
 
 static void draw(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 {
@@ -38,10 +46,7 @@ static void build(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
     hwnas_costs costs;
     (void)to;
     hwnas_arch_sample(arch, rng);
-    if (hwnas_graph_build(&graph, arch, 1)) {
-        fprintf(stderr, "%s\n", hwnas_last_error()->message);
-        exit(1);
-    }
+    must(hwnas_graph_build(&graph, arch, 1));
     hwnas_graph_costs(&costs, graph);
     hwnas_graph_free(graph);
 }
@@ -51,8 +56,7 @@ static void digest(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
     hwnas_graph *graph;
     (void)to;
     hwnas_arch_sample(arch, rng);
-    if (hwnas_graph_build(&graph, arch, 1))
-        exit(1);
+    must(hwnas_graph_build(&graph, arch, 1));
     hwnas_graph_digest(graph);
     hwnas_graph_free(graph);
 }
@@ -92,12 +96,13 @@ int main(int argc, char **argv)
             seconds = 2;
         else
             name = argv[i];
-    if (hwnas_graph_load_space(&space, name)) {
-        fprintf(stderr, "%s\n", hwnas_last_error()->message);
-        return 2;
-    }
-    hwnas_arch *arch = hwnas_arch_new(space);
+    must(hwnas_graph_load_space(&space, name));
     hwnas_rng rng = hwnas_rng_new(1, 0);
+    hwnas_arch *pool[POOL];
+    for (int i = 0; i < POOL; i++) {
+        pool[i] = hwnas_arch_new(space);
+        hwnas_arch_sample(pool[i], &rng);
+    }
     encoder to = {.features = hwnas_features_new(space)};
     to.inputs = hwnas_alloc(to.features->n_inputs * sizeof *to.inputs);
     to.terms = hwnas_alloc(to.features->n_terms * sizeof *to.terms);
@@ -106,10 +111,9 @@ int main(int argc, char **argv)
     for (size_t f = 0; f < sizeof figures / sizeof *figures; f++) {
         const double begin = now();
         double elapsed = 0, n = 0;
-        hwnas_arch_sample(arch, &rng);
-        for (; elapsed < seconds; elapsed = now() - begin, n += BATCH)
-            for (int i = 0; i < BATCH; i++)
-                figures[f].work(arch, &rng, &to);
+        for (; elapsed < seconds; elapsed = now() - begin, n += POOL)
+            for (int i = 0; i < POOL; i++)
+                figures[f].work(pool[i], &rng, &to);
         if (figures[f].goal > 0)
             print_figure(figures[f].name, n / elapsed, figures[f].unit, figures[f].goal);
         else
@@ -118,7 +122,8 @@ int main(int argc, char **argv)
     free(to.inputs);
     free(to.terms);
     hwnas_features_free(to.features);
-    hwnas_arch_free(arch);
+    for (int i = 0; i < POOL; i++)
+        hwnas_arch_free(pool[i]);
     hwnas_space_free(space);
     return 0;
 }
