@@ -6,9 +6,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 
 #define ALIGN 16
 #define FIRST_CHUNK 4096
+
+/* A search builds one graph after another, and fresh pages cost the kernel as much as a graph costs us. So
+ * a thread keeps this many bytes of freed arenas; none where a sanitizer watches what is freed. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MAX_SPARE 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MAX_SPARE 0
+#endif
+#endif
+#ifndef MAX_SPARE
+#define MAX_SPARE (1 << 20)
+#endif
 
 typedef struct chunk {
     struct chunk *next;
@@ -66,6 +80,74 @@ hwnas_status hwnas_try_alloc(void **out, size_t size, const char *what)
     return HWNAS_OK;
 }
 
+/* ---- Spare chunks of this thread ---- */
+
+typedef struct spare {
+    chunk *head;
+    size_t size; /* of all of them */
+} spare;
+
+static tss_t spare_key;
+
+static void free_spare(void *data)
+{
+    spare *s = data;
+    for (chunk *c = s->head, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(s);
+}
+
+static void make_spare_key(void)
+{
+    if (tss_create(&spare_key, free_spare) != thrd_success)
+        checked(NULL);
+}
+
+static spare *find_spare(void)
+{
+    static once_flag once = ONCE_FLAG_INIT;
+    call_once(&once, make_spare_key);
+    spare *s = tss_get(spare_key);
+    if (!s) {
+        s = hwnas_alloc(sizeof *s);
+        if (tss_set(spare_key, s) != thrd_success)
+            checked(NULL);
+    }
+    return s;
+}
+
+/* A spare chunk of at least `size` bytes, or a new one of `room`. */
+static chunk *take_chunk(size_t size, size_t room)
+{
+    spare *s = find_spare();
+    for (chunk **c = &s->head; *c; c = &(*c)->next)
+        if ((*c)->size >= size) {
+            chunk *taken = *c;
+            *c = taken->next;
+            s->size -= taken->size;
+            return taken;
+        }
+    chunk *fresh = checked(malloc(sizeof *fresh + room));
+    fresh->size = room;
+    return fresh;
+}
+
+static void give_chunk(chunk *c)
+{
+    spare *s = find_spare();
+    if (s->size + c->size > MAX_SPARE) {
+        free(c);
+        return;
+    }
+    c->next = s->head;
+    s->head = c;
+    s->size += c->size;
+}
+
+/* ---- Arenas ---- */
+
 hwnas_arena *hwnas_arena_new(void)
 {
     return hwnas_alloc(sizeof(hwnas_arena));
@@ -77,12 +159,13 @@ void hwnas_arena_free(hwnas_arena *arena)
         return;
     for (chunk *c = arena->head, *next; c; c = next) {
         next = c->next;
-        free(c);
+        give_chunk(c);
     }
     free(arena);
 }
 
-void *hwnas_arena_alloc(hwnas_arena *arena, size_t size)
+/* Not zeroed. */
+static void *take(hwnas_arena *arena, size_t size)
 {
     size = (size + ALIGN - 1) / ALIGN * ALIGN;
     chunk *c = arena->head;
@@ -90,8 +173,8 @@ void *hwnas_arena_alloc(hwnas_arena *arena, size_t size)
         size_t room = c ? 2 * c->size : FIRST_CHUNK;
         if (room < size)
             room = size;
-        c = hwnas_alloc(sizeof *c + room);
-        c->size = room;
+        c = take_chunk(size, room);
+        c->used = 0;
         c->next = arena->head;
         arena->head = c;
     }
@@ -100,9 +183,22 @@ void *hwnas_arena_alloc(hwnas_arena *arena, size_t size)
     return p;
 }
 
+void *hwnas_arena_alloc(hwnas_arena *arena, size_t size)
+{
+    return memset(take(arena, size), 0, size);
+}
+
+void *hwnas_arena_grow(hwnas_arena *arena, const void *old, size_t old_size, size_t new_size)
+{
+    void *p = hwnas_arena_alloc(arena, new_size);
+    if (old_size)
+        memcpy(p, old, old_size);
+    return p;
+}
+
 void *hwnas_arena_copy(hwnas_arena *arena, const void *from, size_t size)
 {
-    void *p = hwnas_arena_alloc(arena, size);
+    void *p = take(arena, size);
     if (size)
         memcpy(p, from, size);
     return p;
@@ -110,8 +206,19 @@ void *hwnas_arena_copy(hwnas_arena *arena, const void *from, size_t size)
 
 char *hwnas_arena_string(hwnas_arena *arena, const char *from, size_t length)
 {
-    char *p = hwnas_arena_alloc(arena, length + 1);
+    char *p = take(arena, length + 1);
     memcpy(p, from, length);
+    p[length] = '\0';
+    return p;
+}
+
+char *hwnas_arena_join(hwnas_arena *arena, const char *a, const char *b, const char *c)
+{
+    const size_t n_a = strlen(a), n_b = strlen(b), n_c = strlen(c);
+    char *p = take(arena, n_a + n_b + n_c + 1);
+    memcpy(p, a, n_a);
+    memcpy(p + n_a, b, n_b);
+    memcpy(p + n_a + n_b, c, n_c + 1);
     return p;
 }
 

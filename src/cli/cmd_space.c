@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "graph/elaborate.h"
+#include "report/dot.h"
 #include "report/network.h"
 
 /* More encodings than this are not built one by one to count the distinct ones. */
@@ -274,8 +275,10 @@ static hwnas_status show_choices(const hwnas_space *space, bool as_json)
     return hwnas_print_text(&text);
 }
 
+enum view { AS_TABLE, AS_JSON, AS_DOT };
+
 static hwnas_status show_network(const hwnas_space *space, const char *code, int batch,
-                                 bool as_json)
+                                 enum view view)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_arch *arch = NULL;
@@ -285,7 +288,7 @@ static hwnas_status show_network(const hwnas_space *space, const char *code, int
     else
         arch = hwnas_arch_first(space);
     TRY_OUT(hwnas_graph_build(&graph, arch, batch));
-    if (as_json) {
+    if (view == AS_JSON) {
         json_t *json = hwnas_network_json(graph);
         char *text = hwnas_arch_code(arch);
         json_object_set_new(json, "arch", json_string(text));
@@ -293,7 +296,7 @@ static hwnas_status show_network(const hwnas_space *space, const char *code, int
         TRY_OUT(hwnas_print_json(json));
     } else {
         hwnas_str text = {0};
-        hwnas_network_text(&text, graph);
+        (view == AS_DOT ? hwnas_network_dot : hwnas_network_text)(&text, graph);
         TRY_OUT(hwnas_print_text(&text));
     }
 out:
@@ -310,12 +313,14 @@ static hwnas_status show(int argc, char **argv)
         .min_arguments = 1,
         .max_arguments = 1};
     const char *name, *code = NULL;
-    bool as_json = false, done;
+    bool as_json = false, as_dot = false, done;
     long batch = 1;
     int n;
     const hwnas_option options[] = {
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "the network to show"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "batch size (1)"},
+        {"dot", 0, HWNAS_OPTION_FLAG, &as_dot, NULL,
+         "the network as a Graphviz graph: | dot -Tsvg >network.svg"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {0}};
     hwnas_space *space;
@@ -324,10 +329,19 @@ static hwnas_status show(int argc, char **argv)
         return HWNAS_OK;
     if (batch < 1 || batch > 1 << 20)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--batch must be between 1 and %d", 1 << 20);
+    if (as_dot && as_json)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--dot and --json exclude each other");
     TRY(hwnas_graph_load_space(&space, name));
-    bool is_fixed = hwnas_space_count_up_to(space, 1) == 1;
-    hwnas_status status = code || is_fixed ? show_network(space, code, (int)batch, as_json)
-                                           : show_choices(space, as_json);
+    const bool is_fixed = hwnas_space_count_up_to(space, 1) == 1;
+    const enum view view = as_dot ? AS_DOT : as_json ? AS_JSON : AS_TABLE;
+    hwnas_status status = HWNAS_OK;
+    if (code || is_fixed)
+        status = show_network(space, code, (int)batch, view);
+    else if (as_dot)
+        status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--dot shows one network: which?"),
+                            "add --arch CODE; 'hwnas space sample %s' gives codes", name);
+    else
+        status = show_choices(space, as_json);
     hwnas_space_free(space);
     return status;
 }

@@ -85,10 +85,11 @@ void hwnas_graph_costs(hwnas_costs *out, const hwnas_graph *graph)
     }
     for (size_t t = 0; t < graph->n_tensors; t++) {
         const hwnas_tensor *tensor = &graph->tensors[t];
-        if (tensor->kind == HWNAS_TENSOR_WEIGHT)
-            costs.weight_bytes += hwnas_tensor_bytes(tensor);
-        if (tensor->is_parameter)
-            costs.params += hwnas_tensor_count(tensor);
+        if (tensor->kind != HWNAS_TENSOR_WEIGHT)
+            continue;
+        const int64_t count = hwnas_tensor_count(tensor);
+        costs.weight_bytes += count * (int64_t)sizeof(float);
+        costs.params += tensor->is_parameter ? count : 0;
     }
     costs.activation_bytes = activation_peak(graph);
     costs.peak_bytes = costs.weight_bytes + costs.activation_bytes;

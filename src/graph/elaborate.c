@@ -9,9 +9,9 @@
 #include "graph/op.h"
 
 /* Limits that no real network meets, so that a slip such as `repeat: 1000000000` ends at once. A
- * step is a statement, a turn of a loop, a part of an expression or a variable: each takes a
- * bounded time and a few bytes. */
-enum { MAX_NODES = 100000, MAX_STEPS = 2000000, MAX_ATTRS = 16 };
+ * step is a statement, a turn of a loop, a part of an expression, a variable or some characters of a
+ * name: each takes a bounded time and a few bytes. */
+enum { MAX_NODES = 100000, MAX_STEPS = 2000000, CHARACTERS_OF_A_STEP = 16, MAX_ATTRS = 16 };
 
 /* How often each name was used inside one template's call, to number the layers. */
 typedef struct name_count {
@@ -62,16 +62,20 @@ static hwnas_status take_steps(builder *b, long n, const hwnas_place *place)
 static const char *layer_path(builder *b, call *c, const char *name)
 {
     name_count *count = c->names;
-    while (count && strcmp(count->name, name))
+    while (count && count->name != name) /* an operator's or a template's own: one pointer each */
         count = count->next;
     if (!count) {
         count = hwnas_arena_alloc(b->scratch, sizeof *count);
         *count = (name_count){.name = name, .next = c->names};
         c->names = count;
     }
-    int n = count->n++;
-    return n ? hwnas_arena_printf(b->scratch, "%s%s_%d", c->path, name, n)
-             : hwnas_arena_printf(b->scratch, "%s%s", c->path, name);
+    char number[16], *text = number + sizeof number - 1; /* "_12", or "" for the first */
+    *text = '\0';
+    for (int n = count->n; n; n /= 10)
+        *--text = (char)('0' + n % 10);
+    if (count->n++)
+        *--text = '_';
+    return hwnas_arena_join(b->scratch, c->path, name, text);
 }
 
 /* ---- Attributes ---- */
@@ -150,14 +154,6 @@ static hwnas_status set_attr(hwnas_attr *attr, const hwnas_attr_row *row, const 
     return check_range(row, attr->number, op, place);
 }
 
-static int find_attr(const hwnas_op *op, const char *name)
-{
-    for (int i = 0; op->attrs[i].name; i++)
-        if (!strcmp(op->attrs[i].name, name))
-            return i;
-    return -1;
-}
-
 /* ---- Statements ---- */
 
 static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor);
@@ -172,8 +168,12 @@ static void look_at(builder *b, call *c, int tensor)
 
 static hwnas_status eval(builder *b, call *c, int tensor, const hwnas_expr *expr, hwnas_value *out)
 {
-    look_at(b, c, tensor);
     TRY(take_steps(b, expr->size, &expr->place));
+    if (expr->kind == HWNAS_EXPR_LITERAL) {
+        *out = expr->value;
+        return HWNAS_OK;
+    }
+    look_at(b, c, tensor);
     return hwnas_expr_eval(out, expr, &c->frame, b->scratch);
 }
 
@@ -208,7 +208,7 @@ static hwnas_status read_attrs(hwnas_attr *attrs, builder *b, call *c, const hwn
     const hwnas_op *op = stmt->op;
     for (size_t i = 0; i < stmt->n_args; i++) {
         hwnas_value value;
-        int row = find_attr(op, stmt->args[i].name);
+        const int row = stmt->args[i].slot;
         TRY(eval(b, c, tensor, stmt->args[i].value, &value));
         TRY(set_attr(&attrs[row], &op->attrs[row], op, &value, &stmt->args[i].value->place));
     }
@@ -235,7 +235,8 @@ static hwnas_status run_template(builder *b, call *c, const hwnas_stmt *stmt, in
     inner.tensors = hwnas_arena_alloc(b->scratch, (t->n_tensors + 1) * sizeof *inner.tensors);
     for (size_t i = 0; i < stmt->n_args; i++)
         TRY(eval(b, c, *tensor, stmt->args[i].value, &inner.frame.slots[stmt->args[i].slot]));
-    inner.path = hwnas_arena_printf(b->scratch, "%s/", name);
+    inner.path = hwnas_arena_join(b->scratch, name, "/", "");
+    TRY(take_steps(b, (long)strlen(name) / CHARACTERS_OF_A_STEP, &stmt->place));
     b->depth++;
     hwnas_status status = HWNAS_OK;
     for (size_t p = 0; p < t->n_parameters && status == HWNAS_OK; p++)
@@ -319,7 +320,8 @@ static hwnas_status run_from(builder *b, call *c, const hwnas_stmt *stmt, int *t
                                            "'%s[%d]' names no tensor yet", stmt->name, index)
                               : hwnas_fail(HWNAS_E_INPUT, &stmt->place,
                                            "'%s' names no tensor yet", stmt->name),
-                          "a name is given by - as: %s, earlier than it is used", stmt->name);
+                          "a name is given by - as: %s before it is used; nothing is made of itself",
+                          stmt->name);
     *tensor = list->tensors[index];
     return HWNAS_OK;
 }
@@ -599,14 +601,24 @@ static hwnas_status unknown_layer(const hwnas_space *space, const hwnas_stmt *st
     return status;
 }
 
-static hwnas_status check_args(const hwnas_op *op, const hwnas_stmt *stmt)
+static int find_attr(const hwnas_op *op, const char *name)
+{
+    for (int i = 0; op->attrs[i].name; i++)
+        if (!strcmp(op->attrs[i].name, name))
+            return i;
+    return -1;
+}
+
+/* Finds the attributes that the arguments are. */
+static hwnas_status check_args(const hwnas_op *op, hwnas_stmt *stmt)
 {
     const char *names[17] = {0};
     for (int i = 0; op->attrs[i].name && i < 16; i++)
         names[i] = op->attrs[i].name;
     for (size_t i = 0; i < stmt->n_args; i++) {
-        const hwnas_arg *arg = &stmt->args[i];
-        if (find_attr(op, arg->name) >= 0)
+        hwnas_arg *arg = &stmt->args[i];
+        arg->slot = find_attr(op, arg->name);
+        if (arg->slot >= 0)
             continue;
         hwnas_status status = hwnas_fail(HWNAS_E_INPUT, &arg->place, "'%s' has no argument '%.60s'",
                                          op->name, arg->name);

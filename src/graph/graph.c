@@ -27,8 +27,6 @@ void hwnas_graph_free(hwnas_graph *graph)
 {
     if (!graph)
         return;
-    free(graph->tensors);
-    free(graph->nodes);
     free(graph->inputs);
     free(graph->outputs);
     hwnas_arena_free(graph->arena);
@@ -71,16 +69,19 @@ static hwnas_status check_dims(const hwnas_tensor *tensor)
     return HWNAS_OK;
 }
 
-/* Appends a copy of `tensor` and gives its index. */
+/* Appends a copy of `tensor`, whose name lives as long as the graph, and gives its index. */
 static hwnas_status add_tensor(int *out, hwnas_graph *graph, const hwnas_tensor *tensor)
 {
     TRY(check_dims(tensor));
-    HWNAS_GROW(graph->tensors, graph->n_tensors, graph->tensor_capacity);
+    HWNAS_ARENA_GROW(graph->arena, graph->tensors, graph->n_tensors, graph->tensor_capacity);
     graph->tensors[graph->n_tensors] = *tensor;
-    graph->tensors[graph->n_tensors].name =
-        hwnas_arena_string(graph->arena, tensor->name, strlen(tensor->name));
     *out = (int)graph->n_tensors++;
     return HWNAS_OK;
+}
+
+static const char *own_name(hwnas_graph *graph, const char *name)
+{
+    return hwnas_arena_string(graph->arena, name, strlen(name));
 }
 
 static void append_index(int **list, size_t *n, int index)
@@ -92,7 +93,7 @@ static void append_index(int **list, size_t *n, int index)
 hwnas_status hwnas_graph_add_input(int *out, hwnas_graph *graph, const char *name,
                                    hwnas_dtype dtype, int rank, const int64_t *dims)
 {
-    hwnas_tensor tensor = {.name = name,
+    hwnas_tensor tensor = {.name = own_name(graph, name),
                            .kind = HWNAS_TENSOR_INPUT,
                            .dtype = dtype,
                            .rank = rank,
@@ -103,17 +104,23 @@ hwnas_status hwnas_graph_add_input(int *out, hwnas_graph *graph, const char *nam
     return HWNAS_OK;
 }
 
-/* FNV-1a of the name, started from the graph's seed: weights differ between tensors and graphs. */
-static uint64_t weight_seed(uint64_t seed, const char *name)
+/* FNV-1a goes on with a text. */
+static uint64_t hash_text(uint64_t hash, const char *text)
 {
-    uint64_t hash = 14695981039346656037u ^ seed;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
     return hash;
 }
 
-hwnas_status hwnas_graph_add_weight(int *out, hwnas_graph *graph, const char *name, int rank,
-                                    const int64_t *dims, hwnas_init init, bool is_parameter)
+/* The hash of a weight's name begins so: weights differ between tensors and graphs. */
+static uint64_t hash_begin(const hwnas_graph *graph)
+{
+    return 14695981039346656037u ^ graph->seed;
+}
+
+/* The name lives as long as the graph. */
+static hwnas_status add_weight(int *out, hwnas_graph *graph, const char *name, uint64_t seed,
+                               int rank, const int64_t *dims, hwnas_init init, bool is_parameter)
 {
     hwnas_tensor tensor = {.name = name,
                            .kind = HWNAS_TENSOR_WEIGHT,
@@ -121,10 +128,28 @@ hwnas_status hwnas_graph_add_weight(int *out, hwnas_graph *graph, const char *na
                            .producer = -1,
                            .is_parameter = is_parameter,
                            .init = init,
-                           .seed = weight_seed(graph->seed, name)};
+                           .seed = seed};
     if (rank)
         memcpy(tensor.dims, dims, (size_t)rank * sizeof *dims);
     return add_tensor(out, graph, &tensor);
+}
+
+hwnas_status hwnas_graph_add_weight(int *out, hwnas_graph *graph, const char *name, int rank,
+                                    const int64_t *dims, hwnas_init init, bool is_parameter)
+{
+    return add_weight(out, graph, own_name(graph, name), hash_text(hash_begin(graph), name), rank,
+                      dims, init, is_parameter);
+}
+
+hwnas_status hwnas_node_add_weight(hwnas_graph *graph, hwnas_node *node, const char *suffix,
+                                   int rank, const int64_t *dims, hwnas_init init,
+                                   bool is_parameter)
+{
+    if (!node->prefix_hash)
+        node->prefix_hash = hash_text(hash_text(hash_begin(graph), node->name), ".");
+    return add_weight(&node->inputs[node->n_inputs++], graph,
+                      hwnas_arena_join(graph->arena, node->name, ".", suffix),
+                      hash_text(node->prefix_hash, suffix), rank, dims, init, is_parameter);
 }
 
 hwnas_status hwnas_graph_add_constant(int *out, hwnas_graph *graph, const char *name, int rank,
@@ -202,7 +227,7 @@ hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *graph, const hwn
     if (n_inputs < low || n_inputs > high)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' takes %d to %d inputs, not %d", op->name, low,
                           high, n_inputs);
-    hwnas_node node = {.name = hwnas_arena_string(graph->arena, name, strlen(name)),
+    hwnas_node node = {.name = own_name(graph, name),
                        .op = op,
                        .n_inputs = n_inputs,
                        .n_data_inputs = make_weights ? n_inputs : n_inputs - op->min_weights};
@@ -233,11 +258,11 @@ hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *graph, const hwn
     if (!make_weights && op->read_weights)
         op->read_weights(graph, &node);
 
-    hwnas_tensor output = {.name = name, .kind = HWNAS_TENSOR_ACTIVATION};
+    hwnas_tensor output = {.name = node.name, .kind = HWNAS_TENSOR_ACTIVATION};
     TRY(op->infer(graph, &node, &output));
     output.producer = (int)graph->n_nodes;
     TRY(add_tensor(&node.output, graph, &output));
-    HWNAS_GROW(graph->nodes, graph->n_nodes, graph->node_capacity);
+    HWNAS_ARENA_GROW(graph->arena, graph->nodes, graph->n_nodes, graph->node_capacity);
     graph->nodes[graph->n_nodes++] = node;
     *out_tensor = node.output;
     return HWNAS_OK;

@@ -53,13 +53,12 @@ typedef struct hwnas_tensor {
     const float *data; /* WEIGHT: given values, borrowed by the graph; NULL: drawn from the seed */
 } hwnas_tensor;
 
-/* Value of one attribute, as its row in the operator's table says: integers, a number or a symbol. */
+/* Value of one attribute, as its row in the operator's table says: integers or a number. */
 typedef struct hwnas_attr {
     bool is_set;
     int n; /* how many integers */
     int64_t ints[HWNAS_MAX_RANK];
     double number;
-    const char *symbol;
 } hwnas_attr;
 
 typedef struct hwnas_op hwnas_op;
@@ -71,6 +70,7 @@ typedef struct hwnas_node {
     int n_inputs, n_data_inputs; /* a layer's own weights come after the data, which may be a weight too */
     int *inputs;
     int output;
+    uint64_t prefix_hash; /* of "NAME." while its weights are made, whose seeds go on from it; or 0 */
 } hwnas_node;
 
 typedef struct hwnas_graph {
@@ -92,10 +92,13 @@ void hwnas_graph_free(hwnas_graph *graph);
  * 2^40 elements, else HWNAS_E_INPUT. */
 HWNAS_CHECKED hwnas_status hwnas_graph_add_input(int *out, hwnas_graph *graph, const char *name,
                                                  hwnas_dtype dtype, int rank, const int64_t *dims);
-/* The name is "NODE.SUFFIX" for a layer's weights. */
 HWNAS_CHECKED hwnas_status hwnas_graph_add_weight(int *out, hwnas_graph *graph, const char *name,
                                                   int rank, const int64_t *dims, hwnas_init init,
                                                   bool is_parameter);
+/* A weight of a layer that is being made, named "NODE.SUFFIX", as the node's next input. */
+HWNAS_CHECKED hwnas_status hwnas_node_add_weight(hwnas_graph *graph, hwnas_node *node,
+                                                 const char *suffix, int rank, const int64_t *dims,
+                                                 hwnas_init init, bool is_parameter);
 /* A weight of given values, which nothing learns: a factor, an offset. `rank` 0 is a scalar. The values
  * are copied. */
 HWNAS_CHECKED hwnas_status hwnas_graph_add_constant(int *out, hwnas_graph *graph, const char *name,

@@ -108,7 +108,8 @@ const char *hwnas_stmt_word(size_t i);
 
 typedef struct hwnas_arg {
     const char *name;
-    int slot; /* LET, FOR: where the value goes; LAYER of a template: the parameter */
+    int slot; /* LET, FOR: where the value goes; LAYER of a template: the parameter; LAYER, JOIN of an
+                 operator: the row of its attributes, found by graph/ */
     hwnas_expr *value;
     hwnas_place place;
 } hwnas_arg;

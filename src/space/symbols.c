@@ -103,9 +103,24 @@ static const word *find_lonely(const word_list *list, bool may_test)
     return lonely;
 }
 
+static bool is_choice(const hwnas_space *space, const char *name)
+{
+    for (size_t c = 0; c < space->n_choices; c++)
+        if (!strcmp(space->choices[c].name, name))
+            return true;
+    return false;
+}
+
 static hwnas_status unknown_word(const hwnas_space *space, const word_list *list,
                                  const word *lonely)
 {
+    if (is_choice(space, lonely->text)) /* the only place where its name is a word */
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, lonely->place,
+                                     "the choice '%s' is not known yet: a condition sees the choices "
+                                     "above its own",
+                                     lonely->text),
+                          "put it above; choices that wait for each other in a circle have no first");
+
     static const char *const truths[] = {"true", "false", "yes", "no", NULL};
     size_t n = 0, n_slots = lonely->where->n_slots;
     const char **names = hwnas_alloc(

@@ -43,6 +43,24 @@ load helpers
     is out "d['archs'] == []"
 }
 
+@test "show --dot: Graphviz draws every network that ships" {
+    local file name code
+    refuses 2 "which?*--arch" space show nas_bench_macro --dot
+    refuses 2 "exclude each other" space show nas_bench_macro --arch 22212220 --dot --json
+    ends 0 space show nas_bench_macro --arch 22212220 --dot
+    says out 'digraph "nas_bench_macro"*n0 ->*output0'
+    command -v dot >/dev/null || skip "Graphviz is not installed"
+    for file in "$HWNAS_SRC"/search_spaces/*.yaml "$HWNAS_SRC"/search_spaces/zoo/*.yaml; do
+        name=$(basename "$file" .yaml)
+        ends 0 space sample "$name" -n 1 --json
+        code=$(json out "d['archs'][0]['arch']")
+        ends 0 space show "$name" ${code:+--arch "$code"} --dot
+        dot -Tsvg out >network.svg 2>warnings
+        [ ! -s warnings ]
+        says network.svg "</svg>"
+    done
+}
+
 @test "show: choices, and params and MACs as published" {
     local code params macs
     ends 0 space show nas_bench_macro

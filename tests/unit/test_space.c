@@ -841,6 +841,7 @@ static void expect_failure(const char *text, size_t length, int line, int column
 
 #define HEAD "hwnas: 1\nname: bad\ninput: {image: [3, 8, 8]}\n" /* three lines */
 #define NET HEAD "network:\n"                                   /* four lines */
+#define SEQUENCE "hwnas: 1\nname: bad\ninput: {x: [16, 64]}\n"      /* three lines */
 #define CHOICES(text) HEAD "choices:\n" text "network:\n  - relu\n"
 #define TEMPLATES(text) HEAD "templates:\n" text "network:\n  - relu\n"
 
@@ -928,8 +929,8 @@ static const struct bad_input {
     {CHOICES("  op: {values: [conv, pool]}\n  pool: {values: [1, 2]}\n"), 6, 3,
      "name of a choice and a value of one", NULL},
     {CHOICES("  a: {each_of: 2, values: [1, 2], when: b > 1}\n  b: {values: [1, 2]}\n"), 5, 41,
-     "'b' is no name that is known here", NULL},
-    {CHOICES("  a: {values: [1, 2], when: a > 1}\n"), 5, 29, "'a' is no name", NULL},
+     "the choice 'b' is not known yet", "put it above"},
+    {CHOICES("  a: {values: [1, 2], when: a > 1}\n"), 5, 29, "the choice 'a' is not known yet", NULL},
     {HEAD "choices:\n  a: {values: [1, 2]}\n  b: {values: [1, 2], when: 1 // (a - 1)}\nnetwork: [relu, let: {c: b}]\n", 6, 29,
      "division by zero", NULL},
     {CHOICES("  a: {values: [1, 2]}\nconstraints: [a > 2]\n"), 6, 15,
@@ -1031,7 +1032,7 @@ static const struct bad_input {
     {NET "  - from: x\n", 5, 11, "no 'as' gives a tensor the name 'x'", "write - as: x"},
     {NET "  - as: stem\n  - relu\n  - from: stam\n", 7, 11, "no 'as' gives a tensor the name 'stam'",
      "did you mean 'stem'?"},
-    {NET "  - from: x\n  - relu\n  - as: x\n", 5, 5, "'x' names no tensor yet", "earlier"},
+    {NET "  - from: x\n  - relu\n  - as: x\n", 5, 5, "'x' names no tensor yet", "before it is used"},
     {NET "  - as: x[1\n", 5, 9, "does not end with ']'", "NAME[INDEX]"},
     {NET "  - as: x[5000]\n  - relu\n", 5, 11, "an index is 0 to 4095", NULL},
     {NET "  - frm: x\n", 5, 10, "'frm' takes 'name: value', not 'x'", "did you mean 'from'?"},
@@ -1095,6 +1096,33 @@ static const struct bad_input {
     {NET "  - residual: relu\n", 5, 15, "residual must be a list", NULL},
     {NET "  - residual: [relu]\n    wen: 1\n", 6, 5, "residual has no key 'wen'",
      "did you mean 'when'?"},
+    /* Cells, heads, conditions */
+    {NET "  - add:\n      - - from: x\n      - - relu\n  - as: x\n", 6, 11, "'x' names no tensor yet",
+     "nothing is made of itself"},
+    {NET "  - as: n[0]\n  - repeat: 2\n    do:\n      - add: [[from: \"n[i]\"], [from: \"n[i + 1]\"]]\n"
+         "      - as: n[i + 1]\n",
+     8, 32, "'n[1]' names no tensor yet", "nothing is made of itself"},
+    {SEQUENCE "choices:\n  heads: {values: [4, 5]}\nnetwork:\n"
+              "  - reshape: {shape: [length, heads, in // heads]}\n",
+     7, 5, "the 1024 values of the shape 1x16x64 do not fit into 1x16x5x12", "hidden % heads == 0"},
+    {SEQUENCE "choices:\n  heads: {values: [4, 5]}\nnetwork:\n"
+              "  - reshape: {shape: [length, heads, in / heads]}\n",
+     7, 22, "must be a whole number or a list of them, not '12.8'", NULL},
+    {CHOICES("  a: {values: [1, 2], when: b == 1}\n  b: {values: [1, 2], when: a == 1}\n"), 5, 29,
+     "a condition sees the choices above", "in a circle"},
+    /* Sizes beyond 64 bits */
+    {NET "  - conv: {out: 99999999999999999999}\n", 5, 17, "does not fit into 64 bits", NULL},
+    {NET "  - conv: {out: 4294967296 * 4294967296}\n", 5, 17, "does not fit into 64 bits", NULL},
+    {NET "  - conv: {out: 9223372036854775807}\n", 5, 17, "must be between 1 and 1073741824",
+     "output channels"},
+    {NET "  - upsample: {by: 1048576}\n  - upsample: {by: 1048576}\n", 5, 5,
+     "more than 2^40 elements", NULL},
+    {NET "  - conv: {out: 1073741824}\n  - conv: {out: 1073741824}\n", 6, 5,
+     "'conv_1.weight' would have more than 2^40 elements", NULL},
+    {NET "  - flatten\n  - reshape: {shape: [1073741824, 1073741824, 1073741824]}\n", 6, 5,
+     "do not fit into 1x1073741824x1073741824x1073741824", NULL},
+    {"hwnas: 1\nname: bad\ninput: {x: {shape: [8], each: 99999999999}}\nnetwork: [relu]\n", 3, 31,
+     "an input comes 0 to 4095 times", NULL},
     {NET "  - conv: {out: \"in + \\\n      foo\"}\n", 5, 17, "'foo' is no name",
      NULL}, /* no columns */
 };

@@ -9,6 +9,7 @@
 
 #include <glob.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "graph/op.h"
 #include "onnx/onnx.h"
 #include "report/arch_yaml.h"
+#include "report/dot.h"
 
 enum {
     N_SAMPLES = 10000,
@@ -116,7 +118,7 @@ static size_t check_graph(const hwnas_arch *arch)
         if (graph->tensors[graph->outputs[i]].dims[0] != 1)
             fail_at("has an output of another batch", arch);
     hwnas_graph_costs(&costs, graph);
-    if (costs.params < 1 || costs.macs < 1 || graph->n_outputs < 1)
+    if (costs.params < 1 || costs.macs < 1 || graph->n_inputs < 1 || graph->n_outputs < 1)
         fail_at("has no parameters", arch);
     size_t n = graph->n_nodes;
     hwnas_graph_free(graph);
@@ -277,12 +279,61 @@ static void exports_are_the_same_network(void **state)
     }
 }
 
+/* A statement of a picture is a line: a node "ID [...]", an edge "ID -> ID", a frame, its end. */
+static void check_dot(const hwnas_arch *arch, const hwnas_graph *graph)
+{
+    hwnas_str dot = {0}, nodes = {0};
+    size_t n_nodes = 0;
+    int depth = 0;
+    hwnas_network_dot(&dot, graph);
+    for (char *line = strtok(dot.s, "\n"); line; line = strtok(NULL, "\n")) {
+        char from[32], to[32], quotes = 0;
+        for (const char *c = line; *c; c++)
+            quotes ^= *c == '"' && (c == line || c[-1] != '\\');
+        depth += line[strcspn(line, "{")] == '{';
+        depth -= !strcmp(line + strspn(line, " "), "}");
+        if (quotes || depth < 0)
+            fail_at("its picture has an open quote or frame", arch);
+        if (sscanf(line, " %31[a-z0-9] -> %31[a-z0-9]", from, to) == 2) {
+            char *ends[] = {from, to};
+            for (int i = 0; i < 2; i++) {
+                char *id = hwnas_printf(" %s ", ends[i]);
+                if (!strstr(nodes.s, id))
+                    fail_at("its picture has an edge of no node", arch);
+                free(id);
+            }
+        } else if (sscanf(line, " %31[a-z0-9] [", from) == 1) {
+            hwnas_str_addf(&nodes, " %s ", from);
+            n_nodes += from[0] == 'n' && from[1] >= '0' && from[1] <= '9';
+        }
+    }
+    if (depth != 0 || n_nodes != graph->n_nodes)
+        fail_at("its picture lacks something", arch);
+    hwnas_str_done(&nodes);
+    hwnas_str_done(&dot);
+}
+
+static void pictures_are_well_formed(void **state)
+{
+    (void)state;
+    for (walk w = {0}; next_space(&w);) {
+        hwnas_arch *arch = hwnas_arch_new(w.space);
+        hwnas_rng rng = hwnas_rng_new(5, 0);
+        hwnas_arch_sample(arch, &rng);
+        hwnas_graph *graph = build(arch);
+        check_dot(arch, graph);
+        hwnas_graph_free(graph);
+        hwnas_arch_free(arch);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_sample_can_be_built),
         cmocka_unit_test(variation_stays_inside),
         cmocka_unit_test(samples_are_uniform),
+        cmocka_unit_test(pictures_are_well_formed),
         cmocka_unit_test(exports_are_the_same_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,8 +18,9 @@ static hwnas_space *load(const char *name)
     return space;
 }
 
-/* The network of a code of a space; "" for a fixed network. */
-static hwnas_costs costs_of(const char *name, const char *code, hwnas_digest *digest)
+/* The network of a code of a space; "" for a fixed network. `folded`: without its BatchNorm. */
+static hwnas_costs costs_of(const char *name, const char *code, hwnas_digest *digest,
+                            hwnas_costs *folded)
 {
     hwnas_space *space = load(name);
     hwnas_arch *arch;
@@ -32,6 +33,13 @@ static hwnas_costs costs_of(const char *name, const char *code, hwnas_digest *di
     hwnas_graph_costs(&costs, graph);
     if (digest)
         *digest = hwnas_graph_digest(graph);
+    if (folded) {
+        hwnas_graph *deployed;
+        if (hwnas_graph_fold(&deployed, graph))
+            fail_msg("%s", hwnas_last_error()->message);
+        hwnas_graph_costs(folded, deployed);
+        hwnas_graph_free(deployed);
+    }
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
@@ -53,6 +61,7 @@ static void zoo_has_the_published_costs(void **state)
         {"mobilenet_v3_large", 5483032, 216589760, 0.217e9, 1e6},
         {"efficientnet_b0", 5288548, 385814752, 0.386e9, 1e6},
         {"efficientnet_b2", 9109994, 1087529456, 1.088e9, 1e6},
+        {"ssd_mobilenet", 3440060, 583171904, 0.583e9, 1e6},
         /* He et al. 2016, table 6: 0.46 M parameters */
         {"resnet32_cifar", 464154, 68862592, 0, 0},
         /* Keras's examples */
@@ -72,7 +81,7 @@ static void zoo_has_the_published_costs(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++) {
-        hwnas_costs costs = costs_of(zoo[i].name, "", NULL);
+        hwnas_costs costs = costs_of(zoo[i].name, "", NULL, NULL);
         if (costs.params != zoo[i].params || costs.macs != zoo[i].macs)
             fail_msg("%s: %lld params, %lld MACs; expected %lld, %lld", zoo[i].name,
                      (long long)costs.params, (long long)costs.macs, (long long)zoo[i].params,
@@ -81,6 +90,51 @@ static void zoo_has_the_published_costs(void **state)
             fabs((double)costs.macs - zoo[i].published) > zoo[i].rounding / 2)
             fail_msg("%s: %lld MACs are not the published %g", zoo[i].name, (long long)costs.macs,
                      zoo[i].published);
+    }
+}
+
+#define YOLO(n, width) \
+    "backbone=" n n n n ",neck=" n n n n ",width=" width width width width width ",act=silu,size=640"
+
+/* Detectors publish parameters after BatchNorm is folded, and FLOPs, two for each multiply-accumulate. */
+static void detectors_have_the_published_costs(void **state)
+{
+    static const struct {
+        const char *name, *code;
+        int64_t params, folded;
+        double gflops; /* to a digit after the point */
+    } detectors[] = {
+        /* ultralytics/yolov5, tutorial.ipynb: both counts of YOLOv5s, and the folded one's FLOPs */
+        {"yolov5s", "", 7235389, 7225885, 16.4},
+        {"yolo_like", YOLO("1", "2"), 7235389, 7225885, 16.4},
+        /* WongKinYiu/yolov7, tools/YOLOv7onnx.ipynb; FLOPs from the paper's table 2 */
+        {"yolov7_tiny", "", 6227101, 6219709, 13.7},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof detectors / sizeof *detectors; i++) {
+        hwnas_costs folded, costs = costs_of(detectors[i].name, detectors[i].code, NULL, &folded);
+        assert_int_equal(costs.params, detectors[i].params);
+        assert_int_equal(folded.params, detectors[i].folded);
+        assert_int_equal(folded.macs, costs.macs);
+        assert_true(fabs(2e-9 * (double)costs.macs - detectors[i].gflops) <= 0.05);
+    }
+}
+
+/* The README of ultralytics/yolov5: millions of parameters, folded, to a digit after the point. */
+static void yolo_like_has_the_sizes_of_yolov5(void **state)
+{
+    static const struct {
+        const char *code;
+        double millions;
+    } sizes[] = {
+        {YOLO("1", "1"), 1.9},  {YOLO("1", "2"), 7.2},  {YOLO("2", "3"), 21.2},
+        {YOLO("3", "4"), 46.5}, {YOLO("4", "5"), 86.7},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        hwnas_costs folded;
+        costs_of("yolo_like", sizes[i].code, NULL, &folded);
+        assert_true(fabs((double)folded.params / 1e6 - sizes[i].millions) <= 0.05);
     }
 }
 
@@ -112,12 +166,13 @@ static void points_of_spaces_are_networks_of_the_zoo(void **state)
          "vit_b16"},
         {"lstm_text", "embed=128,layers=1,cell=lstm,units=64,both=1,read=last", "imdb_bilstm"},
         {"lstm_text:length=400", "embed=50,layers=0", "imdb_fasttext"},
+        {"yolo_like", YOLO("1", "2"), "yolov5s"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         hwnas_digest point, zoo;
-        costs_of(points[i].space, points[i].code, &point);
-        costs_of(points[i].zoo, "", &zoo);
+        costs_of(points[i].space, points[i].code, &point, NULL);
+        costs_of(points[i].zoo, "", &zoo, NULL);
         assert_string_equal(point.hex, zoo.hex);
     }
 }
@@ -127,9 +182,9 @@ static void points_of_spaces_have_the_published_params(void **state)
 {
     (void)state;
     assert_int_equal(
-        costs_of("ofa_resnet50", "d=3463,stem=3,pool=1,r=224," RESNET50_WIDTHS, NULL).params,
+        costs_of("ofa_resnet50", "d=3463,stem=3,pool=1,r=224," RESNET50_WIDTHS, NULL, NULL).params,
         25576264); /* ResNet-50-D */
-    assert_int_equal(costs_of("vgg_like", "norm=1," VGG16_LAYERS, NULL).params,
+    assert_int_equal(costs_of("vgg_like", "norm=1," VGG16_LAYERS, NULL, NULL).params,
                      138365992); /* VGG-16 with batch normalisation */
 }
 
@@ -138,9 +193,10 @@ static void points_of_spaces_have_the_published_params(void **state)
 static void mobilenet_v3_large_is_near_the_space_of_once_for_all(void **state)
 {
     enum { MORE = 40 + 56 + 56, SIDE = 14, CHANNELS = 80, KERNEL = 9, NORMS = 2 + 2, BIAS = 1280 };
-    hwnas_costs zoo = costs_of("mobilenet_v3_large", "", NULL);
-    hwnas_costs point = costs_of(
-        "ofa_mobilenet_v3", "d=23423,ks=33335553333333335553,e=43333333633366336663,r=224,w=1", NULL);
+    hwnas_costs zoo = costs_of("mobilenet_v3_large", "", NULL, NULL);
+    hwnas_costs point =
+        costs_of("ofa_mobilenet_v3",
+                 "d=23423,ks=33335553333333335553,e=43333333633366336663,r=224,w=1", NULL, NULL);
     (void)state;
     assert_int_equal(point.params, zoo.params + MORE * (2 * CHANNELS + KERNEL + NORMS) - BIAS);
     assert_int_equal(point.macs, zoo.macs + MORE * (2 * CHANNELS + KERNEL) * SIDE * SIDE);
@@ -167,12 +223,16 @@ static void spaces_have_their_sizes(void **state)
     check_count("ofa_resnet50", "28687339297890");
     /* kernels 6^2 * 30^3; channels 4^5; norm; head 1 + 2 * 4 */
     check_count("vgg_like", "17915904000");
+    /* depths 4^4 * 4^4; widths 5^5; activations; sizes */
+    check_count("yolo_like", "2457600000");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zoo_has_the_published_costs),
+        cmocka_unit_test(detectors_have_the_published_costs),
+        cmocka_unit_test(yolo_like_has_the_sizes_of_yolov5),
         cmocka_unit_test(points_of_spaces_are_networks_of_the_zoo),
         cmocka_unit_test(points_of_spaces_have_the_published_params),
         cmocka_unit_test(mobilenet_v3_large_is_near_the_space_of_once_for_all),

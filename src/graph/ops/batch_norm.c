@@ -40,10 +40,8 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
                           hwnas_tensor_shape(hwnas_node_input(graph, node, 0)).s);
     int64_t channels = hwnas_node_input(graph, node, 0)->dims[1];
     for (int i = 0; i < 4; i++)
-        TRY(hwnas_graph_add_weight(
-            &node->inputs[node->n_inputs++], graph,
-            hwnas_arena_printf(graph->arena, "%s.%s", node->name, weights[i].suffix), 1, &channels,
-            weights[i].init, weights[i].is_parameter));
+        TRY(hwnas_node_add_weight(graph, node, weights[i].suffix, 1, &channels, weights[i].init,
+                                  weights[i].is_parameter));
     return HWNAS_OK;
 }
 

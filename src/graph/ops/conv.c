@@ -49,13 +49,9 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
                           "'conv': %lld groups do not divide both %lld input and %lld output channels",
                           (long long)groups, (long long)in->dims[1], (long long)out);
     int64_t dims[] = {out, in->dims[1] / groups, a[KERNEL].ints[0], a[KERNEL].ints[1]};
-    TRY(hwnas_graph_add_weight(&node->inputs[node->n_inputs++], graph,
-                               hwnas_arena_printf(graph->arena, "%s.weight", node->name), 4, dims,
-                               HWNAS_INIT_FAN_IN, true));
+    TRY(hwnas_node_add_weight(graph, node, "weight", 4, dims, HWNAS_INIT_FAN_IN, true));
     if (a[BIAS].ints[0])
-        TRY(hwnas_graph_add_weight(&node->inputs[node->n_inputs++], graph,
-                                   hwnas_arena_printf(graph->arena, "%s.bias", node->name), 1, dims,
-                                   HWNAS_INIT_SMALL, true));
+        TRY(hwnas_node_add_weight(graph, node, "bias", 1, dims, HWNAS_INIT_SMALL, true));
     return HWNAS_OK;
 }
 

@@ -38,13 +38,9 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
 {
     hwnas_tensor own;
     TRY(find_dims(&own, graph, node));
-    TRY(hwnas_graph_add_weight(&node->inputs[node->n_inputs++], graph,
-                               hwnas_arena_printf(graph->arena, "%s.weight", node->name), own.rank,
-                               own.dims, HWNAS_INIT_NEAR_ONE, true));
+    TRY(hwnas_node_add_weight(graph, node, "weight", own.rank, own.dims, HWNAS_INIT_NEAR_ONE, true));
     if (node->attrs[BIAS].ints[0])
-        TRY(hwnas_graph_add_weight(&node->inputs[node->n_inputs++], graph,
-                                   hwnas_arena_printf(graph->arena, "%s.bias", node->name),
-                                   own.rank, own.dims, HWNAS_INIT_SMALL, true));
+        TRY(hwnas_node_add_weight(graph, node, "bias", own.rank, own.dims, HWNAS_INIT_SMALL, true));
     return HWNAS_OK;
 }
 

@@ -46,13 +46,9 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     int64_t dims[] = {hwnas_node_attr(node, "out")->ints[0], in->dims[in->rank - 1]};
-    TRY(hwnas_graph_add_weight(&node->inputs[node->n_inputs++], graph,
-                               hwnas_arena_printf(graph->arena, "%s.weight", node->name), 2, dims,
-                               HWNAS_INIT_FAN_IN, true));
+    TRY(hwnas_node_add_weight(graph, node, "weight", 2, dims, HWNAS_INIT_FAN_IN, true));
     if (hwnas_node_attr(node, "bias")->ints[0])
-        TRY(hwnas_graph_add_weight(&node->inputs[node->n_inputs++], graph,
-                                   hwnas_arena_printf(graph->arena, "%s.bias", node->name), 1, dims,
-                                   HWNAS_INIT_SMALL, true));
+        TRY(hwnas_node_add_weight(graph, node, "bias", 1, dims, HWNAS_INIT_SMALL, true));
     return HWNAS_OK;
 }
 

@@ -61,8 +61,8 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
                                  "the %lld values of the shape %s do not fit into %s",
                                  (long long)hwnas_tensor_count(in), hwnas_tensor_shape(in).s,
                                  hwnas_tensor_shape(out).s),
-                      "heads, say, must divide the width: a constraint such as 'width %% heads == 0' keeps "
-                      "others out of a space");
+                      "where one choice must divide another, as heads the hidden size, say so: "
+                      "constraints: [hidden %% heads == 0]");
 }
 
 static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,

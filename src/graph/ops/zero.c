@@ -21,9 +21,8 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
             "'zero' with a 'stride' needs an image (batch x channels x height x width), not %s",
             hwnas_tensor_shape(in).s);
     const int64_t dims[] = {is_strided ? in->dims[1] : 1, 1, 1, 1};
-    return hwnas_graph_add_weight(&node->inputs[node->n_inputs++], graph,
-                                  hwnas_arena_printf(graph->arena, "%s.zeros", node->name),
-                                  is_strided ? 4 : 1, dims, HWNAS_INIT_ZERO, false);
+    return hwnas_node_add_weight(graph, node, "zeros", is_strided ? 4 : 1, dims, HWNAS_INIT_ZERO,
+                                 false);
 }
 
 static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
