@@ -40,6 +40,21 @@ int64_t hwnas_node_params(const hwnas_graph *graph, const hwnas_node *node)
     return params;
 }
 
+/* Which tensors are weights, or computed of nothing but weights: a device has them before it runs. */
+static bool *find_constants(const hwnas_graph *graph)
+{
+    bool *is_constant = hwnas_alloc((graph->n_tensors + 1) * sizeof *is_constant);
+    for (size_t t = 0; t < graph->n_tensors; t++)
+        is_constant[t] = graph->tensors[t].kind == HWNAS_TENSOR_WEIGHT;
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const hwnas_node *node = &graph->nodes[n];
+        is_constant[node->output] = true;
+        for (int i = 0; i < node->n_inputs; i++)
+            is_constant[node->output] &= is_constant[node->inputs[i]];
+    }
+    return is_constant;
+}
+
 /* Peak of the bytes of activations alive at once: a tensor lives from its node (an input: from the
  * start) to its last reader (an output: to the end), nothing is done in place. */
 static int64_t activation_peak(const hwnas_graph *graph)
@@ -52,12 +67,13 @@ static int64_t activation_peak(const hwnas_graph *graph)
     for (size_t i = 0; i < graph->n_outputs; i++)
         last_use[graph->outputs[i]] = n_nodes;
 
+    bool *is_constant = find_constants(graph);
     /* Bytes that become free after each node. */
     int64_t *freed = hwnas_alloc((n_nodes + 1) * sizeof *freed);
     int64_t live = 0;
     for (size_t t = 0; t < graph->n_tensors; t++) {
         const hwnas_tensor *tensor = &graph->tensors[t];
-        if (tensor->kind == HWNAS_TENSOR_WEIGHT)
+        if (is_constant[t])
             continue;
         freed[last_use[t]] += hwnas_tensor_bytes(tensor);
         if (tensor->kind == HWNAS_TENSOR_INPUT)
@@ -65,11 +81,13 @@ static int64_t activation_peak(const hwnas_graph *graph)
     }
     int64_t peak = live;
     for (size_t n = 0; n < n_nodes; n++) {
-        live += hwnas_tensor_bytes(hwnas_node_output(graph, &graph->nodes[n]));
+        if (!is_constant[graph->nodes[n].output])
+            live += hwnas_tensor_bytes(hwnas_node_output(graph, &graph->nodes[n]));
         if (live > peak)
             peak = live;
         live -= freed[n];
     }
+    free(is_constant);
     free(freed);
     free(last_use);
     return peak;
