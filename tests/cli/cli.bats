@@ -58,7 +58,7 @@ version"
 @test "missing, superfluous and impossible arguments: exit 2" {
     refuses 2 "needs a command*--help"
     refuses 2 "needs a command*hwnas space --help" space
-    refuses 2 "an argument is missing*hwnas search JOB.yaml" search
+    refuses 2 "which job*hwnas search JOB.yaml" search
     refuses 2 "an argument is missing*hwnas space show SPACE" space show
     refuses 2 "'two' is one argument too many*hwnas space count SPACE" space count nas_bench_macro two
     refuses 2 "'x' is one argument too many" devices x
@@ -111,7 +111,7 @@ END
 }
 
 @test "results go to standard output, talk to standard error" {
-    job "constraints: [macs <= 1 M]" "export: {onnx: best.onnx}"
+    job "constraints: [macs <= 7.8 M, accuracy >= 90 %]" "export: {onnx: best.onnx}"
     ends 3 search job.yaml
     says out "Pareto front"
     says err "hwnas: none of 30"
