@@ -138,21 +138,22 @@ out:
     return status;
 }
 
-/* When every trial failed, why the last one did. */
-static hwnas_status all_failed(const hwnas_summary *summary)
+/* When most trials failed, and none was good, why the last of them did. */
+static hwnas_status most_failed(const hwnas_summary *summary)
 {
     const hwnas_trial *last = &summary->trials[summary->n_trials - 1];
-    while (!last->is_finished)
+    while (!last->is_finished || last->status == HWNAS_OK)
         last--;
-    return hwnas_hint(hwnas_fail(last->status, NULL, "each of %zu trials failed, the last so: %s",
-                                 summary->n_finished, last->message ? last->message : "?"),
+    return hwnas_hint(hwnas_fail(last->status, NULL, "%zu of %zu trials failed, the last so: %s",
+                                 summary->n_failed, summary->n_finished,
+                                 last->message ? last->message : "?"),
                       "'hwnas study show %s --json' lists the failures", summary->study);
 }
 
 static hwnas_status no_winner(const hwnas_summary *summary)
 {
-    if (summary->n_failed && summary->n_failed == summary->n_finished)
-        return all_failed(summary);
+    if (2 * summary->n_failed > summary->n_finished)
+        return most_failed(summary);
     hwnas_str limits = {0};
     for (int i = 0; i < summary->goals.n_limits; i++)
         hwnas_str_addf(&limits, "%s%s", i ? " and " : "", summary->goals.limits[i].text);

@@ -118,7 +118,10 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
                            "left-out ones\n  it is off by %.1f %% in the middle\n",
                            e->goals[g].name, e->n_measured, 100 * e->errors[g]);
         }
-    hwnas_str_add(out, is_estimated ? "\n" : "");
+    if (!is_estimated && e->n_measured > 0)
+        hwnas_str_addf(out, "- not measured; %zu measured networks are too few to estimate from\n",
+                       e->n_measured);
+    hwnas_str_add(out, is_estimated || e->n_measured ? "\n" : "");
 }
 
 /* The change that helps one goal most; NULL: none does. */
@@ -138,13 +141,23 @@ static const hwnas_neighbour *best_for(const hwnas_explanation *e, const hwnas_g
     return best;
 }
 
+/* Every neighbour has a value. */
+static bool is_known(const hwnas_explanation *e, const hwnas_goal *goal)
+{
+    for (size_t i = 0; i < e->n_neighbours; i++)
+        if (!hwnas_trial_value(&e->neighbours[i].values, goal->name))
+            return false;
+    return true;
+}
+
 static void add_dearest(hwnas_str *out, const hwnas_explanation *e)
 {
     hwnas_str_add(out, "What each objective could gain most by one change:\n");
     for (int g = 0; g < e->n_goals; g++) {
         const hwnas_neighbour *best = best_for(e, &e->goals[g]);
         if (!best) {
-            hwnas_str_addf(out, "  %s: nothing\n", e->goals[g].name);
+            hwnas_str_addf(out, "  %s: %s\n", e->goals[g].name,
+                           is_known(e, &e->goals[g]) ? "nothing" : "not known");
             continue;
         }
         hwnas_str_addf(out, "  %s: %s;", e->goals[g].name, best->change);

@@ -67,9 +67,9 @@ version"
     refuses 2 "--number must be a whole number*'x'" space sample nas_bench_macro -n x
     refuses 2 "--number must be a whole number*'-1'" space sample nas_bench_macro -n -1
     refuses 2 "--number must be a whole number" space sample nas_bench_macro -n 99999999999999999999
-    refuses 2 "--minutes must be a number*'soon'" search job.yaml --minutes soon
-    refuses 2 "--minutes must be a number*'nan'" search job.yaml --minutes nan
-    refuses 2 "--study is empty" search job.yaml --study ""
+    refuses 2 "--minutes:*minutes must be a number*'soon'" search "$REPLAY" --minutes soon
+    refuses 2 "--minutes:*minutes must be a number*'nan'" search "$REPLAY" --minutes nan
+    refuses 2 "--study is empty" search "$REPLAY" --study ""
     refuses 2 "exclude each other" search "$REPLAY" --resume --overwrite
     refuses 2 "--target is missing" predictor fit nas_bench_macro x.csv
     refuses 2 "a study or --space" export

@@ -127,7 +127,7 @@ END
     is out "[f['status'] for f in d['failures']] == ['crashed'] * 5"
     cpu_job "budget: {trials: 2}"
     ends 1 search job.yaml --overwrite
-    says err "each of 2 trials failed, the last so: the runner died of SIGSEGV"
+    says err "2 of 2 trials failed, the last so: the runner died of SIGSEGV"
     unset HWNAS_RUNNER_FAULT
     cpu_job "budget: {trials: 4}"
     ends 0 search job.yaml --resume --json
