@@ -1,4 +1,4 @@
-#include "study/surrogate.h"
+#include "study/linear.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 enum { FOLDS = 5, N_FIXED = 3 }; /* the constant, MACs, params */
 static const double PENALTY = 1;
 
-struct hwnas_surrogate {
+struct hwnas_linear {
     const hwnas_space *space;
     size_t n_terms;
     double *weights;
@@ -80,12 +80,12 @@ static double cross_validate(const double *terms, const double *targets, size_t 
     return median;
 }
 
-hwnas_surrogate *hwnas_surrogate_fit(const hwnas_arch *const *archs, const double *macs,
+hwnas_linear *hwnas_linear_fit(const hwnas_arch *const *archs, const double *macs,
                                      const double *params, const double *values, size_t n)
 {
-    if (n < HWNAS_SURROGATE_LEAST)
+    if (n < HWNAS_LINEAR_LEAST)
         return NULL;
-    hwnas_surrogate *s = hwnas_alloc(sizeof *s);
+    hwnas_linear *s = hwnas_alloc(sizeof *s);
     s->space = archs[0]->space;
     s->n_terms = count_terms(s->space);
     s->weights = hwnas_alloc(s->n_terms * sizeof *s->weights);
@@ -102,7 +102,7 @@ hwnas_surrogate *hwnas_surrogate_fit(const hwnas_arch *const *archs, const doubl
     return s;
 }
 
-void hwnas_surrogate_free(hwnas_surrogate *s)
+void hwnas_linear_free(hwnas_linear *s)
 {
     if (!s)
         return;
@@ -110,7 +110,7 @@ void hwnas_surrogate_free(hwnas_surrogate *s)
     free(s);
 }
 
-double hwnas_surrogate_predict(const hwnas_surrogate *s, const hwnas_arch *arch, double macs,
+double hwnas_linear_predict(const hwnas_linear *s, const hwnas_arch *arch, double macs,
                                double params)
 {
     double *terms = hwnas_alloc(s->n_terms * sizeof *terms);
@@ -120,7 +120,7 @@ double hwnas_surrogate_predict(const hwnas_surrogate *s, const hwnas_arch *arch,
     return value;
 }
 
-double hwnas_surrogate_error(const hwnas_surrogate *s)
+double hwnas_linear_error(const hwnas_linear *s)
 {
     return s->error;
 }

@@ -1,25 +1,25 @@
-/* surrogate.h: what a study's own measurements say of networks that it has not measured.
+/* linear.h: what a study's own measurements say of networks that it has not measured.
  *
  * Ridge regression of the logarithm of a value on the choices of an architecture, one indicator a value,
  * and on the logarithms of its MACs and parameters. It is there to explain, not to search: its error, by
  * five-fold cross-validation, stands beside each of its values. */
-#ifndef HWNAS_STUDY_SURROGATE_H
-#define HWNAS_STUDY_SURROGATE_H
+#ifndef HWNAS_STUDY_LINEAR_H
+#define HWNAS_STUDY_LINEAR_H
 
 #include "space/arch.h"
 
-typedef struct hwnas_surrogate hwnas_surrogate;
+typedef struct hwnas_linear hwnas_linear;
 
-enum { HWNAS_SURROGATE_LEAST = 20 }; /* fewer rows than that say nothing */
+enum { HWNAS_LINEAR_LEAST = 20 }; /* fewer rows than that say nothing */
 
 /* Values are above 0; NULL for too few rows. Everything is copied but the space of the architectures. */
-hwnas_surrogate *hwnas_surrogate_fit(const hwnas_arch *const *archs, const double *macs,
+hwnas_linear *hwnas_linear_fit(const hwnas_arch *const *archs, const double *macs,
                                      const double *params, const double *values, size_t n);
-void hwnas_surrogate_free(hwnas_surrogate *surrogate); /* accepts NULL */
+void hwnas_linear_free(hwnas_linear *linear); /* accepts NULL */
 
-double hwnas_surrogate_predict(const hwnas_surrogate *surrogate, const hwnas_arch *arch,
+double hwnas_linear_predict(const hwnas_linear *linear, const hwnas_arch *arch,
                                double macs, double params);
 /* Median of |predicted / true - 1| on left-out rows. */
-double hwnas_surrogate_error(const hwnas_surrogate *surrogate);
+double hwnas_linear_error(const hwnas_linear *linear);
 
 #endif
