@@ -116,17 +116,25 @@ static char *change_text(const hwnas_arch *from, const hwnas_arch *to, size_t ge
                         g->labels[to->genes[gene]]);
 }
 
-/* The study's first good trial of the same network, measured in the same way. */
+static bool is_good(const hwnas_trial *trial)
+{
+    return trial->is_finished && trial->status == HWNAS_OK;
+}
+
+/* The study's trial of an encoding, or else the first of the same network, measured in the same way. */
 static long find_trial(const explainer *e, const char *digest, const char *code)
 {
+    const hwnas_summary *s = e->summary;
+    for (size_t i = 0; i < s->n_trials; i++)
+        if (is_good(&s->trials[i]) && !strcmp(s->trials[i].code, code))
+            return (long)i;
     char *mine = hwnas_strdup(code);
     hwnas_settings want = hwnas_settings_cut(mine, &e->job);
     long found = -1;
-    for (size_t i = 0; i < e->summary->n_trials && found < 0; i++) {
-        const hwnas_trial *t = &e->summary->trials[i];
-        if (!t->is_finished || t->status != HWNAS_OK || strcmp(t->digest, digest))
+    for (size_t i = 0; i < s->n_trials && found < 0; i++) {
+        if (!is_good(&s->trials[i]) || strcmp(s->trials[i].digest, digest))
             continue;
-        char *theirs = hwnas_strdup(t->code);
+        char *theirs = hwnas_strdup(s->trials[i].code);
         hwnas_settings have = hwnas_settings_cut(theirs, &e->job);
         if (have.batch == want.batch && have.threads == want.threads)
             found = (long)i;
@@ -134,6 +142,15 @@ static long find_trial(const explainer *e, const char *digest, const char *code)
     }
     free(mine);
     return found;
+}
+
+/* What a trial measured; all that it has when it is of the same encoding. */
+static void take_values(hwnas_neighbour *n, const hwnas_trial *from)
+{
+    bool is_same = !strcmp(from->code, n->code);
+    for (size_t i = 0; i < from->n_values; i++)
+        if (is_same || !strcmp(from->values[i].source, "measured"))
+            hwnas_trial_add(&n->values, &from->values[i]);
 }
 
 static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *walked)
@@ -172,13 +189,10 @@ static void add_neighbour(explainer *e, const hwnas_arch *walked, size_t gene)
     if (status == HWNAS_OK) {
         c.graph = graph;
         n.trial = find_trial(e, hwnas_graph_digest(graph).hex, n.code);
-        if (n.trial >= 0) {
-            const hwnas_trial *t = &e->summary->trials[n.trial];
-            for (size_t i = 0; i < t->n_values; i++)
-                hwnas_trial_add(&n.values, &t->values[i]);
-        } else {
-            status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
-        }
+        if (n.trial >= 0)
+            take_values(&n, &e->summary->trials[n.trial]);
+        /* Values that are there already stay. */
+        status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
     }
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
