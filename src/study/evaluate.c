@@ -14,6 +14,10 @@
 /* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
 enum { SAMPLES_OF_ENERGY = 60 };
 
+/* The lower rung of the ladder: an eighth of the time, or an interval four times as wide. */
+#define SHORT_SHARE 0.125
+#define SHORT_WIDTH 4
+
 /* A device of the job. */
 typedef struct site {
     const hwnas_job_device *row;
@@ -204,6 +208,11 @@ bool hwnas_evaluator_measures(const hwnas_evaluator *e)
     return false;
 }
 
+int hwnas_evaluator_rungs(const hwnas_evaluator *e)
+{
+    return hwnas_evaluator_measures(e) ? 2 : 1;
+}
+
 /* ---- Values ---- */
 
 /* `device` -1: of the network. The first to say a value is nearer to the truth: a device before a
@@ -304,6 +313,7 @@ static hwnas_status run_on(hwnas_measurement *out, hwnas_evaluator *e, const hwn
     hwnas_graph *own = NULL;
     hwnas_measure_options options = e->options;
     options.max_seconds = seconds;
+    options.interval *= c->rung ? SHORT_WIDTH : 1;
     if (batch_at(s, c->settings.batch) != c->settings.batch)
         TRY_OUT(hwnas_graph_build(&own, c->arch, s->row->batch));
     TRY_OUT(use_runner(e, device, threads_at(s, c->settings.threads)));
@@ -399,7 +409,7 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         }
         if (c->is_recalled_only)
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
-        TRY(run_on(&m, e, c, i, e->options.max_seconds));
+        TRY(run_on(&m, e, c, i, (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds));
         add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
         add_detail(detail, e, i, detail_of(&m));
     }

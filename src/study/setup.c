@@ -37,15 +37,19 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->space_place);
     TRY(hwnas_settings_space(&out->walked, out->space, job));
+    TRY(hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop));
     if (choice)
         out->choice = *choice;
     else
         choose(&out->choice, job, out->walked);
     hwnas_strategy_config config = config_of(job, out->walked, out->choice.max_trials);
+    /* Short measurements save little beside the start of a runner and a warm-up: a ladder is for those
+     * who ask for it by name. */
+    config.n_rungs = hwnas_evaluator_rungs(out->evaluator);
     status = hwnas_strategy_new(&out->strategy, out->choice.name, &config);
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->strategy_place);
-    return hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop);
+    return HWNAS_OK;
 }
 
 void hwnas_setup_close(hwnas_setup *setup)

@@ -46,6 +46,7 @@ setup_file() {
 
 @test "every key of a job and every metric is in docs/searching.md" {
     local word page=$HWNAS_SRC/docs/searching.md
+    cd "$BATS_TEST_TMPDIR"
     # The program names them when one is wrong.
     echo 'nonsense: 1' >job.yaml
     run "$HWNAS" search job.yaml
@@ -61,6 +62,7 @@ setup_file() {
 
 @test "the jobs of examples/ and of docs/searching.md can be run" {
     local file
+    cd "$BATS_TEST_TMPDIR"
     for file in "$HWNAS_SRC"/examples/*.yaml; do
         "$HWNAS" search "$file" --seconds 0.01 --dry-run
     done
