@@ -5,9 +5,11 @@
 
 static const hwnas_usage usage = {
     .synopsis = "explain STUDY",
-    .summary = "Says why a network of a study stands where it does: its neighbours one change away, which\n"
+    .summary = "Says why a network of a study stands where it does: its neighbours one change "
+               "away, which\n"
                "choice costs what, and what a looser limit would buy.",
-    .notes = "Neighbours that the study measured are told with their trial. Of the others, latencies are\n"
+    .notes = "Neighbours that the study measured are told with their trial. Of the others, "
+             "latencies are\n"
              "estimated from what it measured (marked ~), and nothing is run.",
     .min_arguments = 1,
     .max_arguments = 1};

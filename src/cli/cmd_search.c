@@ -56,7 +56,7 @@ static void show_progress(void *context, const hwnas_progress *p)
 {
     line *l = context;
     double now = hwnas_now();
-    if (now - l->last < 0.1)
+    if (now - l->last < 0.1 && !*p->phase)
         return;
     l->last = now;
     l->is_shown = true;
@@ -69,7 +69,9 @@ static void show_progress(void *context, const hwnas_progress *p)
             p->trials_per_minute);
     if (p->n_failed)
         fprintf(stderr, ", %llu failed", (unsigned long long)p->n_failed);
-    if (!isnan(p->seconds_left) && p->seconds_left >= 0)
+    if (*p->phase)
+        fprintf(stderr, ", %s", p->phase);
+    else if (!isnan(p->seconds_left) && p->seconds_left >= 0)
         fprintf(stderr, ", %d:%02d left", (int)p->seconds_left / 60, (int)p->seconds_left % 60);
     free(best);
 }
@@ -188,10 +190,11 @@ static hwnas_status finish(const hwnas_job *job, const hwnas_summary *summary, b
             TRY(export_winner(job, summary, &summary->fronts[f]));
     TRY(printed);
     if (summary->is_interrupted)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted after %zu trials",
-                                     summary->n_finished),
-                          "'hwnas search %s%s--study %s --resume' goes on; give other options again",
-                          job->path ? job->path : "", job->path ? " " : "", job->study);
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted after %zu trials",
+                       summary->n_finished),
+            "'hwnas search %s%s--study %s --resume' goes on; give other options again",
+            job->path ? job->path : "", job->path ? " " : "", job->study);
     return hwnas_summary_winner(summary) >= 0 ? HWNAS_OK : no_winner(summary);
 }
 
@@ -209,7 +212,8 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
     const hwnas_option own[] = {
         {"resume", 0, HWNAS_OPTION_FLAG, &out->resume, NULL, "go on with an existing study"},
         {"overwrite", 0, HWNAS_OPTION_FLAG, &out->overwrite, NULL, "replace an existing study"},
-        {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL, "say what would be done, write nothing"},
+        {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL,
+         "say what would be done, write nothing"},
         {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
         {"quiet", 'q', HWNAS_OPTION_FLAG, &out->quiet, NULL, "no progress line"},
     };
@@ -288,8 +292,7 @@ hwnas_status hwnas_cmd_search(int argc, char **argv)
     TRY(hwnas_job_load(&job, given.path, given.keys));
     signal(SIGINT, ask_stop);
     signal(SIGTERM, ask_stop);
-    hwnas_status status =
-        given.dry_run ? show_plan(job, given.as_json) : run_search(job, &given);
+    hwnas_status status = given.dry_run ? show_plan(job, given.as_json) : run_search(job, &given);
     hwnas_job_free(job);
     return status;
 }

@@ -8,9 +8,9 @@ enum { HWNAS_MAX_CORES = 1024 };
  * fewer. Returns how many. */
 int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads);
 
-/* The same, and held: another program of ours on this machine takes other cores while there are some. A
- * core is held by flock(2) on a file of the temporary directory, so it goes with the process; where no
- * free ones are left, or nothing can be locked, the best are shared. */
+/* The same, and held: another program of ours on this machine takes other cores while there are
+ * some. A core is held by flock(2) on a file of the temporary directory, so it goes with the
+ * process; where no free ones are left, or nothing can be locked, the best are shared. */
 typedef struct hwnas_cores {
     int n, numbers[HWNAS_MAX_CORES];
     int n_locks, locks[HWNAS_MAX_CORES]; /* open files */

@@ -1,6 +1,6 @@
 /* energy.h: the machine's energy counters: RAPL, as Linux shows it under /sys/class/powercap
- * (Documentation/power/powercap/powercap.rst). They count whole processor packages, with all that runs
- * on them; most systems let only root read them. */
+ * (Documentation/power/powercap/powercap.rst). They count whole processor packages, with all that
+ * runs on them; most systems let only root read them. */
 #ifndef HWNAS_MEASURE_ENERGY_H
 #define HWNAS_MEASURE_ENERGY_H
 

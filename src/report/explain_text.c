@@ -14,6 +14,15 @@ static void add_value(hwnas_str *out, const hwnas_goal *goal, double value, bool
     hwnas_str_addf(out, with_sign ? "%+.*f %s" : "%.*f %s", m->decimals, value / m->scale, m->unit);
 }
 
+/* That winners are found by. */
+static const hwnas_goal *first_goal(const hwnas_explanation *e)
+{
+    for (int i = 0; i < e->summary->goals.n_objectives; i++)
+        if (hwnas_goal_counts(&e->summary->goals.objectives[i], &e->summary->goals, e->front))
+            return &e->summary->goals.objectives[i];
+    return &e->summary->goals.objectives[0];
+}
+
 /* Why it is where it is. */
 static void add_standing(hwnas_str *out, const hwnas_explanation *e)
 {
@@ -24,9 +33,8 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
     hwnas_str_addf(out, "trial %llu: %s\n  %s\n\n", (unsigned long long)t->number, words, t->code);
     free(words);
     if (front->winner == e->trial)
-        hwnas_str_addf(out,
-                       "It is the winner: of %zu feasible networks none has a better %s.\n",
-                       s->n_feasible, s->goals.objectives[0].name);
+        hwnas_str_addf(out, "It is the winner: of %zu feasible networks none has a better %s.\n",
+                       s->n_feasible, first_goal(e)->name);
     else if (e->is_on_front)
         hwnas_str_add(out, "It is on the front: every feasible network that is better in one "
                            "objective is worse in another.\n");
@@ -67,10 +75,10 @@ static char *cell(const hwnas_explanation *e, const hwnas_neighbour *n, const hw
 static char *verdict(const hwnas_explanation *e, const hwnas_neighbour *n)
 {
     const char *limits = n->violation > 0 ? ", misses a limit" : "";
-    return n->trial >= 0 ? hwnas_printf("trial %llu%s",
-                                        (unsigned long long)e->summary->trials[n->trial].number,
-                                        limits)
-                         : hwnas_printf("not tried%s", limits);
+    return n->trial >= 0
+               ? hwnas_printf("trial %llu%s",
+                              (unsigned long long)e->summary->trials[n->trial].number, limits)
+               : hwnas_printf("not tried%s", limits);
 }
 
 static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
@@ -113,10 +121,11 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
     for (int g = 0; g < e->n_goals; g++)
         if (!isnan(e->errors[g])) {
             is_estimated = true;
-            hwnas_str_addf(out,
-                           "~ %s estimated from the choices of %zu measured networks of this study; on "
-                           "left-out ones\n  it is off by %.1f %% in the middle\n",
-                           e->goals[g].name, e->n_measured, 100 * e->errors[g]);
+            hwnas_str_addf(
+                out,
+                "~ %s estimated from the choices of %zu measured networks of this study; on "
+                "left-out ones\n  it is off by %.1f %% in the middle\n",
+                e->goals[g].name, e->n_measured, 100 * e->errors[g]);
         }
     if (!is_estimated && e->n_measured > 0)
         hwnas_str_addf(out, "- not measured; %zu measured networks are too few to estimate from\n",
@@ -132,7 +141,9 @@ static const hwnas_neighbour *best_for(const hwnas_explanation *e, const hwnas_g
     double most = 0;
     for (size_t i = 0; i < e->n_neighbours && own; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&e->neighbours[i].values, goal->name);
-        double gain = !v ? 0 : goal->metric->is_maximised ? v->value - own->value : own->value - v->value;
+        double gain = !v                           ? 0
+                      : goal->metric->is_maximised ? v->value - own->value
+                                                   : own->value - v->value;
         if (gain > most) {
             most = gain;
             best = &e->neighbours[i];
@@ -173,14 +184,6 @@ static void add_dearest(hwnas_str *out, const hwnas_explanation *e)
         hwnas_str_add(out, best->violation > 0 ? "; misses a limit\n" : "\n");
     }
     hwnas_str_add(out, "\n");
-}
-
-static const hwnas_goal *first_goal(const hwnas_explanation *e)
-{
-    for (int i = 0; i < e->summary->goals.n_objectives; i++)
-        if (hwnas_goal_counts(&e->summary->goals.objectives[i], &e->summary->goals, e->front))
-            return &e->summary->goals.objectives[i];
-    return &e->summary->goals.objectives[0];
 }
 
 static void add_relaxations(hwnas_str *out, const hwnas_explanation *e)
@@ -266,13 +269,12 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
     for (int g = 0; g < e->n_goals; g++)
         if (!isnan(e->errors[g]))
             json_object_set_new(errors, e->goals[g].name, json_real(e->errors[g]));
-    return json_pack("{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:I}", "format",
-                     "hwnas.explanation", "version", 1, "study", s->study, "trial",
-                     hwnas_trial_json(&s->trials[e->trial], &s->goals), "is_winner",
-                     s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front,
-                     "nowhere_worse",
-                     e->witness >= 0 ? json_integer((json_int_t)s->trials[e->witness].number)
-                                     : json_null(),
-                     "neighbours", neighbours, "relaxations", relaxations, "estimate_errors", errors,
-                     "estimated_from", (json_int_t)e->n_measured);
+    return json_pack(
+        "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:I}", "format", "hwnas.explanation",
+        "version", 1, "study", s->study, "trial", hwnas_trial_json(&s->trials[e->trial], &s->goals),
+        "is_winner", s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front,
+        "nowhere_worse",
+        e->witness >= 0 ? json_integer((json_int_t)s->trials[e->witness].number) : json_null(),
+        "neighbours", neighbours, "relaxations", relaxations, "estimate_errors", errors,
+        "estimated_from", (json_int_t)e->n_measured);
 }

@@ -61,7 +61,8 @@ static void add_column(hwnas_goal *out, int *n, const hwnas_goal *goal, const hw
         out[(*n)++] = *goal;
 }
 
-/* Of a front's networks: its objectives first, then what its limits ask, then what everybody asks. */
+/* Of a front's networks: its objectives first, then what its limits ask, then what everybody asks.
+ */
 static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
                    const hwnas_summary_front *front)
 {
@@ -77,8 +78,8 @@ static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
             add_column(out, &n, &g->limits[i].goal, example);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
         const hwnas_metric *metric = hwnas_metric_of_value(usual[i]);
-        hwnas_goal goal = hwnas_goal_of(metric, metric->source == HWNAS_FROM_DEVICE ? which : -1,
-                                        &g->devices);
+        hwnas_goal goal =
+            hwnas_goal_of(metric, metric->source == HWNAS_FROM_DEVICE ? which : -1, &g->devices);
         add_column(out, &n, &goal, example);
     }
     return n;
@@ -288,9 +289,9 @@ json_t *hwnas_value_json(const hwnas_value_row *v)
     double scale = metric ? metric->scale : 1;
     json_t *low = has_interval(v) ? json_real(v->low / scale) : json_null();
     json_t *high = has_interval(v) ? json_real(v->high / scale) : json_null();
-    json_t *json = json_pack("{s:f, s:s, s:o, s:o, s:s}", "value", v->value / scale, "unit",
-                             metric ? metric->unit : v->unit, "low", low, "high", high, "source",
-                             v->source);
+    json_t *json =
+        json_pack("{s:f, s:s, s:o, s:o, s:s}", "value", v->value / scale, "unit",
+                  metric ? metric->unit : v->unit, "low", low, "high", high, "source", v->source);
     if (v->rounds)
         json_object_set_new(json, "rounds", json_integer(v->rounds));
     return json;
@@ -304,9 +305,9 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
     json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
     char *code = hwnas_strdup(trial->code);
     hwnas_settings settings = hwnas_settings_cut(code, goals);
-    json_t *json = json_pack("{s:I, s:s, s:s, s:o, s:o*}", "trial", (json_int_t)trial->number,
-                             "arch", code, "digest", trial->digest, "objectives", values,
-                             "measurement", detail);
+    json_t *json =
+        json_pack("{s:I, s:s, s:s, s:o, s:o*}", "trial", (json_int_t)trial->number, "arch", code,
+                  "digest", trial->digest, "objectives", values, "measurement", detail);
     if (trial->rung)
         json_object_set_new(json, "rung", json_integer(trial->rung));
     if (hwnas_setting_is_open(&goals->batch))
@@ -357,9 +358,8 @@ static json_t *fronts_json(const hwnas_summary *s)
 json_t *hwnas_front_json(const hwnas_summary *s)
 {
     long winner = hwnas_summary_winner(s);
-    const json_t *device = s->goals.devices.n == 1
-                               ? json_object_get(s->devices, s->goals.devices.rows[0].name)
-                               : NULL;
+    const json_t *device =
+        s->goals.devices.n == 1 ? json_object_get(s->devices, s->goals.devices.rows[0].name) : NULL;
     json_t *json = json_pack(
         "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s?, s:f, "
         "s:f, s:b}",
@@ -368,8 +368,8 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed, "feasible",
         (json_int_t)s->n_feasible, "warm", (json_int_t)s->n_warm, "front",
         list_json(s, &s->fronts[0]), "winner", index_json(s, winner), "closest",
-        index_json(s, winner < 0 ? s->closest : -1), "failures", failures_json(s), "ended", s->ended,
-        "wall_seconds", s->wall_seconds, "run_seconds", s->run_seconds, "interrupted",
+        index_json(s, winner < 0 ? s->closest : -1), "failures", failures_json(s), "ended",
+        s->ended, "wall_seconds", s->wall_seconds, "run_seconds", s->run_seconds, "interrupted",
         s->is_interrupted);
     if (s->goals.is_front_per_device)
         json_object_set_new(json, "fronts", fronts_json(s));

@@ -47,7 +47,8 @@ static void add_devices(hwnas_str *out, const hwnas_job *job)
     }
     if (job->predictor)
         hwnas_str_addf(out, "accuracy     %s %s\n",
-                       hwnas_starts_with(job->predictor, "table:") ? "looked up in" : "predicted by",
+                       hwnas_starts_with(job->predictor, "table:") ? "looked up in"
+                                                                   : "predicted by",
                        job->predictor);
 }
 
@@ -60,10 +61,11 @@ static void add_end(hwnas_str *out, const hwnas_job *job)
     if (job->max_minutes > 0)
         hwnas_str_addf(out, "%safter %.4g minutes", n++ ? ", or " : "", job->max_minutes);
     if (job->improvement > 0)
-        hwnas_str_addf(out,
-                       "%swhen the front improves by less than %.4g %% over a quarter of the trials, "
-                       "50 at least",
-                       n++ ? ", or " : "", 100 * job->improvement);
+        hwnas_str_addf(
+            out,
+            "%swhen the front improves by less than %.4g %% over a quarter of the trials, "
+            "50 at least",
+            n++ ? ", or " : "", 100 * job->improvement);
     for (int i = 0; i < job->n_targets; i++)
         hwnas_str_addf(out, "%s%s", i ? " and " : n ? ", or at " : "at ", job->targets[i].text);
     hwnas_str_add(out, "\n");
@@ -82,8 +84,12 @@ static duration words_for(double seconds)
         snprintf(d.text, sizeof d.text, "less than a second");
     else
         snprintf(d.text, sizeof d.text, "%.3g %s",
-                 is_long ? seconds / 3600 : is_short ? seconds : seconds / 60,
-                 is_long ? "hours" : is_short ? "seconds" : "minutes");
+                 is_long    ? seconds / 3600
+                 : is_short ? seconds
+                            : seconds / 60,
+                 is_long    ? "hours"
+                 : is_short ? "seconds"
+                            : "minutes");
     return d;
 }
 
@@ -110,8 +116,8 @@ static void add_time(hwnas_str *out, const hwnas_plan *plan)
 
 void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *job)
 {
-    hwnas_str_addf(out, "space        %s: %s%s encodings\n", job->space, plan->is_exact ? "" : "up to ",
-                   plan->encodings);
+    hwnas_str_addf(out, "space        %s: %s%s encodings\n", job->space,
+                   plan->is_exact ? "" : "up to ", plan->encodings);
     hwnas_str_addf(out, "strategy     %s: %s\n", plan->strategy->name, plan->strategy->help);
     if (*plan->choice.why)
         hwnas_str_addf(out, "             chosen because %s\n", plan->choice.why);
@@ -136,8 +142,8 @@ json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
     return json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:I, s:s, s:b}", "format",
                      "hwnas.plan", "version", 1, "job", hwnas_job_identity(job), "encodings_exact",
                      plan->encodings, "encodings_are_exact", plan->is_exact, "strategy",
-                     plan->strategy->name, "why", plan->choice.why, "seconds_a_trial", number(plan->seconds_a_trial), "trials",
-                     number(plan->trials), "minutes", number(plan->minutes), "warm",
-                     (json_int_t)plan->n_warm, "study", job->study, "study_exists",
-                     hwnas_file_exists(job->study));
+                     plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
+                     number(plan->seconds_a_trial), "trials", number(plan->trials), "minutes",
+                     number(plan->minutes), "warm", (json_int_t)plan->n_warm, "study", job->study,
+                     "study_exists", hwnas_file_exists(job->study));
 }

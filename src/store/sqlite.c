@@ -1,8 +1,8 @@
 /* sqlite.c: a study in one SQLite file.
  *
  * A new study is made beside its name and renamed to it, so it is complete or not there. While it
- * is open for changes it is in WAL mode, which lets others read; at rest it is one plain file. This is
- * the file and its statements; sqlite_trials.c has what goes in and comes out. */
+ * is open for changes it is in WAL mode, which lets others read; at rest it is one plain file. This
+ * is the file and its statements; sqlite_trials.c has what goes in and comes out. */
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -27,49 +27,53 @@
 static const char schema[] =
     "PRAGMA journal_mode = MEMORY;" /* of a file that nobody knows yet */
     "BEGIN;"
-    "PRAGMA application_id = " STRING(APPLICATION_ID) ";"
-    "PRAGMA user_version = " STRING(SCHEMA_VERSION) ";"
-    "CREATE TABLE fact ("
-    "    key   TEXT PRIMARY KEY,"
-    "    value TEXT NOT NULL"
-    ") WITHOUT ROWID;"
-    "CREATE TABLE trial ("
-    "    number       INTEGER PRIMARY KEY,"
-    "    code         TEXT NOT NULL,"
-    "    digest       TEXT NOT NULL,"
-    "    rung         INTEGER NOT NULL,"
-    "    finish_order INTEGER UNIQUE," /* NULL: running */
-    "    status       TEXT,"
-    "    message      TEXT,"
-    "    detail       TEXT,"
-    "    seconds      REAL,"
-    "    violation    REAL,"
-    "    CHECK ((finish_order IS NULL) = (status IS NULL))"
-    ");"
-    "CREATE TABLE value ("
-    "    trial    INTEGER NOT NULL REFERENCES trial (number),"
-    "    position INTEGER NOT NULL,"
-    "    metric   TEXT NOT NULL,"
-    "    value    REAL," /* NULL: not a number */
-    "    low      REAL,"
-    "    high     REAL,"
-    "    unit     TEXT NOT NULL,"
-    "    source   TEXT NOT NULL,"
-    "    PRIMARY KEY (trial, position),"
-    "    UNIQUE (trial, metric)"
-    ") WITHOUT ROWID;"
-    /* Values measured again, side by side with those of rivals; the first ones stay, as what the
-     * strategy was told follows from them. */
-    "CREATE TABLE again ("
-    "    trial  INTEGER NOT NULL REFERENCES trial (number),"
-    "    metric TEXT NOT NULL,"
-    "    value  REAL NOT NULL,"
-    "    low    REAL NOT NULL,"
-    "    high   REAL NOT NULL,"
-    "    rounds INTEGER NOT NULL,"
-    "    PRIMARY KEY (trial, metric)"
-    ") WITHOUT ROWID;"
-    "COMMIT;";
+    "PRAGMA application_id = " STRING(
+        APPLICATION_ID) ";"
+                        "PRAGMA user_version = " STRING(
+                            SCHEMA_VERSION) ";"
+                                            "CREATE TABLE fact ("
+                                            "    key   TEXT PRIMARY KEY,"
+                                            "    value TEXT NOT NULL"
+                                            ") WITHOUT ROWID;"
+                                            "CREATE TABLE trial ("
+                                            "    number       INTEGER PRIMARY KEY,"
+                                            "    code         TEXT NOT NULL,"
+                                            "    digest       TEXT NOT NULL,"
+                                            "    rung         INTEGER NOT NULL,"
+                                            "    finish_order INTEGER UNIQUE," /* NULL: running */
+                                            "    status       TEXT,"
+                                            "    message      TEXT,"
+                                            "    detail       TEXT,"
+                                            "    seconds      REAL,"
+                                            "    violation    REAL,"
+                                            "    CHECK ((finish_order IS NULL) = (status IS NULL))"
+                                            ");"
+                                            "CREATE TABLE value ("
+                                            "    trial    INTEGER NOT NULL REFERENCES trial "
+                                            "(number),"
+                                            "    position INTEGER NOT NULL,"
+                                            "    metric   TEXT NOT NULL,"
+                                            "    value    REAL," /* NULL: not a number */
+                                            "    low      REAL,"
+                                            "    high     REAL,"
+                                            "    unit     TEXT NOT NULL,"
+                                            "    source   TEXT NOT NULL,"
+                                            "    PRIMARY KEY (trial, position),"
+                                            "    UNIQUE (trial, metric)"
+                                            ") WITHOUT ROWID;"
+                                            /* Values measured again, side by side with those of
+                                             * rivals; the first ones stay, as what the strategy was
+                                             * told follows from them. */
+                                            "CREATE TABLE again ("
+                                            "    trial  INTEGER NOT NULL REFERENCES trial (number),"
+                                            "    metric TEXT NOT NULL,"
+                                            "    value  REAL NOT NULL,"
+                                            "    low    REAL NOT NULL,"
+                                            "    high   REAL NOT NULL,"
+                                            "    rounds INTEGER NOT NULL,"
+                                            "    PRIMARY KEY (trial, metric)"
+                                            ") WITHOUT ROWID;"
+                                            "COMMIT;";
 
 static const char *const sql[N_STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -91,10 +95,12 @@ static const char *const sql[N_STATEMENTS] = {
     [LIST] = "SELECT number, code, digest, rung, finish_order, status, message, detail, seconds,"
              " violation, metric, value, low, high, unit, source"
              " FROM trial LEFT JOIN value ON trial = number ORDER BY number, position",
-    [SET_AGAIN] = "INSERT INTO again VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (trial, metric) DO UPDATE"
-                  " SET value = excluded.value, low = excluded.low, high = excluded.high,"
-                  " rounds = excluded.rounds",
-    [LIST_AGAIN] = "SELECT trial, metric, value, low, high, rounds FROM again ORDER BY trial, metric",
+    [SET_AGAIN] =
+        "INSERT INTO again VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (trial, metric) DO UPDATE"
+        " SET value = excluded.value, low = excluded.low, high = excluded.high,"
+        " rounds = excluded.rounds",
+    [LIST_AGAIN] =
+        "SELECT trial, metric, value, low, high, rounds FROM again ORDER BY trial, metric",
 };
 
 /* Failures */
@@ -160,7 +166,8 @@ hwnas_status hwnas_sqlite_run(hwnas_store *store, sqlite3_stmt *stmt)
     return status;
 }
 
-hwnas_status hwnas_sqlite_query_int(int64_t *out, hwnas_store *store, sqlite3_stmt *stmt, int64_t none)
+hwnas_status hwnas_sqlite_query_int(int64_t *out, hwnas_store *store, sqlite3_stmt *stmt,
+                                    int64_t none)
 {
     hwnas_status status = HWNAS_OK;
     int code = sqlite3_step(stmt);
@@ -302,8 +309,8 @@ static hwnas_status check_pages(const hwnas_store *store)
 static hwnas_status open_study(hwnas_store *store, bool for_reading)
 {
     hwnas_place place = {.file = store->path};
-    /* What a dead writer left in the write-ahead log can only be read by someone who may write; SQLite
-     * falls back to reading alone by itself where the permissions say so. */
+    /* What a dead writer left in the write-ahead log can only be read by someone who may write;
+     * SQLite falls back to reading alone by itself where the permissions say so. */
     TRY(open_file(store, store->file, SQLITE_OPEN_READWRITE));
     TRY(check_header(store));
     TRY(check_pages(store));
@@ -387,6 +394,7 @@ void hwnas_store_discard(hwnas_store *store)
 {
     int64_t n = 1;
     bool is_empty = store && store->is_created &&
-                    hwnas_sqlite_query_int(&n, store, store->statements[COUNT], 1) == HWNAS_OK && n == 0;
+                    hwnas_sqlite_query_int(&n, store, store->statements[COUNT], 1) == HWNAS_OK &&
+                    n == 0;
     shut(store, is_empty);
 }

@@ -75,7 +75,8 @@ hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *
 {
     hwnas_place place = {.file = store->path};
     assert(number <= INT64_MAX);
-    TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, START, "itti", (int64_t)number, code, digest, (int64_t)rung)));
+    TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, START, "itti", (int64_t)number, code,
+                                                  digest, (int64_t)rung)));
     if (sqlite3_changes(store->db) == 0)
         return hwnas_fail(HWNAS_E_INPUT, &place,
                           "trial %llu is finished already, or was asked with another architecture",
@@ -87,7 +88,8 @@ static hwnas_status fail_finish(hwnas_store *store, uint64_t number)
 {
     hwnas_place place = {.file = store->path};
     int64_t order = -1;
-    TRY(hwnas_sqlite_query_int(&order, store, hwnas_sqlite_bind(store, FIND, "i", (int64_t)number), -1));
+    TRY(hwnas_sqlite_query_int(&order, store, hwnas_sqlite_bind(store, FIND, "i", (int64_t)number),
+                               -1));
     return hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu %s", (unsigned long long)number,
                       order < 0 ? "was never asked" : "is finished already");
 }
@@ -95,16 +97,18 @@ static hwnas_status fail_finish(hwnas_store *store, uint64_t number)
 static hwnas_status finish(int64_t *order, hwnas_store *store, const hwnas_trial *trial)
 {
     int64_t number = (int64_t)trial->number;
-    TRY(hwnas_sqlite_query_int(order, store,
-                  hwnas_sqlite_bind(store, FINISH, "tttddi", hwnas_status_name(trial->status), trial->message,
-                       trial->detail, trial->seconds, trial->violation, number),
-                  -1));
+    TRY(hwnas_sqlite_query_int(
+        order, store,
+        hwnas_sqlite_bind(store, FINISH, "tttddi", hwnas_status_name(trial->status), trial->message,
+                          trial->detail, trial->seconds, trial->violation, number),
+        -1));
     if (*order < 0)
         return fail_finish(store, trial->number);
     for (size_t i = 0; i < trial->n_values; i++) {
         const hwnas_value_row *v = &trial->values[i];
-        TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, ADD_VALUE, "iitdddtt", number, (int64_t)i, v->metric, v->value,
-                            v->low, v->high, v->unit, v->source)));
+        TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, ADD_VALUE, "iitdddtt", number,
+                                                      (int64_t)i, v->metric, v->value, v->low,
+                                                      v->high, v->unit, v->source)));
     }
     return HWNAS_OK;
 }
@@ -139,7 +143,8 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlit
     column_copy(name, sizeof name, row, STATUS);
     out->order = sqlite3_column_int64(row, FINISH_ORDER);
     out->status = hwnas_status_from_name(name);
-    return out->status < HWNAS_N_STATUS ? HWNAS_OK : hwnas_sqlite_damaged(store, "a status is unknown");
+    return out->status < HWNAS_N_STATUS ? HWNAS_OK
+                                        : hwnas_sqlite_damaged(store, "a status is unknown");
 }
 
 static void read_value(hwnas_trial *trial, sqlite3_stmt *row)

@@ -68,8 +68,9 @@ HWNAS_CHECKED hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *t
 HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store);
 void hwnas_trials_free(hwnas_trial *trials, size_t n);
 
-/* Records values of a finished trial that were measured again (metric, value, low, high, rounds). The
- * first ones stay: hwnas_store_trials() gives those, as what a strategy did follows from them. */
+/* Records values of a finished trial that were measured again (metric, value, low, high, rounds).
+ * The first ones stay: hwnas_store_trials() gives those, as what a strategy did follows from them.
+ */
 HWNAS_CHECKED hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number,
                                              const hwnas_value_row *values, size_t n);
 /* Puts what was measured again into all trials of a study, by number, in the place of the first. */

@@ -343,7 +343,8 @@ static json_t *detail_of(const hwnas_measurement *m)
                      m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes);
 }
 
-/* The detail of a trial that was measured on several devices: that of each, and what they add up to. */
+/* The detail of a trial that was measured on several devices: that of each, and what they add up
+ * to. */
 static void add_detail(json_t *whole, const hwnas_evaluator *e, int device, json_t *detail)
 {
     json_t *devices = json_object_get(whole, "devices");
@@ -378,11 +379,13 @@ static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
 {
     bool is_any = false;
     for (size_t i = 0; i < twin->n_values; i++)
-        if (!strcmp(twin->values[i].source, "measured") && is_of_device(&twin->values[i], e, device)) {
+        if (!strcmp(twin->values[i].source, "measured") &&
+            is_of_device(&twin->values[i], e, device)) {
             hwnas_trial_add(trial, &twin->values[i]);
             is_any = true;
         }
-    hwnas_goal median = hwnas_goal_of(hwnas_metric_of_value("latency.p50"), device, &e->job->devices);
+    hwnas_goal median =
+        hwnas_goal_of(hwnas_metric_of_value("latency.p50"), device, &e->job->devices);
     const hwnas_value_row *v = hwnas_trial_value(trial, median.name);
     if (v) { /* at the price of this job */
         hwnas_value_row p50 = *v;
@@ -428,7 +431,8 @@ static hwnas_status require(const hwnas_evaluator *e, const hwnas_trial *trial,
         return HWNAS_OK;
     return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL, "too few samples for %s%s",
                                  v ? "the interval of " : "", goal->name),
-                      "give it more time with measure: {seconds: ...}; it had %g", e->options.max_seconds);
+                      "give it more time with measure: {seconds: ...}; it had %g",
+                      e->options.max_seconds);
 }
 
 static hwnas_status require_all(const hwnas_evaluator *e, const hwnas_trial *trial)

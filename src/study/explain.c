@@ -121,7 +121,8 @@ static bool is_good(const hwnas_trial *trial)
     return trial->is_finished && trial->status == HWNAS_OK;
 }
 
-/* The study's trial of an encoding, or else the first of the same network, measured in the same way. */
+/* The study's trial of an encoding, or else the first of the same network, measured in the same
+ * way. */
 static long find_trial(const explainer *e, const char *digest, const char *code)
 {
     const hwnas_summary *s = e->summary;
@@ -357,9 +358,9 @@ hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
     hwnas_place place = {.file = summary->study};
     long trial = number < 0 ? hwnas_summary_winner(summary) : number;
     if (trial < 0)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INFEASIBLE, &place,
-                                     "no trial of the study meets the constraints"),
-                          "--trial N explains one that does not");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INFEASIBLE, &place, "no trial of the study meets the constraints"),
+            "--trial N explains one that does not");
     if ((size_t)trial >= summary->n_trials)
         return hwnas_fail(HWNAS_E_NOT_FOUND, &place, "the study has %zu trials, none is %ld",
                           summary->n_trials, trial);

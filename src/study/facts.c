@@ -54,7 +54,8 @@ hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job, const h
     TRY_OUT(hwnas_store_set(store, "version", hwnas_version()));
     TRY_OUT(hwnas_store_set(store, "space", text));
     TRY_OUT(hwnas_facts_set_json(store, "fingerprint", fingerprint));
-    TRY_OUT(hwnas_facts_set_json(store, "job", identity)); /* the last: it says that all are there */
+    TRY_OUT(
+        hwnas_facts_set_json(store, "job", identity)); /* the last: it says that all are there */
 out:
     free(text);
     json_decref(identity);
@@ -95,15 +96,18 @@ static hwnas_status compare(const json_t *mine, const json_t *theirs, const json
     {
         if (json_equal(value, json_object_get(theirs, key)))
             continue;
-        const json_t *now = json_object_get(my_words, key), *then = json_object_get(their_words, key);
+        const json_t *now = json_object_get(my_words, key),
+                     *then = json_object_get(their_words, key);
         char *now_text = json_dumps(now, JSON_ENCODE_ANY);
         char *then_text = json_dumps(then, JSON_ENCODE_ANY);
         hwnas_status status =
             json_equal(now, then)
                 ? hwnas_fail(HWNAS_E_INPUT, place,
-                             "the %s has other contents since this study was made: %s", key, now_text)
-                : hwnas_fail(HWNAS_E_INPUT, place, "this study was made with another %s: %s, not %s",
-                             key, then_text ? then_text : "none", now_text);
+                             "the %s has other contents since this study was made: %s", key,
+                             now_text)
+                : hwnas_fail(HWNAS_E_INPUT, place,
+                             "this study was made with another %s: %s, not %s", key,
+                             then_text ? then_text : "none", now_text);
         hwnas_hint(status, "continue it with the job that made it, or give another --study");
         free(now_text);
         free(then_text);

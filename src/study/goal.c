@@ -67,10 +67,11 @@ static hwnas_status no_constraint(const reader *r, const char *what)
 {
     hwnas_place place = place_at(r, r->at);
     hwnas_status status =
-        *r->at ? hwnas_fail(HWNAS_E_INPUT, &place, "'%.80s' is no constraint: %s expected at '%.20s'",
-                            r->text, what, r->at)
-               : hwnas_fail(HWNAS_E_INPUT, &place, "'%.80s' is no constraint: %s expected at its end",
-                            r->text, what);
+        *r->at
+            ? hwnas_fail(HWNAS_E_INPUT, &place, "'%.80s' is no constraint: %s expected at '%.20s'",
+                         r->text, what, r->at)
+            : hwnas_fail(HWNAS_E_INPUT, &place, "'%.80s' is no constraint: %s expected at its end",
+                         r->text, what);
     return hwnas_hint(status, "%s", EXAMPLE);
 }
 
@@ -97,9 +98,9 @@ static hwnas_status read_device(int *device, reader *r, const hwnas_metric *metr
     hwnas_place place = place_at(r, r->at);
     peek(name, r);
     if (metric->source != HWNAS_FROM_DEVICE)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "%s is the same on every device",
-                                     metric->name),
-                          "leave out 'on %s'", name);
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &place, "%s is the same on every device", metric->name),
+            "leave out 'on %s'", name);
     const char *names[HWNAS_MAX_DEVICES + 1] = {0};
     hwnas_str list = {0};
     for (int i = 0; i < r->devices->n; i++) {
@@ -153,9 +154,9 @@ hwnas_status hwnas_goals_parse(hwnas_goal *goals, int *n, int max, const char *t
     skip_space(&r);
     if (*r.at) {
         hwnas_place here = place_at(&r, r.at);
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &here, "'%.40s' does not belong to an objective",
-                                     r.at),
-                          "write a metric, and 'on DEVICE' where there are several");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &here, "'%.40s' does not belong to an objective", r.at),
+            "write a metric, and 'on DEVICE' where there are several");
     }
     range(&first, &last, &r, metric, device);
     for (int d = first; d <= last; d++) {
@@ -276,14 +277,14 @@ hwnas_status hwnas_limits_check(const hwnas_limit *limits, int n)
     for (int i = 0; i < n; i++) {
         const hwnas_limit *a = &limits[i];
         double most = a->goal.metric->source == HWNAS_FROM_PREDICTOR ? 100 : INFINITY;
-        bool is_possible = a->is_upper ? a->value > 0
-                                       : a->value < most || (a->value == most && !a->is_strict);
+        bool is_possible =
+            a->is_upper ? a->value > 0 : a->value < most || (a->value == most && !a->is_strict);
         if (!is_possible)
             return hwnas_fail(HWNAS_E_INPUT, &a->place, "no network has %s", a->text);
         for (int j = 0; j < i; j++) {
             const hwnas_limit *b = &limits[j];
-            if (a->is_upper != b->is_upper && exclude_each_other(a->is_upper ? a : b,
-                                                                 a->is_upper ? b : a))
+            if (a->is_upper != b->is_upper &&
+                exclude_each_other(a->is_upper ? a : b, a->is_upper ? b : a))
                 return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &a->place,
                                              "'%s' and '%s' exclude each other", b->text, a->text),
                                   "keep one of them");

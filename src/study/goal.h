@@ -1,7 +1,8 @@
 /* goal.h: what a search is after: metrics of devices, and limits on them.
  *
  * A metric that is measured belongs to a device. Where a job has one device its name need not be
- * said; where it has several, "latency.p50 on pi" is one goal, and "latency.p50" is one for each. */
+ * said; where it has several, "latency.p50 on pi" is one goal, and "latency.p50" is one for each.
+ */
 #ifndef HWNAS_STUDY_GOAL_H
 #define HWNAS_STUDY_GOAL_H
 
@@ -32,11 +33,10 @@ typedef struct hwnas_goal {
 } hwnas_goal;
 
 /* The goal of a metric on a device. */
-hwnas_goal hwnas_goal_of(const hwnas_metric *metric, int device,
-                         const hwnas_job_devices *devices);
+hwnas_goal hwnas_goal_of(const hwnas_metric *metric, int device, const hwnas_job_devices *devices);
 
-/* Appends the goals that "latency.p50 on pi" or "latency.p50" mean. HWNAS_E_INPUT at the column, when
- * `is_verbatim`: text[i] stands i columns behind the place. */
+/* Appends the goals that "latency.p50 on pi" or "latency.p50" mean. HWNAS_E_INPUT at the column,
+ * when `is_verbatim`: text[i] stands i columns behind the place. */
 HWNAS_CHECKED hwnas_status hwnas_goals_parse(hwnas_goal *goals, int *n, int max, const char *text,
                                              const hwnas_place *place, bool is_verbatim,
                                              const hwnas_job_devices *devices);
@@ -51,12 +51,11 @@ typedef struct hwnas_limit {
     char text[128]; /* in words that can be parsed again */
 } hwnas_limit;
 
-/* Appends the limits of an expression: comparisons joined by `and`, each with a unit and `on DEVICE`
- * if need be. A limit without unit is read in the unit that the metric is shown in. */
+/* Appends the limits of an expression: comparisons joined by `and`, each with a unit and `on
+ * DEVICE` if need be. A limit without unit is read in the unit that the metric is shown in. */
 HWNAS_CHECKED hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max,
                                               const char *text, const hwnas_place *place,
-                                              bool is_verbatim,
-                                              const hwnas_job_devices *devices);
+                                              bool is_verbatim, const hwnas_job_devices *devices);
 
 /* HWNAS_E_INPUT for limits that no value can meet together, at the place of the later one. */
 HWNAS_CHECKED hwnas_status hwnas_limits_check(const hwnas_limit *limits, int n);

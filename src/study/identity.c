@@ -41,9 +41,9 @@ static json_t *by_contents(const char *text)
         hwnas_error_clear();
     if (path && *path)
         hash = hash_file(path);
-    char *whole = hash ? hwnas_printf("%.*s%s%s", (int)(rest - text), text, hash,
-                                      column ? column : "")
-                       : hwnas_strdup(text);
+    char *whole =
+        hash ? hwnas_printf("%.*s%s%s", (int)(rest - text), text, hash, column ? column : "")
+             : hwnas_strdup(text);
     json_t *json = json_string(whole);
     free(whole);
     free(hash);
@@ -130,7 +130,8 @@ static bool read_devices(hwnas_job_devices *out, const json_t *list)
         return false;
     out->n = (int)json_array_size(list);
     for (int i = 0; i < out->n; i++) {
-        const json_t *json = json_array_get(list, (size_t)i), *price = json_object_get(json, "price");
+        const json_t *json = json_array_get(list, (size_t)i),
+                     *price = json_object_get(json, "price");
         hwnas_job_device *d = &out->rows[i];
         *d = (hwnas_job_device){
             .name = json_string_value(json_object_get(json, "name")),

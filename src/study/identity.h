@@ -1,5 +1,5 @@
-/* identity.h: what makes two studies the same search, as JSON: all of a job but budget, measuring and
- * files that are written. */
+/* identity.h: what makes two studies the same search, as JSON: all of a job but budget, measuring
+ * and files that are written. */
 #ifndef HWNAS_STUDY_IDENTITY_H
 #define HWNAS_STUDY_IDENTITY_H
 
@@ -12,7 +12,8 @@ json_t *hwnas_job_identity(const hwnas_job *job);
  * space is left out; it has a fingerprint of its own. A new reference. */
 json_t *hwnas_job_fingerprint(const hwnas_job *job);
 
-/* Goals, devices and settings from what hwnas_job_identity() wrote; strings are borrowed from it. */
+/* Goals, devices and settings from what hwnas_job_identity() wrote; strings are borrowed from it.
+ */
 HWNAS_CHECKED hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity);
 
 #endif

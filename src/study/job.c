@@ -63,7 +63,8 @@ static hwnas_status check_keys(const hwnas_yaml *root)
 /* What the file says of a key; NULL: nothing. */
 static const hwnas_yaml *find_key(const hwnas_yaml *root, const hwnas_job_key *key)
 {
-    const hwnas_yaml *node = root ? hwnas_yaml_get(root, key->group ? key->group : key->name) : NULL;
+    const hwnas_yaml *node =
+        root ? hwnas_yaml_get(root, key->group ? key->group : key->name) : NULL;
     if (!node)
         return NULL;
     if (key->group)
@@ -92,8 +93,8 @@ static const char *find_flag(const hwnas_job_flag *flags, const char *name)
     return NULL;
 }
 
-/* A flag says what this key would say: the same key, the same in short, or the other of the two that name
- * devices. */
+/* A flag says what this key would say: the same key, the same in short, or the other of the two
+ * that name devices. */
 static bool is_overruled(const hwnas_job_key *key, const hwnas_job_flag *flags)
 {
     static const char *const names[] = {"device", "devices"};

@@ -93,7 +93,8 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
 
 bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
 {
-    if (!goals->n_targets || !trial->is_finished || trial->rung || hwnas_trial_score(trial, goals).violation > 0)
+    if (!goals->n_targets || !trial->is_finished || trial->rung ||
+        hwnas_trial_score(trial, goals).violation > 0)
         return false;
     for (int i = 0; i < goals->n_targets; i++)
         if (limit_violation(trial, &goals->targets[i], true) > 0)
@@ -124,7 +125,8 @@ typedef struct entry {
     int n;
 } entry;
 
-/* By the values themselves: the best in the first objective first, then the others, then the older. */
+/* By the values themselves: the best in the first objective first, then the others, then the older.
+ */
 static int by_values(const void *a, const void *b)
 {
     const entry *x = a, *y = b;

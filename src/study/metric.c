@@ -74,11 +74,24 @@ static const struct {
     double factor;
     const char *family; /* shown unit of the metrics that it fits */
 } units[] = {
-    {"s", 1, "ms"},       {"ms", 1e-3, "ms"},         {"us", 1e-6, "ms"},   {"k", 1e3, "M"},
-    {"K", 1e3, "M"},      {"M", 1e6, "M"},            {"G", 1e9, "M"},      {"B", 1, "MiB"},
-    {"KiB", 1024, "MiB"}, {"MiB", MEBI, "MiB"},       {"GiB", 1024 * MEBI, "MiB"},
-    {"%", 1, "%"},        {"J", 1, "mJ"},             {"mJ", 1e-3, "mJ"},   {"uJ", 1e-6, "mJ"},
-    {"/s", 1, "/s"},      {"k/s", 1e3, "/s"},         {"/M", 1, "/M"},
+    {"s", 1, "ms"},
+    {"ms", 1e-3, "ms"},
+    {"us", 1e-6, "ms"},
+    {"k", 1e3, "M"},
+    {"K", 1e3, "M"},
+    {"M", 1e6, "M"},
+    {"G", 1e9, "M"},
+    {"B", 1, "MiB"},
+    {"KiB", 1024, "MiB"},
+    {"MiB", MEBI, "MiB"},
+    {"GiB", 1024 * MEBI, "MiB"},
+    {"%", 1, "%"},
+    {"J", 1, "mJ"},
+    {"mJ", 1e-3, "mJ"},
+    {"uJ", 1e-6, "mJ"},
+    {"/s", 1, "/s"},
+    {"k/s", 1e3, "/s"},
+    {"/M", 1, "/M"},
 };
 
 hwnas_status hwnas_metric_unit(double *out, const hwnas_metric *metric, const char *unit,
@@ -98,9 +111,9 @@ hwnas_status hwnas_metric_unit(double *out, const hwnas_metric *metric, const ch
         }
         hwnas_str_addf(&fitting, "%s%s", fitting.n ? ", " : "", units[i].unit);
     }
-    hwnas_status status = hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, place, "'%s' is no unit of %s", unit, metric->name),
-        "%s is given in %s", metric->name, fitting.s);
+    hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' is no unit of %s", unit, metric->name),
+                   "%s is given in %s", metric->name, fitting.s);
     hwnas_str_done(&fitting);
     return status;
 }

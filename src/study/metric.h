@@ -37,7 +37,8 @@ HWNAS_CHECKED hwnas_status hwnas_metric_find(const hwnas_metric **out, const cha
 /* The metric of a stored value, "latency.p50" or "latency.p50 on pi"; NULL: of another version. */
 const hwnas_metric *hwnas_metric_of_value(const char *name);
 
-/* The factor from a unit as written ("ms", "M") to SI; "" is the unit that the metric is shown in. */
+/* The factor from a unit as written ("ms", "M") to SI; "" is the unit that the metric is shown in.
+ */
 HWNAS_CHECKED hwnas_status hwnas_metric_unit(double *out, const hwnas_metric *metric,
                                              const char *unit, const hwnas_place *place);
 

@@ -16,8 +16,7 @@ static double time_network(const hwnas_setup *setup, const hwnas_job *job, const
 {
     hwnas_graph *graph = NULL;
     hwnas_trial trial = {0};
-    hwnas_candidate c = {.arch = arch,
-                         .settings = {job->batch.values[0], job->threads.values[0]}};
+    hwnas_candidate c = {.arch = arch, .settings = {job->batch.values[0], job->threads.values[0]}};
     double started = hwnas_now(), seconds = NAN;
     if (hwnas_graph_build(&graph, arch, c.settings.batch) == HWNAS_OK) {
         c.graph = graph;
@@ -41,8 +40,8 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
     double sum = 0;
     int n = 0;
     for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++) {
-        hwnas_arch *arch = i < 2 ? hwnas_probe_extreme(setup->space, macs, i == 1)
-                                 : hwnas_arch_new(setup->space);
+        hwnas_arch *arch =
+            i < 2 ? hwnas_probe_extreme(setup->space, macs, i == 1) : hwnas_arch_new(setup->space);
         if (i == 2)
             hwnas_arch_sample(arch, &rng);
         out->seconds[i] = time_network(setup, job, arch);

@@ -145,16 +145,17 @@ static hwnas_status cannot_be_met(const nearest *best, const hwnas_limit *limit,
     const hwnas_metric *m = limit->goal.metric;
     double scale = m->scale;
     bool is_bounded = !strcmp(best->value.source, "measured") && !isnan(best->value.low);
-    char *interval = is_bounded ? hwnas_printf(" [%.*f, %.*f]", m->decimals,
-                                               best->value.low / scale, m->decimals,
-                                               best->value.high / scale)
-                                : hwnas_strdup("");
-    hwnas_status status = hwnas_hint(
-        hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
-                   "no network of the space meets %s: the %s, %s, has %.*f%s %s", limit->text,
-                   largest ? "largest" : "smallest", best->code, m->decimals,
-                   best->value.value / scale, interval, m->unit),
-        "relax the constraint, or choose another space%s", limit->goal.device >= 0 ? " or device" : "");
+    char *interval = is_bounded
+                         ? hwnas_printf(" [%.*f, %.*f]", m->decimals, best->value.low / scale,
+                                        m->decimals, best->value.high / scale)
+                         : hwnas_strdup("");
+    hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
+                              "no network of the space meets %s: the %s, %s, has %.*f%s %s",
+                              limit->text, largest ? "largest" : "smallest", best->code,
+                              m->decimals, best->value.value / scale, interval, m->unit),
+                   "relax the constraint, or choose another space%s",
+                   limit->goal.device >= 0 ? " or device" : "");
     free(interval);
     return status;
 }
@@ -195,8 +196,8 @@ hwnas_status hwnas_probe(hwnas_evaluator *e, const hwnas_job *job, const hwnas_s
     for (int measured = 0; measured < 2; measured++)
         for (int i = 0; i < job->n_limits; i++) {
             const hwnas_metric *metric = job->limits[i].goal.metric;
-            bool is_turn = measured ? metric->source == HWNAS_FROM_DEVICE
-                                    : metric->source == HWNAS_FROM_GRAPH;
+            bool is_turn =
+                measured ? metric->source == HWNAS_FROM_DEVICE : metric->source == HWNAS_FROM_GRAPH;
             if (is_turn)
                 TRY(probe_limit(e, job, space, &job->limits[i]));
         }

@@ -52,8 +52,8 @@ static void add_choice(hwnas_space *to, const char *name, const hwnas_setting_va
                                                 .n_positions = 1,
                                                 .short_labels = is_short,
                                                 .separator = '.'};
-    to->genes[to->n_genes++] = (hwnas_gene){
-        .choice = to->n_choices++, .n_values = n, .values = values, .labels = labels};
+    to->genes[to->n_genes++] =
+        (hwnas_gene){.choice = to->n_choices++, .n_values = n, .values = values, .labels = labels};
 }
 
 hwnas_status hwnas_settings_space(const hwnas_space **out, hwnas_space *space, const hwnas_job *job)
@@ -119,8 +119,8 @@ hwnas_settings hwnas_settings_cut(char *code, const hwnas_job *job)
         char *start = strrchr(code, ',');
         start = start ? start + 1 : code;
         size_t length = strlen(settings[i].name);
-        if (!hwnas_setting_is_open(values_of(job, i)) ||
-            strncmp(start, settings[i].name, length) || start[length] != '=')
+        if (!hwnas_setting_is_open(values_of(job, i)) || strncmp(start, settings[i].name, length) ||
+            start[length] != '=')
             continue;
         *value_of(&out, i) = atoi(start + length + 1);
         start[start > code ? -1 : 0] = '\0';

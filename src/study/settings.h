@@ -1,8 +1,8 @@
 /* settings.h: how a network is measured, batch and threads, as choices of the search.
  *
  * A setting that a job leaves open, `batch: {values: [1, 8]}`, becomes a choice behind those of the
- * space, so strategies see one space and need to know nothing of it. An architecture of that space is
- * spelled "k=3355,batch=8". */
+ * space, so strategies see one space and need to know nothing of it. An architecture of that space
+ * is spelled "k=3355,batch=8". */
 #ifndef HWNAS_STUDY_SETTINGS_H
 #define HWNAS_STUDY_SETTINGS_H
 
@@ -13,8 +13,8 @@ typedef struct hwnas_settings {
     int batch, threads;
 } hwnas_settings;
 
-/* The space that the search walks: `space` itself, or one that lives in its arena and ends with it. A
- * choice of the space with a setting's name is HWNAS_E_INPUT. */
+/* The space that the search walks: `space` itself, or one that lives in its arena and ends with it.
+ * A choice of the space with a setting's name is HWNAS_E_INPUT. */
 HWNAS_CHECKED hwnas_status hwnas_settings_space(const hwnas_space **out, hwnas_space *space,
                                                 const hwnas_job *job);
 

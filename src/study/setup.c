@@ -43,8 +43,8 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
     else
         choose(&out->choice, job, out->walked);
     hwnas_strategy_config config = config_of(job, out->walked, out->choice.max_trials);
-    /* Short measurements save little beside the start of a runner and a warm-up: a ladder is for those
-     * who ask for it by name. */
+    /* Short measurements save little beside the start of a runner and a warm-up: a ladder is for
+     * those who ask for it by name. */
     config.n_rungs = hwnas_evaluator_rungs(out->evaluator);
     status = hwnas_strategy_new(&out->strategy, out->choice.name, &config);
     if (status != HWNAS_OK)

@@ -93,7 +93,8 @@ double hwnas_improvement(const hwnas_score *scores, size_t n, size_t window, int
     if (n < 2 * window)
         return 1;
     double now = least_violation(scores, n), then = least_violation(scores, n - window);
-    if (then > 0) /* nothing was feasible then: becoming so is an improvement, and so is coming near */
+    if (then >
+        0) /* nothing was feasible then: becoming so is an improvement, and so is coming near */
         return now == 0 || isinf(now) ? now == 0 : (then - now) / then;
     find_box(ideal, worst, scores, n, m);
     double after = worth(scores, n, m, ideal, worst);

@@ -1,5 +1,6 @@
-/* study.c: the loop. Beside it: setup.c opens what it strings together, facts.c knows a study again,
- * warm.c takes trials over, probe.c and standstill.c say when not to go on, ties.c settles the front. */
+/* study.c: the loop. Beside it: setup.c opens what it strings together, facts.c knows a study
+ * again, warm.c takes trials over, probe.c and standstill.c say when not to go on, ties.c settles
+ * the front. */
 #include "study/study.h"
 
 #include <math.h>
@@ -21,8 +22,8 @@
 #include "study/warm.h"
 
 enum {
-    HOPELESS = 5,    /* so many failures in a row, for a reason of the machine, end a study without any
-                        success */
+    HOPELESS = 5, /* so many failures in a row, for a reason of the machine, end a study without any
+                     success */
     CHECK_EVERY = 10 /* trials between two looks at whether the front stands still */
 };
 
@@ -148,8 +149,7 @@ static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walke
     if (status == HWNAS_OK)
         memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
     hwnas_status stored =
-        is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest, rung)
-               : HWNAS_OK;
+        is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest, rung) : HWNAS_OK;
     c.graph = graph;
     c.twin = find_twin(s, trial->digest, c.settings.threads);
     if (stored == HWNAS_OK && status == HWNAS_OK)
@@ -169,8 +169,8 @@ static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walke
 
 /* ---- Warm start ---- */
 
-/* Takes one trial over unless it would have to be measured; *is_taken says. Those below `n_skip` are in
- * the store already. */
+/* Takes one trial over unless it would have to be measured; *is_taken says. Those below `n_skip`
+ * are in the store already. */
 static hwnas_status take_over(study *s, bool *is_taken, const hwnas_trial *from, uint64_t n_skip)
 {
     hwnas_status status = HWNAS_OK;
@@ -379,8 +379,8 @@ static void report(study *s, const char *phase)
             p.seconds_left = 60 * ((double)p.max_trials - (double)p.n_done) / p.trials_per_minute;
     }
     if (s->job->max_minutes > 0)
-        p.seconds_left = fmin(search_seconds(s) - p.seconds,
-                              isnan(p.seconds_left) ? INFINITY : p.seconds_left);
+        p.seconds_left =
+            fmin(search_seconds(s) - p.seconds, isnan(p.seconds_left) ? INFINITY : p.seconds_left);
     if (s->front.n)
         p.winner = s->done[s->front.points[0].id];
     s->options->progress(s->options->context, &p);

@@ -98,7 +98,8 @@ static void find_groups(study *s, int front)
     size_t n_with = hwnas_front_find(with, s->trials, s->n, s->job, front);
     size_t n_alone = hwnas_front_find(alone, plain, s->n, s->job, front);
     for (size_t i = 0; i < n_alone; i++) {
-        if (has(with, n_with, alone[i]) || !hwnas_trial_is_feasible(&s->trials[alone[i]], s->job, front))
+        if (has(with, n_with, alone[i]) ||
+            !hwnas_trial_is_feasible(&s->trials[alone[i]], s->job, front))
             continue;
         for (size_t j = 0; j < n_with; j++)
             if (covers(s, &s->trials[with[j]], &s->trials[alone[i]], front))
@@ -177,7 +178,8 @@ static hwnas_status conclude(study *s, const size_t *members, int n, const hwnas
     return status;
 }
 
-/* Quantiles far from the middle need more samples than a turn has, and a count of bytes needs none. */
+/* Quantiles far from the middle need more samples than a turn has, and a count of bytes needs none.
+ */
 static bool is_levelled(const char *metric)
 {
     static const char *const names[] = {"latency.p50", "throughput", "cost", "energy"};
@@ -201,7 +203,8 @@ static hwnas_status measure_group(study *s, const size_t *members, int n)
                 goto out;
             TRY_OUT(take_turn(&turns[r * n + i], s, &s->trials[members[i]]));
         }
-        if (hwnas_now() + (hwnas_now() - started) / (r + 1) * (HWNAS_TIE_ROUNDS - 1 - r) > s->deadline)
+        if (hwnas_now() + (hwnas_now() - started) / (r + 1) * (HWNAS_TIE_ROUNDS - 1 - r) >
+            s->deadline)
             goto out; /* it will not be whole in time */
     }
     for (size_t v = 0; v < turns[0].n_values; v++)

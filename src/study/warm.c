@@ -13,8 +13,8 @@ static bool is_text(const json_t *object, const char *key, const char *text)
     return value && !strcmp(value, text);
 }
 
-/* The device of theirs that measures as ours `d` does: the same processor, library, instruction set,
- * threads and batch; -1: none. */
+/* The device of theirs that measures as ours `d` does: the same processor, library, instruction
+ * set, threads and batch; -1: none. */
 static int find_device(const hwnas_job *job, int d, const hwnas_evaluator *evaluator,
                        const hwnas_job *theirs, const json_t *infos)
 {
@@ -53,8 +53,7 @@ static void translate(hwnas_trial *trial, const hwnas_job *job, const hwnas_job 
                 continue;
             if (!strcmp(metric->name, "cost"))
                 continue; /* its price was theirs */
-            snprintf(v.metric, sizeof v.metric, "%s",
-                     hwnas_goal_of(metric, d, &job->devices).name);
+            snprintf(v.metric, sizeof v.metric, "%s", hwnas_goal_of(metric, d, &job->devices).name);
             trial->values[n++] = v;
             break;
         }
@@ -84,7 +83,8 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
     TRY_OUT(hwnas_facts_json(&infos, store, "devices"));
     if (!space || !identity || strcmp(space, mine)) {
         status = hwnas_hint(
-            hwnas_fail(HWNAS_E_INPUT, &place, "the study is of another space than '%s'", walked->name),
+            hwnas_fail(HWNAS_E_INPUT, &place, "the study is of another space than '%s'",
+                       walked->name),
             "a warm start needs a study of the same space, with the same settings left open");
         goto out;
     }

@@ -97,6 +97,8 @@ version"
         is out "d['format'].startswith('hwnas.') and d['version'] == 1"
     done <<END
 search $REPLAY --trials 20 --study t.db
+search $REPLAY --dry-run --study t2.db
+explain s.db
 study show s.db
 space check nas_bench_macro
 space count nas_bench_macro

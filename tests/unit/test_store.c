@@ -278,6 +278,7 @@ static void full_trial(void **state)
         assert_string_equal(trials->values[i].source, "fifteen letters");
         assert_true(trials->values[i].value == 1.0 / (i + 3));
     }
+    free(trial.values);
     hwnas_trials_free(trials, n);
     hwnas_store_close(store);
 }

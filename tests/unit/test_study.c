@@ -1,5 +1,5 @@
-/* test_study.c: what a trial is judged by: goals and limits as text, fronts with intervals, near ties, when
- * a search stands still, settings as choices, the smallest network of a space. */
+/* test_study.c: what a trial is judged by: goals and limits as text, fronts with intervals, near
+ * ties, when a search stands still, settings as choices, the smallest network of a space. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,10 +39,11 @@ static void limits(void **state)
     (void)state;
     hwnas_limit l[HWNAS_MAX_LIMITS];
     int n = 0;
-    assert_int_equal(hwnas_limits_parse(l, &n, HWNAS_MAX_LIMITS,
-                                        "latency.p50 <= 8 ms on cpu and params<6M and  accuracy >= 70",
-                                        &start, true, &one),
-                     HWNAS_OK);
+    assert_int_equal(
+        hwnas_limits_parse(l, &n, HWNAS_MAX_LIMITS,
+                           "latency.p50 <= 8 ms on cpu and params<6M and  accuracy >= 70", &start,
+                           true, &one),
+        HWNAS_OK);
     assert_int_equal(n, 3);
     assert_string_equal(l[0].goal.name, "latency.p50");
     assert_int_equal(l[0].goal.device, 0);
@@ -56,10 +57,11 @@ static void limits(void **state)
     static const struct {
         const char *text;
         double value;
-    } units[] = {{"latency <= 250 us", 250e-6}, {"latency <= 2 s", 2},      {"latency <= 3", 3e-3},
-                 {"macs <= 400 M", 400e6},      {"macs <= 0.4 G", 0.4e9},   {"params <= 900 k", 900e3},
-                 {"memory <= 2 KiB", 2048},     {"memory <= 1 GiB", 0x1p30}, {"energy <= 5 mJ", 5e-3},
-                 {"throughput >= 2 k/s", 2000}, {"cost <= 0.5 /M", 0.5},    {"accuracy >= 1e1 %", 10}};
+    } units[] = {
+        {"latency <= 250 us", 250e-6}, {"latency <= 2 s", 2},       {"latency <= 3", 3e-3},
+        {"macs <= 400 M", 400e6},      {"macs <= 0.4 G", 0.4e9},    {"params <= 900 k", 900e3},
+        {"memory <= 2 KiB", 2048},     {"memory <= 1 GiB", 0x1p30}, {"energy <= 5 mJ", 5e-3},
+        {"throughput >= 2 k/s", 2000}, {"cost <= 0.5 /M", 0.5},     {"accuracy >= 1e1 %", 10}};
     for (size_t i = 0; i < COUNT(units); i++) {
         n = 0;
         assert_int_equal(hwnas_limits_parse(l, &n, 1, units[i].text, &start, true, &one), HWNAS_OK);
@@ -111,7 +113,8 @@ static void wrong_limits(void **state)
         {"latency.p50 <= 8 ms on cpus", 38, "no device called 'cpus'", "did you mean 'cpu'"},
         {"params on cpu < 6 M", 25, "the same on every device", "leave out"},
         {"latency.p50 <= 8 MiB", 32, "'MiB' is no unit of latency.p50", "s, ms, us"},
-        {"latency.p50 <= 8 ms or macs <= 3", 35, "'and' or the end expected", "latency.p50 <= 10 ms"},
+        {"latency.p50 <= 8 ms or macs <= 3", 35, "'and' or the end expected",
+         "latency.p50 <= 10 ms"},
         {"latency.p50 <=", 29, "a number expected at its end", "latency.p50 <= 10 ms"},
         {"latency.p50 != 3", 27, "<=, <, >= or > expected", "latency.p50 <= 10 ms"},
         {"latency.p50 <= nan", 30, "a number expected", "latency.p50 <= 10 ms"},
@@ -125,8 +128,8 @@ static void wrong_limits(void **state)
         const hwnas_error *e = hwnas_last_error();
         if (e->column != rows[i].column || !strstr(e->message, rows[i].message) ||
             !strstr(e->hint, rows[i].hint))
-            fail_msg("'%s': %s:%d:%d: %s (%s)", rows[i].text, e->file, e->line, e->column, e->message,
-                     e->hint);
+            fail_msg("'%s': %s:%d:%d: %s (%s)", rows[i].text, e->file, e->line, e->column,
+                     e->message, e->hint);
     }
 }
 
@@ -192,10 +195,8 @@ static void fill(bench *b, uint64_t seed, const char *source, double half)
     for (int i = 0; i < TRIALS; i++) {
         b->values[i][0] = row("accuracy", "predicted", hwnas_rng_below(&rng, 20), 3);
         b->values[i][1] = row("latency.p50", source, 1e-3 * (1 + hwnas_rng_below(&rng, 20)), half);
-        b->trials[i] = (hwnas_trial){.number = (uint64_t)i,
-                                     .is_finished = true,
-                                     .n_values = 2,
-                                     .values = b->values[i]};
+        b->trials[i] = (hwnas_trial){
+            .number = (uint64_t)i, .is_finished = true, .n_values = 2, .values = b->values[i]};
     }
 }
 
@@ -230,7 +231,8 @@ static void exact_front_is_the_brute_force_front(void **state)
     }
 }
 
-/* With intervals: no member could do for another, and each that is left out has a member that does. */
+/* With intervals: no member could do for another, and each that is left out has a member that does.
+ */
 static void front_with_intervals(void **state)
 {
     (void)state;
@@ -247,7 +249,8 @@ static void front_with_intervals(void **state)
         for (size_t i = 0; i < TRIALS; i++) {
             bool is_covered = false;
             for (size_t k = 0; k < n; k++)
-                is_covered |= front[k] != i && b.values[front[k]][0].value >= b.values[i][0].value &&
+                is_covered |= front[k] != i &&
+                              b.values[front[k]][0].value >= b.values[i][0].value &&
                               b.values[front[k]][1].value - 1.6e-3 <= b.values[i][1].value;
             if (!is_in(front, n, i))
                 assert_true(is_covered);
@@ -272,7 +275,8 @@ static void limits_hold_for_intervals(void **state)
         hwnas_score score = hwnas_trial_score(&b.trials[i], &b.goals);
         assert_near(score.margins[0], (high - 10e-3) / 10e-3, 1e-9);
     }
-    b.values[0][1].low = b.values[0][1].high = NAN; /* a measured value without bounds keeps no limit */
+    b.values[0][1].low = b.values[0][1].high =
+        NAN; /* a measured value without bounds keeps no limit */
     b.values[0][1].value = 1e-3;
     assert_false(hwnas_trial_is_feasible(&b.trials[0], &b.goals, 0));
     b.trials[1].n_values = 1;
@@ -444,15 +448,16 @@ static void response_of_a_table(void **state)
     assert_int_equal(hwnas_csv_require(&params, csv, "params_count"), HWNAS_OK);
     for (size_t i = 0; i < N; i++) {
         size_t r = 37 + 71 * i;
-        assert_int_equal(hwnas_arch_parse(&archs[i], space, hwnas_csv_cell(csv, r, code)), HWNAS_OK);
+        assert_int_equal(hwnas_arch_parse(&archs[i], space, hwnas_csv_cell(csv, r, code)),
+                         HWNAS_OK);
         assert_int_equal(hwnas_csv_number(&t[i], csv, r, ms), HWNAS_OK);
         assert_int_equal(hwnas_csv_number(&m[i], csv, r, macs), HWNAS_OK);
         assert_int_equal(hwnas_csv_number(&p[i], csv, r, params), HWNAS_OK);
     }
     const hwnas_arch *const *const_archs = (const hwnas_arch *const *)archs;
     hwnas_response *response = NULL;
-    assert_int_equal(
-        hwnas_response_fit(&response, const_archs, m, p, t, HWNAS_RESPONSE_LEAST - 1), HWNAS_OK);
+    assert_int_equal(hwnas_response_fit(&response, const_archs, m, p, t, HWNAS_RESPONSE_LEAST - 1),
+                     HWNAS_OK);
     assert_null(response);
     assert_int_equal(hwnas_response_fit(&response, const_archs, m, p, t, N), HWNAS_OK);
     assert_non_null(response);
