@@ -190,11 +190,10 @@ static hwnas_status finish(const hwnas_job *job, const hwnas_summary *summary, b
             TRY(export_winner(job, summary, &summary->fronts[f]));
     TRY(printed);
     if (summary->is_interrupted)
-        return hwnas_hint(
-            hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted after %zu trials",
-                       summary->n_finished),
-            "'hwnas search %s%s--study %s --resume' goes on; give other options again",
-            job->path ? job->path : "", job->path ? " " : "", job->study);
+        return hwnas_hint(hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted after %zu trials",
+                                     summary->n_finished),
+                          "'hwnas search %s%s--study %s --resume' goes on; give other options again",
+                          job->path ? job->path : "", job->path ? " " : "", job->study);
     return hwnas_summary_winner(summary) >= 0 ? HWNAS_OK : no_winner(summary);
 }
 
@@ -212,8 +211,7 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
     const hwnas_option own[] = {
         {"resume", 0, HWNAS_OPTION_FLAG, &out->resume, NULL, "go on with an existing study"},
         {"overwrite", 0, HWNAS_OPTION_FLAG, &out->overwrite, NULL, "replace an existing study"},
-        {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL,
-         "say what would be done, write nothing"},
+        {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL, "say what would be done, write nothing"},
         {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
         {"quiet", 'q', HWNAS_OPTION_FLAG, &out->quiet, NULL, "no progress line"},
     };
@@ -292,7 +290,8 @@ hwnas_status hwnas_cmd_search(int argc, char **argv)
     TRY(hwnas_job_load(&job, given.path, given.keys));
     signal(SIGINT, ask_stop);
     signal(SIGTERM, ask_stop);
-    hwnas_status status = given.dry_run ? show_plan(job, given.as_json) : run_search(job, &given);
+    hwnas_status status =
+        given.dry_run ? show_plan(job, given.as_json) : run_search(job, &given);
     hwnas_job_free(job);
     return status;
 }

@@ -208,11 +208,6 @@ bool hwnas_evaluator_measures(const hwnas_evaluator *e)
     return false;
 }
 
-int hwnas_evaluator_rungs(const hwnas_evaluator *e)
-{
-    return hwnas_evaluator_measures(e) ? 2 : 1;
-}
-
 /* ---- Values ---- */
 
 /* `device` -1: of the network. The first to say a value is nearer to the truth: a device before a

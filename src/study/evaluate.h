@@ -23,9 +23,6 @@ void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
 
 /* What a device of the job says of itself; borrowed; NULL: it runs nothing. */
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *evaluator, int device);
-/* Ways to evaluate a network: a short measurement besides the whole one, where something is
- * measured. */
-int hwnas_evaluator_rungs(const hwnas_evaluator *evaluator);
 /* Some device of the job runs networks. */
 bool hwnas_evaluator_measures(const hwnas_evaluator *evaluator);
 

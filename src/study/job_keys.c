@@ -1,5 +1,5 @@
-/* job_keys.c: the keys of a job, in the order in which they are read: devices come before what
- * names them. */
+/* job_keys.c: the keys of a job, in the order in which they are read: devices come before what names
+ * them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "study/job.h"
 
 /* Makes the path in "table:FILE#COLUMN", "replay:FILE#COLUMN" or FILE.yaml, seen from the directory
- * of the job, or of the user where a flag says it, absolute. What does not exist is left for its
- * reader to complain of. */
+ * of the job, or of the user where a flag says it, absolute. What does not exist is left for its reader
+ * to complain of. */
 static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
 {
     static const char *const prefixes[] = {"table:", "replay:", NULL};
@@ -46,8 +46,7 @@ static hwnas_status read_int(int *out, const hwnas_yaml *node, const char *what,
 }
 
 /* A number above 0. */
-static hwnas_status read_positive(double *out, const hwnas_yaml *node, const char *what,
-                                  double high)
+static hwnas_status read_positive(double *out, const hwnas_yaml *node, const char *what, double high)
 {
     TRY(hwnas_yaml_number(out, node, what, 0, high));
     if (*out == 0)
@@ -75,8 +74,7 @@ static hwnas_status read_accuracy(hwnas_job *job, const hwnas_yaml *node)
 
 static hwnas_status check_name(const hwnas_job *job, const char *name, const hwnas_place *place)
 {
-    static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     if (name[strspn(name, letters)] || strlen(name) > 31)
         return hwnas_fail(HWNAS_E_INPUT, place,
                           "'%.60s' is no name of a device: up to 31 letters, digits, '-', '_', '.'",
@@ -118,8 +116,7 @@ static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node)
     TRY(hwnas_yaml_text(&device.spelling, spelling, "device"));
     device.place = spelling->place;
     if (!device.name)
-        device.name =
-            hwnas_arena_string(job->arena, device.spelling, strcspn(device.spelling, ":"));
+        device.name = hwnas_arena_string(job->arena, device.spelling, strcspn(device.spelling, ":"));
     TRY(check_name(job, device.name, &device.place));
     device.spelling = resolve(job, node, device.spelling);
     job->devices.rows[job->devices.n++] = device;
@@ -147,8 +144,8 @@ static hwnas_status read_devices(hwnas_job *job, const hwnas_yaml *node)
 }
 
 /* A number, or {values: [...]}: then it is a choice of the search. */
-static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *node,
-                                 const char *what, int most)
+static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *node, const char *what,
+                                 int most)
 {
     static const char *const keys[] = {"values", NULL};
     hwnas_setting_values setting = {.place = node->place, .n = 1};
@@ -390,34 +387,28 @@ static hwnas_status read_yaml(hwnas_job *job, const hwnas_yaml *node)
 
 const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "space", 0, true, true, read_space, "SPACE", "a YAML file, or a space that ships"},
-    {NULL, "accuracy", 0, true, true, read_accuracy, "NAME",
-     "a fitted predictor, or table:FILE#COLUMN"},
+    {NULL, "accuracy", 0, true, true, read_accuracy, "NAME", "a fitted predictor, or table:FILE#COLUMN"},
     {NULL, "device", 'd', false, true, read_device, "DEVICE", "cpu, ref, null, replay:FILE#COLUMN"},
-    {NULL, "devices", 0, true, false, read_devices, "LIST",
-     "several: '[cpu, {name: pi, device: ...}]'"},
-    {NULL, "threads", 't', false, false, read_threads, "N",
-     "of a measured network; or {values: [1, 2]}"},
+    {NULL, "devices", 0, true, false, read_devices, "LIST", "several: '[cpu, {name: pi, device: ...}]'"},
+    {NULL, "threads", 't', false, false, read_threads, "N", "of a measured network; or {values: [1, 2]}"},
     {NULL, "batch", 'b', true, false, read_batch, "N", "inferences at once; or {values: [1, 8]}"},
     {NULL, "price", 0, true, false, read_price, "X", "of the device, an hour: for the metric cost"},
     {NULL, "objectives", 0, false, true, read_objectives, "LIST", "'accuracy, latency.p50 on cpu'"},
     {NULL, "constraints", 'c', false, true, read_constraints, "LIMITS",
      "'latency.p50 <= 8 ms and params < 6 M'"},
-    {NULL, "fronts", 0, true, true, read_fronts, "HOW",
-     "of several devices: together, or each its own"},
-    {NULL, "strategy", 0, false, true, read_strategy, "NAME", "auto, nsga2, bayesian, random, ..."},
+    {NULL, "fronts", 0, true, true, read_fronts, "HOW", "of several devices: together, or each its own"},
+    {NULL, "strategy", 0, false, true, read_strategy, "NAME",
+     "auto, nsga2, bayesian, random, ..."},
     {"strategy", "name", 0, true, true, read_strategy, NULL, NULL},
     {"strategy", "population", 0, true, false, read_population, "N", "of an evolutionary strategy"},
     {"budget", "trials", 'n', false, false, read_trials, "N", "end after N trials in all"},
     {"budget", "minutes", 0, false, false, read_minutes, "X", "end after X minutes in all"},
     {"budget", "improvement", 0, true, true, read_improvement, "X",
      "end when the front stands still to X: '0.1 %'"},
-    {NULL, "until", 0, false, true, read_until, "LIMITS",
-     "end when a network meets these: 'accuracy >= 70'"},
+    {NULL, "until", 0, false, true, read_until, "LIMITS", "end when a network meets these: 'accuracy >= 70'"},
     {NULL, "seed", 0, true, false, read_seed, "N", "same seed, same proposals"},
-    {NULL, "warm-start", 0, true, true, read_warm_start, "STUDY",
-     "begin with the trials of another study"},
-    {"measure", "interval", 0, true, false, read_interval, "X",
-     "95 % interval of a latency, relative"},
+    {NULL, "warm-start", 0, true, true, read_warm_start, "STUDY", "begin with the trials of another study"},
+    {"measure", "interval", 0, true, false, read_interval, "X", "95 % interval of a latency, relative"},
     {"measure", "seconds", 0, true, false, read_max_seconds, "X", "of a measurement, at most"},
     {"measure", "ties", 0, true, false, read_ties, "X",
      "time for near ties on the front, as a part of the search's (0.1)"},

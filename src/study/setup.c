@@ -29,6 +29,22 @@ static void choose(hwnas_choice_of_strategy *out, const hwnas_job *job, const hw
     free(why);
 }
 
+/* Ways to evaluate a network: a short measurement besides the whole one, where something is measured.
+ * `auto` is not told: next to the start of a runner and a warm-up a short one saves little, so a
+ * ladder is for those who ask for it by name. */
+static int count_rungs(const hwnas_job *job)
+{
+    const hwnas_device_ops *ops;
+    const char *argument;
+    bool measures = false;
+    for (int i = 0; i < job->devices.n; i++)
+        if (hwnas_device_find(&ops, &argument, job->devices.rows[i].spelling) == HWNAS_OK)
+            measures |= !ops->recall;
+        else
+            hwnas_error_clear(); /* whoever opens it says so */
+    return measures ? 2 : 1;
+}
+
 hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
                               const hwnas_choice_of_strategy *choice,
                               const volatile sig_atomic_t *stop)
@@ -37,19 +53,16 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->space_place);
     TRY(hwnas_settings_space(&out->walked, out->space, job));
-    TRY(hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop));
     if (choice)
         out->choice = *choice;
     else
         choose(&out->choice, job, out->walked);
     hwnas_strategy_config config = config_of(job, out->walked, out->choice.max_trials);
-    /* Short measurements save little beside the start of a runner and a warm-up: a ladder is for
-     * those who ask for it by name. */
-    config.n_rungs = hwnas_evaluator_rungs(out->evaluator);
+    config.n_rungs = count_rungs(job);
     status = hwnas_strategy_new(&out->strategy, out->choice.name, &config);
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->strategy_place);
-    return HWNAS_OK;
+    return hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop);
 }
 
 void hwnas_setup_close(hwnas_setup *setup)
