@@ -95,25 +95,29 @@ static void expect_hint(const char *hint)
         fail_msg("'%s' does not contain '%s'", hwnas_last_error()->hint, hint);
 }
 
+/* Its values are good until the 64th trial after it. */
 static hwnas_trial finished(uint64_t number)
 {
+    static hwnas_value_row rows[64][2];
+    hwnas_value_row *values = rows[number % 64];
+    values[0] = (hwnas_value_row){.metric = "latency.p50",
+                                  .value = 0.001 * (double)(number + 1),
+                                  .low = 0.0009,
+                                  .high = 0.0011,
+                                  .unit = "s",
+                                  .source = "measured"};
+    values[1] = (hwnas_value_row){.metric = "macs",
+                                  .value = 1e6 + (double)number,
+                                  .low = NAN,
+                                  .high = NAN,
+                                  .unit = "MACs",
+                                  .source = "computed"};
     return (hwnas_trial){
         .number = number,
         .detail = (char *)"{\"samples\": 12}",
         .seconds = 0.25,
         .n_values = 2,
-        .values = {{.metric = "latency.p50",
-                    .value = 0.001 * (double)(number + 1),
-                    .low = 0.0009,
-                    .high = 0.0011,
-                    .unit = "s",
-                    .source = "measured"},
-                   {.metric = "macs",
-                    .value = 1e6 + (double)number,
-                    .low = NAN,
-                    .high = NAN,
-                    .unit = "MACs",
-                    .source = "computed"}},
+        .values = values,
     };
 }
 
@@ -123,7 +127,7 @@ static void add_trial(hwnas_store *store, uint64_t number)
     snprintf(code, sizeof code, "code-%u", (unsigned)number);
     snprintf(digest, sizeof digest, "%032x", (unsigned)number);
     hwnas_trial trial = finished(number);
-    assert_int_equal(hwnas_store_start(store, number, code, digest), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, number, code, digest, 0), HWNAS_OK);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
 }
 
@@ -170,7 +174,7 @@ static void trials_come_back(void **state)
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     assert_int_equal(count_trials(store), 0);
     for (uint64_t i = 0; i < 4; i++)
-        assert_int_equal(hwnas_store_start(store, i, "2221", "00ff"), HWNAS_OK);
+        assert_int_equal(hwnas_store_start(store, i, "2221", "00ff", 0), HWNAS_OK);
     hwnas_trial one = finished(2), failed = {.number = 0,
                                              .status = HWNAS_E_CRASHED,
                                              .message = (char *)"the runner died: signal 11",
@@ -230,7 +234,7 @@ static void every_status_comes_back(void **state)
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     for (int i = 0; i < HWNAS_N_STATUS; i++) {
         hwnas_trial trial = {.number = (uint64_t)i, .status = (hwnas_status)i, .violation = NAN};
-        assert_int_equal(hwnas_store_start(store, trial.number, "c", "d"), HWNAS_OK);
+        assert_int_equal(hwnas_store_start(store, trial.number, "c", "d", 0), HWNAS_OK);
         assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
     }
     hwnas_trial *trials = NULL;
@@ -248,30 +252,33 @@ static void every_status_comes_back(void **state)
 static void full_trial(void **state)
 {
     (void)state;
-    hwnas_trial trial = {.n_values = HWNAS_MAX_VALUES}, *trials = NULL;
-    for (int i = 0; i < HWNAS_MAX_VALUES; i++) {
+    enum { MANY = 80 };
+    hwnas_trial trial = {0}, *trials = NULL;
+    for (int i = 0; i < MANY; i++) {
+        hwnas_trial_add(&trial, &(hwnas_value_row){0});
         hwnas_value_row *v = &trial.values[i];
-        memcpy(v->metric, "a.metric.with.a.very.long.name.", 32);
-        v->metric[30] = (char)('a' + i);
+        snprintf(v->metric, sizeof v->metric, "%02d %060d", i, i);
         memcpy(v->unit, "params.", 8);
         memcpy(v->source, "fifteen letters", 16);
         v->value = 1.0 / (i + 3);
     }
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
-    assert_int_equal(hwnas_store_start(store, 0, "c", "0123456789abcdef0123456789abcdef"),
+    assert_int_equal(hwnas_store_start(store, 0, "c", "0123456789abcdef0123456789abcdef", 2),
                      HWNAS_OK);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
     size_t n = 0;
     assert_int_equal(hwnas_store_trials(&trials, &n, store), HWNAS_OK);
     assert_int_equal(n, 1);
     assert_string_equal(trials->digest, "0123456789abcdef0123456789abcdef");
-    assert_int_equal(trials->n_values, HWNAS_MAX_VALUES);
-    for (int i = 0; i < HWNAS_MAX_VALUES; i++) {
+    assert_int_equal(trials->rung, 2);
+    assert_int_equal(trials->n_values, MANY);
+    for (int i = 0; i < MANY; i++) {
         assert_string_equal(trials->values[i].metric, trial.values[i].metric);
         assert_string_equal(trials->values[i].unit, "params.");
         assert_string_equal(trials->values[i].source, "fifteen letters");
         assert_true(trials->values[i].value == 1.0 / (i + 3));
     }
+    free(trial.values);
     hwnas_trials_free(trials, n);
     hwnas_store_close(store);
 }
@@ -288,12 +295,12 @@ static void wrong_order_of_calls(void **state)
     add_trial(store, 0);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_E_INPUT);
     assert_string_equal(hwnas_last_error()->message, "trial 0 is finished already");
-    assert_int_equal(hwnas_store_start(store, 0, "code-0", "d"), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_store_start(store, 0, "code-0", "d", 0), HWNAS_E_INPUT);
 
     /* What ran when a process died is asked again: the same, or it is a mistake. */
-    assert_int_equal(hwnas_store_start(store, 1, "a", "d"), HWNAS_OK);
-    assert_int_equal(hwnas_store_start(store, 1, "a", "d"), HWNAS_OK);
-    assert_int_equal(hwnas_store_start(store, 1, "b", "d"), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_store_start(store, 1, "a", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 1, "a", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 1, "b", "d", 0), HWNAS_E_INPUT);
     trial.number = 1;
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
     assert_int_equal(trial.order, 1);
@@ -307,7 +314,7 @@ static void failed_finish_changes_nothing(void **state)
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     hwnas_trial trial = finished(0), *trials = NULL;
     memcpy(trial.values[1].metric, trial.values[0].metric, sizeof trial.values[0].metric);
-    assert_int_equal(hwnas_store_start(store, 0, "c", "d"), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 0, "c", "d", 0), HWNAS_OK);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_E_LIBRARY); /* one metric twice */
     assert_false(trial.is_finished);
     size_t n = 0;
@@ -328,7 +335,7 @@ static void full_disk(void **state)
     hwnas_trial trial = finished(1);
     trial.detail = hwnas_alloc(MIB);
     memset(trial.detail, 'x', MIB - 1);
-    assert_int_equal(hwnas_store_start(store, 1, "c", "d"), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 1, "c", "d", 0), HWNAS_OK);
 
     struct rlimit before, tight;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -499,12 +506,13 @@ static void other_versions(void **state)
 {
     (void)state;
     hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
-    change_with_sqlite("PRAGMA user_version = 2");
-    expect_not_ours("the study has format 2, this hwnas knows format 1");
+    change_with_sqlite("PRAGMA user_version = 3");
+    expect_not_ours("the study has format 3, this hwnas knows format 2");
     expect_hint("newer");
-    change_with_sqlite("PRAGMA user_version = 0");
-    expect_not_ours("the study has format 0, this hwnas knows format 1");
-    change_with_sqlite("PRAGMA user_version = 1; DROP TABLE value");
+    change_with_sqlite("PRAGMA user_version = 1");
+    expect_not_ours("the study has format 1, this hwnas knows format 2");
+    expect_hint("older");
+    change_with_sqlite("PRAGMA user_version = 2; DROP TABLE value");
     expect_not_ours("no such table");
 }
 
@@ -719,7 +727,7 @@ static void finish_trials(int fd)
         char code[32];
         snprintf(code, sizeof code, "code-%u", (unsigned)number);
         hwnas_trial trial = finished(number);
-        if (hwnas_store_start(store, number, code, "d") != HWNAS_OK ||
+        if (hwnas_store_start(store, number, code, "d", 0) != HWNAS_OK ||
             hwnas_store_finish(store, &trial) != HWNAS_OK ||
             write(fd, &number, sizeof number) != sizeof number)
             _exit(2);
