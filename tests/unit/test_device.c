@@ -58,6 +58,8 @@ static hwnas_attr *attributes(const hwnas_op *op, const char *text)
         int n_given = 0;
         for (char *number; n_given < HWNAS_MAX_RANK && (number = strsep(&value, ","));)
             attr->ints[n_given++] = strtol(number, NULL, 10);
+        if (attr->n == 0)
+            attr->n = n_given; /* a list of any length */
         for (int k = n_given; k < attr->n; k++)
             attr->ints[k] = attr->ints[k % n_given];
     }
@@ -80,15 +82,20 @@ static int add(hwnas_graph *graph, const char *op_name, const char *attrs_text, 
     return out;
 }
 
-static int add_input(hwnas_graph *graph, const int64_t *dims)
+static int add_input_of(hwnas_graph *graph, hwnas_dtype dtype, const int64_t *dims)
 {
     char name[32];
     int rank = 0, out = -1;
     while (rank < 4 && dims[rank])
         rank++;
     snprintf(name, sizeof name, "input_%zu", graph->n_inputs);
-    ok(hwnas_graph_add_input(&out, graph, name, HWNAS_FLOAT32, rank, dims));
+    ok(hwnas_graph_add_input(&out, graph, name, dtype, rank, dims));
     return out;
+}
+
+static int add_input(hwnas_graph *graph, const int64_t *dims)
+{
+    return add_input_of(graph, HWNAS_FLOAT32, dims);
 }
 
 typedef struct op_case {
@@ -99,7 +106,8 @@ typedef struct op_case {
 static hwnas_graph *graph_of_op(const op_case *c)
 {
     hwnas_graph *graph = hwnas_graph_new(c->op, 5);
-    int a = add_input(graph, c->dims[0]);
+    const bool is_table = !strcmp(c->op, "embedding");
+    int a = add_input_of(graph, is_table ? HWNAS_INT64 : HWNAS_FLOAT32, c->dims[0]);
     int b = c->dims[1][0] ? add_input(graph, c->dims[1]) : -1;
     hwnas_graph_add_output(graph, add(graph, c->op, c->attrs, a, b));
     return graph;
@@ -114,6 +122,18 @@ static float *random_values(int64_t n, uint64_t stream)
     return values;
 }
 
+/* Whole numbers where the graph wants them. */
+static float *random_input(const hwnas_graph *graph, size_t i, uint64_t stream)
+{
+    const hwnas_tensor *tensor = &graph->tensors[graph->inputs[i]];
+    const int64_t n = hwnas_tensor_count(tensor);
+    const int64_t below = hwnas_graph_input_below(graph, graph->inputs[i]);
+    float *values = random_values(n, stream);
+    for (int64_t k = 0; k < n && tensor->dtype == HWNAS_INT64; k++)
+        values[k] = (float)floor((values[k] + 1) / 2 * (double)below * 0.999999);
+    return values;
+}
+
 enum { MAX_INPUTS = 2 };
 
 /* What the graph gives for random inputs that depend on `stream`. Yours to free(). */
@@ -124,8 +144,7 @@ static float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t s
     float *result = hwnas_alloc((size_t)hwnas_tensor_bytes(output));
     hwnas_exec *exec = NULL;
     for (size_t i = 0; i < graph->n_inputs; i++)
-        inputs[i] = random_values(hwnas_tensor_count(&graph->tensors[graph->inputs[i]]),
-                                  MAX_INPUTS * stream + i);
+        inputs[i] = random_input(graph, i, MAX_INPUTS * stream + i);
     ok(device->ops->compile(&exec, device, graph));
     /* Twice: the second run must not see what the first left behind. */
     for (int i = 0; i < 2; i++) {
@@ -452,6 +471,86 @@ static void every_operator_on_cpu(void **state)
         {"linear", "out=1000", {{1, 1280}}},
         {"linear", "out=10", {{3, 37}}},
         {"linear", "out=10 bias=0", {{1, 64}}},
+        {"linear", "out=96", {{1, 17, 64}}},
+        {"linear", "out=96 bias=0", {{3, 17, 64}}},
+        {"matmul", "", {{1, 4, 16, 8}, {1, 4, 8, 16}}},
+        {"matmul", "", {{3, 4, 16, 24}, {3, 4, 24, 5}}},
+        {"matmul", "", {{3, 1, 6, 8}, {3, 5, 8, 7}}},
+        {"matmul", "", {{1, 5, 6, 8}, {3, 5, 8, 7}}},
+        {"matmul", "", {{3, 5, 6, 8}, {1, 1, 8, 7}}},
+        {"matmul", "", {{1, 5, 6, 8}, {3, 1, 8, 7}}},
+        {"matmul", "", {{3, 16, 8}, {8, 12}}},
+        {"matmul", "", {{16, 8}, {3, 8, 12}}},
+        {"matmul", "", {{3, 4, 16, 8}, {8, 12}}},
+        {"matmul", "", {{3, 4, 16, 8}, {4, 8, 12}}},
+        {"matmul", "", {{7, 5}, {5, 9}}},
+        {"matmul", "", {{2, 1, 5}, {2, 5, 1}}},
+        {"add", "", {{3, 7, 16}, {16}}},
+        {"add", "", {{16}, {3, 7, 16}}},
+        {"add", "", {{3, 7, 16}, {7, 1}}},
+        {"add", "", {{3, 1, 16}, {3, 7, 1}}},
+        {"add", "", {{3, 4, 5, 5}, {1, 1, 5, 5}}},
+        {"add", "", {{5, 5}, {3, 4, 1, 5}}},
+        {"mul", "", {{3, 7, 16}, {1}}},
+        {"mul", "", {{1}, {3, 4, 5, 6}}},
+        {"mul", "", {{3, 4, 1, 6}, {3, 1, 5, 1}}},
+        {"scale", "by=0.125", {{3, 4, 5, 6}}},
+        {"scale", "by=-3", {{1, 33}}},
+        {"reshape", "shape=4,-1", {{3, 8, 5}}},
+        {"reshape", "shape=6,4,10", {{1, 24, 10}}},
+        {"transpose", "order=0,2,1", {{3, 8, 5}}},
+        {"transpose", "order=0,2,1,3", {{1, 16, 4, 8}}},
+        {"transpose", "order=0,2,3,1", {{3, 16, 4, 7}}},
+        {"transpose", "order=2,0,1", {{3, 16, 7}}},
+        {"transpose", "order=3,2,1,0", {{3, 5, 4, 7}}},
+        {"slice", "begin=1 end=4", {{3, 7, 5}}},
+        {"slice", "begin=-3 axis=-1 step=2", {{3, 7, 5}}},
+        {"slice", "begin=1 axis=0", {{3, 4, 2, 5}}},
+        {"slice", "step=3 axis=2", {{1, 4, 11, 5}}},
+        {"layer_norm", "", {{1, 16, 64}}},
+        {"layer_norm", "epsilon=0.01", {{3, 7, 33}}},
+        {"layer_norm", "bias=0", {{3, 7, 33}}},
+        {"layer_norm", "axis=1", {{3, 7, 33}}},
+        {"layer_norm", "axis=2 bias=0", {{3, 7, 3, 5}}},
+        {"layer_norm", "axis=0", {{2, 40}}},
+        {"layer_norm", "", {{40}}},
+        {"gelu", "", {{3, 7, 33}}},
+        {"gelu", "tanh=1", {{3, 7, 33}}},
+        {"gelu", "tanh=1", {{1, 3072}}},
+        {"erf", "", {{3, 7, 33}}},
+        {"mean", "axes=1", {{3, 17, 32}}},
+        {"mean", "axes=1 keep=1", {{3, 17, 32}}},
+        {"mean", "axes=-1", {{3, 17, 32}}},
+        {"mean", "axes=2 keep=1", {{1, 17, 32}}},
+        {"mean", "axes=2,3", {{3, 5, 7, 9}}},
+        {"mean", "axes=2,3 keep=1", {{3, 5, 7, 9}}},
+        {"mean", "axes=0,2", {{3, 5, 7, 9}}},
+        {"mean", "axes=0,1,2,3", {{3, 5, 7, 9}}},
+        {"expand", "shape=3,4,5", {{4, 1}}},
+        {"expand", "shape=3,1,5", {{3, 7, 1}}},
+        {"upsample", "by=2", {{3, 5, 7, 9}}},
+        {"upsample", "by=3,1", {{1, 16, 4, 6}}},
+        {"upsample", "by=2 linear=1", {{3, 5, 7, 9}}},
+        {"upsample", "by=3,4 linear=1", {{1, 16, 4, 6}}},
+        {"embedding", "entries=50 out=24", {{3, 9}}},
+        {"embedding", "entries=50 out=7", {{1, 1}}},
+        {"weight", "shape=3,5 expand=1", {{4, 2}}},
+        {"lstm", "out=16", {{1, 7, 12}}},
+        {"lstm", "out=16 biases=1", {{3, 7, 12}}},
+        {"lstm", "out=5 biases=0", {{3, 4, 3}}},
+        {"lstm", "out=16 bidirectional=1", {{1, 7, 12}}},
+        {"lstm", "out=17 bidirectional=1", {{3, 7, 12}}},
+        {"lstm", "out=16 last=1", {{3, 7, 12}}},
+        {"lstm", "out=16 bidirectional=1 last=1 biases=0", {{3, 7, 12}}},
+        {"lstm", "out=64", {{1, 1, 64}}},
+        {"gru", "out=16", {{1, 7, 12}}},
+        {"gru", "out=16 biases=1", {{3, 7, 12}}},
+        {"gru", "out=5 biases=0", {{3, 4, 3}}},
+        {"gru", "out=16 bidirectional=1", {{1, 7, 12}}},
+        {"gru", "out=17 bidirectional=1", {{3, 7, 12}}},
+        {"gru", "out=16 last=1", {{3, 7, 12}}},
+        {"gru", "out=16 bidirectional=1 last=1 biases=1", {{3, 7, 12}}},
+        {"gru", "out=64", {{1, 1, 64}}},
     };
     hwnas_device *ref = open_device("ref", 1);
     for (int threads = 1; threads <= 2; threads++) {
@@ -692,10 +791,41 @@ static void unknown_operators_are_named(void **state)
     assert_null(exec);
     hwnas_graph_free(graph);
 
-    graph = hwnas_graph_new("empty", 1); /* the output is the input */
-    hwnas_graph_add_output(graph, add_input(graph, dims));
-    assert_int_equal(cpu->ops->compile(&exec, cpu, graph), HWNAS_E_UNSUPPORTED);
+    hwnas_device_close(cpu);
+}
+
+/* An output may be an input, a weight, or an output once more. */
+static void outputs_are_copied_where_nothing_writes_them(void **state)
+{
+    (void)state;
+    enum { N = 6 };
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    hwnas_device *const devices[] = {ref, cpu};
+    hwnas_graph *graph = hwnas_graph_new("copies", 1);
+    const int64_t dims[] = {1, N, 0};
+    int input = add_input(graph, dims), weight = -1;
+    int relu = add(graph, "relu", "", input, -1);
+    ok(hwnas_graph_add_weight(&weight, graph, "w", 2, dims, HWNAS_INIT_SMALL, true));
+    const int outputs[] = {input, relu, weight, relu, add(graph, "mul", "", relu, weight)};
+    float got[2][COUNT(outputs)][N], in[N], *const given[] = {in};
+    for (size_t i = 0; i < COUNT(outputs); i++)
+        hwnas_graph_add_output(graph, outputs[i]);
+    for (int i = 0; i < N; i++)
+        in[i] = (float)(i - 2);
+    for (int d = 0; d < 2; d++) {
+        hwnas_exec *exec = NULL;
+        float *to[COUNT(outputs)];
+        for (size_t i = 0; i < COUNT(outputs); i++)
+            to[i] = got[d][i];
+        ok(devices[d]->ops->compile(&exec, devices[d], graph));
+        ok(exec->ops->run(exec, (const float *const *)given, to));
+        exec->ops->free_exec(exec);
+    }
+    assert_memory_equal(got[1][0], in, sizeof in);
+    assert_memory_equal(got[1][1], got[1][3], sizeof in);
+    assert_memory_equal(got[0], got[1], sizeof got[0]);
     hwnas_graph_free(graph);
+    hwnas_device_close(ref);
     hwnas_device_close(cpu);
 }
 
@@ -800,6 +930,7 @@ int main(void)
         cmocka_unit_test(folding_leaves_shared_convolutions),
         cmocka_unit_test(weights_do_not_survive_their_network),
         cmocka_unit_test(unknown_operators_are_named),
+        cmocka_unit_test(outputs_are_copied_where_nothing_writes_them),
         cmocka_unit_test(replay_recalls),
         cmocka_unit_test(whole_networks),
     };
