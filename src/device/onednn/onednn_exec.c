@@ -14,6 +14,7 @@
 #include "device/onednn/partition.h"
 #include "device/onednn/steps.h"
 #include "device/place.h"
+#include "graph/op.h"
 
 typedef hwnas_onednn_step step;
 
@@ -112,13 +113,23 @@ static void sort_outputs(compiler *c)
     }
 }
 
-/* What our steps read is plain. */
+static bool is_transposed(const compiler *c, int tensor)
+{
+    const int producer = c->graph->tensors[tensor].producer;
+    return producer >= 0 && !strcmp(c->graph->nodes[producer].op->name, "transpose");
+}
+
+/* What our steps read is plain. So is what was transposed, but for products: oneDNN would leave the
+ * values where they are and exchange strides, with which all its other operators are slow. */
 static void mark_plain(compiler *c)
 {
     for (size_t i = 0; i < c->graph->n_nodes; i++) {
         const hwnas_node *node = &c->graph->nodes[i];
-        for (int k = 0; k < node->n_inputs && hwnas_onednn_own(c->graph, node); k++)
-            c->is_plain[node->inputs[k]] = true;
+        const bool is_own = hwnas_onednn_own(c->graph, node);
+        const bool is_product = !strcmp(node->op->name, "matmul");
+        for (int k = 0; k < node->n_inputs; k++)
+            if (is_own || (!is_product && is_transposed(c, node->inputs[k])))
+                c->is_plain[node->inputs[k]] = true;
     }
 }
 
