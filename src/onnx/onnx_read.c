@@ -566,7 +566,7 @@ static hwnas_status check_implied(const hwnas_attr *given, const hwnas_graph *gr
 {
     const hwnas_node *node = &graph->nodes[graph->n_nodes - 1];
     for (int i = 0; node->op->attrs[i].name; i++)
-        if (given[i].is_set &&
+        if (given[i].is_set && !node->op->settle &&
             memcmp(given[i].ints, node->attrs[i].ints, (size_t)given[i].n * sizeof *given[i].ints))
             return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: attribute '%s' contradicts the weights",
                               hwnas_onnx_describe(from).s, node->op->attrs[i].onnx);
