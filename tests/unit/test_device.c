@@ -134,26 +134,43 @@ static float *random_input(const hwnas_graph *graph, size_t i, uint64_t stream)
     return values;
 }
 
-enum { MAX_INPUTS = 2 };
+static int64_t count_outputs(const hwnas_graph *graph)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        n += hwnas_tensor_count(&graph->tensors[graph->outputs[i]]);
+    return n;
+}
 
-/* What the graph gives for random inputs that depend on `stream`. Yours to free(). */
+/* What the graph gives for random inputs that depend on `stream`, one output behind the other. Yours
+ * to free(). */
 static float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t stream)
 {
-    const hwnas_tensor *output = &graph->tensors[graph->outputs[0]];
-    float *inputs[MAX_INPUTS] = {NULL};
-    float *result = hwnas_alloc((size_t)hwnas_tensor_bytes(output));
+    const size_t bytes = (size_t)count_outputs(graph) * sizeof(float);
+    float **inputs = hwnas_alloc((graph->n_inputs + 1) * sizeof *inputs);
+    float **outputs = hwnas_alloc(graph->n_outputs * sizeof *outputs);
+    float *result = hwnas_alloc(bytes), *first = hwnas_alloc(bytes), *at = result;
     hwnas_exec *exec = NULL;
     for (size_t i = 0; i < graph->n_inputs; i++)
-        inputs[i] = random_input(graph, i, MAX_INPUTS * stream + i);
+        inputs[i] = random_input(graph, i, 2 * stream + i);
+    for (size_t i = 0; i < graph->n_outputs; i++) {
+        outputs[i] = at;
+        at += hwnas_tensor_count(&graph->tensors[graph->outputs[i]]);
+    }
     ok(device->ops->compile(&exec, device, graph));
     /* Twice: the second run must not see what the first left behind. */
     for (int i = 0; i < 2; i++) {
-        memset(result, 0xff, (size_t)hwnas_tensor_bytes(output));
-        ok(exec->ops->run(exec, (const float *const *)inputs, &result));
+        memcpy(first, result, bytes);
+        memset(result, 0xff, bytes);
+        ok(exec->ops->run(exec, (const float *const *)inputs, outputs));
     }
+    assert_memory_equal(first, result, bytes);
     exec->ops->free_exec(exec);
-    for (int i = 0; i < MAX_INPUTS; i++)
+    for (size_t i = 0; i < graph->n_inputs; i++)
         free(inputs[i]);
+    free(first);
+    free(outputs);
+    free(inputs);
     return result;
 }
 
@@ -175,8 +192,8 @@ static double compare(const char *what, hwnas_device *on, const hwnas_graph *a, 
                       const hwnas_graph *b, uint64_t stream)
 {
     float *got = outcome(on, a, stream), *wanted = outcome(truth, b, stream);
-    const int64_t n = hwnas_tensor_count(&b->tensors[b->outputs[0]]);
-    assert_int_equal(hwnas_tensor_count(&a->tensors[a->outputs[0]]), n);
+    const int64_t n = count_outputs(b);
+    assert_int_equal(count_outputs(a), n);
     const double error = relative_error(got, wanted, n);
     if (!(error <= TOLERANCE))
         fail_msg("%s: relative error %g", what, error);
@@ -494,6 +511,11 @@ static void every_operator_on_cpu(void **state)
         {"mul", "", {{3, 7, 16}, {1}}},
         {"mul", "", {{1}, {3, 4, 5, 6}}},
         {"mul", "", {{3, 4, 1, 6}, {3, 1, 5, 1}}},
+        {"sub", "", {{3, 7, 16}, {16}}},
+        {"sub", "", {{16}, {3, 7, 16}}},
+        {"sub", "", {{3, 1, 16}, {3, 7, 1}}},
+        {"div", "", {{3, 7, 16}, {3, 7, 1}}},
+        {"div", "", {{7, 1}, {3, 7, 16}}},
         {"scale", "by=0.125", {{3, 4, 5, 6}}},
         {"scale", "by=-3", {{1, 33}}},
         {"reshape", "shape=4,-1", {{3, 8, 5}}},
@@ -829,6 +851,111 @@ static void outputs_are_copied_where_nothing_writes_them(void **state)
     hwnas_device_close(cpu);
 }
 
+/* Powers of one constant and of many numbers; bases are positive. */
+static void powers(void **state)
+{
+    (void)state;
+    static const float exponents[] = {2, 3, 0.5f, -1, 0, 1};
+    const int64_t dims[] = {3, 7, 6, 0};
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (size_t i = 0; i <= COUNT(exponents); i++) {
+        const bool is_one = i < COUNT(exponents);
+        hwnas_graph *graph = hwnas_graph_new("pow", i);
+        int exponent = -1;
+        const int base = add(graph, "sigmoid", "", add_input(graph, dims), -1);
+        ok(hwnas_graph_add_constant(&exponent, graph, "exponent", is_one ? 0 : 1, dims + 2,
+                                    is_one ? &exponents[i] : exponents));
+        hwnas_graph_add_output(graph, add(graph, "pow", "", base, exponent));
+        compare("pow", cpu, graph, ref, graph, i);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(ref);
+    hwnas_device_close(cpu);
+}
+
+/* Several executables of one device, taken in turn, give what
+ * each gives alone. */
+static void executables_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 4 };
+    static const op_case cases[] = {
+        {"lstm", "out=17 bidirectional=1", {{3, 7, 12}}},
+        {"gru", "out=9 bidirectional=1 last=1", {{3, 7, 12}}},
+        {"layer_norm", "bias=0", {{3, 7, 12}}},
+        {"gelu", "tanh=1", {{3, 7, 12}}},
+    };
+    hwnas_device *cpu = open_device("cpu", 1);
+    hwnas_exec *execs[COUNT(cases)] = {NULL};
+    float *alone[COUNT(cases)], *input = random_values(3 * 7 * 12, 0);
+    int64_t n[COUNT(cases)];
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = graph_of_op(&cases[i]);
+        n[i] = count_outputs(graph);
+        alone[i] = outcome(cpu, graph, 0);
+        ok(cpu->ops->compile(&execs[i], cpu, graph));
+        hwnas_graph_free(graph); /* nothing of it is needed any more */
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < COUNT(cases); i++) {
+            float *got = hwnas_alloc((size_t)n[i] * sizeof *got);
+            ok(cpu->ops->run(execs[i], (const float *const *)&input, &got));
+            assert_memory_equal(got, alone[i], (size_t)n[i] * sizeof *got);
+            free(got);
+        }
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        execs[i]->ops->free_exec(execs[i]);
+        free(alone[i]);
+    }
+    free(input);
+    hwnas_device_close(cpu);
+}
+
+/* What was transposed, reshaped or cut, read by each kind of step and read twice, so that no place is
+ * taken over too early. */
+static void moved_values_reach_every_reader(void **state)
+{
+    (void)state;
+    static const op_case readers[] = {
+        {"relu", "", {{0}}},        {"gelu", "", {{0}}},
+        {"gelu", "tanh=1", {{0}}},  {"softmax", "", {{0}}},
+        {"softmax", "axis=1", {{0}}}, {"layer_norm", "", {{0}}},
+        {"layer_norm", "bias=0", {{0}}}, {"mean", "axes=1", {{0}}},
+        {"mean", "axes=-1", {{0}}}, {"linear", "out=6", {{0}}},
+        {"scale", "by=3", {{0}}},   {"reshape", "shape=2,-1", {{0}}},
+        {"transpose", "order=2,1,0", {{0}}}, {"slice", "end=3 axis=2", {{0}}},
+        {"lstm", "out=5", {{0}}},   {"gru", "out=5 bidirectional=1", {{0}}},
+        {"erf", "", {{0}}},
+    };
+    static const char *const movers[][2] = {
+        {"transpose", "order=0,2,1"},
+        {"transpose", "order=1,0,2"},
+        {"reshape", "shape=10,12"},
+        {"slice", "begin=1 axis=1"},
+    };
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (size_t m = 0; m < COUNT(movers); m++)
+        for (size_t r = 0; r < COUNT(readers); r++)
+            for (int has_second = 0; has_second < 2; has_second++) {
+                char what[96];
+                const int64_t dims[] = {3, 6, 20, 0};
+                hwnas_graph *graph = hwnas_graph_new("moved", r);
+                const int input = add_input(graph, dims);
+                const int x = add(graph, movers[m][0], movers[m][1],
+                                  add(graph, "tanh", "", input, -1), -1);
+                hwnas_graph_add_output(graph, add(graph, readers[r].op, readers[r].attrs, x, -1));
+                if (has_second)
+                    hwnas_graph_add_output(
+                        graph, add(graph, "reshape", "shape=-1", add(graph, "mul", "", x, x), -1));
+                snprintf(what, sizeof what, "%s of a %s (%s), second %d", readers[r].op,
+                         movers[m][0], movers[m][1], has_second);
+                compare(what, cpu, graph, ref, graph, r);
+                hwnas_graph_free(graph);
+            }
+    hwnas_device_close(ref);
+    hwnas_device_close(cpu);
+}
+
 static double recall(const char *spelling, const char *code, const char *wanted_metric)
 {
     hwnas_device *device = open_device(spelling, 1);
@@ -888,20 +1015,29 @@ static void replay_recalls(void **state)
 static void whole_networks(void **state)
 {
     (void)state;
-    enum { EACH = 25 };
-    static const char *const spaces[] = {"nas_bench_macro", "accel_nasbench"};
+    static const struct {
+        const char *name;
+        int n_networks, batch;
+    } spaces[] = {
+        {"nas_bench_macro", 25, 1},
+        {"accel_nasbench", 25, 1},
+        {HWNAS_TEST_DATA "/sequences.yaml", 6, 1},
+        {HWNAS_TEST_DATA "/sequences.yaml", 6, 3},
+        {HWNAS_TEST_DATA "/sequences.yaml:phase=step", 6, 1},
+        {HWNAS_TEST_DATA "/sequences.yaml:phase=step,positions=1", 6, 3},
+    };
     hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
     for (size_t i = 0; i < COUNT(spaces); i++) {
         hwnas_space *space = NULL;
-        ok(hwnas_graph_load_space(&space, spaces[i]));
+        ok(hwnas_graph_load_space(&space, spaces[i].name));
         hwnas_arch *arch = hwnas_arch_new(space);
         hwnas_rng rng = hwnas_rng_new(2024, i);
         double worst = 0;
-        for (int k = 0; k < EACH; k++) {
+        for (int k = 0; k < spaces[i].n_networks; k++) {
             hwnas_graph *graph = NULL, *folded = NULL;
             hwnas_arch_sample(arch, &rng);
             char *code = hwnas_arch_code(arch);
-            ok(hwnas_graph_build(&graph, arch, 1));
+            ok(hwnas_graph_build(&graph, arch, spaces[i].batch));
             ok(hwnas_graph_fold(&folded, graph));
             /* The unfolded network is the truth, so that folding is judged as well. */
             worst = fmax(worst, compare(code, cpu, folded, ref, graph, (uint64_t)k));
@@ -909,7 +1045,8 @@ static void whole_networks(void **state)
             hwnas_graph_free(graph);
             hwnas_graph_free(folded);
         }
-        print_message("# %s: %d networks, worst relative error %.2g\n", spaces[i], EACH, worst);
+        print_message("# %s: %d networks, worst relative error %.2g\n", spaces[i].name,
+                      spaces[i].n_networks, worst);
         hwnas_arch_free(arch);
         hwnas_space_free(space);
     }
@@ -931,6 +1068,9 @@ int main(void)
         cmocka_unit_test(weights_do_not_survive_their_network),
         cmocka_unit_test(unknown_operators_are_named),
         cmocka_unit_test(outputs_are_copied_where_nothing_writes_them),
+        cmocka_unit_test(powers),
+        cmocka_unit_test(executables_do_not_disturb_each_other),
+        cmocka_unit_test(moved_values_reach_every_reader),
         cmocka_unit_test(replay_recalls),
         cmocka_unit_test(whole_networks),
     };

@@ -219,6 +219,15 @@ static void lower_upsample(op *o)
     set_text(o, dnnl_graph_op_attr_data_format, "NCX");
 }
 
+/* The primitive's exponent is an attribute. */
+static bool has_one_exponent(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *exponent = hwnas_node_input(graph, node, 1);
+    return exponent->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(exponent) == 1 &&
+           hwnas_node_input(graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT &&
+           exponent->rank <= hwnas_node_input(graph, node, 0)->rank;
+}
+
 static bool is_exact(const hwnas_graph *graph, const hwnas_node *node)
 {
     (void)graph;
@@ -259,12 +268,13 @@ static const struct rule {
     {"clip", dnnl_graph_op_clamp, lower_clip, NULL, NULL},
     {"concat", dnnl_graph_op_concat, lower_axis, NULL, NULL},
     {"conv", dnnl_graph_op_convolution, lower_conv, NULL, NULL},
+    {"div", dnnl_graph_op_divide, no_attributes, NULL, NULL},
     {"erf", OWN, NULL, &hwnas_onednn_loops},
     {"expand", OWN, NULL, &hwnas_onednn_loops},
     {"flatten", OWN, NULL, &hwnas_onednn_reshape},
     {"gather", OWN, NULL, &hwnas_onednn_loops},
     {"gelu", dnnl_graph_op_gelu, no_attributes, is_exact, NULL},
-    {"gelu", OWN, NULL, &hwnas_onednn_gelu_tanh},
+    {"gelu", OWN, NULL, &hwnas_onednn_eltwise},
     {"global_avg_pool", dnnl_graph_op_avg_pool, lower_global_avg_pool, NULL, NULL},
     {"gru_core", OWN, has_given_weights, &hwnas_onednn_gru},
     {"gru_core", OWN, NULL, &hwnas_onednn_loops},
@@ -282,12 +292,15 @@ static const struct rule {
     {"mean", dnnl_graph_op_reduce_mean, lower_mean, is_over_last, NULL},
     {"mean", OWN, NULL, &hwnas_onednn_loops},
     {"mul", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
+    {"pow", OWN, has_one_exponent, &hwnas_onednn_eltwise},
+    {"pow", OWN, NULL, &hwnas_onednn_loops},
     {"relu", dnnl_graph_op_relu, no_attributes, NULL, NULL},
     {"reshape", dnnl_graph_op_static_reshape, lower_shape, follows_transpose, NULL},
     {"reshape", OWN, NULL, &hwnas_onednn_reshape},
     {"sigmoid", dnnl_graph_op_sigmoid, no_attributes, NULL, NULL},
     {"slice", OWN, NULL, &hwnas_onednn_loops},
     {"softmax", dnnl_graph_op_softmax, lower_axis, NULL, NULL},
+    {"sub", dnnl_graph_op_subtract, no_attributes, NULL, NULL},
     {"tanh", dnnl_graph_op_tanh, no_attributes, NULL, NULL},
     {"transpose", dnnl_graph_op_static_transpose, lower_order, NULL, NULL},
     {"upsample", dnnl_graph_op_interpolate, lower_upsample, NULL, NULL},

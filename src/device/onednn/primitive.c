@@ -2,6 +2,7 @@
 #include "device/onednn/primitive.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/op.h"
 
@@ -123,12 +124,28 @@ static hwnas_onednn_primitive *new_primitive(hwnas_onednn_step *step, const oned
     return p;
 }
 
-/* GELU by tanh is one of the primitives' functions, but none of the graphs'. */
-static hwnas_status compile_gelu(hwnas_onednn_step *step, const onednn_device *device,
+typedef struct function {
+    dnnl_alg_kind_t kind;
+    float alpha, beta;
+} function;
+
+/* Functions of one value that the primitives have and the graphs have not. */
+static function function_of(const hwnas_graph *graph, const hwnas_node *node)
+{
+    function f = {dnnl_eltwise_gelu_tanh, 0, 0};
+    if (!strcmp(node->op->name, "pow")) {
+        f = (function){dnnl_eltwise_pow, 1, 0};
+        hwnas_tensor_fill(hwnas_node_input(graph, node, 1), &f.beta);
+    }
+    return f;
+}
+
+static hwnas_status compile_eltwise(hwnas_onednn_step *step, const onednn_device *device,
                                  const hwnas_graph *graph, const hwnas_node *node)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_onednn_primitive *p = new_primitive(step, device);
+    const function f = function_of(graph, node);
     const dnnl_dims_t n = {hwnas_tensor_count(hwnas_node_output(graph, node))};
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t desc = NULL;
@@ -138,12 +155,12 @@ static hwnas_status compile_gelu(hwnas_onednn_step *step, const onednn_device *d
                  dnnl_memory_desc_create_with_tag(&flat, 1, n, dnnl_f32, dnnl_a));
     TRY_DNNL_OUT("describe", p->name,
                  dnnl_eltwise_forward_primitive_desc_create(&desc, device->engine,
-                                                            dnnl_forward_inference,
-                                                            dnnl_eltwise_gelu_tanh, flat, flat, 0, 0,
-                                                            attr));
+                                                            dnnl_forward_inference, f.kind, flat,
+                                                            flat, f.alpha, f.beta, attr));
     TRY_OUT(hwnas_onednn_primitive_init(p, desc));
     TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_SRC, flat));
     TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, flat));
+    step->n_inputs = 1;
     step->bytes = p->bytes;
 out:
     dnnl_memory_desc_destroy(flat);
@@ -152,8 +169,8 @@ out:
     return status;
 }
 
-const hwnas_onednn_kind hwnas_onednn_gelu_tanh = {
-    .compile = compile_gelu,
+const hwnas_onednn_kind hwnas_onednn_eltwise = {
+    .compile = compile_eltwise,
     .run = run_primitive,
     .free = free_primitive,
     .in_place = hwnas_onednn_over_first,

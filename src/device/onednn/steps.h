@@ -50,8 +50,9 @@ extern const hwnas_onednn_kind hwnas_onednn_partition;
 extern const hwnas_onednn_kind hwnas_onednn_loops;
 /* The same values in another shape: nothing at all, where the input's place can be taken over. */
 extern const hwnas_onednn_kind hwnas_onednn_reshape;
-/* One of oneDNN's primitives, which its graphs do not have. */
-extern const hwnas_onednn_kind hwnas_onednn_gelu_tanh;
+/* One of oneDNN's primitives, which its graphs do not have: GELU by tanh, powers of a constant exponent
+ * (eltwise), LayerNorm with a scale alone or over several dimensions, LSTM, GRU. */
+extern const hwnas_onednn_kind hwnas_onednn_eltwise;
 extern const hwnas_onednn_kind hwnas_onednn_layer_norm;
 extern const hwnas_onednn_kind hwnas_onednn_lstm;
 extern const hwnas_onednn_kind hwnas_onednn_gru;
