@@ -126,6 +126,14 @@ static void lower_axis(op *o)
     set_ints(o, dnnl_graph_op_attr_axis, &from_begin, 1);
 }
 
+/* Of images, which lie as oneDNN likes them. It puts everything else of four dimensions into the
+ * layout of images first, and back afterwards. */
+static bool joins_channels(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
+    return hwnas_node_output(graph, node)->rank == 4 && (axis == 1 || axis == -3);
+}
+
 static void lower_batch_norm(op *o)
 {
     set_float(o, dnnl_graph_op_attr_epsilon, attr_of(o, "epsilon")->number);
@@ -266,7 +274,8 @@ static const struct rule {
     {"avg_pool", dnnl_graph_op_avg_pool, lower_avg_pool, NULL, NULL},
     {"batch_norm", dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL, NULL},
     {"clip", dnnl_graph_op_clamp, lower_clip, NULL, NULL},
-    {"concat", dnnl_graph_op_concat, lower_axis, NULL, NULL},
+    {"concat", dnnl_graph_op_concat, lower_axis, joins_channels, NULL},
+    {"concat", OWN, NULL, &hwnas_onednn_loops},
     {"conv", dnnl_graph_op_convolution, lower_conv, NULL, NULL},
     {"div", dnnl_graph_op_divide, no_attributes, NULL, NULL},
     {"erf", OWN, NULL, &hwnas_onednn_loops},
