@@ -212,11 +212,12 @@ static void lower_mean(op *o)
     set_bool(o, dnnl_graph_op_attr_keep_dims, attr_of(o, "keep")->ints[0]);
 }
 
-/* oneDNN is fast along the last dimension. */
+/* oneDNN is fast over the last dimensions of what is plain, and slower than our loops elsewhere. */
 static bool is_over_last(const hwnas_graph *graph, const hwnas_node *node)
 {
     const hwnas_attr *axes = hwnas_node_attr(node, "axes");
-    return axes->n == 1 && axes->ints[0] == hwnas_node_input(graph, node, 0)->rank - 1 &&
+    const int rank = hwnas_node_input(graph, node, 0)->rank;
+    return axes->n > 0 && axes->ints[0] == rank - axes->n &&
            hwnas_node_output(graph, node)->rank > 0;
 }
 

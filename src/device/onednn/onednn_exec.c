@@ -119,16 +119,18 @@ static bool is_transposed(const compiler *c, int tensor)
     return producer >= 0 && !strcmp(c->graph->nodes[producer].op->name, "transpose");
 }
 
-/* What our steps read is plain. So is what was transposed, but for products: oneDNN would leave the
- * values where they are and exchange strides, with which all its other operators are slow. */
+/* What our steps read is plain, and what means are taken of. So is what was transposed, but for
+ * products: oneDNN would leave the values where they are and exchange strides, with which all its
+ * other operators are slow. */
 static void mark_plain(compiler *c)
 {
     for (size_t i = 0; i < c->graph->n_nodes; i++) {
         const hwnas_node *node = &c->graph->nodes[i];
-        const bool is_own = hwnas_onednn_own(c->graph, node);
+        const bool needs_plain =
+            hwnas_onednn_own(c->graph, node) || !strcmp(node->op->name, "mean");
         const bool is_product = !strcmp(node->op->name, "matmul");
         for (int k = 0; k < node->n_inputs; k++)
-            if (is_own || (!is_product && is_transposed(c, node->inputs[k])))
+            if (needs_plain || (!is_product && is_transposed(c, node->inputs[k])))
                 c->is_plain[node->inputs[k]] = true;
     }
 }
