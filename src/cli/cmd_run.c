@@ -24,8 +24,8 @@ static hwnas_status infer(hwnas_str *out, const hwnas_graph *graph, const char *
     hwnas_device *device = NULL;
     hwnas_exec *exec = NULL;
     hwnas_graph *folded = NULL;
-    const float **inputs = hwnas_alloc((graph->n_inputs + 1) * sizeof *inputs);
-    float **outputs = hwnas_alloc((graph->n_outputs + 1) * sizeof *outputs);
+    const float **inputs = hwnas_alloc(graph->n_inputs * sizeof *inputs);
+    float **outputs = hwnas_alloc(graph->n_outputs * sizeof *outputs);
     size_t at = 0;
     for (size_t i = 0; i < graph->n_inputs; i++) {
         inputs[i] = input + at;
