@@ -142,8 +142,8 @@ static int64_t count_outputs(const hwnas_graph *graph)
     return n;
 }
 
-/* What the graph gives for random inputs that depend on `stream`, one output behind the other. Yours
- * to free(). */
+/* What the graph gives for random inputs that depend on `stream`, one output behind the other.
+ * Yours to free(). */
 static float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t stream)
 {
     const size_t bytes = (size_t)count_outputs(graph) * sizeof(float);
@@ -911,8 +911,8 @@ static void executables_do_not_disturb_each_other(void **state)
     hwnas_device_close(cpu);
 }
 
-/* What was transposed, reshaped or cut, read by each kind of step and read twice, so that no place is
- * taken over too early. */
+/* What was transposed, reshaped or cut, read by each kind of step and read twice, so that no place
+ * is taken over too early. */
 static void moved_values_reach_every_reader(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* loops.c: steps that run the operator's own loops. The node is kept in a graph of its own, because the
- * one that it comes from may be freed. */
+/* loops.c: steps that run the operator's own loops. The node is kept in a graph of its own,
+ * because the one that it comes from may be freed. */
 #include <stdlib.h>
 #include <string.h>
 

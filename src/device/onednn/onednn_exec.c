@@ -70,7 +70,7 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
     free(exec);
 }
 
-/* What we hold, but for scraps. From the first run on oneDNN keeps the kernels a second time, in its own layout. */
+/* What we hold. From the first run on oneDNN keeps the kernels a second time, in its own layout. */
 size_t hwnas_onednn_memory(const hwnas_exec *base)
 {
     const onednn_exec *exec = (const onednn_exec *)base;

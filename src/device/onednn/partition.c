@@ -95,7 +95,7 @@ static void free_partition(void *state)
         dnnl_graph_compiled_partition_destroy(state);
 }
 
-/* The sum at the end of a residual block is computed in place; elsewhere oneDNN would first copy. */
+/* The sum at the end of a residual block is computed in place; elsewhere oneDNN first copies. */
 static int in_place(const hwnas_onednn_step *step, int output, size_t k)
 {
     size_t n = 0;

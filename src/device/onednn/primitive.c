@@ -52,7 +52,8 @@ hwnas_status hwnas_onednn_primitive_add_weights(hwnas_onednn_primitive *p, int a
     const dnnl_engine_t engine = p->device->engine;
     TRY(hwnas_onednn_primitive_add_own(p, arg, desc));
     TRY_DNNL_OUT("reorder the weights of", p->name,
-                 dnnl_reorder_primitive_desc_create(&reorder_desc, from, engine, desc, engine, NULL));
+                 dnnl_reorder_primitive_desc_create(&reorder_desc, from, engine, desc, engine,
+                                                    NULL));
     TRY_DNNL_OUT("reorder the weights of", p->name, dnnl_primitive_create(&reorder, reorder_desc));
     TRY_DNNL_OUT("reorder the weights of", p->name,
                  dnnl_memory_create(&plain, from, engine, (void *)values));
@@ -184,7 +185,8 @@ static hwnas_status compile_layer_norm(hwnas_onednn_step *step, const onednn_dev
     hwnas_status status = HWNAS_OK;
     hwnas_onednn_primitive *p = new_primitive(step, device);
     const int64_t n = hwnas_tensor_count(hwnas_node_input(graph, node, 1));
-    const dnnl_dims_t per_row = {n}, dims = {hwnas_tensor_count(hwnas_node_output(graph, node)) / n, n};
+    const int64_t count = hwnas_tensor_count(hwnas_node_output(graph, node));
+    const dnnl_dims_t per_row = {n}, dims = {count / n, n};
     const float epsilon = (float)hwnas_node_attr(node, "epsilon")->number;
     const unsigned flags = dnnl_use_scale | (step->n_inputs > 2 ? dnnl_use_shift : 0u);
     dnnl_primitive_attr_t attr = NULL;

@@ -19,7 +19,8 @@ typedef struct hwnas_onednn_primitive {
     size_t bytes;                         /* of the buffers */
 } hwnas_onednn_primitive;
 
-/* Attributes that every primitive here is described with: its scratchpad is ours. Yours to destroy. */
+/* Attributes that every primitive here is described with: its scratchpad is ours. Yours to
+ * destroy. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_attr(dnnl_primitive_attr_t *out, const char *name);
 
 /* Makes the primitive, and its scratchpad the first argument. */

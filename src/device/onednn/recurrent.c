@@ -1,9 +1,9 @@
 /* recurrent.c: LSTM and GRU as primitives, from a state of zeros, all steps in one.
  *
- * The weights are brought into oneDNN's order of gates and into its layout when the step is compiled. ONNX
- * has an LSTM's gates as input, output, forget, cell and oneDNN as input, forget, cell, output; a GRU's are
- * update, reset, hidden for both, and the reset comes after the product ("linear before reset"), where
- * oneDNN has a fourth bias for what the reset is multiplied with. */
+ * The weights are brought into oneDNN's order of gates and into its layout when the step is
+ * compiled. ONNX has an LSTM's gates as input, output, forget, cell and oneDNN as input, forget,
+ * cell, output; a GRU's are update, reset, hidden for both, and the reset comes after the product
+ * ("linear before reset"), where oneDNN has a fourth bias for what the reset is multiplied with. */
 #include "graph/ops/recurrent.h"
 
 #include <stdlib.h>
@@ -70,8 +70,7 @@ typedef struct sizes {
 typedef struct recurrent {
     hwnas_onednn_primitive primitive;
     sizes n;
-    float *both; /* steps x batch x directions x hidden, as oneDNN puts directions beside each other;
-                    NULL where that is how we have them */
+    float *both; /* steps x batch x directions x hidden, as oneDNN has it; NULL where it is as ours */
 } recurrent;
 
 static sizes sizes_of(const hwnas_graph *graph, const hwnas_node *node)
@@ -82,7 +81,8 @@ static sizes sizes_of(const hwnas_graph *graph, const hwnas_node *node)
 }
 
 /* directions x gates x rows, in ONNX's order of gates, into `to`, in oneDNN's. */
-static void order_gates(float *to, const float *from, const cell *c, int64_t directions, int64_t rows)
+static void order_gates(float *to, const float *from, const cell *c, int64_t directions,
+                        int64_t rows)
 {
     for (int64_t d = 0; d < directions; d++, from += c->n_gates * rows)
         for (int g = 0; g < c->n_gates; g++, to += rows)
