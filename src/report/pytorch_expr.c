@@ -4,6 +4,11 @@
 #include "report/pytorch_priv.h"
 #include "space/expr.h"
 
+const hwnas_py *hwnas_torch_truth(hwnas_torch_scope *s, const hwnas_py *expr)
+{
+    return hwnas_py_make(s->arena, HWNAS_PY_TRUTH, NULL, 1, &expr);
+}
+
 /* Is everything that the expression refers to known? Sets the facts of the current tensor. */
 static bool is_known(const hwnas_torch_scope *s, const hwnas_expr *expr, int64_t *dims)
 {

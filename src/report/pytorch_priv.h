@@ -3,9 +3,9 @@
  * 1. Watch (pytorch_watch.c): the network is executed once as the graph was built, and what each
  *    condition, count and dimension came to is noted. A condition that came out one way only will
  *    not be written. Everything that PyTorch cannot say is refused here, so the rest cannot fail.
- * 2. Translate (pytorch_translate.c, pytorch_expr.c): each template becomes a class whose __init__
- *    is a list of steps. Choices and constants are filled in; parameters stay parameters. One that
- *    names tensors gets a forward() with variables (pytorch_wire.c).
+ * 2. Translate (pytorch_class.c, pytorch_translate.c, ...): each template becomes a class whose
+ *    __init__ is a list of steps. Choices and constants are filled in; parameters stay parameters.
+ *    One that names tensors gets a forward() with variables (pytorch_wire.c).
  * 3. Write (pytorch_write.c): unused names go, the rest are spelled, and the steps are laid out. */
 #ifndef HWNAS_REPORT_PYTORCH_PRIV_H
 #define HWNAS_REPORT_PYTORCH_PRIV_H
@@ -242,17 +242,52 @@ typedef struct hwnas_torch_scope {
  * at the channels and the arguments. */
 hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template,
                             const hwnas_py *in, const hwnas_py *const *values);
+
+/* ---- Statements: pytorch_translate.c, pytorch_layers.c, pytorch_flow.c ---- */
+
 /* `to` is NULL at the top of a template, where parts may begin. */
 void hwnas_torch_body(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to);
-hwnas_part *hwnas_torch_part(hwnas_torch_scope *s, hwnas_part_kind kind, size_t n_branches);
-/* Room for one more element of an array in the arena. */
-void *hwnas_torch_grown(hwnas_arena *arena, void *array, size_t n, size_t *capacity, size_t size);
+void hwnas_torch_layer(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
+void hwnas_torch_if(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
+void hwnas_torch_switch(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
+void hwnas_torch_for(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
+void hwnas_torch_repeat(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
 /* Channels that the next statements may not change: a name of their own where a variable has them.
  */
 void hwnas_torch_pin_channels(hwnas_torch_scope *s);
 /* The channels of a join from those of its branches. */
 void hwnas_torch_join_channels(hwnas_torch_scope *s, const hwnas_stmt *stmt,
                                const hwnas_py *const *exits, hwnas_sequence *to);
+
+/* ---- What statements become, pytorch_steps.c ---- */
+
+/* Room for one more element of an array in the arena. */
+void *hwnas_torch_grown(hwnas_arena *arena, void *array, size_t n, size_t *capacity, size_t size);
+/* A name of the class: ours, or one that the space gave, perhaps with a spelling that is better in
+ * Python. */
+hwnas_py_name *hwnas_torch_name(hwnas_torch_scope *s, const char *const *wishes, bool is_own);
+hwnas_py_name *hwnas_torch_given_name(hwnas_torch_scope *s, const char *better, const char *text);
+void hwnas_torch_push(hwnas_torch_scope *s, hwnas_sequence *to, hwnas_step step);
+void hwnas_torch_push_module(hwnas_torch_scope *s, hwnas_sequence *to, const hwnas_py *module,
+                             const char *label);
+void hwnas_torch_assign(hwnas_torch_scope *s, hwnas_sequence *to, hwnas_py_name *name,
+                        const hwnas_py *value);
+hwnas_arm *hwnas_torch_arms(hwnas_torch_scope *s, size_t n, hwnas_py_name *list);
+hwnas_part *hwnas_torch_part(hwnas_torch_scope *s, hwnas_part_kind kind, size_t n_branches);
+/* Where the next layers go: `to`, or at the top of a template its last part without branches. */
+hwnas_sequence *hwnas_torch_target(hwnas_torch_scope *s, hwnas_sequence *to);
+/* Slots of an arm or loop; returns those outside, to be put back. */
+const hwnas_py **hwnas_torch_enter(hwnas_torch_scope *s);
+/* Is it the variable that keeps the channels? */
+bool hwnas_torch_is_running(const hwnas_torch_scope *s, const hwnas_py *expr);
+void hwnas_torch_assign_channels(hwnas_torch_scope *s, hwnas_sequence *to, const hwnas_py *value);
+/* Is the name read or assigned in the steps from `begin` on? */
+bool hwnas_torch_mentions(const hwnas_sequence *sequence, size_t begin, const hwnas_py_name *name);
+/* At the end of an arm or loop: puts the channels into the running variable. */
+void hwnas_torch_settle_channels(hwnas_torch_scope *s, hwnas_sequence *arm);
+/* Appends a module whose result has `out` channels. A formula for them is computed once. */
+void hwnas_torch_add_module(hwnas_torch_scope *s, hwnas_sequence *to, const hwnas_py *module,
+                            const char *label, const hwnas_py *out);
 
 /* ---- Templates that name tensors, pytorch_wire.c ---- */
 
@@ -284,6 +319,9 @@ void hwnas_wire_write(hwnas_str *out, hwnas_class *class, bool is_after_init);
 void hwnas_wire_layout(hwnas_str *out, hwnas_arena *arena, int indent, const char *prefix,
                        const char *infix, size_t n, const char *const *texts);
 
+/* ---- Expressions, pytorch_expr.c ---- */
+
+const hwnas_py *hwnas_torch_truth(hwnas_torch_scope *s, const hwnas_py *expr);
 /* A value when everything that the expression refers to is known. */
 const hwnas_py *hwnas_torch_convert(hwnas_torch_scope *s, const hwnas_expr *expr);
 /* The same for a formula whose names were replaced by values. */

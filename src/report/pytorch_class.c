@@ -1,0 +1,215 @@
+/* pytorch_class.c: templates as classes. */
+#include <string.h>
+
+#include "report/pytorch_priv.h"
+
+static const char *const list_wishes[] = {"layers", "modules", "blocks", NULL};
+static const char *const channel_wishes[] = {"channels", "width", "features", NULL};
+
+/* What PyTorch calls them. */
+static const struct {
+    const char *space, *python;
+} parameter_names[] = {
+    {"out", "out_channels"},
+    {"kernel", "kernel_size"},
+    {"pad", "padding"},
+};
+
+/* Can a caller compute it from the arguments? */
+static bool is_in_terms_of_parameters(const hwnas_class *class, const hwnas_py *expr)
+{
+    bool is_parameter = expr->kind != HWNAS_PY_NAME || expr->name == class->in_channels;
+    for (size_t p = 0; !is_parameter && p < class->template->n_parameters; p++)
+        is_parameter = expr->name == class->parameters[p];
+    for (size_t i = 0; i < expr->n_args; i++)
+        is_parameter = is_parameter && is_in_terms_of_parameters(class, expr->args[i]);
+    return is_parameter;
+}
+
+static const char *better_name(const hwnas_template *template, const char *name)
+{
+    for (size_t i = 0; i < sizeof parameter_names / sizeof *parameter_names; i++) {
+        if (strcmp(parameter_names[i].space, name))
+            continue;
+        for (size_t slot = 0; slot < template->n_slots; slot++)
+            if (!strcmp(template->slot_names[slot], parameter_names[i].python))
+                return NULL;
+        return parameter_names[i].python;
+    }
+    return NULL;
+}
+
+static void translate_parameters(hwnas_torch_scope *s, const hwnas_py *const *values)
+{
+    static const char *const in_wishes[] = {"in_channels", "channels_in", NULL};
+    hwnas_class *class = s->class;
+    const hwnas_template *t = class->template;
+    class->in_channels = hwnas_torch_name(s, in_wishes, false);
+    s->in = hwnas_py_of(s->arena, class->in_channels);
+    for (size_t p = 0; p < t->n_parameters; p++) {
+        const char *name = t->parameters[p].name;
+        class->parameters[p] = hwnas_torch_given_name(s, better_name(t, name), name);
+        if (t->parameters[p].fallback)
+            class->fallbacks[p] = hwnas_torch_convert(s, t->parameters[p].fallback);
+        s->slots[p] = values ? values[p] : hwnas_py_of(s->arena, class->parameters[p]);
+    }
+}
+
+/* Lets the one who builds the network say how many classes there are, for another data set. */
+static void free_n_outputs(hwnas_torch_scope *s)
+{
+    static const char *const wishes[] = {"num_classes", "num_outputs", NULL};
+    hwnas_class *class = s->class;
+    hwnas_part *last = class->n_parts ? class->parts[class->n_parts - 1] : NULL;
+    if (!last || last->kind != HWNAS_PART_PLAIN || !last->branches[0].n)
+        return;
+    hwnas_step *step = &last->branches[0].steps[last->branches[0].n - 1];
+    if (step->kind != HWNAS_STEP_MODULE || strcmp(step->expr->text, "nn.Linear") ||
+        !hwnas_py_is_value(step->expr->args[1]))
+        return;
+    if (class->has_lines) {
+        const hwnas_wire *result = class->lines[class->n_lines - 1].wire;
+        if (result->kind != HWNAS_WIRE_APPLY || result->part != last)
+            return;
+    }
+    class->n_outputs = hwnas_torch_name(s, wishes, false);
+    class->n_outputs_value = step->expr->args[1];
+    hwnas_py *linear = hwnas_arena_copy(s->arena, step->expr, sizeof *linear);
+    linear->args = hwnas_arena_copy(s->arena, linear->args, linear->n_args * sizeof *linear->args);
+    linear->args[1] = hwnas_py_of(s->arena, class->n_outputs);
+    step->expr = linear;
+}
+
+static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *template,
+                                    const hwnas_py *in, const hwnas_py *const *values)
+{
+    enum { MAX_PARTS = 4 };
+    const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
+    hwnas_arena *arena = export->arena;
+    bool is_network = template == export->arch->space->network;
+    hwnas_class *class = hwnas_arena_alloc(arena, sizeof *class);
+    hwnas_torch_scope s = {.export = export, .class = class, .arena = arena};
+    class->export = export;
+    class->template = template;
+    class->has_lines = template->n_tensors > 0;
+    class->parameters =
+        hwnas_arena_alloc(arena, (template->n_parameters + 1) * sizeof *class->parameters);
+    class->fallbacks =
+        hwnas_arena_alloc(arena, (template->n_parameters + 1) * sizeof *class->fallbacks);
+    s.slots = hwnas_arena_alloc(arena, (template->n_slots + 1) * sizeof *s.slots);
+    s.channels = hwnas_torch_name(&s, channel_wishes, true);
+    s.list = hwnas_torch_name(&s, list_wishes, true);
+    if (!is_network)
+        translate_parameters(&s, export->is_concrete ? values : NULL);
+    hwnas_torch_scope begin = s;
+    if (is_network)
+        s.in = hwnas_py_int(arena, input->dims[1]);
+    else if (export->is_concrete)
+        s.in = in;
+    begin.in = s.in;
+    if (class->has_lines)
+        hwnas_wire_begin(&s);
+    hwnas_torch_body(&s, &template->body, NULL);
+    if (class->has_lines)
+        hwnas_wire_end(&s);
+    else if (class->n_parts >
+             MAX_PARTS) { /* too long a forward(): residuals and joins as modules */
+        s = begin;
+        class->n_parts = 0;
+        memset(s.slots + template->n_parameters, 0,
+               (template->n_slots - template->n_parameters) * sizeof *s.slots);
+        hwnas_torch_body(&s, &template->body,
+                         &hwnas_torch_part(&s, HWNAS_PART_PLAIN, 1)->branches[0]);
+    }
+    class->is_fresh = s.is_fresh;
+    if (is_network) {
+        free_n_outputs(&s);
+        return class;
+    }
+    class->out_channels =
+        hwnas_py_replace(arena, s.in, 1, &class->in_channels,
+                         (const hwnas_py *const[]){hwnas_py_of(arena, class->in_channels)});
+    if (hwnas_export_keeps(export, template) &&
+        (!is_in_terms_of_parameters(class, class->out_channels) ||
+         !hwnas_py_is_plain(class->out_channels)))
+        class->out_channels = begin.in;
+    if (!is_in_terms_of_parameters(class, class->out_channels)) {
+        class->out_variable = s.in;
+        class->out_channels = NULL;
+    }
+    return class;
+}
+
+static bool is_class_name_taken(const hwnas_export *export, const char *name)
+{
+    for (size_t i = 0; i < export->n_classes; i++)
+        if (!strcmp(export->classes[i]->name, name))
+            return true;
+    for (size_t i = 0; hwnas_torch_helpers[i].name; i++)
+        if (!strcmp(hwnas_torch_helpers[i].name, name))
+            return true;
+    return false;
+}
+
+/* The network is named after the space, others after their templates. */
+static const char *class_name(const hwnas_export *export, const hwnas_template *template)
+{
+    const hwnas_space *space = export->arch->space;
+    bool is_network = template == space->network;
+    const char *name =
+        hwnas_py_class_name(export->arena, is_network ? space->name : template->name);
+    size_t n_same = 0;
+    for (size_t i = 0; i < export->n_classes; i++)
+        n_same += export->classes[i]->template == template;
+    if (n_same)
+        name = hwnas_arena_printf(export->arena,
+                                  strchr("0123456789", name[strlen(name) - 1]) ? "%s_%zu" : "%s%zu",
+                                  name, n_same + 1);
+    while (is_class_name_taken(export, name))
+        name = hwnas_arena_printf(export->arena, "%s%s", name, is_network ? "Net" : "Block");
+    return name;
+}
+
+/* Was the concrete class made for these? */
+static bool is_made_for(const hwnas_class *class, const hwnas_py *in, const hwnas_py *const *values)
+{
+    bool is_same = hwnas_py_equal(class->concrete_in, in);
+    for (size_t p = 0; p < class->template->n_parameters && is_same; p++)
+        is_same = hwnas_py_equal(class->concrete[p], values[p]);
+    return is_same;
+}
+
+/* Has this architecture chosen nothing in it? */
+static bool is_empty(const hwnas_class *class)
+{
+    for (size_t p = 0; p < class->n_parts; p++) {
+        const hwnas_sequence *layers = &class->parts[p]->branches[0];
+        if (class->parts[p]->kind != HWNAS_PART_PLAIN)
+            return false;
+        for (size_t i = 0; i < layers->n; i++)
+            if (layers->steps[i].kind != HWNAS_STEP_ASSIGN)
+                return false;
+    }
+    return !class->has_lines;
+}
+
+hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template,
+                            const hwnas_py *in, const hwnas_py *const *values)
+{
+    for (size_t i = 0; i < export->n_classes; i++)
+        if (export->classes[i]->template == template &&
+            (!export->is_concrete || is_made_for(export->classes[i], in, values)))
+            return export->classes[i];
+    hwnas_class *class = translate_class(export, template, in, values);
+    class->concrete_in = in;
+    if (values)
+        class->concrete = hwnas_arena_copy(export->arena, values,
+                                           (template->n_parameters + 1) * sizeof *class->concrete);
+    class->name = class_name(export, template);
+    class->is_empty = is_empty(class);
+    if (!class->is_empty)
+        hwnas_class_write(&export->text, class);
+    HWNAS_GROW(export->classes, export->n_classes, export->class_capacity);
+    export->classes[export->n_classes++] = class;
+    return class;
+}
