@@ -125,8 +125,37 @@ static void export_done(hwnas_export *export)
 {
     free(export->classes);
     free(export->sights);
+    free(export->seen);
     hwnas_str_done(&export->text);
     hwnas_arena_free(export->arena);
+}
+
+static const hwnas_class *translate_once(hwnas_export *export, bool is_concrete)
+{
+    const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
+    const hwnas_shape shape = hwnas_shape_of(input);
+    export->is_concrete = is_concrete;
+    export->needs_values = false;
+    export->n_classes = export->text.n = export->next_node = 0;
+    memset(export->needs, 0, sizeof export->needs);
+    return hwnas_class_of(export, export->arch->space->network,
+                          hwnas_py_int(export->arena, hwnas_shape_channels(&shape)), &shape, NULL);
+}
+
+/* With the templates' parameters, else with everything filled in. */
+static const hwnas_class *translate(hwnas_export *export)
+{
+    const hwnas_class *network = export->needs_values ? NULL : translate_once(export, false);
+    return export->needs_values ? translate_once(export, true) : network;
+}
+
+static hwnas_status cannot_write(const hwnas_export *export)
+{
+    const hwnas_place *place = export->trouble ? &export->trouble->place
+                                               : &export->arch->space->network->place;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, place,
+                                 "this use of the network's tensors cannot be written as PyTorch yet"),
+                      "export to ONNX instead: --format onnx");
 }
 
 hwnas_status hwnas_pytorch_write(hwnas_str *out, const hwnas_arch *arch)
@@ -138,18 +167,9 @@ hwnas_status hwnas_pytorch_write(hwnas_str *out, const hwnas_arch *arch)
     export.graph = graph;
     export.choices = hwnas_arch_values(arch, export.arena);
     TRY_OUT(hwnas_export_watch(&export));
-    const hwnas_class *network = hwnas_class_of(&export, arch->space->network, NULL, NULL);
+    const hwnas_class *network = translate(&export);
     if (export.needs_values) {
-        export.is_concrete = true;
-        export.needs_values = false;
-        export.n_classes = export.text.n = 0;
-        memset(export.needs, 0, sizeof export.needs);
-        network = hwnas_class_of(&export, arch->space->network, NULL, NULL);
-    }
-    if (export.needs_values) {
-        status = hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, &arch->space->network->place,
-                                       "the named tensors cannot be written as PyTorch yet"),
-                            "export to ONNX instead: --format onnx");
+        status = cannot_write(&export);
         goto out;
     }
     add_head(out, &export);

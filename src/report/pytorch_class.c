@@ -1,6 +1,7 @@
 /* pytorch_class.c: templates as classes. */
 #include <string.h>
 
+#include "graph/op.h"
 #include "report/pytorch_priv.h"
 
 static const char *const list_wishes[] = {"layers", "modules", "blocks", NULL};
@@ -81,17 +82,21 @@ static void free_n_outputs(hwnas_torch_scope *s)
 }
 
 static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *template,
-                                    const hwnas_py *in, const hwnas_py *const *values)
+                                    const hwnas_py *in, const hwnas_shape *shape,
+                                    const hwnas_py *const *values)
 {
     enum { MAX_PARTS = 4 };
-    const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
     hwnas_arena *arena = export->arena;
     bool is_network = template == export->arch->space->network;
     hwnas_class *class = hwnas_arena_alloc(arena, sizeof *class);
     hwnas_torch_scope s = {.export = export, .class = class, .arena = arena};
     class->export = export;
     class->template = template;
-    class->has_lines = template->n_tensors > 0;
+    class->has_lines =
+        hwnas_has_lines(template) || (is_network && export->graph->n_inputs > 1);
+    class->first_node = export->next_node;
+    if (export->is_concrete)
+        s.shape = *shape;
     class->parameters =
         hwnas_arena_alloc(arena, (template->n_parameters + 1) * sizeof *class->parameters);
     class->fallbacks =
@@ -102,9 +107,7 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
     if (!is_network)
         translate_parameters(&s, export->is_concrete ? values : NULL);
     hwnas_torch_scope begin = s;
-    if (is_network)
-        s.in = hwnas_py_int(arena, input->dims[1]);
-    else if (export->is_concrete)
+    if (is_network || export->is_concrete)
         s.in = in;
     begin.in = s.in;
     if (class->has_lines)
@@ -116,12 +119,15 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
              MAX_PARTS) { /* too long a forward(): residuals and joins as modules */
         s = begin;
         class->n_parts = 0;
+        export->next_node = class->first_node;
         memset(s.slots + template->n_parameters, 0,
                (template->n_slots - template->n_parameters) * sizeof *s.slots);
         hwnas_torch_body(&s, &template->body,
                          &hwnas_torch_part(&s, HWNAS_PART_PLAIN, 1)->branches[0]);
     }
     class->is_fresh = s.is_fresh;
+    class->shape = s.shape;
+    class->n_nodes = export->next_node - class->first_node;
     if (is_network) {
         free_n_outputs(&s);
         return class;
@@ -170,12 +176,63 @@ static const char *class_name(const hwnas_export *export, const hwnas_template *
     return name;
 }
 
-/* Was the concrete class made for these? */
-static bool is_made_for(const hwnas_class *class, const hwnas_py *in, const hwnas_py *const *values)
+static bool is_mentioned(const hwnas_expr *expr, int slot)
 {
-    bool is_same = hwnas_py_equal(class->concrete_in, in);
-    for (size_t p = 0; p < class->template->n_parameters && is_same; p++)
-        is_same = hwnas_py_equal(class->concrete[p], values[p]);
+    if (expr && expr->kind == HWNAS_EXPR_VARIABLE && expr->slot == slot)
+        return true;
+    for (size_t i = 0; expr && i < expr->n_args; i++)
+        if (is_mentioned(expr->args[i], slot))
+            return true;
+    return false;
+}
+
+/* Does a class look at the parameter? Not when only its callers do, who hand it the input or the
+ * output of that number. */
+static bool matters(const hwnas_body *body, int slot)
+{
+    for (size_t i = 0; i < body->n; i++) {
+        const hwnas_stmt *stmt = body->stmts[i];
+        bool is_port = stmt->kind == HWNAS_STMT_OUTPUT ||
+                       (stmt->kind == HWNAS_STMT_FROM && stmt->is_input);
+        if (!is_port && is_mentioned(stmt->expr, slot))
+            return true;
+        for (size_t a = 0; a < stmt->n_args; a++)
+            if (is_mentioned(stmt->args[a].value, slot) &&
+                (!stmt->call || stmt->args[a].value->n_args ||
+                 matters(&stmt->call->body, stmt->args[a].slot)))
+                return true;
+        for (size_t b = 0; b < stmt->n_bodies; b++)
+            if (matters(&stmt->bodies[b], slot))
+                return true;
+    }
+    return false;
+}
+
+/* Are the nodes from `begin` on those of the class, shape by shape? */
+static bool has_nodes(const hwnas_class *class, const hwnas_graph *graph, size_t begin)
+{
+    if (begin + class->n_nodes > graph->n_nodes)
+        return false;
+    for (size_t i = 0; i < class->n_nodes; i++) {
+        const hwnas_node *a = &graph->nodes[class->first_node + i], *b = &graph->nodes[begin + i];
+        const hwnas_tensor *x = hwnas_node_output(graph, a), *y = hwnas_node_output(graph, b);
+        if (a->op != b->op || x->rank != y->rank ||
+            memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims))
+            return false;
+    }
+    return true;
+}
+
+/* Was the concrete class made for these? */
+static bool is_made_for(const hwnas_class *class, const hwnas_shape *shape,
+                        const hwnas_py *const *values)
+{
+    const hwnas_template *t = class->template;
+    bool is_same = class->entry.n == shape->n &&
+                   !memcmp(class->entry.dims, shape->dims, (size_t)shape->n * sizeof *shape->dims) &&
+                   has_nodes(class, class->export->graph, class->export->next_node);
+    for (size_t p = 0; p < t->n_parameters && is_same; p++)
+        is_same = hwnas_py_equal(class->concrete[p], values[p]) || !matters(&t->body, (int)p);
     return is_same;
 }
 
@@ -194,14 +251,20 @@ static bool is_empty(const hwnas_class *class)
 }
 
 hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template,
-                            const hwnas_py *in, const hwnas_py *const *values)
+                            const hwnas_py *in, const hwnas_shape *shape,
+                            const hwnas_py *const *values)
 {
-    for (size_t i = 0; i < export->n_classes; i++)
-        if (export->classes[i]->template == template &&
-            (!export->is_concrete || is_made_for(export->classes[i], in, values)))
-            return export->classes[i];
-    hwnas_class *class = translate_class(export, template, in, values);
-    class->concrete_in = in;
+    for (size_t i = 0; i < export->n_classes; i++) {
+        hwnas_class *class = export->classes[i];
+        if (class->template == template && !export->is_concrete)
+            return class;
+        if (class->template == template && is_made_for(class, shape, values)) {
+            export->next_node += class->n_nodes;
+            return class;
+        }
+    }
+    hwnas_class *class = translate_class(export, template, in, shape, values);
+    class->entry = *shape;
     if (values)
         class->concrete = hwnas_arena_copy(export->arena, values,
                                            (template->n_parameters + 1) * sizeof *class->concrete);

@@ -1,7 +1,9 @@
 /* pytorch_translate.c: statements as steps. */
 #include <string.h>
 
+#include "graph/op.h"
 #include "report/pytorch_priv.h"
+#include "space/expr.h"
 
 static const char *const branch_wishes[] = {"body", "branch", "inner", NULL};
 static const char *const hidden_wishes[] = {"hidden", "hidden_channels", "inner_channels", NULL};
@@ -51,6 +53,7 @@ static void nest_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hw
     hwnas_sequence body = {.list = hwnas_torch_name(s, branch_wishes, true)};
     translate_branch(s, &stmt->bodies[0], &body);
     const hwnas_py *residual = gather(s, to, &body, "Residual"), *module = residual;
+    (void)hwnas_torch_seen(s, stmt, "add");
     hwnas_torch_need(s->export, "Residual");
     if (when) {
         hwnas_py *plain = hwnas_arena_copy(s->arena, residual, sizeof *residual);
@@ -91,6 +94,7 @@ static void translate_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwn
     hwnas_part *part = hwnas_torch_part(s, HWNAS_PART_RESIDUAL, 1);
     part->when = when;
     translate_branch(s, &stmt->bodies[0], &part->branches[0]);
+    (void)hwnas_torch_seen(s, stmt, "add");
     s->is_fresh = s->is_fresh || !when;
 }
 
@@ -156,12 +160,29 @@ static const hwnas_py *widest_of(const hwnas_torch_scope *s, const hwnas_stmt *s
     return widest;
 }
 
-void hwnas_torch_join_channels(hwnas_torch_scope *s, const hwnas_stmt *stmt,
+int64_t hwnas_torch_join_axis(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    const hwnas_seen *seen = hwnas_export_seen(s->export, stmt);
+    const hwnas_attr_row *row = hwnas_op_by_name(stmt->name)->attrs;
+    int64_t axis = 1;
+    if (row->name && !strcmp(row->name, "axis"))
+        axis = hwnas_torch_known(s, stmt, "axis");
+    return axis < 0 && seen ? axis + seen->after.n + 1 : axis;
+}
+
+/* Those that are added or follow each other are known from the branches. */
+void hwnas_torch_join_channels(hwnas_torch_scope *s, const hwnas_stmt *stmt, int64_t axis,
                                const hwnas_py *const *exits, hwnas_sequence *to)
 {
-    set_channels(s, to,
-                 hwnas_torch_join_of(stmt->name)->infix ? widest_of(s, stmt, exits)
-                                                        : sum_of(s, stmt->n_bodies, exits));
+    const hwnas_seen seen = hwnas_torch_seen(s, stmt, stmt->name);
+    const bool is_along =
+        axis == hwnas_tensor_dimension(0, seen.after.n) + 1; /* 0 is the batch */
+    if (!strcmp(stmt->name, "concat"))
+        set_channels(s, to, is_along ? sum_of(s, stmt->n_bodies, exits) : exits[0]);
+    else if (!strcmp(stmt->name, "add") || !strcmp(stmt->name, "mul"))
+        set_channels(s, to, widest_of(s, stmt, exits));
+    else
+        set_channels(s, to, hwnas_torch_channels(s, &seen));
 }
 
 static void translate_join(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
@@ -184,12 +205,16 @@ static void translate_join(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
     } else {
         hwnas_part *part = hwnas_torch_part(s, HWNAS_PART_JOIN, stmt->n_bodies);
         part->join = join;
+        part->axis = hwnas_torch_join_axis(s, stmt);
         branches = part->branches;
     }
     const hwnas_py *entry = s->in;
+    const hwnas_shape shape = s->shape;
+    const int64_t axis = hwnas_torch_join_axis(s, stmt);
     const hwnas_py **exits = hwnas_arena_alloc(s->arena, stmt->n_bodies * sizeof *exits);
     for (size_t i = 0; i < stmt->n_bodies; i++) {
         s->in = entry;
+        s->shape = shape;
         translate_branch(s, &stmt->bodies[i], &branches[i]);
         if (!join->infix && i + 1 < stmt->n_bodies && hwnas_py_mentions(s->in, s->channels)) {
             /* the next branch may change the variable before the sum is made */
@@ -200,18 +225,23 @@ static void translate_join(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
         exits[i] = s->in;
     }
     s->is_fresh = true;
+    s->in = entry;
+    s->shape = shape;
     if (!to) {
-        hwnas_torch_join_channels(s, stmt, exits, NULL);
+        hwnas_torch_join_channels(s, stmt, axis, exits, NULL);
         return;
     }
-    const hwnas_py **args = hwnas_arena_alloc(s->arena, stmt->n_bodies * sizeof *args);
-    for (size_t i = 0; i < stmt->n_bodies; i++)
+    size_t n = stmt->n_bodies;
+    const hwnas_py **args = hwnas_arena_alloc(s->arena, (n + 1) * sizeof *args);
+    for (size_t i = 0; i < n; i++)
         args[i] = gather(s, to, &branches[i], "nn.Sequential");
+    if (!join->infix && axis != (join->call ? 1 : 0))
+        args[n++] = hwnas_torch_keyword(s, "dim", hwnas_py_int(s->arena, axis));
     hwnas_torch_need(s->export, join->helper);
     hwnas_torch_push_module(
-        s, to, hwnas_py_make(s->arena, HWNAS_PY_CALL, join->helper, stmt->n_bodies, args),
+        s, to, hwnas_py_make(s->arena, HWNAS_PY_CALL, join->helper, n, args),
         join->op);
-    hwnas_torch_join_channels(s, stmt, exits, to);
+    hwnas_torch_join_channels(s, stmt, axis, exits, to);
 }
 
 static void translate_let(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
@@ -242,6 +272,12 @@ static void translate_from(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
         hwnas_wire_from(s, stmt);
 }
 
+static void translate_output(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to)
+{
+    if (!to)
+        hwnas_wire_output(s, stmt);
+}
+
 static void (*const translators[])(hwnas_torch_scope *, const hwnas_stmt *, hwnas_sequence *) = {
     [HWNAS_STMT_LAYER] = hwnas_torch_layer,
     [HWNAS_STMT_JOIN] = translate_join,
@@ -253,6 +289,7 @@ static void (*const translators[])(hwnas_torch_scope *, const hwnas_stmt *, hwna
     [HWNAS_STMT_REPEAT] = hwnas_torch_repeat,
     [HWNAS_STMT_AS] = translate_as,
     [HWNAS_STMT_FROM] = translate_from,
+    [HWNAS_STMT_OUTPUT] = translate_output,
 };
 
 void hwnas_torch_body(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to)

@@ -549,7 +549,8 @@ static void write_result(hwnas_str *out, const hwnas_class *class, const hwnas_p
                          ? hwnas_arena_printf(arena, "self.%s(x)", part->attributes[b])
                          : "x";
     hwnas_wire_layout(out, arena, 2 * INDENT, prefix,
-                      part->kind == HWNAS_PART_JOIN ? part->join->infix : " + ", n, texts);
+                      part->kind == HWNAS_PART_JOIN ? part->join : hwnas_torch_join_of("add"),
+                      part->axis, n, texts);
 }
 
 static void write_forward(hwnas_str *out, const hwnas_class *class)

@@ -1,0 +1,200 @@
+/* pytorch_helpers.c: what PyTorch lacks, as text; a file has those that it needs. */
+#include "report/pytorch_priv.h"
+
+const hwnas_torch_helper hwnas_torch_helpers[] = {
+    {"make_divisible",
+     "def make_divisible(value, divisor):\n"
+     "    \"\"\"The multiple of divisor nearest to value, at most 10 % below it.\"\"\"\n"
+     "    rounded = max(divisor, int(value + divisor / 2) // divisor * divisor)\n"
+     "    return rounded + divisor if rounded < 0.9 * value else rounded\n"},
+    {"HardSigmoid", "class HardSigmoid(nn.Module):\n"
+                    "    def __init__(self, alpha=1 / 6, beta=0.5):\n"
+                    "        super().__init__()\n"
+                    "        self.alpha = alpha\n"
+                    "        self.beta = beta\n"
+                    "\n"
+                    "    def forward(self, x):\n"
+                    "        return torch.clamp(self.alpha * x + self.beta, 0, 1)\n"},
+    {"Residual", "class Residual(nn.Sequential):\n"
+                 "    \"\"\"Adds its input to the output of its layers.\"\"\"\n"
+                 "\n"
+                 "    def forward(self, x):\n"
+                 "        return x + super().forward(x)\n"},
+    {"Add", "class Add(nn.ModuleList):\n"
+            "    \"\"\"The sum of its branches.\"\"\"\n"
+            "\n"
+            "    def __init__(self, *branches):\n"
+            "        super().__init__(branches)\n"
+            "\n"
+            "    def forward(self, x):\n"
+            "        return sum(branch(x) for branch in self)\n"},
+    {"Mul", "class Mul(nn.ModuleList):\n"
+            "    \"\"\"The product of its branches.\"\"\"\n"
+            "\n"
+            "    def __init__(self, *branches):\n"
+            "        super().__init__(branches)\n"
+            "\n"
+            "    def forward(self, x):\n"
+            "        first, *others = self\n"
+            "        y = first(x)\n"
+            "        for branch in others:\n"
+            "            y = y * branch(x)\n"
+            "        return y\n"},
+    {"Concat", "class Concat(nn.ModuleList):\n"
+               "    \"\"\"Its branches, one after the other.\"\"\"\n"
+               "\n"
+               "    def __init__(self, *branches, dim=1):\n"
+               "        super().__init__(branches)\n"
+               "        self.dim = dim\n"
+               "\n"
+               "    def forward(self, x):\n"
+               "        return torch.cat([branch(x) for branch in self], dim=self.dim)\n"},
+    {"Zero", "class Zero(nn.Module):\n"
+             "    \"\"\"Zeros of the input's shape, or of every stride-th row and column.\"\"\"\n"
+             "\n"
+             "    def __init__(self, stride=1):\n"
+             "        super().__init__()\n"
+             "        self.stride = stride\n"
+             "\n"
+             "    def forward(self, x):\n"
+             "        if self.stride > 1:\n"
+             "            x = x[:, :, :: self.stride, :: self.stride]\n"
+             "        return x * 0\n"},
+    {"MatMul",
+     "class MatMul(nn.ModuleList):\n"
+     "    \"\"\"The matrix product of its two branches.\"\"\"\n"
+     "\n"
+     "    def __init__(self, left, right):\n"
+     "        super().__init__([left, right])\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        left, right = self\n"
+     "        return left(x) @ right(x)\n"},
+    {"Gather",
+     "class Gather(nn.ModuleList):\n"
+     "    \"\"\"Rows of its first branch by the numbers in its second.\"\"\"\n"
+     "\n"
+     "    def __init__(self, table, index, dim=0):\n"
+     "        super().__init__([table, index])\n"
+     "        self.dim = dim\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        table, index = self\n"
+     "        return table(x)[(slice(None),) * self.dim + (index(x),)]\n"},
+    {"Reshape",
+     "class Reshape(nn.Module):\n"
+     "    \"\"\"The same values in another shape; the batch stays.\"\"\"\n"
+     "\n"
+     "    def __init__(self, *shape):\n"
+     "        super().__init__()\n"
+     "        self.shape = shape\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return x.reshape(x.shape[0], *self.shape)\n"},
+    {"Permute",
+     "class Permute(nn.Module):\n"
+     "    \"\"\"The dimensions in another order.\"\"\"\n"
+     "\n"
+     "    def __init__(self, *order):\n"
+     "        super().__init__()\n"
+     "        self.order = order\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return x.permute(self.order)\n"},
+    {"Slice",
+     "class Slice(nn.Module):\n"
+     "    \"\"\"Part of a tensor along one dimension.\"\"\"\n"
+     "\n"
+     "    def __init__(self, dim, begin=0, end=None, step=1):\n"
+     "        super().__init__()\n"
+     "        self.index = (slice(None),) * dim + (slice(begin, end, step),)\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return x[self.index]\n"},
+    {"Mean",
+     "class Mean(nn.Module):\n"
+     "    def __init__(self, dim, keepdim=False):\n"
+     "        super().__init__()\n"
+     "        self.dim = dim\n"
+     "        self.keepdim = keepdim\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return x.mean(self.dim, keepdim=self.keepdim)\n"},
+    {"Expand",
+     "class Expand(nn.Module):\n"
+     "    \"\"\"Dimensions of 1 repeated; -1 leaves one as it is.\"\"\"\n"
+     "\n"
+     "    def __init__(self, *shape):\n"
+     "        super().__init__()\n"
+     "        self.shape = shape\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return x.expand(self.shape)\n"},
+    {"Scale",
+     "class Scale(nn.Module):\n"
+     "    def __init__(self, by):\n"
+     "        super().__init__()\n"
+     "        self.by = by\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        return x * self.by\n"},
+    {"Erf",
+     "class Erf(nn.Module):\n"
+     "    def forward(self, x):\n"
+     "        return torch.erf(x)\n"},
+    {"LayerNorm",
+     "class LayerNorm(nn.LayerNorm):\n"
+     "    \"\"\"nn.LayerNorm without a shift.\"\"\"\n"
+     "\n"
+     "    def __init__(self, shape, eps=1e-5):\n"
+     "        super().__init__(shape, eps=eps)\n"
+     "        self.register_parameter(\"bias\", None)\n"},
+    {"Weight",
+     "class Weight(nn.Module):\n"
+     "    \"\"\"A learned tensor, whatever the input; `expand`: one for each item of the batch.\"\"\"\n"
+     "\n"
+     "    def __init__(self, *shape, expand=False):\n"
+     "        super().__init__()\n"
+     "        self.weight = nn.Parameter(torch.randn(1, *shape) * 0.02)\n"
+     "        self.expand = expand\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        if self.expand:\n"
+     "            return self.weight.expand(x.shape[0], *self.weight.shape[1:])\n"
+     "        return self.weight\n"},
+    {"LSTM",
+     "class LSTM(nn.LSTM):\n"
+     "    \"\"\"Gives all states, or those after the last step; of one bias the other is zero.\"\"\"\n"
+     "\n"
+     "    def __init__(self, size, hidden, bidirectional=False, last=False, biases=2):\n"
+     "        super().__init__(\n"
+     "            size, hidden, bias=biases > 0, batch_first=True, bidirectional=bidirectional\n"
+     "        )\n"
+     "        self.last = last\n"
+     "        if biases == 1:\n"
+     "            for name, bias in self.named_parameters():\n"
+     "                if name.startswith(\"bias_hh\"):\n"
+     "                    nn.init.zeros_(bias).requires_grad_(False)\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        states, last = super().forward(x)\n"
+     "        return torch.cat(list(last[0]), dim=1) if self.last else states\n"},
+    {"GRU",
+     "class GRU(nn.GRU):\n"
+     "    \"\"\"Gives all states, or those after the last step; of one bias the other is zero.\"\"\"\n"
+     "\n"
+     "    def __init__(self, size, hidden, bidirectional=False, last=False, biases=2):\n"
+     "        super().__init__(\n"
+     "            size, hidden, bias=biases > 0, batch_first=True, bidirectional=bidirectional\n"
+     "        )\n"
+     "        self.last = last\n"
+     "        if biases == 1:\n"
+     "            for name, bias in self.named_parameters():\n"
+     "                if name.startswith(\"bias_hh\"):\n"
+     "                    nn.init.zeros_(bias).requires_grad_(False)\n"
+     "\n"
+     "    def forward(self, x):\n"
+     "        states, last = super().forward(x)\n"
+     "        return torch.cat(list(last), dim=1) if self.last else states\n"},
+    {0},
+};
