@@ -11,6 +11,7 @@ static const hwnas_command commands[] = {
     {"search", "find the networks that are accurate and fast on a device", hwnas_cmd_search},
     {"study", "look at what a search has found", hwnas_cmd_study},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
+    {"profile", "measure models over batches and threads", hwnas_cmd_profile},
     {"space", "check, count, sample or show a search space", hwnas_cmd_space},
     {"predictor", "fit or judge an accuracy predictor", hwnas_cmd_predictor},
     {"devices", "see what this machine can run", hwnas_cmd_devices},

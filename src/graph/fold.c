@@ -12,49 +12,11 @@
 #include "graph/op.h"
 #include "graph/rewrite.h"
 
-typedef struct rewrite {
-    const hwnas_graph *from;
-    hwnas_graph *to;
-    int *place; /* of each tensor of `from`: its index in `to`, or -1 while it has none */
-} rewrite;
+typedef hwnas_rewrite rewrite;
 
 static bool is(const hwnas_node *node, const char *op)
 {
     return !strcmp(node->op->name, op);
-}
-
-static hwnas_status copy_weight(rewrite *r, int tensor)
-{
-    const hwnas_tensor *from = &r->from->tensors[tensor];
-    int to = -1;
-    TRY(hwnas_graph_add_weight(&to, r->to, from->name, from->rank, from->dims, from->init,
-                               from->is_parameter));
-    r->to->tensors[to].seed = from->seed;
-    if (from->data)
-        r->to->tensors[to].data =
-            hwnas_arena_copy(r->to->arena, from->data, (size_t)hwnas_tensor_bytes(from));
-    r->place[tensor] = to;
-    return HWNAS_OK;
-}
-
-/* Adds a copy of `node` with other inputs; its output takes the place of `output`. */
-static hwnas_status add_node(rewrite *r, const hwnas_node *node, int n_inputs, const int *inputs,
-                             int output)
-{
-    return hwnas_graph_add_node(&r->place[output], r->to, node->op, node->name, node->attrs,
-                                n_inputs, inputs, false);
-}
-
-static hwnas_status copy_node(rewrite *r, const hwnas_node *node)
-{
-    int inputs[HWNAS_MAX_NODE_INPUTS];
-    for (int i = 0; i < node->n_inputs; i++) {
-        const int tensor = node->inputs[i];
-        if (r->place[tensor] < 0)
-            TRY(copy_weight(r, tensor));
-        inputs[i] = r->place[tensor];
-    }
-    return add_node(r, node, node->n_inputs, inputs, node->output);
 }
 
 /* A weight of the new graph with values to be written; NULL with the failure in `status`. */
@@ -101,7 +63,7 @@ static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_no
         b[c] = (float)((b[c] - at[MEAN * channels]) * factor + at[SHIFT * channels]);
     }
     free(statistics);
-    return add_node(r, conv, 3, inputs, norm->output);
+    return hwnas_rewrite_add_node(r, conv, 3, inputs, norm->output);
 }
 
 static bool is_constant(const rewrite *r, const hwnas_node *node)
@@ -149,44 +111,6 @@ out:
     return status;
 }
 
-/* Which nodes an output needs. */
-static bool *live_nodes(const hwnas_graph *graph, const int *same)
-{
-    bool *is_live = hwnas_alloc((graph->n_nodes + 1) * sizeof *is_live);
-    bool *is_needed = hwnas_alloc(graph->n_tensors * sizeof *is_needed);
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        is_needed[same[graph->outputs[i]]] = true;
-    for (size_t i = graph->n_nodes; i-- > 0;) {
-        const hwnas_node *node = &graph->nodes[i];
-        is_live[i] = is_needed[node->output];
-        for (int k = 0; k < node->n_inputs && is_live[i]; k++)
-            is_needed[same[node->inputs[k]]] = true;
-    }
-    free(is_needed);
-    return is_live;
-}
-
-/* The live node that alone reads each tensor, or -1; a graph's output is read from outside as well.
- */
-static int *lone_readers(const hwnas_graph *graph, const int *same, const bool *is_live)
-{
-    enum { NONE = -1, MANY = -2 };
-    int *reader = hwnas_alloc(graph->n_tensors * sizeof *reader);
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        reader[i] = NONE;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        for (int k = 0; k < graph->nodes[i].n_inputs && is_live[i]; k++) {
-            int *r = &reader[same[graph->nodes[i].inputs[k]]];
-            *r = *r == NONE ? (int)i : MANY;
-        }
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        reader[same[graph->outputs[i]]] = MANY;
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        if (reader[i] == MANY)
-            reader[i] = NONE;
-    return reader;
-}
-
 static bool all_weights(const hwnas_graph *graph, const hwnas_node *node)
 {
     for (int i = node->n_data_inputs; i < node->n_inputs; i++)
@@ -211,8 +135,8 @@ static hwnas_status fold_nodes(rewrite *r)
 {
     hwnas_status status = HWNAS_OK;
     int *same = hwnas_graph_same(r->from);
-    bool *is_live = live_nodes(r->from, same);
-    int *lone_reader = lone_readers(r->from, same, is_live);
+    bool *is_live = hwnas_graph_live_nodes(r->from, same);
+    int *lone_reader = hwnas_graph_lone_readers(r->from, same, is_live);
     for (size_t i = 0; i < r->from->n_nodes; i++) {
         const hwnas_node *node = &r->from->nodes[i];
         const hwnas_node *norm = norm_after(r->from, node, lone_reader);
@@ -229,7 +153,7 @@ static hwnas_status fold_nodes(rewrite *r)
         else if (norm)
             TRY_OUT(fold_conv(r, node, norm));
         else
-            TRY_OUT(copy_node(r, node));
+            TRY_OUT(hwnas_rewrite_copy_node(r, node));
     }
 out:
     free(lone_reader);
@@ -238,43 +162,7 @@ out:
     return status;
 }
 
-static hwnas_status copy_nodes(rewrite *r)
-{
-    for (size_t i = 0; i < r->from->n_nodes; i++)
-        TRY(copy_node(r, &r->from->nodes[i]));
-    return HWNAS_OK;
-}
-
-static hwnas_status remake(hwnas_graph **out, const hwnas_graph *graph,
-                           hwnas_status (*make_nodes)(rewrite *r))
-{
-    hwnas_status status = HWNAS_OK;
-    rewrite r = {.from = graph, .to = hwnas_graph_new(graph->name, graph->seed)};
-    r.place = hwnas_alloc(graph->n_tensors * sizeof *r.place);
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        r.place[i] = -1;
-    for (size_t i = 0; i < graph->n_inputs; i++) {
-        const hwnas_tensor *input = &graph->tensors[graph->inputs[i]];
-        TRY_OUT(hwnas_graph_add_input(&r.place[graph->inputs[i]], r.to, input->name, input->dtype,
-                                      input->rank, input->dims));
-    }
-    TRY_OUT(make_nodes(&r));
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        hwnas_graph_add_output(r.to, r.place[graph->outputs[i]]);
-    *out = r.to;
-    r.to = NULL;
-out:
-    hwnas_graph_free(r.to);
-    free(r.place);
-    return status;
-}
-
 hwnas_status hwnas_graph_fold(hwnas_graph **out, const hwnas_graph *graph)
 {
-    return remake(out, graph, fold_nodes);
-}
-
-hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph *graph)
-{
-    return remake(out, graph, copy_nodes);
+    return hwnas_graph_remake(out, graph, fold_nodes, NULL);
 }

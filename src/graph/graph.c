@@ -226,6 +226,8 @@ hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *graph, const hwn
             return HWNAS_OK;
         }
     }
+    if (op->settle)
+        op->settle(graph, &node);
     if (make_weights && op->make_weights)
         TRY(op->make_weights(graph, &node));
     if (!make_weights && op->read_weights)

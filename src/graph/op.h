@@ -60,6 +60,9 @@ struct hwnas_op {
     /* (optional) Creates the weights of a layer from its attributes and its data input, and appends
      * them to node->inputs (room for max_weights is there). */
     hwnas_status (*make_weights)(hwnas_graph *graph, hwnas_node *node);
+    /* (optional) Says attributes in the one way that equal nodes share: an axis from the beginning, the end
+     * of a slice as it is. What cannot be is left for `infer` to refuse. */
+    void (*settle)(const hwnas_graph *graph, hwnas_node *node);
     /* (optional) Sets attributes that ONNX leaves to the weights' shapes (output channels, kernel). */
     void (*read_weights)(const hwnas_graph *graph, hwnas_node *node);
     /* Shape of the output; HWNAS_E_INPUT says what does not fit. */

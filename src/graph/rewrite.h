@@ -5,9 +5,38 @@
 #include "graph/graph.h"
 
 HWNAS_CHECKED hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph *graph);
+/* Operators that were written as several in the place of these: gelu. For what files bring. `out` stays as
+ * it is where there are none. */
+HWNAS_CHECKED hwnas_status hwnas_graph_fuse(hwnas_graph **out, const hwnas_graph *graph);
+
+/* ---- For those who rewrite ---- */
+
+typedef struct hwnas_rewrite {
+    const hwnas_graph *from;
+    hwnas_graph *to;
+    int *place; /* of each tensor of `from`: its index in `to`, or -1 while it has none */
+    void *context;
+} hwnas_rewrite;
+
+/* Inputs are taken over, `make_nodes` adds the rest, and outputs are found by their places. */
+HWNAS_CHECKED hwnas_status hwnas_graph_remake(hwnas_graph **out, const hwnas_graph *graph,
+                                              hwnas_status (*make_nodes)(hwnas_rewrite *r),
+                                              void *context);
+HWNAS_CHECKED hwnas_status hwnas_rewrite_copy_node(hwnas_rewrite *r, const hwnas_node *node);
+/* Adds a copy of `node` with other inputs; its output takes the place of `output`. */
+HWNAS_CHECKED hwnas_status hwnas_rewrite_add_node(hwnas_rewrite *r, const hwnas_node *node,
+                                                  int n_inputs, const int *inputs, int output);
+
+/* The new tensor gets the name of the one whose place it has; else it has its node's. */
+void hwnas_rewrite_keep_name(hwnas_rewrite *r, int tensor);
 
 /* For each tensor the one that it is the same as: itself, or x for x + 0, where 0 comes of `zero`.
  * Yours to free(). */
 int *hwnas_graph_same(const hwnas_graph *graph);
+/* Which nodes an output needs; yours to free(). */
+bool *hwnas_graph_live_nodes(const hwnas_graph *graph, const int *same);
+/* The live node that alone reads each tensor, or -1; a graph's output is read from outside as well. Yours to
+ * free(). */
+int *hwnas_graph_lone_readers(const hwnas_graph *graph, const int *same, const bool *is_live);
 
 #endif

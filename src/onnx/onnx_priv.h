@@ -24,6 +24,9 @@ enum {
 /* The doc_string of a weight that training does not learn: a constant or a running statistic. */
 #define HWNAS_ONNX_NOT_LEARNED "not learned"
 
+/* ONNX's number of a type. */
+extern const int32_t hwnas_onnx_types[HWNAS_N_DTYPES];
+
 /* Spelling of hwnas_init. */
 extern const char *const hwnas_onnx_inits[HWNAS_N_INITS];
 

@@ -3,7 +3,7 @@
  * Every name of the file is looked up in one sorted list: what stands for a constant, an input, or
  * the output of a node. A constant becomes a weight when the first node asks for it, so a graph
  * that was written comes back with its tensors in their order. */
-#include "onnx/onnx_priv.h"
+#include "onnx/onnx_reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,41 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_MADE = -1 };
+#include "graph/rewrite.h"
 
-/* What a name stands for. */
-typedef struct named {
-    const char *name;
-    const Onnx__TensorProto *constant; /* an initialiser; else NULL */
-    const Onnx__ValueInfoProto *input; /* an input of the graph; else NULL */
-    bool is_extra;                     /* a second output of a node, such as Dropout's mask */
-    struct named *same_as;             /* what an Identity passed on; else NULL */
-    int tensor;                        /* in the graph, once made */
-} named;
+typedef hwnas_onnx_named named;
+typedef hwnas_onnx_reader reader;
 
-typedef struct reader {
-    const Onnx__GraphProto *from;
-    hwnas_graph *graph;
-    int64_t opset;
-    size_t n_values;
-    named *values; /* sorted by name */
-    size_t n_node_names;
-    const char **node_names; /* sorted */
-} reader;
-
-static bool is_empty(const char *text)
+hwnas_onnx_text hwnas_onnx_describe(const Onnx__NodeProto *node)
 {
-    return !text || !*text;
-}
-
-/* "node 'conv1' (Conv)", for messages. */
-typedef struct node_text {
-    char s[160];
-} node_text;
-
-static node_text describe(const Onnx__NodeProto *node)
-{
-    node_text text;
+    hwnas_onnx_text text;
     const char *output = node->n_output ? node->output[0] : "";
     const char *name = is_empty(node->name) ? output : node->name;
     snprintf(text.s, sizeof text.s, "node '%.100s' (%.40s)", name,
@@ -75,7 +48,7 @@ static hwnas_status add_value(reader *r, const char *name, named value)
     if (is_empty(name))
         return hwnas_fail(HWNAS_E_INPUT, NULL, "a constant or an input of the graph has no name");
     value.name = name;
-    value.tensor = NOT_MADE;
+    value.tensor = HWNAS_ONNX_NOT_MADE;
     r->values[r->n_values++] = value;
     return HWNAS_OK;
 }
@@ -118,7 +91,7 @@ static int compare_name(const void *name, const void *value)
     return strcmp(name, ((const named *)value)->name);
 }
 
-static named *find_value(const reader *r, const char *name)
+named *hwnas_onnx_find_value(const reader *r, const char *name)
 {
     return bsearch(name, r->values, r->n_values, sizeof *r->values, compare_name);
 }
@@ -142,7 +115,7 @@ static void collect_node_names(reader *r)
 static const char *node_name(const reader *r, const Onnx__NodeProto *node)
 {
     const char *output = node->output[0], *name = node->name;
-    if (is_empty(name) || (strcmp(name, output) && find_value(r, name)))
+    if (is_empty(name) || (strcmp(name, output) && hwnas_onnx_find_value(r, name)))
         return output;
     const char **end = r->node_names + r->n_node_names;
     const char **at = bsearch(&name, r->node_names, r->n_node_names, sizeof name, compare_strings);
@@ -151,10 +124,9 @@ static const char *node_name(const reader *r, const Onnx__NodeProto *node)
     return is_shared ? output : name;
 }
 
-/* What `who` reads under `name`: a constant, or a tensor that is made already. */
-static hwnas_status resolve(named **out, const reader *r, const char *name, const char *who)
+hwnas_status hwnas_onnx_resolve(named **out, const reader *r, const char *name, const char *who)
 {
-    named *found = find_value(r, name);
+    named *found = hwnas_onnx_find_value(r, name);
     if (!found)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s reads '%s', which nothing makes", who, name);
     if (found->is_extra)
@@ -162,7 +134,7 @@ static hwnas_status resolve(named **out, const reader *r, const char *name, cons
                           "%s reads '%s', a second output, and we make only the first", who, name);
     if (found->same_as)
         found = found->same_as;
-    if (!found->constant && found->tensor == NOT_MADE)
+    if (!found->constant && found->tensor == HWNAS_ONNX_NOT_MADE)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, NULL, "%s reads '%s' before it is made", who, name),
             "ONNX wants its nodes in the order in which they can be computed");
@@ -183,8 +155,8 @@ static hwnas_status parse_seed(uint64_t *out, const char *text)
     return HWNAS_OK;
 }
 
-static const char *find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
-                              const char *key)
+const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
+                                  const char *key)
 {
     for (size_t i = 0; i < n; i++)
         if (entries[i]->key && !strcmp(entries[i]->key, key))
@@ -192,7 +164,7 @@ static const char *find_entry(Onnx__StringStringEntryProto *const *entries, size
     return NULL;
 }
 
-static bool is_external(const Onnx__TensorProto *tensor)
+bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor)
 {
     return tensor->has_data_location &&
            tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
@@ -200,9 +172,10 @@ static bool is_external(const Onnx__TensorProto *tensor)
 
 static hwnas_status read_seed(hwnas_tensor *tensor, const Onnx__TensorProto *from)
 {
-    const char *location = find_entry(from->external_data, from->n_external_data, "location");
-    const char *seed = find_entry(from->external_data, from->n_external_data, "seed");
-    const char *init = find_entry(from->external_data, from->n_external_data, "init");
+    const char *location =
+        hwnas_onnx_find_entry(from->external_data, from->n_external_data, "location");
+    const char *seed = hwnas_onnx_find_entry(from->external_data, from->n_external_data, "seed");
+    const char *init = hwnas_onnx_find_entry(from->external_data, from->n_external_data, "init");
     if (!location || strcmp(location, HWNAS_ONNX_SEEDS_LOCATION))
         return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                                      "the values of '%s' are in another file, '%s'", from->name,
@@ -219,11 +192,10 @@ static hwnas_status read_seed(hwnas_tensor *tensor, const Onnx__TensorProto *fro
                       from->name, init ? init : "");
 }
 
-/* The bytes of a constant that holds `count` values of `size` bytes. */
-static hwnas_status find_data(const void **out, const Onnx__TensorProto *from, int64_t count,
-                              const void *typed, size_t n_typed, size_t size)
+hwnas_status hwnas_onnx_find_data(const void **out, const Onnx__TensorProto *from, int64_t count,
+                                  const void *typed, size_t n_typed, size_t size)
 {
-    if (is_external(from))
+    if (hwnas_onnx_is_external(from))
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the values of '%s' are in another file",
                           from->name);
     size_t n_bytes = from->has_raw_data ? from->raw_data.len : n_typed * size;
@@ -246,30 +218,54 @@ static hwnas_status need_float(int32_t type, const char *what, const char *name)
 
 static bool is_learned(const Onnx__TensorProto *from)
 {
-    return !from->doc_string || strcmp(from->doc_string, HWNAS_ONNX_NOT_LEARNED);
+    return from->n_dims && (!from->doc_string || strcmp(from->doc_string, HWNAS_ONNX_NOT_LEARNED));
+}
+
+static hwnas_status read_integers(hwnas_tensor *tensor, hwnas_graph *graph,
+                                  const Onnx__TensorProto *from)
+{
+    const int64_t n = hwnas_tensor_count(tensor);
+    const void *data = NULL;
+    TRY(hwnas_onnx_find_data(&data, from, n, from->int64_data, from->n_int64_data, sizeof n));
+    float *values = hwnas_arena_alloc(graph->arena, (size_t)hwnas_tensor_bytes(tensor));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t value;
+        memcpy(&value, (const char *)data + (size_t)i * sizeof value, sizeof value);
+        if (value < -(1 << 24) || value > 1 << 24)
+            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                              "constant '%s' holds %" PRId64 "; whole numbers go up to 2^24",
+                              from->name, value);
+        values[i] = (float)value;
+    }
+    tensor->dtype = HWNAS_INT64;
+    tensor->data = values;
+    return HWNAS_OK;
 }
 
 /* Makes a constant a weight of the graph. */
 static hwnas_status make_weight(reader *r, named *value, bool is_parameter)
 {
     const Onnx__TensorProto *from = value->constant;
-    TRY(need_float(from->has_data_type ? from->data_type : 0, "constant", from->name));
+    const bool is_integer =
+        from->has_data_type && from->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
+    if (!is_integer)
+        TRY(need_float(from->has_data_type ? from->data_type : 0, "constant", from->name));
     if (from->n_dims > HWNAS_MAX_RANK)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "constant '%s' has %zu dimensions; %d go",
                           from->name, from->n_dims, HWNAS_MAX_RANK);
     /* Checks the dimensions and allocates nothing for them. */
     int index;
-    int64_t scalar = 1;
-    TRY(hwnas_graph_add_weight(&index, r->graph, from->name, (int)from->n_dims,
-                               from->n_dims ? from->dims : &scalar, HWNAS_INIT_SMALL,
-                               is_parameter));
+    TRY(hwnas_graph_add_weight(&index, r->graph, from->name, (int)from->n_dims, from->dims,
+                               HWNAS_INIT_SMALL, is_parameter && !is_integer));
     hwnas_tensor *tensor = &r->graph->tensors[index];
-    if (is_external(from)) {
+    if (is_integer) {
+        TRY(read_integers(tensor, r->graph, from));
+    } else if (hwnas_onnx_is_external(from)) {
         TRY(read_seed(tensor, from));
     } else {
         const void *data = NULL;
-        TRY(find_data(&data, from, hwnas_tensor_count(tensor), from->float_data, from->n_float_data,
-                      sizeof(float)));
+        TRY(hwnas_onnx_find_data(&data, from, hwnas_tensor_count(tensor), from->float_data,
+                                 from->n_float_data, sizeof(float)));
         tensor->data = hwnas_arena_copy(r->graph->arena, data, (size_t)hwnas_tensor_bytes(tensor));
     }
     value->tensor = index;
@@ -296,7 +292,7 @@ static hwnas_status read_dims(int64_t *dims, const Onnx__TensorShapeProto *shape
 
 static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
 {
-    named *value = find_value(r, from->name);
+    named *value = hwnas_onnx_find_value(r, from->name);
     if (value->constant)
         return HWNAS_OK;
     if (!from->type || from->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
@@ -311,11 +307,10 @@ static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
                           from->name, type->shape->n_dim, HWNAS_MAX_RANK);
     int64_t dims[HWNAS_MAX_RANK] = {0};
     TRY(read_dims(dims, type->shape, from->name));
-    return hwnas_graph_add_input(&value->tensor, r->graph, from->name,
-                                 type->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64
-                                     ? HWNAS_INT64
-                                     : HWNAS_FLOAT32,
-                                 (int)type->shape->n_dim, dims);
+    return hwnas_graph_add_input(
+        &value->tensor, r->graph, from->name,
+        type->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64 ? HWNAS_INT64 : HWNAS_FLOAT32,
+        (int)type->shape->n_dim, dims);
 }
 
 /* ---- attributes ---- */
@@ -334,11 +329,11 @@ static double shortest(float number)
     return found;
 }
 
-static hwnas_status unsupported(const Onnx__NodeProto *node, const char *attribute,
-                                const char *what)
+hwnas_status hwnas_onnx_unsupported(const Onnx__NodeProto *node, const char *attribute,
+                                    const char *what)
 {
-    return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: attribute '%s' %s", describe(node).s,
-                      attribute, what);
+    return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: attribute '%s' %s",
+                      hwnas_onnx_describe(node).s, attribute, what);
 }
 
 /* The ONNX type of an attribute's kind. */
@@ -357,27 +352,43 @@ static hwnas_status check_range(const hwnas_attr *attr, const hwnas_attr_row *ro
         double number = is_number ? attr->number : (double)attr->ints[i];
         if (!(number >= row->low && number <= row->high))
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                              "%s: attribute '%s' is %g; %g to %g is understood", describe(node).s,
-                              row->onnx, number, row->low, row->high);
+                              "%s: attribute '%s' is %g; %g to %g is understood",
+                              hwnas_onnx_describe(node).s, row->onnx, number, row->low, row->high);
     }
     return HWNAS_OK;
+}
+
+static hwnas_status read_word(hwnas_attr *out, const hwnas_attr_row *row,
+                              const Onnx__AttributeProto *from, const Onnx__NodeProto *node)
+{
+    for (int i = 0; row->onnx_words[i]; i++)
+        if (from->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING &&
+            from->s.len == strlen(row->onnx_words[i]) &&
+            !memcmp(from->s.data, row->onnx_words[i], from->s.len)) {
+            *out = (hwnas_attr){.is_set = true, .n = 1, .ints = {i}};
+            return HWNAS_OK;
+        }
+    return hwnas_onnx_unsupported(node, row->onnx, "has a value that we cannot compute");
 }
 
 static hwnas_status read_attr(hwnas_attr *out, const hwnas_attr_row *row,
                               const Onnx__AttributeProto *from, const Onnx__NodeProto *node)
 {
     hwnas_attr attr = {.is_set = true};
+    if (row->onnx_words)
+        return read_word(out, row, from, node);
     if (from->type != attr_types[row->kind])
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: attribute '%s' is of the wrong type",
-                          describe(node).s, row->onnx);
+                          hwnas_onnx_describe(node).s, row->onnx);
     if (row->kind == HWNAS_ATTR_NUMBER) {
         attr.number = shortest(from->f);
     } else if (row->kind == HWNAS_ATTR_INTS) {
-        if (from->n_ints != (size_t)row->count)
+        if (row->count ? from->n_ints != (size_t)row->count : from->n_ints > HWNAS_MAX_RANK)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                               "%s: attribute '%s' has %zu values; %d are understood",
-                              describe(node).s, row->onnx, from->n_ints, row->count);
-        attr.n = row->count;
+                              hwnas_onnx_describe(node).s, row->onnx, from->n_ints,
+                              row->count ? row->count : HWNAS_MAX_RANK);
+        attr.n = (int)from->n_ints;
         memcpy(attr.ints, from->ints, from->n_ints * sizeof *from->ints);
     } else {
         attr.n = 1;
@@ -396,7 +407,7 @@ static hwnas_status check_foreign(const hwnas_onnx_row *row, const Onnx__Attribu
         if (!strcmp(row->name, from->name))
             break;
     if (!row || !row->name)
-        return unsupported(node, from->name, "is unknown to us");
+        return hwnas_onnx_unsupported(node, from->name, "is unknown to us");
     bool fits;
     if (row->is_ignored)
         fits = true;
@@ -408,7 +419,8 @@ static hwnas_status check_foreign(const hwnas_onnx_row *row, const Onnx__Attribu
                 (row->kind == HWNAS_ATTR_NUMBER ? from->f : (double)from->i) == row->value);
     for (size_t i = 0; row->kind == HWNAS_ATTR_INTS && i < from->n_ints; i++)
         fits = fits && (double)from->ints[i] == row->value;
-    return fits ? HWNAS_OK : unsupported(node, from->name, "has a value that we cannot compute");
+    return fits ? HWNAS_OK
+                : hwnas_onnx_unsupported(node, from->name, "has a value that we cannot compute");
 }
 
 /* Attributes that are absent have ONNX's default; most of the time that is ours. */
@@ -416,17 +428,21 @@ static hwnas_status set_absent(hwnas_attr *attrs, const hwnas_op *op, const Onnx
 {
     for (int i = 0; op->attrs[i].name; i++) {
         if (!attrs[i].is_set && op->attrs[i].is_required_by_onnx)
-            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: attribute '%s' is absent", describe(node).s,
-                              op->attrs[i].onnx);
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: attribute '%s' is absent",
+                              hwnas_onnx_describe(node).s, op->attrs[i].onnx);
         if (!attrs[i].is_set && op->attrs[i].onnx_fallback)
-            attrs[i] = (hwnas_attr){.is_set = true, .number = *op->attrs[i].onnx_fallback};
+            attrs[i] = (hwnas_attr){.is_set = true,
+                                    .n = op->attrs[i].kind != HWNAS_ATTR_NUMBER,
+                                    .number = *op->attrs[i].onnx_fallback,
+                                    .ints = {(int64_t)*op->attrs[i].onnx_fallback}};
     }
     for (const hwnas_onnx_row *row = op->onnx_rows; row && row->name; row++) {
         bool is_given = row->is_ignored || row->text || row->value == row->fallback;
         for (size_t i = 0; i < node->n_attribute; i++)
             is_given = is_given || !strcmp(node->attribute[i]->name, row->name);
         if (!is_given)
-            return unsupported(node, row->name, "is absent, and its default we cannot compute");
+            return hwnas_onnx_unsupported(node, row->name,
+                                          "is absent, and its default we cannot compute");
     }
     return HWNAS_OK;
 }
@@ -436,22 +452,29 @@ static hwnas_status read_attr_input(hwnas_attr *out, const reader *r, const hwna
                                     const Onnx__NodeProto *node)
 {
     named *value = NULL;
-    TRY(resolve(&value, r, node->input[row->onnx_input], describe(node).s));
+    TRY(hwnas_onnx_resolve(&value, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
     const Onnx__TensorProto *from = value->constant;
     bool is_number = row->kind == HWNAS_ATTR_NUMBER;
     if (!from || from->data_type != (is_number ? ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT
                                                : ONNX__TENSOR_PROTO__DATA_TYPE__INT64))
-        return unsupported(node, row->onnx, "is not a constant of its type");
+        return hwnas_onnx_unsupported(node, row->onnx, "is not a constant of its type");
     hwnas_attr attr = {.is_set = true, .n = is_number ? 0 : row->count ? row->count : 1};
+    if (row->kind == HWNAS_ATTR_INTS && row->count == 0)
+        attr.n = from->n_dims == 1 && from->dims[0] >= 0 && from->dims[0] <= HWNAS_MAX_RANK
+                     ? (int)from->dims[0]
+                     : -1;
+    if (attr.n < 0)
+        return hwnas_onnx_unsupported(node, row->onnx, "is no list of up to 8 numbers");
     const void *data = NULL;
     if (is_number) {
         float number;
-        TRY(find_data(&data, from, 1, from->float_data, from->n_float_data, sizeof number));
+        TRY(hwnas_onnx_find_data(&data, from, 1, from->float_data, from->n_float_data,
+                                 sizeof number));
         memcpy(&number, data, sizeof number);
         attr.number = shortest(number);
     } else {
-        TRY(find_data(&data, from, attr.n, from->int64_data, from->n_int64_data,
-                      sizeof *attr.ints));
+        TRY(hwnas_onnx_find_data(&data, from, attr.n, from->int64_data, from->n_int64_data,
+                                 sizeof *attr.ints));
         memcpy(attr.ints, data, (size_t)attr.n * sizeof *attr.ints);
     }
     TRY(check_range(&attr, row, node));
@@ -471,7 +494,7 @@ static hwnas_status read_attrs(hwnas_attr **out, reader *r, const hwnas_op *op,
         const Onnx__AttributeProto *from = node->attribute[a];
         if (is_empty(from->name) || from->ref_attr_name)
             return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has an attribute without a name or value",
-                              describe(node).s);
+                              hwnas_onnx_describe(node).s);
         int i = 0;
         while (i < n && (!op->attrs[i].onnx || strcmp(op->attrs[i].onnx, from->name)))
             i++;
@@ -505,18 +528,17 @@ static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op 
     n -= n_attr_inputs;
     if (n > (size_t)(op->max_inputs + op->max_weights))
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s has %zu inputs; %d are understood",
-                          describe(node).s, n, op->max_inputs + op->max_weights);
+                          hwnas_onnx_describe(node).s, n, op->max_inputs + op->max_weights);
     for (size_t i = 0; i < n; i++) {
         named *value = NULL;
-        TRY(resolve(&value, r, node->input[i], describe(node).s));
-        bool is_weight = i >= (size_t)op->max_inputs;
-        if (is_weight != (value->constant != NULL))
-            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: input '%s' is %s", describe(node).s,
-                              node->input[i],
-                              is_weight ? "computed where we take a constant"
-                                        : "a constant where we take what is computed");
-        int weight = (int)i - op->max_inputs;
-        if (is_weight && value->tensor == NOT_MADE)
+        TRY(hwnas_onnx_resolve(&value, r, node->input[i], hwnas_onnx_describe(node).s));
+        const bool is_weight = i >= (size_t)op->max_inputs;
+        if (is_weight && !value->constant)
+            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                              "%s: input '%s' is computed where we take a constant",
+                              hwnas_onnx_describe(node).s, node->input[i]);
+        const int weight = (int)i - op->max_inputs;
+        if (value->constant && value->tensor == HWNAS_ONNX_NOT_MADE)
             TRY(make_weight(r, value,
                             weight < op->max_weights - op->n_statistics &&
                                 is_learned(value->constant)));
@@ -531,10 +553,10 @@ static hwnas_status read_identity(reader *r, const Onnx__NodeProto *node)
 {
     named *from = NULL;
     if (node->n_input != 1)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has %zu inputs", describe(node).s,
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has %zu inputs", hwnas_onnx_describe(node).s,
                           node->n_input);
-    TRY(resolve(&from, r, node->input[0], describe(node).s));
-    find_value(r, node->output[0])->same_as = from;
+    TRY(hwnas_onnx_resolve(&from, r, node->input[0], hwnas_onnx_describe(node).s));
+    hwnas_onnx_find_value(r, node->output[0])->same_as = from;
     return HWNAS_OK;
 }
 
@@ -544,128 +566,58 @@ static hwnas_status check_implied(const hwnas_attr *given, const hwnas_graph *gr
 {
     const hwnas_node *node = &graph->nodes[graph->n_nodes - 1];
     for (int i = 0; node->op->attrs[i].name; i++)
-        if (given[i].is_set &&
+        if (given[i].is_set && !node->op->settle &&
             memcmp(given[i].ints, node->attrs[i].ints, (size_t)given[i].n * sizeof *given[i].ints))
             return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: attribute '%s' contradicts the weights",
-                              describe(from).s, node->op->attrs[i].onnx);
+                              hwnas_onnx_describe(from).s, node->op->attrs[i].onnx);
     return HWNAS_OK;
-}
-
-/* Does the constant hold `count` zeros? */
-static bool is_zeros(const Onnx__TensorProto *from, size_t count)
-{
-    if (!from->has_data_type || from->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
-        return false;
-    if (is_external(from)) {
-        const char *init = find_entry(from->external_data, from->n_external_data, "init");
-        return init && !strcmp(init, hwnas_onnx_inits[HWNAS_INIT_ZERO]);
-    }
-    size_t n = from->has_raw_data ? from->raw_data.len / sizeof(float) : from->n_float_data;
-    for (size_t i = 0; i < n; i++) {
-        float value;
-        if (from->has_raw_data)
-            memcpy(&value, from->raw_data.data + i * sizeof value, sizeof value);
-        else
-            value = from->float_data[i];
-        if (value != 0)
-            return false;
-    }
-    return n == count;
-}
-
-/* Conv by a zero for each channel, alike in both directions: the stride, else 0. */
-static int64_t stride_of_zeros(const hwnas_attr *attrs, const Onnx__TensorProto *weight)
-{
-    enum { KERNEL = 1, STRIDE, PAD, DILATION, GROUPS };
-    const int64_t *stride = attrs[STRIDE].ints, *pad = attrs[PAD].ints;
-    if (weight->n_dims != 4 || weight->dims[1] != 1 || weight->dims[2] != 1 ||
-        weight->dims[3] != 1 || weight->dims[0] < 1 || !attrs[STRIDE].is_set ||
-        !attrs[GROUPS].is_set || attrs[GROUPS].ints[0] != weight->dims[0] ||
-        stride[0] != stride[1] || stride[0] < 2 || pad[0] || pad[1] || pad[2] || pad[3])
-        return 0;
-    return is_zeros(weight, (size_t)weight->dims[0]) ? stride[0] : 0;
-}
-
-/* Is it how `zero` is written? Then gives the data and the stride. */
-static bool is_zero_node(int *out, int64_t *stride, const reader *r, const Onnx__NodeProto *node,
-                         const hwnas_op *op, const hwnas_attr *attrs)
-{
-    const bool is_mul = !strcmp(op->name, "mul");
-    const named *sides[2];
-    if ((!is_mul && strcmp(op->name, "conv")) || node->n_input != 2)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        sides[i] = find_value(r, node->input[i]);
-        if (sides[i] && sides[i]->same_as)
-            sides[i] = sides[i]->same_as;
-        if (!sides[i])
-            return false;
-    }
-    const int data = is_mul && sides[0]->constant ? 1 : 0;
-    const Onnx__TensorProto *zeros = sides[1 - data]->constant;
-    *out = sides[data]->tensor;
-    if (!zeros || sides[data]->constant || *out == NOT_MADE)
-        return false;
-    if (!is_mul) {
-        const hwnas_tensor *in = &r->graph->tensors[*out];
-        *stride = stride_of_zeros(attrs, zeros);
-        return *stride && in->rank == 4 && in->dims[1] == zeros->dims[0];
-    }
-    *stride = 1;
-    for (size_t i = 0; i < zeros->n_dims; i++)
-        if (zeros->dims[i] != 1)
-            return false;
-    return is_zeros(zeros, 1) && zeros->n_dims <= (size_t)r->graph->tensors[*out].rank;
 }
 
 static hwnas_status add_node(int *output, reader *r, const Onnx__NodeProto *node,
                              const hwnas_op *op, const hwnas_attr *attrs)
 {
     int inputs[HWNAS_MAX_NODE_INPUTS], n_inputs = 0;
-    int64_t stride;
-    if (is_zero_node(inputs, &stride, r, node, op, attrs)) {
-        const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {stride}};
-        return hwnas_graph_add_node(output, r->graph, hwnas_op_by_name("zero"), node_name(r, node),
-                                    &attr, 1, inputs, true);
-    }
     TRY(read_inputs(inputs, &n_inputs, r, op, node));
     hwnas_status status = hwnas_graph_add_node(output, r->graph, op, node_name(r, node), attrs,
                                                n_inputs, inputs, false);
     if (status != HWNAS_OK)
-        return hwnas_context(status, "%s", describe(node).s);
+        return hwnas_context(status, "%s", hwnas_onnx_describe(node).s);
     return check_implied(attrs, r->graph, node);
 }
 
 static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
 {
     if (!node->n_output || is_empty(node->output[0]) || is_empty(node->op_type))
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no output", describe(node).s);
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no output", hwnas_onnx_describe(node).s);
     bool is_standard = is_empty(node->domain) || !strcmp(node->domain, "ai.onnx");
     if (is_standard && !strcmp(node->op_type, "Identity"))
         return read_identity(r, node);
     const hwnas_op *op = is_standard ? hwnas_op_by_onnx(node->op_type) : NULL;
     if (!op)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
-                          describe(node).s, is_standard ? "" : node->domain, is_standard ? "" : ".",
-                          node->op_type);
+                          hwnas_onnx_describe(node).s, is_standard ? "" : node->domain,
+                          is_standard ? "" : ".", node->op_type);
     if (r->opset < op->onnx_since)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                           "%s means another thing in opset %" PRId64 "; %d and newer are read",
-                          describe(node).s, r->opset, op->onnx_since);
+                          hwnas_onnx_describe(node).s, r->opset, op->onnx_since);
     hwnas_attr *attrs = NULL;
-    int output;
-    TRY(read_attrs(&attrs, r, op, node));
-    TRY(add_node(&output, r, node, op, attrs));
+    int output = HWNAS_ONNX_NOT_MADE;
+    TRY(hwnas_onnx_read_form(&output, r, node, node_name(r, node)));
+    if (output == HWNAS_ONNX_NOT_MADE) {
+        TRY(read_attrs(&attrs, r, op, node));
+        TRY(add_node(&output, r, node, op, attrs));
+    }
     r->graph->tensors[output].name =
         hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
-    find_value(r, node->output[0])->tensor = output;
+    hwnas_onnx_find_value(r, node->output[0])->tensor = output;
     return HWNAS_OK;
 }
 
 static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
 {
     named *value = NULL;
-    TRY(resolve(&value, r, from->name ? from->name : "", "the list of outputs"));
+    TRY(hwnas_onnx_resolve(&value, r, from->name ? from->name : "", "the list of outputs"));
     if (value->constant)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is a constant", from->name);
     for (size_t i = 0; i < r->graph->n_outputs; i++)
@@ -717,19 +669,21 @@ hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *by
 {
     hwnas_status status = HWNAS_OK;
     Onnx__ModelProto *model = NULL;
+    hwnas_graph *fused = NULL;
     reader r = {0};
     uint64_t seed = 0;
     TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
     TRY_OUT(check_model(&r.opset, model));
     const char *text =
-        find_entry(model->metadata_props, model->n_metadata_props, HWNAS_ONNX_SEED_KEY);
+        hwnas_onnx_find_entry(model->metadata_props, model->n_metadata_props, HWNAS_ONNX_SEED_KEY);
     if (text)
         TRY_OUT(parse_seed(&seed, text));
     r.from = model->graph;
     r.graph = hwnas_graph_new(is_empty(r.from->name) ? name : r.from->name, seed);
     TRY_OUT(read_graph(&r));
-    *out = r.graph;
-    r.graph = NULL;
+    TRY_OUT(hwnas_graph_fuse(&fused, r.graph));
+    *out = fused ? fused : r.graph;
+    r.graph = fused ? r.graph : NULL;
 
 out:
     if (status != HWNAS_OK)

@@ -1,8 +1,8 @@
-/* onnx_write.c: graph -> ONNX, by the operators' tables.
+/* onnx_write.c: graph -> ONNX, by the operators' tables; what these cannot say is in onnx_forms.c.
  *
  * The messages are built in an arena and borrow names and given data from the graph, so all that is
  * copied are the bytes of the file itself. */
-#include "onnx/onnx_priv.h"
+#include "onnx/onnx_writer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,28 +12,17 @@
 #define MAX_FILE_BYTES INT32_MAX
 
 const char *const hwnas_onnx_inits[HWNAS_N_INITS] = {
-    [HWNAS_INIT_FAN_IN] = "fan_in",
-    [HWNAS_INIT_FAN_FIRST] = "fan_first",
-    [HWNAS_INIT_SMALL] = "small",
-    [HWNAS_INIT_NEAR_ONE] = "near_one",
-    [HWNAS_INIT_ZERO] = "zero",
-    [HWNAS_INIT_ONE] = "one",
+    [HWNAS_INIT_FAN_IN] = "fan_in", [HWNAS_INIT_FAN_FIRST] = "fan_first",
+    [HWNAS_INIT_SMALL] = "small",   [HWNAS_INIT_NEAR_ONE] = "near_one",
+    [HWNAS_INIT_ZERO] = "zero",     [HWNAS_INIT_ONE] = "one",
 };
 
-typedef struct writer {
-    const hwnas_graph *from;
-    hwnas_onnx_weights weights;
-    hwnas_arena *arena;
-    float *values; /* VALUES: room for the weights that are drawn */
-    size_t n_values;
-    Onnx__GraphProto *to;
-} writer;
+const int32_t hwnas_onnx_types[HWNAS_N_DTYPES] = {
+    [HWNAS_FLOAT32] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+    [HWNAS_INT64] = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
+};
 
-/* protobuf-c has no const; it only reads what it packs. */
-static char *text(const char *s)
-{
-    return (char *)s;
-}
+typedef hwnas_onnx_writer writer;
 
 static void *list(const writer *w, size_t n)
 {
@@ -55,7 +44,7 @@ static Onnx__StringStringEntryProto *entry(const writer *w, const char *key, con
     return made;
 }
 
-static Onnx__ValueInfoProto *value_info(const writer *w, int index)
+static Onnx__ValueInfoProto *value_info(const writer *w, const char *name, int index)
 {
     const hwnas_tensor *tensor = &w->from->tensors[index];
     Onnx__TensorShapeProto *shape = message(w, &onnx__tensor_shape_proto__descriptor);
@@ -67,14 +56,19 @@ static Onnx__ValueInfoProto *value_info(const writer *w, int index)
         shape->dim[i]->dim_value = tensor->dims[i];
     }
     Onnx__ValueInfoProto *made = message(w, &onnx__value_info_proto__descriptor);
-    made->name = text(tensor->name);
+    made->name = text(name);
     made->type = message(w, &onnx__type_proto__descriptor);
     made->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     made->type->tensor_type = message(w, &onnx__type_proto__tensor__descriptor);
     made->type->tensor_type->has_elem_type = true;
-    made->type->tensor_type->elem_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+    made->type->tensor_type->elem_type = hwnas_onnx_types[tensor->dtype];
     made->type->tensor_type->shape = shape;
     return made;
+}
+
+void hwnas_onnx_add_shape(writer *w, const char *name, int tensor)
+{
+    w->to->value_info[w->to->n_value_info++] = value_info(w, name, tensor);
 }
 
 /* Appends an initialiser without values. */
@@ -96,6 +90,18 @@ static void set_raw_data(Onnx__TensorProto *tensor, const void *bytes, size_t le
     tensor->has_raw_data = true;
     tensor->raw_data.data = (uint8_t *)bytes;
     tensor->raw_data.len = length;
+}
+
+const char *hwnas_onnx_add_floats(writer *w, const char *name, int rank, int64_t n,
+                                  const float *values)
+{
+    const int64_t *length = hwnas_arena_copy(w->arena, &n, sizeof n);
+    const size_t bytes = (size_t)n * sizeof *values;
+    Onnx__TensorProto *made =
+        add_constant(w, name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, rank, length);
+    made->doc_string = text(HWNAS_ONNX_NOT_LEARNED);
+    set_raw_data(made, hwnas_arena_copy(w->arena, values, bytes), bytes);
+    return name;
 }
 
 static void write_weight(writer *w, const hwnas_tensor *tensor)
@@ -133,7 +139,16 @@ static Onnx__AttributeProto *add_attribute(const writer *w, Onnx__NodeProto *nod
     return made;
 }
 
-static void add_int(const writer *w, Onnx__NodeProto *node, const char *name, int64_t value)
+void hwnas_onnx_add_word(const writer *w, Onnx__NodeProto *node, const char *name, const char *word)
+{
+    Onnx__AttributeProto *made =
+        add_attribute(w, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+    made->has_s = true;
+    made->s.data = (uint8_t *)text(word);
+    made->s.len = strlen(word);
+}
+
+void hwnas_onnx_add_int(const writer *w, Onnx__NodeProto *node, const char *name, int64_t value)
 {
     Onnx__AttributeProto *made =
         add_attribute(w, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
@@ -149,8 +164,8 @@ static void add_number(const writer *w, Onnx__NodeProto *node, const char *name,
     made->f = (float)value;
 }
 
-static void add_ints(const writer *w, Onnx__NodeProto *node, const char *name, size_t n,
-                     const int64_t *values)
+void hwnas_onnx_add_ints(const writer *w, Onnx__NodeProto *node, const char *name, size_t n,
+                         const int64_t *values)
 {
     Onnx__AttributeProto *made =
         add_attribute(w, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
@@ -161,16 +176,20 @@ static void add_ints(const writer *w, Onnx__NodeProto *node, const char *name, s
 static void write_attr(const writer *w, Onnx__NodeProto *to, const hwnas_attr_row *row,
                        const hwnas_attr *attr)
 {
+    if (row->onnx_words) {
+        hwnas_onnx_add_word(w, to, row->onnx, row->onnx_words[attr->ints[0]]);
+        return;
+    }
     switch (row->kind) {
     case HWNAS_ATTR_INT:
     case HWNAS_ATTR_BOOL:
-        add_int(w, to, row->onnx, attr->ints[0]);
+        hwnas_onnx_add_int(w, to, row->onnx, attr->ints[0]);
         break;
     case HWNAS_ATTR_NUMBER:
         add_number(w, to, row->onnx, attr->number);
         break;
     case HWNAS_ATTR_INTS:
-        add_ints(w, to, row->onnx, (size_t)attr->n, attr->ints);
+        hwnas_onnx_add_ints(w, to, row->onnx, (size_t)attr->n, attr->ints);
         break;
     }
 }
@@ -197,17 +216,6 @@ static void write_attr_input(writer *w, Onnx__NodeProto *to, const hwnas_node *n
     to->input[to->n_input++] = text(name);
 }
 
-enum { MAX_EXTRA_ATTRS = 2 };
-
-/* No operator of ONNX both skips and multiplies by a constant but the depthwise convolution. */
-static void write_strided_zero(const writer *w, Onnx__NodeProto *to, const hwnas_node *node)
-{
-    const int64_t stride = hwnas_node_attr(node, "stride")->ints[0];
-    to->op_type = text("Conv");
-    add_int(w, to, "group", hwnas_node_input(w->from, node, 1)->dims[0]);
-    add_ints(w, to, "strides", 2, (const int64_t[]){stride, stride});
-}
-
 static size_t count_attrs(const hwnas_op *op)
 {
     size_t n = 0;
@@ -218,18 +226,30 @@ static size_t count_attrs(const hwnas_op *op)
     return n;
 }
 
+Onnx__NodeProto *hwnas_onnx_add_node(writer *w, const char *type, const char *name,
+                                     const char *output, size_t n_attributes)
+{
+    Onnx__NodeProto *to = message(w, &onnx__node_proto__descriptor);
+    to->name = text(name);
+    to->op_type = text(type);
+    to->input = list(w, HWNAS_MAX_NODE_INPUTS);
+    to->output = list(w, 1);
+    to->output[to->n_output++] = text(output);
+    to->attribute = list(w, n_attributes);
+    HWNAS_GROW(w->nodes, w->n_nodes, w->node_capacity);
+    w->nodes[w->n_nodes++] = to;
+    return to;
+}
+
 static void write_node(writer *w, const hwnas_node *node)
 {
     const hwnas_op *op = node->op;
-    Onnx__NodeProto *to = message(w, &onnx__node_proto__descriptor);
-    to->name = text(node->name);
-    to->op_type = text(op->onnx);
-    to->input = list(w, HWNAS_MAX_NODE_INPUTS);
+    if (hwnas_onnx_write_form(w, node))
+        return;
+    Onnx__NodeProto *to = hwnas_onnx_add_node(
+        w, op->onnx, node->name, hwnas_node_output(w->from, node)->name, count_attrs(op));
     for (int i = 0; i < node->n_inputs; i++)
         to->input[to->n_input++] = text(w->from->tensors[node->inputs[i]].name);
-    to->output = list(w, 1);
-    to->output[to->n_output++] = text(hwnas_node_output(w->from, node)->name);
-    to->attribute = list(w, count_attrs(op) + MAX_EXTRA_ATTRS);
     for (int i = 0; op->attrs[i].name; i++) {
         if (op->attrs[i].onnx_input)
             write_attr_input(w, to, node, i);
@@ -242,11 +262,8 @@ static void write_node(writer *w, const hwnas_node *node)
         if (row->kind == HWNAS_ATTR_NUMBER)
             add_number(w, to, row->name, row->value);
         else
-            add_int(w, to, row->name, (int64_t)row->value);
+            hwnas_onnx_add_int(w, to, row->name, (int64_t)row->value);
     }
-    if (!strcmp(op->name, "zero") && hwnas_node_attr(node, "stride")->ints[0] > 1)
-        write_strided_zero(w, to, node);
-    w->to->node[w->to->n_node++] = to;
 }
 
 static bool is_output(const hwnas_graph *graph, int tensor)
@@ -267,21 +284,26 @@ static Onnx__GraphProto *write_graph(writer *w)
     to->name = text(from->name);
     to->input = list(w, from->n_inputs);
     to->output = list(w, from->n_outputs);
-    to->value_info = list(w, from->n_nodes);
-    to->node = list(w, from->n_nodes);
-    to->initializer = list(w, from->n_tensors + n_attrs);
+    to->value_info = list(w, HWNAS_ONNX_FORM_NODES * from->n_nodes);
+    to->initializer =
+        list(w, from->n_tensors + n_attrs + HWNAS_ONNX_FORM_CONSTANTS * from->n_nodes);
     for (size_t i = 0; i < from->n_inputs; i++)
-        to->input[to->n_input++] = value_info(w, from->inputs[i]);
+        to->input[to->n_input++] =
+            value_info(w, from->tensors[from->inputs[i]].name, from->inputs[i]);
     for (size_t i = 0; i < from->n_outputs; i++)
-        to->output[to->n_output++] = value_info(w, from->outputs[i]);
+        to->output[to->n_output++] =
+            value_info(w, from->tensors[from->outputs[i]].name, from->outputs[i]);
     for (size_t i = 0; i < from->n_tensors; i++)
         if (from->tensors[i].kind == HWNAS_TENSOR_WEIGHT)
             write_weight(w, &from->tensors[i]);
     for (size_t i = 0; i < from->n_nodes; i++) {
         write_node(w, &from->nodes[i]);
         if (!is_output(from, from->nodes[i].output))
-            to->value_info[to->n_value_info++] = value_info(w, from->nodes[i].output);
+            hwnas_onnx_add_shape(w, hwnas_node_output(from, &from->nodes[i])->name,
+                                 from->nodes[i].output);
     }
+    to->node = w->nodes;
+    to->n_node = w->n_nodes;
     return to;
 }
 
@@ -345,6 +367,7 @@ hwnas_status hwnas_onnx_write(void **out, size_t *length, const hwnas_graph *gra
     *length = size;
 
 out:
+    free(w.nodes);
     free(values);
     hwnas_arena_free(w.arena);
     return status;

@@ -5,6 +5,7 @@ COMMANDS="search
 study
 study show
 export
+profile
 space
 space check
 space count
@@ -42,7 +43,7 @@ version"
             n=$((n + 1))
         done
     done
-    [ $n -ge 14 ]
+    [ $n -ge 15 ]
 }
 
 @test "an unknown command or option: exit 2, what was meant" {

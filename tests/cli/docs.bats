@@ -23,7 +23,7 @@ setup_file() {
         "$HWNAS" space check "$file"
         n=$((n + 1))
     done
-    [ $n -eq 5 ]
+    [ $n -eq 6 ]
 }
 
 @test "the counts and codes of docs/search-spaces.md are right" {
@@ -39,7 +39,8 @@ setup_file() {
 @test "every statement of the language is in docs/search-spaces.md" {
     local word
     for word in residual: when: let: if: then: else: switch: cases: for: do: repeat: index: each_of: \
-        values: choices: templates: network: input: about:; do
+        values: choices: templates: network: input: about: \
+        settings: output: as: from: constraints:; do
         grep -qE "^[^#]*\b$word" "$EXAMPLES"/*.yaml || { echo "no example of $word" && false; }
     done
 }

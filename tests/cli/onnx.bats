@@ -24,6 +24,12 @@ setup_file() {
         "$HWNAS" export --space "$HWNAS_SRC/tests/data/every_operator.yaml" --batch 3 \
             --arch "c=8,gate=$code" --format onnx --out "$MODELS/operators-$code.onnx"
     done
+    for code in hidden=12,heads=2,directions=1 hidden=16,heads=4,directions=2; do
+        "$HWNAS" export --space "$HWNAS_SRC/tests/data/sequences.yaml" --batch 2 \
+            --arch "$code" --format onnx --out "$MODELS/whole-$code.onnx"
+        "$HWNAS" export --space "$HWNAS_SRC/tests/data/sequences.yaml:phase=step,positions=2" \
+            --arch "$code" --format onnx --out "$MODELS/step-$code.onnx"
+    done
     "$HWNAS" export --space nas_bench_macro --arch 12021021 --batch 3 --format onnx \
         --out "$MODELS/batch-3.onnx"
 }
@@ -51,7 +57,7 @@ agrees_with_ort() {
 
 @test "onnx.checker accepts every export, with shape inference" {
     need_python
-    [ "$(ls "$MODELS"/*.onnx | wc -l)" -eq 18 ]
+    [ "$(ls "$MODELS"/*.onnx | wc -l)" -eq 22 ]
     /usr/bin/python3 - "$MODELS"/*.onnx <<'EOF'
 import sys
 import onnx
@@ -90,6 +96,14 @@ EOF
     need_ort
     local model
     for model in "$MODELS"/operators-*.onnx; do
+        agrees_with_ort "$model"
+    done
+}
+
+@test "ONNX Runtime computes what ref computes: sequences, tokens, several inputs and outputs" {
+    need_ort
+    local model
+    for model in "$MODELS"/whole-*.onnx "$MODELS"/step-*.onnx; do
         agrees_with_ort "$model"
     done
 }

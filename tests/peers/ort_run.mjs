@@ -6,7 +6,8 @@
 //   node ort_run.mjs version                        prints ONNX Runtime's; fails where it is missing
 //
 // The module onnxruntime-node is looked for in $HWNAS_ORT, else in .deps/node of the source tree.
-// Several inputs or outputs stand in a file one after the other, in the model's order.
+// Several inputs or outputs stand in a file one after the other, in the model's order. Whole numbers
+// stand there as floats too; inputs of them are 0 or 1, which every table has.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
@@ -30,8 +31,9 @@ function random(seed) {
 async function open(model) {
   const session = await ort.InferenceSession.create(model, { logSeverityLevel: 3 });
   // An open dimension can only be the batch: hwnas reads it as 1.
-  const inputs = session.inputMetadata.map(({ name, shape }) => ({
+  const inputs = session.inputMetadata.map(({ name, shape, type }) => ({
     name,
+    type,
     shape: shape.map((dim) => (typeof dim === 'number' && dim > 0 ? dim : 1)),
   }));
   return { session, inputs };
@@ -45,8 +47,9 @@ function readFloats(path) {
 async function writeInput(model, path) {
   const { inputs } = await open(model);
   const next = random(1);
-  const values = Float32Array.from({ length: inputs.reduce((n, i) => n + count(i.shape), 0) },
-    () => 2 * next() - 1);
+  const values = Float32Array.from(inputs.flatMap(({ type, shape }) =>
+    Array.from({ length: count(shape) }, () =>
+      type === 'int64' ? Math.floor(2 * next()) : 2 * next() - 1)));
   writeFileSync(path, new Uint8Array(values.buffer));
 }
 
@@ -55,8 +58,11 @@ async function compare(model, inputPath, outputPath) {
   const given = readFloats(inputPath);
   const feeds = {};
   let at = 0;
-  for (const { name, shape } of inputs) {
-    feeds[name] = new ort.Tensor('float32', given.slice(at, at + count(shape)), shape);
+  for (const { name, shape, type } of inputs) {
+    const values = given.slice(at, at + count(shape));
+    feeds[name] = type === 'int64'
+      ? new ort.Tensor('int64', BigInt64Array.from(values, BigInt), shape)
+      : new ort.Tensor('float32', values, shape);
     at += count(shape);
   }
   const outputs = await session.run(feeds);

@@ -856,7 +856,7 @@ static const struct bad_input {
     /* Input */
     {"hwnas: 1\nname: x\ninput: [3, 8, 8]\nnetwork: [relu]\n", 3, 8, "input must be a mapping",
      NULL},
-    {"hwnas: 1\nname: x\ninput: {a: [3], b: [3]}\nnetwork: [relu]\n", 3, 21,
+    {"hwnas: 1\nname: x\ninput: {a: [3], b: [3]}\nnetwork: [relu]\n", 3, 20,
      "nothing reads the input 'b'", "write - from: b"},
     {"hwnas: 1\nname: x\ninput: {image: []}\nnetwork: [relu]\n", 3, 16, "1 to 7 dimensions", NULL},
     {"hwnas: 1\nname: x\ninput: {image: [1,1,1,1,1,1,1,1]}\nnetwork: [relu]\n", 3, 16,
@@ -1267,6 +1267,8 @@ static void the_page_names_every_operator(void **state)
         hwnas_file_read(&page, &length, HWNAS_SOURCE_DIR "/docs/search-spaces.md", 1 << 20),
         HWNAS_OK);
     for (const hwnas_op *const *op = hwnas_ops; *op; op++) {
+        if ((*op)->min_inputs > 1 && !(*op)->joins)
+            continue; /* inside of a layer: nobody can write it */
         snprintf(row, sizeof row, "| `%s` |", (*op)->name);
         char *found = strstr(page, row);
         if (!found)

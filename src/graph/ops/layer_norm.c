@@ -48,11 +48,16 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
     return HWNAS_OK;
 }
 
+/* The axis is counted from the end. */
+static void settle(const hwnas_graph *graph, hwnas_node *node)
+{
+    int64_t *axis = node->attrs[AXIS].ints;
+    *axis -= *axis >= 0 ? hwnas_node_input(graph, node, 0)->rank : 0;
+}
+
 static void read_weights(const hwnas_graph *graph, hwnas_node *node)
 {
-    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
-    int64_t *axis = node->attrs[AXIS].ints;
-    *axis -= *axis >= 0 ? in->rank : 0;
+    (void)graph;
     node->attrs[BIAS].ints[0] = node->n_inputs > 2;
 }
 
@@ -110,6 +115,7 @@ const hwnas_op hwnas_op_layer_norm = {
     .max_inputs = 1,
     .min_weights = 1,
     .max_weights = 2,
+    .settle = settle,
     .make_weights = make_weights,
     .read_weights = read_weights,
     .infer = infer,

@@ -35,12 +35,6 @@ static void settle(const hwnas_graph *graph, hwnas_node *node)
             axes->ints[axes->n++] = i;
 }
 
-static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
-{
-    settle(graph, node);
-    return HWNAS_OK;
-}
-
 static bool is_reduced(const hwnas_node *node, int axis)
 {
     for (int i = 0; i < node->attrs[AXES].n; i++)
@@ -92,8 +86,7 @@ const hwnas_op hwnas_op_mean = {
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,
-    .make_weights = make_weights,
-    .read_weights = settle,
+    .settle = settle,
     .infer = infer,
     .compute = compute,
 };

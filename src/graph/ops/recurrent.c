@@ -28,10 +28,11 @@ hwnas_status hwnas_rnn_infer(const hwnas_graph *graph, const hwnas_node *node, h
         const int rank = i == HWNAS_RNN_B ? 2 : 3;
         if (weight->rank != rank ||
             memcmp(weight->dims, expected[i], (size_t)rank * sizeof *weight->dims))
-            return hwnas_fail(HWNAS_E_INPUT, NULL,
-                              "'%s': weights of shape %s do not fit %lld hidden values and an input of %s",
-                              node->op->name, hwnas_tensor_shape(weight).s, (long long)hidden,
-                              hwnas_tensor_shape(in).s);
+            return hwnas_fail(
+                HWNAS_E_INPUT, NULL,
+                "'%s': weights of shape %s do not fit %lld hidden values and an input of %s",
+                node->op->name, hwnas_tensor_shape(weight).s, (long long)hidden,
+                hwnas_tensor_shape(in).s);
     }
     out->rank = 4;
     memcpy(out->dims, (int64_t[]){in->dims[0], directions, in->dims[1], hidden},
@@ -58,9 +59,8 @@ static void multiply(double *out, const float *matrix, const float *bias, const 
     }
 }
 
-void hwnas_rnn_compute(const hwnas_graph *graph, const hwnas_node *node,
-                       const float *const *inputs, float *output, int64_t n_gates,
-                       hwnas_rnn_step *step)
+void hwnas_rnn_compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
+                       float *output, int64_t n_gates, hwnas_rnn_step *step)
 {
     const int64_t *in = hwnas_node_input(graph, node, HWNAS_RNN_X)->dims;
     const int64_t steps = in[0], batch = in[1], features = in[2], directions = n_directions(node);
@@ -95,13 +95,27 @@ void hwnas_rnn_compute(const hwnas_graph *graph, const hwnas_node *node,
 enum { OUT, BIDIRECTIONAL, LAST, BIASES };
 
 const hwnas_attr_row hwnas_rnn_layer_attrs[] = {
-    [OUT] = {.name = "out", .kind = HWNAS_ATTR_INT, .is_required = true, .low = 1, .high = 1 << 24,
+    [OUT] = {.name = "out",
+             .kind = HWNAS_ATTR_INT,
+             .is_required = true,
+             .low = 1,
+             .high = 1 << 24,
              .help = "length of the state, in each direction"},
-    [BIDIRECTIONAL] = {.name = "bidirectional", .kind = HWNAS_ATTR_BOOL, .low = 0, .high = 1,
+    [BIDIRECTIONAL] = {.name = "bidirectional",
+                       .kind = HWNAS_ATTR_BOOL,
+                       .low = 0,
+                       .high = 1,
                        .help = "read the sequence from its end as well"},
-    [LAST] = {.name = "last", .kind = HWNAS_ATTR_BOOL, .low = 0, .high = 1,
+    [LAST] = {.name = "last",
+              .kind = HWNAS_ATTR_BOOL,
+              .low = 0,
+              .high = 1,
               .help = "give the state after the last step alone, not that of each"},
-    [BIASES] = {.name = "biases", .kind = HWNAS_ATTR_INT, .fallback = 2, .low = 0, .high = 2,
+    [BIASES] = {.name = "biases",
+                .kind = HWNAS_ATTR_INT,
+                .fallback = 2,
+                .low = 0,
+                .high = 2,
                 .help = "2 as in PyTorch and cuDNN; 1 as in Keras, whose LSTM adds one; 0 none"},
     {0},
 };
@@ -158,7 +172,8 @@ static hwnas_status add_concat(int *out, const layer *l, const char *name, int64
 /* The biases as ONNX wants them, W's and then R's; what is not learned is zeros. */
 static hwnas_status add_bias(int *out, const layer *l, int64_t directions, int64_t rows)
 {
-    const int64_t n = l->node->attrs[BIASES].ints[0], dims[] = {directions, n == 2 ? 2 * rows : rows};
+    const int64_t n = l->node->attrs[BIASES].ints[0],
+                  dims[] = {directions, n == 2 ? 2 * rows : rows};
     int parts[2];
     TRY(hwnas_graph_add_weight(out, l->graph, part(l, "bias"), 2, dims, HWNAS_INIT_SMALL, true));
     if (n == 2)
@@ -197,11 +212,14 @@ hwnas_status hwnas_rnn_build(int *out, hwnas_graph *graph, const hwnas_node *nod
     int inputs[4], n_inputs = HWNAS_RNN_B, all;
     TRY(add_transpose(&inputs[HWNAS_RNN_X], &l, part(&l, "steps"), node->inputs[0], 3,
                       (int64_t[]){1, 0, 2}));
+    const int64_t n_biases = node->attrs[BIASES].ints[0];
+    if (n_biases == 1) /* tensors come in the order in which nodes read them */
+        TRY(add_bias(&inputs[n_inputs++], &l, directions, rows));
     TRY(hwnas_graph_add_weight(&inputs[HWNAS_RNN_W], graph, part(&l, "weight"), 3, w,
                                HWNAS_INIT_SMALL, true));
     TRY(hwnas_graph_add_weight(&inputs[HWNAS_RNN_R], graph, part(&l, "recurrent"), 3, r,
                                HWNAS_INIT_SMALL, true));
-    if (node->attrs[BIASES].ints[0])
+    if (n_biases == 2)
         TRY(add_bias(&inputs[n_inputs++], &l, directions, rows));
     const hwnas_attr attrs[HWNAS_RNN_N_ATTRS + 1] = {
         [HWNAS_RNN_HIDDEN] = {.is_set = true, .n = 1, .ints = {hidden}},

@@ -15,8 +15,10 @@ static const hwnas_onnx_row onnx_rows[] = {
 };
 
 /* Puts numbers where the shape says 0, as in the input, or -1, whatever is left. */
-static void settle(hwnas_attr *shape, const hwnas_tensor *in)
+static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    hwnas_attr *shape = node->attrs;
     int64_t known = 1, *open = NULL;
     for (int i = 0; i < shape->n; i++) {
         if (shape->ints[i] == 0 && i < in->rank)
@@ -40,11 +42,6 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
     memmove(shape.ints + 1, shape.ints, (size_t)shape.n++ * sizeof *shape.ints);
     shape.ints[0] = in->dims[0];
     return hwnas_graph_add_node(out, graph, node->op, node->name, &shape, 1, node->inputs, false);
-}
-
-static void read_shape(const hwnas_graph *graph, hwnas_node *node)
-{
-    settle(node->attrs, hwnas_node_input(graph, node, 0));
 }
 
 static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
@@ -82,7 +79,7 @@ const hwnas_op hwnas_op_reshape = {
     .keeps_zeros = true,
     .takes_integers = true,
     .build = build,
-    .read_weights = read_shape,
+    .settle = settle,
     .infer = infer,
     .compute = compute,
 };

@@ -40,12 +40,6 @@ static void settle(const hwnas_graph *graph, hwnas_node *node)
         node->attrs[i].ints[0] = clamp(node->attrs[i].ints[0], in->dims[*axis]);
 }
 
-static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
-{
-    settle(graph, node);
-    return HWNAS_OK;
-}
-
 static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
 {
     int axis;
@@ -88,8 +82,7 @@ const hwnas_op hwnas_op_slice = {
     .max_inputs = 1,
     .keeps_zeros = true,
     .takes_integers = true,
-    .make_weights = make_weights,
-    .read_weights = settle,
+    .settle = settle,
     .infer = infer,
     .compute = compute,
 };

@@ -11,7 +11,7 @@ static const hwnas_attr_row attrs[] = {
 };
 
 /* ONNX: no order is the reverse. */
-static void read_order(const hwnas_graph *graph, hwnas_node *node)
+static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
     hwnas_attr *order = node->attrs;
     const int rank = hwnas_node_input(graph, node, 0)->rank;
@@ -69,7 +69,7 @@ const hwnas_op hwnas_op_transpose = {
     .max_inputs = 1,
     .keeps_zeros = true,
     .takes_integers = true,
-    .read_weights = read_order,
+    .settle = settle,
     .infer = infer,
     .compute = compute,
 };

@@ -1,0 +1,61 @@
+#include "cli/model.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "graph/elaborate.h"
+#include "onnx/onnx.h"
+
+#define MAX_ONNX_BYTES ((size_t)2 << 30)
+
+static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch)
+{
+    hwnas_status status = HWNAS_OK;
+    char *bytes = NULL;
+    size_t length;
+    hwnas_graph *graph = NULL;
+    TRY_OUT(hwnas_file_read(&bytes, &length, path, MAX_ONNX_BYTES));
+    TRY_OUT(hwnas_onnx_read(&graph, path, bytes, length));
+    const int64_t own = graph->tensors[graph->inputs[0]].dims[0];
+    if (own != batch) {
+        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "%s has a batch of %lld, not %d", path,
+                                       (long long)own, batch),
+                            "export the model with that batch");
+        goto out;
+    }
+    *out = graph;
+    graph = NULL;
+out:
+    hwnas_graph_free(graph);
+    free(bytes);
+    return status;
+}
+
+hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_space *space = NULL;
+    hwnas_arch *arch = NULL;
+    if (hwnas_ends_with(name, ".onnx")) {
+        if (code)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is one network: --arch has no meaning",
+                              name);
+        return load_onnx(out, name, batch);
+    }
+    TRY_OUT(hwnas_graph_load_space(&space, name));
+    if (code) {
+        TRY_OUT(hwnas_arch_parse(&arch, space, code));
+    } else if (hwnas_space_count_up_to(space, 1) != 1) {
+        status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "which network of %s?", space->name),
+                            "add --arch CODE; 'hwnas space sample %s' gives some", name);
+        goto out;
+    } else {
+        arch = hwnas_arch_first(space);
+    }
+    TRY_OUT(hwnas_graph_build(out, arch, batch));
+out:
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    return status;
+}

@@ -1,0 +1,121 @@
+/* rewrite.c: new graphs from old ones, node by node. */
+#include "graph/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/op.h"
+
+static hwnas_status copy_weight(hwnas_rewrite *r, int tensor)
+{
+    const hwnas_tensor *from = &r->from->tensors[tensor];
+    int to = -1;
+    TRY(hwnas_graph_add_weight(&to, r->to, from->name, from->rank, from->dims, from->init,
+                               from->is_parameter));
+    r->to->tensors[to].seed = from->seed;
+    r->to->tensors[to].dtype = from->dtype;
+    if (from->data)
+        r->to->tensors[to].data =
+            hwnas_arena_copy(r->to->arena, from->data, (size_t)hwnas_tensor_bytes(from));
+    r->place[tensor] = to;
+    return HWNAS_OK;
+}
+
+void hwnas_rewrite_keep_name(hwnas_rewrite *r, int tensor)
+{
+    const char *name = r->from->tensors[tensor].name;
+    r->to->tensors[r->place[tensor]].name = hwnas_arena_string(r->to->arena, name, strlen(name));
+}
+
+hwnas_status hwnas_rewrite_add_node(hwnas_rewrite *r, const hwnas_node *node, int n_inputs,
+                                    const int *inputs, int output)
+{
+    TRY(hwnas_graph_add_node(&r->place[output], r->to, node->op, node->name, node->attrs, n_inputs,
+                             inputs, false));
+    hwnas_rewrite_keep_name(r, output);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_rewrite_copy_node(hwnas_rewrite *r, const hwnas_node *node)
+{
+    int inputs[HWNAS_MAX_NODE_INPUTS];
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int tensor = node->inputs[i];
+        if (r->place[tensor] < 0)
+            TRY(copy_weight(r, tensor));
+        inputs[i] = r->place[tensor];
+    }
+    return hwnas_rewrite_add_node(r, node, node->n_inputs, inputs, node->output);
+}
+
+static hwnas_status copy_nodes(hwnas_rewrite *r)
+{
+    for (size_t i = 0; i < r->from->n_nodes; i++)
+        TRY(hwnas_rewrite_copy_node(r, &r->from->nodes[i]));
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_graph_remake(hwnas_graph **out, const hwnas_graph *graph,
+                                hwnas_status (*make_nodes)(hwnas_rewrite *r), void *context)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_rewrite r = {
+        .from = graph, .to = hwnas_graph_new(graph->name, graph->seed), .context = context};
+    r.place = hwnas_alloc(graph->n_tensors * sizeof *r.place);
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        r.place[i] = -1;
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        const hwnas_tensor *input = &graph->tensors[graph->inputs[i]];
+        TRY_OUT(hwnas_graph_add_input(&r.place[graph->inputs[i]], r.to, input->name, input->dtype,
+                                      input->rank, input->dims));
+    }
+    TRY_OUT(make_nodes(&r));
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        hwnas_graph_add_output(r.to, r.place[graph->outputs[i]]);
+    *out = r.to;
+    r.to = NULL;
+out:
+    hwnas_graph_free(r.to);
+    free(r.place);
+    return status;
+}
+
+hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph *graph)
+{
+    return hwnas_graph_remake(out, graph, copy_nodes, NULL);
+}
+
+bool *hwnas_graph_live_nodes(const hwnas_graph *graph, const int *same)
+{
+    bool *is_live = hwnas_alloc((graph->n_nodes + 1) * sizeof *is_live);
+    bool *is_needed = hwnas_alloc(graph->n_tensors * sizeof *is_needed);
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        is_needed[same[graph->outputs[i]]] = true;
+    for (size_t i = graph->n_nodes; i-- > 0;) {
+        const hwnas_node *node = &graph->nodes[i];
+        is_live[i] = is_needed[node->output];
+        for (int k = 0; k < node->n_inputs && is_live[i]; k++)
+            is_needed[same[node->inputs[k]]] = true;
+    }
+    free(is_needed);
+    return is_live;
+}
+
+int *hwnas_graph_lone_readers(const hwnas_graph *graph, const int *same, const bool *is_live)
+{
+    enum { NONE = -1, MANY = -2 };
+    int *reader = hwnas_alloc(graph->n_tensors * sizeof *reader);
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        reader[i] = NONE;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        for (int k = 0; k < graph->nodes[i].n_inputs && is_live[i]; k++) {
+            int *r = &reader[same[graph->nodes[i].inputs[k]]];
+            *r = *r == NONE ? (int)i : MANY;
+        }
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        reader[same[graph->outputs[i]]] = MANY;
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        if (reader[i] == MANY)
+            reader[i] = NONE;
+    return reader;
+}

@@ -1,0 +1,127 @@
+/* onnx_forms.c: how operators are written that are not one node of ONNX with our inputs. What reads
+ * them is in onnx_read.c and, where several nodes are one operator, in graph/fuse.c. */
+#include <math.h>
+#include <string.h>
+
+#include "onnx/onnx_writer.h"
+
+/* Nodes of one form: their names begin with that of the operator. */
+typedef struct form {
+    hwnas_onnx_writer *w;
+    const hwnas_node *node;
+} form;
+
+static const char *name_of(const form *f, const char *suffix)
+{
+    return hwnas_arena_printf(f->w->arena, "%s.%s", f->node->name, suffix);
+}
+
+static const char *input_of(const form *f, int i)
+{
+    return f->w->from->tensors[f->node->inputs[i]].name;
+}
+
+static const char *output_of(const form *f)
+{
+    return hwnas_node_output(f->w->from, f->node)->name;
+}
+
+/* A node inside of the form; gives the name of its output. */
+static const char *add(const form *f, const char *type, const char *suffix, const char *a,
+                       const char *b)
+{
+    const char *name = name_of(f, suffix);
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, type, name, name, 0);
+    to->input[to->n_input++] = text(a);
+    if (b)
+        to->input[to->n_input++] = text(b);
+    hwnas_onnx_add_shape(f->w, name, f->node->output);
+    return name;
+}
+
+/* The last node has the operator's own name. */
+static void add_last(const form *f, const char *type, const char *a, const char *b)
+{
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, type, f->node->name, output_of(f), 0);
+    to->input[to->n_input++] = text(a);
+    to->input[to->n_input++] = text(b);
+}
+
+static const char *number(const form *f, const char *suffix, double value)
+{
+    const float narrowed = (float)value;
+    return hwnas_onnx_add_floats(f->w, name_of(f, suffix), 0, 1, &narrowed);
+}
+
+/* ONNX has Gelu since opset 20. Before: x (1 + erf(x / sqrt(2))) / 2, or with tanh, see ops/gelu.c.
+ */
+static void write_gelu(const form *f)
+{
+    const char *x = input_of(f, 0), *part;
+    if (hwnas_node_attr(f->node, "tanh")->ints[0]) {
+        part = add(f, "Mul", "square", x, x);
+        part = add(f, "Mul", "cube", part, x);
+        part = add(f, "Mul", "small", part, number(f, "cubic", 0.044715));
+        part = add(f, "Add", "sum", x, part);
+        part = add(f, "Mul", "scaled", part, number(f, "factor", sqrt(2 / M_PI)));
+        part = add(f, "Tanh", "tanh", part, NULL);
+    } else {
+        part = add(f, "Mul", "scaled", x, number(f, "factor", sqrt(0.5)));
+        part = add(f, "Erf", "erf", part, NULL);
+    }
+    part = add(f, "Add", "shifted", part, number(f, "one", 1));
+    part = add(f, "Mul", "product", x, part);
+    add_last(f, "Mul", part, number(f, "half", 0.5));
+}
+
+/* Resize takes its factors as a list of floats, and says where pixels lie. */
+static void write_upsample(const form *f)
+{
+    const int64_t *by = hwnas_node_attr(f->node, "by")->ints;
+    const bool is_linear = hwnas_node_attr(f->node, "linear")->ints[0];
+    const float scales[] = {1, 1, (float)by[0], (float)by[1]};
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "Resize", f->node->name, output_of(f), 3);
+    to->input[to->n_input++] = text(input_of(f, 0));
+    to->input[to->n_input++] = text(""); /* a region of interest */
+    to->input[to->n_input++] = text(hwnas_onnx_add_floats(f->w, name_of(f, "by"), 1, 4, scales));
+    hwnas_onnx_add_word(f->w, to, "mode", is_linear ? "linear" : "nearest");
+    hwnas_onnx_add_word(f->w, to, "coordinate_transformation_mode",
+                        is_linear ? "half_pixel" : "asymmetric");
+    if (!is_linear)
+        hwnas_onnx_add_word(f->w, to, "nearest_mode", "floor");
+}
+
+/* A product with one zero or, as no other operator of ONNX both skips and multiplies by a constant,
+ * a depthwise convolution with one for each channel. */
+static void write_zero(const form *f)
+{
+    const int64_t stride = hwnas_node_attr(f->node, "stride")->ints[0];
+    if (stride == 1) {
+        add_last(f, "Mul", input_of(f, 0), input_of(f, 1));
+        return;
+    }
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "Conv", f->node->name, output_of(f), 2);
+    to->input[to->n_input++] = text(input_of(f, 0));
+    to->input[to->n_input++] = text(input_of(f, 1));
+    hwnas_onnx_add_int(f->w, to, "group", hwnas_node_input(f->w->from, f->node, 1)->dims[0]);
+    hwnas_onnx_add_ints(f->w, to, "strides", 2, (const int64_t[]){stride, stride});
+}
+
+static const struct {
+    const char *op;
+    void (*write)(const form *f);
+} forms[] = {
+    {"gelu", write_gelu},
+    {"upsample", write_upsample},
+    {"zero", write_zero},
+};
+
+bool hwnas_onnx_write_form(hwnas_onnx_writer *w, const hwnas_node *node)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (!strcmp(forms[i].op, node->op->name)) {
+            forms[i].write(&(form){w, node});
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,44 @@
+/* onnx_writer.h: what onnx_write.c lends to onnx_forms.c. */
+#ifndef HWNAS_ONNX_ONNX_WRITER_H
+#define HWNAS_ONNX_ONNX_WRITER_H
+
+#include "onnx/onnx_priv.h"
+
+typedef struct hwnas_onnx_writer {
+    const hwnas_graph *from;
+    hwnas_onnx_weights weights;
+    hwnas_arena *arena;
+    float *values; /* VALUES: room for the weights that are drawn */
+    size_t n_values;
+    size_t n_nodes, node_capacity;
+    Onnx__NodeProto **nodes; /* heap */
+    Onnx__GraphProto *to;
+} hwnas_onnx_writer;
+
+/* protobuf-c has no const; it only reads what it packs. */
+static inline char *text(const char *s)
+{
+    return (char *)s;
+}
+
+/* Appends a node with one output and room for inputs and so many attributes. Names are borrowed. */
+Onnx__NodeProto *hwnas_onnx_add_node(hwnas_onnx_writer *w, const char *type, const char *name,
+                                     const char *output, size_t n_attributes);
+void hwnas_onnx_add_int(const hwnas_onnx_writer *w, Onnx__NodeProto *node, const char *name,
+                        int64_t value);
+void hwnas_onnx_add_ints(const hwnas_onnx_writer *w, Onnx__NodeProto *node, const char *name,
+                         size_t n, const int64_t *values);
+void hwnas_onnx_add_word(const hwnas_onnx_writer *w, Onnx__NodeProto *node, const char *name,
+                         const char *word);
+/* Says that the value `name` has the shape and type of a tensor. */
+void hwnas_onnx_add_shape(hwnas_onnx_writer *w, const char *name, int tensor);
+/* Appends a constant, a scalar (`rank` 0, `n` 1) or a list, and gives its name. */
+const char *hwnas_onnx_add_floats(hwnas_onnx_writer *w, const char *name, int rank, int64_t n,
+                                  const float *values);
+
+/* Constants and nodes that a form may add for one node. */
+enum { HWNAS_ONNX_FORM_CONSTANTS = 4, HWNAS_ONNX_FORM_NODES = 9 };
+/* Writes a node that the tables cannot say; false: they can. */
+bool hwnas_onnx_write_form(hwnas_onnx_writer *w, const hwnas_node *node);
+
+#endif

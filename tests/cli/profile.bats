@@ -1,0 +1,59 @@
+# hwnas profile: what can be asked and what is answered; how long things take is another matter.
+
+bats_require_minimum_version 1.5.0
+
+@test "models by name, by file and from ONNX, over batches and threads" {
+    "$HWNAS" export --space mnist_cnn --format onnx --out "$BATS_TEST_TMPDIR/net.onnx"
+    "$HWNAS" profile mnist_cnn "$HWNAS_SRC/search_spaces/zoo/mnist_mlp.yaml" \
+        "$BATS_TEST_TMPDIR/net.onnx" --device null --csv >"$BATS_TEST_TMPDIR/one.csv"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/one.csv")" -eq 4 ]
+    # One network, whichever way it came: 1,199,882 parameters, as Keras counts them.
+    [ "$(cut -d, -f12 "$BATS_TEST_TMPDIR/one.csv" | tr '\n' ' ')" = \
+        "params_count 1199882 669706 1199882 " ]
+    "$HWNAS" profile mnist_cnn mnist_mlp --device null --batch 1,4 --threads 1,2 --csv |
+        cut -d, -f1,3,4,5 >"$BATS_TEST_TMPDIR/sweep.csv"
+    [ "$(sort "$BATS_TEST_TMPDIR/sweep.csv" | tr '\n' ' ')" = "mnist_cnn,1,1,ok mnist_cnn,1,2,ok \
+mnist_cnn,4,1,ok mnist_cnn,4,2,ok mnist_mlp,1,1,ok mnist_mlp,1,2,ok mnist_mlp,4,1,ok mnist_mlp,4,2,ok \
+model,batch,threads,status " ]
+}
+
+@test "a network of a space, and settings behind a name" {
+    "$HWNAS" profile nas_bench_macro --arch 22212220 --device null --json |
+        grep -q '"params": 1985514'
+    "$HWNAS" profile "$HWNAS_SRC/tests/data/sequences.yaml:phase=step,positions=2" --device null \
+        --arch hidden=12,heads=2,directions=1 --csv | grep -q ',ok,'
+}
+
+@test "the cpu measures: an interval around the median, and a reason where it is not sure" {
+    "$HWNAS" profile mnist_cnn --seconds 0.1 --json >"$BATS_TEST_TMPDIR/cpu.json"
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/cpu.json" <<'END'
+import json, sys
+(row,) = json.load(open(sys.argv[1]))["rows"]
+assert 0 < row["p50_low_seconds"] <= row["p50_seconds"] <= row["p50_high_seconds"], row
+assert row["unstable"] == (row["doubt"] is not None), row
+assert row["memory_bytes"] > 4 * row["params"], row
+END
+}
+
+@test "what cannot be profiled is told, with exit code" {
+    ends() { # ends CODE PATTERN ARGUMENT...
+        local code=$1 pattern=$2
+        shift 2
+        run --separate-stderr "$HWNAS" profile "$@"
+        [ "$status" -eq "$code" ] && [[ $stderr == $pattern ]] ||
+            { echo "$* ended with $status: $stderr" && false; }
+    }
+
+    ends 2 "*argument is missing*"
+    ends 2 "*which network of nas_bench_macro*--arch CODE*" nas_bench_macro
+    ends 2 "*'0,1' is no list*--batch 1,2,4*" mnist_cnn --batch 0,1
+    ends 2 "*'1,' is no list*" mnist_cnn --threads 1,
+    ends 2 "*exclude each other*" mnist_cnn --json --csv
+    ends 2 "*more than 0*" mnist_cnn --interval 0
+    ends 2 "*no 'resnet5'*" resnet5
+    "$HWNAS" export --space mnist_mlp --batch 2 --format onnx --out "$BATS_TEST_TMPDIR/two.onnx"
+    ends 2 "*has a batch of 2, not 1*" "$BATS_TEST_TMPDIR/two.onnx" --device null
+    ends 2 "*one network*" "$BATS_TEST_TMPDIR/two.onnx" --arch 1
+    head -c 100 "$BATS_TEST_TMPDIR/two.onnx" >"$BATS_TEST_TMPDIR/cut.onnx"
+    ends 2 "*cut.onnx*" "$BATS_TEST_TMPDIR/cut.onnx" --device null
+}
