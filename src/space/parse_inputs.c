@@ -100,6 +100,7 @@ static hwnas_status set_one(hwnas_space *space, const hwnas_scope *empty, const 
     if (!fits || expr->kind == HWNAS_EXPR_TENSOR)
         return wrong_setting(setting, equals + 1, length);
     setting->value = value;
+    setting->is_set = true;
     return HWNAS_OK;
 }
 
