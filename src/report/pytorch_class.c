@@ -6,6 +6,7 @@
 
 static const char *const list_wishes[] = {"layers", "modules", "blocks", NULL};
 static const char *const channel_wishes[] = {"channels", "width", "features", NULL};
+static const char *const feature_wishes[] = {"features", "width", "channels", NULL};
 
 /* What PyTorch calls them. */
 static const struct {
@@ -15,6 +16,38 @@ static const struct {
     {"kernel", "kernel_size"},
     {"pad", "padding"},
 };
+
+static bool is_mentioned(const hwnas_expr *expr, int slot)
+{
+    if (expr && expr->kind == HWNAS_EXPR_VARIABLE && expr->slot == slot)
+        return true;
+    for (size_t i = 0; expr && i < expr->n_args; i++)
+        if (is_mentioned(expr->args[i], slot))
+            return true;
+    return false;
+}
+
+/* Does a class look at the parameter? Not when only its callers do, who hand it the input or the
+ * output of that number. */
+static bool matters(const hwnas_body *body, int slot)
+{
+    for (size_t i = 0; i < body->n; i++) {
+        const hwnas_stmt *stmt = body->stmts[i];
+        bool is_port =
+            stmt->kind == HWNAS_STMT_OUTPUT || (stmt->kind == HWNAS_STMT_FROM && stmt->is_input);
+        if (!is_port && is_mentioned(stmt->expr, slot))
+            return true;
+        for (size_t a = 0; a < stmt->n_args; a++)
+            if (is_mentioned(stmt->args[a].value, slot) &&
+                (!stmt->call || stmt->args[a].value->n_args ||
+                 matters(&stmt->call->body, stmt->args[a].slot)))
+                return true;
+        for (size_t b = 0; b < stmt->n_bodies; b++)
+            if (matters(&stmt->bodies[b], slot))
+                return true;
+    }
+    return false;
+}
 
 /* Can a caller compute it from the arguments? */
 static bool is_in_terms_of_parameters(const hwnas_class *class, const hwnas_py *expr)
@@ -40,19 +73,30 @@ static const char *better_name(const hwnas_template *template, const char *name)
     return NULL;
 }
 
+/* Does it take sequences or vectors, and no images? */
+static bool is_of_features(const hwnas_export *export, const hwnas_template *template)
+{
+    const hwnas_sight *rank = hwnas_export_saw(export, &template->n_slots);
+    return rank->of && rank->value < 3 && !rank->varies;
+}
+
 static void translate_parameters(hwnas_torch_scope *s, const hwnas_py *const *values)
 {
     static const char *const in_wishes[] = {"in_channels", "channels_in", NULL};
+    static const char *const features_wishes[] = {"in_features", "features_in", NULL};
     hwnas_class *class = s->class;
     const hwnas_template *t = class->template;
-    class->in_channels = hwnas_torch_name(s, in_wishes, false);
+    class->in_channels =
+        hwnas_torch_name(s, is_of_features(s->export, t) ? features_wishes : in_wishes, false);
     s->in = hwnas_py_of(s->arena, class->in_channels);
     for (size_t p = 0; p < t->n_parameters; p++) {
         const char *name = t->parameters[p].name;
         class->parameters[p] = hwnas_torch_given_name(s, better_name(t, name), name);
         if (t->parameters[p].fallback)
             class->fallbacks[p] = hwnas_torch_convert(s, t->parameters[p].fallback);
-        s->slots[p] = values ? values[p] : hwnas_py_of(s->arena, class->parameters[p]);
+        s->slots[p] = values && matters(&t->body, (int)p)
+                          ? values[p]
+                          : hwnas_py_of(s->arena, class->parameters[p]);
     }
 }
 
@@ -65,7 +109,7 @@ static void free_n_outputs(hwnas_torch_scope *s)
     if (!last || last->kind != HWNAS_PART_PLAIN || !last->branches[0].n)
         return;
     hwnas_step *step = &last->branches[0].steps[last->branches[0].n - 1];
-    if (step->kind != HWNAS_STEP_MODULE || strcmp(step->expr->text, "nn.Linear") ||
+    if (step->kind != HWNAS_STEP_MODULE || strcmp(step->label, "linear") ||
         !hwnas_py_is_value(step->expr->args[1]))
         return;
     if (class->has_lines) {
@@ -92,8 +136,7 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
     hwnas_torch_scope s = {.export = export, .class = class, .arena = arena};
     class->export = export;
     class->template = template;
-    class->has_lines =
-        hwnas_has_lines(template) || (is_network && export->graph->n_inputs > 1);
+    class->has_lines = hwnas_has_lines(template) || (is_network && export->graph->n_inputs > 1);
     class->first_node = export->next_node;
     if (export->is_concrete)
         s.shape = *shape;
@@ -102,10 +145,13 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
     class->fallbacks =
         hwnas_arena_alloc(arena, (template->n_parameters + 1) * sizeof *class->fallbacks);
     s.slots = hwnas_arena_alloc(arena, (template->n_slots + 1) * sizeof *s.slots);
-    s.channels = hwnas_torch_name(&s, channel_wishes, true);
+    s.channels = hwnas_torch_name(
+        &s, is_of_features(export, template) ? feature_wishes : channel_wishes, true);
     s.list = hwnas_torch_name(&s, list_wishes, true);
+    if (values && export->is_concrete)
+        class->concrete = hwnas_arena_copy(arena, values, template->n_parameters * sizeof *values);
     if (!is_network)
-        translate_parameters(&s, export->is_concrete ? values : NULL);
+        translate_parameters(&s, class->concrete);
     hwnas_torch_scope begin = s;
     if (is_network || export->is_concrete)
         s.in = in;
@@ -139,7 +185,8 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
         (!is_in_terms_of_parameters(class, class->out_channels) ||
          !hwnas_py_is_plain(class->out_channels)))
         class->out_channels = begin.in;
-    if (!is_in_terms_of_parameters(class, class->out_channels)) {
+    class->gives_unknown = class->unknown && hwnas_py_mentions(class->out_channels, class->unknown);
+    if (!class->gives_unknown && !is_in_terms_of_parameters(class, class->out_channels)) {
         class->out_variable = s.in;
         class->out_channels = NULL;
     }
@@ -149,7 +196,7 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
 static bool is_class_name_taken(const hwnas_export *export, const char *name)
 {
     for (size_t i = 0; i < export->n_classes; i++)
-        if (!strcmp(export->classes[i]->name, name))
+        if (export->classes[i]->name && !strcmp(export->classes[i]->name, name))
             return true;
     for (size_t i = 0; hwnas_torch_helpers[i].name; i++)
         if (!strcmp(hwnas_torch_helpers[i].name, name))
@@ -166,7 +213,7 @@ static const char *class_name(const hwnas_export *export, const hwnas_template *
         hwnas_py_class_name(export->arena, is_network ? space->name : template->name);
     size_t n_same = 0;
     for (size_t i = 0; i < export->n_classes; i++)
-        n_same += export->classes[i]->template == template;
+        n_same += export->classes[i]->template == template && !export->classes[i]->is_twin;
     if (n_same)
         name = hwnas_arena_printf(export->arena,
                                   strchr("0123456789", name[strlen(name) - 1]) ? "%s_%zu" : "%s%zu",
@@ -174,38 +221,6 @@ static const char *class_name(const hwnas_export *export, const hwnas_template *
     while (is_class_name_taken(export, name))
         name = hwnas_arena_printf(export->arena, "%s%s", name, is_network ? "Net" : "Block");
     return name;
-}
-
-static bool is_mentioned(const hwnas_expr *expr, int slot)
-{
-    if (expr && expr->kind == HWNAS_EXPR_VARIABLE && expr->slot == slot)
-        return true;
-    for (size_t i = 0; expr && i < expr->n_args; i++)
-        if (is_mentioned(expr->args[i], slot))
-            return true;
-    return false;
-}
-
-/* Does a class look at the parameter? Not when only its callers do, who hand it the input or the
- * output of that number. */
-static bool matters(const hwnas_body *body, int slot)
-{
-    for (size_t i = 0; i < body->n; i++) {
-        const hwnas_stmt *stmt = body->stmts[i];
-        bool is_port = stmt->kind == HWNAS_STMT_OUTPUT ||
-                       (stmt->kind == HWNAS_STMT_FROM && stmt->is_input);
-        if (!is_port && is_mentioned(stmt->expr, slot))
-            return true;
-        for (size_t a = 0; a < stmt->n_args; a++)
-            if (is_mentioned(stmt->args[a].value, slot) &&
-                (!stmt->call || stmt->args[a].value->n_args ||
-                 matters(&stmt->call->body, stmt->args[a].slot)))
-                return true;
-        for (size_t b = 0; b < stmt->n_bodies; b++)
-            if (matters(&stmt->bodies[b], slot))
-                return true;
-    }
-    return false;
 }
 
 /* Are the nodes from `begin` on those of the class, shape by shape? */
@@ -228,9 +243,10 @@ static bool is_made_for(const hwnas_class *class, const hwnas_shape *shape,
                         const hwnas_py *const *values)
 {
     const hwnas_template *t = class->template;
-    bool is_same = class->entry.n == shape->n &&
-                   !memcmp(class->entry.dims, shape->dims, (size_t)shape->n * sizeof *shape->dims) &&
-                   has_nodes(class, class->export->graph, class->export->next_node);
+    bool is_same =
+        class->entry.n == shape->n &&
+        !memcmp(class->entry.dims, shape->dims, (size_t)shape->n * sizeof *shape->dims) &&
+        has_nodes(class, class->export->graph, class->export->next_node);
     for (size_t p = 0; p < t->n_parameters && is_same; p++)
         is_same = hwnas_py_equal(class->concrete[p], values[p]) || !matters(&t->body, (int)p);
     return is_same;
@@ -250,6 +266,17 @@ static bool is_empty(const hwnas_class *class)
     return !class->has_lines;
 }
 
+/* A class that would be written alike, under another name. */
+static const hwnas_class *find_twin(const hwnas_export *export, const hwnas_class *class)
+{
+    for (size_t i = 0; i < export->n_classes; i++) {
+        const hwnas_class *other = export->classes[i];
+        if (other->template == class->template && other->body && !strcmp(other->body, class->body))
+            return other;
+    }
+    return NULL;
+}
+
 hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template,
                             const hwnas_py *in, const hwnas_shape *shape,
                             const hwnas_py *const *values)
@@ -265,13 +292,19 @@ hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template
     }
     hwnas_class *class = translate_class(export, template, in, shape, values);
     class->entry = *shape;
-    if (values)
-        class->concrete = hwnas_arena_copy(export->arena, values,
-                                           (template->n_parameters + 1) * sizeof *class->concrete);
-    class->name = class_name(export, template);
     class->is_empty = is_empty(class);
-    if (!class->is_empty)
-        hwnas_class_write(&export->text, class);
+    if (!class->is_empty) {
+        hwnas_str body = {0};
+        hwnas_class_write(&body, class);
+        export->needs_values |= class->unknown && class->unknown->uses;
+        class->body = hwnas_arena_string(export->arena, body.s, body.n);
+        hwnas_str_done(&body);
+        const hwnas_class *twin = find_twin(export, class);
+        class->is_twin = twin != NULL;
+        class->name = twin ? twin->name : class_name(export, template);
+        if (!twin)
+            hwnas_str_addf(&export->text, "\n\nclass %s%s", class->name, class->body);
+    }
     HWNAS_GROW(export->classes, export->n_classes, export->class_capacity);
     export->classes[export->n_classes++] = class;
     return class;

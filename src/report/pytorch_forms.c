@@ -52,44 +52,17 @@ static int64_t axis_of(const hwnas_seen *seen, int64_t axis)
 
 /* ---- Shapes ---- */
 
-/* Reshaping as PyTorch's users know it: the dimensions from `at` on become one, or `at` becomes
- * several, and the others stay. */
-typedef struct change {
-    enum { ANY, FLATTEN, UNFLATTEN } kind;
-    int at, n; /* n: UNFLATTEN, into how many */
-} change;
-
-static change change_of(const hwnas_seen *seen)
-{
-    const hwnas_shape *a = &seen->before, *b = &seen->after;
-    int n_same = 0, n_last = 0;
-    if (seen->varies_before || seen->varies_after)
-        return (change){.kind = ANY};
-    while (n_same < a->n && n_same < b->n && a->dims[n_same] == b->dims[n_same])
-        n_same++;
-    while (n_last < a->n - n_same && n_last < b->n - n_same &&
-           a->dims[a->n - 1 - n_last] == b->dims[b->n - 1 - n_last])
-        n_last++;
-    if (b->n < a->n && n_same == b->n - 1)
-        return (change){.kind = FLATTEN, .at = n_same + 1};
-    if (b->n > a->n && n_same + n_last >= a->n - 1)
-        return (change){.kind = UNFLATTEN,
-                        .at = a->n - 1 - n_last + 1,
-                        .n = b->n - (a->n - 1)};
-    return (change){.kind = ANY};
-}
-
 const hwnas_py *hwnas_torch_spell_reshape(hwnas_torch_scope *s, const hwnas_stmt *stmt,
                                           const hwnas_seen *seen)
 {
     const hwnas_py *items[HWNAS_MAX_RANK];
     const size_t n = hwnas_torch_items(items, s, stmt, "shape");
-    const change c = change_of(seen);
-    if (c.kind == FLATTEN) {
+    const hwnas_change c = seen->change;
+    if (c.kind == HWNAS_CHANGE_FLATTEN) {
         const hwnas_py *at = integer(s, c.at);
         return call(s, "nn.Flatten", c.at > 1, &at);
     }
-    if (c.kind == UNFLATTEN) {
+    if (c.kind == HWNAS_CHANGE_UNFLATTEN) {
         const hwnas_py *args[] = {integer(s, c.at), hwnas_py_make(s->arena, HWNAS_PY_TUPLE, NULL,
                                                                   (size_t)c.n, items + c.at - 1)};
         return call(s, "nn.Unflatten", 2, args);
@@ -101,14 +74,14 @@ hwnas_torch_form hwnas_torch_form_reshape(hwnas_torch_scope *s, const hwnas_stmt
                                           const hwnas_seen *seen)
 {
     const hwnas_py *items[HWNAS_MAX_RANK];
-    const change c = change_of(seen);
+    const hwnas_change c = seen->change;
     const int64_t *dims = seen->after.dims;
     hwnas_torch_form form = {.is_primary = true};
-    if (!are_values(hwnas_torch_items(items, s, stmt, "shape"), items) || seen->varies_after)
-        return form;
-    if (c.kind == FLATTEN)
+    if (c.kind == HWNAS_CHANGE_FLATTEN)
         form.text = hwnas_arena_printf(s->arena, "$0.flatten(%d)", c.at);
-    else if (c.kind == UNFLATTEN)
+    else if (!are_values(hwnas_torch_items(items, s, stmt, "shape"), items) || seen->varies_after)
+        return form;
+    else if (c.kind == HWNAS_CHANGE_UNFLATTEN)
         form.text = hwnas_arena_printf(s->arena, "$0.unflatten(%d, (%s))", c.at,
                                        list_of(s, (size_t)c.n, dims + c.at - 1));
     else
@@ -189,6 +162,8 @@ hwnas_torch_form hwnas_torch_form_slice(hwnas_torch_scope *s, const hwnas_stmt *
     const int64_t axis = axis_of(seen, hwnas_torch_known(s, stmt, "axis"));
     if (!are_values(3, all))
         return (hwnas_torch_form){0};
+    if (!begin->value.i && is_to_the_end(seen, axis, end) && step->value.i == 1)
+        return (hwnas_torch_form){"$0", true};
     const char *text = "$0[";
     for (int64_t i = 0; i < axis; i++)
         text = hwnas_arena_printf(s->arena, "%s:, ", text);
@@ -221,8 +196,8 @@ hwnas_torch_form hwnas_torch_form_mean(hwnas_torch_scope *s, const hwnas_stmt *s
     const size_t n = numbers(axes, s, stmt, "axes");
     const char *keep = hwnas_torch_known(s, stmt, "keep") ? ", keepdim=True" : "";
     (void)seen;
-    return (hwnas_torch_form){hwnas_arena_printf(s->arena, n == 1 ? "$0.mean(%s%s)"
-                                                                  : "$0.mean((%s)%s)",
+    return (hwnas_torch_form){hwnas_arena_printf(s->arena,
+                                                 n == 1 ? "$0.mean(%s%s)" : "$0.mean((%s)%s)",
                                                  list_of(s, n, axes), keep),
                               true};
 }
@@ -266,16 +241,25 @@ hwnas_torch_form hwnas_torch_form_scale(hwnas_torch_scope *s, const hwnas_stmt *
     const double factor = by->value.kind == HWNAS_VALUE_INT ? (double)by->value.i : by->value.r;
     const double n = round(1 / (factor * factor)), m = round(factor * factor);
     if (factor != round(factor) && n > 1 && n < 1e9 && 1 / sqrt(n) == factor)
-        return (hwnas_torch_form){
-            sqrt(n) == round(sqrt(n)) ? hwnas_arena_printf(s->arena, "$0 / %.0f", sqrt(n))
+        return (hwnas_torch_form){sqrt(n) == round(sqrt(n))
+                                      ? hwnas_arena_printf(s->arena, "$0 / %.0f", sqrt(n))
                                       : hwnas_arena_printf(s->arena, "$0 / %.0f**0.5", n),
-            false};
+                                  false};
     if (factor != round(factor) && m > 1 && m < 1e9 && sqrt(m) == factor)
         return (hwnas_torch_form){hwnas_arena_printf(s->arena, "$0 * %.0f**0.5", m), false};
     char *text = hwnas_py_text(by);
     const hwnas_torch_form form = {hwnas_arena_printf(s->arena, "$0 * %s", text), false};
     free(text);
     return form;
+}
+
+hwnas_torch_form hwnas_torch_form_softmax(hwnas_torch_scope *s, const hwnas_stmt *stmt,
+                                          const hwnas_seen *seen)
+{
+    const int64_t axis = hwnas_torch_known(s, stmt, "axis");
+    (void)seen;
+    return (hwnas_torch_form){hwnas_arena_printf(s->arena, "$0.softmax(dim=%lld)", (long long)axis),
+                              true};
 }
 
 hwnas_torch_form hwnas_torch_form_erf(hwnas_torch_scope *s, const hwnas_stmt *stmt,
@@ -293,8 +277,8 @@ const hwnas_py *hwnas_torch_spell_gelu(hwnas_torch_scope *s, const hwnas_stmt *s
     return call(s, "nn.GELU", hwnas_torch_known(s, stmt, "tanh") != 0, &tanh);
 }
 
-/* Over the last dimension, or those from `axis` on. Without a shift it is a helper's: PyTorch has that
- * only since 2.1. */
+/* Over the last dimension, or those from `axis` on. Without a shift it is a helper's: PyTorch has
+ * that only since 2.1. */
 const hwnas_py *hwnas_torch_spell_layer_norm(hwnas_torch_scope *s, const hwnas_stmt *stmt,
                                              const hwnas_seen *seen)
 {
@@ -336,7 +320,7 @@ const hwnas_py *hwnas_torch_spell_tied_linear(hwnas_torch_scope *s, const hwnas_
         integer(s, seen->after.dims[seen->after.n - 1]),
         hwnas_torch_keyword(s, "bias", yes(s, integer(s, 0))),
     };
-    (void)stmt;
+    s->export->tied = stmt;
     return call(s, "nn.Linear", 3, args);
 }
 
@@ -373,11 +357,10 @@ hwnas_torch_form hwnas_torch_form_weight(hwnas_torch_scope *s, const hwnas_stmt 
     const char *stays = "";
     for (int i = 0; i < seen->after.n; i++)
         stays = hwnas_arena_printf(s->arena, "%s, -1", stays);
-    return (hwnas_torch_form){
-        hwnas_torch_known(s, stmt, "expand")
-            ? hwnas_arena_printf(s->arena, "$0.expand($1.shape[0]%s)", stays)
-            : "$0",
-        true};
+    return (hwnas_torch_form){hwnas_torch_known(s, stmt, "expand")
+                                  ? hwnas_arena_printf(s->arena, "$0.expand($1.shape[0]%s)", stays)
+                                  : "$0",
+                              true};
 }
 
 /* LSTM(in, out, bidirectional=True, last=True, biases=1): helpers around PyTorch's. */

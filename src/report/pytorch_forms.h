@@ -28,6 +28,7 @@ HWNAS_TORCH_FORM(mean);
 HWNAS_TORCH_FORM(reshape);
 HWNAS_TORCH_FORM(scale);
 HWNAS_TORCH_FORM(slice);
+HWNAS_TORCH_FORM(softmax);
 HWNAS_TORCH_FORM(transpose);
 HWNAS_TORCH_FORM(weight);
 

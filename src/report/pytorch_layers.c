@@ -102,8 +102,8 @@ hwnas_seen hwnas_torch_seen(hwnas_torch_scope *s, const hwnas_stmt *stmt, const 
     }
     const hwnas_torch_row *row = hwnas_torch_row_of(op);
     if (node && row)
-        seen.is_lopsided =
-            hwnas_export_is_lopsided(node, row->looks_at == HWNAS_TORCH_WINDOW);
+        seen.is_lopsided = hwnas_export_is_lopsided(node, row->looks_at == HWNAS_TORCH_WINDOW);
+    seen.change = hwnas_change_between(&seen.before, &seen.after);
     seen.keeps = hwnas_shape_channels(&seen.before) == hwnas_shape_channels(&seen.after);
     s->shape = seen.after;
     return seen;
@@ -125,6 +125,21 @@ const hwnas_py *hwnas_torch_length(hwnas_torch_scope *s, const hwnas_seen *seen,
     return hwnas_py_int(s->arena, seen->before.dims[dimension]);
 }
 
+/* Channels that differ from call to call: whoever reads them must be translated with values. */
+static const hwnas_py *unknown(hwnas_torch_scope *s)
+{
+    static const char *const wishes[] = {"unknown", NULL};
+    if (!s->class->unknown)
+        s->class->unknown = hwnas_torch_name(s, wishes, false);
+    return hwnas_py_of(s->arena, s->class->unknown);
+}
+
+static bool is_unknown(const hwnas_torch_scope *s, const hwnas_py *channels)
+{
+    return channels->kind == HWNAS_PY_NAME && s->class->unknown &&
+           channels->name == s->class->unknown;
+}
+
 const hwnas_py *hwnas_torch_channels(hwnas_torch_scope *s, const hwnas_seen *seen)
 {
     int dimension = hwnas_tensor_dimension(0, seen->after.n);
@@ -135,8 +150,20 @@ const hwnas_py *hwnas_torch_channels(hwnas_torch_scope *s, const hwnas_seen *see
     if (dimension < 0)
         return hwnas_py_int(s->arena, 1);
     if (seen->varies_after >> dimension & 1)
-        need_values(s, seen->of);
+        return unknown(s);
     return hwnas_py_int(s->arena, seen->after.dims[dimension]);
+}
+
+/* Of a reshaping, as it says itself. */
+static const hwnas_py *channels_of_shape(hwnas_torch_scope *s, const hwnas_stmt *stmt,
+                                         const hwnas_seen *seen)
+{
+    const hwnas_py *items[HWNAS_MAX_RANK];
+    const int n = (int)hwnas_torch_items(items, s, stmt, "shape");
+    const int dimension = hwnas_tensor_dimension(0, seen->after.n);
+    if (n != seen->after.n || hwnas_py_is_number(items[dimension], -1))
+        return unknown(s);
+    return items[dimension];
 }
 
 /* Channels after a layer. */
@@ -151,13 +178,16 @@ static const hwnas_py *channels_after(hwnas_torch_scope *s, const hwnas_stmt *st
         const hwnas_py *factors[] = {out, hwnas_py_int(s->arena, 2)};
         return hwnas_torch_fold(s, hwnas_py_operator(s->arena, HWNAS_OP_MUL, 2, factors));
     }
-    if (row->looks_at != HWNAS_TORCH_RATIO || s->export->is_concrete)
-        return hwnas_torch_channels(s, seen);
+    if (row->looks_at != HWNAS_TORCH_RATIO || s->export->is_concrete) {
+        const hwnas_py *channels = hwnas_torch_channels(s, seen);
+        return is_unknown(s, channels) && !strcmp(stmt->name, "reshape")
+                   ? channels_of_shape(s, stmt, seen)
+                   : channels;
+    }
     int64_t ratio = hwnas_export_saw(s->export, stmt)->value;
     const hwnas_py *factors[] = {s->in, hwnas_py_int(s->arena, ratio)};
     return ratio == 1 ? s->in
-                      : hwnas_torch_fold(
-                            s, hwnas_py_operator(s->arena, HWNAS_OP_MUL, 2, factors));
+                      : hwnas_torch_fold(s, hwnas_py_operator(s->arena, HWNAS_OP_MUL, 2, factors));
 }
 
 /* A layer that pads left, right, top and bottom, where the next cannot. */
@@ -174,8 +204,8 @@ static void push_padding(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwn
     if (row->pads_with)
         args[n_args++] = bare(s, row->pads_with);
     const char *module = row->pads_with ? "nn.ConstantPad2d" : "nn.ZeroPad2d";
-    hwnas_torch_push_module(
-        s, to, hwnas_py_make(s->arena, HWNAS_PY_CALL, module, n_args, args), "pad");
+    hwnas_torch_push_module(s, to, hwnas_py_make(s->arena, HWNAS_PY_CALL, module, n_args, args),
+                            "pad");
 }
 
 static const hwnas_py *spell(hwnas_torch_scope *s, const hwnas_stmt *stmt,
@@ -206,9 +236,9 @@ static const hwnas_py *spell(hwnas_torch_scope *s, const hwnas_stmt *stmt,
         args[n++] =
             hwnas_torch_keyword(s, "inplace", hwnas_torch_truth(s, hwnas_py_int(s->arena, 1)));
     if (row->looks_at == HWNAS_TORCH_RANK) /* "nn.BatchNorm%dd" */
-        module = hwnas_arena_printf(s->arena, "%.*s%d%s", (int)strcspn(module, "%"), module,
-                                    seen->after.n > 2 ? seen->after.n - 1 : 1,
-                                    strchr(module, '%') + 2);
+        module =
+            hwnas_arena_printf(s->arena, "%.*s%d%s", (int)strcspn(module, "%"), module,
+                               seen->after.n > 2 ? seen->after.n - 1 : 1, strchr(module, '%') + 2);
     return hwnas_py_make(s->arena, HWNAS_PY_CALL, module, n, args);
 }
 
@@ -332,6 +362,12 @@ static void translate_call(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
         }
     const hwnas_py *module = hwnas_py_make(s->arena, HWNAS_PY_CALL, class->name, n, args);
     s->is_fresh = class->is_fresh;
+    if (class->gives_unknown) {
+        hwnas_torch_push_module(s, to, module, stmt->name);
+        s->in = unknown(s);
+        call_in_forward(s, stmt, class, names, values, is_nested);
+        return;
+    }
     if (class->out_channels) {
         hwnas_torch_add_module(
             s, to, module, stmt->name,

@@ -23,7 +23,8 @@ hwnas_status hwnas_export_take(hwnas_export *export, const hwnas_node **out, hwn
                                const hwnas_stmt *stmt, const char *op)
 {
     const hwnas_graph *graph = export->graph;
-    const char *path = export->next_node < graph->n_nodes ? graph->nodes[export->next_node].name : "";
+    const char *path =
+        export->next_node < graph->n_nodes ? graph->nodes[export->next_node].name : "";
     size_t n = strcspn(path, "."), begin = n;
     while (begin && path[begin - 1] != '/')
         begin--;
@@ -62,6 +63,34 @@ const hwnas_tensor *hwnas_export_input(const hwnas_export *export, int input, in
         if (!strcmp(graph->tensors[graph->inputs[i]].name, name))
             return &graph->tensors[graph->inputs[i]];
     return &graph->tensors[graph->inputs[0]]; /* not in a graph that was built */
+}
+
+hwnas_change hwnas_change_between(const hwnas_shape *before, const hwnas_shape *after)
+{
+    const int n = before->n;
+    int n_same = 0, n_last = 0;
+    while (n_same < n && n_same < after->n && before->dims[n_same] == after->dims[n_same])
+        n_same++;
+    while (n_last < n - n_same && n_last < after->n - n_same &&
+           before->dims[n - 1 - n_last] == after->dims[after->n - 1 - n_last])
+        n_last++;
+    if (after->n < n && n_same == after->n - 1)
+        return (hwnas_change){.kind = HWNAS_CHANGE_FLATTEN, .at = n_same + 1};
+    if (after->n > n && n_same + n_last >= n - 1)
+        return (hwnas_change){
+            .kind = HWNAS_CHANGE_UNFLATTEN, .at = n - n_last, .n = after->n - n + 1};
+    return (hwnas_change){.kind = HWNAS_CHANGE_ANY};
+}
+
+bool hwnas_export_is_input(const hwnas_export *export, size_t input, int tensor)
+{
+    const hwnas_input *of = &export->arch->space->inputs[input];
+    const char *name = export->graph->tensors[tensor].name;
+    size_t n = strlen(of->name);
+    if (!of->each)
+        return !strcmp(name, of->name);
+    return !strncmp(name, of->name, n) && name[n] == '_' &&
+           name[n + 1 + strspn(name + n + 1, "0123456789")] == '\0';
 }
 
 bool hwnas_export_is_lopsided(const hwnas_node *node, bool is_window)

@@ -131,6 +131,7 @@ static const hwnas_torch_row rows[] = {
     {.op = "softmax",
      .module = "nn.Softmax",
      .arguments = {{"axis", "dim", NAN, false}},
+     .form = hwnas_torch_form_softmax,
      .result = HWNAS_TORCH_KEPT},
     {.op = "tanh", .module = "nn.Tanh", .result = HWNAS_TORCH_KEPT},
     {.op = "tied_linear", .spell = hwnas_torch_spell_tied_linear, .result = HWNAS_TORCH_FRESH},
@@ -154,9 +155,12 @@ static const hwnas_torch_row rows[] = {
 static const hwnas_torch_join joins[] = {
     {.op = "add", .infix = " + ", .helper = "Add", .branch = "branch"},
     {.op = "concat", .call = "torch.cat", .helper = "Concat", .branch = "branch"},
+    {.op = "div", .infix = " / ", .helper = "Div", .branch = "divisor"},
     {.op = "gather", .helper = "Gather", .branch = "table"},
     {.op = "matmul", .infix = " @ ", .helper = "MatMul", .branch = "factor"},
     {.op = "mul", .infix = " * ", .helper = "Mul", .branch = "gate"},
+    {.op = "pow", .infix = " ** ", .helper = "Pow", .branch = "power"},
+    {.op = "sub", .infix = " - ", .helper = "Sub", .branch = "branch"},
 };
 
 const hwnas_torch_row *hwnas_torch_row_of(const char *op)

@@ -5,7 +5,9 @@
  *    not be written. Everything that PyTorch cannot say is refused here, so the rest cannot fail.
  * 2. Translate (pytorch_class.c, pytorch_translate.c, ...): each template becomes a class whose
  *    __init__ is a list of steps. Choices and constants are filled in; parameters stay parameters.
- *    One that names tensors gets a forward() with variables (pytorch_wire.c).
+ *    One that names tensors, or has layers that are no modules, gets a forward() with variables
+ *    (pytorch_wire.c). Where that depends on the arguments, all is translated again with each call's
+ *    arguments and sizes filled in, and equal classes are one.
  * 3. Write (pytorch_write.c): unused names go, the rest are spelled, and the steps are laid out. */
 #ifndef HWNAS_REPORT_PYTORCH_PRIV_H
 #define HWNAS_REPORT_PYTORCH_PRIV_H
@@ -28,7 +30,8 @@ typedef enum hwnas_torch_look {
     HWNAS_TORCH_NOTHING,
     HWNAS_TORCH_RANK,   /* dimensions after the channels: nn.BatchNorm1d, 2d, 3d */
     HWNAS_TORCH_RATIO,  /* channels after by channels before: flatten */
-    HWNAS_TORCH_WINDOW, /* PyTorch pads alike on opposite sides, and pools by at most half the kernel */
+    HWNAS_TORCH_WINDOW, /* PyTorch pads alike on opposite sides, and pools by at most half the
+                           kernel */
 } hwnas_torch_look;
 
 /* Which dimension a layer works on, and is told the length of. */
@@ -44,11 +47,20 @@ typedef struct hwnas_shape {
     int64_t dims[HWNAS_MAX_RANK];
 } hwnas_shape;
 
+/* Reshaping as PyTorch's users know it: the dimensions from `at` on become one, or `at` becomes
+ * `n`, and the others stay; 0 is the batch. */
+typedef struct hwnas_change {
+    enum { HWNAS_CHANGE_ANY, HWNAS_CHANGE_FLATTEN, HWNAS_CHANGE_UNFLATTEN } kind;
+    int at, n;
+} hwnas_change;
+hwnas_change hwnas_change_between(const hwnas_shape *before, const hwnas_shape *after);
+
 /* What an operator was given and gave, in all places where it was met. */
 typedef struct hwnas_seen {
     const hwnas_stmt *of;
     hwnas_shape before, after;            /* of the first */
     unsigned varies_before, varies_after; /* bit i: dimension i did; all bits: their number did */
+    hwnas_change change;                  /* always */
     bool keeps;                           /* always as many channels after as before */
     bool gives_entry;                     /* always as many as went into the template */
     bool is_lopsided;                     /* its padding is not as PyTorch has it */
@@ -56,8 +68,8 @@ typedef struct hwnas_seen {
 
 typedef struct hwnas_torch_scope hwnas_torch_scope;
 
-/* What a layer is in forward(), where it is no module: "$0.transpose(1, 2)"; $0 is what it is applied
- * to. */
+/* What a layer is in forward(), where it is no module: "$0.transpose(1, 2)"; $0 is what it is
+ * applied to. */
 typedef struct hwnas_torch_form {
     const char *text; /* NULL: it cannot be said so here, a module can */
     bool is_primary;  /* may be followed by a dot or a bracket */
@@ -76,9 +88,9 @@ typedef struct hwnas_torch_row {
     hwnas_torch_side takes;
     const char *literal; /* an argument that is always the same */
     hwnas_torch_argument arguments[8];
-    const char *sets_channels; /* the attribute that says how many come out, */
+    const char *sets_channels;    /* the attribute that says how many come out, */
     const char *doubles_channels; /* (optional) and the one that doubles them */
-    bool may_overwrite;        /* knows inplace=True */
+    bool may_overwrite;           /* knows inplace=True */
     hwnas_torch_result result;
     hwnas_torch_look looks_at;
     const char *general;   /* for arguments that are not `module`'s defaults, which it cannot be
@@ -130,6 +142,7 @@ typedef struct hwnas_export {
                                   nodes are followed as while watching */
     bool needs_values;         /* what forward() does depends on the arguments: start again so */
     const hwnas_stmt *trouble; /* (optional) where that was found */
+    const hwnas_stmt *tied;    /* a layer that shares the first embedding's table, until it does */
     size_t n_seen, seen_capacity;
     hwnas_seen *seen;
     size_t n_sights, sight_capacity;
@@ -159,8 +172,8 @@ static inline int64_t hwnas_shape_channels(const hwnas_shape *shape)
     return hwnas_shape_fact(shape, 0);
 }
 hwnas_shape hwnas_shape_of(const hwnas_tensor *tensor);
-/* The nodes that the graph's builder made of a layer or join, which it made in the order of execution;
- * gives the last and the shape of its output. */
+/* The nodes that the graph's builder made of a layer or join, which it made in the order of
+ * execution; gives the last and the shape of its output. */
 HWNAS_CHECKED hwnas_status hwnas_export_take(hwnas_export *export, const hwnas_node **out,
                                              hwnas_shape *shape, const hwnas_stmt *stmt,
                                              const char *op);
@@ -168,6 +181,7 @@ HWNAS_CHECKED hwnas_status hwnas_export_take_join(hwnas_export *export, const hw
                                                   hwnas_shape *shape, const hwnas_stmt *stmt);
 /* The tensor of an input of the space's. */
 const hwnas_tensor *hwnas_export_input(const hwnas_export *export, int input, int64_t index);
+bool hwnas_export_is_input(const hwnas_export *export, size_t input, int tensor);
 /* Is the padding another than what a layer of PyTorch's can do by itself? */
 bool hwnas_export_is_lopsided(const hwnas_node *node, bool is_window);
 hwnas_seen *hwnas_export_seen(hwnas_export *export, const hwnas_stmt *stmt); /* NULL: never */
@@ -260,8 +274,8 @@ typedef struct hwnas_line {
     bool is_dropped; /* nobody reads the variables */
 } hwnas_line;
 
-/* A tensor that forward() is given or gives beside x: an input or an output of the network. `index` is
- * in terms of the class's parameters, NULL where there is one alone. */
+/* A tensor that forward() is given or gives beside x: an input or an output of the network. `index`
+ * is in terms of the class's parameters, NULL where there is one alone. */
 typedef struct hwnas_port {
     const hwnas_stmt *stmt;
     const char *name;
@@ -276,12 +290,17 @@ typedef struct hwnas_class {
     hwnas_export *export;
     const hwnas_template *template;
     const char *name;
+    const char *body;           /* what is written behind the name */
+    bool is_twin;               /* another is written alike, and has the name */
     hwnas_py_name *in_channels; /* NULL: the network's, which are known */
     hwnas_py_name **parameters; /* one for each of the template */
     const hwnas_py **fallbacks; /* their defaults; NULL: must be given */
     hwnas_py_name *n_outputs;   /* the network's: outputs of its last layer, or NULL */
     const hwnas_py *n_outputs_value;
     const hwnas_py *out_channels; /* in terms of the parameters; NULL: the module knows */
+    hwnas_py_name *unknown;       /* stands for channels that differ from call to call; nothing may
+                                     read it */
+    bool gives_unknown;           /* they come out */
     const hwnas_py *out_variable; /* then: the variable that tells it to the module */
     bool is_fresh;                /* its result may be overwritten */
     bool is_empty;                /* no layers: it is neither written nor used */
@@ -297,8 +316,8 @@ typedef struct hwnas_class {
     size_t n_results, result_capacity;
     hwnas_port *results; /* what it returns beside the current tensor */
     bool gives_current;  /* it does return that */
-    const char *table;   /* where its first embedding is: ".stem[0]", once written; NULL: nowhere */
-    const char *tied;    /* where a layer is that shares the table */
+    const char *table;   /* where its first embedding is, once written: ".stem[0]"; NULL: nowhere */
+    const char *tied;    /* where the layer is that shares the table */
     size_t n_lines, line_capacity;
     hwnas_line *lines;
     size_t n_names, name_capacity;
@@ -400,8 +419,8 @@ typedef struct hwnas_named {
 } hwnas_named;
 hwnas_named *hwnas_named_find(hwnas_named *list, int slot, int64_t index);
 
-/* Is there an `as`, `from` or `output` in it, or a call of a template that has the network's inputs or
- * outputs? */
+/* Is there an `as`, `from` or `output` in it, or a call of a template that has the network's inputs
+ * or outputs? */
 bool hwnas_names_tensors(const hwnas_body *body);
 /* Does the template's forward() have lines? */
 bool hwnas_has_lines(const hwnas_template *template);
@@ -465,6 +484,14 @@ const hwnas_py *hwnas_torch_swap(hwnas_torch_scope *s, const hwnas_py *expr, con
 void hwnas_torch_need(hwnas_export *export, const char *name);
 
 /* ---- 3. write ---- */
+
+/* Where a class has its first embedding and the layer that shares the table, when its attributes
+ * have their names; pytorch_tie.c. */
+void hwnas_class_find_table(hwnas_class *class);
+/* Of the network: "self.head[1].weight = self.embedding.weight". */
+void hwnas_class_write_tie(hwnas_str *out, hwnas_class *class);
+/* The module of a sequence is an attribute itself, no container of one. */
+bool hwnas_sequence_is_single(const hwnas_sequence *sequence);
 
 /* Settles the names; then callers can tell which parameters the class takes. */
 void hwnas_class_write(hwnas_str *out, hwnas_class *class);

@@ -175,11 +175,10 @@ void hwnas_torch_join_channels(hwnas_torch_scope *s, const hwnas_stmt *stmt, int
                                const hwnas_py *const *exits, hwnas_sequence *to)
 {
     const hwnas_seen seen = hwnas_torch_seen(s, stmt, stmt->name);
-    const bool is_along =
-        axis == hwnas_tensor_dimension(0, seen.after.n) + 1; /* 0 is the batch */
+    const bool is_along = axis == hwnas_tensor_dimension(0, seen.after.n) + 1; /* 0 is the batch */
     if (!strcmp(stmt->name, "concat"))
         set_channels(s, to, is_along ? sum_of(s, stmt->n_bodies, exits) : exits[0]);
-    else if (!strcmp(stmt->name, "add") || !strcmp(stmt->name, "mul"))
+    else if (hwnas_torch_join_of(stmt->name)->infix && strcmp(stmt->name, "matmul"))
         set_channels(s, to, widest_of(s, stmt, exits));
     else
         set_channels(s, to, hwnas_torch_channels(s, &seen));
@@ -238,9 +237,8 @@ static void translate_join(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
     if (!join->infix && axis != (join->call ? 1 : 0))
         args[n++] = hwnas_torch_keyword(s, "dim", hwnas_py_int(s->arena, axis));
     hwnas_torch_need(s->export, join->helper);
-    hwnas_torch_push_module(
-        s, to, hwnas_py_make(s->arena, HWNAS_PY_CALL, join->helper, n, args),
-        join->op);
+    hwnas_torch_push_module(s, to, hwnas_py_make(s->arena, HWNAS_PY_CALL, join->helper, n, args),
+                            join->op);
     hwnas_torch_join_channels(s, stmt, axis, exits, to);
 }
 

@@ -68,6 +68,7 @@ static void note_layer(hwnas_export *export, const hwnas_stmt *stmt, const hwnas
                        const hwnas_shape *after, bool is_lopsided)
 {
     const int64_t channels = hwnas_shape_channels(after);
+    const hwnas_change change = hwnas_change_between(before, after);
     hwnas_seen *seen = hwnas_export_seen(export, stmt);
     if (!seen) {
         HWNAS_GROW(export->seen, export->n_seen, export->seen_capacity);
@@ -75,15 +76,19 @@ static void note_layer(hwnas_export *export, const hwnas_stmt *stmt, const hwnas
         *seen = (hwnas_seen){.of = stmt,
                              .before = *before,
                              .after = *after,
+                             .change = change,
                              .keeps = true,
                              .gives_entry = true,
                              .is_lopsided = is_lopsided};
     }
     seen->varies_before |= differences(before, &seen->before);
     seen->varies_after |= differences(after, &seen->after);
+    if (change.kind != seen->change.kind || change.at != seen->change.at ||
+        change.n != seen->change.n)
+        seen->change = (hwnas_change){.kind = HWNAS_CHANGE_ANY};
     seen->keeps &= channels == hwnas_shape_channels(before);
     seen->gives_entry &= channels == export->entry_channels;
-    export->needs_values |= is_lopsided != seen->is_lopsided;
+    seen->is_lopsided |= is_lopsided; /* then all calls pad in a layer of its own */
 }
 
 /* ---- Expressions ---- */
@@ -200,10 +205,14 @@ static hwnas_status watch_operator_layer(hwnas_export *export, const hwnas_stmt 
         return watch_weight(export, stmt, frame);
     TRY(hwnas_export_take(export, &node, &after, stmt, stmt->name));
     bool is_lopsided = hwnas_export_is_lopsided(node, row->looks_at == HWNAS_TORCH_WINDOW);
-    if (is_lopsided && !strcmp(stmt->name, "avg_pool") && !hwnas_node_attr(node, "count_pad")->ints[0])
-        return cannot_write(&stmt->place,
-                            "a mean without its padding that differs between opposite sides, or is "
-                            "more than half the kernel,");
+    if (!strcmp(stmt->name, "avg_pool") && !hwnas_node_attr(node, "count_pad")->ints[0]) {
+        if (is_lopsided)
+            return cannot_write(&stmt->place,
+                                "'avg_pool' without its padding, which differs between opposite "
+                                "sides or is more than half the kernel,");
+        export->needs_values |=
+            hwnas_export_seen(export, stmt) && hwnas_export_seen(export, stmt)->is_lopsided;
+    }
     if (row->looks_at == HWNAS_TORCH_RATIO) {
         if (hwnas_node_attr(node, "axis")->ints[0] != 1)
             return cannot_write(&stmt->place, "'flatten' from another axis than 1");
@@ -363,10 +372,8 @@ static hwnas_status watch_as(hwnas_export *export, const hwnas_stmt *stmt, hwnas
     int64_t index;
     TRY(watch_index(export, &index, stmt, frame));
     hwnas_named *named = hwnas_arena_alloc(export->arena, sizeof *named);
-    *named = (hwnas_named){.slot = stmt->slot,
-                           .index = index,
-                           .shape = shape_of(frame),
-                           .next = export->named};
+    *named = (hwnas_named){
+        .slot = stmt->slot, .index = index, .shape = shape_of(frame), .next = export->named};
     export->named = named;
     return HWNAS_OK;
 }

@@ -31,8 +31,7 @@ static bool any_stmt(const hwnas_body *body, bool (*is_it)(const hwnas_stmt *))
 /* Has it the network's inputs or outputs, itself or in what it calls? */
 static bool has_ports(const hwnas_stmt *stmt)
 {
-    return stmt->kind == HWNAS_STMT_OUTPUT ||
-           (stmt->kind == HWNAS_STMT_FROM && stmt->is_input) ||
+    return stmt->kind == HWNAS_STMT_OUTPUT || (stmt->kind == HWNAS_STMT_FROM && stmt->is_input) ||
            (stmt->call && any_stmt(&stmt->call->body, has_ports));
 }
 
@@ -125,7 +124,10 @@ static bool is_primary(const hwnas_wire *wire)
 /* How many forms one after the other. */
 static int depth_of(const hwnas_wire *wire)
 {
-    return wire->kind == HWNAS_WIRE_FORM ? 1 + depth_of(wire->args[0]) : 0;
+    int depth = 0;
+    for (size_t i = 0; i < wire->n_args && wire->kind != HWNAS_WIRE_APPLY; i++)
+        depth += depth_of(wire->args[i]);
+    return depth + (wire->kind == HWNAS_WIRE_FORM);
 }
 
 static const hwnas_wire *as_variable(hwnas_torch_scope *s, const hwnas_wire *wire)
@@ -185,7 +187,8 @@ static const char *free_name(hwnas_torch_scope *s, const char *name)
     return hwnas_py_is_free(name) ? name : hwnas_arena_printf(s->arena, "%s_", name);
 }
 
-/* The input as this forward() knows it: as an argument, which a template gets when it reads it first. */
+/* The input as this forward() knows it: as an argument, which a template gets when it reads it
+ * first. */
 static const hwnas_port *input_port(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *name,
                                     const hwnas_py *index, const hwnas_shape *shape)
 {
@@ -219,7 +222,7 @@ static void add_network_ports(hwnas_torch_scope *s)
         const char *name = free_name(s, input->name);
         for (int64_t i = 0; at < graph->n_inputs; i++, at++) {
             const hwnas_tensor *tensor = &graph->tensors[graph->inputs[at]];
-            if (hwnas_export_input(s->export, (int)n, i) != tensor || (!input->each && i))
+            if (!hwnas_export_is_input(s->export, n, graph->inputs[at]))
                 break;
             hwnas_variable *variable = new_variable(s, name);
             variable->text =
@@ -265,8 +268,7 @@ void hwnas_wire_end(hwnas_torch_scope *s)
     const hwnas_wire **args = hwnas_arena_alloc(s->arena, (class->n_results + 1) * sizeof *args);
     class->gives_current = !is_network;
     for (size_t i = 0; i < class->n_results; i++)
-        if (last->kind == HWNAS_WIRE_VARIABLE &&
-            last->variable == class->results[i].wire->variable)
+        if (last->kind == HWNAS_WIRE_VARIABLE && last->variable == class->results[i].wire->variable)
             class->gives_current = false;
     if (class->gives_current)
         args[n++] = as_variable(s, last);
@@ -307,8 +309,8 @@ void hwnas_wire_join(hwnas_torch_scope *s, const hwnas_stmt *stmt)
     const hwnas_py *in = s->in;
     const hwnas_shape shape = s->shape;
     for (size_t i = 0; i < stmt->n_bodies; i++) {
-        args[i] = branch(s, &stmt->bodies[i], entry, in, &shape,
-                         n_full > 1 ? "branch" : join->branch);
+        args[i] =
+            branch(s, &stmt->bodies[i], entry, in, &shape, n_full > 1 ? "branch" : join->branch);
         ins[i] = s->in;
     }
     s->wire = entry;
@@ -339,9 +341,13 @@ void hwnas_wire_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 
 void hwnas_wire_form(hwnas_torch_scope *s, hwnas_torch_form form)
 {
+    if (!strcmp(form.text, "$0")) /* nothing is done */
+        return;
     hwnas_torch_pin_channels(s);
     const hwnas_wire *argument = close_part(s, NULL);
-    if (!is_primary(argument) || depth_of(argument) > 2)
+    const bool is_short = argument->kind == HWNAS_WIRE_JOIN && argument->join->infix &&
+                          argument->n_args == 2 && depth_of(argument) < 2;
+    if (!is_short && (!is_primary(argument) || depth_of(argument) > 2))
         argument = as_variable(s, argument);
     s->wire = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_FORM, .form = form}, 1, &argument);
 }
@@ -363,9 +369,9 @@ static const hwnas_py *index_for_caller(hwnas_torch_scope *s, const hwnas_class 
                                         const hwnas_py *index, hwnas_py_name *const *names,
                                         const hwnas_py *const *values)
 {
-    return index ? hwnas_torch_fold(
-                       s, hwnas_py_replace(s->arena, index, class->template->n_parameters + 1,
-                                           names, values))
+    return index ? hwnas_torch_fold(s, hwnas_py_replace(s->arena, index,
+                                                        class->template->n_parameters + 1, names,
+                                                        values))
                  : NULL;
 }
 
@@ -403,9 +409,8 @@ void hwnas_wire_call(hwnas_torch_scope *s, const hwnas_class *class, hwnas_py_na
         const hwnas_py *index = index_for_caller(s, class, port->index, names, values);
         args[n_args++] = input_port(s, port->stmt, port->name, index, &port->shape)->wire;
     }
-    const hwnas_wire *result =
-        make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part, .is_call = true}, n_args,
-                  args);
+    const hwnas_wire *result = make_wire(
+        s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part, .is_call = true}, n_args, args);
     s->wire = result;
     if (!class->n_results)
         return;
@@ -443,6 +448,17 @@ static const hwnas_py *py_index(hwnas_torch_scope *s, const hwnas_stmt *stmt)
     return stmt->expr ? hwnas_torch_convert(s, stmt->expr) : NULL;
 }
 
+/* Of a call that is being translated with its arguments, the index that it has there. */
+static int64_t actual_index(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    const hwnas_py *index = py_index(s, stmt);
+    if (index && s->class->concrete)
+        index =
+            hwnas_torch_fold(s, hwnas_py_replace(s->arena, index, s->class->template->n_parameters,
+                                                 s->class->parameters, s->class->concrete));
+    return index && hwnas_py_is_value(index) ? index->value.i : 0;
+}
+
 void hwnas_wire_as(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 {
     int64_t index = index_of(s, stmt);
@@ -464,8 +480,8 @@ void hwnas_wire_from(hwnas_torch_scope *s, const hwnas_stmt *stmt)
     close_part(s, NULL);
     s->is_fresh = false;
     if (stmt->is_input) {
-        const hwnas_shape shape = hwnas_shape_of(hwnas_export_input(
-            s->export, stmt->slot, s->class->in_channels ? 0 : index_of(s, stmt)));
+        const hwnas_shape shape =
+            hwnas_shape_of(hwnas_export_input(s->export, stmt->slot, actual_index(s, stmt)));
         const hwnas_port *port = input_port(s, stmt, stmt->name, py_index(s, stmt), &shape);
         s->wire = port->wire;
         s->in = port->in;
@@ -488,7 +504,9 @@ void hwnas_wire_output(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 {
     const hwnas_py *index = py_index(s, stmt);
     hwnas_torch_pin_channels(s);
-    s->wire = bind(s, close_part(s, NULL), numbered(s, stmt->name, index));
+    s->wire =
+        bind(s, close_part(s, NULL),
+             s->class->in_channels ? free_name(s, stmt->name) : numbered(s, stmt->name, index));
     s->is_fresh = false;
     add_result(s, stmt, stmt->name, index, s->wire);
 }
@@ -536,7 +554,7 @@ static bool is_free(const hwnas_class *class, size_t at, const char *text)
         return false;
     for (size_t i = 0; i < class->n_ports; i++) {
         const hwnas_variable *variable = class->ports[i].wire->variable;
-        if (variable->wish && variable->text != variable->wish && !strcmp(variable->wish, text))
+        if (!class->in_channels && class->ports[i].index && !strcmp(variable->wish, text))
             return false; /* a list of inputs */
         if (variable->uses && is_called(variable, at, text))
             return false;
@@ -565,11 +583,19 @@ static const char *wire_text(const hwnas_class *class, const hwnas_wire *wire);
 static const char *form_text(const hwnas_class *class, const hwnas_wire *wire)
 {
     hwnas_str text = {0};
-    for (const char *at = wire->form.text; *at; at++)
-        if (*at == '$')
-            hwnas_str_add(&text, wire_text(class, wire->args[*++at - '0']));
-        else
+    for (const char *at = wire->form.text; *at; at++) {
+        if (*at != '$') {
             hwnas_str_addn(&text, at, 1);
+            continue;
+        }
+        const char *argument = wire_text(class, wire->args[*++at - '0']);
+        const bool has_brackets = text.n && text.s[text.n - 1] == '(' && at[1] == ')';
+        const size_t n = strlen(argument);
+        if (has_brackets && wire->args[0]->kind == HWNAS_WIRE_JOIN) /* which has its own */
+            hwnas_str_addn(&text, argument + 1, n - 2);
+        else
+            hwnas_str_addn(&text, argument, n);
+    }
     const char *copy = hwnas_arena_string(class->export->arena, text.s, text.n);
     hwnas_str_done(&text);
     return copy;
@@ -582,10 +608,13 @@ static const char *wire_text(const hwnas_class *class, const hwnas_wire *wire)
         return wire->variable->text;
     if (wire->kind == HWNAS_WIRE_FORM)
         return form_text(class, wire);
+    if (wire->kind == HWNAS_WIRE_JOIN) /* of two, in a form */
+        return hwnas_arena_printf(arena, "(%s%s%s)", wire_text(class, wire->args[0]),
+                                  wire->join->infix, wire_text(class, wire->args[1]));
     const char *name = wire->part->attributes[0], *args = "";
     for (size_t i = 0; i < wire->n_args; i++)
-        args = hwnas_arena_printf(arena, "%s%s%s", args, i ? ", " : "",
-                                  wire->args[i]->variable->text);
+        args =
+            hwnas_arena_printf(arena, "%s%s%s", args, i ? ", " : "", wire->args[i]->variable->text);
     if (!name)
         return args;
     return wire->n_args || wire->is_call ? hwnas_arena_printf(arena, "self.%s(%s)", name, args)
@@ -725,6 +754,9 @@ void hwnas_wire_write(hwnas_str *out, hwnas_class *class, bool is_after_init)
             prefix = hwnas_arena_printf(class->export->arena, "%s%s%s", prefix, v ? ", " : "",
                                         variable->text);
         }
+        if (line->n_variables == 1 && line->wire->kind == HWNAS_WIRE_VARIABLE &&
+            !strcmp(line->wire->variable->text, line->variables[0]->text))
+            continue; /* x = x */
         if (line->n_variables)
             prefix = hwnas_arena_printf(class->export->arena, "%s = ", prefix);
         write_line(out, class, prefix, line->wire);
