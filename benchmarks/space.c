@@ -1,5 +1,5 @@
-/* How many networks of a space can be looked at in a second, on one core: drawn at random, built as a
- * graph with all shapes and counted; and how many architectures can be encoded for a predictor.
+/* How many networks of a space can be looked at in a second, on one core: drawn at random, built as
+ * a graph with all shapes and counted; and how many architectures can be encoded for a predictor.
  * usage: benchmarks/space [--quick] [SPACE] */
 #include <stdlib.h>
 #include <string.h>

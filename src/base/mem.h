@@ -3,8 +3,8 @@
  * Small allocations do not fail: when there is no memory for them the process says so and ends
  * with status 1; every finished trial is already in the store. What grows with the user's
  * input (tensor data, files) goes through hwnas_try_alloc() and its failure is a status.
- * An arena's blocks live until the arena is freed; that is the lifetime of a space or a graph. A thread
- * keeps a little of what its arenas had for its next ones. */
+ * An arena's blocks live until the arena is freed; that is the lifetime of a space or a graph. A
+ * thread keeps a little of what its arenas had for its next ones. */
 #ifndef HWNAS_BASE_MEM_H
 #define HWNAS_BASE_MEM_H
 

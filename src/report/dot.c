@@ -1,5 +1,5 @@
-/* dot.c: tensors are the edges, so each is known by what makes it: n12 a node, t3 an input. Layers of one use
- * of a template follow each other, so its frame is opened and closed once. */
+/* dot.c: tensors are the edges, so each is known by what makes it: n12 a node, t3 an input. Layers
+ * of one use of a template follow each other, so its frame is opened and closed once. */
 #include "report/dot.h"
 
 #include <string.h>
@@ -98,7 +98,8 @@ static int count_parts(const char *path, size_t n)
     return count;
 }
 
-/* Closes the frames of `from` that `to` is not in and opens those of `to`; gives how many are open. */
+/* Closes the frames of `from` that `to` is not in and opens those of `to`; gives how many are open.
+ */
 static int change_frames(hwnas_str *out, const char *from, const char *to, size_t id)
 {
     const size_t common = common_path(from, to);

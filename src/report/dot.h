@@ -1,4 +1,4 @@
-/* dot.h: a network as a picture, in the language of Graphviz: hwnas space show NAME --dot | dot -Tsvg. */
+/* dot.h: a network as a picture, in the language of Graphviz. */
 #ifndef HWNAS_REPORT_DOT_H
 #define HWNAS_REPORT_DOT_H
 

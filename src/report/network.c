@@ -47,6 +47,23 @@ static json_t *shape_json(const hwnas_tensor *tensor)
     return shape;
 }
 
+/* Name, type and shape of each; for whole numbers also below what they must be. */
+static json_t *tensors_json(const hwnas_graph *graph, size_t n, const int *tensors)
+{
+    static const char *const types[HWNAS_N_DTYPES] = {"float32", "int64"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const hwnas_tensor *tensor = &graph->tensors[tensors[i]];
+        json_t *row = json_pack("{s:s, s:s, s:o}", "name", tensor->name, "type",
+                                types[tensor->dtype], "shape", shape_json(tensor));
+        if (tensor->kind == HWNAS_TENSOR_INPUT && tensor->dtype == HWNAS_INT64)
+            json_object_set_new(row, "below",
+                                json_integer(hwnas_graph_input_below(graph, tensors[i])));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
 json_t *hwnas_network_json(const hwnas_graph *graph)
 {
     json_t *layers = json_array(), *input = shape_json(&graph->tensors[graph->inputs[0]]);
@@ -60,8 +77,10 @@ json_t *hwnas_network_json(const hwnas_graph *graph)
     }
     hwnas_costs costs;
     hwnas_graph_costs(&costs, graph);
-    return json_pack("{s:s, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "format",
-                     "hwnas.network", "version", 1, "space", graph->name, "input", input, "params",
+    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "format",
+                     "hwnas.network", "version", 1, "space", graph->name, "input", input, "inputs",
+                     tensors_json(graph, graph->n_inputs, graph->inputs), "outputs",
+                     tensors_json(graph, graph->n_outputs, graph->outputs), "params",
                      (json_int_t)costs.params, "macs", (json_int_t)costs.macs, "weight_bytes",
                      (json_int_t)costs.weight_bytes, "activation_bytes",
                      (json_int_t)costs.activation_bytes, "peak_bytes", (json_int_t)costs.peak_bytes,

@@ -4,19 +4,30 @@
 #include "report/pytorch_priv.h"
 #include "space/expr.h"
 
+const hwnas_py *hwnas_torch_truth(hwnas_torch_scope *s, const hwnas_py *expr)
+{
+    return hwnas_py_make(s->arena, HWNAS_PY_TRUTH, NULL, 1, &expr);
+}
+
 /* Is everything that the expression refers to known? Sets the facts of the current tensor. */
-static bool is_known(const hwnas_torch_scope *s, const hwnas_expr *expr, int64_t *dims)
+static bool is_known(const hwnas_torch_scope *s, const hwnas_expr *expr, hwnas_shape *shape)
 {
     if (expr->kind == HWNAS_EXPR_VARIABLE)
         return s->slots[expr->slot] && hwnas_py_is_value(s->slots[expr->slot]);
-    if (expr->kind == HWNAS_EXPR_TENSOR && expr->slot > 0) {
-        dims[expr->slot] = hwnas_export_saw(s->export, expr)->value;
-        return true;
+    if (expr->kind == HWNAS_EXPR_TENSOR && !s->export->is_concrete) {
+        int64_t fact = hwnas_export_saw(s->export, expr)->value;
+        shape->n = (int)hwnas_export_saw(s->export, &expr->slot)->value;
+        if (expr->slot == 0 && hwnas_py_is_value(s->in))
+            fact = s->in->value.i;
+        else if (expr->slot == 0)
+            return false;
+        int dimension = hwnas_tensor_dimension(expr->slot, shape->n);
+        if (dimension >= 0)
+            shape->dims[dimension] = fact;
+        return dimension >= 0;
     }
-    if (expr->kind == HWNAS_EXPR_TENSOR)
-        return hwnas_py_is_value(s->in);
     for (size_t i = 0; i < expr->n_args; i++)
-        if (!is_known(s, expr->args[i], dims))
+        if (!is_known(s, expr->args[i], shape))
             return false;
     return true;
 }
@@ -24,12 +35,12 @@ static bool is_known(const hwnas_torch_scope *s, const hwnas_expr *expr, int64_t
 static const hwnas_py *evaluate(hwnas_torch_scope *s, const hwnas_expr *expr)
 {
     const hwnas_template *t = s->class->template;
-    int64_t dims[HWNAS_MAX_RANK] = {hwnas_py_is_value(s->in) ? s->in->value.i : 0};
+    hwnas_shape shape = s->shape;
     hwnas_value value;
-    if (!is_known(s, expr, dims))
+    if (!is_known(s, expr, &shape))
         return NULL;
     hwnas_frame frame = {
-        .scope = t, .choices = s->export->choices, .dims = dims, .n_dims = HWNAS_MAX_RANK};
+        .scope = t, .choices = s->export->choices, .dims = shape.dims, .n_dims = shape.n};
     frame.slots = hwnas_arena_alloc(s->arena, (t->n_slots + 1) * sizeof *frame.slots);
     for (size_t i = 0; i < t->n_slots; i++)
         if (s->slots[i] && hwnas_py_is_value(s->slots[i]))
@@ -68,6 +79,18 @@ static const hwnas_py *convert_operator(hwnas_torch_scope *s, const hwnas_expr *
     return hwnas_py_operator(s->arena, op, expr->n_args, args);
 }
 
+/* Those that are not built into Python. */
+static const char *python_function(const char *name)
+{
+    static const struct {
+        const char *name, *python;
+    } rows[] = {{"ceil", "math.ceil"}, {"floor", "math.floor"}, {"sqrt", "math.sqrt"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].name, name))
+            return rows[i].python;
+    return name;
+}
+
 const hwnas_py *hwnas_torch_convert(hwnas_torch_scope *s, const hwnas_expr *expr)
 {
     const hwnas_py *value = evaluate(s, expr);
@@ -85,7 +108,7 @@ const hwnas_py *hwnas_torch_convert(hwnas_torch_scope *s, const hwnas_expr *expr
     if (expr->kind == HWNAS_EXPR_LIST)
         return hwnas_py_make(s->arena, HWNAS_PY_LIST, NULL, expr->n_args, args);
     hwnas_torch_need(s->export, expr->name);
-    return hwnas_py_make(s->arena, HWNAS_PY_CALL, expr->name, expr->n_args, args);
+    return hwnas_py_make(s->arena, HWNAS_PY_CALL, python_function(expr->name), expr->n_args, args);
 }
 
 /* What became known by putting arguments into another class's formula, as one value. */
@@ -111,7 +134,7 @@ const hwnas_py *hwnas_torch_fold(hwnas_torch_scope *s, const hwnas_py *expr)
         is_known_all = is_known_all && hwnas_py_is_value(copy->args[i]);
     }
     while (is_call && hwnas_functions[formula.op].name &&
-           strcmp(hwnas_functions[formula.op].name, expr->text))
+           strcmp(python_function(hwnas_functions[formula.op].name), expr->text))
         formula.op++;
     if (!is_known_all || (is_call && !hwnas_functions[formula.op].name))
         return copy;

@@ -1,9 +1,9 @@
-/* pytorch_ops.c: the operators, joins and helpers of PyTorch, one row each. */
+/* pytorch_ops.c: the operators and joins of PyTorch, one row each. */
 #include <math.h>
 #include <string.h>
 
 #include "report/pytorch.h"
-#include "report/pytorch_priv.h"
+#include "report/pytorch_forms.h"
 
 static const hwnas_torch_row rows[] = {
     {.op = "avg_pool",
@@ -16,7 +16,7 @@ static const hwnas_torch_row rows[] = {
      .looks_at = HWNAS_TORCH_WINDOW},
     {.op = "batch_norm",
      .module = "nn.BatchNorm%dd",
-     .takes_channels = true,
+     .takes = HWNAS_TORCH_CHANNELS,
      .arguments = {{"epsilon", "eps", 1e-5, false}, {"affine", "affine", 1, true}},
      .result = HWNAS_TORCH_FRESH,
      .looks_at = HWNAS_TORCH_RANK},
@@ -29,7 +29,7 @@ static const hwnas_torch_row rows[] = {
      .general_has_none = true},
     {.op = "conv",
      .module = "nn.Conv2d",
-     .takes_channels = true,
+     .takes = HWNAS_TORCH_CHANNELS,
      .arguments = {{"out", NULL, NAN, false},
                    {"kernel", NULL, NAN, false},
                    {"stride", "stride", 1, false},
@@ -43,14 +43,35 @@ static const hwnas_torch_row rows[] = {
      .module = "nn.Dropout",
      .arguments = {{"rate", NULL, NAN, false}},
      .result = HWNAS_TORCH_PASSED},
+    {.op = "embedding",
+     .module = "nn.Embedding",
+     .arguments = {{"entries", NULL, NAN, false}, {"out", NULL, NAN, false}},
+     .sets_channels = "out",
+     .result = HWNAS_TORCH_FRESH},
+    {.op = "erf",
+     .module = "Erf",
+     .form = hwnas_torch_form_erf,
+     .wants_lines = true,
+     .result = HWNAS_TORCH_KEPT},
+    {.op = "expand",
+     .spell = hwnas_torch_spell_expand,
+     .form = hwnas_torch_form_expand,
+     .wants_lines = true,
+     .result = HWNAS_TORCH_KEPT},
     {.op = "flatten",
      .module = "nn.Flatten",
      .result = HWNAS_TORCH_PASSED,
      .looks_at = HWNAS_TORCH_RATIO},
+    {.op = "gelu", .spell = hwnas_torch_spell_gelu, .result = HWNAS_TORCH_FRESH},
     {.op = "global_avg_pool",
      .module = "nn.AdaptiveAvgPool2d",
      .literal = "1",
      .result = HWNAS_TORCH_FRESH},
+    {.op = "gru",
+     .spell = hwnas_torch_spell_gru,
+     .sets_channels = "out",
+     .doubles_channels = "bidirectional",
+     .result = HWNAS_TORCH_KEPT},
     {.op = "hard_sigmoid",
      .module = "nn.Hardsigmoid",
      .arguments = {{"alpha", "alpha", 1.0 / 6, false}, {"beta", "beta", 0.5, false}},
@@ -60,6 +81,7 @@ static const hwnas_torch_row rows[] = {
      .module = "nn.Hardswish",
      .may_overwrite = true,
      .result = HWNAS_TORCH_FRESH},
+    {.op = "layer_norm", .spell = hwnas_torch_spell_layer_norm, .result = HWNAS_TORCH_FRESH},
     {.op = "leaky_relu",
      .module = "nn.LeakyReLU",
      .arguments = {{"alpha", NULL, 0.01, false}},
@@ -67,24 +89,63 @@ static const hwnas_torch_row rows[] = {
      .result = HWNAS_TORCH_KEPT},
     {.op = "linear",
      .module = "nn.Linear",
-     .takes_channels = true,
+     .takes = HWNAS_TORCH_FEATURES,
      .arguments = {{"out", NULL, NAN, false}, {"bias", "bias", 1, true}},
      .sets_channels = "out",
      .result = HWNAS_TORCH_FRESH},
+    {.op = "lstm",
+     .spell = hwnas_torch_spell_lstm,
+     .sets_channels = "out",
+     .doubles_channels = "bidirectional",
+     .result = HWNAS_TORCH_KEPT},
     {.op = "max_pool",
      .module = "nn.MaxPool2d",
      .arguments = {{"kernel", NULL, NAN, false},
                    {"stride", "stride", NAN, false},
                    {"pad", "padding", 0, false}},
      .result = HWNAS_TORCH_FRESH,
-     .looks_at = HWNAS_TORCH_WINDOW},
+     .looks_at = HWNAS_TORCH_WINDOW,
+     .pads_with = "float(\"-inf\")"},
+    {.op = "mean",
+     .spell = hwnas_torch_spell_mean,
+     .form = hwnas_torch_form_mean,
+     .wants_lines = true,
+     .result = HWNAS_TORCH_FRESH},
     {.op = "relu", .module = "nn.ReLU", .may_overwrite = true, .result = HWNAS_TORCH_KEPT},
+    {.op = "reshape",
+     .spell = hwnas_torch_spell_reshape,
+     .form = hwnas_torch_form_reshape,
+     .result = HWNAS_TORCH_PASSED},
+    {.op = "scale",
+     .module = "Scale",
+     .arguments = {{"by", NULL, NAN, false}},
+     .form = hwnas_torch_form_scale,
+     .wants_lines = true,
+     .result = HWNAS_TORCH_FRESH},
     {.op = "sigmoid", .module = "nn.Sigmoid", .result = HWNAS_TORCH_KEPT},
+    {.op = "slice",
+     .spell = hwnas_torch_spell_slice,
+     .form = hwnas_torch_form_slice,
+     .wants_lines = true,
+     .result = HWNAS_TORCH_PASSED},
     {.op = "softmax",
      .module = "nn.Softmax",
      .arguments = {{"axis", "dim", NAN, false}},
+     .form = hwnas_torch_form_softmax,
      .result = HWNAS_TORCH_KEPT},
     {.op = "tanh", .module = "nn.Tanh", .result = HWNAS_TORCH_KEPT},
+    {.op = "tied_linear", .spell = hwnas_torch_spell_tied_linear, .result = HWNAS_TORCH_FRESH},
+    {.op = "transpose",
+     .spell = hwnas_torch_spell_transpose,
+     .form = hwnas_torch_form_transpose,
+     .wants_lines = true,
+     .result = HWNAS_TORCH_PASSED},
+    {.op = "upsample", .spell = hwnas_torch_spell_upsample, .result = HWNAS_TORCH_FRESH},
+    {.op = "weight",
+     .spell = hwnas_torch_spell_weight,
+     .form = hwnas_torch_form_weight,
+     .wants_lines = true,
+     .result = HWNAS_TORCH_KEPT},
     {.op = "zero",
      .module = "Zero",
      .arguments = {{"stride", "stride", 1, false}},
@@ -93,69 +154,13 @@ static const hwnas_torch_row rows[] = {
 
 static const hwnas_torch_join joins[] = {
     {.op = "add", .infix = " + ", .helper = "Add", .branch = "branch"},
-    {.op = "concat", .infix = NULL, .helper = "Concat", .branch = "branch"},
+    {.op = "concat", .call = "torch.cat", .helper = "Concat", .branch = "branch"},
+    {.op = "div", .infix = " / ", .helper = "Div", .branch = "divisor"},
+    {.op = "gather", .helper = "Gather", .branch = "table"},
+    {.op = "matmul", .infix = " @ ", .helper = "MatMul", .branch = "factor"},
     {.op = "mul", .infix = " * ", .helper = "Mul", .branch = "gate"},
-};
-
-const hwnas_torch_helper hwnas_torch_helpers[] = {
-    {"make_divisible",
-     "def make_divisible(value, divisor):\n"
-     "    \"\"\"The multiple of divisor nearest to value, at most 10 % below it.\"\"\"\n"
-     "    rounded = max(divisor, int(value + divisor / 2) // divisor * divisor)\n"
-     "    return rounded + divisor if rounded < 0.9 * value else rounded\n"},
-    {"HardSigmoid", "class HardSigmoid(nn.Module):\n"
-                    "    def __init__(self, alpha=1 / 6, beta=0.5):\n"
-                    "        super().__init__()\n"
-                    "        self.alpha = alpha\n"
-                    "        self.beta = beta\n"
-                    "\n"
-                    "    def forward(self, x):\n"
-                    "        return torch.clamp(self.alpha * x + self.beta, 0, 1)\n"},
-    {"Residual", "class Residual(nn.Sequential):\n"
-                 "    \"\"\"Adds its input to the output of its layers.\"\"\"\n"
-                 "\n"
-                 "    def forward(self, x):\n"
-                 "        return x + super().forward(x)\n"},
-    {"Add", "class Add(nn.ModuleList):\n"
-            "    \"\"\"The sum of its branches.\"\"\"\n"
-            "\n"
-            "    def __init__(self, *branches):\n"
-            "        super().__init__(branches)\n"
-            "\n"
-            "    def forward(self, x):\n"
-            "        return sum(branch(x) for branch in self)\n"},
-    {"Mul", "class Mul(nn.ModuleList):\n"
-            "    \"\"\"The product of its branches.\"\"\"\n"
-            "\n"
-            "    def __init__(self, *branches):\n"
-            "        super().__init__(branches)\n"
-            "\n"
-            "    def forward(self, x):\n"
-            "        first, *others = self\n"
-            "        y = first(x)\n"
-            "        for branch in others:\n"
-            "            y = y * branch(x)\n"
-            "        return y\n"},
-    {"Concat", "class Concat(nn.ModuleList):\n"
-               "    \"\"\"The channels of its branches, one after the other.\"\"\"\n"
-               "\n"
-               "    def __init__(self, *branches):\n"
-               "        super().__init__(branches)\n"
-               "\n"
-               "    def forward(self, x):\n"
-               "        return torch.cat([branch(x) for branch in self], dim=1)\n"},
-    {"Zero", "class Zero(nn.Module):\n"
-             "    \"\"\"Zeros of the input's shape, or of every stride-th row and column.\"\"\"\n"
-             "\n"
-             "    def __init__(self, stride=1):\n"
-             "        super().__init__()\n"
-             "        self.stride = stride\n"
-             "\n"
-             "    def forward(self, x):\n"
-             "        if self.stride > 1:\n"
-             "            x = x[:, :, :: self.stride, :: self.stride]\n"
-             "        return x * 0\n"},
-    {0},
+    {.op = "pow", .infix = " ** ", .helper = "Pow", .branch = "power"},
+    {.op = "sub", .infix = " - ", .helper = "Sub", .branch = "branch"},
 };
 
 const hwnas_torch_row *hwnas_torch_row_of(const char *op)

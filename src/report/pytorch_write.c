@@ -348,6 +348,14 @@ static void write_container(hwnas_str *out, hwnas_arena *arena, const hwnas_sequ
     free(w.waiting);
 }
 
+bool hwnas_sequence_is_single(const hwnas_sequence *sequence)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sequence->n; i++)
+        n += sequence->steps[i].kind == HWNAS_STEP_MODULE;
+    return n == 1 && hwnas_sequence_is_straight(sequence);
+}
+
 static bool has_modules(const hwnas_sequence *sequence)
 {
     for (size_t i = 0; i < sequence->n; i++)
@@ -549,7 +557,8 @@ static void write_result(hwnas_str *out, const hwnas_class *class, const hwnas_p
                          ? hwnas_arena_printf(arena, "self.%s(x)", part->attributes[b])
                          : "x";
     hwnas_wire_layout(out, arena, 2 * INDENT, prefix,
-                      part->kind == HWNAS_PART_JOIN ? part->join->infix : " + ", n, texts);
+                      part->kind == HWNAS_PART_JOIN ? part->join : hwnas_torch_join_of("add"),
+                      part->axis, n, texts);
 }
 
 static void write_forward(hwnas_str *out, const hwnas_class *class)
@@ -616,7 +625,7 @@ void hwnas_class_write(hwnas_str *out, hwnas_class *class)
         name_line_parts(class);
     else
         name_attributes(class);
-    hwnas_str_addf(out, "\n\nclass %s(nn.%s):\n", class->name, is_plain ? "Sequential" : "Module");
+    hwnas_str_addf(out, "(nn.%s):\n", is_plain ? "Sequential" : "Module");
     bool has_init = class->n_parts || class->out_variable;
     if (has_init)
         write_signature(out, class);
@@ -633,6 +642,11 @@ void hwnas_class_write(hwnas_str *out, hwnas_class *class)
             write_part(out, class, class->parts[p]);
     if (class->out_variable)
         hwnas_py_layout(out, 2 * INDENT, "self.out_channels = ", class->out_variable, "");
+    if (is_plain) /* then the modules are no attributes */
+        class->parts[0]->attributes[0] = NULL;
+    hwnas_class_find_table(class);
+    if (!class->in_channels)
+        hwnas_class_write_tie(out, class);
     if (class->has_lines)
         hwnas_wire_write(out, class, has_init);
     else if (!is_plain)

@@ -115,11 +115,11 @@ static hwnas_status unknown_word(const hwnas_space *space, const word_list *list
                                  const word *lonely)
 {
     if (is_choice(space, lonely->text)) /* the only place where its name is a word */
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, lonely->place,
-                                     "the choice '%s' is not known yet: a condition sees the choices "
-                                     "above its own",
-                                     lonely->text),
-                          "put it above; choices that wait for each other in a circle have no first");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, lonely->place,
+                       "the choice '%s' is not known yet: a condition sees the choices above its own",
+                       lonely->text),
+            "put it above; choices that wait for each other in a circle have no first");
 
     static const char *const truths[] = {"true", "false", "yes", "no", NULL};
     size_t n = 0, n_slots = lonely->where->n_slots;

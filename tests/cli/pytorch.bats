@@ -11,7 +11,12 @@ NETWORKS="accel_b0        accel_nasbench   e=1666666,k=3353553,l=1223341,se=1111
           operators       $HWNAS_SRC/tests/data/every_operator.yaml c=12,gate=softmax
           cell_421211     nas_bench_201    421211
           cell_334131     nas_bench_201    334131
-          named           $HWNAS_SRC/tests/data/named_tensors.yaml size=24,taps=3,op=conv.pool.skip"
+          named           $HWNAS_SRC/tests/data/named_tensors.yaml size=24,taps=3,op=conv.pool.skip
+          modules         $HWNAS_SRC/tests/data/modules.yaml 2
+          shapes          $HWNAS_SRC/tests/data/shapes.yaml h=8,deep=1
+          sequences       $HWNAS_SRC/tests/data/sequences.yaml hidden=12,heads=4,directions=2
+          sequences_step  $HWNAS_SRC/tests/data/sequences.yaml:phase=step hidden=12,heads=2,directions=1
+          decoder         $HWNAS_SRC/tests/data/decoder.yaml heads=242,tied=1"
 
 setup_file() {
     export MODULES=$BATS_FILE_TMPDIR
@@ -42,7 +47,7 @@ without_version() {
 
 @test "they are Python in 88 columns, of which every name is used" {
     [ -x /usr/bin/python3 ] || skip "needs Debian's python3"
-    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 10 ]
+    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 15 ]
     /usr/bin/python3 - "$MODULES"/*.py <<'END'
 import ast
 import builtins
@@ -116,23 +121,39 @@ END
     cat >"$BATS_TEST_TMPDIR/lopsided.yaml" <<'END'
 hwnas: 1
 name: lopsided
-input: {image: [3, 8, 8]}
+input: {image: [c, 8, 8]}
 choices:
   c: {values: [4, 8]}
 network:
-  - conv: {out: c, kernel: 2, pad: [0, 0, 1, 1]}
+  - avg_pool: {kernel: 2, stride: 1, pad: [0, 0, 1, 1]}
 END
     run "$HWNAS" export --space "$BATS_TEST_TMPDIR/lopsided.yaml" --arch 4 --format pytorch \
         --out "$BATS_TEST_TMPDIR/out.py"
     [ "$status" -eq 1 ]
-    [[ $output == *"lopsided.yaml:7:"*"padding that differs between opposite sides"* ]]
+    [[ $output == *"lopsided.yaml:7:"*"'avg_pool' without its padding"* ]]
     [ ! -e "$BATS_TEST_TMPDIR/out.py" ]
-    sed -i 's/conv: .*/max_pool: {kernel: 3, pad: 2}/' "$BATS_TEST_TMPDIR/lopsided.yaml"
-    sed -i 's/{image: .*/{image: [c, 8, 8]}/' "$BATS_TEST_TMPDIR/lopsided.yaml"
+    sed -i 's/avg_pool: .*/flatten: {axis: 2}/' "$BATS_TEST_TMPDIR/lopsided.yaml"
     run "$HWNAS" export --space "$BATS_TEST_TMPDIR/lopsided.yaml" --arch 4 --format pytorch \
         --out "$BATS_TEST_TMPDIR/out.py"
     [ "$status" -eq 1 ]
-    [[ $output == *"lopsided.yaml:7:"*"a padding of more than half its kernel"* ]]
+    [[ $output == *"lopsided.yaml:7:"*"'flatten' from another axis than 1"* ]]
+    cat >"$BATS_TEST_TMPDIR/tied.yaml" <<'END'
+hwnas: 1
+name: tied
+input:
+  tokens: {shape: [4], type: int64}
+network:
+  - embedding: {entries: 7, out: 4}
+  - repeat: 2
+    do:
+      - residual:
+          - tied_linear
+          - linear: {out: 4}
+END
+    run "$HWNAS" export --space "$BATS_TEST_TMPDIR/tied.yaml" --format pytorch \
+        --out "$BATS_TEST_TMPDIR/out.py"
+    [ "$status" -eq 1 ]
+    [[ $output == *"tied.yaml:10:"*"a 'tied_linear' that is in a loop"* ]]
 }
 
 @test "the YAML export is the same network, with no choice left" {

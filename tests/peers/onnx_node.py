@@ -93,13 +93,6 @@ REASONS = {
     "attribute 'beta'": "gemm_beta",
     "a bias of shape 1x4": "gemm_transposeB",
 }
-# A network of dropout alone is nothing once it is folded, and a device computes something.
-REASONS_ON = {
-    "cpu": {
-        "is not computed": "dropout_default dropout_default_ratio dropout_default_old "
-        "dropout_random_old"
-    }
-}
 
 
 def run_case(case, hwnas, device, folder):
@@ -158,8 +151,7 @@ def main(hwnas, device):
         warnings.simplefilter("ignore")
         cases = collect_testcases(None)
     cases = [c for c in cases if {n.op_type for n in c.model.graph.node} <= set(OPERATORS)]
-    reasons = REASONS | REASONS_ON.get(device, {})
-    required = by_case(reasons)
+    required = by_case(REASONS)
     refused = required | by_case(NEWER)
     n_run = collections.Counter()
     wrong = []
@@ -177,7 +169,7 @@ def main(hwnas, device):
         print(f"{operator}: {n}")
     wrong += [f"{name} does not exist" for name in required.keys() - {c.name for c in cases}]
     print(f"{sum(n_run.values())} of {len(cases)} run on {device}, the others are refused:")
-    for reason, names in reasons.items():
+    for reason, names in REASONS.items():
         print(f"{reason}: {' '.join(names.split())}")
     for line in wrong:
         print(line)

@@ -3,12 +3,13 @@
 
     torch_parity.py HWNAS SPACE [CODE]
 
-Exports one architecture as PyTorch and as ONNX, puts the ONNX file's weights into the module in
-the order of its state_dict(), and compares the outputs for a random input, the number of
-parameters with `space show --json`, and takes a training step. Fails above a relative 1e-4.
+Exports one architecture as PyTorch and as ONNX, puts the ONNX file's weights into the module in the
+order in which it made its own, and compares the outputs for random inputs, the number of parameters
+with `space show --json`, and takes a training step. Fails above a relative 1e-4.
 """
 
 import importlib.util
+import inspect
 import json
 import pathlib
 import subprocess
@@ -22,6 +23,10 @@ import torch
 
 LIMIT = 1e-4
 
+# ONNX has the gates as input, output, forget, cell and update, reset, hidden; PyTorch as input,
+# forget, cell, output and reset, update, hidden.
+GATES = {torch.nn.LSTM: [0, 2, 3, 1], torch.nn.GRU: [1, 0, 2]}
+
 
 def arch_option(code):
     return ["--arch", code] if code else []
@@ -32,62 +37,166 @@ def export(hwnas, space, code, form, path):
     subprocess.run(command + ["--out", path], check=True)
 
 
-def load_module(path):
+def build(path):
+    """The model, and its tensors with the layers that have them, in the order of assignment:
+    state_dict() has a module's own parameters before those of its layers."""
+    names = {}
+    set_attribute = torch.nn.Module.__setattr__
+
+    def remember(module, name, value):
+        if isinstance(value, (torch.nn.Module, torch.nn.Parameter)):
+            names.setdefault(id(module), []).append(name)
+        set_attribute(module, name, value)
+
+    def walk(module):
+        own = {**module._parameters, **module._buffers, **module._modules}
+        for name in dict.fromkeys(names.get(id(module), []) + list(own)):
+            value = own.get(name)
+            if isinstance(value, torch.nn.Module):
+                yield from walk(value)
+            elif value is not None and name != "num_batches_tracked":
+                yield module, name, value
+
     spec = importlib.util.spec_from_file_location("best", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    torch.nn.Module.__setattr__ = remember
+    try:
+        spec.loader.exec_module(module)
+        model = module.build().eval()
+    finally:
+        torch.nn.Module.__setattr__ = set_attribute
+    unique = {}
+    for owner, name, value in walk(model):  # a tied layer has the table once more
+        unique.setdefault(id(value), (owner, name, value))
+    return model, list(unique.values())
 
 
-def set_weights(model, weights):
-    """Parameters and running statistics, in the order of creation."""
-    state = {k: v for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked")}
-    assert len(state) == len(weights), f"{len(state)} tensors in PyTorch, {len(weights)} in ONNX"
-    for (name, tensor), weight in zip(state.items(), weights):
+def read_weights(graph):
+    """What is learned or is a running statistic, by name, as our PyTorch layers have it."""
+    weights = {}
+    for tensor in graph.initializer:
+        values = onnx.numpy_helper.to_array(tensor)
+        is_learned = tensor.doc_string != "not learned" and values.dtype == np.float32
+        is_statistic = tensor.name.endswith((".mean", ".variance"))
+        if tensor.dims and (is_learned or is_statistic):
+            # A `linear` of sequences is a product from the right.
+            weights[tensor.name] = values.T if tensor.name.endswith(".kernel") else values
+    return weights
+
+
+def rnn_tensors(kind, weights, path):
+    """weight_ih, weight_hh, bias_ih, bias_hh of one layer, direction by direction."""
+    w, r = weights.pop(path + ".weight"), weights.pop(path + ".recurrent")
+    b = weights.pop(path + ".bias", None)
+    tensors = []
+    for d in range(len(w)):
+        parts = [w[d], r[d]]
+        if b is not None:
+            rows = len(w[d])
+            parts += [b[d][:rows], b[d][rows:] if len(b[d]) > rows else np.zeros_like(b[d])]
+        for part in parts:
+            gates = np.split(part, len(GATES[kind]))
+            tensors.append(np.concatenate([gates[g] for g in GATES[kind]]))
+    return tensors
+
+
+def set_weights(made, weights):
+    waiting = []
+    for owner, name, tensor in made:
+        kind = next((k for k in GATES if isinstance(owner, k)), None)
+        if not waiting:
+            assert weights, f"PyTorch has more tensors than ONNX: {name} {tuple(tensor.shape)}"
+            first = next(iter(weights))
+            waiting = (
+                rnn_tensors(kind, weights, first.rsplit(".", 1)[0])
+                if kind
+                else [weights.pop(first)]
+            )
+        weight = waiting.pop(0)
         assert tensor.shape == weight.shape, f"{name}: {tuple(tensor.shape)}, not {weight.shape}"
-        tensor.copy_(torch.from_numpy(weight.copy()))
+        with torch.no_grad():
+            tensor.copy_(torch.from_numpy(weight.copy()))
+    assert not weights and not waiting, f"ONNX has more tensors than PyTorch: {list(weights)}"
+
+
+def random_input(fact):
+    if fact["type"] == "int64":
+        return torch.randint(fact["below"], fact["shape"])
+    return torch.randn(*fact["shape"])
+
+
+def arguments(model, facts, inputs):
+    """As forward() takes them: several of one name as a list."""
+    names = list(inspect.signature(model.forward).parameters)
+    given = {}
+    for fact, tensor in zip(facts, inputs):
+        if fact["name"] in names or len(facts) == 1:
+            given[fact["name"]] = tensor
+        else:  # memory_0, memory_1
+            given.setdefault(fact["name"].rsplit("_", 1)[0], []).append(tensor)
+    return list(given.values())
+
+
+def as_tuple(outputs):
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def in_double(inputs):
+    if isinstance(inputs, list):
+        return [in_double(x) for x in inputs]
+    return inputs.double() if inputs.is_floating_point() else inputs
+
+
+def twice(inputs):
+    if isinstance(inputs, list):
+        return [twice(x) for x in inputs]
+    return torch.cat([inputs, inputs.flip(-1)])
 
 
 def main(hwnas, space, code=""):
+    torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder)
         export(hwnas, space, code, "pytorch", path / "best.py")
         export(hwnas, space, code, "onnx", path / "best.onnx")
-        graph = onnx.load(path / "best.onnx").graph
+        weights = read_weights(onnx.load(path / "best.onnx").graph)
         show = [hwnas, "space", "show", space, *arch_option(code), "--json"]
         facts = json.loads(subprocess.run(show, check=True, capture_output=True).stdout)
-        torch.manual_seed(1)
-        images = torch.randn(*facts["input"])
-        images.numpy().tofile(path / "in.bin")
+        inputs = [random_input(fact) for fact in facts["inputs"]]
+        with open(path / "in.bin", "wb") as file:
+            for tensor in inputs:
+                file.write(tensor.float().numpy().tobytes())
         run = [hwnas, "run", path / "best.onnx", "--device", "ref"]
         subprocess.run(run + ["--input", path / "in.bin", "--output", path / "out.bin"], check=True)
         expected = torch.from_numpy(np.fromfile(path / "out.bin", np.float32))
-        model = load_module(path / "best.py").build().eval()
+        model, made = build(path / "best.py")
 
-    # A scalar is an option that ONNX passes as a tensor, such as Dropout's rate; what is not learned
-    # is a running statistic, or a constant such as the scale of a BatchNorm without one.
-    weights = []
-    for tensor in graph.initializer:
-        values = onnx.numpy_helper.to_array(tensor)
-        is_constant = tensor.doc_string == "not learned" and (
-            (values == 0).all() or (values == 1).all()
-        )
-        if tensor.dims and not is_constant:
-            weights.append(values)
-    set_weights(model, weights)
+    set_weights(made, weights)
+    given = arguments(model, facts["inputs"], inputs)
     with torch.no_grad():
         # In double, so that only our own rounding counts: deep networks of random weights amplify it.
-        output = model.double()(images.double()).flatten()
-    error = ((output - expected).abs().max() / expected.abs().max()).item()
+        outputs = as_tuple(model.double()(*in_double(given)))
+    shapes = [list(y.shape) for y in outputs]
+    assert shapes == [y["shape"] for y in facts["outputs"]], f"the outputs' shapes are {shapes}"
+    error = 0
+    for output in outputs:
+        ours, expected = expected[: output.numel()], expected[output.numel() :]
+        error = max(error, ((output.flatten() - ours).abs().max() / ours.abs().max()).item())
     assert error <= LIMIT, f"the outputs differ by {error:.2g}"
 
-    parameters = sum(p.numel() for p in model.parameters())
+    learned = [p for p in model.parameters() if p.requires_grad]
+    parameters = sum(p.numel() for p in learned)
     assert parameters == facts["params"], f"{parameters} parameters, not {facts['params']}"
 
-    # Training: nothing that the gradient needs was overwritten in place.
+    # Training: nothing that the gradient needs was overwritten in place. BatchNorm wants two images.
     model.float().train()
-    model(torch.cat([images, images.flip(-1)])).square().sum().backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    if any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in model.modules()):
+        given = twice(given)
+    sum(y.square().sum() for y in as_tuple(model(*given))).backward()
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            assert p.grad is not None, f"{name} has no gradient"
+            assert p.grad.isfinite().all(), f"{name} has no finite gradient"
     print(f"{code or space}: {parameters:,} parameters, outputs differ by {error:.2g}")
 
 

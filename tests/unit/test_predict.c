@@ -272,7 +272,7 @@ static void features_of_symbols(void **state)
     (void)state;
     static const char yaml[] = "hwnas: 1\nname: symbols\nabout: test\ninput: {image: [3, 8, 8]}\n"
                                "choices:\n  op: {each_of: 2, values: [skip, relu, gelu]}\n"
-                               "network:\n  - relu\n";
+                               "network:\n  - relu\n  - let: {used: op}\n";
     hwnas_space *space = NULL;
     assert_int_equal(hwnas_space_parse(&space, "symbols.yaml", yaml, strlen(yaml), NULL), HWNAS_OK);
     hwnas_features *features = hwnas_features_new(space);

@@ -9,13 +9,14 @@ from torch import nn
 
 
 class Concat(nn.ModuleList):
-    """The channels of its branches, one after the other."""
+    """Its branches, one after the other."""
 
-    def __init__(self, *branches):
+    def __init__(self, *branches, dim=1):
         super().__init__(branches)
+        self.dim = dim
 
     def forward(self, x):
-        return torch.cat([branch(x) for branch in self], dim=1)
+        return torch.cat([branch(x) for branch in self], dim=self.dim)
 
 
 class Zero(nn.Module):
