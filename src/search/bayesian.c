@@ -458,11 +458,12 @@ static hwnas_status update(bayesian *search)
 static hwnas_status propose(bayesian *search, uint64_t trial, hwnas_arch *out)
 {
     hwnas_rng rng = hwnas_strategy_rng(&search->config, trial);
-    if (trial < N_INITIAL && !hwnas_seen_has(&search->seen, search->design[trial])) {
+    bool is_start = trial < N_INITIAL && search->n_successes < N_INITIAL; /* not of a warm one */
+    if (is_start && !hwnas_seen_has(&search->seen, search->design[trial])) {
         hwnas_arch_assign(out, search->design[trial]);
         return HWNAS_OK;
     }
-    if (trial >= N_INITIAL && search->n_successes >= N_INITIAL / 2) {
+    if (!is_start && search->n_successes >= N_INITIAL / 2) {
         TRY(update(search));
         if (choose(search, trial, out, &rng))
             return HWNAS_OK;

@@ -222,7 +222,7 @@ static void fit_scales(hwnas_surrogate *s, const hwnas_told *told, size_t n)
         for (size_t i = 0; i < n; i++)
             if (!isinf(told[i].score.violation) && isfinite(told[i].score.objectives[k]))
                 values[n_known++] = told[i].score.objectives[k];
-        s->scales[k] = n_known ? hwnas_scale_fit(values, n_known) : (hwnas_scale){.least = 1};
+        s->scales[k] = n_known ? hwnas_scale_fit(values, n_known) : (hwnas_scale){.high = 1};
     }
     free(values);
 }
