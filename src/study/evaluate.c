@@ -11,6 +11,9 @@
 #include "predict/predict.h"
 #include "study/judge.h"
 
+/* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
+enum { SAMPLES_OF_ENERGY = 60 };
+
 /* A device of the job. */
 typedef struct site {
     const hwnas_job_device *row;
@@ -130,7 +133,11 @@ static hwnas_status check_goals(hwnas_evaluator *e)
         TRY(check_goal(e, goals[i]));
         bool is_p90 = !strcmp(goals[i]->metric->name, "latency.p90");
         bool is_p99 = !strcmp(goals[i]->metric->name, "latency.p99");
-        int least = is_p90 ? samples_to_bound(0.9) : is_p99 ? samples_to_bound(0.99) : 0;
+        bool is_energy = !strcmp(goals[i]->metric->name, "energy");
+        int least = is_p90      ? samples_to_bound(0.9)
+                    : is_p99    ? samples_to_bound(0.99)
+                    : is_energy ? SAMPLES_OF_ENERGY
+                                : 0;
         if (least > e->options.min_samples)
             e->options.min_samples = least;
     }

@@ -7,7 +7,7 @@
 
 #include "graph/elaborate.h"
 #include "study/evaluate.h"
-#include "study/linear.h"
+#include "study/response.h"
 
 enum { MAX_STEPS = 3 }; /* of a relaxation */
 
@@ -19,7 +19,7 @@ typedef struct explainer {
     const hwnas_space *walked;
     hwnas_evaluator *evaluator;
     hwnas_arch *arch; /* of the trial, with settings */
-    hwnas_linear *linears[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
+    hwnas_response *responses[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
 } explainer;
 
 static void add_goal(hwnas_explanation *out, const hwnas_goal *goal)
@@ -54,7 +54,7 @@ static hwnas_status open_all(explainer *e)
 static void close_all(explainer *e)
 {
     for (int i = 0; i < e->out->n_goals; i++)
-        hwnas_linear_free(e->linears[i]);
+        hwnas_response_free(e->responses[i]);
     hwnas_arch_free(e->arch);
     hwnas_evaluator_close(e->evaluator);
     hwnas_space_free(e->space);
@@ -88,10 +88,10 @@ static hwnas_status fit(explainer *e, int goal)
         TRY_OUT(hwnas_arch_parse(&archs[n], e->walked, s->trials[i].code));
         n++;
     }
-    e->linears[goal] =
-        hwnas_linear_fit((const hwnas_arch *const *)archs, macs, params, values, n);
-    if (e->linears[goal])
-        e->out->errors[goal] = hwnas_linear_error(e->linears[goal]);
+    TRY_OUT(hwnas_response_fit(&e->responses[goal], (const hwnas_arch *const *)archs, macs, params,
+                               values, n));
+    if (e->responses[goal])
+        e->out->errors[goal] = hwnas_response_error(e->responses[goal]);
     if (n > e->out->n_measured)
         e->out->n_measured = n;
 out:
@@ -140,15 +140,14 @@ static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *w
 {
     for (int g = 0; g < e->out->n_goals; g++) {
         const hwnas_goal *goal = &e->out->goals[g];
-        if (!e->linears[g] || hwnas_trial_value(&n->values, goal->name))
+        if (!e->responses[g] || hwnas_trial_value(&n->values, goal->name))
             continue;
-        hwnas_value_row row = {.low = NAN, .high = NAN};
+        hwnas_value_row row = {0};
         snprintf(row.metric, sizeof row.metric, "%s", goal->name);
         snprintf(row.unit, sizeof row.unit, "%s", goal->metric->si);
         snprintf(row.source, sizeof row.source, "estimated");
-        row.value =
-            hwnas_linear_predict(e->linears[g], walked, value_of(&n->values, "macs"),
-                                    value_of(&n->values, "params"));
+        hwnas_response_predict(&row.value, &row.low, &row.high, e->responses[g], walked,
+                               value_of(&n->values, "macs"), value_of(&n->values, "params"));
         hwnas_trial_add(&n->values, &row);
     }
 }

@@ -45,6 +45,18 @@ double hwnas_trial_violation(const hwnas_trial *trial, const hwnas_job *goals, b
     return least;
 }
 
+/* Relative excess over a limit, below 0 where it is met; NaN: not known. */
+static double margin(const hwnas_trial *trial, const hwnas_limit *limit)
+{
+    const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
+    if (!v)
+        return NAN;
+    bool is_measured = !strcmp(v->source, "measured");
+    double end = !is_measured ? v->value : limit->is_upper ? v->high : v->low;
+    double excess = limit->is_upper ? end - limit->value : limit->value - end;
+    return excess / fmax(fabs(limit->value), 1e-300);
+}
+
 hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
 {
     hwnas_score score = {.violation = INFINITY};
@@ -58,8 +70,11 @@ hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
          * failed. */
         if (!v && score.violation == 0)
             score.violation = INFINITY;
-        score.objectives[i] = !v ? 0 : goal->metric->is_maximised ? -v->value : v->value;
+        score.objectives[i] = !v ? NAN : goal->metric->is_maximised ? -v->value : v->value;
     }
+    if (goals->n_limits <= HWNAS_MAX_MARGINS && hwnas_n_fronts(goals) == 1)
+        for (int i = 0; i < goals->n_limits; i++)
+            score.margins[score.n_margins++] = margin(trial, &goals->limits[i]);
     return score;
 }
 

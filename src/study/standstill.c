@@ -52,15 +52,17 @@ static double nearness(const hwnas_front *front, const double *ideal, const doub
     hwnas_rng rng = hwnas_rng_new(1, 0x7232); /* the stream "r2": the same weights each time */
     double sum = 0;
     for (int w = 0; w < N_WEIGHTS; w++) {
-        double weights[HWNAS_MAX_OBJECTIVES], total = 0, best = INFINITY;
-        for (int k = 0; k < front->n_objectives; k++) /* exponential: uniform on the simplex */
-            total += weights[k] = -log(1 - hwnas_rng_double(&rng));
+        double weights[HWNAS_MAX_OBJECTIVES], most = 0, best = INFINITY;
+        for (int k = 0; k < front->n_objectives; k++) { /* exponential: every direction alike */
+            weights[k] = -log(1 - hwnas_rng_double(&rng));
+            most = fmax(most, weights[k]);
+        }
         for (size_t i = 0; i < front->n; i++) {
             double distance = 0;
             for (int k = 0; k < front->n_objectives; k++) {
                 double extent = worst[k] - ideal[k];
                 double at = extent > 0 ? (front->points[i].objectives[k] - ideal[k]) / extent : 0;
-                distance = fmax(distance, weights[k] / total * at);
+                distance = fmax(distance, weights[k] / most * at);
             }
             best = fmin(best, distance);
         }

@@ -325,6 +325,7 @@ static hwnas_status begin_or_resume(study *s)
     bool is_new = !job; /* or its process died before the first trial */
     free(job);
     if (is_new) {
+        TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
         TRY(hwnas_facts_write(s->store, s->job, s->setup.walked));
         TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
         return warm_up(s);
@@ -481,6 +482,23 @@ static void discard(study *s, hwnas_status why)
     s->store = NULL;
 }
 
+/* Opens the setup as the study's first session did, when there was one. */
+static hwnas_status open_setup(study *s)
+{
+    hwnas_choice_of_strategy choice = {0};
+    bool is_there = false;
+    if (s->options->resume && hwnas_file_exists(s->job->study)) {
+        hwnas_store *store;
+        TRY(hwnas_store_open(&store, s->job->study, HWNAS_STORE_READ));
+        hwnas_status status = hwnas_facts_choice(&choice, &is_there, store);
+        hwnas_store_close(store);
+        TRY(status);
+    }
+    /* That the job names another strategy is told by comparing the facts. */
+    is_there &= !strcmp(s->job->strategy, "auto") || !strcmp(s->job->strategy, choice.name);
+    return hwnas_setup_open(&s->setup, s->job, is_there ? &choice : NULL, s->options->stop);
+}
+
 hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
                              const hwnas_study_options *options)
 {
@@ -489,7 +507,7 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
                .options = options,
                .front = {.n_objectives = job->n_objectives},
                .started = hwnas_now()};
-    TRY_OUT(hwnas_setup_open(&s.setup, job, options->stop));
+    TRY_OUT(open_setup(&s));
     /* Before the file is made, or one of the same name replaced. */
     if (!options->resume && (options->overwrite || !hwnas_file_exists(job->study)))
         TRY_OUT(hwnas_probe(s.setup.evaluator, job, s.setup.space));
