@@ -26,13 +26,24 @@ enum { N_PER_SLICE = 8 };
 
 /* Estimates of a proposal: with n rows of c columns a candidate costs about n (n + c). */
 #define WORK 4e7
-enum { MIN_CANDIDATES = 300, MAX_CANDIDATES = 8192 };
+enum { MIN_CANDIDATES = 200, MAX_CANDIDATES = 8192 };
 
-/* Fresh networks in a proposal: to build one as a graph takes as long as to judge ten. */
-enum { N_DISTANT = 64, N_FRESH_RANDOM = 32, FIRST_RANDOM = 256 };
+/* Random networks come from one sequence, which grows with each trial from this length. */
+enum { FIRST_RANDOM = 512 };
 
 /* Steps uphill, each from so many of the best candidates. */
-enum { N_STEPS = 2, N_CLIMBERS = 3, MAX_NEIGHBOURS = 48 };
+enum { N_STEPS = 2, MAX_CLIMBERS = 3 };
+
+/* To build a network as a graph takes as long as to judge ten. So most candidates are such as were
+ * built before, in reach of a front that changes little; how many are fresh depends on whether the
+ * space can be gone through, when they are soon built all. */
+typedef struct effort {
+    int n_distant, more_random; /* a trial */
+    size_t n_climbers, max_neighbours;
+} effort;
+static const effort effort_for_small = {48, 64, MAX_CLIMBERS, 48};
+static const effort effort_for_large = {24, 8, 2, 16};
+#define SMALL_SPACE 50000
 
 enum { DESIGN_STREAM = 1001, RANDOM_STREAM = 1002 };
 
@@ -223,6 +234,12 @@ static void add_candidate(candidates *c, const hwnas_arch *arch)
     c->encodings[c->n++] = &entry->encoding;
 }
 
+static const effort *effort_of(const bayesian *search)
+{
+    uint64_t size = search->seen.space_size;
+    return size && size <= SMALL_SPACE ? &effort_for_small : &effort_for_large;
+}
+
 static void add_all(candidates *c)
 {
     hwnas_arch *arch = hwnas_arch_first(c->search->config.space);
@@ -259,7 +276,7 @@ static void add_distant(candidates *c, const hwnas_encoding *const *parents, siz
                         hwnas_rng *rng)
 {
     hwnas_arch *arch = hwnas_arch_new(c->search->config.space);
-    for (int i = 0; i < N_DISTANT; i++) {
+    for (int i = 0; i < effort_of(c->search)->n_distant; i++) {
         const hwnas_arch *a = parents[hwnas_rng_below(rng, (uint32_t)n)]->arch;
         const hwnas_arch *b = parents[hwnas_rng_below(rng, (uint32_t)n)]->arch;
         hwnas_arch_assign(arch, a);
@@ -273,12 +290,11 @@ static void add_distant(candidates *c, const hwnas_encoding *const *parents, siz
     hwnas_arch_free(arch);
 }
 
-/* Random networks come from one sequence that grows with the trials, so most of them have been
- * built before. */
 static void add_random(candidates *c, uint64_t trial, hwnas_rng *rng)
 {
     hwnas_arch *arch = hwnas_arch_new(c->search->config.space);
-    uint32_t n = (uint32_t)fmin(1e6, FIRST_RANDOM + N_FRESH_RANDOM * (double)trial);
+    double more = effort_of(c->search)->more_random;
+    uint32_t n = (uint32_t)fmin(1e6, FIRST_RANDOM + more * (double)trial);
     for (size_t tries = 0; tries < c->limit && c->n < c->limit; tries++) {
         hwnas_rng of_one = hwnas_strategy_rng(
             &(hwnas_strategy_config){.seed = c->search->config.seed + RANDOM_STREAM},
@@ -400,7 +416,9 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
     hwnas_gain gain;
     double reference[HWNAS_MAX_OBJECTIVES];
     size_t limit = candidates_for(search->surrogate);
-    size_t room = limit + N_STEPS * N_CLIMBERS * MAX_NEIGHBOURS, best[N_CLIMBERS];
+    const effort *work = effort_of(search);
+    size_t room = limit + N_STEPS * work->n_climbers * work->max_neighbours;
+    size_t best[MAX_CLIMBERS];
     double *worth = hwnas_alloc(room * sizeof *worth);
     candidates c = {.search = search, .mark = trial + 1, .limit = limit};
     find_front(search, &front);
@@ -420,18 +438,18 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
     if (any)
         hwnas_gain_init(&gain, &front, hwnas_surrogate_scales(search->surrogate), reference, rng);
     judge(search, any ? &gain : NULL, worth, &c, 0);
-    size_t n_best = find_best(best, N_CLIMBERS, worth, c.n);
+    size_t n_best = find_best(best, work->n_climbers, worth, c.n);
     for (int step = 0; step < N_STEPS && n_best > 0; step++) {
-        const hwnas_encoding *from[N_CLIMBERS];
+        const hwnas_encoding *from[MAX_CLIMBERS];
         size_t first = c.n;
         for (size_t i = 0; i < n_best; i++)
             from[i] = c.encodings[best[i]];
         c.limit = room;
-        add_neighbours(&c, from, n_best, MAX_NEIGHBOURS, rng);
+        add_neighbours(&c, from, n_best, work->max_neighbours, rng);
         if (c.n == first)
             break;
         judge(search, any ? &gain : NULL, worth, &c, first);
-        n_best = find_best(best, N_CLIMBERS, worth, c.n);
+        n_best = find_best(best, work->n_climbers, worth, c.n);
     }
     if (n_best)
         hwnas_arch_assign(out, c.encodings[best[0]]->arch);
@@ -458,11 +476,12 @@ static hwnas_status update(bayesian *search)
 static hwnas_status propose(bayesian *search, uint64_t trial, hwnas_arch *out)
 {
     hwnas_rng rng = hwnas_strategy_rng(&search->config, trial);
-    if (trial < N_INITIAL && !hwnas_seen_has(&search->seen, search->design[trial])) {
+    bool is_start = trial < N_INITIAL && search->n_successes < N_INITIAL; /* not of a warm one */
+    if (is_start && !hwnas_seen_has(&search->seen, search->design[trial])) {
         hwnas_arch_assign(out, search->design[trial]);
         return HWNAS_OK;
     }
-    if (trial >= N_INITIAL && search->n_successes >= N_INITIAL / 2) {
+    if (!is_start && search->n_successes >= N_INITIAL / 2) {
         TRY(update(search));
         if (choose(search, trial, out, &rng))
             return HWNAS_OK;

@@ -7,7 +7,7 @@
 
 /* The likelihood's gradient costs in proportion to the columns; spaces of many shapes have hundreds
  * of kinds of layers, most of which say the same as others. */
-enum { MAX_LAYERS = 64 };
+enum { MAX_LAYERS = 32 };
 
 typedef struct hwnas_value_count {
     size_t first_gene, n_genes;
