@@ -1,5 +1,5 @@
-/* The processor time that a strategy takes for a trial, its ask and its tell, when it has been told a
- * number of trials before: mean of N_TIMED trials in a row.
+/* The processor time that a strategy takes for a trial, its ask and its tell, when it has been told
+ * a number of trials before: mean of N_TIMED trials in a row.
  *
  * usage: search_time SPACE STRATEGY PAST... */
 #include <math.h>

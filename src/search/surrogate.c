@@ -123,9 +123,8 @@ static double distance_from(const hwnas_front *front, const hwnas_scale *scales,
     for (size_t i = 0; i < front->n; i++) {
         double least = INFINITY;
         for (int k = 0; k < front->n_objectives; k++)
-            least = fmin(least,
-                         hwnas_scale_to(&scales[k], y[k]) -
-                             hwnas_scale_to(&scales[k], front->points[i].objectives[k]));
+            least = fmin(least, hwnas_scale_to(&scales[k], y[k]) -
+                                    hwnas_scale_to(&scales[k], front->points[i].objectives[k]));
         most = fmax(most, least);
     }
     return most;
