@@ -1,7 +1,8 @@
 /* Runs a strategy on published tables, one line a seed: its number, the seconds that the strategy
  * took in all, and the codes that it proposed, in order. benchmarks/search calls it and counts.
  *
- * usage: search_runs SPACE TABLE.csv STRATEGY FIRST_SEED N_SEEDS TRIALS OBJECTIVE... [--limit COLUMN VALUE]
+ * usage: search_runs SPACE TABLE.csv STRATEGY FIRST_SEED N_SEEDS TRIALS OBJECTIVE... [--limit
+ * COLUMN VALUE]
  *
  * An objective is a column, to be minimised, or -COLUMN, to be maximised. The table has a column
  * `arch` or `ops` with the code. A seed ends before TRIALS when the space is exhausted or, with one
@@ -85,10 +86,8 @@ static hwnas_score score_of(const bench *b, size_t row)
 
 static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_trials)
 {
-    hwnas_strategy_config config = {.space = b->space,
-                                    .n_objectives = (int)b->n_goals,
-                                    .seed = seed,
-                                    .max_trials = n_trials};
+    hwnas_strategy_config config = {
+        .space = b->space, .n_objectives = (int)b->n_goals, .seed = seed, .max_trials = n_trials};
     hwnas_strategy *strategy;
     hwnas_arch *arch = hwnas_arch_new(b->space);
     double seconds = 0, optimum = INFINITY;

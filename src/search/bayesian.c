@@ -3,18 +3,15 @@
  * and others, "Bayesian Optimization with Inequality Constraints", ICML 2014).
  *
  * The first trials are random, spread over the costs, which are free to know. From then on the
- * candidates are the neighbours of the front, networks further off from it, and random ones; then the
- * neighbours of the best candidates, in steps uphill. In a small space they are all that is left. */
+ * candidates are the neighbours of the front, networks further off from it, and random ones; then
+ * the neighbours of the best candidates, in steps uphill. In a small space they are all that is
+ * left. */
 #include "base/stats.h"
-#include "search/codebook.h"
+#include "search/candidates.h"
 #include "search/gain.h"
-#include "search/neighbours.h"
-#include "search/seen.h"
 #include "search/strategy.h"
-#include "search/surrogate.h"
 
 #include <math.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,15 +23,11 @@ enum { N_PER_SLICE = 8 };
 
 /* Estimates of a proposal: with n rows of c columns a candidate costs about n (n + c). */
 #define WORK 4e7
-enum { MIN_CANDIDATES = 300, MAX_CANDIDATES = 8192 };
+enum { MIN_CANDIDATES = 200, MAX_CANDIDATES = 8192 };
 
-/* Fresh networks in a proposal: to build one as a graph takes as long as to judge ten. */
-enum { N_DISTANT = 64, N_FRESH_RANDOM = 32, FIRST_RANDOM = 256 };
+enum { N_STEPS = 2 }; /* uphill */
 
-/* Steps uphill, each from so many of the best candidates. */
-enum { N_STEPS = 2, N_CLIMBERS = 3, MAX_NEIGHBOURS = 48 };
-
-enum { DESIGN_STREAM = 1001, RANDOM_STREAM = 1002 };
+enum { DESIGN_STREAM = 1001 };
 
 typedef struct bayesian {
     hwnas_strategy base;
@@ -47,9 +40,7 @@ typedef struct bayesian {
     size_t n_successes;
     size_t n_pending, pending_capacity;
     hwnas_told *pending; /* asked of this process, not told yet */
-    void *by_digest;     /* search tree of the first trial of each network */
-    /* Trials of a network that was tried in another encoding: did they come to the same? */
-    size_t n_same, n_different;
+    hwnas_twins twins;
     hwnas_arch *design[N_INITIAL];
 } bayesian;
 
@@ -116,20 +107,10 @@ static void free_told(hwnas_told *told)
     free((hwnas_encoding *)told->encoding);
 }
 
-static int by_digest(const void *a, const void *b)
-{
-    return strcmp(((const hwnas_told *)a)->encoding->digest.hex,
-                  ((const hwnas_told *)b)->encoding->digest.hex);
-}
-
 static void destroy(hwnas_strategy *strategy)
 {
     bayesian *search = (bayesian *)strategy;
-    while (search->by_digest) {
-        hwnas_told *first = *(hwnas_told **)search->by_digest;
-        tdelete(first, &search->by_digest, by_digest);
-        free(first);
-    }
+    hwnas_twins_done(&search->twins);
     for (size_t i = 0; i < search->n; i++)
         free_told(&search->told[i]);
     for (size_t i = 0; i < search->n_pending; i++)
@@ -155,23 +136,6 @@ static const hwnas_encoding *encode(const hwnas_arch *arch)
     return encoding;
 }
 
-static void compare_with_twin(bayesian *search, const hwnas_told *told)
-{
-    if (!*told->encoding->digest.hex || isinf(told->score.violation))
-        return;
-    hwnas_told **found = tfind(told, &search->by_digest, by_digest);
-    if (!found) {
-        hwnas_told *first = hwnas_alloc(sizeof *first);
-        *first = *told;
-        tsearch(first, &search->by_digest, by_digest);
-        return;
-    }
-    bool is_same = !memcmp((*found)->score.objectives, told->score.objectives,
-                           (size_t)search->config.n_objectives * sizeof(double));
-    search->n_same += is_same;
-    search->n_different += !is_same;
-}
-
 static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
                          const hwnas_score *score)
 {
@@ -185,108 +149,11 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
         }
     told.encoding = encode(arch);
     hwnas_seen_add(&search->seen, arch);
-    compare_with_twin(search, &told);
+    hwnas_twins_add(&search->twins, &told, search->config.n_objectives);
     search->n_successes += !isinf(score->violation);
     HWNAS_GROW(search->told, search->n, search->capacity);
     search->told[search->n++] = told;
     return HWNAS_OK;
-}
-
-/* ---- Candidates ---- */
-
-typedef struct candidates {
-    bayesian *search;
-    uint64_t mark;
-    size_t n, capacity, limit;
-    const hwnas_encoding **encodings;
-} candidates;
-
-/* Another encoding of a network that was tried is a candidate unless such pairs came to the same. */
-static bool is_known_network(const bayesian *search, const hwnas_encoding *encoding)
-{
-    hwnas_told key = {.encoding = encoding};
-    return search->n_same > 0 && search->n_different == 0 && *encoding->digest.hex &&
-           tfind(&key, &search->by_digest, by_digest);
-}
-
-static void add_candidate(candidates *c, const hwnas_arch *arch)
-{
-    if (c->n >= c->limit || hwnas_seen_has(&c->search->seen, arch))
-        return;
-    hwnas_codebook_entry *entry = hwnas_codebook_get(&c->search->book, arch);
-    if (entry->mark == c->mark)
-        return;
-    entry->mark = c->mark;
-    if (!entry->can_be_built || is_known_network(c->search, &entry->encoding))
-        return;
-    HWNAS_GROW(c->encodings, c->n, c->capacity);
-    c->encodings[c->n++] = &entry->encoding;
-}
-
-static void add_all(candidates *c)
-{
-    hwnas_arch *arch = hwnas_arch_first(c->search->config.space);
-    do
-        add_candidate(c, arch);
-    while (hwnas_arch_next(arch));
-    hwnas_arch_free(arch);
-}
-
-/* Neighbours of parents in random order, up to a number of candidates. */
-static void add_neighbours(candidates *c, const hwnas_encoding *const *parents, size_t n,
-                           size_t max_of_each, hwnas_rng *rng)
-{
-    size_t *order = hwnas_alloc((n + 1) * sizeof *order);
-    for (size_t i = 0; i < n; i++) {
-        size_t j = hwnas_rng_below(rng, (uint32_t)i + 1);
-        order[i] = order[j];
-        order[j] = i;
-    }
-    for (size_t i = 0; i < n && c->n < c->limit; i++) {
-        hwnas_neighbours all;
-        hwnas_neighbours_of(&all, parents[order[i]]->arch);
-        if (all.n > max_of_each)
-            hwnas_neighbours_shuffle(&all, rng);
-        for (size_t k = 0; k < all.n && k < max_of_each; k++)
-            add_candidate(c, all.archs[k]);
-        hwnas_neighbours_done(&all);
-    }
-    free(order);
-}
-
-/* Two changes away from a parent, or crossed with another. */
-static void add_distant(candidates *c, const hwnas_encoding *const *parents, size_t n,
-                        hwnas_rng *rng)
-{
-    hwnas_arch *arch = hwnas_arch_new(c->search->config.space);
-    for (int i = 0; i < N_DISTANT; i++) {
-        const hwnas_arch *a = parents[hwnas_rng_below(rng, (uint32_t)n)]->arch;
-        const hwnas_arch *b = parents[hwnas_rng_below(rng, (uint32_t)n)]->arch;
-        hwnas_arch_assign(arch, a);
-        if (a == b || i % 2)
-            hwnas_arch_mutate(arch, 0, rng);
-        else
-            hwnas_arch_cross(arch, a, b, rng);
-        hwnas_arch_mutate(arch, 0, rng);
-        add_candidate(c, arch);
-    }
-    hwnas_arch_free(arch);
-}
-
-/* Random networks come from one sequence that grows with the trials, so most of them have been
- * built before. */
-static void add_random(candidates *c, uint64_t trial, hwnas_rng *rng)
-{
-    hwnas_arch *arch = hwnas_arch_new(c->search->config.space);
-    uint32_t n = (uint32_t)fmin(1e6, FIRST_RANDOM + N_FRESH_RANDOM * (double)trial);
-    for (size_t tries = 0; tries < c->limit && c->n < c->limit; tries++) {
-        hwnas_rng of_one = hwnas_strategy_rng(
-            &(hwnas_strategy_config){.seed = c->search->config.seed + RANDOM_STREAM},
-            hwnas_rng_below(rng, n));
-        hwnas_arch_sample(arch, &of_one);
-        add_candidate(c, arch);
-    }
-    hwnas_arch_free(arch);
 }
 
 /* ---- Ask ---- */
@@ -356,16 +223,15 @@ static parents find_parents(const bayesian *search, const hwnas_front *front)
 
 /* The worth of candidates from the first on. Where nothing is feasible yet, feasibility is all. */
 static void judge(const bayesian *search, const hwnas_gain *gain, double *worth,
-                  const candidates *c, size_t first)
+                  const hwnas_candidates *c, size_t first)
 {
     hwnas_outlook outlook;
     size_t m = (size_t)search->config.n_objectives;
     hwnas_surrogate_predict(search->surrogate, &outlook, c->encodings + first, c->n - first);
     for (size_t i = 0; i < outlook.n; i++)
-        worth[first + i] = outlook.feasible[i] *
-                           (gain ? hwnas_gain_expect(gain, &outlook.means[i * m],
-                                                     &outlook.sds[i * m])
-                                 : 1);
+        worth[first + i] =
+            outlook.feasible[i] *
+            (gain ? hwnas_gain_expect(gain, &outlook.means[i * m], &outlook.sds[i * m]) : 1);
     hwnas_outlook_done(&outlook);
 }
 
@@ -400,38 +266,44 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
     hwnas_gain gain;
     double reference[HWNAS_MAX_OBJECTIVES];
     size_t limit = candidates_for(search->surrogate);
-    size_t room = limit + N_STEPS * N_CLIMBERS * MAX_NEIGHBOURS, best[N_CLIMBERS];
+    const hwnas_effort *effort = hwnas_effort_for(&search->seen);
+    size_t room = limit + N_STEPS * effort->n_climbers * effort->max_neighbours;
+    size_t best[HWNAS_MAX_CLIMBERS];
     double *worth = hwnas_alloc(room * sizeof *worth);
-    candidates c = {.search = search, .mark = trial + 1, .limit = limit};
+    hwnas_candidates c = {.seen = &search->seen,
+                          .twins = &search->twins,
+                          .book = &search->book,
+                          .mark = trial + 1,
+                          .limit = limit};
     find_front(search, &front);
     parents p = find_parents(search, &front);
     for (int k = 0; k < search->config.n_objectives; k++)
         reference[k] = reference_of(search, k);
     if (search->seen.space_size && search->seen.space_size - search->seen.n <= limit) {
-        add_all(&c);
+        hwnas_candidates_add_all(&c);
     } else {
         c.limit = limit / 2;
-        add_neighbours(&c, p.encodings, p.n, SIZE_MAX, rng);
+        hwnas_candidates_add_neighbours(&c, p.encodings, p.n, SIZE_MAX, rng);
         c.limit = limit;
-        add_distant(&c, p.encodings, p.n, rng);
-        add_random(&c, trial, rng);
+        hwnas_candidates_add_distant(&c, p.encodings, p.n, rng);
+        hwnas_candidates_add_random(&c, search->config.seed, trial, rng);
     }
     bool any = front.n > 0;
     if (any)
         hwnas_gain_init(&gain, &front, hwnas_surrogate_scales(search->surrogate), reference, rng);
     judge(search, any ? &gain : NULL, worth, &c, 0);
-    size_t n_best = find_best(best, N_CLIMBERS, worth, c.n);
+    size_t n_best = find_best(best, effort->n_climbers, worth, c.n);
     for (int step = 0; step < N_STEPS && n_best > 0; step++) {
-        const hwnas_encoding *from[N_CLIMBERS];
+        const hwnas_encoding *from[HWNAS_MAX_CLIMBERS];
         size_t first = c.n;
         for (size_t i = 0; i < n_best; i++)
             from[i] = c.encodings[best[i]];
         c.limit = room;
-        add_neighbours(&c, from, n_best, MAX_NEIGHBOURS, rng);
+        hwnas_candidates_add_neighbours(&c, from, n_best, effort->max_neighbours, rng);
         if (c.n == first)
             break;
         judge(search, any ? &gain : NULL, worth, &c, first);
-        n_best = find_best(best, N_CLIMBERS, worth, c.n);
+        n_best = find_best(best, effort->n_climbers, worth, c.n);
     }
     if (n_best)
         hwnas_arch_assign(out, c.encodings[best[0]]->arch);
@@ -439,7 +311,7 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
         hwnas_gain_done(&gain);
     hwnas_front_done(&front);
     free(p.encodings);
-    free(c.encodings);
+    hwnas_candidates_done(&c);
     free(worth);
     return n_best > 0;
 }
@@ -458,11 +330,12 @@ static hwnas_status update(bayesian *search)
 static hwnas_status propose(bayesian *search, uint64_t trial, hwnas_arch *out)
 {
     hwnas_rng rng = hwnas_strategy_rng(&search->config, trial);
-    if (trial < N_INITIAL && !hwnas_seen_has(&search->seen, search->design[trial])) {
+    bool is_start = trial < N_INITIAL && search->n_successes < N_INITIAL; /* not of a warm one */
+    if (is_start && !hwnas_seen_has(&search->seen, search->design[trial])) {
         hwnas_arch_assign(out, search->design[trial]);
         return HWNAS_OK;
     }
-    if (trial >= N_INITIAL && search->n_successes >= N_INITIAL / 2) {
+    if (!is_start && search->n_successes >= N_INITIAL / 2) {
         TRY(update(search));
         if (choose(search, trial, out, &rng))
             return HWNAS_OK;
@@ -477,8 +350,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
     TRY(propose(search, trial, out));
     hwnas_seen_add(&search->seen, out);
     HWNAS_GROW(search->pending, search->n_pending, search->pending_capacity);
-    search->pending[search->n_pending++] =
-        (hwnas_told){.trial = trial, .encoding = encode(out)};
+    search->pending[search->n_pending++] = (hwnas_told){.trial = trial, .encoding = encode(out)};
     return HWNAS_OK;
 }
 

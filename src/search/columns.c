@@ -7,7 +7,7 @@
 
 /* The likelihood's gradient costs in proportion to the columns; spaces of many shapes have hundreds
  * of kinds of layers, most of which say the same as others. */
-enum { MAX_LAYERS = 64 };
+enum { MAX_LAYERS = 32 };
 
 typedef struct hwnas_value_count {
     size_t first_gene, n_genes;
@@ -48,8 +48,8 @@ static void find_value_counts(hwnas_columns *c)
                           same_values(&genes[g], &genes[end]);)
             end++;
         for (uint16_t v = 0; end - g > 1 && v < genes[g].n_values; v++) {
-            c->value_counts = hwnas_realloc(c->value_counts,
-                                            (c->n_value_counts + 1) * sizeof *c->value_counts);
+            c->value_counts =
+                hwnas_realloc(c->value_counts, (c->n_value_counts + 1) * sizeof *c->value_counts);
             c->value_counts[c->n_value_counts++] =
                 (hwnas_value_count){.first_gene = g, .n_genes = end - g, .value = v};
         }

@@ -56,8 +56,8 @@ static void draw_directions(hwnas_gain *gain, hwnas_rng *rng)
         for (int k = 0; k < m; k++)
             direction[k] *= (gain->reference[k] - gain->scales[k].floor) / sqrt(norm);
         for (size_t i = 0; i < gain->front->n; i++)
-            gain->best[d] = fmax(gain->best[d],
-                                 reach(gain, direction, gain->front->points[i].objectives));
+            gain->best[d] =
+                fmax(gain->best[d], reach(gain, direction, gain->front->points[i].objectives));
     }
 }
 
@@ -92,8 +92,8 @@ static double expect_area(const hwnas_gain *gain, const double *means, const dou
         double end = i < gain->n_steps ? gain->steps[i][0] : gain->reference[0];
         double right = hwnas_scale_shortfall(&gain->scales[0], means[0], sds[0], end);
         if (right > left)
-            sum += (right - left) *
-                   hwnas_scale_shortfall(&gain->scales[1], means[1], sds[1], height);
+            sum +=
+                (right - left) * hwnas_scale_shortfall(&gain->scales[1], means[1], sds[1], height);
         left = right;
         height = i < gain->n_steps ? gain->steps[i][1] : height;
     }

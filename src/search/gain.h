@@ -13,14 +13,14 @@
 #include "search/scale.h"
 
 typedef struct hwnas_gain {
-    const hwnas_front *front; /* borrowed; may be empty with two or more objectives */
+    const hwnas_front *front;  /* borrowed; may be empty with two or more objectives */
     const hwnas_scale *scales; /* borrowed */
     double reference[HWNAS_MAX_OBJECTIVES];
     size_t n_steps, n_directions;
-    double (*steps)[2];  /* two objectives: the staircase within the reference */
-    double *directions;  /* more: on the unit sphere, n_directions * n_objectives */
-    double *draws;       /* standard normal, the same */
-    double *best;        /* of the front, by direction */
+    double (*steps)[2]; /* two objectives: the staircase within the reference */
+    double *directions; /* more: on the unit sphere, n_directions * n_objectives */
+    double *draws;      /* standard normal, the same */
+    double *best;       /* of the front, by direction */
 } hwnas_gain;
 
 /* `reference` bounds the hypervolume; not used with one objective, whose front has a point. */

@@ -1,7 +1,7 @@
 /* local_search.c: hill climbing by first improvement (White, Nolen and Savani, "Exploring the Loss
  * Landscape in Neural Architecture Search", UAI 2021), with several objectives as Pareto local
- * search (Paquete, Chiarandini and Stuetzle 2004): the climb is the set of networks that no other of
- * it dominates, and each of their neighbours is tried. When all are, a new climb begins.
+ * search (Paquete, Chiarandini and Stuetzle 2004): the climb is the set of networks that no other
+ * of it dominates, and each of their neighbours is tried. When all are, a new climb begins.
  *
  * What a trial is to the climb is decided when it is told, so that it follows from the order of
  * the tells alone. */

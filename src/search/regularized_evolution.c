@@ -1,6 +1,7 @@
-/* regularized_evolution.c: aging evolution (Real, Aggarwal, Huang and Le, "Regularized Evolution for
- * Image Classifier Architecture Search", AAAI 2019): the best of a random sample of the population
- * is mutated in one gene, and for each newcomer the oldest member leaves, however good it is.
+/* regularized_evolution.c: aging evolution (Real, Aggarwal, Huang and Le, "Regularized Evolution
+ * for Image Classifier Architecture Search", AAAI 2019): the best of a random sample of the
+ * population is mutated in one gene, and for each newcomer the oldest member leaves, however good
+ * it is.
  *
  * Population and sample are smaller than the paper's 100 and 25, for searches of some hundred
  * trials: 20 and 10 need 110, 126 and 298 trials on average to the best cell of NAS-Bench-201
@@ -89,8 +90,8 @@ static const member *tournament(const evolution *search, hwnas_rng *rng)
     const member *best = NULL;
     for (size_t i = 0; i < (search->size + 1) / 2; i++) {
         const member *other = &search->members[hwnas_rng_below(rng, (uint32_t)search->n)];
-        if (!best || hwnas_score_is_better(&other->score, &best->score,
-                                           search->config.n_objectives))
+        if (!best ||
+            hwnas_score_is_better(&other->score, &best->score, search->config.n_objectives))
             best = other;
     }
     return best;

@@ -13,18 +13,23 @@ hwnas_scale hwnas_scale_fit(const double *values, size_t n)
     memcpy(sorted, values, n * sizeof *sorted);
     hwnas_sort(sorted, n);
     double best = sorted[0], spread = hwnas_quantile(sorted, n, 0.5) - best;
-    free(sorted);
-    if (best > 0)
-        return (hwnas_scale){.floor = 0, .least = 0.1 * best};
     /* Where half of the values are the best one, any positive distance will do. */
     if (spread <= 0)
         spread = fmax(1e-3 * fabs(best), 1e-9);
-    return (hwnas_scale){.floor = best - spread, .least = 0.1 * spread};
+    hwnas_scale scale = {.floor = best > 0 ? 0 : best - spread};
+    double lower = log(hwnas_quantile(sorted, n, 0.25) - scale.floor);
+    double upper = log(hwnas_quantile(sorted, n, 0.75) - scale.floor);
+    scale.low = lower - 3 * (upper - lower) - 1; /* 1: quartiles may be equal */
+    scale.high = upper + 3 * (upper - lower) + 1;
+    free(sorted);
+    return scale;
 }
 
 double hwnas_scale_to(const hwnas_scale *scale, double y)
 {
-    return log(fmax(y - scale->floor, scale->least));
+    double distance = y - scale->floor;
+    double z = distance > 0 ? log(distance) : -INFINITY;
+    return fmin(fmax(z, scale->low), scale->high);
 }
 
 double hwnas_scale_from(const hwnas_scale *scale, double z)

@@ -10,10 +10,12 @@
 
 typedef struct hwnas_scale {
     double floor;
-    double least; /* distance from the floor; what comes nearer is taken to be there */
+    double low, high; /* of z: what lies further out is taken to lie there */
 } hwnas_scale;
 
-/* From n > 0 finite values. */
+/* From n > 0 finite values. Low and high are Tukey's outer fences (1977), three times the distance
+ * of the quartiles outside of them: one dead network of no latency must not bend the whole model.
+ */
 hwnas_scale hwnas_scale_fit(const double *values, size_t n);
 double hwnas_scale_to(const hwnas_scale *scale, double y);
 double hwnas_scale_from(const hwnas_scale *scale, double z);

@@ -13,11 +13,11 @@ enum { HWNAS_MAX_MARGINS = 16 };
 
 /* How a trial ended, as numbers. All objectives are minimised: the study negates the others. */
 typedef struct hwnas_score {
-    double objectives[HWNAS_MAX_OBJECTIVES]; /* NaN: not known, which only an infeasible trial may be */
+    double objectives[HWNAS_MAX_OBJECTIVES]; /* NaN: not known (infeasible only) */
     double violation; /* 0: feasible; > 0: sum of the relative excesses over the limits;
                          INFINITY: the trial failed and `objectives` mean nothing */
-    /* (optional) By limit, the relative excess over it: <= 0 where it is met, NaN where not known. It
-     * tells a model how near to a limit the feasible trials are, which `violation` does not. */
+    /* (optional) By limit, the relative excess over it: <= 0 where it is met, NaN where not known.
+     * It tells a model how near to a limit feasible trials are, which `violation` does not. */
     int n_margins;
     double margins[HWNAS_MAX_MARGINS];
     int rung; /* that it was evaluated at; 0 is the real thing (hwnas_strategy_ops.rung) */
@@ -62,14 +62,15 @@ struct hwnas_strategy {
 };
 
 extern const hwnas_strategy_ops *const hwnas_strategies[]; /* NULL-terminated */
-/* HWNAS_E_INPUT names the strategies that there are, or says why this search is not for that one. */
+/* HWNAS_E_INPUT names the strategies that there are, or says why this search is not for that one.
+ */
 HWNAS_CHECKED hwnas_status hwnas_strategy_new(hwnas_strategy **out, const char *name,
                                               const hwnas_strategy_config *config);
 void hwnas_strategy_free(hwnas_strategy *strategy);
 
-/* What "auto" stands for: the name of the strategy for such a search, and the reason as a clause, in
- * English ("the space has 81 networks, fewer than the budget"); yours to free(). The choice must
- * be kept with a study, since its budget may change later. */
+/* What "auto" stands for: the name of the strategy for such a search, and the reason as a clause
+ * ("100 trials are too few for a model to learn from"), yours to free(). The choice must be kept
+ * with a study, since its budget may change later. */
 const char *hwnas_strategy_choose(char **why, const hwnas_strategy_config *config);
 
 #endif

@@ -35,7 +35,7 @@ typedef struct halving {
     struct {
         uint64_t trial;
         int rung;
-    } *asked;
+    } * asked;
 } halving;
 
 /* Enough for one network to reach the real thing. */
@@ -50,10 +50,11 @@ static uint64_t min_trials(const hwnas_strategy_config *config)
 static hwnas_status create(hwnas_strategy **out, const hwnas_strategy_config *config)
 {
     if (config->n_rungs < 2)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                     "'successive-halving' needs a cheaper way to evaluate a network "
-                                     "beside the real one"),
-                          "without one, 'auto' chooses a strategy");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, NULL,
+                       "'successive-halving' needs a cheaper way to evaluate a network "
+                       "beside the real one"),
+            "without one, 'auto' chooses a strategy");
     if (config->n_rungs > MAX_RUNGS)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "'successive-halving' has at most %d rungs, not %d",
                           MAX_RUNGS, config->n_rungs);
@@ -157,8 +158,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
             from->entries[i].is_promoted = true;
     rung *at = &search->rungs[score->rung];
     HWNAS_GROW(at->entries, at->n, at->capacity);
-    at->entries[at->n++] =
-        (entry){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
+    at->entries[at->n++] = (entry){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
     return HWNAS_OK;
 }
 

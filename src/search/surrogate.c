@@ -6,12 +6,11 @@
 
 #include "search/pareto.h"
 
-/* Trials that a process sees. Its predictions cost their square; 400 instead of 256 gain nothing
- * measurable (docs/search.md). */
-enum { MAX_ROWS = 256 };
+/* Trials that a process sees. Its predictions cost their square. */
+enum { MAX_ROWS = 192 };
 
 /* Trials that hyper-parameters are learnt from, by so many steps of the optimiser. */
-enum { MAX_LEARNING_ROWS = 200, LEARNING_STEPS = 50 };
+enum { MAX_LEARNING_ROWS = 160, LEARNING_STEPS = 50 };
 
 enum { MAX_OUTPUTS = HWNAS_MAX_OBJECTIVES + HWNAS_MAX_MARGINS + 2 };
 
@@ -124,9 +123,8 @@ static double distance_from(const hwnas_front *front, const hwnas_scale *scales,
     for (size_t i = 0; i < front->n; i++) {
         double least = INFINITY;
         for (int k = 0; k < front->n_objectives; k++)
-            least = fmin(least,
-                         hwnas_scale_to(&scales[k], y[k]) -
-                             hwnas_scale_to(&scales[k], front->points[i].objectives[k]));
+            least = fmin(least, hwnas_scale_to(&scales[k], y[k]) -
+                                    hwnas_scale_to(&scales[k], front->points[i].objectives[k]));
         most = fmax(most, least);
     }
     return most;
@@ -222,7 +220,7 @@ static void fit_scales(hwnas_surrogate *s, const hwnas_told *told, size_t n)
         for (size_t i = 0; i < n; i++)
             if (!isinf(told[i].score.violation) && isfinite(told[i].score.objectives[k]))
                 values[n_known++] = told[i].score.objectives[k];
-        s->scales[k] = n_known ? hwnas_scale_fit(values, n_known) : (hwnas_scale){.least = 1};
+        s->scales[k] = n_known ? hwnas_scale_fit(values, n_known) : (hwnas_scale){.high = 1};
     }
     free(values);
 }
@@ -361,12 +359,14 @@ void hwnas_surrogate_predict(const hwnas_surrogate *s, hwnas_outlook *out,
         out->feasible[i] = 1;
     for (int o = 0; o < s->n_outputs; o++) {
         const output *at = &s->outputs[o];
+        double noise = at->gp ? hwnas_gp_noise(at->gp) : 1;
         if (at->gp)
             hwnas_gp_predict(at->gp, means, sds, rows, n);
         for (size_t i = 0; i < n; i++) {
             if (at->kind == OBJECTIVE) { /* of what nothing is known anything may be hoped */
                 out->means[i * (size_t)m + (size_t)at->index] = at->gp ? means[i] : 0;
-                out->sds[i * (size_t)m + (size_t)at->index] = at->gp ? fmax(sds[i], 1e-9) : 1;
+                out->sds[i * (size_t)m + (size_t)at->index] =
+                    at->gp ? sqrt(sds[i] * sds[i] + noise * noise) : 1;
             } else if (at->gp) {
                 out->feasible[i] *= probability(at, means[i], sds[i]);
             }

@@ -31,8 +31,9 @@ HWNAS_CHECKED hwnas_status hwnas_surrogate_update(hwnas_surrogate *surrogate,
                                                   const hwnas_encoding *const *pending,
                                                   size_t n_pending);
 
-/* Of each candidate, row by row: mean and deviation of each objective on its scale, and the
- * probability that it meets the limits and does not fail. */
+/* Of each candidate, row by row: mean and deviation on its scale of what a trial would come to in
+ * each objective, with what the encoding does not explain; and the probability that it meets the
+ * limits and does not fail. */
 typedef struct hwnas_outlook {
     size_t n;
     int n_objectives;

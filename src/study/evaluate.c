@@ -122,9 +122,25 @@ static int samples_to_bound(double q)
     return 1024;
 }
 
+/* A setting is a choice only for a device that runs with it. */
+static hwnas_status check_setting(const hwnas_evaluator *e, const hwnas_setting_values *setting,
+                                  const char *name, size_t own)
+{
+    bool is_used = !hwnas_setting_is_open(setting);
+    for (int i = 0; i < e->n; i++)
+        is_used |= !e->sites[i].memory && !*(const int *)((const char *)e->sites[i].row + own);
+    if (is_used)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &setting->place,
+                                 "%s is a choice, but no device of the job runs with it", name),
+                      "published numbers have one %s; leave it out", name);
+}
+
 static hwnas_status check_goals(hwnas_evaluator *e)
 {
     const hwnas_job *job = e->job;
+    TRY(check_setting(e, &job->batch, "batch", offsetof(hwnas_job_device, batch)));
+    TRY(check_setting(e, &job->threads, "threads", offsetof(hwnas_job_device, threads)));
     const hwnas_goal *goals[HWNAS_MAX_OBJECTIVES + 2 * HWNAS_MAX_LIMITS];
     int n = 0;
     for (int i = 0; i < job->n_objectives; i++)

@@ -57,7 +57,7 @@ static double nearness(const hwnas_front *front, const double *ideal, const doub
     hwnas_rng rng = hwnas_rng_new(1, 0x7232); /* the stream "r2": the same weights each time */
     double sum = 0;
     for (int w = 0; w < N_WEIGHTS; w++) {
-        double weights[HWNAS_MAX_OBJECTIVES], most = 0, best = INFINITY;
+        double weights[HWNAS_MAX_OBJECTIVES] = {0}, most = 0, best = INFINITY;
         for (int k = 0; k < front->n_objectives; k++) { /* exponential: every direction alike */
             weights[k] = -log(1 - hwnas_rng_double(&rng));
             most = fmax(most, weights[k]);

@@ -155,6 +155,7 @@ END
 6:*: two devices are called 'replay'*write {name|devices: ['replay:two.csv#pi_ms', 'replay:two.csv#phone_ms']
 7:8: batch needs 1 to 16 values|batch: {values: []}
 7:24: batch has 8 twice|batch: {values: [1, 8, 8]}
+7:8: batch is a choice, but no device of the job runs with it|batch: {values: [1, 8]}
 END
 }
 

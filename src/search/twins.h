@@ -1,0 +1,23 @@
+/* twins.h: encodings of one network, and whether trying both told anything.
+ *
+ * A table may give them different values (the network was trained twice); then both are worth a
+ * trial. A measurement or a predictor gives them one. Which of the two it is, the first pair tells.
+ */
+#ifndef HWNAS_SEARCH_TWINS_H
+#define HWNAS_SEARCH_TWINS_H
+
+#include "search/surrogate.h"
+
+typedef struct hwnas_twins {
+    void *by_digest; /* search tree of the first feasible trial of each network */
+    size_t n_same, n_different;
+} hwnas_twins;
+
+void hwnas_twins_done(hwnas_twins *twins);
+
+/* The trial's encoding is borrowed. */
+void hwnas_twins_add(hwnas_twins *twins, const hwnas_told *told, int n_objectives);
+/* The network was tried, and in no pair did the second trial tell anything. */
+bool hwnas_twins_has(const hwnas_twins *twins, const hwnas_encoding *encoding);
+
+#endif
