@@ -91,6 +91,30 @@ END
     awk -v a="$nsga2" -v b="$random" 'BEGIN { exit !(a > b && b > .85 * 2940.464) }'
 }
 
+@test "each strategy searches, the same trials each time; auto says bayesian here" {
+    local name
+    for name in auto bayesian local-search nsga2 random; do
+        ends 0 search "$REPLAY" --strategy $name --trials 24 --study $name.db
+        ends 0 search "$REPLAY" --strategy $name --trials 24 --study $name-2.db
+        trials $name.db >a.txt
+        trials $name-2.db | cmp - a.txt
+    done
+    trials auto.db >a.txt
+    trials bayesian.db | cmp - a.txt
+}
+
+@test "what a strategy cannot do is said before the first trial" {
+    refuses 2 "'regularized-evolution' has one objective, not 2*bayesian, nsga2" \
+        search "$REPLAY" --strategy regularized-evolution
+    refuses 2 "a budget of 10 trials is too small for 'bayesian': it needs 12*'auto'" \
+        search "$REPLAY" --strategy bayesian --trials 10
+    refuses 2 "a budget of 300 trials is too small for 'exhaustive': it needs 6561" \
+        search "$REPLAY" --strategy exhaustive
+    refuses 2 "'successive-halving' needs a cheaper way" \
+        search "$REPLAY" --strategy successive-halving
+    [ "$(echo *.db)" = "*.db" ]
+}
+
 @test "one objective: one winner; three: a surface" {
     job "objectives: [accuracy]"
     ends 0 search job.yaml --json
