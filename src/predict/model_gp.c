@@ -17,6 +17,8 @@ enum {
     MAX_SD_ROWS = 600, /* for deviations */
     CHOOSE_ROWS = 200, /* for choosing link and columns */
     LEARN_ROWS = 400,  /* for the hyper-parameters */
+    FEW_ROWS = 600,
+    RELEARN_ROWS = 200,
     ROW_STREAM = 47,
 };
 
@@ -257,6 +259,18 @@ static hwnas_status set_small(gp_model *model, const double *columns, size_t n)
     return status;
 }
 
+/* Hyper-parameters from at most so many rows, going on from those that there are. */
+static hwnas_status learn(gp_model *model, const hwnas_rows *rows, size_t most, int n_steps,
+                          uint64_t seed)
+{
+    hwnas_rows drawn = draw_rows(rows, most, seed + 1);
+    hwnas_status status = set_rows(model->gp, model, &model->link, &drawn, NULL);
+    if (status == HWNAS_OK)
+        status = hwnas_gp_learn(model->gp, &(hwnas_gp_learning){.n_steps = n_steps});
+    hwnas_rows_done(&drawn);
+    return status;
+}
+
 static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas_model *like,
                            uint64_t seed)
 {
@@ -269,12 +283,15 @@ static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas
         model->link = old->link;
         memcpy(model->gp->parameters, old->gp->parameters,
                (old->gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *old->gp->parameters);
+        /* With few rows each of them has a say in the hyper-parameters, and errors of rows that had
+         * one would be too small. */
+        if (rows.n < FEW_ROWS) {
+            hwnas_gp_prior_centre(model->gp, model->gp->parameters);
+            TRY_OUT(learn(model, &rows, RELEARN_ROWS, 30, seed));
+        }
     } else {
         TRY_OUT(choose(&model, &rows, seed));
-        few = draw_rows(&rows, LEARN_ROWS, seed + 1);
-        TRY_OUT(set_rows(model->gp, model, &model->link, &few, NULL));
-        TRY_OUT(hwnas_gp_learn(model->gp, &(hwnas_gp_learning){.n_steps = 50}));
-        hwnas_rows_done(&few);
+        TRY_OUT(learn(model, &rows, LEARN_ROWS, 50, seed));
     }
     TRY_OUT(set_rows(model->gp, model, &model->link, &rows, NULL));
     few.columns = select_columns(model, rows.columns, rows.n);
