@@ -3,8 +3,10 @@
  *     predictor_runs SPACE DATA.csv TARGET KIND SIZE SEED... [--within COLUMN]
  *
  * A fifth of the networks are held out (other ones for each seed, at most 2000 rows), and SIZE rows of
- * the rest are drawn; 0: all of them. Prints one line of CSV a seed: kind, rows fitted, seed, Kendall
- * tau, tau in the top tenth, RMSE, share inside the 90 % interval, processor seconds of fitting,
+ * the rest are drawn; 0: all of them. Prints a line of CSV for each seed, and for each member of an
+ * ensemble: kind, rows fitted, seed, Kendall
+ * tau, 
+ * tau in the top tenth, RMSE, share inside the 90 % interval, processor seconds of fitting,
  * estimates a second. --within: tau is the mean over groups of rows equal in that column. */
 #include <math.h>
 #include <stdio.h>
@@ -68,6 +70,23 @@ static double tau_within(const hwnas_estimate *estimates, const hwnas_rows *rows
     return sum / (double)n_groups;
 }
 
+static void judge(const hwnas_model *model, const hwnas_rows *held_out, const char *const *groups,
+                  size_t n_fitted, uint64_t seed, double fit_seconds)
+{
+    hwnas_estimate *estimates = hwnas_alloc(held_out->n * sizeof *estimates);
+    double before = seconds();
+    hwnas_model_predict(estimates, model, held_out->columns, held_out->n);
+    double passed = seconds() - before;
+    hwnas_predictor_scores s = hwnas_scores(estimates, held_out->values, held_out->n);
+    if (groups)
+        s.kendall_tau = tau_within(estimates, held_out, groups);
+    printf("%s,%zu,%llu,%.5f,%.5f,%.5g,%.4f,%.2f,%.0f\n", model->kind->name, n_fitted,
+           (unsigned long long)seed, s.kendall_tau, s.top_tenth_tau, s.rmse, s.coverage_90,
+           fit_seconds, (double)held_out->n / passed);
+    fflush(stdout);
+    free(estimates);
+}
+
 static hwnas_status run(const hwnas_rows *rows, const char *const *groups,
                         const hwnas_model_kind *kind, size_t size, uint64_t seed)
 {
@@ -76,6 +95,7 @@ static hwnas_status run(const hwnas_rows *rows, const char *const *groups,
     int *folds = hwnas_alloc(rows->n * sizeof *folds);
     bool *is_kept = hwnas_alloc(rows->n * sizeof *is_kept);
     bool *is_held_out = hwnas_alloc(rows->n * sizeof *is_held_out);
+    const char **own = groups ? hwnas_alloc(rows->n * sizeof *own) : NULL;
     hwnas_model *model = NULL;
     hwnas_rows_deal(folds, rows, N_FOLDS, seed);
     for (size_t i = 0; i < rows->n; i++) {
@@ -84,33 +104,23 @@ static hwnas_status run(const hwnas_rows *rows, const char *const *groups,
     }
     thin(is_held_out, rows->n, MAX_HELD_OUT, &rng);
     thin(is_kept, rows->n, size ? size : rows->n, &rng);
+    for (size_t i = 0, n = 0; own && i < rows->n; i++)
+        if (is_held_out[i])
+            own[n++] = groups[i];
     hwnas_rows kept = hwnas_rows_keep(rows, is_kept), held_out = hwnas_rows_keep(rows, is_held_out);
     hwnas_estimate *crossed = hwnas_alloc(kept.n * sizeof *crossed);
-    hwnas_estimate *estimates = hwnas_alloc(held_out.n * sizeof *estimates);
     double before = seconds();
     TRY_OUT(hwnas_model_fit(&model, crossed, kind, &kept, seed));
-    double fitted = seconds();
-    hwnas_model_predict(estimates, model, held_out.columns, held_out.n);
-    double scored = seconds();
-    hwnas_predictor_scores s = hwnas_scores(estimates, held_out.values, held_out.n);
-    if (groups) {
-        const char **own = hwnas_alloc(held_out.n * sizeof *own);
-        for (size_t i = 0, n = 0; i < rows->n; i++)
-            if (is_held_out[i])
-                own[n++] = groups[i];
-        s.kendall_tau = tau_within(estimates, &held_out, own);
-        free(own);
-    }
-    printf("%s,%zu,%llu,%.5f,%.5f,%.5g,%.4f,%.2f,%.0f\n", kind->name, kept.n,
-           (unsigned long long)seed, s.kendall_tau, s.top_tenth_tau, s.rmse, s.coverage_90,
-           fitted - before, (double)held_out.n / (scored - fitted));
-    fflush(stdout);
+    double passed = seconds() - before;
+    judge(model, &held_out, own, kept.n, seed, passed);
+    for (int m = 0; hwnas_model_member(model, m); m++)
+        judge(hwnas_model_member(model, m), &held_out, own, kept.n, seed, NAN);
 out:
     hwnas_model_free(model);
     hwnas_rows_done(&kept);
     hwnas_rows_done(&held_out);
     free(crossed);
-    free(estimates);
+    free(own);
     free(folds);
     free(is_kept);
     free(is_held_out);
