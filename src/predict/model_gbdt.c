@@ -17,7 +17,7 @@ enum { N_BAGS = 4, BATCH = 64 };
 
 /* The graph's facts are taken in when they raise the regression's cross-validated tau by this: they
  * cost a graph for each estimate, fifty times as much as all the rest. */
-static const double worth_a_graph = 0.005;
+static const double worth_a_graph = 0.1;
 
 typedef struct gbdt {
     hwnas_model base;
