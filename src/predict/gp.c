@@ -158,6 +158,20 @@ hwnas_status hwnas_gp_factorise(const hwnas_gp *gp, const double *parameters, do
     return status;
 }
 
+hwnas_status hwnas_gp_restore(hwnas_gp *gp, const double *rows, const double *full, size_t n)
+{
+    assert(!gp->x && n > 0);
+    TRY(hwnas_try_alloc((void **)&gp->x, n * (gp->n_columns + 1) * sizeof *gp->x,
+                        "the rows of a Gaussian process"));
+    gp->full = hwnas_alloc(n * sizeof *gp->full);
+    memcpy(gp->full, full, n * sizeof *gp->full);
+    gp->n = gp->capacity = n;
+    for (size_t c = 0; c < gp->n_columns; c++)
+        for (size_t i = 0; i < n; i++)
+            gp->x[c * n + i] = (rows[i * gp->n_columns + c] - gp->means[c]) / gp->scales[c];
+    return HWNAS_OK;
+}
+
 static void solve(hwnas_gp *gp)
 {
     int n = (int)gp->n, stride = (int)gp->capacity;
