@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "graph/elaborate.h"
-#include "report/exporter.h"
+#include "export/exporter.h"
 #include "study/summary.h"
 
 static const hwnas_usage usage = {

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "graph/elaborate.h"
-#include "report/exporter.h"
+#include "export/exporter.h"
 #include "report/front.h"
 #include "study/study.h"
 

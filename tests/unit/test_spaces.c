@@ -15,7 +15,7 @@
 #include "graph/elaborate.h"
 #include "graph/op.h"
 #include "onnx/onnx.h"
-#include "report/arch_yaml.h"
+#include "export/arch_yaml.h"
 
 enum {
     N_SAMPLES = 10000,

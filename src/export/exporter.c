@@ -1,4 +1,4 @@
-#include "report/exporter.h"
+#include "export/exporter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "graph/elaborate.h"
 #include "onnx/onnx.h"
-#include "report/arch_yaml.h"
-#include "report/pytorch.h"
+#include "export/arch_yaml.h"
+#include "export/pytorch.h"
 
 static hwnas_status write_onnx(hwnas_str *out, const hwnas_arch *arch, int batch)
 {

@@ -1,6 +1,6 @@
 /* exporter.h: an architecture in the formats that others read: a table of writers. */
-#ifndef HWNAS_REPORT_EXPORTER_H
-#define HWNAS_REPORT_EXPORTER_H
+#ifndef HWNAS_EXPORT_EXPORTER_H
+#define HWNAS_EXPORT_EXPORTER_H
 
 #include "base/str.h"
 #include "space/arch.h"

@@ -1,7 +1,7 @@
 /* arch_yaml.c: the space's own file with its choices made. Nothing is spelled anew but the section
  * `choices:`, so what the author wrote stays as it was written. The result is read back and its
  * graph compared before anybody else sees it. */
-#include "report/arch_yaml.h"
+#include "export/arch_yaml.h"
 
 #include <ctype.h>
 #include <stdlib.h>

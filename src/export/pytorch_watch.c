@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/op.h"
-#include "report/pytorch_priv.h"
+#include "export/pytorch_priv.h"
 
 const hwnas_sight *hwnas_export_saw(const hwnas_export *export, const void *of)
 {

@@ -1,6 +1,6 @@
 /* arch_yaml.h: an architecture as a YAML file that hwnas reads again. */
-#ifndef HWNAS_REPORT_ARCH_YAML_H
-#define HWNAS_REPORT_ARCH_YAML_H
+#ifndef HWNAS_EXPORT_ARCH_YAML_H
+#define HWNAS_EXPORT_ARCH_YAML_H
 
 #include "base/str.h"
 #include "space/arch.h"

@@ -4,7 +4,7 @@
  * what the parts are applied to. Loops and conditions around names are written out. */
 #include <string.h>
 
-#include "report/pytorch_priv.h"
+#include "export/pytorch_priv.h"
 
 enum { INDENT = 4, WIDTH = 88 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "graph/op.h"
-#include "report/pytorch_priv.h"
+#include "export/pytorch_priv.h"
 
 static const char *const list_wishes[] = {"layers", "modules", "blocks", NULL};
 static const char *const branch_wishes[] = {"body", "branch", "inner", NULL};

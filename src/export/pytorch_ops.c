@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/pytorch.h"
-#include "report/pytorch_priv.h"
+#include "export/pytorch.h"
+#include "export/pytorch_priv.h"
 
 static const hwnas_torch_row rows[] = {
     {.op = "avg_pool",

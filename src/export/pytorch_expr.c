@@ -1,7 +1,7 @@
 /* pytorch_expr.c: expressions of the space as Python, evaluated as far as they are known. */
 #include <string.h>
 
-#include "report/pytorch_priv.h"
+#include "export/pytorch_priv.h"
 #include "space/expr.h"
 
 /* Is everything that the expression refers to known? Sets the facts of the current tensor. */

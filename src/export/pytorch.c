@@ -2,7 +2,7 @@
  * template, loops where the space has loops, and no trace of what this architecture did not choose.
  * The graph is not unrolled: the space's own statements are translated. pytorch_priv.h tells how.
  */
-#include "report/pytorch.h"
+#include "export/pytorch.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/elaborate.h"
-#include "report/pytorch_priv.h"
+#include "export/pytorch_priv.h"
 
 /* Text for the inside of a docstring, broken at blanks and commas. */
 static void add_prose(hwnas_str *out, const char *text)

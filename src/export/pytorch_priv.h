@@ -7,11 +7,11 @@
  *    is a list of steps. Choices and constants are filled in; parameters stay parameters. One that
  *    names tensors gets a forward() with variables (pytorch_wire.c).
  * 3. Write (pytorch_write.c): unused names go, the rest are spelled, and the steps are laid out. */
-#ifndef HWNAS_REPORT_PYTORCH_PRIV_H
-#define HWNAS_REPORT_PYTORCH_PRIV_H
+#ifndef HWNAS_EXPORT_PYTORCH_PRIV_H
+#define HWNAS_EXPORT_PYTORCH_PRIV_H
 
 #include "graph/graph.h"
-#include "report/python.h"
+#include "export/python.h"
 #include "space/arch.h"
 
 /* ---- the tables: operators, joins and helpers ---- */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/pytorch_priv.h"
+#include "export/pytorch_priv.h"
 
 enum { INDENT = 4 };
 

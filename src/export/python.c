@@ -1,6 +1,6 @@
 /* python.c: Python expressions as text. Layout follows Black (and so PEP 8): 88 columns, and what
  * does not fit is broken after the opening bracket, then one argument a line. */
-#include "report/python.h"
+#include "export/python.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -2,8 +2,8 @@
  *
  * A name gets its spelling last, when it is known which names are used at all and which wishes
  * collide. Everything lives in the arena that it is made in. */
-#ifndef HWNAS_REPORT_PYTHON_H
-#define HWNAS_REPORT_PYTHON_H
+#ifndef HWNAS_EXPORT_PYTHON_H
+#define HWNAS_EXPORT_PYTHON_H
 
 #include "base/mem.h"
 #include "base/str.h"

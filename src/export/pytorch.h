@@ -1,6 +1,6 @@
 /* pytorch.h: an architecture as a PyTorch module, ready to train. */
-#ifndef HWNAS_REPORT_PYTORCH_H
-#define HWNAS_REPORT_PYTORCH_H
+#ifndef HWNAS_EXPORT_PYTORCH_H
+#define HWNAS_EXPORT_PYTORCH_H
 
 #include "base/str.h"
 #include "space/arch.h"
