@@ -7,16 +7,22 @@
 #include "graph/elaborate.h"
 #include "predict/predict.h"
 
+static json_t *number(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
 static hwnas_status print_scores(const hwnas_predictor_scores *s, const char *how, bool as_json)
 {
     if (as_json)
         return hwnas_print_json(json_pack(
-            "{s:s, s:i, s:s, s:I, s:f, s:f, s:f, s:o}", "format", "hwnas.scores", "version", 1,
+            "{s:s, s:i, s:s, s:I, s:f, s:o, s:o, s:o}", "format", "hwnas.scores", "version", 1,
             "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau", s->kendall_tau, "rmse",
-            s->rmse, "mean_absolute_error", s->mean_absolute_error, "top_tenth_tau",
-            isnan(s->top_tenth_tau) ? json_null() : json_real(s->top_tenth_tau)));
-    printf("%s, %zu rows\n  Kendall tau  %.4f\n  RMSE         %.4f\n  MAE          %.4f\n", how,
-           s->n_rows, s->kendall_tau, s->rmse, s->mean_absolute_error);
+            number(s->rmse), "mean_absolute_error", number(s->mean_absolute_error),
+            "top_tenth_tau", number(s->top_tenth_tau)));
+    printf("%s, %zu rows\n  Kendall tau  %.4f\n", how, s->n_rows, s->kendall_tau);
+    if (!isnan(s->rmse))
+        printf("  RMSE         %.4f\n  MAE          %.4f\n", s->rmse, s->mean_absolute_error);
     if (!isnan(s->top_tenth_tau))
         printf("  Kendall tau among the best tenth  %.4f\n", s->top_tenth_tau);
     return HWNAS_OK;

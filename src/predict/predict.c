@@ -16,6 +16,7 @@
 static const hwnas_predictor_kind_row *const kinds[] = {
     &hwnas_predictor_table,
     &hwnas_predictor_gbdt,
+    &hwnas_predictor_proxy,
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -151,6 +152,11 @@ const char *hwnas_predictor_target(const hwnas_predictor *predictor)
 const char *hwnas_predictor_unit(const hwnas_predictor *predictor)
 {
     return predictor->unit;
+}
+
+bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor)
+{
+    return predictor->row->ranks_only;
 }
 
 hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_predictor *predictor,

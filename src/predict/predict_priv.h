@@ -10,6 +10,7 @@
 /* One kind. A predictor of it embeds hwnas_predictor as its first member. */
 typedef struct hwnas_predictor_kind_row {
     const char *name; /* "KIND:REST" on the command line, "kind" in a file */
+    bool ranks_only;  /* its mean orders networks and is no estimate of the target */
     /* (optional) from what follows "KIND:" */
     hwnas_status (*open)(hwnas_predictor **out, const char *rest, const hwnas_space *space);
     /* (optional) from a file whose header has been checked; `path` is for messages */
@@ -21,6 +22,7 @@ typedef struct hwnas_predictor_kind_row {
 } hwnas_predictor_kind_row;
 
 extern const hwnas_predictor_kind_row hwnas_predictor_table, hwnas_predictor_gbdt;
+extern const hwnas_predictor_kind_row hwnas_predictor_proxy;
 
 struct hwnas_predictor {
     const hwnas_predictor_kind_row *row;
