@@ -83,7 +83,8 @@ static hwnas_status eval(int argc, char **argv)
     static const hwnas_usage usage = {
         .synopsis = "predictor eval PREDICTOR SPACE DATA.csv",
         .summary = "Compares a predictor with the known results of a table.",
-        .notes = "PREDICTOR is a file, the name of one that ships, or table:FILE#COLUMN.",
+        .notes = "PREDICTOR is a file, the name of one that ships, table:FILE#COLUMN,\n"
+                 "proxy:NAME, onnx:FILE, or command:PROGRAM (docs/predictors.md).",
         .min_arguments = 3,
         .max_arguments = 3};
     const char *arguments[3], *target = NULL;
@@ -103,6 +104,7 @@ static hwnas_status eval(int argc, char **argv)
     hwnas_predictor_scores scores;
     TRY_OUT(hwnas_graph_load_space(&space, arguments[1]));
     TRY_OUT(hwnas_predictor_load(&predictor, arguments[0], space));
+    hwnas_predictor_stop_on(predictor, hwnas_stop_on_signals());
     if (!target)
         target = hwnas_predictor_target(predictor);
     TRY_OUT(hwnas_predictor_eval(&scores, predictor, space, arguments[2], target));
@@ -116,6 +118,7 @@ out:
 static const hwnas_command commands[] = {
     {"fit", "fit a predictor on a table of trained networks", fit},
     {"eval", "compare a predictor with known results", eval},
+    {"score", "print what a predictor says of networks", hwnas_cmd_predictor_score},
     {0},
 };
 

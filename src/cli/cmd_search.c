@@ -1,11 +1,9 @@
 /* search: runs a job, shows progress, prints the front, exports the winner. */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,26 +21,6 @@ static const hwnas_usage usage = {
         "Exit code: 0 done, 2 the job is wrong, 3 no network met the constraints, 130 interrupted.",
     .min_arguments = 1,
     .max_arguments = 1};
-
-static volatile sig_atomic_t stop_asked;
-static struct timespec stop_when;
-
-/* The first signal asks the study to end; a later one ends the program. timeout(1) and service
- * managers send theirs twice at once, to the process and to its group: that is one. */
-static void ask_stop(int signal_number)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double since =
-        (double)(now.tv_sec - stop_when.tv_sec) + 1e-9 * (double)(now.tv_nsec - stop_when.tv_nsec);
-    if (!stop_asked) {
-        stop_asked = 1;
-        stop_when = now;
-    } else if (since > 0.5) {
-        signal(signal_number, SIG_DFL);
-        raise(signal_number);
-    }
-}
 
 typedef struct line {
     const hwnas_job *job;
@@ -178,7 +156,7 @@ hwnas_status hwnas_cmd_search(int argc, char **argv)
     bool as_json = false, quiet = false, done;
     int n;
     hwnas_job_flags flags = HWNAS_NO_FLAGS;
-    hwnas_study_options options = {.stop = &stop_asked};
+    hwnas_study_options options = {0};
     const hwnas_option rows[] = {
         {"study", 's', HWNAS_OPTION_TEXT, &flags.study, "FILE", "where the study is kept (JOB.db)"},
         {"resume", 0, HWNAS_OPTION_FLAG, &options.resume, NULL, "go on with an existing study"},
@@ -209,8 +187,7 @@ hwnas_status hwnas_cmd_search(int argc, char **argv)
         options.progress = show_progress;
         options.context = &progress;
     }
-    signal(SIGINT, ask_stop);
-    signal(SIGTERM, ask_stop);
+    options.stop = hwnas_stop_on_signals();
     status = hwnas_study_run(&summary, job, &options);
     if (progress.is_shown)
         fputs("\r\033[K", stderr);

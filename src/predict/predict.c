@@ -17,6 +17,7 @@ static const hwnas_predictor_kind_row *const kinds[] = {
     &hwnas_predictor_table,
     &hwnas_predictor_gbdt,
     &hwnas_predictor_proxy,
+    &hwnas_predictor_command,
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -152,6 +153,11 @@ const char *hwnas_predictor_target(const hwnas_predictor *predictor)
 const char *hwnas_predictor_unit(const hwnas_predictor *predictor)
 {
     return predictor->unit;
+}
+
+void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop)
+{
+    predictor->stop = stop;
 }
 
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor)

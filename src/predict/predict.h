@@ -6,6 +6,8 @@
 #ifndef HWNAS_PREDICT_PREDICT_H
 #define HWNAS_PREDICT_PREDICT_H
 
+#include <signal.h>
+
 #include "space/arch.h"
 
 typedef struct hwnas_estimate {
@@ -27,6 +29,9 @@ const char *hwnas_predictor_unit(const hwnas_predictor *predictor);   /* "%" */
 
 /* Its mean orders networks and is no estimate of the target: a proxy. */
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);
+
+/* Once `stop` is nonzero a score that takes long (a command) ends with HWNAS_E_INTERRUPTED. */
+void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop);
 
 /* HWNAS_E_NOT_FOUND when a table has no row for one of them. A predictor has scratch memory: one
  * thread at a time. */

@@ -22,12 +22,13 @@ typedef struct hwnas_predictor_kind_row {
 } hwnas_predictor_kind_row;
 
 extern const hwnas_predictor_kind_row hwnas_predictor_table, hwnas_predictor_gbdt;
-extern const hwnas_predictor_kind_row hwnas_predictor_proxy;
+extern const hwnas_predictor_kind_row hwnas_predictor_command, hwnas_predictor_proxy;
 
 struct hwnas_predictor {
     const hwnas_predictor_kind_row *row;
     const hwnas_space *space; /* borrowed */
     char *target, *unit;
+    const volatile sig_atomic_t *stop; /* NULL: never asked to */
 };
 
 /* The header that every fitted file begins with. */
