@@ -62,6 +62,7 @@ typedef struct hwnas_command {
 hwnas_status hwnas_cmd_devices(int argc, char **argv);
 hwnas_status hwnas_cmd_export(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor(int argc, char **argv);
+hwnas_status hwnas_cmd_predictor_encode(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_score(int argc, char **argv);
 hwnas_status hwnas_cmd_run(int argc, char **argv);
 hwnas_status hwnas_cmd_runner(int argc, char **argv);

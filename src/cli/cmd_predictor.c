@@ -119,6 +119,7 @@ static const hwnas_command commands[] = {
     {"fit", "fit a predictor on a table of trained networks", fit},
     {"eval", "compare a predictor with known results", eval},
     {"score", "print what a predictor says of networks", hwnas_cmd_predictor_score},
+    {"encode", "print networks as vectors, to fit a model of your own", hwnas_cmd_predictor_encode},
     {0},
 };
 

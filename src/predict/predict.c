@@ -17,6 +17,7 @@ static const hwnas_predictor_kind_row *const kinds[] = {
     &hwnas_predictor_table,
     &hwnas_predictor_gbdt,
     &hwnas_predictor_proxy,
+    &hwnas_predictor_onnx,
     &hwnas_predictor_command,
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };

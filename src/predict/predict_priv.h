@@ -22,7 +22,8 @@ typedef struct hwnas_predictor_kind_row {
 } hwnas_predictor_kind_row;
 
 extern const hwnas_predictor_kind_row hwnas_predictor_table, hwnas_predictor_gbdt;
-extern const hwnas_predictor_kind_row hwnas_predictor_command, hwnas_predictor_proxy;
+extern const hwnas_predictor_kind_row hwnas_predictor_proxy, hwnas_predictor_onnx,
+    hwnas_predictor_command;
 
 struct hwnas_predictor {
     const hwnas_predictor_kind_row *row;
