@@ -64,6 +64,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_encode(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_score(int argc, char **argv);
+hwnas_status hwnas_cmd_predictor_suggest(int argc, char **argv);
+hwnas_status hwnas_cmd_predictor_tell(int argc, char **argv);
 hwnas_status hwnas_cmd_run(int argc, char **argv);
 hwnas_status hwnas_cmd_runner(int argc, char **argv);
 hwnas_status hwnas_cmd_search(int argc, char **argv);

@@ -15,11 +15,11 @@ static json_t *number(double value)
 static hwnas_status print_scores(const hwnas_predictor_scores *s, const char *how, bool as_json)
 {
     if (as_json)
-        return hwnas_print_json(json_pack(
-            "{s:s, s:i, s:s, s:I, s:f, s:o, s:o, s:o}", "format", "hwnas.scores", "version", 1,
-            "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau", s->kendall_tau, "rmse",
-            number(s->rmse), "mean_absolute_error", number(s->mean_absolute_error),
-            "top_tenth_tau", number(s->top_tenth_tau)));
+        return hwnas_print_json(
+            json_pack("{s:s, s:i, s:s, s:I, s:f, s:o, s:o, s:o}", "format", "hwnas.scores",
+                      "version", 1, "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau",
+                      s->kendall_tau, "rmse", number(s->rmse), "mean_absolute_error",
+                      number(s->mean_absolute_error), "top_tenth_tau", number(s->top_tenth_tau)));
     printf("%s, %zu rows\n  Kendall tau  %.4f\n", how, s->n_rows, s->kendall_tau);
     if (!isnan(s->rmse))
         printf("  RMSE         %.4f\n  MAE          %.4f\n", s->rmse, s->mean_absolute_error);
@@ -119,6 +119,8 @@ static const hwnas_command commands[] = {
     {"fit", "fit a predictor on a table of trained networks", fit},
     {"eval", "compare a predictor with known results", eval},
     {"score", "print what a predictor says of networks", hwnas_cmd_predictor_score},
+    {"suggest", "pick the networks whose training would teach most", hwnas_cmd_predictor_suggest},
+    {"tell", "take in the results of networks that were suggested", hwnas_cmd_predictor_tell},
     {"encode", "print networks as vectors, to fit a model of your own", hwnas_cmd_predictor_encode},
     {0},
 };

@@ -1,8 +1,8 @@
-/* predict_command.c: the kind `command`: "command:PROGRAM[#KEY=VALUE,...]", a program of the user's that
- * trains a network and prints its accuracy. docs/predictors.md tells the contract.
+/* predict_command.c: the kind `command`: "command:PROGRAM[#KEY=VALUE,...]", a program of the user's
+ * that trains a network and prints its accuracy. docs/predictors.md tells the contract.
  *
- * What it said once is kept in a file of results by the network's digest, so that no network is trained
- * twice, in this process or another. */
+ * What it said once is kept in a file of results by the network's digest, so that no network is
+ * trained twice, in this process or another. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -65,17 +65,17 @@ static hwnas_status set_option(command_predictor *p, const char *key, const char
         if (end == value || *end || !(number >= numbers[i].low) || !(number <= numbers[i].high) ||
             (numbers[i].is_whole && number != floor(number)))
             return hwnas_fail(HWNAS_E_INPUT, NULL,
-                              "'%s' of a command must be a %snumber from %g to %g, not '%.40s'", key,
-                              numbers[i].is_whole ? "whole " : "", numbers[i].low, numbers[i].high,
-                              value);
+                              "'%s' of a command must be a %snumber from %g to %g, not '%.40s'",
+                              key, numbers[i].is_whole ? "whole " : "", numbers[i].low,
+                              numbers[i].high, value);
         *(double *)((char *)p + numbers[i].offset) = number;
         return HWNAS_OK;
     }
     const char *near = hwnas_nearest(key, names);
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, NULL, "a command has no option '%.40s'", key),
-        near ? "did you mean '%s'?" : "the options are cache, column, jobs, retries, timeout%s",
-        near ? near : "");
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "a command has no option '%.40s'", key),
+                      near ? "did you mean '%s'?"
+                           : "the options are cache, column, jobs, retries, timeout%s",
+                      near ? near : "");
 }
 
 static hwnas_status set_options(command_predictor *p, char *text)
@@ -125,9 +125,9 @@ static hwnas_status split_words(command_predictor *p)
         if (!*word)
             continue;
         if (p->n_words == MAX_WORDS)
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                         "a command has at most %d words", MAX_WORDS),
-                              "write a script");
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_INPUT, NULL, "a command has at most %d words", MAX_WORDS),
+                "write a script");
         p->arguments[p->n_words++] = word;
     }
     if (!p->n_words)
@@ -151,9 +151,8 @@ static hwnas_status open_command(hwnas_predictor **out, const char *rest, const 
     const char *hash = strrchr(rest, '#');
     command_predictor *p = hwnas_alloc(sizeof *p);
     char *options = hash ? hwnas_strdup(hash + 1) : NULL;
-    p->base = (hwnas_predictor){.row = &hwnas_predictor_command,
-                                .space = space,
-                                .target = hwnas_strdup("accuracy_pct")};
+    p->base = (hwnas_predictor){
+        .row = &hwnas_predictor_command, .space = space, .target = hwnas_strdup("accuracy_pct")};
     p->words = hash ? hwnas_printf("%.*s", (int)(hash - rest), rest) : hwnas_strdup(rest);
     p->timeout = 86400;
     p->jobs = 1;

@@ -1,6 +1,6 @@
-/* predict_onnx.c: the kind `onnx`: "onnx:FILE[#COLUMN]", a model of the user's, run by our own engine.
- * Its input is the vector of an architecture (vector.h; the layout is the one of that length), its
- * output a mean, or a mean and a standard deviation. */
+/* predict_onnx.c: the kind `onnx`: "onnx:FILE[#COLUMN]", a model of the user's, run by our own
+ * engine. Its input is the vector of an architecture (vector.h; the layout is the one of that
+ * length), its output a mean, or a mean and a standard deviation. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,12 +80,12 @@ static hwnas_status check_outputs(onnx_predictor *p, const hwnas_graph *graph)
         good = hwnas_tensor_count(&graph->tensors[graph->outputs[1]]) == n;
     if (good)
         return HWNAS_OK;
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, &place,
-                   "the model has %zu output%s, the first %s for a batch of %zu", p->n_outputs,
-                   p->n_outputs == 1 ? "" : "s",
-                   hwnas_tensor_shape(&graph->tensors[graph->outputs[0]]).s, p->batch),
-        "a predictor gives a mean for each row, or a mean and a standard deviation");
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                 "the model has %zu output%s, the first %s for a batch of %zu",
+                                 p->n_outputs, p->n_outputs == 1 ? "" : "s",
+                                 hwnas_tensor_shape(&graph->tensors[graph->outputs[0]]).s,
+                                 p->batch),
+                      "a predictor gives a mean for each row, or a mean and a standard deviation");
 }
 
 /* On oneDNN, or where that has not all of the model, by plain loops. */
@@ -116,7 +116,8 @@ static hwnas_status load(onnx_predictor *p)
     TRY_OUT(check_outputs(p, graph));
     TRY_OUT(hwnas_graph_fold(&folded, graph));
     TRY_OUT(compile(p, folded));
-    TRY_OUT(hwnas_try_alloc(&buffer, p->batch * p->length * sizeof *p->input, "a batch of vectors"));
+    TRY_OUT(
+        hwnas_try_alloc(&buffer, p->batch * p->length * sizeof *p->input, "a batch of vectors"));
     p->input = buffer;
     for (size_t i = 0; i < p->n_outputs; i++)
         p->outputs[i] = hwnas_alloc(p->batch * p->width * sizeof *p->outputs[i]);
@@ -139,9 +140,10 @@ static hwnas_status open_onnx(hwnas_predictor **out, const char *rest, const hwn
                           "write onnx:FILE, or onnx:FILE#COLUMN to say what it predicts");
     onnx_predictor *p = hwnas_alloc(sizeof *p);
     p->path = hwnas_printf("%.*s", hash ? (int)(hash - rest) : (int)strlen(rest), rest);
-    p->base = (hwnas_predictor){.row = &hwnas_predictor_onnx,
-                                .space = space,
-                                .target = hwnas_strdup(hash && hash[1] ? hash + 1 : "accuracy_pct")};
+    p->base =
+        (hwnas_predictor){.row = &hwnas_predictor_onnx,
+                          .space = space,
+                          .target = hwnas_strdup(hash && hash[1] ? hash + 1 : "accuracy_pct")};
     p->base.unit = hwnas_strdup(hwnas_column_unit(p->base.target));
     hwnas_status status = load(p);
     if (status == HWNAS_OK)
@@ -162,10 +164,9 @@ static hwnas_status read_row(hwnas_estimate *out, const onnx_predictor *p, size_
     if (!isfinite(mean) || (has_sd && !(sd >= 0 && isfinite(sd)))) {
         hwnas_place place = {.file = p->path};
         char *code = hwnas_arch_code(arch);
-        hwnas_status status = hwnas_fail(HWNAS_E_INPUT, &place,
-                                         "for %s the model gives %s %g, which is none", code,
-                                         isfinite(mean) ? "the deviation" : "the mean",
-                                         isfinite(mean) ? sd : mean);
+        hwnas_status status =
+            hwnas_fail(HWNAS_E_INPUT, &place, "for %s the model gives %s %g, which is none", code,
+                       isfinite(mean) ? "the deviation" : "the mean", isfinite(mean) ? sd : mean);
         free(code);
         return status;
     }

@@ -179,8 +179,7 @@ static hwnas_status read_answer(hwnas_run *run, tail *out)
 /* How an attempt went. */
 static hwnas_status judge(child *c, int wait_status, double timeout)
 {
-    const char *name = c->run->arguments[0], *line = last_line(&c->err),
-               *colon = *line ? ": " : "";
+    const char *name = c->run->arguments[0], *line = last_line(&c->err), *colon = *line ? ": " : "";
     switch (c->verdict) {
     case TOO_LONG:
         return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL,
@@ -206,8 +205,8 @@ static hwnas_status judge(child *c, int wait_status, double timeout)
     return read_answer(c->run, &c->out);
 }
 
-/* When the program has ended: what is left of its group ends too, before the number of the process is
- * free for another. */
+/* When the program has ended: what is left of its group ends too, before the number of the process
+ * is free for another. */
 static bool has_ended(child *c, int *wait_status)
 {
     siginfo_t info = {0};
@@ -278,10 +277,10 @@ static void wait_a_little(const child *children, size_t n)
 {
     struct pollfd *fds = hwnas_alloc(2 * n * sizeof *fds);
     for (size_t i = 0; i < n; i++) {
-        fds[2 * i] = (struct pollfd){.fd = children[i].run ? children[i].out.fd : -1,
-                                     .events = POLLIN};
-        fds[2 * i + 1] = (struct pollfd){.fd = children[i].run ? children[i].err.fd : -1,
-                                         .events = POLLIN};
+        fds[2 * i] =
+            (struct pollfd){.fd = children[i].run ? children[i].out.fd : -1, .events = POLLIN};
+        fds[2 * i + 1] =
+            (struct pollfd){.fd = children[i].run ? children[i].err.fd : -1, .events = POLLIN};
         /* Too much has been said: what more there is stays in the pipe. */
         if (children[i].killed_at)
             fds[2 * i].fd = fds[2 * i + 1].fd = -1;

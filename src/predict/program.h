@@ -21,7 +21,8 @@ typedef struct hwnas_run {
 
 typedef struct hwnas_programs {
     size_t jobs;    /* at most so many at a time, at least 1 */
-    int retries;    /* of a program that ended badly; one that was too slow or spoke nonsense would again */
+    int retries;    /* of a program that ended badly; one that was too slow or spoke nonsense would
+                       again */
     double timeout; /* seconds; then the group is told to end (SIGTERM), 2 s later killed */
     const volatile sig_atomic_t *stop; /* (optional) becomes nonzero: all are ended */
     /* Called before a run's first attempt. */

@@ -1,6 +1,7 @@
-/* The proxy naswot. K[i][j] is the number of ReLUs on which inputs i and j agree; inputs that a network
- * tells apart make the kernel diagonal and its determinant large. Inputs are standard normal: no
- * data are needed, and Mellor et al. find the score little changed by what the images are. */
+/* The proxy naswot. K[i][j] is the number of ReLUs on which inputs i and j agree; inputs that a
+ * network tells apart make the kernel diagonal and its determinant large. Inputs are standard
+ * normal: no data are needed, and Mellor et al. find the score little changed by what the images
+ * are. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,8 @@ static hwnas_status see(void *context, const hwnas_graph *graph, const hwnas_nod
         for (int64_t j = 0; j <= i; j++) {
             int64_t differ = 0;
             for (int64_t w = 0; w < n_words; w++)
-                differ += __builtin_popcountll(patterns[i * n_words + w] ^
-                                               patterns[j * n_words + w]);
+                differ +=
+                    __builtin_popcountll(patterns[i * n_words + w] ^ patterns[j * n_words + w]);
             k->agreements[i * k->batch + j] += (double)(n - differ);
         }
     free(patterns);
@@ -87,8 +88,8 @@ hwnas_status hwnas_proxy_naswot(double *out, const hwnas_graph *graph, hwnas_dev
             "proxy:zen and proxy:synflow need none");
         goto out;
     }
-    /* Inputs that no ReLU tells apart would make the determinant zero; the penalty keeps it finite and
-     * at the end of the ranking. */
+    /* Inputs that no ReLU tells apart would make the determinant zero; the penalty keeps it finite
+     * and at the end of the ranking. */
     for (int64_t i = 0; i < batch; i++)
         ones[i] = 1;
     hwnas_ridge_factor(k.agreements, (size_t)batch, 1e-6, ones);

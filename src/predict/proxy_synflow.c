@@ -1,14 +1,14 @@
 /* The proxy synflow, without a gradient.
  *
- * The sum over all weights of w dR/dw is the derivative of R(s w) by s at s = 1. So one walk forward
- * with a tangent t beside every value v is enough: where a weight W acts, v' = W v and
- * t' = W t + W v = W (t + v); everything else is linear in (v, t). All weights, and so all values, are
+ * The sum over all weights of w dR/dw is the derivative of R(s w) by s at s = 1. So one walk
+ * forward with a tangent t beside every value v is enough: where a weight W acts, v' = W v and t' =
+ * W t + W v = W (t + v); everything else is linear in (v, t). All weights, and so all values, are
  * positive, hence w dR/dw = |w dR/dw| and the sum is the paper's.
  *
  * The network is linearised: on positive values ReLUs are the identity, and so are here the
- * activations that bend or saturate (clip, hard_swish, tanh, ...); a gate (sigmoid) is open: 1. Then R
- * is of degree one in every layer, however deep, and a power of two that each tensor carries keeps
- * it within float32. */
+ * activations that bend or saturate (clip, hard_swish, tanh, ...); a gate (sigmoid) is open: 1.
+ * Then R is of degree one in every layer, however deep, and a power of two that each tensor carries
+ * keeps it within float32. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,8 @@ static hwnas_status open_gate(flow *f, const hwnas_node *node, dual *out)
     return HWNAS_OK;
 }
 
-/* Linear without weights, of one input or of several: as the operator does it, inputs on one scale. */
+/* Linear without weights, of one input or of several: as the operator does it, inputs on one scale.
+ */
 static hwnas_status linear(flow *f, const hwnas_node *node, dual *out)
 {
     hwnas_status status = HWNAS_OK;
@@ -104,8 +105,8 @@ static hwnas_status weighted(flow *f, const hwnas_node *node, dual *out)
     hwnas_status status = HWNAS_OK;
     const int64_t half = count(f, node->inputs[0]) / 2;
     void *operands[3] = {NULL};
-    TRY_OUT(hwnas_try_alloc(&operands[0], (size_t)(2 * half) * sizeof(float),
-                            "a tensor of a proxy"));
+    TRY_OUT(
+        hwnas_try_alloc(&operands[0], (size_t)(2 * half) * sizeof(float), "a tensor of a proxy"));
     float *sums = operands[0];
     memcpy(sums, input(f, node, 0)->data, (size_t)half * sizeof(float));
     for (int64_t i = half; i < 2 * half; i++)
@@ -140,8 +141,7 @@ static hwnas_status product(flow *f, const hwnas_node *node, dual *out)
         for (int64_t k = 0; i < 2 && k < n; k++)
             ab[i][k] = input(f, node, i)->data[k % (n / 2)];
     }
-    node->op->compute(f->graph, node, (const float *[]){ab[0], input(f, node, 1)->data},
-                      out->data);
+    node->op->compute(f->graph, node, (const float *[]){ab[0], input(f, node, 1)->data}, out->data);
     node->op->compute(f->graph, node, (const float *[]){input(f, node, 0)->data, ab[1]}, ab[2]);
     for (int64_t i = half; i < 2 * half; i++)
         out->data[i] += ab[2][i];

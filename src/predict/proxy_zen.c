@@ -1,5 +1,5 @@
-/* The proxy zen. Shortcuts stay in: the paper takes them out of its residual networks, but in a cell a
- * skip is a choice. */
+/* The proxy zen. Shortcuts stay in: the paper takes them out of its residual networks, but in a
+ * cell a skip is a choice. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

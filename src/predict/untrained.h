@@ -1,8 +1,8 @@
 /* untrained.h: running a network that nobody has trained, node by node, for the zero-cost proxies.
  *
- * A device runs a folded graph from end to end. The proxies need what lies between: batch norms by the
- * statistics of the batch, activations inside, weights of their own. So a graph is walked here; what
- * costs time (nodes with multiply-accumulates) goes through the device, the rest through the
+ * A device runs a folded graph from end to end. The proxies need what lies between: batch norms by
+ * the statistics of the batch, activations inside, weights of their own. So a graph is walked here;
+ * what costs time (nodes with multiply-accumulates) goes through the device, the rest through the
  * operators' own loops. */
 #ifndef HWNAS_PREDICT_UNTRAINED_H
 #define HWNAS_PREDICT_UNTRAINED_H
@@ -34,9 +34,9 @@ typedef struct hwnas_walk {
     void (*see_variances)(void *context, const double *variances, int64_t channels);
 } hwnas_walk;
 
-/* Runs a graph with one input (of float32) as training does: a batch norm takes mean and variance of
- * its channels from the batch, and has neither scale nor shift (which begin as 1 and 0); biases are
- * 0. HWNAS_E_UNSUPPORTED when the network has several inputs. */
+/* Runs a graph with one input (of float32) as training does: a batch norm takes mean and variance
+ * of its channels from the batch, and has neither scale nor shift (which begin as 1 and 0); biases
+ * are 0. HWNAS_E_UNSUPPORTED when the network has several inputs. */
 HWNAS_CHECKED hwnas_status hwnas_untrained_walk(const hwnas_graph *graph, const float *input,
                                                 const hwnas_walk *walk);
 

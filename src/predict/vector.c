@@ -29,12 +29,10 @@ static void fill_value(float *out, const hwnas_gene *gene, uint16_t value)
 {
     bool are_numbers = true;
     for (size_t i = 0; i < gene->n_values; i++)
-        are_numbers &= gene->values[i].kind == HWNAS_VALUE_INT ||
-                       gene->values[i].kind == HWNAS_VALUE_REAL;
+        are_numbers &=
+            gene->values[i].kind == HWNAS_VALUE_INT || gene->values[i].kind == HWNAS_VALUE_REAL;
     const hwnas_value *v = &gene->values[value];
-    *out = !are_numbers                  ? (float)value
-           : v->kind == HWNAS_VALUE_REAL ? (float)v->r
-                                         : (float)v->i;
+    *out = !are_numbers ? (float)value : v->kind == HWNAS_VALUE_REAL ? (float)v->r : (float)v->i;
 }
 
 static char *label_value(const hwnas_space *space, const hwnas_gene *gene, size_t i)

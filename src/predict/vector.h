@@ -1,9 +1,9 @@
 /* vector.h: an architecture as a plain vector, for models that others fit.
  *
- * Two layouts. `one-hot`: for each position of each choice, in the order of the code, one number for
- * each of its values: 1 for the value chosen, else 0. `values`: one number for each position: the
- * value itself where the choice's values are numbers, else its index from 0. In both a position that
- * does not count (its condition does not hold) is 0 throughout. */
+ * Two layouts. `one-hot`: for each position of each choice, in the order of the code, one number
+ * for each of its values: 1 for the value chosen, else 0. `values`: one number for each position:
+ * the value itself where the choice's values are numbers, else its index from 0. In both a position
+ * that does not count (its condition does not hold) is 0 throughout. */
 #ifndef HWNAS_PREDICT_VECTOR_H
 #define HWNAS_PREDICT_VECTOR_H
 

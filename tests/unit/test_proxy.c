@@ -211,8 +211,8 @@ static void batch_norm_is_by_the_batch(void **state)
     hwnas_graph_free(graph);
 }
 
-/* A network of one layer and no batch norm: f(x) = W x, so the score is log E |W (alpha e)|, and for
- * normal W and e that is near log(alpha * sqrt(outputs * inputs)). */
+/* A network of one layer and no batch norm: f(x) = W x, so the score is log E |W (alpha e)|, and
+ * for normal W and e that is near log(alpha * sqrt(outputs * inputs)). */
 static void zen_of_a_linear_network(void **state)
 {
     static const char *const text = "hwnas: 1\nname: line\ninput: {features: [300]}\nnetwork:\n"
@@ -236,12 +236,12 @@ static double tau_with(const char *proxy, const char *column)
     size_t c;
     assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_201"), HWNAS_OK);
     assert_int_equal(hwnas_predictor_load(&predictor, proxy, space), HWNAS_OK);
-    assert_int_equal(
-        hwnas_table_load(&table, space, HWNAS_TEST_DATA "/nas_bench_201_proxies.csv"), HWNAS_OK);
-    assert_int_equal(hwnas_csv_require(&c, table->csv, column), HWNAS_OK);
-    assert_int_equal(hwnas_predictor_score(estimates, predictor,
-                                           (const hwnas_arch *const *)table->archs, N),
+    assert_int_equal(hwnas_table_load(&table, space, HWNAS_TEST_DATA "/nas_bench_201_proxies.csv"),
                      HWNAS_OK);
+    assert_int_equal(hwnas_csv_require(&c, table->csv, column), HWNAS_OK);
+    assert_int_equal(
+        hwnas_predictor_score(estimates, predictor, (const hwnas_arch *const *)table->archs, N),
+        HWNAS_OK);
     for (size_t i = 0; i < N; i++) {
         ours[i] = estimates[i].mean;
         assert_true(isnan(estimates[i].sd));
