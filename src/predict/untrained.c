@@ -76,19 +76,17 @@ static void normalise(const hwnas_graph *graph, const hwnas_node *node, const fl
     double *variances = hwnas_alloc((size_t)channels * sizeof *variances);
     for (int64_t c = 0; c < channels; c++) {
         const double n = (double)(in->dims[0] * size);
-        double mean = 0, variance = 0;
+        double sum = 0, squares = 0;
         for (int64_t b = 0; b < in->dims[0]; b++)
-            for (int64_t i = 0; i < size; i++)
-                mean += input[(b * channels + c) * size + i] / n;
-        for (int64_t b = 0; b < in->dims[0]; b++)
-            for (int64_t i = 0; i < size; i++) {
-                double deviation = input[(b * channels + c) * size + i] - mean;
-                variance += deviation * deviation / n;
+            for (int64_t i = (b * channels + c) * size; i < (b * channels + c + 1) * size; i++) {
+                sum += input[i];
+                squares += (double)input[i] * input[i];
             }
-        const double scale = 1 / sqrt(variance + epsilon);
+        const double mean = sum / n, variance = fmax(0, squares / n - mean * mean);
+        const float scale = (float)(1 / sqrt(variance + epsilon));
         for (int64_t b = 0; b < in->dims[0]; b++)
             for (int64_t i = (b * channels + c) * size; i < (b * channels + c + 1) * size; i++)
-                output[i] = (float)((input[i] - mean) * scale);
+                output[i] = (input[i] - (float)mean) * scale;
         variances[c] = variance;
     }
     if (walk->see_variances)
