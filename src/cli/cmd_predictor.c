@@ -12,19 +12,26 @@ static json_t *number(double value)
     return isnan(value) ? json_null() : json_real(value);
 }
 
-static hwnas_status print_scores(const hwnas_predictor_scores *s, const char *how, bool as_json)
+/* `chosen` (optional): what was fitted, in words. */
+static hwnas_status print_scores(const hwnas_predictor_scores *s, const char *how,
+                                 const char *chosen, bool as_json)
 {
     if (as_json)
-        return hwnas_print_json(
-            json_pack("{s:s, s:i, s:s, s:I, s:f, s:o, s:o, s:o}", "format", "hwnas.scores",
-                      "version", 1, "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau",
-                      s->kendall_tau, "rmse", number(s->rmse), "mean_absolute_error",
-                      number(s->mean_absolute_error), "top_tenth_tau", number(s->top_tenth_tau)));
+        return hwnas_print_json(json_pack(
+            "{s:s, s:i, s:s, s:I, s:f, s:o, s:o, s:o, s:o, s:o*}", "format", "hwnas.scores",
+            "version", 1, "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau", s->kendall_tau,
+            "rmse", number(s->rmse), "mean_absolute_error", number(s->mean_absolute_error),
+            "top_tenth_tau", number(s->top_tenth_tau), "coverage_90", number(s->coverage_90),
+            "chosen", chosen ? json_string(chosen) : NULL));
     printf("%s, %zu rows\n  Kendall tau  %.4f\n", how, s->n_rows, s->kendall_tau);
     if (!isnan(s->rmse))
         printf("  RMSE         %.4f\n  MAE          %.4f\n", s->rmse, s->mean_absolute_error);
     if (!isnan(s->top_tenth_tau))
-        printf("  Kendall tau among the best tenth  %.4f\n", s->top_tenth_tau);
+        printf("  Kendall tau among the highest tenth  %.4f\n", s->top_tenth_tau);
+    if (!isnan(s->coverage_90))
+        printf("  inside the 90 %% interval  %.1f %%\n", 100 * s->coverage_90);
+    if (chosen)
+        printf("\nfitted: %s\n", chosen);
     return HWNAS_OK;
 }
 
@@ -32,18 +39,21 @@ static hwnas_status fit(int argc, char **argv)
 {
     static const hwnas_usage usage = {
         .synopsis = "predictor fit SPACE DATA.csv",
-        .summary = "Fits gradient-boosted trees on a table of trained networks, judges them by\n"
-                   "cross-validation, and writes the predictor with a card beside it.",
-        .notes = "DATA has a column 'code' or 'arch', or one column for each choice of the space.",
+        .summary = "Fits a predictor to a table of trained networks, judges it by nested\n"
+                   "cross-validation, and writes it with a card beside it.",
+        .notes = "DATA has a column 'code' or 'arch', or one column for each choice of the space.\n"
+                 "SPACE 'any': its columns are facts about graphs (docs/predictors.md).",
         .min_arguments = 2,
         .max_arguments = 2};
-    const char *arguments[2], *target = NULL, *out = NULL;
+    const char *arguments[2], *target = NULL, *out = NULL, *kind = NULL;
     long folds = 5, seed = 0;
     bool as_json = false, done;
     int n;
     const hwnas_option options[] = {
         {"target", 't', HWNAS_OPTION_TEXT, &target, "COLUMN", "what is predicted"},
         {"out", 'o', HWNAS_OPTION_TEXT, &out, "FILE.json", "file to write"},
+        {"kind", 'k', HWNAS_OPTION_TEXT, &kind, "KIND",
+         "gp, gbdt, ensemble, or auto: what does best (auto)"},
         {"folds", 0, HWNAS_OPTION_INT, &folds, "N", "folds of the cross-validation (5)"},
         {"seed", 0, HWNAS_OPTION_INT, &seed, "N", "seed of folds and trees (0)"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "print one JSON object"},
@@ -58,6 +68,8 @@ static hwnas_status fit(int argc, char **argv)
     hwnas_str command = {0};
     hwnas_str_addf(&command, "hwnas predictor fit %s %s --target %s --out %s", arguments[0],
                    arguments[1], target, out);
+    if (kind)
+        hwnas_str_addf(&command, " --kind %s", kind);
     if (folds != 5)
         hwnas_str_addf(&command, " --folds %ld", folds);
     if (seed)
@@ -67,15 +79,18 @@ static hwnas_status fit(int argc, char **argv)
                                            .target = target,
                                            .out = out,
                                            .command = command.s,
+                                           .kind = kind,
                                            .folds = (int)folds,
                                            .seed = (uint64_t)seed};
-    hwnas_predictor_scores scores;
-    hwnas_status status = hwnas_predictor_fit(&scores, &fit_options);
+    hwnas_fit_result result;
+    hwnas_status status = hwnas_predictor_fit(&result, &fit_options);
     hwnas_str_done(&command);
     TRY(status);
     char how[32];
     snprintf(how, sizeof how, "%ld-fold cross-validation", folds);
-    return print_scores(&scores, how, as_json);
+    status = print_scores(&result.scores, how, result.chosen, as_json);
+    free(result.chosen);
+    return status;
 }
 
 static hwnas_status eval(int argc, char **argv)
@@ -108,7 +123,7 @@ static hwnas_status eval(int argc, char **argv)
     if (!target)
         target = hwnas_predictor_target(predictor);
     TRY_OUT(hwnas_predictor_eval(&scores, predictor, space, arguments[2], target));
-    TRY_OUT(print_scores(&scores, "known results", as_json));
+    TRY_OUT(print_scores(&scores, "known results", NULL, as_json));
 out:
     hwnas_predictor_free(predictor);
     hwnas_space_free(space);

@@ -13,24 +13,13 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void add_scale(hwnas_str *text, const hwnas_link *link, const char *unit)
-{
-    const char *space = *unit ? " " : "";
-    if (link->side > 0)
-        hwnas_str_addf(text, "-log(%.4g%s%s - target)", link->limit, space, unit);
-    else if (link->side < 0)
-        hwnas_str_addf(text, "log(target - %.4g%s%s)", link->limit, space, unit);
-    else
-        hwnas_str_add(text, "the target itself");
-}
-
 static void add_scores(hwnas_str *text, const hwnas_fit *fit, const char *unit)
 {
     const hwnas_predictor_scores *scores = &fit->scores;
     hwnas_str_addf(text,
                    "## Held-out scores\n\n"
                    "%d-fold cross-validation; rows of the same network are in the same fold, and "
-                   "scale and penalty\nare chosen anew inside each training part.\n\n"
+                   "whatever the fit chooses\nit chooses anew inside each training part.\n\n"
                    "| score | value |\n|---|---|\n"
                    "| Kendall tau | %.4f |\n",
                    fit->n_folds, scores->kendall_tau);
@@ -45,47 +34,62 @@ static void add_scores(hwnas_str *text, const hwnas_fit *fit, const char *unit)
                    100 * scores->coverage_90);
 }
 
+static void add_limits_of_any(hwnas_str *text, const hwnas_fit *fit)
+{
+    const hwnas_encoding *e = fit->sample->encoding;
+    hwnas_str_add(text, "It looks at");
+    for (size_t c = 0; c < e->n_columns; c++)
+        hwnas_str_addf(text, "%s %s", c ? "," : "", e->columns[c].name);
+    hwnas_str_add(
+        text, ",\nand takes what a graph does not tell (how and on what it was trained) as 0. So it "
+              "ranks networks of\nvery different size, and tells whether a family is worth a look. It "
+              "cannot rank networks of about\nthe same size: what divides those is wiring, operators "
+              "and the training recipe, of which it sees\nnothing. Within one space use a predictor "
+              "fitted on that space. Rows of one family are in one\nfold, so the scores are those of "
+              "families that it has not seen.\n");
+}
+
 char *hwnas_card_text(const hwnas_fit *fit)
 {
     const hwnas_fit_options *options = fit->options;
-    const hwnas_features *features = fit->features;
-    const hwnas_gbdt *model = fit->model;
-    const char *space = features->space->name, *unit = hwnas_column_unit(options->target);
+    const hwnas_sample *sample = fit->sample;
+    bool is_any = !sample->space;
+    const char *unit = hwnas_column_unit(options->target);
     char *name = hwnas_strdup(base_name(options->out));
     if (hwnas_ends_with(name, ".json"))
         name[strlen(name) - strlen(".json")] = '\0';
     hwnas_str text = {0};
+    hwnas_str_addf(&text, "# %s\n\nEstimates `%s` for networks of ", name, options->target);
+    if (is_any)
+        hwnas_str_add(&text, "any space");
+    else
+        hwnas_str_addf(&text, "the space `%s`", sample->space->name);
     hwnas_str_addf(&text,
-                   "# %s\n\n"
-                   "Estimates `%s` for networks of the space `%s`. Written by "
-                   "`hwnas predictor fit`.\n\n"
+                   ". Written by `hwnas predictor fit`.\n\n"
                    "## Data\n\n"
-                   "`%s`: %zu rows of %zu different networks; %s from %.6g to %.6g %s.\n\n"
+                   "`%s`: %zu rows of %zu different %s; %s from %.6g to %.6g %s.\n\n"
                    "## Fit\n\n"
-                   "    %s\n\n",
-                   name, options->target, space, base_name(options->data), fit->n_rows,
-                   fit->n_networks, options->target, fit->low, fit->high, unit,
-                   options->command ? options->command : "hwnas predictor fit");
-    hwnas_str_add(&text, "Scale: ");
-    add_scale(&text, &model->link, unit);
-    hwnas_str_addf(
-        &text,
-        ". On it, ridge regression with penalty %.6g in %zu columns and %zu\n"
-        "products of two, then %d trees by XGBoost on %zu inputs for what is left over:\n",
-        model->penalty, features->n_columns, features->n_pairs, HWNAS_N_TREES, features->n_inputs);
-    for (const hwnas_trees_setting *s = hwnas_trees_settings; s->name; s++)
-        hwnas_str_addf(&text, "%s %s, ", s->name, s->value);
-    hwnas_str_addf(&text, "seed %llu.\n\n", (unsigned long long)options->seed);
+                   "    %s\n\n"
+                   "Kind `%s`: ",
+                   base_name(options->data), sample->rows.n, sample->n_networks,
+                   is_any ? "families" : "networks", options->target, fit->low, fit->high, unit,
+                   options->command ? options->command : "hwnas predictor fit",
+                   fit->model->kind->name);
+    hwnas_model_describe(fit->model, &text, unit);
+    hwnas_str_addf(&text, "\n\nSeed %llu.\n\n", (unsigned long long)options->seed);
     add_scores(&text, fit, unit);
-    hwnas_str_addf(
-        &text,
-        "## What it can and cannot rank\n\n"
-        "It ranks networks of `%s` by `%s` as that column was measured: same data, same training\n"
-        "recipe. It knows nothing of other spaces, data sets or recipes, and its numbers are not\n"
-        "what a longer training would reach. The table is one sample of the space: above its "
-        "highest\nrow (%.6g %s) estimates are extrapolation. The deviation that comes with an "
-        "estimate is that of a\nsingle trained result, noise of the training included.\n",
-        space, options->target, fit->high, unit);
+    hwnas_str_add(&text, "## What it can and cannot rank\n\n");
+    if (is_any)
+        add_limits_of_any(&text, fit);
+    else
+        hwnas_str_addf(
+            &text,
+            "It ranks networks of `%s` by `%s` as that column was measured: same data, same "
+            "training\nrecipe. It knows nothing of other spaces, data sets or recipes, and its "
+            "numbers are not\nwhat a longer training would reach. The table is one sample of the "
+            "space: beyond its best\nrow estimates are extrapolation. The deviation that comes with "
+            "an estimate is that of a\nsingle trained result, noise of the training included.\n",
+            sample->space->name, options->target);
     free(name);
     return text.s;
 }

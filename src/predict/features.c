@@ -1,163 +1,118 @@
-/* features.c: the encoding of genes, tabulated once for each value of each gene. */
+/* features.c: terms and inputs are listed once, from the encoding's columns. */
 #include "predict/features.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <xxhash.h>
 
-#include "base/str.h"
+#include "base/mem.h"
 
 /* With more terms than this the normal equations of the ridge take minutes instead of seconds
  * (their time grows with the cube): then it keeps the columns and leaves pairs to the trees. */
 enum { MAX_TERMS = 1200 };
 
-typedef struct hwnas_gene_code {
-    bool is_numeric;
-    size_t first_column, width; /* 0 columns when there is nothing to choose */
-    double *values;             /* numeric: n_values, as they are */
-    double *columns;            /* n_values * width, mean 0 and variance 1 over the values */
-} hwnas_gene_code;
+typedef struct hwnas_indicator {
+    size_t column;
+    bool is_indicator;
+    double level; /* it is 1 where the column has this */
+} hwnas_indicator;
 
-static bool number_of(double *out, const hwnas_value *value)
+static double value_of(const hwnas_indicator *i, const double *row)
 {
-    *out = value->kind == HWNAS_VALUE_INT ? (double)value->i : value->r;
-    return value->kind == HWNAS_VALUE_INT || value->kind == HWNAS_VALUE_REAL;
+    return i->is_indicator ? row[i->column] == i->level : row[i->column];
 }
 
-static void standardise(double *column, size_t n, size_t stride)
+static void list_indicators(hwnas_features *f)
 {
-    double mean = 0, variance = 0;
-    for (size_t v = 0; v < n; v++)
-        mean += column[v * stride] / (double)n;
-    for (size_t v = 0; v < n; v++)
-        variance += (column[v * stride] - mean) * (column[v * stride] - mean) / (double)n;
-    for (size_t v = 0; v < n; v++)
-        column[v * stride] = variance > 0 ? (column[v * stride] - mean) / sqrt(variance) : 0;
-}
-
-static void code_gene(hwnas_features *f, hwnas_gene_code *code, const hwnas_gene *gene)
-{
-    size_t n = gene->n_values;
-    bool all_positive = true;
-    code->is_numeric = true;
-    code->values = hwnas_arena_alloc(f->arena, n * sizeof *code->values);
-    for (size_t v = 0; v < n; v++) {
-        code->is_numeric &= number_of(&code->values[v], &gene->values[v]);
-        all_positive &= code->values[v] > 0;
+    const hwnas_encoding *e = f->encoding;
+    size_t n = e->first[f->has_facts ? HWNAS_N_COLUMN_PARTS : HWNAS_COLUMN_FACT], most = 0;
+    for (size_t c = 0; c < n; c++)
+        most += e->columns[c].is_categorical ? e->columns[c].n_levels : 1;
+    f->indicators = hwnas_arena_alloc(f->arena, (most + 1) * sizeof *f->indicators);
+    for (size_t c = 0; c < n; c++) {
+        if (!e->columns[c].is_categorical) {
+            f->indicators[f->n_columns++] = (hwnas_indicator){.column = c};
+            continue;
+        }
+        for (size_t v = 0; v < e->columns[c].n_levels; v++)
+            f->indicators[f->n_columns++] =
+                (hwnas_indicator){.column = c, .is_indicator = true, .level = (double)v};
     }
-    code->first_column = f->n_columns;
-    code->width = n < 2 ? 0 : code->is_numeric ? 1 : n;
-    code->columns = hwnas_arena_alloc(f->arena, n * code->width * sizeof *code->columns);
-    const char *choice = f->space->choices[gene->choice].name;
-    for (size_t w = 0; w < code->width; w++) {
-        /* The logarithm, because widths, depths and expansions act by their ratio: on
-         * Accel-NASBench it raises the ridge's cross-validated tau from 0.916 to 0.924
-         * (docs/predictors.md). */
-        for (size_t v = 0; v < n; v++)
-            code->columns[v * code->width + w] = !code->is_numeric ? v == w
-                                                 : all_positive    ? log(code->values[v])
-                                                                   : code->values[v];
-        standardise(code->columns + w, n, code->width);
-        f->column_names[f->n_columns++] =
-            code->is_numeric ? hwnas_arena_printf(f->arena, "%s%s[%zu]", all_positive ? "log " : "",
-                                                  choice, gene->position + 1)
-                             : hwnas_arena_printf(f->arena, "%s[%zu]=%s", choice,
-                                                  gene->position + 1, gene->labels[w]);
-    }
+    f->means = hwnas_arena_alloc(f->arena, 2 * (f->n_columns + 1) * sizeof *f->means);
+    f->scales = f->means + f->n_columns;
+    for (size_t k = 0; k < f->n_columns; k++)
+        f->scales[k] = 1;
 }
 
-/* Every product of two columns, but for those that say nothing new: the square of a gene with two
- * values is a constant, and indicators of one gene exclude each other. */
+/* Every product of two columns of genes, but for those that say nothing new: the square of one with
+ * two values is a constant, and indicators of one gene exclude each other. */
 static void list_pairs(hwnas_features *f)
 {
-    size_t n_all = f->n_columns * (f->n_columns + 1) / 2;
+    const hwnas_encoding *e = f->encoding;
+    size_t n = 0;
+    while (n < f->n_columns && e->columns[f->indicators[n].column].part == HWNAS_COLUMN_GENE)
+        n++;
+    size_t n_all = n * (n + 1) / 2;
     f->n_terms = 1 + f->n_columns;
     if (f->n_terms + n_all > MAX_TERMS)
         return;
-    size_t *owner = hwnas_alloc(f->n_columns * sizeof *owner);
-    for (size_t g = 0; g < f->space->n_genes; g++)
-        for (size_t w = 0; w < f->codes[g].width; w++)
-            owner[f->codes[g].first_column + w] = g;
-    f->pairs = hwnas_arena_alloc(f->arena, n_all * sizeof *f->pairs);
-    for (uint32_t a = 0; a < f->n_columns; a++) {
-        for (uint32_t b = a; b < f->n_columns; b++) {
-            size_t g = owner[a];
-            bool is_new = owner[b] != g ||
-                          (a == b && f->codes[g].is_numeric && f->space->genes[g].n_values > 2);
-            if (is_new)
+    f->pairs = hwnas_arena_alloc(f->arena, (n_all + 1) * sizeof *f->pairs);
+    for (uint32_t a = 0; a < n; a++) {
+        for (uint32_t b = a; b < n; b++) {
+            const hwnas_indicator *x = &f->indicators[a], *y = &f->indicators[b];
+            bool is_square = a == b && !x->is_indicator && e->columns[x->column].n_levels > 2;
+            if (x->column != y->column || is_square)
                 f->pairs[f->n_pairs++] = (hwnas_pair){a, b};
         }
     }
     f->n_terms += f->n_pairs;
-    free(owner);
 }
 
-static bool choice_is_numeric(const hwnas_features *f, size_t c)
+static void list_products(hwnas_features *f)
 {
-    const hwnas_choice *choice = &f->space->choices[c];
-    for (size_t p = 0; p < choice->n_positions; p++)
-        if (!f->codes[choice->first_gene + p].is_numeric)
-            return false;
-    return choice->n_positions > 1;
-}
-
-static void list_inputs(hwnas_features *f)
-{
-    const hwnas_space *space = f->space;
-    size_t n_choices = space->n_choices, *sums = NULL;
-    sums = hwnas_arena_alloc(f->arena, n_choices * sizeof *sums);
-    f->sums = sums;
-    f->products = hwnas_arena_alloc(f->arena, n_choices * n_choices * sizeof *f->products);
-    f->n_inputs = f->n_columns;
-    for (size_t a = 0; a < n_choices; a++) {
-        if (!choice_is_numeric(f, a))
-            continue;
-        sums[f->n_sums++] = a;
-        for (size_t b = 0; b < a; b++) {
-            if (!choice_is_numeric(f, b) ||
-                space->choices[a].n_positions != space->choices[b].n_positions)
+    const hwnas_encoding *e = f->encoding;
+    size_t n = e->first[HWNAS_COLUMN_SUM];
+    f->products = hwnas_arena_alloc(f->arena, (n * n + 1) * sizeof *f->products);
+    for (uint32_t a = 0; a < n; a++) {
+        for (uint32_t b = a + 1; b < n; b++) {
+            const hwnas_column *x = &e->columns[a], *y = &e->columns[b];
+            const hwnas_choice *choices = e->space->choices;
+            if (x->is_categorical || y->is_categorical || x->choice == y->choice ||
+                x->position != y->position || choices[x->choice].n_positions < 2 ||
+                choices[x->choice].n_positions != choices[y->choice].n_positions)
                 continue;
-            f->products[f->n_products++] = (hwnas_pair){(uint32_t)b, (uint32_t)a};
-            f->n_inputs += space->choices[a].n_positions;
+            f->products[f->n_products++] = (hwnas_pair){a, b};
         }
     }
-    f->n_inputs += f->n_sums;
-
-    size_t n = 0;
-    f->input_names = hwnas_arena_alloc(f->arena, f->n_inputs * sizeof *f->input_names);
-    for (; n < f->n_columns; n++) {
-        const char *name = f->column_names[n]; /* trees see the value, not its logarithm */
-        f->input_names[n] = hwnas_starts_with(name, "log ") ? name + strlen("log ") : name;
-    }
-    for (size_t i = 0; i < f->n_sums; i++)
-        f->input_names[n++] =
-            hwnas_arena_printf(f->arena, "sum %s", space->choices[f->sums[i]].name);
-    for (size_t i = 0; i < f->n_products; i++) {
-        const hwnas_choice *a = &space->choices[f->products[i].a],
-                           *b = &space->choices[f->products[i].b];
-        for (size_t p = 0; p < a->n_positions; p++)
-            f->input_names[n++] =
-                hwnas_arena_printf(f->arena, "%s*%s[%zu]", a->name, b->name, p + 1);
-    }
+    f->n_inputs = f->n_columns + f->n_products;
 }
 
-hwnas_features *hwnas_features_new(const hwnas_space *space)
+hwnas_features *hwnas_features_new(const hwnas_encoding *encoding, bool has_facts)
 {
     hwnas_arena *arena = hwnas_arena_new();
     hwnas_features *f = hwnas_arena_alloc(arena, sizeof *f);
     f->arena = arena;
-    f->space = space;
-    f->codes = hwnas_arena_alloc(arena, space->n_genes * sizeof *f->codes);
-    size_t most = 0;
-    for (size_t g = 0; g < space->n_genes; g++)
-        most += space->genes[g].n_values;
-    f->column_names = hwnas_arena_alloc(arena, most * sizeof *f->column_names);
-    for (size_t g = 0; g < space->n_genes; g++)
-        code_gene(f, &f->codes[g], &space->genes[g]);
+    f->encoding = encoding;
+    f->has_facts = has_facts;
+    list_indicators(f);
     list_pairs(f);
-    list_inputs(f);
+    list_products(f);
     return f;
+}
+
+void hwnas_features_standardise(hwnas_features *f, const double *rows, size_t n)
+{
+    size_t stride = f->encoding->n_columns;
+    for (size_t k = 0; k < f->n_columns; k++) {
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < n; i++)
+            mean += value_of(&f->indicators[k], rows + i * stride) / (double)n;
+        for (size_t i = 0; i < n; i++) {
+            double d = value_of(&f->indicators[k], rows + i * stride) - mean;
+            variance += d * d / (double)n;
+        }
+        f->means[k] = mean;
+        f->scales[k] = sqrt(variance) > 1e-9 * fabs(mean) ? sqrt(variance) : INFINITY;
+    }
 }
 
 void hwnas_features_free(hwnas_features *features)
@@ -166,60 +121,26 @@ void hwnas_features_free(hwnas_features *features)
         hwnas_arena_free(features->arena);
 }
 
-void hwnas_features_terms(const hwnas_features *f, double *out, const hwnas_arch *arch)
+void hwnas_features_terms(const hwnas_features *f, double *out, const double *row)
 {
     *out++ = 1;
-    for (size_t g = 0; g < f->space->n_genes; g++) {
-        const hwnas_gene_code *code = &f->codes[g];
-        for (size_t w = 0; w < code->width; w++)
-            out[code->first_column + w] = code->columns[arch->genes[g] * code->width + w];
-    }
+    for (size_t k = 0; k < f->n_columns; k++)
+        out[k] = (value_of(&f->indicators[k], row) - f->means[k]) / f->scales[k];
     const double *columns = out;
     out += f->n_columns;
     for (size_t i = 0; i < f->n_pairs; i++)
         out[i] = columns[f->pairs[i].a] * columns[f->pairs[i].b];
 }
 
-static double value_at(const hwnas_features *f, const hwnas_arch *arch, size_t gene)
+static double number_at(const hwnas_features *f, const double *row, size_t column)
 {
-    return f->codes[gene].values[arch->genes[gene]];
+    return f->encoding->columns[column].is_log ? exp(row[column]) : row[column];
 }
 
-void hwnas_features_inputs(const hwnas_features *f, float *out, const hwnas_arch *arch)
+void hwnas_features_inputs(const hwnas_features *f, float *out, const double *row)
 {
-    const hwnas_choice *choices = f->space->choices;
-    for (size_t g = 0; g < f->space->n_genes; g++) {
-        const hwnas_gene_code *code = &f->codes[g];
-        for (size_t w = 0; w < code->width; w++)
-            *out++ = code->is_numeric ? (float)value_at(f, arch, g) : arch->genes[g] == w;
-    }
-    for (size_t i = 0; i < f->n_sums; i++) {
-        const hwnas_choice *choice = &choices[f->sums[i]];
-        double sum = 0;
-        for (size_t p = 0; p < choice->n_positions; p++)
-            sum += value_at(f, arch, choice->first_gene + p);
-        *out++ = (float)sum;
-    }
-    for (size_t i = 0; i < f->n_products; i++) {
-        const hwnas_choice *a = &choices[f->products[i].a], *b = &choices[f->products[i].b];
-        for (size_t p = 0; p < a->n_positions; p++)
-            *out++ = (float)(value_at(f, arch, a->first_gene + p) *
-                             value_at(f, arch, b->first_gene + p));
-    }
-}
-
-char *hwnas_space_digest(const hwnas_space *space)
-{
-    hwnas_str text = {0};
-    hwnas_str_add(&text, "");
-    for (size_t g = 0; g < space->n_genes; g++) {
-        const hwnas_gene *gene = &space->genes[g];
-        hwnas_str_addf(&text, "%s[%zu]:", space->choices[gene->choice].name, gene->position);
-        for (size_t v = 0; v < gene->n_values; v++)
-            hwnas_str_addf(&text, "%s%s", v ? "," : "", gene->labels[v]);
-        hwnas_str_add(&text, "\n");
-    }
-    char *digest = hwnas_printf("%016llx", (unsigned long long)XXH3_64bits(text.s, text.n));
-    hwnas_str_done(&text);
-    return digest;
+    for (size_t k = 0; k < f->n_columns; k++)
+        *out++ = (float)value_of(&f->indicators[k], row);
+    for (size_t i = 0; i < f->n_products; i++)
+        *out++ = (float)(number_at(f, row, f->products[i].a) * number_at(f, row, f->products[i].b));
 }

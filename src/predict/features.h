@@ -1,44 +1,39 @@
-/* features.h: an architecture as numbers, for fitted predictors.
+/* features.h: a row of an encoding as a ridge regression and boosted trees want it.
  *
- * Two views of one encoding. *Terms* are what the ridge regression is linear in: a constant, one
- * standardised column for each gene (several where its values are symbols), and products of two of
- * those. *Inputs* are what the trees split on: the values themselves, sums over the positions of a
- * choice, and products of choices that are walked together, such as expansion times layers of a
- * stage. Everything follows from the space alone, so a file needs to keep only the names. */
+ * *Terms* are what the regression is linear in: a constant; a standardised column for each
+ * continuous column of the encoding, and an indicator for each level of a categorical one; products
+ * of two columns of genes. *Inputs* are what the trees split on: continuous columns, indicators, and
+ * products of numbers that are walked together, such as expansion times layers of a stage. */
 #ifndef HWNAS_PREDICT_FEATURES_H
 #define HWNAS_PREDICT_FEATURES_H
 
-#include "space/arch.h"
+#include "predict/encoding.h"
 
 typedef struct hwnas_pair {
     uint32_t a, b;
 } hwnas_pair;
 
 typedef struct hwnas_features {
-    const hwnas_space *space; /* borrowed */
+    const hwnas_encoding *encoding; /* borrowed */
+    bool has_facts;                 /* sees the encoding's facts, not only its genes and sums */
     hwnas_arena *arena;
-    struct hwnas_gene_code *codes; /* one a gene */
-    size_t n_columns;
-    const char **column_names; /* "log e[1]", "se[3]", "op[2]=skip" */
+    struct hwnas_indicator *indicators; /* one a column of the regression */
+    size_t n_columns;                   /* of the regression */
+    double *means, *scales;             /* of those, from the rows; 1 / 0 counts as 0 */
     size_t n_pairs;
-    hwnas_pair *pairs; /* of columns */
+    hwnas_pair *pairs; /* of columns of the regression */
     size_t n_terms;    /* 1 + n_columns + n_pairs */
-    size_t n_inputs;
-    const char **input_names; /* "e[1]", "sum e", "e*l[1]" */
-    size_t n_sums;
-    const size_t *sums; /* choices */
     size_t n_products;
-    hwnas_pair *products; /* choices */
+    hwnas_pair *products; /* of columns of the encoding */
+    size_t n_inputs;
 } hwnas_features;
 
-hwnas_features *hwnas_features_new(const hwnas_space *space);
+/* Means and scales are 0 and 1 until hwnas_features_standardise(), over rows of the encoding. */
+hwnas_features *hwnas_features_new(const hwnas_encoding *encoding, bool has_facts);
+void hwnas_features_standardise(hwnas_features *features, const double *rows, size_t n);
 void hwnas_features_free(hwnas_features *features); /* accepts NULL */
 
-void hwnas_features_terms(const hwnas_features *features, double *out, const hwnas_arch *arch);
-void hwnas_features_inputs(const hwnas_features *features, float *out, const hwnas_arch *arch);
-
-/* Hash of the names of a space's choices and the labels of their values: what an encoding means.
- * 16 hex digits, yours to free(). */
-char *hwnas_space_digest(const hwnas_space *space);
+void hwnas_features_terms(const hwnas_features *features, double *out, const double *row);
+void hwnas_features_inputs(const hwnas_features *features, float *out, const double *row);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "predict/features.h"
 #include "predict/predict_priv.h"
 
 /* A fitted predictor that ships is below 5 MB; a larger file is something else. */
@@ -15,7 +14,7 @@
 
 static const hwnas_predictor_kind_row *const kinds[] = {
     &hwnas_predictor_table,
-    &hwnas_predictor_gbdt,
+    &hwnas_predictor_fitted,
     &hwnas_predictor_proxy,
     &hwnas_predictor_onnx,
     &hwnas_predictor_command,
@@ -45,8 +44,7 @@ const char *hwnas_column_unit(const char *column)
     return "";
 }
 
-static hwnas_status check_header(const hwnas_predictor_kind_row **out, json_t *file,
-                                 const char *path, const hwnas_space *space)
+static hwnas_status check_header(json_t *file, const char *path, const hwnas_space *space)
 {
     hwnas_place place = {.file = path};
     const char *format = json_string_value(json_object_get(file, "format"));
@@ -68,7 +66,7 @@ static hwnas_status check_header(const hwnas_predictor_kind_row **out, json_t *f
         return hwnas_fail(HWNAS_E_INPUT, &place, "the predictor's header is damaged: %s",
                           error.text);
     char *own = hwnas_space_digest(space);
-    bool same_space = !strcmp(own, digest);
+    bool same_space = !strcmp(own, digest) || !strcmp(digest, HWNAS_ANY_SPACE);
     free(own);
     if (!same_space)
         return hwnas_hint(
@@ -77,17 +75,11 @@ static hwnas_status check_header(const hwnas_predictor_kind_row **out, json_t *f
                        strcmp(name, space->name) ? "the space" : "other choices of a space", name,
                        space->name),
             "fit one for this space with 'hwnas predictor fit'");
+    if (hwnas_model_kind_named(kind))
+        return HWNAS_OK;
     hwnas_str list = {0};
-    for (size_t i = 0; i < N_KINDS; i++) {
-        if (!kinds[i]->read)
-            continue;
-        if (!strcmp(kinds[i]->name, kind)) {
-            hwnas_str_done(&list);
-            *out = kinds[i];
-            return HWNAS_OK;
-        }
-        hwnas_str_addf(&list, "%s%s", list.n ? ", " : "", kinds[i]->name);
-    }
+    for (size_t i = 0; hwnas_model_kinds[i]; i++)
+        hwnas_str_addf(&list, "%s%s", i ? ", " : "", hwnas_model_kinds[i]->name);
     hwnas_status status = hwnas_hint(
         hwnas_fail(HWNAS_E_INPUT, &place, "there is no kind of predictor called '%s'", kind),
         "the kinds are %s", list.s);
@@ -101,7 +93,6 @@ static hwnas_status load_file(hwnas_predictor **out, const char *name, const hwn
     char *path = NULL, *text = NULL;
     json_t *file = NULL;
     size_t length;
-    const hwnas_predictor_kind_row *row = NULL;
     TRY_OUT(hwnas_file_find(&path, name, "predictors", ".json"));
     TRY_OUT(hwnas_file_read(&text, &length, path, MAX_BYTES));
     json_error_t error;
@@ -113,8 +104,8 @@ static hwnas_status load_file(hwnas_predictor **out, const char *name, const hwn
                             "complete?");
         goto out;
     }
-    TRY_OUT(check_header(&row, file, path, space));
-    TRY_OUT(row->read(out, file, path, space));
+    TRY_OUT(check_header(file, path, space));
+    TRY_OUT(hwnas_fitted_read(out, file, path, space));
 out:
     json_decref(file);
     free(text);
@@ -143,7 +134,7 @@ void hwnas_predictor_free(hwnas_predictor *predictor)
 
 const char *hwnas_predictor_kind(const hwnas_predictor *predictor)
 {
-    return predictor->row->name;
+    return predictor->kind;
 }
 
 const char *hwnas_predictor_target(const hwnas_predictor *predictor)

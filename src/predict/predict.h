@@ -1,8 +1,9 @@
 /* predict.h: architecture -> accuracy estimate, mean and standard deviation.
  *
  * A predictor comes in kinds (a table in predict.c lists them): `table` looks published results up,
- * `gbdt` is a gradient-boosted model fitted by XGBoost. A fitted predictor is one JSON file with a
- * card (Markdown) beside it that says data, command and held-out scores. */
+ * `fitted` is a model that hwnas_predictor_fit() wrote, of one of the kinds in model.h. A fitted
+ * predictor is one JSON file with a card (Markdown) beside it that says data, command and held-out
+ * scores. */
 #ifndef HWNAS_PREDICT_PREDICT_H
 #define HWNAS_PREDICT_PREDICT_H
 
@@ -18,12 +19,12 @@ typedef struct hwnas_estimate {
 typedef struct hwnas_predictor hwnas_predictor;
 
 /* `name`: a file, the name of a predictor that ships, or "table:FILE#COLUMN". A predictor fitted on
- * another space is HWNAS_E_INPUT. The space is borrowed. */
+ * another space is HWNAS_E_INPUT, unless it was fitted for any. The space is borrowed. */
 HWNAS_CHECKED hwnas_status hwnas_predictor_load(hwnas_predictor **out, const char *name,
                                                 const hwnas_space *space);
 void hwnas_predictor_free(hwnas_predictor *predictor);
 
-const char *hwnas_predictor_kind(const hwnas_predictor *predictor);   /* "table", "gbdt" */
+const char *hwnas_predictor_kind(const hwnas_predictor *predictor);   /* "table", "ensemble" */
 const char *hwnas_predictor_target(const hwnas_predictor *predictor); /* column: "val_top1_pct" */
 const char *hwnas_predictor_unit(const hwnas_predictor *predictor);   /* "%" */
 
@@ -48,17 +49,23 @@ typedef struct hwnas_predictor_scores {
 } hwnas_predictor_scores;
 
 typedef struct hwnas_fit_options {
-    const char *space;   /* name or file */
+    const char *space;   /* name or file; "any": the CSV has facts about graphs (sample.h) */
     const char *data;    /* CSV */
     const char *target;  /* column */
     const char *out;     /* JSON; the card goes beside it with the suffix .md */
     const char *command; /* the command line, for the card */
+    const char *kind;    /* "gp", "gbdt", "ensemble"; "auto" or NULL: what does best, ensemble */
     int folds;           /* of the cross-validation, at least 3; 0: 5 */
     uint64_t seed;
 } hwnas_fit_options;
 
-/* Fits a gbdt, judges it by cross-validation, writes file and card (both or none). */
-HWNAS_CHECKED hwnas_status hwnas_predictor_fit(hwnas_predictor_scores *out,
+typedef struct hwnas_fit_result {
+    hwnas_predictor_scores scores; /* of the cross-validation */
+    char *chosen;                  /* what was fitted, in words; yours to free() */
+} hwnas_fit_result;
+
+/* Fits, judges the way of fitting by nested cross-validation, writes file and card (both or none). */
+HWNAS_CHECKED hwnas_status hwnas_predictor_fit(hwnas_fit_result *out,
                                                const hwnas_fit_options *options);
 /* Scores a predictor on the rows of a CSV. `target` NULL: the predictor's own. */
 HWNAS_CHECKED hwnas_status hwnas_predictor_eval(hwnas_predictor_scores *out,

@@ -151,8 +151,10 @@ static hwnas_status open_command(hwnas_predictor **out, const char *rest, const 
     const char *hash = strrchr(rest, '#');
     command_predictor *p = hwnas_alloc(sizeof *p);
     char *options = hash ? hwnas_strdup(hash + 1) : NULL;
-    p->base = (hwnas_predictor){
-        .row = &hwnas_predictor_command, .space = space, .target = hwnas_strdup("accuracy_pct")};
+    p->base = (hwnas_predictor){.row = &hwnas_predictor_command,
+                                .kind = "command",
+                                .space = space,
+                                .target = hwnas_strdup("accuracy_pct")};
     p->words = hash ? hwnas_printf("%.*s", (int)(hash - rest), rest) : hwnas_strdup(rest);
     p->timeout = 86400;
     p->jobs = 1;

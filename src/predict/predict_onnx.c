@@ -142,6 +142,7 @@ static hwnas_status open_onnx(hwnas_predictor **out, const char *rest, const hwn
     p->path = hwnas_printf("%.*s", hash ? (int)(hash - rest) : (int)strlen(rest), rest);
     p->base =
         (hwnas_predictor){.row = &hwnas_predictor_onnx,
+                          .kind = "onnx",
                           .space = space,
                           .target = hwnas_strdup(hash && hash[1] ? hash + 1 : "accuracy_pct")};
     p->base.unit = hwnas_strdup(hwnas_column_unit(p->base.target));

@@ -51,6 +51,7 @@ static hwnas_status open_proxy(hwnas_predictor **out, const char *rest, const hw
     proxy_predictor *predictor = hwnas_alloc(sizeof *predictor);
     predictor->base = (hwnas_predictor){
         .row = &hwnas_predictor_proxy,
+        .kind = "proxy",
         .space = space,
         .target = hwnas_strdup(rest),
         .unit = hwnas_strdup("score"),

@@ -36,6 +36,7 @@ static hwnas_status open_table(hwnas_predictor **out, const char *rest, const hw
     predictor->base = (hwnas_predictor){
         .row = &hwnas_predictor_table,
         .space = space,
+        .kind = hwnas_predictor_table.name,
         .target = hwnas_strdup(hash + 1),
         .unit = hwnas_strdup(hwnas_column_unit(hash + 1)),
     };

@@ -1,48 +1,54 @@
-/* ridge.c: Cholesky factorisation and triangular solves. */
+/* ridge.c: the normal equations. LAPACK's columns are our rows, its upper triangle our lower one. */
 #include "predict/ridge.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdlib.h>
+#include <cblas.h>
+#include <lapacke.h>
+#include <string.h>
 
 #include "base/mem.h"
 
-void hwnas_gram_add(double *gram, const double *terms, size_t n)
+enum { BLOCK = 64 };
+
+void hwnas_gram_add(double *gram, const double *terms, size_t n_rows, size_t n, const int *folds,
+                    int without)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j <= i; j++)
-            gram[i * n + j] += terms[i] * terms[j];
+    openblas_set_num_threads(1); /* so that sums have one order */
+    double *block = hwnas_alloc(BLOCK * n * sizeof *block);
+    for (size_t i = 0; i < n_rows;) {
+        int filled = 0;
+        for (; i < n_rows && filled < BLOCK; i++)
+            if (!folds || folds[i] != without)
+                memcpy(block + (size_t)filled++ * n, terms + i * n, n * sizeof *block);
+        cblas_dsyrk(CblasColMajor, CblasUpper, CblasNoTrans, (int)n, filled, 1, block, (int)n, 1,
+                    gram, (int)n);
+    }
+    free(block);
 }
 
 void hwnas_ridge_factor(double *a, size_t n, double penalty, const double *shares)
 {
     assert(penalty > 0);
-    double *column = hwnas_alloc(n * sizeof *column);
+    double *kept = hwnas_alloc(n * n * sizeof *kept);
     for (size_t i = 0; i < n; i++)
         a[i * n + i] += penalty * shares[i];
-    /* Right-looking: the inner loop runs along a row, over contiguous memory. */
-    for (size_t j = 0; j < n; j++) {
-        /* The matrix is positive definite, but rounding may say otherwise. */
-        double pivot = sqrt(fmax(a[j * n + j], 1e-12 * penalty));
-        a[j * n + j] = pivot;
-        for (size_t i = j + 1; i < n; i++)
-            column[i] = a[i * n + j] /= pivot;
-        for (size_t i = j + 1; i < n; i++)
-            for (size_t k = j + 1; k <= i; k++)
-                a[i * n + k] -= column[i] * column[k];
+    memcpy(kept, a, n * n * sizeof *kept);
+    /* The matrix is positive definite, but rounding may say otherwise: then it gets a ridge of its
+     * own, and soon a great one. */
+    for (double jitter = 1e-10 * penalty;
+         LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)n);
+         jitter *= 100) {
+        memcpy(a, kept, n * n * sizeof *kept);
+        for (size_t i = 0; i < n; i++)
+            a[i * n + i] += jitter;
     }
-    free(column);
+    free(kept);
 }
 
-void hwnas_ridge_solve(const double *l, double *x, size_t n)
+void hwnas_ridge_solve(const double *factor, double *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        x[i] = (x[i] - hwnas_dot(l + i * n, x, i)) / l[i * n + i];
-    for (size_t i = n; i-- > 0;) {
-        x[i] /= l[i * n + i];
-        for (size_t k = 0; k < i; k++)
-            x[k] -= l[i * n + k] * x[i];
-    }
+    cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (int)n, factor, (int)n, x, 1);
+    cblas_dtrsv(CblasColMajor, CblasUpper, CblasNoTrans, CblasNonUnit, (int)n, factor, (int)n, x, 1);
 }
 
 double hwnas_dot(const double *a, const double *b, size_t n)

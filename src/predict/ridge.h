@@ -1,14 +1,13 @@
-/* ridge.h: ridge regression by its normal equations.
- *
- * The matrix of products of terms is kept for each fold of a cross-validation, so that leaving
- * folds out is a subtraction and trying a penalty is one Cholesky factorisation. A matrix is n x n,
- * row by row, of which only the lower triangle is used. */
+/* ridge.h: ridge regression by its normal equations, on LAPACK. A matrix is n x n, row by row, of
+ * which only the lower triangle is used. */
 #ifndef HWNAS_PREDICT_RIDGE_H
 #define HWNAS_PREDICT_RIDGE_H
 
 #include <stddef.h>
 
-void hwnas_gram_add(double *gram, const double *terms, size_t n); /* one row's terms */
+/* Adds the products of the terms of each row whose fold is not `without`; `folds` NULL: of all. */
+void hwnas_gram_add(double *gram, const double *terms, size_t n_rows, size_t n, const int *folds,
+                    int without);
 
 /* Replaces gram + penalty * diag(shares) by its Cholesky factor. A share of 0 is a term that is not
  * shrunk, such as the constant. */

@@ -41,7 +41,7 @@ const hwnas_trees_setting hwnas_trees_settings[] = {
     {"objective", "reg:squarederror"},
     {"tree_method", "hist"},
     {"max_depth", "5"},
-    {"eta", "0.05"},
+    {"eta", "0.1"},
     {"subsample", "0.7"},
     {"colsample_bytree", "0.5"},
     {"min_child_weight", "5"},
@@ -167,6 +167,45 @@ void hwnas_trees_predict(float *out, const hwnas_trees *trees, const float *inpu
 const char *hwnas_trees_text(const hwnas_trees *trees)
 {
     return trees->text;
+}
+
+/* Leaves only these members of an object. */
+static void prune(json_t *object, const char *const *names)
+{
+    void *next;
+    const char *key;
+    json_t *value;
+    json_object_foreach_safe(object, next, key, value)
+    {
+        size_t i = 0;
+        while (names[i] && strcmp(names[i], key))
+            i++;
+        if (!names[i])
+            json_object_del(object, key);
+    }
+}
+
+json_t *hwnas_trees_write(const hwnas_trees *trees)
+{
+    static const char *const of_model[] = {"learner", NULL};
+    static const char *const of_learner[] = {"learner_model_param", "gradient_booster", NULL};
+    static const char *const of_param[] = {"base_score", "num_feature", NULL};
+    static const char *const of_booster[] = {"name", "model", NULL};
+    static const char *const of_trees[] = {"trees", NULL};
+    static const char *const of_tree[] = {"left_children", "right_children", "split_indices",
+                                          "split_conditions", NULL};
+    json_t *model = json_loads(trees->text, 0, NULL);
+    json_t *learner = json_object_get(model, "learner");
+    json_t *booster = json_object_get(learner, "gradient_booster"), *one;
+    size_t i;
+    prune(model, of_model);
+    prune(learner, of_learner);
+    prune(json_object_get(learner, "learner_model_param"), of_param);
+    prune(booster, of_booster);
+    prune(json_object_get(booster, "model"), of_trees);
+    json_array_foreach(json_object_get(json_object_get(booster, "model"), "trees"), i, one)
+        prune(one, of_tree);
+    return model;
 }
 
 /* XGBoost's messages go on with a stack trace: the first line says what is wrong. */

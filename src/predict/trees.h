@@ -17,7 +17,7 @@ typedef struct hwnas_trees_setting {
     const char *name, *value;
 } hwnas_trees_setting;
 extern const hwnas_trees_setting hwnas_trees_settings[];
-enum { HWNAS_N_TREES = 500 };
+enum { HWNAS_N_TREES = 150 };
 
 /* `inputs` is n rows of n_inputs. One thread; the same rows and seed give the same trees. */
 HWNAS_CHECKED hwnas_status hwnas_trees_fit(hwnas_trees **out, const float *inputs,
@@ -32,5 +32,7 @@ void hwnas_trees_predict(float *out, const hwnas_trees *trees, const float *inpu
 
 /* XGBoost's JSON model of fitted trees, borrowed; NULL for loaded ones. */
 const char *hwnas_trees_text(const hwnas_trees *trees);
+/* Of it what hwnas_trees_load() reads: a tenth. A new reference. */
+json_t *hwnas_trees_write(const hwnas_trees *trees);
 
 #endif

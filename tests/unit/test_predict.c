@@ -227,66 +227,94 @@ static void table_predictor_refuses(void **state)
 
 /* -- the parts of the model -- */
 
-static void features_of_numbers(void **state)
+static void encoding_of_numbers(void **state)
 {
     (void)state;
-    hwnas_features *features = hwnas_features_new(accel);
-    assert_int_equal(features->n_columns, 28);
-    /* All products of two columns but the squares of the 14 genes that have two values. */
-    assert_int_equal(features->n_terms, 1 + 28 + 28 * 29 / 2 - 14);
-    assert_int_equal(features->n_inputs, 28 + 4 + 6 * 7);
-    assert_string_equal(features->column_names[0], "log e[1]");
-    assert_string_equal(features->column_names[27], "se[7]");
-    assert_string_equal(features->input_names[28], "sum e");
-    assert_string_equal(features->input_names[32], "e*k[1]");
-
+    static const char *const facts[] = {"log macs", "log params"};
+    hwnas_encoding *e = hwnas_encoding_new(accel, facts, 2);
+    assert_int_equal(e->first[HWNAS_COLUMN_SUM], 28);
+    assert_int_equal(e->first[HWNAS_COLUMN_FACT], 32);
+    assert_int_equal(e->n_columns, 34);
+    assert_string_equal(e->columns[0].name, "log e[1]");
+    assert_string_equal(e->columns[27].name, "se[7]");
+    assert_string_equal(e->columns[28].name, "sum log e");
+    assert_string_equal(e->columns[31].name, "sum se");
     hwnas_arch *arch = NULL;
     assert_int_equal(hwnas_arch_parse(&arch, accel, "e=1666666,k=3353553,l=1223341,se=0111111"),
                      HWNAS_OK);
-    double *terms = hwnas_alloc(features->n_terms * sizeof *terms);
+    double row[34];
+    assert_int_equal(hwnas_encoding_row(e, row, arch, true), HWNAS_OK);
+    assert_float_equal(row[1], log(6), 1e-6);
+    assert_float_equal(row[28], 6 * log(6), 1e-5);
+    assert_true(row[31] == 6);
+    hwnas_graph *graph = NULL;
+    hwnas_costs costs;
+    assert_int_equal(hwnas_graph_build(&graph, arch, 1), HWNAS_OK);
+    hwnas_graph_costs(&costs, graph);
+    assert_float_equal(row[32], log((double)costs.macs), 1e-6);
+    assert_float_equal(row[33], log((double)costs.params), 1e-6);
+    hwnas_graph_free(graph);
+
+    hwnas_features *features = hwnas_features_new(e, false);
+    assert_int_equal(features->n_columns, 32);
+    /* All products of two genes' columns but the squares of the 14 genes that have two values. */
+    assert_int_equal(features->n_terms, 1 + 32 + 28 * 29 / 2 - 14);
+    assert_int_equal(features->n_inputs, 32 + 6 * 7);
+    double *terms = hwnas_alloc(features->n_terms * sizeof *terms), rows[3 * 34];
     float *inputs = hwnas_alloc(features->n_inputs * sizeof *inputs);
-    hwnas_features_terms(features, terms, arch);
-    hwnas_features_inputs(features, inputs, arch);
-    assert_true(terms[0] == 1);
-    assert_float_equal(terms[1 + 21], -1, 1e-12); /* se[1] = 0 of {0, 1} */
-    assert_float_equal(terms[1 + 22], 1, 1e-12);
-    double sum = 0, squares = 0; /* over its values a column has mean 0 and variance 1 */
+    hwnas_features_inputs(features, inputs, row);
+    assert_float_equal(inputs[32], 3, 1e-4);  /* e*k of the first stage */
+    assert_float_equal(inputs[35], 18, 1e-4); /* and of the second */
     for (uint16_t v = 0; v < 3; v++) {
         arch->genes[0] = v;
-        hwnas_features_terms(features, terms, arch);
+        assert_int_equal(hwnas_encoding_row(e, rows + 34 * v, arch, true), HWNAS_OK);
+    }
+    hwnas_features_standardise(features, rows, 3);
+    double sum = 0, squares = 0; /* over its rows a column has mean 0 and variance 1 */
+    for (int v = 0; v < 3; v++) {
+        hwnas_features_terms(features, terms, rows + 34 * v);
+        assert_true(terms[0] == 1 && terms[2] == 0); /* the second column is constant in them */
         sum += terms[1];
         squares += terms[1] * terms[1];
     }
-    assert_float_equal(sum, 0, 1e-12);
-    assert_float_equal(squares, 3, 1e-12);
-    assert_float_equal(terms[29], terms[1] * terms[1], 1e-12);
-    assert_true(inputs[1] == 6 && inputs[28] == 37 && inputs[32] == 3 && inputs[33] == 18);
+    assert_float_equal(sum, 0, 1e-9);
+    assert_float_equal(squares, 3, 1e-9);
+    assert_float_equal(terms[33], terms[1] * terms[1], 1e-12);
     free(terms);
     free(inputs);
     hwnas_arch_free(arch);
     hwnas_features_free(features);
+    hwnas_encoding_free(e);
 }
 
-static void features_of_symbols(void **state)
+static void encoding_of_symbols_and_conditions(void **state)
 {
     (void)state;
-    static const char yaml[] = "hwnas: 1\nname: symbols\nabout: test\ninput: {image: [3, 8, 8]}\n"
-                               "choices:\n  op: {each_of: 2, values: [skip, relu, gelu]}\n"
-                               "network:\n  - relu\n";
+    static const char yaml[] =
+        "hwnas: 1\nname: symbols\nabout: test\ninput: {image: [3, 8, 8]}\n"
+        "choices:\n  n: {values: [1, 2]}\n  op: {each_of: 2, values: [skip, relu, gelu], when: i < n}\n"
+        "network:\n  - relu\n";
     hwnas_space *space = NULL;
     assert_int_equal(hwnas_space_parse(&space, "symbols.yaml", yaml, strlen(yaml)), HWNAS_OK);
-    hwnas_features *features = hwnas_features_new(space);
-    assert_int_equal(features->n_columns, 6);
-    assert_int_equal(features->n_pairs, 9); /* indicators of one gene exclude each other */
-    assert_int_equal(features->n_inputs, 6);
-    assert_string_equal(features->input_names[4], "op[2]=relu");
+    hwnas_encoding *e = hwnas_encoding_new(space, NULL, 0);
+    hwnas_features *features = hwnas_features_new(e, false);
+    assert_string_equal(e->columns[2].name, "op[2]");
+    assert_string_equal(e->columns[5].name, "sum op=gelu");
+    /* n; three operators and "not there" twice; three sums */
+    assert_int_equal(features->n_columns, 1 + 2 * 4 + 3);
+    /* n with each indicator, and those of one gene with those of the other */
+    assert_int_equal(features->n_pairs, 8 + 16);
     hwnas_arch *arch = NULL;
-    assert_int_equal(hwnas_arch_parse(&arch, space, "op=skip.relu"), HWNAS_OK);
-    float inputs[6];
-    hwnas_features_inputs(features, inputs, arch);
-    assert_memory_equal(inputs, ((float[]){1, 0, 0, 0, 1, 0}), sizeof inputs);
+    double row[6];
+    float inputs[12];
+    assert_int_equal(hwnas_arch_parse(&arch, space, "n=1,op=relu.skip"), HWNAS_OK);
+    assert_int_equal(hwnas_encoding_row(e, row, arch, true), HWNAS_OK);
+    assert_memory_equal(row, ((double[]){0, 1, 3, 0, 1, 0}), sizeof row);
+    hwnas_features_inputs(features, inputs, row);
+    assert_memory_equal(inputs, ((float[]){0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0}), sizeof inputs);
     hwnas_arch_free(arch);
     hwnas_features_free(features);
+    hwnas_encoding_free(e);
     hwnas_space_free(space);
 }
 
@@ -322,7 +350,7 @@ static void ridge_solves(void **state)
         double terms[N];
         for (int i = 0; i < N; i++)
             terms[i] = hwnas_rng_double(&rng) - 0.5;
-        hwnas_gram_add(gram, terms, N);
+        hwnas_gram_add(gram, terms, 1, N, NULL, 0);
     }
     for (int i = 0; i < N; i++) {
         right[i] = weights[i] = hwnas_rng_double(&rng);
@@ -395,18 +423,23 @@ static hwnas_fit_options accel_options(const char *data, const char *out)
 static void fit_is_deterministic_and_ranks(void **state)
 {
     (void)state;
-    hwnas_predictor_scores scores, again;
+    hwnas_fit_result result, again;
     write_rows("rows.csv", ACCEL_CSV, 13, 300);
     const char *data = in_dir("rows.csv"), *first = in_dir("a.json"), *second = in_dir("b.json");
     hwnas_fit_options options = accel_options(data, first);
-    assert_int_equal(hwnas_predictor_fit(&scores, &options), HWNAS_OK);
+    assert_int_equal(hwnas_predictor_fit(&result, &options), HWNAS_OK);
     options.out = second;
     assert_int_equal(hwnas_predictor_fit(&again, &options), HWNAS_OK);
+    const hwnas_predictor_scores scores = result.scores;
     char *a = read_text(first), *b = read_text(second);
     assert_string_equal(a, b);
     free(a);
     free(b);
-    assert_true(scores.kendall_tau == again.kendall_tau);
+    assert_true(scores.kendall_tau == again.scores.kendall_tau);
+    assert_string_equal(result.chosen, again.chosen);
+    assert_non_null(strstr(result.chosen, "`gp`, weight"));
+    free(result.chosen);
+    free(again.chosen);
     assert_int_equal(scores.n_rows, 300);
     assert_true(scores.kendall_tau > 0.82 && scores.rmse < 1);
     assert_true(scores.coverage_90 > 0.8 && scores.coverage_90 < 0.98);
@@ -426,7 +459,7 @@ static void fit_estimates_rows_it_has_not_seen(void **state)
     if (!hwnas_file_exists(path))
         skip();
     assert_int_equal(hwnas_predictor_load(&predictor, path, accel), HWNAS_OK);
-    assert_string_equal(hwnas_predictor_kind(predictor), "gbdt");
+    assert_string_equal(hwnas_predictor_kind(predictor), "ensemble");
     assert_string_equal(hwnas_predictor_target(predictor), "val_top1_pct");
     assert_string_equal(hwnas_predictor_unit(predictor), "%");
     write_rows("others.csv", ACCEL_CSV, 7, 500);
@@ -454,19 +487,27 @@ static void fit_estimates_rows_it_has_not_seen(void **state)
 static void fit_keeps_a_network_in_one_fold(void **state)
 {
     (void)state;
-    /* 6561 encodings of 3969 networks: were they dealt one by one, folds would be judged by
-     * networks that were trained on. */
-    hwnas_predictor_scores scores;
+    /* Every third encoding; 6561 are 3969 networks: were they dealt one by one, folds would be judged
+     * by networks that were trained on. */
+    hwnas_fit_result result;
+    write_rows("macro.csv", MACRO_CSV, 3, 3000);
     hwnas_fit_options options = {.space = "nas_bench_macro",
-                                 .data = MACRO_CSV,
+                                 .data = in_dir("macro.csv"),
                                  .target = "acc_top1_pct_mean",
                                  .out = in_dir("macro.json"),
+                                 .kind = "gbdt",
+                                 .folds = 3,
                                  .seed = 1};
-    assert_int_equal(hwnas_predictor_fit(&scores, &options), HWNAS_OK);
-    assert_true(scores.kendall_tau > 0.93);
+    assert_int_equal(hwnas_predictor_fit(&result, &options), HWNAS_OK);
+    free(result.chosen);
+    assert_true(result.scores.kendall_tau > 0.9);
     char *card = read_text(in_dir("macro.md"));
-    assert_non_null(strstr(card, "6561 rows of 3969 different networks"));
+    assert_non_null(strstr(card, "2187 rows of 1701 different networks"));
     free(card);
+    hwnas_predictor *predictor = NULL;
+    assert_int_equal(hwnas_predictor_load(&predictor, in_dir("macro.json"), macro), HWNAS_OK);
+    assert_string_equal(hwnas_predictor_kind(predictor), "gbdt");
+    hwnas_predictor_free(predictor);
 }
 
 static void fit_refuses(void **state)
@@ -508,27 +549,28 @@ static void fit_refuses(void **state)
     size_t n_files = count_files();
     for (size_t i = 0; i < COUNT(cases); i++) {
         write_text("bad.csv", cases[i].data);
-        hwnas_predictor_scores scores = {0};
+        hwnas_fit_result result = {0};
         hwnas_fit_options options = {.space = "nas_bench_macro",
                                      .data = in_dir("bad.csv"),
                                      .target = cases[i].target,
                                      .out = in_dir(cases[i].out),
                                      .folds = cases[i].folds};
-        assert_failed(hwnas_predictor_fit(&scores, &options), cases[i].status, cases[i].message,
+        assert_failed(hwnas_predictor_fit(&result, &options), cases[i].status, cases[i].message,
                       cases[i].hint);
         assert_int_equal(hwnas_last_error()->line, cases[i].line);
         assert_int_equal(count_files(), n_files);
-        assert_int_equal(scores.n_rows, 0);
+        assert_null(result.chosen);
     }
     /* And twelve rows are enough. */
     write_text("bad.csv", ten.s);
-    hwnas_predictor_scores scores;
+    hwnas_fit_result result;
     hwnas_fit_options options = {.space = "nas_bench_macro",
                                  .data = in_dir("bad.csv"),
                                  .target = "pct",
                                  .out = in_dir("ten.json")};
-    assert_int_equal(hwnas_predictor_fit(&scores, &options), HWNAS_OK);
-    assert_true(isnan(scores.top_tenth_tau));
+    assert_int_equal(hwnas_predictor_fit(&result, &options), HWNAS_OK);
+    free(result.chosen);
+    assert_true(isnan(result.scores.top_tenth_tau));
     hwnas_str_done(&ten);
     hwnas_str_done(&constant);
     free(with_empty);
@@ -556,19 +598,30 @@ static void load_refuses(void **state)
         const char *from, *to, *message, *hint;
     } cases[] = {
         {"\"hwnas predictor\"", "\"something\"", "not a predictor of hwnas", "predictor fit"},
-        {"\"version\": 1", "\"version\": 2", "has format version 2", "use a newer hwnas"},
-        {"\"gbdt\"", "\"magic\"", "no kind of predictor called 'magic'", "gbdt"},
-        {"\"kind\"", "\"kin\"", "header is damaged", ""},
-        {"\"ceiling\"", "\"sky\"", "no scale called 'sky'", ""},
+        {"\"version\": 2", "\"version\": 3", "has format version 3", "use a newer hwnas"},
+        {"\"version\": 2", "\"version\": 1", "has format version 1", "fit the predictor again"},
+        {"\"kind\": \"ensemble\"", "\"kind\": \"magic\"", "kind of predictor called 'magic'", "gbdt"},
+        {"\"kind\": ", "\"kin\": ", "header is damaged", ""},
         {"\"log e[1]\"", "\"e[1]\"", "number 1 is 'e[1]'", "fit the predictor again"},
-        {"\"weights\": [", "\"weights\": [1, ", "weights", ""},
-        {"\"num_class\":\"0\",\"num_feature\":\"74\"", "\"num_class\":\"0\",\"num_feature\":\"73\"",
-         "the trees have 73 inputs", ""},
+        {"\"facts\": [", "\"facts\": [\"x\", ", "facts is out of order", ""},
+        {"\"facts\": [", "\"facts\": [7, ", "facts is no name", ""},
+        {"\"facts\": [", "\"facts\": [\"A\", ", "predictor has", ""},
+        {"\"model\": ", "\"modal\": ", "no kind of model", ""},
+        {"\"spread\":", "\"spread\":-", "'spread' must be positive", ""},
+        {"\"weight\":", "\"weight\":1", "members are damaged", ""},
+        {"\"weight\":", "\"waight\":", "members are damaged", ""},
+        {"\"name\":\"ceiling\"", "\"name\":\"sky\"", "no scale called 'sky'", ""},
+        {"\"weights\":[", "\"weights\":[1,", "weights", ""},
+        {"\"parameters\":[", "\"parameters\":[1,", "parameters", ""},
+        {"\"parameters\":[", "\"parameters\":[1e9,", "parameters", ""},
+        {"\"view\":\"", "\"view\":\"all ", "cannot look at", ""},
+        {"\"rows\":[[", "\"rows\":[[0,", "columns of a row", ""},
+        {"\"num_feature\":\"", "\"num_feature\":\"1", "inputs", ""},
         {"\"left_children\":[1", "\"left_children\":[999", "child is not among", ""},
         {"\"left_children\":[1", "\"left_children\":[0", "child is not among", ""},
         {"\"split_indices\":[", "\"split_indices\":[-1,", "differ in length", ""},
         {"\"split_conditions\":[", "\"split_conditions\":[{},", "differ in length", ""},
-        {"\"trees\": {", "\"trees\": 7, \"x\": {", "trees are damaged", ""},
+        {"\"trees\":[", "\"trees\":7,\"x\":[", "trees are damaged", ""},
     };
     hwnas_predictor *predictor = NULL;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -617,8 +670,8 @@ int main(void)
         cmocka_unit_test(table_refuses),
         cmocka_unit_test(table_predictor_looks_up),
         cmocka_unit_test(table_predictor_refuses),
-        cmocka_unit_test(features_of_numbers),
-        cmocka_unit_test(features_of_symbols),
+        cmocka_unit_test(encoding_of_numbers),
+        cmocka_unit_test(encoding_of_symbols_and_conditions),
         cmocka_unit_test(links_go_there_and_back),
         cmocka_unit_test(ridge_solves),
         cmocka_unit_test(trees_give_what_xgboost_gives),

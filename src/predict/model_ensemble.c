@@ -1,0 +1,186 @@
+/* model_ensemble.c: the kind `ensemble`: a weighted mean of a Gaussian process and boosted trees.
+ *
+ * Stacking (Breiman, "Stacked Regressions", 1996): each member estimates every row without having
+ * seen it, and the weights, not negative and of sum one, are those under which the estimates so
+ * combined rank the rows best. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "predict/model.h"
+
+static const hwnas_model_kind *const member_kinds[] = {&hwnas_model_gp, &hwnas_model_gbdt};
+enum { N_MEMBERS = sizeof member_kinds / sizeof *member_kinds, N_STEPS = 20 };
+
+typedef struct ensemble {
+    hwnas_model base;
+    hwnas_model *members[N_MEMBERS];
+    double weights[N_MEMBERS];
+} ensemble;
+
+static void free_ensemble(hwnas_model *base)
+{
+    ensemble *model = (ensemble *)base;
+    for (int m = 0; m < N_MEMBERS; m++)
+        hwnas_model_free(model->members[m]);
+    free(model);
+}
+
+static ensemble *make_ensemble(const hwnas_encoding *encoding)
+{
+    ensemble *model = hwnas_alloc(sizeof *model);
+    model->base = (hwnas_model){&hwnas_model_ensemble, encoding, false, 1};
+    return model;
+}
+
+/* The mean of a mixture, and its deviation: the members' own and their disagreement. */
+static hwnas_estimate combine(const hwnas_estimate *parts, size_t stride, const double *weights)
+{
+    double mean = 0, variance = 0;
+    for (int m = 0; m < N_MEMBERS; m++)
+        mean += weights[m] * parts[(size_t)m * stride].mean;
+    for (int m = 0; m < N_MEMBERS; m++) {
+        hwnas_estimate part = parts[(size_t)m * stride];
+        variance += weights[m] * (part.sd * part.sd + (part.mean - mean) * (part.mean - mean));
+    }
+    return (hwnas_estimate){mean, sqrt(variance)};
+}
+
+/* Tries weights in steps of 1/20. Of those that rank as well, the evener ones are steadier. */
+static void stack(double *weights, const hwnas_estimate *parts, const hwnas_rows *rows)
+{
+    double best = -2, *means = hwnas_alloc((rows->n + 1) * sizeof *means);
+    static_assert(N_MEMBERS == 2, "the walk below is along a line");
+    for (int step = 0; step <= N_STEPS; step++) {
+        double tried[N_MEMBERS] = {(double)step / N_STEPS, 1 - (double)step / N_STEPS};
+        for (size_t i = 0; i < rows->n; i++)
+            means[i] = combine(parts + i, rows->n, tried).mean;
+        double tau = hwnas_kendall_tau(means, rows->values, rows->n);
+        bool is_evener = fabs(tried[0] - 0.5) < fabs(weights[0] - 0.5);
+        if (tau > best || (tau == best && is_evener)) {
+            best = tau;
+            memcpy(weights, tried, sizeof tried);
+        }
+    }
+    free(means);
+}
+
+static hwnas_status fit_ensemble(hwnas_model **out, hwnas_estimate *crossed, const hwnas_rows *rows,
+                                 uint64_t seed)
+{
+    hwnas_status status = HWNAS_OK;
+    ensemble *model = make_ensemble(rows->encoding);
+    hwnas_estimate *parts = hwnas_alloc((N_MEMBERS * rows->n + 1) * sizeof *parts);
+    for (int m = 0; m < N_MEMBERS; m++)
+        TRY_OUT(hwnas_model_fit(&model->members[m], parts + (size_t)m * rows->n, member_kinds[m],
+                                rows, seed));
+    stack(model->weights, parts, rows);
+    for (int m = 0; m < N_MEMBERS; m++)
+        model->base.has_facts |= model->weights[m] > 0 && model->members[m]->has_facts;
+    for (size_t i = 0; i < rows->n; i++)
+        crossed[i] = combine(parts + i, rows->n, model->weights);
+    *out = &model->base;
+    model = NULL;
+out:
+    hwnas_model_free((hwnas_model *)model);
+    free(parts);
+    return status;
+}
+
+static void predict_ensemble(hwnas_estimate *out, const hwnas_model *base, const double *columns,
+                             size_t n)
+{
+    const ensemble *model = (const ensemble *)base;
+    hwnas_estimate *parts = hwnas_alloc((N_MEMBERS * n + 1) * sizeof *parts);
+    for (int m = 0; m < N_MEMBERS; m++)
+        if (model->weights[m] > 0)
+            hwnas_model_predict(parts + (size_t)m * n, model->members[m], columns, n);
+    for (size_t i = 0; i < n; i++)
+        out[i] = combine(parts + i, n, model->weights);
+    free(parts);
+}
+
+/* A member without weight is left out. */
+static json_t *write_ensemble(const hwnas_model *base)
+{
+    const ensemble *model = (const ensemble *)base;
+    json_t *file = json_object(), *members = json_array();
+    for (int m = 0; m < N_MEMBERS; m++) {
+        if (!(model->weights[m] > 0))
+            continue;
+        json_t *member = hwnas_model_write(model->members[m]);
+        json_object_set_new(member, "weight", json_real(model->weights[m]));
+        json_array_append_new(members, member);
+    }
+    json_object_set_new(file, "members", members);
+    return file;
+}
+
+static hwnas_status read_member(ensemble *model, const json_t *file)
+{
+    hwnas_model *member = NULL;
+    double weight = json_number_value(json_object_get(file, "weight"));
+    TRY(hwnas_model_read(&member, file, model->base.encoding));
+    for (int m = 0; m < N_MEMBERS; m++) {
+        if (member->kind != member_kinds[m] || model->members[m] || !(weight > 0 && weight <= 1))
+            continue;
+        model->members[m] = member;
+        model->weights[m] = weight;
+        model->base.has_facts |= member->has_facts;
+        return HWNAS_OK;
+    }
+    hwnas_model_free(member);
+    return hwnas_fail(HWNAS_E_INPUT, NULL,
+                      "the predictor's members are damaged: one too many, or its weight is not "
+                      "between 0 and 1");
+}
+
+static hwnas_status read_ensemble(hwnas_model **out, const json_t *file,
+                                  const hwnas_encoding *encoding)
+{
+    const json_t *members = json_object_get(file, "members"), *member;
+    size_t i;
+    double sum = 0;
+    ensemble *model = make_ensemble(encoding);
+    hwnas_status status = HWNAS_OK;
+    json_array_foreach(members, i, member)
+        TRY_OUT(read_member(model, member));
+    for (int m = 0; m < N_MEMBERS; m++)
+        sum += model->weights[m];
+    if (fabs(sum - 1) > 1e-6) {
+        status = hwnas_fail(HWNAS_E_INPUT, NULL, "the weights of the predictor's members do not "
+                                                 "add up to 1");
+        goto out;
+    }
+    *out = &model->base;
+    model = NULL;
+out:
+    hwnas_model_free((hwnas_model *)model);
+    return status;
+}
+
+static void describe_ensemble(const hwnas_model *base, hwnas_str *text, const char *unit)
+{
+    const ensemble *model = (const ensemble *)base;
+    hwnas_str_add(text, "the weighted mean of its members, weights by cross-validation:\n");
+    for (int m = 0; m < N_MEMBERS; m++) {
+        hwnas_str_addf(text, "\n- `%s`, weight %.2f", member_kinds[m]->name, model->weights[m]);
+        if (model->weights[m] > 0) {
+            hwnas_str_add(text, ": ");
+            model->members[m]->kind->describe(model->members[m], text, unit);
+        }
+    }
+}
+
+const hwnas_model_kind hwnas_model_ensemble = {
+    .name = "ensemble",
+    .help = "both, weighted by cross-validation",
+    .fit_crossed = fit_ensemble,
+    .predict = predict_ensemble,
+    .write = write_ensemble,
+    .read = read_ensemble,
+    .describe = describe_ensemble,
+    .free = free_ensemble,
+};

@@ -1,0 +1,424 @@
+/* model_gp.c: the kind `gp`: a Gaussian process over choices and facts about the graph.
+ *
+ * Which columns it sees and on which scale it works are chosen by the marginal likelihood and by
+ * cross-validation. The mean is that of the process given all rows (up to MAX_ROWS), whose weights
+ * the file keeps; the deviation is that of the process given a few of them, which is a little wider
+ * and need not keep a great matrix. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "predict/gp_priv.h"
+#include "predict/model.h"
+
+enum {
+    MAX_ROWS = 3000,   /* more bring little: docs/predictors.md */
+    MAX_SD_ROWS = 600, /* for deviations */
+    CHOOSE_ROWS = 200, /* for choosing link and columns */
+    LEARN_ROWS = 400,  /* for the hyper-parameters */
+    ROW_STREAM = 47,
+};
+
+/* What the process looks at, in the order in which they are tried. */
+typedef enum view { VIEW_ALL, VIEW_CHOICES, VIEW_FACTS, N_VIEWS } view;
+static const char *const view_names[N_VIEWS] = {"choices and facts", "choices", "facts"};
+
+typedef struct gp_model {
+    hwnas_model base;
+    view view;
+    size_t n_columns;
+    size_t *columns; /* of the encoding */
+    hwnas_link link;
+    hwnas_gp *gp;    /* the mean: x, full, parameters; its factor only after fitting */
+    hwnas_gp *small; /* the deviation */
+} gp_model;
+
+static void free_gp(hwnas_model *base)
+{
+    gp_model *model = (gp_model *)base;
+    free(model->columns);
+    hwnas_gp_free(model->gp);
+    hwnas_gp_free(model->small);
+    free(model);
+}
+
+static bool is_seen(view v, hwnas_column_part part)
+{
+    return v == VIEW_ALL || (v == VIEW_CHOICES) == (part != HWNAS_COLUMN_FACT);
+}
+
+static bool view_is_empty(view v, const hwnas_encoding *e)
+{
+    for (size_t c = 0; c < e->n_columns; c++)
+        if (is_seen(v, e->columns[c].part))
+            return false;
+    return true;
+}
+
+/* Each column has a length of its own, but for the paths through a cell, which share one: there are
+ * many, and none of them is special. */
+static gp_model *make_gp(const hwnas_encoding *e, view v)
+{
+    gp_model *model = hwnas_alloc(sizeof *model);
+    bool has_facts = v != VIEW_CHOICES && e->first[HWNAS_COLUMN_FACT] < e->n_columns;
+    model->base = (hwnas_model){&hwnas_model_gp, e, has_facts, 1};
+    model->view = v;
+    model->columns = hwnas_alloc((e->n_columns + 1) * sizeof *model->columns);
+    hwnas_gp_column *columns = hwnas_alloc((e->n_columns + 1) * sizeof *columns);
+    size_t n = 0, n_groups = 0, path_group = SIZE_MAX;
+    for (size_t c = 0; c < e->n_columns; c++) {
+        const hwnas_column *column = &e->columns[c];
+        if (!is_seen(v, column->part))
+            continue;
+        bool is_path = hwnas_starts_with(column->name, "path ");
+        model->columns[n] = c;
+        columns[n].is_categorical = column->is_categorical || is_path;
+        if (!is_path)
+            columns[n++].group = n_groups++;
+        else
+            columns[n++].group = path_group = path_group == SIZE_MAX ? n_groups++ : path_group;
+    }
+    model->n_columns = n;
+    model->gp = hwnas_gp_new(columns, n, true);
+    model->small = hwnas_gp_new(columns, n, true);
+    free(columns);
+    return model;
+}
+
+/* -- fitting -- */
+
+/* The columns that the model looks at; yours to free(). */
+static double *select_columns(const gp_model *model, const double *columns, size_t n)
+{
+    size_t width = model->base.encoding->n_columns;
+    double *out = hwnas_alloc((n * model->n_columns + 1) * sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < model->n_columns; k++)
+            out[i * model->n_columns + k] = columns[i * width + model->columns[k]];
+    return out;
+}
+
+/* Conditions a process on the rows, on a scale. `log_slopes` (optional): the sum of the logarithms
+ * of the scale's slopes, which the density of the values has more than that of what the process
+ * sees. */
+static hwnas_status set_rows(hwnas_gp *gp, const gp_model *model, const hwnas_link *link,
+                             const hwnas_rows *rows, double *log_slopes)
+{
+    double *columns = select_columns(model, rows->columns, rows->n);
+    double *targets = hwnas_alloc(rows->n * sizeof *targets), slope;
+    if (log_slopes)
+        *log_slopes = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        targets[i] = hwnas_link_apply(link, rows->values[i]);
+        hwnas_link_invert(link, targets[i], &slope);
+        if (log_slopes)
+            *log_slopes -= log(slope);
+    }
+    hwnas_status status = hwnas_gp_set(gp, columns, targets, rows->n);
+    free(columns);
+    free(targets);
+    return status;
+}
+
+/* At most so many of the rows, drawn at random, in random order. */
+static hwnas_rows draw_rows(const hwnas_rows *rows, size_t most, uint64_t seed)
+{
+    size_t width = rows->encoding->n_columns, n = rows->n < most ? rows->n : most;
+    hwnas_rng rng = hwnas_rng_new(seed, ROW_STREAM);
+    size_t *order = hwnas_alloc((rows->n + 1) * sizeof *order);
+    hwnas_rows out = {.encoding = rows->encoding, .n = n};
+    out.columns = hwnas_alloc((n + 1) * width * sizeof *out.columns);
+    out.values = hwnas_alloc((n + 1) * sizeof *out.values);
+    out.networks = hwnas_alloc((n + 1) * sizeof *out.networks);
+    for (size_t i = 0; i < rows->n; i++)
+        order[i] = i;
+    for (size_t i = 0; i < n; i++) { /* Fisher and Yates, the first n */
+        size_t j = i + hwnas_rng_below(&rng, (uint32_t)(rows->n - i)), row = order[j];
+        order[j] = order[i];
+        memcpy(out.columns + i * width, rows->columns + row * width, width * sizeof *out.columns);
+        out.values[i] = rows->values[row];
+        out.networks[i] = rows->networks[row];
+    }
+    free(order);
+    return out;
+}
+
+/* The scale under which the values are likeliest, the hyper-parameters fitted to each for a few
+ * steps; the process keeps those of the best. */
+static hwnas_status choose_link(gp_model *model, const hwnas_rows *rows)
+{
+    hwnas_status status = HWNAS_OK;
+    size_t n_parameters = model->gp->n_groups + HWNAS_GP_N_SHARED;
+    double best = -INFINITY, *kept = hwnas_alloc(2 * n_parameters * sizeof *kept);
+    double *first = kept + n_parameters;
+    for (int l = 0; l < HWNAS_N_LINKS; l++) {
+        hwnas_link link;
+        double log_slopes, posterior;
+        hwnas_link_make(&link, l, rows->values, rows->n);
+        TRY_OUT(set_rows(model->gp, model, &link, rows, &log_slopes));
+        TRY_OUT(hwnas_gp_learn(model->gp, &(hwnas_gp_learning){.n_steps = l ? 8 : 25}));
+        if (l == 0)
+            memcpy(first, model->gp->parameters, n_parameters * sizeof *first);
+        TRY_OUT(hwnas_gp_log_posterior(&posterior, NULL, model->gp, model->gp->parameters));
+        if (posterior + log_slopes > best) {
+            best = posterior + log_slopes;
+            model->link = link;
+            memcpy(kept, model->gp->parameters, n_parameters * sizeof *kept);
+        }
+        memcpy(model->gp->parameters, first, n_parameters * sizeof *first);
+    }
+    memcpy(model->gp->parameters, kept, n_parameters * sizeof *kept);
+out:
+    free(kept);
+    return status;
+}
+
+/* Tau of rows estimated by processes that did not see them, with the hyper-parameters of one that
+ * did; there are few of those, so it can compare views. */
+static hwnas_status judge_view(double *tau, const gp_model *model, const hwnas_rows *rows,
+                               const int *folds, int n_folds)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_rows kept = {0};
+    bool *is_kept = hwnas_alloc(rows->n * sizeof *is_kept);
+    double *means = hwnas_alloc(rows->n * sizeof *means);
+    double *columns = select_columns(model, rows->columns, rows->n);
+    for (int fold = 0; fold < n_folds; fold++) {
+        for (size_t i = 0; i < rows->n; i++)
+            is_kept[i] = folds[i] != fold;
+        kept = hwnas_rows_keep(rows, is_kept);
+        memcpy(model->small->parameters, model->gp->parameters,
+               (model->gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *model->gp->parameters);
+        TRY_OUT(set_rows(model->small, model, &model->link, &kept, NULL));
+        for (size_t i = 0; i < rows->n; i++)
+            if (!is_kept[i])
+                hwnas_gp_predict(model->small, &means[i], NULL, columns + i * model->n_columns, 1);
+        hwnas_rows_done(&kept);
+    }
+    *tau = hwnas_kendall_tau(means, rows->values, rows->n);
+out:
+    hwnas_rows_done(&kept);
+    free(is_kept);
+    free(means);
+    free(columns);
+    return status;
+}
+
+/* View and scale, on some of the rows. */
+static hwnas_status choose(gp_model **out, const hwnas_rows *all, uint64_t seed)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_rows rows = draw_rows(all, CHOOSE_ROWS, seed);
+    int n_folds = 5, *folds = hwnas_alloc(rows.n * sizeof *folds);
+    gp_model *best = NULL, *model = NULL;
+    double best_tau = -2, tau;
+    hwnas_rows_deal(folds, &rows, n_folds, seed);
+    for (int v = 0; v < N_VIEWS; v++) {
+        if (view_is_empty((view)v, all->encoding))
+            continue;
+        model = make_gp(all->encoding, (view)v);
+        if (best) { /* the scale suits the values more than the view */
+            model->link = best->link;
+            TRY_OUT(set_rows(model->gp, model, &model->link, &rows, NULL));
+            TRY_OUT(hwnas_gp_learn(model->gp, &(hwnas_gp_learning){.n_steps = 30}));
+        } else {
+            TRY_OUT(choose_link(model, &rows));
+        }
+        TRY_OUT(judge_view(&tau, model, &rows, folds, n_folds));
+        if (tau > best_tau) {
+            best_tau = tau;
+            hwnas_model_free((hwnas_model *)best);
+            best = model;
+        } else {
+            free_gp(&model->base);
+        }
+        model = NULL;
+    }
+    *out = best;
+    best = NULL;
+out:
+    hwnas_model_free((hwnas_model *)best);
+    hwnas_model_free((hwnas_model *)model);
+    hwnas_rows_done(&rows);
+    free(folds);
+    return status;
+}
+
+/* A deviation depends on the rows but not on their targets, so the small process is given none. */
+static hwnas_status set_small(gp_model *model, const double *columns, size_t n)
+{
+    size_t n_few = n < MAX_SD_ROWS ? n : MAX_SD_ROWS;
+    double *none = hwnas_alloc(n_few * sizeof *none);
+    memcpy(model->small->parameters, model->gp->parameters,
+           (model->gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *model->gp->parameters);
+    hwnas_status status = hwnas_gp_set(model->small, columns, none, n_few);
+    free(none);
+    return status;
+}
+
+static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas_model *like,
+                           uint64_t seed)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_rows rows = draw_rows(all, MAX_ROWS, seed), few = {0};
+    gp_model *model = NULL;
+    if (like) {
+        const gp_model *old = (const gp_model *)like;
+        model = make_gp(all->encoding, old->view);
+        model->link = old->link;
+        memcpy(model->gp->parameters, old->gp->parameters,
+               (old->gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *old->gp->parameters);
+    } else {
+        TRY_OUT(choose(&model, &rows, seed));
+        few = draw_rows(&rows, LEARN_ROWS, seed + 1);
+        TRY_OUT(set_rows(model->gp, model, &model->link, &few, NULL));
+        TRY_OUT(hwnas_gp_learn(model->gp, &(hwnas_gp_learning){.n_steps = 50}));
+        hwnas_rows_done(&few);
+    }
+    TRY_OUT(set_rows(model->gp, model, &model->link, &rows, NULL));
+    few.columns = select_columns(model, rows.columns, rows.n);
+    TRY_OUT(set_small(model, few.columns, rows.n));
+    *out = &model->base;
+    model = NULL;
+out:
+    hwnas_model_free((hwnas_model *)model);
+    hwnas_rows_done(&rows);
+    hwnas_rows_done(&few);
+    return status;
+}
+
+/* -- estimates -- */
+
+static void predict_gp(hwnas_estimate *out, const hwnas_model *base, const double *columns,
+                       size_t n)
+{
+    const gp_model *model = (const gp_model *)base;
+    double *rows = select_columns(model, columns, n);
+    double *means = hwnas_alloc(2 * (n + 1) * sizeof *means), *sds = means + n, slope;
+    hwnas_gp_predict(model->small, means, sds, rows, n);
+    hwnas_gp_predict(model->gp, means, NULL, rows, n);
+    for (size_t i = 0; i < n; i++) {
+        out[i].mean = hwnas_link_invert(&model->link, means[i], &slope);
+        out[i].sd = slope * model->gp->target_scale *
+                    hypot(sds[i], hwnas_gp_noise(model->small));
+    }
+    free(rows);
+    free(means);
+}
+
+/* -- files -- */
+
+/* The rows are kept as the encoding gave them, with the weights that the mean gives each. */
+static json_t *write_gp(const hwnas_model *base)
+{
+    const gp_model *model = (const gp_model *)base;
+    const hwnas_gp *gp = model->gp;
+    json_t *file = json_object(), *rows = json_array();
+    double *row = hwnas_alloc((gp->n_columns + 1) * sizeof *row);
+    json_object_set_new(file, "view", json_string(view_names[model->view]));
+    json_object_set_new(file, "link", hwnas_link_write(&model->link));
+    json_object_set_new(file, "parameters",
+                        hwnas_numbers_write(gp->parameters, gp->n_groups + HWNAS_GP_N_SHARED));
+    json_object_set_new(file, "means", hwnas_numbers_write(gp->means, gp->n_columns));
+    json_object_set_new(file, "scales", hwnas_numbers_write(gp->scales, gp->n_columns));
+    json_object_set_new(file, "target", json_pack("[f, f]", gp->target_mean, gp->target_scale));
+    json_object_set_new(file, "weights", hwnas_numbers_write(gp->full, gp->n));
+    for (size_t i = 0; i < gp->n; i++) {
+        hwnas_gp_own_row(gp, row, i);
+        for (size_t c = 0; c < gp->n_columns; c++)
+            row[c] = rint(1e6 * (row[c] * gp->scales[c] + gp->means[c])) / 1e6;
+        json_array_append_new(rows, hwnas_numbers_write(row, gp->n_columns));
+    }
+    json_object_set_new(file, "rows", rows);
+    free(row);
+    return file;
+}
+
+static hwnas_status read_rows(gp_model *model, const json_t *means, const json_t *scales,
+                              const json_t *target, const json_t *weights, const json_t *rows)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_gp *gp = model->gp;
+    size_t n = json_array_size(rows), n_columns = gp->n_columns;
+    double targets[2], *full = hwnas_alloc((n + 1) * sizeof *full), *columns = NULL;
+    TRY_OUT(hwnas_try_alloc((void **)&columns, (n * n_columns + 1) * sizeof *columns,
+                            "the predictor's rows"));
+    TRY_OUT(hwnas_numbers_read(gp->means, means, n_columns, "means"));
+    TRY_OUT(hwnas_numbers_read(gp->scales, scales, n_columns, "scales"));
+    TRY_OUT(hwnas_numbers_read(targets, target, 2, "numbers of the target"));
+    TRY_OUT(hwnas_numbers_read(full, weights, n, "weights"));
+    for (size_t i = 0; i < n; i++)
+        TRY_OUT(hwnas_numbers_read(columns + i * n_columns, json_array_get(rows, i), n_columns,
+                                   "columns of a row"));
+    bool is_positive = n > 0 && targets[1] > 0;
+    for (size_t c = 0; c < n_columns; c++)
+        is_positive &= gp->scales[c] > 0;
+    if (!is_positive) {
+        status = hwnas_fail(HWNAS_E_INPUT, NULL,
+                            "the predictor has no rows, or a scale is not positive");
+        goto out;
+    }
+    gp->target_mean = targets[0];
+    gp->target_scale = targets[1];
+    TRY_OUT(hwnas_gp_restore(gp, columns, full, n));
+    TRY_OUT(set_small(model, columns, n));
+out:
+    free(full);
+    free(columns);
+    return status;
+}
+
+static hwnas_status read_gp(hwnas_model **out, const json_t *file, const hwnas_encoding *encoding)
+{
+    const char *view_name;
+    json_t *link, *parameters, *means, *scales, *target, *weights, *rows;
+    json_error_t error;
+    if (json_unpack_ex((json_t *)file, &error, 0, "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                       "view", &view_name, "link", &link, "parameters", &parameters, "means",
+                       &means, "scales", &scales, "target", &target, "weights", &weights, "rows",
+                       &rows))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "the predictor is damaged: %s", error.text);
+    view v = VIEW_ALL;
+    while (v < N_VIEWS && strcmp(view_names[v], view_name))
+        v++;
+    if (v == N_VIEWS || view_is_empty(v, encoding))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "the predictor cannot look at '%s'", view_name);
+    gp_model *model = make_gp(encoding, v);
+    hwnas_status status = HWNAS_OK;
+    size_t n_parameters = model->gp->n_groups + HWNAS_GP_N_SHARED;
+    TRY_OUT(hwnas_link_read(&model->link, link));
+    TRY_OUT(hwnas_numbers_read(model->gp->parameters, parameters, n_parameters, "parameters"));
+    for (size_t i = 0; i < n_parameters; i++) {
+        if (fabs(model->gp->parameters[i]) > 60) {
+            status = hwnas_fail(HWNAS_E_INPUT, NULL, "parameter %zu is out of range", i + 1);
+            goto out;
+        }
+    }
+    TRY_OUT(read_rows(model, means, scales, target, weights, rows));
+    *out = &model->base;
+    model = NULL;
+out:
+    hwnas_model_free((hwnas_model *)model);
+    return status;
+}
+
+static void describe_gp(const hwnas_model *base, hwnas_str *text, const char *unit)
+{
+    const gp_model *model = (const gp_model *)base;
+    hwnas_str_add(text, "a Gaussian process (Matern 5/2, overlap and linear kernel), ");
+    hwnas_link_describe(&model->link, text, unit);
+    hwnas_str_addf(text, ";\n  it looks at %s: %zu columns of %zu rows", view_names[model->view],
+                   model->n_columns, model->gp->n);
+}
+
+const hwnas_model_kind hwnas_model_gp = {
+    .name = "gp",
+    .help = "a Gaussian process (LAPACK): best with few rows",
+    .fit = fit_gp,
+    .predict = predict_gp,
+    .write = write_gp,
+    .read = read_gp,
+    .describe = describe_gp,
+    .free = free_gp,
+};
