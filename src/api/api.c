@@ -1,5 +1,6 @@
 /* api.c: the functions of hwnas.h that do something; each strings the rooms together for one call. */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "graph/elaborate.h"
@@ -59,15 +60,18 @@ hwnas_status hwnas_search(char **out_json, const char *path, const hwnas_search_
     hwnas_status status = HWNAS_OK;
     hwnas_job *job = NULL;
     hwnas_summary *summary = NULL;
-    hwnas_job_flags flags = HWNAS_NO_FLAGS;
+    char trials[24];
+    hwnas_job_flag flags[3] = {0}, *flag = flags;
     hwnas_study_options study = {.resume = options && options->resume,
                                  .stop = options ? options->stop : NULL};
     if (options && options->study)
-        flags.study = options->study;
-    if (options && options->max_trials > 0)
-        flags.trials = options->max_trials;
+        *flag++ = (hwnas_job_flag){"study", options->study};
+    if (options && options->max_trials > 0) {
+        snprintf(trials, sizeof trials, "%ld", options->max_trials);
+        *flag++ = (hwnas_job_flag){"trials", trials};
+    }
     use_installed_runner();
-    TRY_OUT(hwnas_job_load(&job, path, &flags));
+    TRY_OUT(hwnas_job_load(&job, path, flags));
     TRY_OUT(hwnas_study_run(&summary, job, &study));
     give_json(out_json, hwnas_front_json(summary));
 out:

@@ -23,7 +23,7 @@ typedef struct hwnas_option {
     hwnas_option_kind kind;
     void *value;          /* where it goes; untouched when it is not given */
     const char *argument; /* "FILE"; NULL for a flag */
-    const char *help;     /* one line */
+    const char *help;     /* one line; NULL: --help names it only */
 } hwnas_option;
 
 typedef struct hwnas_usage {
@@ -60,6 +60,7 @@ typedef struct hwnas_command {
 } hwnas_command;
 
 hwnas_status hwnas_cmd_devices(int argc, char **argv);
+hwnas_status hwnas_cmd_explain(int argc, char **argv);
 hwnas_status hwnas_cmd_export(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_encode(int argc, char **argv);

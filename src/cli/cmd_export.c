@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "graph/elaborate.h"
 #include "export/exporter.h"
+#include "graph/elaborate.h"
+#include "study/settings.h"
 #include "study/summary.h"
 
 static const hwnas_usage usage = {
@@ -25,7 +26,7 @@ static hwnas_status pick(char **space, char **code, int *batch, const char *stud
     TRY_OUT(hwnas_store_open(&store, study, HWNAS_STORE_READ));
     TRY_OUT(hwnas_summary_load(&summary, store, study));
     if (number < 0)
-        number = summary->winner;
+        number = hwnas_summary_winner(summary);
     if (number < 0 || (size_t)number >= summary->n_trials) {
         status = number < 0 ? hwnas_fail(HWNAS_E_INFEASIBLE, &place,
                                          "no trial of the study meets the constraints")
@@ -36,8 +37,9 @@ static hwnas_status pick(char **space, char **code, int *batch, const char *stud
     }
     *space = hwnas_strdup(json_string_value(json_object_get(summary->identity, "space")));
     *code = hwnas_strdup(summary->trials[number].code);
+    hwnas_settings settings = hwnas_settings_cut(*code, &summary->goals);
     if (!*batch)
-        *batch = (int)json_integer_value(json_object_get(summary->identity, "batch"));
+        *batch = settings.batch;
 out:
     hwnas_summary_free(summary);
     hwnas_store_close(store);

@@ -8,9 +8,11 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "graph/elaborate.h"
 #include "export/exporter.h"
+#include "graph/elaborate.h"
 #include "report/front.h"
+#include "report/plan_text.h"
+#include "study/settings.h"
 #include "study/study.h"
 
 static const hwnas_usage usage = {
@@ -18,8 +20,8 @@ static const hwnas_usage usage = {
     .summary = "Searches for the networks that a job asks for and prints their Pareto front.\n"
                "Ctrl-C ends the search with the front so far; --resume goes on.",
     .notes =
+        "An option stands in the place of the job's key of that name (docs/searching.md).\n"
         "Exit code: 0 done, 2 the job is wrong, 3 no network met the constraints, 130 interrupted.",
-    .min_arguments = 1,
     .max_arguments = 1};
 
 typedef struct line {
@@ -72,7 +74,18 @@ static hwnas_status check_exports(const hwnas_job *job)
     return HWNAS_OK;
 }
 
-static hwnas_status export_winner(const hwnas_job *job, const hwnas_summary *summary)
+/* "best.onnx"; of a front of its own, "best-pi.onnx". */
+static char *export_path(const char *path, const hwnas_job *job, int device)
+{
+    if (device < 0)
+        return hwnas_strdup(path);
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
+    return hwnas_printf("%.*s-%s%s", (int)stem, path, job->devices.rows[device].name, path + stem);
+}
+
+static hwnas_status export_winner(const hwnas_job *job, const hwnas_summary *summary,
+                                  const hwnas_summary_front *front)
 {
     const struct {
         const char *format, *path;
@@ -81,35 +94,44 @@ static hwnas_status export_winner(const hwnas_job *job, const hwnas_summary *sum
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
+    char *code = NULL;
     TRY_OUT(hwnas_graph_load_space(&space, job->space));
-    TRY_OUT(hwnas_arch_parse(&arch, space, summary->trials[summary->winner].code));
+    code = hwnas_strdup(summary->trials[front->winner].code);
+    hwnas_settings settings = hwnas_settings_cut(code, job);
+    TRY_OUT(hwnas_arch_parse(&arch, space, code));
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (!files[i].path)
             continue;
-        TRY_OUT(hwnas_export(files[i].path, files[i].format, arch, job->batch));
-        fprintf(stderr, "wrote %s\n", files[i].path);
+        char *path = export_path(files[i].path, job, front->device);
+        status = hwnas_export(path, files[i].format, arch, settings.batch);
+        if (status == HWNAS_OK)
+            fprintf(stderr, "wrote %s\n", path);
+        free(path);
+        TRY_OUT(status);
     }
 out:
+    free(code);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;
 }
 
-/* When every trial failed, why the last one did. */
-static hwnas_status all_failed(const hwnas_summary *summary)
+/* When most trials failed, and none was good, why the last of them did. */
+static hwnas_status most_failed(const hwnas_summary *summary)
 {
     const hwnas_trial *last = &summary->trials[summary->n_trials - 1];
-    while (!last->is_finished)
+    while (!last->is_finished || last->status == HWNAS_OK)
         last--;
-    return hwnas_hint(hwnas_fail(last->status, NULL, "each of %zu trials failed, the last so: %s",
-                                 summary->n_finished, last->message ? last->message : "?"),
+    return hwnas_hint(hwnas_fail(last->status, NULL, "%zu of %zu trials failed, the last so: %s",
+                                 summary->n_failed, summary->n_finished,
+                                 last->message ? last->message : "?"),
                       "'hwnas study show %s --json' lists the failures", summary->study);
 }
 
 static hwnas_status no_winner(const hwnas_summary *summary)
 {
-    if (summary->n_failed && summary->n_failed == summary->n_finished)
-        return all_failed(summary);
+    if (2 * summary->n_failed > summary->n_finished)
+        return most_failed(summary);
     hwnas_str limits = {0};
     for (int i = 0; i < summary->goals.n_limits; i++)
         hwnas_str_addf(&limits, "%s%s", i ? " and " : "", summary->goals.limits[i].text);
@@ -139,62 +161,111 @@ static hwnas_status finish(const hwnas_job *job, const hwnas_summary *summary, b
         printed = hwnas_print_text(&text);
     }
     /* A reader that has gone away does not want the files any less. */
-    if (summary->winner >= 0)
-        TRY(export_winner(job, summary));
+    for (int f = 0; f < summary->n_fronts; f++)
+        if (summary->fronts[f].winner >= 0)
+            TRY(export_winner(job, summary, &summary->fronts[f]));
     TRY(printed);
     if (summary->is_interrupted)
         return hwnas_hint(hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted after %zu trials",
                                      summary->n_finished),
-                          "'hwnas search %s --study %s --resume' goes on; give other options again",
-                          job->path, job->study);
-    return summary->winner >= 0 ? HWNAS_OK : no_winner(summary);
+                          "'hwnas search %s%s--study %s --resume' goes on; give other options again",
+                          job->path ? job->path : "", job->path ? " " : "", job->study);
+    return hwnas_summary_winner(summary) >= 0 ? HWNAS_OK : no_winner(summary);
+}
+
+/* The flags of the program itself, and one for each key of a job. */
+enum { MAX_KEYS = 40 };
+
+typedef struct command_line {
+    const char *path; /* of the job; NULL: none */
+    bool resume, overwrite, dry_run, as_json, quiet;
+    hwnas_job_flag keys[MAX_KEYS + 1];
+} command_line;
+
+static hwnas_status parse(command_line *out, bool *is_done, int argc, char **argv)
+{
+    const hwnas_option own[] = {
+        {"resume", 0, HWNAS_OPTION_FLAG, &out->resume, NULL, "go on with an existing study"},
+        {"overwrite", 0, HWNAS_OPTION_FLAG, &out->overwrite, NULL, "replace an existing study"},
+        {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL, "say what would be done, write nothing"},
+        {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
+        {"quiet", 'q', HWNAS_OPTION_FLAG, &out->quiet, NULL, "no progress line"},
+    };
+    const char *values[MAX_KEYS] = {0};
+    hwnas_option rows[sizeof own / sizeof *own + MAX_KEYS + 1] = {0}, *row = rows;
+    int n = 0, n_keys = 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        *row++ = own[i];
+    for (const hwnas_job_key *k = hwnas_job_keys; k->name; k++)
+        if (k->argument)
+            *row++ = (hwnas_option){.name = k->name,
+                                    .letter = k->letter,
+                                    .kind = HWNAS_OPTION_TEXT,
+                                    .value = &values[n++],
+                                    .argument = k->argument,
+                                    .help = k->is_rare ? NULL : k->help};
+    TRY(hwnas_options_parse(&usage, rows, argc, argv, &out->path, &n, is_done));
+    out->path = n ? out->path : NULL;
+    n = 0;
+    for (const hwnas_job_key *k = hwnas_job_keys; k->name; k++)
+        if (k->argument && values[n++])
+            out->keys[n_keys++] = (hwnas_job_flag){k->name, values[n - 1]};
+    return HWNAS_OK;
+}
+
+static hwnas_status check_line(const command_line *given)
+{
+    if (given->resume && given->overwrite)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--resume and --overwrite exclude each other");
+    if (!given->path && !given->keys[0].name)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "which job?"),
+                          "write 'hwnas search JOB.yaml', or give its keys as options");
+    return HWNAS_OK;
+}
+
+static hwnas_status run_search(const hwnas_job *job, const command_line *given)
+{
+    hwnas_summary *summary = NULL;
+    line progress = {.job = job};
+    hwnas_study_options options = {
+        .resume = given->resume, .overwrite = given->overwrite, .stop = hwnas_stop_on_signals()};
+    TRY(check_exports(job));
+    if (!given->quiet && isatty(STDERR_FILENO)) {
+        options.progress = show_progress;
+        options.context = &progress;
+    }
+    hwnas_status status = hwnas_study_run(&summary, job, &options);
+    if (progress.is_shown)
+        fputs("\r\033[K", stderr);
+    if (status == HWNAS_OK)
+        status = finish(job, summary, given->as_json);
+    hwnas_summary_free(summary);
+    return status;
+}
+
+static hwnas_status show_plan(const hwnas_job *job, bool as_json)
+{
+    hwnas_plan plan;
+    hwnas_str text = {0};
+    TRY(hwnas_plan_make(&plan, job, hwnas_stop_on_signals()));
+    if (as_json)
+        return hwnas_print_json(hwnas_plan_json(&plan, job));
+    hwnas_plan_text(&text, &plan, job);
+    return hwnas_print_text(&text);
 }
 
 hwnas_status hwnas_cmd_search(int argc, char **argv)
 {
-    const char *path;
-    bool as_json = false, quiet = false, done;
-    int n;
-    hwnas_job_flags flags = HWNAS_NO_FLAGS;
-    hwnas_study_options options = {0};
-    const hwnas_option rows[] = {
-        {"study", 's', HWNAS_OPTION_TEXT, &flags.study, "FILE", "where the study is kept (JOB.db)"},
-        {"resume", 0, HWNAS_OPTION_FLAG, &options.resume, NULL, "go on with an existing study"},
-        {"overwrite", 0, HWNAS_OPTION_FLAG, &options.overwrite, NULL, "replace an existing study"},
-        {"trials", 'n', HWNAS_OPTION_INT, &flags.trials, "N", "end after N trials in all"},
-        {"minutes", 0, HWNAS_OPTION_NUMBER, &flags.minutes, "X", "end after X minutes in all"},
-        {"device", 'd', HWNAS_OPTION_TEXT, &flags.device, "DEVICE",
-         "cpu, ref, null, replay:FILE#COLUMN"},
-        {"threads", 't', HWNAS_OPTION_INT, &flags.threads, "N", "threads of a measured network"},
-        {"strategy", 0, HWNAS_OPTION_TEXT, &flags.strategy, "NAME", "nsga2, random"},
-        {"seed", 0, HWNAS_OPTION_INT, &flags.seed, "N", "same seed, same proposals"},
-        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "print one JSON object"},
-        {"quiet", 'q', HWNAS_OPTION_FLAG, &quiet, NULL, "no progress line"},
-        {0}};
-    TRY(hwnas_options_parse(&usage, rows, argc, argv, &path, &n, &done));
+    command_line given = {0};
+    hwnas_job *job = NULL;
+    bool done;
+    TRY(parse(&given, &done, argc, argv));
     if (done)
         return HWNAS_OK;
-    if (options.resume && options.overwrite)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--resume and --overwrite exclude each other");
-
-    hwnas_status status = HWNAS_OK;
-    hwnas_job *job = NULL;
-    hwnas_summary *summary = NULL;
-    TRY_OUT(hwnas_job_load(&job, path, &flags));
-    TRY_OUT(check_exports(job));
-    line progress = {.job = job};
-    if (!quiet && isatty(STDERR_FILENO)) {
-        options.progress = show_progress;
-        options.context = &progress;
-    }
-    options.stop = hwnas_stop_on_signals();
-    status = hwnas_study_run(&summary, job, &options);
-    if (progress.is_shown)
-        fputs("\r\033[K", stderr);
-    if (status == HWNAS_OK)
-        status = finish(job, summary, as_json);
-out:
-    hwnas_summary_free(summary);
+    TRY(check_line(&given));
+    TRY(hwnas_job_load(&job, given.path, given.keys));
+    hwnas_status status =
+        given.dry_run ? show_plan(job, given.as_json) : run_search(job, &given);
     hwnas_job_free(job);
     return status;
 }

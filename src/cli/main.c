@@ -10,6 +10,7 @@
 static const hwnas_command commands[] = {
     {"search", "find the networks that are accurate and fast on a device", hwnas_cmd_search},
     {"study", "look at what a search has found", hwnas_cmd_study},
+    {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"space", "check, count, sample or show a search space", hwnas_cmd_space},
     {"predictor", "fit or judge an accuracy predictor", hwnas_cmd_predictor},

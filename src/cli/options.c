@@ -7,19 +7,40 @@
 
 #include "cli/cli.h"
 
-enum { MAX_OPTIONS = 24, HELP = 256, FIRST_LONG = 257 };
+enum { MAX_OPTIONS = 48, HELP = 256, FIRST_LONG = 257 };
+
+/* The names alone, in lines of at most 100 columns. */
+static void print_rare(const hwnas_option *options)
+{
+    int column = 0;
+    for (const hwnas_option *o = options; o->name; o++) {
+        if (o->help)
+            continue;
+        int width = (int)strlen(o->name) + 3;
+        if (!column)
+            column = printf("  and");
+        if (column + width > 100)
+            column = printf("\n     ") - 1;
+        column += printf(" --%s", o->name);
+    }
+    if (column)
+        putchar('\n');
+}
 
 static void print_help(const hwnas_usage *usage, const hwnas_option *options)
 {
     printf("Usage: hwnas %s [OPTION]...\n%s\n\n", usage->synopsis, usage->summary);
     for (const hwnas_option *o = options; o->name; o++) {
         char left[64];
+        if (!o->help)
+            continue;
         snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
                  o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
                  o->argument ? " " : "", o->argument ? o->argument : "");
         printf("  %-28s %s\n", left, o->help);
     }
     printf("  %-28s %s\n", "    --help", "this page");
+    print_rare(options);
     if (usage->notes)
         printf("\n%s\n", usage->notes);
 }

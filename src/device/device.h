@@ -19,6 +19,7 @@ typedef struct hwnas_device_info {
     char library[64];  /* "oneDNN 3.7.2" */
     char isa[64];      /* instruction set that the library uses */
     int threads;
+    bool has_energy;   /* the machine has an energy counter; set by the runner */
 } hwnas_device_info;
 
 typedef struct hwnas_device_ops hwnas_device_ops;
@@ -58,6 +59,8 @@ struct hwnas_device_ops {
      * HWNAS_E_NOT_FOUND when there is no record. */
     hwnas_status (*recall)(double *out, const char **metric, hwnas_device *device,
                            const char *code);
+    /* With `recall`: the metric of its records. */
+    const char *(*recalls)(const hwnas_device *device);
 };
 
 /* The devices built in, NULL-terminated. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "measure/energy.h"
 
 enum {
     MAX_THREADS = 512,    /* more are not watched */
@@ -30,6 +31,7 @@ typedef struct real_machine {
     int schedstat[MAX_THREADS]; /* open files, one for each thread */
     int stat;                   /* /proc/stat, or -1 */
     cpu_set_t cores;
+    hwnas_energy *energy; /* NULL: no counter */
     char text[STAT_BYTES];
 } real_machine;
 
@@ -82,6 +84,12 @@ static double real_stolen(hwnas_machine *machine)
         line += line != NULL;
     }
     return (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double real_joules(hwnas_machine *machine)
+{
+    real_machine *m = (real_machine *)machine;
+    return m->energy ? hwnas_energy_joules(m->energy) : NAN;
 }
 
 /* Four chains of multiply-add that stay in registers: they see the clock rate of the core and
@@ -138,8 +146,10 @@ hwnas_machine *hwnas_machine_open(void)
                               .preemptions = real_preemptions,
                               .waited = real_waited,
                               .stolen = real_stolen,
+                              .joules = real_joules,
                               .reference = real_reference};
     m->stat = -1;
+    m->energy = hwnas_energy_open(HWNAS_POWERCAP);
     return &m->base;
 }
 
@@ -152,5 +162,6 @@ void hwnas_machine_close(hwnas_machine *machine)
         close(m->schedstat[i]);
     if (m->stat >= 0)
         close(m->stat);
+    hwnas_energy_close(m->energy);
     free(m);
 }

@@ -17,6 +17,8 @@ struct hwnas_machine {
     double (*waited)(hwnas_machine *machine);
     /* Seconds that the hypervisor took from our cores, in steps of 10 ms. */
     double (*stolen)(hwnas_machine *machine);
+    /* Joules that the machine has used, from any beginning; NaN when it does not tell. */
+    double (*joules)(hwnas_machine *machine);
     /* Seconds of a small fixed workload. */
     double (*reference)(hwnas_machine *machine);
 };

@@ -39,6 +39,11 @@ typedef struct hwnas_measurement {
     int runs_per_sample;           /* more than 1 where one inference is too short for the clock */
     double p50, p50_low, p50_high; /* median and its 95 % interval */
     double p90, p99, min;          /* p90, p99: NaN where the samples cannot carry them */
+    /* 95 % intervals; NaN where the samples do not bound them on both sides. */
+    double p90_low, p90_high, p99_low, p99_high;
+    /* Joules of one run, by the counters of the whole machine: median over blocks of samples and its
+     * 95 % interval; NaN where there is no counter, or too few blocks. */
+    double energy, energy_low, energy_high;
     double compile_seconds, first_run_seconds;
     double run_seconds;   /* inside runs: warm-up, samples, disturbed ones */
     double total_seconds; /* from request to answer, as the caller saw it */

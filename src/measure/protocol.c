@@ -18,6 +18,7 @@ enum {
     CARRY_MEDIAN = 6,      /* fewest samples with a 95 % interval: 1 - 2 * 0.5^6 = 0.97 */
     MAX_SAMPLES = 1 << 20, /* 8 MiB of them; an interval is long narrow by then */
     MAX_RUNS = 1 << 20,    /* inferences in one sample */
+    MAX_BLOCKS = 4096,     /* whose energy is kept */
 };
 static const double WINDOW_SECONDS = 0.01;  /* a warm-up window lasts at least so long */
 static const double WARM = 0.02;            /* two windows agree within so much */
@@ -48,6 +49,9 @@ typedef struct sampler {
     double *clean, *aside, *scratch; /* in order of time; scratch: sorted */
     size_t n_clean, n_aside;
     double clean_seconds, aside_seconds;
+
+    size_t n_blocks;
+    double energy[MAX_BLOCKS]; /* joules of a run, for each block of samples */
 } sampler;
 
 static hwnas_status open_buffers(sampler *s, const hwnas_graph *graph)
@@ -199,7 +203,9 @@ static hwnas_status take_block(sampler *s, double deadline)
 {
     hwnas_machine *m = s->machine;
     size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0;
-    double stolen = m->stolen(m), start = m->now(m), elapsed = 0, clean_seconds = 0;
+    double stolen = m->stolen(m), joules = m->joules(m), start = m->now(m), elapsed = 0;
+    double clean_seconds = 0;
+    size_t n_runs = s->n_runs;
     if (least < 10)
         least = 10;
     s->preemptions = m->preemptions(m);
@@ -218,6 +224,9 @@ static hwnas_status take_block(sampler *s, double deadline)
         elapsed = m->now(m) - start;
     } while (++n < least && elapsed < BLOCK_SECONDS && start + elapsed < deadline &&
              s->n_clean + s->n_aside < s->capacity);
+    joules = (m->joules(m) - joules) / (double)(s->n_runs - n_runs);
+    if (!isnan(joules) && s->n_blocks < MAX_BLOCKS)
+        s->energy[s->n_blocks++] = joules;
     if (m->stolen(m) - stolen > LOST_SHARE * elapsed) {
         while (s->n_clean > first)
             s->aside[s->n_aside++] = s->clean[--s->n_clean];
@@ -273,6 +282,13 @@ static double carried_quantile(const double *sorted, size_t n, double q)
     return pow(q, (double)n) <= 0.05 ? hwnas_quantile(sorted, n, q) : NAN;
 }
 
+/* 95 % interval of a quantile that the samples carry; NaN where they do not bound it. */
+static void carried_interval(double *low, double *high, const double *sorted, size_t n, double q)
+{
+    if (!hwnas_quantile_interval(sorted, n, q, low, high))
+        *low = *high = NAN;
+}
+
 static double median_interval(double *low, double *high, double *scratch, const double *values,
                               size_t n)
 {
@@ -311,6 +327,12 @@ static void conclude(hwnas_measurement *out, sampler *s)
     out->p90 = carried_quantile(s->scratch, n, 0.9);
     out->p99 = carried_quantile(s->scratch, n, 0.99);
     out->min = s->scratch[0];
+    carried_interval(&out->p90_low, &out->p90_high, s->scratch, n, 0.9);
+    carried_interval(&out->p99_low, &out->p99_high, s->scratch, n, 0.99);
+    out->energy = out->energy_low = out->energy_high = NAN;
+    if (s->n_blocks >= CARRY_MEDIAN)
+        out->energy = median_interval(&out->energy_low, &out->energy_high, s->scratch, s->energy,
+                                      s->n_blocks);
     out->is_unstable = hwnas_measurement_doubt(out) != NULL;
 }
 

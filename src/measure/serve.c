@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "measure/energy.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
 
@@ -266,8 +267,12 @@ static hwnas_status serve_open(session *s, const json_t *request)
     hwnas_device_close(s->device);
     s->device = NULL;
     hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);
-    if (status == HWNAS_OK)
+    if (status == HWNAS_OK) {
+        hwnas_energy *energy = hwnas_energy_open(HWNAS_POWERCAP);
         s->device->ops->describe(s->device, &info);
+        info.has_energy = energy != NULL;
+        hwnas_energy_close(energy);
+    }
     return answer(s, status, "info", status ? NULL : hwnas_wire_info(&info));
 }
 

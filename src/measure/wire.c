@@ -74,6 +74,13 @@ static const field measurement_fields[] = {
     RESULT(p90, FIELD_DOUBLE),
     RESULT(p99, FIELD_DOUBLE),
     RESULT(min, FIELD_DOUBLE),
+    RESULT(p90_low, FIELD_DOUBLE),
+    RESULT(p90_high, FIELD_DOUBLE),
+    RESULT(p99_low, FIELD_DOUBLE),
+    RESULT(p99_high, FIELD_DOUBLE),
+    RESULT(energy, FIELD_DOUBLE),
+    RESULT(energy_low, FIELD_DOUBLE),
+    RESULT(energy_high, FIELD_DOUBLE),
     RESULT(compile_seconds, FIELD_DOUBLE),
     RESULT(first_run_seconds, FIELD_DOUBLE),
     RESULT(run_seconds, FIELD_DOUBLE),
@@ -93,6 +100,7 @@ static const field info_fields[] = {
     INFO(library, FIELD_TEXT),
     INFO(isa, FIELD_TEXT),
     INFO(threads, FIELD_INT),
+    INFO(has_energy, FIELD_BOOL),
     {0},
 };
 

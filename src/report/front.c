@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "study/settings.h"
+
 static const char *job_text(const hwnas_summary *s, const char *key)
 {
     return json_string_value(json_object_get(s->identity, key));
@@ -14,11 +16,12 @@ static bool has_interval(const hwnas_value_row *v)
     return !isnan(v->low) && !isnan(v->high);
 }
 
-static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_metric *m)
+static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal *goal)
 {
-    const hwnas_value_row *v = hwnas_trial_value(trial, m->name);
+    const hwnas_metric *m = goal->metric;
+    const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
     if (v)
-        hwnas_str_addf(out, "%s%s %.*f %s", out->n ? ", " : "", m->name, m->decimals,
+        hwnas_str_addf(out, "%s%s %.*f %s", out->n ? ", " : "", goal->name, m->decimals,
                        v->value / m->scale, m->unit);
 }
 
@@ -27,7 +30,7 @@ char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_job *goals)
     hwnas_str words = {0};
     hwnas_str_add(&words, "");
     for (int i = 0; i < goals->n_objectives; i++)
-        add_words(&words, trial, goals->objectives[i]);
+        add_words(&words, trial, &goals->objectives[i]);
     return words.s;
 }
 
@@ -38,62 +41,83 @@ char *hwnas_limit_words(const hwnas_trial *trial, const hwnas_job *goals)
     for (int i = 0; i < goals->n_limits; i++) {
         bool is_said = false;
         for (int j = 0; j < i; j++)
-            is_said |= goals->limits[j].metric == goals->limits[i].metric;
+            is_said |= !strcmp(goals->limits[j].goal.name, goals->limits[i].goal.name);
         if (!is_said)
-            add_words(&words, trial, goals->limits[i].metric);
+            add_words(&words, trial, &goals->limits[i].goal);
     }
     return words.s;
 }
 
 /* ---- Text ---- */
 
-/* Metrics that some network of the front has a value of: objectives first, then the rest. */
-static int columns(const hwnas_metric **out, const hwnas_summary *s)
+enum { MAX_COLUMNS = 2 * HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS };
+
+static void add_column(hwnas_goal *out, int *n, const hwnas_goal *goal, const hwnas_trial *example)
 {
-    int n = 0;
-    for (int i = 0; i < s->goals.n_objectives; i++)
-        out[n++] = s->goals.objectives[i];
-    for (const hwnas_metric *m = hwnas_metrics; m->name; m++) {
-        bool wanted = strcmp(m->name, "latency.p90") != 0;
-        for (int i = 0; i < s->goals.n_objectives; i++)
-            wanted &= s->goals.objectives[i] != m;
-        if (wanted && s->n_front && hwnas_trial_value(&s->trials[s->front[0]], m->name))
-            out[n++] = m;
+    for (int i = 0; i < *n; i++)
+        if (!strcmp(out[i].name, goal->name))
+            return;
+    if (*n < MAX_COLUMNS && hwnas_trial_value(example, goal->name))
+        out[(*n)++] = *goal;
+}
+
+/* Of a front's networks: its objectives first, then what its limits ask, then what everybody asks. */
+static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
+                   const hwnas_summary_front *front)
+{
+    static const char *const usual[] = {"accuracy", "latency.p50", "macs", "params", "memory"};
+    const hwnas_trial *example = &s->trials[front->trials[0]];
+    const hwnas_job *g = &s->goals;
+    int n = 0, which = front->device < 0 ? 0 : front->device;
+    for (int i = 0; i < g->n_objectives; i++)
+        if (hwnas_goal_counts(&g->objectives[i], g, which))
+            add_column(out, &n, &g->objectives[i], example);
+    for (int i = 0; i < g->n_limits; i++)
+        if (hwnas_goal_counts(&g->limits[i].goal, g, which))
+            add_column(out, &n, &g->limits[i].goal, example);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        const hwnas_metric *metric = hwnas_metric_of_value(usual[i]);
+        hwnas_goal goal = hwnas_goal_of(metric, metric->source == HWNAS_FROM_DEVICE ? which : -1,
+                                        &g->devices);
+        add_column(out, &n, &goal, example);
     }
     return n;
 }
 
-static char *cell(const hwnas_trial *trial, const hwnas_metric *m)
+static char *cell(const hwnas_trial *trial, const hwnas_goal *goal)
 {
-    const hwnas_value_row *v = hwnas_trial_value(trial, m->name);
+    const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+    const hwnas_metric *m = goal->metric;
     if (!v)
         return hwnas_strdup("-");
-    if (!strcmp(v->source, "measured") && has_interval(v))
-        return hwnas_printf("%.*f%s [%.*f, %.*f]", m->decimals, v->value / m->scale,
-                            hwnas_trial_is_unstable(trial) ? " ?" : "", m->decimals,
-                            v->low / m->scale, m->decimals, v->high / m->scale);
-    if (has_interval(v))
+    if (!strcmp(v->source, "measured") && has_interval(v) && v->low < v->high)
+        return hwnas_printf("%.*f%s%s [%.*f, %.*f]", m->decimals, v->value / m->scale,
+                            v->rounds ? " =" : "", hwnas_trial_is_unstable(trial) ? " ?" : "",
+                            m->decimals, v->low / m->scale, m->decimals, v->high / m->scale);
+    if (has_interval(v) && v->low < v->high)
         return hwnas_printf("%.*f +- %.*f", m->decimals, v->value / m->scale, m->decimals,
                             (v->high - v->low) / 2 / m->scale);
     return hwnas_printf("%.*f", m->decimals, v->value / m->scale);
 }
 
-static char *heading(const hwnas_metric *m)
+static char *heading(const hwnas_goal *goal)
 {
-    return hwnas_printf(strstr(m->title, m->unit) ? "%s" : "%s %s", m->title, m->unit);
+    const hwnas_metric *m = goal->metric;
+    const char *on = strchr(goal->name, ' '); /* " on pi" */
+    return hwnas_printf(strstr(m->title, m->unit) ? "%s%s" : "%s%s %s", m->title, on ? on : "",
+                        m->unit);
 }
 
-static void add_table(hwnas_str *out, const hwnas_summary *s)
+static void add_table(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
 {
-    const hwnas_metric *shown[16];
-    int n = columns(shown, s);
-    int widths[16];
+    hwnas_goal shown[MAX_COLUMNS];
+    int n = columns(shown, s, front), widths[MAX_COLUMNS];
     for (int c = 0; c < n; c++) {
-        char *text = heading(shown[c]);
+        char *text = heading(&shown[c]);
         widths[c] = (int)strlen(text);
         free(text);
-        for (size_t i = 0; i < s->n_front; i++) {
-            text = cell(&s->trials[s->front[i]], shown[c]);
+        for (size_t i = 0; i < front->n; i++) {
+            text = cell(&s->trials[front->trials[i]], &shown[c]);
             if ((int)strlen(text) > widths[c])
                 widths[c] = (int)strlen(text);
             free(text);
@@ -101,17 +125,17 @@ static void add_table(hwnas_str *out, const hwnas_summary *s)
     }
     hwnas_str_add(out, "  trial");
     for (int c = 0; c < n; c++) {
-        char *text = heading(shown[c]);
+        char *text = heading(&shown[c]);
         hwnas_str_addf(out, "  %*s", widths[c], text);
         free(text);
     }
     hwnas_str_add(out, "  architecture\n");
-    for (size_t i = 0; i < s->n_front; i++) {
-        const hwnas_trial *trial = &s->trials[s->front[i]];
-        hwnas_str_addf(out, "%c %5llu", (long)s->front[i] == s->winner ? '*' : ' ',
+    for (size_t i = 0; i < front->n; i++) {
+        const hwnas_trial *trial = &s->trials[front->trials[i]];
+        hwnas_str_addf(out, "%c %5llu", (long)front->trials[i] == front->winner ? '*' : ' ',
                        (unsigned long long)trial->number);
         for (int c = 0; c < n; c++) {
-            char *text = cell(trial, shown[c]);
+            char *text = cell(trial, &shown[c]);
             hwnas_str_addf(out, "  %*s", widths[c], text);
             free(text);
         }
@@ -120,16 +144,17 @@ static void add_table(hwnas_str *out, const hwnas_summary *s)
 }
 
 /* What the brackets and the plus-minus of the table are, where it has them. */
-static void add_legend(hwnas_str *out, const hwnas_summary *s)
+static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
 {
-    bool has_measured = false, has_predicted = false, has_unstable = false;
-    for (size_t i = 0; i < s->n_front; i++) {
-        const hwnas_trial *trial = &s->trials[s->front[i]];
+    bool has_measured = false, has_predicted = false, has_unstable = false, has_again = false;
+    for (size_t i = 0; i < front->n; i++) {
+        const hwnas_trial *trial = &s->trials[front->trials[i]];
         has_unstable |= hwnas_trial_is_unstable(trial);
-        for (int k = 0; k < trial->n_values; k++) {
+        for (size_t k = 0; k < trial->n_values; k++) {
             bool is_measured = !strcmp(trial->values[k].source, "measured");
             has_measured |= is_measured && has_interval(&trial->values[k]);
             has_predicted |= !is_measured && has_interval(&trial->values[k]);
+            has_again |= trial->values[k].rounds > 0;
         }
     }
     hwnas_str_add(out, "* winner");
@@ -137,55 +162,88 @@ static void add_legend(hwnas_str *out, const hwnas_summary *s)
         hwnas_str_add(out, "; +- standard deviation of the prediction");
     if (has_measured)
         hwnas_str_add(out, "; [ ] 95 % interval of the measured median");
+    if (has_again)
+        hwnas_str_add(out, "; = measured again in turns with its rivals");
     if (has_unstable)
         hwnas_str_add(out, "; ? the machine was disturbed twice while it was measured");
     hwnas_str_add(out, "\n\n");
 }
 
-static void add_goals(hwnas_str *out, const hwnas_summary *s)
+/* "accel_nasbench", of a name or a path to NAME.yaml. */
+static void add_space(hwnas_str *out, const hwnas_summary *s)
 {
-    const char *space = job_text(s, "space"); /* a name, or a path to NAME.yaml */
-    const char *name_of_space = strrchr(space, '/') ? strrchr(space, '/') + 1 : space;
-    int length = (int)strlen(name_of_space);
-    if (hwnas_ends_with(name_of_space, ".yaml"))
-        length -= (int)strlen(".yaml");
-    hwnas_str_addf(out, "Pareto front of %.*s: %zu network%s;", length, name_of_space, s->n_front,
-                   s->n_front == 1 ? "" : "s");
-    for (int i = 0; i < s->goals.n_objectives; i++)
-        hwnas_str_addf(out, "%s %s %s", i ? "," : "",
-                       s->goals.objectives[i]->is_maximised ? "most" : "least",
-                       s->goals.objectives[i]->name);
-    const char *name = json_string_value(json_object_get(s->device, "name"));
-    const char *library = json_string_value(json_object_get(s->device, "library"));
-    if (job_text(s, "device"))
-        hwnas_str_addf(out, "\ndevice      %s%s%s%s%s", job_text(s, "device"), name ? ": " : "",
-                       name ? name : "", library ? ", " : "", library ? library : "");
-    json_int_t threads = json_integer_value(json_object_get(s->device, "threads"));
-    if (threads)
-        hwnas_str_addf(out, ", %lld thread%s, batch %lld", (long long)threads,
-                       threads == 1 ? "" : "s",
-                       (long long)json_integer_value(json_object_get(s->identity, "batch")));
+    const char *space = job_text(s, "space");
+    const char *name = strrchr(space, '/') ? strrchr(space, '/') + 1 : space;
+    size_t length = strlen(name);
+    if (hwnas_ends_with(name, ".yaml"))
+        length -= strlen(".yaml");
+    hwnas_str_addn(out, name, length);
+}
+
+static void add_title(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
+{
+    const hwnas_job *g = &s->goals;
+    bool is_first = true;
+    hwnas_str_add(out, "Pareto front of ");
+    add_space(out, s);
+    if (front->device >= 0)
+        hwnas_str_addf(out, " on %s", g->devices.rows[front->device].name);
+    hwnas_str_addf(out, ": %zu network%s;", front->n, front->n == 1 ? "" : "s");
+    for (int i = 0; i < g->n_objectives; i++) {
+        const hwnas_goal *goal = &g->objectives[i];
+        if (!hwnas_goal_counts(goal, g, front->device < 0 ? 0 : front->device))
+            continue;
+        hwnas_str_addf(out, "%s %s %s", is_first ? "" : ",",
+                       goal->metric->is_maximised ? "most" : "least", goal->name);
+        is_first = false;
+    }
     hwnas_str_add(out, "\n");
+}
+
+static void add_devices(hwnas_str *out, const hwnas_summary *s)
+{
+    for (int i = 0; i < s->goals.devices.n; i++) {
+        const hwnas_job_device *device = &s->goals.devices.rows[i];
+        const json_t *info = json_object_get(s->devices, device->name);
+        const char *name = json_string_value(json_object_get(info, "name"));
+        const char *library = json_string_value(json_object_get(info, "library"));
+        json_int_t threads = json_integer_value(json_object_get(info, "threads"));
+        bool is_named = s->goals.devices.n > 1 && strcmp(device->name, device->spelling) != 0;
+        hwnas_str_addf(out, "device      %s%s%s%s%s%s%s", is_named ? device->name : "",
+                       is_named ? " = " : "", device->spelling, name ? ": " : "", name ? name : "",
+                       library ? ", " : "", library ? library : "");
+        if (threads && !hwnas_setting_is_open(&s->goals.threads))
+            hwnas_str_addf(out, ", %lld thread%s", (long long)threads, threads == 1 ? "" : "s");
+        if (threads && !hwnas_setting_is_open(&s->goals.batch))
+            hwnas_str_addf(out, ", batch %d",
+                           device->batch ? device->batch : s->goals.batch.values[0]);
+        hwnas_str_add(out, "\n");
+    }
+}
+
+static void add_best(hwnas_str *out, const hwnas_summary *s, const char *title, long which,
+                     char *(*words_of)(const hwnas_trial *, const hwnas_job *))
+{
+    if (which < 0)
+        return;
+    const hwnas_trial *trial = &s->trials[which];
+    char *words = words_of(trial, &s->goals);
+    hwnas_str_addf(out, "%-11s trial %llu: %s\n            %s\n", title,
+                   (unsigned long long)trial->number, words, trial->code);
+    free(words);
 }
 
 static void add_outcome(hwnas_str *out, const hwnas_summary *s)
 {
     for (int i = 0; i < s->goals.n_limits; i++)
         hwnas_str_addf(out, "constraint  %s%s\n", s->goals.limits[i].text,
-                       s->goals.limits[i].metric->source == HWNAS_FROM_DEVICE
+                       s->goals.limits[i].goal.metric->source == HWNAS_FROM_DEVICE
                            ? ", kept by the whole interval of each measurement"
                            : "");
-    const hwnas_trial *best = s->winner >= 0    ? &s->trials[s->winner]
-                              : s->closest >= 0 ? &s->trials[s->closest]
-                                                : NULL;
-    if (best) {
-        char *words = s->winner >= 0 ? hwnas_trial_words(best, &s->goals)
-                                     : hwnas_limit_words(best, &s->goals);
-        hwnas_str_addf(out, "%s     trial %llu: %s\n            %s\n",
-                       s->winner >= 0 ? "winner " : "closest", (unsigned long long)best->number,
-                       words, best->code);
-        free(words);
-    }
+    for (int f = 0; f < s->n_fronts; f++)
+        add_best(out, s, "winner", s->fronts[f].winner, hwnas_trial_words);
+    if (hwnas_summary_winner(s) < 0)
+        add_best(out, s, "closest", s->closest, hwnas_limit_words);
     hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed, in %.*f s",
                    s->n_finished, s->n_feasible, s->n_failed, s->wall_seconds < 10,
                    s->wall_seconds);
@@ -194,47 +252,65 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     if (s->wall_seconds > 0 && s->run_seconds > 0)
         hwnas_str_addf(out, ", %.0f %% of the time inside measured runs",
                        100 * s->run_seconds / s->wall_seconds);
+    if (s->n_warm)
+        hwnas_str_addf(out, "\n            the first %llu taken over from another study",
+                       (unsigned long long)s->n_warm);
+    if (s->ended)
+        hwnas_str_addf(out, "\nended       %s", s->ended);
     hwnas_str_addf(out, "\nstudy       %s\n", s->study);
 }
 
 void hwnas_front_text(hwnas_str *out, const hwnas_summary *s)
 {
-    add_goals(out, s);
-    if (s->n_front) {
-        hwnas_str_add(out, "\n");
-        add_table(out, s);
-        add_legend(out, s);
-    } else {
-        hwnas_str_add(out, "\nno network meets the constraints so far\n\n");
+    for (int f = 0; f < s->n_fronts; f++) {
+        const hwnas_summary_front *front = &s->fronts[f];
+        add_title(out, s, front);
+        if (f == 0)
+            add_devices(out, s);
+        if (front->n) {
+            hwnas_str_add(out, "\n");
+            add_table(out, s, front);
+            add_legend(out, s, front);
+        } else {
+            hwnas_str_add(out, "\nno network meets the constraints so far\n\n");
+        }
     }
     add_outcome(out, s);
 }
 
 /* ---- JSON ---- */
 
-static json_t *value_json(const hwnas_value_row *v)
+json_t *hwnas_value_json(const hwnas_value_row *v)
 {
-    const hwnas_metric *metric = NULL;
-    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
-        if (!strcmp(m->name, v->metric))
-            metric = m;
+    const hwnas_metric *metric = hwnas_metric_of_value(v->metric);
     double scale = metric ? metric->scale : 1;
     json_t *low = has_interval(v) ? json_real(v->low / scale) : json_null();
     json_t *high = has_interval(v) ? json_real(v->high / scale) : json_null();
-    return json_pack("{s:f, s:s, s:o, s:o, s:s}", "value", v->value / scale, "unit",
-                     metric ? metric->unit : v->unit, "low", low, "high", high, "source",
-                     v->source);
+    json_t *json = json_pack("{s:f, s:s, s:o, s:o, s:s}", "value", v->value / scale, "unit",
+                             metric ? metric->unit : v->unit, "low", low, "high", high, "source",
+                             v->source);
+    if (v->rounds)
+        json_object_set_new(json, "rounds", json_integer(v->rounds));
+    return json;
 }
 
-static json_t *trial_json(const hwnas_trial *trial)
+json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
 {
     json_t *values = json_object();
-    for (int i = 0; i < trial->n_values; i++)
-        json_object_set_new(values, trial->values[i].metric, value_json(&trial->values[i]));
+    for (size_t i = 0; i < trial->n_values; i++)
+        json_object_set_new(values, trial->values[i].metric, hwnas_value_json(&trial->values[i]));
     json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
-    return json_pack("{s:I, s:s, s:s, s:o, s:o*}", "trial", (json_int_t)trial->number, "arch",
-                     trial->code, "digest", trial->digest, "objectives", values, "measurement",
-                     detail);
+    char *code = hwnas_strdup(trial->code);
+    hwnas_settings settings = hwnas_settings_cut(code, goals);
+    json_t *json = json_pack("{s:I, s:s, s:s, s:o, s:o*}", "trial", (json_int_t)trial->number,
+                             "arch", code, "digest", trial->digest, "objectives", values,
+                             "measurement", detail);
+    if (hwnas_setting_is_open(&goals->batch))
+        json_object_set_new(json, "batch", json_integer(settings.batch));
+    if (hwnas_setting_is_open(&goals->threads))
+        json_object_set_new(json, "threads", json_integer(settings.threads));
+    free(code);
+    return json;
 }
 
 static json_t *failures_json(const hwnas_summary *s)
@@ -250,18 +326,48 @@ static json_t *failures_json(const hwnas_summary *s)
     return failures;
 }
 
+static json_t *index_json(const hwnas_summary *s, long which)
+{
+    return which >= 0 ? hwnas_trial_json(&s->trials[which], &s->goals) : json_null();
+}
+
+static json_t *list_json(const hwnas_summary *s, const hwnas_summary_front *front)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < front->n; i++)
+        json_array_append_new(list, hwnas_trial_json(&s->trials[front->trials[i]], &s->goals));
+    return list;
+}
+
+/* One for each device. */
+static json_t *fronts_json(const hwnas_summary *s)
+{
+    json_t *fronts = json_object();
+    for (int f = 0; f < s->n_fronts && s->goals.is_front_per_device; f++)
+        json_object_set_new(fronts, s->goals.devices.rows[s->fronts[f].device].name,
+                            json_pack("{s:o, s:o}", "front", list_json(s, &s->fronts[f]), "winner",
+                                      index_json(s, s->fronts[f].winner)));
+    return fronts;
+}
+
 json_t *hwnas_front_json(const hwnas_summary *s)
 {
-    json_t *front = json_array();
-    for (size_t i = 0; i < s->n_front; i++)
-        json_array_append_new(front, trial_json(&s->trials[s->front[i]]));
-    return json_pack(
-        "{s:s, s:i, s:s, s:O, s:O?, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:f, s:f, s:b}",
+    long winner = hwnas_summary_winner(s);
+    const json_t *device = s->goals.devices.n == 1
+                               ? json_object_get(s->devices, s->goals.devices.rows[0].name)
+                               : NULL;
+    json_t *json = json_pack(
+        "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s?, s:f, "
+        "s:f, s:b}",
         "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity, "device",
-        s->device, "trials", (json_int_t)s->n_trials, "finished", (json_int_t)s->n_finished,
-        "failed", (json_int_t)s->n_failed, "feasible", (json_int_t)s->n_feasible, "front", front,
-        "winner", s->winner >= 0 ? trial_json(&s->trials[s->winner]) : json_null(), "closest",
-        s->winner < 0 && s->closest >= 0 ? trial_json(&s->trials[s->closest]) : json_null(),
-        "failures", failures_json(s), "wall_seconds", s->wall_seconds, "run_seconds",
-        s->run_seconds, "interrupted", s->is_interrupted);
+        device, "devices", s->devices, "trials", (json_int_t)s->n_trials, "finished",
+        (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed, "feasible",
+        (json_int_t)s->n_feasible, "warm", (json_int_t)s->n_warm, "front",
+        list_json(s, &s->fronts[0]), "winner", index_json(s, winner), "closest",
+        index_json(s, winner < 0 ? s->closest : -1), "failures", failures_json(s), "ended", s->ended,
+        "wall_seconds", s->wall_seconds, "run_seconds", s->run_seconds, "interrupted",
+        s->is_interrupted);
+    if (s->goals.is_front_per_device)
+        json_object_set_new(json, "fronts", fronts_json(s));
+    return json;
 }

@@ -11,6 +11,10 @@ void hwnas_front_text(hwnas_str *out, const hwnas_summary *summary);
 /* One object, format "hwnas.study" version 1; docs/json.md describes it. A new reference. */
 json_t *hwnas_front_json(const hwnas_summary *summary);
 
+/* One trial, one value, as they stand in that object. New references. */
+json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals);
+json_t *hwnas_value_json(const hwnas_value_row *value);
+
 /* "accuracy 66.12 %, latency.p50 9.810 ms": the objectives of a trial in a few words; yours to
  * free(). */
 char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_job *goals);

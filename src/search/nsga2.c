@@ -192,7 +192,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
     for (size_t i = 0; i < search->n; i++)
         assert(search->members[i].trial != trial);
     for (int k = 0; k < search->config.n_objectives; k++)
-        assert(isfinite(score->objectives[k]));
+        assert(isfinite(score->objectives[k]) || score->violation > 0);
     search->members[search->n++] =
         (member){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
     rank_members(search);

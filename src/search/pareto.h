@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-enum { HWNAS_MAX_OBJECTIVES = 8 };
+enum { HWNAS_MAX_OBJECTIVES = 16 };
 
 /* All objectives are minimised. */
 typedef struct hwnas_point {

@@ -9,28 +9,47 @@
 #include "search/pareto.h"
 #include "space/arch.h"
 
+enum { HWNAS_MAX_MARGINS = 16 };
+
 /* How a trial ended, as numbers. All objectives are minimised: the study negates the others. */
 typedef struct hwnas_score {
-    double objectives[HWNAS_MAX_OBJECTIVES];
+    double objectives[HWNAS_MAX_OBJECTIVES]; /* NaN: not known, which only an infeasible trial may be */
     double violation; /* 0: feasible; > 0: sum of the relative excesses over the limits;
                          INFINITY: the trial failed and `objectives` mean nothing */
+    /* (optional) By limit, the relative excess over it: <= 0 where it is met, NaN where not known. It
+     * tells a model how near to a limit the feasible trials are, which `violation` does not. */
+    int n_margins;
+    double margins[HWNAS_MAX_MARGINS];
+    int rung; /* that it was evaluated at; 0 is the real thing (hwnas_strategy_ops.rung) */
 } hwnas_score;
 
 typedef struct hwnas_strategy_config {
     const hwnas_space *space; /* borrowed */
     int n_objectives;
     uint64_t seed;
-    int population; /* nsga2; 0: its default */
+    int population; /* nsga2, regularized-evolution; 0: its default */
+
+    /* What is known of the search beforehand; 0: not known. */
+    uint64_t max_trials;
+    double trial_seconds;
+    int n_rungs; /* ways to evaluate a network, from the real thing to the cheapest; 0: 1 */
 } hwnas_strategy_config;
 
 typedef struct hwnas_strategy hwnas_strategy;
 
 typedef struct hwnas_strategy_ops {
     const char *name, *help;
+    int max_objectives; /* 0: any number */
+    /* (optional) The fewest trials that it makes sense with. */
+    uint64_t (*min_trials)(const hwnas_strategy_config *config);
+    /* HWNAS_E_INPUT for a search that it cannot do. */
     hwnas_status (*create)(hwnas_strategy **out, const hwnas_strategy_config *config);
     /* Fills `out` with a new proposal for trial number `trial` (from 0, each asked once, in order).
      * HWNAS_E_EXHAUSTED when it has no architecture left that was not proposed before. */
     hwnas_status (*ask)(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *out);
+    /* (optional) At which rung a trial that was asked is to be evaluated: 0 is the real thing, the
+     * highest the cheapest. The same architecture may then be asked again, at a lower rung. */
+    int (*rung)(const hwnas_strategy *strategy, uint64_t trial);
     /* Also accepts trials that were asked of an earlier process. */
     hwnas_status (*tell)(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
                          const hwnas_score *score);
@@ -43,9 +62,14 @@ struct hwnas_strategy {
 };
 
 extern const hwnas_strategy_ops *const hwnas_strategies[]; /* NULL-terminated */
-/* HWNAS_E_INPUT names the strategies that there are. */
+/* HWNAS_E_INPUT names the strategies that there are, or says why this search is not for that one. */
 HWNAS_CHECKED hwnas_status hwnas_strategy_new(hwnas_strategy **out, const char *name,
                                               const hwnas_strategy_config *config);
 void hwnas_strategy_free(hwnas_strategy *strategy);
+
+/* What "auto" stands for: the name of the strategy for such a search, and the reason as a clause, in
+ * English ("the space has 81 networks, fewer than the budget"); yours to free(). The choice must
+ * be kept with a study, since its budget may change later. */
+const char *hwnas_strategy_choose(char **why, const hwnas_strategy_config *config);
 
 #endif

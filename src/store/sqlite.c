@@ -1,10 +1,10 @@
 /* sqlite.c: a study in one SQLite file.
  *
  * A new study is made beside its name and renamed to it, so it is complete or not there. While it
- * is open for changes it is in WAL mode, which lets others read; at rest it is one plain file. */
+ * is open for changes it is in WAL mode, which lets others read; at rest it is one plain file. This is
+ * the file and its statements; sqlite_trials.c has what goes in and comes out. */
 #include <assert.h>
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +16,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "store/lock.h"
-#include "store/store.h"
+#include "store/sqlite_priv.h"
 
 #define APPLICATION_ID 1752064371 /* "hnas" */
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2
 #define BUSY_TIMEOUT_MS 10000
 #define STRING(x) STRING_OF(x)
 #define STRING_OF(x) #x
@@ -28,55 +27,48 @@
 static const char schema[] =
     "PRAGMA journal_mode = MEMORY;" /* of a file that nobody knows yet */
     "BEGIN;"
-    "PRAGMA application_id = " STRING(
-        APPLICATION_ID) ";"
-                        "PRAGMA user_version = " STRING(
-                            SCHEMA_VERSION) ";"
-                                            "CREATE TABLE fact ("
-                                            "    key   TEXT PRIMARY KEY,"
-                                            "    value TEXT NOT NULL"
-                                            ") WITHOUT ROWID;"
-                                            "CREATE TABLE trial ("
-                                            "    number       INTEGER PRIMARY KEY,"
-                                            "    code         TEXT NOT NULL,"
-                                            "    digest       TEXT NOT NULL,"
-                                            "    finish_order INTEGER UNIQUE," /* NULL: running */
-                                            "    status       TEXT,"
-                                            "    message      TEXT,"
-                                            "    detail       TEXT,"
-                                            "    seconds      REAL,"
-                                            "    violation    REAL,"
-                                            "    CHECK ((finish_order IS NULL) = (status IS NULL))"
-                                            ");"
-                                            "CREATE TABLE value ("
-                                            "    trial    INTEGER NOT NULL REFERENCES trial "
-                                            "(number),"
-                                            "    position INTEGER NOT NULL,"
-                                            "    metric   TEXT NOT NULL,"
-                                            "    value    REAL," /* NULL: not a number */
-                                            "    low      REAL,"
-                                            "    high     REAL,"
-                                            "    unit     TEXT NOT NULL,"
-                                            "    source   TEXT NOT NULL,"
-                                            "    PRIMARY KEY (trial, position),"
-                                            "    UNIQUE (trial, metric)"
-                                            ") WITHOUT ROWID;"
-                                            "COMMIT;";
-
-enum {
-    BEGIN,
-    COMMIT,
-    ROLLBACK,
-    SET_FACT,
-    GET_FACT,
-    START,
-    FINISH,
-    FIND,
-    ADD_VALUE,
-    COUNT,
-    LIST,
-    N_STATEMENTS
-};
+    "PRAGMA application_id = " STRING(APPLICATION_ID) ";"
+    "PRAGMA user_version = " STRING(SCHEMA_VERSION) ";"
+    "CREATE TABLE fact ("
+    "    key   TEXT PRIMARY KEY,"
+    "    value TEXT NOT NULL"
+    ") WITHOUT ROWID;"
+    "CREATE TABLE trial ("
+    "    number       INTEGER PRIMARY KEY,"
+    "    code         TEXT NOT NULL,"
+    "    digest       TEXT NOT NULL,"
+    "    finish_order INTEGER UNIQUE," /* NULL: running */
+    "    status       TEXT,"
+    "    message      TEXT,"
+    "    detail       TEXT,"
+    "    seconds      REAL,"
+    "    violation    REAL,"
+    "    CHECK ((finish_order IS NULL) = (status IS NULL))"
+    ");"
+    "CREATE TABLE value ("
+    "    trial    INTEGER NOT NULL REFERENCES trial (number),"
+    "    position INTEGER NOT NULL,"
+    "    metric   TEXT NOT NULL,"
+    "    value    REAL," /* NULL: not a number */
+    "    low      REAL,"
+    "    high     REAL,"
+    "    unit     TEXT NOT NULL,"
+    "    source   TEXT NOT NULL,"
+    "    PRIMARY KEY (trial, position),"
+    "    UNIQUE (trial, metric)"
+    ") WITHOUT ROWID;"
+    /* Values measured again, side by side with those of rivals; the first ones stay, as what the
+     * strategy was told follows from them. */
+    "CREATE TABLE again ("
+    "    trial  INTEGER NOT NULL REFERENCES trial (number),"
+    "    metric TEXT NOT NULL,"
+    "    value  REAL NOT NULL,"
+    "    low    REAL NOT NULL,"
+    "    high   REAL NOT NULL,"
+    "    rounds INTEGER NOT NULL,"
+    "    PRIMARY KEY (trial, metric)"
+    ") WITHOUT ROWID;"
+    "COMMIT;";
 
 static const char *const sql[N_STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -98,39 +90,15 @@ static const char *const sql[N_STATEMENTS] = {
     [LIST] = "SELECT number, code, digest, finish_order, status, message, detail, seconds,"
              " violation, metric, value, low, high, unit, source"
              " FROM trial LEFT JOIN value ON trial = number ORDER BY number, position",
-};
-
-/* Columns of LIST. */
-enum {
-    NUMBER,
-    CODE,
-    DIGEST,
-    FINISH_ORDER,
-    STATUS,
-    MESSAGE,
-    DETAIL,
-    SECONDS,
-    VIOLATION,
-    METRIC,
-    VALUE,
-    LOW,
-    HIGH,
-    UNIT,
-    SOURCE
-};
-
-struct hwnas_store {
-    char *file;       /* for SQLite, which gives names like ":memory:" a meaning: "./" and ... */
-    const char *path; /* ... as the user wrote it */
-    hwnas_lock lock;  /* not held: only for reading */
-    bool is_created;  /* by this process */
-    sqlite3 *db;
-    sqlite3_stmt *statements[N_STATEMENTS];
+    [SET_AGAIN] = "INSERT INTO again VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (trial, metric) DO UPDATE"
+                  " SET value = excluded.value, low = excluded.low, high = excluded.high,"
+                  " rounds = excluded.rounds",
+    [LIST_AGAIN] = "SELECT trial, metric, value, low, high, rounds FROM again ORDER BY trial, metric",
 };
 
 /* Failures */
 
-static hwnas_status fail_sqlite(const hwnas_store *store)
+hwnas_status hwnas_sqlite_fail(const hwnas_store *store)
 {
     static const struct {
         int code;
@@ -158,7 +126,7 @@ static hwnas_status fail_sqlite(const hwnas_store *store)
                       sqlite3_errmsg(store->db));
 }
 
-static hwnas_status fail_damaged(const hwnas_store *store, const char *what)
+hwnas_status hwnas_sqlite_damaged(const hwnas_store *store, const char *what)
 {
     hwnas_place place = {.file = store->path};
     return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the study is damaged: %s", what),
@@ -167,9 +135,7 @@ static hwnas_status fail_damaged(const hwnas_store *store, const char *what)
 
 /* Statements */
 
-/* One letter for each parameter: i int64_t, d double (NaN becomes NULL), t text or NULL. Texts
- * must live until the statement is reset. */
-static sqlite3_stmt *bind(hwnas_store *store, int id, const char *types, ...)
+sqlite3_stmt *hwnas_sqlite_bind(hwnas_store *store, int id, const char *types, ...)
 {
     sqlite3_stmt *stmt = store->statements[id];
     va_list ap;
@@ -186,16 +152,14 @@ static sqlite3_stmt *bind(hwnas_store *store, int id, const char *types, ...)
     return stmt;
 }
 
-/* Does what needs no answer. */
-static hwnas_status run(hwnas_store *store, sqlite3_stmt *stmt)
+hwnas_status hwnas_sqlite_run(hwnas_store *store, sqlite3_stmt *stmt)
 {
-    hwnas_status status = sqlite3_step(stmt) == SQLITE_DONE ? HWNAS_OK : fail_sqlite(store);
+    hwnas_status status = sqlite3_step(stmt) == SQLITE_DONE ? HWNAS_OK : hwnas_sqlite_fail(store);
     sqlite3_reset(stmt);
     return status;
 }
 
-/* The first column of the first row; `none` without a row or when it is NULL. */
-static hwnas_status query_int(int64_t *out, hwnas_store *store, sqlite3_stmt *stmt, int64_t none)
+hwnas_status hwnas_sqlite_query_int(int64_t *out, hwnas_store *store, sqlite3_stmt *stmt, int64_t none)
 {
     hwnas_status status = HWNAS_OK;
     int code = sqlite3_step(stmt);
@@ -204,39 +168,20 @@ static hwnas_status query_int(int64_t *out, hwnas_store *store, sqlite3_stmt *st
     else if (code == SQLITE_ROW || code == SQLITE_DONE)
         *out = none;
     else
-        status = fail_sqlite(store);
+        status = hwnas_sqlite_fail(store);
     sqlite3_reset(stmt);
     return status;
 }
 
-/* Ends the transaction: COMMIT when all went well. */
-static hwnas_status end(hwnas_store *store, hwnas_status status)
+hwnas_status hwnas_sqlite_end(hwnas_store *store, hwnas_status status)
 {
     if (status == HWNAS_OK)
-        status = run(store, store->statements[COMMIT]);
+        status = hwnas_sqlite_run(store, store->statements[COMMIT]);
     if (status != HWNAS_OK && !sqlite3_get_autocommit(store->db)) {
         sqlite3_step(store->statements[ROLLBACK]);
         sqlite3_reset(store->statements[ROLLBACK]);
     }
     return status;
-}
-
-static char *column_text(sqlite3_stmt *stmt, int column)
-{
-    const unsigned char *text = sqlite3_column_text(stmt, column);
-    return text ? hwnas_strdup((const char *)text) : NULL;
-}
-
-static void column_copy(char *out, size_t size, sqlite3_stmt *stmt, int column)
-{
-    const unsigned char *text = sqlite3_column_text(stmt, column);
-    snprintf(out, size, "%s", text ? (const char *)text : "");
-}
-
-static double column_double(sqlite3_stmt *stmt, int column)
-{
-    bool is_null = sqlite3_column_type(stmt, column) == SQLITE_NULL;
-    return is_null ? NAN : sqlite3_column_double(stmt, column);
 }
 
 /* Opening and closing */
@@ -273,7 +218,7 @@ static hwnas_status check_path(const char *path, hwnas_store_mode mode)
 static hwnas_status open_file(hwnas_store *store, const char *file, int flags)
 {
     if (sqlite3_open_v2(file, &store->db, flags, NULL) != SQLITE_OK)
-        return fail_sqlite(store);
+        return hwnas_sqlite_fail(store);
     sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
     return HWNAS_OK;
 }
@@ -287,7 +232,7 @@ static hwnas_status create(hwnas_store *store)
     unlink(file); /* of a process that died here */
     TRY_OUT(open_file(store, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
     if (sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
-        status = fail_sqlite(store);
+        status = hwnas_sqlite_fail(store);
         goto out;
     }
     if (rename(file, store->file)) {
@@ -327,7 +272,7 @@ static hwnas_status check_header(const hwnas_store *store)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a study of hwnas"),
                           "a study is an SQLite database; is it the right file?");
     if (code != SQLITE_OK)
-        return fail_damaged(store, "it is cut short");
+        return hwnas_sqlite_damaged(store, "it is cut short");
     if (big_endian(header + APPLICATION) != APPLICATION_ID)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a study of hwnas"),
                           "it is an SQLite database of another program");
@@ -346,9 +291,9 @@ static hwnas_status check_pages(const hwnas_store *store)
     sqlite3_stmt *stmt = NULL;
     if (sqlite3_prepare_v2(store->db, "PRAGMA quick_check(1)", -1, &stmt, NULL) != SQLITE_OK ||
         sqlite3_step(stmt) != SQLITE_ROW)
-        status = fail_sqlite(store);
+        status = hwnas_sqlite_fail(store);
     else if (strcmp((const char *)sqlite3_column_text(stmt, 0), "ok"))
-        status = fail_damaged(store, "its pages do not fit together");
+        status = hwnas_sqlite_damaged(store, "its pages do not fit together");
     sqlite3_finalize(stmt);
     return status;
 }
@@ -364,7 +309,7 @@ static hwnas_status open_study(hwnas_store *store, bool for_reading)
     for (int i = 0; i < N_STATEMENTS; i++)
         if (sqlite3_prepare_v3(store->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                &store->statements[i], NULL) != SQLITE_OK)
-            return fail_damaged(store, sqlite3_errmsg(store->db));
+            return hwnas_sqlite_damaged(store, sqlite3_errmsg(store->db));
     if (for_reading)
         return HWNAS_OK;
     /* SQLite opens what it may not write for reading, without a word. */
@@ -376,7 +321,7 @@ static hwnas_status open_study(hwnas_store *store, bool for_reading)
                      "PRAGMA synchronous = NORMAL;"
                      "PRAGMA foreign_keys = ON;",
                      NULL, NULL, NULL) != SQLITE_OK)
-        return fail_sqlite(store);
+        return hwnas_sqlite_fail(store);
     return HWNAS_OK;
 }
 
@@ -441,146 +386,6 @@ void hwnas_store_discard(hwnas_store *store)
 {
     int64_t n = 1;
     bool is_empty = store && store->is_created &&
-                    query_int(&n, store, store->statements[COUNT], 1) == HWNAS_OK && n == 0;
+                    hwnas_sqlite_query_int(&n, store, store->statements[COUNT], 1) == HWNAS_OK && n == 0;
     shut(store, is_empty);
-}
-
-/* Facts */
-
-hwnas_status hwnas_store_set(hwnas_store *store, const char *key, const char *value)
-{
-    return run(store, bind(store, SET_FACT, "tt", key, value));
-}
-
-hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
-{
-    hwnas_status status = HWNAS_OK;
-    sqlite3_stmt *stmt = bind(store, GET_FACT, "t", key);
-    int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
-        *out = column_text(stmt, 0);
-    else if (code == SQLITE_DONE)
-        *out = NULL;
-    else
-        status = fail_sqlite(store);
-    sqlite3_reset(stmt);
-    return status;
-}
-
-/* Trials */
-
-hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,
-                               const char *digest)
-{
-    hwnas_place place = {.file = store->path};
-    assert(number <= INT64_MAX);
-    TRY(run(store, bind(store, START, "itt", (int64_t)number, code, digest)));
-    if (sqlite3_changes(store->db) == 0)
-        return hwnas_fail(HWNAS_E_INPUT, &place,
-                          "trial %llu is finished already, or was asked with another architecture",
-                          (unsigned long long)number);
-    return HWNAS_OK;
-}
-
-static hwnas_status fail_finish(hwnas_store *store, uint64_t number)
-{
-    hwnas_place place = {.file = store->path};
-    int64_t order = -1;
-    TRY(query_int(&order, store, bind(store, FIND, "i", (int64_t)number), -1));
-    return hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu %s", (unsigned long long)number,
-                      order < 0 ? "was never asked" : "is finished already");
-}
-
-static hwnas_status finish(int64_t *order, hwnas_store *store, const hwnas_trial *trial)
-{
-    int64_t number = (int64_t)trial->number;
-    TRY(query_int(order, store,
-                  bind(store, FINISH, "tttddi", hwnas_status_name(trial->status), trial->message,
-                       trial->detail, trial->seconds, trial->violation, number),
-                  -1));
-    if (*order < 0)
-        return fail_finish(store, trial->number);
-    for (int i = 0; i < trial->n_values; i++) {
-        const hwnas_value_row *v = &trial->values[i];
-        TRY(run(store, bind(store, ADD_VALUE, "iitdddtt", number, (int64_t)i, v->metric, v->value,
-                            v->low, v->high, v->unit, v->source)));
-    }
-    return HWNAS_OK;
-}
-
-hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial)
-{
-    int64_t order = -1;
-    assert(trial->n_values <= HWNAS_MAX_VALUES);
-    TRY(run(store, store->statements[BEGIN]));
-    TRY(end(store, finish(&order, store, trial)));
-    trial->is_finished = true;
-    trial->order = order;
-    return HWNAS_OK;
-}
-
-static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlite3_stmt *row)
-{
-    *out = (hwnas_trial){
-        .number = (uint64_t)sqlite3_column_int64(row, NUMBER),
-        .code = column_text(row, CODE),
-        .is_finished = sqlite3_column_type(row, FINISH_ORDER) != SQLITE_NULL,
-        .order = -1,
-        .message = column_text(row, MESSAGE),
-        .detail = column_text(row, DETAIL),
-        .seconds = column_double(row, SECONDS),
-        .violation = column_double(row, VIOLATION),
-    };
-    column_copy(out->digest, sizeof out->digest, row, DIGEST);
-    if (!out->is_finished)
-        return HWNAS_OK;
-    char name[32];
-    column_copy(name, sizeof name, row, STATUS);
-    out->order = sqlite3_column_int64(row, FINISH_ORDER);
-    out->status = hwnas_status_from_name(name);
-    return out->status < HWNAS_N_STATUS ? HWNAS_OK : fail_damaged(store, "a status is unknown");
-}
-
-static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, sqlite3_stmt *row)
-{
-    if (trial->n_values == HWNAS_MAX_VALUES)
-        return fail_damaged(store, "a trial has too many values");
-    hwnas_value_row *v = &trial->values[trial->n_values++];
-    column_copy(v->metric, sizeof v->metric, row, METRIC);
-    column_copy(v->unit, sizeof v->unit, row, UNIT);
-    column_copy(v->source, sizeof v->source, row, SOURCE);
-    v->value = column_double(row, VALUE);
-    v->low = column_double(row, LOW);
-    v->high = column_double(row, HIGH);
-    return HWNAS_OK;
-}
-
-hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_trial *trials = NULL;
-    size_t count = 0, capacity = 0;
-    sqlite3_stmt *row = store->statements[LIST];
-    int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
-        uint64_t number = (uint64_t)sqlite3_column_int64(row, NUMBER);
-        if (!count || trials[count - 1].number != number) {
-            HWNAS_GROW(trials, count, capacity);
-            TRY_OUT(read_trial(&trials[count++], store, row));
-        }
-        if (sqlite3_column_type(row, METRIC) != SQLITE_NULL)
-            TRY_OUT(read_value(&trials[count - 1], store, row));
-    }
-    if (code != SQLITE_DONE) {
-        status = fail_sqlite(store);
-        goto out;
-    }
-    *out = trials;
-    *n = count;
-    trials = NULL;
-    count = 0;
-out:
-    sqlite3_reset(row);
-    hwnas_trials_free(trials, count);
-    return status;
 }

@@ -4,20 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 void hwnas_trials_free(hwnas_trial *trials, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         free(trials[i].code);
         free(trials[i].message);
         free(trials[i].detail);
+        free(trials[i].values);
     }
     free(trials);
 }
 
 const hwnas_value_row *hwnas_trial_value(const hwnas_trial *trial, const char *metric)
 {
-    for (int i = 0; i < trial->n_values; i++)
+    for (size_t i = 0; i < trial->n_values; i++)
         if (!strcmp(trial->values[i].metric, metric))
             return &trial->values[i];
     return NULL;
+}
+
+void hwnas_trial_add(hwnas_trial *trial, const hwnas_value_row *value)
+{
+    HWNAS_GROW(trial->values, trial->n_values, trial->value_room);
+    trial->values[trial->n_values++] = *value;
 }

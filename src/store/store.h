@@ -22,13 +22,12 @@ typedef enum hwnas_store_mode {
 
 /* One named value of a trial, e.g. "latency.p50" = 0.0081 s, measured, [0.0080, 0.0082]. */
 typedef struct hwnas_value_row {
-    char metric[32];
+    char metric[64];
     double value, low, high; /* NaN for low and high when there is no interval; SI units */
     char unit[8];            /* "s", "%", "MACs", "params", "bytes" */
     char source[16];         /* "measured", "predicted", "computed", "replayed" */
+    int rounds; /* it was measured so often side by side with its rivals; 0: once, alone */
 } hwnas_value_row;
-
-enum { HWNAS_MAX_VALUES = 24 };
 
 typedef struct hwnas_trial {
     uint64_t number; /* from 0, in the order of asking */
@@ -41,8 +40,8 @@ typedef struct hwnas_trial {
     char *detail;        /* JSON object: samples, stop, disturbed, ...; owned, may be NULL */
     double seconds;      /* wall time that it took */
     double violation;    /* 0: feasible */
-    int n_values;
-    hwnas_value_row values[HWNAS_MAX_VALUES];
+    size_t n_values, value_room;
+    hwnas_value_row *values; /* owned */
 } hwnas_trial;
 
 /* Opens the study in the SQLite file `path`. Not a database, another program's database, a newer or
@@ -67,6 +66,16 @@ HWNAS_CHECKED hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *t
 /* All trials by number. `out` is an array of n, release with hwnas_trials_free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store);
 void hwnas_trials_free(hwnas_trial *trials, size_t n);
+
+/* Records values of a finished trial that were measured again (metric, value, low, high, rounds). The
+ * first ones stay: hwnas_store_trials() gives those, as what a strategy did follows from them. */
+HWNAS_CHECKED hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number,
+                                             const hwnas_value_row *values, size_t n);
+/* Puts what was measured again into all trials of a study, by number, in the place of the first. */
+HWNAS_CHECKED hwnas_status hwnas_store_replace(hwnas_trial *trials, size_t n, hwnas_store *store);
+
+/* NULL: the trial has no value of that name. */
 const hwnas_value_row *hwnas_trial_value(const hwnas_trial *trial, const char *metric);
+void hwnas_trial_add(hwnas_trial *trial, const hwnas_value_row *value); /* a copy, at the end */
 
 #endif

@@ -5,33 +5,141 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
+#include "graph/elaborate.h"
 #include "measure/measure.h"
 #include "predict/predict.h"
+#include "study/judge.h"
+
+/* A device of the job. */
+typedef struct site {
+    const hwnas_job_device *row;
+    hwnas_device *memory;   /* a device that remembers; NULL: it runs */
+    hwnas_device_info info; /* of one that runs */
+} site;
 
 struct hwnas_evaluator {
     const hwnas_job *job;
     hwnas_predictor *predictor; /* NULL: no accuracy */
-    hwnas_device *memory;       /* a device that remembers; NULL: none */
-    hwnas_runner *runner;       /* a device that runs; NULL: none */
-    hwnas_device_info info;     /* of the runner's device */
+    int n;
+    site sites[HWNAS_MAX_DEVICES];
+    /* One runner at a time: the threads of an idle one would spin on the cores of the next. */
+    hwnas_runner *runner;
+    int runner_site, runner_threads;
     hwnas_measure_options options;
 };
 
-/* A device that remembers, or a runner, which is started to see whether the device works. */
-static hwnas_status open_device(hwnas_evaluator *e)
+/* ---- Opening ---- */
+
+static int threads_at(const site *s, int threads)
 {
+    return s->row->threads ? s->row->threads : threads;
+}
+
+static int batch_at(const site *s, int batch)
+{
+    return s->row->batch ? s->row->batch : batch;
+}
+
+static hwnas_status use_runner(hwnas_evaluator *e, int device, int threads)
+{
+    if (e->runner && e->runner_site == device && e->runner_threads == threads)
+        return HWNAS_OK;
+    hwnas_runner_close(e->runner);
+    e->runner = NULL;
+    e->runner_site = device;
+    e->runner_threads = threads;
+    return hwnas_runner_open(&e->runner, e->sites[device].row->spelling, threads);
+}
+
+/* A device that remembers, or a runner, which is started to see whether the device works. */
+static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
+{
+    site *s = &e->sites[device];
     const hwnas_device_ops *ops;
     const char *argument;
-    hwnas_device_options options = {.threads = e->job->threads};
-    TRY(hwnas_device_find(&ops, &argument, e->job->device));
-    if (ops->recall)
-        return hwnas_device_open(&e->memory, e->job->device, &options);
-    TRY(hwnas_runner_open(&e->runner, e->job->device, e->job->threads));
-    return hwnas_runner_describe(&e->info, e->runner);
+    int threads = threads_at(s, e->job->threads.values[0]);
+    TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
+    if (ops->recall) {
+        hwnas_device_options options = {.threads = threads};
+        return hwnas_device_open(&s->memory, s->row->spelling, &options);
+    }
+    if (free_only)
+        return HWNAS_OK;
+    TRY(use_runner(e, device, threads));
+    return hwnas_runner_describe(&s->info, e->runner);
+}
+
+static bool is_derived(const hwnas_metric *metric)
+{
+    return !strcmp(metric->name, "throughput") || !strcmp(metric->name, "cost");
+}
+
+/* That a device can give what is asked of it. */
+static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
+{
+    const hwnas_metric *metric = goal->metric;
+    if (goal->device < 0)
+        return HWNAS_OK;
+    const site *s = &e->sites[goal->device];
+    const char *recalled = s->memory ? s->memory->ops->recalls(s->memory) : NULL;
+    bool is_given = !recalled || !strcmp(recalled, metric->name) ||
+                    (is_derived(metric) && !strcmp(recalled, "latency.p50"));
+    if (!is_given)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                     "the device '%s' does not give %s", s->row->spelling,
+                                     metric->name),
+                          "choose another device or column, or another objective");
+    if (!strcmp(metric->name, "cost") && isnan(s->row->price))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                     "cost needs the price of '%s' an hour", s->row->name),
+                          "add price: 0.17, or {name: ..., device: ..., price: 0.17}");
+    if (!strcmp(metric->name, "energy") && !recalled && !s->info.has_energy)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                       "the device '%s' does not give energy: no counter that may be read",
+                       s->row->spelling),
+            "Linux has it in /sys/class/powercap/intel-rapl:*/energy_uj, on most systems for root");
+    return HWNAS_OK;
+}
+
+/* The fewest samples that bound a quantile on both sides. */
+static int samples_to_bound(double q)
+{
+    double low, high, values[1024];
+    for (int n = 0; n < 1024; n++)
+        values[n] = n;
+    for (int n = 6; n < 1024; n++)
+        if (hwnas_quantile_interval(values, (size_t)n, q, &low, &high))
+            return n;
+    return 1024;
+}
+
+static hwnas_status check_goals(hwnas_evaluator *e)
+{
+    const hwnas_job *job = e->job;
+    const hwnas_goal *goals[HWNAS_MAX_OBJECTIVES + 2 * HWNAS_MAX_LIMITS];
+    int n = 0;
+    for (int i = 0; i < job->n_objectives; i++)
+        goals[n++] = &job->objectives[i];
+    for (int i = 0; i < job->n_limits; i++)
+        goals[n++] = &job->limits[i].goal;
+    for (int i = 0; i < job->n_targets; i++)
+        goals[n++] = &job->targets[i].goal;
+    for (int i = 0; i < n; i++) {
+        TRY(check_goal(e, goals[i]));
+        bool is_p90 = !strcmp(goals[i]->metric->name, "latency.p90");
+        bool is_p99 = !strcmp(goals[i]->metric->name, "latency.p99");
+        int least = is_p90 ? samples_to_bound(0.9) : is_p99 ? samples_to_bound(0.99) : 0;
+        if (least > e->options.min_samples)
+            e->options.min_samples = least;
+    }
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
-                                  const hwnas_space *space, const volatile sig_atomic_t *stop)
+                                  const hwnas_space *space, bool free_only,
+                                  const volatile sig_atomic_t *stop)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_evaluator *e = hwnas_alloc(sizeof *e);
@@ -48,12 +156,16 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
         hwnas_fail_at(status, &job->predictor_place);
         goto out;
     }
-    if (job->device)
-        status = open_device(e);
-    if (status != HWNAS_OK) {
-        hwnas_fail_at(status, &job->device_place);
-        goto out;
+    for (; e->n < job->devices.n; e->n++) {
+        e->sites[e->n].row = &job->devices.rows[e->n];
+        status = open_site(e, e->n, free_only);
+        if (status != HWNAS_OK) {
+            hwnas_fail_at(status, &job->devices.rows[e->n].place);
+            goto out;
+        }
     }
+    if (!free_only)
+        TRY_OUT(check_goals(e));
     *out = e;
     e = NULL;
 out:
@@ -66,144 +178,275 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
     if (!e)
         return;
     hwnas_predictor_free(e->predictor);
-    hwnas_device_close(e->memory);
+    for (int i = 0; i < e->n; i++)
+        hwnas_device_close(e->sites[i].memory);
     hwnas_runner_close(e->runner);
     free(e);
 }
 
-const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *e)
+const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *e, int device)
 {
-    return e->runner ? &e->info : NULL;
+    return e->sites[device].memory ? NULL : &e->sites[device].info;
 }
 
-static void add_value(hwnas_trial *trial, const char *metric, const char *source, double value,
-                      double low, double high)
+bool hwnas_evaluator_measures(const hwnas_evaluator *e)
 {
-    const hwnas_metric *row = NULL;
-    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
-        if (!strcmp(m->name, metric))
-            row = m;
-    for (int i = 0; i < trial->n_values; i++)
-        if (!strcmp(trial->values[i].metric, metric))
-            return; /* the first to say it is nearer to the truth: a device before a count */
-    hwnas_value_row *out = &trial->values[trial->n_values++];
-    *out = (hwnas_value_row){.value = value, .low = low, .high = high};
-    snprintf(out->metric, sizeof out->metric, "%s", metric);
-    snprintf(out->unit, sizeof out->unit, "%s", row ? row->si : "");
-    snprintf(out->source, sizeof out->source, "%s", source);
+    for (int i = 0; i < e->n; i++)
+        if (!e->sites[i].memory)
+            return true;
+    return false;
 }
 
-static void add_costs(hwnas_trial *trial, const hwnas_graph *graph)
+/* ---- Values ---- */
+
+/* `device` -1: of the network. The first to say a value is nearer to the truth: a device before a
+ * count. */
+static void add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric, int device,
+                      const char *source, double value, double low, double high)
+{
+    const hwnas_metric *row = hwnas_metric_of_value(metric);
+    bool is_of_network = !row || row->source != HWNAS_FROM_DEVICE;
+    hwnas_value_row out = {.value = value, .low = low, .high = high};
+    hwnas_goal goal = hwnas_goal_of(row, is_of_network ? -1 : device, &e->job->devices);
+    if (hwnas_trial_value(trial, goal.name))
+        return;
+    snprintf(out.metric, sizeof out.metric, "%s", goal.name);
+    snprintf(out.unit, sizeof out.unit, "%s", row->si);
+    snprintf(out.source, sizeof out.source, "%s", source);
+    hwnas_trial_add(trial, &out);
+}
+
+/* What follows from the median latency of a batch. */
+static void add_derived(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
+                        const char *source, double p50, double low, double high)
+{
+    double price = e->sites[device].row->price;
+    add_value(trial, e, "throughput", device, source, batch / p50, batch / high, batch / low);
+    if (isnan(price))
+        return;
+    double factor = price / 3600 * 1e6 / batch; /* a million inferences take 1e6 / batch runs */
+    add_value(trial, e, "cost", device, source, factor * p50, factor * low, factor * high);
+}
+
+static void add_costs(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_candidate *c)
 {
     hwnas_costs costs;
-    hwnas_graph_costs(&costs, graph);
-    add_value(trial, "macs", "computed", (double)costs.macs, NAN, NAN);
-    add_value(trial, "params", "computed", (double)costs.params, NAN, NAN);
-    add_value(trial, "memory", "computed", (double)costs.peak_bytes, NAN, NAN);
+    hwnas_graph_costs(&costs, c->graph);
+    double macs = (double)costs.macs / c->settings.batch;
+    add_value(trial, e, "macs", -1, "computed", macs, NAN, NAN);
+    add_value(trial, e, "params", -1, "computed", (double)costs.params, NAN, NAN);
+    add_value(trial, e, "memory", -1, "computed", (double)costs.peak_bytes, NAN, NAN);
 }
 
-/* What the limits say of the values that are known; `all`: a limit on an unknown value is missed.
- */
-static double violation(const hwnas_job *job, const hwnas_trial *trial, bool all)
+static hwnas_status recall(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
-    double sum = 0;
-    for (int i = 0; i < job->n_limits; i++) {
-        const hwnas_limit *limit = &job->limits[i];
-        const hwnas_value_row *v = hwnas_trial_value(trial, limit->metric->name);
-        if (!v && !all)
+    hwnas_status status = HWNAS_OK;
+    char *code = hwnas_arch_code(c->arch);
+    for (int i = 0; i < e->n; i++) {
+        hwnas_device *memory = e->sites[i].memory;
+        double value;
+        const char *metric;
+        if (!memory)
             continue;
-        /* A limit holds for the whole interval of a measurement; a prediction has no promise in it.
-         */
-        bool measured = v && !strcmp(v->source, "measured");
-        sum += v ? hwnas_limit_violation(limit, measured ? v->low : v->value,
-                                         measured ? v->high : v->value)
-                 : INFINITY;
+        TRY_OUT(memory->ops->recall(&value, &metric, memory, code));
+        add_value(trial, e, metric, i, "replayed", value, NAN, NAN);
+        if (!strcmp(metric, "latency.p50"))
+            add_derived(trial, e, i, 1, "replayed", value, NAN, NAN);
     }
-    return sum;
+out:
+    free(code);
+    return status;
 }
 
-static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_graph *graph)
+hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
-    hwnas_measurement m;
-    TRY(hwnas_runner_measure(&m, e->runner, graph, &e->options));
-    add_value(trial, "latency.p50", "measured", m.p50, m.p50_low, m.p50_high);
-    if (!isnan(m.p90))
-        add_value(trial, "latency.p90", "measured", m.p90, NAN, NAN);
-    const char *doubt = hwnas_measurement_doubt(&m);
-    json_t *detail = json_pack(
-        "{s:I, s:I, s:f, s:f, s:f, s:s, s:b, s:s?, s:f, s:I}", "samples", (json_int_t)m.n_samples,
-        "disturbed", (json_int_t)m.n_disturbed, "compile_seconds", m.compile_seconds,
-        "first_run_seconds", m.first_run_seconds, "run_seconds", m.run_seconds, "stop",
-        m.stop == HWNAS_STOP_INTERVAL ? "interval" : "budget", "unstable", m.is_unstable, "doubt",
-        doubt, "total_seconds", m.total_seconds, "memory_bytes", (json_int_t)m.memory_bytes);
-    trial->detail = json_dumps(detail, JSON_COMPACT);
-    json_decref(detail);
+    TRY(recall(trial, e, c));
+    add_costs(trial, e, c);
+    if (!e->predictor)
+        return HWNAS_OK;
+    hwnas_estimate estimate;
+    TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
+    bool exact = estimate.sd == 0;
+    add_value(trial, e, "accuracy", -1, exact ? "replayed" : "predicted", estimate.mean,
+              exact ? NAN : estimate.mean - estimate.sd, exact ? NAN : estimate.mean + estimate.sd);
     return HWNAS_OK;
 }
 
-static void take_over(hwnas_trial *trial, const hwnas_trial *twin)
+static void add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
+                            const hwnas_measurement *m)
 {
-    for (int i = 0; i < twin->n_values; i++)
-        if (!strcmp(twin->values[i].source, "measured"))
-            trial->values[trial->n_values++] = twin->values[i];
-    json_t *detail = json_pack("{s:I}", "same_network_as", (json_int_t)twin->number);
-    trial->detail = json_dumps(detail, JSON_COMPACT);
-    json_decref(detail);
+    add_value(trial, e, "latency.p50", device, "measured", m->p50, m->p50_low, m->p50_high);
+    if (!isnan(m->p90))
+        add_value(trial, e, "latency.p90", device, "measured", m->p90, m->p90_low, m->p90_high);
+    if (!isnan(m->p99))
+        add_value(trial, e, "latency.p99", device, "measured", m->p99, m->p99_low, m->p99_high);
+    add_derived(trial, e, device, batch, "measured", m->p50, m->p50_low, m->p50_high);
+    if (!isnan(m->energy))
+        add_value(trial, e, "energy", device, "measured", m->energy / batch, m->energy_low / batch,
+                  m->energy_high / batch);
+    if (m->memory_bytes) /* a count of bytes, the same each time */
+        add_value(trial, e, "memory.device", device, "measured", (double)m->memory_bytes,
+                  (double)m->memory_bytes, (double)m->memory_bytes);
 }
+
+static hwnas_status run_on(hwnas_measurement *out, hwnas_evaluator *e, const hwnas_candidate *c,
+                           int device, double seconds)
+{
+    hwnas_status status = HWNAS_OK;
+    const site *s = &e->sites[device];
+    hwnas_graph *own = NULL;
+    hwnas_measure_options options = e->options;
+    options.max_seconds = seconds;
+    if (batch_at(s, c->settings.batch) != c->settings.batch)
+        TRY_OUT(hwnas_graph_build(&own, c->arch, s->row->batch));
+    TRY_OUT(use_runner(e, device, threads_at(s, c->settings.threads)));
+    TRY_OUT(hwnas_runner_measure(out, e->runner, own ? own : c->graph, &options));
+out:
+    hwnas_graph_free(own);
+    return status;
+}
+
+hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c,
+                               int device, double seconds)
+{
+    hwnas_measurement m;
+    TRY(run_on(&m, e, c, device, seconds));
+    add_measurement(trial, e, device, batch_at(&e->sites[device], c->settings.batch), &m);
+    return HWNAS_OK;
+}
+
+static json_t *detail_of(const hwnas_measurement *m)
+{
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:s, s:b, s:s?, s:f, s:I}", "samples",
+                     (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed,
+                     "compile_seconds", m->compile_seconds, "first_run_seconds",
+                     m->first_run_seconds, "run_seconds", m->run_seconds, "stop",
+                     m->stop == HWNAS_STOP_INTERVAL ? "interval" : "budget", "unstable",
+                     m->is_unstable, "doubt", hwnas_measurement_doubt(m), "total_seconds",
+                     m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes);
+}
+
+/* The detail of a trial that was measured on several devices: that of each, and what they add up to. */
+static void add_detail(json_t *whole, const hwnas_evaluator *e, int device, json_t *detail)
+{
+    json_t *devices = json_object_get(whole, "devices");
+    if (e->n == 1) {
+        json_object_update(whole, detail);
+        json_decref(detail);
+        return;
+    }
+    if (!devices) {
+        devices = json_object();
+        json_object_set_new(whole, "devices", devices);
+    }
+    double run = json_number_value(json_object_get(whole, "run_seconds")) +
+                 json_number_value(json_object_get(detail, "run_seconds"));
+    bool is_unstable = json_is_true(json_object_get(whole, "unstable")) ||
+                       json_is_true(json_object_get(detail, "unstable"));
+    json_object_set_new(whole, "run_seconds", json_real(run));
+    json_object_set_new(whole, "unstable", json_boolean(is_unstable));
+    json_object_set_new(devices, e->sites[device].row->name, detail);
+}
+
+static bool is_of_device(const hwnas_value_row *v, const hwnas_evaluator *e, int device)
+{
+    const hwnas_metric *metric = hwnas_metric_of_value(v->metric);
+    return metric && metric->source == HWNAS_FROM_DEVICE &&
+           !strcmp(v->metric, hwnas_goal_of(metric, device, &e->job->devices).name);
+}
+
+/* Takes over what a twin measured on a device; false: nothing. */
+static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_trial *twin,
+                      int device, int batch)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < twin->n_values; i++)
+        if (!strcmp(twin->values[i].source, "measured") && is_of_device(&twin->values[i], e, device)) {
+            hwnas_trial_add(trial, &twin->values[i]);
+            is_any = true;
+        }
+    hwnas_goal median = hwnas_goal_of(hwnas_metric_of_value("latency.p50"), device, &e->job->devices);
+    const hwnas_value_row *v = hwnas_trial_value(trial, median.name);
+    if (v) { /* at the price of this job */
+        hwnas_value_row p50 = *v;
+        add_derived(trial, e, device, batch, "measured", p50.value, p50.low, p50.high);
+    }
+    return is_any;
+}
+
+static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c,
+                            json_t *detail)
+{
+    for (int i = 0; i < e->n; i++) {
+        hwnas_measurement m;
+        if (e->sites[i].memory)
+            continue;
+        if (hwnas_trial_violation(trial, e->job, false) > 0)
+            return HWNAS_OK;
+        if (c->twin && take_over(trial, e, c->twin, i, batch_at(&e->sites[i], c->settings.batch))) {
+            json_object_set_new(detail, "same_network_as",
+                                json_integer((json_int_t)c->twin->number));
+            if (c->twin_study)
+                json_object_set_new(detail, "of_study", json_string(c->twin_study));
+            continue;
+        }
+        if (c->is_recalled_only)
+            return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
+        TRY(run_on(&m, e, c, i, e->options.max_seconds));
+        add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
+        add_detail(detail, e, i, detail_of(&m));
+    }
+    return HWNAS_OK;
+}
+
+/* ---- Judging ---- */
 
 /* A metric that the job judges by, and that its device did not give. */
 static hwnas_status require(const hwnas_evaluator *e, const hwnas_trial *trial,
-                            const hwnas_metric *metric)
+                            const hwnas_goal *goal, bool with_interval)
 {
-    if (hwnas_trial_value(trial, metric->name))
+    const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+    bool is_bounded = v && (strcmp(v->source, "measured") || !isnan(v->high));
+    if (v && (is_bounded || !with_interval))
         return HWNAS_OK;
-    if (e->runner)
-        return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL, "too few samples for %s", metric->name),
-                          "give it more time with measure: {seconds: ...}");
-    return hwnas_hint(
-        hwnas_fail_at(hwnas_fail(HWNAS_E_INPUT, NULL, "the device '%s' does not give %s",
-                                 e->job->device, metric->name),
-                      &e->job->device_place),
-        "choose another device or column, or another objective");
+    return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL, "too few samples for %s%s",
+                                 v ? "the interval of " : "", goal->name),
+                      "give it more time with measure: {seconds: ...}; it had %g", e->options.max_seconds);
 }
 
 static hwnas_status require_all(const hwnas_evaluator *e, const hwnas_trial *trial)
 {
     for (int i = 0; i < e->job->n_objectives; i++)
-        TRY(require(e, trial, e->job->objectives[i]));
+        TRY(require(e, trial, &e->job->objectives[i], false));
     for (int i = 0; i < e->job->n_limits; i++)
-        TRY(require(e, trial, e->job->limits[i].metric));
+        TRY(require(e, trial, &e->job->limits[i].goal, true));
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_arch *arch,
-                            const hwnas_graph *graph, const hwnas_trial *twin)
+static bool is_complete(const hwnas_evaluator *e, const hwnas_trial *trial)
 {
-    if (e->memory) {
-        double value;
-        const char *metric;
-        TRY(e->memory->ops->recall(&value, &metric, e->memory, trial->code));
-        add_value(trial, metric, "replayed", value, NAN, NAN);
+    for (int i = 0; i < e->n; i++) {
+        hwnas_goal goal = hwnas_goal_of(hwnas_metric_of_value("latency.p50"), i, &e->job->devices);
+        if (!e->sites[i].memory && !hwnas_trial_value(trial, goal.name))
+            return false;
     }
-    add_costs(trial, graph);
-    if (e->predictor) {
-        hwnas_estimate estimate;
-        TRY(hwnas_predictor_score(&estimate, e->predictor, &arch, 1));
-        bool exact = estimate.sd == 0;
-        add_value(trial, "accuracy", exact ? "replayed" : "predicted", estimate.mean,
-                  exact ? NAN : estimate.mean - estimate.sd,
-                  exact ? NAN : estimate.mean + estimate.sd);
-    }
-    if (e->runner && violation(e->job, trial, false) == 0) {
-        if (twin && hwnas_trial_value(twin, "latency.p50"))
-            take_over(trial, twin);
-        else
-            TRY(measure(trial, e, graph));
-    }
-    /* Without a measurement the cheap limits were missed already, which is violation enough. */
-    bool is_complete = !e->runner || hwnas_trial_value(trial, "latency.p50");
-    if (is_complete)
-        TRY(require_all(e, trial));
-    trial->violation = violation(e->job, trial, is_complete);
-    return HWNAS_OK;
+    return true;
+}
+
+hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    hwnas_status status = HWNAS_OK;
+    json_t *detail = json_object();
+    TRY_OUT(hwnas_evaluate_free(trial, e, c));
+    TRY_OUT(measure(trial, e, c, detail));
+    /* What was left unmeasured misses a limit already, which is violation enough. */
+    bool is_whole = is_complete(e, trial);
+    if (is_whole)
+        TRY_OUT(require_all(e, trial));
+    trial->violation = hwnas_trial_violation(trial, e->job, is_whole);
+    if (json_object_size(detail))
+        trial->detail = json_dumps(detail, JSON_COMPACT);
+out:
+    json_decref(detail);
+    return status;
 }

@@ -8,24 +8,49 @@
 #include "space/arch.h"
 #include "store/store.h"
 #include "study/job.h"
+#include "study/settings.h"
 
 typedef struct hwnas_evaluator hwnas_evaluator;
 
-/* Loads the predictor and opens the device, so that what the job asks of them is known to exist; no
- * network is run yet. Job and space are borrowed. `stop` is set by a signal handler. */
+/* Loads the predictor and opens the devices, so that what the job asks of them is known to be given; no
+ * network is run yet. Job and space (without settings) are borrowed. `stop` is set by a signal
+ * handler. With `free_only` devices that run are left alone, and only hwnas_evaluate_free() works. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
-                                                const hwnas_space *space,
+                                                const hwnas_space *space, bool free_only,
                                                 const volatile sig_atomic_t *stop);
 void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
 
-/* What the device that measures says of itself; borrowed; NULL: nothing is measured. */
-const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *evaluator);
+/* What a device of the job says of itself; borrowed; NULL: it runs nothing. */
+const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *evaluator, int device);
+/* Some device of the job runs networks. */
+bool hwnas_evaluator_measures(const hwnas_evaluator *evaluator);
+
+/* An architecture as it is to be evaluated. */
+typedef struct hwnas_candidate {
+    const hwnas_arch *arch; /* of the space without settings */
+    hwnas_settings settings;
+    const hwnas_graph *graph; /* of the settings' batch */
+    /* A finished trial of the same network and settings, whose measurements are taken over where it has
+     * them; NULL: none. */
+    const hwnas_trial *twin;
+    const char *twin_study; /* that it is of; NULL: this one */
+    bool is_recalled_only;  /* what is not known is not measured: HWNAS_E_NOT_FOUND */
+} hwnas_candidate;
 
 /* Fills in values, violation and detail of a trial. A trial that misses a limit by what costs
- * nothing to know is not measured. `twin`: a finished trial of the same network, whose measurement
- * is taken over; NULL: none. A failure is the trial's own, except HWNAS_E_INTERRUPTED. */
+ * nothing to know, or by a device that came before, is not measured further. A failure is the trial's
+ * own, except HWNAS_E_INTERRUPTED. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *evaluator,
-                                          const hwnas_arch *arch, const hwnas_graph *graph,
-                                          const hwnas_trial *twin);
+                                          const hwnas_candidate *candidate);
+
+/* The values that need no run: recalled, computed and predicted. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *evaluator,
+                                               const hwnas_candidate *candidate);
+
+/* One measurement on a device that runs, of at most `seconds`, and the values that it gives, which are
+ * put at the end of the trial's. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *evaluator,
+                                             const hwnas_candidate *candidate, int device,
+                                             double seconds);
 
 #endif

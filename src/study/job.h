@@ -4,59 +4,78 @@
 
 #include <jansson.h>
 
-#include "base/mem.h"
+#include "base/yaml.h"
 #include "search/pareto.h"
-#include "study/metric.h"
+#include "study/goal.h"
 
-enum { HWNAS_MAX_LIMITS = 16 };
+enum { HWNAS_MAX_SETTING_VALUES = 16 };
+
+/* Values of a setting of the measurement; with more than one it is a choice of the search. */
+typedef struct hwnas_setting_values {
+    int n, values[HWNAS_MAX_SETTING_VALUES];
+    hwnas_place place;
+} hwnas_setting_values;
 
 /* Strings live in the arena. What a job reads is named as seen from the directory of the job, and
  * kept as an absolute path, so that a study knows it wherever it is looked at from; what it writes
  * goes into the current directory. */
 typedef struct hwnas_job {
     hwnas_arena *arena;
-    const char *path;      /* of the YAML file */
+    const char *path;      /* of the YAML file; NULL: flags alone */
     const char *space;     /* name or file */
     const char *predictor; /* of the accuracy; NULL: none */
-    const char *device;    /* "cpu", "replay:FILE#COLUMN"; NULL: nothing is measured */
-    hwnas_place space_place, predictor_place, device_place, strategy_place; /* of a flag: no file */
-    int threads, batch;
+    hwnas_job_devices devices; /* none: nothing is measured */
+    hwnas_place space_place, predictor_place, strategy_place, budget_place;
+    hwnas_setting_values threads, batch;
+    double price; /* an hour, of devices that give none; NaN: not given */
     const char *strategy;
     int population; /* 0: the strategy's own */
     uint64_t seed;
-    int n_objectives, n_limits;
-    const hwnas_metric *objectives[HWNAS_MAX_OBJECTIVES];
+    int n_objectives, n_limits, n_targets;
+    hwnas_goal objectives[HWNAS_MAX_OBJECTIVES];
     hwnas_limit limits[HWNAS_MAX_LIMITS];
-    int64_t max_trials;                                     /* 0: no limit */
-    double max_minutes;                                     /* 0: no limit */
-    double interval;                                        /* of a measurement, relative */
-    double max_seconds;                                     /* of a measurement */
-    double timeout;                                         /* of a runner's silence, seconds */
-    int64_t memory_limit;                                   /* of a runner, bytes; 0: none */
-    const char *study;                                      /* SQLite file */
+    hwnas_limit targets[HWNAS_MAX_LIMITS]; /* the search ends when a network meets all of them */
+    bool is_front_per_device; /* a front for each device, instead of one for all together */
+    int64_t max_trials;       /* 0: no limit */
+    double max_minutes;       /* 0: no limit */
+    double improvement;       /* the search ends when the front improves by less; 0: never */
+    double interval;          /* of a measurement, relative */
+    double max_seconds;       /* of a measurement */
+    double ties;              /* time for measuring near ties again, as a part of the search's */
+    double timeout;           /* of a runner's silence, seconds */
+    int64_t memory_limit;     /* of a runner, bytes; 0: none */
+    const char *study;        /* SQLite file */
+    const char *warm_start;   /* another study, whose trials are taken over; NULL: none */
     const char *export_onnx, *export_pytorch, *export_yaml; /* NULL: not wanted */
 } hwnas_job;
 
-/* Values that replace the job's; NULL or negative: the job's own. */
-typedef struct hwnas_job_flags {
-    const char *study, *device, *strategy;
-    long threads, trials, seed;
-    double minutes;
-} hwnas_job_flags;
-#define HWNAS_NO_FLAGS                                                                             \
-    {                                                                                              \
-        .threads = -1, .trials = -1, .seed = -1, .minutes = -1                                     \
-    }
+/* A key of a job, and the flag of the same meaning. */
+typedef struct hwnas_job_key {
+    const char *group; /* key of the mapping that it is in; NULL: of the job itself */
+    const char *name;  /* NULL ends the table */
+    char letter;       /* short form of the flag; 0: none */
+    bool is_rare;      /* the flag is named but not explained by --help */
+    bool is_text;      /* the flag's value is taken as it is; otherwise it is read as YAML */
+    hwnas_status (*read)(hwnas_job *job, const hwnas_yaml *node);
+    const char *argument; /* of the flag; NULL: the key has none */
+    const char *help;
+} hwnas_job_key;
+extern const hwnas_job_key hwnas_job_keys[];
 
-/* Reads a job, replaces what flags say, and checks that it can be run: a space, objectives that the
- * job's predictor and device can give, a budget. */
+/* A value from the command line in the place of the job's. */
+typedef struct hwnas_job_flag {
+    const char *name; /* of a row of hwnas_job_keys; NULL ends a list */
+    const char *value;
+} hwnas_job_flag;
+
+/* Reads a job (`path` NULL: from flags alone), replaces what flags say (NULL: none), and checks that it
+ * can be run: a space, objectives that the job's predictor and devices can give, limits that do not
+ * exclude each other. A flag's mistake has the place "--NAME". */
 HWNAS_CHECKED hwnas_status hwnas_job_load(hwnas_job **out, const char *path,
-                                          const hwnas_job_flags *flags);
+                                          const hwnas_job_flag *flags);
 void hwnas_job_free(hwnas_job *job);
 
-/* What makes two studies the same search: all but budget, measuring and files. A new reference. */
-json_t *hwnas_job_identity(const hwnas_job *job);
-/* Objectives and limits from what hwnas_job_identity() wrote. */
-HWNAS_CHECKED hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity);
+/* The job's setting is a choice of the search. */
+bool hwnas_setting_is_open(const hwnas_setting_values *setting);
 
 #endif

@@ -1,4 +1,4 @@
-/* metric.h: what a trial can be judged by: a table of metrics, and limits on them.
+/* metric.h: what a trial can be judged by: a table of metrics, and the units people write them in.
  *
  * Inside the program values are SI (seconds, bytes, counts); a metric's row says how people read
  * it. */
@@ -34,20 +34,11 @@ extern const hwnas_metric hwnas_metrics[]; /* ends with a NULL name */
 /* HWNAS_E_INPUT with "did you mean" when there is none. "latency" means latency.p50. */
 HWNAS_CHECKED hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name,
                                              const hwnas_place *place);
+/* The metric of a stored value, "latency.p50" or "latency.p50 on pi"; NULL: of another version. */
+const hwnas_metric *hwnas_metric_of_value(const char *name);
 
-/* "latency.p50 <= 10 ms" */
-typedef struct hwnas_limit {
-    const hwnas_metric *metric;
-    bool is_upper;  /* <= and <; otherwise >= and > */
-    bool is_strict; /* < and > */
-    double value;   /* SI */
-    char text[96];  /* as written */
-} hwnas_limit;
-
-/* A limit without unit is read in the unit that the metric is shown in. */
-HWNAS_CHECKED hwnas_status hwnas_limit_parse(hwnas_limit *out, const char *text,
-                                             const hwnas_place *place);
-/* 0 when [low, high] lies within the limit, else the relative excess of the worse end. */
-double hwnas_limit_violation(const hwnas_limit *limit, double low, double high);
+/* The factor from a unit as written ("ms", "M") to SI; "" is the unit that the metric is shown in. */
+HWNAS_CHECKED hwnas_status hwnas_metric_unit(double *out, const hwnas_metric *metric,
+                                             const char *unit, const hwnas_place *place);
 
 #endif

@@ -1,3 +1,5 @@
+/* study.c: the loop. Beside it: setup.c opens what it strings together, facts.c knows a study again,
+ * warm.c takes trials over, probe.c and standstill.c say when not to go on, ties.c settles the front. */
 #include "study/study.h"
 
 #include <math.h>
@@ -9,27 +11,43 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "device/device.h"
 #include "graph/elaborate.h"
-#include "study/evaluate.h"
+#include "study/facts.h"
+#include "study/judge.h"
+#include "study/probe.h"
+#include "study/setup.h"
+#include "study/standstill.h"
+#include "study/ties.h"
+#include "study/warm.h"
 
-/* So many trials in a row that fail for a reason of the machine end a study that has no success. */
-enum { HOPELESS = 5 };
+enum {
+    HOPELESS = 5,    /* so many failures in a row, for a reason of the machine, end a study without any
+                        success */
+    CHECK_EVERY = 10 /* trials between two looks at whether the front stands still */
+};
+
+/* A measured network, to find it again. */
+typedef struct known {
+    char digest[33];
+    int threads;
+    const hwnas_trial *trial;
+} known;
 
 typedef struct study {
     const hwnas_job *job;
     const hwnas_study_options *options;
-    hwnas_space *space;
-    hwnas_strategy *strategy;
-    hwnas_evaluator *evaluator;
+    hwnas_setup setup;
     hwnas_store *store;
-    hwnas_front front;
-    hwnas_trial **done; /* finished trials, for twins and the front */
+    hwnas_front front;  /* by values; for progress */
+    hwnas_trial **done; /* finished trials in the order in which they finished */
     size_t n_done, done_room;
-    void *by_digest; /* search tree over measured trials */
-    uint64_t next;   /* number of the next trial */
-    uint64_t n_failed;
+    hwnas_score *scores; /* of these */
+    size_t n_scores, score_room;
+    void *by_network; /* search tree of known */
+    uint64_t next;    /* number of the next trial */
+    uint64_t n_failed, n_warm;
     int n_hopeless;
+    bool is_target_met;
     double started, earlier_seconds;
     uint64_t session_first; /* trials that earlier sessions finished */
 } study;
@@ -41,126 +59,203 @@ static bool should_stop(const study *s)
 
 /* ---- Memory of what is done ---- */
 
-static int compare_digests(const void *a, const void *b)
+static int compare_networks(const void *a, const void *b)
 {
-    return strcmp(((const hwnas_trial *)a)->digest, ((const hwnas_trial *)b)->digest);
+    const known *x = a, *y = b;
+    int order = strcmp(x->digest, y->digest);
+    return order ? order : (x->threads > y->threads) - (x->threads < y->threads);
 }
 
-static const hwnas_trial *find_twin(study *s, const char *digest)
+static const hwnas_trial *find_twin(study *s, const char *digest, int threads)
 {
-    hwnas_trial key = {0};
+    known key = {.threads = threads};
     memcpy(key.digest, digest, sizeof key.digest);
-    void *found = tfind(&key, &s->by_digest, compare_digests);
-    return found ? *(const hwnas_trial **)found : NULL;
+    void *found = tfind(&key, &s->by_network, compare_networks);
+    return found ? (*(known **)found)->trial : NULL;
+}
+
+static bool is_measured(const hwnas_trial *trial)
+{
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (!strcmp(trial->values[i].source, "measured"))
+            return true;
+    return false;
+}
+
+/* The first of a network stays. */
+static void remember(study *s, const hwnas_trial *trial, int threads)
+{
+    known *row = hwnas_alloc(sizeof *row);
+    *row = (known){.threads = threads, .trial = trial};
+    memcpy(row->digest, trial->digest, sizeof row->digest);
+    if (*(known **)tsearch(row, &s->by_network, compare_networks) != row)
+        free(row);
 }
 
 /* Takes a finished trial: tells the strategy and remembers it. */
-static hwnas_status absorb(study *s, hwnas_trial *trial, const hwnas_arch *arch)
+static hwnas_status absorb(study *s, hwnas_trial *trial, const hwnas_arch *walked)
 {
     hwnas_score score = hwnas_trial_score(trial, s->job);
     HWNAS_GROW(s->done, s->n_done, s->done_room);
     s->done[s->n_done++] = trial;
+    HWNAS_GROW(s->scores, s->n_scores, s->score_room);
+    s->scores[s->n_scores++] = score;
     s->n_failed += trial->status != HWNAS_OK;
-    if (trial->status == HWNAS_OK && hwnas_trial_value(trial, "latency.p50"))
-        tsearch(trial, &s->by_digest, compare_digests);
+    s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
+    if (trial->status == HWNAS_OK && is_measured(trial))
+        remember(s, trial, hwnas_settings_of(walked, s->job).threads);
     if (score.violation == 0) {
         hwnas_point point = {.id = s->n_done - 1};
         memcpy(point.objectives, score.objectives, sizeof point.objectives);
         hwnas_front_insert(&s->front, &point);
     }
-    return s->strategy->ops->tell(s->strategy, trial->number, arch, &score);
+    return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
+}
+
+/* ---- One trial ---- */
+
+/* A failure that says something about the machine or the set-up, not about one candidate. */
+static bool is_fatal(hwnas_status status)
+{
+    return status == HWNAS_E_INTERRUPTED || status == HWNAS_E_LIBRARY || status == HWNAS_E_USAGE;
+}
+
+/* What an evaluation came to. A failed one has no values. */
+static void settle(hwnas_trial *trial, hwnas_status status, double started)
+{
+    if (status != HWNAS_OK) {
+        trial->message = hwnas_strdup(hwnas_last_error()->message);
+        trial->n_values = 0;
+        trial->violation = INFINITY;
+    }
+    trial->status = status;
+    trial->seconds = hwnas_now() - started;
+}
+
+/* Evaluates an architecture as trial `number` and stores what came of it. */
+static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walked, bool is_new)
+{
+    hwnas_graph *graph = NULL;
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    hwnas_arch *arch = hwnas_settings_strip(walked, s->setup.space);
+    hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_of(walked, s->job)};
+    double started = hwnas_now();
+    trial->number = number;
+    trial->code = hwnas_arch_code(walked);
+    hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
+    if (status == HWNAS_OK)
+        memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
+    hwnas_status stored =
+        is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest) : HWNAS_OK;
+    c.graph = graph;
+    c.twin = find_twin(s, trial->digest, c.settings.threads);
+    if (stored == HWNAS_OK && status == HWNAS_OK)
+        status = hwnas_evaluate(trial, s->setup.evaluator, &c);
+    hwnas_graph_free(graph);
+    hwnas_arch_free(arch);
+    if (stored != HWNAS_OK || is_fatal(status)) {
+        /* The trial stays "running" in the store: the next session repeats it. */
+        hwnas_trials_free(trial, 1);
+        return stored != HWNAS_OK ? stored : status;
+    }
+    settle(trial, status, started);
+    s->n_hopeless = status == HWNAS_OK ? 0 : s->n_hopeless + 1;
+    TRY(hwnas_store_finish(s->store, trial));
+    return absorb(s, trial, walked);
+}
+
+/* ---- Warm start ---- */
+
+/* Takes one trial over unless it would have to be measured; *is_taken says. Those below `n_skip` are in
+ * the store already. */
+static hwnas_status take_over(study *s, bool *is_taken, const hwnas_trial *from, uint64_t n_skip)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    hwnas_arch *walked = NULL, *arch = NULL;
+    hwnas_graph *graph = NULL;
+    hwnas_candidate c = {.twin = from, .twin_study = s->job->warm_start, .is_recalled_only = true};
+    double started = hwnas_now();
+    *is_taken = false;
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, from->code));
+    arch = hwnas_settings_strip(walked, s->setup.space);
+    c.arch = arch;
+    c.settings = hwnas_settings_of(walked, s->job);
+    TRY_OUT(hwnas_graph_build(&graph, arch, c.settings.batch));
+    c.graph = graph;
+    memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
+    trial->code = hwnas_arch_code(walked);
+    status = hwnas_evaluate(trial, s->setup.evaluator, &c);
+    if (status != HWNAS_OK && !is_fatal(status)) {
+        hwnas_error_clear();
+        status = HWNAS_OK;
+        goto out;
+    }
+    TRY_OUT(status);
+    *is_taken = true;
+    if (s->n_warm < n_skip)
+        goto out;
+    trial->number = s->next++;
+    settle(trial, HWNAS_OK, started);
+    TRY_OUT(hwnas_store_start(s->store, trial->number, trial->code, trial->digest));
+    TRY_OUT(hwnas_store_finish(s->store, trial));
+    status = absorb(s, trial, walked);
+    trial = NULL;
+out:
+    hwnas_graph_free(graph);
+    hwnas_arch_free(walked);
+    hwnas_arch_free(arch);
+    if (trial)
+        hwnas_trials_free(trial, 1);
+    return status;
+}
+
+static hwnas_status write_warm(const study *s, bool is_done)
+{
+    json_t *fact = json_pack("{s:s, s:I, s:b}", "study", s->job->warm_start, "trials",
+                             (json_int_t)s->n_warm, "done", is_done);
+    hwnas_status status = hwnas_facts_set_json(s->store, "warm_start", fact);
+    json_decref(fact);
+    return status;
+}
+
+/* Begins with the trials of another study; a session that died meanwhile is gone on with. */
+static hwnas_status warm_up(study *s)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_warm_start warm = {0};
+    json_t *fact = NULL;
+    uint64_t n_skip = s->next;
+    TRY_OUT(hwnas_facts_json(&fact, s->store, "warm_start"));
+    if (json_is_true(json_object_get(fact, "done"))) {
+        s->n_warm = (uint64_t)json_integer_value(json_object_get(fact, "trials"));
+        goto out;
+    }
+    if (!s->job->warm_start || (!fact && s->next))
+        goto out;
+    TRY_OUT(hwnas_warm_start_load(&warm, s->job, s->setup.walked, s->setup.evaluator));
+    TRY_OUT(write_warm(s, false));
+    for (size_t i = 0; i < warm.n && !should_stop(s); i++) {
+        bool is_taken;
+        TRY_OUT(take_over(s, &is_taken, &warm.trials[i], n_skip));
+        s->n_warm += is_taken;
+    }
+    if (!should_stop(s))
+        TRY_OUT(write_warm(s, true));
+out:
+    hwnas_warm_start_done(&warm);
+    json_decref(fact);
+    return status;
 }
 
 /* ---- Opening ---- */
-
-/* Choices and labels, so that a study is not continued in another space of the same name. */
-static char *space_fingerprint(const hwnas_space *space)
-{
-    hwnas_arch *first = hwnas_arch_new(space);
-    hwnas_graph *graph = NULL;
-    const char *digest = "none";
-    for (size_t i = 0; i < space->n_genes; i++)
-        first->genes[i] = (uint16_t)(space->genes[i].n_values - 1);
-    hwnas_arch_settle(first);
-    char *code = hwnas_arch_code(first), *count = hwnas_space_count(space, NULL);
-    hwnas_digest built;
-    if (hwnas_graph_build(&graph, first, 1) == HWNAS_OK) {
-        built = hwnas_graph_digest(graph);
-        digest = built.hex;
-    }
-    char *text = hwnas_printf("%s %s %s %s", space->name, count, code, digest);
-    hwnas_graph_free(graph);
-    free(code);
-    free(count);
-    hwnas_arch_free(first);
-    return text;
-}
-
-static hwnas_status write_facts(study *s)
-{
-    hwnas_status status = HWNAS_OK;
-    json_t *identity = hwnas_job_identity(s->job);
-    char *job = json_dumps(identity, JSON_COMPACT | JSON_SORT_KEYS);
-    char *space = space_fingerprint(s->space);
-    TRY_OUT(hwnas_store_set(s->store, "version", hwnas_version()));
-    TRY_OUT(hwnas_store_set(s->store, "space", space));
-    TRY_OUT(hwnas_store_set(s->store, "job", job)); /* the last: it says that all are there */
-out:
-    free(job);
-    free(space);
-    json_decref(identity);
-    return status;
-}
-
-/* A study is continued only by the same search. */
-static hwnas_status check_facts(study *s)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_place place = {.file = s->job->study};
-    json_t *mine = hwnas_job_identity(s->job), *theirs = NULL;
-    char *job = NULL, *space = NULL, *my_space = space_fingerprint(s->space);
-    TRY_OUT(hwnas_store_get(&job, s->store, "job"));
-    TRY_OUT(hwnas_store_get(&space, s->store, "space"));
-    theirs = json_loads(job ? job : "", 0, NULL);
-    if (!theirs || !space) {
-        status = hwnas_fail(HWNAS_E_INPUT, &place, "the study does not say what it searched for");
-        goto out;
-    }
-    const char *key;
-    json_t *value;
-    json_object_foreach(mine, key, value)
-    {
-        if (json_equal(value, json_object_get(theirs, key)))
-            continue;
-        char *now = json_dumps(value, JSON_ENCODE_ANY);
-        char *then = json_dumps(json_object_get(theirs, key), JSON_ENCODE_ANY);
-        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
-                                       "this study was made with another %s: %s, not %s", key,
-                                       then ? then : "none", now),
-                            "continue it with the job that made it, or give another --study");
-        free(now);
-        free(then);
-        goto out;
-    }
-    if (strcmp(space, my_space))
-        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
-                                       "the space '%s' has changed since this study was made",
-                                       s->space->name),
-                            "give another --study");
-out:
-    json_decref(mine);
-    json_decref(theirs);
-    free(job);
-    free(space);
-    free(my_space);
-    return status;
-}
 
 static hwnas_trial *move_trial(hwnas_trial *from)
 {
     hwnas_trial *to = hwnas_alloc(sizeof *to);
     *to = *from;
     from->code = from->message = from->detail = NULL;
+    from->values = NULL;
     return to;
 }
 
@@ -173,47 +268,31 @@ static int compare_order(const void *a, const void *b)
                           : (x->number > y->number) - (x->number < y->number);
 }
 
-static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *arch, bool is_new);
-
 /* Tells the strategy what the store remembers, in the order in which it happened, and then runs
  * again what was running when the last session died. */
 static hwnas_status replay_trials(study *s)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_trial *trials = NULL;
-    hwnas_arch *arch = NULL;
+    hwnas_arch *walked = NULL;
     size_t n = 0;
     TRY_OUT(hwnas_store_trials(&trials, &n, s->store));
     s->next = n;
     qsort(trials, n, sizeof *trials, compare_order);
     for (size_t i = 0; i < n; i++) {
-        hwnas_arch_free(arch);
-        arch = NULL;
-        TRY_OUT(hwnas_arch_parse(&arch, s->space, trials[i].code));
+        hwnas_arch_free(walked);
+        walked = NULL;
+        TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trials[i].code));
         if (trials[i].is_finished)
-            TRY_OUT(absorb(s, move_trial(&trials[i]), arch));
+            TRY_OUT(absorb(s, move_trial(&trials[i]), walked));
         else if (!should_stop(s))
-            TRY_OUT(run_trial(s, trials[i].number, arch, false));
+            TRY_OUT(run_trial(s, trials[i].number, walked, false));
         if (trials[i].is_finished)
             s->session_first = s->n_done;
     }
 out:
-    hwnas_arch_free(arch);
+    hwnas_arch_free(walked);
     hwnas_trials_free(trials, n);
-    return status;
-}
-
-static hwnas_status remember_device(study *s)
-{
-    const hwnas_device_info *info = hwnas_evaluator_device(s->evaluator);
-    if (!info)
-        return HWNAS_OK;
-    json_t *device = json_pack("{s:s, s:s, s:s, s:i}", "name", info->name, "library", info->library,
-                               "isa", info->isa, "threads", info->threads);
-    char *text = json_dumps(device, JSON_COMPACT);
-    hwnas_status status = hwnas_store_set(s->store, "device", text);
-    free(text);
-    json_decref(device);
     return status;
 }
 
@@ -239,80 +318,86 @@ static hwnas_status open_store(study *s)
     return hwnas_store_open(&s->store, path, HWNAS_STORE_RESUME);
 }
 
+static hwnas_status begin_or_resume(study *s)
+{
+    char *job = NULL, *seconds = NULL;
+    TRY(hwnas_store_get(&job, s->store, "job"));
+    bool is_new = !job; /* or its process died before the first trial */
+    free(job);
+    if (is_new) {
+        TRY(hwnas_facts_write(s->store, s->job, s->setup.walked));
+        TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
+        return warm_up(s);
+    }
+    TRY(hwnas_facts_check(s->store, s->job, s->setup.walked));
+    TRY(hwnas_store_get(&seconds, s->store, "wall_seconds"));
+    s->earlier_seconds = seconds ? atof(seconds) : 0;
+    free(seconds);
+    TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
+    TRY(replay_trials(s));
+    return warm_up(s);
+}
+
 /* ---- Running ---- */
+
+static uint64_t n_own(const study *s)
+{
+    return s->n_done - s->n_warm;
+}
+
+/* Seconds for trials: what is left of the budget when near ties have had theirs. */
+static double search_seconds(const study *s)
+{
+    double share = hwnas_evaluator_measures(s->setup.evaluator) ? s->job->ties : 0;
+    return 60 * s->job->max_minutes / (1 + share);
+}
+
+static double seconds_so_far(const study *s)
+{
+    return s->earlier_seconds + hwnas_now() - s->started;
+}
 
 static void report(study *s, const char *phase)
 {
     if (!s->options->progress)
         return;
-    double session = hwnas_now() - s->started;
     uint64_t n_new = s->n_done - s->session_first;
-    hwnas_progress p = {.n_done = s->n_done,
+    hwnas_progress p = {.n_done = n_own(s),
                         .n_failed = s->n_failed,
                         .max_trials = (uint64_t)s->job->max_trials,
                         .n_front = s->front.n,
-                        .seconds = s->earlier_seconds + session,
+                        .seconds = seconds_so_far(s),
                         .seconds_left = NAN,
                         .phase = phase};
     if (n_new > 0) {
-        p.trials_per_minute = 60 * (double)n_new / session;
+        p.trials_per_minute = 60 * (double)n_new / (hwnas_now() - s->started);
         if (s->job->max_trials)
-            p.seconds_left = 60 * ((double)p.max_trials - (double)s->n_done) / p.trials_per_minute;
+            p.seconds_left = 60 * ((double)p.max_trials - (double)p.n_done) / p.trials_per_minute;
     }
     if (s->job->max_minutes > 0)
-        p.seconds_left = fmin(60 * s->job->max_minutes - p.seconds,
+        p.seconds_left = fmin(search_seconds(s) - p.seconds,
                               isnan(p.seconds_left) ? INFINITY : p.seconds_left);
     if (s->front.n)
         p.winner = s->done[s->front.points[0].id];
     s->options->progress(s->options->context, &p);
 }
 
-/* A failure that says something about the machine or the set-up, not about one candidate. */
-static bool is_fatal(hwnas_status status)
+/* Why the search is over, as half a sentence; NULL: it is not. Yours to free. */
+static char *find_end(const study *s)
 {
-    return status == HWNAS_E_INTERRUPTED || status == HWNAS_E_LIBRARY || status == HWNAS_E_USAGE;
-}
-
-/* Evaluates an architecture as trial `number` and stores what came of it. */
-static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *arch, bool is_new)
-{
-    hwnas_graph *graph = NULL;
-    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
-    double started = hwnas_now();
-    trial->number = number;
-    trial->code = hwnas_arch_code(arch);
-    hwnas_status status = hwnas_graph_build(&graph, arch, s->job->batch);
-    if (status == HWNAS_OK)
-        memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
-    hwnas_status stored =
-        is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest) : HWNAS_OK;
-    if (stored == HWNAS_OK && status == HWNAS_OK)
-        status = hwnas_evaluate(trial, s->evaluator, arch, graph, find_twin(s, trial->digest));
-    hwnas_graph_free(graph);
-    if (stored != HWNAS_OK || is_fatal(status)) {
-        /* The trial stays "running" in the store: the next session repeats it. */
-        hwnas_trials_free(trial, 1);
-        return stored != HWNAS_OK ? stored : status;
-    }
-    if (status != HWNAS_OK) {
-        trial->message = hwnas_strdup(hwnas_last_error()->message);
-        trial->n_values = 0;
-        trial->violation = INFINITY;
-    }
-    trial->status = status;
-    trial->seconds = hwnas_now() - started;
-    s->n_hopeless = status == HWNAS_OK ? 0 : s->n_hopeless + 1;
-    TRY(hwnas_store_finish(s->store, trial));
-    trial->is_finished = true;
-    return absorb(s, trial, arch);
-}
-
-static bool budget_is_spent(const study *s)
-{
-    if (s->job->max_trials && s->n_done >= (uint64_t)s->job->max_trials)
-        return true;
-    return s->job->max_minutes > 0 &&
-           s->earlier_seconds + hwnas_now() - s->started >= 60 * s->job->max_minutes;
+    const hwnas_job *job = s->job;
+    size_t window = hwnas_standstill_window(s->n_scores);
+    if (s->is_target_met)
+        return hwnas_strdup("the target is met");
+    if (job->max_trials && n_own(s) >= (uint64_t)job->max_trials)
+        return hwnas_strdup("all trials were made");
+    if (job->max_minutes > 0 && seconds_so_far(s) >= search_seconds(s))
+        return hwnas_strdup("the time is over");
+    if (job->improvement > 0 && s->n_scores && s->n_scores % CHECK_EVERY == 0 &&
+        hwnas_improvement(s->scores, s->n_scores, window, job->n_objectives) < job->improvement)
+        return hwnas_printf("the front improved by less than %.4g %% over the last %zu trials",
+                            100 * job->improvement, window);
+    return NULL;
 }
 
 /* None of the first trials succeeded: the failure of the last one, which is recorded still. */
@@ -329,15 +414,18 @@ static hwnas_status give_up(const study *s)
 static hwnas_status search(study *s)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_arch *arch = hwnas_arch_new(s->space);
-    while (!should_stop(s) && !budget_is_spent(s)) {
-        status = s->strategy->ops->ask(s->strategy, s->next, arch);
+    hwnas_strategy *strategy = s->setup.strategy;
+    hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
+    char *end = NULL;
+    while (!should_stop(s) && !(end = find_end(s))) {
+        status = strategy->ops->ask(strategy, s->next, walked);
         if (status == HWNAS_E_EXHAUSTED) {
-            status = HWNAS_OK; /* the whole space has been seen */
+            end = hwnas_strdup("every network of the space has been tried");
+            status = HWNAS_OK;
             break;
         }
         TRY_OUT(status);
-        TRY_OUT(run_trial(s, s->next++, arch, true));
+        TRY_OUT(run_trial(s, s->next++, walked, true));
         TRY_OUT(remember_time(s));
         if (s->n_hopeless == HOPELESS && s->n_failed == s->n_done) {
             status = give_up(s);
@@ -345,58 +433,36 @@ static hwnas_status search(study *s)
         }
         report(s, "");
     }
+    TRY_OUT(hwnas_store_set(s->store, "ended", end ? end : "interrupted"));
 out:
-    hwnas_arch_free(arch);
+    hwnas_arch_free(walked);
+    free(end);
     return status;
+}
+
+static hwnas_status settle_ties(study *s)
+{
+    report(s, "measuring near ties again");
+    double seconds = s->job->ties * seconds_so_far(s);
+    TRY(hwnas_ties_measure(s->store, s->setup.evaluator, s->job, s->setup.space, s->setup.walked,
+                           seconds, s->options->stop));
+    return remember_time(s);
 }
 
 static void close_study(study *s)
 {
-    hwnas_evaluator_close(s->evaluator);
-    hwnas_strategy_free(s->strategy);
     hwnas_store_close(s->store);
-    while (s->by_digest) /* it compares the trials, so they go later */
-        tdelete(*(void **)s->by_digest, &s->by_digest, compare_digests);
+    while (s->by_network) {
+        known *row = *(known **)s->by_network;
+        tdelete(row, &s->by_network, compare_networks);
+        free(row);
+    }
     for (size_t i = 0; i < s->n_done; i++)
         hwnas_trials_free(s->done[i], 1);
     free(s->done);
+    free(s->scores);
     hwnas_front_done(&s->front);
-    hwnas_space_free(s->space);
-}
-
-/* All that can be refused before a file is made. */
-static hwnas_status prepare(study *s)
-{
-    hwnas_strategy_config config = {.n_objectives = s->job->n_objectives,
-                                    .seed = s->job->seed,
-                                    .population = s->job->population};
-    hwnas_status status = hwnas_graph_load_space(&s->space, s->job->space);
-    if (status != HWNAS_OK)
-        return hwnas_fail_at(status, &s->job->space_place);
-    config.space = s->space;
-    status = hwnas_strategy_new(&s->strategy, s->job->strategy, &config);
-    if (status != HWNAS_OK)
-        return hwnas_fail_at(status, &s->job->strategy_place);
-    TRY(hwnas_evaluator_open(&s->evaluator, s->job, s->space, s->options->stop));
-    return HWNAS_OK;
-}
-
-static hwnas_status begin_or_resume(study *s)
-{
-    char *job = NULL, *seconds = NULL;
-    TRY(hwnas_store_get(&job, s->store, "job"));
-    bool is_new = !job; /* or its process died before the first trial */
-    free(job);
-    if (is_new) {
-        TRY(write_facts(s));
-        return remember_device(s);
-    }
-    TRY(check_facts(s));
-    TRY(hwnas_store_get(&seconds, s->store, "wall_seconds"));
-    s->earlier_seconds = seconds ? atof(seconds) : 0;
-    free(seconds);
-    TRY(remember_device(s));
-    return replay_trials(s);
+    hwnas_setup_close(&s->setup);
 }
 
 /* A new study that came to nothing leaves no file: without a trial, or with none but those that
@@ -423,11 +489,16 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
                .options = options,
                .front = {.n_objectives = job->n_objectives},
                .started = hwnas_now()};
-    TRY_OUT(prepare(&s));
+    TRY_OUT(hwnas_setup_open(&s.setup, job, options->stop));
+    /* Before the file is made, or one of the same name replaced. */
+    if (!options->resume && (options->overwrite || !hwnas_file_exists(job->study)))
+        TRY_OUT(hwnas_probe(s.setup.evaluator, job, s.setup.space));
     TRY_OUT(open_store(&s));
     status = begin_or_resume(&s);
     if (status == HWNAS_OK)
         status = search(&s);
+    if (status == HWNAS_OK && !should_stop(&s))
+        status = settle_ties(&s);
     if (status == HWNAS_E_INTERRUPTED)
         status = HWNAS_OK;
     if (status != HWNAS_OK) {

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "search/search.h"
 #include "study/summary.h"
 
 typedef struct hwnas_progress {

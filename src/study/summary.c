@@ -4,28 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
-{
-    hwnas_score score = {.violation = INFINITY};
-    if (trial->status != HWNAS_OK)
-        return score;
-    score.violation = trial->violation;
-    for (int i = 0; i < goals->n_objectives; i++) {
-        const hwnas_metric *metric = goals->objectives[i];
-        const hwnas_value_row *v = hwnas_trial_value(trial, metric->name);
-        /* Not measured because it is infeasible anyway; a feasible trial without the value has
-         * failed. */
-        if (!v && score.violation == 0)
-            score.violation = INFINITY;
-        score.objectives[i] = !v ? 0 : metric->is_maximised ? -v->value : v->value;
-    }
-    return score;
-}
-
-bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals)
-{
-    return trial->is_finished && hwnas_trial_score(trial, goals).violation == 0;
-}
+#include "study/facts.h"
+#include "study/identity.h"
 
 static json_t *detail_of(const hwnas_trial *trial)
 {
@@ -48,55 +28,55 @@ static double run_seconds(const hwnas_trial *trial)
     return seconds;
 }
 
-static void find_front(hwnas_summary *s)
+static void find_fronts(hwnas_summary *s)
 {
-    hwnas_front front = {.n_objectives = s->goals.n_objectives};
+    s->n_fronts = hwnas_n_fronts(&s->goals);
+    for (int f = 0; f < s->n_fronts; f++) {
+        hwnas_summary_front *front = &s->fronts[f];
+        front->device = s->goals.is_front_per_device ? f : -1;
+        front->trials = hwnas_alloc((s->n_trials + 1) * sizeof *front->trials);
+        front->n = hwnas_front_find(front->trials, s->trials, s->n_trials, &s->goals, f);
+        front->winner = front->n ? (long)front->trials[0] : -1;
+    }
+}
+
+static void count(hwnas_summary *s)
+{
     double least = INFINITY;
-    s->winner = s->closest = -1;
+    s->closest = -1;
     for (size_t i = 0; i < s->n_trials; i++) {
         const hwnas_trial *trial = &s->trials[i];
+        bool is_feasible = false;
         if (!trial->is_finished)
             continue;
         s->n_finished++;
         s->n_failed += trial->status != HWNAS_OK;
         s->run_seconds += run_seconds(trial);
-        hwnas_score score = hwnas_trial_score(trial, &s->goals);
-        if (score.violation == 0) {
-            hwnas_point point = {.id = i};
-            memcpy(point.objectives, score.objectives, sizeof point.objectives);
-            s->n_feasible++;
-            hwnas_front_insert(&front, &point);
-        } else if (score.violation < least) {
-            least = score.violation;
+        for (int f = 0; f < s->n_fronts; f++)
+            is_feasible |= hwnas_trial_is_feasible(trial, &s->goals, f);
+        s->n_feasible += is_feasible;
+        if (!is_feasible && trial->violation < least) {
+            least = trial->violation;
             s->closest = (long)i;
         }
     }
-    s->n_front = front.n;
-    s->front = hwnas_alloc((front.n + 1) * sizeof *s->front);
-    for (size_t i = 0; i < front.n; i++)
-        s->front[i] = front.points[i].id;
-    if (front.n)
-        s->winner = (long)s->front[0]; /* the archive is sorted by the first objective */
-    hwnas_front_done(&front);
 }
 
-/* A fact that is JSON; NULL when it was never set. */
-static hwnas_status get_json(json_t **out, hwnas_store *store, const char *key)
+long hwnas_summary_winner(const hwnas_summary *s)
 {
-    char *text = NULL;
-    TRY(hwnas_store_get(&text, store, key));
-    *out = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-    free(text);
-    return HWNAS_OK;
+    for (int f = 0; f < s->n_fronts; f++)
+        if (s->fronts[f].winner >= 0)
+            return s->fronts[f].winner;
+    return -1;
 }
 
 hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const char *study)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_summary *s = hwnas_alloc(sizeof *s);
-    json_t *wall = NULL;
+    json_t *wall = NULL, *warm = NULL;
     s->study = hwnas_strdup(study);
-    TRY_OUT(get_json(&s->identity, store, "job"));
+    TRY_OUT(hwnas_facts_json(&s->identity, store, "job"));
     if (!s->identity) {
         hwnas_place place = {.file = study};
         status =
@@ -104,16 +84,22 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
                        "'hwnas search JOB.yaml --study %s --resume' begins it", study);
         goto out;
     }
-    TRY_OUT(get_json(&s->device, store, "device"));
-    TRY_OUT(get_json(&wall, store, "wall_seconds"));
+    TRY_OUT(hwnas_facts_json(&s->devices, store, "devices"));
+    TRY_OUT(hwnas_facts_json(&wall, store, "wall_seconds"));
+    TRY_OUT(hwnas_facts_json(&warm, store, "warm_start"));
+    TRY_OUT(hwnas_store_get(&s->ended, store, "ended"));
     s->wall_seconds = json_number_value(wall);
+    s->n_warm = (uint64_t)json_integer_value(json_object_get(warm, "trials"));
     TRY_OUT(hwnas_job_goals(&s->goals, s->identity));
     TRY_OUT(hwnas_store_trials(&s->trials, &s->n_trials, store));
-    find_front(s);
+    TRY_OUT(hwnas_store_replace(s->trials, s->n_trials, store));
+    find_fronts(s);
+    count(s);
     *out = s;
     s = NULL;
 out:
     json_decref(wall);
+    json_decref(warm);
     hwnas_summary_free(s);
     return status;
 }
@@ -124,8 +110,10 @@ void hwnas_summary_free(hwnas_summary *s)
         return;
     hwnas_trials_free(s->trials, s->n_trials);
     json_decref(s->identity);
-    json_decref(s->device);
-    free(s->front);
+    json_decref(s->devices);
+    for (int f = 0; f < s->n_fronts; f++)
+        free(s->fronts[f].trials);
     free(s->study);
+    free(s->ended);
     free(s);
 }

@@ -2,21 +2,30 @@
 #ifndef HWNAS_STUDY_SUMMARY_H
 #define HWNAS_STUDY_SUMMARY_H
 
-#include "search/search.h"
 #include "store/store.h"
 #include "study/job.h"
+#include "study/judge.h"
+
+/* The front of all devices together, or of one of them. */
+typedef struct hwnas_summary_front {
+    int device; /* of the job; -1: all together */
+    size_t n;
+    size_t *trials; /* indices, best in the first objective first */
+    long winner;    /* index: the first of them; -1: nothing is feasible */
+} hwnas_summary_front;
 
 typedef struct hwnas_summary {
-    hwnas_job goals;  /* objectives and limits only */
+    hwnas_job goals;  /* objectives, limits, devices and settings only */
     json_t *identity; /* of the job */
-    json_t *device;   /* what the device says of itself; NULL: nothing was measured */
+    json_t *devices;  /* what those that run say of themselves, by name */
     char *study;      /* file */
+    char *ended;      /* why the search is over; NULL: it is not, or died */
+    uint64_t n_warm;  /* trials taken over from another study, the first ones */
     size_t n_trials, n_finished, n_failed, n_feasible;
-    hwnas_trial *trials; /* by number */
-    size_t n_front;
-    size_t *front; /* indices of trials, best in the first objective first */
-    long winner;   /* index: of the front, best in the first objective; -1: nothing is feasible */
-    long closest;  /* without a winner: index of the least violation; -1: none finished */
+    hwnas_trial *trials; /* by number, with what was measured again */
+    int n_fronts;
+    hwnas_summary_front fronts[HWNAS_MAX_DEVICES];
+    long closest; /* without any winner: index of the least violation; -1: none finished */
     double wall_seconds; /* of all sessions of the search */
     double run_seconds;  /* of these, inside runs of candidates */
     bool is_interrupted; /* set by the caller that knows */
@@ -26,10 +35,10 @@ HWNAS_CHECKED hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *
                                               const char *study);
 void hwnas_summary_free(hwnas_summary *summary);
 
-/* How a finished trial looks to a strategy. */
-hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals);
+/* The winner of the first front that has one; -1: none. */
+long hwnas_summary_winner(const hwnas_summary *summary);
+
 /* Its measurement is marked: the machine was disturbed (measure.h: hwnas_measurement_doubt). */
 bool hwnas_trial_is_unstable(const hwnas_trial *trial);
-bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals);
 
 #endif

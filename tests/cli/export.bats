@@ -106,7 +106,7 @@ END
 }
 
 @test "a study without a winner: exit 3; its trials can be exported all the same" {
-    job "constraints: [macs <= 1 M]"
+    job "constraints: [macs <= 7.8 M, accuracy >= 90 %]"
     ends 3 search job.yaml
     refuses 3 "job.db: no trial of the study meets the constraints" \
         export job.db --format onnx --out x.onnx

@@ -42,11 +42,13 @@ runner() {
     grep -qE '[0-9]\.[0-9]{3}( \?)? \[[0-9.]+, [0-9.]+\]' out
 }
 
-@test "a limit on latency that nothing meets: exit 3" {
+@test "a limit on latency that nothing meets is found before the search: exit 3, no file" {
     cpu_job "constraints: [latency.p50 <= 1 us]"
-    ends 3 search job.yaml --json
-    is out "d['feasible'] == 0 and d['failed'] == 0 and d['front'] == []"
-    says err "none of 5 networks met latency.p50 <= 1 us; the closest is trial *: latency.p50 * ms"
+    refuses 3 "no network of the space meets latency.p50 <= 1 us: the smallest, *, has * [[]*, *] ms*relax" \
+        search job.yaml
+    [ ! -e job.db ]
+    cpu_job "constraints: [latency.p50 >= 100 s]"
+    refuses 3 "no network of the space meets latency.p50 >= 100 s: the largest, " search job.yaml
 }
 
 @test "what misses a limit at no cost is not measured" {
@@ -125,7 +127,7 @@ END
     is out "[f['status'] for f in d['failures']] == ['crashed'] * 5"
     cpu_job "budget: {trials: 2}"
     ends 1 search job.yaml --overwrite
-    says err "each of 2 trials failed, the last so: the runner died of SIGSEGV"
+    says err "2 of 2 trials failed, the last so: the runner died of SIGSEGV"
     unset HWNAS_RUNNER_FAULT
     cpu_job "budget: {trials: 4}"
     ends 0 search job.yaml --resume --json

@@ -45,6 +45,7 @@ typedef struct fake_machine {
     hwnas_exec exec;
     double clock, waited, stolen;
     unsigned long preemptions;
+    double watts;            /* 0: no counter */
     double speed;            /* of the reference workload: seconds */
     double reference_growth; /* each time it is asked */
     size_t n_runs, n_watches;
@@ -72,6 +73,12 @@ static double fake_waited(hwnas_machine *machine)
 static double fake_stolen(hwnas_machine *machine)
 {
     return floor(100 * ((fake_machine *)machine)->stolen) / 100;
+}
+
+static double fake_joules(hwnas_machine *machine)
+{
+    fake_machine *m = (fake_machine *)machine;
+    return m->watts > 0 ? m->watts * m->clock : NAN;
 }
 
 static double fake_reference(hwnas_machine *machine)
@@ -113,6 +120,7 @@ static fake_machine make_machine(double (*script)(fake_machine *m))
                                    .preemptions = fake_preemptions,
                                    .waited = fake_waited,
                                    .stolen = fake_stolen,
+                                   .joules = fake_joules,
                                    .reference = fake_reference},
                           .exec = {.ops = &fake_ops},
                           .clock = 1000,

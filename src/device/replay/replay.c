@@ -25,6 +25,7 @@ static const struct meaning {
 } meanings[] = {
     {"*_ms", "latency.p50", 1e-3},
     {"*_us", "latency.p50", 1e-6},
+    {"*_mj", "energy", 1e-3},
     {"*macs_count*", "macs", 1},
     {"*macs_m", "macs", 1e6},
     {"*params_count", "params", 1},
@@ -77,7 +78,7 @@ static hwnas_status unclear(const hwnas_csv *csv, const char *column)
         hwnas_fail(HWNAS_E_INPUT, NULL,
                    "what column '%s' of %s measures is not clear from its name", column, csv->path);
     status = known.n ? hwnas_hint(status, "columns that can be replayed: %s", known.s)
-                     : hwnas_hint(status, "names end in _ms, _us, macs_count, macs_m, "
+                     : hwnas_hint(status, "names end in _ms, _us, _mj, macs_count, macs_m, "
                                           "params_count or params_m");
     hwnas_str_done(&known);
     return status;
@@ -227,6 +228,11 @@ out:
     return status;
 }
 
+static const char *replay_recalls(const hwnas_device *base)
+{
+    return ((const replay_device *)base)->meaning->metric;
+}
+
 const hwnas_device_ops hwnas_replay_device = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "replay",
@@ -235,4 +241,5 @@ const hwnas_device_ops hwnas_replay_device = {
     .describe = replay_describe,
     .close = replay_close,
     .recall = replay_recall,
+    .recalls = replay_recalls,
 };

@@ -1,0 +1,159 @@
+/* Runs a strategy on published tables, one line a seed: its number, the seconds that the strategy
+ * took in all, and the codes that it proposed, in order. benchmarks/search calls it and counts.
+ *
+ * usage: search_runs SPACE TABLE.csv STRATEGY FIRST_SEED N_SEEDS TRIALS OBJECTIVE... [--limit COLUMN VALUE]
+ *
+ * An objective is a column, to be minimised, or -COLUMN, to be maximised. The table has a column
+ * `arch` or `ops` with the code. A seed ends before TRIALS when the space is exhausted or, with one
+ * objective and no limit, when its optimum was found. */
+#include <math.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/csv.h"
+#include "graph/elaborate.h"
+#include "search/search.h"
+
+typedef struct goal {
+    double sign, *values; /* by row */
+} goal;
+
+typedef struct bench {
+    hwnas_space *space;
+    hwnas_csv *csv;
+    size_t code_column, n_goals;
+    goal goals[HWNAS_MAX_OBJECTIVES];
+    goal limit; /* no values: none */
+    double limit_value;
+} bench;
+
+static void check(hwnas_status status)
+{
+    if (status == HWNAS_OK)
+        return;
+    fprintf(stderr, "search_runs: %s\n", hwnas_last_error()->message);
+    exit(1);
+}
+
+static goal read_goal(const bench *b, const char *name)
+{
+    size_t column;
+    goal out = {.sign = *name == '-' ? -1 : 1,
+                .values = hwnas_alloc(b->csv->n_rows * sizeof *out.values)};
+    check(hwnas_csv_require(&column, b->csv, name + (*name == '-')));
+    for (size_t row = 0; row < b->csv->n_rows; row++) {
+        check(hwnas_csv_number(&out.values[row], b->csv, row, column));
+        out.values[row] *= out.sign;
+    }
+    return out;
+}
+
+static void index_rows(const bench *b)
+{
+    hcreate(2 * b->csv->n_rows);
+    for (size_t row = 0; row < b->csv->n_rows; row++)
+        hsearch((ENTRY){.key = (char *)hwnas_csv_cell(b->csv, row, b->code_column),
+                        .data = (void *)row},
+                ENTER);
+}
+
+static size_t row_of(const char *code)
+{
+    ENTRY *found = hsearch((ENTRY){.key = (char *)code}, FIND);
+    if (!found) {
+        fprintf(stderr, "search_runs: the table has no '%s'\n", code);
+        exit(1);
+    }
+    return (size_t)found->data;
+}
+
+static hwnas_score score_of(const bench *b, size_t row)
+{
+    hwnas_score score = {0};
+    for (size_t k = 0; k < b->n_goals; k++)
+        score.objectives[k] = b->goals[k].values[row];
+    if (b->limit.values) {
+        score.n_margins = 1;
+        score.margins[0] = b->limit.values[row] / b->limit_value - 1;
+        score.violation = fmax(0, score.margins[0]);
+    }
+    return score;
+}
+
+static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_trials)
+{
+    hwnas_strategy_config config = {.space = b->space,
+                                    .n_objectives = (int)b->n_goals,
+                                    .seed = seed,
+                                    .max_trials = n_trials};
+    hwnas_strategy *strategy;
+    hwnas_arch *arch = hwnas_arch_new(b->space);
+    double seconds = 0, optimum = INFINITY;
+    bool is_found = false;
+    char **codes = hwnas_alloc(n_trials * sizeof *codes);
+    uint64_t trial = 0;
+    for (size_t row = 0; row < b->csv->n_rows; row++)
+        optimum = fmin(optimum, b->goals[0].values[row]);
+    check(hwnas_strategy_new(&strategy, name, &config));
+    while (trial < n_trials && !is_found) {
+        double start = hwnas_now();
+        hwnas_status status = strategy->ops->ask(strategy, trial, arch);
+        if (status == HWNAS_E_EXHAUSTED)
+            break;
+        check(status);
+        codes[trial] = hwnas_arch_code(arch);
+        hwnas_score score = score_of(b, row_of(codes[trial]));
+        check(strategy->ops->tell(strategy, trial++, arch, &score));
+        seconds += hwnas_now() - start;
+        is_found = b->n_goals == 1 && !b->limit.values && score.objectives[0] == optimum;
+    }
+    printf("%llu %.3f", (unsigned long long)seed, seconds);
+    for (uint64_t i = 0; i < trial; i++) {
+        printf(" %s", codes[i]);
+        free(codes[i]);
+    }
+    printf("\n");
+    fflush(stdout);
+    free(codes);
+    hwnas_arch_free(arch);
+    hwnas_strategy_free(strategy);
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {0};
+    if (argc < 8) {
+        fprintf(stderr, "usage: search_runs SPACE TABLE.csv STRATEGY FIRST_SEED N_SEEDS TRIALS "
+                        "OBJECTIVE... [--limit COLUMN VALUE]\n");
+        return 2;
+    }
+    check(hwnas_graph_load_space(&b.space, argv[1]));
+    check(hwnas_csv_load(&b.csv, argv[2]));
+    long column = hwnas_csv_column(b.csv, "arch");
+    b.code_column = (size_t)column;
+    if (column < 0)
+        check(hwnas_csv_require(&b.code_column, b.csv, "ops"));
+    index_rows(&b);
+    for (int i = 7; i < argc; i++) {
+        if (!strcmp(argv[i], "--limit") && i + 2 < argc) {
+            b.limit = read_goal(&b, argv[i + 1]);
+            b.limit_value = atof(argv[i + 2]);
+            break;
+        }
+        if (b.n_goals < HWNAS_MAX_OBJECTIVES)
+            b.goals[b.n_goals++] = read_goal(&b, argv[i]);
+    }
+    uint64_t first = strtoull(argv[4], NULL, 10), n = strtoull(argv[5], NULL, 10);
+    for (uint64_t seed = first; seed < first + n; seed++)
+        run(&b, argv[3], seed, strtoull(argv[6], NULL, 10));
+    for (size_t k = 0; k < b.n_goals; k++)
+        free(b.goals[k].values);
+    free(b.limit.values);
+    hdestroy();
+    hwnas_csv_free(b.csv);
+    hwnas_space_free(b.space);
+    return 0;
+}

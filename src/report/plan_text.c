@@ -1,0 +1,141 @@
+#include "report/plan_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "study/identity.h"
+
+static void add_goals(hwnas_str *out, const hwnas_job *job)
+{
+    hwnas_str_add(out, "judged by   ");
+    for (int i = 0; i < job->n_objectives; i++)
+        hwnas_str_addf(out, "%s %s %s", i ? "," : "",
+                       job->objectives[i].metric->is_maximised ? "most" : "least",
+                       job->objectives[i].name);
+    hwnas_str_add(out, job->is_front_per_device ? ", a front for each device\n" : "\n");
+    for (int i = 0; i < job->n_limits; i++)
+        hwnas_str_addf(out, "%s%s\n", i ? "             " : "constraints  ", job->limits[i].text);
+}
+
+static void add_values(hwnas_str *out, const char *title, const hwnas_setting_values *setting,
+                       int own)
+{
+    hwnas_str_addf(out, ", %s ", title);
+    if (own)
+        hwnas_str_addf(out, "%d", own);
+    for (int i = 0; !own && i < setting->n; i++)
+        hwnas_str_addf(out, "%s%d", i ? " or " : "", setting->values[i]);
+}
+
+static void add_devices(hwnas_str *out, const hwnas_job *job)
+{
+    for (int i = 0; i < job->devices.n; i++) {
+        const hwnas_job_device *d = &job->devices.rows[i];
+        bool is_replayed = hwnas_starts_with(d->spelling, "replay:");
+        hwnas_str_addf(out, "%s  %s%s%s", is_replayed ? "looked up  " : "measured   ", d->name,
+                       strcmp(d->name, d->spelling) ? " = " : "",
+                       strcmp(d->name, d->spelling) ? d->spelling : "");
+        if (!is_replayed) {
+            add_values(out, "batch", &job->batch, d->batch);
+            add_values(out, "threads", &job->threads, d->threads);
+            hwnas_str_addf(out, ", until the interval is %.3g %% or %.3g s are over",
+                           100 * job->interval, job->max_seconds);
+        }
+        hwnas_str_add(out, "\n");
+    }
+    if (job->predictor)
+        hwnas_str_addf(out, "accuracy     %s %s\n",
+                       hwnas_starts_with(job->predictor, "table:") ? "looked up in" : "predicted by",
+                       job->predictor);
+}
+
+static void add_end(hwnas_str *out, const hwnas_job *job)
+{
+    int n = 0;
+    hwnas_str_add(out, "ends         ");
+    if (job->max_trials)
+        hwnas_str_addf(out, "%safter %lld trials", n++ ? ", or " : "", (long long)job->max_trials);
+    if (job->max_minutes > 0)
+        hwnas_str_addf(out, "%safter %.4g minutes", n++ ? ", or " : "", job->max_minutes);
+    if (job->improvement > 0)
+        hwnas_str_addf(out,
+                       "%swhen the front improves by less than %.4g %% over a quarter of the trials, "
+                       "50 at least",
+                       n++ ? ", or " : "", 100 * job->improvement);
+    for (int i = 0; i < job->n_targets; i++)
+        hwnas_str_addf(out, "%s%s", i ? " and " : n ? ", or at " : "at ", job->targets[i].text);
+    hwnas_str_add(out, "\n");
+}
+
+typedef struct duration {
+    char text[32];
+} duration;
+
+/* In the unit that people would say. */
+static duration words_for(double seconds)
+{
+    duration d;
+    bool is_long = seconds >= 7200, is_short = seconds < 120;
+    if (seconds < 1)
+        snprintf(d.text, sizeof d.text, "less than a second");
+    else
+        snprintf(d.text, sizeof d.text, "%.3g %s",
+                 is_long ? seconds / 3600 : is_short ? seconds : seconds / 60,
+                 is_long ? "hours" : is_short ? "seconds" : "minutes");
+    return d;
+}
+
+static void add_time(hwnas_str *out, const hwnas_plan *plan)
+{
+    duration time = words_for(60 * plan->minutes);
+    static const char *const titles[HWNAS_PLAN_NETWORKS] = {"the smallest network", "the largest",
+                                                            "a random one"};
+    hwnas_str_add(out, "a trial      ");
+    if (isnan(plan->seconds_a_trial)) {
+        hwnas_str_add(out, "the networks that were tried for their time failed\n");
+        return;
+    }
+    hwnas_str_addf(out, "about %.3g s", plan->seconds_a_trial);
+    for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++)
+        if (!isnan(plan->seconds[i]))
+            hwnas_str_addf(out, "; %s %.3g s", titles[i], plan->seconds[i]);
+    if (isnan(plan->trials))
+        hwnas_str_add(out, "\nin all       as many trials as it takes\n");
+    else
+        hwnas_str_addf(out, "\nin all       about %.0f trials in %s%s\n", plan->trials, time.text,
+                       plan->measures ? ", with the near ties at the end" : "");
+}
+
+void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *job)
+{
+    hwnas_str_addf(out, "space        %s: %s%s encodings\n", job->space, plan->is_exact ? "" : "up to ",
+                   plan->encodings);
+    hwnas_str_addf(out, "strategy     %s: %s\n", job->strategy, plan->strategy);
+    add_goals(out, job);
+    add_devices(out, job);
+    if (job->warm_start)
+        hwnas_str_addf(out, "begins with  up to %zu trials of %s\n", plan->n_warm, job->warm_start);
+    add_end(out, job);
+    add_time(out, plan);
+    hwnas_str_addf(out, "study        %s%s\n", job->study,
+                   hwnas_file_exists(job->study) ? ", which exists: go on with --resume" : "");
+    hwnas_str_add(out, "Nothing was written.\n");
+}
+
+static json_t *number(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
+{
+    return json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:o, s:o, s:o, s:I, s:s, s:b}", "format",
+                     "hwnas.plan", "version", 1, "job", hwnas_job_identity(job), "encodings_exact",
+                     plan->encodings, "encodings_are_exact", plan->is_exact, "strategy",
+                     plan->strategy, "seconds_a_trial", number(plan->seconds_a_trial), "trials",
+                     number(plan->trials), "minutes", number(plan->minutes), "warm",
+                     (json_int_t)plan->n_warm, "study", job->study, "study_exists",
+                     hwnas_file_exists(job->study));
+}

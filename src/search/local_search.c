@@ -1,0 +1,168 @@
+/* local_search.c: hill climbing by first improvement (White, Nolen and Savani, "Exploring the Loss
+ * Landscape in Neural Architecture Search", UAI 2021), with several objectives as Pareto local
+ * search (Paquete, Chiarandini and Stuetzle 2004): the climb is the set of networks that no other of
+ * it dominates, and each of their neighbours is tried. When all are, a new climb begins.
+ *
+ * What a trial is to the climb is decided when it is told, so that it follows from the order of
+ * the tells alone. */
+#include "search/neighbours.h"
+#include "search/seen.h"
+#include "search/strategy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct member {
+    hwnas_arch *arch;
+    hwnas_score score;
+    bool is_explored; /* each neighbour has been proposed */
+} member;
+
+typedef struct local_search {
+    hwnas_strategy base;
+    hwnas_strategy_config config;
+    hwnas_seen seen;
+    size_t n, capacity;
+    member *members; /* of the present climb, by age */
+} local_search;
+
+static hwnas_status create(hwnas_strategy **out, const hwnas_strategy_config *config)
+{
+    local_search *search = hwnas_alloc(sizeof *search);
+    search->base.ops = &hwnas_strategy_local_search;
+    search->config = *config;
+    hwnas_seen_init(&search->seen, config->space);
+    *out = &search->base;
+    return HWNAS_OK;
+}
+
+static void clear(local_search *search)
+{
+    for (size_t i = 0; i < search->n; i++)
+        hwnas_arch_free(search->members[i].arch);
+    search->n = 0;
+}
+
+static void destroy(hwnas_strategy *strategy)
+{
+    local_search *search = (local_search *)strategy;
+    clear(search);
+    free(search->members);
+    hwnas_seen_done(&search->seen);
+    free(search);
+}
+
+/* A neighbour that was not proposed, drawn at random; false when there is none. */
+static bool draw_neighbour(const local_search *search, const hwnas_arch *of, hwnas_arch *out,
+                           hwnas_rng *rng)
+{
+    hwnas_neighbours all;
+    bool found = false;
+    hwnas_neighbours_of(&all, of);
+    hwnas_neighbours_shuffle(&all, rng);
+    for (size_t i = 0; i < all.n && !found; i++) {
+        found = !hwnas_seen_has(&search->seen, all.archs[i]);
+        if (found)
+            hwnas_arch_assign(out, all.archs[i]);
+    }
+    hwnas_neighbours_done(&all);
+    return found;
+}
+
+/* A step from a member drawn at random among those that are not explored. */
+static bool draw_step(local_search *search, hwnas_arch *out, hwnas_rng *rng)
+{
+    for (;;) {
+        size_t n_open = 0;
+        for (size_t i = 0; i < search->n; i++)
+            n_open += !search->members[i].is_explored;
+        if (!n_open)
+            return false;
+        size_t skip = hwnas_rng_below(rng, (uint32_t)n_open);
+        member *m = search->members;
+        while (m->is_explored || skip-- > 0)
+            m++;
+        if (draw_neighbour(search, m->arch, out, rng))
+            return true;
+        m->is_explored = true;
+    }
+}
+
+static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *out)
+{
+    local_search *search = (local_search *)strategy;
+    hwnas_rng rng = hwnas_strategy_rng(&search->config, trial);
+    if (!draw_step(search, out, &rng))
+        TRY(hwnas_seen_sample_new(&search->seen, out, &rng));
+    hwnas_seen_add(&search->seen, out);
+    return HWNAS_OK;
+}
+
+static bool is_neighbour(const local_search *search, const hwnas_arch *arch)
+{
+    bool found = false;
+    for (size_t i = 0; i < search->n && !found; i++) {
+        hwnas_neighbours all;
+        hwnas_neighbours_of(&all, search->members[i].arch);
+        for (size_t k = 0; k < all.n && !found; k++)
+            found = hwnas_arch_equal(all.archs[k], arch);
+        hwnas_neighbours_done(&all);
+    }
+    return found;
+}
+
+/* The climb has nowhere to go, and this trial is no part of it. */
+static bool begins_anew(local_search *search, const hwnas_arch *arch)
+{
+    hwnas_arch *step = hwnas_arch_new(search->config.space);
+    hwnas_rng rng = hwnas_rng_new(0, 0); /* any: whether there is a step, not which */
+    bool goes_on = draw_step(search, step, &rng);
+    hwnas_arch_free(step);
+    return !goes_on && !is_neighbour(search, arch);
+}
+
+static void join(local_search *search, const hwnas_arch *arch, const hwnas_score *score)
+{
+    int m = search->config.n_objectives;
+    size_t n = 0;
+    for (size_t i = 0; i < search->n; i++) {
+        const hwnas_score *old = &search->members[i].score;
+        bool is_equal = old->violation == score->violation &&
+                        !memcmp(old->objectives, score->objectives, (size_t)m * sizeof(double));
+        if (is_equal || hwnas_score_is_better(old, score, m))
+            return;
+    }
+    for (size_t i = 0; i < search->n; i++) {
+        if (hwnas_score_is_better(score, &search->members[i].score, m))
+            hwnas_arch_free(search->members[i].arch);
+        else
+            search->members[n++] = search->members[i];
+    }
+    search->n = n;
+    HWNAS_GROW(search->members, search->n, search->capacity);
+    search->members[search->n++] = (member){.arch = hwnas_arch_copy(arch), .score = *score};
+}
+
+static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
+                         const hwnas_score *score)
+{
+    local_search *search = (local_search *)strategy;
+    (void)trial;
+    hwnas_seen_add(&search->seen, arch);
+    if (isinf(score->violation))
+        return HWNAS_OK;
+    if (search->n && begins_anew(search, arch))
+        clear(search);
+    join(search, arch, score);
+    return HWNAS_OK;
+}
+
+const hwnas_strategy_ops hwnas_strategy_local_search = {
+    .name = "local-search",
+    .help = "tries the neighbours of the best, and begins anew when none is better",
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .free = destroy,
+};

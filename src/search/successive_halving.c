@@ -1,0 +1,174 @@
+/* successive_halving.c: many networks cheaply, the best of them dearly: ASHA (Li, Jamieson,
+ * Rostamizadeh and others, "A System for Massively Parallel Hyperparameter Tuning", MLSys 2020),
+ * asynchronous, so workers never wait for a rung to be full. With several objectives the rank is
+ * the number of trials of the rung that are better (after Schmucker and others, "Multi-objective
+ * Asynchronous Successive Halving", 2021).
+ *
+ * Rung 0 is the real thing, rung n_rungs - 1 the cheapest. Of n trials at a rung the best n / 3 are
+ * promoted: evaluated again one rung nearer to the real thing. */
+#include "search/seen.h"
+#include "search/strategy.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { REDUCTION = 3, MAX_RUNGS = 16 };
+
+typedef struct entry {
+    hwnas_arch *arch;
+    hwnas_score score;
+    uint64_t trial;
+    bool is_promoted;
+} entry;
+
+typedef struct rung {
+    size_t n, capacity;
+    entry *entries; /* told */
+} rung;
+
+typedef struct halving {
+    hwnas_strategy base;
+    hwnas_strategy_config config;
+    hwnas_seen seen;
+    rung rungs[MAX_RUNGS];
+    size_t n_asked, asked_capacity;
+    struct {
+        uint64_t trial;
+        int rung;
+    } *asked;
+} halving;
+
+/* Enough for one network to reach the real thing. */
+static uint64_t min_trials(const hwnas_strategy_config *config)
+{
+    uint64_t sum = 1;
+    for (int r = 1; r < config->n_rungs; r++)
+        sum = REDUCTION * sum + 1;
+    return sum;
+}
+
+static hwnas_status create(hwnas_strategy **out, const hwnas_strategy_config *config)
+{
+    if (config->n_rungs < 2)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                     "'successive-halving' needs a cheaper way to evaluate a network "
+                                     "beside the real one"),
+                          "without one, 'auto' chooses a strategy");
+    if (config->n_rungs > MAX_RUNGS)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "'successive-halving' has at most %d rungs, not %d",
+                          MAX_RUNGS, config->n_rungs);
+    halving *search = hwnas_alloc(sizeof *search);
+    search->base.ops = &hwnas_strategy_successive_halving;
+    search->config = *config;
+    hwnas_seen_init(&search->seen, config->space);
+    *out = &search->base;
+    return HWNAS_OK;
+}
+
+static void destroy(hwnas_strategy *strategy)
+{
+    halving *search = (halving *)strategy;
+    for (int r = 0; r < search->config.n_rungs; r++) {
+        for (size_t i = 0; i < search->rungs[r].n; i++)
+            hwnas_arch_free(search->rungs[r].entries[i].arch);
+        free(search->rungs[r].entries);
+    }
+    free(search->asked);
+    hwnas_seen_done(&search->seen);
+    free(search);
+}
+
+/* The best that was not promoted, when it belongs to the best third; NULL: none does. */
+static entry *find_promotion(const halving *search, rung *at)
+{
+    entry *best = NULL;
+    size_t best_rank = at->n / REDUCTION;
+    for (size_t i = 0; i < at->n; i++) {
+        entry *e = &at->entries[i];
+        size_t rank = 0;
+        if (e->is_promoted || isinf(e->score.violation))
+            continue;
+        for (size_t k = 0; k < at->n; k++)
+            rank += hwnas_score_is_better(&at->entries[k].score, &e->score,
+                                          search->config.n_objectives);
+        if (rank < best_rank) {
+            best_rank = rank;
+            best = e;
+        }
+    }
+    return best;
+}
+
+static size_t n_promoted(const rung *at)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < at->n; i++)
+        n += at->entries[i].is_promoted;
+    return n;
+}
+
+static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *out)
+{
+    halving *search = (halving *)strategy;
+    hwnas_rng rng = hwnas_strategy_rng(&search->config, trial);
+    entry *promoted = NULL;
+    int to = 0, cheapest = search->config.n_rungs - 1;
+    for (; to < cheapest && !promoted; to++) {
+        rung *from = &search->rungs[to + 1];
+        /* Ranks tie where objectives conflict; the third is a number all the same. */
+        if (n_promoted(from) < from->n / REDUCTION)
+            promoted = find_promotion(search, from);
+    }
+    if (promoted) {
+        to--;
+        promoted->is_promoted = true;
+        hwnas_arch_assign(out, promoted->arch);
+    } else {
+        TRY(hwnas_seen_sample_new(&search->seen, out, &rng));
+        hwnas_seen_add(&search->seen, out);
+    }
+    HWNAS_GROW(search->asked, search->n_asked, search->asked_capacity);
+    search->asked[search->n_asked].trial = trial;
+    search->asked[search->n_asked++].rung = to;
+    return HWNAS_OK;
+}
+
+static int rung_of(const hwnas_strategy *strategy, uint64_t trial)
+{
+    const halving *search = (const halving *)strategy;
+    for (size_t i = search->n_asked; i-- > 0;)
+        if (search->asked[i].trial == trial)
+            return search->asked[i].rung;
+    return 0;
+}
+
+static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
+                         const hwnas_score *score)
+{
+    halving *search = (halving *)strategy;
+    hwnas_seen_add(&search->seen, arch);
+    if (score->rung < 0 || score->rung >= search->config.n_rungs)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "trial %llu was evaluated at rung %d of %d",
+                          (unsigned long long)trial, score->rung, search->config.n_rungs);
+    /* Asked of an earlier process: it was promoted there. */
+    rung *from = score->rung + 1 < search->config.n_rungs ? &search->rungs[score->rung + 1] : NULL;
+    for (size_t i = 0; from && i < from->n; i++)
+        if (hwnas_arch_equal(from->entries[i].arch, arch))
+            from->entries[i].is_promoted = true;
+    rung *at = &search->rungs[score->rung];
+    HWNAS_GROW(at->entries, at->n, at->capacity);
+    at->entries[at->n++] =
+        (entry){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
+    return HWNAS_OK;
+}
+
+const hwnas_strategy_ops hwnas_strategy_successive_halving = {
+    .name = "successive-halving",
+    .help = "evaluates many networks cheaply and the best of them dearly (ASHA)",
+    .min_trials = min_trials,
+    .create = create,
+    .ask = ask,
+    .rung = rung_of,
+    .tell = tell,
+    .free = destroy,
+};

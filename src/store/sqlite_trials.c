@@ -1,0 +1,227 @@
+/* sqlite_trials.c: facts and trials in a study's SQLite file. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/sqlite_priv.h"
+
+/* Columns of LIST. */
+enum {
+    NUMBER,
+    CODE,
+    DIGEST,
+    FINISH_ORDER,
+    STATUS,
+    MESSAGE,
+    DETAIL,
+    SECONDS,
+    VIOLATION,
+    METRIC,
+    VALUE,
+    LOW,
+    HIGH,
+    UNIT,
+    SOURCE
+};
+
+static char *column_text(sqlite3_stmt *stmt, int column)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, column);
+    return text ? hwnas_strdup((const char *)text) : NULL;
+}
+
+static void column_copy(char *out, size_t size, sqlite3_stmt *stmt, int column)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, column);
+    snprintf(out, size, "%s", text ? (const char *)text : "");
+}
+
+static double column_double(sqlite3_stmt *stmt, int column)
+{
+    bool is_null = sqlite3_column_type(stmt, column) == SQLITE_NULL;
+    return is_null ? NAN : sqlite3_column_double(stmt, column);
+}
+
+/* Facts */
+
+hwnas_status hwnas_store_set(hwnas_store *store, const char *key, const char *value)
+{
+    return hwnas_sqlite_run(store, hwnas_sqlite_bind(store, SET_FACT, "tt", key, value));
+}
+
+hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
+{
+    hwnas_status status = HWNAS_OK;
+    sqlite3_stmt *stmt = hwnas_sqlite_bind(store, GET_FACT, "t", key);
+    int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        *out = column_text(stmt, 0);
+    else if (code == SQLITE_DONE)
+        *out = NULL;
+    else
+        status = hwnas_sqlite_fail(store);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* Trials */
+
+hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,
+                               const char *digest)
+{
+    hwnas_place place = {.file = store->path};
+    assert(number <= INT64_MAX);
+    TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, START, "itt", (int64_t)number, code, digest)));
+    if (sqlite3_changes(store->db) == 0)
+        return hwnas_fail(HWNAS_E_INPUT, &place,
+                          "trial %llu is finished already, or was asked with another architecture",
+                          (unsigned long long)number);
+    return HWNAS_OK;
+}
+
+static hwnas_status fail_finish(hwnas_store *store, uint64_t number)
+{
+    hwnas_place place = {.file = store->path};
+    int64_t order = -1;
+    TRY(hwnas_sqlite_query_int(&order, store, hwnas_sqlite_bind(store, FIND, "i", (int64_t)number), -1));
+    return hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu %s", (unsigned long long)number,
+                      order < 0 ? "was never asked" : "is finished already");
+}
+
+static hwnas_status finish(int64_t *order, hwnas_store *store, const hwnas_trial *trial)
+{
+    int64_t number = (int64_t)trial->number;
+    TRY(hwnas_sqlite_query_int(order, store,
+                  hwnas_sqlite_bind(store, FINISH, "tttddi", hwnas_status_name(trial->status), trial->message,
+                       trial->detail, trial->seconds, trial->violation, number),
+                  -1));
+    if (*order < 0)
+        return fail_finish(store, trial->number);
+    for (size_t i = 0; i < trial->n_values; i++) {
+        const hwnas_value_row *v = &trial->values[i];
+        TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, ADD_VALUE, "iitdddtt", number, (int64_t)i, v->metric, v->value,
+                            v->low, v->high, v->unit, v->source)));
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial)
+{
+    int64_t order = -1;
+    TRY(hwnas_sqlite_run(store, store->statements[BEGIN]));
+    TRY(hwnas_sqlite_end(store, finish(&order, store, trial)));
+    trial->is_finished = true;
+    trial->order = order;
+    return HWNAS_OK;
+}
+
+static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlite3_stmt *row)
+{
+    *out = (hwnas_trial){
+        .number = (uint64_t)sqlite3_column_int64(row, NUMBER),
+        .code = column_text(row, CODE),
+        .is_finished = sqlite3_column_type(row, FINISH_ORDER) != SQLITE_NULL,
+        .order = -1,
+        .message = column_text(row, MESSAGE),
+        .detail = column_text(row, DETAIL),
+        .seconds = column_double(row, SECONDS),
+        .violation = column_double(row, VIOLATION),
+    };
+    column_copy(out->digest, sizeof out->digest, row, DIGEST);
+    if (!out->is_finished)
+        return HWNAS_OK;
+    char name[32];
+    column_copy(name, sizeof name, row, STATUS);
+    out->order = sqlite3_column_int64(row, FINISH_ORDER);
+    out->status = hwnas_status_from_name(name);
+    return out->status < HWNAS_N_STATUS ? HWNAS_OK : hwnas_sqlite_damaged(store, "a status is unknown");
+}
+
+static void read_value(hwnas_trial *trial, sqlite3_stmt *row)
+{
+    hwnas_value_row v = {.value = column_double(row, VALUE),
+                         .low = column_double(row, LOW),
+                         .high = column_double(row, HIGH)};
+    column_copy(v.metric, sizeof v.metric, row, METRIC);
+    column_copy(v.unit, sizeof v.unit, row, UNIT);
+    column_copy(v.source, sizeof v.source, row, SOURCE);
+    hwnas_trial_add(trial, &v);
+}
+
+hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *trials = NULL;
+    size_t count = 0, capacity = 0;
+    sqlite3_stmt *row = store->statements[LIST];
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        uint64_t number = (uint64_t)sqlite3_column_int64(row, NUMBER);
+        if (!count || trials[count - 1].number != number) {
+            HWNAS_GROW(trials, count, capacity);
+            TRY_OUT(read_trial(&trials[count++], store, row));
+        }
+        if (sqlite3_column_type(row, METRIC) != SQLITE_NULL)
+            read_value(&trials[count - 1], row);
+    }
+    if (code != SQLITE_DONE) {
+        status = hwnas_sqlite_fail(store);
+        goto out;
+    }
+    *out = trials;
+    *n = count;
+    trials = NULL;
+    count = 0;
+out:
+    sqlite3_reset(row);
+    hwnas_trials_free(trials, count);
+    return status;
+}
+
+/* Measured again */
+
+hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_value_row *values,
+                               size_t n)
+{
+    hwnas_status status = HWNAS_OK;
+    TRY(hwnas_sqlite_run(store, store->statements[BEGIN]));
+    for (size_t i = 0; i < n && status == HWNAS_OK; i++)
+        status = hwnas_sqlite_run(
+            store, hwnas_sqlite_bind(store, SET_AGAIN, "itdddi", (int64_t)number, values[i].metric,
+                                     values[i].value, values[i].low, values[i].high,
+                                     (int64_t)values[i].rounds));
+    return hwnas_sqlite_end(store, status);
+}
+
+static void replace(hwnas_trial *trial, sqlite3_stmt *row)
+{
+    const char *metric = (const char *)sqlite3_column_text(row, 1);
+    for (size_t i = 0; i < trial->n_values; i++) {
+        hwnas_value_row *v = &trial->values[i];
+        if (strcmp(v->metric, metric ? metric : ""))
+            continue;
+        v->value = column_double(row, 2);
+        v->low = column_double(row, 3);
+        v->high = column_double(row, 4);
+        v->rounds = sqlite3_column_int(row, 5);
+    }
+}
+
+hwnas_status hwnas_store_replace(hwnas_trial *trials, size_t n, hwnas_store *store)
+{
+    hwnas_status status = HWNAS_OK;
+    sqlite3_stmt *row = store->statements[LIST_AGAIN];
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        uint64_t number = (uint64_t)sqlite3_column_int64(row, 0);
+        if (number < n && trials[number].number == number)
+            replace(&trials[number], row);
+    }
+    if (code != SQLITE_DONE)
+        status = hwnas_sqlite_fail(store);
+    sqlite3_reset(row);
+    return status;
+}

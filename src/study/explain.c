@@ -1,0 +1,382 @@
+#include "study/explain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/elaborate.h"
+#include "study/evaluate.h"
+#include "study/linear.h"
+
+enum { MAX_STEPS = 3 }; /* of a relaxation */
+
+typedef struct explainer {
+    hwnas_explanation *out;
+    const hwnas_summary *summary;
+    hwnas_job job; /* of the study: goals, predictor */
+    hwnas_space *space;
+    const hwnas_space *walked;
+    hwnas_evaluator *evaluator;
+    hwnas_arch *arch; /* of the trial, with settings */
+    hwnas_linear *linears[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
+} explainer;
+
+static void add_goal(hwnas_explanation *out, const hwnas_goal *goal)
+{
+    for (int i = 0; i < out->n_goals; i++)
+        if (!strcmp(out->goals[i].name, goal->name))
+            return;
+    out->errors[out->n_goals] = NAN;
+    out->goals[out->n_goals++] = *goal;
+}
+
+static void list_goals(hwnas_explanation *out, const hwnas_job *job)
+{
+    for (int i = 0; i < job->n_objectives; i++)
+        add_goal(out, &job->objectives[i]);
+    for (int i = 0; i < job->n_limits; i++)
+        add_goal(out, &job->limits[i].goal);
+}
+
+static hwnas_status open_all(explainer *e)
+{
+    const json_t *identity = e->summary->identity;
+    e->job = e->summary->goals;
+    e->job.space = json_string_value(json_object_get(identity, "space"));
+    e->job.predictor = json_string_value(json_object_get(identity, "accuracy"));
+    TRY(hwnas_graph_load_space(&e->space, e->job.space ? e->job.space : ""));
+    TRY(hwnas_settings_space(&e->walked, e->space, &e->job));
+    TRY(hwnas_evaluator_open(&e->evaluator, &e->job, e->space, true, NULL));
+    return hwnas_arch_parse(&e->arch, e->walked, e->summary->trials[e->out->trial].code);
+}
+
+static void close_all(explainer *e)
+{
+    for (int i = 0; i < e->out->n_goals; i++)
+        hwnas_linear_free(e->linears[i]);
+    hwnas_arch_free(e->arch);
+    hwnas_evaluator_close(e->evaluator);
+    hwnas_space_free(e->space);
+}
+
+/* ---- Estimates ---- */
+
+static double value_of(const hwnas_trial *trial, const char *name)
+{
+    const hwnas_value_row *v = hwnas_trial_value(trial, name);
+    return v ? v->value : NAN;
+}
+
+/* Of a goal that was measured: how it follows from the choices, as far as this study knows. */
+static hwnas_status fit(explainer *e, int goal)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_summary *s = e->summary;
+    const char *name = e->out->goals[goal].name;
+    hwnas_arch **archs = hwnas_alloc((s->n_trials + 1) * sizeof *archs);
+    double *columns = hwnas_alloc((3 * s->n_trials + 1) * sizeof *columns);
+    double *macs = columns, *params = columns + s->n_trials, *values = columns + 2 * s->n_trials;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_trials; i++) {
+        const hwnas_value_row *v = hwnas_trial_value(&s->trials[i], name);
+        if (!v || strcmp(v->source, "measured") || !(v->value > 0))
+            continue;
+        macs[n] = value_of(&s->trials[i], "macs");
+        params[n] = value_of(&s->trials[i], "params");
+        values[n] = v->value;
+        TRY_OUT(hwnas_arch_parse(&archs[n], e->walked, s->trials[i].code));
+        n++;
+    }
+    e->linears[goal] =
+        hwnas_linear_fit((const hwnas_arch *const *)archs, macs, params, values, n);
+    if (e->linears[goal])
+        e->out->errors[goal] = hwnas_linear_error(e->linears[goal]);
+    if (n > e->out->n_measured)
+        e->out->n_measured = n;
+out:
+    for (size_t i = 0; i < n; i++)
+        hwnas_arch_free(archs[i]);
+    free(archs);
+    free(columns);
+    return status;
+}
+
+/* ---- Neighbours ---- */
+
+static char *change_text(const hwnas_arch *from, const hwnas_arch *to, size_t gene)
+{
+    const hwnas_space *space = from->space;
+    const hwnas_gene *g = &space->genes[gene];
+    const hwnas_choice *choice = &space->choices[g->choice];
+    char position[32] = "";
+    if (choice->n_positions > 1)
+        snprintf(position, sizeof position, "[%zu]", g->position);
+    return hwnas_printf("%s%s: %s -> %s", choice->name, position, g->labels[from->genes[gene]],
+                        g->labels[to->genes[gene]]);
+}
+
+/* The study's first good trial of the same network, measured in the same way. */
+static long find_trial(const explainer *e, const char *digest, const char *code)
+{
+    char *mine = hwnas_strdup(code);
+    hwnas_settings want = hwnas_settings_cut(mine, &e->job);
+    long found = -1;
+    for (size_t i = 0; i < e->summary->n_trials && found < 0; i++) {
+        const hwnas_trial *t = &e->summary->trials[i];
+        if (!t->is_finished || t->status != HWNAS_OK || strcmp(t->digest, digest))
+            continue;
+        char *theirs = hwnas_strdup(t->code);
+        hwnas_settings have = hwnas_settings_cut(theirs, &e->job);
+        if (have.batch == want.batch && have.threads == want.threads)
+            found = (long)i;
+        free(theirs);
+    }
+    free(mine);
+    return found;
+}
+
+static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *walked)
+{
+    for (int g = 0; g < e->out->n_goals; g++) {
+        const hwnas_goal *goal = &e->out->goals[g];
+        if (!e->linears[g] || hwnas_trial_value(&n->values, goal->name))
+            continue;
+        hwnas_value_row row = {.low = NAN, .high = NAN};
+        snprintf(row.metric, sizeof row.metric, "%s", goal->name);
+        snprintf(row.unit, sizeof row.unit, "%s", goal->metric->si);
+        snprintf(row.source, sizeof row.source, "estimated");
+        row.value =
+            hwnas_linear_predict(e->linears[g], walked, value_of(&n->values, "macs"),
+                                    value_of(&n->values, "params"));
+        hwnas_trial_add(&n->values, &row);
+    }
+}
+
+static void free_neighbour(hwnas_neighbour *n)
+{
+    free(n->change);
+    free(n->code);
+    free(n->values.values);
+}
+
+/* One that cannot be built, or that a table lacks, is none. */
+static void add_neighbour(explainer *e, const hwnas_arch *walked, size_t gene)
+{
+    hwnas_neighbour n = {.gene = gene, .trial = -1};
+    hwnas_arch *arch = hwnas_settings_strip(walked, e->space);
+    hwnas_graph *graph = NULL;
+    hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_of(walked, &e->job)};
+    hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
+    n.change = change_text(e->arch, walked, gene);
+    n.code = hwnas_arch_code(walked);
+    if (status == HWNAS_OK) {
+        c.graph = graph;
+        n.trial = find_trial(e, hwnas_graph_digest(graph).hex, n.code);
+        if (n.trial >= 0) {
+            const hwnas_trial *t = &e->summary->trials[n.trial];
+            for (size_t i = 0; i < t->n_values; i++)
+                hwnas_trial_add(&n.values, &t->values[i]);
+        } else {
+            status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
+        }
+    }
+    hwnas_graph_free(graph);
+    hwnas_arch_free(arch);
+    if (status != HWNAS_OK) {
+        hwnas_error_clear();
+        free_neighbour(&n);
+        return;
+    }
+    estimate(&n, e, walked);
+    n.violation = hwnas_front_violation(&n.values, &e->job, e->out->front, false);
+    hwnas_explanation *out = e->out;
+    HWNAS_GROW(out->neighbours, out->n_neighbours, out->neighbour_room);
+    out->neighbours[out->n_neighbours++] = n;
+}
+
+static void list_neighbours(explainer *e)
+{
+    hwnas_arch *other = hwnas_arch_copy(e->arch);
+    for (size_t g = 0; g < e->walked->n_genes; g++)
+        for (size_t v = 0; v < e->walked->genes[g].n_values; v++) {
+            hwnas_arch_assign(other, e->arch);
+            other->genes[g] = (uint16_t)v;
+            if (v != e->arch->genes[g] && hwnas_arch_is_active(e->arch, g) &&
+                hwnas_arch_settle(other) && !hwnas_arch_equal(other, e->arch))
+                add_neighbour(e, other, g);
+        }
+    hwnas_arch_free(other);
+}
+
+/* ---- Standing ---- */
+
+static bool is_member(const hwnas_summary_front *front, long trial)
+{
+    for (size_t i = 0; i < front->n; i++)
+        if ((long)front->trials[i] == trial)
+            return true;
+    return false;
+}
+
+static bool is_nowhere_worse(const explainer *e, const hwnas_trial *a, const hwnas_trial *b)
+{
+    for (int i = 0; i < e->job.n_objectives; i++) {
+        const hwnas_goal *goal = &e->job.objectives[i];
+        const hwnas_value_row *x = hwnas_trial_value(a, goal->name);
+        const hwnas_value_row *y = hwnas_trial_value(b, goal->name);
+        if (hwnas_goal_counts(goal, &e->job, e->out->front) &&
+            (!x || !y || hwnas_value_compare(x, y, goal->metric) > 0))
+            return false;
+    }
+    return true;
+}
+
+static void find_standing(explainer *e)
+{
+    hwnas_explanation *out = e->out;
+    const hwnas_summary *s = e->summary;
+    for (int f = s->n_fronts - 1; f >= 0; f--)
+        if (is_member(&s->fronts[f], out->trial)) {
+            out->is_on_front = true;
+            out->front = f;
+        }
+    const hwnas_summary_front *front = &s->fronts[out->front];
+    for (size_t i = 0; i < front->n && !out->is_on_front && out->witness < 0; i++)
+        if (is_nowhere_worse(e, &s->trials[front->trials[i]], &s->trials[out->trial]))
+            out->witness = (long)front->trials[i];
+}
+
+/* ---- What a looser limit would buy ---- */
+
+/* How much better than the front's winner a network is in the first objective that counts. */
+static double gain_over(const explainer *e, const hwnas_trial *trial)
+{
+    const hwnas_summary *s = e->summary;
+    long winner = s->fronts[e->out->front].winner;
+    for (int i = 0; i < e->job.n_objectives; i++) {
+        const hwnas_goal *goal = &e->job.objectives[i];
+        if (!hwnas_goal_counts(goal, &e->job, e->out->front))
+            continue;
+        double now = winner >= 0 ? value_of(&s->trials[winner], goal->name) : NAN;
+        double then = value_of(trial, goal->name);
+        return goal->metric->is_maximised ? then - now : now - then;
+    }
+    return NAN;
+}
+
+/* What a limit would have to be for a network that misses it and no other; NaN. */
+static double needed(const explainer *e, const hwnas_trial *trial, int which)
+{
+    hwnas_job others = e->job;
+    const hwnas_limit *limit = &e->job.limits[which];
+    const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
+    others.limits[which] = others.limits[--others.n_limits];
+    if (!v || hwnas_front_violation(trial, &others, e->out->front, true) > 0)
+        return NAN;
+    bool is_measured = !strcmp(v->source, "measured");
+    double end = !is_measured ? v->value : limit->is_upper ? v->high : v->low;
+    bool is_missed = limit->is_upper ? end > limit->value : end < limit->value;
+    return is_missed ? end : NAN;
+}
+
+static void offer(explainer *e, int limit, const hwnas_trial *trial, long index, long neighbour)
+{
+    double value = needed(e, trial, limit), gain = gain_over(e, trial);
+    if (isnan(value) || !(gain > 0))
+        return;
+    HWNAS_GROW(e->out->relaxations, e->out->n_relaxations, e->out->relaxation_room);
+    e->out->relaxations[e->out->n_relaxations++] = (hwnas_relaxation){
+        .limit = limit, .value = value, .gain = gain, .trial = index, .neighbour = neighbour};
+}
+
+static const hwnas_job *compared; /* qsort() has no context */
+
+static int by_step(const void *a, const void *b)
+{
+    const hwnas_relaxation *x = a, *y = b;
+    if (x->limit != y->limit)
+        return x->limit - y->limit;
+    int order = (x->value > y->value) - (x->value < y->value);
+    if (!order)
+        return (x->gain < y->gain) - (x->gain > y->gain);
+    return compared->limits[x->limit].is_upper ? order : -order;
+}
+
+/* Only steps that buy more than the smaller ones before them, and only the first few. */
+static void keep_steps(hwnas_explanation *out)
+{
+    size_t n = 0;
+    int steps = 0;
+    for (size_t i = 0; i < out->n_relaxations; i++) {
+        const hwnas_relaxation *r = &out->relaxations[i];
+        bool is_first = n == 0 || out->relaxations[n - 1].limit != r->limit;
+        if (!is_first && (r->gain <= out->relaxations[n - 1].gain || steps == MAX_STEPS))
+            continue;
+        steps = is_first ? 1 : steps + 1;
+        out->relaxations[n++] = *r;
+    }
+    out->n_relaxations = n;
+}
+
+static void find_relaxations(explainer *e)
+{
+    const hwnas_summary *s = e->summary;
+    for (int l = 0; l < e->job.n_limits; l++) {
+        if (!hwnas_goal_counts(&e->job.limits[l].goal, &e->job, e->out->front))
+            continue;
+        for (size_t i = 0; i < s->n_trials; i++)
+            if (s->trials[i].is_finished && s->trials[i].status == HWNAS_OK)
+                offer(e, l, &s->trials[i], (long)i, -1);
+        for (size_t i = 0; i < e->out->n_neighbours; i++)
+            if (e->out->neighbours[i].trial < 0)
+                offer(e, l, &e->out->neighbours[i].values, -1, (long)i);
+    }
+    compared = &e->job;
+    if (e->out->n_relaxations)
+        qsort(e->out->relaxations, e->out->n_relaxations, sizeof *e->out->relaxations, by_step);
+    keep_steps(e->out);
+}
+
+hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary, long number)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_place place = {.file = summary->study};
+    long trial = number < 0 ? hwnas_summary_winner(summary) : number;
+    if (trial < 0)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INFEASIBLE, &place,
+                                     "no trial of the study meets the constraints"),
+                          "--trial N explains one that does not");
+    if ((size_t)trial >= summary->n_trials)
+        return hwnas_fail(HWNAS_E_NOT_FOUND, &place, "the study has %zu trials, none is %ld",
+                          summary->n_trials, trial);
+    const hwnas_trial *t = &summary->trials[trial];
+    if (!t->is_finished || t->status != HWNAS_OK)
+        return hwnas_fail(HWNAS_E_NOT_FOUND, &place, "trial %ld %s%s", trial,
+                          t->is_finished ? "failed: " : "is not finished",
+                          t->message ? t->message : "");
+    *out = (hwnas_explanation){.summary = summary, .trial = trial, .witness = -1};
+    explainer e = {.out = out, .summary = summary};
+    TRY_OUT(open_all(&e));
+    list_goals(out, &e.job);
+    for (int g = 0; g < out->n_goals; g++)
+        if (out->goals[g].metric->source == HWNAS_FROM_DEVICE)
+            TRY_OUT(fit(&e, g));
+    find_standing(&e);
+    list_neighbours(&e);
+    find_relaxations(&e);
+out:
+    close_all(&e);
+    if (status != HWNAS_OK)
+        hwnas_explanation_done(out);
+    return status;
+}
+
+void hwnas_explanation_done(hwnas_explanation *out)
+{
+    for (size_t i = 0; i < out->n_neighbours; i++)
+        free_neighbour(&out->neighbours[i]);
+    free(out->neighbours);
+    free(out->relaxations);
+    *out = (hwnas_explanation){0};
+}

@@ -1,0 +1,67 @@
+/* goal.h: what a search is after: metrics of devices, and limits on them.
+ *
+ * A metric that is measured belongs to a device. Where a job has one device its name need not be
+ * said; where it has several, "latency.p50 on pi" is one goal, and "latency.p50" is one for each. */
+#ifndef HWNAS_STUDY_GOAL_H
+#define HWNAS_STUDY_GOAL_H
+
+#include "study/metric.h"
+
+enum { HWNAS_MAX_DEVICES = 8, HWNAS_MAX_LIMITS = 32, HWNAS_GOAL_NAME = 64 };
+
+/* A device of a job. */
+typedef struct hwnas_job_device {
+    const char *name;     /* what `on` says; the spelling's first word unless the job names it */
+    const char *spelling; /* "cpu", "replay:FILE#COLUMN" */
+    hwnas_place place;
+    int threads, batch; /* 0: the job's */
+    double price;       /* an hour, in the user's money; NaN: not given */
+} hwnas_job_device;
+
+typedef struct hwnas_job_devices {
+    int n;
+    hwnas_job_device rows[HWNAS_MAX_DEVICES];
+} hwnas_job_devices;
+
+typedef struct hwnas_goal {
+    const hwnas_metric *metric;
+    int device; /* index; -1: of the network, whatever runs it */
+    /* As in the store and in JSON: "latency.p50", or "latency.p50 on pi" where there are several
+     * devices. */
+    char name[HWNAS_GOAL_NAME];
+} hwnas_goal;
+
+/* The goal of a metric on a device. */
+hwnas_goal hwnas_goal_of(const hwnas_metric *metric, int device,
+                         const hwnas_job_devices *devices);
+
+/* Appends the goals that "latency.p50 on pi" or "latency.p50" mean. HWNAS_E_INPUT at the column, when
+ * `is_verbatim`: text[i] stands i columns behind the place. */
+HWNAS_CHECKED hwnas_status hwnas_goals_parse(hwnas_goal *goals, int *n, int max, const char *text,
+                                             const hwnas_place *place, bool is_verbatim,
+                                             const hwnas_job_devices *devices);
+
+/* "latency.p50 <= 10 ms on pi" */
+typedef struct hwnas_limit {
+    hwnas_goal goal;
+    bool is_upper;  /* <= and <; otherwise >= and > */
+    bool is_strict; /* < and > */
+    double value;   /* SI */
+    hwnas_place place;
+    char text[128]; /* in words that can be parsed again */
+} hwnas_limit;
+
+/* Appends the limits of an expression: comparisons joined by `and`, each with a unit and `on DEVICE`
+ * if need be. A limit without unit is read in the unit that the metric is shown in. */
+HWNAS_CHECKED hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max,
+                                              const char *text, const hwnas_place *place,
+                                              bool is_verbatim,
+                                              const hwnas_job_devices *devices);
+
+/* HWNAS_E_INPUT for limits that no value can meet together, at the place of the later one. */
+HWNAS_CHECKED hwnas_status hwnas_limits_check(const hwnas_limit *limits, int n);
+
+/* 0 when [low, high] lies within the limit, else the relative excess of the worse end. */
+double hwnas_limit_violation(const hwnas_limit *limit, double low, double high);
+
+#endif

@@ -1,0 +1,158 @@
+#include "study/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+int hwnas_n_fronts(const hwnas_job *goals)
+{
+    return goals->is_front_per_device && goals->devices.n ? goals->devices.n : 1;
+}
+
+bool hwnas_goal_counts(const hwnas_goal *goal, const hwnas_job *goals, int front)
+{
+    return !goals->is_front_per_device || goal->device < 0 || goal->device == front;
+}
+
+static double limit_violation(const hwnas_trial *trial, const hwnas_limit *limit, bool is_complete)
+{
+    const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
+    if (!v)
+        return is_complete ? INFINITY : 0;
+    /* A prediction has no promise in it. */
+    bool is_measured = !strcmp(v->source, "measured");
+    return hwnas_limit_violation(limit, is_measured ? v->low : v->value,
+                                 is_measured ? v->high : v->value);
+}
+
+double hwnas_front_violation(const hwnas_trial *trial, const hwnas_job *goals, int front,
+                             bool is_complete)
+{
+    double sum = 0;
+    for (int i = 0; i < goals->n_limits; i++)
+        if (hwnas_goal_counts(&goals->limits[i].goal, goals, front))
+            sum += limit_violation(trial, &goals->limits[i], is_complete);
+    return sum;
+}
+
+double hwnas_trial_violation(const hwnas_trial *trial, const hwnas_job *goals, bool is_complete)
+{
+    double least = INFINITY;
+    for (int f = 0; f < hwnas_n_fronts(goals); f++)
+        least = fmin(least, hwnas_front_violation(trial, goals, f, is_complete));
+    return least;
+}
+
+hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
+{
+    hwnas_score score = {.violation = INFINITY};
+    if (trial->status != HWNAS_OK)
+        return score;
+    score.violation = trial->violation;
+    for (int i = 0; i < goals->n_objectives; i++) {
+        const hwnas_goal *goal = &goals->objectives[i];
+        const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+        /* Not measured because it is infeasible anyway; a feasible trial without the value has
+         * failed. */
+        if (!v && score.violation == 0)
+            score.violation = INFINITY;
+        score.objectives[i] = !v ? 0 : goal->metric->is_maximised ? -v->value : v->value;
+    }
+    return score;
+}
+
+bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, int front)
+{
+    if (!trial->is_finished || trial->status != HWNAS_OK ||
+        hwnas_front_violation(trial, goals, front, true) > 0)
+        return false;
+    for (int i = 0; i < goals->n_objectives; i++)
+        if (hwnas_goal_counts(&goals->objectives[i], goals, front) &&
+            !hwnas_trial_value(trial, goals->objectives[i].name))
+            return false;
+    return true;
+}
+
+bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
+{
+    if (!goals->n_targets || !trial->is_finished || hwnas_trial_score(trial, goals).violation > 0)
+        return false;
+    for (int i = 0; i < goals->n_targets; i++)
+        if (limit_violation(trial, &goals->targets[i], true) > 0)
+            return false;
+    return true;
+}
+
+/* ---- Which is better ---- */
+
+static bool is_bounded(const hwnas_value_row *v)
+{
+    return !strcmp(v->source, "measured") && !isnan(v->low) && !isnan(v->high);
+}
+
+int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
+                        const hwnas_metric *metric)
+{
+    bool overlap = is_bounded(a) && is_bounded(b) && a->low <= b->high && b->low <= a->high;
+    if (overlap || a->value == b->value)
+        return 0;
+    return (a->value < b->value) == !metric->is_maximised ? -1 : 1;
+}
+
+typedef struct entry {
+    const hwnas_trial *trial;
+    const hwnas_value_row *values[HWNAS_MAX_OBJECTIVES];
+    const hwnas_metric *metrics[HWNAS_MAX_OBJECTIVES];
+    int n;
+} entry;
+
+/* By the values themselves: the best in the first objective first, then the others, then the older. */
+static int by_values(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    for (int i = 0; i < x->n; i++)
+        if (x->values[i]->value != y->values[i]->value)
+            return (x->values[i]->value < y->values[i]->value) == !x->metrics[i]->is_maximised ? -1
+                                                                                               : 1;
+    return x->trial->number < y->trial->number ? -1 : 1;
+}
+
+static bool is_nowhere_worse(const entry *a, const entry *b)
+{
+    for (int i = 0; i < a->n; i++)
+        if (hwnas_value_compare(a->values[i], b->values[i], a->metrics[i]) > 0)
+            return false;
+    return true;
+}
+
+size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_job *goals,
+                        int front)
+{
+    entry *entries = hwnas_alloc((n + 1) * sizeof *entries);
+    size_t n_entries = 0, n_front = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!hwnas_trial_is_feasible(&trials[i], goals, front))
+            continue;
+        entry *e = &entries[n_entries++];
+        e->trial = &trials[i];
+        for (int k = 0; k < goals->n_objectives; k++)
+            if (hwnas_goal_counts(&goals->objectives[k], goals, front)) {
+                e->metrics[e->n] = goals->objectives[k].metric;
+                e->values[e->n++] = hwnas_trial_value(&trials[i], goals->objectives[k].name);
+            }
+    }
+    qsort(entries, n_entries, sizeof *entries, by_values);
+    for (size_t i = 0; i < n_entries; i++) {
+        bool stays = true;
+        for (size_t j = 0; j < n_front && stays; j++)
+            stays = !is_nowhere_worse(&entries[j], &entries[i]);
+        if (stays) {
+            entries[n_front] = entries[i];
+            out[n_front++] = (size_t)(entries[i].trial - trials);
+        }
+    }
+    free(entries);
+    return n_front;
+}

@@ -1,0 +1,98 @@
+#include "study/plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "graph/elaborate.h"
+#include "study/probe.h"
+#include "study/setup.h"
+#include "study/warm.h"
+
+/* Seconds that one network takes as a trial; NaN when it fails. */
+static double time_network(const hwnas_setup *setup, const hwnas_job *job, const hwnas_arch *arch)
+{
+    hwnas_graph *graph = NULL;
+    hwnas_trial trial = {0};
+    hwnas_candidate c = {.arch = arch,
+                         .settings = {job->batch.values[0], job->threads.values[0]}};
+    double started = hwnas_now(), seconds = NAN;
+    if (hwnas_graph_build(&graph, arch, c.settings.batch) == HWNAS_OK) {
+        c.graph = graph;
+        hwnas_status status = hwnas_evaluate_free(&trial, setup->evaluator, &c);
+        for (int d = 0; d < job->devices.n && status == HWNAS_OK; d++)
+            if (hwnas_evaluator_device(setup->evaluator, d))
+                status = hwnas_evaluate_on(&trial, setup->evaluator, &c, d, job->max_seconds);
+        if (status == HWNAS_OK)
+            seconds = hwnas_now() - started;
+    }
+    hwnas_error_clear();
+    hwnas_graph_free(graph);
+    free(trial.values);
+    return seconds;
+}
+
+static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas_job *job)
+{
+    const hwnas_metric *macs = hwnas_metric_of_value("macs");
+    hwnas_rng rng = hwnas_rng_new(job->seed, 0x706c616e); /* the stream "plan" */
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++) {
+        hwnas_arch *arch = i < 2 ? hwnas_probe_extreme(setup->space, macs, i == 1)
+                                 : hwnas_arch_new(setup->space);
+        if (i == 2)
+            hwnas_arch_sample(arch, &rng);
+        out->seconds[i] = time_network(setup, job, arch);
+        if (!isnan(out->seconds[i])) {
+            sum += out->seconds[i];
+            n++;
+        }
+        hwnas_arch_free(arch);
+    }
+    out->seconds_a_trial = n ? sum / n : NAN;
+}
+
+static void estimate(hwnas_plan *out, const hwnas_job *job)
+{
+    double n = strtod(out->encodings, NULL);
+    out->trials = job->max_trials ? (double)job->max_trials : NAN;
+    if (job->max_minutes > 0)
+        out->trials = fmin(isnan(out->trials) ? INFINITY : out->trials,
+                           60 * job->max_minutes / out->seconds_a_trial);
+    if (out->is_exact)
+        out->trials = fmin(out->trials, n);
+    double share = out->measures ? 1 + job->ties : 1;
+    out->minutes = out->trials * out->seconds_a_trial * share / 60;
+    if (job->max_minutes > 0)
+        out->minutes = fmin(out->minutes, job->max_minutes);
+}
+
+hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
+                             const volatile sig_atomic_t *stop)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_setup setup = {0};
+    hwnas_plan plan = {0};
+    hwnas_warm_start warm = {0};
+    char *count = NULL;
+    TRY_OUT(hwnas_setup_open(&setup, job, stop));
+    TRY_OUT(hwnas_probe(setup.evaluator, job, setup.space));
+    if (job->warm_start)
+        TRY_OUT(hwnas_warm_start_load(&warm, job, setup.walked, setup.evaluator));
+    count = hwnas_space_count(setup.walked, &plan.is_exact);
+    snprintf(plan.encodings, sizeof plan.encodings, "%s", count);
+    plan.measures = hwnas_evaluator_measures(setup.evaluator);
+    plan.strategy = setup.strategy->ops->help;
+    plan.n_warm = warm.n;
+    time_networks(&plan, &setup, job);
+    estimate(&plan, job);
+    *out = plan;
+out:
+    free(count);
+    hwnas_warm_start_done(&warm);
+    hwnas_setup_close(&setup);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* plan.h: what a search would do, before it does it. */
+#ifndef HWNAS_STUDY_PLAN_H
+#define HWNAS_STUDY_PLAN_H
+
+#include <signal.h>
+
+#include "study/job.h"
+
+enum { HWNAS_PLAN_NETWORKS = 3 };
+
+typedef struct hwnas_plan {
+    char encodings[64]; /* in decimal, of the space with its settings */
+    bool is_exact;
+    bool measures;          /* some device runs networks */
+    const char *strategy;   /* what it does; static */
+    double seconds[HWNAS_PLAN_NETWORKS]; /* of a trial: the smallest, the largest and a random network; NaN:
+                                            it failed */
+    double seconds_a_trial; /* mean of these; NaN: all failed */
+    double trials, minutes; /* estimates; NaN: nothing bounds them beforehand */
+    size_t n_warm;          /* trials of another study to begin with, at most */
+} hwnas_plan;
+
+/* Opens all that a search needs, looks whether its limits can be met (HWNAS_E_INFEASIBLE), and tries
+ * three networks for their time. Writes nothing. */
+HWNAS_CHECKED hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
+                                           const volatile sig_atomic_t *stop);
+
+#endif

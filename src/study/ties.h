@@ -1,0 +1,30 @@
+/* ties.h: near ties on the front, measured again side by side.
+ *
+ * A trial that the front would keep by its value, and that leaves it only because a rival that is
+ * better otherwise cannot be told from it by the intervals of their latencies, is a near tie. At the end
+ * of a search the networks of each such group take turns, forwards and backwards, so that whatever
+ * changes on the machine meanwhile changes all of them: a randomised block design, rounds being the
+ * blocks (Montgomery, "Design and Analysis of Experiments", chapter 4). A round's own speed, the
+ * geometric mean of its values, is divided out. What they cannot be told apart by then counts as
+ * equal. */
+#ifndef HWNAS_STUDY_TIES_H
+#define HWNAS_STUDY_TIES_H
+
+#include "store/store.h"
+#include "study/evaluate.h"
+
+/* Nine rounds: the fewest whose 95 % interval of a median leaves out one on each side. */
+enum { HWNAS_TIE_ROUNDS = 9 };
+
+/* Values of `n` networks in each round, values[round * n + network]: replaces each by what it would be in
+ * a round of average speed. */
+void hwnas_ties_level(double *values, int n_rounds, int n);
+
+/* Measures the near ties of a study, group by group from the best in the first objective on, while there
+ * is time for a whole group, and stores what came of it. `space` is without settings, `walked` with. */
+HWNAS_CHECKED hwnas_status hwnas_ties_measure(hwnas_store *store, hwnas_evaluator *evaluator,
+                                              const hwnas_job *job, const hwnas_space *space,
+                                              const hwnas_space *walked, double seconds,
+                                              const volatile sig_atomic_t *stop);
+
+#endif

@@ -1,0 +1,129 @@
+#include "study/warm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "study/facts.h"
+#include "study/identity.h"
+
+static bool is_text(const json_t *object, const char *key, const char *text)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value && !strcmp(value, text);
+}
+
+/* The device of theirs that measures as ours `d` does: the same processor, library, instruction set,
+ * threads and batch; -1: none. */
+static int find_device(const hwnas_job *job, int d, const hwnas_evaluator *evaluator,
+                       const hwnas_job *theirs, const json_t *infos)
+{
+    const hwnas_device_info *info = hwnas_evaluator_device(evaluator, d);
+    const hwnas_job_device *ours = &job->devices.rows[d];
+    for (int i = 0; i < theirs->devices.n && info; i++) {
+        const hwnas_job_device *row = &theirs->devices.rows[i];
+        const json_t *other = json_object_get(infos, row->name);
+        if (!strcmp(row->spelling, ours->spelling) && is_text(other, "name", info->name) &&
+            is_text(other, "library", info->library) && is_text(other, "isa", info->isa) &&
+            json_integer_value(json_object_get(other, "threads")) == info->threads &&
+            row->threads == ours->threads && row->batch == ours->batch)
+            return i;
+    }
+    return -1;
+}
+
+static bool is_same_setting(const hwnas_setting_values *a, const hwnas_setting_values *b)
+{
+    return a->n == b->n && !memcmp(a->values, b->values, (size_t)a->n * sizeof *a->values);
+}
+
+/* Keeps the measured values of devices that are the same, under their names in the job. */
+static void translate(hwnas_trial *trial, const hwnas_job *job, const hwnas_job *theirs,
+                      const int *same)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < trial->n_values; i++) {
+        hwnas_value_row v = trial->values[i];
+        const hwnas_metric *metric = hwnas_metric_of_value(v.metric);
+        if (!metric || strcmp(v.source, "measured"))
+            continue;
+        for (int d = 0; d < job->devices.n; d++) {
+            if (same[d] < 0 ||
+                strcmp(v.metric, hwnas_goal_of(metric, same[d], &theirs->devices).name))
+                continue;
+            if (!strcmp(metric->name, "cost"))
+                continue; /* its price was theirs */
+            snprintf(v.metric, sizeof v.metric, "%s",
+                     hwnas_goal_of(metric, d, &job->devices).name);
+            trial->values[n++] = v;
+            break;
+        }
+    }
+    trial->n_values = n;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const hwnas_trial *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const hwnas_job *job,
+                               const hwnas_space *walked, const hwnas_evaluator *evaluator)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_place place = {.file = job->warm_start};
+    hwnas_job theirs = {0};
+    hwnas_trial *trials = NULL;
+    size_t n = 0;
+    int same[HWNAS_MAX_DEVICES];
+    char *space = NULL, *mine = hwnas_space_fingerprint(walked);
+    json_t *identity = NULL, *infos = NULL;
+    TRY_OUT(hwnas_store_get(&space, store, "space"));
+    TRY_OUT(hwnas_facts_json(&identity, store, "job"));
+    TRY_OUT(hwnas_facts_json(&infos, store, "devices"));
+    if (!space || !identity || strcmp(space, mine)) {
+        status = hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &place, "the study is of another space than '%s'", walked->name),
+            "a warm start needs a study of the same space, with the same settings left open");
+        goto out;
+    }
+    TRY_OUT(hwnas_job_goals(&theirs, identity));
+    bool same_settings = is_same_setting(&job->batch, &theirs.batch) &&
+                         is_same_setting(&job->threads, &theirs.threads);
+    for (int d = 0; d < job->devices.n; d++)
+        same[d] = same_settings ? find_device(job, d, evaluator, &theirs, infos) : -1;
+    TRY_OUT(hwnas_store_trials(&trials, &n, store));
+    qsort(trials, n, sizeof *trials, by_order);
+    out->trials = hwnas_alloc((n + 1) * sizeof *out->trials);
+    for (size_t i = 0; i < n; i++) {
+        if (!trials[i].is_finished || trials[i].status != HWNAS_OK)
+            continue;
+        translate(&trials[i], job, &theirs, same);
+        out->trials[out->n++] = trials[i];
+        trials[i] = (hwnas_trial){0};
+    }
+out:
+    hwnas_trials_free(trials, n);
+    json_decref(identity);
+    json_decref(infos);
+    free(space);
+    free(mine);
+    return status;
+}
+
+hwnas_status hwnas_warm_start_load(hwnas_warm_start *out, const hwnas_job *job,
+                                   const hwnas_space *walked, const hwnas_evaluator *evaluator)
+{
+    hwnas_store *store;
+    TRY(hwnas_store_open(&store, job->warm_start, HWNAS_STORE_READ));
+    hwnas_status status = read_study(out, store, job, walked, evaluator);
+    hwnas_store_close(store);
+    return status;
+}
+
+void hwnas_warm_start_done(hwnas_warm_start *warm)
+{
+    hwnas_trials_free(warm->trials, warm->n);
+    *warm = (hwnas_warm_start){0};
+}
