@@ -243,10 +243,11 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
     return status;
 }
 
-static hwnas_status show_plan(const hwnas_job *job, bool as_json)
+static hwnas_status show_plan(hwnas_job *job, bool as_json)
 {
     hwnas_plan plan;
     hwnas_str text = {0};
+    job->trains = false;
     TRY(hwnas_plan_make(&plan, job, hwnas_stop_on_signals()));
     if (as_json)
         return hwnas_print_json(hwnas_plan_json(&plan, job));

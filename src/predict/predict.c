@@ -152,6 +152,11 @@ void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atom
     predictor->stop = stop;
 }
 
+void hwnas_predictor_advance(hwnas_predictor *predictor, uint64_t n_asked)
+{
+    predictor->n_asked = n_asked;
+}
+
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor)
 {
     return predictor->row->ranks_only;

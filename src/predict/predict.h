@@ -14,6 +14,7 @@
 typedef struct hwnas_estimate {
     /* In the predictor's unit. sd 0: exact as published; NaN: none is claimed. */
     double mean, sd;
+    bool is_trained; /* the result of a training made for the asking, no estimate */
 } hwnas_estimate;
 
 typedef struct hwnas_predictor hwnas_predictor;
@@ -33,6 +34,9 @@ bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);
 
 /* Once `stop` is nonzero a score that takes long (a command) ends with HWNAS_E_INTERRUPTED. */
 void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop);
+
+/* How many networks the search has looked at; a predictor with a budget of trainings spreads them. */
+void hwnas_predictor_advance(hwnas_predictor *predictor, uint64_t n_asked);
 
 /* HWNAS_E_NOT_FOUND when a table has no row for one of them. A predictor has scratch memory: one
  * thread at a time. */

@@ -309,6 +309,11 @@ static void ask(batch *b, const hwnas_arch *arch, hwnas_digest digest)
     b->requests[b->n++] = (request){.arch = arch, .digest = digest};
 }
 
+const hwnas_results *hwnas_command_results(const hwnas_predictor *command)
+{
+    return ((const command_predictor *)command)->results;
+}
+
 static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
                                   const hwnas_arch *const *archs, size_t n)
 {
@@ -335,7 +340,7 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
     TRY_OUT(hwnas_programs_run(&programs, b.runs, b.n));
     for (size_t i = 0; i < n; i++) {
         const hwnas_result *result = hwnas_results_find(p->results, digests[i]);
-        out[i] = (hwnas_estimate){.mean = result->value, .sd = result->sd};
+        out[i] = (hwnas_estimate){.mean = result->value, .sd = result->sd, .is_trained = true};
     }
 out:
     free(digests);

@@ -28,11 +28,15 @@ struct hwnas_predictor {
     const char *kind; /* what a user calls it */
     char *target, *unit;
     const volatile sig_atomic_t *stop; /* NULL: never asked to */
+    uint64_t n_asked;                  /* networks that the search has asked for before */
 };
 
 /* A fitted predictor from a file whose header has been checked; `path` is for messages. */
 HWNAS_CHECKED hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file, const char *path,
                                              const hwnas_space *space);
+
+/* What a predictor of kind `command` has learned; borrowed. */
+const struct hwnas_results *hwnas_command_results(const hwnas_predictor *command);
 
 /* The header that every fitted file begins with. */
 #define HWNAS_PREDICTOR_FORMAT "hwnas predictor"
