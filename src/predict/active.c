@@ -65,8 +65,8 @@ static hwnas_status fit(active_predictor *p, size_t n)
     char *folder = hwnas_printf("%s/hwnas.XXXXXX", tmp && *tmp ? tmp : "/tmp");
     char *files[3] = {NULL};
     if (!mkdtemp(folder)) {
-        status = hwnas_fail(HWNAS_E_IO, NULL, "cannot make a temporary directory: %s",
-                            strerror(errno));
+        status =
+            hwnas_fail(HWNAS_E_IO, NULL, "cannot make a temporary directory: %s", strerror(errno));
         free(folder);
         return status;
     }
@@ -245,6 +245,9 @@ hwnas_status hwnas_predictor_train(hwnas_predictor **command, const hwnas_train_
                                      "accuracy comes from a %s",
                                      (*command)->kind),
                           "write accuracy: command:PROGRAM");
+    if (!options->budget && hwnas_command_results(*command)->n < MIN_FIT)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%zu networks were trained: too few to estimate by",
+                          hwnas_command_results(*command)->n);
     if (options->budget && options->budget < HWNAS_MIN_TRAIN_BUDGET)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%zu trainings are too few: at least %d are needed",
                           options->budget, HWNAS_MIN_TRAIN_BUDGET);
