@@ -57,7 +57,8 @@ static hwnas_status open_proxy(hwnas_predictor **out, const char *rest, const hw
         .unit = hwnas_strdup("score"),
     };
     predictor->proxy = proxy;
-    const hwnas_device_options options = {.threads = 0};
+    /* One thread: layers are small, and idle threads would spin beside a busy machine. */
+    const hwnas_device_options options = {.threads = 1};
     if (hwnas_device_open(&predictor->device, "cpu", &options) != HWNAS_OK)
         hwnas_error_clear();
     *out = &predictor->base;
