@@ -119,7 +119,8 @@ static hwnas_status eval(int argc, char **argv)
     hwnas_predictor_scores scores;
     TRY_OUT(hwnas_graph_load_space(&space, arguments[1]));
     TRY_OUT(hwnas_predictor_load(&predictor, arguments[0], space));
-    hwnas_predictor_stop_on(predictor, hwnas_stop_on_signals());
+    if (hwnas_predictor_heeds_stop(predictor))
+        hwnas_predictor_stop_on(predictor, hwnas_stop_on_signals());
     if (!target)
         target = hwnas_predictor_target(predictor);
     TRY_OUT(hwnas_predictor_eval(&scores, predictor, space, arguments[2], target));

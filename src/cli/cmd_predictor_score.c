@@ -46,7 +46,8 @@ hwnas_status hwnas_cmd_predictor_score(int argc, char **argv)
     hwnas_estimate *estimates = NULL;
     TRY_OUT(hwnas_graph_load_space(&space, arguments[1]));
     TRY_OUT(hwnas_predictor_load(&predictor, arguments[0], space));
-    hwnas_predictor_stop_on(predictor, hwnas_stop_on_signals());
+    if (hwnas_predictor_heeds_stop(predictor))
+        hwnas_predictor_stop_on(predictor, hwnas_stop_on_signals());
     TRY_OUT(hwnas_table_load(&table, space, arguments[2]));
     estimates = hwnas_alloc(table->n * sizeof *estimates);
     TRY_OUT(hwnas_predictor_score(estimates, predictor, (const hwnas_arch *const *)table->archs,

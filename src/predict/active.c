@@ -201,6 +201,7 @@ out:
 
 static const hwnas_predictor_kind_row active_row = {
     .name = "active",
+    .heeds_stop = true,
     .score = score_active,
     .free = free_active,
 };

@@ -147,6 +147,11 @@ const char *hwnas_predictor_unit(const hwnas_predictor *predictor)
     return predictor->unit;
 }
 
+bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor)
+{
+    return predictor->row->heeds_stop;
+}
+
 void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop)
 {
     predictor->stop = stop;

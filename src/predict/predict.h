@@ -32,7 +32,9 @@ const char *hwnas_predictor_unit(const hwnas_predictor *predictor);   /* "%" */
 /* Its mean orders networks and is no estimate of the target: a proxy. */
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);
 
-/* Once `stop` is nonzero a score that takes long (a command) ends with HWNAS_E_INTERRUPTED. */
+/* Does a score take so long that it looks at `stop`? */
+bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor);
+/* Once `stop` is nonzero such a score ends with HWNAS_E_INTERRUPTED. */
 void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop);
 
 /* How many networks the search has looked at; a predictor with a budget of trainings spreads them. */

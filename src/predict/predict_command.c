@@ -351,6 +351,7 @@ out:
 
 const hwnas_predictor_kind_row hwnas_predictor_command = {
     .name = "command",
+    .heeds_stop = true,
     .open = open_command,
     .score = score_command,
     .free = free_command,

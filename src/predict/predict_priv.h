@@ -11,6 +11,7 @@
 typedef struct hwnas_predictor_kind_row {
     const char *name; /* "KIND:REST" on the command line */
     bool ranks_only;  /* its mean orders networks and is no estimate of the target */
+    bool heeds_stop;  /* its scores take long and look at `stop` */
     /* (optional) from what follows "KIND:" */
     hwnas_status (*open)(hwnas_predictor **out, const char *rest, const hwnas_space *space);
     hwnas_status (*score)(hwnas_estimate *out, hwnas_predictor *predictor,

@@ -73,6 +73,11 @@ static hwnas_status score_proxy(hwnas_estimate *out, hwnas_predictor *base,
     double *scores = hwnas_alloc(n * sizeof *scores);
     for (size_t i = 0; i < n; i++) {
         hwnas_graph *graph = NULL;
+        if (base->stop && *base->stop) {
+            status = hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted after %zu of %zu networks",
+                                i, n);
+            goto out;
+        }
         TRY_OUT(hwnas_graph_build(&graph, archs[i], predictor->proxy->batch));
         status = predictor->proxy->score(&scores[i], graph, predictor->device, 0);
         hwnas_graph_free(graph);
@@ -93,6 +98,7 @@ out:
 const hwnas_predictor_kind_row hwnas_predictor_proxy = {
     .name = "proxy",
     .ranks_only = true,
+    .heeds_stop = true,
     .open = open_proxy,
     .score = score_proxy,
     .free = free_proxy,
