@@ -114,7 +114,8 @@ static void find_live(walk *w)
         w->is_live[resolve(w, graph->outputs[i])] = true;
     for (size_t n = graph->n_nodes; n-- > 0;) {
         const hwnas_node *node = &graph->nodes[n];
-        if (!w->is_live[node->output] || resolve(w, node->output) != node->output)
+        bool is_zero = !strcmp(node->op->name, "zero");
+        if (is_zero || !w->is_live[node->output] || w->same[node->output] != node->output)
             continue;
         for (int i = 0; i < node->n_data_inputs; i++)
             w->is_live[resolve(w, node->inputs[i])] = true;
@@ -130,11 +131,12 @@ static bool is_live_node(const walk *w, const hwnas_node *node)
 
 /* -- sizes -- */
 
-/* How many times the input is as high as the tensor, as a power of two; -1 for what has no height. */
+/* How many times the input is as high as the tensor, as a power of two; -1 for what has no height or
+ * has lost it, as in squeeze and excitation. */
 static int scale_of(const hwnas_graph *graph, const hwnas_tensor *tensor)
 {
     const hwnas_tensor *input = &graph->tensors[graph->inputs[0]];
-    if (input->rank != 4 || tensor->rank != 4)
+    if (input->rank != 4 || tensor->rank != 4 || tensor->dims[2] == 1)
         return -1;
     int scale = (int)lrint(log2((double)input->dims[2] / (double)tensor->dims[2]));
     return scale < 0 || scale >= N_SCALES ? -1 : scale;
@@ -366,6 +368,9 @@ static void list_paths(cell *c, const walk *w, path_list *lists, const bool *is_
             c->paths[n++] = here->paths[p];
         }
     }
+    /* Nothing of it is alive, and yet the input gets through: it passes the cell by. */
+    if (!n && w->is_live[resolve(w, graph->outputs[0])])
+        c->paths[n++] = "";
     qsort(c->paths, n, sizeof *c->paths, compare_texts);
     c->n_paths = n;
 }

@@ -28,6 +28,12 @@ static void free_ensemble(hwnas_model *base)
     free(model);
 }
 
+const hwnas_model *hwnas_model_member(const hwnas_model *base, int i)
+{
+    const ensemble *model = (const ensemble *)base;
+    return base->kind == &hwnas_model_ensemble && i < N_MEMBERS ? model->members[i] : NULL;
+}
+
 static ensemble *make_ensemble(const hwnas_encoding *encoding)
 {
     ensemble *model = hwnas_alloc(sizeof *model);

@@ -240,7 +240,9 @@ static void describe_gbdt(const hwnas_model *base, hwnas_str *text, const char *
     hwnas_str_addf(text,
                    "; %s; penalty %.4g,\n  %zu columns and %zu products of two, then %d times %d "
                    "trees by XGBoost on %zu inputs:\n ",
-                   base->has_facts ? "choices and facts about the graph" : "choices alone",
+                   !base->has_facts       ? "choices alone"
+                   : base->encoding->space ? "choices and facts about the graph"
+                                           : "facts about the graph",
                    model->choice.penalty, f->n_columns, f->n_pairs, N_BAGS, HWNAS_N_TREES,
                    f->n_inputs);
     for (const hwnas_trees_setting *s = hwnas_trees_settings; s->name; s++)

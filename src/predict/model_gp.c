@@ -16,13 +16,16 @@ enum {
     MAX_ROWS = 3000,   /* more bring little: docs/predictors.md */
     MAX_SD_ROWS = 600, /* for deviations */
     CHOOSE_ROWS = 200, /* for choosing link and columns */
-    LEARN_ROWS = 400,  /* for the hyper-parameters */
+    LEARN_ROWS = 800,  /* for the hyper-parameters */
+    FEW_ROWS = 600,
+    RELEARN_ROWS = 200,
     ROW_STREAM = 47,
 };
 
 /* What the process looks at, in the order in which they are tried. */
-typedef enum view { VIEW_ALL, VIEW_CHOICES, VIEW_FACTS, N_VIEWS } view;
-static const char *const view_names[N_VIEWS] = {"choices and facts", "choices", "facts"};
+typedef enum view { VIEW_ALL, VIEW_SIZES, VIEW_CHOICES, VIEW_FACTS, N_VIEWS } view;
+static const char *const view_names[N_VIEWS] = {"choices and facts", "choices and size", "choices",
+                                                "facts"};
 
 typedef struct gp_model {
     hwnas_model base;
@@ -43,15 +46,26 @@ static void free_gp(hwnas_model *base)
     free(model);
 }
 
-static bool is_seen(view v, hwnas_column_part part)
+static bool is_seen(view v, const hwnas_column *column)
 {
-    return v == VIEW_ALL || (v == VIEW_CHOICES) == (part != HWNAS_COLUMN_FACT);
+    bool is_fact = column->part == HWNAS_COLUMN_FACT;
+    bool is_size = !strcmp(column->name, "log macs") || !strcmp(column->name, "log params");
+    switch (v) {
+    case VIEW_SIZES:
+        return !is_fact || is_size;
+    case VIEW_CHOICES:
+        return !is_fact;
+    case VIEW_FACTS:
+        return is_fact;
+    default:
+        return true;
+    }
 }
 
 static bool view_is_empty(view v, const hwnas_encoding *e)
 {
     for (size_t c = 0; c < e->n_columns; c++)
-        if (is_seen(v, e->columns[c].part))
+        if (is_seen(v, &e->columns[c]))
             return false;
     return true;
 }
@@ -69,7 +83,7 @@ static gp_model *make_gp(const hwnas_encoding *e, view v)
     size_t n = 0, n_groups = 0, path_group = SIZE_MAX;
     for (size_t c = 0; c < e->n_columns; c++) {
         const hwnas_column *column = &e->columns[c];
-        if (!is_seen(v, column->part))
+        if (!is_seen(v, column))
             continue;
         bool is_path = hwnas_starts_with(column->name, "path ");
         model->columns[n] = c;
@@ -257,6 +271,18 @@ static hwnas_status set_small(gp_model *model, const double *columns, size_t n)
     return status;
 }
 
+/* Hyper-parameters from at most so many rows, going on from those that there are. */
+static hwnas_status learn(gp_model *model, const hwnas_rows *rows, size_t most, int n_steps,
+                          uint64_t seed)
+{
+    hwnas_rows drawn = draw_rows(rows, most, seed + 1);
+    hwnas_status status = set_rows(model->gp, model, &model->link, &drawn, NULL);
+    if (status == HWNAS_OK)
+        status = hwnas_gp_learn(model->gp, &(hwnas_gp_learning){.n_steps = n_steps});
+    hwnas_rows_done(&drawn);
+    return status;
+}
+
 static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas_model *like,
                            uint64_t seed)
 {
@@ -269,12 +295,15 @@ static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas
         model->link = old->link;
         memcpy(model->gp->parameters, old->gp->parameters,
                (old->gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *old->gp->parameters);
+        /* With few rows each of them has a say in the hyper-parameters, and errors of rows that had
+         * one would be too small. */
+        if (rows.n < FEW_ROWS) {
+            hwnas_gp_prior_centre(model->gp, model->gp->parameters);
+            TRY_OUT(learn(model, &rows, RELEARN_ROWS, 30, seed));
+        }
     } else {
         TRY_OUT(choose(&model, &rows, seed));
-        few = draw_rows(&rows, LEARN_ROWS, seed + 1);
-        TRY_OUT(set_rows(model->gp, model, &model->link, &few, NULL));
-        TRY_OUT(hwnas_gp_learn(model->gp, &(hwnas_gp_learning){.n_steps = 50}));
-        hwnas_rows_done(&few);
+        TRY_OUT(learn(model, &rows, LEARN_ROWS, 50, seed));
     }
     TRY_OUT(set_rows(model->gp, model, &model->link, &rows, NULL));
     few.columns = select_columns(model, rows.columns, rows.n);
