@@ -3,10 +3,15 @@
 #define _GNU_SOURCE 1 /* sched_getaffinity() */
 #include "measure/cores.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 typedef struct core {
     int number;
@@ -64,4 +69,48 @@ int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
     for (int i = 0; i < n; i++)
         out[i] = cores[i].number;
     return n;
+}
+
+/* An open, locked file; -1: somebody else holds the core; -2: nothing can be locked. Files are made
+ * for all to read, and opened for reading, which is enough for flock(), as another user's file in a
+ * directory for all may not be opened otherwise (fs.protected_regular). */
+static int lock_core(int number)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/hwnas-core-%d.lock", number);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT)
+        fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return -2;
+    if (!flock(fd, LOCK_EX | LOCK_NB))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+void hwnas_cores_take(hwnas_cores *out, int threads)
+{
+    int all[HWNAS_MAX_CORES], n = hwnas_cores_choose(all, HWNAS_MAX_CORES);
+    int wanted = n < threads ? n : threads;
+    out->n = out->n_locks = 0;
+    for (int i = 0; i < n && out->n < wanted; i++) {
+        int fd = lock_core(all[i]);
+        if (fd == -1)
+            continue;
+        if (fd >= 0)
+            out->locks[out->n_locks++] = fd;
+        out->numbers[out->n++] = all[i];
+    }
+    if (out->n < wanted) { /* too few are free: the best, whoever has them */
+        out->n = wanted;
+        memcpy(out->numbers, all, (size_t)wanted * sizeof *all);
+    }
+}
+
+void hwnas_cores_release(hwnas_cores *cores)
+{
+    while (cores->n_locks)
+        close(cores->locks[--cores->n_locks]);
+    cores->n = 0;
 }

@@ -8,4 +8,14 @@ enum { HWNAS_MAX_CORES = 1024 };
  * fewer. Returns how many. */
 int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads);
 
+/* The same, and held: another program of ours on this machine takes other cores while there are some. A
+ * core is held by flock(2) on a file of the temporary directory, so it goes with the process; where no
+ * free ones are left, or nothing can be locked, the best are shared. */
+typedef struct hwnas_cores {
+    int n, numbers[HWNAS_MAX_CORES];
+    int n_locks, locks[HWNAS_MAX_CORES]; /* open files */
+} hwnas_cores;
+void hwnas_cores_take(hwnas_cores *out, int threads);
+void hwnas_cores_release(hwnas_cores *cores);
+
 #endif

@@ -44,6 +44,7 @@ struct hwnas_runner {
     char phase[64];    /* what it said that it is doing */
     size_t n_requests; /* that the child has had */
     hwnas_device_info info;
+    hwnas_cores cores; /* of the child */
 };
 
 hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threads)
@@ -103,6 +104,7 @@ static void stop_child(hwnas_runner *r, bool at_once)
     if (r->pid)
         reap(r, &was_alive);
     close_fd(&r->log);
+    hwnas_cores_release(&r->cores);
 }
 
 void hwnas_runner_close(hwnas_runner *runner)
@@ -446,15 +448,14 @@ static hwnas_status ensure_child(hwnas_runner *r, const hwnas_measure_options *o
                           "a runner may not start runners: the program '%s' "
                           "does not know the command `runner`",
                           program_invocation_name);
-    int cores[HWNAS_MAX_CORES];
-    int n_cores = hwnas_cores_choose(cores, r->threads);
+    hwnas_cores_take(&r->cores, r->threads);
     json_t *list = json_array();
-    for (int i = 0; i < n_cores; i++)
-        json_array_append_new(list, json_integer(cores[i]));
+    for (int i = 0; i < r->cores.n; i++)
+        json_array_append_new(list, json_integer(r->cores.numbers[i]));
     json_t *request =
         json_pack("{s:s, s:i, s:o}", "device", r->device, "threads", r->threads, "cores", list);
     snprintf(r->phase, sizeof r->phase, "starting");
-    TRY_OUT(start_child(r, cores, n_cores));
+    TRY_OUT(start_child(r, r->cores.numbers, r->cores.n));
     TRY_OUT(send_json(r, HWNAS_FRAME_OPEN, request, START_TIMEOUT, o));
     TRY_OUT(receive_answer(&answer, r, START_TIMEOUT, o));
     if (!hwnas_wire_read_info(&r->info, json_object_get(answer, "info")))

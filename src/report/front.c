@@ -256,6 +256,8 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed, in %.*f s",
                    s->n_finished, s->n_feasible, s->n_failed, s->wall_seconds < 10,
                    s->wall_seconds);
+    if (s->n_short)
+        hwnas_str_addf(out, ", %zu of them with a short measurement", s->n_short);
     if (s->wall_seconds >= 1)
         hwnas_str_addf(out, ", %.0f a minute", 60 * (double)s->n_finished / s->wall_seconds);
     if (s->wall_seconds > 0 && s->run_seconds > 0)
@@ -316,6 +318,8 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
     json_t *json = json_pack("{s:I, s:s, s:s, s:o, s:o*}", "trial", (json_int_t)trial->number,
                              "arch", code, "digest", trial->digest, "objectives", values,
                              "measurement", detail);
+    if (trial->rung)
+        json_object_set_new(json, "rung", json_integer(trial->rung));
     if (hwnas_setting_is_open(&goals->batch))
         json_object_set_new(json, "batch", json_integer(settings.batch));
     if (hwnas_setting_is_open(&goals->threads))

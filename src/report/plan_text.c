@@ -112,7 +112,9 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
 {
     hwnas_str_addf(out, "space        %s: %s%s encodings\n", job->space, plan->is_exact ? "" : "up to ",
                    plan->encodings);
-    hwnas_str_addf(out, "strategy     %s: %s\n", job->strategy, plan->strategy);
+    hwnas_str_addf(out, "strategy     %s: %s\n", plan->strategy->name, plan->strategy->help);
+    if (*plan->choice.why)
+        hwnas_str_addf(out, "             chosen because %s\n", plan->choice.why);
     add_goals(out, job);
     add_devices(out, job);
     if (job->warm_start)
@@ -131,10 +133,10 @@ static json_t *number(double value)
 
 json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
 {
-    return json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:o, s:o, s:o, s:I, s:s, s:b}", "format",
+    return json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:I, s:s, s:b}", "format",
                      "hwnas.plan", "version", 1, "job", hwnas_job_identity(job), "encodings_exact",
                      plan->encodings, "encodings_are_exact", plan->is_exact, "strategy",
-                     plan->strategy, "seconds_a_trial", number(plan->seconds_a_trial), "trials",
+                     plan->strategy->name, "why", plan->choice.why, "seconds_a_trial", number(plan->seconds_a_trial), "trials",
                      number(plan->trials), "minutes", number(plan->minutes), "warm",
                      (json_int_t)plan->n_warm, "study", job->study, "study_exists",
                      hwnas_file_exists(job->study));

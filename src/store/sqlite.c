@@ -37,6 +37,7 @@ static const char schema[] =
     "    number       INTEGER PRIMARY KEY,"
     "    code         TEXT NOT NULL,"
     "    digest       TEXT NOT NULL,"
+    "    rung         INTEGER NOT NULL,"
     "    finish_order INTEGER UNIQUE," /* NULL: running */
     "    status       TEXT,"
     "    message      TEXT,"
@@ -78,16 +79,16 @@ static const char *const sql[N_STATEMENTS] = {
                  " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     [GET_FACT] = "SELECT value FROM fact WHERE key = ?",
     /* A trial that ran when the process died is asked again, and must be the same. */
-    [START] = "INSERT INTO trial (number, code, digest) VALUES (?, ?, ?)"
+    [START] = "INSERT INTO trial (number, code, digest, rung) VALUES (?, ?, ?, ?)"
               " ON CONFLICT (number) DO UPDATE SET code = code WHERE finish_order IS NULL"
-              " AND code = excluded.code AND digest = excluded.digest",
+              " AND code = excluded.code AND digest = excluded.digest AND rung = excluded.rung",
     [FINISH] = "UPDATE trial SET status = ?, message = ?, detail = ?, seconds = ?, violation = ?,"
                " finish_order = (SELECT coalesce(max(finish_order) + 1, 0) FROM trial)"
                " WHERE number = ? AND finish_order IS NULL RETURNING finish_order",
     [FIND] = "SELECT finish_order FROM trial WHERE number = ?",
     [ADD_VALUE] = "INSERT INTO value VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [COUNT] = "SELECT count(*) FROM trial",
-    [LIST] = "SELECT number, code, digest, finish_order, status, message, detail, seconds,"
+    [LIST] = "SELECT number, code, digest, rung, finish_order, status, message, detail, seconds,"
              " violation, metric, value, low, high, unit, source"
              " FROM trial LEFT JOIN value ON trial = number ORDER BY number, position",
     [SET_AGAIN] = "INSERT INTO again VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (trial, metric) DO UPDATE"

@@ -13,6 +13,7 @@ enum {
     NUMBER,
     CODE,
     DIGEST,
+    RUNG,
     FINISH_ORDER,
     STATUS,
     MESSAGE,
@@ -70,11 +71,11 @@ hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
 /* Trials */
 
 hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,
-                               const char *digest)
+                               const char *digest, int rung)
 {
     hwnas_place place = {.file = store->path};
     assert(number <= INT64_MAX);
-    TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, START, "itt", (int64_t)number, code, digest)));
+    TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, START, "itti", (int64_t)number, code, digest, (int64_t)rung)));
     if (sqlite3_changes(store->db) == 0)
         return hwnas_fail(HWNAS_E_INPUT, &place,
                           "trial %llu is finished already, or was asked with another architecture",
@@ -123,6 +124,7 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlit
     *out = (hwnas_trial){
         .number = (uint64_t)sqlite3_column_int64(row, NUMBER),
         .code = column_text(row, CODE),
+        .rung = sqlite3_column_int(row, RUNG),
         .is_finished = sqlite3_column_type(row, FINISH_ORDER) != SQLITE_NULL,
         .order = -1,
         .message = column_text(row, MESSAGE),

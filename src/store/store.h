@@ -31,6 +31,7 @@ typedef struct hwnas_value_row {
 
 typedef struct hwnas_trial {
     uint64_t number; /* from 0, in the order of asking */
+    int rung;        /* of the ladder of evaluations: 0 is the real thing, others are cheaper */
     char *code;      /* architecture; owned */
     char digest[33]; /* canonical hash of the graph */
     bool is_finished;
@@ -59,7 +60,7 @@ HWNAS_CHECKED hwnas_status hwnas_store_get(char **out, hwnas_store *store, const
 
 /* Records that a trial was asked. */
 HWNAS_CHECKED hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,
-                                             const char *digest);
+                                             const char *digest, int rung);
 /* Records its end with all its values. `trial->order` is set. */
 HWNAS_CHECKED hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial);
 

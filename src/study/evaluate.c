@@ -11,6 +11,13 @@
 #include "predict/active.h"
 #include "study/judge.h"
 
+/* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
+enum { SAMPLES_OF_ENERGY = 60 };
+
+/* The lower rung of the ladder: an eighth of the time, or an interval four times as wide. */
+#define SHORT_SHARE 0.125
+#define SHORT_WIDTH 4
+
 /* A device of the job. */
 typedef struct site {
     const hwnas_job_device *row;
@@ -130,7 +137,11 @@ static hwnas_status check_goals(hwnas_evaluator *e)
         TRY(check_goal(e, goals[i]));
         bool is_p90 = !strcmp(goals[i]->metric->name, "latency.p90");
         bool is_p99 = !strcmp(goals[i]->metric->name, "latency.p99");
-        int least = is_p90 ? samples_to_bound(0.9) : is_p99 ? samples_to_bound(0.99) : 0;
+        bool is_energy = !strcmp(goals[i]->metric->name, "energy");
+        int least = is_p90      ? samples_to_bound(0.9)
+                    : is_p99    ? samples_to_bound(0.99)
+                    : is_energy ? SAMPLES_OF_ENERGY
+                                : 0;
         if (least > e->options.min_samples)
             e->options.min_samples = least;
     }
@@ -218,6 +229,11 @@ bool hwnas_evaluator_measures(const hwnas_evaluator *e)
         if (!e->sites[i].memory)
             return true;
     return false;
+}
+
+int hwnas_evaluator_rungs(const hwnas_evaluator *e)
+{
+    return hwnas_evaluator_measures(e) ? 2 : 1;
 }
 
 /* ---- Values ---- */
@@ -325,6 +341,7 @@ static hwnas_status run_on(hwnas_measurement *out, hwnas_evaluator *e, const hwn
     hwnas_graph *own = NULL;
     hwnas_measure_options options = e->options;
     options.max_seconds = seconds;
+    options.interval *= c->rung ? SHORT_WIDTH : 1;
     if (batch_at(s, c->settings.batch) != c->settings.batch)
         TRY_OUT(hwnas_graph_build(&own, c->arch, s->row->batch));
     TRY_OUT(use_runner(e, device, threads_at(s, c->settings.threads)));
@@ -420,7 +437,7 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         }
         if (c->is_recalled_only)
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
-        TRY(run_on(&m, e, c, i, e->options.max_seconds));
+        TRY(run_on(&m, e, c, i, (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds));
         add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
         add_detail(detail, e, i, detail_of(&m));
     }

@@ -22,6 +22,8 @@ void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
 
 /* What a device of the job says of itself; borrowed; NULL: it runs nothing. */
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *evaluator, int device);
+/* Ways to evaluate a network: a short measurement besides the whole one, where something is measured. */
+int hwnas_evaluator_rungs(const hwnas_evaluator *evaluator);
 /* Some device of the job runs networks. */
 bool hwnas_evaluator_measures(const hwnas_evaluator *evaluator);
 
@@ -34,6 +36,7 @@ typedef struct hwnas_candidate {
      * them; NULL: none. */
     const hwnas_trial *twin;
     const char *twin_study; /* that it is of; NULL: this one */
+    int rung;               /* 0: measured as the job says; 1: shortly */
     bool is_recalled_only;  /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
 

@@ -7,7 +7,7 @@
 
 #include "graph/elaborate.h"
 #include "study/evaluate.h"
-#include "study/linear.h"
+#include "study/response.h"
 
 enum { MAX_STEPS = 3 }; /* of a relaxation */
 
@@ -19,7 +19,7 @@ typedef struct explainer {
     const hwnas_space *walked;
     hwnas_evaluator *evaluator;
     hwnas_arch *arch; /* of the trial, with settings */
-    hwnas_linear *linears[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
+    hwnas_response *responses[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
 } explainer;
 
 static void add_goal(hwnas_explanation *out, const hwnas_goal *goal)
@@ -54,7 +54,7 @@ static hwnas_status open_all(explainer *e)
 static void close_all(explainer *e)
 {
     for (int i = 0; i < e->out->n_goals; i++)
-        hwnas_linear_free(e->linears[i]);
+        hwnas_response_free(e->responses[i]);
     hwnas_arch_free(e->arch);
     hwnas_evaluator_close(e->evaluator);
     hwnas_space_free(e->space);
@@ -88,10 +88,10 @@ static hwnas_status fit(explainer *e, int goal)
         TRY_OUT(hwnas_arch_parse(&archs[n], e->walked, s->trials[i].code));
         n++;
     }
-    e->linears[goal] =
-        hwnas_linear_fit((const hwnas_arch *const *)archs, macs, params, values, n);
-    if (e->linears[goal])
-        e->out->errors[goal] = hwnas_linear_error(e->linears[goal]);
+    TRY_OUT(hwnas_response_fit(&e->responses[goal], (const hwnas_arch *const *)archs, macs, params,
+                               values, n));
+    if (e->responses[goal])
+        e->out->errors[goal] = hwnas_response_error(e->responses[goal]);
     if (n > e->out->n_measured)
         e->out->n_measured = n;
 out:
@@ -116,17 +116,25 @@ static char *change_text(const hwnas_arch *from, const hwnas_arch *to, size_t ge
                         g->labels[to->genes[gene]]);
 }
 
-/* The study's first good trial of the same network, measured in the same way. */
+static bool is_good(const hwnas_trial *trial)
+{
+    return trial->is_finished && trial->status == HWNAS_OK;
+}
+
+/* The study's trial of an encoding, or else the first of the same network, measured in the same way. */
 static long find_trial(const explainer *e, const char *digest, const char *code)
 {
+    const hwnas_summary *s = e->summary;
+    for (size_t i = 0; i < s->n_trials; i++)
+        if (is_good(&s->trials[i]) && !strcmp(s->trials[i].code, code))
+            return (long)i;
     char *mine = hwnas_strdup(code);
     hwnas_settings want = hwnas_settings_cut(mine, &e->job);
     long found = -1;
-    for (size_t i = 0; i < e->summary->n_trials && found < 0; i++) {
-        const hwnas_trial *t = &e->summary->trials[i];
-        if (!t->is_finished || t->status != HWNAS_OK || strcmp(t->digest, digest))
+    for (size_t i = 0; i < s->n_trials && found < 0; i++) {
+        if (!is_good(&s->trials[i]) || strcmp(s->trials[i].digest, digest))
             continue;
-        char *theirs = hwnas_strdup(t->code);
+        char *theirs = hwnas_strdup(s->trials[i].code);
         hwnas_settings have = hwnas_settings_cut(theirs, &e->job);
         if (have.batch == want.batch && have.threads == want.threads)
             found = (long)i;
@@ -136,19 +144,27 @@ static long find_trial(const explainer *e, const char *digest, const char *code)
     return found;
 }
 
+/* What a trial measured; all that it has when it is of the same encoding. */
+static void take_values(hwnas_neighbour *n, const hwnas_trial *from)
+{
+    bool is_same = !strcmp(from->code, n->code);
+    for (size_t i = 0; i < from->n_values; i++)
+        if (is_same || !strcmp(from->values[i].source, "measured"))
+            hwnas_trial_add(&n->values, &from->values[i]);
+}
+
 static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *walked)
 {
     for (int g = 0; g < e->out->n_goals; g++) {
         const hwnas_goal *goal = &e->out->goals[g];
-        if (!e->linears[g] || hwnas_trial_value(&n->values, goal->name))
+        if (!e->responses[g] || hwnas_trial_value(&n->values, goal->name))
             continue;
-        hwnas_value_row row = {.low = NAN, .high = NAN};
+        hwnas_value_row row = {0};
         snprintf(row.metric, sizeof row.metric, "%s", goal->name);
         snprintf(row.unit, sizeof row.unit, "%s", goal->metric->si);
         snprintf(row.source, sizeof row.source, "estimated");
-        row.value =
-            hwnas_linear_predict(e->linears[g], walked, value_of(&n->values, "macs"),
-                                    value_of(&n->values, "params"));
+        hwnas_response_predict(&row.value, &row.low, &row.high, e->responses[g], walked,
+                               value_of(&n->values, "macs"), value_of(&n->values, "params"));
         hwnas_trial_add(&n->values, &row);
     }
 }
@@ -173,13 +189,10 @@ static void add_neighbour(explainer *e, const hwnas_arch *walked, size_t gene)
     if (status == HWNAS_OK) {
         c.graph = graph;
         n.trial = find_trial(e, hwnas_graph_digest(graph).hex, n.code);
-        if (n.trial >= 0) {
-            const hwnas_trial *t = &e->summary->trials[n.trial];
-            for (size_t i = 0; i < t->n_values; i++)
-                hwnas_trial_add(&n.values, &t->values[i]);
-        } else {
-            status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
-        }
+        if (n.trial >= 0)
+            take_values(&n, &e->summary->trials[n.trial]);
+        /* Values that are there already stay. */
+        status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
     }
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);

@@ -1,5 +1,6 @@
 #include "study/facts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,5 +153,30 @@ hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
     }
     hwnas_status status = hwnas_facts_set_json(store, "devices", devices);
     json_decref(devices);
+    return status;
+}
+
+hwnas_status hwnas_facts_choice(hwnas_choice_of_strategy *out, bool *is_there, hwnas_store *store)
+{
+    json_t *fact = NULL;
+    TRY(hwnas_facts_json(&fact, store, "strategy"));
+    const char *name = json_string_value(json_object_get(fact, "name"));
+    const char *why = json_string_value(json_object_get(fact, "why"));
+    *is_there = name != NULL;
+    if (name) {
+        snprintf(out->name, sizeof out->name, "%s", name);
+        snprintf(out->why, sizeof out->why, "%s", why ? why : "");
+        out->max_trials = (uint64_t)json_integer_value(json_object_get(fact, "max_trials"));
+    }
+    json_decref(fact);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_facts_write_choice(hwnas_store *store, const hwnas_choice_of_strategy *choice)
+{
+    json_t *fact = json_pack("{s:s, s:s, s:I}", "name", choice->name, "why", choice->why,
+                             "max_trials", (json_int_t)choice->max_trials);
+    hwnas_status status = hwnas_facts_set_json(store, "strategy", fact);
+    json_decref(fact);
     return status;
 }

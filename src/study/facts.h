@@ -5,6 +5,7 @@
 #include "space/arch.h"
 #include "store/store.h"
 #include "study/evaluate.h"
+#include "study/setup.h"
 
 /* Choices, labels and a network, to know a space again that has changed under its name; yours to
  * free(). */
@@ -19,6 +20,12 @@ HWNAS_CHECKED hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job
 /* The devices that run, by their names. */
 HWNAS_CHECKED hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
                                                      const hwnas_evaluator *evaluator);
+
+/* What the study's strategy was made for; false: the study does not say. */
+HWNAS_CHECKED hwnas_status hwnas_facts_choice(hwnas_choice_of_strategy *out, bool *is_there,
+                                              hwnas_store *store);
+HWNAS_CHECKED hwnas_status hwnas_facts_write_choice(hwnas_store *store,
+                                                    const hwnas_choice_of_strategy *choice);
 
 /* A fact that is JSON, a new reference; NULL in `out` when it was never set. */
 HWNAS_CHECKED hwnas_status hwnas_facts_json(json_t **out, hwnas_store *store, const char *key);

@@ -45,9 +45,21 @@ double hwnas_trial_violation(const hwnas_trial *trial, const hwnas_job *goals, b
     return least;
 }
 
+/* Relative excess over a limit, below 0 where it is met; NaN: not known. */
+static double margin(const hwnas_trial *trial, const hwnas_limit *limit)
+{
+    const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
+    if (!v)
+        return NAN;
+    bool is_measured = !strcmp(v->source, "measured");
+    double end = !is_measured ? v->value : limit->is_upper ? v->high : v->low;
+    double excess = limit->is_upper ? end - limit->value : limit->value - end;
+    return excess / fmax(fabs(limit->value), 1e-300);
+}
+
 hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
 {
-    hwnas_score score = {.violation = INFINITY};
+    hwnas_score score = {.violation = INFINITY, .rung = trial->rung};
     if (trial->status != HWNAS_OK)
         return score;
     score.violation = trial->violation;
@@ -58,14 +70,18 @@ hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
          * failed. */
         if (!v && score.violation == 0)
             score.violation = INFINITY;
-        score.objectives[i] = !v ? 0 : goal->metric->is_maximised ? -v->value : v->value;
+        score.objectives[i] = !v ? NAN : goal->metric->is_maximised ? -v->value : v->value;
     }
+    if (goals->n_limits <= HWNAS_MAX_MARGINS && hwnas_n_fronts(goals) == 1)
+        for (int i = 0; i < goals->n_limits; i++)
+            score.margins[score.n_margins++] = margin(trial, &goals->limits[i]);
     return score;
 }
 
 bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, int front)
 {
-    if (!trial->is_finished || trial->status != HWNAS_OK ||
+    /* A cheap look at a network finds candidates, not members of a front. */
+    if (!trial->is_finished || trial->status != HWNAS_OK || trial->rung ||
         hwnas_front_violation(trial, goals, front, true) > 0)
         return false;
     for (int i = 0; i < goals->n_objectives; i++)
@@ -77,7 +93,7 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
 
 bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
 {
-    if (!goals->n_targets || !trial->is_finished || hwnas_trial_score(trial, goals).violation > 0)
+    if (!goals->n_targets || !trial->is_finished || trial->rung || hwnas_trial_score(trial, goals).violation > 0)
         return false;
     for (int i = 0; i < goals->n_targets; i++)
         if (limit_violation(trial, &goals->targets[i], true) > 0)

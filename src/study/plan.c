@@ -62,7 +62,7 @@ static void estimate(hwnas_plan *out, const hwnas_job *job)
     if (job->max_minutes > 0)
         out->trials = fmin(isnan(out->trials) ? INFINITY : out->trials,
                            60 * job->max_minutes / out->seconds_a_trial);
-    if (out->is_exact)
+    if (out->is_exact && !isnan(out->trials))
         out->trials = fmin(out->trials, n);
     double share = out->measures ? 1 + job->ties : 1;
     out->minutes = out->trials * out->seconds_a_trial * share / 60;
@@ -78,14 +78,15 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     hwnas_plan plan = {0};
     hwnas_warm_start warm = {0};
     char *count = NULL;
-    TRY_OUT(hwnas_setup_open(&setup, job, stop));
+    TRY_OUT(hwnas_setup_open(&setup, job, NULL, stop));
     TRY_OUT(hwnas_probe(setup.evaluator, job, setup.space));
     if (job->warm_start)
         TRY_OUT(hwnas_warm_start_load(&warm, job, setup.walked, setup.evaluator));
     count = hwnas_space_count(setup.walked, &plan.is_exact);
     snprintf(plan.encodings, sizeof plan.encodings, "%s", count);
     plan.measures = hwnas_evaluator_measures(setup.evaluator);
-    plan.strategy = setup.strategy->ops->help;
+    plan.strategy = setup.strategy->ops;
+    plan.choice = setup.choice;
     plan.n_warm = warm.n;
     time_networks(&plan, &setup, job);
     estimate(&plan, job);

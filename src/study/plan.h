@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "study/job.h"
+#include "study/setup.h"
 
 enum { HWNAS_PLAN_NETWORKS = 3 };
 
@@ -12,7 +12,8 @@ typedef struct hwnas_plan {
     char encodings[64]; /* in decimal, of the space with its settings */
     bool is_exact;
     bool measures;          /* some device runs networks */
-    const char *strategy;   /* what it does; static */
+    const hwnas_strategy_ops *strategy;
+    hwnas_choice_of_strategy choice;
     double seconds[HWNAS_PLAN_NETWORKS]; /* of a trial: the smallest, the largest and a random network; NaN:
                                             it failed */
     double seconds_a_trial; /* mean of these; NaN: all failed */

@@ -1,22 +1,55 @@
 #include "study/setup.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "graph/elaborate.h"
 
+static hwnas_strategy_config config_of(const hwnas_job *job, const hwnas_space *walked,
+                                       uint64_t max_trials)
+{
+    return (hwnas_strategy_config){.space = walked,
+                                   .n_objectives = job->n_objectives,
+                                   .seed = job->seed,
+                                   .population = job->population,
+                                   .max_trials = max_trials};
+}
+
+static void choose(hwnas_choice_of_strategy *out, const hwnas_job *job, const hwnas_space *walked)
+{
+    hwnas_strategy_config config = config_of(job, walked, (uint64_t)job->max_trials);
+    char *why = NULL;
+    const char *name = job->strategy;
+    if (!strcmp(name, "auto"))
+        name = hwnas_strategy_choose(&why, &config);
+    *out = (hwnas_choice_of_strategy){.max_trials = config.max_trials};
+    snprintf(out->name, sizeof out->name, "%s", name);
+    snprintf(out->why, sizeof out->why, "%s", why ? why : "");
+    free(why);
+}
+
 hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
+                              const hwnas_choice_of_strategy *choice,
                               const volatile sig_atomic_t *stop)
 {
-    hwnas_strategy_config config = {.n_objectives = job->n_objectives,
-                                    .seed = job->seed,
-                                    .population = job->population};
     hwnas_status status = hwnas_graph_load_space(&out->space, job->space);
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->space_place);
     TRY(hwnas_settings_space(&out->walked, out->space, job));
-    config.space = out->walked;
-    status = hwnas_strategy_new(&out->strategy, job->strategy, &config);
+    TRY(hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop));
+    if (choice)
+        out->choice = *choice;
+    else
+        choose(&out->choice, job, out->walked);
+    hwnas_strategy_config config = config_of(job, out->walked, out->choice.max_trials);
+    /* Short measurements save little beside the start of a runner and a warm-up: a ladder is for those
+     * who ask for it by name. */
+    config.n_rungs = hwnas_evaluator_rungs(out->evaluator);
+    status = hwnas_strategy_new(&out->strategy, out->choice.name, &config);
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->strategy_place);
-    return hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop);
+    return HWNAS_OK;
 }
 
 void hwnas_setup_close(hwnas_setup *setup)

@@ -12,11 +12,16 @@ size_t hwnas_standstill_window(size_t n)
     return n / 4 > LEAST ? n / 4 : LEAST;
 }
 
+static bool counts(const hwnas_score *score)
+{
+    return score->violation == 0 && !score->rung;
+}
+
 static double least_violation(const hwnas_score *scores, size_t n)
 {
     double least = INFINITY;
     for (size_t i = 0; i < n; i++)
-        least = fmin(least, scores[i].violation);
+        least = fmin(least, scores[i].rung ? INFINITY : scores[i].violation);
     return least;
 }
 
@@ -27,7 +32,7 @@ static void find_box(double *ideal, double *worst, const hwnas_score *scores, si
         ideal[k] = INFINITY;
         worst[k] = -INFINITY;
         for (size_t i = 0; i < n; i++)
-            if (scores[i].violation == 0) {
+            if (counts(&scores[i])) {
                 ideal[k] = fmin(ideal[k], scores[i].objectives[k]);
                 worst[k] = fmax(worst[k], scores[i].objectives[k]);
             }
@@ -40,7 +45,7 @@ static hwnas_front front_of(const hwnas_score *scores, size_t n, int m)
     for (size_t i = 0; i < n; i++) {
         hwnas_point point = {.id = i};
         memcpy(point.objectives, scores[i].objectives, sizeof point.objectives);
-        if (scores[i].violation == 0)
+        if (counts(&scores[i]))
             hwnas_front_insert(&front, &point);
     }
     return front;
@@ -52,15 +57,17 @@ static double nearness(const hwnas_front *front, const double *ideal, const doub
     hwnas_rng rng = hwnas_rng_new(1, 0x7232); /* the stream "r2": the same weights each time */
     double sum = 0;
     for (int w = 0; w < N_WEIGHTS; w++) {
-        double weights[HWNAS_MAX_OBJECTIVES], total = 0, best = INFINITY;
-        for (int k = 0; k < front->n_objectives; k++) /* exponential: uniform on the simplex */
-            total += weights[k] = -log(1 - hwnas_rng_double(&rng));
+        double weights[HWNAS_MAX_OBJECTIVES], most = 0, best = INFINITY;
+        for (int k = 0; k < front->n_objectives; k++) { /* exponential: every direction alike */
+            weights[k] = -log(1 - hwnas_rng_double(&rng));
+            most = fmax(most, weights[k]);
+        }
         for (size_t i = 0; i < front->n; i++) {
             double distance = 0;
             for (int k = 0; k < front->n_objectives; k++) {
                 double extent = worst[k] - ideal[k];
                 double at = extent > 0 ? (front->points[i].objectives[k] - ideal[k]) / extent : 0;
-                distance = fmax(distance, weights[k] / total * at);
+                distance = fmax(distance, weights[k] / most * at);
             }
             best = fmin(best, distance);
         }

@@ -7,7 +7,7 @@
 /* So many trials count as the latest: a quarter of all, and 50 at least. */
 size_t hwnas_standstill_window(size_t n);
 
-/* How much the front of the first n scores improved in the last `window` of them, as a part of what it is
+/* How much the front (rung 0) of the first n scores improved in the last `window` of them, as a part of what it is
  * worth now.
  *
  * With up to three objectives the worth is the hypervolume between the front and the worst value of each

@@ -102,9 +102,9 @@ static hwnas_status absorb(study *s, hwnas_trial *trial, const hwnas_arch *walke
     s->scores[s->n_scores++] = score;
     s->n_failed += trial->status != HWNAS_OK;
     s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
-    if (trial->status == HWNAS_OK && is_measured(trial))
+    if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
         remember(s, trial, hwnas_settings_of(walked, s->job).threads);
-    if (score.violation == 0) {
+    if (score.violation == 0 && !trial->rung) {
         hwnas_point point = {.id = s->n_done - 1};
         memcpy(point.objectives, score.objectives, sizeof point.objectives);
         hwnas_front_insert(&s->front, &point);
@@ -133,7 +133,8 @@ static void settle(hwnas_trial *trial, hwnas_status status, double started)
 }
 
 /* Evaluates an architecture as trial `number` and stores what came of it. */
-static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walked, bool is_new)
+static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walked, int rung,
+                              bool is_new)
 {
     hwnas_graph *graph = NULL;
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
@@ -141,12 +142,14 @@ static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walke
     hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_of(walked, s->job)};
     double started = hwnas_now();
     trial->number = number;
+    trial->rung = c.rung = rung;
     trial->code = hwnas_arch_code(walked);
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
     if (status == HWNAS_OK)
         memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
     hwnas_status stored =
-        is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest) : HWNAS_OK;
+        is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest, rung)
+               : HWNAS_OK;
     c.graph = graph;
     c.twin = find_twin(s, trial->digest, c.settings.threads);
     if (stored == HWNAS_OK && status == HWNAS_OK)
@@ -197,7 +200,7 @@ static hwnas_status take_over(study *s, bool *is_taken, const hwnas_trial *from,
         goto out;
     trial->number = s->next++;
     settle(trial, HWNAS_OK, started);
-    TRY_OUT(hwnas_store_start(s->store, trial->number, trial->code, trial->digest));
+    TRY_OUT(hwnas_store_start(s->store, trial->number, trial->code, trial->digest, 0));
     TRY_OUT(hwnas_store_finish(s->store, trial));
     status = absorb(s, trial, walked);
     trial = NULL;
@@ -286,7 +289,7 @@ static hwnas_status replay_trials(study *s)
         if (trials[i].is_finished)
             TRY_OUT(absorb(s, move_trial(&trials[i]), walked));
         else if (!should_stop(s))
-            TRY_OUT(run_trial(s, trials[i].number, walked, false));
+            TRY_OUT(run_trial(s, trials[i].number, walked, trials[i].rung, false));
         if (trials[i].is_finished)
             s->session_first = s->n_done;
     }
@@ -325,6 +328,7 @@ static hwnas_status begin_or_resume(study *s)
     bool is_new = !job; /* or its process died before the first trial */
     free(job);
     if (is_new) {
+        TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
         TRY(hwnas_facts_write(s->store, s->job, s->setup.walked));
         TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
         return warm_up(s);
@@ -425,7 +429,8 @@ static hwnas_status search(study *s)
             break;
         }
         TRY_OUT(status);
-        TRY_OUT(run_trial(s, s->next++, walked, true));
+        int rung = strategy->ops->rung ? strategy->ops->rung(strategy, s->next) : 0;
+        TRY_OUT(run_trial(s, s->next++, walked, rung, true));
         TRY_OUT(remember_time(s));
         if (s->n_hopeless == HOPELESS && s->n_failed == s->n_done) {
             status = give_up(s);
@@ -481,6 +486,23 @@ static void discard(study *s, hwnas_status why)
     s->store = NULL;
 }
 
+/* Opens the setup as the study's first session did, when there was one. */
+static hwnas_status open_setup(study *s)
+{
+    hwnas_choice_of_strategy choice = {0};
+    bool is_there = false;
+    if (s->options->resume && hwnas_file_exists(s->job->study)) {
+        hwnas_store *store;
+        TRY(hwnas_store_open(&store, s->job->study, HWNAS_STORE_READ));
+        hwnas_status status = hwnas_facts_choice(&choice, &is_there, store);
+        hwnas_store_close(store);
+        TRY(status);
+    }
+    /* That the job names another strategy is told by comparing the facts. */
+    is_there &= !strcmp(s->job->strategy, "auto") || !strcmp(s->job->strategy, choice.name);
+    return hwnas_setup_open(&s->setup, s->job, is_there ? &choice : NULL, s->options->stop);
+}
+
 hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
                              const hwnas_study_options *options)
 {
@@ -489,7 +511,7 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
                .options = options,
                .front = {.n_objectives = job->n_objectives},
                .started = hwnas_now()};
-    TRY_OUT(hwnas_setup_open(&s.setup, job, options->stop));
+    TRY_OUT(open_setup(&s));
     /* Before the file is made, or one of the same name replaced. */
     if (!options->resume && (options->overwrite || !hwnas_file_exists(job->study)))
         TRY_OUT(hwnas_probe(s.setup.evaluator, job, s.setup.space));

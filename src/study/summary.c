@@ -51,11 +51,12 @@ static void count(hwnas_summary *s)
             continue;
         s->n_finished++;
         s->n_failed += trial->status != HWNAS_OK;
+        s->n_short += trial->rung > 0;
         s->run_seconds += run_seconds(trial);
         for (int f = 0; f < s->n_fronts; f++)
             is_feasible |= hwnas_trial_is_feasible(trial, &s->goals, f);
         s->n_feasible += is_feasible;
-        if (!is_feasible && trial->violation < least) {
+        if (!is_feasible && !trial->rung && trial->violation < least) {
             least = trial->violation;
             s->closest = (long)i;
         }

@@ -12,11 +12,11 @@
 
 static const double SHARE = 0.25; /* of the time of a measurement, for one turn */
 
-void hwnas_ties_level(double *values, int n_rounds, int n)
+void hwnas_ties_level(double *values, int n_rounds, int n, const double *firsts)
 {
     double whole = 0;
-    for (int i = 0; i < n_rounds * n; i++)
-        whole += log(values[i]) / (n_rounds * n);
+    for (int i = 0; i < n; i++)
+        whole += log(firsts[i]) / n;
     for (int r = 0; r < n_rounds; r++) {
         double mean = 0;
         for (int i = 0; i < n; i++)
@@ -146,7 +146,13 @@ static hwnas_status conclude(study *s, const size_t *members, int n, const hwnas
                              const char *metric)
 {
     double *values = hwnas_alloc((size_t)(HWNAS_TIE_ROUNDS * n) * sizeof *values);
+    double *firsts = hwnas_alloc((size_t)n * sizeof *firsts);
     bool is_whole = true;
+    for (int i = 0; i < n && is_whole; i++) {
+        const hwnas_value_row *v = hwnas_trial_value(&s->trials[members[i]], metric);
+        is_whole = v && v->value > 0;
+        firsts[i] = is_whole ? v->value : 0;
+    }
     for (int i = 0; i < HWNAS_TIE_ROUNDS * n && is_whole; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&turns[i], metric);
         is_whole = v && v->value > 0;
@@ -154,7 +160,7 @@ static hwnas_status conclude(study *s, const size_t *members, int n, const hwnas
     }
     hwnas_status status = HWNAS_OK;
     if (is_whole)
-        hwnas_ties_level(values, HWNAS_TIE_ROUNDS, n);
+        hwnas_ties_level(values, HWNAS_TIE_ROUNDS, n, firsts);
     for (int i = 0; i < n && is_whole && status == HWNAS_OK; i++) {
         double rounds[HWNAS_TIE_ROUNDS];
         hwnas_value_row row = {.rounds = HWNAS_TIE_ROUNDS};
@@ -167,6 +173,7 @@ static hwnas_status conclude(study *s, const size_t *members, int n, const hwnas
         status = hwnas_store_again(s->store, s->trials[members[i]].number, &row, 1);
     }
     free(values);
+    free(firsts);
     return status;
 }
 

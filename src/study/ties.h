@@ -5,8 +5,9 @@
  * of a search the networks of each such group take turns, forwards and backwards, so that whatever
  * changes on the machine meanwhile changes all of them: a randomised block design, rounds being the
  * blocks (Montgomery, "Design and Analysis of Experiments", chapter 4). A round's own speed, the
- * geometric mean of its values, is divided out. What they cannot be told apart by then counts as
- * equal. */
+ * geometric mean of its values, is divided out: the rounds say how the members differ, and where they lie
+ * together stays as it was first measured, so that they can be compared with networks that were not
+ * measured again. What cannot be told apart by then counts as equal. */
 #ifndef HWNAS_STUDY_TIES_H
 #define HWNAS_STUDY_TIES_H
 
@@ -17,8 +18,8 @@
 enum { HWNAS_TIE_ROUNDS = 9 };
 
 /* Values of `n` networks in each round, values[round * n + network]: replaces each by what it would be in
- * a round of average speed. */
-void hwnas_ties_level(double *values, int n_rounds, int n);
+ * a round whose geometric mean is that of the networks' first values. */
+void hwnas_ties_level(double *values, int n_rounds, int n, const double *firsts);
 
 /* Measures the near ties of a study, group by group from the best in the first objective on, while there
  * is time for a whole group, and stores what came of it. `space` is without settings, `walked` with. */

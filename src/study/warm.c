@@ -97,7 +97,7 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
     qsort(trials, n, sizeof *trials, by_order);
     out->trials = hwnas_alloc((n + 1) * sizeof *out->trials);
     for (size_t i = 0; i < n; i++) {
-        if (!trials[i].is_finished || trials[i].status != HWNAS_OK)
+        if (!trials[i].is_finished || trials[i].status != HWNAS_OK || trials[i].rung)
             continue;
         translate(&trials[i], job, &theirs, same);
         out->trials[out->n++] = trials[i];

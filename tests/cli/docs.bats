@@ -43,3 +43,30 @@ setup_file() {
         grep -qE "^[^#]*\b$word" "$EXAMPLES"/*.yaml || { echo "no example of $word" && false; }
     done
 }
+
+@test "every key of a job and every metric is in docs/searching.md" {
+    local word page=$HWNAS_SRC/docs/searching.md
+    cd "$BATS_TEST_TMPDIR"
+    # The program names them when one is wrong.
+    echo 'nonsense: 1' >job.yaml
+    run "$HWNAS" search job.yaml
+    for word in $(sed -n 's/.*keys are //p' <<<"$output" | tr -d ,); do
+        grep -q "\`$word\`" "$page" || { echo "no key $word" && false; }
+    done
+    run "$HWNAS" search --space nas_bench_macro --objectives zzzzzzzz
+    for word in $(sed -n 's/.*there are //p' <<<"$output" | tr -d ,); do
+        word=${word/latency./.}
+        grep -q "\`$word\`\|\`latency$word\`" "$page" || { echo "no metric $word" && false; }
+    done
+}
+
+@test "the jobs of examples/ and of docs/searching.md can be run" {
+    local file
+    cd "$BATS_TEST_TMPDIR"
+    for file in "$HWNAS_SRC"/examples/*.yaml; do
+        "$HWNAS" search "$file" --seconds 0.01 --dry-run
+    done
+    awk '/^```yaml$/ && !n++ { inside = 1; next } /^```/ { inside = 0 } inside' \
+        "$HWNAS_SRC/docs/searching.md" >job.yaml
+    "$HWNAS" search job.yaml --device null --dry-run
+}

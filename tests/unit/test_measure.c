@@ -14,12 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
 #include "graph/op.h"
 #include "measure/cores.h"
+#include "measure/energy.h"
 #include "measure/machine.h"
 #include "measure/runner.h"
 #include "measure/wire.h"
@@ -523,6 +525,118 @@ static void test_cores(void **state)
             assert_int_not_equal(all[i], all[j]);
 }
 
+/* What one has taken the next does not get, while there are others. */
+static void test_cores_are_held(void **state)
+{
+    (void)state;
+    hwnas_cores a, b, both;
+    int n = hwnas_device_cores();
+    hwnas_cores_take(&a, 1);
+    hwnas_cores_take(&b, 1);
+    assert_int_equal(a.n, 1);
+    assert_int_equal(b.n, 1);
+    /* Another program may hold some of them meanwhile. */
+    if (a.n_locks && b.n_locks)
+        assert_int_not_equal(a.numbers[0], b.numbers[0]);
+    hwnas_cores_take(&both, n + 1); /* more than there are, and some are taken: all the same */
+    assert_int_equal(both.n, n);
+    hwnas_cores_release(&both);
+    hwnas_cores_release(&a);
+    hwnas_cores_release(&b);
+    assert_int_equal(b.n_locks, 0);
+}
+
+static void write_text(const char *folder, const char *file, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Two packages and a part of one, as the kernel's documentation shows them. */
+static void test_energy_counters(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/hwnas-powercap-XXXXXX", zones[3][300];
+    const char *const names[] = {"intel-rapl:0", "intel-rapl:0:0", "intel-rapl:1"};
+    assert_non_null(mkdtemp(root));
+    assert_null(hwnas_energy_open(root));
+    for (int i = 0; i < 3; i++) {
+        snprintf(zones[i], sizeof zones[i], "%s/%s", root, names[i]);
+        assert_int_equal(mkdir(zones[i], 0700), 0);
+        write_text(zones[i], "name", i == 0 ? "package-0\n" : i == 1 ? "core\n" : "package-1\n");
+        write_text(zones[i], "max_energy_range_uj", "262143328850\n");
+        write_text(zones[i], "energy_uj", "262143000000\n");
+    }
+    hwnas_energy *energy = hwnas_energy_open(root);
+    assert_non_null(energy);
+    assert_true(hwnas_energy_joules(energy) == 0);
+    write_text(zones[0], "energy_uj", "262143300000\n");
+    write_text(zones[1], "energy_uj", "262143200000\n"); /* a part: not counted twice */
+    assert_near(hwnas_energy_joules(energy), 0.3, 1e-9);
+    write_text(zones[2], "energy_uj", "671150\n"); /* it has begun again */
+    assert_near(hwnas_energy_joules(energy), 0.3 + 1, 1e-9);
+    hwnas_energy_close(energy);
+    hwnas_energy_close(NULL);
+    for (int i = 0; i < 3; i++) {
+        static const char *const files[] = {"name", "max_energy_range_uj", "energy_uj"};
+        for (int k = 0; k < 3; k++) {
+            char path[1300];
+            snprintf(path, sizeof path, "%s/%s", zones[i], files[k]);
+            unlink(path);
+        }
+        rmdir(zones[i]);
+    }
+    rmdir(root);
+}
+
+/* 50 W for 1 ms. */
+static void test_energy_of_a_run(void **state)
+{
+    (void)state;
+    hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    fake_machine machine = make_machine(constant);
+    hwnas_measurement m = measure_on(&machine, options);
+    assert_true(isnan(m.energy));
+    machine = make_machine(constant);
+    machine.watts = 50;
+    m = measure_on(&machine, options);
+    assert_true(isnan(m.energy)); /* three blocks say nothing */
+    machine = make_machine(constant);
+    machine.watts = 50;
+    options.min_samples = 60;
+    m = measure_on(&machine, options);
+    assert_near(m.energy, 0.05, 1e-4);
+    assert_true(m.energy_low <= m.energy && m.energy <= m.energy_high);
+    assert_near(m.energy_high - m.energy_low, 0, 1e-4);
+}
+
+/* An interval of a quantile needs samples on either side of it: 0.9^n and 0.99^n below 2.5 %. */
+static void test_intervals_of_quantiles(void **state)
+{
+    (void)state;
+    static const struct {
+        int n;
+        bool has_p90, has_p99;
+    } rows[] = {{30, false, false}, {40, true, false}, {300, true, false}, {500, true, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+        fake_machine machine = make_machine(noisy);
+        options.min_samples = rows[i].n;
+        options.interval = 1;
+        hwnas_measurement m = measure_on(&machine, options);
+        assert_int_equal(!isnan(m.p90_high), rows[i].has_p90);
+        assert_int_equal(!isnan(m.p99_high), rows[i].has_p99);
+        if (rows[i].has_p90)
+            assert_true(m.p90_low <= m.p90 && m.p90 <= m.p90_high && m.p90_low > m.p50);
+        if (rows[i].has_p99)
+            assert_true(m.p99_low <= m.p99 && m.p99 <= m.p99_high && m.p99_low > m.p90);
+    }
+}
+
 static void test_wire(void **state)
 {
     (void)state;
@@ -815,6 +929,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_failing_run),
         cmocka_unit_test(test_real_machine),
         cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_cores_are_held),
+        cmocka_unit_test(test_energy_counters),
+        cmocka_unit_test(test_energy_of_a_run),
+        cmocka_unit_test(test_intervals_of_quantiles),
         cmocka_unit_test(test_wire),
         WITH_RUNNER(test_measures),
         WITH_RUNNER(test_faults),

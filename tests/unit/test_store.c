@@ -127,7 +127,7 @@ static void add_trial(hwnas_store *store, uint64_t number)
     snprintf(code, sizeof code, "code-%u", (unsigned)number);
     snprintf(digest, sizeof digest, "%032x", (unsigned)number);
     hwnas_trial trial = finished(number);
-    assert_int_equal(hwnas_store_start(store, number, code, digest), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, number, code, digest, 0), HWNAS_OK);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
 }
 
@@ -174,7 +174,7 @@ static void trials_come_back(void **state)
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     assert_int_equal(count_trials(store), 0);
     for (uint64_t i = 0; i < 4; i++)
-        assert_int_equal(hwnas_store_start(store, i, "2221", "00ff"), HWNAS_OK);
+        assert_int_equal(hwnas_store_start(store, i, "2221", "00ff", 0), HWNAS_OK);
     hwnas_trial one = finished(2), failed = {.number = 0,
                                              .status = HWNAS_E_CRASHED,
                                              .message = (char *)"the runner died: signal 11",
@@ -234,7 +234,7 @@ static void every_status_comes_back(void **state)
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     for (int i = 0; i < HWNAS_N_STATUS; i++) {
         hwnas_trial trial = {.number = (uint64_t)i, .status = (hwnas_status)i, .violation = NAN};
-        assert_int_equal(hwnas_store_start(store, trial.number, "c", "d"), HWNAS_OK);
+        assert_int_equal(hwnas_store_start(store, trial.number, "c", "d", 0), HWNAS_OK);
         assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
     }
     hwnas_trial *trials = NULL;
@@ -263,13 +263,14 @@ static void full_trial(void **state)
         v->value = 1.0 / (i + 3);
     }
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
-    assert_int_equal(hwnas_store_start(store, 0, "c", "0123456789abcdef0123456789abcdef"),
+    assert_int_equal(hwnas_store_start(store, 0, "c", "0123456789abcdef0123456789abcdef", 2),
                      HWNAS_OK);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
     size_t n = 0;
     assert_int_equal(hwnas_store_trials(&trials, &n, store), HWNAS_OK);
     assert_int_equal(n, 1);
     assert_string_equal(trials->digest, "0123456789abcdef0123456789abcdef");
+    assert_int_equal(trials->rung, 2);
     assert_int_equal(trials->n_values, MANY);
     for (int i = 0; i < MANY; i++) {
         assert_string_equal(trials->values[i].metric, trial.values[i].metric);
@@ -293,12 +294,12 @@ static void wrong_order_of_calls(void **state)
     add_trial(store, 0);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_E_INPUT);
     assert_string_equal(hwnas_last_error()->message, "trial 0 is finished already");
-    assert_int_equal(hwnas_store_start(store, 0, "code-0", "d"), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_store_start(store, 0, "code-0", "d", 0), HWNAS_E_INPUT);
 
     /* What ran when a process died is asked again: the same, or it is a mistake. */
-    assert_int_equal(hwnas_store_start(store, 1, "a", "d"), HWNAS_OK);
-    assert_int_equal(hwnas_store_start(store, 1, "a", "d"), HWNAS_OK);
-    assert_int_equal(hwnas_store_start(store, 1, "b", "d"), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_store_start(store, 1, "a", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 1, "a", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 1, "b", "d", 0), HWNAS_E_INPUT);
     trial.number = 1;
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
     assert_int_equal(trial.order, 1);
@@ -312,7 +313,7 @@ static void failed_finish_changes_nothing(void **state)
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     hwnas_trial trial = finished(0), *trials = NULL;
     memcpy(trial.values[1].metric, trial.values[0].metric, sizeof trial.values[0].metric);
-    assert_int_equal(hwnas_store_start(store, 0, "c", "d"), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 0, "c", "d", 0), HWNAS_OK);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_E_LIBRARY); /* one metric twice */
     assert_false(trial.is_finished);
     size_t n = 0;
@@ -333,7 +334,7 @@ static void full_disk(void **state)
     hwnas_trial trial = finished(1);
     trial.detail = hwnas_alloc(MIB);
     memset(trial.detail, 'x', MIB - 1);
-    assert_int_equal(hwnas_store_start(store, 1, "c", "d"), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 1, "c", "d", 0), HWNAS_OK);
 
     struct rlimit before, tight;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -725,7 +726,7 @@ static void finish_trials(int fd)
         char code[32];
         snprintf(code, sizeof code, "code-%u", (unsigned)number);
         hwnas_trial trial = finished(number);
-        if (hwnas_store_start(store, number, code, "d") != HWNAS_OK ||
+        if (hwnas_store_start(store, number, code, "d", 0) != HWNAS_OK ||
             hwnas_store_finish(store, &trial) != HWNAS_OK ||
             write(fd, &number, sizeof number) != sizeof number)
             _exit(2);

@@ -1,0 +1,390 @@
+# Several devices, goals as expressions, settings as choices, warm starts, plans, explanations.
+load helpers
+
+# A table of two devices: published latencies of a Raspberry Pi, and what a phone might need whose time
+# goes with the parameters.
+setup_file() {
+    export TWO=$BATS_FILE_TMPDIR/two.csv
+    /usr/bin/python3 - "$HWNAS_SRC/tests/data/nas_bench_201.csv" "$TWO" <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+with open(sys.argv[2], "w") as out:
+    out.write("arch,top1_pct,pi_ms,phone_ms\n")
+    for r in rows:
+        out.write("%s,%s,%s,%.6f\n" % (r["arch"], r["c100_test_top1_pct"], r["raspi4_ms"],
+                                       2 + float(r["params_count"]) / 1e5))
+END
+}
+
+# two_job LINE...: a search on both.
+two_job() {
+    cp "$TWO" two.csv
+    job "space: nas_bench_201" "accuracy: table:two.csv#top1_pct" device \
+        "devices: [{name: pi, device: 'replay:two.csv#pi_ms'}, {name: phone, device: 'replay:two.csv#phone_ms'}]" \
+        "objectives: [accuracy, latency.p50]" "strategy: nsga2" "budget: {trials: 150}" "$@"
+}
+
+@test "several devices: a network good on all" {
+    two_job "constraints: latency.p50 <= 30 ms on pi and latency.p50 <= 8 ms on phone and params < 0.8 M"
+    ends 0 search job.yaml --json
+    /usr/bin/python3 - two.csv out job.db <<'END'
+import csv, json, sqlite3, sys
+table = {r["arch"]: r for r in csv.DictReader(open(sys.argv[1]))}
+found = json.load(open(sys.argv[2]))
+db = sqlite3.connect(sys.argv[3])
+params = dict(db.execute("SELECT code, value FROM trial JOIN value ON trial = number"
+                         " WHERE metric = 'params'"))
+tried = [(-float(r["top1_pct"]), float(r["pi_ms"]), float(r["phone_ms"]), a)
+         for a, r in ((a, table[a]) for a in params)]
+good = [p for p in tried if p[1] <= 30 and p[2] <= 8 and params[p[3]] < .8e6]
+assert found["feasible"] == len(good) and 3 < len(good) < len(tried)
+front = {p[3] for p in good if not any(q != p and all(x <= y for x, y in zip(q[:3], p[:3]))
+                                       and q[:3] != p[:3] for q in good)}
+names = {f["arch"] for f in found["front"]}
+assert names <= front and {tuple(p[:3]) for p in good if p[3] in names} == \
+    {tuple(p[:3]) for p in good if p[3] in front}
+for f in found["front"]:
+    for name in ("pi", "phone"):
+        value = f["objectives"]["latency.p50 on " + name]
+        assert abs(value["value"] - float(table[f["arch"]][name + "_ms"])) < 1e-6
+        assert value["source"] == "replayed" and value["low"] is None
+assert found["job"]["objectives"] == ["accuracy", "latency.p50 on pi", "latency.p50 on phone"]
+END
+    ends 0 study show job.db
+    says out "device      pi = replay:/*two.csv#pi_ms"
+    says out "latency p50 on phone ms"
+    says out "constraint  latency.p50 <= 30 ms on pi, kept"
+}
+
+@test "several devices: a front for each from one set of trials" {
+    two_job "fronts: each" "constraints: [latency.p50 <= 30 ms on pi]" "export: {yaml: best.yaml}"
+    ends 0 search job.yaml --json
+    says err "wrote best-pi.yaml*wrote best-phone.yaml"
+    /usr/bin/python3 - two.csv out job.db <<'END'
+import csv, json, sqlite3, sys
+table = {r["arch"]: r for r in csv.DictReader(open(sys.argv[1]))}
+found = json.load(open(sys.argv[2]))
+tried = [c for c, in sqlite3.connect(sys.argv[3]).execute("SELECT code FROM trial")]
+assert len(tried) == 150 == found["feasible"]
+for name, limit in (("pi", 30), ("phone", 1e9)):
+    points = {(-float(table[a]["top1_pct"]), float(table[a][name + "_ms"])) for a in tried
+              if float(table[a][name + "_ms"]) <= limit}
+    best = {p for p in points if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
+    front = found["fronts"][name]["front"]
+    assert {(-float(table[f["arch"]]["top1_pct"]), float(table[f["arch"]][name + "_ms"]))
+            for f in front} == best and len(front) == len(best) > 3
+    assert found["fronts"][name]["winner"] == front[0]
+END
+    says out '"fronts"'
+    ends 0 study show job.db
+    says out "Pareto front of nas_bench_201 on pi: *Pareto front of nas_bench_201 on phone: "
+}
+
+@test "the same front whatever the number of threads" {
+    two_job
+    ends 0 search job.yaml --json --threads 1 --study a.db
+    mv out a
+    OMP_NUM_THREADS=2 ends 0 search job.yaml --json --threads 2 --study b.db
+    [ "$(json a "json.dumps(d['front'])")" = "$(json out "json.dumps(d['front'])")" ]
+}
+
+@test "several devices and limits: kill -9, then --resume, to the same end" {
+    two_job "constraints: latency.p50 <= 30 ms on pi and params < 0.8 M" "budget: {trials: 1500}"
+    ends 0 search job.yaml --json --study whole.db
+    mv out whole
+    /usr/bin/python3 - "$HWNAS" <<'END'
+import json, os, subprocess, sys, time
+seconds = json.load(open("whole"))["wall_seconds"]
+killed = 0
+for sitting in range(60):
+    resume = ["--resume"] if os.path.exists("s.db") else []
+    search = subprocess.Popen([sys.argv[1], "search", "job.yaml", "--study", "s.db", *resume],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(seconds * .15 * (1 + sitting / 4))
+    search.kill()
+    if search.wait() == 0:
+        break
+    killed += 1
+assert killed >= 2, killed
+END
+    ends 0 search job.yaml --json --study s.db --resume
+    trials whole.db >whole.txt
+    trials s.db | cmp - whole.txt
+    [ "$(json whole "d['front']")" = "$(json out "d['front']")" ]
+}
+
+@test "every key of a job is a flag, and flags alone are a job" {
+    local key
+    ends 0 search "$REPLAY" --json --trials 40 --study a.db
+    mv out a
+    ends 0 search --space nas_bench_macro --accuracy "table:$TABLE#acc_top1_pct_mean" \
+        --device "replay:$TABLE#macs_count" --objectives "accuracy, macs" --strategy nsga2 \
+        --trials 40 --seed 1 --json
+    [ -e nas_bench_macro.db ]
+    [ "$(json a "d['front']")" = "$(json out "d['front']")" ]
+    ends 0 search --help
+    for key in space accuracy device devices threads batch price objectives constraints fronts \
+        strategy population trials minutes improvement until seed warm-start interval seconds ties \
+        timeout memory study onnx pytorch yaml; do
+        grep -q -- "--$key\b" out || says out "--$key"
+    done
+    two_job # other devices than the file's, and goals that name them
+    ends 0 search job.yaml --json --devices "[{name: one, device: 'replay:two.csv#pi_ms'}]" \
+        --constraints "latency.p50 <= 20 ms on one" --trials 30
+    is out "d['job']['objectives'] == ['accuracy', 'latency.p50']"
+    is out "all(f['objectives']['latency.p50']['value'] <= 20 for f in d['front'])"
+    refuses 2 "--constraints:1:18: *'MB'*no unit" search job.yaml -c "latency.p50 <= 8 MB" --study x.db
+}
+
+@test "goals that cannot be: told before the first trial, with their place" {
+    local line
+    while IFS='|' read -r pattern line; do
+        two_job "$line"
+        sed -i 's/trials: 150/trials: 5/' job.yaml
+        refuses 2 "job.yaml:$pattern" search job.yaml
+        [ ! -e job.db ]
+    done <<'END'
+7:40: 'latency.p50 <= 5 ms on pi' and 'latency.p50 >= 9 ms on pi' exclude each other|constraints: latency <= 5 ms on pi and latency >= 9 ms
+7:37: *no device called 'ph'*did you mean 'pi'|constraints: latency.p50 <= 5 ms on ph
+3:30: the device 'replay:*pi_ms' does not give latency.p99|objectives: [accuracy, latency.p99 on pi]
+3:30: the device 'replay:*pi_ms' does not give energy|objectives: [accuracy, energy on pi]
+3:30: cost needs the price of 'pi' an hour*add price|objectives: [accuracy, cost on pi]
+6:11: the strategy 'regularized-evolution' has one objective, not 3|strategy: regularized-evolution
+6:11: a budget of 5 trials is too small for 'bayesian'*'auto'|strategy: bayesian
+7:9: fronts cannot be 'both'*together*each|fronts: both
+6:*: two devices are called 'replay'*write {name|devices: ['replay:two.csv#pi_ms', 'replay:two.csv#phone_ms']
+7:8: batch needs 1 to 16 values|batch: {values: []}
+7:24: batch has 8 twice|batch: {values: [1, 8, 8]}
+END
+}
+
+@test "a device without an energy counter says so" {
+    ls /sys/class/powercap/intel-rapl:*/energy_uj 2>/dev/null | xargs -r cat 2>/dev/null | grep -q . &&
+        skip "this machine has a counter that may be read"
+    job "device: 'null'" "objectives: [accuracy, energy]"
+    refuses 2 "job.yaml:*: the device 'null' does not give energy: no counter*powercap" search job.yaml
+}
+
+@test "price, throughput and cost: what they follow from" {
+    job "device: {name: box, device: 'replay:$TWO#pi_ms', price: 0.36}" "space: nas_bench_201" \
+        "accuracy: table:$TWO#top1_pct"
+    sed -i 's/^device: /devices: [/; /^devices/s/$/]/' job.yaml
+    ends 0 search job.yaml --json --objectives accuracy,throughput,cost --trials 20
+    is out "all(abs(o['throughput']['value'] * o['latency.p50']['value'] - 1000) < 1e-6 and
+        abs(o['cost']['value'] - .36 / 3600 * 1e6 * o['latency.p50']['value'] / 1000) < 1e-9
+        for o in (f['objectives'] for f in d['front']))"
+}
+
+@test "batch and threads as choices of the search" {
+    job "device: 'null'" "objectives: [accuracy, throughput]" "batch: {values: [1, 4]}" \
+        "threads: {values: [1, 2]}" "budget: {trials: 24}" "measure: {seconds: 0.05}"
+    ends 0 search job.yaml --json
+    is out "all(f['batch'] in (1, 4) and f['threads'] in (1, 2) for f in d['front'])"
+    /usr/bin/python3 - <<'END'
+import sqlite3
+rows = sqlite3.connect("job.db").execute(
+    "SELECT code, a.value, b.value, c.value FROM trial JOIN value a ON a.trial = number AND a.metric ="
+    " 'throughput' JOIN value b ON b.trial = number AND b.metric = 'latency.p50'"
+    " JOIN value c ON c.trial = number AND c.metric = 'macs'").fetchall()
+assert len(rows) == 24
+seen = set()
+for code, throughput, latency, macs in rows:
+    settings = dict(part.split("=") for part in code.split(","))
+    seen.add((settings["batch"], settings["threads"]))
+    assert abs(throughput * latency / int(settings["batch"]) - 1) < 1e-9, code
+    assert 7e6 < macs < 1.1e8, "of one inference, not of the batch"
+assert len(seen) == 4, seen
+END
+    ends 0 export job.db --best --format yaml --out best.yaml
+    ends 0 space check best.yaml
+    ends 0 search job.yaml --resume --trials 30 --json
+    is out "d['finished'] == 30"
+}
+
+@test "a search ends by itself" {
+    job "strategy: nsga2" budget
+    ends 0 search job.yaml --json
+    is out "100 <= d['finished'] < 2000 and d['finished'] % 10 == 0"
+    is out "d['ended'].startswith('the front improved by less than 0.1 % over the last ')"
+    mv out first
+    ends 0 search job.yaml --json --resume
+    is out "d['finished'] == $(json first "d['finished']")"
+    ends 0 search job.yaml --json --improvement "5 %" --study coarse.db
+    is out "d['finished'] < $(json first "d['finished']")"
+    ends 0 search job.yaml --json --until "accuracy >= 92 % and macs <= 90 M" --study until.db
+    is out "d['ended'] == 'the target is met'"
+    is out "any(f['objectives']['accuracy']['value'] >= 92 and f['objectives']['macs']['value'] <= 90
+        for f in d['front'])"
+    job
+    ends 0 search job.yaml --json --study n.db
+    is out "d['ended'] == 'all trials were made'"
+}
+
+@test "a warm start takes trials over, and measures nothing twice" {
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05}" \
+        "budget: {trials: 10}"
+    ends 0 search job.yaml --study old.db
+    ends 0 search job.yaml --json --warm-start old.db --study new.db --seed 5
+    is out "(d['finished'], d['warm']) == (20, 10)"
+    /usr/bin/python3 - <<'END'
+import sqlite3
+def rows(name, of):
+    return sqlite3.connect(name).execute(
+        "SELECT code, value, low, high FROM trial JOIN value ON trial = number"
+        " WHERE metric = 'latency.p50' AND number < 10 ORDER BY " + of).fetchall()
+assert rows("old.db", "finish_order") == rows("new.db", "number")
+details = [d for d, in sqlite3.connect("new.db").execute("SELECT detail FROM trial WHERE number < 10")]
+assert all('"of_study":"old.db"' in d and "samples" not in d for d in details), details
+END
+    ends 0 search job.yaml --json --warm-start old.db --study new.db --seed 5 --resume --trials 12
+    is out "(d['finished'], d['warm']) == (22, 10)"
+    # Another device measures anew, so nothing can be taken over.
+    ends 0 search job.yaml --json --warm-start old.db --study ref.db --threads 2 --trials 3
+    is out "(d['finished'], d['warm']) == (3, 0)"
+    job "space: nas_bench_201" "accuracy: table:$TWO#top1_pct" "device: replay:$TWO#pi_ms"
+    refuses 2 "old.db: the study is of another space" search job.yaml --warm-start old.db
+    refuses 2 "nope.db: there is no such study" search job.yaml --warm-start nope.db
+    [ ! -e job.db ]
+}
+
+@test "a plan: what would be done, and nothing written" {
+    two_job "constraints: [latency.p50 <= 30 ms on pi]"
+    rm -f out err
+    ls >before
+    "$HWNAS" search job.yaml --dry-run >"$BATS_TEST_TMPDIR/plan"
+    ls >"$BATS_TEST_TMPDIR/after"
+    cmp before "$BATS_TEST_TMPDIR/after"
+    says "$BATS_TEST_TMPDIR/plan" "nas_bench_201: 15625 encodings*strategy     nsga2: "
+    says "$BATS_TEST_TMPDIR/plan" "latency.p50 <= 30 ms on pi*looked up    pi = replay:*150 trials*Nothing was written."
+    ends 0 search job.yaml --dry-run --json --strategy auto
+    is out "d['format'] == 'hwnas.plan' and d['encodings_exact'] == '15625' and d['trials'] == 150"
+    is out "d['strategy'] in ('bayesian', 'nsga2') and d['why'] and d['seconds_a_trial'] > 0"
+    ends 0 search job.yaml --study s.db --trials 5
+    ends 0 search job.yaml --study s.db --dry-run
+    says out "s.db, which exists: go on with --resume"
+    refuses 3 "no network of the space meets latency.p50 <= 1 us on pi: the smallest" search job.yaml \
+        --dry-run -c "latency.p50 <= 1 us on pi"
+}
+
+@test "a job may move, and its tables with it; other contents are another search" {
+    mkdir a
+    two_job
+    mv job.yaml two.csv a
+    ends 0 search a/job.yaml --trials 20 --study s.db
+    mv a b
+    ends 0 search b/job.yaml --trials 30 --study s.db --resume --json
+    is out "d['finished'] == 30 and '/b/two.csv' in d['job']['accuracy']"
+    ends 0 explain s.db
+    sed -i '5s/[0-9]$/0/;6s/,[0-9.]*$/,99/' b/two.csv
+    refuses 2 "s.db: the accuracy has other contents since this study was made" \
+        search b/job.yaml --trials 40 --study s.db --resume
+}
+
+@test "explain: neighbours, what choices cost, what a looser limit buys" {
+    two_job "devices: [{name: pi, device: 'replay:two.csv#pi_ms'}]" \
+        "constraints: [latency.p50 <= 30 ms]"
+    ends 0 search job.yaml
+    ends 0 explain job.db
+    says out "It is the winner: of "
+    says out "latency.p50 <= 30 ms: kept by "
+    says out "One change away (24 networks"
+    says out "What a looser limit would buy:"
+    ends 0 explain job.db --json
+    /usr/bin/python3 - two.csv out job.db <<'END'
+import csv, json, sqlite3, sys
+table = {r["arch"]: r for r in csv.DictReader(open(sys.argv[1]))}
+e = json.load(open(sys.argv[2]))
+tried = {c: n for n, c in sqlite3.connect(sys.argv[3]).execute("SELECT number, code FROM trial")}
+mine = e["trial"]["arch"]
+assert e["is_winner"] and e["is_on_front"]
+assert sorted(n["arch"] for n in e["neighbours"]) == sorted(
+    a for a in table if sum(x != y for x, y in zip(a, mine)) == 1)
+for n in e["neighbours"]:
+    row, o = table[n["arch"]], n["objectives"]
+    assert abs(o["accuracy"]["value"] - float(row["top1_pct"])) < 1e-9
+    assert abs(o["latency.p50"]["value"] - float(row["pi_ms"])) < 1e-9
+    assert n["feasible"] == (float(row["pi_ms"]) <= 30)
+    if n["arch"] in tried:
+        assert n["trial"] is not None
+# The smallest relaxation that any network known to the study asks for.
+known = set(tried) | {n["arch"] for n in e["neighbours"]}
+better = [(float(table[a]["pi_ms"]), float(table[a]["top1_pct"])) for a in known
+          if float(table[a]["pi_ms"]) > 30 and float(table[a]["top1_pct"]) > float(table[mine]["top1_pct"])]
+assert better and e["relaxations"], "the table has more accurate networks beyond 30 ms"
+ms, accuracy = min(better)
+assert abs(e["relaxations"][0]["value"] - ms) < 1e-6
+assert abs(e["relaxations"][0]["gain"] - (accuracy - float(table[mine]["top1_pct"]))) < 1e-6
+END
+    ends 0 explain job.db --trial 0
+    says out "trial 0: accuracy "
+    refuses 2 "job.db: the study has 150 trials, none is 150" explain job.db --trial 150
+    refuses 2 "nope.db: there is no such study" explain nope.db
+    rm two.csv
+    refuses 2 "two.csv" explain job.db
+}
+
+@test "explain: latencies that were not measured are estimates, and say so" {
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05, ties: 0}" \
+        "budget: {trials: 30}"
+    ends 0 search job.yaml
+    ends 0 explain job.db --json
+    is out "d['estimated_from'] == 30 and d['estimate_errors']['latency.p50'] > 0"
+    is out "{n['objectives']['latency.p50']['source'] for n in d['neighbours'] if n['trial'] is None}
+        == {'estimated'}"
+    is out "all(n['objectives']['accuracy']['source'] == 'replayed' for n in d['neighbours'])"
+    ends 0 explain job.db
+    says out "~ latency.p50 estimated from the choices of 30 measured networks of this study"
+}
+
+@test "near ties on the front are measured again, in turns" {
+    local n
+    # On `null` all networks take the same time, so most of the front is a tie, unless by chance the first
+    # in accuracy is the quickest as well.
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "budget: {trials: 30}" \
+        "measure: {seconds: 0.004, interval: 1, ties: 100}"
+    for n in 1 2 3 4 5 6 7 8 9 10; do
+        ends 0 search job.yaml --json --overwrite
+        again=$(/usr/bin/python3 -c 'import sqlite3
+print(sqlite3.connect("job.db").execute("SELECT count(*) FROM again").fetchone()[0])')
+        [ "$again" = 0 ] || break
+    done
+    [ "$again" -gt 0 ]
+    grep -q '"rounds": 9' out || is out "len(d['front']) == 1"
+    # What the strategy was told stays as it was.
+    /usr/bin/python3 - <<'END'
+import math, sqlite3
+db = sqlite3.connect("job.db")
+for trial, metric, value, low, high, rounds in db.execute("SELECT * FROM again"):
+    assert low <= value <= high and rounds == 9
+    first, = db.execute("SELECT value FROM value WHERE trial = ? AND metric = ?",
+                        (trial, metric)).fetchone()
+    assert first != value
+# Together they lie where they lay.
+pairs = db.execute("SELECT a.value, v.value FROM again a JOIN value v USING (trial, metric)"
+                   " WHERE metric = 'latency.p50'").fetchall()
+assert abs(math.prod(a / b for a, b in pairs) ** (1 / len(pairs)) - 1) < .05, pairs
+END
+    ends 0 search job.yaml --json --resume --trials 32
+    is out "d['finished'] == 32"
+}
+
+@test "successive halving: short measurements first, and only whole ones on the front" {
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "strategy: successive-halving" \
+        "budget: {trials: 16}" "measure: {seconds: 0.02}"
+    ends 0 search job.yaml --json
+    is out "d['front'] and all('rung' not in f for f in d['front'])"
+    /usr/bin/python3 - <<'END'
+import sqlite3
+rows = sqlite3.connect("job.db").execute("SELECT rung, code, detail FROM trial").fetchall()
+short = {code for rung, code, _ in rows if rung == 1}
+whole = {code for rung, code, _ in rows if rung == 0}
+assert len(rows) == 16 and whole < short
+assert all("same_network_as" not in detail for rung, _, detail in rows if rung == 0), "measured anew"
+END
+    ends 0 study show job.db
+    says out "of them with a short measurement"
+    ends 0 search job.yaml --resume --trials 20 --json
+    is out "d['finished'] == 20"
+    job "strategy: successive-halving"
+    refuses 2 "job.yaml:6:11: *needs a cheaper way" search job.yaml --study other.db
+}
