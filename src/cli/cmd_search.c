@@ -17,8 +17,7 @@
 
 static const hwnas_usage usage = {
     .synopsis = "search JOB.yaml",
-    .summary = "Searches for the networks that a job asks for and prints their Pareto front.\n"
-               "Ctrl-C ends the search with the front so far; --resume goes on.",
+    .summary = "Searches for the networks that a job asks for and prints their front; Ctrl-C ends it.",
     .notes =
         "An option stands in the place of the job's key of that name (docs/searching.md).\n"
         "Exit code: 0 done, 2 the job is wrong, 3 no network met the constraints, 130 interrupted.",
