@@ -6,7 +6,7 @@
 #include "graph/elaborate.h"
 #include "measure/measure.h"
 #include "predict/predict.h"
-#include "report/exporter.h"
+#include "export/exporter.h"
 #include "report/front.h"
 #include "report/network.h"
 #include "study/study.h"

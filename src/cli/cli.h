@@ -3,6 +3,7 @@
 #define HWNAS_CLI_CLI_H
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdbool.h>
 
 #include "base/str.h"
@@ -45,6 +46,11 @@ HWNAS_CHECKED hwnas_status hwnas_options_parse(const hwnas_usage *usage,
 HWNAS_CHECKED hwnas_status hwnas_print_text(hwnas_str *text);
 HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
 
+/* ---- Signals ---- */
+
+/* From here on the first SIGINT or SIGTERM makes this nonzero, a second one ends the program. */
+const volatile sig_atomic_t *hwnas_stop_on_signals(void);
+
 /* ---- Commands ---- */
 
 typedef struct hwnas_command {
@@ -58,6 +64,10 @@ hwnas_status hwnas_cmd_explain(int argc, char **argv);
 hwnas_status hwnas_cmd_export(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor(int argc, char **argv);
 hwnas_status hwnas_cmd_profile(int argc, char **argv);
+hwnas_status hwnas_cmd_predictor_encode(int argc, char **argv);
+hwnas_status hwnas_cmd_predictor_score(int argc, char **argv);
+hwnas_status hwnas_cmd_predictor_suggest(int argc, char **argv);
+hwnas_status hwnas_cmd_predictor_tell(int argc, char **argv);
 hwnas_status hwnas_cmd_run(int argc, char **argv);
 hwnas_status hwnas_cmd_runner(int argc, char **argv);
 hwnas_status hwnas_cmd_search(int argc, char **argv);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "export/exporter.h"
 #include "graph/elaborate.h"
-#include "report/exporter.h"
 #include "study/settings.h"
 #include "study/summary.h"
 

@@ -7,20 +7,25 @@
 #include "graph/elaborate.h"
 #include "predict/predict.h"
 
+static json_t *number(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
 /* `chosen` (optional): what was fitted, in words. */
 static hwnas_status print_scores(const hwnas_predictor_scores *s, const char *how,
                                  const char *chosen, bool as_json)
 {
     if (as_json)
         return hwnas_print_json(json_pack(
-            "{s:s, s:i, s:s, s:I, s:f, s:f, s:f, s:o, s:o, s:o*}", "format", "hwnas.scores", "version", 1,
-            "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau", s->kendall_tau, "rmse",
-            s->rmse, "mean_absolute_error", s->mean_absolute_error, "top_tenth_tau",
-            isnan(s->top_tenth_tau) ? json_null() : json_real(s->top_tenth_tau), "coverage_90",
-            isnan(s->coverage_90) ? json_null() : json_real(s->coverage_90), "chosen",
-            chosen ? json_string(chosen) : NULL));
-    printf("%s, %zu rows\n  Kendall tau  %.4f\n  RMSE         %.4f\n  MAE          %.4f\n", how,
-           s->n_rows, s->kendall_tau, s->rmse, s->mean_absolute_error);
+            "{s:s, s:i, s:s, s:I, s:f, s:o, s:o, s:o, s:o, s:o*}", "format", "hwnas.scores",
+            "version", 1, "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau", s->kendall_tau,
+            "rmse", number(s->rmse), "mean_absolute_error", number(s->mean_absolute_error),
+            "top_tenth_tau", number(s->top_tenth_tau), "coverage_90", number(s->coverage_90),
+            "chosen", chosen ? json_string(chosen) : NULL));
+    printf("%s, %zu rows\n  Kendall tau  %.4f\n", how, s->n_rows, s->kendall_tau);
+    if (!isnan(s->rmse))
+        printf("  RMSE         %.4f\n  MAE          %.4f\n", s->rmse, s->mean_absolute_error);
     if (!isnan(s->top_tenth_tau))
         printf("  Kendall tau among the highest tenth  %.4f\n", s->top_tenth_tau);
     if (!isnan(s->coverage_90))
@@ -93,7 +98,8 @@ static hwnas_status eval(int argc, char **argv)
     static const hwnas_usage usage = {
         .synopsis = "predictor eval PREDICTOR SPACE DATA.csv",
         .summary = "Compares a predictor with the known results of a table.",
-        .notes = "PREDICTOR is a file, the name of one that ships, or table:FILE#COLUMN.",
+        .notes = "PREDICTOR is a file, the name of one that ships, table:FILE#COLUMN,\n"
+                 "proxy:NAME, onnx:FILE, or command:PROGRAM (docs/predictors.md).",
         .min_arguments = 3,
         .max_arguments = 3};
     const char *arguments[3], *target = NULL;
@@ -113,6 +119,8 @@ static hwnas_status eval(int argc, char **argv)
     hwnas_predictor_scores scores;
     TRY_OUT(hwnas_graph_load_space(&space, arguments[1]));
     TRY_OUT(hwnas_predictor_load(&predictor, arguments[0], space));
+    if (hwnas_predictor_heeds_stop(predictor))
+        hwnas_predictor_stop_on(predictor, hwnas_stop_on_signals());
     if (!target)
         target = hwnas_predictor_target(predictor);
     TRY_OUT(hwnas_predictor_eval(&scores, predictor, space, arguments[2], target));
@@ -126,6 +134,10 @@ out:
 static const hwnas_command commands[] = {
     {"fit", "fit a predictor on a table of trained networks", fit},
     {"eval", "compare a predictor with known results", eval},
+    {"score", "print what a predictor says of networks", hwnas_cmd_predictor_score},
+    {"suggest", "pick the networks whose training would teach most", hwnas_cmd_predictor_suggest},
+    {"tell", "take in the results of networks that were suggested", hwnas_cmd_predictor_tell},
+    {"encode", "print networks as vectors, to fit a model of your own", hwnas_cmd_predictor_encode},
     {0},
 };
 

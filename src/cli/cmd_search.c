@@ -1,17 +1,15 @@
 /* search: runs a job, shows progress, prints the front, exports the winner. */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "export/exporter.h"
 #include "graph/elaborate.h"
-#include "report/exporter.h"
 #include "report/front.h"
 #include "report/plan_text.h"
 #include "study/settings.h"
@@ -19,32 +17,11 @@
 
 static const hwnas_usage usage = {
     .synopsis = "search JOB.yaml",
-    .summary = "Searches for the networks that a job asks for and prints their Pareto front.\n"
-               "Ctrl-C ends the search with the front so far; --resume goes on.",
+    .summary = "Searches for the networks that a job asks for and prints their front; Ctrl-C ends it.",
     .notes =
         "An option stands in the place of the job's key of that name (docs/searching.md).\n"
         "Exit code: 0 done, 2 the job is wrong, 3 no network met the constraints, 130 interrupted.",
     .max_arguments = 1};
-
-static volatile sig_atomic_t stop_asked;
-static struct timespec stop_when;
-
-/* The first signal asks the study to end; a later one ends the program. timeout(1) and service
- * managers send theirs twice at once, to the process and to its group: that is one. */
-static void ask_stop(int signal_number)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double since =
-        (double)(now.tv_sec - stop_when.tv_sec) + 1e-9 * (double)(now.tv_nsec - stop_when.tv_nsec);
-    if (!stop_asked) {
-        stop_asked = 1;
-        stop_when = now;
-    } else if (since > 0.5) {
-        signal(signal_number, SIG_DFL);
-        raise(signal_number);
-    }
-}
 
 typedef struct line {
     const hwnas_job *job;
@@ -252,7 +229,7 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
     hwnas_summary *summary = NULL;
     line progress = {.job = job};
     hwnas_study_options options = {
-        .resume = given->resume, .overwrite = given->overwrite, .stop = &stop_asked};
+        .resume = given->resume, .overwrite = given->overwrite, .stop = hwnas_stop_on_signals()};
     TRY(check_exports(job));
     if (!given->quiet && isatty(STDERR_FILENO)) {
         options.progress = show_progress;
@@ -267,11 +244,12 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
     return status;
 }
 
-static hwnas_status show_plan(const hwnas_job *job, bool as_json)
+static hwnas_status show_plan(hwnas_job *job, bool as_json)
 {
     hwnas_plan plan;
     hwnas_str text = {0};
-    TRY(hwnas_plan_make(&plan, job, &stop_asked));
+    job->trains = false;
+    TRY(hwnas_plan_make(&plan, job, hwnas_stop_on_signals()));
     if (as_json)
         return hwnas_print_json(hwnas_plan_json(&plan, job));
     hwnas_plan_text(&text, &plan, job);
@@ -288,8 +266,6 @@ hwnas_status hwnas_cmd_search(int argc, char **argv)
         return HWNAS_OK;
     TRY(check_line(&given));
     TRY(hwnas_job_load(&job, given.path, given.keys));
-    signal(SIGINT, ask_stop);
-    signal(SIGTERM, ask_stop);
     hwnas_status status =
         given.dry_run ? show_plan(job, given.as_json) : run_search(job, &given);
     hwnas_job_free(job);

@@ -51,7 +51,7 @@ static hwnas_estimate combine(const hwnas_estimate *parts, size_t stride, const 
         hwnas_estimate part = parts[(size_t)m * stride];
         variance += weights[m] * (part.sd * part.sd + (part.mean - mean) * (part.mean - mean));
     }
-    return (hwnas_estimate){mean, sqrt(variance)};
+    return (hwnas_estimate){.mean = mean, .sd = sqrt(variance)};
 }
 
 /* Tries weights in steps of 1/20. Of those that rank as well, the evener ones are steadier. */

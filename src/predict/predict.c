@@ -15,6 +15,9 @@
 static const hwnas_predictor_kind_row *const kinds[] = {
     &hwnas_predictor_table,
     &hwnas_predictor_fitted,
+    &hwnas_predictor_proxy,
+    &hwnas_predictor_onnx,
+    &hwnas_predictor_command,
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -142,6 +145,26 @@ const char *hwnas_predictor_target(const hwnas_predictor *predictor)
 const char *hwnas_predictor_unit(const hwnas_predictor *predictor)
 {
     return predictor->unit;
+}
+
+bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor)
+{
+    return predictor->row->heeds_stop;
+}
+
+void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop)
+{
+    predictor->stop = stop;
+}
+
+void hwnas_predictor_advance(hwnas_predictor *predictor, uint64_t n_asked)
+{
+    predictor->n_asked = n_asked;
+}
+
+bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor)
+{
+    return predictor->row->ranks_only;
 }
 
 hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_predictor *predictor,

@@ -7,10 +7,14 @@
 #ifndef HWNAS_PREDICT_PREDICT_H
 #define HWNAS_PREDICT_PREDICT_H
 
+#include <signal.h>
+
 #include "space/arch.h"
 
 typedef struct hwnas_estimate {
-    double mean, sd; /* in the predictor's unit; sd 0: exact as published */
+    /* In the predictor's unit. sd 0: exact as published; NaN: none is claimed. */
+    double mean, sd;
+    bool is_trained; /* the result of a training made for the asking, no estimate */
 } hwnas_estimate;
 
 typedef struct hwnas_predictor hwnas_predictor;
@@ -25,6 +29,17 @@ const char *hwnas_predictor_kind(const hwnas_predictor *predictor);   /* "table"
 const char *hwnas_predictor_target(const hwnas_predictor *predictor); /* column: "val_top1_pct" */
 const char *hwnas_predictor_unit(const hwnas_predictor *predictor);   /* "%" */
 
+/* Its mean orders networks and is no estimate of the target: a proxy. */
+bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);
+
+/* Does a score take so long that it looks at `stop`? */
+bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor);
+/* Once `stop` is nonzero such a score ends with HWNAS_E_INTERRUPTED. */
+void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop);
+
+/* How many networks the search has looked at; a predictor with a budget of trainings spreads them. */
+void hwnas_predictor_advance(hwnas_predictor *predictor, uint64_t n_asked);
+
 /* HWNAS_E_NOT_FOUND when a table has no row for one of them. A predictor has scratch memory: one
  * thread at a time. */
 HWNAS_CHECKED hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_predictor *predictor,
@@ -33,7 +48,8 @@ HWNAS_CHECKED hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_pred
 /* Rank correlation and error on rows with known results. */
 typedef struct hwnas_predictor_scores {
     size_t n_rows;
-    double kendall_tau, rmse, mean_absolute_error;
+    double kendall_tau;
+    double rmse, mean_absolute_error; /* NaN for a predictor that only ranks */
     double top_tenth_tau; /* among the highest tenth by known result; NaN below 20 rows */
     double coverage_90;   /* share of rows inside the 90 % interval; NaN when no sd is claimed */
 } hwnas_predictor_scores;

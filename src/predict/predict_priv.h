@@ -10,6 +10,8 @@
 /* One kind. A predictor of it embeds hwnas_predictor as its first member. */
 typedef struct hwnas_predictor_kind_row {
     const char *name; /* "KIND:REST" on the command line */
+    bool ranks_only;  /* its mean orders networks and is no estimate of the target */
+    bool heeds_stop;  /* its scores take long and look at `stop` */
     /* (optional) from what follows "KIND:" */
     hwnas_status (*open)(hwnas_predictor **out, const char *rest, const hwnas_space *space);
     hwnas_status (*score)(hwnas_estimate *out, hwnas_predictor *predictor,
@@ -18,17 +20,24 @@ typedef struct hwnas_predictor_kind_row {
 } hwnas_predictor_kind_row;
 
 extern const hwnas_predictor_kind_row hwnas_predictor_table, hwnas_predictor_fitted;
+extern const hwnas_predictor_kind_row hwnas_predictor_proxy, hwnas_predictor_onnx,
+    hwnas_predictor_command;
 
 struct hwnas_predictor {
     const hwnas_predictor_kind_row *row;
     const hwnas_space *space; /* borrowed */
     const char *kind; /* what a user calls it */
     char *target, *unit;
+    const volatile sig_atomic_t *stop; /* NULL: never asked to */
+    uint64_t n_asked;                  /* networks that the search has asked for before */
 };
 
 /* A fitted predictor from a file whose header has been checked; `path` is for messages. */
 HWNAS_CHECKED hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file, const char *path,
                                              const hwnas_space *space);
+
+/* What a predictor of kind `command` has learned; borrowed. */
+const struct hwnas_results *hwnas_command_results(const hwnas_predictor *command);
 
 /* The header that every fitted file begins with. */
 #define HWNAS_PREDICTOR_FORMAT "hwnas predictor"

@@ -201,6 +201,15 @@ static void add_title(hwnas_str *out, const hwnas_summary *s, const hwnas_summar
     hwnas_str_add(out, "\n");
 }
 
+/* A proxy's score stands in the column of the accuracy. */
+static void add_doubt(hwnas_str *out, const hwnas_summary *s)
+{
+    const char *predictor = job_text(s, "accuracy");
+    if (predictor && hwnas_starts_with(predictor, "proxy:"))
+        hwnas_str_addf(out, "accuracy is the score of %s: it ranks, and is no percentage\n",
+                       predictor);
+}
+
 static void add_devices(hwnas_str *out, const hwnas_summary *s)
 {
     for (int i = 0; i < s->goals.devices.n; i++) {
@@ -268,8 +277,10 @@ void hwnas_front_text(hwnas_str *out, const hwnas_summary *s)
     for (int f = 0; f < s->n_fronts; f++) {
         const hwnas_summary_front *front = &s->fronts[f];
         add_title(out, s, front);
-        if (f == 0)
+        if (f == 0) {
             add_devices(out, s);
+            add_doubt(out, s);
+        }
         if (front->n) {
             hwnas_str_add(out, "\n");
             add_table(out, s, front);

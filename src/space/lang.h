@@ -1,7 +1,7 @@
 /* lang.h: the space language as data: values, expressions, statements, templates.
  *
  * A space's network is a list of statements. space/ reads it from YAML and knows its grammar;
- * graph/ gives it meaning by walking it with an architecture's choices; report/ writes it down again as
+ * graph/ gives it meaning by walking it with an architecture's choices; export/ writes it down again as
  * PyTorch code. Everything here lives in the arena of its space. */
 #ifndef HWNAS_SPACE_LANG_H
 #define HWNAS_SPACE_LANG_H

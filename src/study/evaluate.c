@@ -8,7 +8,7 @@
 #include "base/stats.h"
 #include "graph/elaborate.h"
 #include "measure/measure.h"
-#include "predict/predict.h"
+#include "predict/active.h"
 #include "study/judge.h"
 
 /* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
@@ -164,6 +164,34 @@ static hwnas_status check_goals(hwnas_evaluator *e)
     return HWNAS_OK;
 }
 
+/* With a budget of trainings its first half is spent here. Where the job does not train, what was
+ * trained before says the rest. */
+static hwnas_status open_predictor(hwnas_evaluator *e, const hwnas_space *space,
+                                   const volatile sig_atomic_t *stop)
+{
+    const hwnas_job *job = e->job;
+    if (!job->predictor)
+        return HWNAS_OK;
+    hwnas_status status = hwnas_predictor_load(&e->predictor, job->predictor, space);
+    if (status != HWNAS_OK)
+        return hwnas_fail_at(status, &job->predictor_place);
+    hwnas_predictor_stop_on(e->predictor, stop);
+    const bool is_idle = !job->trains && !strcmp(hwnas_predictor_kind(e->predictor), "command");
+    if (!job->train_budget && !is_idle)
+        return HWNAS_OK;
+    const hwnas_train_options options = {.budget = is_idle ? 0 : (size_t)job->train_budget,
+                                         .n_networks = (uint64_t)job->max_trials,
+                                         .seed = job->seed};
+    status = hwnas_predictor_train(&e->predictor, &options);
+    if (status == HWNAS_OK || !is_idle)
+        return status == HWNAS_OK ? status : hwnas_fail_at(status, &job->train_budget_place);
+    /* Too few results yet: nothing is known of the accuracy. */
+    hwnas_error_clear();
+    hwnas_predictor_free(e->predictor);
+    e->predictor = NULL;
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
                                   const hwnas_space *space, bool free_only,
                                   const volatile sig_atomic_t *stop)
@@ -177,12 +205,7 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     e->options.timeout = job->timeout;
     e->options.memory_limit = (size_t)job->memory_limit;
     e->options.stop = stop;
-    if (job->predictor)
-        status = hwnas_predictor_load(&e->predictor, job->predictor, space);
-    if (status != HWNAS_OK) {
-        hwnas_fail_at(status, &job->predictor_place);
-        goto out;
-    }
+    TRY_OUT(open_predictor(e, space, stop));
     for (; e->n < job->devices.n; e->n++) {
         e->sites[e->n].row = &job->devices.rows[e->n];
         status = open_site(e, e->n, free_only);
@@ -292,9 +315,14 @@ hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const h
     if (!e->predictor)
         return HWNAS_OK;
     hwnas_estimate estimate;
+    hwnas_predictor_advance(e->predictor, trial->number);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
     bool exact = estimate.sd == 0;
-    add_value(trial, e, "accuracy", -1, exact ? "replayed" : "predicted", estimate.mean,
+    const char *source = estimate.is_trained                        ? "trained"
+                         : hwnas_predictor_ranks_only(e->predictor) ? "computed"
+                         : exact                                    ? "replayed"
+                                                                    : "predicted";
+    add_value(trial, e, "accuracy", -1, source, estimate.mean,
               exact ? NAN : estimate.mean - estimate.sd, exact ? NAN : estimate.mean + estimate.sd);
     return HWNAS_OK;
 }

@@ -24,8 +24,10 @@ typedef struct hwnas_job {
     const char *path;      /* of the YAML file; NULL: flags alone */
     const char *space;     /* name or file */
     const char *predictor; /* of the accuracy; NULL: none */
+    bool trains; /* a predictor `command` may run its program; not for a plan, or to explain */
+    int64_t train_budget;  /* trainings that a predictor `command` may make; 0: one for each trial */
     hwnas_job_devices devices; /* none: nothing is measured */
-    hwnas_place space_place, predictor_place, strategy_place, budget_place;
+    hwnas_place space_place, predictor_place, train_budget_place, strategy_place, budget_place;
     hwnas_setting_values threads, batch;
     double price; /* an hour, of devices that give none; NaN: not given */
     const char *strategy;

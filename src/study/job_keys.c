@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "predict/active.h"
 #include "study/job.h"
 
 /* Makes the path in "table:FILE#COLUMN", "replay:FILE#COLUMN" or FILE.yaml, seen from the directory
@@ -13,7 +14,7 @@
  * to complain of. */
 static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
 {
-    static const char *const prefixes[] = {"table:", "replay:", NULL};
+    static const char *const prefixes[] = {"table:", "replay:", "onnx:", NULL};
     const char *from = job->path && !strcmp(node->place.file, job->path) ? job->path : "";
     const char *rest = text;
     for (const char *const *p = prefixes; *p; p++)
@@ -68,6 +69,12 @@ static hwnas_status read_accuracy(hwnas_job *job, const hwnas_yaml *node)
     job->predictor = resolve(job, node, job->predictor);
     job->predictor_place = node->place;
     return HWNAS_OK;
+}
+
+static hwnas_status read_train_budget(hwnas_job *job, const hwnas_yaml *node)
+{
+    job->train_budget_place = node->place;
+    return hwnas_yaml_int(&job->train_budget, node, "train-budget", HWNAS_MIN_TRAIN_BUDGET, 1 << 20);
 }
 
 /* ---- Devices and how they measure ---- */
@@ -387,7 +394,9 @@ static hwnas_status read_yaml(hwnas_job *job, const hwnas_yaml *node)
 
 const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "space", 0, true, true, read_space, "SPACE", "a YAML file, or a space that ships"},
-    {NULL, "accuracy", 0, true, true, read_accuracy, "NAME", "a fitted predictor, or table:FILE#COLUMN"},
+    {NULL, "accuracy", 0, true, true, read_accuracy, "NAME", "a fitted predictor, table:, proxy:, onnx:, command:"},
+    {NULL, "train-budget", 0, true, false, read_train_budget, "N",
+     "trainings by accuracy: command:PROGRAM; others are estimated"},
     {NULL, "device", 'd', false, true, read_device, "DEVICE", "cpu, ref, null, replay:FILE#COLUMN"},
     {NULL, "devices", 0, true, false, read_devices, "LIST", "several: '[cpu, {name: pi, device: ...}]'"},
     {NULL, "threads", 't', false, false, read_threads, "N", "of a measured network; or {values: [1, 2]}"},

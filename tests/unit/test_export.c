@@ -13,15 +13,15 @@
 
 #include "graph/elaborate.h"
 #include "graph/op.h"
-#include "report/python.h"
-#include "report/pytorch.h"
+#include "export/python.h"
+#include "export/pytorch.h"
 
 static void every_operator_can_be_written(void **state)
 {
     (void)state;
     for (const hwnas_op *const *op = hwnas_ops; *op; op++)
         if (((*op)->min_inputs == 1 || (*op)->joins) && !hwnas_pytorch_knows((*op)->name))
-            fail_msg("'%s' has no row in src/report/pytorch_ops.c", (*op)->name);
+            fail_msg("'%s' has no row in src/export/pytorch_ops.c", (*op)->name);
 }
 
 static void class_names(void **state)

@@ -17,7 +17,7 @@
 #include "graph/elaborate.h"
 #include "graph/op.h"
 #include "onnx/onnx.h"
-#include "report/arch_yaml.h"
+#include "export/arch_yaml.h"
 #include "report/dot.h"
 
 enum {

@@ -1,0 +1,64 @@
+#include "export/exporter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "graph/elaborate.h"
+#include "onnx/onnx.h"
+#include "export/arch_yaml.h"
+#include "export/pytorch.h"
+
+static hwnas_status write_onnx(hwnas_str *out, const hwnas_arch *arch, int batch)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *graph = NULL;
+    void *bytes = NULL;
+    size_t length;
+    TRY_OUT(hwnas_graph_build(&graph, arch, batch));
+    TRY_OUT(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
+    hwnas_str_addn(out, bytes, length);
+out:
+    free(bytes);
+    hwnas_graph_free(graph);
+    return status;
+}
+
+static hwnas_status write_pytorch(hwnas_str *out, const hwnas_arch *arch, int batch)
+{
+    (void)batch; /* a module takes any */
+    return hwnas_pytorch_write(out, arch);
+}
+
+static hwnas_status write_yaml(hwnas_str *out, const hwnas_arch *arch, int batch)
+{
+    (void)batch;
+    return hwnas_arch_yaml_write(out, arch);
+}
+
+const hwnas_exporter hwnas_exporters[] = {
+    {"onnx", "ONNX, opset 17, with untrained weights", write_onnx},
+    {"pytorch", "a PyTorch module, ready to train", write_pytorch},
+    {"yaml", "the space with every choice made: hwnas reads it again", write_yaml},
+    {0},
+};
+
+hwnas_status hwnas_export(const char *path, const char *format, const hwnas_arch *arch, int batch)
+{
+    const char *names[8] = {0};
+    for (int i = 0; hwnas_exporters[i].name; i++) {
+        names[i] = hwnas_exporters[i].name;
+        if (strcmp(names[i], format))
+            continue;
+        hwnas_str text = {0};
+        hwnas_status status = hwnas_exporters[i].write(&text, arch, batch);
+        if (status == HWNAS_OK)
+            status = hwnas_file_write(path, text.s, text.n);
+        hwnas_str_done(&text);
+        return status;
+    }
+    const char *near = hwnas_nearest(format, names);
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "there is no format '%.60s'", format),
+                      near ? "did you mean '%s'?" : "there are onnx, pytorch, yaml%s",
+                      near ? near : "");
+}

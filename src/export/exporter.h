@@ -1,0 +1,21 @@
+/* exporter.h: an architecture in the formats that others read: a table of writers. */
+#ifndef HWNAS_EXPORT_EXPORTER_H
+#define HWNAS_EXPORT_EXPORTER_H
+
+#include "base/str.h"
+#include "space/arch.h"
+
+typedef struct hwnas_exporter {
+    const char *name; /* "onnx"; NULL ends the table */
+    const char *help;
+    /* Appends the file's bytes. */
+    hwnas_status (*write)(hwnas_str *out, const hwnas_arch *arch, int batch);
+} hwnas_exporter;
+
+extern const hwnas_exporter hwnas_exporters[];
+
+/* Writes a whole file or none. HWNAS_E_USAGE for an unknown format. */
+HWNAS_CHECKED hwnas_status hwnas_export(const char *path, const char *format, const hwnas_arch *arch,
+                                        int batch);
+
+#endif

@@ -1,0 +1,764 @@
+/* pytorch_wire.c: forward() of a template that names tensors, as lines with variables.
+ *
+ * Layers that follow each other are a part, which becomes a submodule; `as`, `from` and joins say
+ * what the parts are applied to. Loops and conditions around names are written out. */
+#include <string.h>
+
+#include "export/pytorch_priv.h"
+
+enum { INDENT = 4, WIDTH = 88 };
+
+hwnas_named *hwnas_named_find(hwnas_named *list, int slot, int64_t index)
+{
+    while (list && (list->slot != slot || list->index != index))
+        list = list->next;
+    return list;
+}
+
+static bool any_stmt(const hwnas_body *body, bool (*is_it)(const hwnas_stmt *))
+{
+    for (size_t i = 0; i < body->n; i++) {
+        const hwnas_stmt *stmt = body->stmts[i];
+        if (is_it(stmt))
+            return true;
+        for (size_t b = 0; b < stmt->n_bodies; b++)
+            if (any_stmt(&stmt->bodies[b], is_it))
+                return true;
+    }
+    return false;
+}
+
+/* Has it the network's inputs or outputs, itself or in what it calls? */
+static bool has_ports(const hwnas_stmt *stmt)
+{
+    return stmt->kind == HWNAS_STMT_OUTPUT || (stmt->kind == HWNAS_STMT_FROM && stmt->is_input) ||
+           (stmt->call && any_stmt(&stmt->call->body, has_ports));
+}
+
+static bool names_tensors(const hwnas_stmt *stmt)
+{
+    return stmt->kind == HWNAS_STMT_AS || stmt->kind == HWNAS_STMT_FROM || has_ports(stmt);
+}
+
+bool hwnas_names_tensors(const hwnas_body *body)
+{
+    return any_stmt(body, names_tensors);
+}
+
+/* Is it said in forward() by those who write it by hand? What is in loops becomes modules. */
+static bool wants_lines(const hwnas_body *body)
+{
+    for (size_t i = 0; i < body->n; i++) {
+        const hwnas_stmt *stmt = body->stmts[i];
+        const hwnas_torch_row *row =
+            stmt->kind == HWNAS_STMT_LAYER && !stmt->call ? hwnas_torch_row_of(stmt->name) : NULL;
+        if ((row && row->wants_lines) ||
+            (stmt->kind == HWNAS_STMT_JOIN && !hwnas_torch_join_of(stmt->name)->infix &&
+             !hwnas_torch_join_of(stmt->name)->call))
+            return true;
+        bool is_loop = stmt->kind == HWNAS_STMT_FOR || stmt->kind == HWNAS_STMT_REPEAT;
+        for (size_t b = 0; b < stmt->n_bodies && !is_loop; b++)
+            if (wants_lines(&stmt->bodies[b]))
+                return true;
+    }
+    return false;
+}
+
+bool hwnas_has_lines(const hwnas_template *template)
+{
+    return template->n_tensors > 0 || hwnas_names_tensors(&template->body) ||
+           wants_lines(&template->body);
+}
+
+/* ---- Translating ---- */
+
+static const hwnas_wire *wire_of(hwnas_torch_scope *s, hwnas_variable *variable)
+{
+    hwnas_wire *wire = hwnas_arena_alloc(s->arena, sizeof *wire);
+    *wire = (hwnas_wire){.kind = HWNAS_WIRE_VARIABLE, .variable = variable};
+    return wire;
+}
+
+static const hwnas_wire *make_wire(hwnas_torch_scope *s, hwnas_wire wire, size_t n_args,
+                                   const hwnas_wire *const *args)
+{
+    wire.n_args = n_args;
+    wire.args = hwnas_arena_copy(s->arena, args, n_args * sizeof *args);
+    return hwnas_arena_copy(s->arena, &wire, sizeof wire);
+}
+
+static void add_line(hwnas_torch_scope *s, size_t n, hwnas_variable *const *variables,
+                     const hwnas_wire *wire)
+{
+    hwnas_class *class = s->class;
+    class->lines = hwnas_torch_grown(s->arena, class->lines, class->n_lines, &class->line_capacity,
+                                     sizeof *class->lines);
+    class->lines[class->n_lines++] =
+        (hwnas_line){.n_variables = n,
+                     .variables = hwnas_arena_copy(s->arena, variables, n * sizeof *variables),
+                     .wire = wire};
+}
+
+static hwnas_variable *new_variable(hwnas_torch_scope *s, const char *wish)
+{
+    hwnas_variable *variable = hwnas_arena_alloc(s->arena, sizeof *variable);
+    variable->wish = wish;
+    return variable;
+}
+
+/* The same tensor as a new variable. */
+static const hwnas_wire *bind(hwnas_torch_scope *s, const hwnas_wire *wire, const char *wish)
+{
+    hwnas_variable *variable = new_variable(s, wish);
+    add_line(s, 1, &variable, wire);
+    return wire_of(s, variable);
+}
+
+/* May it be followed by a dot or stand beside an operator? */
+static bool is_primary(const hwnas_wire *wire)
+{
+    return wire->kind == HWNAS_WIRE_VARIABLE || wire->kind == HWNAS_WIRE_APPLY ||
+           (wire->kind == HWNAS_WIRE_FORM && wire->form.is_primary);
+}
+
+/* How many forms one after the other. */
+static int depth_of(const hwnas_wire *wire)
+{
+    int depth = 0;
+    for (size_t i = 0; i < wire->n_args && wire->kind != HWNAS_WIRE_APPLY; i++)
+        depth += depth_of(wire->args[i]);
+    return depth + (wire->kind == HWNAS_WIRE_FORM);
+}
+
+static const hwnas_wire *as_variable(hwnas_torch_scope *s, const hwnas_wire *wire)
+{
+    return wire->kind == HWNAS_WIRE_VARIABLE ? wire : bind(s, wire, NULL);
+}
+
+hwnas_sequence *hwnas_wire_target(hwnas_torch_scope *s)
+{
+    if (!s->open) {
+        s->open = hwnas_torch_part(s, HWNAS_PART_PLAIN, 1);
+        s->open->stem = "layers";
+    }
+    return &s->open->branches[0];
+}
+
+/* No layer is added to the open part any more. */
+static const hwnas_wire *close_part(hwnas_torch_scope *s, const char *stem)
+{
+    hwnas_part *part = s->open;
+    bool has_layers = false;
+    s->open = NULL;
+    for (size_t i = 0; part && i < part->branches[0].n; i++)
+        has_layers |= part->branches[0].steps[i].kind != HWNAS_STEP_ASSIGN;
+    if (has_layers) {
+        const hwnas_wire *argument = as_variable(s, s->wire);
+        part->stem = stem ? stem : part->stem;
+        s->wire = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part}, 1, &argument);
+    }
+    return s->wire;
+}
+
+void hwnas_wire_close(hwnas_torch_scope *s)
+{
+    (void)close_part(s, NULL);
+}
+
+/* ---- Inputs and outputs of the network ---- */
+
+static hwnas_port *add_port(hwnas_torch_scope *s, hwnas_port **ports, size_t *n, size_t *capacity,
+                            hwnas_port port)
+{
+    *ports = hwnas_torch_grown(s->arena, *ports, *n, capacity, sizeof port);
+    (*ports)[*n] = port;
+    return &(*ports)[(*n)++];
+}
+
+static bool is_port(const hwnas_port *port, const char *name, const hwnas_py *index)
+{
+    return !strcmp(port->name, name) && !port->index == !index &&
+           (!index || hwnas_py_equal(port->index, index));
+}
+
+/* A name that forward() may have. */
+static const char *free_name(hwnas_torch_scope *s, const char *name)
+{
+    return hwnas_py_is_free(name) ? name : hwnas_arena_printf(s->arena, "%s_", name);
+}
+
+/* The input as this forward() knows it: as an argument, which a template gets when it reads it
+ * first. */
+static const hwnas_port *input_port(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *name,
+                                    const hwnas_py *index, const hwnas_shape *shape)
+{
+    hwnas_class *class = s->class;
+    for (size_t i = 0; i < class->n_ports; i++)
+        if (is_port(&class->ports[i], name, index))
+            return &class->ports[i];
+    if (!class->in_channels) { /* the network has all that there are: the index is not known */
+        s->export->needs_values = true;
+        s->export->trouble = stmt;
+        return &class->ports[0];
+    }
+    return add_port(s, &class->ports, &class->n_ports, &class->port_capacity,
+                    (hwnas_port){.stmt = stmt,
+                                 .name = name,
+                                 .index = index,
+                                 .wire = wire_of(s, new_variable(s, free_name(s, name))),
+                                 .in = hwnas_py_int(s->arena, hwnas_shape_channels(shape)),
+                                 .shape = *shape});
+}
+
+/* forward(self, tokens, past): all inputs; of several of a name, a list. */
+static void add_network_ports(hwnas_torch_scope *s)
+{
+    const hwnas_space *space = s->export->arch->space;
+    const hwnas_graph *graph = s->export->graph;
+    hwnas_class *class = s->class;
+    size_t at = 0;
+    for (size_t n = 0; n < space->n_inputs; n++) {
+        const hwnas_input *input = &space->inputs[n];
+        const char *name = free_name(s, input->name);
+        for (int64_t i = 0; at < graph->n_inputs; i++, at++) {
+            const hwnas_tensor *tensor = &graph->tensors[graph->inputs[at]];
+            if (!hwnas_export_is_input(s->export, n, graph->inputs[at]))
+                break;
+            hwnas_variable *variable = new_variable(s, name);
+            variable->text =
+                input->each ? hwnas_arena_printf(s->arena, "%s[%lld]", name, (long long)i) : name;
+            const hwnas_shape shape = hwnas_shape_of(tensor);
+            add_port(s, &class->ports, &class->n_ports, &class->port_capacity,
+                     (hwnas_port){.name = input->name,
+                                  .index = input->each ? hwnas_py_int(s->arena, i) : NULL,
+                                  .wire = wire_of(s, variable),
+                                  .in = hwnas_py_int(s->arena, hwnas_shape_channels(&shape)),
+                                  .shape = shape});
+        }
+    }
+}
+
+void hwnas_wire_begin(hwnas_torch_scope *s)
+{
+    if (s->class->in_channels || s->export->graph->n_inputs == 1) {
+        s->class->input = new_variable(s, NULL);
+        s->wire = wire_of(s, s->class->input);
+    }
+    if (s->class->in_channels)
+        return;
+    add_network_ports(s);
+    if (s->export->graph->n_inputs == 1) /* it is x */
+        s->class->ports[0].wire = s->wire;
+    else
+        s->wire = s->class->ports[0].wire;
+}
+
+/* What forward() returns: the current tensor, those that are the network's outputs, or both. */
+void hwnas_wire_end(hwnas_torch_scope *s)
+{
+    hwnas_class *class = s->class;
+    const bool is_network = !class->in_channels;
+    size_t n = 0;
+    if (!class->n_results) {
+        class->gives_current = true;
+        add_line(s, 0, NULL, close_part(s, "head"));
+        return;
+    }
+    const hwnas_wire *last = close_part(s, NULL);
+    const hwnas_wire **args = hwnas_arena_alloc(s->arena, (class->n_results + 1) * sizeof *args);
+    class->gives_current = !is_network;
+    for (size_t i = 0; i < class->n_results; i++)
+        if (last->kind == HWNAS_WIRE_VARIABLE && last->variable == class->results[i].wire->variable)
+            class->gives_current = false;
+    if (class->gives_current)
+        args[n++] = as_variable(s, last);
+    for (size_t i = 0; i < class->n_results; i++) {
+        if (class->results[i].wire->variable == last->variable)
+            class->results[i].is_current = true;
+        args[n++] = class->results[i].wire;
+    }
+    add_line(s, 0, NULL,
+             n == 1 ? args[0] : make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_TUPLE}, n, args));
+}
+
+/* Translates a branch that starts from `entry` and gives what a join may be given. */
+static const hwnas_wire *branch(hwnas_torch_scope *s, const hwnas_body *body,
+                                const hwnas_wire *entry, const hwnas_py *in,
+                                const hwnas_shape *shape, const char *stem)
+{
+    s->wire = entry;
+    s->in = in;
+    s->shape = *shape;
+    s->is_fresh = false; /* the other branches need it too */
+    hwnas_torch_body(s, body, NULL);
+    hwnas_torch_pin_channels(s);
+    const hwnas_wire *wire = close_part(s, stem);
+    return is_primary(wire) ? wire : as_variable(s, wire);
+}
+
+void hwnas_wire_join(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    const hwnas_torch_join *join = hwnas_torch_join_of(stmt->name);
+    const hwnas_wire **args = hwnas_arena_alloc(s->arena, stmt->n_bodies * sizeof *args);
+    const hwnas_py **ins = hwnas_arena_alloc(s->arena, stmt->n_bodies * sizeof *ins);
+    size_t n_full = 0;
+    for (size_t i = 0; i < stmt->n_bodies; i++)
+        n_full += stmt->bodies[i].n > 0;
+    hwnas_torch_pin_channels(s);
+    const hwnas_wire *entry = as_variable(s, close_part(s, NULL));
+    const hwnas_py *in = s->in;
+    const hwnas_shape shape = s->shape;
+    for (size_t i = 0; i < stmt->n_bodies; i++) {
+        args[i] =
+            branch(s, &stmt->bodies[i], entry, in, &shape, n_full > 1 ? "branch" : join->branch);
+        ins[i] = s->in;
+    }
+    s->wire = entry;
+    s->in = in;
+    s->shape = shape;
+    const int64_t axis = hwnas_torch_join_axis(s, stmt);
+    hwnas_torch_join_channels(s, stmt, axis, ins, NULL);
+    close_part(s, NULL); /* assignments alone, if any */
+    s->wire = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_JOIN, .join = join, .axis = axis},
+                        stmt->n_bodies, args);
+    s->is_fresh = true;
+}
+
+void hwnas_wire_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    const hwnas_wire *args[2];
+    hwnas_torch_pin_channels(s);
+    args[0] = as_variable(s, close_part(s, NULL));
+    const hwnas_shape shape = s->shape;
+    args[1] = branch(s, &stmt->bodies[0], args[0], s->in, &shape, "body");
+    (void)hwnas_torch_seen(s, stmt, "add");
+    s->wire = make_wire(
+        s, (hwnas_wire){.kind = HWNAS_WIRE_JOIN, .join = hwnas_torch_join_of("add")}, 2, args);
+    s->is_fresh = true;
+}
+
+/* ---- Layers in forward() ---- */
+
+void hwnas_wire_form(hwnas_torch_scope *s, hwnas_torch_form form)
+{
+    if (!strcmp(form.text, "$0")) /* nothing is done */
+        return;
+    hwnas_torch_pin_channels(s);
+    const hwnas_wire *argument = close_part(s, NULL);
+    const bool is_short = argument->kind == HWNAS_WIRE_JOIN && argument->join->infix &&
+                          argument->n_args == 2 && depth_of(argument) < 2;
+    if (!is_short && (!is_primary(argument) || depth_of(argument) > 2))
+        argument = as_variable(s, argument);
+    s->wire = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_FORM, .form = form}, 1, &argument);
+}
+
+void hwnas_wire_weight(hwnas_torch_scope *s, const hwnas_py *module, hwnas_torch_form form)
+{
+    hwnas_torch_pin_channels(s);
+    const hwnas_wire *args[] = {NULL, as_variable(s, close_part(s, NULL))};
+    hwnas_torch_push_module(s, hwnas_wire_target(s), hwnas_torch_parameter(s, module), "weight");
+    args[0] = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = s->open}, 0, NULL);
+    s->open = NULL;
+    s->wire = strstr(form.text, "$1")
+                  ? make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_FORM, .form = form}, 2, args)
+                  : args[0];
+}
+
+/* The index as the caller says it. */
+static const hwnas_py *index_for_caller(hwnas_torch_scope *s, const hwnas_class *class,
+                                        const hwnas_py *index, hwnas_py_name *const *names,
+                                        const hwnas_py *const *values)
+{
+    return index ? hwnas_torch_fold(s, hwnas_py_replace(s->arena, index,
+                                                        class->template->n_parameters + 1, names,
+                                                        values))
+                 : NULL;
+}
+
+static void add_result(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *name,
+                       const hwnas_py *index, const hwnas_wire *wire)
+{
+    add_port(s, &s->class->results, &s->class->n_results, &s->class->result_capacity,
+             (hwnas_port){.stmt = stmt, .name = name, .index = index, .wire = wire});
+}
+
+/* "key", "key3" */
+static const char *numbered(hwnas_torch_scope *s, const char *name, const hwnas_py *index)
+{
+    if (index && hwnas_py_is_value(index) && index->value.kind == HWNAS_VALUE_INT) {
+        bool ends_in_digit = strchr("0123456789", name[strlen(name) - 1]) != NULL;
+        name = hwnas_arena_printf(s->arena, "%s%s%lld", name, ends_in_digit ? "_" : "",
+                                  (long long)index->value.i);
+    }
+    return free_name(s, name);
+}
+
+void hwnas_wire_call(hwnas_torch_scope *s, const hwnas_class *class, hwnas_py_name *const *names,
+                     const hwnas_py *const *values)
+{
+    const hwnas_wire **args = hwnas_arena_alloc(s->arena, (class->n_ports + 1) * sizeof *args);
+    hwnas_variable **variables =
+        hwnas_arena_alloc(s->arena, (class->n_results + 1) * sizeof *variables);
+    size_t n_args = 0, n = 0;
+    const hwnas_part *part = s->open;
+    s->open = NULL;
+    if (class->input->uses)
+        args[n_args++] = as_variable(s, s->wire);
+    for (size_t i = 0; i < class->n_ports; i++) {
+        const hwnas_port *port = &class->ports[i];
+        const hwnas_py *index = index_for_caller(s, class, port->index, names, values);
+        args[n_args++] = input_port(s, port->stmt, port->name, index, &port->shape)->wire;
+    }
+    const hwnas_wire *result = make_wire(
+        s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part, .is_call = true}, n_args, args);
+    s->wire = result;
+    if (!class->n_results)
+        return;
+    if (class->gives_current)
+        s->wire = wire_of(s, variables[n++] = new_variable(s, NULL));
+    for (size_t i = 0; i < class->n_results; i++) {
+        const hwnas_port *port = &class->results[i];
+        const hwnas_py *index = index_for_caller(s, class, port->index, names, values);
+        variables[n] = new_variable(s, numbered(s, port->name, index));
+        add_result(s, port->stmt, port->name, index, wire_of(s, variables[n]));
+        if (port->is_current)
+            s->wire = wire_of(s, variables[n]);
+        n++;
+    }
+    add_line(s, n, variables, result);
+    s->is_fresh = false;
+}
+
+/* ---- Names ---- */
+
+static int64_t index_of(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    if (!stmt->expr)
+        return 0;
+    const hwnas_py *index = hwnas_torch_convert(s, stmt->expr);
+    if (hwnas_py_is_value(index))
+        return index->value.i;
+    s->export->needs_values = true;
+    s->export->trouble = stmt;
+    return 0;
+}
+
+static const hwnas_py *py_index(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    return stmt->expr ? hwnas_torch_convert(s, stmt->expr) : NULL;
+}
+
+/* Of a call that is being translated with its arguments, the index that it has there. */
+static int64_t actual_index(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    const hwnas_py *index = py_index(s, stmt);
+    if (index && s->class->concrete)
+        index =
+            hwnas_torch_fold(s, hwnas_py_replace(s->arena, index, s->class->template->n_parameters,
+                                                 s->class->parameters, s->class->concrete));
+    return index && hwnas_py_is_value(index) ? index->value.i : 0;
+}
+
+void hwnas_wire_as(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    int64_t index = index_of(s, stmt);
+    hwnas_torch_pin_channels(s);
+    s->wire = bind(s, close_part(s, NULL), numbered(s, stmt->name, py_index(s, stmt)));
+    s->is_fresh = false;
+    hwnas_named *named = hwnas_arena_alloc(s->arena, sizeof *named);
+    *named = (hwnas_named){.slot = stmt->slot,
+                           .index = index,
+                           .wire = s->wire,
+                           .in = s->in,
+                           .shape = s->shape,
+                           .next = s->named};
+    s->named = named;
+}
+
+void hwnas_wire_from(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    close_part(s, NULL);
+    s->is_fresh = false;
+    if (stmt->is_input) {
+        const hwnas_shape shape =
+            hwnas_shape_of(hwnas_export_input(s->export, stmt->slot, actual_index(s, stmt)));
+        const hwnas_port *port = input_port(s, stmt, stmt->name, py_index(s, stmt), &shape);
+        s->wire = port->wire;
+        s->in = port->in;
+        s->shape = port->shape;
+        return;
+    }
+    const hwnas_named *named = hwnas_named_find(s->named, stmt->slot, index_of(s, stmt));
+    if (named) {
+        s->wire = named->wire;
+        s->in = named->in;
+        s->shape = named->shape;
+    } else {
+        s->export->needs_values = true;
+        s->export->trouble = stmt;
+    }
+}
+
+/* The tensor goes on, and what comes next leaves it as it is. */
+void hwnas_wire_output(hwnas_torch_scope *s, const hwnas_stmt *stmt)
+{
+    const hwnas_py *index = py_index(s, stmt);
+    hwnas_torch_pin_channels(s);
+    s->wire =
+        bind(s, close_part(s, NULL),
+             s->class->in_channels ? free_name(s, stmt->name) : numbered(s, stmt->name, index));
+    s->is_fresh = false;
+    add_result(s, stmt, stmt->name, index, s->wire);
+}
+
+/* ---- Writing ---- */
+
+static void count_uses(const hwnas_wire *wire, size_t line)
+{
+    if (wire->kind == HWNAS_WIRE_VARIABLE) {
+        wire->variable->last_use = wire->variable->uses++ ? wire->variable->last_use : line;
+        return;
+    }
+    for (size_t i = 0; i < wire->n_args; i++)
+        count_uses(wire->args[i], line);
+}
+
+static bool is_read(const hwnas_line *line)
+{
+    for (size_t i = 0; i < line->n_variables; i++)
+        if (line->variables[i]->uses)
+            return true;
+    return line->n_variables == 0;
+}
+
+/* From the last to the first, so that what only unread lines read is not read either. */
+static void drop_unread(hwnas_class *class)
+{
+    for (size_t i = class->n_lines; i-- > 0;) {
+        hwnas_line *line = &class->lines[i];
+        line->is_dropped = !is_read(line);
+        if (!line->is_dropped)
+            count_uses(line->wire, i);
+    }
+}
+
+static bool is_called(const hwnas_variable *variable, size_t at, const char *text)
+{
+    return variable->text && variable->last_use > at && !strcmp(variable->text, text);
+}
+
+/* May a variable of line `at` be called so: has nobody the name who is read after it? */
+static bool is_free(const hwnas_class *class, size_t at, const char *text)
+{
+    if (class->input && class->input->uses && is_called(class->input, at, text))
+        return false;
+    for (size_t i = 0; i < class->n_ports; i++) {
+        const hwnas_variable *variable = class->ports[i].wire->variable;
+        if (!class->in_channels && class->ports[i].index && !strcmp(variable->wish, text))
+            return false; /* a list of inputs */
+        if (variable->uses && is_called(variable, at, text))
+            return false;
+    }
+    for (size_t i = 0; i <= at && i < class->n_lines; i++)
+        for (size_t v = 0; v < class->lines[i].n_variables && !class->lines[i].is_dropped; v++)
+            if (is_called(class->lines[i].variables[v], at, text))
+                return false;
+    return true;
+}
+
+static const char *spell(const hwnas_class *class, size_t at, const char *wish)
+{
+    static const char *const texts[] = {"x", "y", "z", "u", "v", "w", NULL};
+    for (const char *const *text = texts; *text && !wish; text++)
+        if (is_free(class, at, *text))
+            return *text;
+    const char *name = wish ? wish : "x2";
+    for (int n = 2; !is_free(class, at, name); n++)
+        name = hwnas_arena_printf(class->export->arena, "%s_%d", wish ? wish : "x", n);
+    return name;
+}
+
+static const char *wire_text(const hwnas_class *class, const hwnas_wire *wire);
+
+static const char *form_text(const hwnas_class *class, const hwnas_wire *wire)
+{
+    hwnas_str text = {0};
+    for (const char *at = wire->form.text; *at; at++) {
+        if (*at != '$') {
+            hwnas_str_addn(&text, at, 1);
+            continue;
+        }
+        const char *argument = wire_text(class, wire->args[*++at - '0']);
+        const bool has_brackets = text.n && text.s[text.n - 1] == '(' && at[1] == ')';
+        const size_t n = strlen(argument);
+        if (has_brackets && wire->args[0]->kind == HWNAS_WIRE_JOIN) /* which has its own */
+            hwnas_str_addn(&text, argument + 1, n - 2);
+        else
+            hwnas_str_addn(&text, argument, n);
+    }
+    const char *copy = hwnas_arena_string(class->export->arena, text.s, text.n);
+    hwnas_str_done(&text);
+    return copy;
+}
+
+static const char *wire_text(const hwnas_class *class, const hwnas_wire *wire)
+{
+    hwnas_arena *arena = class->export->arena;
+    if (wire->kind == HWNAS_WIRE_VARIABLE)
+        return wire->variable->text;
+    if (wire->kind == HWNAS_WIRE_FORM)
+        return form_text(class, wire);
+    if (wire->kind == HWNAS_WIRE_JOIN) /* of two, in a form */
+        return hwnas_arena_printf(arena, "(%s%s%s)", wire_text(class, wire->args[0]),
+                                  wire->join->infix, wire_text(class, wire->args[1]));
+    const char *name = wire->part->attributes[0], *args = "";
+    for (size_t i = 0; i < wire->n_args; i++)
+        args =
+            hwnas_arena_printf(arena, "%s%s%s", args, i ? ", " : "", wire->args[i]->variable->text);
+    if (!name)
+        return args;
+    return wire->n_args || wire->is_call ? hwnas_arena_printf(arena, "self.%s(%s)", name, args)
+                                         : hwnas_arena_printf(arena, "self.%s", name);
+}
+
+/* a + b + c, broken before the operators when they are too long for a line. */
+static void layout_infix(hwnas_str *out, int indent, const char *prefix, const char *infix,
+                         size_t n, const char *const *texts)
+{
+    size_t width = (size_t)indent + strlen(prefix);
+    for (size_t i = 0; i < n; i++)
+        width += strlen(texts[i]) + (i ? strlen(infix) : 0);
+    if (width <= WIDTH || n == 1) {
+        hwnas_str line = {0};
+        for (size_t i = 0; i < n; i++)
+            hwnas_str_addf(&line, "%s%s", i ? infix : "", texts[i]);
+        hwnas_py_line(out, indent, "%s%s", prefix, line.s);
+        hwnas_str_done(&line);
+        return;
+    }
+    hwnas_py_line(out, indent, "%s(", prefix);
+    for (size_t i = 0; i < n; i++)
+        hwnas_py_line(out, indent + INDENT, "%s%s", i ? infix + 1 : "", texts[i]);
+    hwnas_py_line(out, indent, ")");
+}
+
+static hwnas_py *list_of(hwnas_arena *arena, hwnas_py_kind kind, size_t n, const char *const *texts)
+{
+    const hwnas_py **items = hwnas_arena_alloc(arena, (n + 1) * sizeof *items);
+    for (size_t i = 0; i < n; i++) {
+        hwnas_py_name *name = hwnas_arena_alloc(arena, sizeof *name);
+        name->text = texts[i];
+        items[i] = hwnas_py_of(arena, name);
+    }
+    return hwnas_py_make(arena, kind, NULL, n, items);
+}
+
+void hwnas_wire_layout(hwnas_str *out, hwnas_arena *arena, int indent, const char *prefix,
+                       const hwnas_torch_join *join, int64_t axis, size_t n,
+                       const char *const *texts)
+{
+    if (join->infix || n == 1) {
+        layout_infix(out, indent, prefix, join->infix ? join->infix : "", n, texts);
+    } else if (join->call) {
+        const hwnas_py *dim = hwnas_py_int(arena, axis);
+        const hwnas_py *args[] = {list_of(arena, HWNAS_PY_LIST, n, texts),
+                                  hwnas_py_make(arena, HWNAS_PY_KEYWORD, "dim", 1, &dim)};
+        hwnas_py_layout(out, indent, prefix,
+                        hwnas_py_make(arena, HWNAS_PY_CALL, join->call, 2, args), "");
+    } else { /* table[:, index] */
+        const char *before = "";
+        for (int64_t i = 0; i < axis; i++)
+            before = hwnas_arena_printf(arena, "%s:, ", before);
+        hwnas_py_line(out, indent, "%s%s[%s%s]", prefix, texts[0], before, texts[1]);
+    }
+}
+
+static void write_line(hwnas_str *out, const hwnas_class *class, const char *prefix,
+                       const hwnas_wire *wire)
+{
+    bool is_several = wire->kind == HWNAS_WIRE_JOIN || wire->kind == HWNAS_WIRE_TUPLE;
+    size_t n = is_several ? wire->n_args : 1, width = 2 * INDENT + strlen(prefix);
+    hwnas_arena *arena = class->export->arena;
+    const char **texts = hwnas_arena_alloc(arena, n * sizeof *texts);
+    for (size_t i = 0; i < n; i++) {
+        texts[i] = wire_text(class, is_several ? wire->args[i] : wire);
+        width += strlen(texts[i]) + 2 * (i > 0);
+    }
+    if (wire->kind == HWNAS_WIRE_JOIN)
+        hwnas_wire_layout(out, arena, 2 * INDENT, prefix, wire->join, wire->axis, n, texts);
+    else if (wire->kind == HWNAS_WIRE_TUPLE && width > WIDTH)
+        hwnas_py_layout(out, 2 * INDENT, prefix, list_of(arena, HWNAS_PY_TUPLE, n, texts), "");
+    else
+        layout_infix(out, 2 * INDENT, prefix, ", ", n, texts);
+}
+
+/* `x = a + b; return x` is `return a + b`. */
+static void merge_last(hwnas_class *class)
+{
+    hwnas_line *result = &class->lines[class->n_lines - 1];
+    for (size_t i = class->n_lines - 1; i-- > 0;) {
+        hwnas_line *line = &class->lines[i];
+        if (line->is_dropped)
+            continue;
+        if (result->wire->kind == HWNAS_WIRE_VARIABLE && line->n_variables == 1 &&
+            result->wire->variable == line->variables[0] && line->variables[0]->uses == 1) {
+            result->wire = line->wire;
+            line->is_dropped = true;
+            count_uses(line->wire, class->n_lines - 1);
+        }
+        return;
+    }
+}
+
+/* def forward(self, x, past): */
+static void write_signature(hwnas_str *out, hwnas_class *class)
+{
+    hwnas_arena *arena = class->export->arena;
+    const char **texts = hwnas_arena_alloc(arena, (class->n_ports + 2) * sizeof *texts);
+    size_t n = 0;
+    texts[n++] = "self";
+    if (class->input) {
+        class->input->text = "x";
+        if (class->input->uses || !class->in_channels)
+            texts[n++] = "x";
+    }
+    for (size_t i = 0; i < class->n_ports; i++) {
+        hwnas_variable *variable = class->ports[i].wire->variable;
+        if (variable == class->input)
+            continue;
+        if (!variable->text) /* of a template's: several may have one name */
+            variable->text = spell(class, 0, variable->wish);
+        const char *name = class->in_channels ? variable->text : variable->wish;
+        if (strcmp(texts[n - 1], name))
+            texts[n++] = name;
+    }
+    hwnas_py *call = list_of(arena, HWNAS_PY_CALL, n, texts);
+    call->text = "forward";
+    hwnas_py_layout(out, INDENT, "def ", call, ":");
+}
+
+void hwnas_wire_write(hwnas_str *out, hwnas_class *class, bool is_after_init)
+{
+    drop_unread(class);
+    merge_last(class);
+    hwnas_str_add(out, is_after_init ? "\n" : "");
+    write_signature(out, class);
+    for (size_t i = 0; i < class->n_lines; i++) {
+        hwnas_line *line = &class->lines[i];
+        if (line->is_dropped)
+            continue;
+        const char *prefix = line->n_variables ? "" : "return ";
+        for (size_t v = 0; v < line->n_variables; v++) {
+            hwnas_variable *variable = line->variables[v];
+            variable->text = variable->uses ? spell(class, i, variable->wish) : "_";
+            prefix = hwnas_arena_printf(class->export->arena, "%s%s%s", prefix, v ? ", " : "",
+                                        variable->text);
+        }
+        if (line->n_variables == 1 && line->wire->kind == HWNAS_WIRE_VARIABLE &&
+            !strcmp(line->wire->variable->text, line->variables[0]->text))
+            continue; /* x = x */
+        if (line->n_variables)
+            prefix = hwnas_arena_printf(class->export->arena, "%s = ", prefix);
+        write_line(out, class, prefix, line->wire);
+    }
+}

@@ -1,0 +1,358 @@
+/* predict_command.c: the kind `command`: "command:PROGRAM[#KEY=VALUE,...]", a program of the user's
+ * that trains a network and prints its accuracy. docs/predictors.md tells the contract.
+ *
+ * What it said once is kept in a file of results by the network's digest, so that no network is
+ * trained twice, in this process or another. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "export/exporter.h"
+#include "graph/elaborate.h"
+#include "predict/predict_priv.h"
+#include "predict/program.h"
+#include "predict/results.h"
+
+extern char **environ;
+
+enum { MAX_WORDS = 32 };
+
+typedef struct command_predictor {
+    hwnas_predictor base;
+    char *words;                    /* the command line, cut into ... */
+    char *arguments[MAX_WORDS + 3]; /* words; two paths follow */
+    size_t n_words;
+    double timeout, jobs, retries;
+    char *cache;
+    hwnas_results *results;
+} command_predictor;
+
+/* ---- "PROGRAM#KEY=VALUE,..." ---- */
+
+static const struct {
+    const char *name;
+    size_t offset; /* of a double */
+    bool is_whole;
+    double low, high;
+} numbers[] = {
+    {"timeout", offsetof(command_predictor, timeout), false, 0.1, 1e7},
+    {"jobs", offsetof(command_predictor, jobs), true, 1, 1024},
+    {"retries", offsetof(command_predictor, retries), true, 0, 100},
+};
+
+static hwnas_status set_option(command_predictor *p, const char *key, const char *value)
+{
+    static const char *const names[] = {"cache", "column", "jobs", "retries", "timeout", NULL};
+    if (!strcmp(key, "cache") || !strcmp(key, "column")) {
+        char **text = *key == 'c' && key[1] == 'a' ? &p->cache : &p->base.target;
+        if (!*value)
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' of a command is empty", key);
+        free(*text);
+        *text = hwnas_strdup(value);
+        return HWNAS_OK;
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (strcmp(numbers[i].name, key))
+            continue;
+        char *end;
+        double number = strtod(value, &end);
+        if (end == value || *end || !(number >= numbers[i].low) || !(number <= numbers[i].high) ||
+            (numbers[i].is_whole && number != floor(number)))
+            return hwnas_fail(HWNAS_E_INPUT, NULL,
+                              "'%s' of a command must be a %snumber from %g to %g, not '%.40s'",
+                              key, numbers[i].is_whole ? "whole " : "", numbers[i].low,
+                              numbers[i].high, value);
+        *(double *)((char *)p + numbers[i].offset) = number;
+        return HWNAS_OK;
+    }
+    const char *near = hwnas_nearest(key, names);
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "a command has no option '%.40s'", key),
+                      near ? "did you mean '%s'?"
+                           : "the options are cache, column, jobs, retries, timeout%s",
+                      near ? near : "");
+}
+
+static hwnas_status set_options(command_predictor *p, char *text)
+{
+    for (char *item; (item = strsep(&text, ","));) {
+        char *equals = strchr(item, '=');
+        if (!equals)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                         "'%.60s' after '#' is no option of a command", item),
+                              "write command:PROGRAM#timeout=3600,jobs=2");
+        *equals = '\0';
+        TRY(set_option(p, item, equals + 1));
+    }
+    return HWNAS_OK;
+}
+
+/* Is it a program that can be run, there or in $PATH? Told now, not after a search has begun. */
+static hwnas_status check_program(const char *name)
+{
+    bool found = strchr(name, '/') && !access(name, X_OK);
+    char *path = hwnas_strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin"), *rest = path;
+    for (char *folder; !found && !strchr(name, '/') && (folder = strsep(&rest, ":"));) {
+        char *candidate = hwnas_printf("%s/%s", *folder ? folder : ".", name);
+        found = !access(candidate, X_OK) && hwnas_file_exists(candidate);
+        free(candidate);
+    }
+    free(path);
+    if (found)
+        return HWNAS_OK;
+    hwnas_place place = {.file = name};
+    return hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, &place,
+                                 access(name, F_OK) ? "there is no such program"
+                                                    : "the program may not be executed"),
+                      access(name, F_OK) ? "write command:./PROGRAM for one in this directory"
+                                         : "chmod +x, and a script begins with #!");
+}
+
+/* A file by the whole name is one word; else words are parted by blanks. */
+static hwnas_status split_words(command_predictor *p)
+{
+    if (!access(p->words, F_OK)) {
+        p->arguments[p->n_words++] = p->words;
+        return check_program(p->words);
+    }
+    char *rest = p->words;
+    for (char *word; (word = strsep(&rest, " "));) {
+        if (!*word)
+            continue;
+        if (p->n_words == MAX_WORDS)
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_INPUT, NULL, "a command has at most %d words", MAX_WORDS),
+                "write a script");
+        p->arguments[p->n_words++] = word;
+    }
+    if (!p->n_words)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'command:' names no program"),
+                          "write command:PROGRAM");
+    return check_program(p->arguments[0]);
+}
+
+static void free_command(hwnas_predictor *base)
+{
+    command_predictor *p = (command_predictor *)base;
+    hwnas_results_close(p->results);
+    free(p->words);
+    free(p->cache);
+    free(p);
+}
+
+static hwnas_status open_command(hwnas_predictor **out, const char *rest, const hwnas_space *space)
+{
+    hwnas_status status = HWNAS_OK;
+    const char *hash = strrchr(rest, '#');
+    command_predictor *p = hwnas_alloc(sizeof *p);
+    char *options = hash ? hwnas_strdup(hash + 1) : NULL;
+    p->base = (hwnas_predictor){.row = &hwnas_predictor_command,
+                                .kind = "command",
+                                .space = space,
+                                .target = hwnas_strdup("accuracy_pct")};
+    p->words = hash ? hwnas_printf("%.*s", (int)(hash - rest), rest) : hwnas_strdup(rest);
+    p->timeout = 86400;
+    p->jobs = 1;
+    p->retries = 1;
+    TRY_OUT(split_words(p));
+    if (options)
+        TRY_OUT(set_options(p, options));
+    p->base.unit = hwnas_strdup(hwnas_column_unit(p->base.target));
+    if (!p->cache) {
+        const char *slash = strrchr(p->arguments[0], '/');
+        p->cache = hwnas_printf("%s.%s.csv", slash ? slash + 1 : p->arguments[0], space->name);
+    }
+    TRY_OUT(hwnas_results_open(&p->results, p->cache, p->base.target));
+    *out = &p->base;
+    p = NULL;
+out:
+    free(options);
+    hwnas_predictor_free((hwnas_predictor *)p);
+    return status;
+}
+
+/* ---- Runs ---- */
+
+static const struct {
+    const char *format, *file, *variable;
+} formats[] = {
+    {"onnx", "net.onnx", "HWNAS_ONNX"},
+    {"pytorch", "net.py", "HWNAS_PYTORCH"},
+    {"yaml", "net.yaml", "HWNAS_YAML"},
+};
+enum { ONNX, PYTORCH, N_FORMATS = sizeof formats / sizeof *formats };
+
+/* A network that waits for its accuracy. */
+typedef struct request {
+    const hwnas_arch *arch;
+    hwnas_digest digest;
+    char *code, *folder;
+    char *paths[N_FORMATS]; /* "" where the format cannot say the network */
+    char *arguments[MAX_WORDS + 3];
+    char **environment;
+} request;
+
+static char **make_environment(const request *r)
+{
+    char *const settings[] = {
+        hwnas_printf("HWNAS_CODE=%s", r->code),
+        hwnas_printf("HWNAS_SPACE=%s", r->arch->space->path),
+        hwnas_printf("HWNAS_DIGEST=%s", r->digest.hex),
+        hwnas_printf("%s=%s", formats[0].variable, r->paths[0]),
+        hwnas_printf("%s=%s", formats[1].variable, r->paths[1]),
+        hwnas_printf("%s=%s", formats[2].variable, r->paths[2]),
+    };
+    const size_t n_settings = sizeof settings / sizeof *settings;
+    size_t n = 0, used = n_settings;
+    while (environ[n])
+        n++;
+    char **list = hwnas_alloc((n + n_settings + 1) * sizeof *list);
+    memcpy(list, settings, sizeof settings);
+    for (size_t i = 0; i < n; i++) {
+        bool is_set_here = false;
+        for (size_t j = 0; j < n_settings; j++)
+            is_set_here |= !strncmp(environ[i], settings[j], strcspn(settings[j], "=") + 1);
+        if (!is_set_here)
+            list[used++] = hwnas_strdup(environ[i]);
+    }
+    return list;
+}
+
+typedef struct batch {
+    command_predictor *predictor;
+    request *requests;
+    hwnas_run *runs;
+    size_t n;
+} batch;
+
+static hwnas_status prepare(void *context, hwnas_run *run)
+{
+    batch *b = context;
+    const command_predictor *p = b->predictor;
+    request *r = &b->requests[run - b->runs];
+    const char *tmp = getenv("TMPDIR");
+    hwnas_place place = {.file = tmp && *tmp ? tmp : "/tmp"};
+    r->code = hwnas_arch_code(r->arch);
+    r->folder = hwnas_printf("%s/hwnas.XXXXXX", place.file);
+    if (!mkdtemp(r->folder)) {
+        *r->folder = '\0';
+        return hwnas_fail(HWNAS_E_IO, &place, "cannot make a temporary directory: %s",
+                          strerror(errno));
+    }
+    for (int i = 0; i < N_FORMATS; i++) {
+        r->paths[i] = hwnas_printf("%s/%s", r->folder, formats[i].file);
+        hwnas_status status = hwnas_export(r->paths[i], formats[i].format, r->arch, 1);
+        if (status != HWNAS_OK && (i == ONNX || status != HWNAS_E_UNSUPPORTED))
+            return status;
+        if (status != HWNAS_OK)
+            *r->paths[i] = '\0';
+    }
+    memcpy(r->arguments, p->arguments, sizeof r->arguments);
+    r->arguments[p->n_words] = r->paths[ONNX];
+    r->arguments[p->n_words + 1] = r->paths[PYTORCH];
+    run->arguments = r->arguments;
+    run->environment = r->environment = make_environment(r);
+    return HWNAS_OK;
+}
+
+static void clean_up(request *r)
+{
+    for (int i = 0; i < N_FORMATS; i++) {
+        if (r->paths[i] && *r->paths[i])
+            unlink(r->paths[i]);
+        free(r->paths[i]);
+    }
+    if (r->folder && *r->folder)
+        rmdir(r->folder); /* stays when the program has put something there */
+    for (size_t i = 0; r->environment && r->environment[i]; i++)
+        free(r->environment[i]);
+    free(r->environment);
+    free(r->folder);
+    free(r->code);
+}
+
+/* A result is in the file as soon as it is there; others may take hours yet. */
+static hwnas_status keep(void *context, hwnas_run *run)
+{
+    batch *b = context;
+    request *r = &b->requests[run - b->runs];
+    hwnas_status status = HWNAS_OK;
+    if (run->error.status) {
+        char *message = hwnas_printf("%s: %s", r->code, run->error.message);
+        snprintf(run->error.message, sizeof run->error.message, "%s", message);
+        free(message);
+    } else {
+        const hwnas_result result = {.digest = r->digest,
+                                     .code = r->code,
+                                     .value = run->mean,
+                                     .sd = run->sd,
+                                     .seconds = run->seconds};
+        status = hwnas_results_add(b->predictor->results, &result, 1);
+    }
+    clean_up(r);
+    return status;
+}
+
+/* Asks for a network that is neither known nor asked for. */
+static void ask(batch *b, const hwnas_arch *arch, hwnas_digest digest)
+{
+    if (hwnas_results_find(b->predictor->results, digest))
+        return;
+    for (size_t i = 0; i < b->n; i++)
+        if (!strcmp(b->requests[i].digest.hex, digest.hex))
+            return;
+    b->requests[b->n++] = (request){.arch = arch, .digest = digest};
+}
+
+const hwnas_results *hwnas_command_results(const hwnas_predictor *command)
+{
+    return ((const command_predictor *)command)->results;
+}
+
+static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
+                                  const hwnas_arch *const *archs, size_t n)
+{
+    hwnas_status status = HWNAS_OK;
+    command_predictor *p = (command_predictor *)base;
+    batch b = {.predictor = p};
+    const hwnas_programs programs = {.jobs = (size_t)p->jobs,
+                                     .retries = (int)p->retries,
+                                     .timeout = p->timeout,
+                                     .stop = p->base.stop,
+                                     .begin = prepare,
+                                     .done = keep,
+                                     .context = &b};
+    hwnas_digest *digests = hwnas_alloc(n * sizeof *digests);
+    b.requests = hwnas_alloc(n * sizeof *b.requests);
+    b.runs = hwnas_alloc(n * sizeof *b.runs);
+    for (size_t i = 0; i < n; i++) {
+        hwnas_graph *graph;
+        TRY_OUT(hwnas_graph_build(&graph, archs[i], 1));
+        digests[i] = hwnas_graph_digest(graph);
+        hwnas_graph_free(graph);
+        ask(&b, archs[i], digests[i]);
+    }
+    TRY_OUT(hwnas_programs_run(&programs, b.runs, b.n));
+    for (size_t i = 0; i < n; i++) {
+        const hwnas_result *result = hwnas_results_find(p->results, digests[i]);
+        out[i] = (hwnas_estimate){.mean = result->value, .sd = result->sd, .is_trained = true};
+    }
+out:
+    free(digests);
+    free(b.requests);
+    free(b.runs);
+    return status;
+}
+
+const hwnas_predictor_kind_row hwnas_predictor_command = {
+    .name = "command",
+    .heeds_stop = true,
+    .open = open_command,
+    .score = score_command,
+    .free = free_command,
+};

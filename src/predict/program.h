@@ -1,0 +1,40 @@
+/* program.h: programs of the user's, run side by side, each for one answer.
+ *
+ * A program gets a process group of its own; whatever it started ends with it. Its last line on
+ * standard output is the answer; of its standard error the last line goes into a message. */
+#ifndef HWNAS_PREDICT_PROGRAM_H
+#define HWNAS_PREDICT_PROGRAM_H
+
+#include <signal.h>
+
+#include "base/status.h"
+
+/* One run: begin() fills in the first part, hwnas_programs_run() the rest. */
+typedef struct hwnas_run {
+    char **arguments;   /* [0] is the program, sought in $PATH; NULL-terminated; borrowed */
+    char **environment; /* NULL-terminated; borrowed */
+
+    hwnas_error error; /* of the last attempt; status HWNAS_OK: none */
+    double mean, sd;   /* sd NaN: the program gave none */
+    double seconds;    /* of the last attempt */
+} hwnas_run;
+
+typedef struct hwnas_programs {
+    size_t jobs;    /* at most so many at a time, at least 1 */
+    int retries;    /* of a program that ended badly; one that was too slow or spoke nonsense would
+                       again */
+    double timeout; /* seconds; then the group is told to end (SIGTERM), 2 s later killed */
+    const volatile sig_atomic_t *stop; /* (optional) becomes nonzero: all are ended */
+    /* Called before a run's first attempt. */
+    hwnas_status (*begin)(void *context, hwnas_run *run);
+    /* Called once for each run that was begun, when it is over. It may change the run's message. */
+    hwnas_status (*done)(void *context, hwnas_run *run);
+    void *context;
+} hwnas_programs;
+
+/* After the first failure no further run is begun, but those under way may finish: a training is
+ * worth it. Returns that failure. */
+HWNAS_CHECKED hwnas_status hwnas_programs_run(const hwnas_programs *programs, hwnas_run *runs,
+                                              size_t n);
+
+#endif

@@ -1,0 +1,154 @@
+# The predictor `command:PROGRAM`: a program of the user's that trains a network and prints its accuracy.
+load helpers
+
+setup() {
+    mkdir "$BATS_TEST_TMPDIR/work" "$BATS_TEST_TMPDIR/tmp"
+    cd "$BATS_TEST_TMPDIR/work" || exit
+    export TMPDIR=$BATS_TEST_TMPDIR/tmp
+    printf 'arch,acc\n421211,90\n334131,93\n000000,10\n' >data.csv
+}
+
+# program LINE...: writes the shell script ./train.
+program() {
+    printf '%s\n' '#!/bin/sh' "$@" >train
+    chmod +x train
+}
+
+# fails CODE PATTERN COMMAND: a command's failure is told, and nothing is kept.
+fails() {
+    refuses "$1" "$2" predictor score "command:$3" nas_bench_201 data.csv
+    [ ! -e train.nas_bench_201.csv ]
+    [ -z "$(ls "$TMPDIR")" ]
+}
+
+# gone PID: the process ends now, though perhaps nobody asks how.
+gone() {
+    local try
+    for try in {1..100}; do
+        [ -e "/proc/$1" ] || return 0
+        ! grep -qs '^State:.Z' "/proc/$1/status" || return 0
+        sleep 0.05
+    done
+    echo "process $1 lives on after $try looks"
+    return 1
+}
+
+@test "a program is given the network as ONNX, PyTorch and YAML, and its last line counts" {
+    program 'set -e' 'cmp "$1" "$HWNAS_ONNX"; cmp "$2" "$HWNAS_PYTORCH"' \
+        '/usr/bin/python3 -m py_compile "$2" && rm -r "$(dirname "$2")/__pycache__"' \
+        '"$HWNAS" space show "$HWNAS_YAML" --json | grep -q "\"digest\": \"$HWNAS_DIGEST\""' \
+        '[ "$HWNAS_SPACE" ]' 'echo training' 'case $HWNAS_CODE in 4*) echo 90.5 0.25;; *) echo 50;; esac; echo'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    cat >want <<END
+code,mean,sd
+"421211",90.5,0.25
+"334131",50,
+"000000",50,
+END
+    cmp out want
+    [ -z "$(ls "$TMPDIR")" ]
+}
+
+@test "a network is trained once, whatever its encoding; the results are a table to fit on" {
+    program 'echo "$HWNAS_CODE" >>calls' 'echo 70'
+    # Edge 0->1 is none, so what edges from node 1 do does not matter.
+    printf 'arch\n000300\n002300\n000300\n' >data.csv
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    [ "$(wc -l <calls)" -le 2 ]
+    cp calls before
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    cmp calls before
+    says train.nas_bench_201.csv 'code,digest,accuracy_pct,sd,seconds'
+    ends 0 predictor eval table:train.nas_bench_201.csv#accuracy_pct nas_bench_201 train.nas_bench_201.csv
+    # A writer that died in the middle of a row.
+    printf '"1111' >>train.nas_bench_201.csv
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    cmp calls before
+    not grep -q 1111 train.nas_bench_201.csv
+}
+
+@test "several run at a time, words are arguments, and the file and the column have names" {
+    program '[ "$1" = --epochs ] && [ "$2" = 3 ] && [ -s "$3" ]' 'echo begin >>log' \
+        'while [ "$(wc -l <log)" -lt 3 ]; do sleep 0.02; done # for the others' 'echo 1.5'
+    ends 0 predictor score 'command:./train --epochs 3#jobs=3,cache=r.csv,column=loss' nas_bench_201 data.csv
+    says r.csv 'code,digest,loss,sd,seconds'
+    refuses 2 "not a file of results" predictor score 'command:./train#cache=r.csv' nas_bench_201 data.csv
+    refuses 2 "not a file of results" predictor score 'command:./train#cache=data.csv' nas_bench_201 data.csv
+}
+
+@test "nonsense is refused" {
+    program 'echo hello'
+    fails 2 "is no accuracy: 'hello'" ./train
+    program 'echo nan'
+    fails 2 "is no accuracy: 'nan'" ./train
+    program 'echo 0x1F'
+    fails 2 "is no accuracy" ./train
+    program 'echo 1 2 3'
+    fails 2 "is no accuracy" ./train
+    program 'echo 90 -1'
+    fails 2 "is no accuracy" ./train
+    program ':'
+    fails 2 "printed nothing" ./train
+}
+
+@test "a program that fails is tried again, and its last words are told" {
+    program 'echo x >>calls' 'echo "no such GPU" >&2' 'exit 3'
+    fails 1 "ended with status 3: no such GPU" './train#retries=2'
+    [ "$(wc -l <calls)" = 3 ]
+    program '[ -e again ] && echo 5 && exit' 'touch again' 'exit 1'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    program 'kill -SEGV $$'
+    rm train.nas_bench_201.csv
+    fails 1 "died of SIGSEGV" './train#retries=0'
+}
+
+@test "a program that never ends is killed, with all that it started" {
+    program 'trap "" TERM' 'sleep 1000 & echo $! >child' 'echo $$ >parent' 'sleep 1000; sleep 1000'
+    fails 1 "did not end within 0.5 s" './train#timeout=0.5'
+    gone "$(<child)"
+    gone "$(<parent)"
+}
+
+@test "a program that prints without end is killed" {
+    program 'yes'
+    fails 1 "wrote more than 64 MiB" ./train
+    program 'yes >&2'
+    fails 1 "wrote more than 64 MiB" ./train
+}
+
+@test "a child that stays behind does not hold up the answer" {
+    program 'sleep 1000 & echo $! >child' 'echo 60'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    gone "$(<child)"
+}
+
+@test "results before a failure are kept" {
+    program 'case $HWNAS_CODE in 0*) exit 1;; esac' 'echo 60'
+    refuses 1 "000000: './train' ended with status 1" predictor score command:./train nas_bench_201 data.csv
+    [ "$(wc -l <train.nas_bench_201.csv)" = 3 ]
+}
+
+@test "an interrupted program ends" {
+    program 'echo $$ >pid; sleep 1000'
+    "$HWNAS" predictor score command:./train nas_bench_201 data.csv >out 2>err &
+    local hwnas=$! got=0
+    while [ ! -s pid ]; do sleep 0.05; done
+    kill "$hwnas"
+    wait "$hwnas" || got=$?
+    [ "$got" = 130 ]
+    says err interrupted
+    gone "$(<pid)"
+}
+
+@test "a command that cannot be is told before anything runs" {
+    fails 2 "there is no such program" ./nothing
+    fails 2 "there is no such program" nothing-in-the-path
+    touch plain
+    fails 2 "may not be executed" ./plain
+    fails 2 "names no program" ''
+    program 'echo 1'
+    fails 2 "did you mean 'timeout'" './train#timeot=3'
+    fails 2 "must be a whole number" './train#jobs=1.5'
+    fails 2 "must be a number" './train#timeout=soon'
+    fails 2 "is no option" './train#3'
+}

@@ -1,0 +1,115 @@
+# A search with a budget of trainings: `accuracy: command:PROGRAM` and `train-budget: N`. The "training" looks
+# the published result up.
+load helpers
+
+# trainer LINE...: writes ./train, which knows the results of NAS-Bench-Macro and counts its calls.
+trainer() {
+    printf '%s\n' '#!/bin/sh' 'echo "$HWNAS_CODE" >>calls' "$@" \
+        "grep \"^\$HWNAS_CODE,\" '$TABLE' | cut -d, -f9" >train
+    chmod +x train
+}
+
+# budget N LINE...: writes job.yaml.
+budget() {
+    local n=$1
+    shift
+    job "accuracy: command:./train" "train-budget: $n" "$@"
+}
+
+@test "no more than the budget is trained, and what was is said so" {
+    trainer
+    budget 24 'budget: {trials: 60}'
+    ends 0 search job.yaml --json
+    is out "d['finished'] == 60 and d['failed'] == 0"
+    [ "$(wc -l <calls)" -le 24 ]
+    [ "$(wc -l <calls)" -gt 12 ]
+    [ "$(sort calls | uniq -d)" = "" ]
+    is out "{'trained', 'predicted'} >= {t['objectives']['accuracy']['source'] for t in d['front']}"
+    is out "any(t['objectives']['accuracy']['source'] == 'predicted' for t in d['front'])"
+    # A trained value is the published one; others are near it.
+    cp out result
+    /usr/bin/python3 - "$TABLE" <<'END'
+import csv, json, sys
+table = {row["arch"]: float(row["acc_top1_pct_mean"]) for row in csv.DictReader(open(sys.argv[1]))}
+for t in json.load(open("result"))["front"]:
+    a = t["objectives"]["accuracy"]
+    if a["source"] == "trained":
+        assert a["value"] == table[t["arch"]], t
+END
+}
+
+@test "results that are there count, and a larger budget goes on" {
+    trainer
+    budget 20 'budget: {trials: 30}'
+    ends 0 search job.yaml
+    local before
+    before=$(wc -l <calls)
+    ends 0 search job.yaml --overwrite
+    [ "$(wc -l <calls)" = "$before" ]
+    ends 0 search job.yaml --overwrite --train-budget 30
+    [ "$(wc -l <calls)" -gt "$before" ]
+    [ "$(wc -l <calls)" -le 30 ]
+}
+
+@test "a search that died goes on as it would have" {
+    trainer
+    budget 24 'budget: {trials: 50}'
+    ends 0 search job.yaml --json
+    json out "[t['arch'] for t in d['front']]" >want
+    cut -d, -f1-3 train.nas_bench_macro.csv >rows
+    mkdir again
+    cp job.yaml train again
+    cd again
+    "$HWNAS" search job.yaml --quiet >/dev/null 2>&1 &
+    local hwnas=$!
+    while [ "$(wc -l <train.nas_bench_macro.csv 2>/dev/null || echo 0)" -lt 15 ]; do sleep 0.02; done
+    kill -9 "$hwnas"
+    wait "$hwnas" || true
+    ends 0 search job.yaml --resume --json
+    json out "[t['arch'] for t in d['front']]" >got
+    cmp ../want got
+    cut -d, -f1-3 train.nas_bench_macro.csv | cmp ../rows -
+}
+
+@test "a plan and an explanation train nothing" {
+    trainer
+    budget 20 'budget: {trials: 25}'
+    ends 0 search job.yaml --dry-run
+    [ ! -e calls ]
+    ends 0 search job.yaml
+    cp calls before
+    ends 0 explain job.db
+    cmp calls before
+    ends 0 search job.yaml --resume --trials 30 --dry-run
+    cmp calls before
+}
+
+@test "a program that cannot train ends the search before its first trial" {
+    trainer 'echo "no GPU" >&2; exit 1'
+    budget 20
+    refuses 1 "ended with status 1: no GPU" search job.yaml
+    [ ! -e job.db ]
+    [ ! -e train.nas_bench_macro.csv ]
+    trainer 'echo 50; exit 0'
+    refuses 2 "in every row: there is nothing to learn" search job.yaml
+    [ ! -e job.db ]
+}
+
+@test "a budget that cannot be" {
+    trainer
+    budget 5
+    refuses 2 "job.yaml:*train-budget" search job.yaml
+    budget 20 "accuracy: proxy:log-macs"
+    refuses 2 "needs a program that trains*a proxy" search job.yaml
+    budget 20 "accuracy: table:$TABLE#acc_top1_pct_mean"
+    refuses 2 "write accuracy: command:PROGRAM" search job.yaml
+}
+
+@test "a search by a proxy says that its accuracy is a score" {
+    job "accuracy: proxy:log-params" 'budget: {trials: 20}'
+    ends 0 search job.yaml
+    says out "accuracy is the score of proxy:log-params: it ranks, and is no percentage"
+    ends 0 search job.yaml --overwrite --json
+    is out "all(t['objectives']['accuracy']['source'] == 'computed' for t in d['front'])"
+    is out "all(t['objectives']['accuracy']['low'] is None for t in d['front'])"
+}

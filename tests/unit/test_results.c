@@ -1,0 +1,229 @@
+/* test_results.c: what a user's trainings go through: the file of results, the choice of what to
+ * train, vectors, programs. The command line's tests do the rest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "graph/elaborate.h"
+#include "predict/program.h"
+#include "predict/results.h"
+#include "predict/suggest.h"
+#include "predict/vector.h"
+#include "space/table.h"
+
+static char dir[] = "/tmp/test_results.XXXXXX";
+static char path[64];
+
+static hwnas_result result(const char *digit, const char *code, double value)
+{
+    hwnas_result r = {.code = (char *)code, .value = value, .sd = NAN, .seconds = 1.5};
+    memset(r.digest.hex, *digit, sizeof r.digest.hex - 1);
+    return r;
+}
+
+static void results_come_back(void **state)
+{
+    hwnas_results *a, *b;
+    (void)state;
+    unlink(path);
+    assert_int_equal(hwnas_results_open(&a, path, "acc_pct"), HWNAS_OK);
+    assert_false(hwnas_file_exists(path));
+    hwnas_result rows[] = {result("1", "e=12,k=35", 91.25), result("2", "x", 1e-3)};
+    rows[1].sd = 0.5;
+    assert_int_equal(hwnas_results_add(a, rows, 2), HWNAS_OK);
+    const hwnas_result again = result("1", "e=12,k=35", 92);
+    assert_int_equal(hwnas_results_add(a, &again, 1), HWNAS_OK);
+    assert_int_equal(hwnas_results_open(&b, path, "acc_pct"), HWNAS_OK);
+    assert_int_equal(b->n, 3);
+    assert_string_equal(b->rows[0].code, "e=12,k=35");
+    assert_true(b->rows[0].value == 91.25 && isnan(b->rows[0].sd) && b->rows[0].seconds == 1.5);
+    assert_true(b->rows[1].sd == 0.5);
+    assert_int_equal(b->rows[1].line, 3);
+    assert_true(hwnas_results_find(b, again.digest)->value == 92); /* the last of them */
+    assert_null(hwnas_results_find(b, result("9", "", 0).digest));
+    hwnas_results_close(a);
+    hwnas_results_close(b);
+    assert_int_equal(hwnas_results_open(&a, path, "loss"), HWNAS_E_INPUT);
+}
+
+/* Whatever byte a writer died at, all rows before it are there, and the next row is whole. */
+static void a_torn_row_is_cut_off(void **state)
+{
+    char *text;
+    size_t length;
+    hwnas_results *r;
+    (void)state;
+    unlink(path);
+    assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_OK);
+    const hwnas_result rows[] = {result("1", "a,b", 1), result("2", "c", 2)};
+    assert_int_equal(hwnas_results_add(r, rows, 2), HWNAS_OK);
+    hwnas_results_close(r);
+    assert_int_equal(hwnas_file_read(&text, &length, path, 1 << 20), HWNAS_OK);
+    for (size_t cut = 0; cut < length; cut++) {
+        size_t n_lines = 0;
+        for (size_t i = 0; i < cut; i++)
+            n_lines += text[i] == '\n';
+        assert_int_equal(hwnas_file_write(path, text, cut), HWNAS_OK);
+        assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_OK);
+        assert_int_equal(r->n, n_lines ? n_lines - 1 : 0);
+        const hwnas_result next = result("3", "d", 3);
+        assert_int_equal(hwnas_results_add(r, &next, 1), HWNAS_OK);
+        const size_t n = r->n;
+        hwnas_results_close(r);
+        assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_OK);
+        assert_int_equal(r->n, n);
+        assert_true(r->rows[n - 1].value == 3);
+        hwnas_results_close(r);
+    }
+    free(text);
+}
+
+/* Processes that append at one time. */
+static void writers_do_not_mix(void **state)
+{
+    enum { WRITERS = 4, ROWS = 50 };
+    hwnas_results *r;
+    (void)state;
+    unlink(path);
+    for (int w = 0; w < WRITERS; w++)
+        if (fork() == 0) {
+            bool good = hwnas_results_open(&r, path, "acc") == HWNAS_OK;
+            for (int i = 0; good && i < ROWS; i++) {
+                const hwnas_result row = result("5", "some=1,code=2", w * ROWS + i);
+                good = hwnas_results_add(r, &row, 1) == HWNAS_OK;
+            }
+            _exit(!good);
+        }
+    for (int w = 0; w < WRITERS; w++) {
+        int wait_status;
+        assert_true(wait(&wait_status) > 0);
+        assert_int_equal(wait_status, 0);
+    }
+    bool seen[WRITERS * ROWS] = {false};
+    assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_OK);
+    assert_int_equal(r->n, WRITERS * ROWS);
+    for (size_t i = 0; i < r->n; i++)
+        seen[(int)r->rows[i].value] = true;
+    for (size_t i = 0; i < WRITERS * ROWS; i++)
+        assert_true(seen[i]);
+    hwnas_results_close(r);
+}
+
+/* Six of the 6561 chains: every operator at every place. Of six random ones that is so in 9 of 100.
+ */
+static void suggestions_are_spread(void **state)
+{
+    hwnas_space *space;
+    (void)state;
+    assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_macro"), HWNAS_OK);
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        hwnas_arch *archs[6];
+        const hwnas_suggest_options options = {.n = 6, .seed = seed};
+        assert_int_equal(hwnas_suggest(archs, space, &options), HWNAS_OK);
+        for (size_t g = 0; g < space->n_genes; g++) {
+            unsigned values = 0;
+            for (size_t i = 0; i < 6; i++)
+                values |= 1u << archs[i]->genes[g];
+            assert_int_equal(values, 7);
+        }
+        for (size_t i = 0; i < 6; i++)
+            hwnas_arch_free(archs[i]);
+    }
+    hwnas_space_free(space);
+}
+
+static void vectors_of_a_cell(void **state)
+{
+    hwnas_space *space;
+    hwnas_arch *arch;
+    float v[64];
+    (void)state;
+    assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_201"), HWNAS_OK);
+    assert_int_equal(hwnas_arch_parse(&arch, space, "421210"), HWNAS_OK);
+    assert_int_equal(hwnas_vector_length(&hwnas_vector_layouts[0], space), 30);
+    assert_int_equal(hwnas_vector_length(&hwnas_vector_layouts[1], space), 6);
+    hwnas_vector_fill(v, &hwnas_vector_layouts[0], arch);
+    for (size_t g = 0; g < 6; g++)
+        for (size_t k = 0; k < 5; k++)
+            assert_true(v[5 * g + k] == ("421210"[g] == (char)('0' + k)));
+    hwnas_vector_fill(v, &hwnas_vector_layouts[1], arch);
+    for (size_t g = 0; g < 6; g++)
+        assert_true(v[g] == "421210"[g] - '0');
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+}
+
+static char *sh[3][4] = {{(char *)"sh", (char *)"-c", (char *)"echo 1; echo 2 0.5"},
+                         {(char *)"sh", (char *)"-c", (char *)"exit 7"},
+                         {(char *)"sh", (char *)"-c", (char *)"echo -3e1,2"}};
+static char *nothing[] = {NULL};
+
+static hwnas_status begin(void *context, hwnas_run *run)
+{
+    const hwnas_run *first = context;
+    run->arguments = sh[run - first];
+    run->environment = nothing;
+    return HWNAS_OK;
+}
+
+static hwnas_status done(void *context, hwnas_run *run)
+{
+    (void)context, (void)run;
+    return HWNAS_OK;
+}
+
+static void programs_answer(void **state)
+{
+    hwnas_run runs[3] = {0};
+    hwnas_programs p = {.jobs = 3, .timeout = 60, .begin = begin, .done = done, .context = runs};
+    (void)state;
+    assert_int_equal(hwnas_programs_run(&p, runs, 3), HWNAS_E_CRASHED);
+    assert_non_null(strstr(hwnas_last_error()->message, "ended with status 7"));
+    assert_true(runs[0].mean == 2 && runs[0].sd == 0.5);
+    assert_int_equal(runs[1].error.status, HWNAS_E_CRASHED);
+    assert_true(runs[2].mean == -30 && runs[2].sd == 2);
+    assert_int_equal(hwnas_programs_run(&p, runs, 0), HWNAS_OK);
+    /* One at a time: after the failure the third is not begun. */
+    memset(runs, 0, sizeof runs);
+    p.jobs = 1;
+    assert_int_equal(hwnas_programs_run(&p, runs, 3), HWNAS_E_CRASHED);
+    assert_null(runs[2].arguments);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(dir))
+        return 1;
+    snprintf(path, sizeof path, "%s/results.csv", dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_come_back),  cmocka_unit_test(a_torn_row_is_cut_off),
+        cmocka_unit_test(writers_do_not_mix), cmocka_unit_test(suggestions_are_spread),
+        cmocka_unit_test(vectors_of_a_cell),  cmocka_unit_test(programs_answer),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
