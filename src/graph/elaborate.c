@@ -291,7 +291,7 @@ static hwnas_status tensor_index(int *out, builder *b, call *c, const hwnas_stmt
 static hwnas_status run_as(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
     tensor_list *list = &c->tensors[stmt->slot];
-    int index;
+    int index = 0;
     TRY(tensor_index(&index, b, c, stmt, *tensor));
     if (index >= list->n) {
         int n = 2 * index + 1;
@@ -308,7 +308,7 @@ static hwnas_status run_as(builder *b, call *c, const hwnas_stmt *stmt, int *ten
 static hwnas_status run_from(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
     const tensor_list *list = stmt->is_input ? &b->inputs[stmt->slot] : &c->tensors[stmt->slot];
-    int index;
+    int index = 0;
     TRY(tensor_index(&index, b, c, stmt, *tensor));
     if (stmt->is_input && index >= list->n)
         return hwnas_fail(HWNAS_E_INPUT, &stmt->place,
@@ -330,7 +330,7 @@ static hwnas_status run_from(builder *b, call *c, const hwnas_stmt *stmt, int *t
 static hwnas_status run_output(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
     hwnas_tensor *output = &b->graph->tensors[*tensor];
-    int index;
+    int index = 0;
     TRY(tensor_index(&index, b, c, stmt, *tensor));
     if (output->producer < 0)
         return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "the output '%s' is not computed: it is '%s'",

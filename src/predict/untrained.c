@@ -21,7 +21,8 @@ static hwnas_status isolate(hwnas_graph **out, const hwnas_graph *graph, const h
         const hwnas_tensor *from = hwnas_node_input(graph, node, i);
         char *name = hwnas_arena_printf(alone->arena, "%d", i);
         if (i < node->n_data_inputs) {
-            TRY_OUT(hwnas_graph_add_input(&inputs[i], alone, name, from->rank, from->dims));
+            TRY_OUT(hwnas_graph_add_input(&inputs[i], alone, name, from->dtype, from->rank,
+                                          from->dims));
             continue;
         }
         TRY_OUT(hwnas_graph_add_weight(&inputs[i], alone, name, from->rank, from->dims, from->init,

@@ -548,7 +548,7 @@ static void test_cores_are_held(void **state)
 
 static void write_text(const char *folder, const char *file, const char *text)
 {
-    char path[256];
+    char path[1024];
     snprintf(path, sizeof path, "%s/%s", folder, file);
     FILE *f = fopen(path, "w");
     assert_non_null(f);

@@ -44,7 +44,7 @@ static hwnas_graph *build(const char *text, int batch)
 {
     hwnas_space *space;
     hwnas_graph *graph;
-    assert_int_equal(hwnas_space_parse(&space, "small.yaml", text, strlen(text)), HWNAS_OK);
+    assert_int_equal(hwnas_space_parse(&space, "small.yaml", text, strlen(text), NULL), HWNAS_OK);
     assert_int_equal(hwnas_graph_check(space), HWNAS_OK);
     hwnas_arch *arch = hwnas_arch_first(space);
     assert_int_equal(hwnas_graph_build(&graph, arch, batch), HWNAS_OK);
