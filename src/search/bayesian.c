@@ -21,8 +21,6 @@ enum { N_INITIAL = 10 };
 /* Networks drawn for each initial trial; each takes one of a slice of like costs. */
 enum { N_PER_SLICE = 8 };
 
-/* Estimates of a proposal: with n rows of c columns a candidate costs about n (n + c). */
-#define WORK 4e7
 enum { MIN_CANDIDATES = 200, MAX_CANDIDATES = 8192 };
 
 enum { N_STEPS = 2 }; /* uphill */
@@ -252,11 +250,11 @@ static size_t find_best(size_t *best, size_t n, const double *worth, size_t n_al
     return n_found;
 }
 
-static size_t candidates_for(const hwnas_surrogate *surrogate)
+static size_t candidates_for(const hwnas_surrogate *surrogate, double work)
 {
     double rows = (double)hwnas_surrogate_rows(surrogate) + 1;
     double each = rows * (rows + (double)hwnas_surrogate_columns(surrogate));
-    return (size_t)fmin(MAX_CANDIDATES, fmax(MIN_CANDIDATES, WORK / each));
+    return (size_t)fmin(MAX_CANDIDATES, fmax(MIN_CANDIDATES, work / each));
 }
 
 /* Fills in the most promising candidate; false when there is none. */
@@ -265,8 +263,8 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
     hwnas_front front;
     hwnas_gain gain;
     double reference[HWNAS_MAX_OBJECTIVES];
-    size_t limit = candidates_for(search->surrogate);
     const hwnas_effort *effort = hwnas_effort_for(&search->seen);
+    size_t limit = candidates_for(search->surrogate, effort->work);
     size_t room = limit + N_STEPS * effort->n_climbers * effort->max_neighbours;
     size_t best[HWNAS_MAX_CLIMBERS];
     double *worth = hwnas_alloc(room * sizeof *worth);

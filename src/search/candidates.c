@@ -16,7 +16,8 @@ enum { FIRST_RANDOM = 512 };
 
 const hwnas_effort *hwnas_effort_for(const hwnas_seen *seen)
 {
-    static const hwnas_effort small = {48, 64, HWNAS_MAX_CLIMBERS, 48}, large = {24, 8, 2, 16};
+    static const hwnas_effort small = {4e7, 48, 64, 1000000, HWNAS_MAX_CLIMBERS, 48};
+    static const hwnas_effort large = {1.5e7, 24, 8, 4096, 2, 16};
     return seen->space_size && seen->space_size <= SMALL_SPACE ? &small : &large;
 }
 
@@ -91,8 +92,9 @@ void hwnas_candidates_add_distant(hwnas_candidates *c, const hwnas_encoding *con
 void hwnas_candidates_add_random(hwnas_candidates *c, uint64_t seed, uint64_t trial, hwnas_rng *rng)
 {
     hwnas_arch *arch = hwnas_arch_new(c->seen->space);
-    double more = hwnas_effort_for(c->seen)->more_random;
-    uint32_t n = (uint32_t)fmin(1e6, FIRST_RANDOM + more * (double)trial);
+    const hwnas_effort *effort = hwnas_effort_for(c->seen);
+    double length = FIRST_RANDOM + effort->more_random * (double)trial;
+    uint32_t n = (uint32_t)fmin(effort->max_random, length);
     for (size_t tries = 0; tries < c->limit && c->n < c->limit; tries++) {
         hwnas_rng of_one = hwnas_strategy_rng(
             &(hwnas_strategy_config){.seed = seed + RANDOM_STREAM}, hwnas_rng_below(rng, n));

@@ -10,7 +10,9 @@
  * built before, in reach of a front that changes little; how many are fresh depends on whether the
  * space can be gone through, when they are soon built all. */
 typedef struct hwnas_effort {
-    int n_distant, more_random; /* a trial */
+    double work; /* with n rows of c columns a candidate costs about n (n + c) */
+    int n_distant;
+    int more_random, max_random; /* the random sequence: growth by a trial, and its end */
     size_t n_climbers, max_neighbours;
 } hwnas_effort;
 
