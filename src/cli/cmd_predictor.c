@@ -13,9 +13,9 @@ static hwnas_status print_scores(const hwnas_predictor_scores *s, const char *ho
 {
     if (as_json)
         return hwnas_print_json(json_pack(
-            "{s:s, s:i, s:s, s:I, s:f, s:f, s:f, s:o, s:o, s:o*}", "format", "hwnas.scores", "version", 1,
-            "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau", s->kendall_tau, "rmse",
-            s->rmse, "mean_absolute_error", s->mean_absolute_error, "top_tenth_tau",
+            "{s:s, s:i, s:s, s:I, s:f, s:f, s:f, s:o, s:o, s:o*}", "format", "hwnas.scores",
+            "version", 1, "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau", s->kendall_tau,
+            "rmse", s->rmse, "mean_absolute_error", s->mean_absolute_error, "top_tenth_tau",
             isnan(s->top_tenth_tau) ? json_null() : json_real(s->top_tenth_tau), "coverage_90",
             isnan(s->coverage_90) ? json_null() : json_real(s->coverage_90), "chosen",
             chosen ? json_string(chosen) : NULL));

@@ -22,7 +22,7 @@ extern const hwnas_predictor_kind_row hwnas_predictor_table, hwnas_predictor_fit
 struct hwnas_predictor {
     const hwnas_predictor_kind_row *row;
     const hwnas_space *space; /* borrowed */
-    const char *kind; /* what a user calls it */
+    const char *kind;         /* what a user calls it */
     char *target, *unit;
 };
 

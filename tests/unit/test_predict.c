@@ -290,10 +290,10 @@ static void encoding_of_numbers(void **state)
 static void encoding_of_symbols_and_conditions(void **state)
 {
     (void)state;
-    static const char yaml[] =
-        "hwnas: 1\nname: symbols\nabout: test\ninput: {image: [3, 8, 8]}\n"
-        "choices:\n  n: {values: [1, 2]}\n  op: {each_of: 2, values: [skip, relu, gelu], when: i < n}\n"
-        "network:\n  - relu\n";
+    static const char yaml[] = "hwnas: 1\nname: symbols\nabout: test\ninput: {image: [3, 8, 8]}\n"
+                               "choices:\n  n: {values: [1, 2]}\n  op: {each_of: 2, values: [skip, "
+                               "relu, gelu], when: i < n}\n"
+                               "network:\n  - relu\n";
     hwnas_space *space = NULL;
     assert_int_equal(hwnas_space_parse(&space, "symbols.yaml", yaml, strlen(yaml)), HWNAS_OK);
     hwnas_encoding *e = hwnas_encoding_new(space, NULL, 0);
@@ -487,8 +487,8 @@ static void fit_estimates_rows_it_has_not_seen(void **state)
 static void fit_keeps_a_network_in_one_fold(void **state)
 {
     (void)state;
-    /* Every third encoding; 6561 are 3969 networks: were they dealt one by one, folds would be judged
-     * by networks that were trained on. */
+    /* Every third encoding; 6561 are 3969 networks: were they dealt one by one, folds would be
+     * judged by networks that were trained on. */
     hwnas_fit_result result;
     write_rows("macro.csv", MACRO_CSV, 3, 3000);
     hwnas_fit_options options = {.space = "nas_bench_macro",
@@ -600,10 +600,8 @@ static void fit_for_any_space(void **state)
     write_text("any.csv", text.s);
     hwnas_str_done(&text);
     hwnas_fit_result result;
-    hwnas_fit_options options = {.space = "any",
-                                 .data = in_dir("any.csv"),
-                                 .target = "top1_pct",
-                                 .out = in_dir("any.json")};
+    hwnas_fit_options options = {
+        .space = "any", .data = in_dir("any.csv"), .target = "top1_pct", .out = in_dir("any.json")};
     assert_int_equal(hwnas_predictor_fit(&result, &options), HWNAS_OK);
     assert_true(result.scores.kendall_tau > 0.95);
     free(result.chosen);
@@ -657,7 +655,8 @@ static void load_refuses(void **state)
         {"\"hwnas predictor\"", "\"something\"", "not a predictor of hwnas", "predictor fit"},
         {"\"version\": 2", "\"version\": 3", "has format version 3", "use a newer hwnas"},
         {"\"version\": 2", "\"version\": 1", "has format version 1", "fit the predictor again"},
-        {"\"kind\": \"ensemble\"", "\"kind\": \"magic\"", "kind of predictor called 'magic'", "gbdt"},
+        {"\"kind\": \"ensemble\"", "\"kind\": \"magic\"", "kind of predictor called 'magic'",
+         "gbdt"},
         {"\"kind\": ", "\"kin\": ", "header is damaged", ""},
         {"\"log e[1]\"", "\"e[1]\"", "number 1 is 'e[1]'", "fit the predictor again"},
         {"\"facts\": [", "\"facts\": [\"x\", ", "facts is out of order", ""},
