@@ -41,12 +41,13 @@ static void add_limits_of_any(hwnas_str *text, const hwnas_fit *fit)
     for (size_t c = 0; c < e->n_columns; c++)
         hwnas_str_addf(text, "%s %s", c ? "," : "", e->columns[c].name);
     hwnas_str_add(
-        text, ",\nand takes what a graph does not tell (how and on what it was trained) as 0. So it "
-              "ranks networks of\nvery different size, and tells whether a family is worth a look. It "
-              "cannot rank networks of about\nthe same size: what divides those is wiring, operators "
-              "and the training recipe, of which it sees\nnothing. Within one space use a predictor "
-              "fitted on that space. Rows of one family are in one\nfold, so the scores are those of "
-              "families that it has not seen.\n");
+        text,
+        ",\nand takes what a graph does not tell (how and on what it was trained) as 0. So it "
+        "ranks networks of\nvery different size, and tells whether a family is worth a look. It "
+        "cannot rank networks of about\nthe same size: what divides those is wiring, operators "
+        "and the training recipe, of which it sees\nnothing. Within one space use a predictor "
+        "fitted on that space. Rows of one family are in one\nfold, so the scores are those of "
+        "families that it has not seen.\n");
 }
 
 char *hwnas_card_text(const hwnas_fit *fit)
@@ -87,7 +88,8 @@ char *hwnas_card_text(const hwnas_fit *fit)
             "It ranks networks of `%s` by `%s` as that column was measured: same data, same "
             "training\nrecipe. It knows nothing of other spaces, data sets or recipes, and its "
             "numbers are not\nwhat a longer training would reach. The table is one sample of the "
-            "space: beyond its best\nrow estimates are extrapolation. The deviation that comes with "
+            "space: beyond its best\nrow estimates are extrapolation. The deviation that comes "
+            "with "
             "an estimate is that of a\nsingle trained result, noise of the training included.\n",
             sample->space->name, options->target);
     free(name);

@@ -24,8 +24,8 @@ static double rounded(double value)
     return rint(value * 1e6) / 1e6;
 }
 
-/* Are the values of a choice amounts, more of which is more? Codes of operators often begin at 0, and
- * nothing else tells them from amounts; of two values it makes no difference. */
+/* Are the values of a choice amounts, more of which is more? Codes of operators often begin at 0,
+ * and nothing else tells them from amounts; of two values it makes no difference. */
 static bool has_amounts(const hwnas_space *space, const hwnas_choice *choice, bool *all_positive)
 {
     bool are_amounts = true;
@@ -55,7 +55,7 @@ static void add_gene(hwnas_encoding *e, size_t g, bool are_amounts, bool all_pos
     for (size_t v = 0; v < n; v++) {
         double number;
         levels[v] = gene->labels[v];
-        e->tables[g][v] = !are_amounts || choice->when             ? (double)v
+        e->tables[g][v] = !are_amounts || choice->when            ? (double)v
                           : !number_of(&number, &gene->values[v]) ? 0
                           : is_log                                ? rounded(log(number))
                                                                   : number;
@@ -84,8 +84,8 @@ static void add_sums(hwnas_encoding *e, size_t c, bool are_amounts, bool all_pos
         return;
     if (are_amounts) {
         e->columns[e->n_columns++] = (hwnas_column){
-            .name = hwnas_arena_printf(e->arena, "sum %s%s", all_positive ? "log " : "",
-                                       choice->name),
+            .name =
+                hwnas_arena_printf(e->arena, "sum %s%s", all_positive ? "log " : "", choice->name),
             .part = HWNAS_COLUMN_SUM,
             .is_log = all_positive,
             .choice = c,
@@ -187,7 +187,7 @@ static void write_choices(const hwnas_encoding *e, double *out, const hwnas_arch
                 *sums += column->is_log ? rounded(log(number)) : number;
             }
         }
-        size_t n_sums = !is_summed   ? 0
+        size_t n_sums = !is_summed    ? 0
                         : are_counted ? space->genes[choice->first_gene].n_values
                                       : 1;
         sums += n_sums;

@@ -21,11 +21,11 @@ typedef enum hwnas_column_part {
 typedef struct hwnas_column {
     const char *name; /* "log e[1]", "op[2]", "sum log e", "sum op=3", "log macs" */
     hwnas_column_part part;
-    bool is_categorical;      /* its values are 0 to n_levels - 1 */
-    bool is_log;              /* GENE */
-    size_t n_levels;          /* GENE */
+    bool is_categorical;       /* its values are 0 to n_levels - 1 */
+    bool is_log;               /* GENE */
+    size_t n_levels;           /* GENE */
     const char *const *levels; /* GENE, categorical: their names */
-    size_t choice, position;  /* GENE; SUM: choice and value */
+    size_t choice, position;   /* GENE; SUM: choice and value */
 } hwnas_column;
 
 typedef struct hwnas_encoding {
@@ -34,9 +34,9 @@ typedef struct hwnas_encoding {
     size_t n_columns;
     hwnas_column *columns;
     size_t first[HWNAS_N_COLUMN_PARTS + 1]; /* columns of part p: first[p] to first[p + 1] - 1 */
-    double **tables;      /* for each gene: the column's value for each value of the gene */
+    double **tables; /* for each gene: the column's value for each value of the gene */
     bool has_conditions;
-    const char **cells;   /* whose paths are among the facts, NULL-terminated */
+    const char **cells; /* whose paths are among the facts, NULL-terminated */
 } hwnas_encoding;
 
 /* `facts`: the names of the facts that are columns, sorted. */
@@ -49,8 +49,8 @@ void hwnas_encoding_free(hwnas_encoding *encoding); /* accepts NULL */
 HWNAS_CHECKED hwnas_status hwnas_encoding_find(hwnas_encoding **out, const hwnas_space *space,
                                                const hwnas_arch *const *archs, size_t n);
 
-/* Writes genes and sums (out[0] on), and with `with_facts` the facts behind them, for which it builds
- * the graph; the architecture may be of another space when the encoding is for any. */
+/* Writes genes and sums (out[0] on), and with `with_facts` the facts behind them, for which it
+ * builds the graph; the architecture may be of another space when the encoding is for any. */
 HWNAS_CHECKED hwnas_status hwnas_encoding_row(const hwnas_encoding *encoding, double *out,
                                               const hwnas_arch *arch, bool with_facts);
 

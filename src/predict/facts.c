@@ -55,8 +55,8 @@ static const hwnas_attr *find_attr(const hwnas_node *node, const char *name)
 
 static const char *name_kind(const walk *w, const hwnas_node *node)
 {
-    static const char *const silent[] = {"add",     "batch_norm", "concat", "dropout",
-                                         "flatten", "identity",   "relu",   "reshape", "zero"};
+    static const char *const silent[] = {"add",      "batch_norm", "concat",  "dropout", "flatten",
+                                         "identity", "relu",       "reshape", "zero"};
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         if (!strcmp(node->op->name, silent[i]))
             return NULL;
@@ -131,8 +131,8 @@ static bool is_live_node(const walk *w, const hwnas_node *node)
 
 /* -- sizes -- */
 
-/* How many times the input is as high as the tensor, as a power of two; -1 for what has no height or
- * has lost it, as in squeeze and excitation. */
+/* How many times the input is as high as the tensor, as a power of two; -1 for what has no height
+ * or has lost it, as in squeeze and excitation. */
 static int scale_of(const hwnas_graph *graph, const hwnas_tensor *tensor)
 {
     const hwnas_tensor *input = &graph->tensors[graph->inputs[0]];
@@ -354,10 +354,10 @@ static void list_paths(cell *c, const walk *w, path_list *lists, const bool *is_
                     return;
                 }
                 const char *before = is_inside ? lists[tensor].paths[p] : "";
-                here->paths[here->n++] =
-                    !*kind     ? before
-                    : *before ? hwnas_arena_printf(w->arena, "%s>%s", before, kind)
-                               : kind;
+                here->paths[here->n++] = !*kind ? before
+                                         : *before
+                                             ? hwnas_arena_printf(w->arena, "%s>%s", before, kind)
+                                             : kind;
             }
         }
         for (size_t p = 0; is_read_outside[node->output] && p < here->n; p++) {
@@ -462,8 +462,7 @@ void hwnas_facts_of(hwnas_facts *out, const hwnas_graph *graph, const char *cons
     w.node_kinds = hwnas_arena_alloc(w.arena, graph->n_nodes * sizeof *w.node_kinds);
     find_live(&w);
     for (size_t n = 0; n < graph->n_nodes; n++)
-        w.node_kinds[n] =
-            is_live_node(&w, &graph->nodes[n]) ? find_kind(&w, &graph->nodes[n]) : -1;
+        w.node_kinds[n] = is_live_node(&w, &graph->nodes[n]) ? find_kind(&w, &graph->nodes[n]) : -1;
     add_sizes(out, &w);
     add_ways(out, &w);
     add_paths(out, &w, cells);

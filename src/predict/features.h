@@ -2,8 +2,8 @@
  *
  * *Terms* are what the regression is linear in: a constant; a standardised column for each
  * continuous column of the encoding, and an indicator for each level of a categorical one; products
- * of two columns of genes. *Inputs* are what the trees split on: continuous columns, indicators, and
- * products of numbers that are walked together, such as expansion times layers of a stage. */
+ * of two columns of genes. *Inputs* are what the trees split on: continuous columns, indicators,
+ * and products of numbers that are walked together, such as expansion times layers of a stage. */
 #ifndef HWNAS_PREDICT_FEATURES_H
 #define HWNAS_PREDICT_FEATURES_H
 

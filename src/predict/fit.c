@@ -194,9 +194,9 @@ hwnas_status hwnas_predictor_fit(hwnas_fit_result *out, const hwnas_fit_options 
     TRY_OUT(check_rows(&fit));
     if (!sample.encoding->n_columns) {
         hwnas_place place = {.file = sample.space ? sample.space->path : options->data};
-        status = hwnas_fail(HWNAS_E_INPUT, &place,
-                            "the space '%s' has no choices: there is nothing to learn",
-                            options->space);
+        status =
+            hwnas_fail(HWNAS_E_INPUT, &place,
+                       "the space '%s' has no choices: there is nothing to learn", options->space);
         goto out;
     }
     TRY_OUT(cross_validate(&fit));

@@ -119,8 +119,8 @@ hwnas_status hwnas_ridge_fit(double *weights, float *residuals, const hwnas_feat
     size_t n_terms = features->n_terms;
     double *shares = list_shares(features), *terms = NULL, *gram = NULL;
     TRY_OUT(list_terms(&terms, features, rows));
-    TRY_OUT(hwnas_try_alloc((void **)&gram, n_terms * n_terms * sizeof *gram,
-                            "the ridge regression"));
+    TRY_OUT(
+        hwnas_try_alloc((void **)&gram, n_terms * n_terms * sizeof *gram, "the ridge regression"));
     hwnas_gram_add(gram, terms, rows->n, n_terms, NULL, 0);
     hwnas_ridge_factor(gram, n_terms, choice->penalty, shares);
     right_side(weights, terms, n_terms, rows, &choice->link, NULL, -1);

@@ -13,7 +13,8 @@ typedef struct hwnas_ridge_choice {
     double rmse; /* of them, on the link's scale */
 } hwnas_ridge_choice;
 
-/* Tries every scale and penalty by cross-validation and takes the pair whose estimates rank best. */
+/* Tries every scale and penalty by cross-validation and takes the pair whose estimates rank best.
+ */
 HWNAS_CHECKED hwnas_status hwnas_ridge_choose(hwnas_ridge_choice *out,
                                               const hwnas_features *features,
                                               const hwnas_rows *rows, uint64_t seed);

@@ -23,8 +23,8 @@ HWNAS_CHECKED hwnas_status hwnas_gp_factorise(const hwnas_gp *gp, const double *
 /* Factorises the kernel matrix at the present hyper-parameters and solves for the targets. */
 HWNAS_CHECKED hwnas_status hwnas_gp_condition(hwnas_gp *gp);
 
-/* Rows and their weights as a fit left them (gp->full), under means, scales and hyper-parameters that
- * are in place: the process estimates means, but no deviations, and takes no more rows. */
+/* Rows and their weights as a fit left them (gp->full), under means, scales and hyper-parameters
+ * that are in place: the process estimates means, but no deviations, and takes no more rows. */
 HWNAS_CHECKED hwnas_status hwnas_gp_restore(hwnas_gp *gp, const double *rows, const double *full,
                                             size_t n);
 

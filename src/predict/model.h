@@ -62,15 +62,16 @@ struct hwnas_model_kind {
 };
 
 extern const hwnas_model_kind hwnas_model_gbdt, hwnas_model_gp, hwnas_model_ensemble;
-extern const hwnas_model_kind *const hwnas_model_kinds[]; /* NULL-terminated */
+extern const hwnas_model_kind *const hwnas_model_kinds[];         /* NULL-terminated */
 const hwnas_model_kind *hwnas_model_kind_named(const char *name); /* NULL: none */
 
 void hwnas_model_free(hwnas_model *model); /* accepts NULL */
 /* Member i of an ensemble that was fitted; NULL behind the last, and of other kinds. */
 const hwnas_model *hwnas_model_member(const hwnas_model *model, int i);
 
-/* Fits a model of a kind. `crossed` (rows->n) gets an estimate of each row by models fitted to other
- * networks, with the choices of the one that is returned; its spread is set by their errors. */
+/* Fits a model of a kind. `crossed` (rows->n) gets an estimate of each row by models fitted to
+ * other networks, with the choices of the one that is returned; its spread is set by their errors.
+ */
 HWNAS_CHECKED hwnas_status hwnas_model_fit(hwnas_model **out, hwnas_estimate *crossed,
                                            const hwnas_model_kind *kind, const hwnas_rows *rows,
                                            uint64_t seed);

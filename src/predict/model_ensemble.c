@@ -151,13 +151,13 @@ static hwnas_status read_ensemble(hwnas_model **out, const json_t *file,
     double sum = 0;
     ensemble *model = make_ensemble(encoding);
     hwnas_status status = HWNAS_OK;
-    json_array_foreach(members, i, member)
-        TRY_OUT(read_member(model, member));
+    json_array_foreach(members, i, member) TRY_OUT(read_member(model, member));
     for (int m = 0; m < N_MEMBERS; m++)
         sum += model->weights[m];
     if (fabs(sum - 1) > 1e-6) {
-        status = hwnas_fail(HWNAS_E_INPUT, NULL, "the weights of the predictor's members do not "
-                                                 "add up to 1");
+        status = hwnas_fail(HWNAS_E_INPUT, NULL,
+                            "the weights of the predictor's members do not "
+                            "add up to 1");
         goto out;
     }
     *out = &model->base;

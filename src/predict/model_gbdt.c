@@ -1,10 +1,10 @@
 /* model_gbdt.c: the kind `gbdt`: trees boosted from a ridge regression.
  *
- * On the link's scale an estimate is a ridge regression, plus boosted trees fitted to what it leaves
- * over. The regression carries what is smooth with few rows (trees need many splits to say "twice as
- * deep is better"), the trees what is not. Several sets of trees each see four fifths of the networks
- * (bagging without replacement; Breiman, "Bagging Predictors", 1996): their mean is the correction,
- * and where they disagree the estimate is less certain. */
+ * On the link's scale an estimate is a ridge regression, plus boosted trees fitted to what it
+ * leaves over. The regression carries what is smooth with few rows (trees need many splits to say
+ * "twice as deep is better"), the trees what is not. Several sets of trees each see four fifths of
+ * the networks (bagging without replacement; Breiman, "Bagging Predictors", 1996): their mean is
+ * the correction, and where they disagree the estimate is less certain. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +61,8 @@ static hwnas_status choose(gbdt **out, const hwnas_rows *rows, uint64_t seed)
         hwnas_features_standardise(tried[f]->features, rows->columns, rows->n);
         TRY_OUT(hwnas_ridge_choose(&tried[f]->choice, tried[f]->features, rows, seed));
     }
-    int best = tried[1] && (!tried[0] ||
-                            tried[1]->choice.tau > tried[0]->choice.tau + worth_a_graph);
+    int best =
+        tried[1] && (!tried[0] || tried[1]->choice.tau > tried[0]->choice.tau + worth_a_graph);
     *out = tried[best];
     tried[best] = NULL;
 out:
@@ -79,8 +79,8 @@ static hwnas_status fit_bags(gbdt *model, const hwnas_rows *rows, const float *r
     size_t n_inputs = model->features->n_inputs, width = rows->encoding->n_columns;
     int *folds = hwnas_alloc(rows->n * sizeof *folds);
     float *inputs = NULL, *targets = hwnas_alloc(rows->n * sizeof *targets);
-    TRY_OUT(hwnas_try_alloc((void **)&inputs, (rows->n * n_inputs + 1) * sizeof *inputs,
-                            "the trees"));
+    TRY_OUT(
+        hwnas_try_alloc((void **)&inputs, (rows->n * n_inputs + 1) * sizeof *inputs, "the trees"));
     hwnas_rows_deal(folds, rows, N_BAGS + 1, seed);
     for (int b = 0; b < N_BAGS; b++) {
         size_t n = 0;
@@ -240,7 +240,7 @@ static void describe_gbdt(const hwnas_model *base, hwnas_str *text, const char *
     hwnas_str_addf(text,
                    "; %s; penalty %.4g,\n  %zu columns and %zu products of two, then %d times %d "
                    "trees by XGBoost on %zu inputs:\n ",
-                   !base->has_facts       ? "choices alone"
+                   !base->has_facts        ? "choices alone"
                    : base->encoding->space ? "choices and facts about the graph"
                                            : "facts about the graph",
                    model->choice.penalty, f->n_columns, f->n_pairs, N_BAGS, HWNAS_N_TREES,

@@ -329,8 +329,7 @@ static void predict_gp(hwnas_estimate *out, const hwnas_model *base, const doubl
     hwnas_gp_predict(model->gp, means, NULL, rows, n);
     for (size_t i = 0; i < n; i++) {
         out[i].mean = hwnas_link_invert(&model->link, means[i], &slope);
-        out[i].sd = slope * model->gp->target_scale *
-                    hypot(sds[i], hwnas_gp_noise(model->small));
+        out[i].sd = slope * model->gp->target_scale * hypot(sds[i], hwnas_gp_noise(model->small));
     }
     free(rows);
     free(means);

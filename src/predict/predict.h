@@ -70,7 +70,8 @@ typedef struct hwnas_fit_result {
     char *chosen;                  /* what was fitted, in words; yours to free() */
 } hwnas_fit_result;
 
-/* Fits, judges the way of fitting by nested cross-validation, writes file and card (both or none). */
+/* Fits, judges the way of fitting by nested cross-validation, writes file and card (both or none).
+ */
 HWNAS_CHECKED hwnas_status hwnas_predictor_fit(hwnas_fit_result *out,
                                                const hwnas_fit_options *options);
 /* Scores a predictor on the rows of a CSV. `target` NULL: the predictor's own. */

@@ -55,14 +55,16 @@ static hwnas_status check_columns(const json_t *names, const hwnas_encoding *e)
     size_t n = e->first[HWNAS_COLUMN_FACT];
     hwnas_status status = HWNAS_OK;
     if (json_array_size(names) != n)
-        status = hwnas_fail(HWNAS_E_INPUT, NULL, "the predictor has %zu columns, this hwnas makes %zu",
-                            json_array_size(names), n);
+        status =
+            hwnas_fail(HWNAS_E_INPUT, NULL, "the predictor has %zu columns, this hwnas makes %zu",
+                       json_array_size(names), n);
     for (size_t i = 0; status == HWNAS_OK && i < n; i++) {
         const char *name = json_string_value(json_array_get(names, i));
         if (!name || strcmp(name, e->columns[i].name))
-            status = hwnas_fail(HWNAS_E_INPUT, NULL,
-                                "columns: number %zu is '%s' in the predictor and '%s' in this hwnas",
-                                i + 1, name ? name : "no name", e->columns[i].name);
+            status =
+                hwnas_fail(HWNAS_E_INPUT, NULL,
+                           "columns: number %zu is '%s' in the predictor and '%s' in this hwnas",
+                           i + 1, name ? name : "no name", e->columns[i].name);
     }
     return status == HWNAS_OK ? status : hwnas_hint(status, "fit the predictor again");
 }
@@ -73,15 +75,14 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
     json_t *columns, *fact_list;
     json_error_t error;
     if (json_unpack_ex(file, &error, 0, "{s:s, s:s, s:{s:s}, s:o, s:o}", "target", &target, "unit",
-                       &unit, "space", "digest", &space, "columns", &columns, "facts",
-                       &fact_list))
+                       &unit, "space", "digest", &space, "columns", &columns, "facts", &fact_list))
         return hwnas_fail(HWNAS_E_INPUT, NULL, "the predictor is damaged: %s", error.text);
     predictor->base.target = hwnas_strdup(target);
     predictor->base.unit = hwnas_strdup(unit);
     TRY(read_facts(&facts, fact_list));
-    predictor->encoding = hwnas_encoding_new(
-        strcmp(space, HWNAS_ANY_SPACE) ? predictor->base.space : NULL, facts,
-        json_array_size(fact_list));
+    predictor->encoding =
+        hwnas_encoding_new(strcmp(space, HWNAS_ANY_SPACE) ? predictor->base.space : NULL, facts,
+                           json_array_size(fact_list));
     free(facts);
     predictor->columns =
         hwnas_alloc(BATCH * (predictor->encoding->n_columns + 1) * sizeof *predictor->columns);
@@ -161,15 +162,16 @@ char *hwnas_fit_text(const hwnas_fit *fit)
     const hwnas_sample *sample = fit->sample;
     const hwnas_encoding *e = sample->encoding;
     const hwnas_predictor_scores *scores = &fit->scores;
-    char *digest = sample->space ? hwnas_space_digest(sample->space) : hwnas_strdup(HWNAS_ANY_SPACE);
+    char *digest =
+        sample->space ? hwnas_space_digest(sample->space) : hwnas_strdup(HWNAS_ANY_SPACE);
     hwnas_str text = {0};
     hwnas_str_add(&text, "{\n");
     add_member(&text, "format", json_string(HWNAS_PREDICTOR_FORMAT), ",");
     add_member(&text, "version", json_integer(HWNAS_PREDICTOR_VERSION), ",");
     add_member(&text, "kind", json_string(fit->model->kind->name), ",");
     add_member(&text, "space",
-               json_pack("{s:s, s:s}", "name", sample->space ? sample->space->name : HWNAS_ANY_SPACE,
-                         "digest", digest),
+               json_pack("{s:s, s:s}", "name",
+                         sample->space ? sample->space->name : HWNAS_ANY_SPACE, "digest", digest),
                ",");
     add_member(&text, "target", json_string(fit->options->target), ",");
     add_member(&text, "unit", json_string(hwnas_column_unit(fit->options->target)), ",");

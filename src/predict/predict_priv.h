@@ -26,7 +26,7 @@ extern const hwnas_predictor_kind_row hwnas_predictor_proxy, hwnas_predictor_onn
 struct hwnas_predictor {
     const hwnas_predictor_kind_row *row;
     const hwnas_space *space; /* borrowed */
-    const char *kind; /* what a user calls it */
+    const char *kind;         /* what a user calls it */
     char *target, *unit;
     const volatile sig_atomic_t *stop; /* NULL: never asked to */
     uint64_t n_asked;                  /* networks that the search has asked for before */

@@ -1,4 +1,5 @@
-/* ridge.c: the normal equations. LAPACK's columns are our rows, its upper triangle our lower one. */
+/* ridge.c: the normal equations. LAPACK's columns are our rows, its upper triangle our lower one.
+ */
 #include "predict/ridge.h"
 
 #include <assert.h>
@@ -48,7 +49,8 @@ void hwnas_ridge_factor(double *a, size_t n, double penalty, const double *share
 void hwnas_ridge_solve(const double *factor, double *x, size_t n)
 {
     cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (int)n, factor, (int)n, x, 1);
-    cblas_dtrsv(CblasColMajor, CblasUpper, CblasNoTrans, CblasNonUnit, (int)n, factor, (int)n, x, 1);
+    cblas_dtrsv(CblasColMajor, CblasUpper, CblasNoTrans, CblasNonUnit, (int)n, factor, (int)n, x,
+                1);
 }
 
 double hwnas_dot(const double *a, const double *b, size_t n)

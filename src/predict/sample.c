@@ -87,8 +87,8 @@ static hwnas_status read_archs(hwnas_sample *sample, const char *data, const cha
                             "the rows' columns"));
     TRY_OUT(number_networks(rows->networks, table));
     for (size_t i = 0; i < rows->n; i++)
-        TRY_OUT(hwnas_encoding_row(sample->encoding, rows->columns + i * width, table->archs[i],
-                                   true));
+        TRY_OUT(
+            hwnas_encoding_row(sample->encoding, rows->columns + i * width, table->archs[i], true));
 out:
     hwnas_table_free(table);
     return status;

@@ -1,5 +1,5 @@
-/* test_facts.c: src/predict/facts and encoding: what is said of a network, on cells worked out by hand
- * and on the cells that NAS-Bench-201's paper takes for equal. */
+/* test_facts.c: src/predict/facts and encoding: what is said of a network, on cells worked out by
+ * hand and on the cells that NAS-Bench-201's paper takes for equal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +104,8 @@ static void sizes_are_the_graphs(void **state)
     list(&facts, accel, "e=1666666,k=3353553,l=1223341,se=0000000");
     assert_float_equal(fact(&facts, "log resolution"), log(224), 1e-6);
     assert_float_equal(fact(&facts, "log width 1/32"), log(1280), 1e-6);
-    assert_float_equal(fact(&facts, "log width 1/2"), log(96), 1e-6); /* the second stage's expansion */
+    assert_float_equal(fact(&facts, "log width 1/2"), log(96),
+                       1e-6); /* the second stage's expansion */
     assert_true(fact(&facts, "count depthwise_conv3x3") == 1 + 2 + 3 + 1);
     assert_true(fact(&facts, "count depthwise_conv5x5") == 2 + 3 + 4);
     double sum = exp(fact(&facts, "log macs 1/2"));
@@ -134,8 +135,8 @@ static void equal_cells_have_equal_ways(void **state)
     (void)state;
     hwnas_table *table = NULL;
     size_t iso_class, n_pairs = 0;
-    assert_int_equal(
-        hwnas_table_load(&table, cells, HWNAS_TEST_DATA "/nas_bench_201.csv"), HWNAS_OK);
+    assert_int_equal(hwnas_table_load(&table, cells, HWNAS_TEST_DATA "/nas_bench_201.csv"),
+                     HWNAS_OK);
     assert_int_equal(hwnas_csv_require(&iso_class, table->csv, "iso_class"), HWNAS_OK);
     for (size_t row = 0; row < table->n; row += 7) {
         size_t first = (size_t)atol(hwnas_csv_cell(table->csv, row, iso_class));

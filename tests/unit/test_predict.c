@@ -487,8 +487,8 @@ static void fit_estimates_rows_it_has_not_seen(void **state)
 static void fit_keeps_a_network_in_one_fold(void **state)
 {
     (void)state;
-    /* Every third encoding; 6561 are 3969 networks: were they dealt one by one, folds would be judged
-     * by networks that were trained on. */
+    /* Every third encoding; 6561 are 3969 networks: were they dealt one by one, folds would be
+     * judged by networks that were trained on. */
     hwnas_fit_result result;
     write_rows("macro.csv", MACRO_CSV, 3, 3000);
     hwnas_fit_options options = {.space = "nas_bench_macro",
@@ -540,6 +540,8 @@ static void fit_refuses(void **state)
         {outside, "pct", "x.json", 0, HWNAS_E_INPUT, "'3' is no value of 'op'", "", 14},
         {"code,pct\n00000000,1\n11111111,2\n", "pct", "x.json", 0, HWNAS_E_INPUT,
          "2 different networks are too few", "a few hundred", 0},
+        {"code,pct\n00000000,1\n11111111,2\n00000000,3\n", "pct", "x.json", 0, HWNAS_E_INPUT,
+         "2 different networks are too few", "a few hundred", 0},
         {ten.s, "pctt", "x.json", 0, HWNAS_E_INPUT, "no column 'pctt'", "did you mean 'pct'?", 0},
         {ten.s, "pct", "x.json", 2, HWNAS_E_USAGE, "2 folds", "default", 0},
         {ten.s, "pct", "x.json", 13, HWNAS_E_USAGE, "13 folds", "default", 0},
@@ -561,7 +563,8 @@ static void fit_refuses(void **state)
         assert_int_equal(count_files(), n_files);
         assert_null(result.chosen);
     }
-    /* And twelve rows are enough. */
+    /* And twelve rows are enough, of which some may be second trainings. */
+    hwnas_str_addf(&ten, "%s,%d\n%s,%d\n", codes[0], 3, codes[5], 2);
     write_text("bad.csv", ten.s);
     hwnas_fit_result result;
     hwnas_fit_options options = {.space = "nas_bench_macro",
@@ -571,11 +574,63 @@ static void fit_refuses(void **state)
     assert_int_equal(hwnas_predictor_fit(&result, &options), HWNAS_OK);
     free(result.chosen);
     assert_true(isnan(result.scores.top_tenth_tau));
+    options.kind = "magic";
+    assert_failed(hwnas_predictor_fit(&result, &options), HWNAS_E_USAGE, "no kind 'magic'",
+                  "auto, ensemble, gp, gbdt");
     hwnas_str_done(&ten);
     hwnas_str_done(&constant);
     free(with_empty);
     free(with_nan);
     free(outside);
+}
+
+/* Facts about graphs in the place of architectures: then networks of every space are scored. */
+static void fit_for_any_space(void **state)
+{
+    (void)state;
+    hwnas_str text = {0};
+    hwnas_rng rng = hwnas_rng_new(1, 1);
+    hwnas_str_add(&text, "network,log macs,log params,extra data,top1_pct\n");
+    for (int i = 0; i < 80; i++) {
+        double macs = 17 + 4 * hwnas_rng_double(&rng), params = 14 + 3 * hwnas_rng_double(&rng);
+        unsigned extra = hwnas_rng_below(&rng, 2);
+        hwnas_str_addf(&text, "n%d,%.4f,%.4f,%u,%.4f\n", i / 2, macs, params, extra,
+                       60 + 2 * (macs - 17) + params - 14 + extra);
+    }
+    write_text("any.csv", text.s);
+    hwnas_str_done(&text);
+    hwnas_fit_result result;
+    hwnas_fit_options options = {
+        .space = "any", .data = in_dir("any.csv"), .target = "top1_pct", .out = in_dir("any.json")};
+    assert_int_equal(hwnas_predictor_fit(&result, &options), HWNAS_OK);
+    assert_true(result.scores.kendall_tau > 0.95);
+    free(result.chosen);
+    char *card = read_text(in_dir("any.md"));
+    assert_non_null(strstr(card, "80 rows of 40 different families"));
+    assert_non_null(strstr(card, "cannot rank networks of about"));
+    free(card);
+
+    hwnas_space *const spaces[] = {macro, accel};
+    const char *const codes[] = {"22212220", "e=1666666,k=3353553,l=1223341,se=1111111"};
+    for (size_t s = 0; s < COUNT(spaces); s++) {
+        hwnas_predictor *predictor = NULL;
+        hwnas_arch *arch = NULL;
+        hwnas_graph *graph = NULL;
+        hwnas_costs costs;
+        hwnas_estimate estimate;
+        assert_int_equal(hwnas_predictor_load(&predictor, in_dir("any.json"), spaces[s]), HWNAS_OK);
+        assert_int_equal(hwnas_arch_parse(&arch, spaces[s], codes[s]), HWNAS_OK);
+        assert_int_equal(hwnas_graph_build(&graph, arch, 1), HWNAS_OK);
+        hwnas_graph_costs(&costs, graph);
+        assert_int_equal(
+            hwnas_predictor_score(&estimate, predictor, (const hwnas_arch *const *)&arch, 1),
+            HWNAS_OK);
+        double expected = 60 + 2 * (log((double)costs.macs) - 17) + log((double)costs.params) - 14;
+        assert_float_equal(estimate.mean, expected, 1);
+        hwnas_graph_free(graph);
+        hwnas_arch_free(arch);
+        hwnas_predictor_free(predictor);
+    }
 }
 
 /* A copy of a text with the first `from` replaced. */
@@ -600,7 +655,8 @@ static void load_refuses(void **state)
         {"\"hwnas predictor\"", "\"something\"", "not a predictor of hwnas", "predictor fit"},
         {"\"version\": 2", "\"version\": 3", "has format version 3", "use a newer hwnas"},
         {"\"version\": 2", "\"version\": 1", "has format version 1", "fit the predictor again"},
-        {"\"kind\": \"ensemble\"", "\"kind\": \"magic\"", "kind of predictor called 'magic'", "gbdt"},
+        {"\"kind\": \"ensemble\"", "\"kind\": \"magic\"", "kind of predictor called 'magic'",
+         "gbdt"},
         {"\"kind\": ", "\"kin\": ", "header is damaged", ""},
         {"\"log e[1]\"", "\"e[1]\"", "number 1 is 'e[1]'", "fit the predictor again"},
         {"\"facts\": [", "\"facts\": [\"x\", ", "facts is out of order", ""},
@@ -680,6 +736,7 @@ int main(void)
         cmocka_unit_test(fit_estimates_rows_it_has_not_seen),
         cmocka_unit_test(fit_keeps_a_network_in_one_fold),
         cmocka_unit_test(fit_refuses),
+        cmocka_unit_test(fit_for_any_space),
         cmocka_unit_test(load_refuses),
         cmocka_unit_test(shipped_predictor_keeps_its_word),
     };
