@@ -209,7 +209,7 @@ hwnas_status hwnas_job_load(hwnas_job **out, const char *path, const hwnas_job_f
                        .threads = {.n = 1, .values = {1}},
                        .batch = {.n = 1, .values = {1}},
                        .price = NAN,
-                       .strategy = "nsga2",
+                       .strategy = "auto",
                        .interval = 0.01,
                        .max_seconds = 1,
                        .ties = 0.1,
