@@ -53,7 +53,7 @@ runner() {
 
 @test "what misses a limit at no cost is not measured" {
     runner
-    cpu_job "constraints: [params <= 0.4 M]" "device: null"
+    cpu_job "constraints: [params <= 0.4 M]" "device: null" "strategy: nsga2"
     ends 0 search job.yaml --json
     is out "[f['arch'] for f in d['front']] == ['00000000'] and d['finished'] == 5"
     /usr/bin/python3 -c 'import sqlite3

@@ -120,7 +120,7 @@ END
     ends 0 search job.yaml
     trials job.db >before
     refuses 2 "job.db: *another seed: 0, not 2*--study" search job.yaml --resume --seed 2
-    refuses 2 "job.db: *another strategy: \"nsga2\", not \"random\"" search job.yaml --resume \
+    refuses 2 "job.db: *another strategy: \"auto\", not \"random\"" search job.yaml --resume \
         --strategy random
     refuses 2 "job.db: *another device" search job.yaml --resume --device null
     job "objectives: [accuracy, params]"

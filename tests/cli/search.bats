@@ -119,7 +119,7 @@ END
     job "objectives: [accuracy]"
     ends 0 search job.yaml --json
     is out "len(d['front']) == 1"
-    job "objectives: [macs, params, accuracy]"
+    job "objectives: [macs, params, accuracy]" "strategy: nsga2"
     ends 0 search job.yaml --json --study three.db
     is out "d['front'][0]['arch'] == '00000000' and len(d['front']) > 3"
 }
@@ -149,7 +149,7 @@ END
         for f in d['front'])"
     is out "d['front'][0]['objectives']['macs']['value'] > 35"
     # One value exactly: kept by <=, missed by <.
-    job "constraints: [macs <= 7713280e-6 M]" "budget: {trials: 5}"
+    job "constraints: [macs <= 7713280e-6 M]" "budget: {trials: 5}" "strategy: nsga2"
     ends 0 search job.yaml --json --study equal.db
     is out "[f['arch'] for f in d['front']] == ['00000000']"
     job "constraints: [macs < 7713280e-6 M]" "budget: {trials: 5}"
