@@ -26,13 +26,6 @@ hwnas_onnx_text hwnas_onnx_describe(const Onnx__NodeProto *node)
     return text;
 }
 
-static const char *type_name(int32_t type)
-{
-    const ProtobufCEnumValue *row =
-        protobuf_c_enum_descriptor_get_value(&onnx__tensor_proto__data_type__descriptor, type);
-    return row ? row->name : "a type unknown to us";
-}
-
 /* ---- names ---- */
 
 static int compare_values(const void *a, const void *b)
@@ -155,32 +148,10 @@ static hwnas_status parse_seed(uint64_t *out, const char *text)
     return HWNAS_OK;
 }
 
-const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
-                                  const char *key)
-{
-    for (size_t i = 0; i < n; i++)
-        if (entries[i]->key && !strcmp(entries[i]->key, key))
-            return entries[i]->value;
-    return NULL;
-}
-
-bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor)
-{
-    return tensor->has_data_location &&
-           tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
-}
-
 static hwnas_status read_seed(hwnas_tensor *tensor, const Onnx__TensorProto *from)
 {
-    const char *location =
-        hwnas_onnx_find_entry(from->external_data, from->n_external_data, "location");
     const char *seed = hwnas_onnx_find_entry(from->external_data, from->n_external_data, "seed");
     const char *init = hwnas_onnx_find_entry(from->external_data, from->n_external_data, "init");
-    if (!location || strcmp(location, HWNAS_ONNX_SEEDS_LOCATION))
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "the values of '%s' are in another file, '%s'", from->name,
-                                     location ? location : ""),
-                          "save the model as one file");
     TRY(parse_seed(&tensor->seed, seed));
     for (int i = 0; i < HWNAS_N_INITS; i++) {
         if (init && !strcmp(init, hwnas_onnx_inits[i])) {
@@ -192,83 +163,85 @@ static hwnas_status read_seed(hwnas_tensor *tensor, const Onnx__TensorProto *fro
                       from->name, init ? init : "");
 }
 
-hwnas_status hwnas_onnx_find_data(const void **out, const Onnx__TensorProto *from, int64_t count,
-                                  const void *typed, size_t n_typed, size_t size)
-{
-    if (hwnas_onnx_is_external(from))
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the values of '%s' are in another file",
-                          from->name);
-    size_t n_bytes = from->has_raw_data ? from->raw_data.len : n_typed * size;
-    if (n_bytes / size != (size_t)count || n_bytes % size)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'%s' has %zu bytes of data where %" PRId64 " values belong", from->name,
-                          n_bytes, count);
-    *out = from->has_raw_data ? from->raw_data.data : typed;
-    return HWNAS_OK;
-}
-
-static hwnas_status need_float(int32_t type, const char *what, const char *name)
-{
-    if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s '%s' is of type %s", what, name,
-                                     type_name(type)),
-                          "models are read in float32; a device may compute in another type");
-    return HWNAS_OK;
-}
-
 static bool is_learned(const Onnx__TensorProto *from)
 {
     return from->n_dims && (!from->doc_string || strcmp(from->doc_string, HWNAS_ONNX_NOT_LEARNED));
 }
 
-static hwnas_status read_integers(hwnas_tensor *tensor, hwnas_graph *graph,
-                                  const Onnx__TensorProto *from)
+static bool is_seed(const Onnx__TensorProto *from)
 {
-    const int64_t n = hwnas_tensor_count(tensor);
-    const void *data = NULL;
-    TRY(hwnas_onnx_find_data(&data, from, n, from->int64_data, from->n_int64_data, sizeof n));
-    float *values = hwnas_arena_alloc(graph->arena, (size_t)hwnas_tensor_bytes(tensor));
-    for (int64_t i = 0; i < n; i++) {
-        int64_t value;
-        memcpy(&value, (const char *)data + (size_t)i * sizeof value, sizeof value);
-        if (value < -(1 << 24) || value > 1 << 24)
-            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                              "constant '%s' holds %" PRId64 "; whole numbers go up to 2^24",
-                              from->name, value);
-        values[i] = (float)value;
+    const char *location =
+        hwnas_onnx_find_entry(from->external_data, from->n_external_data, "location");
+    return hwnas_onnx_is_external(from) && location &&
+           !strcmp(location, HWNAS_ONNX_SEEDS_LOCATION);
+}
+
+hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
+{
+    const Onnx__TensorProto *from = value->constant;
+    hwnas_dtype dtype;
+    if (value->tensor != HWNAS_ONNX_NOT_MADE)
+        return HWNAS_OK;
+    TRY(hwnas_onnx_dtype(&dtype, from->has_data_type ? from->data_type : 0, "constant",
+                         value->name));
+    if (from->n_dims > HWNAS_MAX_RANK)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "constant '%s' has %zu dimensions; %d go",
+                          value->name, from->n_dims, HWNAS_MAX_RANK);
+    /* Checks the dimensions and allocates nothing for them. */
+    int index;
+    TRY(hwnas_graph_add_weight(&index, r->graph, value->name, (int)from->n_dims, from->dims,
+                               HWNAS_INIT_SMALL,
+                               is_parameter && is_learned(from) && !hwnas_dtype_is_whole(dtype)));
+    hwnas_tensor *tensor = &r->graph->tensors[index];
+    tensor->dtype = dtype;
+    if (is_seed(from)) {
+        TRY(read_seed(tensor, from));
+    } else {
+        float *values = hwnas_arena_alloc(r->graph->arena, (size_t)hwnas_tensor_bytes(tensor));
+        TRY(hwnas_onnx_values(values, from, hwnas_tensor_count(tensor), r->folder));
+        tensor->data = values;
     }
-    tensor->dtype = HWNAS_INT64;
-    tensor->data = values;
+    value->tensor = index;
     return HWNAS_OK;
 }
 
-/* Makes a constant a weight of the graph. */
-static hwnas_status make_weight(reader *r, named *value, bool is_parameter)
+/* More than this is no arithmetic with shapes but a part of the network. */
+enum { MAX_FOLDED = 1 << 22 };
+
+hwnas_status hwnas_onnx_fold(reader *r, int index)
 {
-    const Onnx__TensorProto *from = value->constant;
-    const bool is_integer =
-        from->has_data_type && from->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
-    if (!is_integer)
-        TRY(need_float(from->has_data_type ? from->data_type : 0, "constant", from->name));
-    if (from->n_dims > HWNAS_MAX_RANK)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "constant '%s' has %zu dimensions; %d go",
-                          from->name, from->n_dims, HWNAS_MAX_RANK);
-    /* Checks the dimensions and allocates nothing for them. */
-    int index;
-    TRY(hwnas_graph_add_weight(&index, r->graph, from->name, (int)from->n_dims, from->dims,
-                               HWNAS_INIT_SMALL, is_parameter && !is_integer));
-    hwnas_tensor *tensor = &r->graph->tensors[index];
-    if (is_integer) {
-        TRY(read_integers(tensor, r->graph, from));
-    } else if (hwnas_onnx_is_external(from)) {
-        TRY(read_seed(tensor, from));
-    } else {
-        const void *data = NULL;
-        TRY(hwnas_onnx_find_data(&data, from, hwnas_tensor_count(tensor), from->float_data,
-                                 from->n_float_data, sizeof(float)));
-        tensor->data = hwnas_arena_copy(r->graph->arena, data, (size_t)hwnas_tensor_bytes(tensor));
+    const float *inputs[HWNAS_MAX_NODE_INPUTS];
+    const int producer = r->graph->tensors[index].producer;
+    if (producer < 0 || r->graph->tensors[index].kind == HWNAS_TENSOR_WEIGHT ||
+        hwnas_tensor_count(&r->graph->tensors[index]) > MAX_FOLDED)
+        return HWNAS_OK;
+    const hwnas_node *node = &r->graph->nodes[producer];
+    for (int i = 0; i < node->n_inputs; i++) {
+        TRY(hwnas_onnx_fold(r, node->inputs[i]));
+        const hwnas_tensor *input = hwnas_node_input(r->graph, node, i);
+        if (input->kind != HWNAS_TENSOR_WEIGHT || !input->data)
+            return HWNAS_OK;
+        inputs[i] = input->data;
     }
-    value->tensor = index;
+    hwnas_tensor *output = &r->graph->tensors[index];
+    float *values = hwnas_arena_alloc(r->graph->arena, (size_t)hwnas_tensor_bytes(output));
+    node->op->compute(r->graph, node, inputs, values);
+    output->kind = HWNAS_TENSOR_WEIGHT;
+    output->data = values;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, reader *r, const char *name,
+                                 const char *who)
+{
+    named *value = NULL;
+    TRY(hwnas_onnx_resolve(&value, r, name, who));
+    if (value->constant)
+        TRY(hwnas_onnx_make_weight(r, value, true));
+    else
+        TRY(hwnas_onnx_fold(r, value->tensor));
+    const hwnas_tensor *tensor = &r->graph->tensors[value->tensor];
+    *out = tensor->kind == HWNAS_TENSOR_WEIGHT && tensor->data ? tensor : NULL;
     return HWNAS_OK;
 }
 
@@ -300,17 +273,15 @@ static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "input '%s' is not a tensor of known shape",
                           from->name);
     const Onnx__TypeProto__Tensor *type = from->type->tensor_type;
-    if (!type->has_elem_type || type->elem_type != ONNX__TENSOR_PROTO__DATA_TYPE__INT64)
-        TRY(need_float(type->has_elem_type ? type->elem_type : 0, "input", from->name));
-    if (type->shape->n_dim < 1 || type->shape->n_dim > HWNAS_MAX_RANK)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; 1 to %d go",
+    hwnas_dtype dtype;
+    TRY(hwnas_onnx_dtype(&dtype, type->has_elem_type ? type->elem_type : 0, "input", from->name));
+    if (type->shape->n_dim > HWNAS_MAX_RANK)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; %d go",
                           from->name, type->shape->n_dim, HWNAS_MAX_RANK);
     int64_t dims[HWNAS_MAX_RANK] = {0};
     TRY(read_dims(dims, type->shape, from->name));
-    return hwnas_graph_add_input(
-        &value->tensor, r->graph, from->name,
-        type->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64 ? HWNAS_INT64 : HWNAS_FLOAT32,
-        (int)type->shape->n_dim, dims);
+    return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype,
+                                 (int)type->shape->n_dim, dims);
 }
 
 /* ---- attributes ---- */
@@ -447,36 +418,31 @@ static hwnas_status set_absent(hwnas_attr *attrs, const hwnas_op *op, const Onnx
     return HWNAS_OK;
 }
 
+/* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
+static int64_t whole_number(float value)
+{
+    return value >= 0x1p63f ? INT64_MAX : value <= -0x1p63f ? INT64_MIN : (int64_t)value;
+}
+
 /* An attribute that ONNX takes as a constant input. */
-static hwnas_status read_attr_input(hwnas_attr *out, const reader *r, const hwnas_attr_row *row,
+static hwnas_status read_attr_input(hwnas_attr *out, reader *r, const hwnas_attr_row *row,
                                     const Onnx__NodeProto *node)
 {
-    named *value = NULL;
-    TRY(hwnas_onnx_resolve(&value, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
-    const Onnx__TensorProto *from = value->constant;
-    bool is_number = row->kind == HWNAS_ATTR_NUMBER;
-    if (!from || from->data_type != (is_number ? ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT
-                                               : ONNX__TENSOR_PROTO__DATA_TYPE__INT64))
+    const hwnas_tensor *from = NULL;
+    TRY(hwnas_onnx_constant(&from, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
+    const bool is_number = row->kind == HWNAS_ATTR_NUMBER;
+    if (!from || hwnas_dtype_is_whole(from->dtype) == is_number)
         return hwnas_onnx_unsupported(node, row->onnx, "is not a constant of its type");
-    hwnas_attr attr = {.is_set = true, .n = is_number ? 0 : row->count ? row->count : 1};
-    if (row->kind == HWNAS_ATTR_INTS && row->count == 0)
-        attr.n = from->n_dims == 1 && from->dims[0] >= 0 && from->dims[0] <= HWNAS_MAX_RANK
-                     ? (int)from->dims[0]
-                     : -1;
-    if (attr.n < 0)
-        return hwnas_onnx_unsupported(node, row->onnx, "is no list of up to 8 numbers");
-    const void *data = NULL;
-    if (is_number) {
-        float number;
-        TRY(hwnas_onnx_find_data(&data, from, 1, from->float_data, from->n_float_data,
-                                 sizeof number));
-        memcpy(&number, data, sizeof number);
-        attr.number = shortest(number);
-    } else {
-        TRY(hwnas_onnx_find_data(&data, from, attr.n, from->int64_data, from->n_int64_data,
-                                 sizeof *attr.ints));
-        memcpy(attr.ints, data, (size_t)attr.n * sizeof *attr.ints);
-    }
+    const int64_t n = hwnas_tensor_count(from);
+    const bool is_list = row->kind == HWNAS_ATTR_INTS;
+    if (n > HWNAS_MAX_RANK || (is_list && row->count && n != row->count) || (!is_list && n != 1))
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: attribute '%s' has %" PRId64 " values",
+                          hwnas_onnx_describe(node).s, row->onnx, n);
+    hwnas_attr attr = {.is_set = true, .n = is_number ? 0 : (int)n};
+    if (is_number)
+        attr.number = shortest(from->data[0]);
+    for (int i = 0; i < attr.n; i++)
+        attr.ints[i] = whole_number(from->data[i]);
     TRY(check_range(&attr, row, node));
     *out = attr;
     return HWNAS_OK;
@@ -533,15 +499,15 @@ static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op 
         named *value = NULL;
         TRY(hwnas_onnx_resolve(&value, r, node->input[i], hwnas_onnx_describe(node).s));
         const bool is_weight = i >= (size_t)op->max_inputs;
-        if (is_weight && !value->constant)
+        const int weight = (int)i - op->max_inputs;
+        if (value->constant)
+            TRY(hwnas_onnx_make_weight(r, value, weight < op->max_weights - op->n_statistics));
+        else if (is_weight)
+            TRY(hwnas_onnx_fold(r, value->tensor));
+        if (is_weight && r->graph->tensors[value->tensor].kind != HWNAS_TENSOR_WEIGHT)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                               "%s: input '%s' is computed where we take a constant",
                               hwnas_onnx_describe(node).s, node->input[i]);
-        const int weight = (int)i - op->max_inputs;
-        if (value->constant && value->tensor == HWNAS_ONNX_NOT_MADE)
-            TRY(make_weight(r, value,
-                            weight < op->max_weights - op->n_statistics &&
-                                is_learned(value->constant)));
         out[i] = value->tensor;
     }
     *n_out = (int)n;
@@ -608,6 +574,8 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
         TRY(read_attrs(&attrs, r, op, node));
         TRY(add_node(&output, r, node, op, attrs));
     }
+    if (hwnas_dtype_is_whole(r->graph->tensors[output].dtype))
+        TRY(hwnas_onnx_fold(r, output)); /* shapes and indices, not what the network computes */
     r->graph->tensors[output].name =
         hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
     hwnas_onnx_find_value(r, node->output[0])->tensor = output;
@@ -681,6 +649,7 @@ hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *by
     r.from = model->graph;
     r.graph = hwnas_graph_new(is_empty(r.from->name) ? name : r.from->name, seed);
     TRY_OUT(read_graph(&r));
+    hwnas_graph_tidy(r.graph);
     TRY_OUT(hwnas_graph_fuse(&fused, r.graph));
     *out = fused ? fused : r.graph;
     r.graph = fused ? r.graph : NULL;

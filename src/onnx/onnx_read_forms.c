@@ -115,27 +115,18 @@ static hwnas_status read_zero(int *out, hwnas_onnx_reader *r, const Onnx__NodePr
 
 /* How often the constant input `at`, of scales or of sizes, repeats rows and columns; false when
  * that is not a whole factor of an image. */
-static bool read_factors(int64_t *by, const hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                         size_t at, const hwnas_tensor *in)
+static bool read_factors(int64_t *by, hwnas_onnx_reader *r, const Onnx__NodeProto *node, size_t at,
+                         hwnas_tensor in)
 {
     const bool is_size = at == 3;
-    if (at >= node->n_input || is_empty(node->input[at]) || in->rank != 4)
+    if (at >= node->n_input || is_empty(node->input[at]) || in.rank != 4)
         return false;
-    const hwnas_onnx_named *value = hwnas_onnx_find_value(r, node->input[at]);
-    const Onnx__TensorProto *from = value ? value->constant : NULL;
-    const void *data;
-    if (!from ||
-        from->data_type != (is_size ? ONNX__TENSOR_PROTO__DATA_TYPE__INT64
-                                    : ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT) ||
-        (is_size ? hwnas_onnx_find_data(&data, from, 4, from->int64_data, from->n_int64_data, 8)
-                 : hwnas_onnx_find_data(&data, from, 4, from->float_data, from->n_float_data, 4)))
+    const hwnas_tensor *from = NULL;
+    if (hwnas_onnx_constant(&from, r, node->input[at], "Resize") || !from ||
+        hwnas_tensor_count(from) != 4)
         return false;
     for (int i = 0; i < 4; i++) {
-        int64_t size;
-        float scale;
-        memcpy(&size, (const char *)data + i * (is_size ? 8 : 4), is_size ? 8 : 4);
-        memcpy(&scale, &size, sizeof scale);
-        const double factor = is_size ? (double)size / (double)in->dims[i] : (double)scale;
+        const double factor = from->data[i] / (is_size ? (double)in.dims[i] : 1.0);
         if (factor != floor(factor) || factor < 1 || factor > 1 << 20 || (i < 2 && factor != 1))
             return false;
         if (i >= 2)
@@ -173,8 +164,8 @@ static hwnas_status read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__No
     if (data->tensor == HWNAS_ONNX_NOT_MADE ||
         !(is_linear || is_word(node, "mode", "nearest", true)) ||
         !places_pixels_as_we(node, is_linear) ||
-        !(read_factors(by, r, node, SCALES, &r->graph->tensors[data->tensor]) ||
-          read_factors(by, r, node, SIZES, &r->graph->tensors[data->tensor])))
+        !(read_factors(by, r, node, SCALES, r->graph->tensors[data->tensor]) ||
+          read_factors(by, r, node, SIZES, r->graph->tensors[data->tensor])))
         return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                                      "%s resizes in a way that we cannot compute",
                                      hwnas_onnx_describe(node).s),

@@ -19,6 +19,7 @@ typedef struct hwnas_onnx_named {
 typedef struct hwnas_onnx_reader {
     const Onnx__GraphProto *from;
     hwnas_graph *graph;
+    const char *folder; /* of the file; NULL: none */
     int64_t opset;
     size_t n_values;
     hwnas_onnx_named *values; /* sorted by name */
@@ -44,10 +45,24 @@ hwnas_onnx_named *hwnas_onnx_find_value(const hwnas_onnx_reader *r, const char *
 /* What `who` reads under `name`: a constant, or a tensor that is made already. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_resolve(hwnas_onnx_named **out, const hwnas_onnx_reader *r,
                                               const char *name, const char *who);
-/* The bytes of a constant that holds `count` values of `size` bytes. */
-HWNAS_CHECKED hwnas_status hwnas_onnx_find_data(const void **out, const Onnx__TensorProto *from,
-                                                int64_t count, const void *typed, size_t n_typed,
-                                                size_t size);
+/* Makes a constant a weight of the graph, if it is not yet one. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_make_weight(hwnas_onnx_reader *r, hwnas_onnx_named *value,
+                                                  bool is_parameter);
+/* Makes a tensor that is computed of nothing but known values a weight of known values; others stay. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_fold(hwnas_onnx_reader *r, int tensor);
+/* The tensor `name` when its values are known, else NULL. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_onnx_reader *r,
+                                               const char *name, const char *who);
+
+/* ---- onnx_tensor.c ---- */
+
+/* The type of `what` ("input", "constant") called `name`. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_dtype(hwnas_dtype *out, int32_t type, const char *what,
+                                            const char *name);
+size_t hwnas_onnx_size(hwnas_dtype dtype); /* bytes of one value in a file */
+/* The `count` values of a tensor. `folder`: where a file beside the model lies; NULL: nowhere. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_values(float *out, const Onnx__TensorProto *from,
+                                             int64_t count, const char *folder);
 bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor);
 /* NULL when there is none. */
 const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,

@@ -17,11 +17,6 @@ const char *const hwnas_onnx_inits[HWNAS_N_INITS] = {
     [HWNAS_INIT_ZERO] = "zero",     [HWNAS_INIT_ONE] = "one",
 };
 
-const int32_t hwnas_onnx_types[HWNAS_N_DTYPES] = {
-    [HWNAS_FLOAT32] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
-    [HWNAS_INT64] = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
-};
-
 typedef hwnas_onnx_writer writer;
 
 static void *list(const writer *w, size_t n)

@@ -827,7 +827,7 @@ static const struct {
     {compute_a_weight, HWNAS_E_UNSUPPORTED, "input 'stem/relu' is computed"},
     {use_the_mask, HWNAS_E_UNSUPPORTED, "reads 'mask', a second output"},
     {open_the_height, HWNAS_E_INPUT, "dimension 2 of input 'image' is not a number but 'N'"},
-    {make_weights_half, HWNAS_E_UNSUPPORTED, "constant 'stem/conv.weight' is of type FLOAT16"},
+    {make_weights_half, HWNAS_E_INPUT, "'stem/conv.weight' has data of 432 values where 216"},
     {make_input_integer, HWNAS_E_INPUT,
      "'conv' cannot compute with 'image', which holds whole numbers"},
     {shorten_data, HWNAS_E_INPUT, "'stem/conv.weight' has 860 bytes of data where 216 values"},
