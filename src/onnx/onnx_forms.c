@@ -107,10 +107,19 @@ static void write_zero(const form *f)
     hwnas_onnx_add_ints(f->w, to, "strides", 2, (const int64_t[]){stride, stride});
 }
 
+/* The type by its number. */
+static void write_cast(const form *f)
+{
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "Cast", f->node->name, output_of(f), 1);
+    to->input[to->n_input++] = text(input_of(f, 0));
+    hwnas_onnx_add_int(f->w, to, "to", hwnas_onnx_types[f->node->attrs->ints[0]]);
+}
+
 static const struct {
     const char *op;
     void (*write)(const form *f);
 } forms[] = {
+    {"cast", write_cast},
     {"gelu", write_gelu},
     {"upsample", write_upsample},
     {"zero", write_zero},

@@ -61,7 +61,9 @@ static hwnas_status collect_values(reader *r)
     for (size_t i = 0; i < from->n_node; i++)
         for (size_t o = 0; o < from->node[i]->n_output; o++)
             if (!is_empty(from->node[i]->output[o])) /* an empty one is left out */
-                TRY(add_value(r, from->node[i]->output[o], (named){.is_extra = o > 0}));
+                TRY(add_value(r, from->node[i]->output[o],
+                              (named){.constant = hwnas_onnx_constant_node(from->node[i]),
+                                      .is_extra = o > 0}));
 
     qsort(r->values, r->n_values, sizeof *r->values, compare_values);
     size_t n = 0;
@@ -108,6 +110,8 @@ static void collect_node_names(reader *r)
 static const char *node_name(const reader *r, const Onnx__NodeProto *node)
 {
     const char *output = node->output[0], *name = node->name;
+    for (size_t i = 1; i < node->n_output && is_empty(output); i++)
+        output = node->output[i];
     if (is_empty(name) || (strcmp(name, output) && hwnas_onnx_find_value(r, name)))
         return output;
     const char **end = r->node_names + r->n_node_names;
@@ -206,18 +210,19 @@ hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
 }
 
 /* More than this is no arithmetic with shapes but a part of the network. */
-enum { MAX_FOLDED = 1 << 22 };
+enum { MAX_FOLDED = 1 << 22, MAX_FOLD_DEPTH = 64 };
 
-hwnas_status hwnas_onnx_fold(reader *r, int index)
+static hwnas_status fold(reader *r, int index, int depth)
 {
     const float *inputs[HWNAS_MAX_NODE_INPUTS];
     const int producer = r->graph->tensors[index].producer;
     if (producer < 0 || r->graph->tensors[index].kind == HWNAS_TENSOR_WEIGHT ||
+        depth == MAX_FOLD_DEPTH ||
         hwnas_tensor_count(&r->graph->tensors[index]) > MAX_FOLDED)
         return HWNAS_OK;
     const hwnas_node *node = &r->graph->nodes[producer];
     for (int i = 0; i < node->n_inputs; i++) {
-        TRY(hwnas_onnx_fold(r, node->inputs[i]));
+        TRY(fold(r, node->inputs[i], depth + 1));
         const hwnas_tensor *input = hwnas_node_input(r->graph, node, i);
         if (input->kind != HWNAS_TENSOR_WEIGHT || !input->data)
             return HWNAS_OK;
@@ -229,6 +234,11 @@ hwnas_status hwnas_onnx_fold(reader *r, int index)
     output->kind = HWNAS_TENSOR_WEIGHT;
     output->data = values;
     return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_fold(reader *r, int index)
+{
+    return fold(r, index, 0);
 }
 
 hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, reader *r, const char *name,
@@ -418,8 +428,7 @@ static hwnas_status set_absent(hwnas_attr *attrs, const hwnas_op *op, const Onnx
     return HWNAS_OK;
 }
 
-/* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
-static int64_t whole_number(float value)
+int64_t hwnas_onnx_whole(float value)
 {
     return value >= 0x1p63f ? INT64_MAX : value <= -0x1p63f ? INT64_MIN : (int64_t)value;
 }
@@ -442,7 +451,7 @@ static hwnas_status read_attr_input(hwnas_attr *out, reader *r, const hwnas_attr
     if (is_number)
         attr.number = shortest(from->data[0]);
     for (int i = 0; i < attr.n; i++)
-        attr.ints[i] = whole_number(from->data[i]);
+        attr.ints[i] = hwnas_onnx_whole(from->data[i]);
     TRY(check_range(&attr, row, node));
     *out = attr;
     return HWNAS_OK;
@@ -551,13 +560,44 @@ static hwnas_status add_node(int *output, reader *r, const Onnx__NodeProto *node
     return check_implied(attrs, r->graph, node);
 }
 
+hwnas_status hwnas_onnx_give(reader *r, const char *name, int tensor)
+{
+    if (hwnas_dtype_is_whole(r->graph->tensors[tensor].dtype))
+        TRY(hwnas_onnx_fold(r, tensor)); /* shapes and indices, not what the network computes */
+    named *value = hwnas_onnx_find_value(r, name);
+    value->tensor = tensor;
+    value->is_extra = false;
+    return HWNAS_OK;
+}
+
+/* The output of a node has its own name in the graph; what a form passes on keeps the name it has. */
+static hwnas_status name_output(reader *r, const Onnx__NodeProto *node, int output)
+{
+    hwnas_tensor *tensor = &r->graph->tensors[output];
+    if (is_empty(node->output[0]))
+        return HWNAS_OK;
+    const bool is_last = (size_t)output + 1 == r->graph->n_tensors;
+    if (is_last && tensor->producer >= 0)
+        tensor->name =
+            hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
+    return hwnas_onnx_give(r, node->output[0], output);
+}
+
 static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
 {
-    if (!node->n_output || is_empty(node->output[0]) || is_empty(node->op_type))
+    if (!node->n_output || is_empty(node->op_type) ||
+        (is_empty(node->output[0]) && !hwnas_onnx_may_lack_output(node)))
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no output", hwnas_onnx_describe(node).s);
     bool is_standard = is_empty(node->domain) || !strcmp(node->domain, "ai.onnx");
     if (is_standard && !strcmp(node->op_type, "Identity"))
         return read_identity(r, node);
+    if (hwnas_onnx_constant_node(node))
+        return HWNAS_OK;
+    int output = HWNAS_ONNX_NOT_MADE;
+    if (is_standard)
+        TRY(hwnas_onnx_read_form(&output, r, node, node_name(r, node)));
+    if (output != HWNAS_ONNX_NOT_MADE)
+        return name_output(r, node, output);
     const hwnas_op *op = is_standard ? hwnas_op_by_onnx(node->op_type) : NULL;
     if (!op)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
@@ -568,25 +608,16 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
                           "%s means another thing in opset %" PRId64 "; %d and newer are read",
                           hwnas_onnx_describe(node).s, r->opset, op->onnx_since);
     hwnas_attr *attrs = NULL;
-    int output = HWNAS_ONNX_NOT_MADE;
-    TRY(hwnas_onnx_read_form(&output, r, node, node_name(r, node)));
-    if (output == HWNAS_ONNX_NOT_MADE) {
-        TRY(read_attrs(&attrs, r, op, node));
-        TRY(add_node(&output, r, node, op, attrs));
-    }
-    if (hwnas_dtype_is_whole(r->graph->tensors[output].dtype))
-        TRY(hwnas_onnx_fold(r, output)); /* shapes and indices, not what the network computes */
-    r->graph->tensors[output].name =
-        hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
-    hwnas_onnx_find_value(r, node->output[0])->tensor = output;
-    return HWNAS_OK;
+    TRY(read_attrs(&attrs, r, op, node));
+    TRY(add_node(&output, r, node, op, attrs));
+    return name_output(r, node, output);
 }
 
 static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
 {
     named *value = NULL;
     TRY(hwnas_onnx_resolve(&value, r, from->name ? from->name : "", "the list of outputs"));
-    if (value->constant)
+    if (value->constant || r->graph->tensors[value->tensor].kind == HWNAS_TENSOR_WEIGHT)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is a constant", from->name);
     for (size_t i = 0; i < r->graph->n_outputs; i++)
         if (r->graph->outputs[i] == value->tensor)

@@ -5,7 +5,7 @@
 
 #include "onnx/onnx_reader.h"
 
-static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
+const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name)
 {
     for (size_t i = 0; i < node->n_attribute; i++)
         if (node->attribute[i]->name && !strcmp(node->attribute[i]->name, name))
@@ -13,20 +13,93 @@ static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, c
     return NULL;
 }
 
+int64_t hwnas_onnx_int(const Onnx__NodeProto *node, const char *name, int64_t absent)
+{
+    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
+    return found ? found->i : absent;
+}
+
+double hwnas_onnx_float(const Onnx__NodeProto *node, const char *name, double absent)
+{
+    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
+    return found ? (double)found->f : absent;
+}
+
+bool hwnas_onnx_is_word(const Onnx__NodeProto *node, const char *name, const char *word,
+                        bool is_default)
+{
+    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
+    return found ? found->s.len == strlen(word) && !memcmp(found->s.data, word, found->s.len)
+                 : is_default;
+}
+
+bool hwnas_onnx_has_input(const Onnx__NodeProto *node, size_t i)
+{
+    return i < node->n_input && !is_empty(node->input[i]);
+}
+
+hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node, size_t i)
+{
+    hwnas_onnx_named *value = NULL;
+    if (!hwnas_onnx_has_input(node, i))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no input %zu", hwnas_onnx_describe(node).s,
+                          i);
+    TRY(hwnas_onnx_resolve(&value, r, node->input[i], hwnas_onnx_describe(node).s));
+    if (value->constant)
+        TRY(hwnas_onnx_make_weight(r, value, true));
+    *out = value->tensor;
+    return HWNAS_OK;
+}
+
+/* A graph has no tensors without values; a file may have lists without. */
+static bool is_empty_list(const hwnas_onnx_reader *r, const char *name)
+{
+    const hwnas_onnx_named *value = hwnas_onnx_find_value(r, name);
+    const Onnx__TensorProto *from = value ? value->constant : NULL;
+    return from && from->n_dims == 1 && from->dims[0] == 0;
+}
+
+hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
+                                  const Onnx__NodeProto *node, const char *attribute, size_t i)
+{
+    const Onnx__AttributeProto *given = hwnas_onnx_attribute(node, attribute);
+    const hwnas_tensor *from = NULL;
+    out->n = -1;
+    if (!given && !hwnas_onnx_has_input(node, i))
+        return HWNAS_OK;
+    if (!given && is_empty_list(r, node->input[i])) {
+        out->n = 0;
+        return HWNAS_OK;
+    }
+    if (!given) {
+        TRY(hwnas_onnx_constant(&from, r, node->input[i], hwnas_onnx_describe(node).s));
+        if (!from)
+            return hwnas_onnx_unsupported(node, attribute, "is computed from the network's input");
+    }
+    const int64_t n = given ? (int64_t)given->n_ints : hwnas_tensor_count(from);
+    if (n > HWNAS_MAX_RANK)
+        return hwnas_onnx_unsupported(node, attribute, "has more than 8 values");
+    out->n = (int)n;
+    for (int k = 0; k < out->n; k++)
+        out->items[k] = given ? given->ints[k] : hwnas_onnx_whole(from->data[k]);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, const char *op, const char *name,
+                            const char *suffix, const hwnas_attr *attrs, int n_inputs,
+                            const int *inputs)
+{
+    const char *own = suffix ? hwnas_arena_printf(r->graph->arena, "%s.%s", name, suffix) : name;
+    hwnas_status status = hwnas_graph_add_node(out, r->graph, hwnas_op_by_name(op), own, attrs,
+                                               n_inputs, inputs, false);
+    return status == HWNAS_OK ? status : hwnas_context(status, "node '%.100s'", name);
+}
+
 /* Is the attribute a list of this length? */
 static const int64_t *find_ints(const Onnx__NodeProto *node, const char *name, size_t n)
 {
-    const Onnx__AttributeProto *found = find_attribute(node, name);
+    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
     return found && found->n_ints == n ? found->ints : NULL;
-}
-
-/* Is the attribute the word, or absent where that means it? */
-static bool is_word(const Onnx__NodeProto *node, const char *name, const char *word,
-                    bool is_default)
-{
-    const Onnx__AttributeProto *found = find_attribute(node, name);
-    return found ? found->s.len == strlen(word) && !memcmp(found->s.data, word, found->s.len)
-                 : is_default;
 }
 
 /* ---- zero ---- */
@@ -58,7 +131,7 @@ static bool is_zeros(const Onnx__TensorProto *from, size_t count)
 static int64_t stride_of_zeros(const Onnx__NodeProto *node, const Onnx__TensorProto *weight)
 {
     const int64_t *strides = find_ints(node, "strides", 2), *pads = find_ints(node, "pads", 4);
-    const Onnx__AttributeProto *group = find_attribute(node, "group");
+    const Onnx__AttributeProto *group = hwnas_onnx_attribute(node, "group");
     if (weight->n_dims != 4 || weight->dims[1] != 1 || weight->dims[2] != 1 ||
         weight->dims[3] != 1 || weight->dims[0] < 1 || !strides || strides[0] != strides[1] ||
         strides[0] < 2 || !group || group->i != weight->dims[0] ||
@@ -99,8 +172,8 @@ static bool is_zero_node(int *out, int64_t *stride, const hwnas_onnx_reader *r,
     return is_zeros(zeros, 1) && zeros->n_dims <= (size_t)in->rank;
 }
 
-static hwnas_status read_zero(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                              const char *name)
+hwnas_status hwnas_onnx_read_zero(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                  const char *name)
 {
     int input;
     int64_t stride;
@@ -140,19 +213,19 @@ static bool read_factors(int64_t *by, hwnas_onnx_reader *r, const Onnx__NodeProt
 static bool places_pixels_as_we(const Onnx__NodeProto *node, bool is_linear)
 {
     const char *where = "coordinate_transformation_mode";
-    const bool is_half = is_word(node, where, "half_pixel", true) ||
-                         is_word(node, where, "pytorch_half_pixel", false);
+    const bool is_half = hwnas_onnx_is_word(node, where, "half_pixel", true) ||
+                         hwnas_onnx_is_word(node, where, "pytorch_half_pixel", false);
     if (is_linear)
         return is_half;
     if (is_half)
-        return is_word(node, "nearest_mode", "round_prefer_floor", true) ||
-               is_word(node, "nearest_mode", "round_prefer_ceil", false);
-    return is_word(node, where, "asymmetric", false) &&
-           is_word(node, "nearest_mode", "floor", false);
+        return hwnas_onnx_is_word(node, "nearest_mode", "round_prefer_floor", true) ||
+               hwnas_onnx_is_word(node, "nearest_mode", "round_prefer_ceil", false);
+    return hwnas_onnx_is_word(node, where, "asymmetric", false) &&
+           hwnas_onnx_is_word(node, "nearest_mode", "floor", false);
 }
 
-static hwnas_status read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                                  const char *name)
+hwnas_status hwnas_onnx_read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                      const char *name)
 {
     enum { SCALES = 2, SIZES };
     hwnas_onnx_named *data = NULL;
@@ -160,9 +233,9 @@ static hwnas_status read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__No
     if (node->n_input < 1)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no input", hwnas_onnx_describe(node).s);
     TRY(hwnas_onnx_resolve(&data, r, node->input[0], hwnas_onnx_describe(node).s));
-    const bool is_linear = is_word(node, "mode", "linear", false);
+    const bool is_linear = hwnas_onnx_is_word(node, "mode", "linear", false);
     if (data->tensor == HWNAS_ONNX_NOT_MADE ||
-        !(is_linear || is_word(node, "mode", "nearest", true)) ||
+        !(is_linear || hwnas_onnx_is_word(node, "mode", "nearest", true)) ||
         !places_pixels_as_we(node, is_linear) ||
         !(read_factors(by, r, node, SCALES, r->graph->tensors[data->tensor]) ||
           read_factors(by, r, node, SIZES, r->graph->tensors[data->tensor])))
@@ -178,12 +251,40 @@ static hwnas_status read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__No
 
 static const struct {
     const char *type;
-    hwnas_status (*read)(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                         const char *name);
+    hwnas_onnx_form *read;
 } forms[] = {
-    {"Conv", read_zero},
-    {"Mul", read_zero},
-    {"Resize", read_upsample},
+    {"Cast", hwnas_onnx_read_cast},
+    {"Constant", hwnas_onnx_read_constant},
+    {"ConstantOfShape", hwnas_onnx_read_constant_of_shape},
+    {"Conv", hwnas_onnx_read_zero},
+    {"Flatten", hwnas_onnx_read_flatten},
+    {"GRU", hwnas_onnx_read_recurrent},
+    {"Gemm", hwnas_onnx_read_gemm},
+    {"LSTM", hwnas_onnx_read_recurrent},
+    {"MatMul", hwnas_onnx_read_matmul},
+    {"Max", hwnas_onnx_read_variadic},
+    {"Mean", hwnas_onnx_read_variadic},
+    {"Min", hwnas_onnx_read_variadic},
+    {"Mul", hwnas_onnx_read_zero},
+    {"Range", hwnas_onnx_read_range},
+    {"ReduceL1", hwnas_onnx_read_reduce},
+    {"ReduceL2", hwnas_onnx_read_reduce},
+    {"ReduceLogSum", hwnas_onnx_read_reduce},
+    {"ReduceLogSumExp", hwnas_onnx_read_reduce},
+    {"ReduceMax", hwnas_onnx_read_reduce},
+    {"ReduceMean", hwnas_onnx_read_reduce},
+    {"ReduceMin", hwnas_onnx_read_reduce},
+    {"ReduceProd", hwnas_onnx_read_reduce},
+    {"ReduceSum", hwnas_onnx_read_reduce},
+    {"ReduceSumSquare", hwnas_onnx_read_reduce},
+    {"Resize", hwnas_onnx_read_upsample},
+    {"Shape", hwnas_onnx_read_shape},
+    {"Size", hwnas_onnx_read_size},
+    {"Slice", hwnas_onnx_read_slice},
+    {"Split", hwnas_onnx_read_split},
+    {"Squeeze", hwnas_onnx_read_squeeze},
+    {"Sum", hwnas_onnx_read_variadic},
+    {"Unsqueeze", hwnas_onnx_read_unsqueeze},
 };
 
 hwnas_status hwnas_onnx_read_form(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,

@@ -54,6 +54,9 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_fold(hwnas_onnx_reader *r, int tensor);
 HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_onnx_reader *r,
                                                const char *name, const char *who);
 
+/* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
+int64_t hwnas_onnx_whole(float value);
+
 /* ---- onnx_tensor.c ---- */
 
 /* The type of `what` ("input", "constant") called `name`. */
@@ -68,8 +71,51 @@ bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor);
 const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
                                   const char *key);
 
-/* Makes the output of a node that the tables cannot say; `out` stays as it is when they can. */
-HWNAS_CHECKED hwnas_status hwnas_onnx_read_form(int *out, hwnas_onnx_reader *r,
-                                                const Onnx__NodeProto *node, const char *name);
+/* ---- Forms: nodes that the operators' tables cannot say ---- */
+
+/* Reads a node and gives its first output; `out` stays as it is when the tables can say it. `name` is for
+ * the node that gives it; others are named after it. */
+typedef hwnas_status hwnas_onnx_form(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                     const char *name);
+HWNAS_CHECKED hwnas_onnx_form hwnas_onnx_read_form;
+/* Gives another output of a node, by its name in the file. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_give(hwnas_onnx_reader *r, const char *name, int tensor);
+/* The values of a Constant; NULL: the node is none, or says them in another way. */
+const Onnx__TensorProto *hwnas_onnx_constant_node(const Onnx__NodeProto *node);
+/* A recurrent node, of which the last state alone may be wanted. */
+bool hwnas_onnx_may_lack_output(const Onnx__NodeProto *node);
+
+/* By topic. */
+hwnas_onnx_form hwnas_onnx_read_zero, hwnas_onnx_read_upsample;
+hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_constant_of_shape,
+    hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
+    hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;
+hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce;
+hwnas_onnx_form hwnas_onnx_read_gemm, hwnas_onnx_read_matmul, hwnas_onnx_read_recurrent,
+    hwnas_onnx_read_variadic;
+
+/* What forms ask of a node. An attribute that is absent has the value `absent`. */
+const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name);
+int64_t hwnas_onnx_int(const Onnx__NodeProto *node, const char *name, int64_t absent);
+double hwnas_onnx_float(const Onnx__NodeProto *node, const char *name, double absent);
+bool hwnas_onnx_is_word(const Onnx__NodeProto *node, const char *name, const char *word,
+                        bool is_default);
+bool hwnas_onnx_has_input(const Onnx__NodeProto *node, size_t i);
+/* Input `i` as a tensor of the graph. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r,
+                                            const Onnx__NodeProto *node, size_t i);
+/* A list of up to HWNAS_MAX_RANK whole numbers, given by an attribute in older opsets and by the input `i` in
+ * newer ones; n = -1: by neither. */
+typedef struct hwnas_onnx_list {
+    int n;
+    int64_t items[HWNAS_MAX_RANK];
+} hwnas_onnx_list;
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
+                                                const Onnx__NodeProto *node, const char *attribute,
+                                                size_t i);
+/* Adds a node of the graph. `suffix` NULL: the one that has the name itself. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, const char *op,
+                                          const char *name, const char *suffix,
+                                          const hwnas_attr *attrs, int n_inputs, const int *inputs);
 
 #endif

@@ -31,67 +31,75 @@ with warnings.catch_warnings():
 LIMIT = 1e-5
 
 # How many inputs are data; what follows are weights and options, which hwnas takes as constants.
-DATA_INPUTS = collections.defaultdict(
-    lambda: 1, Add=2, Concat=99, Div=2, Gather=2, MatMul=2, Mul=2, Pow=2, Sub=2
-)
-OPERATORS = """Add AveragePool BatchNormalization Clip Concat Conv Div Dropout Erf Expand Flatten
-    GRU Gather Gelu Gemm GlobalAveragePool HardSigmoid HardSwish LSTM LayerNormalization LeakyRelu
-    MatMul MaxPool Mul Pow ReduceMean Relu Reshape Resize Sigmoid Slice Softmax Sub Tanh
-    Transpose""".split()
+# Which inputs are data, not weights and options; -1: all.
+DATA_INPUTS = collections.defaultdict(lambda: 1) | dict.fromkeys(
+    """Add And Concat Div Equal Gather Greater GreaterOrEqual Less LessOrEqual MatMul Max Mean Min
+    Mod Mul Or Pow PRelu Sub Sum Where Xor""".split(),
+    -1,
+) | {"ConstantOfShape": 0, "Range": 0}
+OPERATORS = """Abs Acos Acosh Add And Asin Asinh Atan Atanh AveragePool BatchNormalization Cast Ceil
+    Clip Concat Constant ConstantOfShape Conv Cos Cosh Div Dropout Equal Erf Exp Expand
+    Flatten Floor GRU Gather Gelu Gemm GlobalAveragePool Greater GreaterOrEqual HardSigmoid
+    HardSwish Identity IsNaN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log MatMul
+    Max MaxPool Mean Min Mish Mod Mul Neg Not Or PRelu Pow Range Reciprocal ReduceL1
+    ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+    ReduceSum ReduceSumSquare Relu Reshape Resize Round Shape Sigmoid Sign Sin Sinh Size
+    Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub Sum Tan Tanh Transpose Unsqueeze
+    Where Xor""".split()
 
 REASONS = {
-    "is of type UINT8": "add_uint8 div_uint8 maxpool_2d_uint8 mul_uint8 sub_uint8",
-    "is of type INT32": "pow_types_float32_int32 pow_types_int32_float32 pow_types_int32_int32",
-    "is of type UINT": "pow_types_float32_uint64 pow_types_float32_uint32",
-    "which holds whole numbers": """pow_types_float32_int64 pow_types_int64_float32
-        pow_types_int64_int64""",
-    "has 0 dimensions": "pow_bcast_scalar",
     "the shape 0x3x4": "reshape_allowzero_reordered",
-    "attribute 'axes' is absent": """reduce_mean_default_axes_keepdims_example
-        reduce_mean_default_axes_keepdims_random""",
-    # Of several axes at once.
-    "values belong": "slice slice_default_axes slice_default_steps slice_neg_steps slice_negative_axes",
-    "takes nothing": "slice_start_out_of_bounds",
-    # Only the last state is asked for.
-    "has no output": """gru_defaults gru_with_initial_bias gru_seq_length lstm_defaults
-        lstm_with_initial_bias lstm_with_peepholes""",
+    "takes nothing": """slice_start_out_of_bounds layer_normalization_4d_axis0_expanded
+        layer_normalization_4d_axis_negative_4_expanded
+        layer_normalization_2d_axis0_expanded
+        layer_normalization_2d_axis_negative_2_expanded
+        layer_normalization_3d_axis0_epsilon_expanded
+        layer_normalization_3d_axis_negative_3_epsilon_expanded""",
     "attribute 'layout'": "gru_batchwise lstm_batchwise",
-    # By other factors than whole ones, or placed in another way.
-    "resizes in a way": """resize_downsample_scales_cubic resize_downsample_scales_cubic_A_n0p5_exclude_outside
+    "resizes in a way": """resize_downsample_scales_cubic
+        resize_downsample_scales_cubic_A_n0p5_exclude_outside
         resize_downsample_scales_cubic_align_corners resize_downsample_scales_linear
         resize_downsample_scales_linear_align_corners resize_downsample_scales_nearest
         resize_downsample_sizes_cubic resize_downsample_sizes_linear_pytorch_half_pixel
         resize_downsample_sizes_nearest resize_tf_crop_and_resize
         resize_upsample_scales_cubic resize_upsample_scales_cubic_A_n0p5_exclude_outside
-        resize_upsample_scales_cubic_align_corners resize_upsample_scales_cubic_asymmetric
+        resize_upsample_scales_cubic_align_corners
+        resize_upsample_scales_cubic_asymmetric
         resize_upsample_scales_linear_align_corners resize_upsample_sizes_cubic
         resize_upsample_sizes_nearest resize_upsample_sizes_nearest_ceil_half_pixel
         resize_upsample_sizes_nearest_floor_align_corners
         resize_upsample_sizes_nearest_round_prefer_ceil_asymmetric""",
-    "is of type INT8": "clip_default_int8_min clip_default_int8_max clip_default_int8_inbounds",
     "attribute 'auto_pad'": """averagepool_2d_precomputed_same_upper averagepool_2d_same_upper
-        averagepool_2d_same_lower conv_with_autopad_same maxpool_2d_precomputed_same_upper
-        maxpool_2d_same_upper maxpool_2d_same_lower""",
+        averagepool_2d_same_lower conv_with_autopad_same
+        maxpool_2d_precomputed_same_upper maxpool_2d_same_upper maxpool_2d_same_lower""",
     "attribute 'ceil_mode'": "averagepool_2d_ceil maxpool_2d_ceil",
     "attribute 'dilations'": "maxpool_2d_dilations",
-    # Sequences and volumes.
     "attribute 'kernel_shape'": """averagepool_1d_default averagepool_3d_default maxpool_1d_default
         maxpool_3d_default""",
-    "attribute 'training_mode'": """batchnorm_example_training_mode
-        batchnorm_epsilon_training_mode""",
-    "(Dropout) has 2 inputs": """training_dropout_default training_dropout_default_mask
-        training_dropout training_dropout_mask training_dropout_zero_ratio
+    "attribute 'training_mode'": """batchnorm_example_training_mode batchnorm_epsilon_training_mode""",
+    "(Dropout) has 2 inputs": """training_dropout_default training_dropout_default_mask training_dropout
+        training_dropout_mask training_dropout_zero_ratio
         training_dropout_zero_ratio_mask""",
     "a second output": """dropout_default_mask dropout_default_mask_ratio
-        maxpool_with_argmax_2d_precomputed_pads maxpool_with_argmax_2d_precomputed_strides""",
-    "attribute 'axis'": """flatten_axis0 flatten_negative_axis4 flatten_negative_axis3
-        flatten_negative_axis2 flatten_negative_axis1""",
-    "attribute 'transA'": "gemm_transposeA",
-    "attribute 'transB'": """gemm_default_zero_bias gemm_default_no_bias gemm_default_scalar_bias
-        gemm_default_single_elem_vector_bias gemm_default_vector_bias gemm_default_matrix_bias""",
-    "attribute 'alpha'": "gemm_alpha gemm_all_attributes",
-    "attribute 'beta'": "gemm_beta",
-    "a bias of shape 1x4": "gemm_transposeB",
+        maxpool_with_argmax_2d_precomputed_pads
+        maxpool_with_argmax_2d_precomputed_strides""",
+    "attribute 'limit'": """blackmanwindow_expanded blackmanwindow_symmetric_expanded hammingwindow_expanded
+        hammingwindow_symmetric_expanded hannwindow_expanded
+        hannwindow_symmetric_expanded""",
+    "is of type STRING": """cast_FLOAT_to_STRING cast_STRING_to_FLOAT castlike_FLOAT_to_STRING_expanded
+        castlike_STRING_to_FLOAT_expanded""",
+    "a constant of its type": "clip_default_int8_min clip_default_int8_max",
+    "no graph with inputs and outputs": """constant constantofshape_float_ones constantofshape_int_zeros
+        constantofshape_int_shape_zero range_float_type_positive_delta
+        range_int32_type_negative_delta""",
+    "'linear_before_reset' is absent": "gru_defaults gru_with_initial_bias gru_seq_length",
+    "not a tensor of known shape": "identity_sequence identity_opt",
+    "is more than zeros": "lstm_with_peepholes",
+    "is a constant": """shape_example shape shape_start_1 shape_end_1 shape_start_negative_1
+        shape_end_negative_1 shape_start_1_end_negative_1 shape_start_1_end_2
+        shape_clip_start shape_clip_end size_example size""",
+    "goes backwards": "slice_neg_steps",
+    "would have the shape 0": "split_zero_size_splits",
 }
 # A network of dropout alone is nothing once it is folded, and a device computes something.
 REASONS_ON = {
@@ -112,7 +120,8 @@ def run_case(case, hwnas, device, folder):
         del graph.output[1:], node.output[1:]
         outputs = outputs[:1]
     values = dict(zip([i.name for i in graph.input], inputs))
-    data = [n for n in node.input[: DATA_INPUTS[node.op_type]] if n]
+    n_data = DATA_INPUTS[node.op_type]
+    data = [n for n in (node.input[:n_data] if n_data >= 0 else node.input) if n]
     if len(graph.node) > 1:
         data = [i.name for i in graph.input]
     for value in [i for i in graph.input if i.name not in data]:
@@ -128,12 +137,14 @@ def run_case(case, hwnas, device, folder):
     command += ["--input", folder / "in.bin", "--output", folder / "out.bin"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        return done.stderr.strip().splitlines()[0]
+        return done.stderr.strip().splitlines()[0] if done.stderr else f"died: {done.returncode}"
     got = np.fromfile(folder / "out.bin", np.float32)
     wanted = np.concatenate([np.asarray(o, np.float32).ravel() for o in outputs])
     assert got.shape == wanted.shape, f"{case.name}: {got.size} values, not {wanted.size}"
     error = np.abs(got - wanted).max() / max(np.abs(wanted).max(), 1e-30)
-    assert error <= LIMIT, f"{case.name}: a relative error of {error:.2g}"
+    # We compute in float32 what a file keeps in 16 bits.
+    limit = 1e-2 if "FLOAT16" in case.name else LIMIT
+    assert error <= limit, f"{case.name}: a relative error of {error:.2g}"
     return None
 
 
@@ -157,7 +168,14 @@ def main(hwnas, device):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = collect_testcases(None)
-    cases = [c for c in cases if {n.op_type for n in c.model.graph.node} <= set(OPERATORS)]
+    # onnx 1.12's own values for bfloat16 are in no format that numpy knows.
+    cases = [
+        case
+        for case in cases
+        if case.data_sets
+        and "BFLOAT16" not in case.name
+        and {n.op_type for n in case.model.graph.node} <= set(OPERATORS)
+    ]
     reasons = REASONS | REASONS_ON.get(device, {})
     required = by_case(reasons)
     refused = required | by_case(NEWER)
@@ -165,7 +183,11 @@ def main(hwnas, device):
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
-            reason = run_case(case, hwnas, device, pathlib.Path(folder))
+            try:
+                reason = run_case(case, hwnas, device, pathlib.Path(folder))
+            except AssertionError as error:
+                wrong.append(str(error))
+                continue
             expected = refused.get(case.name)
             if reason is None:
                 n_run[case.model.graph.node[0].op_type] += 1

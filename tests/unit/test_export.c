@@ -20,7 +20,7 @@ static void every_operator_can_be_written(void **state)
 {
     (void)state;
     for (const hwnas_op *const *op = hwnas_ops; *op; op++)
-        if (!hwnas_pytorch_knows((*op)->name))
+        if (!(*op)->is_internal && !hwnas_pytorch_knows((*op)->name))
             fail_msg("'%s' has no row in src/report/pytorch_ops.c", (*op)->name);
 }
 
