@@ -201,8 +201,9 @@ hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
     if (is_seed(from)) {
         TRY(read_seed(tensor, from));
     } else {
-        float *values = hwnas_arena_alloc(r->graph->arena, (size_t)hwnas_tensor_bytes(tensor));
-        TRY(hwnas_onnx_values(values, from, hwnas_tensor_count(tensor), r->folder));
+        float *values = NULL;
+        TRY(hwnas_onnx_values(&values, r->graph->arena, from, hwnas_tensor_count(tensor),
+                              r->folder));
         tensor->data = values;
     }
     value->tensor = index;

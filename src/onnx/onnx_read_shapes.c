@@ -76,11 +76,11 @@ hwnas_status hwnas_onnx_read_constant_of_shape(int *out, hwnas_onnx_reader *r,
     const Onnx__AttributeProto *given = hwnas_onnx_attribute(node, "value");
     hwnas_onnx_list shape;
     hwnas_dtype dtype = HWNAS_FLOAT32;
-    float value = 0;
+    float zero = 0, *value = &zero;
     TRY(hwnas_onnx_read_list(&shape, r, node, "", 0));
     if (given && given->t) {
         TRY(hwnas_onnx_dtype(&dtype, given->t->data_type, "the value of", name));
-        TRY(hwnas_onnx_values(&value, given->t, 1, NULL));
+        TRY(hwnas_onnx_values(&value, r->graph->arena, given->t, 1, NULL));
     }
     if (shape.n < 0)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no shape", hwnas_onnx_describe(node).s);
@@ -92,7 +92,7 @@ hwnas_status hwnas_onnx_read_constant_of_shape(int *out, hwnas_onnx_reader *r,
                           hwnas_onnx_describe(node).s);
     float *values = hwnas_arena_alloc(r->graph->arena, (size_t)n * sizeof *values);
     for (int64_t i = 0; i < n; i++)
-        values[i] = value;
+        values[i] = *value;
     tensor->data = values;
     tensor->dtype = dtype;
     return HWNAS_OK;
@@ -165,6 +165,9 @@ hwnas_status hwnas_onnx_read_flatten(int *out, hwnas_onnx_reader *r, const Onnx_
     TRY(hwnas_onnx_input(&input, r, node, 0));
     const hwnas_tensor *in = &r->graph->tensors[input];
     axis += axis < 0 ? in->rank : 0;
+    const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
+    if (axis > 0)
+        return hwnas_onnx_add(out, r, "flatten", name, NULL, &attr, 1, &input);
     for (int i = 0; i < in->rank; i++)
         dims[i >= axis] *= in->dims[i];
     return add_reshape(out, r, name, input, 2, dims);

@@ -63,9 +63,10 @@ int64_t hwnas_onnx_whole(float value);
 HWNAS_CHECKED hwnas_status hwnas_onnx_dtype(hwnas_dtype *out, int32_t type, const char *what,
                                             const char *name);
 size_t hwnas_onnx_size(hwnas_dtype dtype); /* bytes of one value in a file */
-/* The `count` values of a tensor. `folder`: where a file beside the model lies; NULL: nowhere. */
-HWNAS_CHECKED hwnas_status hwnas_onnx_values(float *out, const Onnx__TensorProto *from,
-                                             int64_t count, const char *folder);
+/* The `count` values of a tensor, in the arena. `folder`: where a file beside the model lies; NULL: nowhere. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena,
+                                             const Onnx__TensorProto *from, int64_t count,
+                                             const char *folder);
 bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor);
 /* NULL when there is none. */
 const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,

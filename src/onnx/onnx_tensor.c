@@ -163,14 +163,20 @@ static hwnas_status read_external(unsigned char **out, const char *folder,
                             from->name, n_bytes, location);
         goto out;
     }
-    TRY_OUT(hwnas_try_alloc(&bytes, n_bytes, from->name));
     file = fopen(path, "rb");
-    if (!file || fseeko(file, (off_t)offset, SEEK_SET) ||
-        fread(bytes, 1, n_bytes, file) != n_bytes) {
+    off_t end = -1;
+    if (file && !fseeko(file, 0, SEEK_END))
+        end = ftello(file);
+    if (end < 0 || (uint64_t)end < offset || (uint64_t)end - offset < n_bytes) {
         status = hwnas_hint(hwnas_fail(HWNAS_E_IO, NULL, "cannot read the values of '%s' from %s: %s",
                                        from->name, path,
-                                       file && feof(file) ? "it is too short" : strerror(errno)),
-                            "the file belongs beside the model");
+                                       end < 0 ? strerror(errno) : "the file is too short"),
+                            "it belongs beside the model");
+        goto out;
+    }
+    TRY_OUT(hwnas_try_alloc(&bytes, n_bytes, from->name));
+    if (fseeko(file, (off_t)offset, SEEK_SET) || fread(bytes, 1, n_bytes, file) != n_bytes) {
+        status = hwnas_fail(HWNAS_E_IO, NULL, "cannot read %s: %s", path, strerror(errno));
         goto out;
     }
     *out = bytes;
@@ -222,37 +228,37 @@ static size_t n_typed_values(const Onnx__TensorProto *from, hwnas_dtype dtype)
     }
 }
 
-static hwnas_status wrong_length(const Onnx__TensorProto *from, size_t n, int64_t count)
-{
-    return hwnas_fail(HWNAS_E_INPUT, NULL,
-                      "'%s' has data of %zu values where %" PRId64 " values belong", from->name, n,
-                      count);
-}
-
-hwnas_status hwnas_onnx_values(float *out, const Onnx__TensorProto *from, int64_t count,
-                               const char *folder)
+hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena, const Onnx__TensorProto *from,
+                               int64_t count, const char *folder)
 {
     hwnas_dtype dtype;
     unsigned char *read = NULL;
     const unsigned char *bytes = from->raw_data.data;
     TRY(hwnas_onnx_dtype(&dtype, from->has_data_type ? from->data_type : 0, "constant", from->name));
     const size_t size = hwnas_onnx_size(dtype);
-    if (hwnas_onnx_is_external(from)) {
+    const bool is_external = hwnas_onnx_is_external(from);
+    /* Nothing is allocated for values that are not there, whatever the dimensions claim. */
+    if (is_external) {
         TRY(read_external(&read, folder, from, (size_t)count * size));
         bytes = read;
-    } else if (!from->has_raw_data) {
-        if (n_typed_values(from, dtype) != (size_t)count)
-            return wrong_length(from, n_typed_values(from, dtype), count);
-        for (int64_t i = 0; i < count; i++)
-            out[i] = (float)typed_value(from, dtype, (size_t)i);
-        return HWNAS_OK;
-    } else if (from->raw_data.len / size != (size_t)count || from->raw_data.len % size) {
-        return wrong_length(from, from->raw_data.len / size, count);
+    } else {
+        const size_t n = from->has_raw_data ? from->raw_data.len / size
+                                            : n_typed_values(from, dtype);
+        if (n != (size_t)count || (from->has_raw_data && from->raw_data.len % size))
+            return hwnas_fail(HWNAS_E_INPUT, NULL,
+                              "'%s' has data of %zu values where %" PRId64 " values belong",
+                              from->name, n, count);
     }
-    if (dtype == HWNAS_FLOAT32)
-        memcpy(out, bytes, (size_t)count * size);
-    for (int64_t i = 0; i < count && dtype != HWNAS_FLOAT32; i++)
-        out[i] = (float)value_at(dtype, bytes + (size_t)i * size);
+    float *values = hwnas_arena_alloc(arena, (size_t)count * sizeof *values);
+    if (!is_external && !from->has_raw_data)
+        for (int64_t i = 0; i < count; i++)
+            values[i] = (float)typed_value(from, dtype, (size_t)i);
+    else if (dtype == HWNAS_FLOAT32)
+        memcpy(values, bytes, (size_t)count * size);
+    else
+        for (int64_t i = 0; i < count; i++)
+            values[i] = (float)value_at(dtype, bytes + (size_t)i * size);
     free(read);
+    *out = values;
     return HWNAS_OK;
 }
