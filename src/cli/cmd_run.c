@@ -24,18 +24,18 @@ static hwnas_status infer(hwnas_str *out, const hwnas_graph *graph, const char *
     hwnas_device *device = NULL;
     hwnas_exec *exec = NULL;
     hwnas_graph *folded = NULL;
-    const float *inputs[16];
-    float *outputs[16] = {0};
+    const float **inputs = hwnas_alloc(graph->n_inputs * sizeof *inputs);
+    float **outputs = hwnas_alloc(graph->n_outputs * sizeof *outputs);
     size_t at = 0;
-    if (graph->n_inputs > 16 || graph->n_outputs > 16)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "more than 16 inputs or outputs");
     for (size_t i = 0; i < graph->n_inputs; i++) {
         inputs[i] = input + at;
         at += (size_t)hwnas_tensor_count(&graph->tensors[graph->inputs[i]]);
     }
-    if (at * sizeof *input != input_bytes)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "the input has %zu bytes, the network takes %zu",
-                          input_bytes, at * sizeof *input);
+    if (at * sizeof *input != input_bytes) {
+        status = hwnas_fail(HWNAS_E_INPUT, NULL, "the input has %zu bytes, the network takes %zu",
+                            input_bytes, at * sizeof *input);
+        goto out;
+    }
     TRY_OUT(hwnas_device_open(&device, device_name, &options));
     if (!device->ops->compile) {
         status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' runs nothing", device_name);
@@ -56,8 +56,10 @@ out:
         device->ops->free_exec(exec);
     hwnas_device_close(device);
     hwnas_graph_free(folded);
-    for (int i = 0; i < 16; i++)
+    for (size_t i = 0; i < graph->n_outputs; i++)
         free(outputs[i]);
+    free(outputs);
+    free(inputs);
     return status;
 }
 

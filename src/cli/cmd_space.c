@@ -12,6 +12,26 @@
 
 /* ---- check ---- */
 
+/* A setting may make another network of a space: each of its words is tried, with the others as they are. */
+static hwnas_status check_settings(const hwnas_space *space, const char *name)
+{
+    const char joint = name[hwnas_space_name_length(name)] ? ',' : ':';
+    hwnas_status status = HWNAS_OK;
+    for (size_t i = 0; i < space->n_settings; i++)
+        for (size_t v = 0; v < space->settings[i].n_values && status == HWNAS_OK; v++) {
+            char *value = hwnas_value_text(&space->settings[i].values[v]);
+            char *variant = hwnas_printf("%s%c%s=%s", name, joint, space->settings[i].name, value);
+            hwnas_space *other = NULL;
+            status = hwnas_graph_load_space(&other, variant);
+            if (status != HWNAS_OK)
+                hwnas_context(status, "with %s=%s", space->settings[i].name, value);
+            hwnas_space_free(other);
+            free(variant);
+            free(value);
+        }
+    return status;
+}
+
 static hwnas_status check(int argc, char **argv)
 {
     static const hwnas_usage usage = {
@@ -29,7 +49,11 @@ static hwnas_status check(int argc, char **argv)
     if (done)
         return HWNAS_OK;
     TRY(hwnas_graph_load_space(&space, name));
-    hwnas_status status = HWNAS_OK;
+    hwnas_status status = check_settings(space, name);
+    if (status != HWNAS_OK) {
+        hwnas_space_free(space);
+        return status;
+    }
     char *count = hwnas_space_count(space, NULL);
     if (as_json)
         status = hwnas_print_json(json_pack(
@@ -175,36 +199,72 @@ out:
 /* ---- show ---- */
 
 /* The choices of a space: what there is to decide. */
+/* "{1 2 3}"; the labels themselves in `json`. */
+static char *list_labels(json_t *json, size_t n, const char *const *labels)
+{
+    hwnas_str text = {0};
+    for (size_t v = 0; v < n; v++) {
+        hwnas_str_addf(&text, "%s%s", v ? " " : "{", labels[v]);
+        json_array_append_new(json, json_string(labels[v]));
+    }
+    hwnas_str_add(&text, "}");
+    return text.s;
+}
+
+/* A choice: the labels of each position; positions in a row that have the same are told once. */
+static json_t *show_choice(hwnas_str *text, const hwnas_space *space, const hwnas_choice *choice)
+{
+    json_t *positions = json_array();
+    hwnas_str_addf(text, "  %-11s", choice->name);
+    for (size_t p = 0, n = 1; p < choice->n_positions; p += n, n = 1) {
+        const hwnas_gene *gene = &space->genes[choice->first_gene + p];
+        json_t *labels = json_array();
+        char *list = list_labels(labels, gene->n_values, gene->labels);
+        while (p + n < choice->n_positions && gene[n].labels == gene->labels)
+            n++;
+        hwnas_str_addf(text, n > 1 ? "%s%s x %zu" : "%s%s", p ? " " : "", list, n);
+        for (size_t i = 0; i < n; i++)
+            json_array_append(positions, labels);
+        json_decref(labels);
+        free(list);
+    }
+    hwnas_str_add(text, choice->when ? "  (conditional)\n" : "\n");
+    return json_pack("{s:s, s:o}", "name", choice->name, "positions", positions);
+}
+
+static json_t *show_setting(hwnas_str *text, const hwnas_setting *setting)
+{
+    char *value = hwnas_value_text(&setting->value);
+    json_t *json = json_pack("{s:s, s:s}", "name", setting->name, "value", value);
+    hwnas_str_addf(text, "  %-11s%s", setting->name, value);
+    for (size_t i = 0; i < setting->n_values; i++) {
+        char *one = hwnas_value_text(&setting->values[i]);
+        hwnas_str_addf(text, "%s%s%s", i ? " " : " of {", one, i + 1 < setting->n_values ? "" : "}");
+        free(one);
+    }
+    hwnas_str_add(text, "\n");
+    free(value);
+    return json;
+}
+
 static hwnas_status show_choices(const hwnas_space *space, bool as_json)
 {
     hwnas_str text = {0};
-    json_t *choices = json_array();
+    json_t *choices = json_array(), *settings = json_array();
     char *encodings = hwnas_space_count(space, NULL);
     hwnas_str_addf(&text, "%s: %s\n%s encodings\n\n", space->name, space->about ? space->about : "",
                    encodings);
-    for (size_t c = 0; c < space->n_choices; c++) {
-        const hwnas_choice *choice = &space->choices[c];
-        json_t *positions = json_array();
-        hwnas_str_addf(&text, "  %-10s", choice->name);
-        for (size_t p = 0; p < choice->n_positions; p++) {
-            const hwnas_gene *gene = &space->genes[choice->first_gene + p];
-            json_t *labels = json_array();
-            hwnas_str_add(&text, p ? " {" : "{");
-            for (size_t v = 0; v < gene->n_values; v++) {
-                hwnas_str_addf(&text, "%s%s", v ? " " : "", gene->labels[v]);
-                json_array_append_new(labels, json_string(gene->labels[v]));
-            }
-            hwnas_str_add(&text, "}");
-            json_array_append_new(positions, labels);
-        }
-        hwnas_str_add(&text, "\n");
-        json_array_append_new(
-            choices, json_pack("{s:s, s:o}", "name", choice->name, "positions", positions));
-    }
+    for (size_t c = 0; c < space->n_choices; c++)
+        json_array_append_new(choices, show_choice(&text, space, &space->choices[c]));
+    if (space->n_settings)
+        hwnas_str_addf(&text, "\nsettings, as in %s:%s=VALUE\n\n", space->name,
+                       space->settings[0].name);
+    for (size_t i = 0; i < space->n_settings; i++)
+        json_array_append_new(settings, show_setting(&text, &space->settings[i]));
     hwnas_str_add(&text, "\n--arch CODE shows one network; 'hwnas space sample' gives codes\n");
-    json_t *json = json_pack("{s:s, s:i, s:s, s:s?, s:s, s:o}", "format", "hwnas.space", "version",
-                             1, "space", space->name, "about", space->about, "encodings_exact",
-                             encodings, "choices", choices);
+    json_t *json = json_pack("{s:s, s:i, s:s, s:s?, s:s, s:o, s:o}", "format", "hwnas.space",
+                             "version", 1, "space", space->name, "about", space->about,
+                             "encodings_exact", encodings, "choices", choices, "settings", settings);
     free(encodings);
     if (as_json) {
         hwnas_str_done(&text);

@@ -1,6 +1,6 @@
 /* arch_yaml.c: the space's own file with its choices made. Nothing is spelled anew but the section
- * `choices:`, so what the author wrote stays as it was written. The result is read back and its
- * graph compared before anybody else sees it. */
+ * `choices:`, and `settings:` where one was set, so what the author wrote stays as it was written. The
+ * result is read back and its graph compared before anybody else sees it. */
 #include "report/arch_yaml.h"
 
 #include <ctype.h>
@@ -14,13 +14,34 @@
 #define MAX_BYTES ((size_t)4 << 20) /* as hwnas_space_load() */
 
 /* A value as it stood in the file; quoted again when it is more than a word or number. */
-static void add_value(hwnas_str *out, const hwnas_arch *arch, size_t gene)
+static void add_value(hwnas_str *out, const char *label)
 {
-    const char *label = arch->space->genes[gene].labels[arch->genes[gene]];
     size_t n = 0;
     while (isalnum((unsigned char)label[n]) || (label[n] && strchr("_.+-", label[n])))
         n++;
     hwnas_str_addf(out, label[n] || !n ? "\"%s\"" : "%s", label);
+}
+
+/* Settings as they are, which are the defaults of the new file. */
+static void add_settings(hwnas_str *out, const hwnas_arch *arch)
+{
+    const hwnas_space *space = arch->space;
+    hwnas_str_add(out, "settings:\n");
+    for (size_t i = 0; i < space->n_settings; i++) {
+        const hwnas_setting *setting = &space->settings[i];
+        char *value = hwnas_value_text(&setting->value);
+        hwnas_str_addf(out, setting->n_values ? "  %s: {values: [" : "  %s: ", setting->name);
+        add_value(out, value);
+        for (size_t v = 0; v < setting->n_values; v++)
+            if (!hwnas_value_equal(&setting->values[v], &setting->value)) {
+                char *other = hwnas_value_text(&setting->values[v]);
+                hwnas_str_add(out, ", ");
+                add_value(out, other);
+                free(other);
+            }
+        hwnas_str_add(out, setting->n_values ? "]}\n" : "\n");
+        free(value);
+    }
 }
 
 static void add_choices(hwnas_str *out, const hwnas_arch *arch)
@@ -34,7 +55,8 @@ static void add_choices(hwnas_str *out, const hwnas_arch *arch)
         for (size_t p = 0; p < choice->n_positions; p++) {
             hwnas_str_add(out, p ? ", " : "");
             hwnas_str_add(out, choice->is_vector ? "[" : "");
-            add_value(out, arch, choice->first_gene + p);
+            const hwnas_gene *gene = &space->genes[choice->first_gene + p];
+            add_value(out, gene->labels[arch->genes[choice->first_gene + p]]);
             hwnas_str_add(out, choice->is_vector ? "]" : "");
         }
         hwnas_str_add(out, "]}\n");
@@ -65,24 +87,48 @@ static const char *without_trailer(const char *begin, const char *end)
     }
 }
 
-/* Where the section `choices:` begins and ends; an empty place when there is none. */
-static hwnas_status find_choices(const char **begin, const char **end, const char *path,
-                                 const char *text, size_t length)
+/* Where a section begins and ends; an empty place when there is none. */
+static hwnas_status find_section(const char **begin, const char **end, const char *name,
+                                 const char *path, const hwnas_str *text)
 {
     hwnas_arena *arena = hwnas_arena_new();
     hwnas_yaml *root;
-    hwnas_status status = hwnas_yaml_parse(&root, arena, path, text, length);
-    *begin = *end = text + length;
+    hwnas_status status = hwnas_yaml_parse(&root, arena, path, text->s, text->n);
+    *begin = *end = text->s + text->n;
     for (size_t i = 0; status == HWNAS_OK && i < root->n && root->keys; i++) {
-        if (strcmp(root->keys[i]->text, "choices"))
+        if (strcmp(root->keys[i]->text, name))
             continue;
-        *begin = line_at(text, root->keys[i]->place.line);
+        *begin = line_at(text->s, root->keys[i]->place.line);
         if (i + 1 < root->n)
-            *end = line_at(text, root->keys[i + 1]->place.line);
+            *end = line_at(text->s, root->keys[i + 1]->place.line);
         *end = without_trailer(*begin, *end);
     }
     hwnas_arena_free(arena);
     return status;
+}
+
+/* Spells a section anew, where there is one. */
+static hwnas_status replace_section(hwnas_str *text, const char *name, const hwnas_arch *arch,
+                                    void (*add)(hwnas_str *, const hwnas_arch *))
+{
+    const char *begin, *end;
+    hwnas_str with = {0};
+    TRY(find_section(&begin, &end, name, arch->space->path, text));
+    hwnas_str_addn(&with, text->s, (size_t)(begin - text->s));
+    if (begin < end)
+        add(&with, arch);
+    hwnas_str_add(&with, end);
+    hwnas_str_done(text);
+    *text = with;
+    return HWNAS_OK;
+}
+
+static bool has_set_settings(const hwnas_space *space)
+{
+    for (size_t i = 0; i < space->n_settings; i++)
+        if (space->settings[i].is_set)
+            return true;
+    return false;
 }
 
 /* Is it the same network? */
@@ -115,13 +161,11 @@ hwnas_status hwnas_arch_yaml_write(hwnas_str *out, const hwnas_arch *arch)
     hwnas_str text = {0};
     char *file = NULL;
     size_t length;
-    const char *begin, *end;
     TRY_OUT(hwnas_file_read(&file, &length, arch->space->path, MAX_BYTES));
-    TRY_OUT(find_choices(&begin, &end, arch->space->path, file, length));
-    hwnas_str_addn(&text, file, (size_t)(begin - file));
-    if (begin < end)
-        add_choices(&text, arch);
-    hwnas_str_addn(&text, end, length - (size_t)(end - file));
+    hwnas_str_addn(&text, file, length);
+    TRY_OUT(replace_section(&text, "choices", arch, add_choices));
+    if (has_set_settings(arch->space))
+        TRY_OUT(replace_section(&text, "settings", arch, add_settings));
     TRY_OUT(check(&text, arch));
     hwnas_str_addn(out, text.s, text.n);
 out:

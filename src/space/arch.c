@@ -200,24 +200,20 @@ static hwnas_status bad_code(const hwnas_space *space, const char *code, const c
     return status;
 }
 
-/* Reads the labels of one choice from text[0..n). */
-static hwnas_status parse_labels(hwnas_arch *arch, const hwnas_choice *choice, const char *code,
-                                 const char *text, size_t n)
+/* Reads the labels of one choice from text[0..n), and says for how many of its positions there were some. */
+static hwnas_status parse_labels(size_t *n_given, hwnas_arch *arch, const hwnas_choice *choice,
+                                 const char *code, const char *text, size_t n)
 {
     const hwnas_space *space = arch->space;
+    const size_t joint = choice->short_labels ? 0 : 1; /* behind each label, as if behind the last too */
     char what[128];
-    size_t at = 0;
-    for (size_t p = 0; p < choice->n_positions; p++) {
+    size_t at = 0, p = 0;
+    for (; p < choice->n_positions && at < n + joint; p++) {
         const hwnas_gene *gene = &space->genes[choice->first_gene + p];
         size_t length = 1;
         if (!choice->short_labels) {
-            const char *end = at < n ? memchr(text + at, choice->separator, n - at) : NULL;
+            const char *end = memchr(text + at, choice->separator, n - at);
             length = end ? (size_t)(end - text) - at : n - at;
-        }
-        if (at >= n) {
-            snprintf(what, sizeof what, "'%s' has %zu values, %zu are needed", choice->name, p,
-                     choice->n_positions);
-            return bad_code(space, code, what);
         }
         size_t v = 0;
         while (v < gene->n_values && (strlen(gene->labels[v]) != length ||
@@ -229,13 +225,34 @@ static hwnas_status parse_labels(hwnas_arch *arch, const hwnas_choice *choice, c
             return bad_code(space, code, what);
         }
         arch->genes[choice->first_gene + p] = (uint16_t)v;
-        at += length;
-        if (!choice->short_labels && p + 1 < choice->n_positions)
-            at++;
+        at += length + joint;
     }
-    if (at < n) {
+    if (at < n + joint) {
         snprintf(what, sizeof what, "'%s' has more than %zu values", choice->name,
                  choice->n_positions);
+        return bad_code(space, code, what);
+    }
+    *n_given = p;
+    return HWNAS_OK;
+}
+
+/* Positions that were not given, the last of each choice, must be such as do not count. */
+static hwnas_status check_given(const hwnas_arch *arch, const size_t *n_given, const char *code)
+{
+    const hwnas_space *space = arch->space;
+    char what[128];
+    for (size_t c = 0; c < space->n_choices; c++) {
+        const hwnas_choice *choice = &space->choices[c];
+        size_t n = choice->n_positions;
+        while (n > n_given[c] && !hwnas_arch_is_active(arch, choice->first_gene + n - 1))
+            n--;
+        if (n == n_given[c])
+            continue;
+        if (n_given[c] || space->n_choices == 1)
+            snprintf(what, sizeof what, "'%.60s' has %zu values, %zu are needed", choice->name,
+                     n_given[c], n);
+        else
+            snprintf(what, sizeof what, "'%.60s' is missing", choice->name);
         return bad_code(space, code, what);
     }
     return HWNAS_OK;
@@ -253,25 +270,24 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
 {
     hwnas_status status = HWNAS_OK;
     hwnas_arch *arch = hwnas_arch_new(space);
-    bool *given = hwnas_alloc(space->n_choices);
+    size_t *n_given = hwnas_alloc(space->n_choices * sizeof *n_given);
     if (space->n_choices == 1 && !strchr(code, '=')) {
-        TRY_OUT(parse_labels(arch, &space->choices[0], code, code, strlen(code)));
-        given[0] = true;
+        TRY_OUT(parse_labels(&n_given[0], arch, &space->choices[0], code, code, strlen(code)));
     } else {
         for (const char *part = code; *part;) {
             size_t n = strcspn(part, ",");
             const char *equals = memchr(part, '=', n);
             const hwnas_choice *choice =
                 equals ? find_choice(space, part, (size_t)(equals - part)) : NULL;
-            if (!choice || given[choice - space->choices]) {
+            if (!choice || n_given[choice - space->choices]) {
                 char what[96];
                 snprintf(what, sizeof what, choice ? "'%.*s' is given twice" : "'%.*s' is no choice",
                          (int)(n < 40 ? n : 40), part);
                 status = bad_code(space, code, what);
                 goto out;
             }
-            given[choice - space->choices] = true;
-            TRY_OUT(parse_labels(arch, choice, code, equals + 1, n - (size_t)(equals + 1 - part)));
+            TRY_OUT(parse_labels(&n_given[choice - space->choices], arch, choice, code, equals + 1,
+                                 n - (size_t)(equals + 1 - part)));
             part += n;
             if (*part == ',' && !part[1]) {
                 status = bad_code(space, code, "it ends with ','");
@@ -280,15 +296,9 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
             part += *part == ',';
         }
     }
-    for (size_t c = 0; c < space->n_choices; c++) {
-        if (!given[c]) {
-            char what[96];
-            snprintf(what, sizeof what, "'%.60s' is missing", space->choices[c].name);
-            status = bad_code(space, code, what);
-            goto out;
-        }
-    }
-    if (!hwnas_arch_settle(arch)) {
+    const bool holds = hwnas_arch_settle(arch);
+    TRY_OUT(check_given(arch, n_given, code));
+    if (!holds) {
         status = bad_code(space, code, "a constraint of the space does not hold");
         goto out;
     }
@@ -296,6 +306,6 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
     arch = NULL;
 out:
     hwnas_arch_free(arch);
-    free(given);
+    free(n_given);
     return status;
 }

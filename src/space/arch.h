@@ -3,7 +3,8 @@
  * Its code is the compact spelling: NAME=LABELS for each choice, joined by commas, as in
  * "e=1666666,k=3353553,l=1223341,se=1111111"; labels of more than one character are joined by '.',
  * or by ':' where a value such as 0.5 has a '.' itself.
- * A space with a single choice may drop "NAME=". */
+ * A space with a single choice may drop "NAME=". Positions at the end of a choice that do not count (their
+ * condition does not hold) may be left out, and a choice of which none counts. */
 #ifndef HWNAS_SPACE_ARCH_H
 #define HWNAS_SPACE_ARCH_H
 

@@ -9,7 +9,8 @@
 
 /* ---- Settings ---- */
 
-/* NAME: NUMBER, or NAME: {values: [..]} with the default first. */
+/* NAME: NUMBER, which may be an expression of the settings above, or NAME: {values: [..]} with the default
+ * first. */
 static hwnas_status parse_setting(hwnas_setting *setting, const hwnas_scope *empty,
                                   const hwnas_yaml *key, const hwnas_yaml *node)
 {
@@ -17,7 +18,10 @@ static hwnas_status parse_setting(hwnas_setting *setting, const hwnas_scope *emp
     *setting = (hwnas_setting){.name = key->text, .place = key->place};
     TRY(hwnas_check_name(setting->name, "a setting", &setting->place));
     if (node->kind != HWNAS_YAML_MAPPING) {
-        TRY(hwnas_parse_constant(&setting->value, empty, node, "a setting"));
+        const hwnas_frame frame = {0};
+        TRY(hwnas_yaml_expect(node, HWNAS_YAML_SCALAR, "a setting"));
+        TRY(hwnas_parse_expr(&setting->expr, empty, node, "a setting"));
+        TRY(hwnas_expr_eval(&setting->value, setting->expr, &frame, empty->space->arena));
         if (setting->value.kind == HWNAS_VALUE_SYMBOL)
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place,
                                          "a setting that is a word needs the words that it may be"),
@@ -77,29 +81,41 @@ static hwnas_status wrong_setting(const hwnas_setting *setting, const char *text
     return status;
 }
 
-/* "NAME=VALUE" at text[0..n) */
-static hwnas_status set_one(hwnas_space *space, const hwnas_scope *empty, const char *text, size_t n)
+/* The user's "VALUE" at text[0..n). */
+static hwnas_status set_value(hwnas_setting *setting, const hwnas_scope *empty, const char *text,
+                              size_t n)
 {
-    const char *equals = memchr(text, '=', n);
-    const size_t name = equals ? (size_t)(equals - text) : n;
-    const hwnas_setting *found = hwnas_space_setting(space, text, name);
-    if (!found)
-        return unknown_setting(space, text, name);
-    hwnas_setting *setting = &space->settings[found - space->settings];
-    const size_t length = equals ? n - name - 1 : 0;
+    hwnas_arena *arena = empty->space->arena;
     hwnas_expr *expr;
     hwnas_value value;
     hwnas_frame frame = {0};
-    if (!length || hwnas_expr_parse(&expr, empty, hwnas_trimmed(space->arena, equals + 1, length),
-                                    &setting->place, false) != HWNAS_OK)
-        return wrong_setting(setting, equals ? equals + 1 : "", length);
-    TRY(hwnas_expr_eval(&value, expr, &frame, space->arena));
+    if (!n || hwnas_expr_parse(&expr, empty, hwnas_trimmed(arena, text, n), &setting->place,
+                               false) != HWNAS_OK)
+        return wrong_setting(setting, text, n);
+    TRY(hwnas_expr_eval(&value, expr, &frame, arena));
     bool fits = !setting->n_values && value.kind == setting->value.kind;
     for (size_t i = 0; i < setting->n_values; i++)
         fits |= hwnas_value_equal(&value, &setting->values[i]);
     if (!fits || expr->kind == HWNAS_EXPR_TENSOR)
-        return wrong_setting(setting, equals + 1, length);
+        return wrong_setting(setting, text, n);
     setting->value = value;
+    setting->is_set = true;
+    return HWNAS_OK;
+}
+
+/* What the user gives, "NAME=VALUE,NAME=VALUE", for one setting; with NULL all names must be settings. */
+static hwnas_status read_given(hwnas_setting *setting, const hwnas_scope *empty, const char *given)
+{
+    for (const char *at = given; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        const char *equals = memchr(at, '=', length);
+        const size_t name = equals ? (size_t)(equals - at) : length;
+        if (!setting && !hwnas_space_setting(empty->space, at, name))
+            return unknown_setting(empty->space, at, name);
+        if (setting && strlen(setting->name) == name && !memcmp(setting->name, at, name))
+            TRY(set_value(setting, empty, equals ? equals + 1 : "", equals ? length - name - 1 : 0));
+        at += length + (at[length] == ',');
+    }
     return HWNAS_OK;
 }
 
@@ -111,18 +127,14 @@ hwnas_status hwnas_parse_settings(hwnas_space *space, const hwnas_yaml *node, co
         if (node->n > HWNAS_MAX_SETTINGS)
             return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d settings",
                               HWNAS_MAX_SETTINGS);
-        hwnas_setting *settings = hwnas_arena_alloc(space->arena, node->n * sizeof *settings);
-        for (size_t i = 0; i < node->n; i++)
-            TRY(parse_setting(&settings[i], &empty, node->keys[i], node->items[i]));
-        space->settings = settings;
-        space->n_settings = node->n;
+        space->settings = hwnas_arena_alloc(space->arena, node->n * sizeof *space->settings);
+        for (size_t i = 0; i < node->n; i++) {
+            TRY(parse_setting(&space->settings[i], &empty, node->keys[i], node->items[i]));
+            TRY(read_given(&space->settings[i], &empty, given));
+            space->n_settings++; /* those below see it */
+        }
     }
-    for (const char *at = given; at && *at;) {
-        const size_t length = strcspn(at, ",");
-        TRY(set_one(space, &empty, at, length));
-        at += length + (at[length] == ',');
-    }
-    return HWNAS_OK;
+    return read_given(NULL, &empty, given);
 }
 
 /* ---- Inputs ---- */

@@ -34,6 +34,8 @@ typedef struct hwnas_setting {
     const char *name;
     hwnas_place place;
     hwnas_value value;
+    hwnas_expr *expr; /* (optional) what the file says it is; it sees the settings above */
+    bool is_set;     /* by the user, with the space's name; else `value` is the file's */
     size_t n_values; /* that it may have, the default first; 0: any number */
     const hwnas_value *values;
 } hwnas_setting;

@@ -76,15 +76,25 @@ static bool stands_before(const hwnas_place *a, const hwnas_place *b)
     return a->line < b->line || (a->line == b->line && a->column < b->column);
 }
 
+/* An exported network has all its choices, each with the one value that was chosen; that they are compared
+ * with the others is no slip. */
+static bool is_fixed(const hwnas_space *space)
+{
+    for (size_t g = 0; g < space->n_genes; g++)
+        if (space->genes[g].n_values > 1)
+            return false;
+    return space->n_genes > 0;
+}
+
 /* The first word in the file without a partner, or NULL. */
-static const word *find_lonely(const word_list *list)
+static const word *find_lonely(const word_list *list, bool may_test)
 {
     const word *lonely = NULL;
     for (size_t from = 0, to; from < list->n; from = to) {
         int roles = 0;
         for (to = from; to < list->n && !compare_words(&list->words[from], &list->words[to]); to++)
             roles |= list->words[to].role;
-        if (roles != HANDED && roles != TESTED)
+        if (roles != HANDED && (roles != TESTED || may_test))
             continue;
         for (size_t i = from; i < to; i++)
             if (!lonely || stands_before(list->words[i].place, lonely->place))
@@ -165,10 +175,12 @@ hwnas_status hwnas_symbols_check(const hwnas_space *space)
         for (int d = 0; d < input->n_dims; d++)
             walk_expr(&list, input->dims[d], HANDED, space->network);
     }
-    for (size_t i = 0; i < space->n_settings; i++)
+    for (size_t i = 0; i < space->n_settings; i++) {
+        walk_expr(&list, space->settings[i].expr, HANDED, space->network);
         for (size_t v = 0; v < space->settings[i].n_values; v++)
             add_word(&list, &space->settings[i].values[v], &space->settings[i].place, DECLARED,
                      space->network);
+    }
     for (size_t i = 0; i < space->n_templates; i++) {
         const hwnas_template *t = space->templates[i];
         for (size_t p = 0; p < t->n_parameters; p++)
@@ -178,7 +190,7 @@ hwnas_status hwnas_symbols_check(const hwnas_space *space)
     walk_body(&list, &space->network->body, space->network);
     if (list.n)
         qsort(list.words, list.n, sizeof *list.words, compare_words);
-    const word *lonely = find_lonely(&list);
+    const word *lonely = find_lonely(&list, is_fixed(space));
     hwnas_status status =
         lonely ? unknown_word(space, &list, lonely) : check_choices(space, list.is_used);
     free(list.is_used);

@@ -108,6 +108,25 @@ EOF
     done
 }
 
+@test "ONNX Runtime computes what ref computes: the spaces of sequences" {
+    need_ort
+    local gpt=vocabulary=60,length=8 space code model=$BATS_TEST_TMPDIR/model.onnx
+    while read -r space code; do
+        echo "$space"
+        "$HWNAS" export --space "$space" --arch "$code" --format onnx --out "$model"
+        agrees_with_ort "$model"
+    done <<EOT
+bert:length=10,vocabulary=50 layers=2,hidden=128,heads=4,ffn=42
+gpt:$gpt,phase=decode embed=192,layers=10,heads=4.8.4.4.4.4.4.4.4.4,ratio=2322222222,bias=1
+gpt:$gpt,positions=learned,blocks=serial,ffn=plain,head=tied \
+embed=192,layers=10,heads=4.8.4.4.4.4.4.4.4.4,ratio=2322222222,bias=0
+vit:resolution=64 patch=32,embed=192,depth=8,heads=3.4.3.3.6.3.3.3,ratio=4:3:3.5:4:4:3:3:4
+lstm_text:length=12,vocabulary=30 embed=32,layers=2,cell=lstm,units=48.64,both=1,read=last
+lstm_text:length=12,vocabulary=30 embed=32,layers=3,cell=gru,units=48.64.32,both=0,read=mean
+lstm_text:length=12,vocabulary=30 embed=50,layers=0
+EOT
+}
+
 @test "ONNX Runtime computes what ref computes: a batch of 3" {
     need_ort
     agrees_with_ort "$MODELS/batch-3.onnx"

@@ -64,6 +64,15 @@ load helpers
         "$HWNAS_SRC/tests/data/accel_nasbench.csv")
 }
 
+@test "show: settings as they are, positions that are alike once" {
+    ends 0 space show gpt:phase=decode,length=64
+    says out "heads *{4 8 12 16} x 24*phase *decode of {prefill decode}*length *64*new *1"
+    ends 0 space show gpt:phase=decode,length=64 --json
+    is out "[(s['name'], s['value']) for s in d['settings']][:3] ==
+        [('phase', 'decode'), ('length', '64'), ('new', '1')]"
+    is out "d['choices'][2]['positions'] == [['4', '8', '12', '16']] * 24"
+}
+
 @test "show: a network layer by layer, and its batch" {
     ends 0 space show nas_bench_macro --arch 22212220
     says out "1985514*85164544*MiB*digest"
@@ -91,6 +100,18 @@ wrong() {
 space_of() { # the statements of its network
     printf 'hwnas: 1\nname: s\ninput: {image: [3, 8, 8]}\nnetwork:\n'
     printf '  - %s\n' "$@"
+}
+
+@test "check: each word of a setting is tried" {
+    wrong '6:*' "with phase=b: *'out' of 'linear'*-1" <<'EOT'
+hwnas: 1
+name: s
+settings: {phase: {values: [a, b]}, n: 3}
+input: {x: [4]}
+network:
+  - linear: {out: "phase == a ? n : -1"}
+EOT
+    ends 0 space check gpt:length=4
 }
 
 @test "a wrong space: file, line, column, and what was expected" {

@@ -392,6 +392,30 @@ static void codes_of_long_labels_are_separated(void **state)
     hwnas_space_free(space);
 }
 
+/* What does not count may be left out at a choice's end, or with the whole choice. */
+static void codes_without_what_does_not_count(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"embed=50,layers=0", "embed=50,layers=0,cell=lstm,units=32.32.32,both=0,read=mean"},
+        {"embed=64,layers=1,cell=gru,units=96,both=1,read=last",
+         "embed=64,layers=1,cell=gru,units=96.32.32,both=1,read=last"},
+        {"embed=64,layers=2,cell=gru,units=96.256.256,both=1,read=last",
+         "embed=64,layers=2,cell=gru,units=96.256.32,both=1,read=last"},
+    };
+    (void)state;
+    hwnas_space *space = load("lstm_text");
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        hwnas_arch *arch;
+        if (hwnas_arch_parse(&arch, space, pairs[i][0]))
+            fail_msg("%s: %s", pairs[i][0], describe());
+        char *code = hwnas_arch_code(arch);
+        assert_string_equal(code, pairs[i][1]);
+        free(code);
+        hwnas_arch_free(arch);
+    }
+    hwnas_space_free(space);
+}
+
 static void wrong_codes_are_refused(void **state)
 {
     (void)state;
@@ -414,6 +438,10 @@ static void wrong_codes_are_refused(void **state)
         {"accel_nasbench", "e=1666666,k=3353553,l=4223341,se=1111111", "'4' is no value of 'l'"},
         {"accel_nasbench", "e=1666666,k=335355,l=1223341,se=1111111", "'k' has 6 values"},
         {"accel_nasbench", "E=1666666,k=3353553,l=1223341,se=1111111", "is no choice"},
+        {"lstm_text", "embed=50,layers=1,cell=gru,both=0,read=last", "'units' is missing"},
+        {"lstm_text", "embed=50,layers=2,cell=gru,units=64,both=0,read=last",
+         "'units' has 1 values, 2 are needed"},
+        {"lstm_text", "embed=50,layers=1,cell=gru,units=64.,both=0,read=last", "'' is no value of 'units'"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         hwnas_space *space = load(cases[i].space);
@@ -1294,6 +1322,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_expressions_end),
         cmocka_unit_test(codes_are_those_of_the_data_sets),
         cmocka_unit_test(codes_of_long_labels_are_separated),
+        cmocka_unit_test(codes_without_what_does_not_count),
         cmocka_unit_test(wrong_codes_are_refused),
         cmocka_unit_test(sampling_is_uniform),
         cmocka_unit_test(mutation_changes_and_stays_inside),

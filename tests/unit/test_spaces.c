@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "graph/elaborate.h"
 #include "graph/op.h"
 #include "onnx/onnx.h"
@@ -27,28 +28,64 @@ typedef struct walk {
     glob_t files;
     size_t at;
     hwnas_space *space;
+    size_t setting, value; /* of this space that differs from its default, if `is_set` */
+    bool is_set;
 } walk;
+
+static void load(walk *w, const char *name)
+{
+    hwnas_space_free(w->space);
+    w->space = NULL;
+    if (hwnas_graph_load_space(&w->space, name))
+        fail_msg("%s: %s", name, hwnas_last_error()->message);
+}
 
 /* The next space of the folders in w->space; false after the last. */
 static bool next_space(walk *w)
 {
     if (!w->at) {
         assert_int_equal(glob(HWNAS_SOURCE_DIR "/search_spaces/*.yaml", 0, NULL, &w->files), 0);
-        assert_true(w->files.gl_pathc >= 9);
+        assert_true(w->files.gl_pathc >= 13);
         assert_int_equal(
             glob(HWNAS_SOURCE_DIR "/search_spaces/zoo/*.yaml", GLOB_APPEND, NULL, &w->files), 0);
-        assert_true(w->files.gl_pathc >= 9 + 13);
+        assert_true(w->files.gl_pathc >= 13 + 20);
     }
-    hwnas_space_free(w->space);
-    w->space = NULL;
     if (w->at == w->files.gl_pathc) {
         globfree(&w->files);
+        hwnas_space_free(w->space);
         return false;
     }
-    const char *path = w->files.gl_pathv[w->at++];
-    if (hwnas_graph_load_space(&w->space, path))
-        fail_msg("%s: %s", path, hwnas_last_error()->message);
+    load(w, w->files.gl_pathv[w->at++]);
+    *w = (walk){.files = w->files, .at = w->at, .space = w->space};
     return true;
+}
+
+/* The same, and each space once more for each word that one of its settings may have. */
+static bool next_space_and_settings(walk *w)
+{
+    while (w->space && w->setting < w->space->n_settings) {
+        const hwnas_setting *setting = &w->space->settings[w->setting];
+        if (++w->value >= setting->n_values) {
+            w->setting++;
+            w->value = 0;
+            continue;
+        }
+        hwnas_str name = {0};
+        char *value = hwnas_value_text(&setting->values[w->value]);
+        hwnas_str_addf(&name, "%s:%s=%s", w->files.gl_pathv[w->at - 1], setting->name, value);
+        load(w, name.s);
+        w->is_set = true;
+        hwnas_str_done(&name);
+        free(value);
+        return true;
+    }
+    return next_space(w);
+}
+
+/* How many architectures to draw of it. */
+static int n_draws(const walk *w, int n)
+{
+    return !w->space->n_genes ? 1 : w->is_set ? (n + 9) / 10 : n;
 }
 
 static void fail_at(const char *what, const hwnas_arch *arch)
@@ -72,11 +109,14 @@ static size_t check_graph(const hwnas_arch *arch)
     hwnas_costs costs;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_tensor *output = hwnas_node_output(graph, &graph->nodes[i]);
-        if (output->rank < 2 || output->dims[0] != 1 || hwnas_tensor_count(output) < 1)
+        if (output->rank < 2 || hwnas_tensor_count(output) < 1)
             fail_at("has a node without a shape", arch);
     }
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        if (graph->tensors[graph->outputs[i]].dims[0] != 1)
+            fail_at("has an output of another batch", arch);
     hwnas_graph_costs(&costs, graph);
-    if (costs.params < 1 || costs.macs < 1 || graph->n_outputs != 1)
+    if (costs.params < 1 || costs.macs < 1 || graph->n_outputs < 1)
         fail_at("has no parameters", arch);
     size_t n = graph->n_nodes;
     hwnas_graph_free(graph);
@@ -86,11 +126,11 @@ static size_t check_graph(const hwnas_arch *arch)
 static void every_sample_can_be_built(void **state)
 {
     (void)state;
-    for (walk w = {0}; next_space(&w);) {
+    for (walk w = {0}; next_space_and_settings(&w);) {
         hwnas_arch *arch = hwnas_arch_new(w.space);
         hwnas_rng rng = hwnas_rng_new(1, 0);
         size_t n_nodes = 0;
-        for (int n = 0; n < (w.space->n_genes ? N_SAMPLES : 1) && n_nodes < N_BUILT_NODES; n++) {
+        for (int n = 0; n < n_draws(&w, N_SAMPLES) && n_nodes < N_BUILT_NODES; n++) {
             hwnas_arch_sample(arch, &rng);
             n_nodes += check_graph(arch);
         }
@@ -223,10 +263,10 @@ static void check_yaml(const hwnas_arch *arch, const hwnas_graph *graph)
 static void exports_are_the_same_network(void **state)
 {
     (void)state;
-    for (walk w = {0}; next_space(&w);) {
+    for (walk w = {0}; next_space_and_settings(&w);) {
         hwnas_arch *arch = hwnas_arch_new(w.space);
         hwnas_rng rng = hwnas_rng_new(4, 0);
-        for (int n = 0; n < (w.space->n_genes ? N_EXPORTED : 1); n++) {
+        for (int n = 0; n < n_draws(&w, N_EXPORTED); n++) {
             hwnas_arch_sample(arch, &rng);
             hwnas_graph *graph = build(arch);
             check_onnx(arch, graph);

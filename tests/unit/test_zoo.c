@@ -59,6 +59,16 @@ static void zoo_has_the_published_costs(void **state)
         {"mnist_mlp", 669706, 668672, 0, 0},
         {"mnist_cnn", 1199882, 11992448, 0, 0},
         {"cifar10_cnn", 1250858, 20741120, 0, 0},
+        {"imdb_fasttext", 1000051, 50, 0, 0},
+        {"imdb_bilstm", 2658945, 9830528, 0, 0},
+        {"lstm_text_generation", 102585, 3796096, 0, 0},
+        /* Hugging Face's BertModel and GPT2Model; 128 tokens */
+        {"bert_base", 109482240, 11174215680, 0, 0},
+        {"gpt2_small", 124439808, 16114089984, 0, 0},
+        {"gpt2_small:phase=decode", 124439808, 125891328, 0, 0},
+        /* timm, whose MACs have the layer norms in them */
+        {"deit_tiny", 5717416, 1253683200, 1.26e9, 2e7},
+        {"vit_b16", 86567656, 17563828224, 17.564e9, 1e6}, /* torchvision */
     };
     (void)state;
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++) {
@@ -78,6 +88,11 @@ static void zoo_has_the_published_costs(void **state)
 #define RESNET50_WIDTHS "e=" SIX("0.25") ":" SIX("0.25") ":" SIX("0.25") ",w=" SIX("1")
 #define VGG16_LAYERS "layers=22333,kernel=3333333333333333,quarters=44444,hidden=2,features=4096"
 
+#define TWELVE(x) x x x x x x x x x x x x
+#define TWELVE_BY(by, x) x by x by x by x by x by x by x by x by x by x by x by x
+#define AS_GPT2 "gpt:vocabulary=50257,positions=learned,blocks=serial,ffn=plain,head=tied"
+#define GPT2_SMALL "embed=768,layers=12,heads=" TWELVE_BY(".", "12") ",ratio=" TWELVE("4") ",bias=1"
+
 /* The same graph, layer by layer. */
 static void points_of_spaces_are_networks_of_the_zoo(void **state)
 {
@@ -86,6 +101,17 @@ static void points_of_spaces_are_networks_of_the_zoo(void **state)
     } points[] = {
         {"ofa_resnet50", "d=3463,stem=1,pool=0,r=224," RESNET50_WIDTHS, "resnet50"},
         {"vgg_like", "norm=0," VGG16_LAYERS, "vgg16"},
+        {"bert", "layers=12,hidden=768,heads=12,ffn=" TWELVE("4"), "bert_base"},
+        {AS_GPT2, GPT2_SMALL, "gpt2_small"},
+        {AS_GPT2 ",phase=decode", GPT2_SMALL, "gpt2_small:phase=decode"},
+        {"vit",
+         "patch=16,embed=192,depth=12,heads=" TWELVE_BY(".", "3") ",ratio=" TWELVE_BY(":", "4"),
+         "deit_tiny"},
+        {"vit",
+         "patch=16,embed=768,depth=12,heads=" TWELVE_BY(".", "12") ",ratio=" TWELVE_BY(":", "4"),
+         "vit_b16"},
+        {"lstm_text", "embed=128,layers=1,cell=lstm,units=64,both=1,read=last", "imdb_bilstm"},
+        {"lstm_text:length=400", "embed=50,layers=0", "imdb_fasttext"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {

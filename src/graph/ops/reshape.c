@@ -56,9 +56,12 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
         fits = fits && shape->ints[i] > 0 && !__builtin_mul_overflow(count, shape->ints[i], &count);
     if (fits && count == hwnas_tensor_count(in))
         return HWNAS_OK;
-    return hwnas_fail(HWNAS_E_INPUT, NULL, "the %lld values of the shape %s do not fit into %s",
-                      (long long)hwnas_tensor_count(in), hwnas_tensor_shape(in).s,
-                      hwnas_tensor_shape(out).s);
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                 "the %lld values of the shape %s do not fit into %s",
+                                 (long long)hwnas_tensor_count(in), hwnas_tensor_shape(in).s,
+                                 hwnas_tensor_shape(out).s),
+                      "heads, say, must divide the width: a constraint such as 'width %% heads == 0' keeps "
+                      "others out of a space");
 }
 
 static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
