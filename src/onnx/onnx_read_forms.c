@@ -236,13 +236,11 @@ hwnas_status hwnas_onnx_read_upsample(int *out, hwnas_onnx_reader *r, const Onnx
     const bool is_linear = hwnas_onnx_is_word(node, "mode", "linear", false);
     if (data->tensor == HWNAS_ONNX_NOT_MADE ||
         !(is_linear || hwnas_onnx_is_word(node, "mode", "nearest", true)) ||
+        hwnas_onnx_attribute(node, "axes") || hwnas_onnx_int(node, "antialias", 0) ||
         !places_pixels_as_we(node, is_linear) ||
         !(read_factors(by, r, node, SCALES, r->graph->tensors[data->tensor]) ||
           read_factors(by, r, node, SIZES, r->graph->tensors[data->tensor])))
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "%s resizes in a way that we cannot compute",
-                                     hwnas_onnx_describe(node).s),
-                          "images are made larger by whole constant factors, nearest or linear");
+        return HWNAS_OK;
     const hwnas_attr attrs[] = {{.is_set = true, .n = 2, .ints = {by[0], by[1]}},
                                 {.is_set = true, .n = 1, .ints = {is_linear}}};
     return hwnas_graph_add_node(out, r->graph, hwnas_op_by_name("upsample"), name, attrs, 1,
@@ -253,19 +251,44 @@ static const struct {
     const char *type;
     hwnas_onnx_form *read;
 } forms[] = {
+    {"AveragePool", hwnas_onnx_read_pool},
+    {"BitShift", hwnas_onnx_read_bit_shift},
     {"Cast", hwnas_onnx_read_cast},
+    {"CastLike", hwnas_onnx_read_cast_like},
+    {"Compress", hwnas_onnx_read_compress},
     {"Constant", hwnas_onnx_read_constant},
     {"ConstantOfShape", hwnas_onnx_read_constant_of_shape},
-    {"Conv", hwnas_onnx_read_zero},
+    {"Conv", hwnas_onnx_read_conv},
+    {"ConvTranspose", hwnas_onnx_read_conv_transpose},
+    {"DepthToSpace", hwnas_onnx_read_depth_space},
+    {"DynamicQuantizeLinear", hwnas_onnx_read_dynamic_quantize},
+    {"Einsum", hwnas_onnx_read_einsum},
+    {"EyeLike", hwnas_onnx_read_eye},
     {"Flatten", hwnas_onnx_read_flatten},
     {"GRU", hwnas_onnx_read_recurrent},
     {"Gemm", hwnas_onnx_read_gemm},
+    {"GlobalAveragePool", hwnas_onnx_read_global_pool},
+    {"GlobalMaxPool", hwnas_onnx_read_global_pool},
+    {"GroupNormalization", hwnas_onnx_read_group_norm},
+    {"Hardmax", hwnas_onnx_read_softmax},
+    {"InstanceNormalization", hwnas_onnx_read_group_norm},
+    {"LRN", hwnas_onnx_read_lrn},
     {"LSTM", hwnas_onnx_read_recurrent},
+    {"LogSoftmax", hwnas_onnx_read_softmax},
+    {"LpNormalization", hwnas_onnx_read_lp_norm},
+    {"LpPool", hwnas_onnx_read_lp_pool},
     {"MatMul", hwnas_onnx_read_matmul},
+    {"MatMulInteger", hwnas_onnx_read_matmul_integer},
     {"Max", hwnas_onnx_read_variadic},
+    {"MaxPool", hwnas_onnx_read_pool},
     {"Mean", hwnas_onnx_read_variadic},
+    {"MeanVarianceNormalization", hwnas_onnx_read_mvn},
     {"Min", hwnas_onnx_read_variadic},
     {"Mul", hwnas_onnx_read_zero},
+    {"OneHot", hwnas_onnx_read_one_hot},
+    {"Pad", hwnas_onnx_read_pad},
+    {"QLinearMatMul", hwnas_onnx_read_qlinear_matmul},
+    {"RNN", hwnas_onnx_read_recurrent},
     {"Range", hwnas_onnx_read_range},
     {"ReduceL1", hwnas_onnx_read_reduce},
     {"ReduceL2", hwnas_onnx_read_reduce},
@@ -277,14 +300,21 @@ static const struct {
     {"ReduceProd", hwnas_onnx_read_reduce},
     {"ReduceSum", hwnas_onnx_read_reduce},
     {"ReduceSumSquare", hwnas_onnx_read_reduce},
-    {"Resize", hwnas_onnx_read_upsample},
+    {"Resize", hwnas_onnx_read_resize},
+    {"ReverseSequence", hwnas_onnx_read_reverse_sequence},
     {"Shape", hwnas_onnx_read_shape},
     {"Size", hwnas_onnx_read_size},
     {"Slice", hwnas_onnx_read_slice},
+    {"Softmax", hwnas_onnx_read_softmax},
+    {"SpaceToDepth", hwnas_onnx_read_depth_space},
     {"Split", hwnas_onnx_read_split},
     {"Squeeze", hwnas_onnx_read_squeeze},
     {"Sum", hwnas_onnx_read_variadic},
+    {"Tile", hwnas_onnx_read_tile},
+    {"TopK", hwnas_onnx_read_top_k},
+    {"Trilu", hwnas_onnx_read_trilu},
     {"Unsqueeze", hwnas_onnx_read_unsqueeze},
+    {"Upsample", hwnas_onnx_read_resize},
 };
 
 hwnas_status hwnas_onnx_read_form(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,

@@ -97,7 +97,8 @@ hwnas_status hwnas_onnx_read_matmul(int *out, hwnas_onnx_reader *r, const Onnx__
 
 bool hwnas_onnx_may_lack_output(const Onnx__NodeProto *node)
 {
-    return !strcmp(node->op_type, "LSTM") || !strcmp(node->op_type, "GRU");
+    return !strcmp(node->op_type, "LSTM") || !strcmp(node->op_type, "GRU") ||
+           !strcmp(node->op_type, "RNN") || !strcmp(node->op_type, "TopK");
 }
 
 /* Is the input absent, or all zeros, as an initial state is that nobody gave? */
@@ -147,36 +148,32 @@ static hwnas_status add_last_state(int *out, hwnas_onnx_reader *r, const char *n
     return hwnas_onnx_add(out, r, "reshape", name, "state", &shape, 1, &last);
 }
 
-/* The core computes all states, from zeros on; the last one is a part of them. */
+/* The core computes all states, from zeros on; the last one is a part of them. Other forms are computed step by
+ * step. */
 hwnas_status hwnas_onnx_read_recurrent(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                        const char *name)
 {
-    enum { HIDDEN, DIRECTION, Y = 0, Y_H, X = 0, B = 3, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };
+    enum { HIDDEN, DIRECTION, Y = 0, Y_H, Y_C, X = 0, B = 3, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };
     static const char *const known[] = {"hidden_size", "direction", "layout", "input_forget",
                                         "linear_before_reset"};
     const bool is_gru = !strcmp(node->op_type, "GRU"), is_reverse = hwnas_onnx_is_word(node, "direction", "reverse", false);
+    bool is_core = strcmp(node->op_type, "RNN") && !hwnas_onnx_int(node, "layout", 0) &&
+                   !hwnas_onnx_int(node, "input_forget", 0) &&
+                   (!is_gru || hwnas_onnx_int(node, "linear_before_reset", 0)) &&
+                   (node->n_output <= Y_C || is_empty(node->output[Y_C]));
     for (size_t i = 0; i < node->n_attribute; i++) {
         bool is_known = false;
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            is_known |= !strcmp(node->attribute[i]->name, known[k]);
-        if (!is_known)
-            return hwnas_onnx_unsupported(node, node->attribute[i]->name,
-                                          "has a value that we cannot compute");
+            is_known |= node->attribute[i]->name && !strcmp(node->attribute[i]->name, known[k]);
+        is_core &= is_known;
     }
-    if (hwnas_onnx_int(node, "layout", 0))
-        return hwnas_onnx_unsupported(node, "layout", "has a value that we cannot compute");
-    if (hwnas_onnx_int(node, "input_forget", 0))
-        return hwnas_onnx_unsupported(node, "input_forget", "has a value that we cannot compute");
-    if (is_gru && !hwnas_onnx_int(node, "linear_before_reset", 0))
-        return hwnas_onnx_unsupported(node, "linear_before_reset",
-                                      "is absent, and its default we cannot compute");
     for (size_t i = LENGTHS; i <= PEEPHOLES; i++) {
         bool none;
         TRY(is_nothing(&none, r, node, i));
-        if (!none)
-            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: input '%s' is more than zeros",
-                              hwnas_onnx_describe(node).s, node->input[i]);
+        is_core &= none;
     }
+    if (!is_core)
+        return hwnas_onnx_read_steps(out, r, node, name);
     int inputs[4], n_inputs = hwnas_onnx_has_input(node, B) ? 4 : 3, all;
     for (int i = 0; i < n_inputs; i++)
         TRY(hwnas_onnx_input(&inputs[i], r, node, (size_t)i));

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "onnx/onnx_reader.h"
+#include "onnx/onnx_build.h"
 
 /* ---- constants ---- */
 
@@ -254,6 +254,28 @@ static hwnas_status add_slice(int *out, hwnas_onnx_reader *r, const char *name, 
     return hwnas_onnx_add(out, r, "slice", name, suffix, attrs, 1, &input);
 }
 
+/* Backwards, the positions are numbers that are looked up. */
+static hwnas_status add_backwards(int *tensor, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                  const char *name, int64_t axis, int64_t begin, int64_t end,
+                                  int64_t step)
+{
+    const hwnas_tensor in = r->graph->tensors[*tensor];
+    hwnas_onnx_builder b = {.r = r, .node = node, .name = name, .fallback = *tensor};
+    axis += axis < 0 ? in.rank : 0;
+    if (axis < 0 || axis >= in.rank)
+        return hwnas_onnx_unsupported(node, "axes", "names a dimension that is not there");
+    const int64_t n = in.dims[axis];
+    begin = begin < 0 ? begin + n : begin > n - 1 ? n - 1 : begin;
+    end = end < -n ? -1 : end < 0 ? end + n : end;
+    if (begin <= end || n > 1 << 24)
+        return hwnas_onnx_unsupported(node, "steps", "take nothing, or too much");
+    float *places = hwnas_arena_alloc(r->graph->arena, (size_t)n * sizeof *places);
+    int64_t count = 0;
+    for (int64_t i = begin; i > end && i >= 0; i += step < -n ? -n : step)
+        places[count++] = (float)i;
+    return hwnas_onnx_built(tensor, &b, hwnas_onnx_pick(&b, *tensor, axis, count, places));
+}
+
 /* Several axes are cut one after the other; an axis that is left whole is not cut. */
 hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                    const char *name)
@@ -276,8 +298,11 @@ hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__N
         const bool is_last = i + 1 == starts.n;
         char suffix[16] = "slice";
         suffix[5] = (char)('0' + i);
-        if (step < 1)
-            return hwnas_onnx_unsupported(node, "steps", "goes backwards");
+        if (step < 0) {
+            TRY(add_backwards(&done, r, node, is_last ? name : hwnas_arena_printf(r->graph->arena, "%s.%s", name, suffix), axis, starts.items[i],
+                              ends.items[i], step));
+            continue;
+        }
         TRY(add_slice(&done, r, name, is_last ? NULL : suffix, done, axis, starts.items[i],
                       ends.items[i], step));
     }

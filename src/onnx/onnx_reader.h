@@ -94,6 +94,17 @@ hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_con
 hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce;
 hwnas_onnx_form hwnas_onnx_read_gemm, hwnas_onnx_read_matmul, hwnas_onnx_read_recurrent,
     hwnas_onnx_read_variadic;
+hwnas_onnx_form hwnas_onnx_read_conv, hwnas_onnx_read_conv_transpose, hwnas_onnx_read_pool,
+    hwnas_onnx_read_lp_pool, hwnas_onnx_read_global_pool, hwnas_onnx_read_lrn;
+hwnas_onnx_form hwnas_onnx_read_resize, hwnas_onnx_read_steps, hwnas_onnx_read_einsum;
+hwnas_onnx_form hwnas_onnx_read_group_norm, hwnas_onnx_read_mvn, hwnas_onnx_read_lp_norm,
+    hwnas_onnx_read_softmax;
+hwnas_onnx_form hwnas_onnx_read_pad, hwnas_onnx_read_tile, hwnas_onnx_read_depth_space,
+    hwnas_onnx_read_trilu, hwnas_onnx_read_eye, hwnas_onnx_read_one_hot, hwnas_onnx_read_top_k,
+    hwnas_onnx_read_compress, hwnas_onnx_read_reverse_sequence, hwnas_onnx_read_bit_shift,
+    hwnas_onnx_read_cast_like;
+hwnas_onnx_form hwnas_onnx_read_qlinear_matmul, hwnas_onnx_read_matmul_integer,
+    hwnas_onnx_read_dynamic_quantize;
 
 /* What forms ask of a node. An attribute that is absent has the value `absent`. */
 const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name);
