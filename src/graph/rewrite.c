@@ -70,8 +70,11 @@ hwnas_status hwnas_graph_remake(hwnas_graph **out, const hwnas_graph *graph,
                                       input->rank, input->dims));
     }
     TRY_OUT(make_nodes(&r));
-    for (size_t i = 0; i < graph->n_outputs; i++)
+    for (size_t i = 0; i < graph->n_outputs; i++) {
+        if (r.place[graph->outputs[i]] < 0) /* a constant */
+            TRY_OUT(copy_weight(&r, graph->outputs[i]));
         hwnas_graph_add_output(r.to, r.place[graph->outputs[i]]);
+    }
     *out = r.to;
     r.to = NULL;
 out:

@@ -46,25 +46,49 @@ static hwnas_status add_value(reader *r, const char *name, named value)
     return HWNAS_OK;
 }
 
-static hwnas_status collect_values(reader *r)
+/* The graph of an attribute, as of an If; else NULL. */
+static const Onnx__GraphProto *branch_of(const Onnx__NodeProto *node, size_t i)
 {
-    const Onnx__GraphProto *from = r->from;
-    size_t capacity = from->n_initializer + from->n_input + 1;
-    for (size_t i = 0; i < from->n_node; i++)
-        capacity += from->node[i]->n_output;
-    r->values = hwnas_alloc(capacity * sizeof *r->values);
+    return node->op_type && !strcmp(node->op_type, "If") ? node->attribute[i]->g : NULL;
+}
 
+/* How many names a graph and its branches bring. */
+static size_t count_values(const Onnx__GraphProto *from)
+{
+    size_t n = from->n_initializer + from->n_input;
+    for (size_t i = 0; i < from->n_node; i++) {
+        n += from->node[i]->n_output;
+        for (size_t a = 0; a < from->node[i]->n_attribute; a++)
+            if (branch_of(from->node[i], a))
+                n += count_values(branch_of(from->node[i], a));
+    }
+    return n;
+}
+
+static hwnas_status add_values(reader *r, const Onnx__GraphProto *from)
+{
     for (size_t i = 0; i < from->n_initializer; i++)
         TRY(add_value(r, from->initializer[i]->name, (named){.constant = from->initializer[i]}));
     for (size_t i = 0; i < from->n_input; i++)
         TRY(add_value(r, from->input[i]->name, (named){.input = from->input[i]}));
-    for (size_t i = 0; i < from->n_node; i++)
-        for (size_t o = 0; o < from->node[i]->n_output; o++)
-            if (!is_empty(from->node[i]->output[o])) /* an empty one is left out */
-                TRY(add_value(r, from->node[i]->output[o],
-                              (named){.constant = hwnas_onnx_constant_node(from->node[i]),
+    for (size_t i = 0; i < from->n_node; i++) {
+        const Onnx__NodeProto *node = from->node[i];
+        for (size_t o = 0; o < node->n_output; o++)
+            if (!is_empty(node->output[o])) /* an empty one is left out */
+                TRY(add_value(r, node->output[o],
+                              (named){.constant = hwnas_onnx_constant_node(node),
                                       .is_extra = o > 0}));
+        for (size_t a = 0; a < node->n_attribute; a++)
+            if (branch_of(node, a))
+                TRY(add_values(r, branch_of(node, a)));
+    }
+    return HWNAS_OK;
+}
 
+static hwnas_status collect_values(reader *r)
+{
+    r->values = hwnas_alloc((count_values(r->from) + 1) * sizeof *r->values);
+    TRY(add_values(r, r->from));
     qsort(r->values, r->n_values, sizeof *r->values, compare_values);
     size_t n = 0;
     for (size_t i = 0; i < r->n_values; i++) {
@@ -116,6 +140,8 @@ static const char *node_name(const reader *r, const Onnx__NodeProto *node)
         return output;
     const char **end = r->node_names + r->n_node_names;
     const char **at = bsearch(&name, r->node_names, r->n_node_names, sizeof name, compare_strings);
+    if (!at)
+        return output; /* of a branch */
     bool is_shared =
         (at > r->node_names && !strcmp(at[-1], name)) || (at + 1 < end && !strcmp(at[1], name));
     return is_shared ? output : name;
@@ -131,6 +157,8 @@ hwnas_status hwnas_onnx_resolve(named **out, const reader *r, const char *name, 
                           "%s reads '%s', a second output, and we make only the first", who, name);
     if (found->same_as)
         found = found->same_as;
+    if (found->is_empty)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s reads '%s', which has no values", who, name);
     if (!found->constant && found->tensor == HWNAS_ONNX_NOT_MADE)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, NULL, "%s reads '%s' before it is made", who, name),
@@ -211,7 +239,7 @@ hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
 }
 
 /* More than this is no arithmetic with shapes but a part of the network. */
-enum { MAX_FOLDED = 1 << 22, MAX_FOLD_DEPTH = 64 };
+enum { MAX_FOLDED = 1 << 22, MAX_FOLDED_MACS = 1 << 26, MAX_FOLD_DEPTH = 64 };
 
 static hwnas_status fold(reader *r, int index, int depth)
 {
@@ -222,6 +250,8 @@ static hwnas_status fold(reader *r, int index, int depth)
         hwnas_tensor_count(&r->graph->tensors[index]) > MAX_FOLDED)
         return HWNAS_OK;
     const hwnas_node *node = &r->graph->nodes[producer];
+    if (hwnas_node_macs(r->graph, node) > MAX_FOLDED_MACS)
+        return HWNAS_OK;
     for (int i = 0; i < node->n_inputs; i++) {
         TRY(fold(r, node->inputs[i], depth + 1));
         const hwnas_tensor *input = hwnas_node_input(r->graph, node, i);
@@ -592,14 +622,19 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
     bool is_standard = is_empty(node->domain) || !strcmp(node->domain, "ai.onnx");
     if (is_standard && !strcmp(node->op_type, "Identity"))
         return read_identity(r, node);
+    if (is_standard && !strcmp(node->op_type, "If"))
+        return hwnas_onnx_read_if(r, node);
     if (hwnas_onnx_constant_node(node))
         return HWNAS_OK;
     int output = HWNAS_ONNX_NOT_MADE;
+    const char *type = strcmp(node->op_type, "Scatter") ? node->op_type : "ScatterElements";
     if (is_standard)
         TRY(hwnas_onnx_read_form(&output, r, node, node_name(r, node)));
+    if (hwnas_onnx_is_nothing(r, node->output[0]))
+        return HWNAS_OK;
     if (output != HWNAS_ONNX_NOT_MADE)
         return name_output(r, node, output);
-    const hwnas_op *op = is_standard ? hwnas_op_by_onnx(node->op_type) : NULL;
+    const hwnas_op *op = is_standard ? hwnas_op_by_onnx(type) : NULL; /* renamed in opset 11 */
     if (!op)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
                           hwnas_onnx_describe(node).s, is_standard ? "" : node->domain,
@@ -614,12 +649,53 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
     return name_output(r, node, output);
 }
 
+void hwnas_onnx_give_nothing(reader *r, const Onnx__NodeProto *node)
+{
+    hwnas_onnx_find_value(r, node->output[0])->is_empty = true;
+}
+
+bool hwnas_onnx_is_nothing(const reader *r, const char *name)
+{
+    const named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
+    const named *from = value && value->same_as ? value->same_as : value;
+    return from && (from->is_empty || (from->constant && from->constant->n_dims == 1 &&
+                                       from->constant->dims[0] == 0));
+}
+
+hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
+{
+    const hwnas_tensor *condition = NULL;
+    const hwnas_onnx_text who = hwnas_onnx_describe(node);
+    if (!hwnas_onnx_has_input(node, 0))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no condition", who.s);
+    TRY(hwnas_onnx_constant(&condition, r, node->input[0], who.s));
+    if (!condition)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the condition depends on the input", who.s);
+    const Onnx__AttributeProto *branch =
+        hwnas_onnx_attribute(node, condition->data[0] != 0 ? "then_branch" : "else_branch");
+    if (!branch || !branch->g || branch->g->n_output != node->n_output || branch->g->n_input)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no branch that fits", who.s);
+    for (size_t i = 0; i < branch->g->n_node; i++)
+        TRY(read_node(r, branch->g->node[i]));
+    for (size_t i = 0; i < node->n_output; i++) {
+        named *from = NULL;
+        if (is_empty(node->output[i]))
+            continue;
+        TRY(hwnas_onnx_resolve(&from, r, branch->g->output[i]->name ? branch->g->output[i]->name : "",
+                               who.s));
+        named *to = hwnas_onnx_find_value(r, node->output[i]);
+        to->same_as = from;
+        to->is_extra = false;
+    }
+    return HWNAS_OK;
+}
+
 static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
 {
     named *value = NULL;
     TRY(hwnas_onnx_resolve(&value, r, from->name ? from->name : "", "the list of outputs"));
-    if (value->constant || r->graph->tensors[value->tensor].kind == HWNAS_TENSOR_WEIGHT)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is a constant", from->name);
+    if (value->constant)
+        TRY(hwnas_onnx_make_weight(r, value, false));
     for (size_t i = 0; i < r->graph->n_outputs; i++)
         if (r->graph->outputs[i] == value->tensor)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is listed twice", from->name);

@@ -51,14 +51,6 @@ hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r, const Onnx__NodePr
     return HWNAS_OK;
 }
 
-/* A graph has no tensors without values; a file may have lists without. */
-static bool is_empty_list(const hwnas_onnx_reader *r, const char *name)
-{
-    const hwnas_onnx_named *value = hwnas_onnx_find_value(r, name);
-    const Onnx__TensorProto *from = value ? value->constant : NULL;
-    return from && from->n_dims == 1 && from->dims[0] == 0;
-}
-
 hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
                                   const Onnx__NodeProto *node, const char *attribute, size_t i)
 {
@@ -67,7 +59,7 @@ hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
     out->n = -1;
     if (!given && !hwnas_onnx_has_input(node, i))
         return HWNAS_OK;
-    if (!given && is_empty_list(r, node->input[i])) {
+    if (!given && hwnas_onnx_is_nothing(r, node->input[i])) {
         out->n = 0;
         return HWNAS_OK;
     }
@@ -256,6 +248,7 @@ static const struct {
     {"Cast", hwnas_onnx_read_cast},
     {"CastLike", hwnas_onnx_read_cast_like},
     {"Compress", hwnas_onnx_read_compress},
+    {"Concat", hwnas_onnx_read_concat},
     {"Constant", hwnas_onnx_read_constant},
     {"ConstantOfShape", hwnas_onnx_read_constant_of_shape},
     {"Conv", hwnas_onnx_read_conv},

@@ -150,8 +150,7 @@ static int read_numbers(double *out, builder *b, size_t input, const char *attri
     }
     if (!hwnas_onnx_has_input(b->node, input))
         return 0;
-    const hwnas_onnx_named *value = hwnas_onnx_find_value(b->r, b->node->input[input]);
-    if (value && value->constant && value->constant->n_dims == 1 && !value->constant->dims[0])
+    if (hwnas_onnx_is_nothing(b->r, b->node->input[input]))
         return 0; /* an empty list stands for none */
     const hwnas_tensor *from = hwnas_onnx_build_known(b, input, attribute);
     const int64_t n = from ? hwnas_tensor_count(from) : 0;

@@ -55,8 +55,10 @@ hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__N
     int64_t n = 0;
     for (int64_t i = start < 0 ? 0 : start; i < end; i++)
         values[n++] = (float)in->dims[i];
-    if (n == 0)
-        return hwnas_onnx_unsupported(node, "start", "leaves nothing of the shape");
+    if (n == 0) {
+        hwnas_onnx_give_nothing(r, node);
+        return HWNAS_OK;
+    }
     return add_constant(out, r, name, 1, &n, values, true);
 }
 
@@ -242,6 +244,33 @@ hwnas_status hwnas_onnx_read_reduce(int *out, hwnas_onnx_reader *r, const Onnx__
                           &input);
 }
 
+/* Parts without values do not count. */
+hwnas_status hwnas_onnx_read_concat(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                    const char *name)
+{
+    int inputs[HWNAS_MAX_NODE_INPUTS], n = 0;
+    bool is_plain = node->n_input > 1 && node->n_input <= HWNAS_MAX_NODE_INPUTS;
+    for (size_t i = 0; i < node->n_input; i++)
+        is_plain &= !hwnas_onnx_is_nothing(r, node->input[i]);
+    if (is_plain)
+        return HWNAS_OK;
+    for (size_t i = 0; i < node->n_input; i++) {
+        if (hwnas_onnx_is_nothing(r, node->input[i]))
+            continue;
+        if (n == HWNAS_MAX_NODE_INPUTS)
+            return hwnas_onnx_unsupported(node, "inputs", "are more than 64");
+        TRY(hwnas_onnx_input(&inputs[n++], r, node, i));
+    }
+    const hwnas_attr axis = {.is_set = true, .n = 1, .ints = {hwnas_onnx_int(node, "axis", 0)}};
+    if (n == 0)
+        hwnas_onnx_give_nothing(r, node);
+    else if (n == 1)
+        *out = inputs[0];
+    else
+        return hwnas_onnx_add(out, r, "concat", name, NULL, &axis, n, inputs);
+    return HWNAS_OK;
+}
+
 /* ---- parts ---- */
 
 static hwnas_status add_slice(int *out, hwnas_onnx_reader *r, const char *name, const char *suffix,
@@ -277,6 +306,17 @@ static hwnas_status add_backwards(int *tensor, hwnas_onnx_reader *r, const Onnx_
 }
 
 /* Several axes are cut one after the other; an axis that is left whole is not cut. */
+static bool takes_nothing(const hwnas_tensor *in, int64_t axis, int64_t begin, int64_t end)
+{
+    axis += axis < 0 ? in->rank : 0;
+    if (axis < 0 || axis >= in->rank)
+        return false; /* is refused where it is cut */
+    const int64_t n = in->dims[axis];
+    begin = begin < -n ? 0 : begin < 0 ? begin + n : begin;
+    end = end < -n ? 0 : end < 0 ? end + n : end > n ? n : end;
+    return end <= begin;
+}
+
 hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                    const char *name)
 {
@@ -302,6 +342,10 @@ hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__N
             TRY(add_backwards(&done, r, node, is_last ? name : hwnas_arena_printf(r->graph->arena, "%s.%s", name, suffix), axis, starts.items[i],
                               ends.items[i], step));
             continue;
+        }
+        if (takes_nothing(&r->graph->tensors[done], axis, starts.items[i], ends.items[i])) {
+            hwnas_onnx_give_nothing(r, node);
+            return HWNAS_OK;
         }
         TRY(add_slice(&done, r, name, is_last ? NULL : suffix, done, axis, starts.items[i],
                       ends.items[i], step));

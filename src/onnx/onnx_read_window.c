@@ -296,7 +296,7 @@ static int transposed_3d(builder *b, const conv *c, const int64_t *more)
 }
 
 /* Padding that gives the output a size: that of the attribute or, for SAME, stride times the input's. */
-static void read_transposed_pads(builder *b, window *w, const hwnas_tensor *in, const int64_t *more)
+static void read_transposed_pads(builder *b, window *w, const hwnas_tensor *in, int64_t *more)
 {
     const Onnx__AttributeProto *shape = hwnas_onnx_attribute(b->node, "output_shape");
     const bool is_upper = hwnas_onnx_is_word(b->node, "auto_pad", "SAME_UPPER", false);
@@ -314,7 +314,9 @@ static void read_transposed_pads(builder *b, window *w, const hwnas_tensor *in, 
         w->before[i] = is_upper ? half : all - half;
         w->after[i] = all - w->before[i];
         if (wanted > full)
-            hwnas_onnx_refuse(b, "output_shape", "is larger than what the kernel gives");
+            more[i] += wanted - full;
+        if (more[i] > 1 << 20)
+            hwnas_onnx_refuse(b, "output_shape", "is out of range");
     }
 }
 

@@ -12,6 +12,7 @@ typedef struct hwnas_onnx_named {
     const Onnx__TensorProto *constant; /* an initialiser; else NULL */
     const Onnx__ValueInfoProto *input; /* an input of the graph; else NULL */
     bool is_extra;                     /* a second output of a node, such as Dropout's mask */
+    bool is_empty;                     /* known to have no values, which no tensor of ours can be */
     struct hwnas_onnx_named *same_as;  /* what an Identity passed on; else NULL */
     int tensor;                        /* in the graph, once made */
 } hwnas_onnx_named;
@@ -81,6 +82,12 @@ typedef hwnas_status hwnas_onnx_form(int *out, hwnas_onnx_reader *r, const Onnx_
 HWNAS_CHECKED hwnas_onnx_form hwnas_onnx_read_form;
 /* Gives another output of a node, by its name in the file. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_give(hwnas_onnx_reader *r, const char *name, int tensor);
+/* Says that the node's first output has no values: a list of no axes, a part of nothing. */
+void hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
+/* Is what has the name known to have no values? */
+bool hwnas_onnx_is_nothing(const hwnas_onnx_reader *r, const char *name);
+/* The branch that an If takes, when it is known. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_if(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
 /* The values of a Constant; NULL: the node is none, or says them in another way. */
 const Onnx__TensorProto *hwnas_onnx_constant_node(const Onnx__NodeProto *node);
 /* A recurrent node, of which the last state alone may be wanted. */
@@ -91,7 +98,7 @@ hwnas_onnx_form hwnas_onnx_read_zero, hwnas_onnx_read_upsample;
 hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_constant_of_shape,
     hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
     hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;
-hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce;
+hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce, hwnas_onnx_read_concat;
 hwnas_onnx_form hwnas_onnx_read_gemm, hwnas_onnx_read_matmul, hwnas_onnx_read_recurrent,
     hwnas_onnx_read_variadic;
 hwnas_onnx_form hwnas_onnx_read_conv, hwnas_onnx_read_conv_transpose, hwnas_onnx_read_pool,

@@ -33,19 +33,26 @@ LIMIT = 1e-5
 # How many inputs are data; what follows are weights and options, which hwnas takes as constants.
 # Which inputs are data, not weights and options; -1: all.
 DATA_INPUTS = collections.defaultdict(lambda: 1) | dict.fromkeys(
-    """Add And Concat Div Equal Gather Greater GreaterOrEqual Less LessOrEqual MatMul Max Mean Min
-    Mod Mul Or Pow PRelu Sub Sum Where Xor""".split(),
+    """Add And BitShift CastLike Concat Div Einsum Equal Gather GatherElements GatherND Greater GreaterOrEqual Less
+    LessOrEqual MatMul Max Mean Min
+    Mod Mul Or Pow PRelu ScatterElements ScatterND Sub Sum Where Xor""".split(),
     -1,
 ) | {"ConstantOfShape": 0, "Range": 0}
-OPERATORS = """Abs Acos Acosh Add And Asin Asinh Atan Atanh AveragePool BatchNormalization Cast Ceil
-    Clip Concat Constant ConstantOfShape Conv Cos Cosh Div Dropout Equal Erf Exp Expand
-    Flatten Floor GRU Gather Gelu Gemm GlobalAveragePool Greater GreaterOrEqual HardSigmoid
-    HardSwish Identity IsNaN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log MatMul
-    Max MaxPool Mean Min Mish Mod Mul Neg Not Or PRelu Pow Range Reciprocal ReduceL1
-    ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
-    ReduceSum ReduceSumSquare Relu Reshape Resize Round Shape Sigmoid Sign Sin Sinh Size
-    Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub Sum Tan Tanh Transpose Unsqueeze
-    Where Xor""".split()
+OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool
+    BatchNormalization BitShift Cast CastLike Ceil Celu Clip Compress Concat Constant
+    ConstantOfShape Conv ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div
+    Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor
+    GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater
+    GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity
+    InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less
+    LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul MatMulInteger Max MaxPool
+    Mean MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow
+    QLinearMatMul QuantizeLinear RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum
+    ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare
+    Relu Reshape Resize ReverseSequence Round Scatter ScatterElements ScatterND Selu
+    Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth
+    Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu
+    Unsqueeze Upsample Where Xor""".split()
 
 REASONS = {
     "the shape 0x3x4": "reshape_allowzero_reordered",
