@@ -16,10 +16,13 @@ typedef enum hwnas_onnx_weights {
 /* Bytes are yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_onnx_write(void **out, size_t *length, const hwnas_graph *graph,
                                             hwnas_onnx_weights weights);
-/* Reads opset 7 and newer, float32, fixed shapes; a batch that is open becomes 1.
- * Dropout is kept, Identity is not. `name` stands in messages. Operators, attributes and types
- * outside of ours are HWNAS_E_UNSUPPORTED with the node's name; broken bytes are HWNAS_E_INPUT. */
+/* Reads opset 7 and newer, fixed shapes, values of any type of number; a batch that is open becomes 1.
+ * Dropout is kept, Identity is not; arithmetic with shapes is done. `name` stands in messages. Operators,
+ * attributes and types outside of ours are HWNAS_E_UNSUPPORTED with the node's name; broken bytes are
+ * HWNAS_E_INPUT. docs/operators.md lists what is read. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes,
                                            size_t length);
+/* Reads a file, and values that lie in other files beside it (external data). */
+HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path);
 
 #endif

@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/str.h"
 #include "graph/rewrite.h"
+
+/* Protobuf's own limit. */
+#define MAX_FILE_BYTES ((size_t)2 << 30)
 
 typedef hwnas_onnx_named named;
 typedef hwnas_onnx_reader reader;
@@ -471,7 +476,7 @@ static hwnas_status read_attr_input(hwnas_attr *out, reader *r, const hwnas_attr
     const hwnas_tensor *from = NULL;
     TRY(hwnas_onnx_constant(&from, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
     const bool is_number = row->kind == HWNAS_ATTR_NUMBER;
-    if (!from || hwnas_dtype_is_whole(from->dtype) == is_number)
+    if (!from || (!is_number && !hwnas_dtype_is_whole(from->dtype)))
         return hwnas_onnx_unsupported(node, row->onnx, "is not a constant of its type");
     const int64_t n = hwnas_tensor_count(from);
     const bool is_list = row->kind == HWNAS_ATTR_INTS;
@@ -713,9 +718,8 @@ static hwnas_status check_model(int64_t *out, const Onnx__ModelProto *model)
         if (is_empty(set->domain) || !strcmp(set->domain, "ai.onnx"))
             opset = set->version;
     }
-    if (!model->graph || !model->graph->n_input || !model->graph->n_output)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "not an ONNX model: no graph with inputs and outputs");
+    if (!model->graph || !model->graph->n_output)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "not an ONNX model: no graph with outputs");
     if (opset < HWNAS_ONNX_FIRST_OPSET)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                           "the model is of ONNX opset %" PRId64 "; %d and newer are read", opset,
@@ -736,17 +740,17 @@ static hwnas_status read_graph(reader *r)
         TRY(read_node(r, r->from->node[i]));
     for (size_t i = 0; i < r->from->n_output; i++)
         TRY(read_output(r, r->from->output[i]));
-    if (!r->graph->n_inputs)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "the model has no inputs, only constants");
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
+/* `folder`: where files beside the model lie; NULL: nowhere. */
+static hwnas_status read_model(hwnas_graph **out, const char *name, const char *folder,
+                               const void *bytes, size_t length)
 {
     hwnas_status status = HWNAS_OK;
     Onnx__ModelProto *model = NULL;
     hwnas_graph *fused = NULL;
-    reader r = {0};
+    reader r = {.folder = folder};
     uint64_t seed = 0;
     TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
     TRY_OUT(check_model(&r.opset, model));
@@ -770,5 +774,24 @@ out:
     free(r.values);
     if (model)
         onnx__model_proto__free_unpacked(model, NULL);
+    return status;
+}
+
+hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
+{
+    return read_model(out, name, NULL, bytes, length);
+}
+
+hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path)
+{
+    char *bytes = NULL, *folder = hwnas_strdup(path), *slash = strrchr(folder, '/');
+    size_t length;
+    if (slash)
+        *slash = '\0';
+    hwnas_status status = hwnas_file_read(&bytes, &length, path, MAX_FILE_BYTES);
+    if (status == HWNAS_OK)
+        status = read_model(out, path, !slash ? "." : slash == folder ? "/" : folder, bytes, length);
+    free(folder);
+    free(bytes);
     return status;
 }

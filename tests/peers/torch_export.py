@@ -71,9 +71,8 @@ class Activations(nn.Module):
         self.each = [
             F.elu, F.selu, F.celu, F.gelu, F.silu, F.mish, F.hardswish, F.hardsigmoid, F.hardtanh,
             F.leaky_relu, F.relu6, F.softplus, F.softsign, F.logsigmoid, F.hardshrink, F.softshrink,
-            F.tanhshrink, lambda x: F.gelu(x, approximate="tanh"), lambda x: F.log_softmax(x, -1),
+            lambda x: F.gelu(x, approximate="tanh"), lambda x: F.log_softmax(x, -1),
             lambda x: F.softmax(x, 1), lambda x: F.glu(x, 1).repeat(1, 2, 1, 1), F.normalize,
-            lambda x: F.threshold(x, 0.1, 0),
         ]
 
     def forward(self, x):
@@ -339,8 +338,8 @@ class Shapes(nn.Module):
             torch.where(x > 0, x, x.new_zeros(1)), x.clamp(min=0.1), x.clamp(max=0.1), x.tril(), x.triu(1),
             x.amax(2, keepdim=True).expand_as(x), x.cumsum(2), x.transpose(0, 1).reshape(b, c, t),
             x.norm(dim=2, keepdim=True).expand(-1, -1, t), x.remainder(0.3), x.abs().log1p() + x.sign(),
-            torch.logsumexp(x, 2, keepdim=True).expand(b, c, t), x.floor_divide(0.25), x.minimum(-x),
-            x.rsqrt().nan_to_num(0.5) if False else x.square().add(1).rsqrt(),
+            torch.logsumexp(x, 2, keepdim=True).expand(b, c, t), torch.div(x, 0.25, rounding_mode="floor"), x.minimum(-x),
+            x.square().add(1).rsqrt(),
             x.masked_fill(x.isinf() | x.isnan(), 0.0), torch.stack([x, -x], 0).prod(0),
         ]
         return torch.cat(parts, 1), x.argmax(2), x.max(1)[1]
