@@ -50,6 +50,16 @@ typedef struct sampler {
     double clean_seconds, aside_seconds;
 } sampler;
 
+/* Random values: between -1 and 1, or whole numbers that the graph can look up. */
+static void fill_input(float *values, const hwnas_graph *graph, int input, hwnas_rng *rng)
+{
+    const int64_t below = hwnas_graph_input_below(graph, input);
+    for (int64_t i = 0, n = hwnas_tensor_count(&graph->tensors[input]); i < n; i++) {
+        const double uniform = hwnas_rng_double(rng);
+        values[i] = (float)(below ? floor(uniform * (double)below) : 2 * uniform - 1);
+    }
+}
+
 static hwnas_status open_buffers(sampler *s, const hwnas_graph *graph)
 {
     hwnas_rng rng = hwnas_rng_new(graph->seed, 0x696e70757473); /* the stream "inputs" */
@@ -59,9 +69,8 @@ static hwnas_status open_buffers(sampler *s, const hwnas_graph *graph)
         const hwnas_tensor *t = &graph->tensors[graph->inputs[s->n_inputs]];
         void *buffer;
         TRY(hwnas_try_alloc(&buffer, (size_t)hwnas_tensor_bytes(t), "the network's input"));
-        float *values = s->inputs[s->n_inputs] = buffer;
-        for (int64_t i = 0, n = hwnas_tensor_count(t); i < n; i++)
-            values[i] = (float)(2 * hwnas_rng_double(&rng) - 1);
+        s->inputs[s->n_inputs] = buffer;
+        fill_input(buffer, graph, graph->inputs[s->n_inputs], &rng);
     }
     for (; s->n_outputs < graph->n_outputs; s->n_outputs++) {
         const hwnas_tensor *t = &graph->tensors[graph->outputs[s->n_outputs]];

@@ -58,6 +58,8 @@ static hwnas_attr *attributes(const hwnas_op *op, const char *text)
         int n_given = 0;
         for (char *number; n_given < HWNAS_MAX_RANK && (number = strsep(&value, ","));)
             attr->ints[n_given++] = strtol(number, NULL, 10);
+        if (attr->n == 0)
+            attr->n = n_given; /* a list of any length */
         for (int k = n_given; k < attr->n; k++)
             attr->ints[k] = attr->ints[k % n_given];
     }
@@ -80,15 +82,20 @@ static int add(hwnas_graph *graph, const char *op_name, const char *attrs_text, 
     return out;
 }
 
-static int add_input(hwnas_graph *graph, const int64_t *dims)
+static int add_input_of(hwnas_graph *graph, hwnas_dtype dtype, const int64_t *dims)
 {
     char name[32];
     int rank = 0, out = -1;
     while (rank < 4 && dims[rank])
         rank++;
     snprintf(name, sizeof name, "input_%zu", graph->n_inputs);
-    ok(hwnas_graph_add_input(&out, graph, name, HWNAS_FLOAT32, rank, dims));
+    ok(hwnas_graph_add_input(&out, graph, name, dtype, rank, dims));
     return out;
+}
+
+static int add_input(hwnas_graph *graph, const int64_t *dims)
+{
+    return add_input_of(graph, HWNAS_FLOAT32, dims);
 }
 
 typedef struct op_case {
@@ -99,7 +106,8 @@ typedef struct op_case {
 static hwnas_graph *graph_of_op(const op_case *c)
 {
     hwnas_graph *graph = hwnas_graph_new(c->op, 5);
-    int a = add_input(graph, c->dims[0]);
+    const bool is_table = !strcmp(c->op, "embedding");
+    int a = add_input_of(graph, is_table ? HWNAS_INT64 : HWNAS_FLOAT32, c->dims[0]);
     int b = c->dims[1][0] ? add_input(graph, c->dims[1]) : -1;
     hwnas_graph_add_output(graph, add(graph, c->op, c->attrs, a, b));
     return graph;
@@ -114,27 +122,55 @@ static float *random_values(int64_t n, uint64_t stream)
     return values;
 }
 
-enum { MAX_INPUTS = 2 };
+/* Whole numbers where the graph wants them. */
+static float *random_input(const hwnas_graph *graph, size_t i, uint64_t stream)
+{
+    const hwnas_tensor *tensor = &graph->tensors[graph->inputs[i]];
+    const int64_t n = hwnas_tensor_count(tensor);
+    const int64_t below = hwnas_graph_input_below(graph, graph->inputs[i]);
+    float *values = random_values(n, stream);
+    for (int64_t k = 0; k < n && tensor->dtype == HWNAS_INT64; k++)
+        values[k] = (float)floor((values[k] + 1) / 2 * (double)below * 0.999999);
+    return values;
+}
 
-/* What the graph gives for random inputs that depend on `stream`. Yours to free(). */
+static int64_t count_outputs(const hwnas_graph *graph)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        n += hwnas_tensor_count(&graph->tensors[graph->outputs[i]]);
+    return n;
+}
+
+/* What the graph gives for random inputs that depend on `stream`, one output behind the other.
+ * Yours to free(). */
 static float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t stream)
 {
-    const hwnas_tensor *output = &graph->tensors[graph->outputs[0]];
-    float *inputs[MAX_INPUTS] = {NULL};
-    float *result = hwnas_alloc((size_t)hwnas_tensor_bytes(output));
+    const size_t bytes = (size_t)count_outputs(graph) * sizeof(float);
+    float **inputs = hwnas_alloc((graph->n_inputs + 1) * sizeof *inputs);
+    float **outputs = hwnas_alloc(graph->n_outputs * sizeof *outputs);
+    float *result = hwnas_alloc(bytes), *first = hwnas_alloc(bytes), *at = result;
     hwnas_exec *exec = NULL;
     for (size_t i = 0; i < graph->n_inputs; i++)
-        inputs[i] = random_values(hwnas_tensor_count(&graph->tensors[graph->inputs[i]]),
-                                  MAX_INPUTS * stream + i);
+        inputs[i] = random_input(graph, i, 2 * stream + i);
+    for (size_t i = 0; i < graph->n_outputs; i++) {
+        outputs[i] = at;
+        at += hwnas_tensor_count(&graph->tensors[graph->outputs[i]]);
+    }
     ok(device->ops->compile(&exec, device, graph));
     /* Twice: the second run must not see what the first left behind. */
     for (int i = 0; i < 2; i++) {
-        memset(result, 0xff, (size_t)hwnas_tensor_bytes(output));
-        ok(exec->ops->run(exec, (const float *const *)inputs, &result));
+        memcpy(first, result, bytes);
+        memset(result, 0xff, bytes);
+        ok(exec->ops->run(exec, (const float *const *)inputs, outputs));
     }
+    assert_memory_equal(first, result, bytes);
     exec->ops->free_exec(exec);
-    for (int i = 0; i < MAX_INPUTS; i++)
+    for (size_t i = 0; i < graph->n_inputs; i++)
         free(inputs[i]);
+    free(first);
+    free(outputs);
+    free(inputs);
     return result;
 }
 
@@ -156,8 +192,8 @@ static double compare(const char *what, hwnas_device *on, const hwnas_graph *a, 
                       const hwnas_graph *b, uint64_t stream)
 {
     float *got = outcome(on, a, stream), *wanted = outcome(truth, b, stream);
-    const int64_t n = hwnas_tensor_count(&b->tensors[b->outputs[0]]);
-    assert_int_equal(hwnas_tensor_count(&a->tensors[a->outputs[0]]), n);
+    const int64_t n = count_outputs(b);
+    assert_int_equal(count_outputs(a), n);
     const double error = relative_error(got, wanted, n);
     if (!(error <= TOLERANCE))
         fail_msg("%s: relative error %g", what, error);
@@ -452,6 +488,91 @@ static void every_operator_on_cpu(void **state)
         {"linear", "out=1000", {{1, 1280}}},
         {"linear", "out=10", {{3, 37}}},
         {"linear", "out=10 bias=0", {{1, 64}}},
+        {"linear", "out=96", {{1, 17, 64}}},
+        {"linear", "out=96 bias=0", {{3, 17, 64}}},
+        {"matmul", "", {{1, 4, 16, 8}, {1, 4, 8, 16}}},
+        {"matmul", "", {{3, 4, 16, 24}, {3, 4, 24, 5}}},
+        {"matmul", "", {{3, 1, 6, 8}, {3, 5, 8, 7}}},
+        {"matmul", "", {{1, 5, 6, 8}, {3, 5, 8, 7}}},
+        {"matmul", "", {{3, 5, 6, 8}, {1, 1, 8, 7}}},
+        {"matmul", "", {{1, 5, 6, 8}, {3, 1, 8, 7}}},
+        {"matmul", "", {{3, 16, 8}, {8, 12}}},
+        {"matmul", "", {{16, 8}, {3, 8, 12}}},
+        {"matmul", "", {{3, 4, 16, 8}, {8, 12}}},
+        {"matmul", "", {{3, 4, 16, 8}, {4, 8, 12}}},
+        {"matmul", "", {{7, 5}, {5, 9}}},
+        {"matmul", "", {{2, 1, 5}, {2, 5, 1}}},
+        {"add", "", {{3, 7, 16}, {16}}},
+        {"add", "", {{16}, {3, 7, 16}}},
+        {"add", "", {{3, 7, 16}, {7, 1}}},
+        {"add", "", {{3, 1, 16}, {3, 7, 1}}},
+        {"add", "", {{3, 4, 5, 5}, {1, 1, 5, 5}}},
+        {"add", "", {{5, 5}, {3, 4, 1, 5}}},
+        {"mul", "", {{3, 7, 16}, {1}}},
+        {"mul", "", {{1}, {3, 4, 5, 6}}},
+        {"mul", "", {{3, 4, 1, 6}, {3, 1, 5, 1}}},
+        {"sub", "", {{3, 7, 16}, {16}}},
+        {"sub", "", {{16}, {3, 7, 16}}},
+        {"sub", "", {{3, 1, 16}, {3, 7, 1}}},
+        {"div", "", {{3, 7, 16}, {3, 7, 1}}},
+        {"div", "", {{7, 1}, {3, 7, 16}}},
+        {"scale", "by=0.125", {{3, 4, 5, 6}}},
+        {"scale", "by=-3", {{1, 33}}},
+        {"reshape", "shape=4,-1", {{3, 8, 5}}},
+        {"reshape", "shape=6,4,10", {{1, 24, 10}}},
+        {"transpose", "order=0,2,1", {{3, 8, 5}}},
+        {"transpose", "order=0,2,1,3", {{1, 16, 4, 8}}},
+        {"transpose", "order=0,2,3,1", {{3, 16, 4, 7}}},
+        {"transpose", "order=2,0,1", {{3, 16, 7}}},
+        {"transpose", "order=3,2,1,0", {{3, 5, 4, 7}}},
+        {"slice", "begin=1 end=4", {{3, 7, 5}}},
+        {"slice", "begin=-3 axis=-1 step=2", {{3, 7, 5}}},
+        {"slice", "begin=1 axis=0", {{3, 4, 2, 5}}},
+        {"slice", "step=3 axis=2", {{1, 4, 11, 5}}},
+        {"layer_norm", "", {{1, 16, 64}}},
+        {"layer_norm", "epsilon=0.01", {{3, 7, 33}}},
+        {"layer_norm", "bias=0", {{3, 7, 33}}},
+        {"layer_norm", "axis=1", {{3, 7, 33}}},
+        {"layer_norm", "axis=2 bias=0", {{3, 7, 3, 5}}},
+        {"layer_norm", "axis=0", {{2, 40}}},
+        {"layer_norm", "", {{40}}},
+        {"gelu", "", {{3, 7, 33}}},
+        {"gelu", "tanh=1", {{3, 7, 33}}},
+        {"gelu", "tanh=1", {{1, 3072}}},
+        {"erf", "", {{3, 7, 33}}},
+        {"mean", "axes=1", {{3, 17, 32}}},
+        {"mean", "axes=1 keep=1", {{3, 17, 32}}},
+        {"mean", "axes=-1", {{3, 17, 32}}},
+        {"mean", "axes=2 keep=1", {{1, 17, 32}}},
+        {"mean", "axes=2,3", {{3, 5, 7, 9}}},
+        {"mean", "axes=2,3 keep=1", {{3, 5, 7, 9}}},
+        {"mean", "axes=0,2", {{3, 5, 7, 9}}},
+        {"mean", "axes=0,1,2,3", {{3, 5, 7, 9}}},
+        {"expand", "shape=3,4,5", {{4, 1}}},
+        {"expand", "shape=3,1,5", {{3, 7, 1}}},
+        {"upsample", "by=2", {{3, 5, 7, 9}}},
+        {"upsample", "by=3,1", {{1, 16, 4, 6}}},
+        {"upsample", "by=2 linear=1", {{3, 5, 7, 9}}},
+        {"upsample", "by=3,4 linear=1", {{1, 16, 4, 6}}},
+        {"embedding", "entries=50 out=24", {{3, 9}}},
+        {"embedding", "entries=50 out=7", {{1, 1}}},
+        {"weight", "shape=3,5 expand=1", {{4, 2}}},
+        {"lstm", "out=16", {{1, 7, 12}}},
+        {"lstm", "out=16 biases=1", {{3, 7, 12}}},
+        {"lstm", "out=5 biases=0", {{3, 4, 3}}},
+        {"lstm", "out=16 bidirectional=1", {{1, 7, 12}}},
+        {"lstm", "out=17 bidirectional=1", {{3, 7, 12}}},
+        {"lstm", "out=16 last=1", {{3, 7, 12}}},
+        {"lstm", "out=16 bidirectional=1 last=1 biases=0", {{3, 7, 12}}},
+        {"lstm", "out=64", {{1, 1, 64}}},
+        {"gru", "out=16", {{1, 7, 12}}},
+        {"gru", "out=16 biases=1", {{3, 7, 12}}},
+        {"gru", "out=5 biases=0", {{3, 4, 3}}},
+        {"gru", "out=16 bidirectional=1", {{1, 7, 12}}},
+        {"gru", "out=17 bidirectional=1", {{3, 7, 12}}},
+        {"gru", "out=16 last=1", {{3, 7, 12}}},
+        {"gru", "out=16 bidirectional=1 last=1 biases=1", {{3, 7, 12}}},
+        {"gru", "out=64", {{1, 1, 64}}},
     };
     hwnas_device *ref = open_device("ref", 1);
     for (int threads = 1; threads <= 2; threads++) {
@@ -692,10 +813,146 @@ static void unknown_operators_are_named(void **state)
     assert_null(exec);
     hwnas_graph_free(graph);
 
-    graph = hwnas_graph_new("empty", 1); /* the output is the input */
-    hwnas_graph_add_output(graph, add_input(graph, dims));
-    assert_int_equal(cpu->ops->compile(&exec, cpu, graph), HWNAS_E_UNSUPPORTED);
+    hwnas_device_close(cpu);
+}
+
+/* An output may be an input, a weight, or an output once more. */
+static void outputs_are_copied_where_nothing_writes_them(void **state)
+{
+    (void)state;
+    enum { N = 6 };
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    hwnas_device *const devices[] = {ref, cpu};
+    hwnas_graph *graph = hwnas_graph_new("copies", 1);
+    const int64_t dims[] = {1, N, 0};
+    int input = add_input(graph, dims), weight = -1;
+    int relu = add(graph, "relu", "", input, -1);
+    ok(hwnas_graph_add_weight(&weight, graph, "w", 2, dims, HWNAS_INIT_SMALL, true));
+    const int outputs[] = {input, relu, weight, relu, add(graph, "mul", "", relu, weight)};
+    float got[2][COUNT(outputs)][N], in[N], *const given[] = {in};
+    for (size_t i = 0; i < COUNT(outputs); i++)
+        hwnas_graph_add_output(graph, outputs[i]);
+    for (int i = 0; i < N; i++)
+        in[i] = (float)(i - 2);
+    for (int d = 0; d < 2; d++) {
+        hwnas_exec *exec = NULL;
+        float *to[COUNT(outputs)];
+        for (size_t i = 0; i < COUNT(outputs); i++)
+            to[i] = got[d][i];
+        ok(devices[d]->ops->compile(&exec, devices[d], graph));
+        ok(exec->ops->run(exec, (const float *const *)given, to));
+        exec->ops->free_exec(exec);
+    }
+    assert_memory_equal(got[1][0], in, sizeof in);
+    assert_memory_equal(got[1][1], got[1][3], sizeof in);
+    assert_memory_equal(got[0], got[1], sizeof got[0]);
     hwnas_graph_free(graph);
+    hwnas_device_close(ref);
+    hwnas_device_close(cpu);
+}
+
+/* Powers of one constant and of many numbers; bases are positive. */
+static void powers(void **state)
+{
+    (void)state;
+    static const float exponents[] = {2, 3, 0.5f, -1, 0, 1};
+    const int64_t dims[] = {3, 7, 6, 0};
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (size_t i = 0; i <= COUNT(exponents); i++) {
+        const bool is_one = i < COUNT(exponents);
+        hwnas_graph *graph = hwnas_graph_new("pow", i);
+        int exponent = -1;
+        const int base = add(graph, "sigmoid", "", add_input(graph, dims), -1);
+        ok(hwnas_graph_add_constant(&exponent, graph, "exponent", is_one ? 0 : 1, dims + 2,
+                                    is_one ? &exponents[i] : exponents));
+        hwnas_graph_add_output(graph, add(graph, "pow", "", base, exponent));
+        compare("pow", cpu, graph, ref, graph, i);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(ref);
+    hwnas_device_close(cpu);
+}
+
+/* Several executables of one device, taken in turn, give what
+ * each gives alone. */
+static void executables_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 4 };
+    static const op_case cases[] = {
+        {"lstm", "out=17 bidirectional=1", {{3, 7, 12}}},
+        {"gru", "out=9 bidirectional=1 last=1", {{3, 7, 12}}},
+        {"layer_norm", "bias=0", {{3, 7, 12}}},
+        {"gelu", "tanh=1", {{3, 7, 12}}},
+    };
+    hwnas_device *cpu = open_device("cpu", 1);
+    hwnas_exec *execs[COUNT(cases)] = {NULL};
+    float *alone[COUNT(cases)], *input = random_values(3 * 7 * 12, 0);
+    int64_t n[COUNT(cases)];
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = graph_of_op(&cases[i]);
+        n[i] = count_outputs(graph);
+        alone[i] = outcome(cpu, graph, 0);
+        ok(cpu->ops->compile(&execs[i], cpu, graph));
+        hwnas_graph_free(graph); /* nothing of it is needed any more */
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < COUNT(cases); i++) {
+            float *got = hwnas_alloc((size_t)n[i] * sizeof *got);
+            ok(cpu->ops->run(execs[i], (const float *const *)&input, &got));
+            assert_memory_equal(got, alone[i], (size_t)n[i] * sizeof *got);
+            free(got);
+        }
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        execs[i]->ops->free_exec(execs[i]);
+        free(alone[i]);
+    }
+    free(input);
+    hwnas_device_close(cpu);
+}
+
+/* What was transposed, reshaped or cut, read by each kind of step and read twice, so that no place
+ * is taken over too early. */
+static void moved_values_reach_every_reader(void **state)
+{
+    (void)state;
+    static const op_case readers[] = {
+        {"relu", "", {{0}}},        {"gelu", "", {{0}}},
+        {"gelu", "tanh=1", {{0}}},  {"softmax", "", {{0}}},
+        {"softmax", "axis=1", {{0}}}, {"layer_norm", "", {{0}}},
+        {"layer_norm", "bias=0", {{0}}}, {"mean", "axes=1", {{0}}},
+        {"mean", "axes=-1", {{0}}}, {"linear", "out=6", {{0}}},
+        {"scale", "by=3", {{0}}},   {"reshape", "shape=2,-1", {{0}}},
+        {"transpose", "order=2,1,0", {{0}}}, {"slice", "end=3 axis=2", {{0}}},
+        {"lstm", "out=5", {{0}}},   {"gru", "out=5 bidirectional=1", {{0}}},
+        {"erf", "", {{0}}},
+    };
+    static const char *const movers[][2] = {
+        {"transpose", "order=0,2,1"},
+        {"transpose", "order=1,0,2"},
+        {"reshape", "shape=10,12"},
+        {"slice", "begin=1 axis=1"},
+    };
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (size_t m = 0; m < COUNT(movers); m++)
+        for (size_t r = 0; r < COUNT(readers); r++)
+            for (int has_second = 0; has_second < 2; has_second++) {
+                char what[96];
+                const int64_t dims[] = {3, 6, 20, 0};
+                hwnas_graph *graph = hwnas_graph_new("moved", r);
+                const int input = add_input(graph, dims);
+                const int x = add(graph, movers[m][0], movers[m][1],
+                                  add(graph, "tanh", "", input, -1), -1);
+                hwnas_graph_add_output(graph, add(graph, readers[r].op, readers[r].attrs, x, -1));
+                if (has_second)
+                    hwnas_graph_add_output(
+                        graph, add(graph, "reshape", "shape=-1", add(graph, "mul", "", x, x), -1));
+                snprintf(what, sizeof what, "%s of a %s (%s), second %d", readers[r].op,
+                         movers[m][0], movers[m][1], has_second);
+                compare(what, cpu, graph, ref, graph, r);
+                hwnas_graph_free(graph);
+            }
+    hwnas_device_close(ref);
     hwnas_device_close(cpu);
 }
 
@@ -758,20 +1015,29 @@ static void replay_recalls(void **state)
 static void whole_networks(void **state)
 {
     (void)state;
-    enum { EACH = 25 };
-    static const char *const spaces[] = {"nas_bench_macro", "accel_nasbench"};
+    static const struct {
+        const char *name;
+        int n_networks, batch;
+    } spaces[] = {
+        {"nas_bench_macro", 25, 1},
+        {"accel_nasbench", 25, 1},
+        {HWNAS_TEST_DATA "/sequences.yaml", 6, 1},
+        {HWNAS_TEST_DATA "/sequences.yaml", 6, 3},
+        {HWNAS_TEST_DATA "/sequences.yaml:phase=step", 6, 1},
+        {HWNAS_TEST_DATA "/sequences.yaml:phase=step,positions=1", 6, 3},
+    };
     hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
     for (size_t i = 0; i < COUNT(spaces); i++) {
         hwnas_space *space = NULL;
-        ok(hwnas_graph_load_space(&space, spaces[i]));
+        ok(hwnas_graph_load_space(&space, spaces[i].name));
         hwnas_arch *arch = hwnas_arch_new(space);
         hwnas_rng rng = hwnas_rng_new(2024, i);
         double worst = 0;
-        for (int k = 0; k < EACH; k++) {
+        for (int k = 0; k < spaces[i].n_networks; k++) {
             hwnas_graph *graph = NULL, *folded = NULL;
             hwnas_arch_sample(arch, &rng);
             char *code = hwnas_arch_code(arch);
-            ok(hwnas_graph_build(&graph, arch, 1));
+            ok(hwnas_graph_build(&graph, arch, spaces[i].batch));
             ok(hwnas_graph_fold(&folded, graph));
             /* The unfolded network is the truth, so that folding is judged as well. */
             worst = fmax(worst, compare(code, cpu, folded, ref, graph, (uint64_t)k));
@@ -779,7 +1045,8 @@ static void whole_networks(void **state)
             hwnas_graph_free(graph);
             hwnas_graph_free(folded);
         }
-        print_message("# %s: %d networks, worst relative error %.2g\n", spaces[i], EACH, worst);
+        print_message("# %s: %d networks, worst relative error %.2g\n", spaces[i].name,
+                      spaces[i].n_networks, worst);
         hwnas_arch_free(arch);
         hwnas_space_free(space);
     }
@@ -800,6 +1067,10 @@ int main(void)
         cmocka_unit_test(folding_leaves_shared_convolutions),
         cmocka_unit_test(weights_do_not_survive_their_network),
         cmocka_unit_test(unknown_operators_are_named),
+        cmocka_unit_test(outputs_are_copied_where_nothing_writes_them),
+        cmocka_unit_test(powers),
+        cmocka_unit_test(executables_do_not_disturb_each_other),
+        cmocka_unit_test(moved_values_reach_every_reader),
         cmocka_unit_test(replay_recalls),
         cmocka_unit_test(whole_networks),
     };

@@ -1,12 +1,15 @@
 /* lower.c: the rules, one row for each operator: which of oneDNN's operators it is, and how its
- * attributes are said there. Inputs and outputs are the node's own, in the same order. */
+ * attributes are said there, or which kind of step of ours it becomes. Inputs and outputs are the
+ * node's own, in the same order. */
 #include "device/onednn/lower.h"
 
 #include <string.h>
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
+#include "device/onednn/steps.h"
 #include "graph/op.h"
+#include "graph/ops/recurrent.h"
 
 typedef dnnl_graph_op_attr_t attr_id;
 
@@ -86,8 +89,9 @@ static void lower_avg_pool(op *o)
 }
 
 /* With a stride `zero` is a depthwise convolution, else a product; its weight fits. */
-static bool is_strided(const hwnas_node *node)
+static bool is_strided(const hwnas_graph *graph, const hwnas_node *node)
 {
+    (void)graph;
     return hwnas_node_attr(node, "stride")->ints[0] > 1;
 }
 
@@ -122,6 +126,14 @@ static void lower_axis(op *o)
     set_ints(o, dnnl_graph_op_attr_axis, &from_begin, 1);
 }
 
+/* Of images, which lie as oneDNN likes them. It puts everything else of four dimensions into the
+ * layout of images first, and back afterwards. */
+static bool joins_channels(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
+    return hwnas_node_output(graph, node)->rank == 4 && (axis == 1 || axis == -3);
+}
+
 static void lower_batch_norm(op *o)
 {
     set_float(o, dnnl_graph_op_attr_epsilon, attr_of(o, "epsilon")->number);
@@ -145,10 +157,98 @@ static void lower_global_avg_pool(op *o)
     set_text(o, dnnl_graph_op_attr_data_format, "NCX");
 }
 
-static void lower_flatten(op *o)
+static void lower_shape(op *o)
 {
-    set_ints(o, dnnl_graph_op_attr_shape, hwnas_node_output(o->graph, o->node)->dims, 2);
+    const hwnas_tensor *out = hwnas_node_output(o->graph, o->node);
+    set_ints(o, dnnl_graph_op_attr_shape, out->dims, (size_t)out->rank);
     set_bool(o, dnnl_graph_op_attr_special_zero, false);
+}
+
+/* At the end of an attention it goes into the partition; elsewhere it need not be done at all. */
+static bool follows_transpose(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const int producer = hwnas_node_input(graph, node, 0)->producer;
+    return producer >= 0 && !strcmp(graph->nodes[producer].op->name, "transpose");
+}
+
+static void lower_order(op *o)
+{
+    const hwnas_attr *order = attr_of(o, "order");
+    set_ints(o, dnnl_graph_op_attr_order, order->ints, (size_t)order->n);
+}
+
+static void lower_layer_norm(op *o)
+{
+    set_bool(o, dnnl_graph_op_attr_keep_stats, false);
+    set_float(o, dnnl_graph_op_attr_epsilon, attr_of(o, "epsilon")->number);
+}
+
+/* Whether there is one weight for each of the values that a mean is taken of. */
+static bool has_whole_weights(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
+    int64_t n = 1;
+    for (int i = (int)(axis + (axis < 0 ? in->rank : 0)); i < in->rank; i++)
+        n *= in->dims[i];
+    for (int i = 1; i < node->n_inputs; i++)
+        if (hwnas_tensor_count(hwnas_node_input(graph, node, i)) != n)
+            return false;
+    return true;
+}
+
+static bool is_common_layer_norm(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    return node->n_inputs == 3 && in->rank >= 2 && in->rank <= 5 &&
+           hwnas_node_input(graph, node, 1)->rank == 1 &&
+           hwnas_node_input(graph, node, 2)->rank == 1 && has_whole_weights(graph, node);
+}
+
+static void lower_mean(op *o)
+{
+    const hwnas_attr *axes = attr_of(o, "axes");
+    set_ints(o, dnnl_graph_op_attr_axes, axes->ints, (size_t)axes->n);
+    set_bool(o, dnnl_graph_op_attr_keep_dims, attr_of(o, "keep")->ints[0]);
+}
+
+/* oneDNN is fast over the last dimensions of what is plain, and slower than our loops elsewhere. */
+static bool is_over_last(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_attr *axes = hwnas_node_attr(node, "axes");
+    const int rank = hwnas_node_input(graph, node, 0)->rank;
+    return axes->n > 0 && axes->ints[0] == rank - axes->n &&
+           hwnas_node_output(graph, node)->rank > 0;
+}
+
+static void lower_upsample(op *o)
+{
+    set_text(o, dnnl_graph_op_attr_mode, attr_of(o, "linear")->ints[0] ? "linear" : "nearest");
+    set_ints(o, dnnl_graph_op_attr_sizes, hwnas_node_output(o->graph, o->node)->dims + 2, 2);
+    set_text(o, dnnl_graph_op_attr_data_format, "NCX");
+}
+
+/* The primitive's exponent is an attribute. */
+static bool has_one_exponent(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *exponent = hwnas_node_input(graph, node, 1);
+    return exponent->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(exponent) == 1 &&
+           hwnas_node_input(graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT &&
+           exponent->rank <= hwnas_node_input(graph, node, 0)->rank;
+}
+
+static bool is_exact(const hwnas_graph *graph, const hwnas_node *node)
+{
+    (void)graph;
+    return !hwnas_node_attr(node, "tanh")->ints[0];
+}
+
+static bool has_given_weights(const hwnas_graph *graph, const hwnas_node *node)
+{
+    for (int i = HWNAS_RNN_W; i < node->n_inputs; i++)
+        if (hwnas_node_input(graph, node, i)->kind != HWNAS_TENSOR_WEIGHT)
+            return false;
+    return true;
 }
 
 static void lower_linear(op *o)
@@ -161,47 +261,81 @@ static void no_attributes(op *o)
     (void)o;
 }
 
+#define OWN dnnl_graph_op_wildcard, no_attributes
+
+/* Of several rows for one operator the first that fits counts. */
 static const struct rule {
     const char *op;
     dnnl_graph_op_kind_t kind;
     void (*set_attributes)(op *o);
-    bool (*fits)(const hwnas_node *node); /* NULL: each */
+    bool (*fits)(const hwnas_graph *graph, const hwnas_node *node); /* NULL: each */
+    const hwnas_onednn_kind *own;                                   /* of a wildcard */
 } rules[] = {
-    {"add", dnnl_graph_op_add, no_attributes, NULL},
-    {"avg_pool", dnnl_graph_op_avg_pool, lower_avg_pool, NULL},
-    {"batch_norm", dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL},
-    {"clip", dnnl_graph_op_clamp, lower_clip, NULL},
-    {"concat", dnnl_graph_op_concat, lower_axis, NULL},
-    {"conv", dnnl_graph_op_convolution, lower_conv, NULL},
-    {"flatten", dnnl_graph_op_static_reshape, lower_flatten, NULL},
-    {"global_avg_pool", dnnl_graph_op_avg_pool, lower_global_avg_pool, NULL},
-    {"hard_sigmoid", dnnl_graph_op_hard_sigmoid, lower_hard_sigmoid, NULL},
-    {"hard_swish", dnnl_graph_op_hard_swish, no_attributes, NULL},
-    {"leaky_relu", dnnl_graph_op_leaky_relu, lower_leaky_relu, NULL},
-    {"linear", dnnl_graph_op_matmul, lower_linear, NULL},
-    {"max_pool", dnnl_graph_op_max_pool, lower_pool, NULL},
-    {"mul", dnnl_graph_op_multiply, no_attributes, NULL},
-    {"relu", dnnl_graph_op_relu, no_attributes, NULL},
-    {"sigmoid", dnnl_graph_op_sigmoid, no_attributes, NULL},
-    {"softmax", dnnl_graph_op_softmax, lower_axis, NULL},
-    {"tanh", dnnl_graph_op_tanh, no_attributes, NULL},
-    {"zero", dnnl_graph_op_convolution, lower_strided_zero, is_strided},
-    {"zero", dnnl_graph_op_multiply, no_attributes, NULL},
+    {"add", dnnl_graph_op_add, no_attributes, NULL, NULL},
+    {"avg_pool", dnnl_graph_op_avg_pool, lower_avg_pool, NULL, NULL},
+    {"batch_norm", dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL, NULL},
+    {"clip", dnnl_graph_op_clamp, lower_clip, NULL, NULL},
+    {"concat", dnnl_graph_op_concat, lower_axis, joins_channels, NULL},
+    {"concat", OWN, NULL, &hwnas_onednn_loops},
+    {"conv", dnnl_graph_op_convolution, lower_conv, NULL, NULL},
+    {"div", dnnl_graph_op_divide, no_attributes, NULL, NULL},
+    {"erf", OWN, NULL, &hwnas_onednn_loops},
+    {"expand", OWN, NULL, &hwnas_onednn_loops},
+    {"flatten", OWN, NULL, &hwnas_onednn_reshape},
+    {"gather", OWN, NULL, &hwnas_onednn_loops},
+    {"gelu", dnnl_graph_op_gelu, no_attributes, is_exact, NULL},
+    {"gelu", OWN, NULL, &hwnas_onednn_eltwise},
+    {"global_avg_pool", dnnl_graph_op_avg_pool, lower_global_avg_pool, NULL, NULL},
+    {"gru_core", OWN, has_given_weights, &hwnas_onednn_gru},
+    {"gru_core", OWN, NULL, &hwnas_onednn_loops},
+    {"hard_sigmoid", dnnl_graph_op_hard_sigmoid, lower_hard_sigmoid, NULL, NULL},
+    {"hard_swish", dnnl_graph_op_hard_swish, no_attributes, NULL, NULL},
+    {"layer_norm", dnnl_graph_op_layer_norm, lower_layer_norm, is_common_layer_norm, NULL},
+    {"layer_norm", OWN, has_whole_weights, &hwnas_onednn_layer_norm},
+    {"layer_norm", OWN, NULL, &hwnas_onednn_loops},
+    {"leaky_relu", dnnl_graph_op_leaky_relu, lower_leaky_relu, NULL, NULL},
+    {"linear", dnnl_graph_op_matmul, lower_linear, NULL, NULL},
+    {"lstm_core", OWN, has_given_weights, &hwnas_onednn_lstm},
+    {"lstm_core", OWN, NULL, &hwnas_onednn_loops},
+    {"matmul", dnnl_graph_op_matmul, no_attributes, NULL, NULL},
+    {"max_pool", dnnl_graph_op_max_pool, lower_pool, NULL, NULL},
+    {"mean", dnnl_graph_op_reduce_mean, lower_mean, is_over_last, NULL},
+    {"mean", OWN, NULL, &hwnas_onednn_loops},
+    {"mul", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
+    {"pow", OWN, has_one_exponent, &hwnas_onednn_eltwise},
+    {"pow", OWN, NULL, &hwnas_onednn_loops},
+    {"relu", dnnl_graph_op_relu, no_attributes, NULL, NULL},
+    {"reshape", dnnl_graph_op_static_reshape, lower_shape, follows_transpose, NULL},
+    {"reshape", OWN, NULL, &hwnas_onednn_reshape},
+    {"sigmoid", dnnl_graph_op_sigmoid, no_attributes, NULL, NULL},
+    {"slice", OWN, NULL, &hwnas_onednn_loops},
+    {"softmax", dnnl_graph_op_softmax, lower_axis, NULL, NULL},
+    {"sub", dnnl_graph_op_subtract, no_attributes, NULL, NULL},
+    {"tanh", dnnl_graph_op_tanh, no_attributes, NULL, NULL},
+    {"transpose", dnnl_graph_op_static_transpose, lower_order, NULL, NULL},
+    {"upsample", dnnl_graph_op_interpolate, lower_upsample, NULL, NULL},
+    {"zero", dnnl_graph_op_convolution, lower_strided_zero, is_strided, NULL},
+    {"zero", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
 };
 
-static const struct rule *rule_of(const hwnas_node *node)
+static const struct rule *rule_of(const hwnas_graph *graph, const hwnas_node *node)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, node->op->name) && (!rules[i].fits || rules[i].fits(node)))
+        if (!strcmp(rules[i].op, node->op->name) && (!rules[i].fits || rules[i].fits(graph, node)))
             return &rules[i];
     return NULL;
+}
+
+const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return rule_of(graph, node)->own;
 }
 
 hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out, const hwnas_graph *graph,
                                 int tensor)
 {
     const hwnas_tensor *t = &graph->tensors[tensor];
-    dnnl_dims_t dims = {0}, strides = {0};
+    dnnl_dims_t dims = {1}, strides = {1};
     int64_t stride = 1;
     for (int i = t->rank - 1; i >= 0; stride *= dims[i--]) {
         dims[i] = t->dims[i];
@@ -211,8 +345,9 @@ hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out, const hwnas_gr
                                                       ? dnnl_graph_tensor_property_constant
                                                       : dnnl_graph_tensor_property_variable;
     TRY_DNNL("describe", t->name,
-             dnnl_graph_logical_tensor_init_with_strides(out, (size_t)tensor, dnnl_f32, t->rank,
-                                                         dims, strides, property));
+             dnnl_graph_logical_tensor_init_with_strides(out, (size_t)tensor, dnnl_f32,
+                                                         t->rank ? t->rank : 1, dims, strides,
+                                                         property));
     return HWNAS_OK;
 }
 
@@ -234,7 +369,7 @@ static hwnas_status lower_node(dnnl_graph_graph_t target, const hwnas_graph *gra
 {
     hwnas_status status = HWNAS_OK;
     op o = {.graph = graph, .node = &graph->nodes[index]};
-    const struct rule *rule = rule_of(o.node);
+    const struct rule *rule = rule_of(graph, o.node);
     if (!rule)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "device 'cpu' has no operator '%s' ('%s')",
                           o.node->op->name, o.node->name);
@@ -251,9 +386,29 @@ out:
     return status;
 }
 
+/* What leaves the graph must not disappear inside of a partition. */
+static hwnas_status lower_output(dnnl_graph_graph_t target, const hwnas_graph *graph, size_t index)
+{
+    const int tensor = graph->outputs[index];
+    const char *name = graph->tensors[tensor].name;
+    dnnl_graph_op_t end = NULL;
+    dnnl_graph_logical_tensor_t port;
+    TRY(hwnas_onednn_plain(&port, graph, tensor));
+    dnnl_status_t status =
+        dnnl_graph_op_create(&end, graph->n_nodes + index, dnnl_graph_op_end, name);
+    if (status == dnnl_success)
+        status = dnnl_graph_op_add_input(end, &port);
+    if (status == dnnl_success)
+        status = dnnl_graph_add_op(target, end);
+    dnnl_graph_op_destroy(end);
+    return hwnas_onednn_status(status, "take", name);
+}
+
 hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_graph *graph)
 {
     for (size_t i = 0; i < graph->n_nodes; i++)
         TRY(lower_node(target, graph, i));
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        TRY(lower_output(target, graph, i));
     return HWNAS_OK;
 }

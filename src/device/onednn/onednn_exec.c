@@ -1,7 +1,8 @@
 /* onednn_exec.c: a graph compiled by oneDNN, ready to run.
  *
- * oneDNN cuts the graph into partitions, each of which it runs as one fused piece. Between
- * partitions it chooses the layouts. All memory that we hold is taken here: the weights in one
+ * oneDNN cuts the graph into partitions, each of which it runs as one fused piece; what it has no
+ * operator for is a step of ours between them. Between partitions oneDNN chooses the layouts; what
+ * our steps read and write is plain. All memory that we hold is taken here: the weights in one
  * piece, the activations in another, where tensors that never live together share their place. */
 #include "device/onednn/onednn.h"
 
@@ -10,24 +11,29 @@
 #include <string.h>
 
 #include "device/onednn/lower.h"
+#include "device/onednn/partition.h"
+#include "device/onednn/steps.h"
 #include "device/place.h"
+#include "graph/op.h"
 
-/* One partition. Its ports are borrowed from the executable. */
-typedef struct step {
-    dnnl_graph_compiled_partition_t compiled;
-    size_t n_inputs, n_outputs;
-    int *input_ids, *output_ids;
-    const_dnnl_graph_tensor_t *inputs, *outputs;
-} step;
+typedef hwnas_onednn_step step;
+
+/* An output that is an input, a weight or another output as well. */
+typedef struct copy {
+    size_t output; /* which of the graph's */
+    int from;
+    size_t bytes;
+} copy;
 
 typedef struct onednn_exec {
     hwnas_exec base;
     onednn_device *device;
     hwnas_arena *arena;
-    size_t n_steps, n_tensors, n_inputs, n_outputs;
+    size_t n_steps, n_tensors, n_inputs, n_outputs, n_copies;
     step *steps;                  /* all of them from the start, empty until compiled */
-    dnnl_graph_tensor_t *tensors; /* by index in the graph; NULL: inside a partition */
-    int *inputs, *outputs;        /* of the graph */
+    dnnl_graph_tensor_t *tensors; /* by index in the graph; NULL: no step reads or writes it */
+    int *inputs, *outputs;        /* of the graph; -1: an output that is copied */
+    copy *copies;
     void *weights, *activations;
     size_t weight_bytes, activation_bytes;
 } onednn_exec;
@@ -40,7 +46,9 @@ typedef struct compiler {
     size_t n_partitions;
     dnnl_graph_partition_t *partitions;
     dnnl_graph_logical_tensor_t *described; /* by tensor: as it is laid out; empty: not yet */
-    bool *is_output;
+    bool *is_output; /* by tensor: the caller's memory */
+    bool *is_plain;  /* an output, or read by a step of ours */
+    bool *is_read;   /* by a step or a copy */
     size_t *offset; /* by tensor: in the activations or in the weights */
 } compiler;
 
@@ -53,8 +61,8 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
         if (exec->tensors[i])
             dnnl_graph_tensor_destroy(exec->tensors[i]);
     for (size_t i = 0; i < exec->n_steps; i++)
-        if (exec->steps[i].compiled)
-            dnnl_graph_compiled_partition_destroy(exec->steps[i].compiled);
+        if (exec->steps[i].kind)
+            exec->steps[i].kind->free(exec->steps[i].state);
     hwnas_onednn_forget_constants();
     free(exec->weights);
     free(exec->activations);
@@ -66,7 +74,10 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
 size_t hwnas_onednn_memory(const hwnas_exec *base)
 {
     const onednn_exec *exec = (const onednn_exec *)base;
-    return exec->weight_bytes + exec->activation_bytes;
+    size_t bytes = exec->weight_bytes + exec->activation_bytes;
+    for (size_t i = 0; i < exec->n_steps; i++)
+        bytes += exec->steps[i].bytes;
+    return bytes;
 }
 
 static void compiler_done(compiler *c)
@@ -79,29 +90,55 @@ static void compiler_done(compiler *c)
     free(c->partitions);
     free(c->described);
     free(c->is_output);
+    free(c->is_plain);
+    free(c->is_read);
     free(c->offset);
 }
 
-/* Each output is written by a partition, into a buffer of its own. */
-static hwnas_status check_outputs(const compiler *c)
+/* Each output is written by a step, into the caller's buffer, or copied when all is done. */
+static void sort_outputs(compiler *c)
 {
-    for (size_t i = 0; i < c->graph->n_outputs; i++) {
-        const int tensor = c->graph->outputs[i];
-        const char *name = c->graph->tensors[tensor].name;
-        if (c->graph->tensors[tensor].producer < 0)
-            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is not computed", name);
-        for (size_t k = 0; k < i; k++)
-            if (c->graph->outputs[k] == tensor)
-                return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' is an output twice", name);
+    onednn_exec *exec = c->exec;
+    exec->copies = hwnas_arena_alloc(exec->arena, exec->n_outputs * sizeof *exec->copies);
+    for (size_t i = 0; i < exec->n_outputs; i++) {
+        const int tensor = exec->outputs[i];
+        if (c->graph->tensors[tensor].producer >= 0 && !c->is_output[tensor]) {
+            c->is_output[tensor] = c->is_plain[tensor] = true;
+            continue;
+        }
+        exec->copies[exec->n_copies++] =
+            (copy){i, tensor, (size_t)hwnas_tensor_bytes(&c->graph->tensors[tensor])};
+        exec->outputs[i] = -1;
+        c->is_read[tensor] = true;
     }
-    return HWNAS_OK;
+}
+
+static bool is_transposed(const compiler *c, int tensor)
+{
+    const int producer = c->graph->tensors[tensor].producer;
+    return producer >= 0 && !strcmp(c->graph->nodes[producer].op->name, "transpose");
+}
+
+/* What our steps read is plain, and what means are taken of. So is what was transposed, but for
+ * products: oneDNN would leave the values where they are and exchange strides, with which all its
+ * other operators are slow. */
+static void mark_plain(compiler *c)
+{
+    for (size_t i = 0; i < c->graph->n_nodes; i++) {
+        const hwnas_node *node = &c->graph->nodes[i];
+        const bool needs_plain =
+            hwnas_onednn_own(c->graph, node) || !strcmp(node->op->name, "mean");
+        const bool is_product = !strcmp(node->op->name, "matmul");
+        for (int k = 0; k < node->n_inputs; k++)
+            if (needs_plain || (!is_product && is_transposed(c, node->inputs[k])))
+                c->is_plain[node->inputs[k]] = true;
+    }
 }
 
 /* Cuts the graph into partitions, which come in an order in which they can run. */
 static hwnas_status cut(compiler *c)
 {
     const char *name = c->graph->name;
-    TRY(check_outputs(c));
     TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
     TRY(hwnas_onednn_lower(c->lowered, c->graph));
     TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
@@ -115,110 +152,64 @@ static hwnas_status cut(compiler *c)
     return HWNAS_OK;
 }
 
-/* The partition's first node, for messages. */
-static const char *name_of(const compiler *c, dnnl_graph_partition_t partition)
-{
-    enum { MANY = 256 };
-    size_t n = 0, ids[MANY] = {0};
-    if (dnnl_graph_partition_get_op_num(partition, &n) != dnnl_success || n > MANY ||
-        dnnl_graph_partition_get_ops(partition, n, ids) != dnnl_success)
-        return c->graph->name;
-    return c->graph->nodes[ids[0]].name;
-}
-
-typedef struct ports {
-    size_t n;
-    dnnl_graph_logical_tensor_t *tensors;
-    const dnnl_graph_logical_tensor_t **pointers;
-} ports;
-
-static void ports_done(ports *p)
-{
-    free(p->tensors);
-    free(p->pointers);
-}
-
-typedef dnnl_status_t count_ports(const_dnnl_graph_partition_t, size_t *);
-typedef dnnl_status_t get_ports(const_dnnl_graph_partition_t, size_t,
-                                dnnl_graph_logical_tensor_t *);
-
-static dnnl_status_t read_ports(ports *out, dnnl_graph_partition_t partition, count_ports *count,
-                                get_ports *get)
-{
-    dnnl_status_t status = count(partition, &out->n);
-    if (status != dnnl_success)
-        return status;
-    out->tensors = hwnas_alloc(out->n * sizeof *out->tensors);
-    out->pointers = hwnas_alloc(out->n * sizeof *out->pointers);
-    for (size_t i = 0; i < out->n; i++)
-        out->pointers[i] = &out->tensors[i];
-    return get(partition, out->n, out->tensors);
-}
-
-static int *ids_of(hwnas_arena *arena, const ports *p)
-{
-    int *ids = hwnas_arena_alloc(arena, p->n * sizeof *ids);
-    for (size_t i = 0; i < p->n; i++)
-        ids[i] = (int)p->tensors[i].id;
-    return ids;
-}
-
-/* Compiles one partition. Its inputs are laid out as the partitions before it have chosen; what it
- * gives to later ones it may lay out as it likes, the graph's outputs are plain. */
-static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition_t partition)
+/* The partition's first node; NULL for the end of an output. */
+static hwnas_status first_node(const hwnas_node **out, const compiler *c,
+                               dnnl_graph_partition_t partition)
 {
     hwnas_status status = HWNAS_OK;
-    const char *name = name_of(c, partition);
-    const dnnl_engine_t engine = c->exec->device->engine;
-    ports in = {0}, out = {0};
-    uint8_t is_supported = 0;
-    TRY_DNNL_OUT("ask about", name, dnnl_graph_partition_is_supported(partition, &is_supported));
-    if (!is_supported) {
-        status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "oneDNN cannot run '%s'", name);
-        goto out;
-    }
-    TRY_DNNL_OUT("read the inputs of", name,
-                 read_ports(&in, partition, dnnl_graph_partition_get_input_ports_num,
-                            dnnl_graph_partition_get_input_ports));
-    TRY_DNNL_OUT("read the outputs of", name,
-                 read_ports(&out, partition, dnnl_graph_partition_get_output_ports_num,
-                            dnnl_graph_partition_get_output_ports));
-    for (size_t i = 0; i < in.n; i++)
-        in.tensors[i] = c->described[in.tensors[i].id];
-    for (size_t i = 0; i < out.n; i++)
-        if (!c->is_output[out.tensors[i].id])
-            out.tensors[i].layout_type = dnnl_graph_layout_type_any;
-
-    TRY_DNNL_OUT("begin", name, dnnl_graph_compiled_partition_create(&s->compiled, partition));
-    TRY_DNNL_OUT("compile", name,
-                 dnnl_graph_partition_compile(partition, s->compiled, in.n, in.pointers, out.n,
-                                              out.pointers, engine));
-    for (size_t i = 0; i < out.n; i++) {
-        const size_t id = out.tensors[i].id;
-        TRY_DNNL_OUT(
-            "describe the output of", name,
-            dnnl_graph_compiled_partition_query_logical_tensor(s->compiled, id, &c->described[id]));
-    }
-    s->n_inputs = in.n;
-    s->n_outputs = out.n;
-    s->input_ids = ids_of(c->exec->arena, &in);
-    s->output_ids = ids_of(c->exec->arena, &out);
+    size_t n = 0, *ids = NULL;
+    TRY_DNNL("read", c->graph->name, dnnl_graph_partition_get_op_num(partition, &n));
+    ids = hwnas_alloc(n * sizeof *ids);
+    TRY_DNNL_OUT("read", c->graph->name, dnnl_graph_partition_get_ops(partition, n, ids));
+    *out = ids[0] < c->graph->n_nodes ? &c->graph->nodes[ids[0]] : NULL;
 out:
-    ports_done(&in);
-    ports_done(&out);
+    free(ids);
     return status;
 }
 
-static hwnas_status compile_partitions(compiler *c)
+/* Compiles a node that oneDNN's graphs have no operator for. */
+static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
+{
+    hwnas_arena *arena = c->exec->arena;
+    if (!s->kind)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "oneDNN cannot run '%s'", node->name);
+    s->n_inputs = (size_t)node->n_inputs;
+    s->n_outputs = 1;
+    s->input_ids = hwnas_arena_copy(arena, node->inputs, s->n_inputs * sizeof *s->input_ids);
+    s->output_ids = hwnas_arena_copy(arena, &node->output, sizeof *s->output_ids);
+    TRY(hwnas_onednn_plain(&c->described[node->output], c->graph, node->output));
+    return s->kind->compile(s, c->exec->device, c->graph, node);
+}
+
+static hwnas_status compile_step(compiler *c, step *s, dnnl_graph_partition_t partition,
+                                 const hwnas_node *node)
+{
+    onednn_exec *exec = c->exec;
+    uint8_t is_supported = 0;
+    s->name = hwnas_arena_printf(exec->arena, "%s", node->name);
+    TRY_DNNL("ask about", s->name, dnnl_graph_partition_is_supported(partition, &is_supported));
+    s->kind = is_supported ? &hwnas_onednn_partition : hwnas_onednn_own(c->graph, node);
+    TRY(is_supported ? hwnas_onednn_partition_compile(s, exec->device, partition, c->described,
+                                                      c->is_plain, exec->arena)
+                     : compile_own(c, s, node));
+    for (size_t i = 0; i < s->n_inputs; i++)
+        c->is_read[s->input_ids[i]] = true;
+    return HWNAS_OK;
+}
+
+static hwnas_status compile_steps(compiler *c)
 {
     onednn_exec *exec = c->exec;
     for (size_t i = 0; i < c->graph->n_tensors; i++)
         if (c->graph->tensors[i].kind != HWNAS_TENSOR_ACTIVATION)
             TRY(hwnas_onednn_plain(&c->described[i], c->graph, (int)i));
     exec->steps = hwnas_arena_alloc(exec->arena, c->n_partitions * sizeof *exec->steps);
-    exec->n_steps = c->n_partitions;
-    for (size_t i = 0; i < exec->n_steps; i++)
-        TRY(compile_partition(c, &exec->steps[i], c->partitions[i]));
+    for (size_t i = 0; i < c->n_partitions; i++) {
+        const hwnas_node *node = NULL;
+        TRY(first_node(&node, c, c->partitions[i]));
+        if (node)
+            TRY(compile_step(c, &exec->steps[exec->n_steps++], c->partitions[i], node));
+    }
     return HWNAS_OK;
 }
 
@@ -228,20 +219,14 @@ static bool is_ours(const compiler *c, int tensor)
     return c->graph->tensors[tensor].kind == HWNAS_TENSOR_ACTIVATION && !c->is_output[tensor];
 }
 
-/* The input of step `at` whose place its output `tensor` may take over, or -1. The sum at the end
- * of a residual block is computed in place; elsewhere oneDNN would first copy. */
+/* The input of step `at` whose place its output `tensor` takes over, or -1. */
 static int predecessor(const compiler *c, const int *last_use, int at, int tensor)
 {
-    size_t n = 0;
-    const dnnl_graph_inplace_pair_t *pairs = NULL;
-    if (dnnl_graph_compiled_partition_get_inplace_ports(c->exec->steps[at].compiled, &n, &pairs) !=
-        dnnl_success)
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        const int input = (int)pairs[i].input_id;
-        if ((int)pairs[i].output_id == tensor && is_ours(c, input) && last_use[input] == at)
+    const step *s = &c->exec->steps[at];
+    int input = -1;
+    for (size_t k = 0; s->kind->in_place && (input = s->kind->in_place(s, tensor, k)) >= 0; k++)
+        if (is_ours(c, input) && last_use[input] == at)
             return input;
-    }
     return -1;
 }
 
@@ -294,7 +279,7 @@ static void place_weights(compiler *c)
     size_t *total = &c->exec->weight_bytes;
     for (size_t i = 0; i < c->graph->n_tensors; i++) {
         const hwnas_tensor *tensor = &c->graph->tensors[i];
-        if (tensor->kind != HWNAS_TENSOR_WEIGHT)
+        if (tensor->kind != HWNAS_TENSOR_WEIGHT || !c->is_read[i])
             continue;
         c->offset[i] = *total;
         *total += ((size_t)hwnas_tensor_bytes(tensor) + HWNAS_PLACE_ALIGN - 1) / HWNAS_PLACE_ALIGN *
@@ -313,8 +298,8 @@ static hwnas_status bind_tensors(compiler *c)
     for (size_t i = 0; i < c->graph->n_tensors; i++) {
         const hwnas_tensor *tensor = &c->graph->tensors[i];
         void *handle = NULL; /* of the caller: known in each run */
-        if (!c->described[i].data_type)
-            continue; /* inside a partition */
+        if (!c->described[i].data_type || (tensor->kind == HWNAS_TENSOR_WEIGHT && !c->is_read[i]))
+            continue; /* inside a step */
         if (tensor->kind == HWNAS_TENSOR_WEIGHT) {
             handle = (char *)exec->weights + c->offset[i];
             hwnas_tensor_fill(tensor, handle);
@@ -354,13 +339,15 @@ hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hw
     exec->outputs = hwnas_arena_copy(exec->arena, graph->outputs, graph->n_outputs * sizeof(int));
     c.described = hwnas_alloc(n * sizeof *c.described);
     c.is_output = hwnas_alloc(n * sizeof *c.is_output);
+    c.is_plain = hwnas_alloc(n * sizeof *c.is_plain);
+    c.is_read = hwnas_alloc(n * sizeof *c.is_read);
     c.offset = hwnas_alloc(n * sizeof *c.offset);
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        c.is_output[graph->outputs[i]] = true;
+    sort_outputs(&c);
 
     hwnas_onednn_use_threads(exec->device->threads);
     TRY_OUT(cut(&c));
-    TRY_OUT(compile_partitions(&c));
+    mark_plain(&c);
+    TRY_OUT(compile_steps(&c));
     TRY_OUT(bind_tensors(&c));
     *out = &exec->base;
     exec = NULL;
@@ -379,15 +366,19 @@ hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, floa
             "take", "input",
             dnnl_graph_tensor_set_data_handle(exec->tensors[exec->inputs[i]], (void *)inputs[i]));
     for (size_t i = 0; i < exec->n_outputs; i++)
-        TRY_DNNL("take", "output",
-                 dnnl_graph_tensor_set_data_handle(exec->tensors[exec->outputs[i]], outputs[i]));
+        if (exec->outputs[i] >= 0)
+            TRY_DNNL(
+                "take", "output",
+                dnnl_graph_tensor_set_data_handle(exec->tensors[exec->outputs[i]], outputs[i]));
     for (size_t i = 0; i < exec->n_steps; i++) {
         const step *s = &exec->steps[i];
-        TRY_DNNL("run", "a partition",
-                 dnnl_graph_compiled_partition_execute(s->compiled, exec->device->stream,
-                                                       s->n_inputs, s->inputs, s->n_outputs,
-                                                       s->outputs));
+        TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
     }
     TRY_DNNL("finish", "a run", dnnl_stream_wait(exec->device->stream));
+    for (size_t i = 0; i < exec->n_copies; i++) {
+        const copy *to_do = &exec->copies[i];
+        memcpy(outputs[to_do->output], hwnas_onednn_values(exec->tensors[to_do->from]),
+               to_do->bytes);
+    }
     return HWNAS_OK;
 }

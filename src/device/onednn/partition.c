@@ -1,0 +1,115 @@
+/* partition.c: partitions. */
+#include "device/onednn/partition.h"
+
+#include <stdlib.h>
+
+#include "device/onednn/lower.h"
+
+typedef struct ports {
+    size_t n;
+    dnnl_graph_logical_tensor_t *tensors;
+    const dnnl_graph_logical_tensor_t **pointers;
+} ports;
+
+static void ports_done(ports *p)
+{
+    free(p->tensors);
+    free(p->pointers);
+}
+
+typedef dnnl_status_t count_ports(const_dnnl_graph_partition_t, size_t *);
+typedef dnnl_status_t get_ports(const_dnnl_graph_partition_t, size_t,
+                                dnnl_graph_logical_tensor_t *);
+
+static dnnl_status_t read_ports(ports *out, dnnl_graph_partition_t partition, count_ports *count,
+                                get_ports *get)
+{
+    dnnl_status_t status = count(partition, &out->n);
+    if (status != dnnl_success)
+        return status;
+    out->tensors = hwnas_alloc(out->n * sizeof *out->tensors);
+    out->pointers = hwnas_alloc(out->n * sizeof *out->pointers);
+    for (size_t i = 0; i < out->n; i++)
+        out->pointers[i] = &out->tensors[i];
+    return get(partition, out->n, out->tensors);
+}
+
+static int *ids_of(hwnas_arena *arena, const ports *p)
+{
+    int *ids = hwnas_arena_alloc(arena, p->n * sizeof *ids);
+    for (size_t i = 0; i < p->n; i++)
+        ids[i] = (int)p->tensors[i].id;
+    return ids;
+}
+
+hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onednn_device *device,
+                                            dnnl_graph_partition_t partition,
+                                            dnnl_graph_logical_tensor_t *described,
+                                            const bool *is_plain, hwnas_arena *arena)
+{
+    hwnas_status status = HWNAS_OK;
+    dnnl_graph_compiled_partition_t compiled = NULL;
+    ports in = {0}, out = {0};
+    TRY_DNNL_OUT("read the inputs of", step->name,
+                 read_ports(&in, partition, dnnl_graph_partition_get_input_ports_num,
+                            dnnl_graph_partition_get_input_ports));
+    TRY_DNNL_OUT("read the outputs of", step->name,
+                 read_ports(&out, partition, dnnl_graph_partition_get_output_ports_num,
+                            dnnl_graph_partition_get_output_ports));
+    for (size_t i = 0; i < in.n; i++)
+        in.tensors[i] = described[in.tensors[i].id];
+    for (size_t i = 0; i < out.n; i++)
+        if (!is_plain[out.tensors[i].id])
+            out.tensors[i].layout_type = dnnl_graph_layout_type_any;
+
+    TRY_DNNL_OUT("begin", step->name, dnnl_graph_compiled_partition_create(&compiled, partition));
+    step->state = compiled;
+    TRY_DNNL_OUT("compile", step->name,
+                 dnnl_graph_partition_compile(partition, compiled, in.n, in.pointers, out.n,
+                                              out.pointers, device->engine));
+    for (size_t i = 0; i < out.n; i++) {
+        const size_t id = out.tensors[i].id;
+        TRY_DNNL_OUT(
+            "describe the output of", step->name,
+            dnnl_graph_compiled_partition_query_logical_tensor(compiled, id, &described[id]));
+    }
+    step->n_inputs = in.n;
+    step->n_outputs = out.n;
+    step->input_ids = ids_of(arena, &in);
+    step->output_ids = ids_of(arena, &out);
+out:
+    ports_done(&in);
+    ports_done(&out);
+    return status;
+}
+
+static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)
+{
+    return dnnl_graph_compiled_partition_execute(step->state, device->stream, step->n_inputs,
+                                                 step->inputs, step->n_outputs, step->outputs);
+}
+
+static void free_partition(void *state)
+{
+    if (state)
+        dnnl_graph_compiled_partition_destroy(state);
+}
+
+/* The sum at the end of a residual block is computed in place; elsewhere oneDNN first copies. */
+static int in_place(const hwnas_onednn_step *step, int output, size_t k)
+{
+    size_t n = 0;
+    const dnnl_graph_inplace_pair_t *pairs = NULL;
+    if (dnnl_graph_compiled_partition_get_inplace_ports(step->state, &n, &pairs) != dnnl_success)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if ((int)pairs[i].output_id == output && k-- == 0)
+            return (int)pairs[i].input_id;
+    return -1;
+}
+
+const hwnas_onednn_kind hwnas_onednn_partition = {
+    .run = run,
+    .free = free_partition,
+    .in_place = in_place,
+};
