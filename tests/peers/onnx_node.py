@@ -45,7 +45,7 @@ OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Averag
     ConstantOfShape Conv ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div
     Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor
     GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater
-    GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity If
+    GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity
     InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less
     LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul MatMulInteger Max MaxPool
     Mean MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow
@@ -58,8 +58,9 @@ OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Averag
 
 REASONS = {
     "has no values": "slice_start_out_of_bounds",
-    "the shape 0": """reshape_allowzero_reordered constantofshape_int_shape_zero split_zero_size_splits
-        tril_zero triu_zero""",
+    "would have the shape 0": "constantofshape_int_shape_zero split_zero_size_splits triu_zero",
+    "the shape 3x0x5": "tril_zero",
+    "the shape 0x3x4": "reshape_allowzero_reordered",
     "attribute 'training_mode'": """batchnorm_example_training_mode
         batchnorm_epsilon_training_mode""",
     "(Dropout) has 2 inputs": """training_dropout_default training_dropout_default_mask
