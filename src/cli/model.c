@@ -6,11 +6,11 @@
 #include "graph/elaborate.h"
 #include "onnx/onnx.h"
 
-static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch)
+static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch, hwnas_str *skipped)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL;
-    TRY_OUT(hwnas_onnx_load(&graph, path));
+    TRY_OUT(hwnas_onnx_load(&graph, path, skipped));
     if (!graph->n_inputs) {
         status = hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no inputs, only constants", path);
         goto out;
@@ -29,7 +29,8 @@ out:
     return status;
 }
 
-hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch)
+hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch,
+                              hwnas_str *skipped)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
@@ -38,7 +39,7 @@ hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *c
         if (code)
             return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is one network: --arch has no meaning",
                               name);
-        return load_onnx(out, name, batch);
+        return load_onnx(out, name, batch, skipped);
     }
     TRY_OUT(hwnas_graph_load_space(&space, name));
     if (code) {

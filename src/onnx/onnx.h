@@ -6,6 +6,7 @@
 #ifndef HWNAS_ONNX_ONNX_H
 #define HWNAS_ONNX_ONNX_H
 
+#include "base/str.h"
 #include "graph/graph.h"
 
 typedef enum hwnas_onnx_weights {
@@ -22,7 +23,9 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_write(void **out, size_t *length, const hw
  * HWNAS_E_INPUT. docs/operators.md lists what is read. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes,
                                            size_t length);
-/* Reads a file, and values that lie in other files beside it (external data). */
-HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path);
+/* Reads a file, and values that lie in other files beside it (external data). With `skipped` a node that we
+ * cannot compute is no failure: it and what depends on it is left out, what is computed last without it are the
+ * outputs, and `skipped` says a line for each such node. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped);
 
 #endif

@@ -162,6 +162,8 @@ hwnas_status hwnas_onnx_resolve(named **out, const reader *r, const char *name, 
                           "%s reads '%s', a second output, and we make only the first", who, name);
     if (found->same_as)
         found = found->same_as;
+    if (found->is_missing)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s reads '%s', which is left out", who, name);
     if (found->is_empty)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s reads '%s', which has no values", who, name);
     if (!found->constant && found->tensor == HWNAS_ONNX_NOT_MADE)
@@ -730,6 +732,66 @@ static hwnas_status check_model(int64_t *out, const Onnx__ModelProto *model)
     return HWNAS_OK;
 }
 
+static bool reads_missing(const reader *r, const Onnx__NodeProto *node)
+{
+    for (size_t i = 0; i < node->n_input; i++) {
+        const named *value = is_empty(node->input[i]) ? NULL : hwnas_onnx_find_value(r, node->input[i]);
+        if (value && (value->same_as ? value->same_as : value)->is_missing)
+            return true;
+    }
+    return false;
+}
+
+/* Reads a node or, when that may be, leaves it out with all that was begun for it. */
+static hwnas_status read_or_skip(reader *r, const Onnx__NodeProto *node)
+{
+    const size_t n_nodes = r->graph->n_nodes, n_tensors = r->graph->n_tensors;
+    const bool is_behind = r->skipped && reads_missing(r, node);
+    const hwnas_status status = is_behind ? HWNAS_E_UNSUPPORTED : read_node(r, node);
+    if (status != HWNAS_E_UNSUPPORTED || !r->skipped)
+        return status;
+    if (!is_behind)
+        hwnas_str_addf(r->skipped, "%s\n", hwnas_last_error()->message);
+    r->graph->n_nodes = n_nodes;
+    r->graph->n_tensors = n_tensors;
+    for (size_t i = 0; i < r->n_values; i++)
+        if (r->values[i].tensor >= (int)n_tensors)
+            r->values[i].tensor = HWNAS_ONNX_NOT_MADE;
+    for (size_t i = 0; i < node->n_output; i++)
+        if (!is_empty(node->output[i]))
+            hwnas_onnx_find_value(r, node->output[i])->is_missing = true;
+    return HWNAS_OK;
+}
+
+/* Outputs that can be computed and, where nodes were left out, what no other node reads. */
+static hwnas_status read_outputs(reader *r)
+{
+    for (size_t i = 0; i < r->from->n_output; i++) {
+        const char *name = r->from->output[i]->name;
+        const named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
+        if (!value || !(value->same_as ? value->same_as : value)->is_missing)
+            TRY(read_output(r, r->from->output[i]));
+    }
+    if (!r->skipped || !r->skipped->n)
+        return HWNAS_OK;
+    bool *is_used = hwnas_alloc((r->graph->n_tensors + 1) * sizeof *is_used);
+    for (size_t i = 0; i < r->graph->n_outputs; i++)
+        is_used[r->graph->outputs[i]] = true;
+    for (size_t n = 0; n < r->graph->n_nodes; n++)
+        for (int i = 0; i < r->graph->nodes[n].n_inputs; i++)
+            is_used[r->graph->nodes[n].inputs[i]] = true;
+    for (size_t n = 0; n < r->graph->n_nodes; n++) {
+        const int output = r->graph->nodes[n].output;
+        if (!is_used[output] && r->graph->tensors[output].kind == HWNAS_TENSOR_ACTIVATION)
+            hwnas_graph_add_output(r->graph, output);
+    }
+    free(is_used);
+    if (!r->graph->n_outputs)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "nothing is left of the network: %s",
+                          r->skipped->s);
+    return HWNAS_OK;
+}
+
 static hwnas_status read_graph(reader *r)
 {
     TRY(collect_values(r));
@@ -737,20 +799,18 @@ static hwnas_status read_graph(reader *r)
     for (size_t i = 0; i < r->from->n_input; i++)
         TRY(read_input(r, r->from->input[i]));
     for (size_t i = 0; i < r->from->n_node; i++)
-        TRY(read_node(r, r->from->node[i]));
-    for (size_t i = 0; i < r->from->n_output; i++)
-        TRY(read_output(r, r->from->output[i]));
-    return HWNAS_OK;
+        TRY(read_or_skip(r, r->from->node[i]));
+    return read_outputs(r);
 }
 
 /* `folder`: where files beside the model lie; NULL: nowhere. */
 static hwnas_status read_model(hwnas_graph **out, const char *name, const char *folder,
-                               const void *bytes, size_t length)
+                               const void *bytes, size_t length, hwnas_str *skipped)
 {
     hwnas_status status = HWNAS_OK;
     Onnx__ModelProto *model = NULL;
     hwnas_graph *fused = NULL;
-    reader r = {.folder = folder};
+    reader r = {.folder = folder, .skipped = skipped};
     uint64_t seed = 0;
     TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
     TRY_OUT(check_model(&r.opset, model));
@@ -779,10 +839,10 @@ out:
 
 hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
 {
-    return read_model(out, name, NULL, bytes, length);
+    return read_model(out, name, NULL, bytes, length, NULL);
 }
 
-hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path)
+hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped)
 {
     char *bytes = NULL, *folder = hwnas_strdup(path), *slash = strrchr(folder, '/');
     size_t length;
@@ -790,7 +850,8 @@ hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path)
         *slash = '\0';
     hwnas_status status = hwnas_file_read(&bytes, &length, path, MAX_FILE_BYTES);
     if (status == HWNAS_OK)
-        status = read_model(out, path, !slash ? "." : slash == folder ? "/" : folder, bytes, length);
+        status = read_model(out, path, !slash ? "." : slash == folder ? "/" : folder, bytes, length,
+                            skipped);
     free(folder);
     free(bytes);
     return status;

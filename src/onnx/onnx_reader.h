@@ -12,6 +12,7 @@ typedef struct hwnas_onnx_named {
     const Onnx__TensorProto *constant; /* an initialiser; else NULL */
     const Onnx__ValueInfoProto *input; /* an input of the graph; else NULL */
     bool is_extra;                     /* a second output of a node, such as Dropout's mask */
+    bool is_missing;                   /* of a node that was left out */
     bool is_empty;                     /* known to have no values, which no tensor of ours can be */
     struct hwnas_onnx_named *same_as;  /* what an Identity passed on; else NULL */
     int tensor;                        /* in the graph, once made */
@@ -22,6 +23,7 @@ typedef struct hwnas_onnx_reader {
     hwnas_graph *graph;
     const char *folder; /* of the file; NULL: none */
     int64_t opset;
+    hwnas_str *skipped; /* what was left out, a line for each; NULL: nothing may be */
     size_t n_values;
     hwnas_onnx_named *values; /* sorted by name */
     size_t n_node_names;

@@ -1,4 +1,5 @@
 # Files that others wrote: PyTorch's exporter, and values beside the file.
+bats_require_minimum_version 1.5.0
 
 need() {
     /usr/bin/python3 -c "import $1" 2>/dev/null || skip "needs Debian's python3-$1"
@@ -41,4 +42,31 @@ END
     run "$HWNAS" run models/big.onnx --device ref --input in.bin --output out.bin
     [ "$status" -ne 0 ]
     [[ $output == *"values of 'w'"*big.bin* ]]
+}
+
+@test "--skip-unsupported measures the rest and names what is left out" {
+    need onnx
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/detector.onnx" <<'END'
+import sys
+import onnx
+from onnx import TensorProto, helper
+
+graph = helper.make_graph(
+    [helper.make_node("Relu", ["boxes"], ["b"]),
+     helper.make_node("Sigmoid", ["scores"], ["s"]),
+     helper.make_node("NonMaxSuppression", ["b", "s"], ["chosen"], name="nms"),
+     helper.make_node("Cast", ["chosen"], ["y"], to=TensorProto.FLOAT)], "g",
+    [helper.make_tensor_value_info("boxes", TensorProto.FLOAT, [1, 6, 4]),
+     helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, 2, 6])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), sys.argv[1])
+END
+    cd "$BATS_TEST_TMPDIR"
+    run "$HWNAS" profile detector.onnx --seconds 0.05
+    [ "$status" -ne 0 ]
+    [[ $output == *"node 'nms' (NonMaxSuppression)"* ]]
+    run --separate-stderr "$HWNAS" profile detector.onnx --seconds 0.05 --skip-unsupported
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"left out"*"node 'nms' (NonMaxSuppression)"* ]]
+    [[ $stderr != *Cast* ]]
 }
