@@ -1,5 +1,6 @@
 /* profile: latency, throughput and memory of models, over batches and threads. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +58,22 @@ static hwnas_status measure(hwnas_profile *profile, hwnas_runner *runner, const 
 typedef struct sweep {
     const char *models[MAX_MODELS], *code, *device;
     int n_models, batches[MAX_LIST], n_batches, threads[MAX_LIST], n_threads;
+    bool skips; /* leave out what cannot be computed */
     hwnas_measure_options options;
 } sweep;
+
+/* Says what is left out, once for each model. */
+static hwnas_status load(hwnas_graph **out, const sweep *s, int model, int batch, bool is_first)
+{
+    hwnas_str skipped = {0};
+    hwnas_status status =
+        hwnas_model_load(out, s->models[model], s->code, batch, s->skips ? &skipped : NULL);
+    if (status == HWNAS_OK && skipped.n && is_first)
+        fprintf(stderr, "%s is not measured whole; left out, with what depends on it:\n%s",
+                s->models[model], skipped.s);
+    hwnas_str_done(&skipped);
+    return status;
+}
 
 static hwnas_status run_sweep(hwnas_profile *profile, const sweep *s)
 {
@@ -73,7 +88,7 @@ static hwnas_status run_sweep(hwnas_profile *profile, const sweep *s)
         TRY_OUT(hwnas_runner_describe(&profile->info, runner));
         for (int m = 0; m < s->n_models; m++)
             for (int b = 0; b < s->n_batches; b++) {
-                TRY_OUT(hwnas_model_load(&graph, s->models[m], s->code, s->batches[b]));
+                TRY_OUT(load(&graph, s, m, s->batches[b], t == 0 && b == 0));
                 TRY_OUT(measure(profile, runner, graph, s->models[m], s->batches[b], s->threads[t],
                                 &s->options));
                 hwnas_graph_free(graph);
@@ -124,6 +139,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER, &s.options.max_seconds, "S",
          "but no longer than this for each (1)"},
+        {"skip-unsupported", 0, HWNAS_OPTION_FLAG, &s.skips, NULL,
+         "leave out nodes of ONNX files that cannot be computed, and say so"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "one row for each measurement"},
         {0}};

@@ -80,19 +80,17 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--input and --output are needed");
     hwnas_status status = HWNAS_OK;
     const size_t limit = (size_t)2 << 30;
-    char *bytes = NULL, *input = NULL;
-    size_t length, input_bytes;
+    char *input = NULL;
+    size_t input_bytes;
     hwnas_graph *graph = NULL;
     hwnas_str output = {0};
-    TRY_OUT(hwnas_file_read(&bytes, &length, model, limit));
     TRY_OUT(hwnas_file_read(&input, &input_bytes, input_path, limit));
-    TRY_OUT(hwnas_onnx_read(&graph, model, bytes, length));
+    TRY_OUT(hwnas_onnx_load(&graph, model, NULL));
     TRY_OUT(infer(&output, graph, device, (const float *)(void *)input, input_bytes));
     TRY_OUT(hwnas_file_write(output_path, output.s, output.n));
 out:
     hwnas_str_done(&output);
     hwnas_graph_free(graph);
-    free(bytes);
     free(input);
     return status;
 }

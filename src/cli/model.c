@@ -2,21 +2,19 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
 #include "onnx/onnx.h"
 
-#define MAX_ONNX_BYTES ((size_t)2 << 30)
-
-static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch)
+static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch, hwnas_str *skipped)
 {
     hwnas_status status = HWNAS_OK;
-    char *bytes = NULL;
-    size_t length;
     hwnas_graph *graph = NULL;
-    TRY_OUT(hwnas_file_read(&bytes, &length, path, MAX_ONNX_BYTES));
-    TRY_OUT(hwnas_onnx_read(&graph, path, bytes, length));
+    TRY_OUT(hwnas_onnx_load(&graph, path, skipped));
+    if (!graph->n_inputs) {
+        status = hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no inputs, only constants", path);
+        goto out;
+    }
     const int64_t own = graph->tensors[graph->inputs[0]].dims[0];
     if (own != batch) {
         status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "%s has a batch of %lld, not %d", path,
@@ -28,11 +26,11 @@ static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch)
     graph = NULL;
 out:
     hwnas_graph_free(graph);
-    free(bytes);
     return status;
 }
 
-hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch)
+hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch,
+                              hwnas_str *skipped)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
@@ -41,7 +39,7 @@ hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *c
         if (code)
             return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is one network: --arch has no meaning",
                               name);
-        return load_onnx(out, name, batch);
+        return load_onnx(out, name, batch, skipped);
     }
     TRY_OUT(hwnas_graph_load_space(&space, name));
     if (code) {

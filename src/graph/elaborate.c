@@ -196,6 +196,12 @@ static hwnas_status add_node(builder *b, call *c, const hwnas_stmt *stmt, const 
 {
     if (b->graph->n_nodes >= MAX_NODES)
         return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "the network has more than %d layers", MAX_NODES);
+    for (int i = 0; i < n_inputs && !op->takes_integers; i++)
+        if (hwnas_dtype_is_whole(b->graph->tensors[inputs[i]].dtype))
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place,
+                                         "'%s' cannot compute with '%s', which holds whole numbers",
+                                         op->name, b->graph->tensors[inputs[i]].name),
+                              "put 'embedding' before it");
     hwnas_status status = hwnas_graph_add_node(tensor, b->graph, op, layer_path(b, c, op->name),
                                                attrs, n_inputs, inputs, true);
     return status == HWNAS_OK ? status : hwnas_fail_at(status, &stmt->place);
@@ -585,7 +591,8 @@ static hwnas_status unknown_layer(const hwnas_space *space, const hwnas_stmt *st
         names[n] = hwnas_stmt_word(n);
     size_t n_words = n;
     for (const hwnas_op *const *op = hwnas_ops; *op && n < 128; op++)
-        names[n++] = (*op)->name;
+        if (!(*op)->is_internal)
+            names[n++] = (*op)->name;
     for (size_t i = 0; i < space->n_templates && n < 255; i++)
         names[n++] = space->templates[i]->name;
     hwnas_status status =
@@ -654,7 +661,7 @@ static hwnas_status check_body(const hwnas_space *space, const hwnas_body *body)
         if (!is_layer || stmt->call)
             continue;
         const hwnas_op *op = hwnas_op_by_name(stmt->name);
-        if (!op)
+        if (!op || op->is_internal)
             return unknown_layer(space, stmt);
         if (stmt->kind == HWNAS_STMT_JOIN && !op->joins)
             return hwnas_hint(

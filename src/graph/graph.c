@@ -170,7 +170,7 @@ int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor)
 {
     enum { TABLE, INDICES };
     int64_t below = 0;
-    if (graph->tensors[tensor].dtype != HWNAS_INT64)
+    if (!hwnas_dtype_is_whole(graph->tensors[tensor].dtype))
         return 0;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
@@ -237,12 +237,6 @@ hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *graph, const hwn
                                     (size_t)(n_inputs + op->max_weights + 1) * sizeof *node.inputs);
     memcpy(node.inputs, inputs, (size_t)n_inputs * sizeof *inputs);
     TRY(set_attrs(&node, graph, attrs, make_weights));
-    for (int i = 0; i < n_inputs && !op->takes_integers; i++)
-        if (graph->tensors[inputs[i]].dtype == HWNAS_INT64)
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                         "'%s' cannot compute with '%s', which holds whole numbers",
-                                         op->name, graph->tensors[inputs[i]].name),
-                              "put 'embedding' before it");
     if (make_weights && op->build) {
         int built = -1;
         TRY(op->build(&built, graph, &node));
@@ -258,7 +252,9 @@ hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *graph, const hwn
     if (!make_weights && op->read_weights)
         op->read_weights(graph, &node);
 
-    hwnas_tensor output = {.name = node.name, .kind = HWNAS_TENSOR_ACTIVATION};
+    hwnas_tensor output = {.name = node.name,
+                           .kind = HWNAS_TENSOR_ACTIVATION,
+                           .dtype = graph->tensors[node.inputs[0]].dtype};
     TRY(op->infer(graph, &node, &output));
     output.producer = (int)graph->n_nodes;
     TRY(add_tensor(&node.output, graph, &output));

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "graph/dtype.h"
 
 enum { HWNAS_MAX_RANK = 8, HWNAS_MAX_NODE_INPUTS = 64 };
 
@@ -31,14 +32,6 @@ typedef enum hwnas_init {
     HWNAS_INIT_ONE,
     HWNAS_N_INITS
 } hwnas_init;
-
-/* What a tensor's values are. All are kept and computed as floats, which hold whole numbers up to
- * 2^24 exactly, so buffers are alike everywhere; files say the type. */
-typedef enum hwnas_dtype {
-    HWNAS_FLOAT32,
-    HWNAS_INT64, /* token numbers, indices */
-    HWNAS_N_DTYPES
-} hwnas_dtype;
 
 typedef struct hwnas_tensor {
     const char *name; /* unique in the graph */
@@ -114,7 +107,7 @@ HWNAS_CHECKED hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *gr
                                                 const int *inputs, bool make_weights);
 void hwnas_graph_add_output(hwnas_graph *graph, int tensor);
 /* Whole numbers that a graph's input may hold: 0 to the result less one. As many as the smallest table has
- * that is looked up with it; 2 where it is none's index. 0 for FLOAT32. */
+ * that is looked up with it; 2 where it is none's index. 0 where it holds no whole numbers. */
 int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor);
 
 int64_t hwnas_tensor_count(const hwnas_tensor *tensor); /* elements */

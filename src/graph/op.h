@@ -52,7 +52,8 @@ struct hwnas_op {
     bool commutes; /* inputs may change places */
     bool joins;    /* may join branches: add, mul, concat */
     bool keeps_zeros; /* zeros give zeros, at least without a bias */
-    bool takes_integers; /* an input may be INT64 */
+    bool takes_integers; /* in a space, an input may hold whole numbers */
+    bool is_internal; /* no word of the space language: inside of layers, or read from ONNX files */
 
     /* (optional) Makes a layer of other operators, whose nodes and weights are named after `node`, and
      * gives the last one's output; -1 when it is one plain node. `node` has its attributes and inputs. */

@@ -70,8 +70,11 @@ hwnas_status hwnas_graph_remake(hwnas_graph **out, const hwnas_graph *graph,
                                       input->rank, input->dims));
     }
     TRY_OUT(make_nodes(&r));
-    for (size_t i = 0; i < graph->n_outputs; i++)
+    for (size_t i = 0; i < graph->n_outputs; i++) {
+        if (r.place[graph->outputs[i]] < 0) /* a constant */
+            TRY_OUT(copy_weight(&r, graph->outputs[i]));
         hwnas_graph_add_output(r.to, r.place[graph->outputs[i]]);
+    }
     *out = r.to;
     r.to = NULL;
 out:
@@ -118,4 +121,47 @@ int *hwnas_graph_lone_readers(const hwnas_graph *graph, const int *same, const b
         if (reader[i] == MANY)
             reader[i] = NONE;
     return reader;
+}
+
+/* Nodes whose output has become a weight. */
+static void drop_folded_nodes(hwnas_graph *graph)
+{
+    size_t n_kept = 0;
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        hwnas_tensor *output = &graph->tensors[graph->nodes[n].output];
+        const bool is_folded = output->kind == HWNAS_TENSOR_WEIGHT;
+        output->producer = is_folded ? -1 : (int)n_kept;
+        if (!is_folded)
+            graph->nodes[n_kept++] = graph->nodes[n];
+    }
+    graph->n_nodes = n_kept;
+}
+
+void hwnas_graph_tidy(hwnas_graph *graph)
+{
+    drop_folded_nodes(graph);
+    int *place = hwnas_alloc((graph->n_tensors + 1) * sizeof *place);
+    size_t n_kept = 0;
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        for (int i = 0; i < graph->nodes[n].n_inputs; i++)
+            place[graph->nodes[n].inputs[i]] = 1;
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        place[graph->outputs[i]] = 1;
+    for (size_t t = 0; t < graph->n_tensors; t++) {
+        if (graph->tensors[t].kind == HWNAS_TENSOR_WEIGHT && !place[t])
+            continue;
+        place[t] = (int)n_kept;
+        graph->tensors[n_kept++] = graph->tensors[t];
+    }
+    graph->n_tensors = n_kept;
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        for (int i = 0; i < graph->nodes[n].n_inputs; i++)
+            graph->nodes[n].inputs[i] = place[graph->nodes[n].inputs[i]];
+        graph->nodes[n].output = place[graph->nodes[n].output];
+    }
+    for (size_t i = 0; i < graph->n_inputs; i++)
+        graph->inputs[i] = place[graph->inputs[i]];
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        graph->outputs[i] = place[graph->outputs[i]];
+    free(place);
 }

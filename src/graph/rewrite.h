@@ -9,6 +9,9 @@ HWNAS_CHECKED hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph
  * it is where there are none. */
 HWNAS_CHECKED hwnas_status hwnas_graph_fuse(hwnas_graph **out, const hwnas_graph *graph);
 
+/* Takes out, in place, nodes whose output has become a weight, and weights that nobody reads. */
+void hwnas_graph_tidy(hwnas_graph *graph);
+
 /* ---- For those who rewrite ---- */
 
 typedef struct hwnas_rewrite {

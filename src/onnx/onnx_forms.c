@@ -107,11 +107,52 @@ static void write_zero(const form *f)
     hwnas_onnx_add_ints(f->w, to, "strides", 2, (const int64_t[]){stride, stride});
 }
 
+/* The type by its number. */
+static void write_cast(const form *f)
+{
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "Cast", f->node->name, output_of(f), 1);
+    to->input[to->n_input++] = text(input_of(f, 0));
+    hwnas_onnx_add_int(f->w, to, "to", hwnas_onnx_types[f->node->attrs->ints[0]]);
+}
+
+/* What is new at the beginnings, then at the ends; and its value. */
+static void write_pad(const form *f)
+{
+    const int rank = hwnas_node_input(f->w->from, f->node, 0)->rank;
+    const hwnas_attr *before = hwnas_node_attr(f->node, "before"), *after = before + 1;
+    static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
+    int64_t pads[2 * HWNAS_MAX_RANK];
+    memcpy(pads, before->ints, (size_t)rank * sizeof *pads);
+    memcpy(pads + rank, after->ints, (size_t)rank * sizeof *pads);
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "Pad", f->node->name, output_of(f), 1);
+    to->input[to->n_input++] = text(input_of(f, 0));
+    to->input[to->n_input++] = text(hwnas_onnx_add_whole(f->w, name_of(f, "pads"), 2 * rank, pads));
+    to->input[to->n_input++] = text(number(f, "value", hwnas_node_attr(f->node, "value")->number));
+    hwnas_onnx_add_word(f->w, to, "mode", modes[hwnas_node_attr(f->node, "mode")->ints[0]]);
+}
+
+/* The first output is the values, the second one the places. */
+static void write_top_k(const form *f)
+{
+    const bool is_places = hwnas_node_attr(f->node, "places")->ints[0];
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "TopK", f->node->name, output_of(f), 2);
+    to->input[to->n_input++] = text(input_of(f, 0));
+    to->input[to->n_input++] = text(hwnas_onnx_add_whole(
+        f->w, name_of(f, "count"), 1, hwnas_node_attr(f->node, "count")->ints));
+    hwnas_onnx_add_int(f->w, to, "axis", hwnas_node_attr(f->node, "axis")->ints[0]);
+    hwnas_onnx_add_int(f->w, to, "largest", hwnas_node_attr(f->node, "largest")->ints[0]);
+    if (is_places)
+        hwnas_onnx_give_second(f->w, to);
+}
+
 static const struct {
     const char *op;
     void (*write)(const form *f);
 } forms[] = {
+    {"cast", write_cast},
     {"gelu", write_gelu},
+    {"pad", write_pad},
+    {"top_k", write_top_k},
     {"upsample", write_upsample},
     {"zero", write_zero},
 };

@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/str.h"
 #include "graph/rewrite.h"
+
+/* Protobuf's own limit. */
+#define MAX_FILE_BYTES ((size_t)2 << 30)
 
 typedef hwnas_onnx_named named;
 typedef hwnas_onnx_reader reader;
@@ -24,13 +29,6 @@ hwnas_onnx_text hwnas_onnx_describe(const Onnx__NodeProto *node)
     snprintf(text.s, sizeof text.s, "node '%.100s' (%.40s)", name,
              is_empty(node->op_type) ? "no operator" : node->op_type);
     return text;
-}
-
-static const char *type_name(int32_t type)
-{
-    const ProtobufCEnumValue *row =
-        protobuf_c_enum_descriptor_get_value(&onnx__tensor_proto__data_type__descriptor, type);
-    return row ? row->name : "a type unknown to us";
 }
 
 /* ---- names ---- */
@@ -53,23 +51,49 @@ static hwnas_status add_value(reader *r, const char *name, named value)
     return HWNAS_OK;
 }
 
-static hwnas_status collect_values(reader *r)
+/* The graph of an attribute, as of an If; else NULL. */
+static const Onnx__GraphProto *branch_of(const Onnx__NodeProto *node, size_t i)
 {
-    const Onnx__GraphProto *from = r->from;
-    size_t capacity = from->n_initializer + from->n_input + 1;
-    for (size_t i = 0; i < from->n_node; i++)
-        capacity += from->node[i]->n_output;
-    r->values = hwnas_alloc(capacity * sizeof *r->values);
+    return node->op_type && !strcmp(node->op_type, "If") ? node->attribute[i]->g : NULL;
+}
 
+/* How many names a graph and its branches bring. */
+static size_t count_values(const Onnx__GraphProto *from)
+{
+    size_t n = from->n_initializer + from->n_input;
+    for (size_t i = 0; i < from->n_node; i++) {
+        n += from->node[i]->n_output;
+        for (size_t a = 0; a < from->node[i]->n_attribute; a++)
+            if (branch_of(from->node[i], a))
+                n += count_values(branch_of(from->node[i], a));
+    }
+    return n;
+}
+
+static hwnas_status add_values(reader *r, const Onnx__GraphProto *from)
+{
     for (size_t i = 0; i < from->n_initializer; i++)
         TRY(add_value(r, from->initializer[i]->name, (named){.constant = from->initializer[i]}));
     for (size_t i = 0; i < from->n_input; i++)
         TRY(add_value(r, from->input[i]->name, (named){.input = from->input[i]}));
-    for (size_t i = 0; i < from->n_node; i++)
-        for (size_t o = 0; o < from->node[i]->n_output; o++)
-            if (!is_empty(from->node[i]->output[o])) /* an empty one is left out */
-                TRY(add_value(r, from->node[i]->output[o], (named){.is_extra = o > 0}));
+    for (size_t i = 0; i < from->n_node; i++) {
+        const Onnx__NodeProto *node = from->node[i];
+        for (size_t o = 0; o < node->n_output; o++)
+            if (!is_empty(node->output[o])) /* an empty one is left out */
+                TRY(add_value(r, node->output[o],
+                              (named){.constant = hwnas_onnx_constant_node(node),
+                                      .is_extra = o > 0}));
+        for (size_t a = 0; a < node->n_attribute; a++)
+            if (branch_of(node, a))
+                TRY(add_values(r, branch_of(node, a)));
+    }
+    return HWNAS_OK;
+}
 
+static hwnas_status collect_values(reader *r)
+{
+    r->values = hwnas_alloc((count_values(r->from) + 1) * sizeof *r->values);
+    TRY(add_values(r, r->from));
     qsort(r->values, r->n_values, sizeof *r->values, compare_values);
     size_t n = 0;
     for (size_t i = 0; i < r->n_values; i++) {
@@ -115,10 +139,14 @@ static void collect_node_names(reader *r)
 static const char *node_name(const reader *r, const Onnx__NodeProto *node)
 {
     const char *output = node->output[0], *name = node->name;
+    for (size_t i = 1; i < node->n_output && is_empty(output); i++)
+        output = node->output[i];
     if (is_empty(name) || (strcmp(name, output) && hwnas_onnx_find_value(r, name)))
         return output;
     const char **end = r->node_names + r->n_node_names;
     const char **at = bsearch(&name, r->node_names, r->n_node_names, sizeof name, compare_strings);
+    if (!at)
+        return output; /* of a branch */
     bool is_shared =
         (at > r->node_names && !strcmp(at[-1], name)) || (at + 1 < end && !strcmp(at[1], name));
     return is_shared ? output : name;
@@ -134,6 +162,10 @@ hwnas_status hwnas_onnx_resolve(named **out, const reader *r, const char *name, 
                           "%s reads '%s', a second output, and we make only the first", who, name);
     if (found->same_as)
         found = found->same_as;
+    if (found->is_missing)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s reads '%s', which is left out", who, name);
+    if (found->is_empty)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s reads '%s', which has no values", who, name);
     if (!found->constant && found->tensor == HWNAS_ONNX_NOT_MADE)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, NULL, "%s reads '%s' before it is made", who, name),
@@ -155,32 +187,10 @@ static hwnas_status parse_seed(uint64_t *out, const char *text)
     return HWNAS_OK;
 }
 
-const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
-                                  const char *key)
-{
-    for (size_t i = 0; i < n; i++)
-        if (entries[i]->key && !strcmp(entries[i]->key, key))
-            return entries[i]->value;
-    return NULL;
-}
-
-bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor)
-{
-    return tensor->has_data_location &&
-           tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
-}
-
 static hwnas_status read_seed(hwnas_tensor *tensor, const Onnx__TensorProto *from)
 {
-    const char *location =
-        hwnas_onnx_find_entry(from->external_data, from->n_external_data, "location");
     const char *seed = hwnas_onnx_find_entry(from->external_data, from->n_external_data, "seed");
     const char *init = hwnas_onnx_find_entry(from->external_data, from->n_external_data, "init");
-    if (!location || strcmp(location, HWNAS_ONNX_SEEDS_LOCATION))
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "the values of '%s' are in another file, '%s'", from->name,
-                                     location ? location : ""),
-                          "save the model as one file");
     TRY(parse_seed(&tensor->seed, seed));
     for (int i = 0; i < HWNAS_N_INITS; i++) {
         if (init && !strcmp(init, hwnas_onnx_inits[i])) {
@@ -192,83 +202,94 @@ static hwnas_status read_seed(hwnas_tensor *tensor, const Onnx__TensorProto *fro
                       from->name, init ? init : "");
 }
 
-hwnas_status hwnas_onnx_find_data(const void **out, const Onnx__TensorProto *from, int64_t count,
-                                  const void *typed, size_t n_typed, size_t size)
-{
-    if (hwnas_onnx_is_external(from))
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the values of '%s' are in another file",
-                          from->name);
-    size_t n_bytes = from->has_raw_data ? from->raw_data.len : n_typed * size;
-    if (n_bytes / size != (size_t)count || n_bytes % size)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'%s' has %zu bytes of data where %" PRId64 " values belong", from->name,
-                          n_bytes, count);
-    *out = from->has_raw_data ? from->raw_data.data : typed;
-    return HWNAS_OK;
-}
-
-static hwnas_status need_float(int32_t type, const char *what, const char *name)
-{
-    if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s '%s' is of type %s", what, name,
-                                     type_name(type)),
-                          "models are read in float32; a device may compute in another type");
-    return HWNAS_OK;
-}
-
 static bool is_learned(const Onnx__TensorProto *from)
 {
     return from->n_dims && (!from->doc_string || strcmp(from->doc_string, HWNAS_ONNX_NOT_LEARNED));
 }
 
-static hwnas_status read_integers(hwnas_tensor *tensor, hwnas_graph *graph,
-                                  const Onnx__TensorProto *from)
+static bool is_seed(const Onnx__TensorProto *from)
 {
-    const int64_t n = hwnas_tensor_count(tensor);
-    const void *data = NULL;
-    TRY(hwnas_onnx_find_data(&data, from, n, from->int64_data, from->n_int64_data, sizeof n));
-    float *values = hwnas_arena_alloc(graph->arena, (size_t)hwnas_tensor_bytes(tensor));
-    for (int64_t i = 0; i < n; i++) {
-        int64_t value;
-        memcpy(&value, (const char *)data + (size_t)i * sizeof value, sizeof value);
-        if (value < -(1 << 24) || value > 1 << 24)
-            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                              "constant '%s' holds %" PRId64 "; whole numbers go up to 2^24",
-                              from->name, value);
-        values[i] = (float)value;
+    const char *location =
+        hwnas_onnx_find_entry(from->external_data, from->n_external_data, "location");
+    return hwnas_onnx_is_external(from) && location &&
+           !strcmp(location, HWNAS_ONNX_SEEDS_LOCATION);
+}
+
+hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
+{
+    const Onnx__TensorProto *from = value->constant;
+    hwnas_dtype dtype;
+    if (value->tensor != HWNAS_ONNX_NOT_MADE)
+        return HWNAS_OK;
+    TRY(hwnas_onnx_dtype(&dtype, from->has_data_type ? from->data_type : 0, "constant",
+                         value->name));
+    if (from->n_dims > HWNAS_MAX_RANK)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "constant '%s' has %zu dimensions; %d go",
+                          value->name, from->n_dims, HWNAS_MAX_RANK);
+    /* Checks the dimensions and allocates nothing for them. */
+    int index;
+    TRY(hwnas_graph_add_weight(&index, r->graph, value->name, (int)from->n_dims, from->dims,
+                               HWNAS_INIT_SMALL,
+                               is_parameter && is_learned(from) && !hwnas_dtype_is_whole(dtype)));
+    hwnas_tensor *tensor = &r->graph->tensors[index];
+    tensor->dtype = dtype;
+    if (is_seed(from)) {
+        TRY(read_seed(tensor, from));
+    } else {
+        float *values = NULL;
+        TRY(hwnas_onnx_values(&values, r->graph->arena, from, hwnas_tensor_count(tensor),
+                              r->folder));
+        tensor->data = values;
     }
-    tensor->dtype = HWNAS_INT64;
-    tensor->data = values;
+    value->tensor = index;
     return HWNAS_OK;
 }
 
-/* Makes a constant a weight of the graph. */
-static hwnas_status make_weight(reader *r, named *value, bool is_parameter)
+/* More than this is no arithmetic with shapes but a part of the network. */
+enum { MAX_FOLDED = 1 << 22, MAX_FOLDED_MACS = 1 << 26, MAX_FOLD_DEPTH = 64 };
+
+static hwnas_status fold(reader *r, int index, int depth)
 {
-    const Onnx__TensorProto *from = value->constant;
-    const bool is_integer =
-        from->has_data_type && from->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
-    if (!is_integer)
-        TRY(need_float(from->has_data_type ? from->data_type : 0, "constant", from->name));
-    if (from->n_dims > HWNAS_MAX_RANK)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "constant '%s' has %zu dimensions; %d go",
-                          from->name, from->n_dims, HWNAS_MAX_RANK);
-    /* Checks the dimensions and allocates nothing for them. */
-    int index;
-    TRY(hwnas_graph_add_weight(&index, r->graph, from->name, (int)from->n_dims, from->dims,
-                               HWNAS_INIT_SMALL, is_parameter && !is_integer));
-    hwnas_tensor *tensor = &r->graph->tensors[index];
-    if (is_integer) {
-        TRY(read_integers(tensor, r->graph, from));
-    } else if (hwnas_onnx_is_external(from)) {
-        TRY(read_seed(tensor, from));
-    } else {
-        const void *data = NULL;
-        TRY(hwnas_onnx_find_data(&data, from, hwnas_tensor_count(tensor), from->float_data,
-                                 from->n_float_data, sizeof(float)));
-        tensor->data = hwnas_arena_copy(r->graph->arena, data, (size_t)hwnas_tensor_bytes(tensor));
+    const float *inputs[HWNAS_MAX_NODE_INPUTS];
+    const int producer = r->graph->tensors[index].producer;
+    if (producer < 0 || r->graph->tensors[index].kind == HWNAS_TENSOR_WEIGHT ||
+        depth == MAX_FOLD_DEPTH ||
+        hwnas_tensor_count(&r->graph->tensors[index]) > MAX_FOLDED)
+        return HWNAS_OK;
+    const hwnas_node *node = &r->graph->nodes[producer];
+    if (hwnas_node_macs(r->graph, node) > MAX_FOLDED_MACS)
+        return HWNAS_OK;
+    for (int i = 0; i < node->n_inputs; i++) {
+        TRY(fold(r, node->inputs[i], depth + 1));
+        const hwnas_tensor *input = hwnas_node_input(r->graph, node, i);
+        if (input->kind != HWNAS_TENSOR_WEIGHT || !input->data)
+            return HWNAS_OK;
+        inputs[i] = input->data;
     }
-    value->tensor = index;
+    hwnas_tensor *output = &r->graph->tensors[index];
+    float *values = hwnas_arena_alloc(r->graph->arena, (size_t)hwnas_tensor_bytes(output));
+    node->op->compute(r->graph, node, inputs, values);
+    output->kind = HWNAS_TENSOR_WEIGHT;
+    output->data = values;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_fold(reader *r, int index)
+{
+    return fold(r, index, 0);
+}
+
+hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, reader *r, const char *name,
+                                 const char *who)
+{
+    named *value = NULL;
+    TRY(hwnas_onnx_resolve(&value, r, name, who));
+    if (value->constant)
+        TRY(hwnas_onnx_make_weight(r, value, true));
+    else
+        TRY(hwnas_onnx_fold(r, value->tensor));
+    const hwnas_tensor *tensor = &r->graph->tensors[value->tensor];
+    *out = tensor->kind == HWNAS_TENSOR_WEIGHT && tensor->data ? tensor : NULL;
     return HWNAS_OK;
 }
 
@@ -300,17 +321,15 @@ static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "input '%s' is not a tensor of known shape",
                           from->name);
     const Onnx__TypeProto__Tensor *type = from->type->tensor_type;
-    if (!type->has_elem_type || type->elem_type != ONNX__TENSOR_PROTO__DATA_TYPE__INT64)
-        TRY(need_float(type->has_elem_type ? type->elem_type : 0, "input", from->name));
-    if (type->shape->n_dim < 1 || type->shape->n_dim > HWNAS_MAX_RANK)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; 1 to %d go",
+    hwnas_dtype dtype;
+    TRY(hwnas_onnx_dtype(&dtype, type->has_elem_type ? type->elem_type : 0, "input", from->name));
+    if (type->shape->n_dim > HWNAS_MAX_RANK)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; %d go",
                           from->name, type->shape->n_dim, HWNAS_MAX_RANK);
     int64_t dims[HWNAS_MAX_RANK] = {0};
     TRY(read_dims(dims, type->shape, from->name));
-    return hwnas_graph_add_input(
-        &value->tensor, r->graph, from->name,
-        type->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64 ? HWNAS_INT64 : HWNAS_FLOAT32,
-        (int)type->shape->n_dim, dims);
+    return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype,
+                                 (int)type->shape->n_dim, dims);
 }
 
 /* ---- attributes ---- */
@@ -447,36 +466,30 @@ static hwnas_status set_absent(hwnas_attr *attrs, const hwnas_op *op, const Onnx
     return HWNAS_OK;
 }
 
+int64_t hwnas_onnx_whole(float value)
+{
+    return value >= 0x1p63f ? INT64_MAX : value <= -0x1p63f ? INT64_MIN : (int64_t)value;
+}
+
 /* An attribute that ONNX takes as a constant input. */
-static hwnas_status read_attr_input(hwnas_attr *out, const reader *r, const hwnas_attr_row *row,
+static hwnas_status read_attr_input(hwnas_attr *out, reader *r, const hwnas_attr_row *row,
                                     const Onnx__NodeProto *node)
 {
-    named *value = NULL;
-    TRY(hwnas_onnx_resolve(&value, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
-    const Onnx__TensorProto *from = value->constant;
-    bool is_number = row->kind == HWNAS_ATTR_NUMBER;
-    if (!from || from->data_type != (is_number ? ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT
-                                               : ONNX__TENSOR_PROTO__DATA_TYPE__INT64))
+    const hwnas_tensor *from = NULL;
+    TRY(hwnas_onnx_constant(&from, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
+    const bool is_number = row->kind == HWNAS_ATTR_NUMBER;
+    if (!from || (!is_number && !hwnas_dtype_is_whole(from->dtype)))
         return hwnas_onnx_unsupported(node, row->onnx, "is not a constant of its type");
-    hwnas_attr attr = {.is_set = true, .n = is_number ? 0 : row->count ? row->count : 1};
-    if (row->kind == HWNAS_ATTR_INTS && row->count == 0)
-        attr.n = from->n_dims == 1 && from->dims[0] >= 0 && from->dims[0] <= HWNAS_MAX_RANK
-                     ? (int)from->dims[0]
-                     : -1;
-    if (attr.n < 0)
-        return hwnas_onnx_unsupported(node, row->onnx, "is no list of up to 8 numbers");
-    const void *data = NULL;
-    if (is_number) {
-        float number;
-        TRY(hwnas_onnx_find_data(&data, from, 1, from->float_data, from->n_float_data,
-                                 sizeof number));
-        memcpy(&number, data, sizeof number);
-        attr.number = shortest(number);
-    } else {
-        TRY(hwnas_onnx_find_data(&data, from, attr.n, from->int64_data, from->n_int64_data,
-                                 sizeof *attr.ints));
-        memcpy(attr.ints, data, (size_t)attr.n * sizeof *attr.ints);
-    }
+    const int64_t n = hwnas_tensor_count(from);
+    const bool is_list = row->kind == HWNAS_ATTR_INTS;
+    if (n > HWNAS_MAX_RANK || (is_list && row->count && n != row->count) || (!is_list && n != 1))
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: attribute '%s' has %" PRId64 " values",
+                          hwnas_onnx_describe(node).s, row->onnx, n);
+    hwnas_attr attr = {.is_set = true, .n = is_number ? 0 : (int)n};
+    if (is_number)
+        attr.number = shortest(from->data[0]);
+    for (int i = 0; i < attr.n; i++)
+        attr.ints[i] = hwnas_onnx_whole(from->data[i]);
     TRY(check_range(&attr, row, node));
     *out = attr;
     return HWNAS_OK;
@@ -533,15 +546,15 @@ static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op 
         named *value = NULL;
         TRY(hwnas_onnx_resolve(&value, r, node->input[i], hwnas_onnx_describe(node).s));
         const bool is_weight = i >= (size_t)op->max_inputs;
-        if (is_weight && !value->constant)
+        const int weight = (int)i - op->max_inputs;
+        if (value->constant)
+            TRY(hwnas_onnx_make_weight(r, value, weight < op->max_weights - op->n_statistics));
+        else if (is_weight)
+            TRY(hwnas_onnx_fold(r, value->tensor));
+        if (is_weight && r->graph->tensors[value->tensor].kind != HWNAS_TENSOR_WEIGHT)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                               "%s: input '%s' is computed where we take a constant",
                               hwnas_onnx_describe(node).s, node->input[i]);
-        const int weight = (int)i - op->max_inputs;
-        if (value->constant && value->tensor == HWNAS_ONNX_NOT_MADE)
-            TRY(make_weight(r, value,
-                            weight < op->max_weights - op->n_statistics &&
-                                is_learned(value->constant)));
         out[i] = value->tensor;
     }
     *n_out = (int)n;
@@ -585,14 +598,50 @@ static hwnas_status add_node(int *output, reader *r, const Onnx__NodeProto *node
     return check_implied(attrs, r->graph, node);
 }
 
+hwnas_status hwnas_onnx_give(reader *r, const char *name, int tensor)
+{
+    if (hwnas_dtype_is_whole(r->graph->tensors[tensor].dtype))
+        TRY(hwnas_onnx_fold(r, tensor)); /* shapes and indices, not what the network computes */
+    named *value = hwnas_onnx_find_value(r, name);
+    value->tensor = tensor;
+    value->is_extra = false;
+    return HWNAS_OK;
+}
+
+/* The output of a node has its own name in the graph; what a form passes on keeps the name it has. */
+static hwnas_status name_output(reader *r, const Onnx__NodeProto *node, int output)
+{
+    hwnas_tensor *tensor = &r->graph->tensors[output];
+    if (is_empty(node->output[0]))
+        return HWNAS_OK;
+    const bool is_last = (size_t)output + 1 == r->graph->n_tensors;
+    if (is_last && tensor->producer >= 0)
+        tensor->name =
+            hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
+    return hwnas_onnx_give(r, node->output[0], output);
+}
+
 static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
 {
-    if (!node->n_output || is_empty(node->output[0]) || is_empty(node->op_type))
+    if (!node->n_output || is_empty(node->op_type) ||
+        (is_empty(node->output[0]) && !hwnas_onnx_may_lack_output(node)))
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no output", hwnas_onnx_describe(node).s);
     bool is_standard = is_empty(node->domain) || !strcmp(node->domain, "ai.onnx");
     if (is_standard && !strcmp(node->op_type, "Identity"))
         return read_identity(r, node);
-    const hwnas_op *op = is_standard ? hwnas_op_by_onnx(node->op_type) : NULL;
+    if (is_standard && !strcmp(node->op_type, "If"))
+        return hwnas_onnx_read_if(r, node);
+    if (hwnas_onnx_constant_node(node))
+        return HWNAS_OK;
+    int output = HWNAS_ONNX_NOT_MADE;
+    const char *type = strcmp(node->op_type, "Scatter") ? node->op_type : "ScatterElements";
+    if (is_standard)
+        TRY(hwnas_onnx_read_form(&output, r, node, node_name(r, node)));
+    if (hwnas_onnx_is_nothing(r, node->output[0]))
+        return HWNAS_OK;
+    if (output != HWNAS_ONNX_NOT_MADE)
+        return name_output(r, node, output);
+    const hwnas_op *op = is_standard ? hwnas_op_by_onnx(type) : NULL; /* renamed in opset 11 */
     if (!op)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
                           hwnas_onnx_describe(node).s, is_standard ? "" : node->domain,
@@ -602,15 +651,49 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
                           "%s means another thing in opset %" PRId64 "; %d and newer are read",
                           hwnas_onnx_describe(node).s, r->opset, op->onnx_since);
     hwnas_attr *attrs = NULL;
-    int output = HWNAS_ONNX_NOT_MADE;
-    TRY(hwnas_onnx_read_form(&output, r, node, node_name(r, node)));
-    if (output == HWNAS_ONNX_NOT_MADE) {
-        TRY(read_attrs(&attrs, r, op, node));
-        TRY(add_node(&output, r, node, op, attrs));
+    TRY(read_attrs(&attrs, r, op, node));
+    TRY(add_node(&output, r, node, op, attrs));
+    return name_output(r, node, output);
+}
+
+void hwnas_onnx_give_nothing(reader *r, const Onnx__NodeProto *node)
+{
+    hwnas_onnx_find_value(r, node->output[0])->is_empty = true;
+}
+
+bool hwnas_onnx_is_nothing(const reader *r, const char *name)
+{
+    const named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
+    const named *from = value && value->same_as ? value->same_as : value;
+    return from && (from->is_empty || (from->constant && from->constant->n_dims == 1 &&
+                                       from->constant->dims[0] == 0));
+}
+
+hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
+{
+    const hwnas_tensor *condition = NULL;
+    const hwnas_onnx_text who = hwnas_onnx_describe(node);
+    if (!hwnas_onnx_has_input(node, 0))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no condition", who.s);
+    TRY(hwnas_onnx_constant(&condition, r, node->input[0], who.s));
+    if (!condition)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the condition depends on the input", who.s);
+    const Onnx__AttributeProto *branch =
+        hwnas_onnx_attribute(node, condition->data[0] != 0 ? "then_branch" : "else_branch");
+    if (!branch || !branch->g || branch->g->n_output != node->n_output || branch->g->n_input)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no branch that fits", who.s);
+    for (size_t i = 0; i < branch->g->n_node; i++)
+        TRY(read_node(r, branch->g->node[i]));
+    for (size_t i = 0; i < node->n_output; i++) {
+        named *from = NULL;
+        if (is_empty(node->output[i]))
+            continue;
+        TRY(hwnas_onnx_resolve(&from, r, branch->g->output[i]->name ? branch->g->output[i]->name : "",
+                               who.s));
+        named *to = hwnas_onnx_find_value(r, node->output[i]);
+        to->same_as = from;
+        to->is_extra = false;
     }
-    r->graph->tensors[output].name =
-        hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
-    hwnas_onnx_find_value(r, node->output[0])->tensor = output;
     return HWNAS_OK;
 }
 
@@ -619,7 +702,7 @@ static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
     named *value = NULL;
     TRY(hwnas_onnx_resolve(&value, r, from->name ? from->name : "", "the list of outputs"));
     if (value->constant)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is a constant", from->name);
+        TRY(hwnas_onnx_make_weight(r, value, false));
     for (size_t i = 0; i < r->graph->n_outputs; i++)
         if (r->graph->outputs[i] == value->tensor)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is listed twice", from->name);
@@ -637,9 +720,8 @@ static hwnas_status check_model(int64_t *out, const Onnx__ModelProto *model)
         if (is_empty(set->domain) || !strcmp(set->domain, "ai.onnx"))
             opset = set->version;
     }
-    if (!model->graph || !model->graph->n_input || !model->graph->n_output)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "not an ONNX model: no graph with inputs and outputs");
+    if (!model->graph || !model->graph->n_output)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "not an ONNX model: no graph with outputs");
     if (opset < HWNAS_ONNX_FIRST_OPSET)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                           "the model is of ONNX opset %" PRId64 "; %d and newer are read", opset,
@@ -650,6 +732,66 @@ static hwnas_status check_model(int64_t *out, const Onnx__ModelProto *model)
     return HWNAS_OK;
 }
 
+static bool reads_missing(const reader *r, const Onnx__NodeProto *node)
+{
+    for (size_t i = 0; i < node->n_input; i++) {
+        const named *value = is_empty(node->input[i]) ? NULL : hwnas_onnx_find_value(r, node->input[i]);
+        if (value && (value->same_as ? value->same_as : value)->is_missing)
+            return true;
+    }
+    return false;
+}
+
+/* Reads a node or, when that may be, leaves it out with all that was begun for it. */
+static hwnas_status read_or_skip(reader *r, const Onnx__NodeProto *node)
+{
+    const size_t n_nodes = r->graph->n_nodes, n_tensors = r->graph->n_tensors;
+    const bool is_behind = r->skipped && reads_missing(r, node);
+    const hwnas_status status = is_behind ? HWNAS_E_UNSUPPORTED : read_node(r, node);
+    if (status != HWNAS_E_UNSUPPORTED || !r->skipped)
+        return status;
+    if (!is_behind)
+        hwnas_str_addf(r->skipped, "%s\n", hwnas_last_error()->message);
+    r->graph->n_nodes = n_nodes;
+    r->graph->n_tensors = n_tensors;
+    for (size_t i = 0; i < r->n_values; i++)
+        if (r->values[i].tensor >= (int)n_tensors)
+            r->values[i].tensor = HWNAS_ONNX_NOT_MADE;
+    for (size_t i = 0; i < node->n_output; i++)
+        if (!is_empty(node->output[i]))
+            hwnas_onnx_find_value(r, node->output[i])->is_missing = true;
+    return HWNAS_OK;
+}
+
+/* Outputs that can be computed and, where nodes were left out, what no other node reads. */
+static hwnas_status read_outputs(reader *r)
+{
+    for (size_t i = 0; i < r->from->n_output; i++) {
+        const char *name = r->from->output[i]->name;
+        const named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
+        if (!value || !(value->same_as ? value->same_as : value)->is_missing)
+            TRY(read_output(r, r->from->output[i]));
+    }
+    if (!r->skipped || !r->skipped->n)
+        return HWNAS_OK;
+    bool *is_used = hwnas_alloc((r->graph->n_tensors + 1) * sizeof *is_used);
+    for (size_t i = 0; i < r->graph->n_outputs; i++)
+        is_used[r->graph->outputs[i]] = true;
+    for (size_t n = 0; n < r->graph->n_nodes; n++)
+        for (int i = 0; i < r->graph->nodes[n].n_inputs; i++)
+            is_used[r->graph->nodes[n].inputs[i]] = true;
+    for (size_t n = 0; n < r->graph->n_nodes; n++) {
+        const int output = r->graph->nodes[n].output;
+        if (!is_used[output] && r->graph->tensors[output].kind == HWNAS_TENSOR_ACTIVATION)
+            hwnas_graph_add_output(r->graph, output);
+    }
+    free(is_used);
+    if (!r->graph->n_outputs)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "nothing is left of the network: %s",
+                          r->skipped->s);
+    return HWNAS_OK;
+}
+
 static hwnas_status read_graph(reader *r)
 {
     TRY(collect_values(r));
@@ -657,20 +799,18 @@ static hwnas_status read_graph(reader *r)
     for (size_t i = 0; i < r->from->n_input; i++)
         TRY(read_input(r, r->from->input[i]));
     for (size_t i = 0; i < r->from->n_node; i++)
-        TRY(read_node(r, r->from->node[i]));
-    for (size_t i = 0; i < r->from->n_output; i++)
-        TRY(read_output(r, r->from->output[i]));
-    if (!r->graph->n_inputs)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "the model has no inputs, only constants");
-    return HWNAS_OK;
+        TRY(read_or_skip(r, r->from->node[i]));
+    return read_outputs(r);
 }
 
-hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
+/* `folder`: where files beside the model lie; NULL: nowhere. */
+static hwnas_status read_model(hwnas_graph **out, const char *name, const char *folder,
+                               const void *bytes, size_t length, hwnas_str *skipped)
 {
     hwnas_status status = HWNAS_OK;
     Onnx__ModelProto *model = NULL;
     hwnas_graph *fused = NULL;
-    reader r = {0};
+    reader r = {.folder = folder, .skipped = skipped};
     uint64_t seed = 0;
     TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
     TRY_OUT(check_model(&r.opset, model));
@@ -681,6 +821,7 @@ hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *by
     r.from = model->graph;
     r.graph = hwnas_graph_new(is_empty(r.from->name) ? name : r.from->name, seed);
     TRY_OUT(read_graph(&r));
+    hwnas_graph_tidy(r.graph);
     TRY_OUT(hwnas_graph_fuse(&fused, r.graph));
     *out = fused ? fused : r.graph;
     r.graph = fused ? r.graph : NULL;
@@ -693,5 +834,25 @@ out:
     free(r.values);
     if (model)
         onnx__model_proto__free_unpacked(model, NULL);
+    return status;
+}
+
+hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
+{
+    return read_model(out, name, NULL, bytes, length, NULL);
+}
+
+hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped)
+{
+    char *bytes = NULL, *folder = hwnas_strdup(path), *slash = strrchr(folder, '/');
+    size_t length;
+    if (slash)
+        *slash = '\0';
+    hwnas_status status = hwnas_file_read(&bytes, &length, path, MAX_FILE_BYTES);
+    if (status == HWNAS_OK)
+        status = read_model(out, path, !slash ? "." : slash == folder ? "/" : folder, bytes, length,
+                            skipped);
+    free(folder);
+    free(bytes);
     return status;
 }

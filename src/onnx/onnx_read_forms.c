@@ -5,7 +5,7 @@
 
 #include "onnx/onnx_reader.h"
 
-static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
+const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name)
 {
     for (size_t i = 0; i < node->n_attribute; i++)
         if (node->attribute[i]->name && !strcmp(node->attribute[i]->name, name))
@@ -13,20 +13,85 @@ static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, c
     return NULL;
 }
 
+int64_t hwnas_onnx_int(const Onnx__NodeProto *node, const char *name, int64_t absent)
+{
+    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
+    return found ? found->i : absent;
+}
+
+double hwnas_onnx_float(const Onnx__NodeProto *node, const char *name, double absent)
+{
+    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
+    return found ? (double)found->f : absent;
+}
+
+bool hwnas_onnx_is_word(const Onnx__NodeProto *node, const char *name, const char *word,
+                        bool is_default)
+{
+    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
+    return found ? found->s.len == strlen(word) && !memcmp(found->s.data, word, found->s.len)
+                 : is_default;
+}
+
+bool hwnas_onnx_has_input(const Onnx__NodeProto *node, size_t i)
+{
+    return i < node->n_input && !is_empty(node->input[i]);
+}
+
+hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node, size_t i)
+{
+    hwnas_onnx_named *value = NULL;
+    if (!hwnas_onnx_has_input(node, i))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no input %zu", hwnas_onnx_describe(node).s,
+                          i);
+    TRY(hwnas_onnx_resolve(&value, r, node->input[i], hwnas_onnx_describe(node).s));
+    if (value->constant)
+        TRY(hwnas_onnx_make_weight(r, value, true));
+    *out = value->tensor;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
+                                  const Onnx__NodeProto *node, const char *attribute, size_t i)
+{
+    const Onnx__AttributeProto *given = hwnas_onnx_attribute(node, attribute);
+    const hwnas_tensor *from = NULL;
+    out->n = -1;
+    if (!given && !hwnas_onnx_has_input(node, i))
+        return HWNAS_OK;
+    if (!given && hwnas_onnx_is_nothing(r, node->input[i])) {
+        out->n = 0;
+        return HWNAS_OK;
+    }
+    if (!given) {
+        TRY(hwnas_onnx_constant(&from, r, node->input[i], hwnas_onnx_describe(node).s));
+        if (!from)
+            return hwnas_onnx_unsupported(node, attribute, "is computed from the network's input");
+    }
+    const int64_t n = given ? (int64_t)given->n_ints : hwnas_tensor_count(from);
+    if (n > HWNAS_MAX_RANK)
+        return hwnas_onnx_unsupported(node, attribute, "has more than 8 values");
+    out->n = (int)n;
+    for (int k = 0; k < out->n; k++)
+        out->items[k] = given ? given->ints[k] : hwnas_onnx_whole(from->data[k]);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, const char *op, const char *name,
+                            const char *suffix, const hwnas_attr *attrs, int n_inputs,
+                            const int *inputs)
+{
+    const char *own = suffix ? hwnas_arena_printf(r->graph->arena, "%s.%s", name, suffix) : name;
+    hwnas_status status = hwnas_graph_add_node(out, r->graph, hwnas_op_by_name(op), own, attrs,
+                                               n_inputs, inputs, false);
+    return status == HWNAS_OK ? status : hwnas_context(status, "node '%.100s'", name);
+}
+
 /* Is the attribute a list of this length? */
 static const int64_t *find_ints(const Onnx__NodeProto *node, const char *name, size_t n)
 {
-    const Onnx__AttributeProto *found = find_attribute(node, name);
+    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
     return found && found->n_ints == n ? found->ints : NULL;
-}
-
-/* Is the attribute the word, or absent where that means it? */
-static bool is_word(const Onnx__NodeProto *node, const char *name, const char *word,
-                    bool is_default)
-{
-    const Onnx__AttributeProto *found = find_attribute(node, name);
-    return found ? found->s.len == strlen(word) && !memcmp(found->s.data, word, found->s.len)
-                 : is_default;
 }
 
 /* ---- zero ---- */
@@ -58,7 +123,7 @@ static bool is_zeros(const Onnx__TensorProto *from, size_t count)
 static int64_t stride_of_zeros(const Onnx__NodeProto *node, const Onnx__TensorProto *weight)
 {
     const int64_t *strides = find_ints(node, "strides", 2), *pads = find_ints(node, "pads", 4);
-    const Onnx__AttributeProto *group = find_attribute(node, "group");
+    const Onnx__AttributeProto *group = hwnas_onnx_attribute(node, "group");
     if (weight->n_dims != 4 || weight->dims[1] != 1 || weight->dims[2] != 1 ||
         weight->dims[3] != 1 || weight->dims[0] < 1 || !strides || strides[0] != strides[1] ||
         strides[0] < 2 || !group || group->i != weight->dims[0] ||
@@ -99,8 +164,8 @@ static bool is_zero_node(int *out, int64_t *stride, const hwnas_onnx_reader *r,
     return is_zeros(zeros, 1) && zeros->n_dims <= (size_t)in->rank;
 }
 
-static hwnas_status read_zero(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                              const char *name)
+hwnas_status hwnas_onnx_read_zero(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                  const char *name)
 {
     int input;
     int64_t stride;
@@ -115,27 +180,18 @@ static hwnas_status read_zero(int *out, hwnas_onnx_reader *r, const Onnx__NodePr
 
 /* How often the constant input `at`, of scales or of sizes, repeats rows and columns; false when
  * that is not a whole factor of an image. */
-static bool read_factors(int64_t *by, const hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                         size_t at, const hwnas_tensor *in)
+static bool read_factors(int64_t *by, hwnas_onnx_reader *r, const Onnx__NodeProto *node, size_t at,
+                         hwnas_tensor in)
 {
     const bool is_size = at == 3;
-    if (at >= node->n_input || is_empty(node->input[at]) || in->rank != 4)
+    if (at >= node->n_input || is_empty(node->input[at]) || in.rank != 4)
         return false;
-    const hwnas_onnx_named *value = hwnas_onnx_find_value(r, node->input[at]);
-    const Onnx__TensorProto *from = value ? value->constant : NULL;
-    const void *data;
-    if (!from ||
-        from->data_type != (is_size ? ONNX__TENSOR_PROTO__DATA_TYPE__INT64
-                                    : ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT) ||
-        (is_size ? hwnas_onnx_find_data(&data, from, 4, from->int64_data, from->n_int64_data, 8)
-                 : hwnas_onnx_find_data(&data, from, 4, from->float_data, from->n_float_data, 4)))
+    const hwnas_tensor *from = NULL;
+    if (hwnas_onnx_constant(&from, r, node->input[at], "Resize") || !from ||
+        hwnas_tensor_count(from) != 4)
         return false;
     for (int i = 0; i < 4; i++) {
-        int64_t size;
-        float scale;
-        memcpy(&size, (const char *)data + i * (is_size ? 8 : 4), is_size ? 8 : 4);
-        memcpy(&scale, &size, sizeof scale);
-        const double factor = is_size ? (double)size / (double)in->dims[i] : (double)scale;
+        const double factor = from->data[i] / (is_size ? (double)in.dims[i] : 1.0);
         if (factor != floor(factor) || factor < 1 || factor > 1 << 20 || (i < 2 && factor != 1))
             return false;
         if (i >= 2)
@@ -149,19 +205,19 @@ static bool read_factors(int64_t *by, const hwnas_onnx_reader *r, const Onnx__No
 static bool places_pixels_as_we(const Onnx__NodeProto *node, bool is_linear)
 {
     const char *where = "coordinate_transformation_mode";
-    const bool is_half = is_word(node, where, "half_pixel", true) ||
-                         is_word(node, where, "pytorch_half_pixel", false);
+    const bool is_half = hwnas_onnx_is_word(node, where, "half_pixel", true) ||
+                         hwnas_onnx_is_word(node, where, "pytorch_half_pixel", false);
     if (is_linear)
         return is_half;
     if (is_half)
-        return is_word(node, "nearest_mode", "round_prefer_floor", true) ||
-               is_word(node, "nearest_mode", "round_prefer_ceil", false);
-    return is_word(node, where, "asymmetric", false) &&
-           is_word(node, "nearest_mode", "floor", false);
+        return hwnas_onnx_is_word(node, "nearest_mode", "round_prefer_floor", true) ||
+               hwnas_onnx_is_word(node, "nearest_mode", "round_prefer_ceil", false);
+    return hwnas_onnx_is_word(node, where, "asymmetric", false) &&
+           hwnas_onnx_is_word(node, "nearest_mode", "floor", false);
 }
 
-static hwnas_status read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                                  const char *name)
+hwnas_status hwnas_onnx_read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                      const char *name)
 {
     enum { SCALES = 2, SIZES };
     hwnas_onnx_named *data = NULL;
@@ -169,16 +225,14 @@ static hwnas_status read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__No
     if (node->n_input < 1)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no input", hwnas_onnx_describe(node).s);
     TRY(hwnas_onnx_resolve(&data, r, node->input[0], hwnas_onnx_describe(node).s));
-    const bool is_linear = is_word(node, "mode", "linear", false);
+    const bool is_linear = hwnas_onnx_is_word(node, "mode", "linear", false);
     if (data->tensor == HWNAS_ONNX_NOT_MADE ||
-        !(is_linear || is_word(node, "mode", "nearest", true)) ||
+        !(is_linear || hwnas_onnx_is_word(node, "mode", "nearest", true)) ||
+        hwnas_onnx_attribute(node, "axes") || hwnas_onnx_int(node, "antialias", 0) ||
         !places_pixels_as_we(node, is_linear) ||
-        !(read_factors(by, r, node, SCALES, &r->graph->tensors[data->tensor]) ||
-          read_factors(by, r, node, SIZES, &r->graph->tensors[data->tensor])))
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "%s resizes in a way that we cannot compute",
-                                     hwnas_onnx_describe(node).s),
-                          "images are made larger by whole constant factors, nearest or linear");
+        !(read_factors(by, r, node, SCALES, r->graph->tensors[data->tensor]) ||
+          read_factors(by, r, node, SIZES, r->graph->tensors[data->tensor])))
+        return HWNAS_OK;
     const hwnas_attr attrs[] = {{.is_set = true, .n = 2, .ints = {by[0], by[1]}},
                                 {.is_set = true, .n = 1, .ints = {is_linear}}};
     return hwnas_graph_add_node(out, r->graph, hwnas_op_by_name("upsample"), name, attrs, 1,
@@ -187,12 +241,73 @@ static hwnas_status read_upsample(int *out, hwnas_onnx_reader *r, const Onnx__No
 
 static const struct {
     const char *type;
-    hwnas_status (*read)(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                         const char *name);
+    hwnas_onnx_form *read;
 } forms[] = {
-    {"Conv", read_zero},
-    {"Mul", read_zero},
-    {"Resize", read_upsample},
+    {"AveragePool", hwnas_onnx_read_pool},
+    {"BitShift", hwnas_onnx_read_bit_shift},
+    {"Cast", hwnas_onnx_read_cast},
+    {"CastLike", hwnas_onnx_read_cast_like},
+    {"Compress", hwnas_onnx_read_compress},
+    {"Concat", hwnas_onnx_read_concat},
+    {"Constant", hwnas_onnx_read_constant},
+    {"ConstantOfShape", hwnas_onnx_read_constant_of_shape},
+    {"Conv", hwnas_onnx_read_conv},
+    {"ConvTranspose", hwnas_onnx_read_conv_transpose},
+    {"DepthToSpace", hwnas_onnx_read_depth_space},
+    {"DynamicQuantizeLinear", hwnas_onnx_read_dynamic_quantize},
+    {"Einsum", hwnas_onnx_read_einsum},
+    {"EyeLike", hwnas_onnx_read_eye},
+    {"Flatten", hwnas_onnx_read_flatten},
+    {"GRU", hwnas_onnx_read_recurrent},
+    {"Gemm", hwnas_onnx_read_gemm},
+    {"GlobalAveragePool", hwnas_onnx_read_global_pool},
+    {"GlobalMaxPool", hwnas_onnx_read_global_pool},
+    {"GroupNormalization", hwnas_onnx_read_group_norm},
+    {"Hardmax", hwnas_onnx_read_softmax},
+    {"InstanceNormalization", hwnas_onnx_read_group_norm},
+    {"LRN", hwnas_onnx_read_lrn},
+    {"LSTM", hwnas_onnx_read_recurrent},
+    {"LogSoftmax", hwnas_onnx_read_softmax},
+    {"LpNormalization", hwnas_onnx_read_lp_norm},
+    {"LpPool", hwnas_onnx_read_lp_pool},
+    {"MatMul", hwnas_onnx_read_matmul},
+    {"MatMulInteger", hwnas_onnx_read_matmul_integer},
+    {"Max", hwnas_onnx_read_variadic},
+    {"MaxPool", hwnas_onnx_read_pool},
+    {"Mean", hwnas_onnx_read_variadic},
+    {"MeanVarianceNormalization", hwnas_onnx_read_mvn},
+    {"Min", hwnas_onnx_read_variadic},
+    {"Mul", hwnas_onnx_read_zero},
+    {"OneHot", hwnas_onnx_read_one_hot},
+    {"Pad", hwnas_onnx_read_pad},
+    {"QLinearMatMul", hwnas_onnx_read_qlinear_matmul},
+    {"RNN", hwnas_onnx_read_recurrent},
+    {"Range", hwnas_onnx_read_range},
+    {"ReduceL1", hwnas_onnx_read_reduce},
+    {"ReduceL2", hwnas_onnx_read_reduce},
+    {"ReduceLogSum", hwnas_onnx_read_reduce},
+    {"ReduceLogSumExp", hwnas_onnx_read_reduce},
+    {"ReduceMax", hwnas_onnx_read_reduce},
+    {"ReduceMean", hwnas_onnx_read_reduce},
+    {"ReduceMin", hwnas_onnx_read_reduce},
+    {"ReduceProd", hwnas_onnx_read_reduce},
+    {"ReduceSum", hwnas_onnx_read_reduce},
+    {"ReduceSumSquare", hwnas_onnx_read_reduce},
+    {"Resize", hwnas_onnx_read_resize},
+    {"ReverseSequence", hwnas_onnx_read_reverse_sequence},
+    {"Shape", hwnas_onnx_read_shape},
+    {"Size", hwnas_onnx_read_size},
+    {"Slice", hwnas_onnx_read_slice},
+    {"Softmax", hwnas_onnx_read_softmax},
+    {"SpaceToDepth", hwnas_onnx_read_depth_space},
+    {"Split", hwnas_onnx_read_split},
+    {"Squeeze", hwnas_onnx_read_squeeze},
+    {"Sum", hwnas_onnx_read_variadic},
+    {"Tile", hwnas_onnx_read_tile},
+    {"TopK", hwnas_onnx_read_top_k},
+    {"Trilu", hwnas_onnx_read_trilu},
+    {"Unsqueeze", hwnas_onnx_read_unsqueeze},
+    {"Upsample", hwnas_onnx_read_resize},
 };
 
 hwnas_status hwnas_onnx_read_form(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,

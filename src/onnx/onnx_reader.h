@@ -12,6 +12,8 @@ typedef struct hwnas_onnx_named {
     const Onnx__TensorProto *constant; /* an initialiser; else NULL */
     const Onnx__ValueInfoProto *input; /* an input of the graph; else NULL */
     bool is_extra;                     /* a second output of a node, such as Dropout's mask */
+    bool is_missing;                   /* of a node that was left out */
+    bool is_empty;                     /* known to have no values, which no tensor of ours can be */
     struct hwnas_onnx_named *same_as;  /* what an Identity passed on; else NULL */
     int tensor;                        /* in the graph, once made */
 } hwnas_onnx_named;
@@ -19,7 +21,9 @@ typedef struct hwnas_onnx_named {
 typedef struct hwnas_onnx_reader {
     const Onnx__GraphProto *from;
     hwnas_graph *graph;
+    const char *folder; /* of the file; NULL: none */
     int64_t opset;
+    hwnas_str *skipped; /* what was left out, a line for each; NULL: nothing may be */
     size_t n_values;
     hwnas_onnx_named *values; /* sorted by name */
     size_t n_node_names;
@@ -44,17 +48,95 @@ hwnas_onnx_named *hwnas_onnx_find_value(const hwnas_onnx_reader *r, const char *
 /* What `who` reads under `name`: a constant, or a tensor that is made already. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_resolve(hwnas_onnx_named **out, const hwnas_onnx_reader *r,
                                               const char *name, const char *who);
-/* The bytes of a constant that holds `count` values of `size` bytes. */
-HWNAS_CHECKED hwnas_status hwnas_onnx_find_data(const void **out, const Onnx__TensorProto *from,
-                                                int64_t count, const void *typed, size_t n_typed,
-                                                size_t size);
+/* Makes a constant a weight of the graph, if it is not yet one. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_make_weight(hwnas_onnx_reader *r, hwnas_onnx_named *value,
+                                                  bool is_parameter);
+/* Makes a tensor that is computed of nothing but known values a weight of known values; others stay. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_fold(hwnas_onnx_reader *r, int tensor);
+/* The tensor `name` when its values are known, else NULL. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_onnx_reader *r,
+                                               const char *name, const char *who);
+
+/* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
+int64_t hwnas_onnx_whole(float value);
+
+/* ---- onnx_tensor.c ---- */
+
+/* The type of `what` ("input", "constant") called `name`. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_dtype(hwnas_dtype *out, int32_t type, const char *what,
+                                            const char *name);
+size_t hwnas_onnx_size(hwnas_dtype dtype); /* bytes of one value in a file */
+/* The `count` values of a tensor, in the arena. `folder`: where a file beside the model lies; NULL: nowhere. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena,
+                                             const Onnx__TensorProto *from, int64_t count,
+                                             const char *folder);
 bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor);
 /* NULL when there is none. */
 const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
                                   const char *key);
 
-/* Makes the output of a node that the tables cannot say; `out` stays as it is when they can. */
-HWNAS_CHECKED hwnas_status hwnas_onnx_read_form(int *out, hwnas_onnx_reader *r,
-                                                const Onnx__NodeProto *node, const char *name);
+/* ---- Forms: nodes that the operators' tables cannot say ---- */
+
+/* Reads a node and gives its first output; `out` stays as it is when the tables can say it. `name` is for
+ * the node that gives it; others are named after it. */
+typedef hwnas_status hwnas_onnx_form(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                     const char *name);
+HWNAS_CHECKED hwnas_onnx_form hwnas_onnx_read_form;
+/* Gives another output of a node, by its name in the file. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_give(hwnas_onnx_reader *r, const char *name, int tensor);
+/* Says that the node's first output has no values: a list of no axes, a part of nothing. */
+void hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
+/* Is what has the name known to have no values? */
+bool hwnas_onnx_is_nothing(const hwnas_onnx_reader *r, const char *name);
+/* The branch that an If takes, when it is known. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_if(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
+/* The values of a Constant; NULL: the node is none, or says them in another way. */
+const Onnx__TensorProto *hwnas_onnx_constant_node(const Onnx__NodeProto *node);
+/* A recurrent node, of which the last state alone may be wanted. */
+bool hwnas_onnx_may_lack_output(const Onnx__NodeProto *node);
+
+/* By topic. */
+hwnas_onnx_form hwnas_onnx_read_zero, hwnas_onnx_read_upsample;
+hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_constant_of_shape,
+    hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
+    hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;
+hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce, hwnas_onnx_read_concat;
+hwnas_onnx_form hwnas_onnx_read_gemm, hwnas_onnx_read_matmul, hwnas_onnx_read_recurrent,
+    hwnas_onnx_read_variadic;
+hwnas_onnx_form hwnas_onnx_read_conv, hwnas_onnx_read_conv_transpose, hwnas_onnx_read_pool,
+    hwnas_onnx_read_lp_pool, hwnas_onnx_read_global_pool, hwnas_onnx_read_lrn;
+hwnas_onnx_form hwnas_onnx_read_resize, hwnas_onnx_read_steps, hwnas_onnx_read_einsum;
+hwnas_onnx_form hwnas_onnx_read_group_norm, hwnas_onnx_read_mvn, hwnas_onnx_read_lp_norm,
+    hwnas_onnx_read_softmax;
+hwnas_onnx_form hwnas_onnx_read_pad, hwnas_onnx_read_tile, hwnas_onnx_read_depth_space,
+    hwnas_onnx_read_trilu, hwnas_onnx_read_eye, hwnas_onnx_read_one_hot, hwnas_onnx_read_top_k,
+    hwnas_onnx_read_compress, hwnas_onnx_read_reverse_sequence, hwnas_onnx_read_bit_shift,
+    hwnas_onnx_read_cast_like;
+hwnas_onnx_form hwnas_onnx_read_qlinear_matmul, hwnas_onnx_read_matmul_integer,
+    hwnas_onnx_read_dynamic_quantize;
+
+/* What forms ask of a node. An attribute that is absent has the value `absent`. */
+const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name);
+int64_t hwnas_onnx_int(const Onnx__NodeProto *node, const char *name, int64_t absent);
+double hwnas_onnx_float(const Onnx__NodeProto *node, const char *name, double absent);
+bool hwnas_onnx_is_word(const Onnx__NodeProto *node, const char *name, const char *word,
+                        bool is_default);
+bool hwnas_onnx_has_input(const Onnx__NodeProto *node, size_t i);
+/* Input `i` as a tensor of the graph. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r,
+                                            const Onnx__NodeProto *node, size_t i);
+/* A list of up to HWNAS_MAX_RANK whole numbers, given by an attribute in older opsets and by the input `i` in
+ * newer ones; n = -1: by neither. */
+typedef struct hwnas_onnx_list {
+    int n;
+    int64_t items[HWNAS_MAX_RANK];
+} hwnas_onnx_list;
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
+                                                const Onnx__NodeProto *node, const char *attribute,
+                                                size_t i);
+/* Adds a node of the graph. `suffix` NULL: the one that has the name itself. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, const char *op,
+                                          const char *name, const char *suffix,
+                                          const hwnas_attr *attrs, int n_inputs, const int *inputs);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * The messages are built in an arena and borrow names and given data from the graph, so all that is
  * copied are the bytes of the file itself. */
+#include "onnx/onnx_reader.h"
 #include "onnx/onnx_writer.h"
 
 #include <inttypes.h>
@@ -15,11 +16,6 @@ const char *const hwnas_onnx_inits[HWNAS_N_INITS] = {
     [HWNAS_INIT_FAN_IN] = "fan_in", [HWNAS_INIT_FAN_FIRST] = "fan_first",
     [HWNAS_INIT_SMALL] = "small",   [HWNAS_INIT_NEAR_ONE] = "near_one",
     [HWNAS_INIT_ZERO] = "zero",     [HWNAS_INIT_ONE] = "one",
-};
-
-const int32_t hwnas_onnx_types[HWNAS_N_DTYPES] = {
-    [HWNAS_FLOAT32] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
-    [HWNAS_INT64] = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
 };
 
 typedef hwnas_onnx_writer writer;
@@ -104,13 +100,53 @@ const char *hwnas_onnx_add_floats(writer *w, const char *name, int rank, int64_t
     return name;
 }
 
+const char *hwnas_onnx_add_whole(writer *w, const char *name, int64_t n, const int64_t *values)
+{
+    const size_t bytes = (size_t)n * sizeof *values;
+    Onnx__TensorProto *made = add_constant(w, name, ONNX__TENSOR_PROTO__DATA_TYPE__INT64, 1,
+                                           hwnas_arena_copy(w->arena, &n, sizeof n));
+    set_raw_data(made, hwnas_arena_copy(w->arena, values, bytes), bytes);
+    return name;
+}
+
+void hwnas_onnx_give_second(const writer *w, Onnx__NodeProto *node)
+{
+    char *name = node->output[0];
+    node->output = list(w, 2);
+    node->output[0] = text("");
+    node->output[1] = name;
+    node->n_output = 2;
+}
+
+/* Whole numbers of its type, as the file has them. */
+static void write_whole(writer *w, Onnx__TensorProto *to, const hwnas_tensor *tensor)
+{
+    const int64_t n = hwnas_tensor_count(tensor);
+    int64_t *values = hwnas_arena_alloc(w->arena, (size_t)n * sizeof *values);
+    unsigned char *bytes = (unsigned char *)values;
+    const bool is_small = hwnas_onnx_size(tensor->dtype) == 1;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t value = hwnas_onnx_whole(tensor->data[i]);
+        if (is_small)
+            bytes[i] = (unsigned char)value;
+        else
+            values[i] = value;
+    }
+    to->data_type = hwnas_onnx_types[is_small ? tensor->dtype : HWNAS_INT64];
+    set_raw_data(to, values, (size_t)n * (is_small ? 1 : sizeof *values));
+}
+
 static void write_weight(writer *w, const hwnas_tensor *tensor)
 {
-    Onnx__TensorProto *to = add_constant(w, tensor->name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
-                                         tensor->rank, tensor->dims);
+    const bool is_whole = hwnas_dtype_is_whole(tensor->dtype) && tensor->data;
+    Onnx__TensorProto *to = add_constant(
+        w, tensor->name, hwnas_onnx_types[is_whole ? HWNAS_INT64 : HWNAS_FLOAT32], tensor->rank,
+        tensor->dims);
     if (!tensor->is_parameter)
         to->doc_string = text(HWNAS_ONNX_NOT_LEARNED);
-    if (tensor->data) {
+    if (is_whole) {
+        write_whole(w, to, tensor);
+    } else if (tensor->data) {
         set_raw_data(to, tensor->data, (size_t)hwnas_tensor_bytes(tensor));
     } else if (w->weights == HWNAS_ONNX_VALUES) {
         float *values = w->values + w->n_values;

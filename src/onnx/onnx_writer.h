@@ -36,6 +36,12 @@ void hwnas_onnx_add_shape(hwnas_onnx_writer *w, const char *name, int tensor);
 const char *hwnas_onnx_add_floats(hwnas_onnx_writer *w, const char *name, int rank, int64_t n,
                                   const float *values);
 
+/* A list of `n` whole numbers, which are copied. */
+const char *hwnas_onnx_add_whole(hwnas_onnx_writer *w, const char *name, int64_t n,
+                                 const int64_t *values);
+/* Makes the node's output its second one; the first is left out. */
+void hwnas_onnx_give_second(const hwnas_onnx_writer *w, Onnx__NodeProto *node);
+
 /* Constants and nodes that a form may add for one node. */
 enum { HWNAS_ONNX_FORM_CONSTANTS = 4, HWNAS_ONNX_FORM_NODES = 9 };
 /* Writes a node that the tables cannot say; false: they can. */

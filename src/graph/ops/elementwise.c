@@ -1,5 +1,6 @@
 #include "graph/ops/elementwise.h"
 
+#include <math.h>
 #include <string.h>
 
 const hwnas_attr_row hwnas_no_attrs[] = {{0}};
@@ -88,6 +89,23 @@ hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, i
     return HWNAS_OK;
 }
 
+float hwnas_as_dtype(float value, hwnas_dtype dtype)
+{
+    static const int bits[HWNAS_N_DTYPES] = {
+        [HWNAS_INT16] = 16, [HWNAS_INT8] = 8, [HWNAS_UINT16] = 16, [HWNAS_UINT8] = 8};
+    if (!hwnas_dtype_is_whole(dtype))
+        return value;
+    if (dtype == HWNAS_BOOL)
+        return value != 0;
+    value = truncf(value);
+    if (!bits[dtype] || isnan(value))
+        return value;
+    const double range = ldexp(1, bits[dtype]);
+    const bool is_signed = dtype == HWNAS_INT16 || dtype == HWNAS_INT8;
+    const double wrapped = value - range * floor(value / range);
+    return (float)(is_signed && wrapped >= range / 2 ? wrapped - range : wrapped);
+}
+
 void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                              const float *const *inputs, float *output,
                              float (*function)(float, float))
@@ -96,7 +114,7 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
     hwnas_walk a = hwnas_walk_new(hwnas_node_input(graph, node, 0), out);
     hwnas_walk b = hwnas_walk_new(hwnas_node_input(graph, node, 1), out);
     for (int64_t at = 0, n = hwnas_tensor_count(out); at < n; at++) {
-        output[at] = function(inputs[0][a.at], inputs[1][b.at]);
+        output[at] = hwnas_as_dtype(function(inputs[0][a.at], inputs[1][b.at]), out->dtype);
         hwnas_walk_next(&a);
         hwnas_walk_next(&b);
     }

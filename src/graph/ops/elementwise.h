@@ -27,6 +27,9 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                              const float *const *inputs, float *output,
                              float (*function)(float, float));
 
+/* The value as a tensor of the type would hold it: whole, within its range (which wraps), 0 or 1. */
+float hwnas_as_dtype(float value, hwnas_dtype dtype);
+
 /* One input, each element by itself. */
 void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
                         const float *const *inputs, float *output, float (*function)(float));

@@ -14,7 +14,6 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     hwnas_tensor to = {.rank = node->attrs->n};
     memcpy(to.dims, node->attrs->ints, sizeof to.dims);
-    out->dtype = in->dtype;
     if (hwnas_broadcast_shape(out, in, &to))
         return HWNAS_OK;
     return hwnas_fail(HWNAS_E_INPUT, NULL, "'expand' cannot make %s of %s",

@@ -17,12 +17,11 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     const hwnas_tensor *indices = hwnas_node_input(graph, node, INDICES);
     int axis;
     TRY(hwnas_find_axis(&axis, node, table->rank));
-    if (indices->dtype != HWNAS_INT64)
+    if (!hwnas_dtype_is_whole(indices->dtype))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' holds no whole numbers to look up",
                                      indices->name),
                           "write input: {%s: {shape: [...], type: int64}}",
                           indices->kind == HWNAS_TENSOR_INPUT ? indices->name : "tokens");
-    out->dtype = table->dtype;
     out->rank = table->rank - 1 + indices->rank;
     if (out->rank > HWNAS_MAX_RANK)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "'gather' would give more than %d dimensions",

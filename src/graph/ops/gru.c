@@ -62,6 +62,7 @@ const hwnas_op hwnas_op_gru_core = {
     .help = "ONNX's GRU, steps first; inside of `gru`",
     .attrs = attrs,
     .onnx_rows = onnx_rows,
+    .is_internal = true,
     .min_inputs = 3,
     .max_inputs = 4,
     .infer = infer,

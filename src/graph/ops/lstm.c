@@ -62,6 +62,7 @@ const hwnas_op hwnas_op_lstm_core = {
     .help = "ONNX's LSTM, steps first; inside of `lstm`",
     .attrs = attrs,
     .onnx_rows = onnx_rows,
+    .is_internal = true,
     .min_inputs = 3,
     .max_inputs = 4,
     .infer = infer,

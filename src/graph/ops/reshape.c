@@ -50,7 +50,6 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     const hwnas_attr *shape = node->attrs;
     int64_t count = 1;
     bool fits = true;
-    out->dtype = in->dtype;
     out->rank = shape->n;
     memcpy(out->dims, shape->ints, sizeof out->dims);
     for (int i = 0; i < shape->n; i++)

@@ -30,7 +30,6 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
         return hwnas_fail(HWNAS_E_INPUT, NULL,
                           "'order' of 'transpose' must name each of the dimensions 0 to %d of %s once",
                           in->rank - 1, hwnas_tensor_shape(in).s);
-    out->dtype = in->dtype;
     out->rank = in->rank;
     for (int i = 0; i < in->rank; i++)
         out->dims[i] = in->dims[order->ints[i]];

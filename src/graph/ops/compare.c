@@ -1,0 +1,86 @@
+/* compare.c: functions of two elements that ONNX files bring: comparisons, logic, extremes and remainders. */
+#include <math.h>
+
+#include "graph/ops/elementwise.h"
+
+static float equal(float a, float b)
+{
+    return a == b;
+}
+
+static float greater(float a, float b)
+{
+    return a > b;
+}
+
+static float greater_or_equal(float a, float b)
+{
+    return a >= b;
+}
+
+static float less(float a, float b)
+{
+    return a < b;
+}
+
+static float less_or_equal(float a, float b)
+{
+    return a <= b;
+}
+
+static float both(float a, float b)
+{
+    return a != 0 && b != 0;
+}
+
+static float either(float a, float b)
+{
+    return a != 0 || b != 0;
+}
+
+static float one_of(float a, float b)
+{
+    return (a != 0) != (b != 0);
+}
+
+static float slope(float x, float factor)
+{
+    return x < 0 ? x * factor : x;
+}
+
+static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
+{
+    out->dtype = HWNAS_BOOL;
+    return hwnas_infer_broadcast(graph, node, out);
+}
+
+#define BINARY(NAME, ONNX, FUNCTION, INFER, COMMUTES, HELP)                                        \
+    static void compute_##NAME(const hwnas_graph *graph, const hwnas_node *node,                   \
+                               const float *const *inputs, float *output)                          \
+    {                                                                                              \
+        hwnas_compute_broadcast(graph, node, inputs, output, FUNCTION);                            \
+    }                                                                                              \
+    const hwnas_op hwnas_op_##NAME = {                                                             \
+        .name = #NAME,                                                                             \
+        .onnx = ONNX,                                                                              \
+        .help = HELP,                                                                              \
+        .attrs = hwnas_no_attrs,                                                                   \
+        .is_internal = true,                                                                       \
+        .commutes = COMMUTES,                                                                      \
+        .min_inputs = 2,                                                                           \
+        .max_inputs = 2,                                                                           \
+        .infer = INFER,                                                                            \
+        .compute = compute_##NAME,                                                                 \
+    };
+
+BINARY(and, "And", both, infer_truth, true, "whether both are true")
+BINARY(equal, "Equal", equal, infer_truth, true, "whether a = b")
+BINARY(greater, "Greater", greater, infer_truth, false, "whether a > b")
+BINARY(greater_or_equal, "GreaterOrEqual", greater_or_equal, infer_truth, false, "whether a >= b")
+BINARY(less, "Less", less, infer_truth, false, "whether a < b")
+BINARY(less_or_equal, "LessOrEqual", less_or_equal, infer_truth, false, "whether a <= b")
+BINARY(max, "Max", fmaxf, hwnas_infer_broadcast, true, "the greater of two")
+BINARY(min, "Min", fminf, hwnas_infer_broadcast, true, "the lesser of two")
+BINARY(or, "Or", either, infer_truth, true, "whether one or both are true")
+BINARY(prelu, "PRelu", slope, hwnas_infer_broadcast, false, "x, times a learned factor where negative")
+BINARY(xor, "Xor", one_of, infer_truth, true, "whether one alone is true")

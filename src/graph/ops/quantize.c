@@ -1,0 +1,117 @@
+/* quantize.c: floats as whole numbers of a scale from a zero point, and back. Scale and zero point are single
+ * values or one for each place along an axis. */
+#include <math.h>
+
+#include "graph/ops/elementwise.h"
+
+enum { X, SCALE, ZERO };
+
+static const hwnas_attr_row attrs[] = {
+    {.name = "axis", .kind = HWNAS_ATTR_INT, .fallback = 1, .low = -HWNAS_MAX_RANK,
+     .high = HWNAS_MAX_RANK - 1, .onnx = "axis", .help = "dimension that has scales of its own"},
+    {0},
+};
+
+/* Counted from the beginning; of a single scale it means nothing. */
+static void settle(const hwnas_graph *graph, hwnas_node *node)
+{
+    int64_t *axis = node->attrs->ints;
+    if (hwnas_tensor_count(hwnas_node_input(graph, node, SCALE)) == 1)
+        *axis = 0;
+    else
+        *axis += *axis < 0 ? hwnas_node_input(graph, node, X)->rank : 0;
+}
+
+static hwnas_status check(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, X);
+    const int64_t axis = node->attrs->ints[0];
+    for (int i = SCALE; i < node->n_inputs; i++) {
+        const hwnas_tensor *of = hwnas_node_input(graph, node, i);
+        const int64_t n = hwnas_tensor_count(of);
+        if (of->rank > 1 || (n != 1 && (axis >= in->rank || n != in->dims[axis])) ||
+            n != hwnas_tensor_count(hwnas_node_input(graph, node, SCALE)))
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s': scales of shape %s do not fit %s",
+                              node->op->name, hwnas_tensor_shape(of).s, hwnas_tensor_shape(in).s);
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status infer_quantize(const hwnas_graph *graph, const hwnas_node *node,
+                                   hwnas_tensor *out)
+{
+    TRY(check(graph, node));
+    out->dtype =
+        node->n_inputs > ZERO ? hwnas_node_input(graph, node, ZERO)->dtype : HWNAS_UINT8;
+    return hwnas_infer_same(graph, node, out);
+}
+
+static hwnas_status infer_dequantize(const hwnas_graph *graph, const hwnas_node *node,
+                                     hwnas_tensor *out)
+{
+    TRY(check(graph, node));
+    out->dtype = HWNAS_FLOAT32;
+    return hwnas_infer_same(graph, node, out);
+}
+
+/* How many values lie together that share a scale, and how many scales there are. */
+static void find_steps(int64_t *step, int64_t *n, const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, X);
+    *n = hwnas_tensor_count(hwnas_node_input(graph, node, SCALE));
+    *step = 1;
+    for (int i = in->rank - 1; i > node->attrs->ints[0]; i--)
+        *step *= in->dims[i];
+}
+
+static void compute_quantize(const hwnas_graph *graph, const hwnas_node *node,
+                             const float *const *inputs, float *output)
+{
+    const hwnas_tensor *out = hwnas_node_output(graph, node);
+    const double low = out->dtype == HWNAS_INT8    ? -128
+                       : out->dtype == HWNAS_INT16 ? -32768
+                       : out->dtype == HWNAS_INT32 ? -2147483648.0
+                                                   : 0;
+    const double high = out->dtype == HWNAS_INT8     ? 127
+                        : out->dtype == HWNAS_INT16  ? 32767
+                        : out->dtype == HWNAS_UINT16 ? 65535
+                        : out->dtype == HWNAS_INT32  ? 2147483647
+                                                     : 255;
+    int64_t step, n_scales;
+    find_steps(&step, &n_scales, graph, node);
+    for (int64_t i = 0, n = hwnas_tensor_count(out); i < n; i++) {
+        const int64_t s = i / step % n_scales;
+        const double zero = node->n_inputs > ZERO ? inputs[ZERO][s] : 0;
+        output[i] = (float)fmin(high, fmax(low, rint(inputs[X][i] / inputs[SCALE][s]) + zero));
+    }
+}
+
+static void compute_dequantize(const hwnas_graph *graph, const hwnas_node *node,
+                               const float *const *inputs, float *output)
+{
+    int64_t step, n_scales;
+    find_steps(&step, &n_scales, graph, node);
+    for (int64_t i = 0, n = hwnas_tensor_count(hwnas_node_output(graph, node)); i < n; i++) {
+        const int64_t s = i / step % n_scales;
+        output[i] =
+            (inputs[X][i] - (node->n_inputs > ZERO ? inputs[ZERO][s] : 0)) * inputs[SCALE][s];
+    }
+}
+
+#define LINEAR(NAME, ONNX, KIND, HELP)                                                             \
+    const hwnas_op hwnas_op_##NAME = {                                                             \
+        .name = #NAME,                                                                             \
+        .onnx = ONNX,                                                                              \
+        .help = HELP,                                                                              \
+        .attrs = attrs,                                                                            \
+        .is_internal = true,                                                                       \
+        .takes_integers = true,                                                                    \
+        .min_inputs = 2,                                                                           \
+        .max_inputs = 3,                                                                           \
+        .settle = settle,                                                                          \
+        .infer = infer_##KIND,                                                                     \
+        .compute = compute_##KIND,                                                                 \
+    };
+
+LINEAR(quantize_linear, "QuantizeLinear", quantize, "floats as whole numbers of a scale")
+LINEAR(dequantize_linear, "DequantizeLinear", dequantize, "whole numbers of a scale as floats")

@@ -1,0 +1,96 @@
+/* unary.c: functions of each element by itself that have no arguments. They are what ONNX files bring; those
+ * that networks of the space language are made of have files of their own. */
+#include <math.h>
+
+#include "graph/ops/elementwise.h"
+
+static float sign(float x)
+{
+    return (float)((x > 0) - (x < 0));
+}
+
+static float softplus(float x)
+{
+    return x > 30 ? x : (float)log1p(exp(x));
+}
+
+static float mish(float x)
+{
+    return (float)(x * tanh(softplus(x)));
+}
+
+static float softsign(float x)
+{
+    return x / (1 + fabsf(x));
+}
+
+static float negate(float x)
+{
+    return -x;
+}
+
+static float reciprocal(float x)
+{
+    return 1 / x;
+}
+
+static float invert(float x)
+{
+    return x == 0;
+}
+
+static float is_nan(float x)
+{
+    return isnan(x);
+}
+
+static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
+{
+    out->dtype = HWNAS_BOOL;
+    return hwnas_infer_same(graph, node, out);
+}
+
+#define UNARY(NAME, ONNX, FUNCTION, INFER, HELP)                                                   \
+    static void compute_##NAME(const hwnas_graph *graph, const hwnas_node *node,                   \
+                               const float *const *inputs, float *output)                          \
+    {                                                                                              \
+        hwnas_compute_each(graph, node, inputs, output, FUNCTION);                                 \
+    }                                                                                              \
+    const hwnas_op hwnas_op_##NAME = {                                                             \
+        .name = #NAME,                                                                             \
+        .onnx = ONNX,                                                                              \
+        .help = HELP,                                                                              \
+        .attrs = hwnas_no_attrs,                                                                   \
+        .is_internal = true,                                                                       \
+        .min_inputs = 1,                                                                           \
+        .max_inputs = 1,                                                                           \
+        .infer = INFER,                                                                            \
+        .compute = compute_##NAME,                                                                 \
+    };
+
+UNARY(abs, "Abs", fabsf, hwnas_infer_same, "absolute value")
+UNARY(acos, "Acos", acosf, hwnas_infer_same, "inverse cosine")
+UNARY(acosh, "Acosh", acoshf, hwnas_infer_same, "inverse hyperbolic cosine")
+UNARY(asin, "Asin", asinf, hwnas_infer_same, "inverse sine")
+UNARY(asinh, "Asinh", asinhf, hwnas_infer_same, "inverse hyperbolic sine")
+UNARY(atan, "Atan", atanf, hwnas_infer_same, "inverse tangent")
+UNARY(atanh, "Atanh", atanhf, hwnas_infer_same, "inverse hyperbolic tangent")
+UNARY(ceil, "Ceil", ceilf, hwnas_infer_same, "the next whole number")
+UNARY(cos, "Cos", cosf, hwnas_infer_same, "cosine")
+UNARY(cosh, "Cosh", coshf, hwnas_infer_same, "hyperbolic cosine")
+UNARY(exp, "Exp", expf, hwnas_infer_same, "e to the power of x")
+UNARY(floor, "Floor", floorf, hwnas_infer_same, "the whole number before")
+UNARY(is_nan, "IsNaN", is_nan, infer_truth, "whether x is no number")
+UNARY(log, "Log", logf, hwnas_infer_same, "natural logarithm")
+UNARY(mish, "Mish", mish, hwnas_infer_same, "x tanh(log(1 + e^x))")
+UNARY(neg, "Neg", negate, hwnas_infer_same, "-x")
+UNARY(not, "Not", invert, infer_truth, "1 where x is 0")
+UNARY(reciprocal, "Reciprocal", reciprocal, hwnas_infer_same, "1 / x")
+UNARY(round, "Round", rintf, hwnas_infer_same, "the nearest whole number, halves to even")
+UNARY(sign, "Sign", sign, hwnas_infer_same, "-1, 0 or 1")
+UNARY(sin, "Sin", sinf, hwnas_infer_same, "sine")
+UNARY(sinh, "Sinh", sinhf, hwnas_infer_same, "hyperbolic sine")
+UNARY(softplus, "Softplus", softplus, hwnas_infer_same, "log(1 + e^x)")
+UNARY(softsign, "Softsign", softsign, hwnas_infer_same, "x / (1 + |x|)")
+UNARY(sqrt, "Sqrt", sqrtf, hwnas_infer_same, "square root")
+UNARY(tan, "Tan", tanf, hwnas_infer_same, "tangent")

@@ -1,0 +1,382 @@
+/* onnx_read_shapes.c: what exporters compute shapes with, and what changes shapes alone. */
+#include <math.h>
+#include <string.h>
+
+#include "onnx/onnx_build.h"
+
+/* ---- constants ---- */
+
+const Onnx__TensorProto *hwnas_onnx_constant_node(const Onnx__NodeProto *node)
+{
+    if (!node->op_type || strcmp(node->op_type, "Constant"))
+        return NULL;
+    const Onnx__AttributeProto *value = hwnas_onnx_attribute(node, "value");
+    return value ? value->t : NULL;
+}
+
+/* A weight of whole numbers, or of others. */
+static hwnas_status add_constant(int *out, hwnas_onnx_reader *r, const char *name, int rank,
+                                 const int64_t *dims, const float *values, bool is_whole)
+{
+    TRY(hwnas_graph_add_constant(out, r->graph, name, rank, dims, values));
+    r->graph->tensors[*out].dtype = is_whole ? HWNAS_INT64 : HWNAS_FLOAT32;
+    return HWNAS_OK;
+}
+
+/* A Constant that says its values as a number or a list. */
+hwnas_status hwnas_onnx_read_constant(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                      const char *name)
+{
+    const Onnx__AttributeProto *a = node->n_attribute ? node->attribute[0] : NULL;
+    float values[1024];
+    const bool is_whole = a && (a->has_i || a->n_ints), is_list = a && (a->n_ints || a->n_floats);
+    const size_t n = !a ? 0 : a->n_ints ? a->n_ints : a->n_floats ? a->n_floats : 1;
+    if (n == 0 || n > 1024 || (!is_list && !a->has_i && !a->has_f))
+        return hwnas_onnx_unsupported(node, "value", "is no tensor, number or short list");
+    for (size_t i = 0; i < n; i++)
+        values[i] = a->n_ints     ? (float)a->ints[i]
+                    : a->n_floats ? a->floats[i]
+                    : a->has_i    ? (float)a->i
+                                  : a->f;
+    const int64_t length = (int64_t)n;
+    return add_constant(out, r, name, is_list, &length, values, is_whole);
+}
+
+hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                   const char *name)
+{
+    int input;
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    const hwnas_tensor *in = &r->graph->tensors[input];
+    int64_t start = hwnas_onnx_int(node, "start", 0), end = hwnas_onnx_int(node, "end", in->rank);
+    start = start < 0 ? start + in->rank : start;
+    end = end < 0 ? end + in->rank : end > in->rank ? in->rank : end;
+    float values[HWNAS_MAX_RANK];
+    int64_t n = 0;
+    for (int64_t i = start < 0 ? 0 : start; i < end; i++)
+        values[n++] = (float)in->dims[i];
+    if (n == 0) {
+        hwnas_onnx_give_nothing(r, node);
+        return HWNAS_OK;
+    }
+    return add_constant(out, r, name, 1, &n, values, true);
+}
+
+hwnas_status hwnas_onnx_read_size(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                  const char *name)
+{
+    int input;
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    const float count = (float)hwnas_tensor_count(&r->graph->tensors[input]);
+    return add_constant(out, r, name, 0, NULL, &count, true);
+}
+
+hwnas_status hwnas_onnx_read_constant_of_shape(int *out, hwnas_onnx_reader *r,
+                                               const Onnx__NodeProto *node, const char *name)
+{
+    enum { MOST = 1 << 24 };
+    const Onnx__AttributeProto *given = hwnas_onnx_attribute(node, "value");
+    hwnas_onnx_list shape;
+    hwnas_dtype dtype = HWNAS_FLOAT32;
+    float zero = 0, *value = &zero;
+    TRY(hwnas_onnx_read_list(&shape, r, node, "", 0));
+    if (given && given->t) {
+        TRY(hwnas_onnx_dtype(&dtype, given->t->data_type, "the value of", name));
+        TRY(hwnas_onnx_values(&value, r->graph->arena, given->t, 1, NULL));
+    }
+    if (shape.n < 0)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no shape", hwnas_onnx_describe(node).s);
+    TRY(hwnas_graph_add_weight(out, r->graph, name, shape.n, shape.items, HWNAS_INIT_ZERO, false));
+    hwnas_tensor *tensor = &r->graph->tensors[*out];
+    const int64_t n = hwnas_tensor_count(tensor);
+    if (n > MOST)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s would have more than 2^24 values",
+                          hwnas_onnx_describe(node).s);
+    float *values = hwnas_arena_alloc(r->graph->arena, (size_t)n * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = *value;
+    tensor->data = values;
+    tensor->dtype = dtype;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_read_range(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                   const char *name)
+{
+    enum { MOST = 1 << 20 };
+    double ends[3];
+    bool is_whole = true;
+    for (size_t i = 0; i < 3; i++) {
+        const hwnas_tensor *from = NULL;
+        if (!hwnas_onnx_has_input(node, i))
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no input %zu",
+                              hwnas_onnx_describe(node).s, i);
+        TRY(hwnas_onnx_constant(&from, r, node->input[i], hwnas_onnx_describe(node).s));
+        if (!from)
+            return hwnas_onnx_unsupported(node, "limit", "is computed from the network's input");
+        ends[i] = from->data[0];
+        is_whole &= hwnas_dtype_is_whole(from->dtype);
+    }
+    const double length = ceil((ends[1] - ends[0]) / ends[2]);
+    if (!(length >= 1 && length <= MOST))
+        return hwnas_onnx_unsupported(node, "limit", "gives no values, or more than 2^20");
+    const int64_t n = (int64_t)length;
+    float *values = hwnas_arena_alloc(r->graph->arena, (size_t)n * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)(ends[0] + (double)i * ends[2]);
+    return add_constant(out, r, name, 1, &n, values, is_whole);
+}
+
+/* ---- other types ---- */
+
+/* Between types that are computed alike nothing happens. */
+hwnas_status hwnas_onnx_read_cast(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                  const char *name)
+{
+    int input;
+    hwnas_dtype to;
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    TRY(hwnas_onnx_dtype(&to, (int32_t)hwnas_onnx_int(node, "to", 0), "the result of", name));
+    const hwnas_dtype from = r->graph->tensors[input].dtype;
+    const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {(int64_t)to}};
+    if (!hwnas_dtype_is_whole(from) && !hwnas_dtype_is_whole(to)) {
+        *out = input;
+        return HWNAS_OK;
+    }
+    return hwnas_onnx_add(out, r, "cast", name, NULL, &attr, 1, &input);
+}
+
+/* ---- other shapes of the same values ---- */
+
+static hwnas_status add_reshape(int *out, hwnas_onnx_reader *r, const char *name, int input, int n,
+                                const int64_t *dims)
+{
+    hwnas_attr shape = {.is_set = true, .n = n};
+    if (n)
+        memcpy(shape.ints, dims, (size_t)n * sizeof *dims);
+    return hwnas_onnx_add(out, r, "reshape", name, NULL, &shape, 1, &input);
+}
+
+hwnas_status hwnas_onnx_read_flatten(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                     const char *name)
+{
+    int64_t axis = hwnas_onnx_int(node, "axis", 1), dims[2] = {1, 1};
+    int input;
+    if (axis > 0)
+        return HWNAS_OK;
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    const hwnas_tensor *in = &r->graph->tensors[input];
+    axis += axis < 0 ? in->rank : 0;
+    const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
+    if (axis > 0)
+        return hwnas_onnx_add(out, r, "flatten", name, NULL, &attr, 1, &input);
+    for (int i = 0; i < in->rank; i++)
+        dims[i >= axis] *= in->dims[i];
+    return add_reshape(out, r, name, input, 2, dims);
+}
+
+/* Which axes, as bits; negative ones count from the end of `rank`. */
+static hwnas_status axes_of(unsigned *out, const Onnx__NodeProto *node, const hwnas_onnx_list *list,
+                            int rank)
+{
+    *out = 0;
+    for (int i = 0; i < list->n; i++) {
+        const int64_t axis = list->items[i] + (list->items[i] < 0 ? rank : 0);
+        if (axis < 0 || axis >= rank || rank > HWNAS_MAX_RANK)
+            return hwnas_onnx_unsupported(node, "axes", "names a dimension that is not there");
+        *out |= 1u << axis;
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_read_squeeze(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                     const char *name)
+{
+    hwnas_onnx_list list;
+    unsigned axes;
+    int input, n = 0;
+    int64_t dims[HWNAS_MAX_RANK];
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    TRY(hwnas_onnx_read_list(&list, r, node, "axes", 1));
+    const hwnas_tensor *in = &r->graph->tensors[input];
+    TRY(axes_of(&axes, node, &list, in->rank));
+    for (int i = 0; i < in->rank; i++)
+        if (list.n < 0 ? in->dims[i] != 1 : !(axes >> i & 1))
+            dims[n++] = in->dims[i];
+    return add_reshape(out, r, name, input, n, dims);
+}
+
+hwnas_status hwnas_onnx_read_unsqueeze(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                       const char *name)
+{
+    hwnas_onnx_list list;
+    unsigned axes;
+    int input, from = 0;
+    int64_t dims[HWNAS_MAX_RANK];
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    TRY(hwnas_onnx_read_list(&list, r, node, "axes", 1));
+    const hwnas_tensor *in = &r->graph->tensors[input];
+    const int rank = in->rank + (list.n < 0 ? 0 : list.n);
+    TRY(axes_of(&axes, node, &list, rank));
+    for (int i = 0; i < rank; i++)
+        dims[i] = axes >> i & 1 ? 1 : in->dims[from++];
+    return add_reshape(out, r, name, input, rank, dims);
+}
+
+/* Axes are an attribute in older opsets and an input in newer ones; without any it is over all of them or, if
+ * the node says so, over none. */
+hwnas_status hwnas_onnx_read_reduce(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                    const char *name)
+{
+    hwnas_onnx_list axes;
+    int input;
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    TRY(hwnas_onnx_read_list(&axes, r, node, "axes", 1));
+    if (axes.n <= 0 && hwnas_onnx_int(node, "noop_with_empty_axes", 0)) {
+        *out = input;
+        return HWNAS_OK;
+    }
+    hwnas_attr attrs[] = {{.is_set = true, .n = axes.n < 0 ? 0 : axes.n},
+                          {.is_set = true, .n = 1, .ints = {hwnas_onnx_int(node, "keepdims", 1)}}};
+    if (axes.n > 0)
+        memcpy(attrs[0].ints, axes.items, sizeof axes.items);
+    return hwnas_onnx_add(out, r, hwnas_op_by_onnx(node->op_type)->name, name, NULL, attrs, 1,
+                          &input);
+}
+
+/* Parts without values do not count. */
+hwnas_status hwnas_onnx_read_concat(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                    const char *name)
+{
+    int inputs[HWNAS_MAX_NODE_INPUTS], n = 0;
+    bool is_plain = node->n_input > 1 && node->n_input <= HWNAS_MAX_NODE_INPUTS;
+    for (size_t i = 0; i < node->n_input; i++)
+        is_plain &= !hwnas_onnx_is_nothing(r, node->input[i]);
+    if (is_plain)
+        return HWNAS_OK;
+    for (size_t i = 0; i < node->n_input; i++) {
+        if (hwnas_onnx_is_nothing(r, node->input[i]))
+            continue;
+        if (n == HWNAS_MAX_NODE_INPUTS)
+            return hwnas_onnx_unsupported(node, "inputs", "are more than 64");
+        TRY(hwnas_onnx_input(&inputs[n++], r, node, i));
+    }
+    const hwnas_attr axis = {.is_set = true, .n = 1, .ints = {hwnas_onnx_int(node, "axis", 0)}};
+    if (n == 0)
+        hwnas_onnx_give_nothing(r, node);
+    else if (n == 1)
+        *out = inputs[0];
+    else
+        return hwnas_onnx_add(out, r, "concat", name, NULL, &axis, n, inputs);
+    return HWNAS_OK;
+}
+
+/* ---- parts ---- */
+
+static hwnas_status add_slice(int *out, hwnas_onnx_reader *r, const char *name, const char *suffix,
+                              int input, int64_t axis, int64_t begin, int64_t end, int64_t step)
+{
+    const hwnas_attr attrs[] = {{.is_set = true, .n = 1, .ints = {begin}},
+                                {.is_set = true, .n = 1, .ints = {end}},
+                                {.is_set = true, .n = 1, .ints = {axis}},
+                                {.is_set = true, .n = 1, .ints = {step}}};
+    return hwnas_onnx_add(out, r, "slice", name, suffix, attrs, 1, &input);
+}
+
+/* Backwards, the positions are numbers that are looked up. */
+static hwnas_status add_backwards(int *tensor, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                  const char *name, int64_t axis, int64_t begin, int64_t end,
+                                  int64_t step)
+{
+    const hwnas_tensor in = r->graph->tensors[*tensor];
+    hwnas_onnx_builder b = {.r = r, .node = node, .name = name, .fallback = *tensor};
+    axis += axis < 0 ? in.rank : 0;
+    if (axis < 0 || axis >= in.rank)
+        return hwnas_onnx_unsupported(node, "axes", "names a dimension that is not there");
+    const int64_t n = in.dims[axis];
+    begin = begin < 0 ? begin + n : begin > n - 1 ? n - 1 : begin;
+    end = end < -n ? -1 : end < 0 ? end + n : end;
+    if (begin <= end || n > 1 << 24)
+        return hwnas_onnx_unsupported(node, "steps", "take nothing, or too much");
+    float *places = hwnas_arena_alloc(r->graph->arena, (size_t)n * sizeof *places);
+    int64_t count = 0;
+    for (int64_t i = begin; i > end && i >= 0; i += step < -n ? -n : step)
+        places[count++] = (float)i;
+    return hwnas_onnx_built(tensor, &b, hwnas_onnx_pick(&b, *tensor, axis, count, places));
+}
+
+/* Several axes are cut one after the other; an axis that is left whole is not cut. */
+static bool takes_nothing(const hwnas_tensor *in, int64_t axis, int64_t begin, int64_t end)
+{
+    axis += axis < 0 ? in->rank : 0;
+    if (axis < 0 || axis >= in->rank)
+        return false; /* is refused where it is cut */
+    const int64_t n = in->dims[axis];
+    begin = begin < -n ? 0 : begin < 0 ? begin + n : begin;
+    end = end < -n ? 0 : end < 0 ? end + n : end > n ? n : end;
+    return end <= begin;
+}
+
+hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                   const char *name)
+{
+    hwnas_onnx_list starts, ends, axes, steps;
+    int input;
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    TRY(hwnas_onnx_read_list(&starts, r, node, "starts", 1));
+    TRY(hwnas_onnx_read_list(&ends, r, node, "ends", 2));
+    TRY(hwnas_onnx_read_list(&axes, r, node, "axes", 3));
+    TRY(hwnas_onnx_read_list(&steps, r, node, "steps", 4));
+    if (starts.n < 0 || ends.n != starts.n || (axes.n >= 0 && axes.n != starts.n) ||
+        (steps.n >= 0 && steps.n != starts.n))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: starts, ends, axes and steps do not match",
+                          hwnas_onnx_describe(node).s);
+    int done = input;
+    for (int i = 0; i < starts.n; i++) {
+        const int64_t axis = axes.n < 0 ? i : axes.items[i];
+        const int64_t step = steps.n < 0 ? 1 : steps.items[i];
+        const bool is_last = i + 1 == starts.n;
+        char suffix[16] = "slice";
+        suffix[5] = (char)('0' + i);
+        if (step < 0) {
+            TRY(add_backwards(&done, r, node, is_last ? name : hwnas_arena_printf(r->graph->arena, "%s.%s", name, suffix), axis, starts.items[i],
+                              ends.items[i], step));
+            continue;
+        }
+        if (takes_nothing(&r->graph->tensors[done], axis, starts.items[i], ends.items[i])) {
+            hwnas_onnx_give_nothing(r, node);
+            return HWNAS_OK;
+        }
+        TRY(add_slice(&done, r, name, is_last ? NULL : suffix, done, axis, starts.items[i],
+                      ends.items[i], step));
+    }
+    *out = done;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_read_split(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                   const char *name)
+{
+    hwnas_onnx_list sizes;
+    int input;
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    TRY(hwnas_onnx_read_list(&sizes, r, node, "split", 1));
+    const hwnas_tensor *in = &r->graph->tensors[input];
+    int64_t axis = hwnas_onnx_int(node, "axis", 0), at = 0;
+    axis += axis < 0 ? in->rank : 0;
+    if (axis < 0 || axis >= in->rank || (sizes.n >= 0 && (size_t)sizes.n != node->n_output))
+        return hwnas_onnx_unsupported(node, "axis", "does not fit");
+    const int64_t n = in->dims[axis], parts = (int64_t)node->n_output, even = (n + parts - 1) / parts;
+    for (size_t i = 0; i < node->n_output; i++) {
+        const int64_t size = sizes.n >= 0 ? sizes.items[i] : n - at < even ? n - at : even;
+        const char *suffix = i ? hwnas_arena_printf(r->graph->arena, "part%zu", i) : NULL;
+        int part;
+        TRY(add_slice(&part, r, name, suffix, input, axis, at, at + size, 1));
+        at += size;
+        if (i == 0)
+            *out = part;
+        else if (!is_empty(node->output[i]))
+            TRY(hwnas_onnx_give(r, node->output[i], part));
+    }
+    return HWNAS_OK;
+}

@@ -1,0 +1,72 @@
+# Files that others wrote: PyTorch's exporter, and values beside the file.
+bats_require_minimum_version 1.5.0
+
+need() {
+    /usr/bin/python3 -c "import $1" 2>/dev/null || skip "needs Debian's python3-$1"
+}
+
+@test "ref computes what PyTorch exports: CNNs, transformers, recurrent networks, detectors" {
+    need torch
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_export.py" "$HWNAS" ref
+}
+
+@test "cpu computes what PyTorch exports" {
+    need torch
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_export.py" "$HWNAS" cpu
+}
+
+@test "external data lies beside the model; a file that lacks it is refused by its name" {
+    need onnx
+    mkdir "$BATS_TEST_TMPDIR/models"
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR" <<'END'
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+weight = np.arange(2048, dtype=np.float32).reshape(2, 1024) / 1024
+graph = helper.make_graph(
+    [helper.make_node("Gemm", ["x", "w"], ["y"], transB=1)], "g",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1024])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])],
+    [numpy_helper.from_array(weight, "w")])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+onnx.save_model(model, sys.argv[1] + "/models/big.onnx", save_as_external_data=True, location="big.bin")
+np.ones(1024, np.float32).tofile(sys.argv[1] + "/in.bin")
+weight.sum(1).tofile(sys.argv[1] + "/want.bin")
+END
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" run models/big.onnx --device ref --input in.bin --output out.bin
+    cmp out.bin want.bin
+    rm models/big.bin
+    run "$HWNAS" run models/big.onnx --device ref --input in.bin --output out.bin
+    [ "$status" -ne 0 ]
+    [[ $output == *"values of 'w'"*big.bin* ]]
+}
+
+@test "--skip-unsupported measures the rest and names what is left out" {
+    need onnx
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/detector.onnx" <<'END'
+import sys
+import onnx
+from onnx import TensorProto, helper
+
+graph = helper.make_graph(
+    [helper.make_node("Relu", ["boxes"], ["b"]),
+     helper.make_node("Sigmoid", ["scores"], ["s"]),
+     helper.make_node("NonMaxSuppression", ["b", "s"], ["chosen"], name="nms"),
+     helper.make_node("Cast", ["chosen"], ["y"], to=TensorProto.FLOAT)], "g",
+    [helper.make_tensor_value_info("boxes", TensorProto.FLOAT, [1, 6, 4]),
+     helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, 2, 6])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), sys.argv[1])
+END
+    cd "$BATS_TEST_TMPDIR"
+    run "$HWNAS" profile detector.onnx --seconds 0.05
+    [ "$status" -ne 0 ]
+    [[ $output == *"node 'nms' (NonMaxSuppression)"* ]]
+    run --separate-stderr "$HWNAS" profile detector.onnx --seconds 0.05 --skip-unsupported
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"left out"*"node 'nms' (NonMaxSuppression)"* ]]
+    [[ $stderr != *Cast* ]]
+}
