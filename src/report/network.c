@@ -50,13 +50,12 @@ static json_t *shape_json(const hwnas_tensor *tensor)
 /* Name, type and shape of each; for whole numbers also below what they must be. */
 static json_t *tensors_json(const hwnas_graph *graph, size_t n, const int *tensors)
 {
-    static const char *const types[HWNAS_N_DTYPES] = {"float32", "int64"};
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         const hwnas_tensor *tensor = &graph->tensors[tensors[i]];
         json_t *row = json_pack("{s:s, s:s, s:o}", "name", tensor->name, "type",
-                                types[tensor->dtype], "shape", shape_json(tensor));
-        if (tensor->kind == HWNAS_TENSOR_INPUT && tensor->dtype == HWNAS_INT64)
+                                hwnas_dtype_name(tensor->dtype), "shape", shape_json(tensor));
+        if (tensor->kind == HWNAS_TENSOR_INPUT && hwnas_dtype_is_whole(tensor->dtype))
             json_object_set_new(row, "below",
                                 json_integer(hwnas_graph_input_below(graph, tensors[i])));
         json_array_append_new(list, row);
