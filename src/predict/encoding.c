@@ -158,8 +158,10 @@ hwnas_encoding *hwnas_encoding_new(const hwnas_space *space, const char *const *
 
 void hwnas_encoding_free(hwnas_encoding *encoding)
 {
-    if (encoding)
-        hwnas_arena_free(encoding->arena);
+    if (!encoding)
+        return;
+    hwnas_space_free(encoding->plain);
+    hwnas_arena_free(encoding->arena);
 }
 
 static void write_choices(const hwnas_encoding *e, double *out, const hwnas_arch *arch)
@@ -212,6 +214,25 @@ static size_t find_fact(const hwnas_encoding *e, const char *name)
     return e->n_columns;
 }
 
+hwnas_status hwnas_encoding_use_plain(hwnas_encoding *e)
+{
+    bool is_set = false;
+    for (size_t i = 0; e->space && i < e->space->n_settings; i++)
+        is_set |= e->space->settings[i].is_set;
+    return is_set ? hwnas_graph_load_space(&e->plain, e->space->path) : HWNAS_OK;
+}
+
+static hwnas_status build(hwnas_graph **out, const hwnas_encoding *e, const hwnas_arch *arch)
+{
+    if (!e->plain)
+        return hwnas_graph_build(out, arch, 1);
+    hwnas_arch *plain = hwnas_arch_new(e->plain);
+    memcpy(plain->genes, arch->genes, e->plain->n_genes * sizeof *plain->genes);
+    hwnas_status status = hwnas_graph_build(out, plain, 1);
+    hwnas_arch_free(plain);
+    return status;
+}
+
 hwnas_status hwnas_encoding_row(const hwnas_encoding *e, double *out, const hwnas_arch *arch,
                                 bool with_facts)
 {
@@ -222,7 +243,7 @@ hwnas_status hwnas_encoding_row(const hwnas_encoding *e, double *out, const hwna
         return HWNAS_OK;
     hwnas_graph *graph = NULL;
     hwnas_facts facts;
-    TRY(hwnas_graph_build(&graph, arch, 1));
+    TRY(build(&graph, e, arch));
     hwnas_facts_of(&facts, graph, e->cells);
     memset(out + first, 0, (e->n_columns - first) * sizeof *out);
     for (size_t i = 0; i < facts.n; i++) {

@@ -84,6 +84,7 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
         hwnas_encoding_new(strcmp(space, HWNAS_ANY_SPACE) ? predictor->base.space : NULL, facts,
                            json_array_size(fact_list));
     free(facts);
+    TRY(hwnas_encoding_use_plain(predictor->encoding));
     predictor->columns =
         hwnas_alloc(BATCH * (predictor->encoding->n_columns + 1) * sizeof *predictor->columns);
     TRY(check_columns(columns, predictor->encoding));

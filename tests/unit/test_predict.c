@@ -717,6 +717,31 @@ static void shipped_predictor_keeps_its_word(void **state)
     hwnas_predictor_free(predictor);
 }
 
+/* How long a text is, and in which phase, does not change what a network is worth. */
+static void settings_do_not_change_an_estimate(void **state)
+{
+    static const char *const names[] = {"gpt", "gpt:phase=decode,length=16"};
+    hwnas_estimate estimates[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        hwnas_space *space = NULL;
+        hwnas_predictor *predictor = NULL;
+        hwnas_arch *arch = NULL;
+        assert_int_equal(hwnas_graph_load_space(&space, names[i]), HWNAS_OK);
+        assert_int_equal(hwnas_predictor_load(&predictor, "gpt_s_perplexity", space), HWNAS_OK);
+        arch = hwnas_arch_new(space);
+        assert_int_equal(
+            hwnas_predictor_score(&estimates[i], predictor, (const hwnas_arch *const *)&arch, 1),
+            HWNAS_OK);
+        hwnas_arch_free(arch);
+        hwnas_predictor_free(predictor);
+        hwnas_space_free(space);
+    }
+    assert_true(estimates[0].mean == estimates[1].mean && estimates[0].sd == estimates[1].sd);
+    /* The smallest networks of the table are between 41 and 44. */
+    assert_true(estimates[0].mean < -40 && estimates[0].mean > -46);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -739,6 +764,7 @@ int main(void)
         cmocka_unit_test(fit_for_any_space),
         cmocka_unit_test(load_refuses),
         cmocka_unit_test(shipped_predictor_keeps_its_word),
+        cmocka_unit_test(settings_do_not_change_an_estimate),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
