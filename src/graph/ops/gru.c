@@ -33,17 +33,12 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     return hwnas_rnn_infer(graph, node, out, N_GATES);
 }
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 static void step(float *h, float *c, const double *gates, const double *recurrent, int64_t n)
 {
     (void)c;
     for (int64_t i = 0; i < n; i++) {
-        const double update = sigmoid(gates[i] + recurrent[i]);
-        const double reset = sigmoid(gates[n + i] + recurrent[n + i]);
+        const double update = hwnas_rnn_sigmoid(gates[i] + recurrent[i]);
+        const double reset = hwnas_rnn_sigmoid(gates[n + i] + recurrent[n + i]);
         const double hidden = tanh(gates[2 * n + i] + reset * recurrent[2 * n + i]);
         h[i] = (float)((1 - update) * hidden + update * h[i]);
     }

@@ -32,17 +32,12 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     return hwnas_rnn_infer(graph, node, out, N_GATES);
 }
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 static void step(float *h, float *c, const double *gates, const double *recurrent, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        const double in = sigmoid(gates[i] + recurrent[i]);
-        const double out = sigmoid(gates[n + i] + recurrent[n + i]);
-        const double forget = sigmoid(gates[2 * n + i] + recurrent[2 * n + i]);
+        const double in = hwnas_rnn_sigmoid(gates[i] + recurrent[i]);
+        const double out = hwnas_rnn_sigmoid(gates[n + i] + recurrent[n + i]);
+        const double forget = hwnas_rnn_sigmoid(gates[2 * n + i] + recurrent[2 * n + i]);
         const double cell = tanh(gates[3 * n + i] + recurrent[3 * n + i]);
         c[i] = (float)(forget * c[i] + in * cell);
         h[i] = (float)(out * tanh(c[i]));

@@ -7,6 +7,8 @@
 #ifndef HWNAS_GRAPH_OPS_RECURRENT_H
 #define HWNAS_GRAPH_OPS_RECURRENT_H
 
+#include <math.h>
+
 #include "graph/ops/elementwise.h"
 
 enum { HWNAS_RNN_X, HWNAS_RNN_W, HWNAS_RNN_R, HWNAS_RNN_B };
@@ -37,6 +39,11 @@ extern const char *const hwnas_rnn_directions[];
 hwnas_status hwnas_rnn_infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out,
                              int64_t n_gates);
 int64_t hwnas_rnn_macs(const hwnas_graph *graph, const hwnas_node *node);
+
+static inline double hwnas_rnn_sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
 
 /* One step of one sequence: `gates` holds W x + its bias, `recurrent` R h + its bias, one after the other
  * for each gate; `h` and `c` are the state, of `n` values each, and become the next one. */

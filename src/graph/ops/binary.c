@@ -1,4 +1,5 @@
-/* compare.c: functions of two elements that ONNX files bring: comparisons, logic, extremes and remainders. */
+/* binary.c: functions of two elements that have no arguments: comparisons, logic and extremes. They are what
+ * ONNX files bring; those that networks of the space language are made of have files of their own. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"
