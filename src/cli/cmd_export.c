@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "export/exporter.h"
-#include "graph/elaborate.h"
+#include "cli/model.h"
 #include "study/settings.h"
 #include "study/summary.h"
 
@@ -49,21 +49,10 @@ out:
 static hwnas_status write_network(const char *space_name, const char *code, int batch,
                                   const char *format, const char *path)
 {
-    hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
-    TRY_OUT(hwnas_graph_load_space(&space, space_name));
-    if (code) {
-        TRY_OUT(hwnas_arch_parse(&arch, space, code));
-    } else if (hwnas_space_count_up_to(space, 1) != 1) {
-        status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "which network of %s?", space->name),
-                            "add --arch CODE; 'hwnas space sample %s' gives some", space_name);
-        goto out;
-    } else {
-        arch = hwnas_arch_first(space);
-    }
-    TRY_OUT(hwnas_export(path, format, arch, batch ? batch : 1));
-out:
+    TRY(hwnas_model_pick(&space, &arch, space_name, code));
+    hwnas_status status = hwnas_export(path, format, arch, batch ? batch : 1);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;

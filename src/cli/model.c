@@ -29,18 +29,12 @@ out:
     return status;
 }
 
-hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch,
-                              hwnas_str *skipped)
+hwnas_status hwnas_model_pick(hwnas_space **out_space, hwnas_arch **out, const char *name,
+                              const char *code)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
-    if (hwnas_ends_with(name, ".onnx")) {
-        if (code)
-            return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is one network: --arch has no meaning",
-                              name);
-        return load_onnx(out, name, batch, skipped);
-    }
     TRY_OUT(hwnas_graph_load_space(&space, name));
     if (code) {
         TRY_OUT(hwnas_arch_parse(&arch, space, code));
@@ -51,8 +45,27 @@ hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *c
     } else {
         arch = hwnas_arch_first(space);
     }
-    TRY_OUT(hwnas_graph_build(out, arch, batch));
+    *out_space = space;
+    *out = arch;
+    space = NULL;
 out:
+    hwnas_space_free(space);
+    return status;
+}
+
+hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch,
+                              hwnas_str *skipped)
+{
+    hwnas_space *space = NULL;
+    hwnas_arch *arch = NULL;
+    if (hwnas_ends_with(name, ".onnx")) {
+        if (code)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is one network: --arch has no meaning",
+                              name);
+        return load_onnx(out, name, batch, skipped);
+    }
+    TRY(hwnas_model_pick(&space, &arch, name, code));
+    hwnas_status status = hwnas_graph_build(out, arch, batch);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "graph/graph.h"
+#include "space/arch.h"
 
 /* `name`: an ONNX file (NAME.onnx), a file of the space language, or the name of a space that ships or of a
  * network of the zoo, with settings behind it ("bert:length=64"). `code` says which network of a space
@@ -11,5 +12,9 @@
  * HWNAS_E_INPUT. `skipped`: see hwnas_onnx_load. */
 HWNAS_CHECKED hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code,
                                             int batch, hwnas_str *skipped);
+
+/* The space of that name and its network of that code, as above; both are yours to free. */
+HWNAS_CHECKED hwnas_status hwnas_model_pick(hwnas_space **out_space, hwnas_arch **out,
+                                            const char *name, const char *code);
 
 #endif

@@ -1,4 +1,4 @@
-/* onnx.h: graph <-> ONNX bytes, through protobuf-c and the system's onnx.proto. Opset 13, IR 8.
+/* onnx.h: graph <-> ONNX bytes, through protobuf-c and the system's onnx.proto. Opset 17, IR 8.
  *
  * One serialised form serves export, import and the runner. For the runner weights need no values:
  * they are written as external data at the location "hwnas:seed" with the entries `seed` and
