@@ -37,12 +37,8 @@ static hwnas_status infer(hwnas_str *out, const hwnas_graph *graph, const char *
         goto out;
     }
     TRY_OUT(hwnas_device_open(&device, device_name, &options));
-    if (!device->ops->compile) {
-        status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' runs nothing", device_name);
-        goto out;
-    }
     TRY_OUT(hwnas_graph_fold(&folded, graph));
-    TRY_OUT(device->ops->compile(&exec, device, folded));
+    TRY_OUT(hwnas_device_compile(&exec, device, folded, NULL));
     for (size_t i = 0; i < graph->n_outputs; i++)
         TRY_OUT(hwnas_try_alloc((void **)&outputs[i],
                                 (size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]),
@@ -52,8 +48,7 @@ static hwnas_status infer(hwnas_str *out, const hwnas_graph *graph, const char *
         hwnas_str_addn(out, (const char *)outputs[i],
                        (size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]));
 out:
-    if (exec)
-        device->ops->free_exec(exec);
+    hwnas_exec_free(exec);
     hwnas_device_close(device);
     hwnas_graph_free(folded);
     for (size_t i = 0; i < graph->n_outputs; i++)

@@ -76,6 +76,68 @@ void hwnas_device_close(hwnas_device *device)
         device->ops->close(device);
 }
 
+static const char *const precision_names[HWNAS_N_PRECISIONS + 1] = {
+    [HWNAS_F32] = "f32", [HWNAS_TF32] = "tf32", [HWNAS_BF16] = "bf16",
+    [HWNAS_F16] = "f16", [HWNAS_S8] = "s8",
+};
+
+const char *hwnas_precision_name(hwnas_precision precision)
+{
+    return precision_names[precision];
+}
+
+/* The names of a set of precisions, a comma between two. */
+static void list_precisions(hwnas_str *out, unsigned set)
+{
+    for (int i = 0; i < HWNAS_N_PRECISIONS; i++)
+        if (set & (1U << i))
+            hwnas_str_addf(out, "%s%s", out->n ? ", " : "", precision_names[i]);
+}
+
+hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name)
+{
+    for (int i = 0; i < HWNAS_N_PRECISIONS; i++)
+        if (!strcmp(name, precision_names[i])) {
+            *out = (hwnas_precision)i;
+            return HWNAS_OK;
+        }
+    hwnas_str list = {0};
+    list_precisions(&list, ~0U);
+    hwnas_status status = hwnas_fail(HWNAS_E_INPUT, NULL, "there is no precision '%.30s'", name);
+    status = hwnas_hint(status, "the precisions are %s", list.s);
+    hwnas_str_done(&list);
+    return status;
+}
+
+hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                                  const hwnas_exec_options *options)
+{
+    const hwnas_exec_options plain = {.precision = HWNAS_F32};
+    const hwnas_device_ops *ops = device->ops;
+    if (!options)
+        options = &plain;
+    if (!ops->compile)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "the device '%s' runs nothing, it remembers", ops->name);
+    if (!(ops->precisions & (1U << options->precision))) {
+        hwnas_str list = {0};
+        list_precisions(&list, ops->precisions);
+        hwnas_status status =
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' does not compute in %s",
+                       ops->name, hwnas_precision_name(options->precision));
+        status = hwnas_hint(status, "it computes in %s", list.s);
+        hwnas_str_done(&list);
+        return status;
+    }
+    return ops->compile(out, device, graph, options);
+}
+
+void hwnas_exec_free(hwnas_exec *exec)
+{
+    if (exec)
+        exec->ops->free_exec(exec);
+}
+
 hwnas_status hwnas_device_takes_no_argument(const char *name, const char *argument)
 {
     if (!*argument)

@@ -8,11 +8,31 @@
 
 #include "graph/graph.h"
 
-#define HWNAS_DEVICE_ABI 1
+#define HWNAS_DEVICE_ABI 2
 
 typedef struct hwnas_device_options {
     int threads; /* 0: all cores that this process may use */
 } hwnas_device_options;
+
+/* What a network is computed in. Inputs and outputs are fp32 in every one of them. */
+typedef enum hwnas_precision {
+    HWNAS_F32,
+    HWNAS_TF32, /* products of fp32 values with 10 bits of mantissa, on NVIDIA's tensor cores */
+    HWNAS_BF16,
+    HWNAS_F16,
+    HWNAS_S8, /* quantised: 8-bit integers, ranges from calibration */
+    HWNAS_N_PRECISIONS
+} hwnas_precision;
+
+/* "f32", "tf32", "bf16", "f16", "s8" */
+const char *hwnas_precision_name(hwnas_precision precision);
+/* An unknown name is HWNAS_E_INPUT with the known ones. */
+HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name);
+
+/* How a graph is to be compiled. */
+typedef struct hwnas_exec_options {
+    hwnas_precision precision;
+} hwnas_exec_options;
 
 typedef struct hwnas_device_info {
     char name[128];    /* "Intel(R) Xeon(R) Processor, 2 cores" */
@@ -32,6 +52,13 @@ typedef struct hwnas_exec {
     const hwnas_device_ops *ops;
 } hwnas_exec;
 
+/* A piece of a run that the device does as one: a fused partition, a kernel, a node. */
+typedef struct hwnas_exec_step {
+    size_t n_nodes;
+    const int *nodes; /* that it computes, of the graph that was compiled; borrowed from the exec */
+    const char *how;  /* what computes it, in a few words: "partition", "loops"; static */
+} hwnas_exec_step;
+
 struct hwnas_device_ops {
     unsigned abi; /* HWNAS_DEVICE_ABI; checked before anything else is believed */
     const char *name; /* what stands before ':' in a device's spelling: "cpu", "replay" */
@@ -43,16 +70,24 @@ struct hwnas_device_ops {
     void (*describe)(const hwnas_device *device, hwnas_device_info *out);
     void (*close)(hwnas_device *device);
 
+    unsigned precisions; /* that it computes in: a set of bits 1 << hwnas_precision */
+
     /* Compiles a graph (batch norms already folded); an operator that the device lacks is
      * HWNAS_E_UNSUPPORTED with the node's name. Weights are copied or converted; the graph may be
      * freed afterwards. NULL with `recall`. */
-    hwnas_status (*compile)(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph);
+    hwnas_status (*compile)(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                            const hwnas_exec_options *options);
     /* One inference, complete on return. Buffers are fp32 in the graph's layout, one for each graph
      * input and output. */
     hwnas_status (*run)(hwnas_exec *exec, const float *const *inputs, float *const *outputs);
     void (*free_exec)(hwnas_exec *exec);
     /* (optional) Bytes that the executable holds: weights and buffers. */
     size_t (*memory)(const hwnas_exec *exec);
+    /* (optional) What a run consists of, in the order of running; returns how many. Borrowed. */
+    size_t (*steps)(const hwnas_exec *exec, const hwnas_exec_step **out);
+    /* (optional) As `run`, each step waited for: seconds[i] is what the i-th step took. */
+    hwnas_status (*run_steps)(hwnas_exec *exec, const float *const *inputs, float *const *outputs,
+                              double *seconds);
 
     /* (optional) A device that remembers instead of running: the recorded value of the architecture
      * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs", ...).
@@ -73,6 +108,13 @@ HWNAS_CHECKED hwnas_status hwnas_device_find(const hwnas_device_ops **out, const
 HWNAS_CHECKED hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
                                              const hwnas_device_options *options);
 void hwnas_device_close(hwnas_device *device);
+
+/* Compiles for the device. One that runs nothing, or not in this precision: HWNAS_E_UNSUPPORTED.
+ * `options` NULL: fp32. */
+HWNAS_CHECKED hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device,
+                                                const hwnas_graph *graph,
+                                                const hwnas_exec_options *options);
+void hwnas_exec_free(hwnas_exec *exec); /* accepts NULL */
 
 /* Cores that this process may run on. */
 int hwnas_device_cores(void);

@@ -12,6 +12,7 @@
 #include "device/device.h"
 
 typedef struct hwnas_measure_options {
+    hwnas_exec_options exec; /* how to compile */
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
     double max_seconds; /* time for warm-up and samples together; then the interval stays wider */
     int min_samples;

@@ -201,21 +201,15 @@ static hwnas_status measure(hwnas_measurement *out, session *s, const void *onnx
 
     say(s, "compiling");
     TRY_OUT(inject_fault(s));
-    if (!s->device->ops->compile) {
-        status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' runs nothing, it remembers",
-                            s->device->ops->name);
-        goto out;
-    }
     double start = hwnas_now();
-    TRY_OUT(s->device->ops->compile(&exec, s->device, graph));
+    TRY_OUT(hwnas_device_compile(&exec, s->device, graph, &options->exec));
     double compiled = hwnas_now();
 
     TRY_OUT(hwnas_measure_exec(&m, exec, graph, options));
     m.compile_seconds = compiled - start;
     *out = m;
 out:
-    if (exec)
-        exec->ops->free_exec(exec);
+    hwnas_exec_free(exec);
     hwnas_graph_free(graph);
     hwnas_graph_free(raw);
     return status;

@@ -52,9 +52,12 @@ typedef struct field {
 #define RESULT(name, kind) FIELD(hwnas_measurement, name, kind)
 #define INFO(name, kind) FIELD(hwnas_device_info, name, kind)
 
+_Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
 _Static_assert(sizeof(hwnas_stop) == sizeof(int), "hwnas_stop travels as an int");
 
 static const field option_fields[] = {
+    {"precision", FIELD_INT, offsetof(hwnas_measure_options, exec.precision),
+     sizeof(hwnas_precision)},
     OPTION(interval, FIELD_DOUBLE),
     OPTION(max_seconds, FIELD_DOUBLE),
     OPTION(min_samples, FIELD_INT),
@@ -182,7 +185,8 @@ json_t *hwnas_wire_info(const hwnas_device_info *info)
 bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object)
 {
     hwnas_measure_options options = {0};
-    if (!decode(&options, option_fields, object))
+    if (!decode(&options, option_fields, object) || options.exec.precision < 0 ||
+        options.exec.precision >= HWNAS_N_PRECISIONS)
         return false;
     *out = options;
     return true;

@@ -98,7 +98,7 @@ static hwnas_status compile(onnx_predictor *p, const hwnas_graph *graph)
         hwnas_device_close(p->device);
         p->device = NULL;
         TRY(hwnas_device_open(&p->device, devices[i], &options));
-        status = p->device->ops->compile(&p->exec, p->device, graph);
+        status = hwnas_device_compile(&p->exec, p->device, graph, NULL);
     }
     return status;
 }

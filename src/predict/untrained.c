@@ -46,11 +46,10 @@ static hwnas_status run_on_device(const hwnas_graph *graph, const hwnas_node *no
     hwnas_graph *alone = NULL;
     hwnas_exec *exec = NULL;
     TRY_OUT(isolate(&alone, graph, node, operands));
-    TRY_OUT(device->ops->compile(&exec, device, alone));
+    TRY_OUT(hwnas_device_compile(&exec, device, alone, NULL));
     TRY_OUT(device->ops->run(exec, operands, &output));
 out:
-    if (exec)
-        device->ops->free_exec(exec);
+    hwnas_exec_free(exec);
     hwnas_graph_free(alone);
     return status;
 }

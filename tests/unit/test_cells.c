@@ -218,7 +218,7 @@ static float *run(hwnas_device *device, const hwnas_graph *graph, const float *i
 {
     hwnas_exec *exec;
     float *output = hwnas_alloc((size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[0]]));
-    ok(device->ops->compile(&exec, device, graph));
+    ok(hwnas_device_compile(&exec, device, graph, NULL));
     ok(device->ops->run(exec, &input, &output));
     device->ops->free_exec(exec);
     return output;

@@ -346,7 +346,7 @@ static void run(const hwnas_graph *graph, const buffers *inputs, const buffers *
     hwnas_device *device;
     hwnas_exec *exec;
     ok(hwnas_device_open(&device, "ref", &options));
-    ok(device->ops->compile(&exec, device, graph));
+    ok(hwnas_device_compile(&exec, device, graph, NULL));
     ok(device->ops->run(exec, (const float *const *)inputs->values, outputs->values));
     device->ops->free_exec(exec);
     hwnas_device_close(device);

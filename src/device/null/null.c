@@ -24,9 +24,11 @@ static void null_close(hwnas_device *device)
     free(device);
 }
 
-static hwnas_status null_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph)
+static hwnas_status null_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                                 const hwnas_exec_options *options)
 {
     (void)graph;
+    (void)options;
     *out = hwnas_alloc(sizeof **out);
     (*out)->ops = device->ops;
     return HWNAS_OK;
@@ -58,6 +60,7 @@ const hwnas_device_ops hwnas_null_device = {
     .open = null_open,
     .describe = null_describe,
     .close = null_close,
+    .precisions = ~0U,
     .compile = null_compile,
     .run = null_run,
     .free_exec = null_free_exec,

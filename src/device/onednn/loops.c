@@ -46,6 +46,7 @@ static dnnl_status_t run_loops(const hwnas_onednn_step *step, const onednn_devic
 }
 
 const hwnas_onednn_kind hwnas_onednn_loops = {
+    .name = "plain loops",
     .compile = compile_loops,
     .run = run_loops,
     .free = free_graph,
@@ -72,6 +73,7 @@ static dnnl_status_t run_reshape(const hwnas_onednn_step *step, const onednn_dev
 }
 
 const hwnas_onednn_kind hwnas_onednn_reshape = {
+    .name = "reshape",
     .compile = compile_reshape,
     .run = run_reshape,
     .free = free,

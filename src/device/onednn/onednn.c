@@ -105,8 +105,11 @@ const hwnas_device_ops hwnas_cpu_device = {
     .open = onednn_open,
     .describe = onednn_describe,
     .close = onednn_close,
+    .precisions = 1U << HWNAS_F32,
     .compile = hwnas_onednn_compile,
     .run = hwnas_onednn_run,
     .free_exec = hwnas_onednn_free_exec,
     .memory = hwnas_onednn_memory,
+    .steps = hwnas_onednn_steps,
+    .run_steps = hwnas_onednn_run_steps,
 };

@@ -19,9 +19,13 @@ void hwnas_onednn_use_threads(int threads);
 /* To be called whenever plain weights are freed. */
 dnnl_status_t hwnas_onednn_forget_constants(void);
 
-hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph);
+hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
+                                  const hwnas_exec_options *options);
 hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, float *const *outputs);
 void hwnas_onednn_free_exec(hwnas_exec *base);
 size_t hwnas_onednn_memory(const hwnas_exec *base);
+size_t hwnas_onednn_steps(const hwnas_exec *base, const hwnas_exec_step **out);
+hwnas_status hwnas_onednn_run_steps(hwnas_exec *base, const float *const *inputs,
+                                    float *const *outputs, double *seconds);
 
 #endif

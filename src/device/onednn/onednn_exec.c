@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "device/onednn/lower.h"
 #include "device/onednn/partition.h"
 #include "device/onednn/steps.h"
@@ -31,6 +32,7 @@ typedef struct onednn_exec {
     hwnas_arena *arena;
     size_t n_steps, n_tensors, n_inputs, n_outputs, n_copies;
     step *steps;                  /* all of them from the start, empty until compiled */
+    hwnas_exec_step *about;       /* what is told of each */
     dnnl_graph_tensor_t *tensors; /* by index in the graph; NULL: no step reads or writes it */
     int *inputs, *outputs;        /* of the graph; -1: an output that is copied */
     copy *copies;
@@ -152,16 +154,20 @@ static hwnas_status cut(compiler *c)
     return HWNAS_OK;
 }
 
-/* The partition's first node; NULL for the end of an output. */
-static hwnas_status first_node(const hwnas_node **out, const compiler *c,
-                               dnnl_graph_partition_t partition)
+/* The partition's nodes, in the arena; none for the end of an output. */
+static hwnas_status nodes_of(hwnas_exec_step *out, const compiler *c,
+                             dnnl_graph_partition_t partition)
 {
     hwnas_status status = HWNAS_OK;
     size_t n = 0, *ids = NULL;
     TRY_DNNL("read", c->graph->name, dnnl_graph_partition_get_op_num(partition, &n));
     ids = hwnas_alloc(n * sizeof *ids);
     TRY_DNNL_OUT("read", c->graph->name, dnnl_graph_partition_get_ops(partition, n, ids));
-    *out = ids[0] < c->graph->n_nodes ? &c->graph->nodes[ids[0]] : NULL;
+    int *nodes = hwnas_arena_alloc(c->exec->arena, n * sizeof *nodes);
+    *out = (hwnas_exec_step){.nodes = nodes};
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < c->graph->n_nodes)
+            nodes[out->n_nodes++] = (int)ids[i];
 out:
     free(ids);
     return status;
@@ -181,10 +187,10 @@ static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
     return s->kind->compile(s, c->exec->device, c->graph, node);
 }
 
-static hwnas_status compile_step(compiler *c, step *s, dnnl_graph_partition_t partition,
-                                 const hwnas_node *node)
+static hwnas_status compile_step(compiler *c, step *s, dnnl_graph_partition_t partition)
 {
     onednn_exec *exec = c->exec;
+    const hwnas_node *node = &c->graph->nodes[s->about.nodes[0]];
     uint8_t is_supported = 0;
     s->name = hwnas_arena_printf(exec->arena, "%s", node->name);
     TRY_DNNL("ask about", s->name, dnnl_graph_partition_is_supported(partition, &is_supported));
@@ -205,11 +211,17 @@ static hwnas_status compile_steps(compiler *c)
             TRY(hwnas_onednn_plain(&c->described[i], c->graph, (int)i));
     exec->steps = hwnas_arena_alloc(exec->arena, c->n_partitions * sizeof *exec->steps);
     for (size_t i = 0; i < c->n_partitions; i++) {
-        const hwnas_node *node = NULL;
-        TRY(first_node(&node, c, c->partitions[i]));
-        if (node)
-            TRY(compile_step(c, &exec->steps[exec->n_steps++], c->partitions[i], node));
+        step *s = &exec->steps[exec->n_steps];
+        TRY(nodes_of(&s->about, c, c->partitions[i]));
+        if (!s->about.n_nodes)
+            continue;
+        exec->n_steps++;
+        TRY(compile_step(c, s, c->partitions[i]));
+        s->about.how = s->kind->name;
     }
+    exec->about = hwnas_arena_alloc(exec->arena, exec->n_steps * sizeof *exec->about);
+    for (size_t i = 0; i < exec->n_steps; i++)
+        exec->about[i] = exec->steps[i].about;
     return HWNAS_OK;
 }
 
@@ -322,8 +334,10 @@ static hwnas_status bind_tensors(compiler *c)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph)
+hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
+                                  const hwnas_exec_options *options)
 {
+    (void)options; /* fp32 alone */
     hwnas_status status = HWNAS_OK;
     const size_t n = graph->n_tensors;
     onednn_exec *exec = hwnas_alloc(sizeof *exec);
@@ -357,9 +371,10 @@ out:
     return status;
 }
 
-hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, float *const *outputs)
+/* Binds the caller's buffers. */
+static hwnas_status take_buffers(const onednn_exec *exec, const float *const *inputs,
+                                 float *const *outputs)
 {
-    onednn_exec *exec = (onednn_exec *)base;
     hwnas_onednn_use_threads(exec->device->threads);
     for (size_t i = 0; i < exec->n_inputs; i++)
         TRY_DNNL(
@@ -370,15 +385,50 @@ hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, floa
             TRY_DNNL(
                 "take", "output",
                 dnnl_graph_tensor_set_data_handle(exec->tensors[exec->outputs[i]], outputs[i]));
-    for (size_t i = 0; i < exec->n_steps; i++) {
-        const step *s = &exec->steps[i];
-        TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
-    }
-    TRY_DNNL("finish", "a run", dnnl_stream_wait(exec->device->stream));
+    return HWNAS_OK;
+}
+
+static void copy_outputs(const onednn_exec *exec, float *const *outputs)
+{
     for (size_t i = 0; i < exec->n_copies; i++) {
         const copy *to_do = &exec->copies[i];
         memcpy(outputs[to_do->output], hwnas_onednn_values(exec->tensors[to_do->from]),
                to_do->bytes);
     }
+}
+
+hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, float *const *outputs)
+{
+    onednn_exec *exec = (onednn_exec *)base;
+    TRY(take_buffers(exec, inputs, outputs));
+    for (size_t i = 0; i < exec->n_steps; i++) {
+        const step *s = &exec->steps[i];
+        TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
+    }
+    TRY_DNNL("finish", "a run", dnnl_stream_wait(exec->device->stream));
+    copy_outputs(exec, outputs);
+    return HWNAS_OK;
+}
+
+size_t hwnas_onednn_steps(const hwnas_exec *base, const hwnas_exec_step **out)
+{
+    const onednn_exec *exec = (const onednn_exec *)base;
+    *out = exec->about;
+    return exec->n_steps;
+}
+
+hwnas_status hwnas_onednn_run_steps(hwnas_exec *base, const float *const *inputs,
+                                    float *const *outputs, double *seconds)
+{
+    onednn_exec *exec = (onednn_exec *)base;
+    TRY(take_buffers(exec, inputs, outputs));
+    for (size_t i = 0; i < exec->n_steps; i++) {
+        const step *s = &exec->steps[i];
+        const double start = hwnas_now();
+        TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
+        TRY_DNNL("finish", s->name, dnnl_stream_wait(exec->device->stream));
+        seconds[i] = hwnas_now() - start;
+    }
+    copy_outputs(exec, outputs);
     return HWNAS_OK;
 }

@@ -109,6 +109,7 @@ static int in_place(const hwnas_onednn_step *step, int output, size_t k)
 }
 
 const hwnas_onednn_kind hwnas_onednn_partition = {
+    .name = "partition",
     .run = run,
     .free = free_partition,
     .in_place = in_place,

@@ -171,6 +171,7 @@ out:
 }
 
 const hwnas_onednn_kind hwnas_onednn_eltwise = {
+    .name = "primitive",
     .compile = compile_eltwise,
     .run = run_primitive,
     .free = free_primitive,
@@ -215,6 +216,7 @@ out:
 }
 
 const hwnas_onednn_kind hwnas_onednn_layer_norm = {
+    .name = "primitive",
     .compile = compile_layer_norm,
     .run = run_primitive,
     .free = free_primitive,

@@ -270,12 +270,14 @@ static hwnas_status compile_gru(hwnas_onednn_step *step, const onednn_device *de
 }
 
 const hwnas_onednn_kind hwnas_onednn_lstm = {
+    .name = "primitive",
     .compile = compile_lstm,
     .run = run,
     .free = free_recurrent,
 };
 
 const hwnas_onednn_kind hwnas_onednn_gru = {
+    .name = "primitive",
     .compile = compile_gru,
     .run = run,
     .free = free_recurrent,

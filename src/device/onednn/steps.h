@@ -13,6 +13,7 @@ typedef struct hwnas_onednn_kind hwnas_onednn_kind;
 typedef struct hwnas_onednn_step {
     const hwnas_onednn_kind *kind; /* NULL: not compiled yet */
     const char *name;              /* of its first node, for messages */
+    hwnas_exec_step about;         /* the nodes in it */
     void *state;                   /* the kind's */
     size_t bytes;                  /* that `state` holds in buffers */
     size_t n_inputs, n_outputs;
@@ -21,6 +22,7 @@ typedef struct hwnas_onednn_step {
 } hwnas_onednn_step;
 
 struct hwnas_onednn_kind {
+    const char *name; /* what computes it, in a word or two */
     /* A step of one node, whose tensors are plain. The step has the node's inputs and its output;
      * a kind that keeps weights in its state takes them off the end. NULL: a partition. On failure
      * what was made is in `state`. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
 
@@ -13,6 +14,8 @@ typedef struct ref_exec {
     hwnas_graph *graph;
     float **buffers; /* by tensor; a graph input's is the caller's during a run */
     size_t bytes;
+    hwnas_exec_step *steps; /* one for each node */
+    int *numbers;           /* of the nodes: what the steps point to */
 } ref_exec;
 
 static hwnas_status ref_open(hwnas_device **out, const char *argument,
@@ -45,12 +48,16 @@ static void ref_free_exec(hwnas_exec *base)
         if (exec->graph->tensors[i].kind != HWNAS_TENSOR_INPUT)
             free(exec->buffers[i]);
     free(exec->buffers);
+    free(exec->steps);
+    free(exec->numbers);
     hwnas_graph_free(exec->graph);
     free(exec);
 }
 
-static hwnas_status ref_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph)
+static hwnas_status ref_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                                const hwnas_exec_options *options)
 {
+    (void)options; /* fp32 alone */
     hwnas_status status = HWNAS_OK;
     ref_exec *exec = hwnas_alloc(sizeof *exec);
     exec->base.ops = device->ops;
@@ -69,6 +76,12 @@ static hwnas_status ref_compile(hwnas_exec **out, hwnas_device *device, const hw
         if (tensor->kind == HWNAS_TENSOR_WEIGHT)
             hwnas_tensor_fill(tensor, exec->buffers[i]);
     }
+    exec->steps = hwnas_alloc(graph->n_nodes * sizeof *exec->steps);
+    exec->numbers = hwnas_alloc(graph->n_nodes * sizeof *exec->numbers);
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        exec->numbers[i] = (int)i;
+        exec->steps[i] = (hwnas_exec_step){1, &exec->numbers[i], "plain loops"};
+    }
     *out = &exec->base;
     exec = NULL;
 out:
@@ -76,7 +89,9 @@ out:
     return status;
 }
 
-static hwnas_status ref_run(hwnas_exec *base, const float *const *inputs, float *const *outputs)
+/* `seconds` NULL: nobody wants to know. */
+static hwnas_status ref_run_steps(hwnas_exec *base, const float *const *inputs,
+                                  float *const *outputs, double *seconds)
 {
     ref_exec *exec = (ref_exec *)base;
     const hwnas_graph *graph = exec->graph;
@@ -85,9 +100,12 @@ static hwnas_status ref_run(hwnas_exec *base, const float *const *inputs, float 
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_node *node = &graph->nodes[i];
         const float *operands[HWNAS_MAX_NODE_INPUTS];
+        const double start = seconds ? hwnas_now() : 0;
         for (int k = 0; k < node->n_inputs; k++)
             operands[k] = exec->buffers[node->inputs[k]];
         node->op->compute(graph, node, operands, exec->buffers[node->output]);
+        if (seconds)
+            seconds[i] = hwnas_now() - start;
     }
     for (size_t i = 0; i < graph->n_outputs; i++) {
         const int tensor = graph->outputs[i];
@@ -95,6 +113,18 @@ static hwnas_status ref_run(hwnas_exec *base, const float *const *inputs, float 
                (size_t)hwnas_tensor_bytes(&graph->tensors[tensor]));
     }
     return HWNAS_OK;
+}
+
+static hwnas_status ref_run(hwnas_exec *base, const float *const *inputs, float *const *outputs)
+{
+    return ref_run_steps(base, inputs, outputs, NULL);
+}
+
+static size_t ref_steps(const hwnas_exec *base, const hwnas_exec_step **out)
+{
+    const ref_exec *exec = (const ref_exec *)base;
+    *out = exec->steps;
+    return exec->graph->n_nodes;
 }
 
 static size_t ref_memory(const hwnas_exec *base)
@@ -109,8 +139,11 @@ const hwnas_device_ops hwnas_ref_device = {
     .open = ref_open,
     .describe = ref_describe,
     .close = ref_close,
+    .precisions = 1U << HWNAS_F32,
     .compile = ref_compile,
     .run = ref_run,
     .free_exec = ref_free_exec,
     .memory = ref_memory,
+    .steps = ref_steps,
+    .run_steps = ref_run_steps,
 };
