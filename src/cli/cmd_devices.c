@@ -91,7 +91,7 @@ static void add_text(hwnas_str *out, const finding *f)
         hwnas_str_addf(out, "         %s: %s\n",
                        f->works ? "cannot be measured here" : "does not work here", f->trouble);
     if (f->n)
-        hwnas_roofline_text(out, "         ", f->rooflines, f->n);
+        hwnas_roofline_text(out, f->rooflines, f->n);
 }
 
 static json_t *to_json(const finding *f)

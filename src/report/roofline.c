@@ -3,39 +3,50 @@
 
 #include <stdlib.h>
 
+#include "report/grid.h"
+
 #define GIGA 1e9
 #define MEGA 1e6
 
 /* "143.9 [143.1, 144.3]", in units of 1e9. */
-static void add_rate(hwnas_str *out, int width, const hwnas_rate *rate)
+static void put_rate(hwnas_grid *grid, const hwnas_rate *rate)
 {
-    char *text = hwnas_printf("%.1f [%.1f, %.1f]", rate->p50 / GIGA, rate->low / GIGA,
-                              rate->high / GIGA);
-    hwnas_str_addf(out, "  %*s", width, text);
-    free(text);
+    hwnas_grid_cell(grid, "%.1f [%.1f, %.1f]", rate->p50 / GIGA, rate->low / GIGA,
+                    rate->high / GIGA);
 }
 
-void hwnas_roofline_text(hwnas_str *out, const char *indent, const hwnas_roofline *rooflines,
-                         size_t n)
+static void put_headings(hwnas_grid *grid, const hwnas_roofline *r)
 {
+    hwnas_grid_column(grid, "threads", HWNAS_GRID_RIGHT);
+    hwnas_grid_column(grid, "dtype", HWNAS_GRID_LEFT);
+    hwnas_grid_column(grid, "GFLOP/s", HWNAS_GRID_RIGHT);
+    hwnas_grid_column(grid, "memory GB/s", HWNAS_GRID_RIGHT);
+    for (int i = HWNAS_N_BANDWIDTHS - 2; i >= 0; i--) {
+        char *heading = hwnas_printf("%.2g MB", r->bandwidths[i].bytes / MEGA);
+        hwnas_grid_column(grid, heading, HWNAS_GRID_RIGHT);
+        free(heading);
+    }
+}
+
+void hwnas_roofline_text(hwnas_str *out, const hwnas_roofline *rooflines, size_t n)
+{
+    hwnas_grid grid = {0};
     bool is_unstable = false;
-    hwnas_str_addf(out, "%s%7s  %9s  %24s  %20s  GB/s of", indent, "threads", "precision", "GFLOP/s",
-                   "memory GB/s");
-    for (int i = 0; n && i < HWNAS_N_BANDWIDTHS - 1; i++)
-        hwnas_str_addf(out, " %7.3g", rooflines->bandwidths[i].bytes / MEGA);
-    hwnas_str_add(out, " MB\n");
+    put_headings(&grid, rooflines);
     for (const hwnas_roofline *r = rooflines; r < rooflines + n; r++) {
-        hwnas_str_addf(out, "%s%7d  %9s", indent, r->threads, hwnas_precision_name(r->precision));
-        add_rate(out, 24, &r->flops);
-        add_rate(out, 20, hwnas_roofline_memory(r));
-        hwnas_str_addf(out, "%9s", "");
-        for (int i = 0; i < HWNAS_N_BANDWIDTHS - 1; i++)
-            hwnas_str_addf(out, " %7.1f", r->bandwidths[i].rate.p50 / GIGA);
-        hwnas_str_add(out, r->is_unstable ? " ?\n" : "\n");
+        hwnas_grid_cell(&grid, "%d", r->threads);
+        hwnas_grid_cell(&grid, "%s%s", hwnas_precision_name(r->precision),
+                        r->is_unstable ? " ?" : "");
+        put_rate(&grid, &r->flops);
+        put_rate(&grid, hwnas_roofline_memory(r));
+        for (int i = HWNAS_N_BANDWIDTHS - 2; i >= 0; i--)
+            hwnas_grid_number(&grid, 1, r->bandwidths[i].rate.p50 / GIGA);
         is_unstable |= r->is_unstable;
     }
+    hwnas_grid_text(out, &grid);
+    hwnas_grid_done(&grid);
     if (is_unstable)
-        hwnas_str_addf(out, "%s?: the machine was disturbed meanwhile; this is not kept\n", indent);
+        hwnas_str_add(out, "?: the machine was disturbed meanwhile; these are not kept\n");
 }
 
 json_t *hwnas_roofline_json(const hwnas_roofline *r)

@@ -7,9 +7,8 @@
 #include "base/str.h"
 #include "measure/roofline.h"
 
-/* A table of `n` rooflines of one device, each line after `indent`. */
-void hwnas_roofline_text(hwnas_str *out, const char *indent, const hwnas_roofline *rooflines,
-                         size_t n);
+/* A table of n > 0 rooflines of one device. */
+void hwnas_roofline_text(hwnas_str *out, const hwnas_roofline *rooflines, size_t n);
 json_t *hwnas_roofline_json(const hwnas_roofline *roofline); /* a new reference; docs/json.md */
 
 #endif

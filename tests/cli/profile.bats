@@ -8,10 +8,10 @@ bats_require_minimum_version 1.5.0
         "$BATS_TEST_TMPDIR/net.onnx" --device null --csv >"$BATS_TEST_TMPDIR/one.csv"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/one.csv")" -eq 4 ]
     # One network, whichever way it came: 1,199,882 parameters, as Keras counts them.
-    [ "$(cut -d, -f12 "$BATS_TEST_TMPDIR/one.csv" | tr '\n' ' ')" = \
+    [ "$(cut -d, -f8 "$BATS_TEST_TMPDIR/one.csv" | tr '\n' ' ')" = \
         "params_count 1199882 669706 1199882 " ]
     "$HWNAS" profile mnist_cnn mnist_mlp --device null --batch 1,4 --threads 1,2 --csv |
-        cut -d, -f1,3,4,5 >"$BATS_TEST_TMPDIR/sweep.csv"
+        cut -d, -f1,3,4,7 >"$BATS_TEST_TMPDIR/sweep.csv"
     [ "$(sort "$BATS_TEST_TMPDIR/sweep.csv" | tr '\n' ' ')" = "mnist_cnn,1,1,ok mnist_cnn,1,2,ok \
 mnist_cnn,4,1,ok mnist_cnn,4,2,ok mnist_mlp,1,1,ok mnist_mlp,1,2,ok mnist_mlp,4,1,ok mnist_mlp,4,2,ok \
 model,batch,threads,status " ]
@@ -35,6 +35,27 @@ assert row["memory_bytes"] > 4 * row["params"], row
 END
 }
 
+@test "several devices and precisions; one that a device lacks is a row that says so" {
+    run --separate-stderr "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"mnist_mlp: the device 'ref' does not compute in f16"* ]]
+    [[ $output == *"ref: "*"null: "*"model"*"device"*"dtype"* ]]
+    [[ $output == *"ref "*"f16 "*"unsupported: the device 'ref' does not compute in f16"* ]]
+    "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05 --csv \
+        >"$BATS_TEST_TMPDIR/two.csv" || [ $? -eq 1 ]
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/two.csv" <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+found = [(r["device"], r["dtype"], r["status"]) for r in rows]
+assert found == [("ref", "f32", "ok"), ("ref", "f16", "unsupported"),
+                 ("null", "f32", "ok"), ("null", "f16", "ok")], found
+assert rows[1]["message"] and not rows[1]["p50_s"] and float(rows[0]["p50_s"]) > 0, rows
+END
+    # A plain profile has no column that says nothing.
+    run "$HWNAS" profile mnist_mlp --device null
+    [[ $output != *dtype* && $output != *"model "*device* && $output != *streams* ]]
+}
+
 @test "what cannot be profiled is told, with exit code" {
     ends() { # ends CODE PATTERN ARGUMENT...
         local code=$1 pattern=$2
@@ -48,6 +69,9 @@ END
     ends 2 "*which network of nas_bench_macro*--arch CODE*" nas_bench_macro
     ends 2 "*'0,1' is no list*--batch 1,2,4*" mnist_cnn --batch 0,1
     ends 2 "*'1,' is no list*" mnist_cnn --threads 1,
+    ends 2 "*no precision 'int9'*the precisions are f32, *" mnist_cnn --dtype f32,int9
+    ends 2 "*--dtype 'f32,' is no list*" mnist_cnn --dtype f32,
+    ends 2 "*no device 'cpuu'*did you mean 'cpu'*" mnist_cnn --device ref,cpuu
     ends 2 "*exclude each other*" mnist_cnn --json --csv
     ends 2 "*more than 0*" mnist_cnn --interval 0
     ends 2 "*no 'resnet5'*" resnet5
