@@ -646,7 +646,7 @@ static void test_wire(void **state)
     assert_true(hwnas_frame_decode(&frame, head));
     assert_int_equal(frame.type, HWNAS_FRAME_GRAPH);
     assert_int_equal(frame.length, 1 << 24);
-    head[4] = HWNAS_FRAME_ANSWER; /* too long for words */
+    head[4] = HWNAS_FRAME_PHASE; /* too long for words */
     assert_false(hwnas_frame_decode(&frame, head));
     head[0] = 'H';
     assert_false(hwnas_frame_decode(&frame, head));
