@@ -642,11 +642,11 @@ static void test_wire(void **state)
     (void)state;
     unsigned char head[HWNAS_FRAME_HEAD];
     hwnas_frame frame;
-    hwnas_frame_encode(head, (hwnas_frame){.type = HWNAS_FRAME_GRAPH, .length = 1 << 24});
+    hwnas_frame_encode(head, (hwnas_frame){.type = HWNAS_FRAME_GRAPH, .length = 1 << 25});
     assert_true(hwnas_frame_decode(&frame, head));
     assert_int_equal(frame.type, HWNAS_FRAME_GRAPH);
-    assert_int_equal(frame.length, 1 << 24);
-    head[4] = HWNAS_FRAME_PHASE; /* too long for words */
+    assert_int_equal(frame.length, 1 << 25);
+    head[4] = HWNAS_FRAME_ANSWER; /* too long for words */
     assert_false(hwnas_frame_decode(&frame, head));
     head[0] = 'H';
     assert_false(hwnas_frame_decode(&frame, head));
