@@ -10,6 +10,7 @@ enum { HWNAS_SWEEP_MODELS = 64, HWNAS_SWEEP_LIST = 16 };
 /* The settings as the user writes them: lists with commas. */
 typedef struct hwnas_sweep_lists {
     const char *devices, *batches, *threads, *precisions;
+    const char *streams; /* NULL: one copy, by the protocol for one */
 } hwnas_sweep_lists;
 #define HWNAS_SWEEP_DEFAULTS                                                                       \
     {                                                                                              \
@@ -19,9 +20,10 @@ typedef struct hwnas_sweep_lists {
 typedef struct hwnas_sweep {
     const char *models[HWNAS_SWEEP_MODELS], *code; /* see cli/model.h */
     int n_models;
-    int n_devices, n_batches, n_threads, n_precisions;
+    int n_devices, n_batches, n_threads, n_precisions, n_streams;
     char *devices[HWNAS_SWEEP_LIST]; /* heap */
     int batches[HWNAS_SWEEP_LIST], threads[HWNAS_SWEEP_LIST];
+    int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one */
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
     bool skips; /* leave out what cannot be computed, and say so */
     hwnas_measure_options options;

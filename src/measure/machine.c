@@ -149,7 +149,7 @@ hwnas_machine *hwnas_machine_open(void)
                               .joules = real_joules,
                               .reference = real_reference};
     m->stat = -1;
-    m->energy = hwnas_energy_open(HWNAS_POWERCAP);
+    m->energy = hwnas_energy_open(hwnas_energy_root());
     return &m->base;
 }
 

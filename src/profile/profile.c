@@ -1,5 +1,6 @@
 #include "profile/profile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +24,19 @@ void hwnas_profile_add_device(hwnas_profile *profile, const char *spelling,
 {
     for (size_t i = 0; i < profile->n_devices; i++)
         if (!strcmp(profile->devices[i].spelling, spelling)) {
-            profile->devices[i].info = *info;
+            if (info)
+                profile->devices[i].info = *info;
             return;
         }
     HWNAS_ARENA_GROW(profile->arena, profile->devices, profile->n_devices,
                      profile->device_capacity);
-    profile->devices[profile->n_devices++] = (hwnas_profile_device){
-        .spelling = hwnas_arena_string(profile->arena, spelling, strlen(spelling)), .info = *info};
+    hwnas_profile_device *device = &profile->devices[profile->n_devices++];
+    *device = (hwnas_profile_device){
+        .spelling = hwnas_arena_string(profile->arena, spelling, strlen(spelling))};
+    if (info)
+        device->info = *info;
+    else
+        snprintf(device->info.name, sizeof device->info.name, "does not work here");
 }
 
 hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)

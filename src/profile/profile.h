@@ -39,7 +39,8 @@ typedef struct hwnas_profile {
 hwnas_profile *hwnas_profile_new(void);
 void hwnas_profile_free(hwnas_profile *profile); /* accepts NULL */
 
-/* Adds a device unless it is there; notes what it says of itself either way. */
+/* Adds a device unless it is there; notes what it says of itself either way. `info` NULL: it did
+ * not come to say anything. */
 void hwnas_profile_add_device(hwnas_profile *profile, const char *spelling,
                               const hwnas_device_info *info);
 /* A new row of zeros; valid until the next is added. */

@@ -56,6 +56,58 @@ END
     [[ $output != *dtype* && $output != *"model "*device* && $output != *streams* ]]
 }
 
+@test "streams: copies at the same time, as many as there are cores for" {
+    cores=$(nproc)
+    run --separate-stderr "$HWNAS" profile mnist_mlp --device ref --streams "1,$((cores + 1))" \
+        --seconds 0.1
+    [ "$status" -eq 1 ]
+    [[ $output == *streams*"unsupported: $((cores + 1)) streams of 1 thread each need"*"cores"* ]]
+    [[ $stderr == *"need $((cores + 1)) cores"* ]]
+    run --separate-stderr "$HWNAS" profile mnist_mlp --device ref --streams 1 --seconds 0.1 --csv
+    [ "$status" -eq 0 ]
+    [[ $output == *"mnist_mlp,ref,1,1,f32,1,ok,"* ]]
+    run --separate-stderr "$HWNAS" profile mnist_mlp --streams 1,0
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"--streams '1,0' is no list"* ]]
+}
+
+@test "energy, where the machine counts it" {
+    # A counter as powercap shows it, of a machine that takes 10 W.
+    zone=$BATS_TEST_TMPDIR/powercap/intel-rapl:0
+    mkdir -p "$zone"
+    echo package-0 >"$zone/name"
+    echo 262143328850 >"$zone/max_energy_range_uj"
+    echo 1 >"$zone/energy_uj"
+    /usr/bin/python3 - "$zone/energy_uj" <<'END' &
+import sys, time
+with open(sys.argv[1], "r+") as f:
+    end = time.time() + 60
+    while time.time() < end:
+        f.seek(0)
+        f.write("%d\n" % (time.monotonic() * 10e6))
+        f.flush()
+        time.sleep(0.001)
+END
+    meter=$!
+    for streams in "" "--streams 1"; do
+        # shellcheck disable=SC2086
+        HWNAS_POWERCAP=$BATS_TEST_TMPDIR/powercap "$HWNAS" profile mnist_mlp --device ref --batch 2 \
+            --seconds 2 --interval 0.001 $streams --json >"$BATS_TEST_TMPDIR/energy.json"
+        /usr/bin/python3 - "$BATS_TEST_TMPDIR/energy.json" <<'END'
+import json, sys
+(row,) = json.load(open(sys.argv[1]))["rows"]
+assert row["energy_low_joules"] <= row["energy_joules"] <= row["energy_high_joules"], row
+assert row["energy_joules"] > 0, row
+END
+    done
+    run env HWNAS_POWERCAP="$BATS_TEST_TMPDIR/powercap" "$HWNAS" profile mnist_mlp --device ref \
+        --seconds 2 --interval 0.001
+    kill "$meter"
+    [[ $output == *"mJ/item"* ]]
+    run "$HWNAS" profile mnist_mlp --device null
+    [ -e /sys/class/powercap/intel-rapl:0/energy_uj ] || [[ $output != *"mJ/item"* ]]
+}
+
 @test "what cannot be profiled is told, with exit code" {
     ends() { # ends CODE PATTERN ARGUMENT...
         local code=$1 pattern=$2
