@@ -17,12 +17,17 @@ static const hwnas_usage usage = {
     .min_arguments = 1,
     .max_arguments = HWNAS_SWEEP_MODELS};
 
-static hwnas_status print(const hwnas_profile *profile, bool as_json, bool as_csv)
+typedef struct output {
+    bool as_json, as_csv;
+    const char *save, *name;
+} output;
+
+static hwnas_status print(const hwnas_profile *profile, const output *o)
 {
     hwnas_str text = {0};
-    if (as_json)
+    if (o->as_json)
         return hwnas_print_json(hwnas_profile_json(profile));
-    if (as_csv)
+    if (o->as_csv)
         hwnas_profile_csv(&text, profile);
     else
         hwnas_profile_text(&text, profile);
@@ -39,14 +44,26 @@ static hwnas_status find_failure(const hwnas_profile *profile)
     return HWNAS_OK;
 }
 
-static hwnas_status run(const hwnas_sweep *sweep, bool as_json, bool as_csv)
+/* What was measured before a signal is printed and saved like a whole profile. */
+static hwnas_status run(hwnas_sweep *sweep, const output *o)
 {
     hwnas_profile *profile = hwnas_profile_new();
-    hwnas_status status = hwnas_sweep_run(profile, sweep);
-    if (status == HWNAS_OK)
-        status = print(profile, as_json, as_csv);
-    if (status == HWNAS_OK)
-        status = find_failure(profile);
+    sweep->options.stop = hwnas_stop_on_signals();
+    hwnas_status swept = hwnas_sweep_run(profile, sweep), status = HWNAS_OK;
+    profile->name = o->name;
+    if (swept != HWNAS_OK && swept != HWNAS_E_INTERRUPTED)
+        status = swept;
+    else if (profile->n_rows) {
+        if (o->save)
+            status = hwnas_profile_save(profile, o->save);
+        if (status == HWNAS_OK)
+            status = print(profile, o);
+        if (status == HWNAS_OK)
+            status = find_failure(profile);
+    }
+    if (swept == HWNAS_E_INTERRUPTED)
+        status = hwnas_fail(swept, NULL, "interrupted; %zu row%s finished", profile->n_rows,
+                            profile->n_rows == 1 ? " was" : "s were");
     hwnas_profile_free(profile);
     return status;
 }
@@ -55,7 +72,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
 {
     hwnas_sweep s = {.options = HWNAS_MEASURE_DEFAULTS};
     hwnas_sweep_lists lists = HWNAS_SWEEP_DEFAULTS;
-    bool as_json = false, as_csv = false, done;
+    output o = {0};
+    bool done;
     const hwnas_option options[] = {
         {"arch", 'a', HWNAS_OPTION_TEXT, &s.code, "CODE", "which network of a space"},
         {"device", 'd', HWNAS_OPTION_TEXT, &lists.devices, "LIST", "where (cpu)"},
@@ -71,19 +89,22 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "but no longer than this for each (1)"},
         {"skip-unsupported", 0, HWNAS_OPTION_FLAG, &s.skips, NULL,
          "leave out nodes of ONNX files that cannot be computed, and say so"},
-        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
-        {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "one row for each measurement"},
+        {"save", 0, HWNAS_OPTION_TEXT, &o.save, "FILE",
+         "keep it, for 'hwnas compare' on any machine"},
+        {"name", 0, HWNAS_OPTION_TEXT, &o.name, "NAME", "what this machine is called there"},
+        {"json", 0, HWNAS_OPTION_FLAG, &o.as_json, NULL, "one JSON object"},
+        {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, s.models, &s.n_models, &done));
     if (done)
         return HWNAS_OK;
     if (s.options.interval <= 0 || s.options.max_seconds <= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
-    if (as_json && as_csv)
+    if (o.as_json && o.as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     hwnas_status status = hwnas_sweep_read(&s, &lists);
     if (status == HWNAS_OK)
-        status = run(&s, as_json, as_csv);
+        status = run(&s, &o);
     hwnas_sweep_done(&s);
     return status;
 }

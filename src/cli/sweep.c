@@ -123,6 +123,8 @@ static hwnas_status measure(const cursor *c)
     row->threads = s->threads[c->threads];
     row->streams = s->streams[c->streams] ? s->streams[c->streams] : 1;
     row->precision = options.exec.precision;
+    row->arch = s->code;
+    row->digest = hwnas_graph_digest(c->graph);
     hwnas_graph_costs(&row->costs, c->graph);
     if (c->runner || c->copies) {
         row->status = run_one(row, c, &options);
@@ -131,7 +133,10 @@ static hwnas_status measure(const cursor *c)
         row->status = c->status;
         row->message = c->message;
     }
-    return row->status == HWNAS_E_INTERRUPTED ? row->status : HWNAS_OK;
+    if (row->status != HWNAS_E_INTERRUPTED)
+        return HWNAS_OK;
+    c->profile->n_rows--; /* it is not finished */
+    return HWNAS_E_INTERRUPTED;
 }
 
 /* Says what is left out, once for each model. */

@@ -71,6 +71,45 @@ END
     [[ $stderr == *"--streams '1,0' is no list"* ]]
 }
 
+@test "a profile is saved whole, with the machine and the date" {
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05 --name here \
+        --save kept.json --json >printed.json || [ $? -eq 1 ]
+    cmp <(/usr/bin/python3 -m json.tool kept.json) <(/usr/bin/python3 -m json.tool printed.json)
+    /usr/bin/python3 - kept.json <<'END'
+import json, os, sys, time
+d = json.load(open(sys.argv[1]))
+assert (d["format"], d["version"], d["name"], d["source"]) == ("hwnas.profile", 1, "here", "measured")
+assert d["machine"]["cores"] == len(os.sched_getaffinity(0)), d
+assert d["date"][:4] >= "2026" and d["date"].endswith("Z"), d
+assert [r["device"] for r in d["rows"]] == ["ref", "ref", "null", "null"]
+assert len(d["rows"][0]["digest"]) == 32 and d["rows"][0]["params"] == 669706
+END
+    run --separate-stderr "$HWNAS" profile mnist_mlp --device null --save /nowhere/kept.json
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"/nowhere/kept.json"* ]]
+}
+
+@test "an interrupted profile prints what it has" {
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" profile mnist_mlp resnet152 --device ref --seconds 0.05 --save half.json >half.txt \
+        2>half.err &
+    pid=$!
+    sleep 3
+    kill -INT "$pid"
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq 130 ]
+    # On a machine that is very slow not even the small one was finished; then there is no file.
+    if grep -q "interrupted; 0 rows were finished" half.err; then
+        [ ! -e half.json ]
+        return
+    fi
+    grep -q "interrupted; 1 row was finished" half.err
+    grep -q "mnist_mlp" half.txt
+    [ "$(/usr/bin/python3 -c 'import json; print(len(json.load(open("half.json"))["rows"]))')" -eq 1 ]
+}
+
 @test "energy, where the machine counts it" {
     # A counter as powercap shows it, of a machine that takes 10 W.
     zone=$BATS_TEST_TMPDIR/powercap/intel-rapl:0
