@@ -29,18 +29,26 @@ double hwnas_median(double *low, double *high, double *scratch, const double *va
     return hwnas_quantile(scratch, n, 0.5);
 }
 
-/* Second half of the samples against the first: 0 when their intervals overlap, so that chance is
- * no trend. */
-static double find_trend(const hwnas_sampler *s)
+double hwnas_find_trend(double *scratch, const double *samples, size_t n)
 {
-    size_t half = s->n_clean / 2;
+    size_t half = n / 2;
     double low[2], high[2], p50[2];
     if (half < HWNAS_CARRY_MEDIAN)
         return 0;
     for (int i = 0; i < 2; i++)
-        p50[i] = hwnas_median(&low[i], &high[i], s->scratch,
-                              s->clean + (i ? s->n_clean - half : 0), half);
+        p50[i] = hwnas_median(&low[i], &high[i], scratch, samples + (i ? n - half : 0), half);
     return low[1] > high[0] || low[0] > high[1] ? p50[1] / p50[0] - 1 : 0;
+}
+
+void hwnas_tell_quantiles(hwnas_measurement *out, const double *sorted, size_t n)
+{
+    out->min = sorted[0];
+    out->p50 = hwnas_quantile(sorted, n, 0.5);
+    hwnas_quantile_interval(sorted, n, 0.5, &out->p50_low, &out->p50_high);
+    out->p90 = carried_quantile(sorted, n, 0.9);
+    out->p99 = carried_quantile(sorted, n, 0.99);
+    carried_interval(&out->p90_low, &out->p90_high, sorted, n, 0.9);
+    carried_interval(&out->p99_low, &out->p99_high, sorted, n, 0.99);
 }
 
 /* Medians of the first and the last tenth. */
@@ -83,19 +91,16 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
     out->disturbed_share = hwnas_sampler_disturbed_share(s);
     out->shared_share = s->n_looks ? (double)s->n_shared / (double)s->n_looks : 0;
     out->hertz = median_clock(s);
-    out->trend = find_trend(s);
+    out->trend = hwnas_find_trend(s->scratch, s->clean, s->n_clean);
     out->is_mixed = s->n_clean < HWNAS_CARRY_MEDIAN && s->n_aside > 0;
     if (out->is_mixed)
         while (s->n_aside > 0)
             s->clean[s->n_clean++] = s->aside[--s->n_aside];
     compare_ends(out, s);
     size_t n = out->n_samples = s->n_clean;
-    out->p50 = hwnas_median(&out->p50_low, &out->p50_high, s->scratch, s->clean, n);
-    out->p90 = carried_quantile(s->scratch, n, 0.9);
-    out->p99 = carried_quantile(s->scratch, n, 0.99);
-    out->min = s->scratch[0];
-    carried_interval(&out->p90_low, &out->p90_high, s->scratch, n, 0.9);
-    carried_interval(&out->p99_low, &out->p99_high, s->scratch, n, 0.99);
+    memcpy(s->scratch, s->clean, n * sizeof *s->clean);
+    hwnas_sort(s->scratch, n);
+    hwnas_tell_quantiles(out, s->scratch, n);
     conclude_energy(out, s);
     out->is_unstable = hwnas_measurement_doubt(out) != NULL;
 }

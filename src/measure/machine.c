@@ -173,7 +173,7 @@ hwnas_machine *hwnas_machine_open(void)
                               .is_shared = real_is_shared,
                               .pause = real_pause};
     m->stat = -1;
-    m->energy = hwnas_energy_open(HWNAS_POWERCAP);
+    m->energy = hwnas_energy_open(hwnas_energy_root());
     return &m->base;
 }
 

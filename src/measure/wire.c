@@ -26,7 +26,7 @@ bool hwnas_frame_decode(hwnas_frame *out, const unsigned char head[HWNAS_FRAME_H
     memcpy(&length, head + 8, 8);
     type = le32toh(type);
     length = le64toh(length);
-    if (memcmp(head, MAGIC, 4) || type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_ANSWER ||
+    if (memcmp(head, MAGIC, 4) || type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_GO ||
         length > (type == HWNAS_FRAME_GRAPH ? MAX_GRAPH : MAX_WORDS))
         return false;
     *out = (hwnas_frame){.type = (hwnas_frame_type)type, .length = length};
