@@ -105,6 +105,11 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
     out->is_unstable = hwnas_measurement_doubt(out) != NULL;
 }
 
+const char *hwnas_stop_name(hwnas_stop stop)
+{
+    return stop == HWNAS_STOP_INTERVAL ? "interval" : "budget";
+}
+
 const char *hwnas_measurement_doubt(const hwnas_measurement *m)
 {
     if (m->is_mixed)

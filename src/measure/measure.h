@@ -53,6 +53,9 @@ typedef enum hwnas_stop {
     HWNAS_STOP_BUDGET,   /* the time was over */
 } hwnas_stop;
 
+/* "interval", "budget" */
+const char *hwnas_stop_name(hwnas_stop stop);
+
 typedef struct hwnas_measurement {
     size_t n_samples;              /* those that the quantiles below stand on */
     size_t n_disturbed;            /* samples that were set aside and taken again */
