@@ -1,5 +1,7 @@
 /* profile: latency, throughput and memory of models, over devices, batches, threads and precisions.
  */
+#include <limits.h>
+
 #include "cli/cli.h"
 #include "cli/sweep.h"
 #include "profile/record.h"
@@ -12,24 +14,27 @@ static const hwnas_usage usage = {
     .notes =
         "MODEL is an ONNX file, a YAML file, or the name of a space or of a network of the zoo.\n"
         "hwnas profile resnet50 mobilenet_v2 --batch 1,8 --threads 1,2\n"
-        "hwnas profile resnet50 --device cpu,ref --dtype f32,bf16,s8\n"
-        "hwnas profile nas_bench_macro --arch 22212220\n"
-        "hwnas profile bert_base:length=64",
+        "hwnas profile nas_bench_macro --arch 22212220",
     .min_arguments = 1,
     .max_arguments = HWNAS_SWEEP_MODELS};
 
-static hwnas_status print(const hwnas_profile *profile, bool as_json, bool as_csv, bool with_layers)
+typedef struct output {
+    bool as_json, as_csv, with_layers;
+    const char *save, *name;
+} output;
+
+static hwnas_status print(const hwnas_profile *profile, const output *o)
 {
     hwnas_str text = {0};
-    if (as_json)
+    if (o->as_json)
         return hwnas_print_json(hwnas_profile_json(profile));
-    if (as_csv && with_layers)
+    if (o->as_csv && o->with_layers)
         hwnas_layers_csv(&text, profile);
-    else if (as_csv)
+    else if (o->as_csv)
         hwnas_profile_csv(&text, profile);
     else
         hwnas_profile_text(&text, profile);
-    if (!as_csv)
+    if (!o->as_csv)
         hwnas_layers_text(&text, profile);
     return hwnas_print_text(&text);
 }
@@ -44,14 +49,26 @@ static hwnas_status find_failure(const hwnas_profile *profile)
     return HWNAS_OK;
 }
 
-static hwnas_status run(const hwnas_sweep *sweep, bool as_json, bool as_csv)
+/* What was measured before a signal is printed and saved like a whole profile. */
+static hwnas_status run(hwnas_sweep *sweep, const output *o)
 {
     hwnas_profile *profile = hwnas_profile_new();
-    hwnas_status status = hwnas_sweep_run(profile, sweep);
-    if (status == HWNAS_OK)
-        status = print(profile, as_json, as_csv, sweep->with_layers);
-    if (status == HWNAS_OK)
-        status = find_failure(profile);
+    sweep->options.stop = hwnas_stop_on_signals();
+    hwnas_status swept = hwnas_sweep_run(profile, sweep), status = HWNAS_OK;
+    profile->name = o->name;
+    if (swept != HWNAS_OK && swept != HWNAS_E_INTERRUPTED)
+        status = swept;
+    else if (profile->n_rows) {
+        if (o->save)
+            status = hwnas_profile_save(profile, o->save);
+        if (status == HWNAS_OK)
+            status = print(profile, o);
+        if (status == HWNAS_OK)
+            status = find_failure(profile);
+    }
+    if (swept == HWNAS_E_INTERRUPTED)
+        status = hwnas_fail(swept, NULL, "interrupted; %zu row%s finished", profile->n_rows,
+                            profile->n_rows == 1 ? " was" : "s were");
     hwnas_profile_free(profile);
     return status;
 }
@@ -60,7 +77,10 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
 {
     hwnas_sweep s = {.options = HWNAS_MEASURE_DEFAULTS};
     hwnas_sweep_lists lists = HWNAS_SWEEP_DEFAULTS;
-    bool as_json = false, as_csv = false, done;
+    output o = {0};
+    bool done;
+    const char *mode = "hot";
+    long samples = s.options.min_samples;
     const hwnas_option options[] = {
         {"arch", 'a', HWNAS_OPTION_TEXT, &s.code, "CODE", "which network of a space"},
         {"device", 'd', HWNAS_OPTION_TEXT, &lists.devices, "LIST", "where (cpu)"},
@@ -68,27 +88,45 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST", "numbers of threads (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
          "precisions: f32, tf32, bf16, f16, s8 (f32)"},
+        {"streams", 0, HWNAS_OPTION_TEXT, &lists.streams, "LIST",
+         "copies at the same time, each with so many threads on cores of its own"},
         {"interval", 0, HWNAS_OPTION_NUMBER, &s.options.interval, "SHARE",
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER, &s.options.max_seconds, "S",
          "but no longer than this for each (1)"},
+        {"samples", 0, HWNAS_OPTION_INT, &samples, "N", "and take at least so many samples (30)"},
+        {"mode", 0, HWNAS_OPTION_TEXT, &mode, "MODE",
+         "hot, cold-weights, cold, after-idle[=SECONDS], sustained[=SECONDS]"},
         {"skip-unsupported", 0, HWNAS_OPTION_FLAG, &s.skips, NULL,
          "leave out nodes of ONNX files that cannot be computed, and say so"},
         {"layers", 'l', HWNAS_OPTION_FLAG, &s.with_layers, NULL,
          "the parts of each network: time, work, share of the roofline"},
-        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
-        {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "one row for each measurement, or each layer"},
+        {"save", 0, HWNAS_OPTION_TEXT, &o.save, "FILE",
+         "keep it, for 'hwnas compare' on any machine"},
+        {"name", 0, HWNAS_OPTION_TEXT, &o.name, "NAME", "what this machine is called there"},
+        {"json", 0, HWNAS_OPTION_FLAG, &o.as_json, NULL, "one JSON object"},
+        {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement, or layer"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, s.models, &s.n_models, &done));
     if (done)
         return HWNAS_OK;
     if (s.options.interval <= 0 || s.options.max_seconds <= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
-    if (as_json && as_csv)
+    if (samples < 1 || samples > INT_MAX)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--samples must be 1 or more");
+    s.options.min_samples = (int)samples;
+    TRY(hwnas_mode_parse(&s.options, mode));
+    if (lists.streams && s.options.mode != HWNAS_HOT)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--streams are measured in the mode hot only");
+    if (s.with_layers && (lists.streams || s.options.mode != HWNAS_HOT))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--layers are measured in the mode hot, without --streams");
+    o.with_layers = s.with_layers;
+    if (o.as_json && o.as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     hwnas_status status = hwnas_sweep_read(&s, &lists);
     if (status == HWNAS_OK)
-        status = run(&s, as_json, as_csv);
+        status = run(&s, &o);
     hwnas_sweep_done(&s);
     return status;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cli/model.h"
+#include "measure/streams.h"
+#include "profile/command.h"
 
 /* "1,2,8" */
 static hwnas_status read_numbers(int *out, int *n, const char *option, const char *text, long most)
@@ -63,6 +65,9 @@ hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists)
         TRY(hwnas_device_find(&ops, &argument, out->devices[i]));
     TRY(read_numbers(out->batches, &out->n_batches, "batch", lists->batches, 1 << 20));
     TRY(read_numbers(out->threads, &out->n_threads, "threads", lists->threads, 1024));
+    out->n_streams = 1;
+    if (lists->streams)
+        TRY(read_numbers(out->streams, &out->n_streams, "streams", lists->streams, 1024));
     return read_precisions(out, lists->precisions);
 }
 
@@ -76,14 +81,17 @@ void hwnas_sweep_done(hwnas_sweep *sweep)
 typedef struct cursor {
     const hwnas_sweep *sweep;
     hwnas_profile *profile;
-    hwnas_runner *runner;
+    hwnas_runner *runner;  /* this one ... */
+    hwnas_streams *copies; /* ... or these, or neither when they cannot be had: then */
+    hwnas_status status;   /* says why, with */
+    const char *message;
     hwnas_graph *graph;
-    int device, threads, model, batch, precision; /* positions in the lists */
+    int device, threads, streams, model, batch, precision; /* positions in the lists */
 } cursor;
 
-/* Measures the row's network, and where it is asked for its parts and what they could be at best. */
-static hwnas_status measure_row(hwnas_profile_row *row, const cursor *c,
-                                const hwnas_measure_options *options)
+/* Measures the row's network with its parts, and what these could be at best. */
+static hwnas_status measure_layers(hwnas_profile_row *row, const cursor *c,
+                                   const hwnas_measure_options *options)
 {
     hwnas_status status;
     hwnas_step_times times = {0};
@@ -91,8 +99,6 @@ static hwnas_status measure_row(hwnas_profile_row *row, const cursor *c,
     hwnas_roofline roofline;
     const hwnas_device_ops *ops;
     const char *argument;
-    if (!c->sweep->with_layers)
-        return hwnas_runner_measure(&row->m, c->runner, c->graph, options);
     TRY_OUT(hwnas_runner_measure_steps(&row->m, &times, c->runner, c->graph, options));
     TRY_OUT(hwnas_device_find(&ops, &argument, row->device));
     if (ops->is_deployed)
@@ -107,6 +113,47 @@ out:
     return status;
 }
 
+/* Why something failed just now, for a row. */
+static const char *keep_message(const cursor *c)
+{
+    const char *message = hwnas_last_error()->message;
+    return hwnas_arena_string(c->profile->arena, message, strlen(message));
+}
+
+static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
+                            const hwnas_measure_options *options)
+{
+    double runs_per_second;
+    if (c->runner) {
+        TRY(c->sweep->with_layers ? measure_layers(row, c, options)
+                                  : hwnas_runner_measure(&row->m, c->runner, c->graph, options));
+        runs_per_second = 1 / row->m.p50;
+    } else {
+        TRY(hwnas_streams_measure(&row->m, &runs_per_second, c->copies, c->graph, options));
+    }
+    row->items_per_second = row->batch * runs_per_second;
+    row->doubt = hwnas_measurement_doubt(&row->m);
+    row->mode = hwnas_mode_name(row->m.mode);
+    row->stop = hwnas_stop_name(row->m.stop);
+    return HWNAS_OK;
+}
+
+static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
+                                const hwnas_measure_options *options)
+{
+    const hwnas_recipe recipe = {.model = row->model,
+                                 .arch = row->arch,
+                                 .device = row->device,
+                                 .batch = row->batch,
+                                 .threads = row->threads,
+                                 .streams = c->sweep->streams[c->streams],
+                                 .skips = c->sweep->skips};
+    char *text = hwnas_recipe_command(&recipe, options);
+    const char *kept = hwnas_arena_string(c->profile->arena, text, strlen(text));
+    free(text);
+    return kept;
+}
+
 /* One model under one setting. */
 static hwnas_status measure(const cursor *c)
 {
@@ -118,24 +165,30 @@ static hwnas_status measure(const cursor *c)
     row->device = s->devices[c->device];
     row->batch = s->batches[c->batch];
     row->threads = s->threads[c->threads];
+    row->streams = s->streams[c->streams] ? s->streams[c->streams] : 1;
     row->precision = options.exec.precision;
+    row->arch = s->code;
+    row->command = tell_command(c, row, &options);
+    row->digest = hwnas_graph_digest(c->graph);
     hwnas_graph_costs(&row->costs, c->graph);
-    row->status = measure_row(row, c, &options);
-    if (row->status != HWNAS_OK) {
-        const char *message = hwnas_last_error()->message;
-        row->message = hwnas_arena_string(c->profile->arena, message, strlen(message));
-        return row->status == HWNAS_E_INTERRUPTED ? row->status : HWNAS_OK;
+    if (c->runner || c->copies) {
+        row->status = run_one(row, c, &options);
+        row->message = row->status == HWNAS_OK ? NULL : keep_message(c);
+    } else {
+        row->status = c->status;
+        row->message = c->message;
     }
-    row->items_per_second = row->batch / row->m.p50;
-    row->doubt = hwnas_measurement_doubt(&row->m);
-    return HWNAS_OK;
+    if (row->status != HWNAS_E_INTERRUPTED)
+        return HWNAS_OK;
+    c->profile->n_rows--; /* it is not finished */
+    return HWNAS_E_INTERRUPTED;
 }
 
 /* Says what is left out, once for each model. */
 static hwnas_status load(cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
-    const bool is_first = c->device == 0 && c->threads == 0 && c->batch == 0;
+    const bool is_first = c->device == 0 && c->threads == 0 && c->streams == 0 && c->batch == 0;
     hwnas_str skipped = {0};
     hwnas_status status = hwnas_model_load(&c->graph, s->models[c->model], s->code,
                                            s->batches[c->batch], s->skips ? &skipped : NULL);
@@ -146,7 +199,7 @@ static hwnas_status load(cursor *c)
     return status;
 }
 
-/* Everything on one device with one number of threads, in one runner. */
+/* Everything on one device with one number of threads and streams. */
 static hwnas_status run_models(cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
@@ -161,28 +214,44 @@ static hwnas_status run_models(cursor *c)
     return HWNAS_OK;
 }
 
-static hwnas_status run_device(cursor *c)
+/* Starts what measures. When that cannot be had, each row says so. */
+static void open_runner(cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
+    const char *device = s->devices[c->device];
+    const int threads = s->threads[c->threads], streams = s->streams[c->streams];
     hwnas_device_info info = {0};
-    TRY(hwnas_runner_open(&c->runner, s->devices[c->device], s->threads[c->threads]));
-    /* One that does not work here says why in each of its rows. */
-    if (hwnas_runner_describe(&info, c->runner) != HWNAS_OK)
-        snprintf(info.name, sizeof info.name, "does not work here");
-    hwnas_profile_add_device(c->profile, s->devices[c->device], &info);
-    hwnas_status status = run_models(c);
+    c->status = streams ? hwnas_streams_open(&c->copies, device, threads, streams)
+                        : hwnas_runner_open(&c->runner, device, threads);
+    if (c->status == HWNAS_OK)
+        c->status = streams ? hwnas_streams_describe(&info, c->copies)
+                            : hwnas_runner_describe(&info, c->runner);
+    if (c->status != HWNAS_OK)
+        c->message = keep_message(c);
+    hwnas_profile_add_device(c->profile, device, c->status == HWNAS_OK ? &info : NULL);
+}
+
+static void close_runner(cursor *c)
+{
     hwnas_graph_free(c->graph);
     hwnas_runner_close(c->runner);
+    hwnas_streams_close(c->copies);
     c->graph = NULL;
     c->runner = NULL;
-    return status;
+    c->copies = NULL;
 }
 
 hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep)
 {
     cursor c = {.sweep = sweep, .profile = profile};
+    hwnas_status status = HWNAS_OK;
     for (c.device = 0; c.device < sweep->n_devices; c.device++)
         for (c.threads = 0; c.threads < sweep->n_threads; c.threads++)
-            TRY(run_device(&c));
+            for (c.streams = 0; c.streams < sweep->n_streams; c.streams++) {
+                open_runner(&c);
+                status = run_models(&c);
+                close_runner(&c);
+                TRY(status);
+            }
     return HWNAS_OK;
 }

@@ -2,10 +2,12 @@
  * full, so that neither a collision nor a copied home directory speaks for another machine. */
 #include "measure/roofline_cache.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <xxhash.h>
 
 #include "base/file.h"
@@ -13,6 +15,7 @@
 
 static const int VERSION = 3; /* of what the numbers mean: graphs, sizes */
 static const size_t MAX_FILE = 1 << 16;
+static const double MAX_AGE = 600; /* seconds, of one that was disturbed */
 
 /* The value of a line of /proc/cpuinfo, or "". */
 static void read_cpuinfo(char *out, size_t size, const char *name)
@@ -99,6 +102,13 @@ static bool decode(hwnas_roofline *out, json_t *json, const char *key)
     return true;
 }
 
+/* Seconds since the file was written. */
+static double age_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) ? INFINITY : difftime(time(NULL), st.st_mtime);
+}
+
 bool hwnas_roofline_recall(hwnas_roofline *out, const char *key)
 {
     char *folder = directory(), *path = folder ? path_of(folder, key) : NULL, *text = NULL;
@@ -109,6 +119,8 @@ bool hwnas_roofline_recall(hwnas_roofline *out, const char *key)
         is_known = decode(out, json, key);
         json_decref(json);
     }
+    if (is_known && out->is_unstable)
+        is_known = age_of(path) <= MAX_AGE;
     hwnas_error_clear();
     free(text);
     free(path);

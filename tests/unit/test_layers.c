@@ -6,10 +6,13 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -168,6 +171,19 @@ static void test_kept_whole_or_not_at_all(void **state)
     assert_false(hwnas_roofline_recall(&back, key));
     hwnas_roofline_keep(&limits, key); /* and mended */
     assert_true(hwnas_roofline_recall(&back, key));
+
+    hwnas_roofline disturbed = limits; /* what was disturbed counts for minutes only */
+    disturbed.is_unstable = true;
+    hwnas_roofline_keep(&disturbed, key);
+    assert_true(hwnas_roofline_recall(&back, key));
+    assert_true(back.is_unstable);
+    const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+    assert_int_equal(utimensat(AT_FDCWD, path, hour_ago, 0), 0);
+    assert_false(hwnas_roofline_recall(&back, key));
+    hwnas_roofline_keep(&limits, key);
+    assert_int_equal(utimensat(AT_FDCWD, path, hour_ago, 0), 0);
+    assert_true(hwnas_roofline_recall(&back, key));
+
     snprintf(command, sizeof command, "rm -r %s", directory);
     assert_int_equal(system(command), 0);
     setenv("XDG_CACHE_HOME", "/proc/nowhere", 1); /* what cannot be kept is no failure */
