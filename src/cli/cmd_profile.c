@@ -14,21 +14,23 @@ static const hwnas_usage usage = {
     .notes =
         "MODEL is an ONNX file, a YAML file, or the name of a space or of a network of the zoo.\n"
         "hwnas profile resnet50 mobilenet_v2 --batch 1,8 --threads 1,2\n"
-        "hwnas profile nas_bench_macro --arch 22212220",
+        "hwnas profile resnet50 --device cpu,ref --dtype f32,bf16,s8\n"
+        "hwnas profile nas_bench_macro --arch 22212220\n"
+        "hwnas profile bert_base:length=64",
     .min_arguments = 1,
     .max_arguments = HWNAS_SWEEP_MODELS};
 
 typedef struct output {
-    bool as_json, as_csv, with_layers;
+    bool as_json, as_csv;
     const char *save, *name;
 } output;
 
-static hwnas_status print(const hwnas_profile *profile, const output *o)
+static hwnas_status print(const hwnas_profile *profile, const output *o, bool with_layers)
 {
     hwnas_str text = {0};
     if (o->as_json)
         return hwnas_print_json(hwnas_profile_json(profile));
-    if (o->as_csv && o->with_layers)
+    if (o->as_csv && with_layers)
         hwnas_layers_csv(&text, profile);
     else if (o->as_csv)
         hwnas_profile_csv(&text, profile);
@@ -62,7 +64,7 @@ static hwnas_status run(hwnas_sweep *sweep, const output *o)
         if (o->save)
             status = hwnas_profile_save(profile, o->save);
         if (status == HWNAS_OK)
-            status = print(profile, o);
+            status = print(profile, o, sweep->with_layers);
         if (status == HWNAS_OK)
             status = find_failure(profile);
     }
@@ -99,11 +101,11 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "hot, cold-weights, cold, after-idle[=SECONDS], sustained[=SECONDS]"},
         {"skip-unsupported", 0, HWNAS_OPTION_FLAG, &s.skips, NULL,
          "leave out nodes of ONNX files that cannot be computed, and say so"},
-        {"layers", 'l', HWNAS_OPTION_FLAG, &s.with_layers, NULL,
-         "the parts of each network: time, work, share of the roofline"},
         {"save", 0, HWNAS_OPTION_TEXT, &o.save, "FILE",
          "keep it, for 'hwnas compare' on any machine"},
         {"name", 0, HWNAS_OPTION_TEXT, &o.name, "NAME", "what this machine is called there"},
+        {"layers", 'l', HWNAS_OPTION_FLAG, &s.with_layers, NULL,
+         "the parts of each network: time, work, share of the roofline"},
         {"json", 0, HWNAS_OPTION_FLAG, &o.as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement, or layer"},
         {0}};
@@ -121,7 +123,6 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     if (s.with_layers && (lists.streams || s.options.mode != HWNAS_HOT))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "--layers are measured in the mode hot, without --streams");
-    o.with_layers = s.with_layers;
     if (o.as_json && o.as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     hwnas_status status = hwnas_sweep_read(&s, &lists);

@@ -89,9 +89,17 @@ typedef struct cursor {
     int device, threads, streams, model, batch, precision; /* positions in the lists */
 } cursor;
 
-/* Measures the row's network with its parts, and what these could be at best. */
-static hwnas_status measure_layers(hwnas_profile_row *row, const cursor *c,
-                                   const hwnas_measure_options *options)
+/* Why something failed just now, for a row. */
+static const char *keep_message(const cursor *c)
+{
+    const char *message = hwnas_last_error()->message;
+    return hwnas_arena_string(c->profile->arena, message, strlen(message));
+}
+
+/* Measures the row's network in one runner, and where it is asked for its parts and what they could
+ * be at best. */
+static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
+                              const hwnas_measure_options *options)
 {
     hwnas_status status;
     hwnas_step_times times = {0};
@@ -99,6 +107,8 @@ static hwnas_status measure_layers(hwnas_profile_row *row, const cursor *c,
     hwnas_roofline roofline;
     const hwnas_device_ops *ops;
     const char *argument;
+    if (!c->sweep->with_layers)
+        return hwnas_runner_measure(&row->m, c->runner, c->graph, options);
     TRY_OUT(hwnas_runner_measure_steps(&row->m, &times, c->runner, c->graph, options));
     TRY_OUT(hwnas_device_find(&ops, &argument, row->device));
     if (ops->is_deployed)
@@ -113,20 +123,12 @@ out:
     return status;
 }
 
-/* Why something failed just now, for a row. */
-static const char *keep_message(const cursor *c)
-{
-    const char *message = hwnas_last_error()->message;
-    return hwnas_arena_string(c->profile->arena, message, strlen(message));
-}
-
 static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
                             const hwnas_measure_options *options)
 {
     double runs_per_second;
     if (c->runner) {
-        TRY(c->sweep->with_layers ? measure_layers(row, c, options)
-                                  : hwnas_runner_measure(&row->m, c->runner, c->graph, options));
+        TRY(run_alone(row, c, options));
         runs_per_second = 1 / row->m.p50;
     } else {
         TRY(hwnas_streams_measure(&row->m, &runs_per_second, c->copies, c->graph, options));

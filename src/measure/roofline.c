@@ -16,11 +16,7 @@ static const int SIDES[] = {256, 384, 512}; /* of the matrices */
 /* Bytes of the three arrays together; the last is made larger where the last cache asks for it. */
 static const double SIZES[HWNAS_N_BANDWIDTHS] = {96e3, 384e3, 1536e3, 6144e3, 24576e3, 384e6};
 
-enum {
-    SUM_ROW = 1000,
-    CALL_VALUES = 16,
-    TRIES = 2, /* while the machine is disturbed */
-};
+enum { SUM_ROW = 1000, CALL_VALUES = 16 };
 
 /* A graph of one operator: its first input is the network's, the second too or a weight. */
 static hwnas_status make_graph(hwnas_graph **out, const char *op, bool has_weight, int64_t rows,
@@ -54,10 +50,8 @@ static double rate_of(double work, double seconds, double call)
 static hwnas_status measure(hwnas_rate *out, hwnas_roofline *roofline, hwnas_runner *runner,
                             hwnas_graph *graph, double work, const hwnas_measure_options *options)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_measurement m = {.is_unstable = true};
-    for (int i = 0; i < TRIES && m.is_unstable && status == HWNAS_OK; i++)
-        status = hwnas_runner_measure(&m, runner, graph, options);
+    hwnas_measurement m;
+    const hwnas_status status = hwnas_runner_measure(&m, runner, graph, options);
     hwnas_graph_free(graph);
     if (status != HWNAS_OK)
         return status;

@@ -7,7 +7,10 @@
 #include "base/str.h"
 #include "graph/op.h"
 
-enum { MAX_LISTED = 4 }; /* nodes of a layer that are all in its name */
+enum {
+    MAX_LISTED = 4, /* nodes of a layer that are all in its name ... */
+    MAX_NAME = 48,  /* ... where they are no longer than this together */
+};
 
 typedef struct maker {
     hwnas_arena *arena;
@@ -119,10 +122,14 @@ static size_t shared_path(const hwnas_layer *layer)
 static const char *name_of(hwnas_arena *arena, const hwnas_layer *layer)
 {
     const size_t n = layer->n_nodes, shared = n > 1 ? shared_path(layer) : 0;
+    size_t length = shared;
+    for (size_t k = 0; k < n; k++)
+        length += strlen(layer->nodes[k]) - shared + 1;
+    const bool is_long = n > MAX_LISTED || length > MAX_NAME;
     hwnas_str name = {0};
     hwnas_str_addf(&name, "%.*s%s", (int)shared, layer->nodes[0], n > 1 ? "{" : "");
     for (size_t k = 0; k < n; k++)
-        if (n <= MAX_LISTED || k == 0 || k == n - 1)
+        if (!is_long || k == 0 || k == n - 1)
             hwnas_str_addf(&name, "%s%s", k ? " " : "", layer->nodes[k] + shared);
         else if (k == 1)
             hwnas_str_add(&name, " ...");
