@@ -11,11 +11,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "device/calibrate.h"
 #include "device/onednn/lower.h"
 #include "device/onednn/partition.h"
 #include "device/onednn/steps.h"
 #include "device/place.h"
 #include "graph/op.h"
+#include "graph/quantize.h"
 
 typedef hwnas_onednn_step step;
 
@@ -366,6 +368,21 @@ static hwnas_status check_precision(const onednn_device *device, hwnas_precision
     return status;
 }
 
+/* The graph as it is lowered. One that is quantised already is what s8 asks for. */
+static hwnas_status take_source(compiler *c, hwnas_device *device, const hwnas_graph *graph,
+                                const hwnas_exec_options *options)
+{
+    hwnas_graph *quantized = NULL;
+    int *origin = NULL;
+    if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph))
+        return hwnas_onednn_source_init(&c->source, graph, options->precision);
+    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options));
+    hwnas_status status = hwnas_onednn_source_init(&c->source, quantized, HWNAS_S8);
+    c->source.made = quantized;
+    c->source.origin = origin;
+    return status;
+}
+
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options)
 {
@@ -373,7 +390,7 @@ hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hw
     onednn_exec *exec = hwnas_alloc(sizeof *exec);
     compiler c = {.exec = exec};
     TRY_OUT(check_precision((const onednn_device *)base, options->precision));
-    TRY_OUT(hwnas_onednn_source_init(&c.source, graph, options->precision));
+    TRY_OUT(take_source(&c, base, graph, options));
     c.graph = graph = c.source.graph;
     const size_t n = graph->n_tensors;
     exec->base.ops = base->ops;
