@@ -66,8 +66,18 @@ static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_no
     return hwnas_rewrite_add_node(r, conv, 3, inputs, norm->output);
 }
 
+/* A kernel of bytes, which devices compute with as it is. */
+static bool is_kernel_of_bytes(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    return is(node, "dequantize_linear") && in->rank > 1 &&
+           (in->dtype == HWNAS_INT8 || in->dtype == HWNAS_UINT8);
+}
+
 static bool is_constant(const rewrite *r, const hwnas_node *node)
 {
+    if (is_kernel_of_bytes(r->from, node))
+        return false;
     for (int i = 0; i < node->n_inputs; i++) {
         const int place = r->place[node->inputs[i]];
         if (place >= 0 ? r->to->tensors[place].kind != HWNAS_TENSOR_WEIGHT

@@ -53,13 +53,14 @@ static bool has_kernel(int *axis, const hwnas_graph *graph, const hwnas_node *no
            !hwnas_dtype_is_whole(hwnas_node_input(graph, node, 0)->dtype);
 }
 
-/* Operators on bytes that do not pay by themselves, but between those that do. */
+/* Operators on bytes that do not pay by themselves, but between those that do. Means are not among
+ * them: they need another scale. */
 static bool passes(const hwnas_graph *graph, const hwnas_node *node)
 {
-    const bool pools =
-        is(node, "max_pool") || is(node, "avg_pool") || is(node, "global_avg_pool");
-    return pools || (is(node, "concat") && is_image(hwnas_node_output(graph, node)) &&
-                     hwnas_node_attr(node, "axis")->ints[0] == 1);
+    if (is(node, "max_pool")) /* fewer channels than a register has bytes: oneDNN's slow code */
+        return hwnas_node_output(graph, node)->dims[1] >= 32;
+    return is(node, "concat") && is_image(hwnas_node_output(graph, node)) &&
+            hwnas_node_attr(node, "axis")->ints[0] == 1;
 }
 
 /* The end of a residual block: one summand comes of a convolution straight, which then adds the
@@ -243,7 +244,8 @@ static hwnas_status read_input(int *out, hwnas_rewrite *r, size_t n, int i)
     int axis;
     if (i == 1 && has_kernel(&axis, r->from, node))
         return quantize_kernel(out, r, tensor, axis);
-    if (q->wants[tensor] && (q->is_quantized[n] || is_image(t))) {
+    const bool reads_bytes = is_image(t) && !is(node, "batch_norm"); /* which oneDNN refuses */
+    if (q->wants[tensor] && (q->is_quantized[n] || reads_bytes)) {
         if (q->bytes[tensor] < 0)
             TRY(quantize(r, tensor));
         return reverse(out, r, t->name, 0, q->bytes[tensor], q->scale[tensor], q->zero[tensor]);
