@@ -112,7 +112,7 @@ static void decide(quantizer *q, const hwnas_graph *graph)
         const int other = other_summand(graph, node, lone_reader);
         if (has_kernel(&axis, graph, node)) {
             q->is_quantized[n] = q->wants[node->inputs[0]] = is_due[node->inputs[0]] = true;
-        } else if (is_due[node->output] && passes(graph, node)) {
+        } else if (q->wants[node->output] && passes(graph, node)) {
             q->is_quantized[n] = true;
             for (int i = 0; i < node->n_inputs; i++)
                 q->wants[node->inputs[i]] = is_due[node->inputs[i]] = true;
@@ -165,11 +165,22 @@ static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const ch
     return status;
 }
 
+/* Maxima keep the scale of what they are taken of: bytes then need no more than a comparison. */
+static hwnas_range range_of(const quantizer *q, const hwnas_graph *graph, int tensor)
+{
+    int producer = graph->tensors[tensor].producer;
+    while (producer >= 0 && q->is_quantized[producer] && is(&graph->nodes[producer], "max_pool")) {
+        tensor = graph->nodes[producer].inputs[0];
+        producer = graph->tensors[tensor].producer;
+    }
+    return q->ranges[tensor];
+}
+
 /* Quantises an activation that has its place. */
 static hwnas_status quantize(hwnas_rewrite *r, int tensor)
 {
     quantizer *q = r->context;
-    const hwnas_range range = q->ranges[tensor];
+    const hwnas_range range = range_of(q, r->from, tensor);
     const bool is_signed = range.low < 0;
     const float largest = fmaxf(range.high, -range.low);
     const float scale = largest > 0 && isfinite(largest) ? largest / (is_signed ? 127 : 255) : 1;
@@ -244,7 +255,8 @@ static hwnas_status read_input(int *out, hwnas_rewrite *r, size_t n, int i)
     int axis;
     if (i == 1 && has_kernel(&axis, r->from, node))
         return quantize_kernel(out, r, tensor, axis);
-    const bool reads_bytes = is_image(t) && !is(node, "batch_norm"); /* which oneDNN refuses */
+    /* What else oneDNN fuses with a reverse; the rest reads what it read before. */
+    const bool reads_bytes = is_image(t) && (is(node, "add") || is(node, "mul"));
     if (q->wants[tensor] && (q->is_quantized[n] || reads_bytes)) {
         if (q->bytes[tensor] < 0)
             TRY(quantize(r, tensor));
