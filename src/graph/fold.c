@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "graph/op.h"
+#include "graph/quantize.h"
 #include "graph/rewrite.h"
 
 typedef hwnas_rewrite rewrite;
@@ -66,17 +67,9 @@ static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_no
     return hwnas_rewrite_add_node(r, conv, 3, inputs, norm->output);
 }
 
-/* A kernel of bytes, which devices compute with as it is. */
-static bool is_kernel_of_bytes(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
-    return is(node, "dequantize_linear") && in->rank > 1 &&
-           (in->dtype == HWNAS_INT8 || in->dtype == HWNAS_UINT8);
-}
-
 static bool is_constant(const rewrite *r, const hwnas_node *node)
 {
-    if (is_kernel_of_bytes(r->from, node))
+    if (hwnas_is_kernel_of_bytes(r->from, node))
         return false;
     for (int i = 0; i < node->n_inputs; i++) {
         const int place = r->place[node->inputs[i]];

@@ -35,6 +35,28 @@ bool hwnas_graph_is_quantized(const hwnas_graph *graph)
     return false;
 }
 
+bool hwnas_reverses_kernel(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    return is(node, "dequantize_linear") && in->kind == HWNAS_TENSOR_WEIGHT && in->rank > 1 &&
+           (in->dtype == HWNAS_INT8 || in->dtype == HWNAS_UINT8);
+}
+
+bool hwnas_is_kernel_of_bytes(const hwnas_graph *graph, const hwnas_node *node)
+{
+    enum { KERNEL = 1 };
+    if (!hwnas_reverses_kernel(graph, node))
+        return false;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const hwnas_node *reader = &graph->nodes[i];
+        const bool multiplies = is(reader, "conv") || is(reader, "linear") || is(reader, "matmul");
+        for (int k = 0; k < reader->n_inputs; k++)
+            if (reader->inputs[k] == node->output && !(multiplies && k == KERNEL))
+                return false;
+    }
+    return true;
+}
+
 static bool is_image(const hwnas_tensor *tensor)
 {
     return tensor->rank == 4;

@@ -17,6 +17,11 @@ typedef struct hwnas_range {
 /* Whether a graph has quantisations already. */
 bool hwnas_graph_is_quantized(const hwnas_graph *graph);
 
+/* Whether a node makes floats of a weight of bytes that has more than one dimension. */
+bool hwnas_reverses_kernel(const hwnas_graph *graph, const hwnas_node *node);
+/* The same, and products alone read it, as their kernel: a device computes with the bytes. */
+bool hwnas_is_kernel_of_bytes(const hwnas_graph *graph, const hwnas_node *node);
+
 /* By tensor: which activations are to be quantised, and thus need a range. Yours to free(). */
 bool *hwnas_quantize_wants(const hwnas_graph *graph);
 
