@@ -365,6 +365,16 @@ hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out, const hwnas_gr
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out, const hwnas_graph *graph,
+                                int tensor)
+{
+    TRY(hwnas_onednn_plain(out, graph, tensor));
+    const int64_t *dims = graph->tensors[tensor].dims;
+    const dnnl_dims_t strides = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+    memcpy(out->layout.strides, strides, 4 * sizeof *strides);
+    return HWNAS_OK;
+}
+
 static hwnas_status add_ports(op *o)
 {
     dnnl_graph_logical_tensor_t port;
@@ -379,11 +389,12 @@ static hwnas_status add_ports(op *o)
     return HWNAS_OK;
 }
 
-static hwnas_status lower_node(dnnl_graph_graph_t target, const hwnas_graph *graph, size_t index)
+static hwnas_status lower_node(dnnl_graph_graph_t target, const hwnas_graph *graph, size_t index,
+                               bool is_in_group)
 {
     hwnas_status status = HWNAS_OK;
     op o = {.graph = graph, .node = &graph->nodes[index]};
-    const struct rule *rule = rule_of(graph, o.node);
+    const struct rule *rule = is_in_group ? &plain : rule_of(graph, o.node);
     o.status = dnnl_graph_op_create(&o.made, index, rule->kind, o.node->name);
     if (o.status == dnnl_success) {
         TRY_OUT(add_ports(&o));
@@ -415,10 +426,11 @@ static hwnas_status lower_output(dnnl_graph_graph_t target, const hwnas_graph *g
     return hwnas_onednn_status(status, "take", name);
 }
 
-hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_graph *graph)
+hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_graph *graph,
+                                const int *group_of)
 {
     for (size_t i = 0; i < graph->n_nodes; i++)
-        TRY(lower_node(target, graph, i));
+        TRY(lower_node(target, graph, i, group_of[i] >= 0));
     for (size_t i = 0; i < graph->n_outputs; i++)
         TRY(lower_output(target, graph, i));
     return HWNAS_OK;

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "device/onednn/fused.h"
+#include "device/onednn/groups.h"
 #include "device/onednn/lower.h"
 #include "device/onednn/partition.h"
 #include "device/onednn/steps.h"
@@ -44,12 +46,14 @@ typedef struct onednn_exec {
 typedef struct compiler {
     onednn_exec *exec;
     const hwnas_graph *graph;
+    hwnas_onednn_groups groups;
+    bool *is_own;     /* by node: a step of ours runs it */
+    bool *is_refused; /* by node: no root of a group; NULL: there are no groups */
     dnnl_graph_graph_t lowered;
     size_t n_partitions;
     dnnl_graph_partition_t *partitions;
     dnnl_graph_logical_tensor_t *described; /* by tensor: as it is laid out; empty: not yet */
     bool *is_output; /* by tensor: the caller's memory */
-    bool *is_plain;  /* an output, or read by a step of ours */
     bool *is_read;   /* by a step or a copy */
     size_t *offset; /* by tensor: in the activations or in the weights */
 } compiler;
@@ -91,8 +95,9 @@ static void compiler_done(compiler *c)
         dnnl_graph_graph_destroy(c->lowered);
     free(c->partitions);
     free(c->described);
+    hwnas_onednn_groups_done(&c->groups);
+    free(c->is_own);
     free(c->is_output);
-    free(c->is_plain);
     free(c->is_read);
     free(c->offset);
 }
@@ -105,7 +110,7 @@ static void sort_outputs(compiler *c)
     for (size_t i = 0; i < exec->n_outputs; i++) {
         const int tensor = exec->outputs[i];
         if (c->graph->tensors[tensor].producer >= 0 && !c->is_output[tensor]) {
-            c->is_output[tensor] = c->is_plain[tensor] = true;
+            c->is_output[tensor] = true;
             continue;
         }
         exec->copies[exec->n_copies++] =
@@ -115,34 +120,12 @@ static void sort_outputs(compiler *c)
     }
 }
 
-static bool is_transposed(const compiler *c, int tensor)
-{
-    const int producer = c->graph->tensors[tensor].producer;
-    return producer >= 0 && !strcmp(c->graph->nodes[producer].op->name, "transpose");
-}
-
-/* What our steps read is plain, and what means are taken of. So is what was transposed, but for
- * products: oneDNN would leave the values where they are and exchange strides, with which all its
- * other operators are slow. */
-static void mark_plain(compiler *c)
-{
-    for (size_t i = 0; i < c->graph->n_nodes; i++) {
-        const hwnas_node *node = &c->graph->nodes[i];
-        const bool needs_plain =
-            hwnas_onednn_own(c->graph, node) || !strcmp(node->op->name, "mean");
-        const bool is_product = !strcmp(node->op->name, "matmul");
-        for (int k = 0; k < node->n_inputs; k++)
-            if (needs_plain || (!is_product && is_transposed(c, node->inputs[k])))
-                c->is_plain[node->inputs[k]] = true;
-    }
-}
-
 /* Cuts the graph into partitions, which come in an order in which they can run. */
 static hwnas_status cut(compiler *c)
 {
     const char *name = c->graph->name;
     TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
-    TRY(hwnas_onednn_lower(c->lowered, c->graph));
+    TRY(hwnas_onednn_lower(c->lowered, c->graph, c->groups.of_node));
     TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
     TRY_DNNL("partition", name,
              dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
@@ -177,6 +160,7 @@ out:
 static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
 {
     hwnas_arena *arena = c->exec->arena;
+    s->kind = hwnas_onednn_own(c->graph, node);
     if (!s->kind)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "oneDNN cannot run '%s'", node->name);
     s->n_inputs = (size_t)node->n_inputs;
@@ -187,37 +171,74 @@ static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
     return s->kind->compile(s, c->exec->device, c->graph, node);
 }
 
-static hwnas_status compile_step(compiler *c, step *s, dnnl_graph_partition_t partition)
+/* Compiles the partition that a node outside of groups is in. */
+static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition_t partition)
 {
-    onednn_exec *exec = c->exec;
     const hwnas_node *node = &c->graph->nodes[s->about.nodes[0]];
     uint8_t is_supported = 0;
-    s->name = hwnas_arena_printf(exec->arena, "%s", node->name);
     TRY_DNNL("ask about", s->name, dnnl_graph_partition_is_supported(partition, &is_supported));
-    s->kind = is_supported ? &hwnas_onednn_partition : hwnas_onednn_own(c->graph, node);
-    TRY(is_supported ? hwnas_onednn_partition_compile(s, exec->device, partition, c->described,
-                                                      c->is_plain, exec->arena)
-                     : compile_own(c, s, node));
+    if (!is_supported)
+        return compile_own(c, s, node);
+    s->kind = &hwnas_onednn_partition;
+    return hwnas_onednn_partition_compile(s, c->exec->device, partition, c->described,
+                                          c->groups.layouts, c->graph, c->exec->arena);
+}
+
+static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group *group)
+{
+    const bool is_image = c->groups.layouts[group->output] == HWNAS_ONEDNN_IMAGE;
+    s->about.n_nodes = (size_t)group->n_nodes;
+    s->about.nodes =
+        hwnas_arena_copy(c->exec->arena, group->nodes, s->about.n_nodes * sizeof *group->nodes);
+    s->kind = &hwnas_onednn_fused;
+    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output], c->graph,
+                                                             group->output));
+    hwnas_status status = hwnas_onednn_fused_compile(s, c->exec->device, c->graph, group,
+                                                     c->groups.layouts, c->exec->arena);
+    if (status == HWNAS_E_UNSUPPORTED)
+        c->is_refused[group->nodes[0]] = true;
+    return status;
+}
+
+/* Compiles what is to be run when it is the turn of `node`: `partition` or, in a graph without
+ * partitions, the node. A group's turn is that of its last node. */
+static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t partition)
+{
+    onednn_exec *exec = c->exec;
+    const int index = c->groups.of_node[node];
+    const hwnas_onednn_group *group = index < 0 ? NULL : &c->groups.all[index];
+    if (group && group->nodes[group->n_nodes - 1] != node)
+        return HWNAS_OK;
+    step *s = &exec->steps[exec->n_steps++];
+    s->name = hwnas_arena_printf(exec->arena, "%s", c->graph->nodes[node].name);
+    s->about = (hwnas_exec_step){1, hwnas_arena_copy(exec->arena, &node, sizeof node), NULL};
+    if (partition && !group)
+        TRY(nodes_of(&s->about, c, partition));
+    TRY(group       ? compile_group(c, s, group)
+        : partition ? compile_partition(c, s, partition)
+                    : compile_own(c, s, &c->graph->nodes[node]));
+    s->about.how = s->kind->name;
     for (size_t i = 0; i < s->n_inputs; i++)
         c->is_read[s->input_ids[i]] = true;
     return HWNAS_OK;
 }
 
+/* The steps in the order of oneDNN's partitions, or of the nodes where it has nothing to do. */
 static hwnas_status compile_steps(compiler *c)
 {
     onednn_exec *exec = c->exec;
+    const size_t n = c->partitions ? c->n_partitions : c->graph->n_nodes;
     for (size_t i = 0; i < c->graph->n_tensors; i++)
         if (c->graph->tensors[i].kind != HWNAS_TENSOR_ACTIVATION)
             TRY(hwnas_onednn_plain(&c->described[i], c->graph, (int)i));
-    exec->steps = hwnas_arena_alloc(exec->arena, c->n_partitions * sizeof *exec->steps);
-    for (size_t i = 0; i < c->n_partitions; i++) {
-        step *s = &exec->steps[exec->n_steps];
-        TRY(nodes_of(&s->about, c, c->partitions[i]));
-        if (!s->about.n_nodes)
-            continue;
-        exec->n_steps++;
-        TRY(compile_step(c, s, c->partitions[i]));
-        s->about.how = s->kind->name;
+    exec->steps = hwnas_arena_alloc(exec->arena, n * sizeof *exec->steps);
+    for (size_t i = 0; i < n; i++) {
+        hwnas_exec_step about = {1, NULL, NULL};
+        if (c->partitions)
+            TRY(nodes_of(&about, c, c->partitions[i]));
+        if (about.n_nodes)
+            TRY(compile_step(c, about.nodes ? about.nodes[0] : (int)i,
+                             c->partitions ? c->partitions[i] : NULL));
     }
     exec->about = hwnas_arena_alloc(exec->arena, exec->n_steps * sizeof *exec->about);
     for (size_t i = 0; i < exec->n_steps; i++)
@@ -334,33 +355,51 @@ static hwnas_status bind_tensors(compiler *c)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
-                                  const hwnas_exec_options *options)
+/* Which nodes go where. */
+static hwnas_status sort_nodes(compiler *c)
 {
-    (void)options; /* fp32 alone */
-    hwnas_status status = HWNAS_OK;
-    const size_t n = graph->n_tensors;
+    bool is_all_ours = true;
+    for (size_t i = 0; i < c->graph->n_nodes; i++)
+        c->is_own[i] = hwnas_onednn_own(c->graph, &c->graph->nodes[i]);
+    hwnas_onednn_groups_find(&c->groups, c->graph, c->is_own, c->is_refused);
+    for (size_t i = 0; i < c->graph->n_nodes; i++)
+        is_all_ours &= c->is_own[i] || c->groups.of_node[i] >= 0;
+    return is_all_ours ? HWNAS_OK : cut(c);
+}
+
+static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
+{
     onednn_exec *exec = hwnas_alloc(sizeof *exec);
-    compiler c = {.exec = exec, .graph = graph};
     exec->base.ops = base->ops;
     exec->device = (onednn_device *)base;
     exec->arena = hwnas_arena_new();
-    exec->n_tensors = n;
+    exec->n_tensors = graph->n_tensors;
     exec->n_inputs = graph->n_inputs;
     exec->n_outputs = graph->n_outputs;
-    exec->tensors = hwnas_arena_alloc(exec->arena, n * sizeof *exec->tensors);
+    exec->tensors = hwnas_arena_alloc(exec->arena, graph->n_tensors * sizeof *exec->tensors);
     exec->inputs = hwnas_arena_copy(exec->arena, graph->inputs, graph->n_inputs * sizeof(int));
     exec->outputs = hwnas_arena_copy(exec->arena, graph->outputs, graph->n_outputs * sizeof(int));
+    return exec;
+}
+
+/* `is_refused`, by node, becomes true for a root that oneDNN has only slow code for; the status is
+ * then HWNAS_E_UNSUPPORTED, and without it as a root all may go well. NULL: no groups. */
+static hwnas_status try_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
+                                bool *is_refused)
+{
+    hwnas_status status = HWNAS_OK;
+    const size_t n = graph->n_tensors;
+    onednn_exec *exec = new_exec(base, graph);
+    compiler c = {.exec = exec, .graph = graph, .is_refused = is_refused};
     c.described = hwnas_alloc(n * sizeof *c.described);
+    c.is_own = hwnas_alloc((graph->n_nodes + 1) * sizeof *c.is_own);
     c.is_output = hwnas_alloc(n * sizeof *c.is_output);
-    c.is_plain = hwnas_alloc(n * sizeof *c.is_plain);
     c.is_read = hwnas_alloc(n * sizeof *c.is_read);
     c.offset = hwnas_alloc(n * sizeof *c.offset);
     sort_outputs(&c);
 
     hwnas_onednn_use_threads(exec->device->threads);
-    TRY_OUT(cut(&c));
-    mark_plain(&c);
+    TRY_OUT(sort_nodes(&c));
     TRY_OUT(compile_steps(&c));
     TRY_OUT(bind_tensors(&c));
     *out = &exec->base;
@@ -368,6 +407,29 @@ hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hw
 out:
     compiler_done(&c);
     hwnas_onednn_free_exec((hwnas_exec *)exec);
+    return status;
+}
+
+static size_t count_true(const bool *values, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += values[i];
+    return count;
+}
+
+hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
+                                  const hwnas_exec_options *options)
+{
+    (void)options; /* fp32 alone */
+    hwnas_status status;
+    bool *is_refused = hwnas_alloc((graph->n_nodes + 1) * sizeof *is_refused);
+    size_t n_refused;
+    do {
+        n_refused = count_true(is_refused, graph->n_nodes);
+        status = try_compile(out, base, graph, is_refused);
+    } while (status == HWNAS_E_UNSUPPORTED && count_true(is_refused, graph->n_nodes) > n_refused);
+    free(is_refused);
     return status;
 }
 
