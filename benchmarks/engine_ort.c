@@ -9,7 +9,7 @@
 
 #include "benchmarks/engine_worker.h"
 
-enum { MAX_PORTS = 16, MAX_RANK = 8, API = 16 };
+enum { MAX_PORTS = 64, MAX_RANK = 8, API = 16 };
 
 typedef struct model {
     OrtSession *session;

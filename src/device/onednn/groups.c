@@ -207,8 +207,7 @@ static void choose_plain(const finder *f)
         const hwnas_node *node = &f->graph->nodes[i];
         const bool is_ours = f->is_own[i] || f->out->of_node[i] >= 0;
         for (int k = 0; k < node->n_inputs; k++)
-            if (is_ours || is(node, "mean") ||
-                (!is(node, "matmul") && is_transposed(f, node->inputs[k])))
+            if (is_ours || (!is(node, "matmul") && is_transposed(f, node->inputs[k])))
                 set_plain(f, node->inputs[k]);
         if (is_ours)
             set_plain(f, node->output);

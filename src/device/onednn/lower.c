@@ -205,22 +205,6 @@ static bool is_common_layer_norm(const hwnas_graph *graph, const hwnas_node *nod
            hwnas_node_input(graph, node, 2)->rank == 1 && has_whole_weights(graph, node);
 }
 
-static void lower_mean(op *o)
-{
-    const hwnas_attr *axes = attr_of(o, "axes");
-    set_ints(o, dnnl_graph_op_attr_axes, axes->ints, (size_t)axes->n);
-    set_bool(o, dnnl_graph_op_attr_keep_dims, attr_of(o, "keep")->ints[0]);
-}
-
-/* oneDNN is fast over the last dimensions of what is plain, and slower than our loops elsewhere. */
-static bool is_over_last(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const hwnas_attr *axes = hwnas_node_attr(node, "axes");
-    const int rank = hwnas_node_input(graph, node, 0)->rank;
-    return axes->n > 0 && axes->ints[0] == rank - axes->n &&
-           hwnas_node_output(graph, node)->rank > 0;
-}
-
 static void lower_upsample(op *o)
 {
     set_text(o, dnnl_graph_op_attr_mode, attr_of(o, "linear")->ints[0] ? "linear" : "nearest");
@@ -295,11 +279,12 @@ static const struct rule {
     {"layer_norm", OWN, NULL, &hwnas_onednn_loops},
     {"leaky_relu", dnnl_graph_op_leaky_relu, lower_leaky_relu, NULL, NULL},
     {"linear", dnnl_graph_op_matmul, lower_linear, NULL, NULL},
+    {"lstm_core", OWN, hwnas_onednn_is_short_lstm, &hwnas_onednn_short_lstm},
     {"lstm_core", OWN, has_given_weights, &hwnas_onednn_lstm},
     {"lstm_core", OWN, NULL, &hwnas_onednn_loops},
     {"matmul", dnnl_graph_op_matmul, no_attributes, NULL, NULL},
     {"max_pool", dnnl_graph_op_max_pool, lower_pool, NULL, NULL},
-    {"mean", dnnl_graph_op_reduce_mean, lower_mean, is_over_last, NULL},
+    {"mean", OWN, hwnas_onednn_has_near_axes, &hwnas_onednn_mean},
     {"mean", OWN, NULL, &hwnas_onednn_loops},
     {"mul", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
     {"pow", OWN, has_one_exponent, &hwnas_onednn_eltwise},

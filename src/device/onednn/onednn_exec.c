@@ -15,6 +15,7 @@
 #include "device/onednn/groups.h"
 #include "device/onednn/lower.h"
 #include "device/onednn/partition.h"
+#include "device/onednn/rows.h"
 #include "device/onednn/steps.h"
 #include "device/place.h"
 #include "graph/op.h"
@@ -190,9 +191,13 @@ static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group
     s->about.n_nodes = (size_t)group->n_nodes;
     s->about.nodes =
         hwnas_arena_copy(c->exec->arena, group->nodes, s->about.n_nodes * sizeof *group->nodes);
-    s->kind = &hwnas_onednn_fused;
     TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output], c->graph,
                                                              group->output));
+    if (hwnas_onednn_rows_fit(c->graph, group)) {
+        s->kind = &hwnas_onednn_rows;
+        return hwnas_onednn_rows_compile(s, c->exec->device, c->graph, group, c->exec->arena);
+    }
+    s->kind = &hwnas_onednn_fused;
     hwnas_status status = hwnas_onednn_fused_compile(s, c->exec->device, c->graph, group,
                                                      c->groups.layouts, c->exec->arena);
     if (status == HWNAS_E_UNSUPPORTED)
