@@ -71,13 +71,14 @@ static void print_steps(const model *m, const hwnas_graph *graph)
 
 /* What else to say: the inputs as engine_torch.py wants them, and how many steps a run has. Yours to
  * free(). */
-static char *describe(const model *m, const hwnas_graph *graph)
+static char *describe(const model *m, const hwnas_graph *graph, double compile)
 {
     const hwnas_exec_step *steps;
     hwnas_costs costs;
     hwnas_str text = {0};
     hwnas_graph_costs(&costs, graph);
-    hwnas_str_addf(&text, "\"steps\": %zu, \"held_bytes\": %zu, \"peak_bytes\": %lld, \"inputs\": [",
+    hwnas_str_addf(&text, "\"compile_s\": %.9f, \"steps\": %zu, \"held_bytes\": %zu, "
+                   "\"peak_bytes\": %lld, \"inputs\": [", compile,
                    m->exec->ops->steps(m->exec, &steps), m->exec->ops->memory(m->exec),
                    (long long)costs.peak_bytes);
     for (size_t i = 0; i < graph->n_inputs; i++) {
@@ -103,20 +104,22 @@ int main(int argc, char **argv)
     }
     const hwnas_device_options with = {.threads = atoi(argv[2])};
     ok(hwnas_precision_find(&options.precision, argv[3]));
-    const double start = worker_now();
+    double start = worker_now();
     ok(hwnas_device_open(&device, "cpu", &with));
     ok(hwnas_onnx_load(&read, argv[1], NULL));
+    const double load = worker_now() - start;
+    start = worker_now();
     ok(hwnas_graph_fold(&graph, read));
     ok(hwnas_device_compile(&m.exec, device, graph, &options));
-    const double create = worker_now() - start;
+    const double compile = worker_now() - start;
     hwnas_graph_free(read);
     take_buffers(&m, graph);
     device->ops->describe(device, &about);
     if (argc > 4) {
         print_steps(&m, graph);
     } else {
-        char *more = describe(&m, graph);
-        worker_serve(run, &m, create, about.library, more);
+        char *more = describe(&m, graph, compile);
+        worker_serve(run, &m, load + compile, about.library, more);
         free(more);
     }
     hwnas_exec_free(m.exec);

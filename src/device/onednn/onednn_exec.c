@@ -14,6 +14,7 @@
 #include "device/onednn/fused.h"
 #include "device/onednn/groups.h"
 #include "device/onednn/lower.h"
+#include "device/onednn/moves.h"
 #include "device/onednn/partition.h"
 #include "device/onednn/rows.h"
 #include "device/onednn/steps.h"
@@ -31,7 +32,9 @@ typedef struct copy {
 
 typedef struct onednn_exec {
     hwnas_exec base;
-    onednn_device *device;
+    onednn_device with;    /* the device, with our scratch memory */
+    const onednn_device *device; /* `with` */
+    hwnas_onednn_scratch scratch;
     hwnas_arena *arena;
     size_t n_steps, n_tensors, n_inputs, n_outputs, n_copies;
     step *steps;                  /* all of them from the start, empty until compiled */
@@ -73,6 +76,7 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
     hwnas_onednn_forget_constants();
     free(exec->weights);
     free(exec->activations);
+    free(exec->scratch.memory);
     hwnas_arena_free(exec->arena);
     free(exec);
 }
@@ -81,7 +85,7 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
 size_t hwnas_onednn_memory(const hwnas_exec *base)
 {
     const onednn_exec *exec = (const onednn_exec *)base;
-    size_t bytes = exec->weight_bytes + exec->activation_bytes;
+    size_t bytes = exec->weight_bytes + exec->activation_bytes + exec->scratch.bytes;
     for (size_t i = 0; i < exec->n_steps; i++)
         bytes += exec->steps[i].bytes;
     return bytes;
@@ -185,6 +189,24 @@ static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition
                                           c->groups.layouts, c->graph, c->exec->arena);
 }
 
+/* Compiles a group by the kind of step that is best for it. */
+static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group *group)
+{
+    const onednn_exec *exec = c->exec;
+    const hwnas_node *root = &c->graph->nodes[group->nodes[0]];
+    if (hwnas_onednn_is_move(root)) {
+        s->kind = &hwnas_onednn_moves;
+        return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);
+    }
+    if (hwnas_onednn_rows_fit(c->graph, group)) {
+        s->kind = &hwnas_onednn_rows;
+        return hwnas_onednn_rows_compile(s, exec->device, c->graph, group, exec->arena);
+    }
+    s->kind = &hwnas_onednn_fused;
+    return hwnas_onednn_fused_compile(s, exec->device, c->graph, group, c->groups.layouts,
+                                      exec->arena);
+}
+
 static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group *group)
 {
     const bool is_image = c->groups.layouts[group->output] == HWNAS_ONEDNN_IMAGE;
@@ -193,13 +215,7 @@ static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group
         hwnas_arena_copy(c->exec->arena, group->nodes, s->about.n_nodes * sizeof *group->nodes);
     TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output], c->graph,
                                                              group->output));
-    if (hwnas_onednn_rows_fit(c->graph, group)) {
-        s->kind = &hwnas_onednn_rows;
-        return hwnas_onednn_rows_compile(s, c->exec->device, c->graph, group, c->exec->arena);
-    }
-    s->kind = &hwnas_onednn_fused;
-    hwnas_status status = hwnas_onednn_fused_compile(s, c->exec->device, c->graph, group,
-                                                     c->groups.layouts, c->exec->arena);
+    const hwnas_status status = compile_kind(c, s, group);
     if (status == HWNAS_E_UNSUPPORTED)
         c->is_refused[group->nodes[0]] = true;
     return status;
@@ -333,6 +349,8 @@ static hwnas_status bind_tensors(compiler *c)
     TRY(place_activations(c));
     TRY(hwnas_try_alloc(&exec->weights, exec->weight_bytes, "weights"));
     TRY(hwnas_try_alloc(&exec->activations, exec->activation_bytes, "activations"));
+    if (exec->scratch.bytes)
+        TRY(hwnas_try_alloc(&exec->scratch.memory, exec->scratch.bytes, "scratch"));
     for (size_t i = 0; i < c->graph->n_tensors; i++) {
         const hwnas_tensor *tensor = &c->graph->tensors[i];
         void *handle = NULL; /* of the caller: known in each run */
@@ -365,10 +383,12 @@ static hwnas_status sort_nodes(compiler *c)
 {
     bool is_all_ours = true;
     for (size_t i = 0; i < c->graph->n_nodes; i++)
-        c->is_own[i] = hwnas_onednn_own(c->graph, &c->graph->nodes[i]);
+        c->is_own[i] = hwnas_onednn_own(c->graph, &c->graph->nodes[i]) &&
+                       strcmp(c->graph->nodes[i].op->name, "slice"); /* of images: moves */
     hwnas_onednn_groups_find(&c->groups, c->graph, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
-        is_all_ours &= c->is_own[i] || c->groups.of_node[i] >= 0;
+        is_all_ours &=
+            c->groups.of_node[i] >= 0 || hwnas_onednn_own(c->graph, &c->graph->nodes[i]);
     return is_all_ours ? HWNAS_OK : cut(c);
 }
 
@@ -376,7 +396,9 @@ static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
 {
     onednn_exec *exec = hwnas_alloc(sizeof *exec);
     exec->base.ops = base->ops;
-    exec->device = (onednn_device *)base;
+    exec->with = *(onednn_device *)base;
+    exec->with.scratch = &exec->scratch;
+    exec->device = &exec->with;
     exec->arena = hwnas_arena_new();
     exec->n_tensors = graph->n_tensors;
     exec->n_inputs = graph->n_inputs;
