@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { WORKER_MIN_RUNS = 3, WORKER_MAX_RUNS = 1 << 16 };
 
@@ -36,6 +37,19 @@ static inline void worker_fill(float *values, size_t n, int is_whole)
     }
 }
 
+/* KiB of memory that the process holds now; 0 where the system does not tell. */
+static inline long worker_resident(void)
+{
+    long all, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%ld %ld", &all, &resident) != 2)
+        resident = 0;
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 /* `create` is what it took to make the model ready, from its file; `more` is JSON to be said about
  * it, `"key": value` each, or "". */
 static inline void worker_serve(void (*run)(void *), void *context, double create, const char *who,
@@ -49,8 +63,9 @@ static inline void worker_serve(void (*run)(void *), void *context, double creat
     for (int i = 0; i < 4; i++)
         run(context);
     getrusage(RUSAGE_SELF, &used);
-    printf("{\"who\": \"%s\", \"create_s\": %.9f, \"first_s\": %.9f, \"rss_kib\": %ld%s%s}\n",
-           who, create, first, used.ru_maxrss, *more ? ", " : "", more);
+    printf("{\"who\": \"%s\", \"create_s\": %.9f, \"first_s\": %.9f, \"rss_kib\": %ld, "
+           "\"rss_now_kib\": %ld%s%s}\n",
+           who, create, first, used.ru_maxrss, worker_resident(), *more ? ", " : "", more);
     fflush(stdout);
     while (scanf("%lf", &wanted) == 1) {
         int n = 0;

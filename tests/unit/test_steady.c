@@ -1,4 +1,5 @@
-/* test_steady.c: a run of an executable takes no memory. This program's malloc() counts the calls. */
+/* test_steady.c: a run of an executable takes no memory. This program's malloc() counts the calls.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,8 +127,8 @@ static void run_often(hwnas_exec *exec, const hwnas_graph *graph)
  * allocator has at hand. Buffers it must not take, and we nothing. */
 static void test_a_run_takes_no_memory(void **state)
 {
-    static const char *const networks[] = {"mnist_mlp", "mnist_cnn", "resnet32_cifar",
-                                           "mobilenet_v3_large", "imdb_fasttext", "imdb_bilstm",
+    static const char *const networks[] = {"mnist_mlp",           "mnist_cnn",     "resnet32_cifar",
+                                           "mobilenet_v3_large",  "imdb_fasttext", "imdb_bilstm",
                                            "lstm_text_generation"};
     const hwnas_device_options options = {.threads = 1};
     hwnas_device *device;

@@ -13,9 +13,9 @@ typedef struct finder {
     const hwnas_graph *graph;
     hwnas_onednn_groups *out;
     const bool *is_own;
-    bool *is_output; /* by tensor: of the graph */
-    int *n_readers;  /* by tensor */
-    int (*readers)[2]; /* by tensor: the first two nodes that read it */
+    bool *is_output;    /* by tensor: of the graph */
+    int *n_readers;     /* by tensor */
+    int (*readers)[2];  /* by tensor: the first two nodes that read it */
     bool has_attention; /* products of activations, around which oneDNN forms large partitions */
 } finder;
 
@@ -68,8 +68,8 @@ bool hwnas_onednn_function(post *out, const hwnas_graph *graph, const hwnas_node
         return true;
     }
     if (is(node, "gelu")) {
-        out->alg = hwnas_node_attr(node, "tanh")->ints[0] ? dnnl_eltwise_gelu_tanh
-                                                          : dnnl_eltwise_gelu_erf;
+        out->alg =
+            hwnas_node_attr(node, "tanh")->ints[0] ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf;
         return true;
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -151,7 +151,7 @@ static bool is_fp32(const hwnas_graph *graph, const hwnas_node *node)
 /* Makes images of images, and is fast when channels are last. */
 static bool is_image_op(const hwnas_graph *graph, const hwnas_node *node)
 {
-    static const char *const ops[] = {"conv",     "max_pool", "avg_pool", "global_avg_pool",
+    static const char *const ops[] = {"conv",     "max_pool",   "avg_pool", "global_avg_pool",
                                       "upsample", "batch_norm", NULL};
     return hwnas_node_output(graph, node)->rank == 4 &&
            (is_one_of(node, ops) || is_elementwise(graph, node) || is_move(graph, node));

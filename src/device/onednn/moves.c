@@ -12,7 +12,7 @@ typedef struct move {
 } move;
 
 typedef struct moves {
-    size_t bytes; /* of the output */
+    size_t bytes;                      /* of the output */
     int64_t n_outer, n_rows;           /* each move is done for every row of every outer one */
     int64_t outer_from, outer_to;      /* values between two outer ones */
     move moves[HWNAS_MAX_NODE_INPUTS]; /* one for each input */
@@ -96,7 +96,8 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     const float *in[HWNAS_MAX_NODE_INPUTS];
     for (size_t k = 0; k < step->n_inputs; k++)
         in[k] = hwnas_onednn_values(step->inputs[k]);
-#pragma omp parallel for num_threads(device->threads) schedule(static) if (n * count > WORTH_A_THREAD)
+#pragma omp parallel for num_threads(device->threads)                                              \
+    schedule(static) if (n * count > WORTH_A_THREAD)
     for (int64_t i = 0; i < n; i++) {
         const int64_t outer = i / m->n_rows, row = i % m->n_rows;
         for (size_t k = 0; k < step->n_inputs; k++) {

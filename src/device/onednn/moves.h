@@ -1,4 +1,5 @@
-/* moves.h: what only moves values of images, as a step: joining channels, cutting a part out, zeros. */
+/* moves.h: what only moves values of images, as a step: joining channels, cutting a part out,
+ * zeros. */
 #ifndef HWNAS_DEVICE_ONEDNN_MOVES_H
 #define HWNAS_DEVICE_ONEDNN_MOVES_H
 
