@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "device/calibrate.h"
 #include "device/onednn/fused.h"
 #include "device/onednn/groups.h"
 #include "device/onednn/lower.h"
@@ -20,6 +21,7 @@
 #include "device/onednn/steps.h"
 #include "device/place.h"
 #include "graph/op.h"
+#include "graph/quantize.h"
 
 typedef hwnas_onednn_step step;
 
@@ -49,7 +51,8 @@ typedef struct onednn_exec {
 /* What is needed only while compiling. */
 typedef struct compiler {
     onednn_exec *exec;
-    const hwnas_graph *graph;
+    const hwnas_onednn_source *source;
+    const hwnas_graph *graph; /* the source's */
     hwnas_onednn_groups groups;
     bool *is_own;     /* by node: a step of ours runs it */
     bool *is_refused; /* by node: no root of a group; NULL: there are no groups */
@@ -130,7 +133,7 @@ static hwnas_status cut(compiler *c)
 {
     const char *name = c->graph->name;
     TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
-    TRY(hwnas_onednn_lower(c->lowered, c->graph, c->groups.of_node));
+    TRY(hwnas_onednn_lower(c->lowered, c->source, c->groups.of_node));
     TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
     TRY_DNNL("partition", name,
              dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
@@ -165,14 +168,15 @@ out:
 static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
 {
     hwnas_arena *arena = c->exec->arena;
-    s->kind = hwnas_onednn_own(c->graph, node);
+    s->kind = hwnas_onednn_own(c->source, node);
     if (!s->kind)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "oneDNN cannot run '%s'", node->name);
     s->n_inputs = (size_t)node->n_inputs;
     s->n_outputs = 1;
+    s->output_bytes = hwnas_onednn_bytes(c->source, node->output);
     s->input_ids = hwnas_arena_copy(arena, node->inputs, s->n_inputs * sizeof *s->input_ids);
     s->output_ids = hwnas_arena_copy(arena, &node->output, sizeof *s->output_ids);
-    TRY(hwnas_onednn_plain(&c->described[node->output], c->graph, node->output));
+    TRY(hwnas_onednn_plain(&c->described[node->output], c->source, node->output));
     return s->kind->compile(s, c->exec->device, c->graph, node);
 }
 
@@ -186,7 +190,7 @@ static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition
         return compile_own(c, s, node);
     s->kind = &hwnas_onednn_partition;
     return hwnas_onednn_partition_compile(s, c->exec->device, partition, c->described,
-                                          c->groups.layouts, c->graph, c->exec->arena);
+                                          c->groups.layouts, c->source, c->exec->arena);
 }
 
 /* Compiles a group by the kind of step that is best for it. */
@@ -213,12 +217,25 @@ static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group
     s->about.n_nodes = (size_t)group->n_nodes;
     s->about.nodes =
         hwnas_arena_copy(c->exec->arena, group->nodes, s->about.n_nodes * sizeof *group->nodes);
-    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output], c->graph,
-                                                             group->output));
+    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output],
+                                                             c->source, group->output));
     const hwnas_status status = compile_kind(c, s, group);
     if (status == HWNAS_E_UNSUPPORTED)
         c->is_refused[group->nodes[0]] = true;
     return status;
+}
+
+/* The nodes by their numbers in the caller's graph; those that only change types have none there. */
+static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *source)
+{
+    int *nodes = (int *)about->nodes; /* ours: in the arena */
+    const size_t n = about->n_nodes;
+    about->n_nodes = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int origin = source->origin ? source->origin[nodes[i]] : nodes[i];
+        if (origin >= 0)
+            nodes[about->n_nodes++] = origin;
+    }
 }
 
 /* Compiles what is to be run when it is the turn of `node`: `partition` or, in a graph without
@@ -239,6 +256,7 @@ static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t p
         : partition ? compile_partition(c, s, partition)
                     : compile_own(c, s, &c->graph->nodes[node]));
     s->about.how = s->kind->name;
+    find_origin(&s->about, c->source);
     for (size_t i = 0; i < s->n_inputs; i++)
         c->is_read[s->input_ids[i]] = true;
     return HWNAS_OK;
@@ -251,7 +269,7 @@ static hwnas_status compile_steps(compiler *c)
     const size_t n = c->partitions ? c->n_partitions : c->graph->n_nodes;
     for (size_t i = 0; i < c->graph->n_tensors; i++)
         if (c->graph->tensors[i].kind != HWNAS_TENSOR_ACTIVATION)
-            TRY(hwnas_onednn_plain(&c->described[i], c->graph, (int)i));
+            TRY(hwnas_onednn_plain(&c->described[i], c->source, (int)i));
     exec->steps = hwnas_arena_alloc(exec->arena, n * sizeof *exec->steps);
     for (size_t i = 0; i < n; i++) {
         hwnas_exec_step about = {1, NULL, NULL};
@@ -336,8 +354,8 @@ static void place_weights(compiler *c)
         if (tensor->kind != HWNAS_TENSOR_WEIGHT || !c->is_read[i])
             continue;
         c->offset[i] = *total;
-        *total += ((size_t)hwnas_tensor_bytes(tensor) + HWNAS_PLACE_ALIGN - 1) / HWNAS_PLACE_ALIGN *
-                  HWNAS_PLACE_ALIGN;
+        *total += (hwnas_onednn_bytes(c->source, (int)i) + HWNAS_PLACE_ALIGN - 1) /
+                  HWNAS_PLACE_ALIGN * HWNAS_PLACE_ALIGN;
     }
 }
 
@@ -358,7 +376,7 @@ static hwnas_status bind_tensors(compiler *c)
             continue; /* inside a step */
         if (tensor->kind == HWNAS_TENSOR_WEIGHT) {
             handle = (char *)exec->weights + c->offset[i];
-            hwnas_tensor_fill(tensor, handle);
+            TRY(hwnas_onednn_fill(handle, c->source, (int)i));
         } else if (is_ours(c, (int)i)) {
             handle = (char *)exec->activations + c->offset[i];
         }
@@ -383,13 +401,43 @@ static hwnas_status sort_nodes(compiler *c)
 {
     bool is_all_ours = true;
     for (size_t i = 0; i < c->graph->n_nodes; i++)
-        c->is_own[i] = hwnas_onednn_own(c->graph, &c->graph->nodes[i]) &&
+        c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) &&
                        strcmp(c->graph->nodes[i].op->name, "slice"); /* of images: moves */
     hwnas_onednn_groups_find(&c->groups, c->graph, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         is_all_ours &=
-            c->groups.of_node[i] >= 0 || hwnas_onednn_own(c->graph, &c->graph->nodes[i]);
+            c->groups.of_node[i] >= 0 || hwnas_onednn_own(c->source, &c->graph->nodes[i]);
     return is_all_ours ? HWNAS_OK : cut(c);
+}
+
+/* What a device may compute depends on the processor: f16 needs instructions. */
+static hwnas_status check_precision(const onednn_device *device, hwnas_precision precision)
+{
+    unsigned native, emulated;
+    hwnas_onednn_find_precisions(device, &native, &emulated);
+    if ((native | emulated) & (1U << precision))
+        return HWNAS_OK;
+    char *names = hwnas_precision_names(native | emulated);
+    hwnas_status status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "this processor has no %s",
+                                     hwnas_precision_name(precision));
+    status = hwnas_hint(status, "it computes in %s", names);
+    free(names);
+    return status;
+}
+
+/* The graph as it is lowered. One that is quantised already is what s8 asks for. */
+static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
+                                const hwnas_graph *graph, const hwnas_exec_options *options)
+{
+    hwnas_graph *quantized = NULL;
+    int *origin = NULL;
+    if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph))
+        return hwnas_onednn_source_init(out, graph, options->precision);
+    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options));
+    hwnas_status status = hwnas_onednn_source_init(out, quantized, HWNAS_S8);
+    out->made = quantized;
+    out->origin = origin;
+    return status;
 }
 
 static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
@@ -411,13 +459,14 @@ static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
 
 /* `is_refused`, by node, becomes true for a root that oneDNN has only slow code for; the status is
  * then HWNAS_E_UNSUPPORTED, and without it as a root all may go well. NULL: no groups. */
-static hwnas_status try_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
-                                bool *is_refused)
+static hwnas_status try_compile(hwnas_exec **out, hwnas_device *base,
+                                const hwnas_onednn_source *source, bool *is_refused)
 {
     hwnas_status status = HWNAS_OK;
+    const hwnas_graph *graph = source->graph;
     const size_t n = graph->n_tensors;
     onednn_exec *exec = new_exec(base, graph);
-    compiler c = {.exec = exec, .graph = graph, .is_refused = is_refused};
+    compiler c = {.exec = exec, .source = source, .graph = graph, .is_refused = is_refused};
     c.described = hwnas_alloc(n * sizeof *c.described);
     c.is_own = hwnas_alloc((graph->n_nodes + 1) * sizeof *c.is_own);
     c.is_output = hwnas_alloc(n * sizeof *c.is_output);
@@ -445,18 +494,34 @@ static size_t count_true(const bool *values, size_t n)
     return count;
 }
 
+/* Groups compute in fp32 alone. */
+static bool may_group(const hwnas_onednn_source *source)
+{
+    for (size_t i = 0; i < source->graph->n_tensors; i++)
+        if (source->kept[i] != dnnl_f32)
+            return false;
+    return true;
+}
+
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options)
 {
-    (void)options; /* fp32 alone */
-    hwnas_status status;
-    bool *is_refused = hwnas_alloc((graph->n_nodes + 1) * sizeof *is_refused);
-    size_t n_refused;
+    hwnas_status status = HWNAS_OK;
+    hwnas_onednn_source source = {0};
+    bool *is_refused = NULL;
+    size_t n = 0, n_refused;
+    TRY(check_precision((const onednn_device *)base, options->precision));
+    TRY_OUT(take_source(&source, base, graph, options));
+    n = source.graph->n_nodes;
+    if (may_group(&source))
+        is_refused = hwnas_alloc((n + 1) * sizeof *is_refused);
     do {
-        n_refused = count_true(is_refused, graph->n_nodes);
-        status = try_compile(out, base, graph, is_refused);
-    } while (status == HWNAS_E_UNSUPPORTED && count_true(is_refused, graph->n_nodes) > n_refused);
+        n_refused = is_refused ? count_true(is_refused, n) : 0;
+        status = try_compile(out, base, &source, is_refused);
+    } while (status == HWNAS_E_UNSUPPORTED && is_refused && count_true(is_refused, n) > n_refused);
+out:
     free(is_refused);
+    hwnas_onednn_source_done(&source);
     return status;
 }
 

@@ -46,7 +46,7 @@ hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onedn
                                             dnnl_graph_partition_t partition,
                                             dnnl_graph_logical_tensor_t *described,
                                             const hwnas_onednn_layout *layouts,
-                                            const hwnas_graph *graph, hwnas_arena *arena)
+                                            const hwnas_onednn_source *source, hwnas_arena *arena)
 {
     hwnas_status status = HWNAS_OK;
     dnnl_graph_compiled_partition_t compiled = NULL;
@@ -64,7 +64,7 @@ hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onedn
         if (layouts[id] == HWNAS_ONEDNN_FREE)
             out.tensors[i].layout_type = dnnl_graph_layout_type_any;
         else if (layouts[id] == HWNAS_ONEDNN_IMAGE)
-            TRY_OUT(hwnas_onednn_image(&out.tensors[i], graph, id));
+            TRY_OUT(hwnas_onednn_image(&out.tensors[i], source, id));
     }
 
     TRY_DNNL_OUT("begin", step->name, dnnl_graph_compiled_partition_create(&compiled, partition));
