@@ -496,6 +496,12 @@ hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const 
     snprintf(r->phase, sizeof r->phase, "reading");
     r->n_requests++;
     TRY(send_json(r, HWNAS_FRAME_MEASURE, request, o->timeout, o));
+    return hwnas_runner_send_graph(r, onnx, length, o);
+}
+
+hwnas_status hwnas_runner_send_graph(hwnas_runner *r, const void *onnx, size_t length,
+                                     const hwnas_measure_options *o)
+{
     return send_frame(r, HWNAS_FRAME_GRAPH, onnx, length, o->timeout, o);
 }
 

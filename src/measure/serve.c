@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "measure/energy.h"
+#include "measure/race.h"
 #include "measure/steps.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
@@ -302,6 +303,45 @@ out:
     return answer(s, status, is_copy ? "window" : "measurement", result);
 }
 
+/* MEASURE and several graphs. All are read before anything can fail, so that the stream stays in
+ * step. */
+static hwnas_status serve_race(session *s, const json_t *request, int n)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_measure_options options;
+    hwnas_race race = {0};
+    job jobs[HWNAS_RACE_MOST] = {{0}};
+    hwnas_exec *execs[HWNAS_RACE_MOST];
+    const hwnas_graph *graphs[HWNAS_RACE_MOST];
+    void *onnx[HWNAS_RACE_MOST] = {NULL};
+    hwnas_frame frames[HWNAS_RACE_MOST];
+    hwnas_machine *machine = hwnas_machine_open();
+    s->phase[0] = '\0';
+    for (int i = 0; i < n; i++)
+        TRY_OUT(receive_frame(&onnx[i], &frames[i], s, HWNAS_FRAME_GRAPH, HWNAS_FRAME_GRAPH));
+    if (!s->device || !hwnas_wire_read_options(&options, request))
+        TRY_OUT(hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options or a device"));
+    options.progress = say;
+    options.context = s;
+    for (int i = 0; i < n; i++) {
+        TRY_OUT(compile(&jobs[i], s, onnx[i], frames[i].length, &options));
+        execs[i] = jobs[i].exec;
+        graphs[i] = jobs[i].graph;
+    }
+    TRY_OUT(hwnas_race_run(&race, execs, graphs, n, &options, machine));
+    for (int i = 0; i < n; i++)
+        race.measurements[i].compile_seconds = jobs[i].compile_seconds;
+out:
+    for (int i = 0; i < n; i++) {
+        job_done(&jobs[i]);
+        free(onnx[i]);
+    }
+    hwnas_machine_close(machine);
+    status = answer(s, status, "race", status ? NULL : hwnas_wire_race(&race));
+    hwnas_race_done(&race);
+    return status;
+}
+
 /* Keeps the threads that are not OpenMP's on the chosen cores as well. */
 static void pin(const json_t *cores)
 {
@@ -341,8 +381,10 @@ static hwnas_status serve_request(session *s)
     void *text;
     TRY(receive_frame(&text, &frame, s, HWNAS_FRAME_OPEN, HWNAS_FRAME_MEASURE));
     json_t *request = json_loadb(text, frame.length, 0, NULL);
-    hwnas_status status =
-        frame.type == HWNAS_FRAME_OPEN ? serve_open(s, request) : serve_measure(s, request);
+    const json_int_t n = json_integer_value(json_object_get(request, "race"));
+    hwnas_status status = frame.type == HWNAS_FRAME_OPEN      ? serve_open(s, request)
+                          : n > 0 && n <= HWNAS_RACE_MOST ? serve_race(s, request, (int)n)
+                                                          : serve_measure(s, request);
     json_decref(request);
     free(text);
     return status;
