@@ -77,8 +77,11 @@ static hwnas_status take_turn(double *median, hwnas_sampler *s)
 static hwnas_status take_turn_again(double *median, hwnas_sampler *s)
 {
     *median = NAN;
-    for (int i = 0; i < TURN_TRIES && isnan(*median) && hwnas_sampler_has_room(s); i++)
+    for (int i = 0; i < TURN_TRIES && isnan(*median) && hwnas_sampler_has_room(s); i++) {
+        if (i)
+            TRY(hwnas_sampler_settle(s));
         TRY(take_turn(median, s));
+    }
     return HWNAS_OK;
 }
 

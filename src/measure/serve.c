@@ -19,6 +19,8 @@
 
 #include "base/clock.h"
 #include "measure/energy.h"
+#include "measure/cores.h"
+#include "measure/place.h"
 #include "measure/race.h"
 #include "measure/steps.h"
 #include "measure/wire.h"
@@ -356,6 +358,16 @@ static void pin(const json_t *cores)
         fprintf(stderr, "hwnas: cannot pin the runner: %s\n", strerror(errno));
 }
 
+/* Where a single thread may move to. */
+static void allow(const json_t *cores, int threads)
+{
+    int numbers[HWNAS_MAX_CORES];
+    const int n = (int)json_array_size(cores);
+    for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++)
+        numbers[i] = (int)json_integer_value(json_array_get(cores, (size_t)i));
+    hwnas_place_allow(numbers, n < HWNAS_MAX_CORES ? n : HWNAS_MAX_CORES, threads);
+}
+
 static hwnas_status serve_open(session *s, const json_t *request)
 {
     hwnas_device_info info = {0};
@@ -363,6 +375,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
         .threads = (int)json_integer_value(json_object_get(request, "threads"))};
     const char *spelling = json_string_value(json_object_get(request, "device"));
     pin(json_object_get(request, "cores"));
+    allow(json_object_get(request, "allowed"), options.threads);
     hwnas_device_close(s->device);
     s->device = NULL;
     hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);

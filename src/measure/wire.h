@@ -16,7 +16,7 @@
 enum { HWNAS_FRAME_HEAD = 16 };
 
 typedef enum hwnas_frame_type {
-    HWNAS_FRAME_OPEN = 1, /* {device, threads, cores: [..]} */
+    HWNAS_FRAME_OPEN = 1, /* {device, threads, cores: [..], allowed: [..]} */
     HWNAS_FRAME_MEASURE,  /* hwnas_measure_options and `steps`: whether to time them as well;
                              `is_copy`: one of several;
                              `race`: so many graphs follow, to be compared */

@@ -7,7 +7,7 @@
 
 #include "base/stats.h"
 #include "graph/elaborate.h"
-#include "measure/measure.h"
+#include "measure/race.h"
 #include "predict/active.h"
 #include "study/judge.h"
 
@@ -397,6 +397,67 @@ hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *e, const hwn
     TRY(run_on(&m, e, c, device, seconds));
     add_measurement(trial, e, device, batch_at(&e->sites[device], c->settings.batch), &m);
     return HWNAS_OK;
+}
+
+bool hwnas_evaluate_can_race(const hwnas_evaluator *e, const hwnas_candidate *candidates, int n,
+                             int device)
+{
+    const site *s = &e->sites[device];
+    bool is_one = n <= HWNAS_RACE_MOST;
+    for (int i = 1; i < n && is_one; i++)
+        is_one = threads_at(s, candidates[i].settings.threads) ==
+                     threads_at(s, candidates[0].settings.threads) &&
+                 precision_at(s, candidates[i].settings.dtype) ==
+                     precision_at(s, candidates[0].settings.dtype);
+    return is_one;
+}
+
+/* The blocks of a race as the trials that they would have been. */
+static hwnas_trial *tell_blocks(const hwnas_race *race, const hwnas_evaluator *e,
+                                const hwnas_candidate *candidates, int device)
+{
+    hwnas_trial *turns =
+        hwnas_alloc((size_t)(race->n_blocks * race->n + 1) * sizeof *turns);
+    for (int k = 0; k < race->n_blocks * race->n; k++) {
+        const int batch = batch_at(&e->sites[device], candidates[k % race->n].settings.batch);
+        const hwnas_measurement m = {.p50 = race->blocks[k],
+                                     .p50_low = NAN,
+                                     .p50_high = NAN,
+                                     .p90 = NAN,
+                                     .p99 = NAN,
+                                     .energy = NAN};
+        add_measurement(&turns[k], e, device, batch, &m);
+    }
+    return turns;
+}
+
+hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks, hwnas_evaluator *e,
+                                 const hwnas_candidate *candidates, int n, int device,
+                                 double seconds)
+{
+    hwnas_status status = HWNAS_OK;
+    const site *s = &e->sites[device];
+    const hwnas_graph *graphs[HWNAS_RACE_MOST];
+    hwnas_graph *own[HWNAS_RACE_MOST] = {NULL};
+    hwnas_race race = {0};
+    hwnas_measure_options options = e->options;
+    options.max_seconds = seconds;
+    options.exec.precision = precision_at(s, candidates[0].settings.dtype);
+    for (int i = 0; i < n; i++) {
+        const hwnas_candidate *c = &candidates[i];
+        if (batch_at(s, c->settings.batch) != c->settings.batch)
+            TRY_OUT(hwnas_graph_build(&own[i], c->arch, s->row->batch));
+        graphs[i] = own[i] ? own[i] : c->graph;
+    }
+    TRY_OUT(use_runner(e, device, threads_at(s, candidates[0].settings.threads)));
+    TRY_OUT(hwnas_runner_race(&race, e->runner, graphs, n, &options));
+    *n_blocks = race.n_aside <= race.n_blocks ? race.n_blocks : 0;
+    *turns = tell_blocks(&race, e, candidates, device);
+out:
+    hwnas_race_done(&race);
+    for (int i = 0; i < n; i++)
+        hwnas_graph_free(own[i]);
+    return status;
 }
 
 static json_t *detail_of(const hwnas_measurement *m)
