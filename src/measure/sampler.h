@@ -64,6 +64,8 @@ HWNAS_CHECKED hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n);
 HWNAS_CHECKED hwnas_status hwnas_sampler_sample(hwnas_sampler *s);
 /* Looks at the core: were the samples since the last look taken on a core of our own? */
 void hwnas_sampler_look(hwnas_sampler *s);
+/* Looks for a better core, and where there is one, gets the executable's data there. */
+HWNAS_CHECKED hwnas_status hwnas_sampler_settle(hwnas_sampler *s);
 /* Sets clean samples aside, from the `first` on. */
 void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first);
 /* There is room for one more. */
