@@ -1,5 +1,7 @@
 /* profile: latency, throughput and memory of models, over devices, batches, threads and precisions.
  */
+#include <limits.h>
+
 #include "cli/cli.h"
 #include "cli/sweep.h"
 #include "profile/record.h"
@@ -74,6 +76,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     hwnas_sweep_lists lists = HWNAS_SWEEP_DEFAULTS;
     output o = {0};
     bool done;
+    const char *mode = "hot";
+    long samples = s.options.min_samples;
     const hwnas_option options[] = {
         {"arch", 'a', HWNAS_OPTION_TEXT, &s.code, "CODE", "which network of a space"},
         {"device", 'd', HWNAS_OPTION_TEXT, &lists.devices, "LIST", "where (cpu)"},
@@ -87,6 +91,9 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER, &s.options.max_seconds, "S",
          "but no longer than this for each (1)"},
+        {"samples", 0, HWNAS_OPTION_INT, &samples, "N", "and take at least so many samples (30)"},
+        {"mode", 0, HWNAS_OPTION_TEXT, &mode, "MODE",
+         "hot, cold-weights, cold, after-idle[=SECONDS], sustained[=SECONDS]"},
         {"skip-unsupported", 0, HWNAS_OPTION_FLAG, &s.skips, NULL,
          "leave out nodes of ONNX files that cannot be computed, and say so"},
         {"save", 0, HWNAS_OPTION_TEXT, &o.save, "FILE",
@@ -100,6 +107,12 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         return HWNAS_OK;
     if (s.options.interval <= 0 || s.options.max_seconds <= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
+    if (samples < 1 || samples > INT_MAX)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--samples must be 1 or more");
+    s.options.min_samples = (int)samples;
+    TRY(hwnas_mode_parse(&s.options, mode));
+    if (lists.streams && s.options.mode != HWNAS_HOT)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--streams are measured in the mode hot only");
     if (o.as_json && o.as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     hwnas_status status = hwnas_sweep_read(&s, &lists);

@@ -7,6 +7,7 @@
 
 #include "cli/model.h"
 #include "measure/streams.h"
+#include "profile/command.h"
 
 /* "1,2,8" */
 static hwnas_status read_numbers(int *out, int *n, const char *option, const char *text, long most)
@@ -121,7 +122,25 @@ static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
     }
     row->items_per_second = row->batch * runs_per_second;
     row->doubt = hwnas_measurement_doubt(&row->m);
+    row->mode = hwnas_mode_name(row->m.mode);
+    row->stop = hwnas_stop_name(row->m.stop);
     return HWNAS_OK;
+}
+
+static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
+                                const hwnas_measure_options *options)
+{
+    const hwnas_recipe recipe = {.model = row->model,
+                                 .arch = row->arch,
+                                 .device = row->device,
+                                 .batch = row->batch,
+                                 .threads = row->threads,
+                                 .streams = c->sweep->streams[c->streams],
+                                 .skips = c->sweep->skips};
+    char *text = hwnas_recipe_command(&recipe, options);
+    const char *kept = hwnas_arena_string(c->profile->arena, text, strlen(text));
+    free(text);
+    return kept;
 }
 
 /* One model under one setting. */
@@ -138,6 +157,7 @@ static hwnas_status measure(const cursor *c)
     row->streams = count_streams(c) ? count_streams(c) : 1;
     row->precision = options.exec.precision;
     row->arch = s->code;
+    row->command = tell_command(c, row, &options);
     row->digest = hwnas_graph_digest(c->graph);
     hwnas_graph_costs(&row->costs, c->graph);
     if (c->runner || c->copies) {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "measure/conclude.h"
 
 enum {
-    CARRY_MEDIAN = 6, /* fewest samples with a 95 % interval, as in protocol.c */
     MAX_SAMPLES = 1 << 20,
     MAX_RUNS = 1 << 20,
     N_SPANS = 10, /* parts of the window whose energy is looked at apart */
@@ -137,7 +137,7 @@ static hwnas_status sample(looper *l, double seconds)
     l->preemptions = m->preemptions(m);
     l->waited = m->waited(m);
     begin_span(l, begin);
-    while ((now < begin + seconds || l->n_clean + l->n_aside < CARRY_MEDIAN) &&
+    while ((now < begin + seconds || l->n_clean + l->n_aside < HWNAS_CARRY_MEDIAN) &&
            l->n_clean + l->n_aside < l->capacity) {
         TRY(report(l, "sampling"));
         TRY(take(&one, l->copy, l->runs));
@@ -159,7 +159,7 @@ static hwnas_status sample(looper *l, double seconds)
 /* The disturbed ones are used when, and only when, there are too few others. */
 static bool mix(looper *l)
 {
-    if (l->n_clean >= CARRY_MEDIAN || !l->n_aside)
+    if (l->n_clean >= HWNAS_CARRY_MEDIAN || !l->n_aside)
         return false;
     while (l->n_aside)
         l->clean[l->n_clean++] = l->aside[--l->n_aside];
@@ -167,49 +167,10 @@ static bool mix(looper *l)
     return true;
 }
 
-static double carried_quantile(const double *sorted, size_t n, double q)
-{
-    return pow(q, (double)n) <= 0.05 ? hwnas_quantile(sorted, n, q) : NAN;
-}
-
-static void carried_interval(double *low, double *high, const double *sorted, size_t n, double q)
-{
-    if (!hwnas_quantile_interval(sorted, n, q, low, high))
-        *low = *high = NAN;
-}
-
-/* Everything that follows from sorted samples. */
-static void tell_quantiles(hwnas_measurement *m, const double *sorted, size_t n)
-{
-    m->min = sorted[0];
-    m->p50 = hwnas_quantile(sorted, n, 0.5);
-    hwnas_quantile_interval(sorted, n, 0.5, &m->p50_low, &m->p50_high);
-    m->p90 = carried_quantile(sorted, n, 0.9);
-    m->p99 = carried_quantile(sorted, n, 0.99);
-    carried_interval(&m->p90_low, &m->p90_high, sorted, n, 0.9);
-    carried_interval(&m->p99_low, &m->p99_high, sorted, n, 0.99);
-}
-
-/* Second half of the window against the first; 0 where chance explains the difference. */
-static double find_trend(double *scratch, const double *samples, size_t n)
-{
-    const size_t half = n / 2;
-    double p50[2], low[2], high[2];
-    if (half < CARRY_MEDIAN)
-        return 0;
-    for (int i = 0; i < 2; i++) {
-        memcpy(scratch, samples + (i ? n - half : 0), half * sizeof *scratch);
-        hwnas_sort(scratch, half);
-        p50[i] = hwnas_quantile(scratch, half, 0.5);
-        hwnas_quantile_interval(scratch, half, 0.5, &low[i], &high[i]);
-    }
-    return low[1] > high[0] || low[0] > high[1] ? p50[1] / p50[0] - 1 : 0;
-}
-
 static void tell_energy(hwnas_measurement *m, looper *l)
 {
     m->energy = m->energy_low = m->energy_high = NAN;
-    if (l->n_spans < CARRY_MEDIAN || isnan(l->joules))
+    if (l->n_spans < HWNAS_CARRY_MEDIAN || isnan(l->joules))
         return;
     hwnas_sort(l->energy, (size_t)l->n_spans);
     m->energy = hwnas_quantile(l->energy, (size_t)l->n_spans, 0.5);
@@ -230,7 +191,7 @@ static void conclude(hwnas_window *out, looper *l)
     m->disturbed_share = all > 0 ? l->aside_seconds / all : 0;
     m->n_disturbed = l->n_aside;
     m->is_mixed = mix(l);
-    m->trend = find_trend(l->aside, l->clean, l->n_clean);
+    m->trend = hwnas_find_trend(l->aside, l->clean, l->n_clean);
     m->n_samples = l->n_clean;
     m->runs_per_sample = l->runs;
     m->run_seconds = all;
@@ -239,7 +200,7 @@ static void conclude(hwnas_window *out, looper *l)
     /* The clean time alone, so that others' work does not count against the network. */
     out->runs_per_second = (double)l->n_clean * l->runs / l->clean_seconds;
     hwnas_sort(l->clean, l->n_clean);
-    tell_quantiles(m, l->clean, l->n_clean);
+    hwnas_tell_quantiles(m, l->clean, l->n_clean);
     out->n = l->n_clean < HWNAS_WINDOW_SAMPLES ? l->n_clean : HWNAS_WINDOW_SAMPLES;
     if (out->n < l->n_clean)
         thin(l->clean, l->n_clean, out->n);
@@ -251,7 +212,7 @@ static hwnas_status make_room(looper *l, double seconds)
 {
     void *clean, *aside;
     const double fit = 4 * seconds / fmax(l->expected, SAMPLE_SECONDS);
-    l->capacity = (size_t)fmin(fmax(fit, 2 * CARRY_MEDIAN), MAX_SAMPLES);
+    l->capacity = (size_t)fmin(fmax(fit, 2 * HWNAS_CARRY_MEDIAN), MAX_SAMPLES);
     TRY(hwnas_try_alloc(&clean, l->capacity * sizeof *l->clean, "the samples"));
     l->clean = clean;
     TRY(hwnas_try_alloc(&aside, l->capacity * sizeof *l->aside, "the samples"));
@@ -265,7 +226,11 @@ hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double le
     hwnas_status status = HWNAS_OK;
     hwnas_machine *machine = copy->machine;
     const double begin = machine->now(machine);
-    hwnas_window window = {.m.first_run_seconds = copy->first_run_seconds};
+    hwnas_window window = {.m = {.first_run_seconds = copy->first_run_seconds,
+                                 .hertz = NAN,
+                                 .p50_first = NAN,
+                                 .p50_last = NAN,
+                                 .n_attempts = 1}};
     looper l = {.copy = copy, .machine = machine, .options = options};
     machine->watch(machine);
     TRY_OUT(settle(&l, begin + lead, &window.m.n_warm_up));
@@ -333,7 +298,8 @@ static size_t count_share(const hwnas_window *window, size_t most)
 
 hwnas_status hwnas_window_pool(hwnas_window *out, const hwnas_window *windows, int n)
 {
-    hwnas_window pool = {0};
+    hwnas_window pool = {
+        .m = {.hertz = NAN, .p50_first = NAN, .p50_last = NAN, .n_attempts = 1}};
     size_t most = 0;
     void *samples;
     for (int i = 0; i < n; i++) {
@@ -353,7 +319,7 @@ hwnas_status hwnas_window_pool(hwnas_window *out, const hwnas_window *windows, i
     }
     add_up(&pool, windows, n);
     hwnas_sort(pool.samples, pool.n);
-    tell_quantiles(&pool.m, pool.samples, pool.n);
+    hwnas_tell_quantiles(&pool.m, pool.samples, pool.n);
     pool.m.is_unstable = hwnas_measurement_doubt(&pool.m) != NULL;
     free(pool.samples);
     pool.samples = NULL;

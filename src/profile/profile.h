@@ -27,6 +27,8 @@ typedef struct hwnas_profile_row {
     hwnas_measurement m; /* of one run, which is a batch */
     double items_per_second;
     const char *doubt; /* why the measurement is unstable; NULL when it is not */
+    const char *mode, *stop; /* "hot"; "interval" or "budget": why sampling ended */
+    const char *command;     /* that makes this row again */
 } hwnas_profile_row;
 
 /* The machine that did the measuring. */
