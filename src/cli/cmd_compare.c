@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/baseline.h"
 #include "cli/cli.h"
 #include "cli/quantity.h"
 #include "cli/sweep.h"
@@ -29,6 +30,8 @@ typedef struct request {
     hwnas_query query;
     const char *profiles; /* recorded ones: FILE,NAME=FILE,... or NULL */
     const char *prices, *save;
+    const char *baseline; /* a recorded profile to be held against today; then the rest has no meaning */
+    double tolerance;
     bool measures, as_json, as_csv;
 
     hwnas_profile *here; /* what was measured; NULL: nothing */
@@ -192,8 +195,32 @@ out:
     return status;
 }
 
+static hwnas_status run_baseline(request *r)
+{
+    hwnas_profile *recorded;
+    TRY(hwnas_profile_load(&recorded, r->baseline));
+    r->sweep.options.stop = hwnas_stop_on_signals();
+    hwnas_status status = hwnas_baseline_run(recorded, &r->sweep, r->tolerance, r->as_json);
+    hwnas_profile_free(recorded);
+    return status;
+}
+
+static hwnas_status check_baseline(const request *r)
+{
+    if (!r->baseline)
+        return HWNAS_OK;
+    if (r->profiles || r->prices || r->save || r->as_csv || r->lists.devices)
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--baseline measures what its file holds: it goes with models, --tolerance, "
+                          "--interval, --seconds and --json only");
+    if (r->tolerance >= 1)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--tolerance is a share, 0.05 for 5 %%");
+    return HWNAS_OK;
+}
+
 static hwnas_status check(const request *r)
 {
+    TRY(check_baseline(r));
     if (r->as_json && r->as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     if (!(r->query.utilisation > 0 && r->query.utilisation < 1))
@@ -201,7 +228,7 @@ static hwnas_status check(const request *r)
                           "at 1 the queue grows without end");
     if (r->sweep.options.interval <= 0 || r->sweep.options.max_seconds <= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
-    if (!r->sweep.n_models && r->measures)
+    if (!r->sweep.n_models && r->measures && !r->baseline)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "which model?"),
                           "name one, or give --profile FILE alone to compare all that it has");
     if (r->save && !r->measures)
@@ -211,7 +238,8 @@ static hwnas_status check(const request *r)
 
 hwnas_status hwnas_cmd_compare(int argc, char **argv)
 {
-    request r = {.sweep.options = HWNAS_MEASURE_DEFAULTS,
+    request r = {.tolerance = 0.05,
+                 .sweep.options = HWNAS_MEASURE_DEFAULTS,
                  .lists = {.batches = "1,8", .precisions = "f32", .streams = "fill"},
                  .query = {.percentile = 0.99, .target = INFINITY, .utilisation = 0.8}};
     const char *target = NULL, *load = NULL, *percentile = NULL;
@@ -237,6 +265,9 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
         {"seconds", 0, HWNAS_OPTION_NUMBER, &r.sweep.options.max_seconds, "S",
          "to measure each setting (1)"},
         {"save", 0, HWNAS_OPTION_TEXT, &r.save, "FILE", "keep what was measured here"},
+        {"baseline", 0, HWNAS_OPTION_TEXT, &r.baseline, "FILE",
+         "measure again what it holds; exit code 1 if a network got slower"},
+        {"tolerance", 0, HWNAS_OPTION_NUMBER, &r.tolerance, "SHARE", "by more than this (0.05)"},
         {"json", 0, HWNAS_OPTION_FLAG, &r.as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG, &r.as_csv, NULL, "one row for each setting"},
         {0}};
@@ -244,8 +275,6 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     if (done)
         return HWNAS_OK;
     r.measures = r.lists.devices || !r.profiles;
-    if (!r.lists.devices)
-        r.lists.devices = "cpu";
     if (target)
         TRY(hwnas_quantity_seconds(&r.query.target, "latency-target", target));
     if (load)
@@ -253,5 +282,9 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     if (percentile)
         TRY(hwnas_quantity_percentile(&r.query.percentile, "percentile", percentile));
     TRY(check(&r));
+    if (r.baseline)
+        return run_baseline(&r);
+    if (!r.lists.devices)
+        r.lists.devices = "cpu";
     return run(&r);
 }

@@ -135,7 +135,7 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
                                  .device = row->device,
                                  .batch = row->batch,
                                  .threads = row->threads,
-                                 .streams = c->sweep->streams[c->streams],
+                                 .streams = count_streams(c),
                                  .skips = c->sweep->skips};
     char *text = hwnas_recipe_command(&recipe, options);
     const char *kept = hwnas_arena_string(c->profile->arena, text, strlen(text));

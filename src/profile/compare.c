@@ -38,6 +38,8 @@ static const char *find_flaw(const hwnas_comparison *c, const hwnas_choice *choi
     if (row->status != HWNAS_OK)
         return hwnas_arena_printf(c->arena, "%s: %s", hwnas_status_name(row->status),
                                   row->message ? row->message : "no reason recorded");
+    if (row->mode && strcmp(row->mode, "hot") && strcmp(row->mode, "sustained"))
+        return hwnas_arena_printf(c->arena, "it was measured %s, and a server is hot", row->mode);
     if (isinf(q->target))
         return NULL;
     if (isnan(service->seconds))

@@ -77,7 +77,8 @@ static void add_devices(hwnas_str *out, const hwnas_comparison *c)
         hwnas_grid_cell(&grid, "%s", choice->device);
         hwnas_grid_cell(&grid, "%s%s%s", info ? info->name : "?",
                         info && *info->library ? ", " : "", info ? info->library : "");
-        hwnas_grid_cell(&grid, "%s, %.10s", choice->profile->source, choice->profile->date);
+        hwnas_grid_cell(&grid, "%s, %.*s", choice->profile->source,
+                        (int)strcspn(choice->profile->date, "T"), choice->profile->date);
         if (choice->price)
             hwnas_grid_rest(&grid, "%g %s%s%s%s%s%s", choice->price->per_hour, currency_of(c),
                             *choice->price->source ? " (" : "", choice->price->source,
@@ -274,7 +275,7 @@ static void add_verdict(hwnas_str *out, const hwnas_comparison *c, const hwnas_a
         hwnas_str_add(out, ": ");
         add_cost(out, c, answer->winner);
         hwnas_str_addf(out, "; the %s of %zu setting%s that will do\n",
-                       c->prices ? "cheapest" : "fewest machines", answer->n_good,
+                       c->prices ? "cheapest" : "one with the most requests for a machine", answer->n_good,
                        answer->n_good == 1 ? "" : "s");
     } else {
         hwnas_str_add(out, "winner     none: no setting keeps the target\n");
