@@ -13,7 +13,7 @@
 #include "report/compare_text.h"
 
 static const hwnas_usage usage = {
-    .synopsis = "compare [MODEL]...",
+    .synopsis = "compare MODEL...",
     .summary = "Says which device serves a model cheapest, from measurements and recorded profiles.",
     .notes = "hwnas compare resnet50 --device cpu --profile gpu.json --price prices.yaml \\\n"
              "              --latency-target 50ms --load 1000/s\n"

@@ -268,22 +268,23 @@ static void add_losers(hwnas_str *out, const hwnas_comparison *c, const hwnas_an
 
 static void add_verdict(hwnas_str *out, const hwnas_comparison *c, const hwnas_answer *answer)
 {
+    static const char *const margin = "           ";
     hwnas_str_add(out, "\n");
     if (answer->winner) {
         hwnas_str_add(out, "winner     ");
         add_setting(out, answer->winner);
-        hwnas_str_add(out, ": ");
+        hwnas_str_addf(out, "; the %s of %zu setting%s that will do\n%s",
+                       c->prices ? "cheapest" : "one with the most requests for a machine",
+                       answer->n_good, answer->n_good == 1 ? "" : "s", margin);
         add_cost(out, c, answer->winner);
-        hwnas_str_addf(out, "; the %s of %zu setting%s that will do\n",
-                       c->prices ? "cheapest" : "one with the most requests for a machine", answer->n_good,
-                       answer->n_good == 1 ? "" : "s");
+        hwnas_str_add(out, "\n");
     } else {
         hwnas_str_add(out, "winner     none: no setting keeps the target\n");
     }
     if (answer->runner_up) {
         hwnas_str_add(out, "runner-up  ");
         add_setting(out, answer->runner_up);
-        hwnas_str_add(out, ": ");
+        hwnas_str_addf(out, "\n%s", margin);
         add_reason(out, c, answer);
     }
     add_losers(out, c, answer);

@@ -82,8 +82,7 @@ for (device, batch), (s, items, latency, price) in {
     assert math.isclose(c["served_seconds"], served(batch, s, items, latency, 1000 / n),
                         rel_tol=1e-3), (c, n)
     assert math.isclose(c["cost_per_hour"], n * price)
-    assert math.isclose(c["cost_per_million"], n * price / 3.6e9 * 1e6 * 1000 / 1000 ** 1
-                        * 1e3 / 1000), c
+    assert math.isclose(c["cost_per_million"], n * price / 3600 / 1000 * 1e6), c
     assert math.isclose(c["utilisation"], 1000 / n / items)
     assert math.isclose(c["requests_per_second_per_price"], c["requests_per_second"] / price)
     assert math.isclose(served(batch, s, items, latency, c["requests_per_second"]), 0.05,
@@ -103,11 +102,13 @@ END
     says out '1000 requests/s, p99 <= 50 ms with waiting'
     says out 'fast * Some GPU * published: a page, 2025-06-01 * 1.5 USD'
     says out '0.1 USD (an invoice, 2026-01-31)'
-    says out 'winner     box, batch 1, 1 thread, 2 streams, f32: 7 machines, 0.7 USD an hour'
-    says out 'runner-up  fast, batch 8, 1 thread, 1 stream, f16: costs 2.14 times as much'
+    says out 'winner     box, batch 1, 1 thread, 2 streams, f32; the cheapest of 3 settings that will do'
+    says out '7 machines, 0.7 USD an hour, 0.1944 USD a million requests, p99 48.53 ms'
+    says out 'runner-up  fast, batch 8, 1 thread, 1 stream, f16'
+    says out 'costs 2.14 times as much: an hour of it costs 15 times that of box'
     says out 'no: a batch alone takes 70 ms'
     says out 'other precisions than f32 may cost accuracy'
-    [ "$(wc -L <out)" -le 160 ]
+    [ "$(wc -L <out)" -le 140 ]
     # Without a load the fullest machine counts, without prices the requests of one.
     ends 0 compare net --profile box.json,acc.json --price prices.yaml
     says out 'winner     box, batch 8'
@@ -134,8 +135,6 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     says out 'its p99 is not recorded'
     ends 0 compare other --profile box.json --latency-target 50ms --percentile p50
     # Few requests do not fill a batch in time.
-    ends 3 compare net --profile acc.json --latency-target 4.9ms --load 10/s --json
-    json out '[c["flaw"] for c in d["networks"][0]["choices"]]' | grep -q 'batch alone takes 5 ms'
     ends 0 compare net --profile acc.json --latency-target 30ms --load 10/s --json
     json out '[c["flaw"] for c in d["networks"][0]["choices"]]' | grep -q 'batch of 8 fills too slowly'
     is out 'd["networks"][0]["choices"][0]["measured"]["batch"] == 1'
