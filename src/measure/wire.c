@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Longest payloads: protobuf's own limit for a graph, and for words the names of 100,000 nodes. */
-static const uint64_t MAX_GRAPH = INT32_MAX, MAX_WORDS = 16 << 20;
+/* Longest payloads: protobuf's own limit for a graph, and for words the names of 100,000
+ * nodes. */
+static const uint64_t MAX_GRAPH = INT32_MAX, MAX_WORDS = 8 << 20;
 static const char MAGIC[4] = {'h', 'w', 'n', '1'};
 
 void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_frame frame)
@@ -53,6 +54,7 @@ typedef struct field {
 #define INFO(name, kind) FIELD(hwnas_device_info, name, kind)
 
 _Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
+_Static_assert(sizeof(unsigned) == sizeof(int), "sets of precisions travel as an int");
 _Static_assert(sizeof(hwnas_mode) == sizeof(int), "hwnas_mode travels as an int");
 _Static_assert(sizeof(hwnas_stop) == sizeof(int), "hwnas_stop travels as an int");
 
@@ -112,6 +114,8 @@ static const field info_fields[] = {
     INFO(library, FIELD_TEXT),
     INFO(isa, FIELD_TEXT),
     INFO(threads, FIELD_INT),
+    INFO(native, FIELD_INT),
+    INFO(emulated, FIELD_INT),
     INFO(has_energy, FIELD_BOOL),
     {0},
 };
