@@ -7,7 +7,8 @@
 #include "report/baseline_text.h"
 
 /* The setting of a recorded row as a sweep of one. */
-static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row, const hwnas_sweep *asked)
+static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
+                            const hwnas_sweep *asked)
 {
     /* How a single copy was measured only the command tells. */
     const bool is_window =

@@ -14,11 +14,14 @@
 
 static const hwnas_usage usage = {
     .synopsis = "compare MODEL...",
-    .summary = "Says which device serves a model cheapest, from measurements and recorded profiles.",
-    .notes = "hwnas compare resnet50 --device cpu --profile gpu.json --price prices.yaml \\\n"
-             "              --latency-target 50ms --load 1000/s\n"
-             "A machine is taken to do what was measured, no more: --streams fill fills its cores. Devices\n"
-             "are called in the price file as here: cpu, or a profile's name (profile --save --name).",
+    .summary =
+        "Says which device serves a model cheapest, from measurements and recorded profiles.",
+    .notes =
+        "hwnas compare resnet50 --device cpu --profile gpu.json --price prices.yaml \\\n"
+        "              --latency-target 50ms --load 1000/s\n"
+        "A machine is taken to do what was measured, no more: --streams fill fills its cores. "
+        "Devices\n"
+        "are called in the price file as here: cpu, or a profile's name (profile --save --name).",
     .min_arguments = 0,
     .max_arguments = HWNAS_SWEEP_MODELS};
 
@@ -30,7 +33,8 @@ typedef struct request {
     hwnas_query query;
     const char *profiles; /* recorded ones: FILE,NAME=FILE,... or NULL */
     const char *prices, *save;
-    const char *baseline; /* a recorded profile to be held against today; then the rest has no meaning */
+    const char
+        *baseline; /* a recorded profile to be held against today; then the rest has no meaning */
     double tolerance;
     bool measures, as_json, as_csv;
 
@@ -103,9 +107,9 @@ static hwnas_status load_profile(request *r, char *word)
     r->loaded[r->n_profiles++] = profile;
     for (int i = 0; i < r->n_profiles - 1; i++)
         if (!strcmp(r->names[i], r->names[r->n_profiles - 1]))
-            return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "two profiles are called '%s'",
-                                         r->names[i]),
-                              "write --profile A=%s", path);
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_USAGE, NULL, "two profiles are called '%s'", r->names[i]),
+                "write --profile A=%s", path);
     return pick_rows(r, profile, path);
 }
 
@@ -210,9 +214,10 @@ static hwnas_status check_baseline(const request *r)
     if (!r->baseline)
         return HWNAS_OK;
     if (r->profiles || r->prices || r->save || r->as_csv || r->lists.devices)
-        return hwnas_fail(HWNAS_E_USAGE, NULL,
-                          "--baseline measures what its file holds: it goes with models, --tolerance, "
-                          "--interval, --seconds and --json only");
+        return hwnas_fail(
+            HWNAS_E_USAGE, NULL,
+            "--baseline measures what its file holds: it goes with models, --tolerance, "
+            "--interval, --seconds and --json only");
     if (r->tolerance >= 1)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--tolerance is a share, 0.05 for 5 %%");
     return HWNAS_OK;
@@ -251,7 +256,8 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
         {"profile", 'p', HWNAS_OPTION_TEXT, &r.profiles, "LIST",
          "recorded: FILE or NAME=FILE, by 'profile --save'"},
         {"price", 0, HWNAS_OPTION_TEXT, &r.prices, "FILE", "what an hour of each costs (YAML)"},
-        {"latency-target", 0, HWNAS_OPTION_TEXT, &target, "T", "8ms: with waiting, at the percentile"},
+        {"latency-target", 0, HWNAS_OPTION_TEXT, &target, "T",
+         "8ms: with waiting, at the percentile"},
         {"load", 0, HWNAS_OPTION_TEXT, &load, "N", "requests: 1000/s, 500/min"},
         {"percentile", 0, HWNAS_OPTION_TEXT, &percentile, "P", "p50, p90 or p99 (p99)"},
         {"utilisation", 0, HWNAS_OPTION_NUMBER, &r.query.utilisation, "SHARE",

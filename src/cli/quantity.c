@@ -22,8 +22,9 @@ static hwnas_status read(double *out, const char *option, const char *text, cons
                 return HWNAS_OK;
             }
     }
-    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is not understood", option, text),
-                      "write it as %s", example);
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is not understood", option, text),
+        "write it as %s", example);
 }
 
 hwnas_status hwnas_quantity_seconds(double *out, const char *option, const char *text)
@@ -34,8 +35,8 @@ hwnas_status hwnas_quantity_seconds(double *out, const char *option, const char 
 
 hwnas_status hwnas_quantity_rate(double *out, const char *option, const char *text)
 {
-    static const unit units[] = {{"", 1},           {"/s", 1},           {"/min", 1. / 60},
-                                 {"/h", 1. / 3600}, {"/day", 1. / 86400}, {0}};
+    static const unit units[] = {
+        {"", 1}, {"/s", 1}, {"/min", 1. / 60}, {"/h", 1. / 3600}, {"/day", 1. / 86400}, {0}};
     return read(out, option, text, units, "1000/s, 500/min, 10/h or 1e6/day");
 }
 

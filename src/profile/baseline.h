@@ -23,8 +23,8 @@ typedef struct hwnas_baseline {
 /* Fills in `trouble` or the judgement of a row that was measured again. */
 void hwnas_baseline_judge(hwnas_baseline_row *row, double tolerance);
 
-/* What differs between the two machines, in words, so that a difference in speed is not taken for one
- * of the network; NULL: nothing. Yours to free(). */
+/* What differs between the two machines, in words, so that a difference in speed is not taken for
+ * one of the network; NULL: nothing. Yours to free(). */
 char *hwnas_baseline_doubt(const hwnas_baseline *baseline);
 
 #endif

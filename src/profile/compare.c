@@ -72,8 +72,8 @@ static void judge_choice(const hwnas_comparison *c, hwnas_choice *choice)
     if (q->load > 0)
         choice->machines = hwnas_serving_machines(&service, q->load, q->target, q->utilisation);
     if (!choice->machines) {
-        choice->flaw = hwnas_arena_printf(c->arena, "at this load a batch of %d fills too slowly",
-                                          row->batch);
+        choice->flaw =
+            hwnas_arena_printf(c->arena, "at this load a batch of %d fills too slowly", row->batch);
         return;
     }
     const double load = q->load > 0 ? q->load : choice->rate;
@@ -90,10 +90,10 @@ hwnas_status hwnas_comparison_add(hwnas_comparison *c, const hwnas_profile *prof
 {
     for (size_t i = 0; i < profile->n_rows; i++) {
         const hwnas_profile_row *row = &profile->rows[i];
-        const char *device = !name                    ? row->device
-                             : profile->n_devices > 1 ? hwnas_arena_printf(c->arena, "%s/%s", name,
-                                                                           row->device)
-                                                      : hwnas_arena_printf(c->arena, "%s", name);
+        const char *device = !name ? row->device
+                             : profile->n_devices > 1
+                                 ? hwnas_arena_printf(c->arena, "%s/%s", name, row->device)
+                                 : hwnas_arena_printf(c->arena, "%s", name);
         hwnas_choice choice = {.device = device, .profile = profile, .row = row};
         if (c->prices)
             TRY(hwnas_prices_find(&choice.price, c->prices, device));

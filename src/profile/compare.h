@@ -27,7 +27,8 @@ typedef struct hwnas_choice {
     hwnas_response response;  /* at that rate; NaN where the percentile was not recorded */
     double per_hour;          /* of all machines; NaN without prices, as the next two */
     double per_million;       /* requests */
-    double requests_per_price; /* requests a second of a full machine, for each unit that an hour costs */
+    double requests_per_price; /* requests a second of a full machine, for each unit that an hour
+                                  costs */
 } hwnas_choice;
 
 /* The answer for one network. */

@@ -22,9 +22,10 @@ static hwnas_status read_price(hwnas_price *out, const hwnas_yaml *key, const hw
                           "write price: and what an hour of it costs");
     TRY(hwnas_yaml_number(&out->per_hour, price, "a price", -1e12, 1e12));
     if (out->per_hour <= 0)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &price->place,
-                                     "a price must be more than 0, not %s", price->text),
-                          "a machine that is paid for still costs power and its share of a new one");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &price->place, "a price must be more than 0, not %s",
+                       price->text),
+            "a machine that is paid for still costs power and its share of a new one");
     if (source)
         TRY(hwnas_yaml_text(&out->source, source, "a source"));
     return date ? hwnas_yaml_text(&out->date, date, "a date") : HWNAS_OK;

@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* A search for a rate looks at so many of them, each this much lower than the last: down to 1e-6. */
+/* A search for a rate looks at so many of them, each this much lower than the last: down to 1e-6.
+ */
 enum { N_RATES = 700, N_HALVINGS = 60 };
 static const double RATE_STEP = 0.98;
 
@@ -17,9 +18,9 @@ static double erlang_c(int c, double a)
     return b / (1 - rho + rho * b);
 }
 
-/* Probability that the batch of a request is not full after t gaps. The request has the same chance of
- * every place in its batch, and the k that follow it come as a Poisson stream: the mean of Erlang
- * tails over k = 0 ... batch - 1. In logarithms, as exp(-t) of a large batch is 0. */
+/* Probability that the batch of a request is not full after t gaps. The request has the same chance
+ * of every place in its batch, and the k that follow it come as a Poisson stream: the mean of
+ * Erlang tails over k = 0 ... batch - 1. In logarithms, as exp(-t) of a large batch is 0. */
 static double unfilled(int batch, double t)
 {
     double log_term = -t, sum = 0, total = 0;
@@ -49,16 +50,15 @@ double hwnas_serving_fill(int batch, double percentile)
     return fmax(high, mean); /* a median may be 0, as the last of a batch does not wait */
 }
 
-/* Batches come with Erlang-distributed gaps (squared variation 1/batch) to servers of constant time:
- * Allen and Cunneen's mean for G/G/c (Allen, Probability, Statistics and Queueing Theory, 2nd ed.,
- * 1990, section 5.5), with Cosmetatos' correction for constant service (Operational Research
+/* Batches come with Erlang-distributed gaps (squared variation 1/batch) to servers of constant
+ * time: Allen and Cunneen's mean for G/G/c (Allen, Probability, Statistics and Queueing Theory, 2nd
+ * ed., 1990, section 5.5), with Cosmetatos' correction for constant service (Operational Research
  * Quarterly 27, 1976, 615-620), on the exponential tail of M/M/c. */
 static double wait_time(const hwnas_service *s, double rho)
 {
     const int c = s->streams;
     const double served = c * s->batch / s->items_per_second; /* seconds of a batch, on average */
-    const double correction =
-        1 + (1 - rho) * (c - 1) * (sqrt(4 + 5.0 * c) - 2) / (16 * rho * c);
+    const double correction = 1 + (1 - rho) * (c - 1) * (sqrt(4 + 5.0 * c) - 2) / (16 * rho * c);
     const double c_of_wait = erlang_c(c, c * rho);
     const double scale = served / c / (1 - rho) * correction / (2.0 * s->batch);
     const double tail = 1 - s->percentile;

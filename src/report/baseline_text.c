@@ -46,10 +46,10 @@ void hwnas_baseline_text(hwnas_str *out, const hwnas_baseline *b)
         const char *heading;
         hwnas_grid_side side;
     } columns[] = {
-        {"model", HWNAS_GRID_LEFT},    {"device", HWNAS_GRID_LEFT},
-        {"batch", HWNAS_GRID_RIGHT},   {"threads", HWNAS_GRID_RIGHT},
-        {"streams", HWNAS_GRID_RIGHT}, {"dtype", HWNAS_GRID_LEFT},
-        {"then ms", HWNAS_GRID_RIGHT}, {"now ms", HWNAS_GRID_RIGHT},
+        {"model", HWNAS_GRID_LEFT},      {"device", HWNAS_GRID_LEFT},
+        {"batch", HWNAS_GRID_RIGHT},     {"threads", HWNAS_GRID_RIGHT},
+        {"streams", HWNAS_GRID_RIGHT},   {"dtype", HWNAS_GRID_LEFT},
+        {"then ms", HWNAS_GRID_RIGHT},   {"now ms", HWNAS_GRID_RIGHT},
         {"now / then", HWNAS_GRID_LEFT}, {"verdict", HWNAS_GRID_LEFT},
     };
     hwnas_grid grid = {0};
@@ -62,8 +62,9 @@ void hwnas_baseline_text(hwnas_str *out, const hwnas_baseline *b)
         put_row(&grid, &b->rows[i]);
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
-    hwnas_str_add(out, "\n[ ] 95 % interval of the ratio; ambiguous: it reaches over the tolerance, "
-                       "or a measurement was disturbed (?)\n");
+    hwnas_str_add(out,
+                  "\n[ ] 95 % interval of the ratio; ambiguous: it reaches over the tolerance, "
+                  "or a measurement was disturbed (?)\n");
     if (doubt)
         hwnas_str_addf(out, "not the same machine: %s\n", doubt);
     free(doubt);
@@ -77,12 +78,12 @@ static json_t *number(double value)
 static json_t *row_json(const hwnas_baseline_row *row)
 {
     const hwnas_profile_row *before = row->before;
-    json_t *json = json_pack(
-        "{s:s, s:s?, s:s, s:i, s:i, s:i, s:s, s:f, s:b, s:s, s:s?}", "model", before->model, "arch",
-        before->arch, "device", before->device, "batch", before->batch, "threads", before->threads,
-        "streams", before->streams, "dtype", hwnas_precision_name(before->precision),
-        "then_p50_seconds", before->m.p50, "then_unstable", before->m.is_unstable, "verdict",
-        verdict_of(row), "message", row->trouble);
+    json_t *json = json_pack("{s:s, s:s?, s:s, s:i, s:i, s:i, s:s, s:f, s:b, s:s, s:s?}", "model",
+                             before->model, "arch", before->arch, "device", before->device, "batch",
+                             before->batch, "threads", before->threads, "streams", before->streams,
+                             "dtype", hwnas_precision_name(before->precision), "then_p50_seconds",
+                             before->m.p50, "then_unstable", before->m.is_unstable, "verdict",
+                             verdict_of(row), "message", row->trouble);
     if (row->trouble)
         return json;
     json_t *judged = json_pack("{s:f, s:b, s:f, s:o, s:o, s:i}", "now_p50_seconds", row->now.m.p50,
@@ -100,9 +101,9 @@ json_t *hwnas_baseline_json(const hwnas_baseline *b)
     char *doubt = hwnas_baseline_doubt(b);
     for (size_t i = 0; i < b->n; i++)
         json_array_append_new(rows, row_json(&b->rows[i]));
-    json_t *json =
-        json_pack("{s:s, s:i, s:s, s:f, s:s?, s:o}", "format", "hwnas.baseline", "version", 1,
-                  "recorded", b->before->date, "tolerance", b->tolerance, "doubt", doubt, "rows", rows);
+    json_t *json = json_pack("{s:s, s:i, s:s, s:f, s:s?, s:o}", "format", "hwnas.baseline",
+                             "version", 1, "recorded", b->before->date, "tolerance", b->tolerance,
+                             "doubt", doubt, "rows", rows);
     free(doubt);
     return json;
 }

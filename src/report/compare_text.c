@@ -67,7 +67,8 @@ static void add_devices(hwnas_str *out, const hwnas_comparison *c)
 {
     hwnas_grid grid = {0};
     for (int i = 0; i < 4; i++)
-        hwnas_grid_column(&grid, (const char *const[]){"device", "what it is", "figures", "price"}[i],
+        hwnas_grid_column(&grid,
+                          (const char *const[]){"device", "what it is", "figures", "price"}[i],
                           HWNAS_GRID_LEFT);
     for (size_t i = 0; i < c->n_choices; i++) {
         const hwnas_choice *choice = &c->choices[i];
@@ -230,8 +231,9 @@ static void add_reason(hwnas_str *out, const hwnas_comparison *c, const hwnas_an
     if (!is_other)
         hwnas_str_add(out, c->prices ? " on the same device" : " of the machine's time");
     else if (c->prices)
-        hwnas_str_addf(out, ": an hour of it costs %.3g times that of %s, and it takes %.3g times the "
-                            "requests",
+        hwnas_str_addf(out,
+                       ": an hour of it costs %.3g times that of %s, and it takes %.3g times the "
+                       "requests",
                        b->price->per_hour / a->price->per_hour, a->device,
                        b->machine_rate / a->machine_rate);
     else
@@ -261,8 +263,8 @@ static void add_losers(hwnas_str *out, const hwnas_comparison *c, const hwnas_an
         for (size_t k = 0; k < i; k++)
             is_told |= !strcmp(c->choices[answer->first + k].device, choice->device);
         if (!is_told)
-            hwnas_str_addf(out, "out        %s: no setting will do; the first: %s\n", choice->device,
-                           choice->flaw);
+            hwnas_str_addf(out, "out        %s: no setting will do; the first: %s\n",
+                           choice->device, choice->flaw);
     }
 }
 

@@ -1,5 +1,5 @@
 /* test_serving.c: what a machine can promise, against a simulation of the queue that the formulas
- * stand for, and against published values of them. */
+ * stand for, and against published values of them; and what a recorded run can be held to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/stats.h"
+#include "profile/baseline.h"
 #include "profile/serving.h"
 
 /* A machine whose batch takes a second on each stream. */
@@ -45,8 +46,8 @@ static void simulate(double *out, size_t n, const hwnas_service *s, double rate)
     hwnas_sort(out - n_batches * (size_t)s->batch, n_batches * (size_t)s->batch);
 }
 
-/* The promise is kept: at p90 and p99 it is not more than 5 % below what the queue does (the tail is
- * an approximation), and not so far above that it would be of no use. */
+/* The promise is kept: at p90 and p99 it is not more than 5 % below what the queue does (the tail
+ * is an approximation), and not so far above that it would be of no use. */
 static void test_against_simulation(void **state)
 {
     (void)state;
@@ -73,7 +74,8 @@ static void test_against_simulation(void **state)
     free(times);
 }
 
-/* The share that waits is Erlang's C; of tables: C(1, 0.5) = 0.5, C(2, 1) = 1/3, C(5, 4) = 0.5541. */
+/* The share that waits is Erlang's C; of tables: C(1, 0.5) = 0.5, C(2, 1) = 1/3, C(5, 4) = 0.5541.
+ */
 static void test_erlang(void **state)
 {
     (void)state;
@@ -133,12 +135,55 @@ static void test_rates(void **state)
     assert_int_equal(hwnas_serving_machines(&s, high / 10, INFINITY, 0.8), 1);
 }
 
+static hwnas_profile_row row_of(double p50, bool is_unstable)
+{
+    return (hwnas_profile_row){
+        .digest = {"d1"},
+        .m = {
+            .p50 = p50, .p50_low = 0.99 * p50, .p50_high = 1.01 * p50, .is_unstable = is_unstable}};
+}
+
+static void test_baseline(void **state)
+{
+    (void)state;
+    static const struct {
+        double now;
+        bool was_unstable, is_unstable;
+        hwnas_verdict verdict;
+    } rows[] = {
+        {1.00, false, false, HWNAS_SAME},     {1.20, false, false, HWNAS_SLOWER},
+        {0.80, false, false, HWNAS_FASTER},   {1.05, false, false, HWNAS_AMBIGUOUS},
+        {1.20, true, false, HWNAS_AMBIGUOUS}, {1.20, false, true, HWNAS_AMBIGUOUS},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hwnas_profile_row before = row_of(1, rows[i].was_unstable);
+        hwnas_baseline_row row = {.before = &before,
+                                  .now = row_of(rows[i].now, rows[i].is_unstable)};
+        hwnas_baseline_judge(&row, 0.05);
+        assert_null(row.trouble);
+        assert_int_equal(row.judgement.verdict, rows[i].verdict);
+        assert_float_equal(row.judgement.ratio, rows[i].now, 1e-12);
+    }
+    /* Figures without an interval count as exact; another network is no comparison. */
+    hwnas_profile_row before = row_of(1, false);
+    before.m.p50_low = before.m.p50_high = NAN;
+    hwnas_baseline_row row = {.before = &before, .now = row_of(1.1, false)};
+    hwnas_baseline_judge(&row, 0.05);
+    assert_int_equal(row.judgement.verdict, HWNAS_SLOWER);
+    row.now.digest.hex[1] = '2';
+    hwnas_baseline_judge(&row, 0.05);
+    assert_non_null(row.trouble);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_simulation), cmocka_unit_test(test_erlang),
-        cmocka_unit_test(test_one_server),         cmocka_unit_test(test_filling),
+        cmocka_unit_test(test_against_simulation),
+        cmocka_unit_test(test_erlang),
+        cmocka_unit_test(test_one_server),
+        cmocka_unit_test(test_filling),
         cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_baseline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
