@@ -13,6 +13,8 @@ static const hwnas_command commands[] = {
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
+    {"compare", "say which device serves a model cheapest, or whether one got slower",
+     hwnas_cmd_compare},
     {"space", "check, count, sample or show a search space", hwnas_cmd_space},
     {"predictor", "fit or judge an accuracy predictor", hwnas_cmd_predictor},
     {"devices", "see what this machine can run", hwnas_cmd_devices},
