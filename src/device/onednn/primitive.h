@@ -7,7 +7,7 @@
 #include "device/onednn/lower.h"
 #include "device/onednn/steps.h"
 
-enum { HWNAS_ONEDNN_MAX_ARGS = 8 };
+enum { HWNAS_ONEDNN_MAX_ARGS = 16 };
 
 typedef struct hwnas_onednn_primitive {
     const char *name; /* borrowed; for messages */

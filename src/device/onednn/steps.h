@@ -59,5 +59,11 @@ extern const hwnas_onednn_kind hwnas_onednn_eltwise;
 extern const hwnas_onednn_kind hwnas_onednn_layer_norm;
 extern const hwnas_onednn_kind hwnas_onednn_lstm;
 extern const hwnas_onednn_kind hwnas_onednn_gru;
+/* Loops of ours where oneDNN is slow: means over axes that lie side by side, an LSTM over few sequences
+ * whose length of state fits our vectors. */
+extern const hwnas_onednn_kind hwnas_onednn_mean;
+bool hwnas_onednn_has_near_axes(const hwnas_graph *graph, const hwnas_node *node);
+extern const hwnas_onednn_kind hwnas_onednn_short_lstm;
+bool hwnas_onednn_is_short_lstm(const hwnas_graph *graph, const hwnas_node *node);
 
 #endif

@@ -1,0 +1,126 @@
+/* engine_ours.c: the device `cpu` as a worker of `engine`: engine_ours MODEL.onnx THREADS PRECISION.
+ * With a fourth argument `steps` it prints the time of each step of a run instead. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "benchmarks/engine_worker.h"
+#include "device/device.h"
+#include "graph/op.h"
+#include "graph/rewrite.h"
+#include "onnx/onnx.h"
+
+typedef struct model {
+    hwnas_exec *exec;
+    const float **inputs;
+    float **outputs;
+} model;
+
+static void ok(hwnas_status status)
+{
+    if (status == HWNAS_OK)
+        return;
+    fprintf(stderr, "engine_ours: %s\n", hwnas_last_error()->message);
+    exit(1);
+}
+
+static void run(void *context)
+{
+    const model *m = context;
+    ok(m->exec->ops->run(m->exec, m->inputs, m->outputs));
+}
+
+/* Inputs are filled, outputs are made. */
+static void take_buffers(model *m, const hwnas_graph *graph)
+{
+    m->inputs = calloc(graph->n_inputs, sizeof *m->inputs);
+    m->outputs = calloc(graph->n_outputs, sizeof *m->outputs);
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        const hwnas_tensor *tensor = &graph->tensors[graph->inputs[i]];
+        const size_t n = (size_t)hwnas_tensor_count(tensor);
+        float *values = malloc(n * sizeof *values);
+        worker_fill(values, n, hwnas_dtype_is_whole(tensor->dtype));
+        m->inputs[i] = values;
+    }
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        m->outputs[i] = malloc((size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]));
+}
+
+/* The least of some runs for each step. */
+static void print_steps(const model *m, const hwnas_graph *graph)
+{
+    const hwnas_exec_step *steps;
+    const size_t n = m->exec->ops->steps(m->exec, &steps);
+    double *seconds = calloc(2 * n, sizeof *seconds), *least = seconds + n, sum = 0;
+    for (int round = 0; round < 30; round++) {
+        ok(m->exec->ops->run_steps(m->exec, m->inputs, m->outputs, seconds));
+        for (size_t i = 0; i < n; i++)
+            least[i] = !round || seconds[i] < least[i] ? seconds[i] : least[i];
+    }
+    for (size_t i = 0; i < n; sum += least[i++]) {
+        printf("%9.1f us  %-12s", least[i] * 1e6, steps[i].how);
+        for (size_t k = 0; k < steps[i].n_nodes; k++)
+            printf(" %s", graph->nodes[steps[i].nodes[k]].op->name);
+        const hwnas_node *last = &graph->nodes[steps[i].nodes[steps[i].n_nodes - 1]];
+        printf(" -> %s (%s)\n", hwnas_tensor_shape(hwnas_node_output(graph, last)).s, last->name);
+    }
+    printf("%9.1f us in %zu steps\n", sum * 1e6, n);
+    free(seconds);
+}
+
+/* What else to say: the inputs as engine_torch.py wants them, and how many steps a run has. Yours to
+ * free(). */
+static char *describe(const model *m, const hwnas_graph *graph)
+{
+    const hwnas_exec_step *steps;
+    hwnas_costs costs;
+    hwnas_str text = {0};
+    hwnas_graph_costs(&costs, graph);
+    hwnas_str_addf(&text, "\"steps\": %zu, \"held_bytes\": %zu, \"peak_bytes\": %lld, \"inputs\": [",
+                   m->exec->ops->steps(m->exec, &steps), m->exec->ops->memory(m->exec),
+                   (long long)costs.peak_bytes);
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        const hwnas_tensor *tensor = &graph->tensors[graph->inputs[i]];
+        hwnas_str_addf(&text, "%s\"%s%s\"", i ? ", " : "",
+                       hwnas_dtype_is_whole(tensor->dtype) ? "i" : "",
+                       hwnas_tensor_shape(tensor).s);
+    }
+    hwnas_str_add(&text, "]");
+    return text.s;
+}
+
+int main(int argc, char **argv)
+{
+    hwnas_device *device;
+    hwnas_device_info about;
+    hwnas_graph *read, *graph;
+    hwnas_exec_options options = {0};
+    model m = {0};
+    if (argc < 4) {
+        fprintf(stderr, "usage: engine_ours MODEL.onnx THREADS PRECISION [steps]\n");
+        return 2;
+    }
+    const hwnas_device_options with = {.threads = atoi(argv[2])};
+    ok(hwnas_precision_find(&options.precision, argv[3]));
+    const double start = worker_now();
+    ok(hwnas_device_open(&device, "cpu", &with));
+    ok(hwnas_onnx_load(&read, argv[1], NULL));
+    ok(hwnas_graph_fold(&graph, read));
+    ok(hwnas_device_compile(&m.exec, device, graph, &options));
+    const double create = worker_now() - start;
+    hwnas_graph_free(read);
+    take_buffers(&m, graph);
+    device->ops->describe(device, &about);
+    if (argc > 4) {
+        print_steps(&m, graph);
+    } else {
+        char *more = describe(&m, graph);
+        worker_serve(run, &m, create, about.library, more);
+        free(more);
+    }
+    hwnas_exec_free(m.exec);
+    hwnas_graph_free(graph);
+    hwnas_device_close(device);
+    return 0;
+}
