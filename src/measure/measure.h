@@ -58,6 +58,30 @@ typedef struct hwnas_measurement {
     double trend;           /* median of the second half of the samples / of the first, minus 1 */
 } hwnas_measurement;
 
+/* A median with its 95 % interval, in seconds. */
+typedef struct hwnas_timing {
+    double p50, low, high;
+} hwnas_timing;
+
+/* A piece of a run that the device does as one. */
+typedef struct hwnas_step_time {
+    size_t n_nodes;
+    int *nodes;      /* that it computes, of hwnas_graph_fold(graph) */
+    const char *how; /* what computes it: "partition", "loops" */
+    hwnas_timing time;
+} hwnas_step_time;
+
+/* Of what a run consists, in the order of running; the arena has everything in it. */
+typedef struct hwnas_step_times {
+    hwnas_arena *arena;
+    size_t n, n_samples; /* n: 0 where the device does not tell */
+    hwnas_step_time *steps;
+    hwnas_timing whole; /* runs as deployed, which took turns with those step by step */
+    hwnas_timing sum;   /* of all steps of a run */
+} hwnas_step_times;
+
+void hwnas_step_times_done(hwnas_step_times *times); /* accepts what is all zero */
+
 /* Why a measurement is unstable, as half a sentence; NULL when it is not. Borrowed, static. */
 const char *hwnas_measurement_doubt(const hwnas_measurement *measurement);
 
@@ -77,6 +101,14 @@ void hwnas_runner_use(const char *program);
 HWNAS_CHECKED hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,
                                                 const hwnas_graph *graph,
                                                 const hwnas_measure_options *options);
+
+/* As hwnas_runner_measure(), and then the time of each step, for up to max_seconds more. `out` is as
+ * deployed; `steps` is to be done with. */
+HWNAS_CHECKED hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out,
+                                                      hwnas_step_times *steps,
+                                                      hwnas_runner *runner,
+                                                      const hwnas_graph *graph,
+                                                      const hwnas_measure_options *options);
 
 /* What the child's device says of itself. */
 HWNAS_CHECKED hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner);

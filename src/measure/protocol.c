@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "base/stats.h"
+#include "measure/buffers.h"
 #include "measure/machine.h"
 
 enum {
@@ -35,8 +35,7 @@ typedef struct sampler {
     hwnas_exec *exec;
     hwnas_machine *machine;
     const hwnas_measure_options *options;
-    size_t n_inputs, n_outputs;
-    float **inputs, **outputs;
+    hwnas_buffers buffers;
 
     int runs;           /* inferences in one sample */
     size_t n_runs;      /* inferences so far */
@@ -54,45 +53,9 @@ typedef struct sampler {
     double energy[MAX_BLOCKS]; /* joules of a run, for each block of samples */
 } sampler;
 
-/* Random values: between -1 and 1, or whole numbers that the graph can look up. */
-static void fill_input(float *values, const hwnas_graph *graph, int input, hwnas_rng *rng)
+static void sampler_done(sampler *s)
 {
-    const int64_t below = hwnas_graph_input_below(graph, input);
-    for (int64_t i = 0, n = hwnas_tensor_count(&graph->tensors[input]); i < n; i++) {
-        const double uniform = hwnas_rng_double(rng);
-        values[i] = (float)(below ? floor(uniform * (double)below) : 2 * uniform - 1);
-    }
-}
-
-static hwnas_status open_buffers(sampler *s, const hwnas_graph *graph)
-{
-    hwnas_rng rng = hwnas_rng_new(graph->seed, 0x696e70757473); /* the stream "inputs" */
-    s->inputs = hwnas_alloc(graph->n_inputs * sizeof *s->inputs);
-    s->outputs = hwnas_alloc(graph->n_outputs * sizeof *s->outputs);
-    for (; s->n_inputs < graph->n_inputs; s->n_inputs++) {
-        const hwnas_tensor *t = &graph->tensors[graph->inputs[s->n_inputs]];
-        void *buffer;
-        TRY(hwnas_try_alloc(&buffer, (size_t)hwnas_tensor_bytes(t), "the network's input"));
-        s->inputs[s->n_inputs] = buffer;
-        fill_input(buffer, graph, graph->inputs[s->n_inputs], &rng);
-    }
-    for (; s->n_outputs < graph->n_outputs; s->n_outputs++) {
-        const hwnas_tensor *t = &graph->tensors[graph->outputs[s->n_outputs]];
-        void *buffer;
-        TRY(hwnas_try_alloc(&buffer, (size_t)hwnas_tensor_bytes(t), "the network's output"));
-        s->outputs[s->n_outputs] = buffer;
-    }
-    return HWNAS_OK;
-}
-
-static void close_buffers(sampler *s)
-{
-    for (size_t i = 0; i < s->n_inputs; i++)
-        free(s->inputs[i]);
-    for (size_t i = 0; i < s->n_outputs; i++)
-        free(s->outputs[i]);
-    free(s->inputs);
-    free(s->outputs);
+    hwnas_buffers_done(&s->buffers);
     free(s->clean);
     free(s->aside);
     free(s->scratch);
@@ -112,10 +75,10 @@ static hwnas_status report(const sampler *s, const char *phase)
 /* One sample: `runs` inferences back to back. `seconds` is the time of one. */
 static hwnas_status take(double *seconds, sampler *s)
 {
-    const float *const *inputs = (const float *const *)s->inputs;
+    const float *const *inputs = (const float *const *)s->buffers.inputs;
     double start = s->machine->now(s->machine);
     for (int i = 0; i < s->runs; i++)
-        TRY(s->exec->ops->run(s->exec, inputs, s->outputs));
+        TRY(s->exec->ops->run(s->exec, inputs, s->buffers.outputs));
     double elapsed = s->machine->now(s->machine) - start;
     s->run_seconds += elapsed;
     s->n_runs += (size_t)s->runs;
@@ -365,7 +328,7 @@ hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hw
     hwnas_measurement m = {0};
     sampler s = {.exec = exec, .machine = machine, .options = options, .runs = 1};
     double begin = machine->now(machine);
-    TRY_OUT(open_buffers(&s, graph));
+    TRY_OUT(hwnas_buffers_open(&s.buffers, graph));
 
     TRY_OUT(report(&s, "running once"));
     TRY_OUT(take(&m.first_run_seconds, &s));
@@ -390,7 +353,7 @@ hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hw
     m.total_seconds = machine->now(machine) - begin;
     *out = m;
 out:
-    close_buffers(&s);
+    sampler_done(&s);
     return status;
 }
 

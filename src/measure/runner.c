@@ -476,36 +476,62 @@ hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,
-                                  const hwnas_graph *graph, const hwnas_measure_options *options)
+/* Sends a request for a measurement and hears the answer; with `steps`, for their times as well. */
+static hwnas_status request_measurement(json_t **out, hwnas_runner *r, const void *onnx,
+                                        size_t length, bool steps, const hwnas_measure_options *o)
 {
     hwnas_status status;
-    hwnas_runner *r = runner;
-    hwnas_measurement m;
-    json_t *request = hwnas_wire_options(options), *answer = NULL;
-    void *onnx = NULL;
-    size_t length;
-    double start = hwnas_now();
-    /* What earlier candidates left behind, in caches, must not count against this one. */
-    if (options->memory_limit && r->n_requests)
-        stop_child(r, false);
-    TRY_OUT(hwnas_onnx_write(&onnx, &length, graph, HWNAS_ONNX_SEEDS));
-    TRY_OUT(ensure_child(r, options));
+    json_t *request = hwnas_wire_options(o);
+    json_object_set_new(request, "steps", json_boolean(steps));
+    TRY_OUT(ensure_child(r, o));
     /* What was said in an earlier request explains nothing in this one. */
     if (ftruncate(r->log, 0))
         TRY_OUT(hwnas_fail(HWNAS_E_IO, NULL, "cannot clear the runner's log: %s", strerror(errno)));
     snprintf(r->phase, sizeof r->phase, "reading");
     r->n_requests++;
-    TRY_OUT(send_json(r, HWNAS_FRAME_MEASURE, request, options->timeout, options));
-    TRY_OUT(send_frame(r, HWNAS_FRAME_GRAPH, onnx, length, options->timeout, options));
-    TRY_OUT(receive_answer(&answer, r, options->timeout, options));
-    if (!hwnas_wire_read_measurement(&m, json_object_get(answer, "measurement")))
+    TRY_OUT(send_json(r, HWNAS_FRAME_MEASURE, request, o->timeout, o));
+    TRY_OUT(send_frame(r, HWNAS_FRAME_GRAPH, onnx, length, o->timeout, o));
+    TRY_OUT(receive_answer(out, r, o->timeout, o));
+out:
+    json_decref(request);
+    return status;
+}
+
+hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times *steps,
+                                        hwnas_runner *runner, const hwnas_graph *graph,
+                                        const hwnas_measure_options *options)
+{
+    hwnas_status status;
+    hwnas_measurement m;
+    hwnas_graph *folded = NULL;
+    json_t *answer = NULL;
+    void *onnx = NULL;
+    size_t length;
+    double start = hwnas_now();
+    /* What earlier candidates left behind, in caches, must not count against this one. */
+    if (options->memory_limit && runner->n_requests)
+        stop_child(runner, false);
+    TRY_OUT(hwnas_onnx_write(&onnx, &length, graph, HWNAS_ONNX_SEEDS));
+    TRY_OUT(request_measurement(&answer, runner, onnx, length, steps != NULL, options));
+    const json_t *measurement = json_object_get(answer, "measurement");
+    if (!hwnas_wire_read_measurement(&m, measurement))
         TRY_OUT(spoke_nonsense());
+    if (steps) {
+        TRY_OUT(hwnas_graph_fold(&folded, graph));
+        if (!hwnas_wire_read_steps(steps, json_object_get(measurement, "steps"), folded))
+            TRY_OUT(spoke_nonsense());
+    }
     m.total_seconds = hwnas_now() - start;
     *out = m;
 out:
     free(onnx);
-    json_decref(request);
     json_decref(answer);
-    return end_request(r, status);
+    hwnas_graph_free(folded);
+    return end_request(runner, status);
+}
+
+hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,
+                                  const hwnas_graph *graph, const hwnas_measure_options *options)
+{
+    return hwnas_runner_measure_steps(out, NULL, runner, graph, options);
 }

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "measure/energy.h"
+#include "measure/steps.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
 
@@ -184,13 +185,15 @@ static hwnas_status set_memory_limit(size_t bytes)
     return HWNAS_OK;
 }
 
-static hwnas_status measure(hwnas_measurement *out, session *s, const void *onnx, size_t length,
-                            hwnas_measure_options *options)
+/* `out` becomes the measurement as JSON. */
+static hwnas_status measure(json_t **out, session *s, const void *onnx, size_t length,
+                            hwnas_measure_options *options, bool with_steps)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_graph *raw = NULL, *graph = NULL;
     hwnas_exec *exec = NULL;
     hwnas_measurement m;
+    hwnas_step_times steps = {0};
     options->progress = say;
     options->context = s;
 
@@ -207,8 +210,13 @@ static hwnas_status measure(hwnas_measurement *out, session *s, const void *onnx
 
     TRY_OUT(hwnas_measure_exec(&m, exec, graph, options));
     m.compile_seconds = compiled - start;
-    *out = m;
+    if (with_steps)
+        TRY_OUT(hwnas_measure_steps(&steps, exec, graph, options));
+    *out = hwnas_wire_measurement(&m);
+    if (with_steps)
+        json_object_set_new(*out, "steps", hwnas_wire_steps(&steps, graph));
 out:
+    hwnas_step_times_done(&steps);
     hwnas_exec_free(exec);
     hwnas_graph_free(graph);
     hwnas_graph_free(raw);
@@ -220,7 +228,7 @@ static hwnas_status serve_measure(session *s, const json_t *request)
 {
     hwnas_frame frame;
     hwnas_measure_options options;
-    hwnas_measurement m;
+    json_t *result = NULL;
     void *onnx = NULL;
     s->phase[0] = '\0';
     hwnas_status status = receive_frame(&onnx, &frame, s, HWNAS_FRAME_GRAPH, HWNAS_FRAME_GRAPH);
@@ -232,9 +240,10 @@ static hwnas_status serve_measure(session *s, const json_t *request)
     else if (!hwnas_wire_read_options(&options, request))
         status = hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options");
     else
-        status = measure(&m, s, onnx, frame.length, &options);
+        status = measure(&result, s, onnx, frame.length, &options,
+                         json_is_true(json_object_get(request, "steps")));
     free(onnx);
-    return answer(s, status, "measurement", status ? NULL : hwnas_wire_measurement(&m));
+    return answer(s, status, "measurement", result);
 }
 
 /* Keeps the threads that are not OpenMP's on the chosen cores as well. */

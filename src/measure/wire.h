@@ -15,10 +15,10 @@ enum { HWNAS_FRAME_HEAD = 16 };
 
 typedef enum hwnas_frame_type {
     HWNAS_FRAME_OPEN = 1, /* {device, threads, cores: [..]} */
-    HWNAS_FRAME_MEASURE,  /* hwnas_measure_options */
+    HWNAS_FRAME_MEASURE,  /* hwnas_measure_options and `steps`: whether to time them as well */
     HWNAS_FRAME_GRAPH,
     HWNAS_FRAME_PHASE,
-    HWNAS_FRAME_ANSWER, /* {status, message, hint} and info or measurement */
+    HWNAS_FRAME_ANSWER, /* {status, message, hint} and info or measurement, with `steps` in it */
 } hwnas_frame_type;
 
 typedef struct hwnas_frame {
@@ -38,5 +38,10 @@ json_t *hwnas_wire_info(const hwnas_device_info *info);
 bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object);
 bool hwnas_wire_read_measurement(hwnas_measurement *out, const json_t *object);
 bool hwnas_wire_read_info(hwnas_device_info *out, const json_t *object);
+
+/* Nodes travel by their names: they are those of `folded` on either side. */
+json_t *hwnas_wire_steps(const hwnas_step_times *times, const hwnas_graph *folded);
+/* false: something is missing or of another type, or `folded` has no such node. */
+bool hwnas_wire_read_steps(hwnas_step_times *out, const json_t *object, const hwnas_graph *folded);
 
 #endif
