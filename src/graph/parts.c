@@ -33,6 +33,8 @@ static const hwnas_op *const closed[] = {
     &hwnas_op_embedding, &hwnas_op_global_avg_pool, &hwnas_op_mean,
 };
 
+static const hwnas_op *const pools[] = {&hwnas_op_avg_pool, &hwnas_op_max_pool};
+
 #define IS_IN(op, set) is_in(op, set, sizeof(set) / sizeof *(set))
 static bool is_in(const hwnas_op *op, const hwnas_op *const *set, size_t n)
 {
@@ -59,8 +61,9 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
     return XXH3_64bits_withSeed(bytes, n, hash);
 }
 
-/* The operator and what its attributes say beside the shapes. */
-static uint64_t mix_operator(uint64_t hash, const hwnas_node *node)
+/* The operator and what its attributes say beside the shapes. `of_kind`: of groups, only whether they
+ * are one or many. */
+static uint64_t mix_operator(uint64_t hash, const hwnas_node *node, bool of_kind)
 {
     int64_t words[64];
     size_t n = 0;
@@ -73,8 +76,9 @@ static uint64_t mix_operator(uint64_t hash, const hwnas_node *node)
             hash = mix(hash, words, n * sizeof *words);
             n = 0;
         }
+        const bool is_groups = of_kind && !strcmp(row->name, "groups");
         for (int k = 0; k < attr->n; k++)
-            words[n++] = attr->ints[k];
+            words[n++] = is_groups ? attr->ints[k] > 1 : attr->ints[k];
         if (row->kind == HWNAS_ATTR_NUMBER) {
             const float number = (float)attr->number; /* as ONNX keeps it */
             memcpy(&words[n], &number, sizeof number);
@@ -110,8 +114,8 @@ static void extend(cutter *c, int index, int node_index, int into)
     hwnas_part *part = &c->out->parts[index];
     const hwnas_node *node = &c->graph->nodes[node_index];
     const hwnas_tensor *output = hwnas_node_output(c->graph, node);
-    uint64_t hash = mix_operator(part->signature, node);
-    part->kind = mix_operator(part->kind, node);
+    uint64_t hash = mix_operator(part->signature, node, false);
+    part->kind = mix_operator(part->kind, node, true);
     for (int i = 0; i < node->n_inputs; i++) {
         const int id = c->same[node->inputs[i]];
         const hwnas_tensor *tensor = &c->graph->tensors[id];
@@ -134,6 +138,7 @@ static void extend(cutter *c, int index, int node_index, int into)
     part->written_bytes = bytes_of(output);
     part->last = node_index;
     c->out->of_node[node_index] = index;
+    c->out->of_folded[c->out->n_folded++] = index;
     c->part[node->output] = index;
 }
 
@@ -160,27 +165,35 @@ static bool joins(const cutter *c, const hwnas_part *part, int node_index)
     if (IS_IN(first->op, closed))
         return false;
     if (node->op == &hwnas_op_batch_norm)
-        return first->op == &hwnas_op_conv && part->last == part->first;
+        return graph->nodes[part->last].op == &hwnas_op_conv;
     if (is_depthwise(graph, node, 3))
         return is_pointwise(graph, first);
+    if (IS_IN(first->op, pools))
+        return node->op->max_inputs > 1 && IS_IN(node->op, followers);
     return IS_IN(node->op, followers);
 }
 
-/* The part that a node goes on with, the latest if there are several, or NONE; `into`: by which
- * input. */
+static bool is_pool(const cutter *c, int part)
+{
+    return IS_IN(c->graph->nodes[c->out->parts[part].first].op, pools);
+}
+
+/* The part that a node goes on with, or NONE; `into`: by which input. If there are several it is
+ * the first, but pooling goes before convolutions, as in oneDNN. */
 static int find_host(const cutter *c, int node_index, int *into)
 {
     const hwnas_node *node = &c->graph->nodes[node_index];
     int host = NONE;
     for (int i = 0; i < node->n_data_inputs; i++) {
         const int tensor = c->same[node->inputs[i]], part = c->part[tensor];
-        if (part <= host || c->lone_reader[tensor] != node_index)
+        if (part == NONE || c->lone_reader[tensor] != node_index ||
+            (host != NONE && !(is_pool(c, part) && !is_pool(c, host))))
             continue;
         const hwnas_part *p = &c->out->parts[part];
         if (c->graph->nodes[p->last].output != tensor || !joins(c, p, node_index))
             continue;
-        host = part;
         *into = i;
+        host = part;
     }
     return host;
 }
@@ -193,10 +206,19 @@ static void begin_part(cutter *c, int node_index)
     extend(c, (int)out->n++, node_index, NONE);
 }
 
+/* Dropout does nothing: who reads its output reads its input. */
+static void take_place(cutter *c, int output, int input)
+{
+    for (size_t t = 0; t < c->graph->n_tensors; t++)
+        if (c->same[t] == output)
+            c->same[t] = input;
+    if (c->lone_reader[input] != NONE)
+        c->lone_reader[input] = c->lone_reader[output];
+}
+
 static void place_node(cutter *c, int node_index)
 {
     const hwnas_node *node = &c->graph->nodes[node_index];
-    const int input = c->same[node->inputs[0]];
     int into = NONE, host;
     bool is_constant = true;
     for (int i = 0; i < node->n_inputs; i++)
@@ -204,8 +226,7 @@ static void place_node(cutter *c, int node_index)
     if (is_constant) {
         c->is_constant[node->output] = true;
     } else if (node->op == &hwnas_op_dropout) {
-        c->same[node->output] = input;
-        c->lone_reader[input] = c->lone_reader[node->output];
+        take_place(c, node->output, c->same[node->inputs[0]]);
     } else if ((host = find_host(c, node_index, &into)) == NONE) {
         begin_part(c, node_index);
     } else if (node->op == &hwnas_op_batch_norm) { /* folded into the convolution's weights */
@@ -215,6 +236,28 @@ static void place_node(cutter *c, int node_index)
     } else {
         extend(c, host, node_index, into);
     }
+}
+
+static int count_readers(const cutter *c, const bool *is_live, int tensor)
+{
+    int n = 0;
+    for (size_t i = 0; i < c->graph->n_nodes; i++)
+        for (int k = 0; k < c->graph->nodes[i].n_inputs && is_live[i]; k++)
+            n += c->same[c->graph->nodes[i].inputs[k]] == tensor;
+    return n;
+}
+
+/* x sigmoid(x) is one activation to a device: its x counts as read once, by the sigmoid. */
+static void unite_swish(cutter *c, const bool *is_live, int node_index)
+{
+    const hwnas_graph *graph = c->graph;
+    const hwnas_node *gate = &graph->nodes[node_index];
+    const int x = c->same[gate->inputs[0]], reader = c->lone_reader[gate->output];
+    const hwnas_node *product = reader == NONE ? NULL : &graph->nodes[reader];
+    if (product && product->op == &hwnas_op_mul && c->lone_reader[x] == NONE &&
+        (c->same[product->inputs[0]] == x || c->same[product->inputs[1]] == x) &&
+        count_readers(c, is_live, x) == 2)
+        c->lone_reader[x] = node_index;
 }
 
 void hwnas_graph_cut(hwnas_parts *out, const hwnas_graph *graph)
@@ -231,8 +274,13 @@ void hwnas_graph_cut(hwnas_parts *out, const hwnas_graph *graph)
     if (out->node_capacity < graph->n_nodes) {
         out->node_capacity = graph->n_nodes;
         out->of_node = hwnas_realloc(out->of_node, out->node_capacity * sizeof *out->of_node);
+        out->of_folded = hwnas_realloc(out->of_folded, out->node_capacity * sizeof *out->of_folded);
     }
-    out->n = 0;
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        if (is_live[n] && (graph->nodes[n].op == &hwnas_op_sigmoid ||
+                           graph->nodes[n].op == &hwnas_op_hard_sigmoid))
+            unite_swish(&c, is_live, (int)n);
+    out->n = out->n_folded = 0;
     out->n_nodes = graph->n_nodes;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         out->of_node[n] = NONE;
@@ -250,5 +298,6 @@ void hwnas_parts_done(hwnas_parts *parts)
 {
     free(parts->parts);
     free(parts->of_node);
+    free(parts->of_folded);
     *parts = (hwnas_parts){0};
 }

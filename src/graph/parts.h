@@ -21,8 +21,9 @@ typedef struct hwnas_part {
 typedef struct hwnas_parts {
     size_t n, capacity;
     hwnas_part *parts; /* in an order in which they can run */
-    size_t n_nodes, node_capacity;
-    int *of_node; /* by node: its part, or -1: it costs nothing and a device leaves it out */
+    size_t n_nodes, n_folded, node_capacity;
+    int *of_node;   /* by node: its part, or -1: it costs nothing and a device leaves it out */
+    int *of_folded; /* by node of hwnas_graph_fold(graph), of which there are n_folded: its part */
 } hwnas_parts;
 
 /* Cuts a graph. `out` may have parts of another, whose memory is used again; zeroed at first. */
