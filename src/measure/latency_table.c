@@ -176,38 +176,58 @@ void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observatio
 
 /* ---- Estimating ---- */
 
-bool hwnas_latency_table_estimate(hwnas_latency_estimate *out, hwnas_latency_table *table,
-                          const hwnas_parts *parts)
+/* Sums over the parts of a network. */
+typedef struct sums {
+    double seconds, factors; /* factors: of the kinds, weighed by seconds */
+    double doubt;            /* sd of the logarithm of `seconds` */
+    int n_unknown;
+} sums;
+
+static sums add_up(hwnas_latency_table *table, const hwnas_parts *parts)
 {
-    double features[HWNAS_NET_FEATURES], sum = 0, corrected = 0, variance = 0, unknown = 0;
-    int n_unknown = 0;
-    if (!make_ready(table))
-        return false;
+    sums s = {0};
+    double variance = 0, unknown = 0;
     for (size_t i = 0; i < parts->n; i++) {
-        const hwnas_timed_part *part = &table->parts[hwnas_latency_table_find(table, &parts->parts[i])];
+        const int index = hwnas_latency_table_find(table, &parts->parts[i]);
+        const hwnas_timed_part *part = &table->parts[index];
         const double error = part->seconds * part->sd;
-        sum += part->seconds;
-        corrected += part->seconds * table->kinds[part->kind].factor;
+        s.seconds += part->seconds;
+        s.factors += part->seconds * table->kinds[part->kind].factor;
         variance += error * error;
         unknown += part->n > 0 ? 0 : error;
-        n_unknown += !(part->n > 0);
+        s.n_unknown += !(part->n > 0);
     }
-    if (!(sum > 0))
+    /* Errors of predicted parts have much in common, those of timed ones little. */
+    s.doubt = sqrt(variance + unknown * unknown / 4) / fmax(s.seconds, 1e-12);
+    return s;
+}
+
+bool hwnas_latency_table_estimate(hwnas_latency_estimate *out, hwnas_latency_table *table,
+                                  const hwnas_parts *parts)
+{
+    double features[HWNAS_NET_FEATURES];
+    if (!make_ready(table))
+        return false;
+    const sums s = add_up(table, parts);
+    if (!(s.seconds > 0))
         return false;
     hwnas_latency_table_features(features, parts->parts, parts->n);
-    /* Errors of predicted parts have much in common, those of timed ones little. */
-    const double own = (variance + unknown * unknown / 4) / (sum * sum);
-    const double sd = sqrt(own + table->residual * table->residual +
+    const double sd = sqrt(s.doubt * s.doubt + table->residual * table->residual +
                            table->level_sd * table->level_sd);
-    const double seconds =
-        sum * exp(table->whole + corrected / sum + hwnas_latency_table_context(table, features));
+    const double seconds = s.seconds * exp(table->whole + s.factors / s.seconds +
+                                           hwnas_latency_table_context(table, features));
     const double width = exp(NORMAL_95 * table->widening * sd);
     *out = (hwnas_latency_estimate){.seconds = seconds,
                                     .low = seconds / width,
                                     .high = seconds * width,
                                     .n_parts = (int)parts->n,
-                                    .n_unknown = n_unknown};
+                                    .n_unknown = s.n_unknown};
     return true;
+}
+
+double hwnas_latency_table_doubt(hwnas_latency_table *table, const hwnas_parts *parts)
+{
+    return make_ready(table) ? fmin(add_up(table, parts).doubt, 1) : 1;
 }
 
 void hwnas_latency_table_describe(hwnas_latency_state *out, const hwnas_latency_table *table)

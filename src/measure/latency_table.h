@@ -49,6 +49,10 @@ typedef struct hwnas_latency_estimate {
 bool hwnas_latency_table_estimate(hwnas_latency_estimate *out, hwnas_latency_table *table,
                           const hwnas_parts *parts);
 
+/* How uncertain a network's estimate is because of its parts alone, as the standard deviation of its
+ * logarithm; 1 where parts are of a kind never seen or the table knows nothing. */
+double hwnas_latency_table_doubt(hwnas_latency_table *table, const hwnas_parts *parts);
+
 typedef struct hwnas_latency_state {
     size_t n_parts, n_networks; /* that were timed */
     size_t n_judged;            /* networks estimated before they were measured; of the last of them: */
