@@ -260,6 +260,8 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed, in %.*f s",
                    s->n_finished, s->n_feasible, s->n_failed, s->wall_seconds < 10,
                    s->wall_seconds);
+    if (s->n_estimated)
+        hwnas_str_addf(out, ", %zu of them estimated and not measured", s->n_estimated);
     if (s->n_short)
         hwnas_str_addf(out, ", %zu of them with a short measurement", s->n_short);
     if (s->wall_seconds >= 1)
