@@ -92,18 +92,19 @@ hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
                                          const hwnas_measurement *measurement,
                                          const hwnas_step_times *steps)
 {
-    if (measurement->is_unstable || !(measurement->p50 > 0))
+    const bool has_steps = steps && steps->n > 0;
+    if (has_steps ? measurement->is_mixed : measurement->is_unstable)
         return NULL;
     hwnas_parts parts = {0};
     hwnas_graph_cut(&parts, graph);
     hwnas_observation *o = hwnas_observation_alloc(parts.n, parts.n + 1); /* room for its sets */
-    o->seconds = measurement->p50;
+    o->seconds = has_steps ? steps->whole.p50 : measurement->p50;
     o->n_sets = 0;
     for (size_t i = 0; i < parts.n; i++) {
         o->parts[i] = parts.parts[i];
         o->set_of[i] = -1;
     }
-    if (steps && steps->n)
+    if (has_steps)
         add_sets(o, &parts, steps);
     else
         add_whole(o);

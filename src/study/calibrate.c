@@ -1,6 +1,7 @@
 #include "study/calibrate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -15,8 +16,8 @@ enum {
     MAX_HELD_OUT = 4096,
 };
 /* Short and many: a network more teaches more than the same one measured twice as well. */
-static const double INTERVAL = 0.02, SECONDS = 0.2;
-static const int SAMPLES = 10;
+static const double INTERVAL = 0.02, SECONDS = 0.1;
+static const int SAMPLES = 6;
 
 typedef struct calibrator {
     const hwnas_calibrate_options *options;
@@ -85,6 +86,7 @@ static hwnas_status measure(calibrator *c, const hwnas_graph *graph, bool is_ran
                                            .interval = INTERVAL,
                                            .max_seconds = SECONDS,
                                            .min_samples = SAMPLES,
+                                           .max_attempts = 1,
                                            .timeout = 60,
                                            .stop = c->options->stop};
     hwnas_measurement m;
@@ -147,6 +149,7 @@ hwnas_status hwnas_calibrate(hwnas_calibration *out, hwnas_latencies *latencies,
     TRY_OUT(hwnas_runner_open(&c.runner, options->device, options->threads));
     TRY_OUT(hwnas_runner_describe(&info, c.runner));
     c.key = hwnas_latency_table_key(options->device, &info, &exec);
+    snprintf(c.state.key, sizeof c.state.key, "%s", c.key);
     TRY_OUT(hwnas_latencies_table(&c.table, latencies, c.key));
     TRY_OUT(spend(&c));
     hwnas_latency_table_describe(&c.state.table, c.table);

@@ -7,6 +7,7 @@
 #include "study/latencies.h"
 
 typedef struct hwnas_calibration {
+    char key[512];                           /* of the table */
     size_t n_measured, n_unstable, n_failed; /* networks */
     double seconds;
     hwnas_latency_state table; /* as it is then */

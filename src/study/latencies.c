@@ -120,7 +120,7 @@ hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l,
     TRY_OUT(hwnas_latency_table_doubt(table, &parts) > UNCERTAIN
                 ? hwnas_runner_measure_steps(&m, &steps, runner, graph, options)
                 : hwnas_runner_measure(&m, runner, graph, options));
-    o = hwnas_observation_new(graph, &m, &steps);
+    o = options->mode == HWNAS_HOT ? hwnas_observation_new(graph, &m, &steps) : NULL;
     if (o) {
         hwnas_latency_table_tell(table, o);
         TRY_OUT(write(l, key, o));
