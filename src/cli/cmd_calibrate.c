@@ -47,7 +47,7 @@ static hwnas_status print(const hwnas_calibration *c, bool as_json)
     hwnas_str text = {0};
     hwnas_str_addf(&text, "%zu networks measured in %.0f s", c->n_measured, c->seconds);
     if (c->n_unstable)
-        hwnas_str_addf(&text, ", %zu of them disturbed, which taught nothing", c->n_unstable);
+        hwnas_str_addf(&text, ", %zu of them while the machine was disturbed", c->n_unstable);
     if (c->n_failed)
         hwnas_str_addf(&text, ", %zu failed", c->n_failed);
     hwnas_str_addf(&text, "\nthe table has %zu networks and %zu parts\n", c->table.n_networks,

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "measure/latency_table.h"
 
+static const double MOST_WIDTH = 0.3; /* of a median's interval, relative: beyond, it teaches nothing */
+
 hwnas_observation *hwnas_observation_alloc(size_t n_parts, size_t n_sets)
 {
     hwnas_observation *o = hwnas_alloc(sizeof *o);
@@ -88,12 +90,18 @@ static void add_sets(hwnas_observation *o, const hwnas_parts *cut, const hwnas_s
     free(parent);
 }
 
+/* A median that means something. That the machine was slow or fast meanwhile is no harm. */
+static bool is_clear(const hwnas_timing *whole)
+{
+    return whole->p50 > 0 && whole->high - whole->low <= MOST_WIDTH * whole->p50;
+}
+
 hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
                                          const hwnas_measurement *measurement,
                                          const hwnas_step_times *steps)
 {
     const bool has_steps = steps && steps->n > 0;
-    if (has_steps ? measurement->is_mixed : measurement->is_unstable)
+    if (has_steps ? !is_clear(&steps->whole) : measurement->is_unstable)
         return NULL;
     hwnas_parts parts = {0};
     hwnas_graph_cut(&parts, graph);
