@@ -33,7 +33,8 @@ static json_t *to_json(const hwnas_calibration *c)
         json_pack("{s:I, s:o, s:f, s:f, s:f}", "networks", (json_int_t)c->n_held_out,
                   "median_error", c->n_held_out ? json_real(c->error) : json_null(), "within_5",
                   c->within_5, "within_10", c->within_10, "coverage", c->coverage);
-    return json_pack("{s:i, s:I, s:I, s:I, s:f, s:{s:I, s:I}, s:o}", "version", 1, "measured",
+    return json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:f, s:{s:I, s:I}, s:o}", "format",
+                     "hwnas.calibration", "version", 1, "key", c->key, "measured",
                      (json_int_t)c->n_measured, "unstable", (json_int_t)c->n_unstable, "failed",
                      (json_int_t)c->n_failed, "seconds", c->seconds, "table", "networks",
                      (json_int_t)c->table.n_networks, "parts", (json_int_t)c->table.n_parts,
