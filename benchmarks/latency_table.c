@@ -1,10 +1,10 @@
 /* How well the table of latencies estimates networks that were never run: after some minutes of
- * `hwnas calibrate` on two cores, random networks are estimated and then measured; and how many networks
- * can be drawn, built, cut and estimated in a second on one core.
+ * `hwnas calibrate` on two cores, random networks are estimated and then measured; and how many
+ * networks can be drawn, built, cut and estimated in a second on one core.
  *
  * The machine may be faster or slower from one second to the next. So the truth takes turns, run by
- * run, with a reference network: the ratio of the two medians, times the median of the reference over
- * the whole session. What the plain median would say is printed beside it.
+ * run, with a reference network: the ratio of the two medians, times the median of the reference
+ * over the whole session. What the plain median would say is printed beside it.
  *
  * usage: latency_table [--quick] [--minutes X] [--networks N] [--threads N] SPACE...
  * The table is the cache of hwnas, $XDG_CACHE_HOME: calibration may be done in pieces, and
@@ -53,7 +53,7 @@ static void must(hwnas_status status)
 static double cpu_now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -193,7 +193,7 @@ static void report(const char *space, const result *results, size_t n)
     print_figure(name, share(results, n, reference, 0.05), "%", 90);
 }
 
-/* Drawn, built, cut and estimated, by the time that this process had a core. */
+/* Drawn, built, cut and estimated, by the time that this thread had a core. */
 static void time_estimates(hwnas_latency_table *table, const hwnas_space *space, double seconds)
 {
     char name[128];
@@ -266,7 +266,8 @@ int main(int argc, char **argv)
     int n = 0;
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "--quick"))
-            p = (plan){.minutes = 0.15, .seconds_each = 0.1, .n_networks = 20, .threads = p.threads};
+            p = (plan){
+                .minutes = 0.15, .seconds_each = 0.1, .n_networks = 20, .threads = p.threads};
         else if (!strcmp(argv[i], "--minutes") && i + 1 < argc)
             p.minutes = atof(argv[++i]);
         else if (!strcmp(argv[i], "--networks") && i + 1 < argc)

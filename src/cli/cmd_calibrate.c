@@ -10,7 +10,8 @@ static const hwnas_usage usage = {
     .synopsis = "calibrate SPACE",
     .summary = "Measures networks of a space for some minutes, those that teach the table of\n"
                "latencies most, so that searches can estimate the others without running them.",
-    .notes = "The table is kept in $XDG_CACHE_HOME/hwnas (~/.cache/hwnas); another run goes on with it.\n"
+    .notes = "The table is kept in $XDG_CACHE_HOME/hwnas (~/.cache/hwnas); another run goes on "
+             "with it.\n"
              "hwnas calibrate ofa_mobilenet_v3 --minutes 5",
     .min_arguments = 1,
     .max_arguments = 1};
@@ -54,11 +55,12 @@ static hwnas_status print(const hwnas_calibration *c, bool as_json)
     hwnas_str_addf(&text, "\nthe table has %zu networks and %zu parts\n", c->table.n_networks,
                    c->table.n_parts);
     if (c->n_held_out)
-        hwnas_str_addf(&text,
-                       "%zu random networks, estimated before they were measured: %.1f %% off in the "
-                       "median,\n%.0f %% within 5 %%, %.0f %% within 10 %%, %.0f %% in the 95 %% interval\n",
-                       c->n_held_out, 100 * c->error, 100 * c->within_5, 100 * c->within_10,
-                       100 * c->coverage);
+        hwnas_str_addf(
+            &text,
+            "%zu random networks, estimated before they were measured: %.1f %% off in the "
+            "median,\n%.0f %% within 5 %%, %.0f %% within 10 %%, %.0f %% in the 95 %% interval\n",
+            c->n_held_out, 100 * c->error, 100 * c->within_5, 100 * c->within_10,
+            100 * c->coverage);
     return hwnas_print_text(&text);
 }
 

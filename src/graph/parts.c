@@ -28,8 +28,8 @@ static const hwnas_op *const followers[] = {
 /* Operators that nothing goes into: they only move values, or a device has one kernel for them that
  * takes nothing more. */
 static const hwnas_op *const closed[] = {
-    &hwnas_op_reshape, &hwnas_op_flatten, &hwnas_op_transpose, &hwnas_op_concat,
-    &hwnas_op_slice,   &hwnas_op_gather,  &hwnas_op_lstm_core, &hwnas_op_gru_core,
+    &hwnas_op_reshape,   &hwnas_op_flatten,         &hwnas_op_transpose, &hwnas_op_concat,
+    &hwnas_op_slice,     &hwnas_op_gather,          &hwnas_op_lstm_core, &hwnas_op_gru_core,
     &hwnas_op_embedding, &hwnas_op_global_avg_pool, &hwnas_op_mean,
 };
 
@@ -61,8 +61,8 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
     return XXH3_64bits_withSeed(bytes, n, hash);
 }
 
-/* The operator and what its attributes say beside the shapes. `of_kind`: of groups, only whether they
- * are one or many. */
+/* The operator and what its attributes say beside the shapes. `of_kind`: of groups, only whether
+ * they are one or many. */
 static uint64_t mix_operator(uint64_t hash, const hwnas_node *node, bool of_kind)
 {
     int64_t words[64];
@@ -122,7 +122,8 @@ static void extend(cutter *c, int index, int node_index, int into)
         const bool is_weight = c->is_constant[id];
         if (i == into)
             continue;
-        if (is_weight && tensor->rank == 1 && i >= node->n_data_inputs && node->op == &hwnas_op_conv)
+        if (is_weight && tensor->rank == 1 && i >= node->n_data_inputs &&
+            node->op == &hwnas_op_conv)
             continue; /* a bias, which BatchNorm brings as well */
         hash = mix_tensor(hash, tensor);
         if (is_weight) {

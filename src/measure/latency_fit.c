@@ -4,8 +4,8 @@
  *
  * where the context is how much memory the network goes through (its parts find less of it in the
  * caches), and the level is that of the minute in which it was measured: what shares the machine
- * makes all parts slower together. Parts and the other two are fitted in turns; then the parts of one
- * kind are smoothed over their shapes (latency_kind.c), and whole networks correct the sums. */
+ * makes all parts slower together. Parts and the other two are fitted in turns; then the parts of
+ * one kind are smoothed over their shapes (latency_kind.c), and whole networks correct the sums. */
 #include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "measure/latency_kind.h"
 
 enum { SWEEPS = 12, REWEIGHTS = 4 };
-static const double STEADY = 0.1;       /* deviations beyond this weigh less */
+static const double STEADY = 0.1;        /* deviations beyond this weigh less */
 static const double CONTEXT_PRIOR = 0.1; /* sd of the effect of a feature, which all have sd 1 */
 static const double FACTOR_PRIOR = 0.1;  /* sd of a kind's correction */
 static const double WHOLE_PRIOR = 0.3;
@@ -218,7 +218,8 @@ static void fit_context(fitter *f)
     enum { D = HWNAS_NET_FEATURES + 1 };
     hwnas_latency_table *table = f->table;
     const size_t n = table->n_networks;
-    double *terms = hwnas_alloc(n * D * sizeof *terms), scale[HWNAS_NET_FEATURES], priors[D], out[D];
+    double *terms = hwnas_alloc(n * D * sizeof *terms), scale[HWNAS_NET_FEATURES], priors[D],
+           out[D];
     for (int k = 0; k < HWNAS_NET_FEATURES; k++) {
         double sum = 0, squares = 0;
         for (size_t i = 0; i < n; i++)
@@ -228,7 +229,8 @@ static void fit_context(fitter *f)
             squares += pow(table->networks[i].features[k] - table->centre[k], 2);
         scale[k] = fmax(sqrt(squares / (double)n), 1e-6);
         for (size_t i = 0; i < n; i++)
-            terms[i * D + (size_t)k] = (table->networks[i].features[k] - table->centre[k]) / scale[k];
+            terms[i * D + (size_t)k] =
+                (table->networks[i].features[k] - table->centre[k]) / scale[k];
         priors[k] = scale[k] > 1e-6 ? CONTEXT_PRIOR : 1e-6;
     }
     for (size_t i = 0; i < n; i++)

@@ -1,8 +1,8 @@
-/* latency_kind.c: a Gaussian process for each kind of part: the logarithm of its seconds over those of
- * its MACs and bytes. It is the sum of a plane, of something smooth, and of what is a part's own (how its
- * shape fits the vector units), which neighbours do not tell. Hyper-parameters are those of the greatest
- * likelihood in a small grid (Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006,
- * algorithm 2.1 and eq. 2.30). */
+/* latency_kind.c: a Gaussian process for each kind of part: the logarithm of its seconds over those
+ * of its MACs and bytes. It is the sum of a plane, of something smooth, and of what is a part's own
+ * (how its shape fits the vector units), which neighbours do not tell. Hyper-parameters are those
+ * of the greatest likelihood in a small grid (Rasmussen and Williams, "Gaussian Processes for
+ * Machine Learning", 2006, algorithm 2.1 and eq. 2.30). */
 #define _GNU_SOURCE 1 /* qsort_r() */
 #include "measure/latency_kind.h"
 
@@ -71,8 +71,7 @@ static double solve(hwnas_part_kind *kind, const double *targets, const double *
         LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', (int)n, 1, matrix, (int)n, kind->weights, 1);
     }
     for (size_t i = 0; i < n && isfinite(likelihood); i++)
-        likelihood -=
-            0.5 * (targets[i] - kind->mean) * kind->weights[i] + log(matrix[i * n + i]);
+        likelihood -= 0.5 * (targets[i] - kind->mean) * kind->weights[i] + log(matrix[i * n + i]);
     free(matrix);
     return likelihood;
 }
@@ -98,8 +97,8 @@ static void choose(hwnas_part_kind *kind, const double *targets, const double *n
 }
 
 /* A process over some parts. They are in the order of their signatures, which is none. */
-static void learn(hwnas_part_kind *kind, const hwnas_latency_table *table, const int *parts, size_t n,
-                  double noise)
+static void learn(hwnas_part_kind *kind, const hwnas_latency_table *table, const int *parts,
+                  size_t n, double noise)
 {
     kind->n = n < MOST_ROWS ? n : MOST_ROWS;
     free(kind->rows);

@@ -4,8 +4,8 @@
 
 #include "measure/latency_priv.h"
 
-/* Estimates all parts of a table: those that were timed from their means (`noise`: sd of one timing)
- * and from their neighbours, the others from these alone. */
+/* Estimates all parts of a table: those that were timed from their means (`noise`: sd of one
+ * timing) and from their neighbours, the others from these alone. */
 void hwnas_latency_table_fit_kinds(hwnas_latency_table *table, double noise);
 
 #endif

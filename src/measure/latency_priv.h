@@ -25,7 +25,7 @@ typedef struct hwnas_part_kind {
     size_t n, capacity; /* rows: parts that were timed */
     double *rows;       /* n x HWNAS_PART_FEATURES, centred */
     double centre[HWNAS_PART_FEATURES];
-    double *weights; /* of the rows in a prediction */
+    double *weights;                  /* of the rows in a prediction */
     double mean, length, smooth, own; /* hyper-parameters; sd in logarithms */
     double factor; /* correction that whole networks taught: of its share of the time */
 } hwnas_part_kind;
@@ -53,18 +53,19 @@ struct hwnas_latency_table {
     size_t n_networks, network_capacity;
     hwnas_timed_network *networks;
 
-    size_t n_fitted;                         /* networks that the fit below knows; 0: none */
-    double centre[HWNAS_NET_FEATURES];       /* of their features */
-    double context[HWNAS_NET_FEATURES];      /* effect of these on all parts */
+    size_t n_fitted;                    /* networks that the fit below knows; 0: none */
+    double centre[HWNAS_NET_FEATURES];  /* of their features */
+    double context[HWNAS_NET_FEATURES]; /* effect of these on all parts */
     double context_mean;
     double whole;    /* sum of the parts -> the network, as a logarithm */
     double residual; /* sd of a network's logarithm around its estimate, levels taken out */
     double level_sd; /* of the levels */
 
     size_t n_judged; /* the last HWNAS_LATENCY_JUDGED of these are kept */
-    double errors[HWNAS_LATENCY_JUDGED], scores[HWNAS_LATENCY_JUDGED]; /* relative; in standard deviations */
+    double errors[HWNAS_LATENCY_JUDGED],
+        scores[HWNAS_LATENCY_JUDGED];     /* relative; in standard deviations */
     bool is_inside[HWNAS_LATENCY_JUDGED]; /* their intervals, as they were then */
-    double widening; /* of the intervals, by these */
+    double widening;                      /* of the intervals, by these */
 };
 
 /* The part's index; it is added, predicted if the table is fitted, where it is not known. */

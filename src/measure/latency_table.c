@@ -8,9 +8,9 @@
 #include "measure/latency_priv.h"
 
 enum {
-    FEWEST = 3,   /* networks that an estimate stands on */
-    MOST = 3000,  /* networks that are kept: the first go when there are more */
-    PRIOR = 20,   /* judged networks that the prior belief in the intervals is worth */
+    FEWEST = 3,  /* networks that an estimate stands on */
+    MOST = 3000, /* networks that are kept: the first go when there are more */
+    PRIOR = 20,  /* judged networks that the prior belief in the intervals is worth */
 };
 static const double NORMAL_95 = 1.96;
 
@@ -52,8 +52,7 @@ void hwnas_latency_table_free(hwnas_latency_table *table)
 static size_t slot_of(const hwnas_latency_table *table, uint64_t signature)
 {
     size_t slot = signature & (table->n_slots - 1);
-    while (table->slots[slot] >= 0 &&
-           table->parts[table->slots[slot]].part.signature != signature)
+    while (table->slots[slot] >= 0 && table->parts[table->slots[slot]].part.signature != signature)
         slot = (slot + 1) & (table->n_slots - 1);
     return slot;
 }
@@ -107,8 +106,8 @@ void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation
     }
     HWNAS_GROW(table->networks, table->n_networks, table->network_capacity);
     hwnas_timed_network *network = &table->networks[table->n_networks++];
-    *network = (hwnas_timed_network){
-        .seconds = o->seconds, .n_parts = o->n_parts, .n_sets = o->n_sets};
+    *network =
+        (hwnas_timed_network){.seconds = o->seconds, .n_parts = o->n_parts, .n_sets = o->n_sets};
     network->parts = hwnas_alloc((o->n_parts + 1) * sizeof *network->parts);
     network->set_of = hwnas_alloc((o->n_parts + 1) * sizeof *network->set_of);
     network->set_seconds = hwnas_alloc((o->n_sets + 1) * sizeof *network->set_seconds);
@@ -152,7 +151,8 @@ static void calibrate(hwnas_latency_table *table)
         sizes[i] = fabs(table->scores[i]);
     for (int i = 0; i < PRIOR; i++) /* quantiles of |z|: 2 Phi(z) - 1 = p, by Winitzki's erf */
     {
-        const double p = (i + 0.5) / PRIOR, l = log(1 - p * p), a = 0.147, b = 2 / (M_PI * a) + l / 2;
+        const double p = (i + 0.5) / PRIOR, l = log(1 - p * p), a = 0.147,
+                     b = 2 / (M_PI * a) + l / 2;
         sizes[n + (size_t)i] = M_SQRT2 * sqrt(sqrt(b * b - l / a) - b);
     }
     qsort(sizes, n + PRIOR, sizeof *sizes, compare_doubles);
@@ -254,7 +254,7 @@ void hwnas_latency_table_describe(hwnas_latency_state *out, const hwnas_latency_
 }
 
 char *hwnas_latency_table_key(const char *device, const hwnas_device_info *info,
-                      const hwnas_exec_options *options)
+                              const hwnas_exec_options *options)
 {
     return hwnas_printf("%s; %s; %s; %s; %d threads; %s; hwnas %s", device, info->name,
                         info->library, info->isa, info->threads,

@@ -15,16 +15,16 @@
 /* What one measurement taught. Parts that a device runs in one step, or in steps that share parts,
  * are a set that was timed together. */
 typedef struct hwnas_observation {
-    double seconds;     /* median of the network as a whole */
+    double seconds; /* median of the network as a whole */
     size_t n_parts, n_sets;
-    hwnas_part *parts;  /* in the order of the cut; their nodes mean nothing */
-    int *set_of;        /* by part; -1: no step has it */
+    hwnas_part *parts; /* in the order of the cut; their nodes mean nothing */
+    int *set_of;       /* by part; -1: no step has it */
     double *set_seconds;
 } hwnas_observation;
 
-/* Of a measurement of `graph`; `steps` are of hwnas_graph_fold(graph), NULL: none. With steps the whole
- * is what took turns with them, so that both saw the same machine; without, an unstable measurement
- * teaches nothing: NULL. Yours to free with hwnas_observation_free(). */
+/* Of a measurement of `graph`; `steps` are of hwnas_graph_fold(graph), NULL: none. With steps the
+ * whole is what took turns with them, so that both saw the same machine; without, an unstable
+ * measurement teaches nothing: NULL. Yours to free with hwnas_observation_free(). */
 hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
                                          const hwnas_measurement *measurement,
                                          const hwnas_step_times *steps);
@@ -36,8 +36,9 @@ typedef struct hwnas_latency_table hwnas_latency_table;
 hwnas_latency_table *hwnas_latency_table_new(void);
 void hwnas_latency_table_free(hwnas_latency_table *table); /* accepts NULL */
 
-/* Adds an observation, which is copied. hwnas_latency_table_tell() estimates the network first, as if it had
- * not been measured, which is how a table knows its error; what comes of a file is just added. */
+/* Adds an observation, which is copied. hwnas_latency_table_tell() estimates the network first, as
+ * if it had not been measured, which is how a table knows its error; what comes of a file is just
+ * added. */
 void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation *observation);
 void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observation *observation);
 
@@ -48,16 +49,16 @@ typedef struct hwnas_latency_estimate {
 
 /* False: the table knows too little to say anything. */
 bool hwnas_latency_table_estimate(hwnas_latency_estimate *out, hwnas_latency_table *table,
-                          const hwnas_parts *parts);
+                                  const hwnas_parts *parts);
 
-/* How uncertain a network's estimate is because of its parts alone, as the standard deviation of its
- * logarithm; 1 where parts are of a kind never seen or the table knows nothing. */
+/* How uncertain a network's estimate is because of its parts alone, as the standard deviation of
+ * its logarithm; 1 where parts are of a kind never seen or the table knows nothing. */
 double hwnas_latency_table_doubt(hwnas_latency_table *table, const hwnas_parts *parts);
 
 typedef struct hwnas_latency_state {
     size_t n_parts, n_networks; /* that were timed */
-    size_t n_judged;            /* networks estimated before they were measured; of the last of them: */
-    double error;               /* median of |estimate / measured - 1|; NaN without any */
+    size_t n_judged; /* networks estimated before they were measured; of the last of them: */
+    double error;    /* median of |estimate / measured - 1|; NaN without any */
     double within_5, within_10; /* shares whose error is at most 5 and 10 % */
     double coverage;            /* share that lay in the interval */
 } hwnas_latency_state;
@@ -66,6 +67,6 @@ void hwnas_latency_table_describe(hwnas_latency_state *out, const hwnas_latency_
 /* What a table belongs to, as one line: device, processor, library, instruction set, threads,
  * precision, version of hwnas. Yours to free(). */
 char *hwnas_latency_table_key(const char *device, const hwnas_device_info *info,
-                      const hwnas_exec_options *options);
+                              const hwnas_exec_options *options);
 
 #endif

@@ -1,13 +1,14 @@
-/* observation.c: what one measurement tells of parts. A device cuts a network as it likes: steps that
- * share parts, and parts that share steps, are put together until each set of steps is a set of
- * parts. */
+/* observation.c: what one measurement tells of parts. A device cuts a network as it likes: steps
+ * that share parts, and parts that share steps, are put together until each set of steps is a set
+ * of parts. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "measure/latency_table.h"
 
-static const double MOST_WIDTH = 0.3; /* of a median's interval, relative: beyond, it teaches nothing */
+static const double MOST_APART = 0.25; /* logarithm; beyond, the machine changed in between */
 
 hwnas_observation *hwnas_observation_alloc(size_t n_parts, size_t n_sets)
 {
@@ -90,10 +91,12 @@ static void add_sets(hwnas_observation *o, const hwnas_parts *cut, const hwnas_s
     free(parent);
 }
 
-/* A median that means something. That the machine was slow or fast meanwhile is no harm. */
-static bool is_clear(const hwnas_timing *whole)
+/* The steps agree with the whole that took turns with them. That the machine was slow or fast
+ * meanwhile is no harm. */
+static bool is_sound(const hwnas_step_times *steps)
 {
-    return whole->p50 > 0 && whole->high - whole->low <= MOST_WIDTH * whole->p50;
+    return steps->whole.p50 > 0 && steps->sum.p50 > 0 &&
+           fabs(log(steps->sum.p50 / steps->whole.p50)) < MOST_APART;
 }
 
 hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
@@ -101,7 +104,7 @@ hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
                                          const hwnas_step_times *steps)
 {
     const bool has_steps = steps && steps->n > 0;
-    if (has_steps ? !is_clear(&steps->whole) : measurement->is_unstable)
+    if (has_steps ? !is_sound(steps) : measurement->is_unstable)
         return NULL;
     hwnas_parts parts = {0};
     hwnas_graph_cut(&parts, graph);

@@ -22,8 +22,8 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS part ("
     "    signature INTEGER PRIMARY KEY, kind INTEGER NOT NULL, macs REAL NOT NULL,"
     "    read_bytes REAL NOT NULL, written_bytes REAL NOT NULL, weight_bytes REAL NOT NULL);"
-    /* `parts` has 12 bytes for each part: its signature, and the set that it was timed in, -1: none;
-     * `sets` the seconds of each set. All little-endian. */
+    /* `parts` has 12 bytes for each part: its signature, and the set that it was timed in, -1:
+     * none; `sets` the seconds of each set. All little-endian. */
     "CREATE TABLE IF NOT EXISTS measured ("
     "    id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine (id),"
     "    seconds REAL NOT NULL, parts BLOB NOT NULL, sets BLOB NOT NULL);";
@@ -36,8 +36,9 @@ static const char *const sql[N_SQL] = {
     [ADD] = "INSERT INTO measured (machine, seconds, parts, sets)"
             " SELECT id, ?2, ?3, ?4 FROM machine WHERE name = ?1",
     [PARTS] = "SELECT * FROM part ORDER BY signature",
-    [MEASURED] = "SELECT seconds, parts, sets FROM (SELECT * FROM measured WHERE machine ="
-                 " (SELECT id FROM machine WHERE name = ?) ORDER BY id DESC LIMIT 3000) ORDER BY id",
+    [MEASURED] =
+        "SELECT seconds, parts, sets FROM (SELECT * FROM measured WHERE machine ="
+        " (SELECT id FROM machine WHERE name = ?) ORDER BY id DESC LIMIT 3000) ORDER BY id",
 };
 
 /* How a part stands in `parts`. */
@@ -164,9 +165,10 @@ static hwnas_status put_aside(char **note, const char *path)
         }
     }
     free(*note);
-    *note = hwnas_printf("%s is damaged, cut short or of another program; it is %s now, and a new table "
-                         "of latencies is begun",
-                         path, aside);
+    *note = hwnas_printf(
+        "%s is damaged, cut short or of another program; it is %s now, and a new table "
+        "of latencies is begun",
+        path, aside);
     free(aside);
     return HWNAS_OK;
 }
@@ -269,7 +271,8 @@ static hwnas_observation *read_row(sqlite3_stmt *row, const hwnas_part *parts, s
     const double *sets = sqlite3_column_blob(row, 2);
     const size_t bytes = (size_t)sqlite3_column_bytes(row, 1), n = bytes / sizeof *stored;
     const size_t n_sets = (size_t)sqlite3_column_bytes(row, 2) / sizeof *sets;
-    bool is_good = stored && sets && n && n * sizeof *stored == bytes && seconds > 0 && seconds < 1e6;
+    bool is_good =
+        stored && sets && n && n * sizeof *stored == bytes && seconds > 0 && seconds < 1e6;
     if (!is_good)
         return NULL;
     hwnas_observation *o = hwnas_observation_alloc(n, n_sets);
@@ -292,7 +295,8 @@ static hwnas_observation *read_row(sqlite3_stmt *row, const hwnas_part *parts, s
     return NULL;
 }
 
-hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *file, const char *key)
+hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *file,
+                                const char *key)
 {
     sqlite3_stmt *row = file->statements[MEASURED];
     hwnas_part *parts = NULL;
@@ -357,7 +361,8 @@ hwnas_status hwnas_latency_add(hwnas_latency_file *file, const char *key,
 {
     /* What a study has begun goes on. */
     const bool is_ours = sqlite3_get_autocommit(file->db);
-    bool is_done = !is_ours || sqlite3_exec(file->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    bool is_done =
+        !is_ours || sqlite3_exec(file->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
     sqlite3_bind_text(file->statements[ADD_MACHINE], 1, key, -1, SQLITE_STATIC);
     is_done = is_done && run(file->statements[ADD_MACHINE]);
     for (size_t i = 0; i < o->n_parts && is_done; i++)

@@ -1,5 +1,5 @@
-/* calibrate.h: spends minutes on a table of latencies on purpose, on the networks of a space that teach
- * it most. */
+/* calibrate.h: spends minutes on a table of latencies on purpose, on the networks of a space that
+ * teach it most. */
 #ifndef HWNAS_STUDY_CALIBRATE_H
 #define HWNAS_STUDY_CALIBRATE_H
 
@@ -11,8 +11,8 @@ typedef struct hwnas_calibration {
     size_t n_measured, n_unstable, n_failed; /* networks */
     double seconds;
     hwnas_latency_state table; /* as it is then */
-    /* Random networks among those measured, estimated before they were; of |estimate / measured - 1|
-     * the median, and the shares within 5 and 10 %. */
+    /* Random networks among those measured, estimated before they were; of |estimate / measured -
+     * 1| the median, and the shares within 5 and 10 %. */
     size_t n_held_out;
     double error, within_5, within_10, coverage;
 } hwnas_calibration;

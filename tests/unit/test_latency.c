@@ -1,5 +1,5 @@
-/* test_latency.c: the table of latencies: what it learns of made-up devices, how sure it is, and the files
- * that keep it. */
+/* test_latency.c: the table of latencies: what it learns of made-up devices, how sure it is, and
+ * the files that keep it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +20,7 @@
 #include "base/rng.h"
 #include "measure/latency_table.h"
 #include "store/latency.h"
+#include "study/judge.h"
 #include "study/spare.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -57,8 +58,8 @@ static hwnas_observation *observe(hwnas_rng *rng, int most, double level, double
     hwnas_observation *o = hwnas_observation_alloc(N, N);
     const double slow = exp(level * normal(rng));
     for (int i = 0; i < N; i++) {
-        o->parts[i] = make_part((int)(hwnas_rng_double(rng) * 2),
-                                10 + (int)(hwnas_rng_double(rng) * most));
+        o->parts[i] =
+            make_part((int)(hwnas_rng_double(rng) * 2), 10 + (int)(hwnas_rng_double(rng) * most));
         const double seconds = slow * part_seconds(&o->parts[i]);
         o->set_of[i] = i;
         o->set_seconds[i] = seconds * exp(noise * normal(rng));
@@ -328,6 +329,53 @@ static void refuses_what_it_cannot_write(void **state)
     assert_null(note);
 }
 
+/* ---- What a search may leave out ---- */
+
+static void add(hwnas_trial *trial, const char *metric, const char *source, double value, double low,
+                double high)
+{
+    hwnas_value_row row = {.value = value, .low = low, .high = high};
+    snprintf(row.metric, sizeof row.metric, "%s", metric);
+    snprintf(row.source, sizeof row.source, "%s", source);
+    hwnas_trial_add(trial, &row);
+}
+
+/* Is a trial of this accuracy, whose latency is estimated to lie in [low, high], hopeless? */
+static bool is_hopeless(const hwnas_job *job, const hwnas_front *front, double accuracy, double low,
+                        double high)
+{
+    hwnas_trial trial = {.is_finished = true};
+    add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
+    add(&trial, "latency.p50", HWNAS_ESTIMATED, (low + high) / 2, low, high);
+    const bool is = hwnas_trial_is_hopeless(&trial, job, front);
+    assert_true(hwnas_trial_is_estimated(&trial));
+    assert_false(hwnas_trial_is_feasible(&trial, job, 0)); /* never one of a front */
+    free(trial.values);
+    return is;
+}
+
+static void spares_what_cannot_win(void **state)
+{
+    (void)state;
+    hwnas_job *job;
+    const hwnas_job_flag flags[] = {{"space", "nas_bench_macro"},
+                                    {"accuracy", "nas_bench_macro_cifar10"},
+                                    {"device", "cpu"},
+                                    {"objectives", "accuracy, latency.p50"},
+                                    {"constraints", "latency.p50 <= 10 ms"},
+                                    {0}};
+    assert_int_equal(hwnas_job_load(&job, NULL, flags), HWNAS_OK);
+    hwnas_front front = {.n_objectives = 2};
+    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-90, 5e-3}}); /* 90 % in 5 ms */
+    assert_true(is_hopeless(job, NULL, 99, 10.1e-3, 12e-3));  /* misses the limit for sure */
+    assert_false(is_hopeless(job, NULL, 99, 9.9e-3, 12e-3));  /* may meet it */
+    assert_true(is_hopeless(job, &front, 89, 5.1e-3, 6e-3));  /* worse in both for sure */
+    assert_false(is_hopeless(job, &front, 89, 4.9e-3, 6e-3)); /* may be faster */
+    assert_false(is_hopeless(job, &front, 91, 5.1e-3, 6e-3)); /* more accurate */
+    hwnas_front_done(&front);
+    hwnas_job_free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +385,7 @@ int main(void)
         cmocka_unit_test(is_deterministic),
         cmocka_unit_test(keeps_what_it_learnt),
         cmocka_unit_test(survives_damage),
+        cmocka_unit_test(spares_what_cannot_win),
         cmocka_unit_test(refuses_what_it_cannot_write),
     };
     return cmocka_run_group_tests_name("latency", tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* test_parts.c: the cut of a graph into parts: what makes two parts the same, and that the cut is what
- * oneDNN fuses. */
+/* test_parts.c: the cut of a graph into parts: what makes two parts the same, and that the cut is
+ * what oneDNN fuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +17,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const char *const spaces[] = {"nas_bench_201", "ofa_mobilenet_v3", "accel_nasbench", "vit",
-                                     "yolo_like", "lstm_text"};
+static const char *const spaces[] = {"nas_bench_201", "ofa_mobilenet_v3", "accel_nasbench",
+                                     "vit",           "yolo_like",        "lstm_text"};
 
 static hwnas_graph *random_graph(const hwnas_space *space, uint64_t seed)
 {
@@ -31,7 +31,8 @@ static hwnas_graph *random_graph(const hwnas_space *space, uint64_t seed)
     return graph;
 }
 
-/* BatchNorm, dropout and sums with zeros do not show, and the nodes of the folded graph are known. */
+/* BatchNorm, dropout and sums with zeros do not show, and the nodes of the folded graph are known.
+ */
 static void same_when_folded(void **state)
 {
     (void)state;
@@ -92,9 +93,9 @@ static void signatures(void **state)
     (void)state;
     const hwnas_part part = conv_part(32, 16, 24, 3, 1, 1, "relu");
     const hwnas_part others[] = {
-        conv_part(33, 16, 24, 3, 1, 1, "relu"), conv_part(32, 17, 24, 3, 1, 1, "relu"),
-        conv_part(32, 16, 25, 3, 1, 1, "relu"), conv_part(32, 16, 24, 5, 1, 1, "relu"),
-        conv_part(32, 16, 24, 3, 2, 1, "relu"), conv_part(32, 16, 24, 3, 1, 2, "relu"),
+        conv_part(33, 16, 24, 3, 1, 1, "relu"),       conv_part(32, 17, 24, 3, 1, 1, "relu"),
+        conv_part(32, 16, 25, 3, 1, 1, "relu"),       conv_part(32, 16, 24, 5, 1, 1, "relu"),
+        conv_part(32, 16, 24, 3, 2, 1, "relu"),       conv_part(32, 16, 24, 3, 1, 2, "relu"),
         conv_part(32, 16, 24, 3, 1, 1, "hard_swish"),
     };
     assert_int_equal(part.signature, conv_part(32, 16, 24, 3, 1, 1, "relu").signature);
@@ -107,7 +108,8 @@ static void signatures(void **state)
     assert_int_equal((long)part.macs, 32L * 32 * 16 * 24 * 9);
     assert_int_equal((long)part.weight_bytes, 4L * 16 * 24 * 9);
     assert_int_equal((long)part.written_bytes, 4L * 32 * 32 * 24);
-    /* What a file of today says must be found by the program of tomorrow: written down on 2026-11-21. */
+    /* What a file of today says must be found by the program of tomorrow: written down on
+     * 2026-11-21. */
     assert_int_equal(part.signature, UINT64_C(0xed9d282bddd9d1db));
 }
 
