@@ -96,7 +96,7 @@ static hwnas_status measure(calibrator *c, const hwnas_graph *graph, bool is_ran
     const bool is_known = hwnas_latency_table_estimate(&e, c->table, &parts);
     hwnas_parts_done(&parts);
     hwnas_status status =
-        hwnas_latencies_measure(&m, c->latencies, c->key, c->runner, graph, &options);
+        hwnas_latencies_measure(&m, c->latencies, c->key, c->runner, graph, &options, true);
     if (status == HWNAS_OK) {
         c->n_in_a_row = 0;
         c->state.n_measured++;

@@ -467,7 +467,7 @@ static hwnas_status run_on(hwnas_measurement *out, hwnas_evaluator *e, const hwn
     options.exec.precision = precision_at(s, c->settings.dtype);
     TRY_OUT(graph_at(&graph, &own, e, c, device));
     TRY_OUT(use_runner(e, device, threads_at(s, c->settings.threads)));
-    TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options)
+    TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
                 : hwnas_runner_measure(out, e->runner, graph, &options));
 out:
     free(key);

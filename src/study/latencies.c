@@ -107,7 +107,7 @@ static hwnas_status write(hwnas_latencies *l, const char *key, const hwnas_obser
 
 hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l, const char *key,
                                      hwnas_runner *runner, const hwnas_graph *graph,
-                                     const hwnas_measure_options *options)
+                                     const hwnas_measure_options *options, bool always)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_latency_table *table;
@@ -117,7 +117,7 @@ hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l,
     hwnas_measurement m;
     TRY_OUT(hwnas_latencies_table(&table, l, key));
     hwnas_graph_cut(&parts, graph);
-    TRY_OUT(hwnas_latency_table_doubt(table, &parts) > UNCERTAIN
+    TRY_OUT(always || hwnas_latency_table_doubt(table, &parts) > UNCERTAIN
                 ? hwnas_runner_measure_steps(&m, &steps, runner, graph, options)
                 : hwnas_runner_measure(&m, runner, graph, options));
     o = options->mode == HWNAS_HOT ? hwnas_observation_new(graph, &m, &steps) : NULL;

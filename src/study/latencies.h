@@ -24,11 +24,12 @@ HWNAS_CHECKED hwnas_status hwnas_latencies_use_study(hwnas_latencies *latencies,
 HWNAS_CHECKED hwnas_status hwnas_latencies_table(hwnas_latency_table **out,
                                                  hwnas_latencies *latencies, const char *key);
 
-/* Measures a network, and teaches the table of `key` what there is to learn: the steps are timed
- * where its parts are little known yet. */
+/* Measures a network, and teaches the table of `key` what there is to learn. Its steps are timed
+ * where its parts are little known yet, or `always`. */
 HWNAS_CHECKED hwnas_status hwnas_latencies_measure(hwnas_measurement *out,
                                                    hwnas_latencies *latencies, const char *key,
                                                    hwnas_runner *runner, const hwnas_graph *graph,
-                                                   const hwnas_measure_options *options);
+                                                   const hwnas_measure_options *options,
+                                                   bool always);
 
 #endif
