@@ -23,7 +23,7 @@ typedef struct hwnas_observation {
 } hwnas_observation;
 
 /* Of a measurement of `graph`; `steps` are of hwnas_graph_fold(graph), NULL: none. With steps the
- * whole is what took turns with them, so that both saw the same machine; without, an unstable
+ * whole is what took turns with them, so that both saw the same machine; without, a mixed
  * measurement teaches nothing: NULL. Yours to free with hwnas_observation_free(). */
 hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
                                          const hwnas_measurement *measurement,

