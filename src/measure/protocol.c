@@ -116,8 +116,9 @@ hwnas_status hwnas_measure_retry(hwnas_measurement *out, hwnas_exec *exec, const
     double start = machine->now(machine);
     TRY(hwnas_measure_on(&best, exec, graph, options, machine));
     double first_run = best.first_run_seconds, run = best.run_seconds;
+    const int most = options->max_attempts > 0 ? options->max_attempts : MAX_ATTEMPTS;
     int n = 1;
-    for (; n < MAX_ATTEMPTS && best.is_unstable; n++) {
+    for (; n < most && best.is_unstable; n++) {
         machine->pause(machine, PAUSE_SHARE * n * options->max_seconds);
         TRY(hwnas_measure_on(&again, exec, graph, options, machine));
         run += again.run_seconds;
