@@ -57,11 +57,10 @@ static void finish(described *d, descriptor made)
 static void describe_port(described *d, const hwnas_cudnn_port *port, int64_t id)
 {
     const bool yes = true;
-    /* What our memory plan gives every tensor; a slice begins at any element. */
-    int64_t alignment = 16;
+    const int64_t alignment = port->kind == HWNAS_CUDNN_PORT_MEMORY    ? port->alignment
+                              : port->kind == HWNAS_CUDNN_PORT_VIRTUAL ? 16
+                                                                       : 4;
     const descriptor t = make(d, CUDNN_BACKEND_TENSOR_DESCRIPTOR, "tensor");
-    if (port->kind == HWNAS_CUDNN_PORT_SCALAR)
-        alignment = 4;
     set_type(d, t, CUDNN_ATTR_TENSOR_DATA_TYPE, types[port->type]);
     set_ints(d, t, CUDNN_ATTR_TENSOR_DIMENSIONS, port->rank, port->dims);
     set_ints(d, t, CUDNN_ATTR_TENSOR_STRIDES, port->rank, port->strides);

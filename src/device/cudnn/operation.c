@@ -15,11 +15,21 @@ static int add_port(hwnas_cudnn_operation *o, const hwnas_cudnn_port *port)
     return o->n_ports++;
 }
 
+int hwnas_cudnn_alignment(const hwnas_cudnn_tensor *tensor)
+{
+    const size_t begin = (size_t)tensor->first * hwnas_cudnn_type_size(tensor->type);
+    int alignment = 16;
+    while (begin % (size_t)alignment)
+        alignment /= 2;
+    return alignment;
+}
+
 int hwnas_cudnn_add_memory(hwnas_cudnn_operation *o, const hwnas_cudnn_net *net, int tensor,
                            int rank, const int64_t *dims, const int64_t *strides)
 {
     hwnas_cudnn_port port = {.kind = HWNAS_CUDNN_PORT_MEMORY, .rank = rank, .tensor = tensor,
-                             .type = net->tensors[tensor].type};
+                             .type = net->tensors[tensor].type,
+                             .alignment = hwnas_cudnn_alignment(&net->tensors[tensor])};
     memcpy(port.dims, dims, (size_t)rank * sizeof *dims);
     memcpy(port.strides, strides, (size_t)rank * sizeof *strides);
     for (int i = 0; i < o->n_ports; i++) /* one tensor is one port */
@@ -96,6 +106,8 @@ char *hwnas_cudnn_signature(const hwnas_cudnn_operation *o)
         hwnas_str_addf(&text, " %c%s", kinds[port->kind], hwnas_cudnn_type_name(port->type));
         add_ints(&text, ':', port->dims, port->rank);
         add_ints(&text, '/', port->strides, port->rank);
+        if (port->kind == HWNAS_CUDNN_PORT_MEMORY && port->alignment != 16)
+            hwnas_str_addf(&text, "@%d", port->alignment);
     }
     for (int i = 0; i < o->n_ops; i++)
         add_op_text(&text, &o->ops[i]);

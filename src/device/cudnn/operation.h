@@ -26,7 +26,8 @@ typedef struct hwnas_cudnn_port {
     hwnas_cudnn_type type;
     int rank;
     int64_t dims[HWNAS_CUDNN_PORT_RANK], strides[HWNAS_CUDNN_PORT_RANK];
-    int tensor;  /* MEMORY: of the net */
+    int tensor;    /* MEMORY: of the net */
+    int alignment; /* MEMORY: bytes, 16 at most; where a slice begins may be odd */
     float value; /* SCALAR */
 } hwnas_cudnn_port;
 
@@ -61,6 +62,8 @@ typedef struct hwnas_cudnn_operation {
     const hwnas_cudnn_plan *plan; /* once compiled; the device's */
 } hwnas_cudnn_operation;
 
+/* Bytes that the address of its first value is a multiple of, 16 at most; roots' are of 64. */
+int hwnas_cudnn_alignment(const hwnas_cudnn_tensor *tensor);
 /* Each returns the port's number. */
 int hwnas_cudnn_add_memory(hwnas_cudnn_operation *o, const hwnas_cudnn_net *net, int tensor,
                            int rank, const int64_t *dims, const int64_t *strides);
