@@ -43,7 +43,7 @@ size_t hwnas_stored_size(int type)
 {
     static const size_t sizes[HWNAS_N_STORED] = {
         [HWNAS_STORED_F32] = 4, [HWNAS_STORED_F16] = 2, [HWNAS_STORED_BF16] = 2,
-        [HWNAS_STORED_S8] = 1};
+        [HWNAS_STORED_S8] = 1,  [HWNAS_STORED_S32] = 4};
     return sizes[type];
 }
 
@@ -389,6 +389,7 @@ char *hwnas_launch_options(const hwnas_launch *launch)
     for (int k = 0; k < HWNAS_JOB_LINKS; k++)
         hwnas_str_addf(&text, "-DJOB_FUNCTION_%d=%d\n", k,
                        k < job->n_links ? job->links[k].function : 0);
+    hwnas_str_addf(&text, "-DWANT_%s=,\n", launch->kernel->name);
     hwnas_str_addf(&text, "-DJOB_CODE=%d\n-DJOB_N_VIEWS=%d\n-DJOB_N_LINKS=%d\n", job->ints[0],
                    job->n_views, job->n_links);
     return text.s;

@@ -14,7 +14,8 @@ enum {
 };
 
 /* How a value is stored. */
-enum { HWNAS_STORED_F32, HWNAS_STORED_F16, HWNAS_STORED_BF16, HWNAS_STORED_S8, HWNAS_N_STORED };
+enum { HWNAS_STORED_F32, HWNAS_STORED_F16, HWNAS_STORED_BF16, HWNAS_STORED_S8, HWNAS_STORED_S32,
+       HWNAS_N_STORED };
 
 /* A tensor, or a part of one: where each of its elements lies. Steps are in elements; 0 repeats. */
 typedef struct hwnas_view {

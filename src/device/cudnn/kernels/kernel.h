@@ -16,7 +16,14 @@ enum { N_THREADS = 128 }; /* of a block, in kernels whose threads work together 
 
 #ifdef __CUDACC_RTC__
 
-#define KERNEL(NAME) extern "C" __global__ void NAME(const __grid_constant__ hwnas_job job)
+/* Only the kernel that is wanted, by -DWANT_NAME=, (a comma, so that the second of these two is the first that
+ * is not): the others are not compiled. */
+#define KERNEL(NAME) KERNEL_IF_(WANT_##NAME, NAME)
+#define KERNEL_IF_(WANT, NAME)                                                                     \
+    KERNEL_PICK_(WANT extern "C" __global__ void NAME(const __grid_constant__ hwnas_job job),      \
+                 [[maybe_unused]] static __device__ void NAME(const hwnas_job &job), )
+#define KERNEL_PICK_(...) KERNEL_SECOND_(__VA_ARGS__)
+#define KERNEL_SECOND_(FIRST, SECOND, ...) SECOND
 #define DEVICE static __device__ __forceinline__
 #define SHARED __shared__
 #define UNROLL _Pragma("unroll")
@@ -147,6 +154,8 @@ DEVICE float kernel_load(const void *at, int type, int i)
         return kernel_bits_to_float((unsigned)((const unsigned short *)at)[i] << 16);
     case HWNAS_STORED_S8:
         return ((const signed char *)at)[i];
+    case HWNAS_STORED_S32:
+        return (float)((const int *)at)[i];
     default:
         return ((const float *)at)[i];
     }
@@ -163,6 +172,9 @@ DEVICE void kernel_store(void *at, int type, int i, float x)
         break;
     case HWNAS_STORED_S8:
         ((signed char *)at)[i] = (signed char)fminf(127, fmaxf(-128, rintf(x)));
+        break;
+    case HWNAS_STORED_S32:
+        ((int *)at)[i] = (int)rintf(x);
         break;
     default:
         ((float *)at)[i] = x;
