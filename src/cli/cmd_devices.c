@@ -26,7 +26,7 @@ hwnas_status hwnas_cmd_devices(int argc, char **argv)
         hwnas_status status =
             (*row)->recall ? HWNAS_OK : hwnas_device_open(&device, (*row)->name, &device_options);
         if (device)
-            (*row)->describe(device, &info);
+            device->ops->describe(device, &info);
         hwnas_str_addf(&text, "%-8s %s\n", (*row)->name, (*row)->help);
         if (*info.name)
             hwnas_str_addf(&text, "         %s%s%s%s%s\n", info.name, *info.library ? ", " : "",
