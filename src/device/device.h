@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-#define HWNAS_DEVICE_ABI 2
+#define HWNAS_DEVICE_ABI 3
 
 typedef struct hwnas_device_options {
     int threads; /* 0: all cores that this process may use */
@@ -88,6 +88,14 @@ struct hwnas_device_ops {
     /* (optional) As `run`, each step waited for: seconds[i] is what the i-th step took. */
     hwnas_status (*run_steps)(hwnas_exec *exec, const float *const *inputs, float *const *outputs,
                               double *seconds);
+    /* (optional) Does `runs` times what `run` does, with the inputs of the last run and without moving inputs and
+     * outputs; *seconds is what all of it took by the device's own clock. */
+    hwnas_status (*time)(hwnas_exec *exec, int runs, double *seconds);
+    /* (optional) Why the device holds its own clocks down now (heat, power), as half a sentence, static; NULL:
+     * it does not. */
+    const char *(*slowed)(hwnas_exec *exec);
+    /* (optional) Joules that the device has used, from any beginning; NaN where it does not tell. */
+    double (*joules)(hwnas_exec *exec);
 
     /* (optional) A device that remembers instead of running: the recorded value of the architecture
      * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs", ...).
