@@ -13,6 +13,7 @@ static const hwnas_command commands[] = {
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
+    {"plan", "see what a device would do with a model, and whether it fits", hwnas_cmd_plan},
     {"space", "check, count, sample or show a search space", hwnas_cmd_space},
     {"predictor", "fit or judge an accuracy predictor", hwnas_cmd_predictor},
     {"devices", "see what this machine can run", hwnas_cmd_devices},

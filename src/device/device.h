@@ -59,6 +59,15 @@ typedef struct hwnas_exec_step {
     const char *how;  /* what computes it, in a few words: "partition", "loops"; static */
 } hwnas_exec_step;
 
+/* What a run would take, known without one. */
+typedef struct hwnas_foresight {
+    size_t n_steps;   /* that do something */
+    size_t n_library; /* of them, by the device's library */
+    size_t n_own;     /* of them, by ours where the library has nothing: conversions included */
+    size_t weight_bytes, activation_bytes, workspace_bytes, buffer_bytes; /* buffers: in, out */
+    size_t device_bytes; /* that the device has; 0: not known */
+} hwnas_foresight;
+
 struct hwnas_device_ops {
     unsigned abi; /* HWNAS_DEVICE_ABI; checked before anything else is believed */
     const char *name; /* what stands before ':' in a device's spelling: "cpu", "replay" */
@@ -83,6 +92,8 @@ struct hwnas_device_ops {
     void (*free_exec)(hwnas_exec *exec);
     /* (optional) Bytes that the executable holds: weights and buffers. */
     size_t (*memory)(const hwnas_exec *exec);
+    /* (optional) What a run would take. */
+    void (*foresee)(const hwnas_exec *exec, hwnas_foresight *out);
     /* (optional) What a run consists of, in the order of running; returns how many. Borrowed. */
     size_t (*steps)(const hwnas_exec *exec, const hwnas_exec_step **out);
     /* (optional) As `run`, each step waited for: seconds[i] is what the i-th step took. */

@@ -152,6 +152,25 @@ size_t hwnas_cudnn_held(const hwnas_exec *exec)
     return hwnas_cudnn_net_bytes((const hwnas_cudnn_net *)exec);
 }
 
+void hwnas_cudnn_foresee(const hwnas_exec *exec, hwnas_foresight *out)
+{
+    const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
+    const size_t *bytes = net->memory_bytes;
+    *out = (hwnas_foresight){
+        .n_steps = net->n_about,
+        .weight_bytes = bytes[HWNAS_CUDNN_WEIGHTS],
+        .activation_bytes = bytes[HWNAS_CUDNN_ACTIVATIONS],
+        .workspace_bytes = net->workspace_bytes,
+        .buffer_bytes = bytes[HWNAS_CUDNN_INPUTS] + bytes[HWNAS_CUDNN_OUTPUTS],
+        .device_bytes = net->device->gpu.memory_bytes,
+    };
+    for (size_t i = 0; i < net->n_steps; i++) {
+        out->n_own += net->steps[i].kind == &hwnas_cudnn_kernel;
+        out->n_library += net->steps[i].kind == &hwnas_cudnn_engine ||
+                          net->steps[i].kind == &hwnas_cudnn_rnn;
+    }
+}
+
 size_t hwnas_cudnn_steps(const hwnas_exec *exec, const hwnas_exec_step **out)
 {
     const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;

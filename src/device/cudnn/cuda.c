@@ -123,6 +123,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .run = hwnas_cuda_run,
     .free_exec = hwnas_cuda_free_exec,
     .memory = hwnas_cudnn_held,
+    .foresee = hwnas_cudnn_foresee,
     .steps = hwnas_cudnn_steps,
     .run_steps = hwnas_cuda_run_steps,
     .time = hwnas_cuda_time,

@@ -34,6 +34,7 @@ hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *device, const h
                                  const hwnas_exec_options *options);
 void hwnas_cudnn_free_exec(hwnas_exec *exec);
 size_t hwnas_cudnn_held(const hwnas_exec *exec);
+void hwnas_cudnn_foresee(const hwnas_exec *exec, hwnas_foresight *out);
 size_t hwnas_cudnn_steps(const hwnas_exec *exec, const hwnas_exec_step **out);
 
 #endif

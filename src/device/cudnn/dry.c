@@ -5,6 +5,8 @@
 
 #include "device/cudnn/engine.h"
 
+#define MEBI 1048576.0
+
 static void dry_close(hwnas_device *base)
 {
     hwnas_cuda_device *device = (hwnas_cuda_device *)base;
@@ -54,12 +56,19 @@ static void dry_describe(const hwnas_device *base, hwnas_device_info *out)
 
 static hwnas_status dry_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
 {
-    (void)exec;
+    hwnas_foresight f;
     (void)inputs;
     (void)outputs;
+    hwnas_cudnn_foresee(exec, &f);
     return hwnas_hint(
-        hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuda-dry builds plans and runs nothing"),
-        "there is no GPU behind it; measure on cuda:0");
+        hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                   "would run and fit: %zu steps, %zu by cuDNN, %zu by own kernels; weights %.1f + "
+                   "activations %.1f + workspace %.1f + buffers %.1f MiB of %.0f MiB",
+                   f.n_steps, f.n_library, f.n_own, (double)f.weight_bytes / MEBI,
+                   (double)f.activation_bytes / MEBI, (double)f.workspace_bytes / MEBI,
+                   (double)f.buffer_bytes / MEBI, (double)f.device_bytes / MEBI),
+        "there is no GPU behind cuda-dry, so nothing runs; `hwnas plan` tells each step, cuda:0 "
+        "measures");
 }
 
 const hwnas_device_ops hwnas_cuda_dry_ops = {
@@ -74,5 +83,6 @@ const hwnas_device_ops hwnas_cuda_dry_ops = {
     .run = dry_run,
     .free_exec = hwnas_cudnn_free_exec,
     .memory = hwnas_cudnn_held,
+    .foresee = hwnas_cudnn_foresee,
     .steps = hwnas_cudnn_steps,
 };
