@@ -6,16 +6,24 @@
 #include "device/cudnn/libraries.h"
 #include "device/device.h"
 
-typedef struct hwnas_cuda_device {
+struct hwnas_cudnn_operation;
+struct hwnas_cudnn_plans;
+
+typedef struct hwnas_cuda_device hwnas_cuda_device;
+struct hwnas_cuda_device {
     hwnas_device base;
     bool is_dry; /* there is no GPU: compiles, runs nothing */
     bool tunes;  /* times the first engines of each plan, keeps the fastest */
     hwnas_gpu gpu;
-    const hwnas_cudnn_api *cudnn;
+    const hwnas_cudnn_api *cudnn; /* NULL: without it, all by kernels of ours */
     cudnnBackendDescriptor_t properties; /* of the GPU, as cuDNN has them */
+    struct hwnas_cudnn_plans *plans;     /* made so far; see plans.h */
+    /* With `tunes`: seconds that the plan of an operation takes on the GPU. */
+    double (*time_plan)(hwnas_cuda_device *device, const struct hwnas_cudnn_operation *o,
+                        cudnnBackendDescriptor_t plan, size_t workspace);
     void *driver; /* the open libcuda.so.1 */
     void *live;   /* of a GPU that is here: context, stream, handle; see cuda.c */
-} hwnas_cuda_device;
+};
 
 /* Rows of the module's table. */
 extern const hwnas_device_ops hwnas_cuda_ops;     /* cuda.c */

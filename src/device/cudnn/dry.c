@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/cudnn/cuda_device.h"
+#include "device/cudnn/engine.h"
 
 static void dry_close(hwnas_device *base)
 {
     hwnas_cuda_device *device = (hwnas_cuda_device *)base;
+    hwnas_cudnn_plans_free(device->plans, device->cudnn);
     if (device->properties)
         device->cudnn->destroy(device->properties);
     hwnas_gpu_done(&device->gpu);
@@ -25,6 +26,9 @@ static hwnas_status dry_open(hwnas_device **out, const char *argument,
         TRY_OUT(hwnas_gpu_read(&device->gpu, argument));
     TRY_OUT(hwnas_driver_open(&device->driver, true));
     TRY_OUT(hwnas_cudnn_open(&device->cudnn));
+    device->plans = hwnas_cudnn_plans_new();
+    if (*argument)
+        TRY_OUT(hwnas_cudnn_describe_gpu(device));
     *out = &device->base;
     device = NULL;
 out:

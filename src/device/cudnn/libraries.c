@@ -113,6 +113,7 @@ static const hwnas_symbol cudnn_symbols[] = {
     SYMBOL(cudnnBackendSetAttribute, set),
     SYMBOL(cudnnBackendGetAttribute, get),
     SYMBOL(cudnnBackendFinalize, finalize),
+    SYMBOL(cudnnBackendExecute, execute),
     {NULL, 0},
 };
 

@@ -35,6 +35,7 @@ typedef struct hwnas_cudnn_api {
     __typeof__(&cudnnBackendSetAttribute) set;
     __typeof__(&cudnnBackendGetAttribute) get;
     __typeof__(&cudnnBackendFinalize) finalize;
+    __typeof__(&cudnnBackendExecute) execute; /* but this one */
 } hwnas_cudnn_api;
 
 /* The driver, libcuda.so.1. With `stand_in`, one of ours that has no GPU, unless the real one is
