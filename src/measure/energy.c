@@ -62,6 +62,12 @@ static void open_package(hwnas_energy *e, const char *zone)
         close(p.fd);
 }
 
+const char *hwnas_energy_root(void)
+{
+    const char *root = getenv("HWNAS_POWERCAP");
+    return root && *root ? root : "/sys/class/powercap";
+}
+
 hwnas_energy *hwnas_energy_open(const char *root)
 {
     hwnas_energy *e = hwnas_alloc(sizeof *e);

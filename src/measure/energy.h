@@ -6,9 +6,10 @@
 
 #include <stdbool.h>
 
-#define HWNAS_POWERCAP "/sys/class/powercap"
-
 typedef struct hwnas_energy hwnas_energy;
+
+/* Where the counters are: /sys/class/powercap, unless $HWNAS_POWERCAP names another directory. */
+const char *hwnas_energy_root(void);
 
 /* The packages under `root`; NULL when there is none that may be read. */
 hwnas_energy *hwnas_energy_open(const char *root);

@@ -7,6 +7,7 @@
 #include "measure/machine.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
@@ -14,10 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "measure/energy.h"
+#include "measure/pace.h"
 
 enum {
     MAX_THREADS = 512,    /* more are not watched */
@@ -31,6 +34,7 @@ typedef struct real_machine {
     int schedstat[MAX_THREADS]; /* open files, one for each thread */
     int stat;                   /* /proc/stat, or -1 */
     cpu_set_t cores;
+    bool is_alone; /* no thread of ours may be on a hyperthread beside: we use one core */
     hwnas_energy *energy; /* NULL: no counter */
     char text[STAT_BYTES];
 } real_machine;
@@ -115,6 +119,23 @@ static double real_reference(hwnas_machine *machine)
     return best;
 }
 
+static bool real_is_shared(hwnas_machine *machine, double *hertz)
+{
+    const real_machine *m = (const real_machine *)machine;
+    const hwnas_pace pace = hwnas_pace_read();
+    *hertz = pace.hertz;
+    return hwnas_pace_is_shared(pace, m->is_alone);
+}
+
+static void real_pause(hwnas_machine *machine, double seconds)
+{
+    (void)machine;
+    struct timespec left = {.tv_sec = (time_t)seconds,
+                            .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))};
+    while (nanosleep(&left, &left) && errno == EINTR)
+        continue;
+}
+
 /* Opens the books of each thread, and notes the cores that any of them may use: a device may have
  * bound each to one of its own. */
 static void real_watch(hwnas_machine *machine)
@@ -135,6 +156,7 @@ static void real_watch(hwnas_machine *machine)
     }
     if (tasks)
         closedir(tasks);
+    m->is_alone = CPU_COUNT(&m->cores) == 1;
     m->stat = open("/proc/stat", O_RDONLY | O_CLOEXEC);
 }
 
@@ -147,9 +169,11 @@ hwnas_machine *hwnas_machine_open(void)
                               .waited = real_waited,
                               .stolen = real_stolen,
                               .joules = real_joules,
-                              .reference = real_reference};
+                              .reference = real_reference,
+                              .is_shared = real_is_shared,
+                              .pause = real_pause};
     m->stat = -1;
-    m->energy = hwnas_energy_open(HWNAS_POWERCAP);
+    m->energy = hwnas_energy_open(hwnas_energy_root());
     return &m->base;
 }
 

@@ -11,8 +11,20 @@
 
 #include "device/device.h"
 
+/* In what state a sample finds the machine; modes.c has the table. */
+typedef enum hwnas_mode {
+    HWNAS_HOT,          /* caches as the inference before left them */
+    HWNAS_COLD_WEIGHTS, /* what a run only reads is in no cache: weights, tables, code */
+    HWNAS_COLD,         /* nothing is in any cache */
+    HWNAS_AFTER_IDLE,   /* after a pause */
+    HWNAS_SUSTAINED,    /* on and on for the whole budget */
+    HWNAS_N_MODES
+} hwnas_mode;
+
 typedef struct hwnas_measure_options {
     hwnas_exec_options exec; /* how to compile */
+    hwnas_mode mode;
+    double idle_seconds; /* the pause before each sample, in the mode that has one */
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
     double max_seconds; /* time for warm-up and samples together; then the interval stays wider */
     int min_samples;
@@ -26,12 +38,23 @@ typedef struct hwnas_measure_options {
 } hwnas_measure_options;
 /* 30 samples are the fewest round number that carries a p90; see docs/measuring.md. */
 #define HWNAS_MEASURE_DEFAULTS                                                                     \
-    {.interval = 0.01, .max_seconds = 1.0, .min_samples = 30, .timeout = 60, .memory_limit = 0}
+    {.idle_seconds = 0.1, .interval = 0.01, .max_seconds = 1.0, .min_samples = 30, .timeout = 60}
+
+/* "hot", "cold-weights", "cold", "after-idle", "sustained" */
+const char *hwnas_mode_name(hwnas_mode mode);
+/* What the program's help says of all of them, one a line; static. */
+const char *hwnas_mode_help(hwnas_mode mode);
+/* Sets the mode of `options`; "after-idle=0.5" sets the pause too, "sustained=60" the budget. An
+ * unknown name is HWNAS_E_USAGE with the known ones. */
+HWNAS_CHECKED hwnas_status hwnas_mode_parse(hwnas_measure_options *options, const char *text);
 
 typedef enum hwnas_stop {
     HWNAS_STOP_INTERVAL, /* the interval became as narrow as asked */
     HWNAS_STOP_BUDGET,   /* the time was over */
 } hwnas_stop;
+
+/* "interval", "budget" */
+const char *hwnas_stop_name(hwnas_stop stop);
 
 typedef struct hwnas_measurement {
     size_t n_samples;              /* those that the quantiles below stand on */
@@ -56,7 +79,37 @@ typedef struct hwnas_measurement {
     double disturbed_share; /* of the sampling time, 0 to 1 */
     double drift;           /* reference workload after / before, minus 1 */
     double trend;           /* median of the second half of the samples / of the first, minus 1 */
+    double shared_share;    /* of the looks at the core: somebody else was on it too */
+    double hertz;           /* clock rate of the core between samples, median; NaN: not known */
+    /* Medians of the first and the last tenth of the samples; NaN but in the mode `sustained`. */
+    double p50_first, p50_last;
+    int n_attempts; /* how often it was measured before the machine was quiet enough, or we gave up */
+    hwnas_mode mode;
 } hwnas_measurement;
+
+/* A median with its 95 % interval, in seconds. */
+typedef struct hwnas_timing {
+    double p50, low, high;
+} hwnas_timing;
+
+/* A piece of a run that the device does as one. */
+typedef struct hwnas_step_time {
+    size_t n_nodes;
+    int *nodes;      /* that it computes, of hwnas_graph_fold(graph) */
+    const char *how; /* what computes it: "partition", "loops" */
+    hwnas_timing time;
+} hwnas_step_time;
+
+/* Of what a run consists, in the order of running; the arena has everything in it. */
+typedef struct hwnas_step_times {
+    hwnas_arena *arena;
+    size_t n, n_samples; /* n: 0 where the device does not tell */
+    hwnas_step_time *steps;
+    hwnas_timing whole; /* runs as deployed, which took turns with those step by step */
+    hwnas_timing sum;   /* of all steps of a run */
+} hwnas_step_times;
+
+void hwnas_step_times_done(hwnas_step_times *times); /* accepts what is all zero */
 
 /* Why a measurement is unstable, as half a sentence; NULL when it is not. Borrowed, static. */
 const char *hwnas_measurement_doubt(const hwnas_measurement *measurement);
@@ -77,6 +130,14 @@ void hwnas_runner_use(const char *program);
 HWNAS_CHECKED hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,
                                                 const hwnas_graph *graph,
                                                 const hwnas_measure_options *options);
+
+/* As hwnas_runner_measure(), and then the time of each step, for up to max_seconds more. `out` is as
+ * deployed; `steps` is to be done with. */
+HWNAS_CHECKED hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out,
+                                                      hwnas_step_times *steps,
+                                                      hwnas_runner *runner,
+                                                      const hwnas_graph *graph,
+                                                      const hwnas_measure_options *options);
 
 /* What the child's device says of itself. */
 HWNAS_CHECKED hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner);

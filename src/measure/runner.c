@@ -45,6 +45,7 @@ struct hwnas_runner {
     size_t n_requests; /* that the child has had */
     hwnas_device_info info;
     hwnas_cores cores; /* of the child */
+    const int *pinned; /* these instead, when they are given; borrowed */
 };
 
 hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threads)
@@ -58,6 +59,11 @@ hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threa
     r->fd = r->log = -1;
     *out = r;
     return HWNAS_OK;
+}
+
+void hwnas_runner_pin(hwnas_runner *runner, const int *cores)
+{
+    runner->pinned = cores;
 }
 
 pid_t hwnas_runner_pid(const hwnas_runner *runner)
@@ -250,7 +256,7 @@ static hwnas_status receive_all(hwnas_runner *r, void *out, size_t n, double tim
     return HWNAS_OK;
 }
 
-static hwnas_status spoke_nonsense(void)
+hwnas_status hwnas_runner_spoke_nonsense(void)
 {
     hwnas_status status =
         hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner wrote something that is no answer");
@@ -265,8 +271,9 @@ static hwnas_status receive_frame(char **out, hwnas_frame *frame, hwnas_runner *
 {
     unsigned char head[HWNAS_FRAME_HEAD];
     TRY(receive_all(r, head, sizeof head, timeout, o));
-    if (!hwnas_frame_decode(frame, head) || frame->type < HWNAS_FRAME_PHASE)
-        return spoke_nonsense();
+    if (!hwnas_frame_decode(frame, head) || frame->type < HWNAS_FRAME_PHASE ||
+        frame->type > HWNAS_FRAME_ANSWER)
+        return hwnas_runner_spoke_nonsense();
     char *text = hwnas_alloc(frame->length + 1);
     hwnas_status status = receive_all(r, text, frame->length, timeout, o);
     if (status == HWNAS_OK)
@@ -284,7 +291,7 @@ static hwnas_status read_verdict(const json_t *answer)
     const char *hint = json_string_value(json_object_get(answer, "hint"));
     hwnas_status status = name ? hwnas_status_from_name(name) : HWNAS_N_STATUS;
     if (status == HWNAS_N_STATUS || !message || !hint)
-        return spoke_nonsense();
+        return hwnas_runner_spoke_nonsense();
     if (status == HWNAS_OK)
         return HWNAS_OK;
     hwnas_fail(status, NULL, "%s", message);
@@ -448,18 +455,21 @@ static hwnas_status ensure_child(hwnas_runner *r, const hwnas_measure_options *o
                           "a runner may not start runners: the program '%s' "
                           "does not know the command `runner`",
                           program_invocation_name);
-    hwnas_cores_take(&r->cores, r->threads);
+    if (!r->pinned)
+        hwnas_cores_take(&r->cores, r->threads);
+    const int *cores = r->pinned ? r->pinned : r->cores.numbers;
+    const int n_cores = r->pinned ? r->threads : r->cores.n;
     json_t *list = json_array();
-    for (int i = 0; i < r->cores.n; i++)
-        json_array_append_new(list, json_integer(r->cores.numbers[i]));
+    for (int i = 0; i < n_cores; i++)
+        json_array_append_new(list, json_integer(cores[i]));
     json_t *request =
         json_pack("{s:s, s:i, s:o}", "device", r->device, "threads", r->threads, "cores", list);
     snprintf(r->phase, sizeof r->phase, "starting");
-    TRY_OUT(start_child(r, r->cores.numbers, r->cores.n));
+    TRY_OUT(start_child(r, cores, n_cores));
     TRY_OUT(send_json(r, HWNAS_FRAME_OPEN, request, START_TIMEOUT, o));
     TRY_OUT(receive_answer(&answer, r, START_TIMEOUT, o));
     if (!hwnas_wire_read_info(&r->info, json_object_get(answer, "info")))
-        status = spoke_nonsense();
+        status = hwnas_runner_spoke_nonsense();
 out:
     json_decref(request);
     json_decref(answer);
@@ -476,36 +486,80 @@ hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,
-                                  const hwnas_graph *graph, const hwnas_measure_options *options)
+hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const void *onnx,
+                                  size_t length, const hwnas_measure_options *o)
+{
+    TRY(ensure_child(r, o));
+    /* What was said in an earlier request explains nothing in this one. */
+    if (ftruncate(r->log, 0))
+        return hwnas_fail(HWNAS_E_IO, NULL, "cannot clear the runner's log: %s", strerror(errno));
+    snprintf(r->phase, sizeof r->phase, "reading");
+    r->n_requests++;
+    TRY(send_json(r, HWNAS_FRAME_MEASURE, request, o->timeout, o));
+    return send_frame(r, HWNAS_FRAME_GRAPH, onnx, length, o->timeout, o);
+}
+
+hwnas_status hwnas_runner_go(hwnas_runner *r, const json_t *go, const hwnas_measure_options *o)
+{
+    return send_json(r, HWNAS_FRAME_GO, go, o->timeout, o);
+}
+
+hwnas_status hwnas_runner_hear(json_t **answer, hwnas_runner *r, const hwnas_measure_options *o)
+{
+    return receive_answer(answer, r, o->timeout, o);
+}
+
+void hwnas_runner_stop(hwnas_runner *r)
+{
+    stop_child(r, true);
+}
+
+/* Sends a request for a measurement and hears the answer; with `steps`, for their times as well. */
+static hwnas_status request_measurement(json_t **out, hwnas_runner *r, const void *onnx,
+                                        size_t length, bool steps, const hwnas_measure_options *o)
+{
+    json_t *request = hwnas_wire_options(o);
+    json_object_set_new(request, "steps", json_boolean(steps));
+    hwnas_status status = hwnas_runner_request(r, request, onnx, length, o);
+    json_decref(request);
+    return status == HWNAS_OK ? hwnas_runner_hear(out, r, o) : status;
+}
+
+hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times *steps,
+                                        hwnas_runner *runner, const hwnas_graph *graph,
+                                        const hwnas_measure_options *options)
 {
     hwnas_status status;
-    hwnas_runner *r = runner;
     hwnas_measurement m;
-    json_t *request = hwnas_wire_options(options), *answer = NULL;
+    hwnas_graph *folded = NULL;
+    json_t *answer = NULL;
     void *onnx = NULL;
     size_t length;
     double start = hwnas_now();
     /* What earlier candidates left behind, in caches, must not count against this one. */
-    if (options->memory_limit && r->n_requests)
-        stop_child(r, false);
+    if (options->memory_limit && runner->n_requests)
+        stop_child(runner, false);
     TRY_OUT(hwnas_onnx_write(&onnx, &length, graph, HWNAS_ONNX_SEEDS));
-    TRY_OUT(ensure_child(r, options));
-    /* What was said in an earlier request explains nothing in this one. */
-    if (ftruncate(r->log, 0))
-        TRY_OUT(hwnas_fail(HWNAS_E_IO, NULL, "cannot clear the runner's log: %s", strerror(errno)));
-    snprintf(r->phase, sizeof r->phase, "reading");
-    r->n_requests++;
-    TRY_OUT(send_json(r, HWNAS_FRAME_MEASURE, request, options->timeout, options));
-    TRY_OUT(send_frame(r, HWNAS_FRAME_GRAPH, onnx, length, options->timeout, options));
-    TRY_OUT(receive_answer(&answer, r, options->timeout, options));
-    if (!hwnas_wire_read_measurement(&m, json_object_get(answer, "measurement")))
-        TRY_OUT(spoke_nonsense());
+    TRY_OUT(request_measurement(&answer, runner, onnx, length, steps != NULL, options));
+    const json_t *measurement = json_object_get(answer, "measurement");
+    if (!hwnas_wire_read_measurement(&m, measurement))
+        TRY_OUT(hwnas_runner_spoke_nonsense());
+    if (steps) {
+        TRY_OUT(hwnas_graph_fold(&folded, graph));
+        if (!hwnas_wire_read_steps(steps, json_object_get(measurement, "steps"), folded))
+            TRY_OUT(hwnas_runner_spoke_nonsense());
+    }
     m.total_seconds = hwnas_now() - start;
     *out = m;
 out:
     free(onnx);
-    json_decref(request);
     json_decref(answer);
-    return end_request(r, status);
+    hwnas_graph_free(folded);
+    return end_request(runner, status);
+}
+
+hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,
+                                  const hwnas_graph *graph, const hwnas_measure_options *options)
+{
+    return hwnas_runner_measure_steps(out, NULL, runner, graph, options);
 }

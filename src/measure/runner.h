@@ -1,12 +1,30 @@
-/* runner.h: what tests want to know of a runner. */
+/* runner.h: what several runners at the same time need of each, and what tests want to know. */
 #ifndef HWNAS_MEASURE_RUNNER_H
 #define HWNAS_MEASURE_RUNNER_H
 
+#include <jansson.h>
 #include <sys/types.h>
 
 #include "measure/measure.h"
 
 /* The child's process, or 0 when there is none now. */
 pid_t hwnas_runner_pid(const hwnas_runner *runner);
+
+/* The child's cores, one for each of its threads, are these, held by somebody else. */
+void hwnas_runner_pin(hwnas_runner *runner, const int *cores);
+
+/* The parts of hwnas_runner_measure(): sends MEASURE and the graph; sends GO; waits for an ANSWER,
+ * whose failure becomes ours. */
+HWNAS_CHECKED hwnas_status hwnas_runner_request(hwnas_runner *runner, const json_t *request,
+                                                const void *onnx, size_t length,
+                                                const hwnas_measure_options *options);
+HWNAS_CHECKED hwnas_status hwnas_runner_go(hwnas_runner *runner, const json_t *go,
+                                           const hwnas_measure_options *options);
+HWNAS_CHECKED hwnas_status hwnas_runner_hear(json_t **answer, hwnas_runner *runner,
+                                             const hwnas_measure_options *options);
+/* The status of an answer that is none. */
+HWNAS_CHECKED hwnas_status hwnas_runner_spoke_nonsense(void);
+/* Ends the child at once; keeps the failure that is recorded. */
+void hwnas_runner_stop(hwnas_runner *runner);
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "measure/energy.h"
+#include "measure/steps.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
 
@@ -184,34 +185,89 @@ static hwnas_status set_memory_limit(size_t bytes)
     return HWNAS_OK;
 }
 
-static hwnas_status measure(hwnas_measurement *out, session *s, const void *onnx, size_t length,
-                            hwnas_measure_options *options)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_graph *raw = NULL, *graph = NULL;
-    hwnas_exec *exec = NULL;
-    hwnas_measurement m;
-    options->progress = say;
-    options->context = s;
+/* One network on its way through the runner. */
+typedef struct job {
+    hwnas_graph *raw, *graph;
+    hwnas_exec *exec;
+    double compile_seconds;
+} job;
 
+static void job_done(job *j)
+{
+    hwnas_exec_free(j->exec);
+    hwnas_graph_free(j->graph);
+    hwnas_graph_free(j->raw);
+}
+
+static hwnas_status compile(job *j, session *s, const void *onnx, size_t length,
+                            const hwnas_measure_options *options)
+{
     say(s, "reading");
-    TRY_OUT(set_memory_limit(options->memory_limit));
-    TRY_OUT(hwnas_onnx_read(&raw, "the candidate", onnx, length));
-    TRY_OUT(hwnas_graph_fold(&graph, raw));
+    TRY(set_memory_limit(options->memory_limit));
+    TRY(hwnas_onnx_read(&j->raw, "the candidate", onnx, length));
+    TRY(hwnas_graph_fold(&j->graph, j->raw));
 
     say(s, "compiling");
-    TRY_OUT(inject_fault(s));
-    double start = hwnas_now();
-    TRY_OUT(hwnas_device_compile(&exec, s->device, graph, &options->exec));
-    double compiled = hwnas_now();
+    TRY(inject_fault(s));
+    const double start = hwnas_now();
+    TRY(hwnas_device_compile(&j->exec, s->device, j->graph, &options->exec));
+    j->compile_seconds = hwnas_now() - start;
+    return HWNAS_OK;
+}
 
-    TRY_OUT(hwnas_measure_exec(&m, exec, graph, options));
-    m.compile_seconds = compiled - start;
-    *out = m;
+/* `out` becomes the measurement as JSON. */
+static hwnas_status measure(json_t **out, const job *j, const hwnas_measure_options *options,
+                            bool with_steps)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_measurement m;
+    hwnas_step_times steps = {0};
+    TRY_OUT(hwnas_measure_exec(&m, j->exec, j->graph, options));
+    m.compile_seconds = j->compile_seconds;
+    if (with_steps)
+        TRY_OUT(hwnas_measure_steps(&steps, j->exec, j->graph, options));
+    *out = hwnas_wire_measurement(&m);
+    if (with_steps)
+        json_object_set_new(*out, "steps", hwnas_wire_steps(&steps, j->graph));
 out:
-    hwnas_exec_free(exec);
-    hwnas_graph_free(graph);
-    hwnas_graph_free(raw);
+    hwnas_step_times_done(&steps);
+    return status;
+}
+
+/* Says that it is ready, and waits for the word to go. */
+static hwnas_status wait_for_go(double *lead, double *seconds, const session *s, double run_seconds)
+{
+    hwnas_frame frame;
+    void *text;
+    TRY(answer(s, HWNAS_OK, "ready", json_real(run_seconds)));
+    TRY(receive_frame(&text, &frame, s, HWNAS_FRAME_GO, HWNAS_FRAME_GO));
+    json_t *go = json_loadb(text, frame.length, 0, NULL);
+    *lead = json_number_value(json_object_get(go, "lead"));
+    *seconds = json_number_value(json_object_get(go, "seconds"));
+    json_decref(go);
+    free(text);
+    return HWNAS_OK;
+}
+
+/* One of several copies; `out` becomes what it measured as JSON. */
+static hwnas_status measure_window(json_t **out, session *s, const job *j,
+                                   const hwnas_measure_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_machine *machine = hwnas_machine_open();
+    hwnas_copy copy = {0};
+    hwnas_window window = {0};
+    double lead, seconds;
+    say(s, "running once");
+    TRY_OUT(hwnas_copy_open(&copy, j->exec, j->graph, machine));
+    TRY_OUT(wait_for_go(&lead, &seconds, s, copy.run_seconds));
+    TRY_OUT(hwnas_window_measure(&window, &copy, lead, seconds, options));
+    window.m.compile_seconds = j->compile_seconds;
+    *out = hwnas_wire_window(&window);
+out:
+    hwnas_window_done(&window);
+    hwnas_copy_done(&copy);
+    hwnas_machine_close(machine);
     return status;
 }
 
@@ -220,7 +276,9 @@ static hwnas_status serve_measure(session *s, const json_t *request)
 {
     hwnas_frame frame;
     hwnas_measure_options options;
-    hwnas_measurement m;
+    json_t *result = NULL;
+    job j = {0};
+    const bool is_copy = json_is_true(json_object_get(request, "is_copy"));
     void *onnx = NULL;
     s->phase[0] = '\0';
     hwnas_status status = receive_frame(&onnx, &frame, s, HWNAS_FRAME_GRAPH, HWNAS_FRAME_GRAPH);
@@ -228,13 +286,20 @@ static hwnas_status serve_measure(session *s, const json_t *request)
         return answer(s, status, NULL, NULL);
     TRY(status);
     if (!s->device)
-        status = hwnas_fail(HWNAS_E_INPUT, NULL, "no device was opened");
-    else if (!hwnas_wire_read_options(&options, request))
-        status = hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options");
+        TRY_OUT(hwnas_fail(HWNAS_E_INPUT, NULL, "no device was opened"));
+    if (!hwnas_wire_read_options(&options, request))
+        TRY_OUT(hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options"));
+    options.progress = say;
+    options.context = s;
+    TRY_OUT(compile(&j, s, onnx, frame.length, &options));
+    if (is_copy)
+        TRY_OUT(measure_window(&result, s, &j, &options));
     else
-        status = measure(&m, s, onnx, frame.length, &options);
+        TRY_OUT(measure(&result, &j, &options, json_is_true(json_object_get(request, "steps"))));
+out:
+    job_done(&j);
     free(onnx);
-    return answer(s, status, "measurement", status ? NULL : hwnas_wire_measurement(&m));
+    return answer(s, status, is_copy ? "window" : "measurement", result);
 }
 
 /* Keeps the threads that are not OpenMP's on the chosen cores as well. */
@@ -262,7 +327,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
     s->device = NULL;
     hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);
     if (status == HWNAS_OK) {
-        hwnas_energy *energy = hwnas_energy_open(HWNAS_POWERCAP);
+        hwnas_energy *energy = hwnas_energy_open(hwnas_energy_root());
         s->device->ops->describe(s->device, &info);
         info.has_energy = energy != NULL;
         hwnas_energy_close(energy);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Longest payloads: protobuf's own limit for a graph, and far more than needed for words. */
-static const uint64_t MAX_GRAPH = INT32_MAX, MAX_WORDS = 1 << 20;
+/* Longest payloads: protobuf's own limit for a graph, and for words the names of 100,000 nodes. */
+static const uint64_t MAX_GRAPH = INT32_MAX, MAX_WORDS = 16 << 20;
 static const char MAGIC[4] = {'h', 'w', 'n', '1'};
 
 void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_frame frame)
@@ -26,7 +26,7 @@ bool hwnas_frame_decode(hwnas_frame *out, const unsigned char head[HWNAS_FRAME_H
     memcpy(&length, head + 8, 8);
     type = le32toh(type);
     length = le64toh(length);
-    if (memcmp(head, MAGIC, 4) || type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_ANSWER ||
+    if (memcmp(head, MAGIC, 4) || type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_GO ||
         length > (type == HWNAS_FRAME_GRAPH ? MAX_GRAPH : MAX_WORDS))
         return false;
     *out = (hwnas_frame){.type = (hwnas_frame_type)type, .length = length};
@@ -53,11 +53,14 @@ typedef struct field {
 #define INFO(name, kind) FIELD(hwnas_device_info, name, kind)
 
 _Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
+_Static_assert(sizeof(hwnas_mode) == sizeof(int), "hwnas_mode travels as an int");
 _Static_assert(sizeof(hwnas_stop) == sizeof(int), "hwnas_stop travels as an int");
 
 static const field option_fields[] = {
     {"precision", FIELD_INT, offsetof(hwnas_measure_options, exec.precision),
      sizeof(hwnas_precision)},
+    OPTION(mode, FIELD_INT),
+    OPTION(idle_seconds, FIELD_DOUBLE),
     OPTION(interval, FIELD_DOUBLE),
     OPTION(max_seconds, FIELD_DOUBLE),
     OPTION(min_samples, FIELD_INT),
@@ -95,6 +98,12 @@ static const field measurement_fields[] = {
     RESULT(disturbed_share, FIELD_DOUBLE),
     RESULT(drift, FIELD_DOUBLE),
     RESULT(trend, FIELD_DOUBLE),
+    RESULT(shared_share, FIELD_DOUBLE),
+    RESULT(hertz, FIELD_DOUBLE),
+    RESULT(p50_first, FIELD_DOUBLE),
+    RESULT(p50_last, FIELD_DOUBLE),
+    RESULT(n_attempts, FIELD_INT),
+    RESULT(mode, FIELD_INT),
     {0},
 };
 
@@ -186,7 +195,8 @@ bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object)
 {
     hwnas_measure_options options = {0};
     if (!decode(&options, option_fields, object) || options.exec.precision < 0 ||
-        options.exec.precision >= HWNAS_N_PRECISIONS)
+        options.exec.precision >= HWNAS_N_PRECISIONS || options.mode < 0 ||
+        options.mode >= HWNAS_N_MODES)
         return false;
     *out = options;
     return true;

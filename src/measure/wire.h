@@ -3,22 +3,26 @@
  * Frames of 16 bytes and a payload go both ways: magic "hwn1", type (32 bits), length (64 bits),
  * all little-endian, so that the two may be different machines. The parent sends OPEN, then any
  * number of MEASURE, each followed by GRAPH; the runner answers each with any number of PHASE and
- * one ANSWER. Payloads are JSON, but for GRAPH (ONNX) and PHASE (a few words). */
+ * one ANSWER. One of several copies answers first that it is ready, and measures at GO. Payloads
+ * are JSON, but for GRAPH (ONNX) and PHASE (a few words). */
 #ifndef HWNAS_MEASURE_WIRE_H
 #define HWNAS_MEASURE_WIRE_H
 
 #include <jansson.h>
 
 #include "measure/measure.h"
+#include "measure/window.h"
 
 enum { HWNAS_FRAME_HEAD = 16 };
 
 typedef enum hwnas_frame_type {
     HWNAS_FRAME_OPEN = 1, /* {device, threads, cores: [..]} */
-    HWNAS_FRAME_MEASURE,  /* hwnas_measure_options */
+    HWNAS_FRAME_MEASURE,  /* hwnas_measure_options and `steps`: whether to time them as well;
+                             `is_copy`: one of several */
     HWNAS_FRAME_GRAPH,
     HWNAS_FRAME_PHASE,
-    HWNAS_FRAME_ANSWER, /* {status, message, hint} and info or measurement */
+    HWNAS_FRAME_ANSWER, /* {status, message, hint} and info or measurement, with `steps` in it */
+    HWNAS_FRAME_GO,     /* {lead, seconds} of the window that copies share */
 } hwnas_frame_type;
 
 typedef struct hwnas_frame {
@@ -38,5 +42,15 @@ json_t *hwnas_wire_info(const hwnas_device_info *info);
 bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object);
 bool hwnas_wire_read_measurement(hwnas_measurement *out, const json_t *object);
 bool hwnas_wire_read_info(hwnas_device_info *out, const json_t *object);
+
+/* {measurement, runs_per_second, samples} */
+json_t *hwnas_wire_window(const hwnas_window *window);
+/* `out` is to be freed with hwnas_window_done(). */
+bool hwnas_wire_read_window(hwnas_window *out, const json_t *object);
+
+/* Nodes travel by their names: they are those of `folded` on either side. */
+json_t *hwnas_wire_steps(const hwnas_step_times *times, const hwnas_graph *folded);
+/* false: something is missing or of another type, or `folded` has no such node. */
+bool hwnas_wire_read_steps(hwnas_step_times *out, const json_t *object, const hwnas_graph *folded);
 
 #endif

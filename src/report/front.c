@@ -227,6 +227,9 @@ static void add_devices(hwnas_str *out, const hwnas_summary *s)
         if (threads && !hwnas_setting_is_open(&s->goals.batch))
             hwnas_str_addf(out, ", batch %d",
                            device->batch ? device->batch : s->goals.batch.values[0]);
+        const int dtype = device->dtype ? device->dtype : s->goals.dtype.values[0];
+        if (threads && !hwnas_setting_is_open(&s->goals.dtype) && dtype != 1 + HWNAS_F32)
+            hwnas_str_addf(out, ", %s", hwnas_precision_name((hwnas_precision)(dtype - 1)));
         hwnas_str_add(out, "\n");
     }
 }
@@ -321,10 +324,13 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
                   "digest", trial->digest, "objectives", values, "measurement", detail);
     if (trial->rung)
         json_object_set_new(json, "rung", json_integer(trial->rung));
-    if (hwnas_setting_is_open(&goals->batch))
-        json_object_set_new(json, "batch", json_integer(settings.batch));
-    if (hwnas_setting_is_open(&goals->threads))
-        json_object_set_new(json, "threads", json_integer(settings.threads));
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
+        const hwnas_setting_kind *s = &hwnas_setting_table[i];
+        const int value = *hwnas_setting_in(s, &settings);
+        if (hwnas_setting_is_open(hwnas_setting_of_job(s, goals)) && value)
+            json_object_set_new(json, s->name,
+                                s->word ? json_string(s->word(value)) : json_integer(value));
+    }
     free(code);
     return json;
 }

@@ -19,14 +19,17 @@ static void add_goals(hwnas_str *out, const hwnas_job *job)
         hwnas_str_addf(out, "%s%s\n", i ? "             " : "constraints  ", job->limits[i].text);
 }
 
-static void add_values(hwnas_str *out, const char *title, const hwnas_setting_values *setting,
-                       int own)
+static void add_setting(hwnas_str *out, const hwnas_setting_kind *setting, const hwnas_job *job,
+                        const hwnas_job_device *device)
 {
-    hwnas_str_addf(out, ", %s ", title);
-    if (own)
-        hwnas_str_addf(out, "%d", own);
-    for (int i = 0; !own && i < setting->n; i++)
-        hwnas_str_addf(out, "%s%d", i ? " or " : "", setting->values[i]);
+    const hwnas_setting_values *given = hwnas_setting_of_job(setting, job);
+    const int own = hwnas_setting_of_device(setting, device);
+    char text[HWNAS_SETTING_TEXT];
+    hwnas_str_addf(out, ", %s ", setting->name);
+    for (int i = 0; i < (own ? 1 : given->n); i++) {
+        hwnas_setting_text(text, setting, own ? own : given->values[i]);
+        hwnas_str_addf(out, "%s%s", i ? " or " : "", text);
+    }
 }
 
 static void add_devices(hwnas_str *out, const hwnas_job *job)
@@ -38,8 +41,8 @@ static void add_devices(hwnas_str *out, const hwnas_job *job)
                        strcmp(d->name, d->spelling) ? " = " : "",
                        strcmp(d->name, d->spelling) ? d->spelling : "");
         if (!is_replayed) {
-            add_values(out, "batch", &job->batch, d->batch);
-            add_values(out, "threads", &job->threads, d->threads);
+            for (int k = 0; k < HWNAS_N_SETTINGS; k++)
+                add_setting(out, &hwnas_setting_table[k], job, d);
             hwnas_str_addf(out, ", until the interval is %.3g %% or %.3g s are over",
                            100 * job->interval, job->max_seconds);
         }

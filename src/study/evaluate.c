@@ -48,6 +48,11 @@ static int batch_at(const site *s, int batch)
     return s->row->batch ? s->row->batch : batch;
 }
 
+static hwnas_precision precision_at(const site *s, int dtype)
+{
+    return (hwnas_precision)((s->row->dtype ? s->row->dtype : dtype) - 1);
+}
+
 static hwnas_status use_runner(hwnas_evaluator *e, int device, int threads)
 {
     if (e->runner && e->runner_site == device && e->runner_threads == threads)
@@ -123,24 +128,46 @@ static int samples_to_bound(double q)
 }
 
 /* A setting is a choice only for a device that runs with it. */
-static hwnas_status check_setting(const hwnas_evaluator *e, const hwnas_setting_values *setting,
-                                  const char *name, size_t own)
+static hwnas_status check_setting(const hwnas_evaluator *e, const hwnas_setting_kind *setting)
 {
-    bool is_used = !hwnas_setting_is_open(setting);
+    const hwnas_setting_values *given = hwnas_setting_of_job(setting, e->job);
+    bool is_used = !hwnas_setting_is_open(given);
     for (int i = 0; i < e->n; i++)
-        is_used |= !e->sites[i].memory && !*(const int *)((const char *)e->sites[i].row + own);
+        is_used |= !e->sites[i].memory && !hwnas_setting_of_device(setting, e->sites[i].row);
     if (is_used)
         return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &setting->place,
-                                 "%s is a choice, but no device of the job runs with it", name),
-                      "published numbers have one %s; leave it out", name);
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &given->place,
+                                 "%s is a choice, but no device of the job runs with it",
+                                 setting->name),
+                      "published numbers have one %s; leave it out", setting->name);
+}
+
+/* That every device that runs computes in all that is asked of it. */
+static hwnas_status check_precisions(const hwnas_evaluator *e)
+{
+    const hwnas_setting_values *given = &e->job->dtype;
+    for (int i = 0; i < e->n; i++) {
+        const site *s = &e->sites[i];
+        const hwnas_device_ops *ops;
+        const char *argument;
+        if (s->memory)
+            continue;
+        TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
+        for (int k = 0; k < given->n; k++)
+            if (!(ops->precisions & (1U << precision_at(s, given->values[k]))))
+                return hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                  "the device '%s' does not compute in %s", s->row->spelling,
+                                  hwnas_precision_name(precision_at(s, given->values[k])));
+    }
+    return HWNAS_OK;
 }
 
 static hwnas_status check_goals(hwnas_evaluator *e)
 {
     const hwnas_job *job = e->job;
-    TRY(check_setting(e, &job->batch, "batch", offsetof(hwnas_job_device, batch)));
-    TRY(check_setting(e, &job->threads, "threads", offsetof(hwnas_job_device, threads)));
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++)
+        TRY(check_setting(e, &hwnas_setting_table[i]));
+    TRY(check_precisions(e));
     const hwnas_goal *goals[HWNAS_MAX_OBJECTIVES + 2 * HWNAS_MAX_LIMITS];
     int n = 0;
     for (int i = 0; i < job->n_objectives; i++)
@@ -353,6 +380,7 @@ static hwnas_status run_on(hwnas_measurement *out, hwnas_evaluator *e, const hwn
     hwnas_measure_options options = e->options;
     options.max_seconds = seconds;
     options.interval *= c->rung ? SHORT_WIDTH : 1;
+    options.exec.precision = precision_at(s, c->settings.dtype);
     if (batch_at(s, c->settings.batch) != c->settings.batch)
         TRY_OUT(hwnas_graph_build(&own, c->arch, s->row->batch));
     TRY_OUT(use_runner(e, device, threads_at(s, c->settings.threads)));

@@ -137,7 +137,7 @@ static long find_trial(const explainer *e, const char *digest, const char *code)
             continue;
         char *theirs = hwnas_strdup(s->trials[i].code);
         hwnas_settings have = hwnas_settings_cut(theirs, &e->job);
-        if (have.batch == want.batch && have.threads == want.threads)
+        if (!memcmp(&have, &want, sizeof want))
             found = (long)i;
         free(theirs);
     }

@@ -15,7 +15,7 @@ typedef struct hwnas_job_device {
     const char *name;     /* what `on` says; the spelling's first word unless the job names it */
     const char *spelling; /* "cpu", "replay:FILE#COLUMN" */
     hwnas_place place;
-    int threads, batch; /* 0: the job's */
+    int threads, batch, dtype; /* as in hwnas_settings; 0: the job's */
     double price;       /* an hour, in the user's money; NaN: not given */
 } hwnas_job_device;
 

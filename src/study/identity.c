@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "study/settings.h"
 
 /* ---- Files by their contents ---- */
 
@@ -60,23 +61,38 @@ static json_t *by_path(const char *text)
 
 typedef json_t *(*file_writer)(const char *text);
 
-static json_t *setting_json(const hwnas_setting_values *setting)
+static json_t *value_json(const hwnas_setting_kind *setting, int value)
 {
-    if (setting->n == 1)
-        return json_integer(setting->values[0]);
-    json_t *list = json_array();
-    for (int i = 0; i < setting->n; i++)
-        json_array_append_new(list, json_integer(setting->values[i]));
-    return list;
+    return setting->word ? json_string(setting->word(value)) : json_integer(value);
+}
+
+/* Settings as they are where nothing is said of them are left out where they are words: studies
+ * know as much without. */
+static void add_settings(json_t *to, const hwnas_job *job)
+{
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
+        const hwnas_setting_kind *s = &hwnas_setting_table[i];
+        const hwnas_setting_values *given = hwnas_setting_of_job(s, job);
+        json_t *list = json_array();
+        for (int k = 0; k < given->n; k++)
+            json_array_append_new(list, value_json(s, given->values[k]));
+        if (given->n > 1)
+            json_object_set(to, s->name, list);
+        else if (!s->word || given->values[0] != 1)
+            json_object_set(to, s->name, json_array_get(list, 0));
+        json_decref(list);
+    }
 }
 
 static json_t *device_json(const hwnas_job_device *device, file_writer write)
 {
     json_t *json = json_pack("{s:s, s:o}", "name", device->name, "device", write(device->spelling));
-    if (device->threads)
-        json_object_set_new(json, "threads", json_integer(device->threads));
-    if (device->batch)
-        json_object_set_new(json, "batch", json_integer(device->batch));
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
+        const hwnas_setting_kind *s = &hwnas_setting_table[i];
+        const int own = hwnas_setting_of_device(s, device);
+        if (own)
+            json_object_set_new(json, s->name, value_json(s, own));
+    }
     if (!isnan(device->price))
         json_object_set_new(json, "price", json_real(device->price));
     return json;
@@ -91,14 +107,14 @@ static json_t *describe(const hwnas_job *job, file_writer write)
         json_array_append_new(constraints, json_string(job->limits[i].text));
     for (int i = 0; i < job->devices.n; i++)
         json_array_append_new(devices, device_json(&job->devices.rows[i], write));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:I, s:o, s:o, s:s}", "accuracy",
-                     write(job->predictor), "device",
-                     job->devices.n == 1 ? write(job->devices.rows[0].spelling) : json_null(),
-                     "devices", devices, "threads", setting_json(&job->threads), "batch",
-                     setting_json(&job->batch), "strategy", job->strategy, "population",
-                     job->population, "seed", (json_int_t)job->seed, "objectives", objectives,
-                     "constraints", constraints, "fronts",
-                     job->is_front_per_device ? "each" : "together");
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:s, s:i, s:I, s:o, s:o, s:s}", "accuracy", write(job->predictor),
+        "device", job->devices.n == 1 ? write(job->devices.rows[0].spelling) : json_null(),
+        "devices", devices, "strategy", job->strategy, "population", job->population, "seed",
+        (json_int_t)job->seed, "objectives", objectives, "constraints", constraints, "fronts",
+        job->is_front_per_device ? "each" : "together");
+    add_settings(json, job);
+    return json;
 }
 
 json_t *hwnas_job_identity(const hwnas_job *job)
@@ -115,13 +131,26 @@ json_t *hwnas_job_fingerprint(const hwnas_job *job)
 
 /* ---- Reading ---- */
 
-static void read_setting(hwnas_setting_values *out, const json_t *json)
+/* 0: there is no such value. */
+static int read_value(const hwnas_setting_kind *setting, const json_t *json)
 {
+    const json_int_t number = json_integer_value(json);
+    if (setting->word)
+        return json_is_string(json) ? hwnas_setting_read(setting, json_string_value(json)) : 0;
+    return number >= 1 && number <= setting->most ? (int)number : 0;
+}
+
+/* What is not said is 1, as in a job. */
+static void read_setting(hwnas_job *out, const hwnas_setting_kind *setting, const json_t *json)
+{
+    hwnas_setting_values *to = (hwnas_setting_values *)hwnas_setting_of_job(setting, out);
     size_t n = json_is_array(json) ? json_array_size(json) : 1;
-    *out = (hwnas_setting_values){.n = n <= HWNAS_MAX_SETTING_VALUES ? (int)n : 1, .values = {1}};
-    for (int i = 0; i < out->n; i++)
-        out->values[i] =
-            (int)json_integer_value(json_is_array(json) ? json_array_get(json, (size_t)i) : json);
+    *to = (hwnas_setting_values){.n = n && n <= HWNAS_MAX_SETTING_VALUES ? (int)n : 1};
+    for (int i = 0; i < to->n; i++) {
+        const json_t *one = json_is_array(json) ? json_array_get(json, (size_t)i) : json;
+        const int value = read_value(setting, one);
+        to->values[i] = value ? value : 1;
+    }
 }
 
 static bool read_devices(hwnas_job_devices *out, const json_t *list)
@@ -136,10 +165,12 @@ static bool read_devices(hwnas_job_devices *out, const json_t *list)
         *d = (hwnas_job_device){
             .name = json_string_value(json_object_get(json, "name")),
             .spelling = json_string_value(json_object_get(json, "device")),
-            .threads = (int)json_integer_value(json_object_get(json, "threads")),
-            .batch = (int)json_integer_value(json_object_get(json, "batch")),
             .price = price ? json_number_value(price) : NAN,
         };
+        for (int k = 0; k < HWNAS_N_SETTINGS; k++) {
+            const hwnas_setting_kind *s = &hwnas_setting_table[k];
+            *(int *)((char *)d + s->own) = read_value(s, json_object_get(json, s->name));
+        }
         if (!d->name || !d->spelling)
             return false;
     }
@@ -154,8 +185,9 @@ hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity)
     const char *fronts = json_string_value(json_object_get(identity, "fronts"));
     bool is_clear = read_devices(&out->devices, json_object_get(identity, "devices"));
     out->is_front_per_device = fronts && !strcmp(fronts, "each");
-    read_setting(&out->threads, json_object_get(identity, "threads"));
-    read_setting(&out->batch, json_object_get(identity, "batch"));
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++)
+        read_setting(out, &hwnas_setting_table[i],
+                     json_object_get(identity, hwnas_setting_table[i].name));
     for (size_t i = 0; is_clear && i < json_array_size(objectives); i++) {
         const char *name = json_string_value(json_array_get(objectives, i));
         TRY(hwnas_goals_parse(out->objectives, &out->n_objectives, HWNAS_MAX_OBJECTIVES,

@@ -208,6 +208,7 @@ hwnas_status hwnas_job_load(hwnas_job **out, const char *path, const hwnas_job_f
                        .path = path ? hwnas_arena_string(arena, path, strlen(path)) : NULL,
                        .threads = {.n = 1, .values = {1}},
                        .batch = {.n = 1, .values = {1}},
+                       .dtype = {.n = 1, .values = {1}},
                        .price = NAN,
                        .strategy = "auto",
                        .interval = 0.01,

@@ -28,7 +28,7 @@ typedef struct hwnas_job {
     int64_t train_budget;  /* trainings that a predictor `command` may make; 0: one for each trial */
     hwnas_job_devices devices; /* none: nothing is measured */
     hwnas_place space_place, predictor_place, train_budget_place, strategy_place, budget_place;
-    hwnas_setting_values threads, batch;
+    hwnas_setting_values threads, batch, dtype; /* study/settings.h */
     double price; /* an hour, of devices that give none; NaN: not given */
     const char *strategy;
     int population; /* 0: the strategy's own */

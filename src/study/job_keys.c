@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "predict/active.h"
 #include "study/job.h"
+#include "study/settings.h"
 
 /* Makes the path in "table:FILE#COLUMN", "replay:FILE#COLUMN" or FILE.yaml, seen from the directory
  * of the job, or of the user where a flag says it, absolute. What does not exist is left for its reader
@@ -93,17 +94,31 @@ static hwnas_status check_name(const hwnas_job *job, const char *name, const hwn
     return HWNAS_OK;
 }
 
+/* One value of a setting. */
+static hwnas_status read_value(int *out, const hwnas_yaml *node, const hwnas_setting_kind *setting)
+{
+    const char *text;
+    hwnas_precision precision;
+    if (!setting->word)
+        return read_int(out, node, setting->name, 1, setting->most);
+    TRY(hwnas_yaml_text(&text, node, setting->name));
+    hwnas_status status = hwnas_precision_find(&precision, text);
+    if (status != HWNAS_OK)
+        return hwnas_fail_at(status, &node->place);
+    *out = 1 + (int)precision;
+    return HWNAS_OK;
+}
+
 /* One device: its spelling, or a mapping with more. */
 static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node)
 {
-    static const char *const keys[] = {"name", "device", "threads", "batch", "price", NULL};
+    static const char *const keys[] = {"name",  "device", "threads", "batch",
+                                       "dtype", "price",  NULL};
     hwnas_job_device device = {.place = node->place, .price = NAN};
     const hwnas_yaml *spelling = node;
     if (node->kind == HWNAS_YAML_MAPPING) {
         TRY(hwnas_yaml_check_keys(node, "a device", keys));
         const hwnas_yaml *name = hwnas_yaml_get(node, "name");
-        const hwnas_yaml *threads = hwnas_yaml_get(node, "threads");
-        const hwnas_yaml *batch = hwnas_yaml_get(node, "batch");
         const hwnas_yaml *price = hwnas_yaml_get(node, "price");
         spelling = hwnas_yaml_get(node, "device");
         if (!spelling)
@@ -111,10 +126,12 @@ static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node)
                               "add device: cpu");
         if (name)
             TRY(hwnas_yaml_text(&device.name, name, "name"));
-        if (threads)
-            TRY(read_int(&device.threads, threads, "threads", 1, 4096));
-        if (batch)
-            TRY(read_int(&device.batch, batch, "batch", 1, 1 << 20));
+        for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
+            const hwnas_setting_kind *s = &hwnas_setting_table[i];
+            const hwnas_yaml *own = hwnas_yaml_get(node, s->name);
+            if (own)
+                TRY(read_value((int *)((char *)&device + s->own), own, s));
+        }
         if (price)
             TRY(read_positive(&device.price, price, "price", 1e9));
     }
@@ -151,13 +168,14 @@ static hwnas_status read_devices(hwnas_job *job, const hwnas_yaml *node)
 }
 
 /* A number, or {values: [...]}: then it is a choice of the search. */
-static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *node, const char *what,
-                                 int most)
+static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *node,
+                                 const hwnas_setting_kind *kind)
 {
+    const char *what = kind->name;
     static const char *const keys[] = {"values", NULL};
     hwnas_setting_values setting = {.place = node->place, .n = 1};
     if (node->kind != HWNAS_YAML_MAPPING) {
-        TRY(read_int(&setting.values[0], node, what, 1, most));
+        TRY(read_value(&setting.values[0], node, kind));
         *out = setting;
         return HWNAS_OK;
     }
@@ -167,14 +185,14 @@ static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *no
         values->n > HWNAS_MAX_SETTING_VALUES)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "%s needs 1 to %d values", what,
                                      HWNAS_MAX_SETTING_VALUES),
-                          "write %s: {values: [1, 2]}", what);
+                          "write %s: {values: [%s]}", what, kind->word ? "f32, s8" : "1, 2");
     setting.n = (int)values->n;
     for (int i = 0; i < setting.n; i++) {
-        TRY(read_int(&setting.values[i], values->items[i], what, 1, most));
+        TRY(read_value(&setting.values[i], values->items[i], kind));
         for (int j = 0; j < i; j++)
             if (setting.values[j] == setting.values[i])
-                return hwnas_fail(HWNAS_E_INPUT, &values->items[i]->place, "%s has %d twice", what,
-                                  setting.values[i]);
+                return hwnas_fail(HWNAS_E_INPUT, &values->items[i]->place, "%s has %s twice", what,
+                                  values->items[i]->text);
     }
     *out = setting;
     return HWNAS_OK;
@@ -182,12 +200,17 @@ static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *no
 
 static hwnas_status read_threads(hwnas_job *job, const hwnas_yaml *node)
 {
-    return read_setting(&job->threads, node, "threads", 4096);
+    return read_setting(&job->threads, node, &hwnas_setting_table[HWNAS_THREADS]);
 }
 
 static hwnas_status read_batch(hwnas_job *job, const hwnas_yaml *node)
 {
-    return read_setting(&job->batch, node, "batch", 1 << 20);
+    return read_setting(&job->batch, node, &hwnas_setting_table[HWNAS_BATCH]);
+}
+
+static hwnas_status read_dtype(hwnas_job *job, const hwnas_yaml *node)
+{
+    return read_setting(&job->dtype, node, &hwnas_setting_table[HWNAS_DTYPE]);
 }
 
 static hwnas_status read_price(hwnas_job *job, const hwnas_yaml *node)
@@ -401,6 +424,7 @@ const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "devices", 0, true, false, read_devices, "LIST", "several: '[cpu, {name: pi, device: ...}]'"},
     {NULL, "threads", 't', false, false, read_threads, "N", "of a measured network; or {values: [1, 2]}"},
     {NULL, "batch", 'b', true, false, read_batch, "N", "inferences at once; or {values: [1, 8]}"},
+    {NULL, "dtype", 0, true, false, read_dtype, "TYPE", "f32, bf16, f16, s8; or {values: [f32, s8]}"},
     {NULL, "price", 0, true, false, read_price, "X", "of the device, an hour: for the metric cost"},
     {NULL, "objectives", 0, false, true, read_objectives, "LIST", "'accuracy, latency.p50 on cpu'"},
     {NULL, "constraints", 'c', false, true, read_constraints, "LIMITS",

@@ -16,7 +16,7 @@ static double time_network(const hwnas_setup *setup, const hwnas_job *job, const
 {
     hwnas_graph *graph = NULL;
     hwnas_trial trial = {0};
-    hwnas_candidate c = {.arch = arch, .settings = {job->batch.values[0], job->threads.values[0]}};
+    hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_first(job)};
     double started = hwnas_now(), seconds = NAN;
     if (hwnas_graph_build(&graph, arch, c.settings.batch) == HWNAS_OK) {
         c.graph = graph;

@@ -174,13 +174,12 @@ static hwnas_status probe_limit(hwnas_evaluator *e, const hwnas_job *job, const 
             is_measured ? hwnas_metric_of_value(sizes[s]) : limit->goal.metric;
         hwnas_arch_free(arch);
         arch = hwnas_probe_extreme(space, size, largest);
-        for (int b = 0; b < job->batch.n; b++)
-            for (int t = 0; t < (is_measured ? job->threads.n : 1); t++) {
-                hwnas_settings settings = {job->batch.values[b], job->threads.values[t]};
-                TRY_OUT(try_network(&best, e, job, limit, arch, settings));
-                if (best.code && best.violation <= (is_measured ? MARGIN : 0))
-                    goto out;
-            }
+        hwnas_settings settings = hwnas_settings_first(job);
+        do {
+            TRY_OUT(try_network(&best, e, job, limit, arch, settings));
+            if (best.code && best.violation <= (is_measured ? MARGIN : 0))
+                goto out;
+        } while (hwnas_settings_next(&settings, job));
     }
     if (best.code)
         status = cannot_be_met(&best, limit, largest);

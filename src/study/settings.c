@@ -1,53 +1,101 @@
 #include "study/settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 
-/* In the order in which they follow the choices of a space. */
-static const struct setting {
-    const char *name;
-    size_t values; /* offset in a job ... */
-    size_t value;  /* ... and in hwnas_settings */
-} settings[] = {
-    {"batch", offsetof(hwnas_job, batch), offsetof(hwnas_settings, batch)},
-    {"threads", offsetof(hwnas_job, threads), offsetof(hwnas_settings, threads)},
+static const char *dtype_word(int value)
+{
+    return hwnas_precision_name((hwnas_precision)(value - 1));
+}
+
+#define SETTING(name)                                                                              \
+    offsetof(hwnas_job, name), offsetof(hwnas_job_device, name), offsetof(hwnas_settings, name)
+const hwnas_setting_kind hwnas_setting_table[HWNAS_N_SETTINGS] = {
+    [HWNAS_BATCH] = {"batch", 1 << 20, NULL, SETTING(batch)},
+    [HWNAS_THREADS] = {"threads", 4096, NULL, SETTING(threads)},
+    [HWNAS_DTYPE] = {"dtype", HWNAS_N_PRECISIONS, dtype_word, SETTING(dtype)},
 };
-enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
-static const hwnas_setting_values *values_of(const hwnas_job *job, int i)
+const hwnas_setting_values *hwnas_setting_of_job(const hwnas_setting_kind *setting, const hwnas_job *job)
 {
-    return (const hwnas_setting_values *)((const char *)job + settings[i].values);
+    return (const hwnas_setting_values *)((const char *)job + setting->values);
 }
 
-static int *value_of(hwnas_settings *out, int i)
+int hwnas_setting_of_device(const hwnas_setting_kind *setting, const hwnas_job_device *device)
 {
-    return (int *)((char *)out + settings[i].value);
+    return *(const int *)((const char *)device + setting->own);
 }
 
-static hwnas_settings defaults(const hwnas_job *job)
+int *hwnas_setting_in(const hwnas_setting_kind *setting, hwnas_settings *settings)
+{
+    return (int *)((char *)settings + setting->value);
+}
+
+void hwnas_setting_text(char out[HWNAS_SETTING_TEXT], const hwnas_setting_kind *setting, int value)
+{
+    if (setting->word)
+        snprintf(out, HWNAS_SETTING_TEXT, "%s", setting->word(value));
+    else
+        snprintf(out, HWNAS_SETTING_TEXT, "%d", value);
+}
+
+int hwnas_setting_read(const hwnas_setting_kind *setting, const char *text)
+{
+    char *end;
+    for (int i = 1; setting->word && i <= setting->most; i++)
+        if (!strcmp(text, setting->word(i)))
+            return i;
+    if (setting->word)
+        return 0;
+    const long value = strtol(text, &end, 10);
+    return end > text && !*end && value >= 1 && value <= setting->most ? (int)value : 0;
+}
+
+hwnas_settings hwnas_settings_first(const hwnas_job *job)
 {
     hwnas_settings out;
-    for (int i = 0; i < N_SETTINGS; i++)
-        *value_of(&out, i) = values_of(job, i)->values[0];
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
+        const hwnas_setting_kind *s = &hwnas_setting_table[i];
+        *hwnas_setting_in(s, &out) = hwnas_setting_of_job(s, job)->values[0];
+    }
     return out;
 }
 
-static void add_choice(hwnas_space *to, const char *name, const hwnas_setting_values *setting)
+bool hwnas_settings_next(hwnas_settings *settings, const hwnas_job *job)
+{
+    for (int i = HWNAS_N_SETTINGS - 1; i >= 0; i--) {
+        const hwnas_setting_kind *s = &hwnas_setting_table[i];
+        const hwnas_setting_values *all = hwnas_setting_of_job(s, job);
+        int *value = hwnas_setting_in(s, settings), at = 0;
+        while (at < all->n && all->values[at] != *value)
+            at++;
+        *value = all->values[at + 1 < all->n ? at + 1 : 0];
+        if (at + 1 < all->n)
+            return true;
+    }
+    return false;
+}
+
+static void add_choice(hwnas_space *to, const hwnas_setting_kind *setting,
+                       const hwnas_setting_values *given)
 {
     hwnas_arena *arena = to->arena;
-    size_t n = (size_t)setting->n;
+    size_t n = (size_t)given->n;
     hwnas_value *values = hwnas_arena_alloc(arena, n * sizeof *values);
     const char **labels = hwnas_arena_alloc(arena, n * sizeof *labels);
     bool is_short = true;
     for (size_t v = 0; v < n; v++) {
-        values[v] = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = setting->values[v]};
-        labels[v] = hwnas_arena_printf(arena, "%d", setting->values[v]);
+        char text[HWNAS_SETTING_TEXT];
+        hwnas_setting_text(text, setting, given->values[v]);
+        values[v] = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = given->values[v]};
+        labels[v] = hwnas_arena_printf(arena, "%s", text);
         is_short &= strlen(labels[v]) == 1;
     }
-    to->choices[to->n_choices] = (hwnas_choice){.name = name,
-                                                .place = setting->place,
+    to->choices[to->n_choices] = (hwnas_choice){.name = setting->name,
+                                                .place = given->place,
                                                 .first_gene = to->n_genes,
                                                 .n_positions = 1,
                                                 .short_labels = is_short,
@@ -56,34 +104,40 @@ static void add_choice(hwnas_space *to, const char *name, const hwnas_setting_va
         (hwnas_gene){.choice = to->n_choices++, .n_values = n, .values = values, .labels = labels};
 }
 
+static bool is_open(int i, const hwnas_job *job)
+{
+    return hwnas_setting_is_open(hwnas_setting_of_job(&hwnas_setting_table[i], job));
+}
+
 hwnas_status hwnas_settings_space(const hwnas_space **out, hwnas_space *space, const hwnas_job *job)
 {
     int n_open = 0;
-    for (int i = 0; i < N_SETTINGS; i++)
-        n_open += hwnas_setting_is_open(values_of(job, i));
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++)
+        n_open += is_open(i, job);
     *out = space;
     if (!n_open)
         return HWNAS_OK;
     hwnas_arena *arena = space->arena;
     hwnas_space *wide = hwnas_arena_copy(arena, space, sizeof *space);
     wide->choices =
-        hwnas_arena_alloc(arena, (space->n_choices + N_SETTINGS) * sizeof *wide->choices);
-    wide->genes = hwnas_arena_alloc(arena, (space->n_genes + N_SETTINGS) * sizeof *wide->genes);
+        hwnas_arena_alloc(arena, (space->n_choices + HWNAS_N_SETTINGS) * sizeof *wide->choices);
+    wide->genes = hwnas_arena_alloc(arena, (space->n_genes + HWNAS_N_SETTINGS) * sizeof *wide->genes);
     if (space->n_choices)
         memcpy(wide->choices, space->choices, space->n_choices * sizeof *wide->choices);
     if (space->n_genes)
         memcpy(wide->genes, space->genes, space->n_genes * sizeof *wide->genes);
-    for (int i = 0; i < N_SETTINGS; i++) {
-        const hwnas_setting_values *values = values_of(job, i);
-        if (!hwnas_setting_is_open(values))
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
+        const hwnas_setting_kind *setting = &hwnas_setting_table[i];
+        const hwnas_setting_values *values = hwnas_setting_of_job(setting, job);
+        if (!is_open(i, job))
             continue;
         for (size_t c = 0; c < space->n_choices; c++)
-            if (!strcmp(space->choices[c].name, settings[i].name))
+            if (!strcmp(space->choices[c].name, setting->name))
                 return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &values->place,
                                              "the space has a choice called '%s' itself",
-                                             settings[i].name),
-                                  "give %s one value, or rename the choice", settings[i].name);
-        add_choice(wide, settings[i].name, values);
+                                             setting->name),
+                                  "give %s one value, or rename the choice", setting->name);
+        add_choice(wide, setting, values);
     }
     *out = wide;
     return HWNAS_OK;
@@ -91,11 +145,14 @@ hwnas_status hwnas_settings_space(const hwnas_space **out, hwnas_space *space, c
 
 hwnas_settings hwnas_settings_of(const hwnas_arch *arch, const hwnas_job *job)
 {
-    hwnas_settings out = defaults(job);
+    hwnas_settings out = hwnas_settings_first(job);
     size_t gene = arch->space->n_genes;
-    for (int i = N_SETTINGS - 1; i >= 0; i--)
-        if (hwnas_setting_is_open(values_of(job, i)))
-            *value_of(&out, i) = values_of(job, i)->values[arch->genes[--gene]];
+    for (int i = HWNAS_N_SETTINGS - 1; i >= 0; i--) {
+        const hwnas_setting_kind *s = &hwnas_setting_table[i];
+        if (is_open(i, job))
+            *hwnas_setting_in(s, &out) =
+                hwnas_setting_of_job(s, job)->values[arch->genes[--gene]];
+    }
     return out;
 }
 
@@ -108,21 +165,22 @@ hwnas_arch *hwnas_settings_strip(const hwnas_arch *arch, const hwnas_space *spac
 
 hwnas_settings hwnas_settings_cut(char *code, const hwnas_job *job)
 {
-    hwnas_settings out = defaults(job);
+    hwnas_settings out = hwnas_settings_first(job);
     bool is_alone = !strchr(code, '='); /* of a fixed network: a single choice has no name */
-    for (int i = N_SETTINGS - 1; i >= 0; i--) {
-        if (is_alone && hwnas_setting_is_open(values_of(job, i))) {
-            *value_of(&out, i) = atoi(code);
+    for (int i = HWNAS_N_SETTINGS - 1; i >= 0; i--) {
+        const hwnas_setting_kind *s = &hwnas_setting_table[i];
+        int *value = hwnas_setting_in(s, &out);
+        if (is_alone && is_open(i, job)) {
+            *value = hwnas_setting_read(s, code);
             *code = '\0';
             break;
         }
         char *start = strrchr(code, ',');
         start = start ? start + 1 : code;
-        size_t length = strlen(settings[i].name);
-        if (!hwnas_setting_is_open(values_of(job, i)) || strncmp(start, settings[i].name, length) ||
-            start[length] != '=')
+        size_t length = strlen(s->name);
+        if (!is_open(i, job) || strncmp(start, s->name, length) || start[length] != '=')
             continue;
-        *value_of(&out, i) = atoi(start + length + 1);
+        *value = hwnas_setting_read(s, start + length + 1);
         start[start > code ? -1 : 0] = '\0';
     }
     return out;

@@ -30,7 +30,7 @@ enum {
 /* A measured network, to find it again. */
 typedef struct known {
     char digest[33];
-    int threads;
+    hwnas_settings settings;
     const hwnas_trial *trial;
 } known;
 
@@ -64,12 +64,12 @@ static int compare_networks(const void *a, const void *b)
 {
     const known *x = a, *y = b;
     int order = strcmp(x->digest, y->digest);
-    return order ? order : (x->threads > y->threads) - (x->threads < y->threads);
+    return order ? order : memcmp(&x->settings, &y->settings, sizeof x->settings);
 }
 
-static const hwnas_trial *find_twin(study *s, const char *digest, int threads)
+static const hwnas_trial *find_twin(study *s, const char *digest, hwnas_settings settings)
 {
-    known key = {.threads = threads};
+    known key = {.settings = settings};
     memcpy(key.digest, digest, sizeof key.digest);
     void *found = tfind(&key, &s->by_network, compare_networks);
     return found ? (*(known **)found)->trial : NULL;
@@ -84,10 +84,10 @@ static bool is_measured(const hwnas_trial *trial)
 }
 
 /* The first of a network stays. */
-static void remember(study *s, const hwnas_trial *trial, int threads)
+static void remember(study *s, const hwnas_trial *trial, hwnas_settings settings)
 {
     known *row = hwnas_alloc(sizeof *row);
-    *row = (known){.threads = threads, .trial = trial};
+    *row = (known){.settings = settings, .trial = trial};
     memcpy(row->digest, trial->digest, sizeof row->digest);
     if (*(known **)tsearch(row, &s->by_network, compare_networks) != row)
         free(row);
@@ -104,7 +104,7 @@ static hwnas_status absorb(study *s, hwnas_trial *trial, const hwnas_arch *walke
     s->n_failed += trial->status != HWNAS_OK;
     s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
     if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
-        remember(s, trial, hwnas_settings_of(walked, s->job).threads);
+        remember(s, trial, hwnas_settings_of(walked, s->job));
     if (score.violation == 0 && !trial->rung) {
         hwnas_point point = {.id = s->n_done - 1};
         memcpy(point.objectives, score.objectives, sizeof point.objectives);
@@ -151,7 +151,7 @@ static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walke
     hwnas_status stored =
         is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest, rung) : HWNAS_OK;
     c.graph = graph;
-    c.twin = find_twin(s, trial->digest, c.settings.threads);
+    c.twin = find_twin(s, trial->digest, c.settings);
     if (stored == HWNAS_OK && status == HWNAS_OK)
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);
     hwnas_graph_free(graph);

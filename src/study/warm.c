@@ -13,8 +13,17 @@ static bool is_text(const json_t *object, const char *key, const char *text)
     return value && !strcmp(value, text);
 }
 
+static bool has_same_settings(const hwnas_job_device *a, const hwnas_job_device *b)
+{
+    bool same = true;
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++)
+        same &= hwnas_setting_of_device(&hwnas_setting_table[i], a) ==
+                hwnas_setting_of_device(&hwnas_setting_table[i], b);
+    return same;
+}
+
 /* The device of theirs that measures as ours `d` does: the same processor, library, instruction
- * set, threads and batch; -1: none. */
+ * set, threads, batch and precision; -1: none. */
 static int find_device(const hwnas_job *job, int d, const hwnas_evaluator *evaluator,
                        const hwnas_job *theirs, const json_t *infos)
 {
@@ -26,7 +35,7 @@ static int find_device(const hwnas_job *job, int d, const hwnas_evaluator *evalu
         if (!strcmp(row->spelling, ours->spelling) && is_text(other, "name", info->name) &&
             is_text(other, "library", info->library) && is_text(other, "isa", info->isa) &&
             json_integer_value(json_object_get(other, "threads")) == info->threads &&
-            row->threads == ours->threads && row->batch == ours->batch)
+            has_same_settings(row, ours))
             return i;
     }
     return -1;
@@ -89,8 +98,12 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
         goto out;
     }
     TRY_OUT(hwnas_job_goals(&theirs, identity));
-    bool same_settings = is_same_setting(&job->batch, &theirs.batch) &&
-                         is_same_setting(&job->threads, &theirs.threads);
+    bool same_settings = true;
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
+        const hwnas_setting_kind *s = &hwnas_setting_table[i];
+        same_settings &=
+            is_same_setting(hwnas_setting_of_job(s, job), hwnas_setting_of_job(s, &theirs));
+    }
     for (int d = 0; d < job->devices.n; d++)
         same[d] = same_settings ? find_device(job, d, evaluator, &theirs, infos) : -1;
     TRY_OUT(hwnas_store_trials(&trials, &n, store));

@@ -8,10 +8,10 @@ bats_require_minimum_version 1.5.0
         "$BATS_TEST_TMPDIR/net.onnx" --device null --csv >"$BATS_TEST_TMPDIR/one.csv"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/one.csv")" -eq 4 ]
     # One network, whichever way it came: 1,199,882 parameters, as Keras counts them.
-    [ "$(cut -d, -f12 "$BATS_TEST_TMPDIR/one.csv" | tr '\n' ' ')" = \
+    [ "$(cut -d, -f8 "$BATS_TEST_TMPDIR/one.csv" | tr '\n' ' ')" = \
         "params_count 1199882 669706 1199882 " ]
     "$HWNAS" profile mnist_cnn mnist_mlp --device null --batch 1,4 --threads 1,2 --csv |
-        cut -d, -f1,3,4,5 >"$BATS_TEST_TMPDIR/sweep.csv"
+        cut -d, -f1,3,4,7 >"$BATS_TEST_TMPDIR/sweep.csv"
     [ "$(sort "$BATS_TEST_TMPDIR/sweep.csv" | tr '\n' ' ')" = "mnist_cnn,1,1,ok mnist_cnn,1,2,ok \
 mnist_cnn,4,1,ok mnist_cnn,4,2,ok mnist_mlp,1,1,ok mnist_mlp,1,2,ok mnist_mlp,4,1,ok mnist_mlp,4,2,ok \
 model,batch,threads,status " ]
@@ -35,6 +35,118 @@ assert row["memory_bytes"] > 4 * row["params"], row
 END
 }
 
+@test "several devices and precisions; one that a device lacks is a row that says so" {
+    run --separate-stderr "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"mnist_mlp: the device 'ref' does not compute in f16"* ]]
+    [[ $output == *"ref: "*"null: "*"model"*"device"*"dtype"* ]]
+    [[ $output == *"ref "*"f16 "*"unsupported: the device 'ref' does not compute in f16"* ]]
+    "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05 --csv \
+        >"$BATS_TEST_TMPDIR/two.csv" || [ $? -eq 1 ]
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/two.csv" <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+found = [(r["device"], r["dtype"], r["status"]) for r in rows]
+assert found == [("ref", "f32", "ok"), ("ref", "f16", "unsupported"),
+                 ("null", "f32", "ok"), ("null", "f16", "ok")], found
+assert rows[1]["message"] and not rows[1]["p50_s"] and float(rows[0]["p50_s"]) > 0, rows
+END
+    # A plain profile has no column that says nothing.
+    run "$HWNAS" profile mnist_mlp --device null
+    [[ $output != *dtype* && $output != *"model "*device* && $output != *streams* ]]
+}
+
+@test "streams: copies at the same time, as many as there are cores for" {
+    cores=$(nproc)
+    run --separate-stderr "$HWNAS" profile mnist_mlp --device ref --streams "1,$((cores + 1))" \
+        --seconds 0.1
+    [ "$status" -eq 1 ]
+    [[ $output == *streams*"unsupported: $((cores + 1)) streams of 1 thread each need"*"cores"* ]]
+    [[ $stderr == *"need $((cores + 1)) cores"* ]]
+    run --separate-stderr "$HWNAS" profile mnist_mlp --device ref --streams 1 --seconds 0.1 --csv
+    [ "$status" -eq 0 ]
+    [[ $output == *"mnist_mlp,ref,1,1,f32,1,ok,"* ]]
+    run --separate-stderr "$HWNAS" profile mnist_mlp --streams 1,0
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"--streams '1,0' is no list"* ]]
+}
+
+@test "a profile is saved whole, with the machine and the date" {
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05 --name here \
+        --save kept.json --json >printed.json || [ $? -eq 1 ]
+    cmp <(/usr/bin/python3 -m json.tool kept.json) <(/usr/bin/python3 -m json.tool printed.json)
+    /usr/bin/python3 - kept.json <<'END'
+import json, os, sys, time
+d = json.load(open(sys.argv[1]))
+assert (d["format"], d["version"], d["name"], d["source"]) == ("hwnas.profile", 1, "here", "measured")
+assert d["machine"]["cores"] == len(os.sched_getaffinity(0)), d
+assert d["date"][:4] >= "2026" and d["date"].endswith("Z"), d
+assert [r["device"] for r in d["rows"]] == ["ref", "ref", "null", "null"]
+assert len(d["rows"][0]["digest"]) == 32 and d["rows"][0]["params"] == 669706
+END
+    run --separate-stderr "$HWNAS" profile mnist_mlp --device null --save /nowhere/kept.json
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"/nowhere/kept.json"* ]]
+}
+
+@test "an interrupted profile prints what it has" {
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" profile mnist_mlp resnet152 --device ref --seconds 0.05 --save half.json >half.txt \
+        2>half.err &
+    pid=$!
+    sleep 3
+    kill -INT "$pid"
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq 130 ]
+    # On a machine that is very slow not even the small one was finished; then there is no file.
+    if grep -q "interrupted; 0 rows were finished" half.err; then
+        [ ! -e half.json ]
+        return
+    fi
+    grep -q "interrupted; 1 row was finished" half.err
+    grep -q "mnist_mlp" half.txt
+    [ "$(/usr/bin/python3 -c 'import json; print(len(json.load(open("half.json"))["rows"]))')" -eq 1 ]
+}
+
+@test "energy, where the machine counts it" {
+    # A counter as powercap shows it, of a machine that takes 10 W.
+    zone=$BATS_TEST_TMPDIR/powercap/intel-rapl:0
+    mkdir -p "$zone"
+    echo package-0 >"$zone/name"
+    echo 262143328850 >"$zone/max_energy_range_uj"
+    echo 1 >"$zone/energy_uj"
+    /usr/bin/python3 - "$zone/energy_uj" <<'END' &
+import sys, time
+with open(sys.argv[1], "r+") as f:
+    end = time.time() + 60
+    while time.time() < end:
+        f.seek(0)
+        f.write("%d\n" % (time.monotonic() * 10e6))
+        f.flush()
+        time.sleep(0.001)
+END
+    meter=$!
+    for streams in "" "--streams 1"; do
+        # shellcheck disable=SC2086
+        HWNAS_POWERCAP=$BATS_TEST_TMPDIR/powercap "$HWNAS" profile mnist_mlp --device ref --batch 2 \
+            --seconds 2 --interval 0.001 $streams --json >"$BATS_TEST_TMPDIR/energy.json"
+        /usr/bin/python3 - "$BATS_TEST_TMPDIR/energy.json" <<'END'
+import json, sys
+(row,) = json.load(open(sys.argv[1]))["rows"]
+assert row["energy_low_joules"] <= row["energy_joules"] <= row["energy_high_joules"], row
+assert row["energy_joules"] > 0, row
+END
+    done
+    run env HWNAS_POWERCAP="$BATS_TEST_TMPDIR/powercap" "$HWNAS" profile mnist_mlp --device ref \
+        --seconds 2 --interval 0.001
+    kill "$meter"
+    [[ $output == *"mJ/item"* ]]
+    run "$HWNAS" profile mnist_mlp --device null
+    [ -e /sys/class/powercap/intel-rapl:0/energy_uj ] || [[ $output != *"mJ/item"* ]]
+}
+
 @test "what cannot be profiled is told, with exit code" {
     ends() { # ends CODE PATTERN ARGUMENT...
         local code=$1 pattern=$2
@@ -48,6 +160,9 @@ END
     ends 2 "*which network of nas_bench_macro*--arch CODE*" nas_bench_macro
     ends 2 "*'0,1' is no list*--batch 1,2,4*" mnist_cnn --batch 0,1
     ends 2 "*'1,' is no list*" mnist_cnn --threads 1,
+    ends 2 "*no precision 'int9'*the precisions are f32, *" mnist_cnn --dtype f32,int9
+    ends 2 "*--dtype 'f32,' is no list*" mnist_cnn --dtype f32,
+    ends 2 "*no device 'cpuu'*did you mean 'cpu'*" mnist_cnn --device ref,cpuu
     ends 2 "*exclude each other*" mnist_cnn --json --csv
     ends 2 "*more than 0*" mnist_cnn --interval 0
     ends 2 "*no 'resnet5'*" resnet5

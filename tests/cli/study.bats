@@ -155,6 +155,7 @@ END
 6:*: two devices are called 'replay'*write {name|devices: ['replay:two.csv#pi_ms', 'replay:two.csv#phone_ms']
 7:8: batch needs 1 to 16 values|batch: {values: []}
 7:24: batch has 8 twice|batch: {values: [1, 8, 8]}
+7:18: there is no precision 'fp32'*the precisions are f32*s8|dtype: {values: [fp32, s8]}
 7:8: batch is a choice, but no device of the job runs with it|batch: {values: [1, 8]}
 END
 }
@@ -176,30 +177,33 @@ END
         for o in (f['objectives'] for f in d['front']))"
 }
 
-@test "batch and threads as choices of the search" {
+@test "batch, threads and precision as choices of the search" {
     job "device: 'null'" "objectives: [accuracy, throughput]" "batch: {values: [1, 4]}" \
-        "threads: {values: [1, 2]}" "budget: {trials: 24}" "measure: {seconds: 0.05}"
+        "threads: {values: [1, 2]}" "dtype: {values: [f32, s8]}" "budget: {trials: 48}" \
+        "strategy: random" "measure: {seconds: 0.05}"
     ends 0 search job.yaml --json
-    is out "all(f['batch'] in (1, 4) and f['threads'] in (1, 2) for f in d['front'])"
+    is out "all(f['batch'] in (1, 4) and f['threads'] in (1, 2) and f['dtype'] in ('f32', 's8')
+        for f in d['front'])"
+    is out "d['job']['dtype'] == ['f32', 's8']"
     /usr/bin/python3 - <<'END'
 import sqlite3
 rows = sqlite3.connect("job.db").execute(
     "SELECT code, a.value, b.value, c.value FROM trial JOIN value a ON a.trial = number AND a.metric ="
     " 'throughput' JOIN value b ON b.trial = number AND b.metric = 'latency.p50'"
     " JOIN value c ON c.trial = number AND c.metric = 'macs'").fetchall()
-assert len(rows) == 24
+assert len(rows) == 48
 seen = set()
 for code, throughput, latency, macs in rows:
     settings = dict(part.split("=") for part in code.split(","))
-    seen.add((settings["batch"], settings["threads"]))
+    seen.add((settings["batch"], settings["threads"], settings["dtype"]))
     assert abs(throughput * latency / int(settings["batch"]) - 1) < 1e-9, code
     assert 7e6 < macs < 1.1e8, "of one inference, not of the batch"
-assert len(seen) == 4, seen
+assert len(seen) == 8, seen
 END
     ends 0 export job.db --best --format yaml --out best.yaml
     ends 0 space check best.yaml
-    ends 0 search job.yaml --resume --trials 30 --json
-    is out "d['finished'] == 30"
+    ends 0 search job.yaml --resume --trials 54 --json
+    is out "d['finished'] == 54"
 }
 
 @test "a search ends by itself" {

@@ -25,111 +25,7 @@
 #include "measure/machine.h"
 #include "measure/runner.h"
 #include "measure/wire.h"
-
-static hwnas_graph *make_graph(void)
-{
-    const int64_t dims[] = {1, 4, 8, 8};
-    int input, output;
-    hwnas_graph *graph = hwnas_graph_new("tiny", 1);
-    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 4, dims), HWNAS_OK);
-    assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
-                                          &input, true),
-                     HWNAS_OK);
-    hwnas_graph_add_output(graph, output);
-    return graph;
-}
-
-/* A machine where time passes only in an inference, as its script says, and 20 ns at each look at
- * the clock. */
-
-typedef struct fake_machine {
-    hwnas_machine base;
-    hwnas_exec exec;
-    double clock, waited, stolen;
-    unsigned long preemptions;
-    double watts;            /* 0: no counter */
-    double speed;            /* of the reference workload: seconds */
-    double reference_growth; /* each time it is asked */
-    size_t n_runs, n_watches;
-    hwnas_rng rng;
-    /* Seconds of the next inference; may change everything above. */
-    double (*script)(struct fake_machine *m);
-} fake_machine;
-
-static double fake_now(hwnas_machine *machine)
-{
-    return ((fake_machine *)machine)->clock += 20e-9;
-}
-
-static unsigned long fake_preemptions(hwnas_machine *machine)
-{
-    return ((fake_machine *)machine)->preemptions;
-}
-
-static double fake_waited(hwnas_machine *machine)
-{
-    return ((fake_machine *)machine)->waited;
-}
-
-/* /proc/stat counts in hundredths. */
-static double fake_stolen(hwnas_machine *machine)
-{
-    return floor(100 * ((fake_machine *)machine)->stolen) / 100;
-}
-
-static double fake_joules(hwnas_machine *machine)
-{
-    fake_machine *m = (fake_machine *)machine;
-    return m->watts > 0 ? m->watts * m->clock : NAN;
-}
-
-static double fake_reference(hwnas_machine *machine)
-{
-    fake_machine *m = (fake_machine *)machine;
-    double seconds = m->speed;
-    m->speed *= 1 + m->reference_growth;
-    return seconds;
-}
-
-static void fake_watch(hwnas_machine *machine)
-{
-    ((fake_machine *)machine)->n_watches++;
-}
-
-static hwnas_status fake_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
-{
-    fake_machine *m = (fake_machine *)((char *)exec - offsetof(fake_machine, exec));
-    assert_true(inputs[0][0] >= -1 && inputs[0][255] < 1);
-    outputs[0][255] = 1;
-    m->clock += m->script(m);
-    m->n_runs++;
-    return HWNAS_OK;
-}
-
-static size_t fake_memory(const hwnas_exec *exec)
-{
-    (void)exec;
-    return 12345;
-}
-
-static const hwnas_device_ops fake_ops = {
-    .abi = HWNAS_DEVICE_ABI, .name = "fake", .run = fake_run, .memory = fake_memory};
-
-static fake_machine make_machine(double (*script)(fake_machine *m))
-{
-    return (fake_machine){.base = {.watch = fake_watch,
-                                   .now = fake_now,
-                                   .preemptions = fake_preemptions,
-                                   .waited = fake_waited,
-                                   .stolen = fake_stolen,
-                                   .joules = fake_joules,
-                                   .reference = fake_reference},
-                          .exec = {.ops = &fake_ops},
-                          .clock = 1000,
-                          .speed = 1e-4,
-                          .rng = hwnas_rng_new(1, 2),
-                          .script = script};
-}
+#include "fake_machine.h"
 
 static hwnas_measurement measure_on(fake_machine *m, hwnas_measure_options options)
 {
@@ -642,10 +538,10 @@ static void test_wire(void **state)
     (void)state;
     unsigned char head[HWNAS_FRAME_HEAD];
     hwnas_frame frame;
-    hwnas_frame_encode(head, (hwnas_frame){.type = HWNAS_FRAME_GRAPH, .length = 1 << 24});
+    hwnas_frame_encode(head, (hwnas_frame){.type = HWNAS_FRAME_GRAPH, .length = 1 << 25});
     assert_true(hwnas_frame_decode(&frame, head));
     assert_int_equal(frame.type, HWNAS_FRAME_GRAPH);
-    assert_int_equal(frame.length, 1 << 24);
+    assert_int_equal(frame.length, 1 << 25);
     head[4] = HWNAS_FRAME_ANSWER; /* too long for words */
     assert_false(hwnas_frame_decode(&frame, head));
     head[0] = 'H';

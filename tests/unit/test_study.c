@@ -352,15 +352,15 @@ static void settings_are_choices(void **state)
     (void)state;
     hwnas_space *space = NULL;
     const hwnas_space *walked = NULL;
-    hwnas_job job = {.batch = {.n = 3, .values = {1, 8, 16}}, .threads = {.n = 1, .values = {2}}};
+    hwnas_job job = {.batch = {.n = 3, .values = {1, 8, 16}}, .threads = {.n = 1, .values = {2}}, .dtype = {.n = 2, .values = {1 + HWNAS_S8, 1 + HWNAS_F32}}};
     assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_macro"), HWNAS_OK);
     assert_int_equal(hwnas_settings_space(&walked, space, &job), HWNAS_OK);
-    assert_int_equal(walked->n_genes, space->n_genes + 1);
+    assert_int_equal(walked->n_genes, space->n_genes + 2);
     char *count = hwnas_space_count(walked, NULL);
-    assert_string_equal(count, "19683"); /* 3 * 3^8 */
+    assert_string_equal(count, "39366"); /* 2 * 3 * 3^8 */
     free(count);
     hwnas_rng rng = hwnas_rng_new(1, 2);
-    int seen[17] = {0};
+    int seen[17] = {0}, seen_dtype[HWNAS_N_PRECISIONS + 1] = {0};
     for (int i = 0; i < 60; i++) {
         hwnas_arch *arch = hwnas_arch_new(walked), *again = NULL;
         hwnas_arch_sample(arch, &rng);
@@ -370,7 +370,9 @@ static void settings_are_choices(void **state)
         hwnas_settings s = hwnas_settings_of(arch, &job), cut = hwnas_settings_cut(code, &job);
         assert_int_equal(s.threads, 2);
         assert_int_equal(s.batch, cut.batch);
+        assert_int_equal(s.dtype, cut.dtype);
         seen[s.batch]++;
+        seen_dtype[s.dtype]++;
         hwnas_arch *bare = hwnas_settings_strip(arch, space), *parsed = NULL;
         assert_int_equal(hwnas_arch_parse(&parsed, space, code), HWNAS_OK);
         assert_true(hwnas_arch_equal(bare, parsed));
@@ -381,6 +383,15 @@ static void settings_are_choices(void **state)
         free(code);
     }
     assert_true(seen[1] && seen[8] && seen[16]);
+    assert_int_equal(seen_dtype[1 + HWNAS_S8] + seen_dtype[1 + HWNAS_F32], 60);
+    assert_true(seen_dtype[1 + HWNAS_S8] && seen_dtype[1 + HWNAS_F32]);
+    /* Every combination once: 3 batches, 2 precisions. */
+    hwnas_settings all = hwnas_settings_first(&job);
+    int n_all = 1;
+    while (hwnas_settings_next(&all, &job))
+        n_all++;
+    assert_int_equal(n_all, 6);
+    job.dtype.n = 1;
     job.batch.n = 1;
     assert_int_equal(hwnas_settings_space(&walked, space, &job), HWNAS_OK);
     assert_ptr_equal(walked, space);

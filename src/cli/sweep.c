@@ -1,0 +1,232 @@
+#include "cli/sweep.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/model.h"
+#include "measure/streams.h"
+#include "profile/command.h"
+
+/* "1,2,8" */
+static hwnas_status read_numbers(int *out, int *n, const char *option, const char *text, long most)
+{
+    *n = 0;
+    for (const char *at = text; *n < HWNAS_SWEEP_LIST;) {
+        char *end;
+        errno = 0;
+        const long value = strtol(at, &end, 10);
+        if (end == at || errno || value < 1 || value > most || (*end && *end != ','))
+            break;
+        out[(*n)++] = (int)value;
+        if (!*end)
+            return HWNAS_OK;
+        at = end + 1;
+    }
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is no list of numbers 1 to %ld",
+                                 option, text, most),
+                      "write --%s 1,2,4", option);
+}
+
+/* "f32,s8", each word yours to free(). */
+static hwnas_status read_words(char **out, int *n, const char *option, const char *text)
+{
+    *n = 0;
+    for (const char *at = text;;) {
+        const size_t length = strcspn(at, ",");
+        if (!length || *n == HWNAS_SWEEP_LIST)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is no list of 1 to %d words",
+                              option, text, HWNAS_SWEEP_LIST);
+        out[(*n)++] = hwnas_printf("%.*s", (int)length, at);
+        if (!at[length])
+            return HWNAS_OK;
+        at += length + 1;
+    }
+}
+
+static hwnas_status read_precisions(hwnas_sweep *out, const char *text)
+{
+    char *words[HWNAS_SWEEP_LIST];
+    hwnas_status status = read_words(words, &out->n_precisions, "dtype", text);
+    for (int i = 0; i < out->n_precisions && status == HWNAS_OK; i++)
+        status = hwnas_precision_find(&out->precisions[i], words[i]);
+    for (int i = 0; i < out->n_precisions; i++)
+        free(words[i]);
+    return status;
+}
+
+hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists)
+{
+    const hwnas_device_ops *ops;
+    const char *argument;
+    TRY(read_words(out->devices, &out->n_devices, "device", lists->devices));
+    for (int i = 0; i < out->n_devices; i++)
+        TRY(hwnas_device_find(&ops, &argument, out->devices[i]));
+    TRY(read_numbers(out->batches, &out->n_batches, "batch", lists->batches, 1 << 20));
+    TRY(read_numbers(out->threads, &out->n_threads, "threads", lists->threads, 1024));
+    out->n_streams = 1;
+    if (lists->streams)
+        TRY(read_numbers(out->streams, &out->n_streams, "streams", lists->streams, 1024));
+    return read_precisions(out, lists->precisions);
+}
+
+void hwnas_sweep_done(hwnas_sweep *sweep)
+{
+    for (int i = 0; i < sweep->n_devices; i++)
+        free(sweep->devices[i]);
+}
+
+/* What a sweep is at now. */
+typedef struct cursor {
+    const hwnas_sweep *sweep;
+    hwnas_profile *profile;
+    hwnas_runner *runner;  /* this one ... */
+    hwnas_streams *copies; /* ... or these, or neither when they cannot be had: then */
+    hwnas_status status;   /* says why, with */
+    const char *message;
+    hwnas_graph *graph;
+    int device, threads, streams, model, batch, precision; /* positions in the lists */
+} cursor;
+
+/* Why something failed just now, for a row. */
+static const char *keep_message(const cursor *c)
+{
+    const char *message = hwnas_last_error()->message;
+    return hwnas_arena_string(c->profile->arena, message, strlen(message));
+}
+
+static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
+                            const hwnas_measure_options *options)
+{
+    double runs_per_second;
+    if (c->runner) {
+        TRY(hwnas_runner_measure(&row->m, c->runner, c->graph, options));
+        runs_per_second = 1 / row->m.p50;
+    } else {
+        TRY(hwnas_streams_measure(&row->m, &runs_per_second, c->copies, c->graph, options));
+    }
+    row->items_per_second = row->batch * runs_per_second;
+    row->doubt = hwnas_measurement_doubt(&row->m);
+    row->mode = hwnas_mode_name(row->m.mode);
+    row->stop = hwnas_stop_name(row->m.stop);
+    return HWNAS_OK;
+}
+
+static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
+                                const hwnas_measure_options *options)
+{
+    const hwnas_recipe recipe = {.model = row->model,
+                                 .arch = row->arch,
+                                 .device = row->device,
+                                 .batch = row->batch,
+                                 .threads = row->threads,
+                                 .streams = c->sweep->streams[c->streams],
+                                 .skips = c->sweep->skips};
+    char *text = hwnas_recipe_command(&recipe, options);
+    const char *kept = hwnas_arena_string(c->profile->arena, text, strlen(text));
+    free(text);
+    return kept;
+}
+
+/* One model under one setting. */
+static hwnas_status measure(const cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    hwnas_profile_row *row = hwnas_profile_add_row(c->profile);
+    hwnas_measure_options options = s->options;
+    options.exec.precision = s->precisions[c->precision];
+    row->model = s->models[c->model];
+    row->device = s->devices[c->device];
+    row->batch = s->batches[c->batch];
+    row->threads = s->threads[c->threads];
+    row->streams = s->streams[c->streams] ? s->streams[c->streams] : 1;
+    row->precision = options.exec.precision;
+    row->arch = s->code;
+    row->command = tell_command(c, row, &options);
+    row->digest = hwnas_graph_digest(c->graph);
+    hwnas_graph_costs(&row->costs, c->graph);
+    if (c->runner || c->copies) {
+        row->status = run_one(row, c, &options);
+        row->message = row->status == HWNAS_OK ? NULL : keep_message(c);
+    } else {
+        row->status = c->status;
+        row->message = c->message;
+    }
+    if (row->status != HWNAS_E_INTERRUPTED)
+        return HWNAS_OK;
+    c->profile->n_rows--; /* it is not finished */
+    return HWNAS_E_INTERRUPTED;
+}
+
+/* Says what is left out, once for each model. */
+static hwnas_status load(cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    const bool is_first = c->device == 0 && c->threads == 0 && c->streams == 0 && c->batch == 0;
+    hwnas_str skipped = {0};
+    hwnas_status status = hwnas_model_load(&c->graph, s->models[c->model], s->code,
+                                           s->batches[c->batch], s->skips ? &skipped : NULL);
+    if (status == HWNAS_OK && skipped.n && is_first)
+        fprintf(stderr, "%s is not measured whole; left out, with what depends on it:\n%s",
+                s->models[c->model], skipped.s);
+    hwnas_str_done(&skipped);
+    return status;
+}
+
+/* Everything on one device with one number of threads and streams. */
+static hwnas_status run_models(cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    for (c->model = 0; c->model < s->n_models; c->model++)
+        for (c->batch = 0; c->batch < s->n_batches; c->batch++) {
+            TRY(load(c));
+            for (c->precision = 0; c->precision < s->n_precisions; c->precision++)
+                TRY(measure(c));
+            hwnas_graph_free(c->graph);
+            c->graph = NULL;
+        }
+    return HWNAS_OK;
+}
+
+/* Starts what measures. When that cannot be had, each row says so. */
+static void open_runner(cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    const char *device = s->devices[c->device];
+    const int threads = s->threads[c->threads], streams = s->streams[c->streams];
+    hwnas_device_info info = {0};
+    c->status = streams ? hwnas_streams_open(&c->copies, device, threads, streams)
+                        : hwnas_runner_open(&c->runner, device, threads);
+    if (c->status == HWNAS_OK)
+        c->status = streams ? hwnas_streams_describe(&info, c->copies)
+                            : hwnas_runner_describe(&info, c->runner);
+    if (c->status != HWNAS_OK)
+        c->message = keep_message(c);
+    hwnas_profile_add_device(c->profile, device, c->status == HWNAS_OK ? &info : NULL);
+}
+
+static void close_runner(cursor *c)
+{
+    hwnas_graph_free(c->graph);
+    hwnas_runner_close(c->runner);
+    hwnas_streams_close(c->copies);
+    c->graph = NULL;
+    c->runner = NULL;
+    c->copies = NULL;
+}
+
+hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep)
+{
+    cursor c = {.sweep = sweep, .profile = profile};
+    hwnas_status status = HWNAS_OK;
+    for (c.device = 0; c.device < sweep->n_devices; c.device++)
+        for (c.threads = 0; c.threads < sweep->n_threads; c.threads++)
+            for (c.streams = 0; c.streams < sweep->n_streams; c.streams++) {
+                open_runner(&c);
+                status = run_models(&c);
+                close_runner(&c);
+                TRY(status);
+            }
+    return HWNAS_OK;
+}

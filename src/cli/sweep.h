@@ -1,0 +1,40 @@
+/* sweep.h: models measured over settings: what `profile` and `compare` do before they print. */
+#ifndef HWNAS_CLI_SWEEP_H
+#define HWNAS_CLI_SWEEP_H
+
+#include "measure/measure.h"
+#include "profile/profile.h"
+
+enum { HWNAS_SWEEP_MODELS = 64, HWNAS_SWEEP_LIST = 16 };
+
+/* The settings as the user writes them: lists with commas. */
+typedef struct hwnas_sweep_lists {
+    const char *devices, *batches, *threads, *precisions;
+    const char *streams; /* NULL: one copy, by the protocol for one */
+} hwnas_sweep_lists;
+#define HWNAS_SWEEP_DEFAULTS                                                                       \
+    {                                                                                              \
+        .devices = "cpu", .batches = "1", .threads = "1", .precisions = "f32"                      \
+    }
+
+typedef struct hwnas_sweep {
+    const char *models[HWNAS_SWEEP_MODELS], *code; /* see cli/model.h */
+    int n_models;
+    int n_devices, n_batches, n_threads, n_precisions, n_streams;
+    char *devices[HWNAS_SWEEP_LIST]; /* heap */
+    int batches[HWNAS_SWEEP_LIST], threads[HWNAS_SWEEP_LIST];
+    int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one */
+    hwnas_precision precisions[HWNAS_SWEEP_LIST];
+    bool skips; /* leave out what cannot be computed, and say so */
+    hwnas_measure_options options;
+} hwnas_sweep;
+
+/* Reads the lists. Unknown devices and precisions and what is no list are told. */
+HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists);
+void hwnas_sweep_done(hwnas_sweep *sweep);
+
+/* Adds a row for each model under each setting. One that cannot be measured is a row with the
+ * reason; a model that cannot be read ends it, as an interruption does; the rows before stay. */
+HWNAS_CHECKED hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep);
+
+#endif

@@ -1,0 +1,126 @@
+#include "measure/conclude.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/stats.h"
+
+static const double MAX_DRIFT = 0.03; /* one step of a Xeon's clock rate was 2.8 % */
+
+/* A quantile is carried when its upper 95 % bound lies within the sample: the probability that
+ * all n samples fall below it is q^n, so n >= log(0.05) / log(q): 29 for p90, 299 for p99. */
+static double carried_quantile(const double *sorted, size_t n, double q)
+{
+    return pow(q, (double)n) <= 0.05 ? hwnas_quantile(sorted, n, q) : NAN;
+}
+
+/* 95 % interval of a quantile that the samples carry; NaN where they do not bound it. */
+static void carried_interval(double *low, double *high, const double *sorted, size_t n, double q)
+{
+    if (!hwnas_quantile_interval(sorted, n, q, low, high))
+        *low = *high = NAN;
+}
+
+double hwnas_median(double *low, double *high, double *scratch, const double *values, size_t n)
+{
+    memcpy(scratch, values, n * sizeof *values);
+    hwnas_sort(scratch, n);
+    hwnas_quantile_interval(scratch, n, 0.5, low, high);
+    return hwnas_quantile(scratch, n, 0.5);
+}
+
+double hwnas_find_trend(double *scratch, const double *samples, size_t n)
+{
+    size_t half = n / 2;
+    double low[2], high[2], p50[2];
+    if (half < HWNAS_CARRY_MEDIAN)
+        return 0;
+    for (int i = 0; i < 2; i++)
+        p50[i] = hwnas_median(&low[i], &high[i], scratch, samples + (i ? n - half : 0), half);
+    return low[1] > high[0] || low[0] > high[1] ? p50[1] / p50[0] - 1 : 0;
+}
+
+void hwnas_tell_quantiles(hwnas_measurement *out, const double *sorted, size_t n)
+{
+    out->min = sorted[0];
+    out->p50 = hwnas_quantile(sorted, n, 0.5);
+    hwnas_quantile_interval(sorted, n, 0.5, &out->p50_low, &out->p50_high);
+    out->p90 = carried_quantile(sorted, n, 0.9);
+    out->p99 = carried_quantile(sorted, n, 0.99);
+    carried_interval(&out->p90_low, &out->p90_high, sorted, n, 0.9);
+    carried_interval(&out->p99_low, &out->p99_high, sorted, n, 0.99);
+}
+
+/* Medians of the first and the last tenth. */
+static void compare_ends(hwnas_measurement *out, const hwnas_sampler *s)
+{
+    double low, high;
+    size_t n = s->n_clean / 10;
+    out->p50_first = out->p50_last = NAN;
+    if (!s->mode->is_whole || n < 1)
+        return;
+    out->p50_first = hwnas_median(&low, &high, s->scratch, s->clean, n);
+    out->p50_last = hwnas_median(&low, &high, s->scratch, s->clean + s->n_clean - n, n);
+}
+
+static double median_clock(const hwnas_sampler *s)
+{
+    double known[HWNAS_MAX_BLOCKS];
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_blocks; i++)
+        if (!isnan(s->hertz[i]))
+            known[n++] = s->hertz[i];
+    hwnas_sort(known, n);
+    return n ? hwnas_quantile(known, n, 0.5) : NAN;
+}
+
+static void conclude_energy(hwnas_measurement *out, const hwnas_sampler *s)
+{
+    out->energy = out->energy_low = out->energy_high = NAN;
+    if (s->n_energies >= HWNAS_CARRY_MEDIAN)
+        out->energy = hwnas_median(&out->energy_low, &out->energy_high, s->scratch, s->energy,
+                                   s->n_energies);
+}
+
+void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
+{
+    out->mode = s->options->mode;
+    out->runs_per_sample = s->runs;
+    out->run_seconds = s->run_seconds;
+    out->n_disturbed = s->n_aside;
+    out->disturbed_share = hwnas_sampler_disturbed_share(s);
+    out->shared_share = s->n_looks ? (double)s->n_shared / (double)s->n_looks : 0;
+    out->hertz = median_clock(s);
+    out->trend = hwnas_find_trend(s->scratch, s->clean, s->n_clean);
+    out->is_mixed = s->n_clean < HWNAS_CARRY_MEDIAN && s->n_aside > 0;
+    if (out->is_mixed)
+        while (s->n_aside > 0)
+            s->clean[s->n_clean++] = s->aside[--s->n_aside];
+    compare_ends(out, s);
+    size_t n = out->n_samples = s->n_clean;
+    memcpy(s->scratch, s->clean, n * sizeof *s->clean);
+    hwnas_sort(s->scratch, n);
+    hwnas_tell_quantiles(out, s->scratch, n);
+    conclude_energy(out, s);
+    out->is_unstable = hwnas_measurement_doubt(out) != NULL;
+}
+
+const char *hwnas_stop_name(hwnas_stop stop)
+{
+    return stop == HWNAS_STOP_INTERVAL ? "interval" : "budget";
+}
+
+const char *hwnas_measurement_doubt(const hwnas_measurement *m)
+{
+    if (m->is_mixed)
+        return "the cores were never ours for long enough; disturbed samples are among the samples";
+    if (m->disturbed_share > HWNAS_MAX_DISTURBED)
+        return "other work took the cores, or a part of them, during more than half of the time";
+    if (hwnas_modes[m->mode].is_whole) /* how it changes is what was asked for */
+        return NULL;
+    if (fabs(m->drift) > MAX_DRIFT)
+        return "the machine's own speed changed by more than 3 % meanwhile";
+    if (fabs(m->trend) > MAX_DRIFT)
+        return "the latency itself moved by more than 3 % while it was sampled";
+    return NULL;
+}

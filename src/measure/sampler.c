@@ -1,0 +1,246 @@
+/* sampler.c: between the two readings of the clock there is nothing but the device; all memory is
+ * taken and touched before the first sample. */
+#include "measure/sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/stats.h"
+
+enum {
+    WINDOW_RUNS = 5,      /* a warm-up window has at least so many samples ... */
+    WINDOW_SAMPLES = 512, /* ... and at most so many */
+    MAX_RUNS = 1 << 20,   /* inferences in one sample */
+};
+static const double WINDOW_SECONDS = 0.01;  /* a warm-up window lasts at least so long */
+static const double WARM = 0.02;            /* two windows agree within so much */
+static const double WARM_UP_SHARE = 0.3;    /* of the budget, at most */
+static const double SAMPLE_SECONDS = 20e-6; /* a sample is at least so long ... */
+static const double CLOCK_SHARE = 0.01;     /* ... and the clock's own time this small a part */
+static const double SLICE_SECONDS = 20e-3;  /* longer than a time slice of the scheduler */
+static const double LOST_SHARE = 0.01;      /* losing more than this disturbs a sample */
+static const double LOOK_SECONDS = 200e-6;  /* between two looks at the core, which take 4 us */
+
+void hwnas_sampler_done(hwnas_sampler *s)
+{
+    hwnas_buffers_done(&s->buffers);
+    hwnas_evictor_close(s->evictor);
+    free(s->clean);
+    free(s->aside);
+    free(s->scratch);
+}
+
+hwnas_status hwnas_sampler_report(const hwnas_sampler *s, const char *phase)
+{
+    const hwnas_measure_options *o = s->options;
+    if (o->progress)
+        o->progress(o->context, phase);
+    if (o->stop && *o->stop)
+        return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while %s", phase);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n)
+{
+    const float *const *inputs = (const float *const *)s->buffers.inputs;
+    for (int i = 0; i < n; i++)
+        TRY(s->exec->ops->run(s->exec, inputs, s->buffers.outputs));
+    s->n_runs += (size_t)n;
+    return HWNAS_OK;
+}
+
+/* One sample: `runs` inferences back to back. `seconds` is the time of one. */
+static hwnas_status take(double *seconds, hwnas_sampler *s)
+{
+    if (s->is_warm && s->mode->before) {
+        TRY(s->mode->before(s));
+        hwnas_sampler_attend(s);
+    }
+    double start = s->machine->now(s->machine);
+    TRY(hwnas_sampler_run(s, s->runs));
+    double elapsed = s->machine->now(s->machine) - start;
+    s->run_seconds += elapsed;
+    *seconds = elapsed / s->runs;
+    return HWNAS_OK;
+}
+
+/* ---- Before the first sample ---- */
+
+/* Sets s->runs so that the clock does not matter. A short inference that lost a time slice looks
+ * long enough, so the best of three counts, up to a length that no lost slice explains. */
+static hwnas_status choose_runs(hwnas_sampler *s)
+{
+    const int n_readings = 64;
+    double start = s->machine->now(s->machine), end = start;
+    for (int i = 0; i < n_readings; i++)
+        end = s->machine->now(s->machine);
+    double enough = fmax(SAMPLE_SECONDS, (end - start) / n_readings / CLOCK_SHARE);
+    if (s->mode->is_whole) /* all of the budget must find room */
+        enough = fmax(enough, 2 * s->options->max_seconds / HWNAS_MAX_SAMPLES);
+    for (s->runs = 1; s->runs < MAX_RUNS; s->runs *= 2) {
+        double best = INFINITY, seconds = 0;
+        for (int i = 0; i < 3 && best >= enough && seconds < SLICE_SECONDS; i++) {
+            TRY(take(&seconds, s));
+            seconds *= s->runs;
+            best = fmin(best, seconds);
+        }
+        if (best >= enough)
+            break;
+    }
+    return HWNAS_OK;
+}
+
+/* Median of one window; `is_over` when the time for warm-up ended it. */
+static hwnas_status warm_window(double *median, bool *is_over, hwnas_sampler *s, double deadline)
+{
+    double window[WINDOW_SAMPLES], sum = 0;
+    int n = 0;
+    *is_over = false;
+    while (!*is_over && n < WINDOW_SAMPLES && (n < WINDOW_RUNS || sum < WINDOW_SECONDS)) {
+        TRY(hwnas_sampler_report(s, "warming up"));
+        TRY(take(&window[n], s));
+        sum += window[n++] * s->runs;
+        *is_over = s->machine->now(s->machine) >= deadline;
+    }
+    hwnas_sort(window, (size_t)n);
+    *median = hwnas_quantile(window, (size_t)n, 0.5);
+    return HWNAS_OK;
+}
+
+/* Until the medians of two successive windows agree, or the time for it is over. */
+static hwnas_status warm_up(double *median, hwnas_sampler *s, double deadline)
+{
+    double last = 0;
+    bool is_over = false;
+    TRY(choose_runs(s));
+    do {
+        TRY(warm_window(median, &is_over, s, deadline));
+        if (fabs(*median - last) <= WARM * last)
+            break;
+        last = *median;
+    } while (!is_over);
+    return HWNAS_OK;
+}
+
+/* Room for what the remaining time can hold when samples come four times as fast as in warm-up. */
+static hwnas_status make_room(hwnas_sampler *s, double expected, double seconds)
+{
+    double fit = 4 * fmax(seconds, 0) / fmax(expected * s->runs, 1e-9);
+    double least = fmax(HWNAS_CARRY_MEDIAN, s->options->min_samples);
+    s->capacity = (size_t)fmin(fmax(fit, 2 * least), HWNAS_MAX_SAMPLES);
+    double **arrays[] = {&s->clean, &s->aside, &s->scratch};
+    for (int i = 0; i < 3; i++) {
+        void *array;
+        TRY(hwnas_try_alloc(&array, s->capacity * sizeof **arrays[i], "the samples"));
+        *arrays[i] = array;
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, hwnas_exec *exec,
+                                const hwnas_graph *graph, const hwnas_measure_options *options,
+                                hwnas_machine *machine)
+{
+    hwnas_sampler *s = out;
+    *s = (hwnas_sampler){.exec = exec,
+                         .graph = graph,
+                         .machine = machine,
+                         .options = options,
+                         .mode = &hwnas_modes[options->mode],
+                         .runs = 1};
+    TRY(hwnas_buffers_open(&s->buffers, graph));
+    TRY(hwnas_sampler_report(s, "running once"));
+    TRY(take(first_run_seconds, s));
+    s->run_seconds = 0;
+    s->n_runs = 0;
+
+    double start = machine->now(machine), expected;
+    TRY(warm_up(&expected, s, start + WARM_UP_SHARE * options->max_seconds));
+    if (s->mode->before)
+        s->runs = 1;
+    TRY(make_room(s, expected, start + options->max_seconds - machine->now(machine)));
+    machine->watch(machine);
+    if (s->mode->begin)
+        TRY(s->mode->begin(s));
+    s->is_warm = true;
+    return HWNAS_OK;
+}
+
+/* ---- Samples and witnesses ---- */
+
+void hwnas_sampler_attend(hwnas_sampler *s)
+{
+    double hertz;
+    s->preemptions = s->machine->preemptions(s->machine);
+    s->waited = s->machine->waited(s->machine);
+    s->was_shared = s->machine->is_shared(s->machine, &hertz);
+    s->n_unsure = 0;
+    s->looked_when = s->machine->now(s->machine);
+}
+
+/* Was the sample that has just ended disturbed? A preemption is the sign; the time that threads
+ * waited for a core is the damage, as a kernel thread that wants a core for 20 us is no harm to a
+ * sample of 20 ms. Where the kernel does not tell the damage, the sign is enough. */
+static bool was_disturbed(hwnas_sampler *s, double seconds)
+{
+    unsigned long preemptions = s->machine->preemptions(s->machine);
+    if (preemptions == s->preemptions)
+        return false;
+    s->preemptions = preemptions;
+    double waited = s->machine->waited(s->machine), lost = waited - s->waited;
+    s->waited = waited;
+    return isnan(lost) || lost > LOST_SHARE * seconds;
+}
+
+void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first)
+{
+    while (s->n_clean > first) {
+        double one = s->clean[--s->n_clean];
+        s->aside[s->n_aside++] = one;
+        s->clean_seconds -= one * s->runs;
+        s->aside_seconds += one * s->runs;
+    }
+    s->n_unsure = 0;
+}
+
+void hwnas_sampler_look(hwnas_sampler *s)
+{
+    double *hertz = &s->hertz[s->n_blocks < HWNAS_MAX_BLOCKS ? s->n_blocks : HWNAS_MAX_BLOCKS - 1];
+    bool is_shared = s->machine->is_shared(s->machine, hertz);
+    s->n_looks++;
+    s->n_shared += is_shared;
+    if (is_shared || s->was_shared)
+        hwnas_sampler_set_aside(s, s->n_clean - s->n_unsure);
+    s->n_unsure = 0;
+    s->was_shared = is_shared;
+    s->looked_when = s->machine->now(s->machine);
+}
+
+bool hwnas_sampler_has_room(const hwnas_sampler *s)
+{
+    return s->n_clean + s->n_aside < s->capacity;
+}
+
+hwnas_status hwnas_sampler_sample(hwnas_sampler *s)
+{
+    double one;
+    TRY(take(&one, s));
+    double seconds = one * s->runs;
+    if (was_disturbed(s, seconds)) {
+        s->aside[s->n_aside++] = one;
+        s->aside_seconds += seconds;
+    } else {
+        s->clean[s->n_clean++] = one;
+        s->clean_seconds += seconds;
+        s->n_unsure++;
+    }
+    if (s->mode->before || s->machine->now(s->machine) - s->looked_when >= LOOK_SECONDS)
+        hwnas_sampler_look(s);
+    return HWNAS_OK;
+}
+
+double hwnas_sampler_disturbed_share(const hwnas_sampler *s)
+{
+    double sampling = s->clean_seconds + s->aside_seconds;
+    return sampling > 0 ? s->aside_seconds / sampling : 0;
+}

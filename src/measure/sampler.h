@@ -1,0 +1,75 @@
+/* sampler.h: samples of one executable, and the witnesses beside each. protocol.c makes a
+ * measurement of them, race.c a comparison. */
+#ifndef HWNAS_MEASURE_SAMPLER_H
+#define HWNAS_MEASURE_SAMPLER_H
+
+#include "measure/buffers.h"
+#include "measure/evict.h"
+#include "measure/machine.h"
+#include "measure/modes.h"
+
+enum {
+    HWNAS_CARRY_MEDIAN = 6,      /* fewest samples with a 95 % interval: 1 - 2 * 0.5^6 = 0.97 */
+    HWNAS_MAX_SAMPLES = 1 << 20, /* 8 MiB of them; an interval is long narrow by then */
+    HWNAS_MAX_BLOCKS = 4096,     /* whose energy and clock rate are kept */
+};
+
+typedef struct hwnas_sampler {
+    hwnas_exec *exec;
+    const hwnas_graph *graph;
+    hwnas_machine *machine;
+    const hwnas_measure_options *options;
+    hwnas_buffers buffers;
+    const hwnas_mode_row *mode;
+    bool is_warm;           /* from then on each sample finds the state of its mode */
+    hwnas_evictor *evictor; /* NULL: the mode needs none */
+
+    int runs;           /* inferences in one sample */
+    size_t n_runs;      /* inferences so far */
+    double run_seconds; /* spent in them */
+
+    unsigned long preemptions; /* at the end of the last sample */
+    double waited;             /* when it was last asked for */
+    double looked_when;        /* at the core */
+    bool was_shared;           /* as that look saw it */
+    size_t n_looks, n_shared;
+
+    size_t capacity;                 /* of each of the three */
+    double *clean, *aside, *scratch; /* in order of time; scratch: sorted */
+    size_t n_clean, n_aside;
+    size_t n_unsure; /* the last of the clean ones: the core has not been looked at since */
+    double clean_seconds, aside_seconds;
+
+    size_t n_blocks, n_energies;
+    double energy[HWNAS_MAX_BLOCKS]; /* joules of a run, for each block of samples */
+    double hertz[HWNAS_MAX_BLOCKS];  /* clock rate at the end of it */
+} hwnas_sampler;
+
+/* Everything up to samples: buffers, the first run, whose time comes out, warm-up until `deadline` at
+ * most, room for what `seconds` may hold. The sampler is to be done with even after a failure. */
+HWNAS_CHECKED hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out,
+                                              hwnas_exec *exec, const hwnas_graph *graph,
+                                              const hwnas_measure_options *options,
+                                              hwnas_machine *machine);
+void hwnas_sampler_done(hwnas_sampler *s);
+
+/* Says what is going on, and hears whether to go on. */
+HWNAS_CHECKED hwnas_status hwnas_sampler_report(const hwnas_sampler *s, const char *phase);
+
+/* Takes the witnesses' present word as the beginning: what was before does not count. */
+void hwnas_sampler_attend(hwnas_sampler *s);
+/* Runs without taking samples, `n` inferences. */
+HWNAS_CHECKED hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n);
+/* Takes a sample and puts it with the clean ones or aside. */
+HWNAS_CHECKED hwnas_status hwnas_sampler_sample(hwnas_sampler *s);
+/* Looks at the core: were the samples since the last look taken on a core of our own? */
+void hwnas_sampler_look(hwnas_sampler *s);
+/* Sets clean samples aside, from the `first` on. */
+void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first);
+/* There is room for one more. */
+bool hwnas_sampler_has_room(const hwnas_sampler *s);
+
+/* Share of the sampling time that was set aside. */
+double hwnas_sampler_disturbed_share(const hwnas_sampler *s);
+
+#endif

@@ -1,0 +1,329 @@
+#include "measure/window.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "measure/conclude.h"
+
+enum {
+    MAX_SAMPLES = 1 << 20,
+    MAX_RUNS = 1 << 20,
+    N_SPANS = 10, /* parts of the window whose energy is looked at apart */
+};
+static const double SAMPLE_SECONDS = 20e-6; /* a sample is at least so long; so there */
+static const double LOST_SHARE = 0.01;      /* losing more than this disturbs a sample; so there */
+
+typedef struct looper {
+    hwnas_copy *copy;
+    hwnas_machine *machine;
+    const hwnas_measure_options *options;
+    int runs;        /* inferences in one sample */
+    double expected; /* seconds of a sample */
+    size_t n_runs;
+    size_t capacity, n_clean, n_aside;
+    double *clean, *aside; /* in order of time */
+    double clean_seconds, aside_seconds;
+    unsigned long preemptions;
+    double waited;
+    double energy[N_SPANS]; /* joules of one run, in each span */
+    int n_spans;
+    /* At the beginning of the span: */
+    double span_start, joules, stolen, span_clean_seconds;
+    size_t span_runs, span_first;
+} looper;
+
+static hwnas_status take(double *seconds, const hwnas_copy *copy, int runs)
+{
+    const float *const *inputs = (const float *const *)copy->buffers.inputs;
+    const double start = copy->machine->now(copy->machine);
+    for (int i = 0; i < runs; i++)
+        TRY(copy->exec->ops->run(copy->exec, inputs, copy->buffers.outputs));
+    *seconds = copy->machine->now(copy->machine) - start;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_copy_open(hwnas_copy *out, hwnas_exec *exec, const hwnas_graph *graph,
+                             hwnas_machine *machine)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_copy copy = {.exec = exec, .machine = machine};
+    TRY_OUT(hwnas_buffers_open(&copy.buffers, graph));
+    TRY_OUT(take(&copy.first_run_seconds, &copy, 1));
+    TRY_OUT(take(&copy.run_seconds, &copy, 1));
+    *out = copy;
+    return HWNAS_OK;
+out:
+    hwnas_buffers_done(&copy.buffers);
+    return status;
+}
+
+void hwnas_copy_done(hwnas_copy *copy)
+{
+    hwnas_buffers_done(&copy->buffers);
+}
+
+static hwnas_status report(const looper *l, const char *phase)
+{
+    const hwnas_measure_options *o = l->options;
+    if (o->progress)
+        o->progress(o->context, phase);
+    if (o->stop && *o->stop)
+        return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while %s", phase);
+    return HWNAS_OK;
+}
+
+/* Until everybody has settled; chooses how many inferences make a sample. */
+static hwnas_status settle(looper *l, double until, size_t *n_warm_up)
+{
+    double seconds;
+    *n_warm_up = 0;
+    l->expected = l->copy->run_seconds;
+    for (l->runs = 1; l->machine->now(l->machine) < until;) {
+        TRY(report(l, "warming up"));
+        TRY(take(&seconds, l->copy, l->runs));
+        *n_warm_up += (size_t)l->runs;
+        l->expected = seconds;
+        if (l->runs < MAX_RUNS && seconds < SAMPLE_SECONDS)
+            l->runs *= 2;
+    }
+    return HWNAS_OK;
+}
+
+/* As in protocol.c: a preemption is the sign, waiting for a core the damage. */
+static bool was_disturbed(looper *l, double seconds)
+{
+    const unsigned long preemptions = l->machine->preemptions(l->machine);
+    if (preemptions == l->preemptions)
+        return false;
+    l->preemptions = preemptions;
+    const double waited = l->machine->waited(l->machine), lost = waited - l->waited;
+    l->waited = waited;
+    return isnan(lost) || lost > LOST_SHARE * seconds;
+}
+
+static void begin_span(looper *l, double now)
+{
+    l->span_start = now;
+    l->joules = l->machine->joules(l->machine);
+    l->stolen = l->machine->stolen(l->machine);
+    l->span_runs = l->n_runs;
+    l->span_first = l->n_clean;
+    l->span_clean_seconds = l->clean_seconds;
+}
+
+/* Energy and stolen time are not known of single samples. What the hypervisor hit is set aside. */
+static void end_span(looper *l, double now)
+{
+    const double joules = l->machine->joules(l->machine) - l->joules;
+    const double stolen = l->machine->stolen(l->machine) - l->stolen;
+    if (l->n_spans < N_SPANS)
+        l->energy[l->n_spans++] = joules / (double)(l->n_runs - l->span_runs);
+    if (stolen > LOST_SHARE * (now - l->span_start)) {
+        while (l->n_clean > l->span_first)
+            l->aside[l->n_aside++] = l->clean[--l->n_clean];
+        l->aside_seconds += l->clean_seconds - l->span_clean_seconds;
+        l->clean_seconds = l->span_clean_seconds;
+    }
+    begin_span(l, now);
+}
+
+static hwnas_status sample(looper *l, double seconds)
+{
+    hwnas_machine *m = l->machine;
+    const double begin = m->now(m);
+    double now = begin, one;
+    l->preemptions = m->preemptions(m);
+    l->waited = m->waited(m);
+    begin_span(l, begin);
+    while ((now < begin + seconds || l->n_clean + l->n_aside < HWNAS_CARRY_MEDIAN) &&
+           l->n_clean + l->n_aside < l->capacity) {
+        TRY(report(l, "sampling"));
+        TRY(take(&one, l->copy, l->runs));
+        l->n_runs += (size_t)l->runs;
+        if (was_disturbed(l, one)) {
+            l->aside[l->n_aside++] = one / l->runs;
+            l->aside_seconds += one;
+        } else {
+            l->clean[l->n_clean++] = one / l->runs;
+            l->clean_seconds += one;
+        }
+        now = m->now(m);
+        if (now - begin >= seconds * (l->n_spans + 1) / N_SPANS)
+            end_span(l, now);
+    }
+    return HWNAS_OK;
+}
+
+/* The disturbed ones are used when, and only when, there are too few others. */
+static bool mix(looper *l)
+{
+    if (l->n_clean >= HWNAS_CARRY_MEDIAN || !l->n_aside)
+        return false;
+    while (l->n_aside)
+        l->clean[l->n_clean++] = l->aside[--l->n_aside];
+    l->clean_seconds += l->aside_seconds;
+    return true;
+}
+
+static void tell_energy(hwnas_measurement *m, looper *l)
+{
+    m->energy = m->energy_low = m->energy_high = NAN;
+    if (l->n_spans < HWNAS_CARRY_MEDIAN || isnan(l->joules))
+        return;
+    hwnas_sort(l->energy, (size_t)l->n_spans);
+    m->energy = hwnas_quantile(l->energy, (size_t)l->n_spans, 0.5);
+    hwnas_quantile_interval(l->energy, (size_t)l->n_spans, 0.5, &m->energy_low, &m->energy_high);
+}
+
+/* Evenly spaced order statistics: the first `n` of the array become so. */
+static void thin(double *sorted, size_t from, size_t n)
+{
+    for (size_t i = 0; i < n && n > 1; i++)
+        sorted[i] = sorted[(size_t)((double)i * (double)(from - 1) / (double)(n - 1) + 0.5)];
+}
+
+static void conclude(hwnas_window *out, looper *l)
+{
+    hwnas_measurement *m = &out->m;
+    const double all = l->clean_seconds + l->aside_seconds;
+    m->disturbed_share = all > 0 ? l->aside_seconds / all : 0;
+    m->n_disturbed = l->n_aside;
+    m->is_mixed = mix(l);
+    m->trend = hwnas_find_trend(l->aside, l->clean, l->n_clean);
+    m->n_samples = l->n_clean;
+    m->runs_per_sample = l->runs;
+    m->run_seconds = all;
+    m->stop = HWNAS_STOP_BUDGET;
+    tell_energy(m, l);
+    /* The clean time alone, so that others' work does not count against the network. */
+    out->runs_per_second = (double)l->n_clean * l->runs / l->clean_seconds;
+    hwnas_sort(l->clean, l->n_clean);
+    hwnas_tell_quantiles(m, l->clean, l->n_clean);
+    out->n = l->n_clean < HWNAS_WINDOW_SAMPLES ? l->n_clean : HWNAS_WINDOW_SAMPLES;
+    if (out->n < l->n_clean)
+        thin(l->clean, l->n_clean, out->n);
+    out->samples = l->clean;
+    l->clean = NULL;
+}
+
+static hwnas_status make_room(looper *l, double seconds)
+{
+    void *clean, *aside;
+    const double fit = 4 * seconds / fmax(l->expected, SAMPLE_SECONDS);
+    l->capacity = (size_t)fmin(fmax(fit, 2 * HWNAS_CARRY_MEDIAN), MAX_SAMPLES);
+    TRY(hwnas_try_alloc(&clean, l->capacity * sizeof *l->clean, "the samples"));
+    l->clean = clean;
+    TRY(hwnas_try_alloc(&aside, l->capacity * sizeof *l->aside, "the samples"));
+    l->aside = aside;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double lead, double seconds,
+                                  const hwnas_measure_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_machine *machine = copy->machine;
+    const double begin = machine->now(machine);
+    hwnas_window window = {.m = {.first_run_seconds = copy->first_run_seconds,
+                                 .hertz = NAN,
+                                 .p50_first = NAN,
+                                 .p50_last = NAN,
+                                 .n_attempts = 1}};
+    looper l = {.copy = copy, .machine = machine, .options = options};
+    machine->watch(machine);
+    TRY_OUT(settle(&l, begin + lead, &window.m.n_warm_up));
+    TRY_OUT(make_room(&l, seconds));
+    TRY_OUT(sample(&l, begin + lead + seconds - machine->now(machine)));
+    conclude(&window, &l);
+    const hwnas_exec *exec = copy->exec;
+    window.m.memory_bytes = exec->ops->memory ? exec->ops->memory(exec) : 0;
+    window.m.total_seconds = machine->now(machine) - begin;
+    window.m.is_unstable = hwnas_measurement_doubt(&window.m) != NULL;
+    *out = window;
+out:
+    free(l.clean);
+    free(l.aside);
+    return status;
+}
+
+void hwnas_window_done(hwnas_window *window)
+{
+    free(window->samples);
+    *window = (hwnas_window){0};
+}
+
+/* What adds up, and the worst of what does not. */
+static void add_up(hwnas_window *out, const hwnas_window *windows, int n)
+{
+    hwnas_measurement *sum = &out->m;
+    double runs_a_joule = 0, low = 0, high = 0;
+    for (int i = 0; i < n; i++) {
+        const hwnas_measurement *m = &windows[i].m;
+        out->runs_per_second += windows[i].runs_per_second;
+        sum->n_samples += m->n_samples;
+        sum->n_disturbed += m->n_disturbed;
+        sum->n_warm_up += m->n_warm_up;
+        sum->memory_bytes += m->memory_bytes;
+        sum->run_seconds += m->run_seconds;
+        sum->disturbed_share += m->disturbed_share / n;
+        sum->is_mixed |= m->is_mixed;
+        sum->trend = fabs(m->trend) > fabs(sum->trend) ? m->trend : sum->trend;
+        sum->compile_seconds = fmax(sum->compile_seconds, m->compile_seconds);
+        sum->first_run_seconds = fmax(sum->first_run_seconds, m->first_run_seconds);
+        sum->total_seconds = fmax(sum->total_seconds, m->total_seconds);
+        sum->runs_per_sample =
+            m->runs_per_sample > sum->runs_per_sample ? m->runs_per_sample : sum->runs_per_sample;
+        /* Each has divided the joules of the whole machine by its own runs only. */
+        runs_a_joule += 1 / m->energy;
+        low += 1 / m->energy_high;
+        high += 1 / m->energy_low;
+    }
+    sum->stop = HWNAS_STOP_BUDGET;
+    sum->energy = 1 / runs_a_joule;
+    sum->energy_low = 1 / high;
+    sum->energy_high = 1 / low;
+}
+
+/* How many samples of a copy stand for all it took, so that each counts as much as another's. */
+static size_t count_share(const hwnas_window *window, size_t most)
+{
+    if (most <= HWNAS_WINDOW_SAMPLES)
+        return window->n;
+    const double share = (double)window->m.n_samples / (double)most;
+    const size_t n = (size_t)(share * HWNAS_WINDOW_SAMPLES);
+    return n < 1 ? 1 : n < window->n ? n : window->n;
+}
+
+hwnas_status hwnas_window_pool(hwnas_window *out, const hwnas_window *windows, int n)
+{
+    hwnas_window pool = {
+        .m = {.hertz = NAN, .p50_first = NAN, .p50_last = NAN, .n_attempts = 1}};
+    size_t most = 0;
+    void *samples;
+    for (int i = 0; i < n; i++) {
+        most = windows[i].m.n_samples > most ? windows[i].m.n_samples : most;
+        pool.n += windows[i].n;
+    }
+    TRY(hwnas_try_alloc(&samples, pool.n * sizeof *pool.samples, "the samples"));
+    pool.samples = samples;
+    pool.n = 0;
+    for (int i = 0; i < n; i++) {
+        double *at = pool.samples + pool.n;
+        const size_t share = count_share(&windows[i], most);
+        memcpy(at, windows[i].samples, windows[i].n * sizeof *at);
+        if (share < windows[i].n)
+            thin(at, windows[i].n, share);
+        pool.n += share;
+    }
+    add_up(&pool, windows, n);
+    hwnas_sort(pool.samples, pool.n);
+    hwnas_tell_quantiles(&pool.m, pool.samples, pool.n);
+    pool.m.is_unstable = hwnas_measurement_doubt(&pool.m) != NULL;
+    free(pool.samples);
+    pool.samples = NULL;
+    pool.n = 0;
+    *out = pool;
+    return HWNAS_OK;
+}

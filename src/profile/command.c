@@ -1,0 +1,54 @@
+#include "profile/command.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+/* In single quotes where a shell would see more than a word (POSIX, Shell Command Language, 2.2.2). */
+static void add_word(hwnas_str *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./,:=@%+#";
+    if (*word && *word != '#' && !word[strspn(word, plain)]) {
+        hwnas_str_add(out, word);
+        return;
+    }
+    hwnas_str_add(out, "'");
+    for (; *word; word++)
+        hwnas_str_addf(out, *word == '\'' ? "'\\''" : "%c", *word);
+    hwnas_str_add(out, "'");
+}
+
+static void add_option(hwnas_str *out, const char *name, const char *value)
+{
+    hwnas_str_addf(out, " --%s ", name);
+    add_word(out, value);
+}
+
+static void add_mode(hwnas_str *out, const hwnas_measure_options *o)
+{
+    hwnas_str_addf(out, " --mode %s", hwnas_mode_name(o->mode));
+    if (o->mode == HWNAS_AFTER_IDLE)
+        hwnas_str_addf(out, "=%g", o->idle_seconds);
+}
+
+char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_options *o)
+{
+    hwnas_str out = {0};
+    hwnas_str_add(&out, "hwnas profile ");
+    add_word(&out, recipe->model);
+    if (recipe->arch)
+        add_option(&out, "arch", recipe->arch);
+    add_option(&out, "device", recipe->device);
+    hwnas_str_addf(&out, " --batch %d --threads %d --dtype %s", recipe->batch, recipe->threads,
+                   hwnas_precision_name(o->exec.precision));
+    if (recipe->streams)
+        hwnas_str_addf(&out, " --streams %d", recipe->streams);
+    hwnas_str_addf(&out, " --interval %g --seconds %g --samples %d", o->interval, o->max_seconds,
+                   o->min_samples);
+    if (o->mode != HWNAS_HOT)
+        add_mode(&out, o);
+    if (recipe->skips)
+        hwnas_str_add(&out, " --skip-unsupported");
+    return out.s;
+}

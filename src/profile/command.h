@@ -1,0 +1,20 @@
+/* command.h: the one command that makes a measurement again. */
+#ifndef HWNAS_PROFILE_COMMAND_H
+#define HWNAS_PROFILE_COMMAND_H
+
+#include "measure/measure.h"
+
+typedef struct hwnas_recipe {
+    const char *model; /* as `hwnas profile` takes it */
+    const char *arch;  /* NULL: the model leaves nothing to choose */
+    const char *device;
+    int batch, threads;
+    int streams; /* 0: one copy, by the protocol for one */
+    bool skips;  /* --skip-unsupported */
+} hwnas_recipe;
+
+/* "hwnas profile ...", with every option that matters spelled out and quoted for a shell. Yours to
+ * free(). */
+char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_options *options);
+
+#endif

@@ -1,0 +1,178 @@
+#include "profile/fields.h"
+
+#include <math.h>
+#include <string.h>
+
+/* clang-format off */
+#define FIELD(json, csv, kind, when, member)                                                       \
+    {json, csv, HWNAS_FIELD_##kind, HWNAS_FIELD_##when, offsetof(hwnas_profile_row, member), false}
+#define NEEDED(json, csv, kind, when, member)                                                      \
+    {json, csv, HWNAS_FIELD_##kind, HWNAS_FIELD_##when, offsetof(hwnas_profile_row, member), true}
+/* clang-format on */
+
+const hwnas_profile_field hwnas_profile_fields[] = {
+    NEEDED("model", "model", TEXT, ALWAYS, model),
+    FIELD("device", "device", TEXT, ALWAYS, device),
+    NEEDED("batch", "batch", INT, ALWAYS, batch),
+    NEEDED("threads", "threads", INT, ALWAYS, threads),
+    FIELD("dtype", "dtype", PRECISION, ALWAYS, precision),
+    FIELD("streams", "streams", INT, ALWAYS, streams),
+    NEEDED("status", "status", STATUS, ALWAYS, status),
+    FIELD("params", "params_count", INT64, ALWAYS, costs.params),
+    FIELD("macs", "macs_count", INT64, ALWAYS, costs.macs),
+    NEEDED("p50_seconds", "p50_s", NUMBER, MEASURED, m.p50),
+    FIELD("p50_low_seconds", "p50_low_s", NUMBER, MEASURED, m.p50_low),
+    FIELD("p50_high_seconds", "p50_high_s", NUMBER, MEASURED, m.p50_high),
+    FIELD("p90_seconds", "p90_s", NUMBER, MEASURED, m.p90),
+    FIELD("p90_low_seconds", "p90_low_s", NUMBER, MEASURED, m.p90_low),
+    FIELD("p90_high_seconds", "p90_high_s", NUMBER, MEASURED, m.p90_high),
+    FIELD("p99_seconds", "p99_s", NUMBER, MEASURED, m.p99),
+    FIELD("p99_low_seconds", "p99_low_s", NUMBER, MEASURED, m.p99_low),
+    FIELD("p99_high_seconds", "p99_high_s", NUMBER, MEASURED, m.p99_high),
+    NEEDED("items_per_second", "items_per_s", NUMBER, MEASURED, items_per_second),
+    FIELD("energy_joules", "energy_j", NUMBER, MEASURED, m.energy),
+    FIELD("energy_low_joules", "energy_low_j", NUMBER, MEASURED, m.energy_low),
+    FIELD("energy_high_joules", "energy_high_j", NUMBER, MEASURED, m.energy_high),
+    FIELD("memory_bytes", "memory_bytes", SIZE, MEASURED, m.memory_bytes),
+    FIELD("compile_seconds", "compile_s", NUMBER, MEASURED, m.compile_seconds),
+    FIELD("first_run_seconds", "first_run_s", NUMBER, MEASURED, m.first_run_seconds),
+    FIELD("samples", "samples_count", SIZE, MEASURED, m.n_samples),
+    FIELD("disturbed", "disturbed_count", SIZE, MEASURED, m.n_disturbed),
+    FIELD("unstable", "unstable", FLAG, MEASURED, m.is_unstable),
+    FIELD("doubt", "doubt", TEXT, MEASURED, doubt),
+    FIELD("attempts", "attempts_count", INT, MEASURED, m.n_attempts),
+    FIELD("mode", "mode", TEXT, MEASURED, mode),
+    FIELD("stop", "stop", TEXT, MEASURED, stop),
+    FIELD("shared_share", "shared_share", NUMBER, MEASURED, m.shared_share),
+    FIELD("clock_hertz", "clock_hz", NUMBER, MEASURED, m.hertz),
+    FIELD("p50_first_seconds", "p50_first_s", NUMBER, MEASURED, m.p50_first),
+    FIELD("p50_last_seconds", "p50_last_s", NUMBER, MEASURED, m.p50_last),
+    FIELD("command", "command", TEXT, ALWAYS, command),
+    FIELD("arch", "arch", TEXT, ALWAYS, arch),
+    FIELD("digest", "digest", DIGEST, ALWAYS, digest),
+    FIELD("message", "message", TEXT, FAILED, message),
+    {0},
+};
+
+bool hwnas_field_applies(const hwnas_profile_field *field, const hwnas_profile_row *row)
+{
+    return field->when == HWNAS_FIELD_ALWAYS ||
+           (field->when == HWNAS_FIELD_MEASURED) == (row->status == HWNAS_OK);
+}
+
+json_t *hwnas_field_json(const hwnas_profile_field *field, const hwnas_profile_row *row)
+{
+    const void *at = (const char *)row + field->offset;
+    switch (field->kind) {
+    case HWNAS_FIELD_TEXT: {
+        const char *text = *(const char *const *)at;
+        return text ? json_string(text) : json_null();
+    }
+    case HWNAS_FIELD_INT:
+        return json_integer(*(const int *)at);
+    case HWNAS_FIELD_INT64:
+        return json_integer(*(const int64_t *)at);
+    case HWNAS_FIELD_SIZE:
+        return json_integer((json_int_t) * (const size_t *)at);
+    case HWNAS_FIELD_NUMBER:
+        return isnan(*(const double *)at) ? json_null() : json_real(*(const double *)at);
+    case HWNAS_FIELD_FLAG:
+        return json_boolean(*(const bool *)at);
+    case HWNAS_FIELD_PRECISION:
+        return json_string(hwnas_precision_name(*(const hwnas_precision *)at));
+    case HWNAS_FIELD_STATUS:
+        return json_string(hwnas_status_name(*(const hwnas_status *)at));
+    case HWNAS_FIELD_DIGEST: {
+        const char *hex = ((const hwnas_digest *)at)->hex;
+        return *hex ? json_string(hex) : json_null();
+    }
+    }
+    return NULL;
+}
+
+static bool read_integer(json_int_t *out, const json_t *value, json_int_t most)
+{
+    *out = json_integer_value(value);
+    return json_is_integer(value) && *out >= 0 && *out <= most;
+}
+
+static bool read_digest(hwnas_digest *out, const char *hex)
+{
+    if (!hex || strlen(hex) >= sizeof out->hex)
+        return false;
+    memcpy(out->hex, hex, strlen(hex) + 1);
+    return true;
+}
+
+bool hwnas_field_read(hwnas_profile_row *row, const hwnas_profile_field *field, const json_t *value,
+                      hwnas_arena *arena)
+{
+    void *at = (char *)row + field->offset;
+    const char *text = json_string_value(value);
+    json_int_t integer;
+    bool is_good = false;
+    if (!value || json_is_null(value)) {
+        if (field->kind == HWNAS_FIELD_NUMBER)
+            *(double *)at = NAN;
+        return !field->is_required;
+    }
+    switch (field->kind) {
+    case HWNAS_FIELD_TEXT:
+        if (text)
+            *(const char **)at = hwnas_arena_string(arena, text, strlen(text));
+        return text != NULL;
+    case HWNAS_FIELD_INT:
+        is_good = read_integer(&integer, value, INT32_MAX);
+        *(int *)at = (int)integer;
+        return is_good;
+    case HWNAS_FIELD_INT64:
+        is_good = read_integer(&integer, value, INT64_MAX);
+        *(int64_t *)at = integer;
+        return is_good;
+    case HWNAS_FIELD_SIZE:
+        is_good = read_integer(&integer, value, INT64_MAX);
+        *(size_t *)at = (size_t)integer;
+        return is_good;
+    case HWNAS_FIELD_NUMBER:
+        *(double *)at = json_number_value(value);
+        return json_is_number(value);
+    case HWNAS_FIELD_FLAG:
+        *(bool *)at = json_is_true(value);
+        return json_is_boolean(value);
+    case HWNAS_FIELD_PRECISION:
+        return text && hwnas_precision_find(at, text) == HWNAS_OK;
+    case HWNAS_FIELD_STATUS:
+        *(hwnas_status *)at = text ? hwnas_status_from_name(text) : HWNAS_N_STATUS;
+        return *(hwnas_status *)at != HWNAS_N_STATUS;
+    case HWNAS_FIELD_DIGEST:
+        return read_digest(at, text);
+    }
+    return false;
+}
+
+static void add_text(hwnas_str *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\n")) {
+        hwnas_str_add(out, text);
+        return;
+    }
+    hwnas_str_add(out, "\"");
+    for (; *text; text++)
+        hwnas_str_addf(out, *text == '"' ? "\"\"" : "%c", *text);
+    hwnas_str_add(out, "\"");
+}
+
+/* JSON knows the types already; what is left is how a spreadsheet wants them. */
+void hwnas_field_csv(hwnas_str *out, const hwnas_profile_field *field, const hwnas_profile_row *row)
+{
+    json_t *value = hwnas_field_json(field, row);
+    if (json_is_string(value))
+        add_text(out, json_string_value(value));
+    else if (json_is_integer(value))
+        hwnas_str_addf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        hwnas_str_addf(out, "%.9g", json_real_value(value));
+    else if (json_is_boolean(value))
+        hwnas_str_addf(out, "%d", json_is_true(value));
+    json_decref(value);
+}

@@ -1,0 +1,66 @@
+/* profile.h: measurements of models side by side: what `hwnas profile` prints and saves, and what
+ * `hwnas compare` reads. */
+#ifndef HWNAS_PROFILE_PROFILE_H
+#define HWNAS_PROFILE_PROFILE_H
+
+#include "base/mem.h"
+#include "graph/graph.h"
+#include "measure/measure.h"
+
+/* Strings are borrowed, from the profile's arena or from who made the row. */
+typedef struct hwnas_profile_device {
+    const char *spelling; /* "cpu" */
+    hwnas_device_info info;
+} hwnas_profile_device;
+
+/* One model under one setting. */
+typedef struct hwnas_profile_row {
+    const char *model, *device;
+    const char *arch;    /* which network of a space; NULL: there is only one */
+    hwnas_digest digest; /* of the graph; "" in profiles that do not come from hwnas */
+    int batch, threads, streams;
+    hwnas_precision precision;
+    hwnas_costs costs; /* of the whole batch */
+    hwnas_status
+        status; /* of the measurement; when it failed, what follows `message` means nothing */
+    const char *message; /* why it failed */
+    hwnas_measurement m; /* of one run, which is a batch */
+    double items_per_second;
+    const char *doubt; /* why the measurement is unstable; NULL when it is not */
+    const char *mode, *stop; /* "hot"; "interval" or "budget": why sampling ended */
+    const char *command;     /* that makes this row again */
+} hwnas_profile_row;
+
+/* The machine that did the measuring. */
+typedef struct hwnas_host {
+    const char *processor, *system; /* "Linux 6.1.0 x86_64" */
+    int cores;                      /* that the process could use */
+    int64_t memory_bytes;
+} hwnas_host;
+
+/* What was asked, and the answers. */
+typedef struct hwnas_profile {
+    hwnas_arena *arena;
+    const char *name;    /* what the user calls the machine; NULL: nothing */
+    const char *source;  /* "measured", or where published figures stand */
+    const char *date;    /* "2026-01-31T12:00:00Z" */
+    const char *version; /* of hwnas */
+    hwnas_host host;
+    size_t n_devices, n_rows;
+    hwnas_profile_device *devices;
+    hwnas_profile_row *rows;
+    size_t device_capacity, row_capacity;
+} hwnas_profile;
+
+/* Empty, of this machine, measured now. */
+hwnas_profile *hwnas_profile_new(void);
+void hwnas_profile_free(hwnas_profile *profile); /* accepts NULL */
+
+/* Adds a device unless it is there; notes what it says of itself either way. `info` NULL: it did
+ * not come to say anything. */
+void hwnas_profile_add_device(hwnas_profile *profile, const char *spelling,
+                              const hwnas_device_info *info);
+/* A new row; valid until the next is added. */
+hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile);
+
+#endif

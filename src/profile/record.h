@@ -1,0 +1,19 @@
+/* record.h: a profile as the JSON object "hwnas.profile" (docs/json.md), and recorded ones read
+ * again, from this machine or another. */
+#ifndef HWNAS_PROFILE_RECORD_H
+#define HWNAS_PROFILE_RECORD_H
+
+#include <jansson.h>
+
+#include "profile/profile.h"
+
+json_t *hwnas_profile_json(const hwnas_profile *profile); /* a new reference */
+
+/* Writes the object to a file, whole or not at all. */
+HWNAS_CHECKED hwnas_status hwnas_profile_save(const hwnas_profile *profile, const char *path);
+
+/* Reads it. A file that is cut short, of another format or version, or that has figures that cannot
+ * be: HWNAS_E_INPUT at its place. `out` is to be freed with hwnas_profile_free(). */
+HWNAS_CHECKED hwnas_status hwnas_profile_load(hwnas_profile **out, const char *path);
+
+#endif

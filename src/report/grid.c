@@ -1,0 +1,121 @@
+#include "report/grid.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static void add(hwnas_grid *grid, char *text, bool is_rest)
+{
+    if (grid->n_cells == grid->capacity) {
+        grid->capacity = grid->capacity ? 2 * grid->capacity : 64;
+        grid->cells = hwnas_realloc(grid->cells, grid->capacity * sizeof *grid->cells);
+        grid->is_rest = hwnas_realloc(grid->is_rest, grid->capacity * sizeof *grid->is_rest);
+    }
+    grid->cells[grid->n_cells] = text;
+    grid->is_rest[grid->n_cells++] = is_rest;
+}
+
+static char *format_text(const char *format, va_list arguments)
+{
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) < 0)
+        return hwnas_strdup("");
+    return text;
+}
+
+void hwnas_grid_column(hwnas_grid *grid, const char *heading, hwnas_grid_side side)
+{
+    grid->sides[grid->n_columns++] = side;
+    add(grid, hwnas_strdup(heading), false);
+}
+
+void hwnas_grid_cell(hwnas_grid *grid, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(grid, format_text(format, arguments), false);
+    va_end(arguments);
+}
+
+void hwnas_grid_number(hwnas_grid *grid, int decimals, double value)
+{
+    if (isnan(value))
+        hwnas_grid_cell(grid, "-");
+    else
+        hwnas_grid_cell(grid, "%.*f", decimals, value);
+}
+
+void hwnas_grid_rest(hwnas_grid *grid, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(grid, format_text(format, arguments), true);
+    va_end(arguments);
+    while (grid->n_cells % (size_t)grid->n_columns)
+        add(grid, NULL, false);
+}
+
+/* Columns on a terminal: bytes that do not continue a character of UTF-8. */
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void add_spaces(hwnas_str *out, int n)
+{
+    if (n > 0)
+        hwnas_str_addf(out, "%*s", n, "");
+}
+
+static void add_row(hwnas_str *out, const hwnas_grid *grid, size_t first, const int *widths)
+{
+    for (int c = 0; c < grid->n_columns; c++) {
+        const char *text = grid->cells[first + (size_t)c];
+        const bool is_last = c + 1 == grid->n_columns || grid->is_rest[first + (size_t)c];
+        const int padding = widths[c] - width_of(text);
+        if (c)
+            hwnas_str_add(out, "  ");
+        if (grid->sides[c] == HWNAS_GRID_RIGHT && !grid->is_rest[first + (size_t)c])
+            add_spaces(out, padding);
+        hwnas_str_add(out, text);
+        if (is_last)
+            break;
+        if (grid->sides[c] == HWNAS_GRID_LEFT)
+            add_spaces(out, padding);
+    }
+    hwnas_str_add(out, "\n");
+}
+
+void hwnas_grid_text(hwnas_str *out, const hwnas_grid *grid)
+{
+    int widths[HWNAS_GRID_COLUMNS] = {0};
+    for (size_t i = 0; i < grid->n_cells; i++) {
+        int *widest = &widths[i % (size_t)grid->n_columns];
+        if (!grid->cells[i] || grid->is_rest[i])
+            continue;
+        const int width = width_of(grid->cells[i]);
+        *widest = width > *widest ? width : *widest;
+    }
+    for (size_t i = 0; i < grid->n_cells; i += (size_t)grid->n_columns)
+        add_row(out, grid, i, widths);
+}
+
+void hwnas_grid_done(hwnas_grid *grid)
+{
+    for (size_t i = 0; i < grid->n_cells; i++)
+        free(grid->cells[i]);
+    free(grid->cells);
+    free(grid->is_rest);
+}
+
+int hwnas_grid_decimals(double value)
+{
+    return value < 1 ? 4 : value < 10 ? 3 : value < 100 ? 2 : 1;
+}

@@ -1,0 +1,221 @@
+#include "report/profile_text.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "profile/fields.h"
+#include "report/grid.h"
+
+#define MS 1e3
+#define MEBI 1048576.0
+
+static void put_model(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_cell(grid, "%s", row->model);
+}
+
+static void put_device(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_cell(grid, "%s", row->device);
+}
+
+static void put_batch(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_cell(grid, "%d", row->batch);
+}
+
+static void put_threads(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_cell(grid, "%d", row->threads);
+}
+
+static void put_dtype(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_cell(grid, "%s", hwnas_precision_name(row->precision));
+}
+
+static void put_streams(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_cell(grid, "%d", row->streams);
+}
+
+/* Latencies of a row have the decimals of its median. */
+static void put_latency(hwnas_grid *grid, const hwnas_profile_row *row, double seconds)
+{
+    hwnas_grid_number(grid, hwnas_grid_decimals(row->m.p50 * MS), seconds * MS);
+}
+
+static void put_p50(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    put_latency(grid, row, row->m.p50);
+}
+
+static void put_interval(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    const int decimals = hwnas_grid_decimals(row->m.p50 * MS);
+    hwnas_grid_cell(grid, "[%.*f, %.*f]%s", decimals, row->m.p50_low * MS, decimals,
+                    row->m.p50_high * MS, row->m.is_unstable ? " ?" : "");
+}
+
+static void put_p90(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    put_latency(grid, row, row->m.p90);
+}
+
+static void put_p99(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    put_latency(grid, row, row->m.p99);
+}
+
+static void put_throughput(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_number(grid, 1, row->items_per_second);
+}
+
+static void put_macs(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    const double macs_per_item = (double)row->costs.macs / row->batch;
+    hwnas_grid_number(grid, 1, macs_per_item * row->items_per_second / 1e9);
+}
+
+static void put_energy(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    const double mj = 1e3 * row->m.energy / row->batch;
+    hwnas_grid_number(grid, hwnas_grid_decimals(mj), mj);
+}
+
+static void put_memory(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_number(grid, 1, (double)row->m.memory_bytes / MEBI);
+}
+
+static void put_compile(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_number(grid, 1, row->m.compile_seconds * MS);
+}
+
+static void put_first(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_number(grid, 1, row->m.first_run_seconds * MS);
+}
+
+/* Columns that say nothing new in this profile are left out. */
+static bool has_devices(const hwnas_profile *p)
+{
+    return p->n_devices > 1;
+}
+
+static bool has_precisions(const hwnas_profile *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].precision != HWNAS_F32)
+            return true;
+    return false;
+}
+
+static bool has_streams(const hwnas_profile *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].streams != 1)
+            return true;
+    return false;
+}
+
+static bool has_energy(const hwnas_profile *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].status == HWNAS_OK && !isnan(p->rows[i].m.energy))
+            return true;
+    return false;
+}
+
+static const struct column {
+    const char *heading; /* NULL ends the table */
+    hwnas_grid_side side;
+    bool is_setting; /* known before anything is measured; these come first */
+    void (*put)(hwnas_grid *grid, const hwnas_profile_row *row);
+    bool (*is_shown)(const hwnas_profile *profile); /* NULL: always */
+} columns[] = {
+    {"model", HWNAS_GRID_LEFT, true, put_model, NULL},
+    {"device", HWNAS_GRID_LEFT, true, put_device, has_devices},
+    {"batch", HWNAS_GRID_RIGHT, true, put_batch, NULL},
+    {"threads", HWNAS_GRID_RIGHT, true, put_threads, NULL},
+    {"dtype", HWNAS_GRID_LEFT, true, put_dtype, has_precisions},
+    {"streams", HWNAS_GRID_RIGHT, true, put_streams, has_streams},
+    {"p50 ms", HWNAS_GRID_RIGHT, false, put_p50, NULL},
+    {"95 % interval", HWNAS_GRID_LEFT, false, put_interval, NULL},
+    {"p90 ms", HWNAS_GRID_RIGHT, false, put_p90, NULL},
+    {"p99 ms", HWNAS_GRID_RIGHT, false, put_p99, NULL},
+    {"items/s", HWNAS_GRID_RIGHT, false, put_throughput, NULL},
+    {"GMAC/s", HWNAS_GRID_RIGHT, false, put_macs, NULL},
+    {"mJ/item", HWNAS_GRID_RIGHT, false, put_energy, has_energy},
+    {"MiB", HWNAS_GRID_RIGHT, false, put_memory, NULL},
+    {"compile", HWNAS_GRID_RIGHT, false, put_compile, NULL},
+    {"first", HWNAS_GRID_RIGHT, false, put_first, NULL},
+    {0},
+};
+
+static void put_row(hwnas_grid *grid, const hwnas_profile *profile, const hwnas_profile_row *row)
+{
+    for (const struct column *c = columns; c->heading; c++) {
+        if (c->is_shown && !c->is_shown(profile))
+            continue;
+        if (!c->is_setting && row->status != HWNAS_OK) {
+            hwnas_grid_rest(grid, "%s: %s", hwnas_status_name(row->status), row->message);
+            return;
+        }
+        c->put(grid, row);
+    }
+}
+
+static void add_device(hwnas_str *out, const hwnas_profile_device *device)
+{
+    const hwnas_device_info *info = &device->info;
+    hwnas_str_addf(out, "%s: %s%s%s%s%s\n", device->spelling, info->name,
+                   *info->library ? ", " : "", info->library, *info->isa ? ", " : "", info->isa);
+}
+
+static void add_doubts(hwnas_str *out, const hwnas_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        const hwnas_profile_row *row = &profile->rows[i];
+        if (row->status == HWNAS_OK && row->doubt)
+            hwnas_str_addf(out, "? %s, %s, batch %d, %d thread%s, %s: %s\n", row->model,
+                           row->device, row->batch, row->threads, row->threads == 1 ? "" : "s",
+                           hwnas_precision_name(row->precision), row->doubt);
+    }
+}
+
+void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
+{
+    hwnas_grid grid = {0};
+    for (size_t i = 0; i < profile->n_devices; i++)
+        add_device(out, &profile->devices[i]);
+    hwnas_str_add(out, "\n");
+    for (const struct column *c = columns; c->heading; c++)
+        if (!c->is_shown || c->is_shown(profile))
+            hwnas_grid_column(&grid, c->heading, c->side);
+    for (size_t i = 0; i < profile->n_rows; i++)
+        put_row(&grid, profile, &profile->rows[i]);
+    hwnas_grid_text(out, &grid);
+    hwnas_grid_done(&grid);
+    hwnas_str_add(out, "\ncompile and first run in ms; MiB are weights and buffers; '-': too few "
+                       "samples to carry it\n");
+    add_doubts(out, profile);
+}
+
+void hwnas_profile_csv(hwnas_str *out, const hwnas_profile *profile)
+{
+    for (const hwnas_profile_field *f = hwnas_profile_fields; f->name; f++)
+        hwnas_str_addf(out, "%s%s", f == hwnas_profile_fields ? "" : ",", f->column);
+    hwnas_str_add(out, "\n");
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        for (const hwnas_profile_field *f = hwnas_profile_fields; f->name; f++) {
+            if (f != hwnas_profile_fields)
+                hwnas_str_add(out, ",");
+            if (hwnas_field_applies(f, &profile->rows[i]))
+                hwnas_field_csv(out, f, &profile->rows[i]);
+        }
+        hwnas_str_add(out, "\n");
+    }
+}

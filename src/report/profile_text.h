@@ -1,0 +1,12 @@
+/* profile_text.h: a profile as a table for people, as a CSV for spreadsheets. As JSON:
+ * profile/record.h. */
+#ifndef HWNAS_REPORT_PROFILE_TEXT_H
+#define HWNAS_REPORT_PROFILE_TEXT_H
+
+#include "base/str.h"
+#include "profile/profile.h"
+
+void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile);
+void hwnas_profile_csv(hwnas_str *out, const hwnas_profile *profile);
+
+#endif

@@ -1,0 +1,132 @@
+/* fake_machine.h: a machine where time passes only in an inference, as its script says, and 20 ns at
+ * each look at the clock; so every count is exact. Several networks may run on it. */
+#ifndef HWNAS_TESTS_FAKE_MACHINE_H
+#define HWNAS_TESTS_FAKE_MACHINE_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/rng.h"
+#include "graph/op.h"
+#include "measure/machine.h"
+
+static inline hwnas_graph *make_graph(void)
+{
+    const int64_t dims[] = {1, 4, 8, 8};
+    int input, output;
+    hwnas_graph *graph = hwnas_graph_new("tiny", 1);
+    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 4, dims), HWNAS_OK);
+    assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
+                                          &input, true),
+                     HWNAS_OK);
+    hwnas_graph_add_output(graph, output);
+    return graph;
+}
+
+typedef struct fake_machine {
+    hwnas_machine base;
+    hwnas_exec exec;
+    double clock, waited, stolen;
+    unsigned long preemptions;
+    double watts;            /* 0: no counter */
+    double speed;            /* of the reference workload: seconds */
+    double reference_growth; /* each time it is asked */
+    size_t n_runs, n_watches;
+    bool is_shared;          /* its core, with a neighbour */
+    double paused;           /* seconds of all pauses */
+    hwnas_rng rng;
+    /* Seconds of the next inference; may change everything above. */
+    double (*script)(struct fake_machine *m);
+} fake_machine;
+
+static double fake_now(hwnas_machine *machine)
+{
+    return ((fake_machine *)machine)->clock += 20e-9;
+}
+
+static unsigned long fake_preemptions(hwnas_machine *machine)
+{
+    return ((fake_machine *)machine)->preemptions;
+}
+
+static double fake_waited(hwnas_machine *machine)
+{
+    return ((fake_machine *)machine)->waited;
+}
+
+/* /proc/stat counts in hundredths. */
+static double fake_stolen(hwnas_machine *machine)
+{
+    return floor(100 * ((fake_machine *)machine)->stolen) / 100;
+}
+
+static double fake_joules(hwnas_machine *machine)
+{
+    fake_machine *m = (fake_machine *)machine;
+    return m->watts > 0 ? m->watts * m->clock : NAN;
+}
+
+static double fake_reference(hwnas_machine *machine)
+{
+    fake_machine *m = (fake_machine *)machine;
+    double seconds = m->speed;
+    m->speed *= 1 + m->reference_growth;
+    return seconds;
+}
+
+static void fake_watch(hwnas_machine *machine)
+{
+    ((fake_machine *)machine)->n_watches++;
+}
+
+static bool fake_is_shared(hwnas_machine *machine, double *hertz)
+{
+    *hertz = 3e9;
+    return ((fake_machine *)machine)->is_shared;
+}
+
+static void fake_pause(hwnas_machine *machine, double seconds)
+{
+    ((fake_machine *)machine)->clock += seconds;
+    ((fake_machine *)machine)->paused += seconds;
+}
+
+static hwnas_status fake_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
+{
+    fake_machine *m = (fake_machine *)((char *)exec - offsetof(fake_machine, exec));
+    assert_true(inputs[0][0] >= -1 && inputs[0][255] < 1);
+    outputs[0][255] = 1;
+    m->clock += m->script(m);
+    m->n_runs++;
+    return HWNAS_OK;
+}
+
+static size_t fake_memory(const hwnas_exec *exec)
+{
+    (void)exec;
+    return 12345;
+}
+
+static const hwnas_device_ops fake_ops = {
+    .abi = HWNAS_DEVICE_ABI, .name = "fake", .run = fake_run, .memory = fake_memory};
+
+static inline fake_machine make_machine(double (*script)(fake_machine *m))
+{
+    return (fake_machine){.base = {.watch = fake_watch,
+                                   .now = fake_now,
+                                   .preemptions = fake_preemptions,
+                                   .waited = fake_waited,
+                                   .stolen = fake_stolen,
+                                   .joules = fake_joules,
+                                   .reference = fake_reference,
+                                   .is_shared = fake_is_shared,
+                                   .pause = fake_pause},
+                          .exec = {.ops = &fake_ops},
+                          .clock = 1000,
+                          .speed = 1e-4,
+                          .rng = hwnas_rng_new(1, 2),
+                          .script = script};
+}
+
+#endif

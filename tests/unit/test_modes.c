@@ -1,0 +1,271 @@
+/* test_modes.c: in what state a sample finds the machine, and what is done about neighbours; on a
+ * scripted machine, and for caches on the real one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/stats.h"
+#include "fake_machine.h"
+#include "measure/evict.h"
+#include "measure/pace.h"
+#include "measure/wire.h"
+
+#define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
+
+static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
+
+static hwnas_measurement measure_on(fake_machine *m, const hwnas_measure_options *options)
+{
+    hwnas_measurement out;
+    hwnas_graph *graph = make_graph();
+    assert_int_equal(hwnas_measure_retry(&out, &m->exec, graph, options, &m->base), HWNAS_OK);
+    hwnas_graph_free(graph);
+    return out;
+}
+
+/* ---- Spelling ---- */
+
+static void modes_are_spelled(void **state)
+{
+    (void)state;
+    hwnas_measure_options o = defaults;
+    for (int i = 0; i < HWNAS_N_MODES; i++) {
+        assert_int_equal(hwnas_mode_parse(&o, hwnas_mode_name((hwnas_mode)i)), HWNAS_OK);
+        assert_int_equal(o.mode, i);
+        assert_true(strlen(hwnas_mode_help((hwnas_mode)i)) > 10);
+    }
+    assert_int_equal(hwnas_mode_parse(&o, "after-idle=0.5"), HWNAS_OK);
+    assert_int_equal(o.mode, HWNAS_AFTER_IDLE);
+    assert_true(o.idle_seconds == 0.5 && o.max_seconds == 1);
+    assert_int_equal(hwnas_mode_parse(&o, "sustained=60"), HWNAS_OK);
+    assert_int_equal(o.mode, HWNAS_SUSTAINED);
+    assert_true(o.max_seconds == 60);
+    static const char *const wrong[] = {"",         "warm",        "hot=1",         "col",
+                                        "cold=",    "sustained=",  "sustained=1s",  "after-idle=0",
+                                        "cold=0.1", "coldweights", "sustained=-1",  "after-idle=1e9",
+                                        "sustained=nan"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(hwnas_mode_parse(&o, wrong[i]), HWNAS_E_USAGE);
+        assert_non_null(strstr(hwnas_last_error()->hint, "after-idle[=SECONDS]"));
+    }
+    assert_int_equal(o.mode, HWNAS_SUSTAINED);
+}
+
+static void modes_travel(void **state)
+{
+    (void)state;
+    hwnas_measure_options o = defaults, back;
+    o.mode = HWNAS_AFTER_IDLE;
+    o.idle_seconds = 0.25;
+    json_t *object = hwnas_wire_options(&o);
+    assert_true(hwnas_wire_read_options(&back, object));
+    assert_int_equal(back.mode, HWNAS_AFTER_IDLE);
+    assert_true(back.idle_seconds == 0.25);
+    json_object_set_new(object, "mode", json_integer(HWNAS_N_MODES));
+    assert_false(hwnas_wire_read_options(&back, object));
+    json_decref(object);
+}
+
+/* ---- Idle, sustained ---- */
+
+/* The clock rate has fallen after a pause of more than 50 ms: 1 ms becomes 2. */
+static double slow_after_a_pause(fake_machine *m)
+{
+    static double last;
+    double idle = m->clock - last;
+    last = m->clock + 1e-3;
+    return idle > 0.05 && m->n_runs ? 2e-3 : 1e-3;
+}
+
+static void a_pause_goes_before_each_sample(void **state)
+{
+    (void)state;
+    fake_machine m = make_machine(slow_after_a_pause);
+    hwnas_measure_options o = defaults;
+    assert_near(measure_on(&m, &o).p50, 1e-3, 1e-6);
+    assert_true(m.paused == 0);
+    o.mode = HWNAS_AFTER_IDLE;
+    hwnas_measurement a = measure_on(&m, &o);
+    assert_near(a.p50, 2e-3, 1e-6);
+    assert_int_equal(a.runs_per_sample, 1);
+    assert_int_equal(a.mode, HWNAS_AFTER_IDLE);
+    assert_int_equal(a.stop, HWNAS_STOP_BUDGET); /* 30 pauses do not fit into it */
+    assert_in_range(a.n_samples, 8, 10);
+    assert_near(m.paused, 0.1 * (double)a.n_samples, 1e-9);
+    o.max_seconds = 4;
+    a = measure_on(&m, &o);
+    assert_int_equal(a.stop, HWNAS_STOP_INTERVAL);
+    assert_int_equal(a.n_samples, 30);
+}
+
+/* 20 % slower from the third second on. */
+static double throttling(fake_machine *m)
+{
+    return m->clock < 1003 ? 1e-3 : 1.2e-3;
+}
+
+static void sustained_goes_on_and_compares_the_ends(void **state)
+{
+    (void)state;
+    fake_machine m = make_machine(throttling);
+    hwnas_measure_options o = defaults;
+    hwnas_measurement a = measure_on(&m, &o);
+    assert_int_equal(a.n_samples, 30);
+    assert_true(isnan(a.p50_first) && isnan(a.p50_last));
+    m = make_machine(throttling);
+    assert_int_equal(hwnas_mode_parse(&o, "sustained=10"), HWNAS_OK);
+    a = measure_on(&m, &o);
+    assert_near(m.clock, 1010, 0.1);
+    assert_near(a.p50_first, 1e-3, 1e-6);
+    assert_near(a.p50_last, 1.2e-3, 1e-6);
+    assert_false(a.is_unstable); /* it is what was asked for */
+    assert_int_equal(a.n_attempts, 1);
+}
+
+/* ---- Caches ---- */
+
+/* How long a walk over memory takes, the shortest of some. */
+static double walk(const char *memory, size_t n, hwnas_evictor *e, int n_tries)
+{
+    double best = INFINITY;
+    static volatile char sink;
+    for (int i = 0; i < n_tries; i++) {
+        if (e)
+            assert_int_equal(hwnas_evict_constants(e), HWNAS_OK);
+        double start = hwnas_now();
+        for (size_t k = 0; k < n; k += 64)
+            sink = memory[k];
+        best = fmin(best, hwnas_now() - start);
+    }
+    (void)sink;
+    return best;
+}
+
+/* Memory that holds the same in both notes goes, memory that changed stays. The factor of two is far
+ * below what lies between a cache and memory; no time is compared with a constant. */
+static void what_is_constant_is_evicted(void **state)
+{
+    (void)state;
+    enum { BYTES = 512 << 10 };
+    hwnas_evictor *e;
+    if (hwnas_evictor_open(&e) == HWNAS_E_UNSUPPORTED) {
+        print_message("# skipped: %s\n", hwnas_last_error()->message);
+        skip();
+    }
+    char *constant = aligned_alloc(4096, BYTES), *changing = aligned_alloc(4096, BYTES);
+    memset(constant, 1, BYTES);
+    memset(changing, 1, BYTES);
+    assert_int_equal(hwnas_evictor_note(e), HWNAS_OK);
+    memset(changing, 2, BYTES);
+    assert_int_equal(hwnas_evictor_note(e), HWNAS_OK);
+    double warm = walk(constant, BYTES, NULL, 20), cold = walk(constant, BYTES, e, 20);
+    walk(changing, BYTES, NULL, 1);
+    double kept = walk(changing, BYTES, e, 20);
+    print_message("# 512 KiB: %.1f us in the caches, %.1f us evicted, %.1f us spared\n", 1e6 * warm,
+                  1e6 * cold, 1e6 * kept);
+    assert_true(cold > 2 * warm && cold > 1.5 * kept);
+    for (int i = 0; i < BYTES; i++)
+        assert_true(constant[i] == 1 && changing[i] == 2);
+    assert_int_equal(hwnas_evict_all(e), HWNAS_OK);
+    hwnas_evictor_close(e);
+    hwnas_evictor_close(NULL);
+    free(constant);
+    free(changing);
+}
+
+/* ---- Neighbours ---- */
+
+/* On the same physical core every other 20 ms: 1 ms becomes 1.5. */
+static double with_a_neighbour(fake_machine *m)
+{
+    m->is_shared = fmod(m->clock, 0.04) < 0.02;
+    return m->is_shared ? 1.5e-3 : 1e-3;
+}
+
+static void samples_beside_a_neighbour_are_set_aside(void **state)
+{
+    (void)state;
+    fake_machine m = make_machine(with_a_neighbour);
+    hwnas_measurement a = measure_on(&m, &defaults);
+    assert_near(a.p50, 1e-3, 1e-6);
+    assert_near(a.p90, 1e-3, 1e-6);
+    assert_in_range(a.n_disturbed, 10, 60);
+    assert_true(a.shared_share > 0.2 && a.shared_share < 0.8);
+    assert_near(a.hertz, 3e9, 1);
+    assert_int_equal(a.n_samples + a.n_disturbed > 30, 1);
+}
+
+/* A slow minute, or rather two seconds of it. */
+static double slow_at_first(fake_machine *m)
+{
+    m->is_shared = m->clock < 1002;
+    return m->is_shared ? 1.5e-3 : 1e-3;
+}
+
+static void a_slow_minute_is_not_a_slow_network(void **state)
+{
+    (void)state;
+    fake_machine m = make_machine(slow_at_first);
+    hwnas_measurement a = measure_on(&m, &defaults);
+    assert_in_range(a.n_attempts, 2, 3);
+    assert_false(a.is_unstable);
+    assert_near(a.p50, 1e-3, 1e-6);
+    assert_true(m.paused > 0);
+    assert_true(a.run_seconds > 1 && a.total_seconds > a.run_seconds);
+}
+
+static double always_shared(fake_machine *m)
+{
+    m->is_shared = true;
+    return 1.5e-3;
+}
+
+/* It ends, with a number, marked. */
+static void after_three_attempts_it_is_unstable(void **state)
+{
+    (void)state;
+    fake_machine m = make_machine(always_shared);
+    hwnas_measurement a = measure_on(&m, &defaults);
+    assert_int_equal(a.n_attempts, 3);
+    assert_true(a.is_unstable && a.is_mixed);
+    assert_near(a.p50, 1.5e-3, 1e-6);
+    assert_near(a.total_seconds, 3 + 0.25 + 0.5, 0.05);
+    assert_non_null(hwnas_measurement_doubt(&a));
+}
+
+/* The rule for a reading; the reading itself where the processor can be read. */
+static void half_the_width_is_a_shared_core(void **state)
+{
+    (void)state;
+    hwnas_pace pace = hwnas_pace_read();
+    if (!isnan(pace.width))
+        assert_true(pace.hertz > 1e8 && pace.hertz < 2e10 && pace.width > 0);
+    assert_false(hwnas_pace_is_shared((hwnas_pace){.width = NAN, .hertz = NAN}, true));
+    assert_false(hwnas_pace_is_shared((hwnas_pace){.width = 3.95, .hertz = 3e9}, false));
+    assert_true(hwnas_pace_is_shared((hwnas_pace){.width = 2.3, .hertz = 3e9}, false));
+    assert_false(hwnas_pace_is_shared((hwnas_pace){.width = 40, .hertz = 3e8}, false));
+    assert_false(hwnas_pace_is_shared((hwnas_pace){.width = 3.9, .hertz = 3e9}, false));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modes_are_spelled),
+        cmocka_unit_test(modes_travel),
+        cmocka_unit_test(a_pause_goes_before_each_sample),
+        cmocka_unit_test(sustained_goes_on_and_compares_the_ends),
+        cmocka_unit_test(what_is_constant_is_evicted),
+        cmocka_unit_test(samples_beside_a_neighbour_are_set_aside),
+        cmocka_unit_test(a_slow_minute_is_not_a_slow_network),
+        cmocka_unit_test(after_three_attempts_it_is_unstable),
+        cmocka_unit_test(half_the_width_is_a_shared_core),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
