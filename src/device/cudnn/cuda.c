@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/cudnn/cuda_exec.h"
+#include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
 
 /* Behind the colon: "0", "1,tune". */
@@ -40,6 +41,7 @@ static hwnas_status read_spelling(spelling *out, const char *argument)
 static void cuda_close(hwnas_device *base)
 {
     hwnas_cuda_device *device = (hwnas_cuda_device *)base;
+    hwnas_cudnn_plans_free(device->plans, device->cudnn);
     if (device->properties)
         device->cudnn->destroy(device->properties);
     hwnas_live_close(device->live);
@@ -72,6 +74,7 @@ static hwnas_status cuda_open(hwnas_device **out, const char *argument,
     TRY(read_spelling(&s, argument));
     hwnas_cuda_device *device = hwnas_alloc(sizeof *device);
     device->tunes = s.tunes;
+    device->plans = hwnas_cudnn_plans_new();
     TRY_OUT(hwnas_driver_open(&device->driver, false));
     if (!s.owns)
         TRY_OUT(hwnas_cudnn_open(&device->cudnn));

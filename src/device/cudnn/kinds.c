@@ -15,7 +15,3 @@ static void nothing_to_free(hwnas_cudnn_step *step)
 
 const hwnas_cudnn_kind hwnas_cudnn_view = {
     .name = "view", .compile = nothing_to_compile, .free = nothing_to_free};
-
-/* TEMPORARY until kernel.c and rnn.c are there */
-const hwnas_cudnn_kind hwnas_cudnn_kernel = {.name = "kernel", .compile = nothing_to_compile, .free = nothing_to_free};
-const hwnas_cudnn_kind hwnas_cudnn_rnn = {.name = "rnn", .compile = nothing_to_compile, .free = nothing_to_free};
