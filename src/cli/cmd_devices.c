@@ -1,49 +1,139 @@
+/* devices: what there is, whether it works here, and how fast it can be at most. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "device/device.h"
+#include "report/roofline.h"
 
 static const hwnas_usage usage = {
     .synopsis = "devices",
-    .summary = "Lists the devices that this version knows and whether they work here."};
+    .summary = "Lists the devices that this version knows, whether they work here, and what\n"
+               "they can do at most.",
+    .notes = "Peak and bandwidth are measured once, which takes seconds, and kept under\n"
+             "$XDG_CACHE_HOME/hwnas."};
+
+enum { MAX_ROOFLINES = 2 * HWNAS_N_PRECISIONS };
+
+/* One device and what was found out about it. */
+typedef struct finding {
+    const hwnas_device_ops *ops;
+    hwnas_device_info info;
+    bool works;
+    char trouble[1024]; /* why it, or its roofline, cannot be had; or "" */
+    size_t n;
+    hwnas_roofline rooflines[MAX_ROOFLINES];
+} finding;
+
+static void note_trouble(finding *f)
+{
+    snprintf(f->trouble, sizeof f->trouble, "%s", hwnas_last_error()->message);
+    hwnas_error_clear();
+}
+
+static void open_device(finding *f)
+{
+    hwnas_device *device = NULL;
+    const hwnas_device_options options = {0};
+    f->works = hwnas_device_open(&device, f->ops->name, &options) == HWNAS_OK;
+    if (f->works)
+        device->ops->describe(device, &f->info);
+    else
+        note_trouble(f);
+    hwnas_device_close(device);
+}
+
+/* In every precision, at a number of threads. */
+static hwnas_status measure_at(finding *f, int threads, bool refresh,
+                               const hwnas_measure_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_runner *runner;
+    TRY(hwnas_runner_open(&runner, f->ops->name, threads));
+    for (int p = 0; p < HWNAS_N_PRECISIONS && status == HWNAS_OK; p++) {
+        if (!(f->ops->precisions & 1U << p))
+            continue;
+        status = hwnas_roofline_get(&f->rooflines[f->n], runner, f->ops->name, (hwnas_precision)p,
+                                    refresh, options);
+        f->n += status == HWNAS_OK;
+    }
+    hwnas_runner_close(runner);
+    return status;
+}
+
+/* That a roofline cannot be measured is written down, and is no end. */
+static hwnas_status examine(finding *f, bool refresh, const hwnas_measure_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    f->works = true;
+    if (f->ops->recall) /* it remembers, and needs a file; there is nothing to open here */
+        return HWNAS_OK;
+    open_device(f);
+    if (!f->works || !f->ops->is_deployed)
+        return HWNAS_OK;
+    status = measure_at(f, 1, refresh, options);
+    if (status == HWNAS_OK && f->info.threads > 1)
+        status = measure_at(f, f->info.threads, refresh, options);
+    if (status == HWNAS_E_INTERRUPTED)
+        return status;
+    if (status != HWNAS_OK)
+        note_trouble(f);
+    return HWNAS_OK;
+}
+
+static void add_text(hwnas_str *out, const finding *f)
+{
+    const hwnas_device_info *info = &f->info;
+    hwnas_str_addf(out, "%-8s %s\n", f->ops->name, f->ops->help);
+    if (*info->name)
+        hwnas_str_addf(out, "         %s%s%s%s%s\n", info->name, *info->library ? ", " : "",
+                       info->library, *info->isa ? ", " : "", info->isa);
+    if (*f->trouble)
+        hwnas_str_addf(out, "         %s: %s\n",
+                       f->works ? "cannot be measured here" : "does not work here", f->trouble);
+    if (f->n)
+        hwnas_roofline_text(out, f->rooflines, f->n);
+}
+
+static json_t *to_json(const finding *f)
+{
+    json_t *rooflines = json_array();
+    for (size_t i = 0; i < f->n; i++)
+        json_array_append_new(rooflines, hwnas_roofline_json(&f->rooflines[i]));
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:o}", "name", f->ops->name, "help",
+                     f->ops->help, "works", f->works, "description", f->info.name, "library",
+                     f->info.library, "isa", f->info.isa, "threads", f->info.threads, "rooflines",
+                     rooflines);
+}
 
 hwnas_status hwnas_cmd_devices(int argc, char **argv)
 {
-    bool as_json = false, done;
+    bool as_json = false, refresh = false, done;
     int n;
     const hwnas_option options[] = {
-        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
+        {"refresh", 0, HWNAS_OPTION_FLAG, &refresh, NULL, "measure again"},
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
+        {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, NULL, &n, &done));
     if (done)
         return HWNAS_OK;
+    hwnas_status status = HWNAS_OK;
     hwnas_str text = {0};
     json_t *devices = json_array();
+    hwnas_measure_options measuring = HWNAS_MEASURE_DEFAULTS;
+    measuring.stop = hwnas_stop_on_signals();
     for (const hwnas_device_ops *const *row = hwnas_devices; *row; row++) {
-        hwnas_device_info info = {0};
-        hwnas_device_options device_options = {0};
-        hwnas_device *device = NULL;
-        /* A device that remembers needs a file; there is nothing to open here. */
-        hwnas_status status =
-            (*row)->recall ? HWNAS_OK : hwnas_device_open(&device, (*row)->name, &device_options);
-        if (device)
-            device->ops->describe(device, &info);
-        hwnas_str_addf(&text, "%-8s %s\n", (*row)->name, (*row)->help);
-        if (*info.name)
-            hwnas_str_addf(&text, "         %s%s%s%s%s\n", info.name, *info.library ? ", " : "",
-                           info.library, *info.isa ? ", " : "", info.isa);
-        if (status != HWNAS_OK)
-            hwnas_str_addf(&text, "         does not work here: %s\n", hwnas_last_error()->message);
-        json_array_append_new(
-            devices, json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i}", "name", (*row)->name, "help",
-                               (*row)->help, "works", status == HWNAS_OK, "description", info.name,
-                               "library", info.library, "isa", info.isa, "threads", info.threads));
-        hwnas_device_close(device);
+        finding f = {.ops = *row};
+        TRY_OUT(examine(&f, refresh, &measuring));
+        add_text(&text, &f);
+        json_array_append_new(devices, to_json(&f));
     }
-    if (!as_json) {
-        json_decref(devices);
-        return hwnas_print_text(&text);
-    }
+    if (as_json)
+        status = hwnas_print_json(json_pack("{s:s, s:i, s:O}", "format", "hwnas.devices", "version",
+                                            1, "devices", devices));
+    else
+        status = hwnas_print_text(&text);
+out:
+    json_decref(devices);
     hwnas_str_done(&text);
-    return hwnas_print_json(
-        json_pack("{s:s, s:i, s:o}", "format", "hwnas.devices", "version", 1, "devices", devices));
+    return status;
 }

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/sweep.h"
 #include "profile/record.h"
+#include "report/layers.h"
 #include "report/profile_text.h"
 
 static const hwnas_usage usage = {
@@ -24,15 +25,19 @@ typedef struct output {
     const char *save, *name;
 } output;
 
-static hwnas_status print(const hwnas_profile *profile, const output *o)
+static hwnas_status print(const hwnas_profile *profile, const output *o, bool with_layers)
 {
     hwnas_str text = {0};
     if (o->as_json)
         return hwnas_print_json(hwnas_profile_json(profile));
-    if (o->as_csv)
+    if (o->as_csv && with_layers)
+        hwnas_layers_csv(&text, profile);
+    else if (o->as_csv)
         hwnas_profile_csv(&text, profile);
     else
         hwnas_profile_text(&text, profile);
+    if (!o->as_csv)
+        hwnas_layers_text(&text, profile);
     return hwnas_print_text(&text);
 }
 
@@ -59,7 +64,7 @@ static hwnas_status run(hwnas_sweep *sweep, const output *o)
         if (o->save)
             status = hwnas_profile_save(profile, o->save);
         if (status == HWNAS_OK)
-            status = print(profile, o);
+            status = print(profile, o, sweep->with_layers);
         if (status == HWNAS_OK)
             status = find_failure(profile);
     }
@@ -99,8 +104,10 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"save", 0, HWNAS_OPTION_TEXT, &o.save, "FILE",
          "keep it, for 'hwnas compare' on any machine"},
         {"name", 0, HWNAS_OPTION_TEXT, &o.name, "NAME", "what this machine is called there"},
+        {"layers", 'l', HWNAS_OPTION_FLAG, &s.with_layers, NULL,
+         "the parts of each network: time, work, share of the roofline"},
         {"json", 0, HWNAS_OPTION_FLAG, &o.as_json, NULL, "one JSON object"},
-        {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement"},
+        {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement, or each layer"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, s.models, &s.n_models, &done));
     if (done)
@@ -113,6 +120,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     TRY(hwnas_mode_parse(&s.options, mode));
     if (lists.streams && s.options.mode != HWNAS_HOT)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--streams are measured in the mode hot only");
+    if (lists.streams && s.with_layers)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--layers are those of one stream; leave out --streams");
     if (o.as_json && o.as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     hwnas_status status = hwnas_sweep_read(&s, &lists);

@@ -96,12 +96,39 @@ static const char *keep_message(const cursor *c)
     return hwnas_arena_string(c->profile->arena, message, strlen(message));
 }
 
+/* Measures the row's network in one runner, and where it is asked for its parts and what they could
+ * be at best. */
+static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
+                              const hwnas_measure_options *options)
+{
+    hwnas_status status;
+    hwnas_step_times times = {0};
+    hwnas_graph *folded = NULL;
+    hwnas_roofline roofline;
+    const hwnas_device_ops *ops;
+    const char *argument;
+    if (!c->sweep->with_layers)
+        return hwnas_runner_measure(&row->m, c->runner, c->graph, options);
+    TRY_OUT(hwnas_runner_measure_steps(&row->m, &times, c->runner, c->graph, options));
+    TRY_OUT(hwnas_device_find(&ops, &argument, row->device));
+    if (ops->is_deployed)
+        TRY_OUT(
+            hwnas_roofline_get(&roofline, c->runner, row->device, row->precision, false, options));
+    TRY_OUT(hwnas_graph_fold(&folded, c->graph));
+    row->layers = hwnas_layers_new(c->profile->arena, folded, row->precision, &times,
+                                   ops->is_deployed ? &roofline : NULL);
+out:
+    hwnas_graph_free(folded);
+    hwnas_step_times_done(&times);
+    return status;
+}
+
 static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
                             const hwnas_measure_options *options)
 {
     double runs_per_second;
     if (c->runner) {
-        TRY(hwnas_runner_measure(&row->m, c->runner, c->graph, options));
+        TRY(run_alone(row, c, options));
         runs_per_second = 1 / row->m.p50;
     } else {
         TRY(hwnas_streams_measure(&row->m, &runs_per_second, c->copies, c->graph, options));

@@ -71,6 +71,7 @@ struct hwnas_device_ops {
     void (*close)(hwnas_device *device);
 
     unsigned precisions; /* that it computes in: a set of bits 1 << hwnas_precision */
+    bool is_deployed;    /* networks are served by such: how fast it can be is worth knowing */
 
     /* Compiles a graph (batch norms already folded); an operator that the device lacks is
      * HWNAS_E_UNSUPPORTED with the node's name. Weights are copied or converted; the graph may be

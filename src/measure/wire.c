@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Longest payloads: protobuf's own limit for a graph, and for words the names of 100,000 nodes. */
-static const uint64_t MAX_GRAPH = INT32_MAX, MAX_WORDS = 16 << 20;
+/* Longest payloads: protobuf's own limit for a graph, and for words the names of 100,000
+ * nodes. */
+static const uint64_t MAX_GRAPH = INT32_MAX, MAX_WORDS = 8 << 20;
 static const char MAGIC[4] = {'h', 'w', 'n', '1'};
 
 void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_frame frame)

@@ -150,7 +150,7 @@ bool hwnas_field_read(hwnas_profile_row *row, const hwnas_profile_field *field, 
     return false;
 }
 
-static void add_text(hwnas_str *out, const char *text)
+void hwnas_csv_text(hwnas_str *out, const char *text)
 {
     if (!strpbrk(text, ",\"\n")) {
         hwnas_str_add(out, text);
@@ -167,7 +167,7 @@ void hwnas_field_csv(hwnas_str *out, const hwnas_profile_field *field, const hwn
 {
     json_t *value = hwnas_field_json(field, row);
     if (json_is_string(value))
-        add_text(out, json_string_value(value));
+        hwnas_csv_text(out, json_string_value(value));
     else if (json_is_integer(value))
         hwnas_str_addf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value))

@@ -46,5 +46,7 @@ json_t *hwnas_field_json(const hwnas_profile_field *field, const hwnas_profile_r
 /* As a cell of a CSV, in quotes where it needs them (RFC 4180). */
 void hwnas_field_csv(hwnas_str *out, const hwnas_profile_field *field,
                      const hwnas_profile_row *row);
+/* Any text as a cell. */
+void hwnas_csv_text(hwnas_str *out, const char *text);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "graph/graph.h"
 #include "measure/measure.h"
+#include "profile/layers.h"
 
 /* Strings are borrowed, from the profile's arena or from who made the row. */
 typedef struct hwnas_profile_device {
@@ -26,6 +27,7 @@ typedef struct hwnas_profile_row {
     const char *message; /* why it failed */
     hwnas_measurement m; /* of one run, which is a batch */
     double items_per_second;
+    hwnas_layers *layers; /* what each part took; NULL: not asked for */
     const char *doubt; /* why the measurement is unstable; NULL when it is not */
     const char *mode, *stop; /* "hot"; "interval" or "budget": why sampling ended */
     const char *command;     /* that makes this row again */

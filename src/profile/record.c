@@ -18,6 +18,8 @@ static json_t *row_json(const hwnas_profile_row *row)
     for (const hwnas_profile_field *f = hwnas_profile_fields; f->name; f++)
         if (hwnas_field_applies(f, row))
             json_object_set_new(json, f->name, hwnas_field_json(f, row));
+    if (row->layers)
+        json_object_set_new(json, "layers", hwnas_layers_json(row->layers));
     return json;
 }
 

@@ -106,6 +106,7 @@ const hwnas_device_ops hwnas_cpu_device = {
     .describe = onednn_describe,
     .close = onednn_close,
     .precisions = 1U << HWNAS_F32,
+    .is_deployed = true,
     .compile = hwnas_onednn_compile,
     .run = hwnas_onednn_run,
     .free_exec = hwnas_onednn_free_exec,

@@ -1,0 +1,139 @@
+/* roofline_cache.c: $XDG_CACHE_HOME/hwnas/roofline-HASH.json, whole or not at all. A file says its key in
+ * full, so that neither a collision nor a copied home directory speaks for another machine. */
+#include "measure/roofline_cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+static const int VERSION = 1; /* of what the numbers mean: graphs, sizes */
+static const size_t MAX_FILE = 1 << 16;
+
+/* The value of a line of /proc/cpuinfo, or "". */
+static void read_cpuinfo(char *out, size_t size, const char *name)
+{
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    *out = '\0';
+    while (file && !*out && fgets(line, sizeof line, file))
+        if (hwnas_starts_with(line, name) && strchr(line, ':'))
+            snprintf(out, size, "%.*s", (int)strcspn(strchr(line, ':') + 1, "\n"),
+                     strchr(line, ':') + 1);
+    if (file)
+        fclose(file);
+}
+
+char *hwnas_roofline_key(const char *device, const hwnas_device_info *info,
+                         hwnas_precision precision)
+{
+    char microcode[64];
+    read_cpuinfo(microcode, sizeof microcode, "microcode");
+    return hwnas_printf("%d; %s; %s; microcode%s; %d cores; %s; %s; %d threads; %s", VERSION, device,
+                        info->name, microcode, hwnas_device_cores(), info->library, info->isa,
+                        info->threads, hwnas_precision_name(precision));
+}
+
+/* Yours to free(); NULL: there is no home for it. */
+static char *directory(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && *cache == '/')
+        return hwnas_printf("%s/hwnas", cache);
+    return home && *home == '/' ? hwnas_printf("%s/.cache/hwnas", home) : NULL;
+}
+
+static char *path_of(const char *directory, const char *key)
+{
+    return hwnas_printf("%s/roofline-%016llx.json", directory,
+                        (unsigned long long)XXH3_64bits(key, strlen(key)));
+}
+
+/* The folder and those that it is in. */
+static void make_directories(const char *path)
+{
+    char *part = hwnas_strdup(path);
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(part, 0777);
+        *slash = '/';
+    }
+    mkdir(part, 0777);
+    free(part);
+}
+
+static json_t *encode_rate(const hwnas_rate *rate)
+{
+    return json_pack("[f, f, f]", rate->p50, rate->low, rate->high);
+}
+
+static bool decode_rate(hwnas_rate *out, json_t *json)
+{
+    return !json_unpack(json, "[F, F, F!]", &out->p50, &out->low, &out->high) && out->p50 > 0;
+}
+
+static bool decode(hwnas_roofline *out, json_t *json, const char *key)
+{
+    hwnas_roofline r = {0};
+    const char *its_key;
+    json_t *flops, *bandwidths;
+    if (json_unpack(json, "{s:s, s:i, s:i, s:F, s:o, s:o}", "key", &its_key, "precision",
+                    (int *)&r.precision, "threads", &r.threads, "cache_bytes", &r.cache_bytes,
+                    "flops", &flops, "bandwidths", &bandwidths) ||
+        strcmp(its_key, key) || !decode_rate(&r.flops, flops) ||
+        json_array_size(bandwidths) != HWNAS_N_BANDWIDTHS)
+        return false;
+    for (size_t i = 0; i < HWNAS_N_BANDWIDTHS; i++) {
+        json_t *rate, *row = json_array_get(bandwidths, i);
+        if (json_unpack(row, "{s:F, s:o}", "bytes", &r.bandwidths[i].bytes, "rate", &rate) ||
+            !decode_rate(&r.bandwidths[i].rate, rate) || r.bandwidths[i].bytes <= 0)
+            return false;
+    }
+    *out = r;
+    return true;
+}
+
+bool hwnas_roofline_recall(hwnas_roofline *out, const char *key)
+{
+    char *folder = directory(), *path = folder ? path_of(folder, key) : NULL, *text = NULL;
+    size_t length = 0;
+    bool is_known = false;
+    if (path && hwnas_file_read(&text, &length, path, MAX_FILE) == HWNAS_OK) {
+        json_t *json = json_loadb(text, length, 0, NULL);
+        is_known = decode(out, json, key);
+        json_decref(json);
+    }
+    hwnas_error_clear();
+    free(text);
+    free(path);
+    free(folder);
+    return is_known;
+}
+
+void hwnas_roofline_keep(const hwnas_roofline *roofline, const char *key)
+{
+    char *folder = directory(), *path = folder ? path_of(folder, key) : NULL;
+    if (!path)
+        return;
+    json_t *bandwidths = json_array();
+    for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++)
+        json_array_append_new(bandwidths,
+                              json_pack("{s:f, s:o}", "bytes", roofline->bandwidths[i].bytes, "rate",
+                                        encode_rate(&roofline->bandwidths[i].rate)));
+    json_t *json = json_pack("{s:s, s:i, s:i, s:f, s:o, s:o}", "key", key, "precision",
+                             (int)roofline->precision, "threads", roofline->threads, "cache_bytes",
+                             roofline->cache_bytes, "flops", encode_rate(&roofline->flops),
+                             "bandwidths", bandwidths);
+    char *text = json_dumps(json, JSON_INDENT(1));
+    make_directories(folder);
+    if (text && hwnas_file_write(path, text, strlen(text)) != HWNAS_OK)
+        hwnas_error_clear();
+    json_decref(json);
+    free(text);
+    free(path);
+    free(folder);
+}

@@ -1,0 +1,257 @@
+#include "profile/layers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "graph/op.h"
+
+enum { MAX_LISTED = 4 }; /* nodes of a layer that are all in its name */
+
+typedef struct maker {
+    hwnas_arena *arena;
+    const hwnas_graph *graph;
+    double value_bytes; /* of one value inside the network */
+    int *step_of;       /* by node */
+    bool *leaves;       /* by tensor: read by another step than its own, or from outside */
+    int *counted;       /* by tensor: the last step that has counted it, plus 1 */
+    const hwnas_roofline *roofline;
+    double all_weights; /* bytes, of the network */
+} maker;
+
+const char *hwnas_bound_name(hwnas_bound bound)
+{
+    static const char *const names[] = {"-", "compute", "cache", "memory"};
+    return names[bound];
+}
+
+static double bytes_of_value(hwnas_precision precision)
+{
+    switch (precision) {
+    case HWNAS_BF16:
+    case HWNAS_F16:
+        return 2;
+    case HWNAS_S8:
+        return 1;
+    default:
+        return 4;
+    }
+}
+
+/* Whole numbers and what comes from or goes to outside stay as they are. */
+static double tensor_bytes(const maker *m, int tensor)
+{
+    const hwnas_tensor *t = &m->graph->tensors[tensor];
+    const bool stays = t->kind == HWNAS_TENSOR_INPUT || hwnas_dtype_is_whole(t->dtype);
+    return stays ? (double)hwnas_tensor_bytes(t) : m->value_bytes * (double)hwnas_tensor_count(t);
+}
+
+/* Which tensors are seen outside of the step that computes them. */
+static void find_leaving(maker *m, const hwnas_step_times *times)
+{
+    const hwnas_graph *g = m->graph;
+    m->step_of = hwnas_alloc((g->n_nodes + 1) * sizeof *m->step_of);
+    m->leaves = hwnas_alloc((g->n_tensors + 1) * sizeof *m->leaves);
+    m->counted = hwnas_alloc((g->n_tensors + 1) * sizeof *m->counted);
+    for (size_t s = 0; s < times->n; s++)
+        for (size_t k = 0; k < times->steps[s].n_nodes; k++)
+            m->step_of[times->steps[s].nodes[k]] = (int)s;
+    for (size_t n = 0; n < g->n_nodes; n++)
+        for (int i = 0; i < g->nodes[n].n_inputs; i++) {
+            const int tensor = g->nodes[n].inputs[i], producer = g->tensors[tensor].producer;
+            m->leaves[tensor] |= producer < 0 || m->step_of[producer] != m->step_of[n];
+        }
+    for (size_t i = 0; i < g->n_outputs; i++)
+        m->leaves[g->outputs[i]] = true;
+    for (size_t i = 0; i < g->n_tensors; i++)
+        if (g->tensors[i].kind == HWNAS_TENSOR_WEIGHT)
+            m->all_weights += tensor_bytes(m, (int)i);
+}
+
+/* The same values under another shape: a device need not move them. */
+static bool is_view(const hwnas_node *node)
+{
+    return !strcmp(node->op->name, "reshape") || !strcmp(node->op->name, "flatten");
+}
+
+/* Adds what the node reads and writes beyond its step. Of a table only rows are looked up. */
+static void count_bytes(hwnas_layer *layer, maker *m, const hwnas_node *node, int step)
+{
+    const bool looks_up = !strcmp(node->op->name, "embedding") || !strcmp(node->op->name, "gather");
+    for (int i = 0; i <= node->n_inputs; i++) {
+        const int tensor = i < node->n_inputs ? node->inputs[i] : node->output;
+        const bool is_weight = m->graph->tensors[tensor].kind == HWNAS_TENSOR_WEIGHT;
+        if (!m->leaves[tensor] || m->counted[tensor] == step + 1)
+            continue;
+        m->counted[tensor] = step + 1;
+        double bytes = tensor_bytes(m, tensor);
+        if (is_weight && looks_up)
+            bytes = fmin(bytes, tensor_bytes(m, node->output));
+        layer->bytes += bytes;
+        layer->weight_bytes += is_weight ? bytes : 0;
+    }
+}
+
+/* Characters of the path that all names share. */
+static size_t shared_path(const hwnas_layer *layer)
+{
+    size_t shared = 0;
+    for (size_t at = 0; layer->nodes[0][at]; at++) {
+        for (size_t k = 1; k < layer->n_nodes; k++)
+            if (layer->nodes[k][at] != layer->nodes[0][at])
+                return shared;
+        if (layer->nodes[0][at] == '/')
+            shared = at + 1;
+    }
+    return shared;
+}
+
+/* "layer1/0/{conv1 relu1}" */
+static const char *name_of(hwnas_arena *arena, const hwnas_layer *layer)
+{
+    const size_t n = layer->n_nodes, shared = n > 1 ? shared_path(layer) : 0;
+    hwnas_str name = {0};
+    hwnas_str_addf(&name, "%.*s%s", (int)shared, layer->nodes[0], n > 1 ? "{" : "");
+    for (size_t k = 0; k < n; k++)
+        if (n <= MAX_LISTED || k == 0 || k == n - 1)
+            hwnas_str_addf(&name, "%s%s", k ? " " : "", layer->nodes[k] + shared);
+        else if (k == 1)
+            hwnas_str_add(&name, " ...");
+    hwnas_str_add(&name, n > 1 ? "}" : "");
+    const char *kept = hwnas_arena_string(arena, name.s, name.n);
+    hwnas_str_done(&name);
+    return kept;
+}
+
+/* "conv relu", "13 conv 12 relu" */
+static const char *ops_of(const maker *m, const hwnas_step_time *step)
+{
+    hwnas_str ops = {0};
+    const hwnas_node *nodes = m->graph->nodes;
+    for (size_t k = 0; k < step->n_nodes; k++) {
+        const hwnas_op *op = nodes[step->nodes[k]].op;
+        size_t n = 0, n_before = 0;
+        for (size_t i = 0; i < step->n_nodes && step->n_nodes > MAX_LISTED; i++) {
+            n += nodes[step->nodes[i]].op == op;
+            n_before += i < k && nodes[step->nodes[i]].op == op;
+        }
+        if (n_before)
+            continue;
+        hwnas_str_add(&ops, k ? " " : "");
+        if (n)
+            hwnas_str_addf(&ops, "%zu ", n);
+        hwnas_str_add(&ops, op->name);
+    }
+    const char *kept = hwnas_arena_string(m->arena, ops.s, ops.n);
+    hwnas_str_done(&ops);
+    return kept;
+}
+
+static void name_layer(hwnas_layer *layer, const maker *m, const hwnas_step_time *step)
+{
+    const char **nodes = hwnas_arena_alloc(m->arena, step->n_nodes * sizeof *nodes);
+    for (size_t k = 0; k < step->n_nodes; k++) {
+        const char *name = m->graph->nodes[step->nodes[k]].name;
+        nodes[k] = hwnas_arena_string(m->arena, name, strlen(name));
+    }
+    layer->n_nodes = step->n_nodes;
+    layer->nodes = nodes;
+    layer->name = name_of(m->arena, layer);
+    layer->ops = ops_of(m, step);
+}
+
+/* The roofline. Weights come from where all weights of the network have room, as each run reads them
+ * all; activations from where those of this step have. */
+static void bound_layer(hwnas_layer *layer, const maker *m)
+{
+    layer->least_seconds = NAN;
+    if (!m->roofline || (!layer->macs && !(layer->bytes > 0)))
+        return;
+    const double activations = layer->bytes - layer->weight_bytes;
+    const double compute = 2 * (double)layer->macs / m->roofline->flops.p50;
+    const double move =
+        activations / hwnas_roofline_bandwidth(m->roofline, activations) +
+        layer->weight_bytes / hwnas_roofline_bandwidth(m->roofline, m->all_weights);
+    const double weights_beyond = m->all_weights > m->roofline->cache_bytes ? layer->weight_bytes : 0;
+    const double beyond = activations > m->roofline->cache_bytes ? activations : 0;
+    layer->least_seconds = fmax(compute, move);
+    layer->bound = compute > move                                  ? HWNAS_BOUND_COMPUTE
+                   : weights_beyond + beyond > 0.5 * layer->bytes ? HWNAS_BOUND_MEMORY
+                                                                   : HWNAS_BOUND_CACHE;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const hwnas_layer *x = a, *y = b;
+    if (x->time.p50 != y->time.p50)
+        return x->time.p50 < y->time.p50 ? 1 : -1;
+    return x->position < y->position ? -1 : 1;
+}
+
+hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
+                               hwnas_precision precision, const hwnas_step_times *times,
+                               const hwnas_roofline *roofline)
+{
+    hwnas_layers *out = hwnas_arena_alloc(arena, sizeof *out);
+    maker m = {.arena = arena,
+               .graph = folded,
+               .value_bytes = bytes_of_value(precision),
+               .roofline = roofline};
+    find_leaving(&m, times);
+    *out = (hwnas_layers){.n = times->n,
+                          .n_samples = times->n_samples,
+                          .whole = times->whole,
+                          .has_roofline = roofline != NULL,
+                          .layers = hwnas_arena_alloc(arena, times->n * sizeof *out->layers)};
+    if (roofline)
+        out->roofline = *roofline;
+    for (size_t s = 0; s < times->n; s++) {
+        const hwnas_step_time *step = &times->steps[s];
+        hwnas_layer *layer = &out->layers[s];
+        layer->position = s;
+        layer->how = hwnas_arena_string(arena, step->how, strlen(step->how));
+        layer->time = step->time;
+        name_layer(layer, &m, step);
+        for (size_t k = 0; k < step->n_nodes; k++) {
+            const hwnas_node *node = &folded->nodes[step->nodes[k]];
+            layer->macs += hwnas_node_macs(folded, node);
+            if (step->n_nodes > 1 || !is_view(node))
+                count_bytes(layer, &m, node, (int)s);
+        }
+        bound_layer(layer, &m);
+        out->sum += step->time.p50;
+    }
+    qsort(out->layers, out->n, sizeof *out->layers, by_time);
+    free(m.step_of);
+    free(m.leaves);
+    free(m.counted);
+    return out;
+}
+
+static json_t *layer_json(const hwnas_layer *layer)
+{
+    json_t *nodes = json_array();
+    for (size_t k = 0; k < layer->n_nodes; k++)
+        json_array_append_new(nodes, json_string(layer->nodes[k]));
+    const bool is_bound = layer->bound != HWNAS_BOUND_NONE;
+    return json_pack("{s:s, s:s, s:o, s:s, s:I, s:f, s:f, s:f, s:I, s:f, s:f, s:o, s:o}", "name",
+                     layer->name, "operators", layer->ops, "nodes", nodes, "how", layer->how,
+                     "position", (json_int_t)layer->position, "p50_seconds", layer->time.p50,
+                     "p50_low_seconds", layer->time.low, "p50_high_seconds", layer->time.high,
+                     "macs", (json_int_t)layer->macs, "bytes", layer->bytes, "weight_bytes",
+                     layer->weight_bytes, "least_seconds",
+                     is_bound ? json_real(layer->least_seconds) : json_null(), "bound",
+                     is_bound ? json_string(hwnas_bound_name(layer->bound)) : json_null());
+}
+
+json_t *hwnas_layers_json(const hwnas_layers *layers)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < layers->n; i++)
+        json_array_append_new(list, layer_json(&layers->layers[i]));
+    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:o}", "samples", (json_int_t)layers->n_samples,
+                     "whole_seconds", layers->whole.p50, "whole_low_seconds", layers->whole.low,
+                     "whole_high_seconds", layers->whole.high, "sum_seconds", layers->sum, "list",
+                     list);
+}
