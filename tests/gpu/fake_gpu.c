@@ -355,6 +355,7 @@ EXPORT CUresult cuEventSynchronize(CUevent event)
 }
 
 #undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float *out, CUevent begin, CUevent end);
 EXPORT CUresult cuEventElapsedTime(float *out, CUevent begin, CUevent end)
 {
     const struct timespec *a = (const struct timespec *)begin, *b = (const struct timespec *)end;

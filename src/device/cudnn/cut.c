@@ -258,7 +258,8 @@ static bool can_grow(hwnas_cudnn_role role)
 
 static bool is_by_engine(hwnas_cudnn_role role)
 {
-    return can_grow(role) || role == HWNAS_CUDNN_BY_POOL || role == HWNAS_CUDNN_BY_NORM;
+    return can_grow(role) || role == HWNAS_CUDNN_BY_POOL || role == HWNAS_CUDNN_BY_NORM ||
+           role == HWNAS_CUDNN_BY_RNN;
 }
 
 static void form_group(cutter *c, int node)
