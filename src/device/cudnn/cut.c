@@ -16,7 +16,7 @@ typedef hwnas_cudnn_group group;
 hwnas_cudnn_bans hwnas_cudnn_bans_new(hwnas_arena *arena, const hwnas_graph *graph)
 {
     return (hwnas_cudnn_bans){
-        .joins = hwnas_arena_alloc(arena, graph->n_nodes * sizeof(bool)),
+        .joins = hwnas_arena_alloc(arena, graph->n_nodes * sizeof(int)),
         .engine = hwnas_arena_alloc(arena, graph->n_nodes * sizeof(bool)),
         .slice = hwnas_arena_alloc(arena, graph->n_tensors * sizeof(bool)),
         .attention = hwnas_arena_alloc(arena, graph->n_nodes * sizeof(bool)),
@@ -139,16 +139,16 @@ static bool same_shape(const hwnas_tensor *a, const hwnas_tensor *b)
 /* ---- Growing a group ---- */
 
 /* Whether `node` goes on with `tensor`: its result has the same shape, and nobody has it yet. */
-static bool can_join(const cutter *c, int node, int tensor)
+static bool can_join(const cutter *c, const group *g, int node, int tensor)
 {
     const hwnas_node *n = &c->graph->nodes[node];
-    return c->group_of[node] < 0 && !c->bans->joins[node] && reads(n, tensor) &&
+    return c->group_of[node] < 0 && c->bans->joins[node] != g->nodes[0] + 1 && reads(n, tensor) &&
            hwnas_cudnn_role_of(c->graph, n) == HWNAS_CUDNN_BY_POINTWISE &&
            same_shape(hwnas_node_output(c->graph, n), &c->graph->tensors[tensor]);
 }
 
 /* x f(x): two nodes read the tensor, the one of them reads the other as well, and alone. */
-static bool find_gate(const cutter *c, int tensor, int *gate, int *product)
+static bool find_gate(const cutter *c, const group *g, int tensor, int *gate, int *product)
 {
     const int last = c->reader[tensor];
     if (c->n_readers[tensor] != 2 || last < 0 || c->graph->nodes[last].n_inputs != 2)
@@ -157,11 +157,11 @@ static bool find_gate(const cutter *c, int tensor, int *gate, int *product)
         const int between = c->graph->nodes[last].inputs[k];
         const int made_by = c->graph->tensors[between].producer;
         if (between == tensor || made_by < 0 || c->n_readers[between] != 1 ||
-            c->graph->nodes[made_by].n_inputs != 1 || !can_join(c, made_by, tensor))
+            c->graph->nodes[made_by].n_inputs != 1 || !can_join(c, g, made_by, tensor))
             continue;
         *gate = made_by;
         *product = last;
-        return can_join(c, last, between);
+        return can_join(c, g, last, between);
     }
     return false;
 }
@@ -178,9 +178,9 @@ static void grow(cutter *c, group *g)
         const int tensor = c->graph->nodes[g->nodes[g->n_nodes - 1]].output;
         const int reader = c->reader[tensor];
         int gate, product;
-        if (c->n_readers[tensor] == 1 && reader >= 0 && can_join(c, reader, tensor)) {
+        if (c->n_readers[tensor] == 1 && reader >= 0 && can_join(c, g, reader, tensor)) {
             take(c, g, reader);
-        } else if (find_gate(c, tensor, &gate, &product)) {
+        } else if (find_gate(c, g, tensor, &gate, &product)) {
             take(c, g, gate);
             take(c, g, product);
         } else {

@@ -14,9 +14,9 @@ enum { HWNAS_CUDNN_LONGEST_GROUP = 12 };
 
 /* What is not to be tried again. */
 typedef struct hwnas_cudnn_bans {
-    bool *joins;    /* by node: going into the plan of the nodes before it */
-    bool *engine;   /* by node: being the first of a plan */
-    bool *slice;    /* by tensor: being written as a slice of a concatenation */
+    int *joins;      /* by node: going into the plan whose first node is the one before this number */
+    bool *engine;    /* by node: being the first of a plan */
+    bool *slice;     /* by tensor: being written as a slice of a concatenation */
     bool *attention; /* by softmax: being the middle of one plan */
 } hwnas_cudnn_bans;
 

@@ -33,7 +33,7 @@ static void ban_nodes(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net, int n,
     if (net->tensors[output].root != output && !bans->slice[output])
         bans->slice[output] = true;
     else if (n > 1)
-        bans->joins[last] = true;
+        bans->joins[last] = nodes[0] + 1;
     else
         bans->engine[last] = true;
 }
