@@ -1,5 +1,6 @@
 /* devices: what there is, whether it works here, and how fast it can be at most. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -50,7 +51,7 @@ static hwnas_status measure_at(finding *f, int threads, bool refresh,
     hwnas_runner *runner;
     TRY(hwnas_runner_open(&runner, f->ops->name, threads));
     for (int p = 0; p < HWNAS_N_PRECISIONS && status == HWNAS_OK; p++) {
-        if (!(f->ops->precisions & 1U << p))
+        if (!(f->ops->precisions & (f->info.native | f->info.emulated) & 1U << p))
             continue;
         status = hwnas_roofline_get(&f->rooflines[f->n], runner, f->ops->name, (hwnas_precision)p,
                                     refresh, options);
@@ -80,6 +81,25 @@ static hwnas_status examine(finding *f, bool refresh, const hwnas_measure_option
     return HWNAS_OK;
 }
 
+static void add_precisions(hwnas_str *out, const hwnas_device_info *info)
+{
+    char *native = hwnas_precision_names(info->native);
+    char *emulated = hwnas_precision_names(info->emulated);
+    hwnas_str_addf(out, "         computes in %s; emulates %s\n", native, emulated);
+    free(native);
+    free(emulated);
+}
+
+/* The names of a set of precisions. */
+static json_t *names_of(unsigned set)
+{
+    json_t *names = json_array();
+    for (int p = 0; p < HWNAS_N_PRECISIONS; p++)
+        if (set & 1U << p)
+            json_array_append_new(names, json_string(hwnas_precision_name((hwnas_precision)p)));
+    return names;
+}
+
 static void add_text(hwnas_str *out, const finding *f)
 {
     const hwnas_device_info *info = &f->info;
@@ -87,6 +107,8 @@ static void add_text(hwnas_str *out, const finding *f)
     if (*info->name)
         hwnas_str_addf(out, "         %s%s%s%s%s\n", info->name, *info->library ? ", " : "",
                        info->library, *info->isa ? ", " : "", info->isa);
+    if (info->emulated)
+        add_precisions(out, info);
     if (*f->trouble)
         hwnas_str_addf(out, "         %s: %s\n",
                        f->works ? "cannot be measured here" : "does not work here", f->trouble);
@@ -99,10 +121,11 @@ static json_t *to_json(const finding *f)
     json_t *rooflines = json_array();
     for (size_t i = 0; i < f->n; i++)
         json_array_append_new(rooflines, hwnas_roofline_json(&f->rooflines[i]));
-    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:o}", "name", f->ops->name, "help",
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name", f->ops->name, "help",
                      f->ops->help, "works", f->works, "description", f->info.name, "library",
-                     f->info.library, "isa", f->info.isa, "threads", f->info.threads, "rooflines",
-                     rooflines);
+                     f->info.library, "isa", f->info.isa, "threads", f->info.threads, "native",
+                     names_of(f->info.native), "emulated", names_of(f->info.emulated),
+                     "rooflines", rooflines);
 }
 
 hwnas_status hwnas_cmd_devices(int argc, char **argv)

@@ -107,7 +107,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"layers", 'l', HWNAS_OPTION_FLAG, &s.with_layers, NULL,
          "the parts of each network: time, work, share of the roofline"},
         {"json", 0, HWNAS_OPTION_FLAG, &o.as_json, NULL, "one JSON object"},
-        {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement, or each layer"},
+        {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement, or layer"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, s.models, &s.n_models, &done));
     if (done)
@@ -120,8 +120,9 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     TRY(hwnas_mode_parse(&s.options, mode));
     if (lists.streams && s.options.mode != HWNAS_HOT)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--streams are measured in the mode hot only");
-    if (lists.streams && s.with_layers)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--layers are those of one stream; leave out --streams");
+    if (s.with_layers && (lists.streams || s.options.mode != HWNAS_HOT))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--layers are measured in the mode hot, without --streams");
     if (o.as_json && o.as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     hwnas_status status = hwnas_sweep_read(&s, &lists);

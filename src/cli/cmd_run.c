@@ -1,7 +1,6 @@
 /* run: one inference of an ONNX file on a device, raw fp32 in, raw fp32 out; for comparing devices.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -17,7 +16,7 @@ static const hwnas_usage usage = {
 
 /* Compiles and runs; the outputs follow each other in `out`. */
 static hwnas_status infer(hwnas_str *out, const hwnas_graph *graph, const char *device_name,
-                          const float *input, size_t input_bytes)
+                          const hwnas_exec_options *how, const float *input, size_t input_bytes)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_device_options options = {0};
@@ -38,7 +37,7 @@ static hwnas_status infer(hwnas_str *out, const hwnas_graph *graph, const char *
     }
     TRY_OUT(hwnas_device_open(&device, device_name, &options));
     TRY_OUT(hwnas_graph_fold(&folded, graph));
-    TRY_OUT(hwnas_device_compile(&exec, device, folded, NULL));
+    TRY_OUT(hwnas_device_compile(&exec, device, folded, how));
     for (size_t i = 0; i < graph->n_outputs; i++)
         TRY_OUT(hwnas_try_alloc((void **)&outputs[i],
                                 (size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]),
@@ -60,11 +59,12 @@ out:
 
 hwnas_status hwnas_cmd_run(int argc, char **argv)
 {
-    const char *model, *device = "cpu", *input_path = NULL, *output_path = NULL;
+    const char *model, *device = "cpu", *dtype = "f32", *input_path = NULL, *output_path = NULL;
     bool done;
     int n;
     const hwnas_option options[] = {
         {"device", 'd', HWNAS_OPTION_TEXT, &device, "DEVICE", "cpu or ref (cpu)"},
+        {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "TYPE", "f32, tf32, bf16, f16 or s8 (f32)"},
         {"input", 'i', HWNAS_OPTION_TEXT, &input_path, "FILE", "raw fp32, all inputs in order"},
         {"output", 'o', HWNAS_OPTION_TEXT, &output_path, "FILE", "raw fp32, all outputs in order"},
         {0}};
@@ -77,11 +77,13 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
     const size_t limit = (size_t)2 << 30;
     char *input = NULL;
     size_t input_bytes;
+    hwnas_exec_options how = {0};
     hwnas_graph *graph = NULL;
     hwnas_str output = {0};
+    TRY_OUT(hwnas_precision_find(&how.precision, dtype));
     TRY_OUT(hwnas_file_read(&input, &input_bytes, input_path, limit));
     TRY_OUT(hwnas_onnx_load(&graph, model, NULL));
-    TRY_OUT(infer(&output, graph, device, (const float *)(void *)input, input_bytes));
+    TRY_OUT(infer(&output, graph, device, &how, (const float *)(void *)input, input_bytes));
     TRY_OUT(hwnas_file_write(output_path, output.s, output.n));
 out:
     hwnas_str_done(&output);

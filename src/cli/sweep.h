@@ -25,8 +25,8 @@ typedef struct hwnas_sweep {
     int batches[HWNAS_SWEEP_LIST], threads[HWNAS_SWEEP_LIST];
     int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one */
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
-    bool with_layers; /* time the parts of each as well */
-    bool skips; /* leave out what cannot be computed, and say so */
+    bool with_layers; /* time the parts of each as well, in one copy, hot */
+    bool skips;       /* leave out what cannot be computed, and say so */
     hwnas_measure_options options;
 } hwnas_sweep;
 

@@ -89,12 +89,13 @@ const char *hwnas_precision_name(hwnas_precision precision)
     return precision_names[precision];
 }
 
-/* The names of a set of precisions, a comma between two. */
-static void list_precisions(hwnas_str *out, unsigned set)
+char *hwnas_precision_names(unsigned set)
 {
+    hwnas_str out = {0};
     for (int i = 0; i < HWNAS_N_PRECISIONS; i++)
         if (set & (1U << i))
-            hwnas_str_addf(out, "%s%s", out->n ? ", " : "", precision_names[i]);
+            hwnas_str_addf(&out, "%s%s", out.n ? ", " : "", precision_names[i]);
+    return out.s ? out.s : hwnas_printf("none");
 }
 
 hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name)
@@ -104,11 +105,10 @@ hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name)
             *out = (hwnas_precision)i;
             return HWNAS_OK;
         }
-    hwnas_str list = {0};
-    list_precisions(&list, ~0U);
+    char *list = hwnas_precision_names(~0U);
     hwnas_status status = hwnas_fail(HWNAS_E_INPUT, NULL, "there is no precision '%.30s'", name);
-    status = hwnas_hint(status, "the precisions are %s", list.s);
-    hwnas_str_done(&list);
+    status = hwnas_hint(status, "the precisions are %s", list);
+    free(list);
     return status;
 }
 
@@ -123,13 +123,12 @@ hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device, const 
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                           "the device '%s' runs nothing, it remembers", ops->name);
     if (!(ops->precisions & (1U << options->precision))) {
-        hwnas_str list = {0};
-        list_precisions(&list, ops->precisions);
+        char *list = hwnas_precision_names(ops->precisions);
         hwnas_status status =
             hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' does not compute in %s",
                        ops->name, hwnas_precision_name(options->precision));
-        status = hwnas_hint(status, "it computes in %s", list.s);
-        hwnas_str_done(&list);
+        status = hwnas_hint(status, "it computes in %s", list);
+        free(list);
         return status;
     }
     return ops->compile(out, device, graph, options);

@@ -26,12 +26,18 @@ typedef enum hwnas_precision {
 
 /* "f32", "tf32", "bf16", "f16", "s8" */
 const char *hwnas_precision_name(hwnas_precision precision);
+/* "f32, bf16" of a set of bits; yours to free(). */
+char *hwnas_precision_names(unsigned set);
 /* An unknown name is HWNAS_E_INPUT with the known ones. */
 HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name);
 
 /* How a graph is to be compiled. */
 typedef struct hwnas_exec_options {
     hwnas_precision precision;
+    /* (optional) S8: what ranges are found with: the graph's inputs one after the other, as often
+     * as `n_samples`; borrowed during the call. None: random ones. */
+    size_t n_samples;
+    const float *samples;
 } hwnas_exec_options;
 
 typedef struct hwnas_device_info {
@@ -39,6 +45,8 @@ typedef struct hwnas_device_info {
     char library[64];  /* "oneDNN 3.7.2" */
     char isa[64];      /* instruction set that the library uses */
     int threads;
+    unsigned native;   /* precisions that it has instructions for: a set of bits */
+    unsigned emulated; /* those that it computes by way of others, without gain in speed */
     bool has_energy;   /* the machine has an energy counter; set by the runner */
 } hwnas_device_info;
 
@@ -54,7 +62,7 @@ typedef struct hwnas_exec {
 
 /* A piece of a run that the device does as one: a fused partition, a kernel, a node. */
 typedef struct hwnas_exec_step {
-    size_t n_nodes;
+    size_t n_nodes;   /* 0: brings values into another type, between nodes of different ones */
     const int *nodes; /* that it computes, of the graph that was compiled; borrowed from the exec */
     const char *how;  /* what computes it, in a few words: "partition", "loops"; static */
 } hwnas_exec_step;

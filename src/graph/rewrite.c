@@ -6,7 +6,7 @@
 
 #include "graph/op.h"
 
-static hwnas_status copy_weight(hwnas_rewrite *r, int tensor)
+hwnas_status hwnas_rewrite_copy_weight(hwnas_rewrite *r, int tensor)
 {
     const hwnas_tensor *from = &r->from->tensors[tensor];
     int to = -1;
@@ -42,7 +42,7 @@ hwnas_status hwnas_rewrite_copy_node(hwnas_rewrite *r, const hwnas_node *node)
     for (int i = 0; i < node->n_inputs; i++) {
         const int tensor = node->inputs[i];
         if (r->place[tensor] < 0)
-            TRY(copy_weight(r, tensor));
+            TRY(hwnas_rewrite_copy_weight(r, tensor));
         inputs[i] = r->place[tensor];
     }
     return hwnas_rewrite_add_node(r, node, node->n_inputs, inputs, node->output);
@@ -72,7 +72,7 @@ hwnas_status hwnas_graph_remake(hwnas_graph **out, const hwnas_graph *graph,
     TRY_OUT(make_nodes(&r));
     for (size_t i = 0; i < graph->n_outputs; i++) {
         if (r.place[graph->outputs[i]] < 0) /* a constant */
-            TRY_OUT(copy_weight(&r, graph->outputs[i]));
+            TRY_OUT(hwnas_rewrite_copy_weight(&r, graph->outputs[i]));
         hwnas_graph_add_output(r.to, r.place[graph->outputs[i]]);
     }
     *out = r.to;

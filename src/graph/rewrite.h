@@ -25,6 +25,8 @@ typedef struct hwnas_rewrite {
 HWNAS_CHECKED hwnas_status hwnas_graph_remake(hwnas_graph **out, const hwnas_graph *graph,
                                               hwnas_status (*make_nodes)(hwnas_rewrite *r),
                                               void *context);
+/* Adds a copy of a weight, which takes its place. */
+HWNAS_CHECKED hwnas_status hwnas_rewrite_copy_weight(hwnas_rewrite *r, int tensor);
 HWNAS_CHECKED hwnas_status hwnas_rewrite_copy_node(hwnas_rewrite *r, const hwnas_node *node);
 /* Adds a copy of `node` with other inputs; its output takes the place of `output`. */
 HWNAS_CHECKED hwnas_status hwnas_rewrite_add_node(hwnas_rewrite *r, const hwnas_node *node,

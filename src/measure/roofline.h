@@ -25,6 +25,7 @@ typedef struct hwnas_roofline {
         double bytes;
         hwnas_rate rate;
     } bandwidths[HWNAS_N_BANDWIDTHS];
+    double call_seconds; /* of the smallest piece of work; no part of the above */
     double cache_bytes; /* the last cache's size; 0: unknown */
     bool is_unstable;   /* the machine was disturbed while one of these was measured */
 } hwnas_roofline;
@@ -35,8 +36,8 @@ double hwnas_roofline_bandwidth(const hwnas_roofline *roofline, double bytes);
 const hwnas_rate *hwnas_roofline_memory(const hwnas_roofline *roofline);
 
 /* Measures, which takes seconds; or, unless `refresh`, recalls what was measured earlier on such a
- * processor with such a library, from $XDG_CACHE_HOME/hwnas. What is steady is kept there. The runner
- * is one of `device`; of `options` only stop, progress and context count. */
+ * processor with such a library, from $XDG_CACHE_HOME/hwnas. The runner is one of `device`; of `options` only
+ * stop, progress and context count. */
 HWNAS_CHECKED hwnas_status hwnas_roofline_get(hwnas_roofline *out, hwnas_runner *runner,
                                               const char *device, hwnas_precision precision,
                                               bool refresh, const hwnas_measure_options *options);

@@ -2,17 +2,20 @@
  * full, so that neither a collision nor a copied home directory speaks for another machine. */
 #include "measure/roofline_cache.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <xxhash.h>
 
 #include "base/file.h"
 #include "base/str.h"
 
-static const int VERSION = 1; /* of what the numbers mean: graphs, sizes */
+static const int VERSION = 3; /* of what the numbers mean: graphs, sizes */
 static const size_t MAX_FILE = 1 << 16;
+static const double MAX_AGE = 600; /* seconds, of one that was disturbed */
 
 /* The value of a line of /proc/cpuinfo, or "". */
 static void read_cpuinfo(char *out, size_t size, const char *name)
@@ -81,9 +84,10 @@ static bool decode(hwnas_roofline *out, json_t *json, const char *key)
     hwnas_roofline r = {0};
     const char *its_key;
     json_t *flops, *bandwidths;
-    if (json_unpack(json, "{s:s, s:i, s:i, s:F, s:o, s:o}", "key", &its_key, "precision",
-                    (int *)&r.precision, "threads", &r.threads, "cache_bytes", &r.cache_bytes,
-                    "flops", &flops, "bandwidths", &bandwidths) ||
+    int is_unstable;
+    if (json_unpack(json, "{s:s, s:i, s:b, s:i, s:F, s:F, s:o, s:o}", "key", &its_key,
+                    "precision", (int *)&r.precision, "unstable", &is_unstable, "threads", &r.threads, "call_seconds", &r.call_seconds,
+                    "cache_bytes", &r.cache_bytes, "flops", &flops, "bandwidths", &bandwidths) ||
         strcmp(its_key, key) || !decode_rate(&r.flops, flops) ||
         json_array_size(bandwidths) != HWNAS_N_BANDWIDTHS)
         return false;
@@ -93,8 +97,16 @@ static bool decode(hwnas_roofline *out, json_t *json, const char *key)
             !decode_rate(&r.bandwidths[i].rate, rate) || r.bandwidths[i].bytes <= 0)
             return false;
     }
+    r.is_unstable = is_unstable;
     *out = r;
     return true;
+}
+
+/* Seconds since the file was written. */
+static double age_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) ? INFINITY : difftime(time(NULL), st.st_mtime);
 }
 
 bool hwnas_roofline_recall(hwnas_roofline *out, const char *key)
@@ -107,6 +119,8 @@ bool hwnas_roofline_recall(hwnas_roofline *out, const char *key)
         is_known = decode(out, json, key);
         json_decref(json);
     }
+    if (is_known && out->is_unstable)
+        is_known = age_of(path) <= MAX_AGE;
     hwnas_error_clear();
     free(text);
     free(path);
@@ -124,9 +138,9 @@ void hwnas_roofline_keep(const hwnas_roofline *roofline, const char *key)
         json_array_append_new(bandwidths,
                               json_pack("{s:f, s:o}", "bytes", roofline->bandwidths[i].bytes, "rate",
                                         encode_rate(&roofline->bandwidths[i].rate)));
-    json_t *json = json_pack("{s:s, s:i, s:i, s:f, s:o, s:o}", "key", key, "precision",
-                             (int)roofline->precision, "threads", roofline->threads, "cache_bytes",
-                             roofline->cache_bytes, "flops", encode_rate(&roofline->flops),
+    json_t *json = json_pack("{s:s, s:i, s:b, s:i, s:f, s:f, s:o, s:o}", "key", key, "precision",
+                             (int)roofline->precision, "unstable", roofline->is_unstable, "threads", roofline->threads, "call_seconds",
+                             roofline->call_seconds, "cache_bytes", roofline->cache_bytes, "flops", encode_rate(&roofline->flops),
                              "bandwidths", bandwidths);
     char *text = json_dumps(json, JSON_INDENT(1));
     make_directories(folder);

@@ -25,7 +25,7 @@ typedef struct stepper {
     hwnas_machine *machine;
     const hwnas_measure_options *options;
     hwnas_buffers buffers;
-    size_t n_steps, width; /* of a row: whole, sum, each step */
+    size_t n_steps, width; /* of a row: whole, sum, ratio of the two, each step */
     size_t n_clean, n_aside, capacity;
     double *rows;    /* clean ones from the front, those set aside from the back */
     double *scratch; /* a column */
@@ -33,7 +33,7 @@ typedef struct stepper {
     double waited;
 } stepper;
 
-enum { WHOLE, SUM, FIRST_STEP };
+enum { WHOLE, SUM, RATIO, FIRST_STEP };
 
 /* One run as deployed and one step by step, into a row. */
 static hwnas_status take_pair(double *row, stepper *s)
@@ -47,6 +47,7 @@ static hwnas_status take_pair(double *row, stepper *s)
     row[SUM] = 0;
     for (size_t i = 0; i < s->n_steps; i++)
         row[SUM] += row[FIRST_STEP + i];
+    row[RATIO] = row[SUM] / row[WHOLE];
     return HWNAS_OK;
 }
 
@@ -153,6 +154,7 @@ static void conclude(hwnas_step_times *out, const stepper *s, const hwnas_exec_s
     out->n_samples = s->n_clean;
     out->whole = median(s, WHOLE);
     out->sum = median(s, SUM);
+    out->ratio = median(s, RATIO);
     out->n = s->n_steps;
     out->steps = hwnas_arena_alloc(out->arena, out->n * sizeof *out->steps);
     for (size_t i = 0; i < out->n; i++)

@@ -54,6 +54,7 @@ typedef struct field {
 #define INFO(name, kind) FIELD(hwnas_device_info, name, kind)
 
 _Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
+_Static_assert(sizeof(unsigned) == sizeof(int), "sets of precisions travel as an int");
 _Static_assert(sizeof(hwnas_mode) == sizeof(int), "hwnas_mode travels as an int");
 _Static_assert(sizeof(hwnas_stop) == sizeof(int), "hwnas_stop travels as an int");
 
@@ -113,6 +114,8 @@ static const field info_fields[] = {
     INFO(library, FIELD_TEXT),
     INFO(isa, FIELD_TEXT),
     INFO(threads, FIELD_INT),
+    INFO(native, FIELD_INT),
+    INFO(emulated, FIELD_INT),
     INFO(has_energy, FIELD_BOOL),
     {0},
 };

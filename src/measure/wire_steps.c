@@ -25,8 +25,9 @@ json_t *hwnas_wire_steps(const hwnas_step_times *times, const hwnas_graph *folde
         json_array_append_new(list, json_pack("{s:o, s:s, s:o}", "nodes", nodes, "how", step->how,
                                               "time", encode_timing(step->time)));
     }
-    return json_pack("{s:I, s:o, s:o, s:o}", "n_samples", (json_int_t)times->n_samples, "whole",
-                     encode_timing(times->whole), "sum", encode_timing(times->sum), "list", list);
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "n_samples", (json_int_t)times->n_samples, "whole",
+                     encode_timing(times->whole), "sum", encode_timing(times->sum), "ratio",
+                     encode_timing(times->ratio), "list", list);
 }
 
 static int by_name(const void *a, const void *b)
@@ -77,7 +78,8 @@ bool hwnas_wire_read_steps(hwnas_step_times *out, const json_t *object, const hw
     hwnas_step_times times = {.arena = hwnas_arena_new(), .n = json_array_size(list)};
     bool is_good = json_is_array(list) && json_is_integer(n_samples) &&
                    decode_timing(&times.whole, json_object_get(object, "whole")) &&
-                   decode_timing(&times.sum, json_object_get(object, "sum"));
+                   decode_timing(&times.sum, json_object_get(object, "sum")) &&
+                   decode_timing(&times.ratio, json_object_get(object, "ratio"));
     const hwnas_node **sorted = sort_nodes(folded);
     times.n_samples = (size_t)json_integer_value(n_samples);
     times.steps = hwnas_arena_alloc(times.arena, times.n * sizeof *times.steps);

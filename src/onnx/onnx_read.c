@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "graph/quantize.h"
 #include "graph/rewrite.h"
 
 /* Protobuf's own limit. */
@@ -528,6 +529,15 @@ static hwnas_status read_attrs(hwnas_attr **out, reader *r, const hwnas_op *op,
 
 /* ---- nodes ---- */
 
+/* A kernel of bytes stays one. */
+static bool is_kernel(const reader *r, const hwnas_op *op, int tensor)
+{
+    const int producer = r->graph->tensors[tensor].producer;
+    const bool multiplies = !strcmp(op->name, "conv") || !strcmp(op->name, "linear");
+    return multiplies && producer >= 0 &&
+           hwnas_reverses_kernel(r->graph, &r->graph->nodes[producer]);
+}
+
 /* The node's inputs that are tensors to us: the data, then the weights. */
 static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op *op,
                                 const Onnx__NodeProto *node)
@@ -549,9 +559,10 @@ static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op 
         const int weight = (int)i - op->max_inputs;
         if (value->constant)
             TRY(hwnas_onnx_make_weight(r, value, weight < op->max_weights - op->n_statistics));
-        else if (is_weight)
+        const bool stays = is_weight && weight == 0 && is_kernel(r, op, value->tensor);
+        if (is_weight && !value->constant && !stays)
             TRY(hwnas_onnx_fold(r, value->tensor));
-        if (is_weight && r->graph->tensors[value->tensor].kind != HWNAS_TENSOR_WEIGHT)
+        if (is_weight && !stays && r->graph->tensors[value->tensor].kind != HWNAS_TENSOR_WEIGHT)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                               "%s: input '%s' is computed where we take a constant",
                               hwnas_onnx_describe(node).s, node->input[i]);

@@ -2,6 +2,7 @@
  * of many. */
 #include <string.h>
 
+#include "graph/quantize.h"
 #include "onnx/onnx_reader.h"
 
 static hwnas_status add_scalar(int *out, hwnas_onnx_reader *r, const char *name, const char *suffix,
@@ -41,10 +42,15 @@ hwnas_status hwnas_onnx_read_gemm(int *out, hwnas_onnx_reader *r, const Onnx__No
     int inputs[2], c = -1;
     TRY(hwnas_onnx_input(&inputs[0], r, node, 0));
     TRY(hwnas_onnx_input(&inputs[1], r, node, 1));
-    if (has_c)
+    if (has_c) {
         TRY(hwnas_onnx_input(&c, r, node, 2));
+        TRY(hwnas_onnx_fold(r, c)); /* whole numbers of a scale */
+    }
     const hwnas_tensor *w = &r->graph->tensors[inputs[1]], *b = has_c ? &r->graph->tensors[c] : NULL;
-    const bool is_linear = w->kind == HWNAS_TENSOR_WEIGHT && alpha == 1 &&
+    const bool has_kernel =
+        w->kind == HWNAS_TENSOR_WEIGHT ||
+        (w->producer >= 0 && hwnas_reverses_kernel(r->graph, &r->graph->nodes[w->producer]));
+    const bool is_linear = has_kernel && alpha == 1 &&
                            hwnas_onnx_int(node, "transB", 0) && !hwnas_onnx_int(node, "transA", 0);
     if (is_linear && (!b || (beta == 1 && b->kind == HWNAS_TENSOR_WEIGHT && b->rank == 1 &&
                              b->dims[0] == w->dims[0])))

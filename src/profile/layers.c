@@ -7,7 +7,10 @@
 #include "base/str.h"
 #include "graph/op.h"
 
-enum { MAX_LISTED = 4 }; /* nodes of a layer that are all in its name */
+enum {
+    MAX_LISTED = 4, /* nodes of a layer that are all in its name ... */
+    MAX_NAME = 48,  /* ... where they are no longer than this together */
+};
 
 typedef struct maker {
     hwnas_arena *arena;
@@ -75,19 +78,27 @@ static bool is_view(const hwnas_node *node)
     return !strcmp(node->op->name, "reshape") || !strcmp(node->op->name, "flatten");
 }
 
-/* Adds what the node reads and writes beyond its step. Of a table only rows are looked up. */
+/* It reads no more than it writes: of a table only the rows that are looked up. */
+static bool picks(const hwnas_node *node)
+{
+    static const char *const names[] = {"embedding", "gather", "gather_elements", "gather_nd", "slice"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(node->op->name, names[i]))
+            return true;
+    return false;
+}
+
+/* Adds what the node reads and writes beyond its step. */
 static void count_bytes(hwnas_layer *layer, maker *m, const hwnas_node *node, int step)
 {
-    const bool looks_up = !strcmp(node->op->name, "embedding") || !strcmp(node->op->name, "gather");
+    const double most = picks(node) ? tensor_bytes(m, node->output) : INFINITY;
     for (int i = 0; i <= node->n_inputs; i++) {
         const int tensor = i < node->n_inputs ? node->inputs[i] : node->output;
         const bool is_weight = m->graph->tensors[tensor].kind == HWNAS_TENSOR_WEIGHT;
         if (!m->leaves[tensor] || m->counted[tensor] == step + 1)
             continue;
         m->counted[tensor] = step + 1;
-        double bytes = tensor_bytes(m, tensor);
-        if (is_weight && looks_up)
-            bytes = fmin(bytes, tensor_bytes(m, node->output));
+        const double bytes = fmin(tensor_bytes(m, tensor), most);
         layer->bytes += bytes;
         layer->weight_bytes += is_weight ? bytes : 0;
     }
@@ -111,10 +122,14 @@ static size_t shared_path(const hwnas_layer *layer)
 static const char *name_of(hwnas_arena *arena, const hwnas_layer *layer)
 {
     const size_t n = layer->n_nodes, shared = n > 1 ? shared_path(layer) : 0;
+    size_t length = shared;
+    for (size_t k = 0; k < n; k++)
+        length += strlen(layer->nodes[k]) - shared + 1;
+    const bool is_long = n > MAX_LISTED || length > MAX_NAME;
     hwnas_str name = {0};
     hwnas_str_addf(&name, "%.*s%s", (int)shared, layer->nodes[0], n > 1 ? "{" : "");
     for (size_t k = 0; k < n; k++)
-        if (n <= MAX_LISTED || k == 0 || k == n - 1)
+        if (!is_long || k == 0 || k == n - 1)
             hwnas_str_addf(&name, "%s%s", k ? " " : "", layer->nodes[k] + shared);
         else if (k == 1)
             hwnas_str_add(&name, " ...");
@@ -202,6 +217,7 @@ hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
     *out = (hwnas_layers){.n = times->n,
                           .n_samples = times->n_samples,
                           .whole = times->whole,
+                          .ratio = times->ratio,
                           .has_roofline = roofline != NULL,
                           .layers = hwnas_arena_alloc(arena, times->n * sizeof *out->layers)};
     if (roofline)
@@ -250,8 +266,10 @@ json_t *hwnas_layers_json(const hwnas_layers *layers)
     json_t *list = json_array();
     for (size_t i = 0; i < layers->n; i++)
         json_array_append_new(list, layer_json(&layers->layers[i]));
-    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:o}", "samples", (json_int_t)layers->n_samples,
+    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "samples",
+                     (json_int_t)layers->n_samples,
                      "whole_seconds", layers->whole.p50, "whole_low_seconds", layers->whole.low,
-                     "whole_high_seconds", layers->whole.high, "sum_seconds", layers->sum, "list",
-                     list);
+                     "whole_high_seconds", layers->whole.high, "sum_seconds", layers->sum,
+                     "ratio", layers->ratio.p50, "ratio_low", layers->ratio.low, "ratio_high",
+                     layers->ratio.high, "list", list);
 }

@@ -38,7 +38,8 @@ typedef struct hwnas_layers {
     size_t n, n_samples;
     hwnas_layer *layers; /* the slowest first */
     hwnas_timing whole;  /* a run as deployed, in turns with runs step by step */
-    double sum;          /* of the layers' medians */
+    double sum;          /* of the layers' medians, in seconds */
+    hwnas_timing ratio;  /* of a run step by step to the run as deployed beside it */
     bool has_roofline;
     hwnas_roofline roofline;
 } hwnas_layers;

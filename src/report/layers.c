@@ -66,10 +66,10 @@ static void add_limits(hwnas_str *out, const hwnas_roofline *r)
     const hwnas_rate *memory = hwnas_roofline_memory(r);
     hwnas_str_addf(out,
                    "limits: %.1f GFLOP/s [%.1f, %.1f], memory %.1f GB/s [%.1f, %.1f], more in "
-                   "caches (hwnas devices)%s\n",
+                   "caches%s\n",
                    1e-9 * r->flops.p50, 1e-9 * r->flops.low, 1e-9 * r->flops.high,
                    1e-9 * memory->p50, 1e-9 * memory->low, 1e-9 * memory->high,
-                   r->is_unstable ? "; the machine was disturbed while they were measured" : "");
+                   r->is_unstable ? "; the machine was disturbed meanwhile: hwnas devices --refresh" : "");
 }
 
 static void add_table(hwnas_str *out, const hwnas_layers *layers)
@@ -110,10 +110,13 @@ void hwnas_layers_text(hwnas_str *out, const hwnas_profile *profile)
         if (layers->has_roofline)
             add_limits(out, &layers->roofline);
         add_table(out, layers);
-        hwnas_str_addf(out, "sum of the %zu parts %.4g ms, the whole %.4g ms [%.4g, %.4g]: %.3f\n",
+        hwnas_str_addf(out,
+                       "sum of the %zu parts %.4g ms, the whole %.4g ms [%.4g, %.4g]: %.3f; side by "
+                       "side %.3f [%.3f, %.3f]\n",
                        layers->n, 1e3 * layers->sum, 1e3 * layers->whole.p50,
                        1e3 * layers->whole.low, 1e3 * layers->whole.high,
-                       layers->sum / layers->whole.p50);
+                       layers->sum / layers->whole.p50, layers->ratio.p50, layers->ratio.low,
+                       layers->ratio.high);
     }
 }
 

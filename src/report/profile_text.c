@@ -5,6 +5,7 @@
 
 #include "profile/fields.h"
 #include "report/grid.h"
+#include "report/precision_notes.h"
 
 #define MS 1e3
 #define MEBI 1048576.0
@@ -201,6 +202,7 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     hwnas_grid_done(&grid);
     hwnas_str_add(out, "\ncompile and first run in ms; MiB are weights and buffers; '-': too few "
                        "samples to carry it\n");
+    hwnas_precision_notes(out, profile);
     add_doubts(out, profile);
 }
 

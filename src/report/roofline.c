@@ -20,6 +20,7 @@ static void put_headings(hwnas_grid *grid, const hwnas_roofline *r)
     hwnas_grid_column(grid, "threads", HWNAS_GRID_RIGHT);
     hwnas_grid_column(grid, "dtype", HWNAS_GRID_LEFT);
     hwnas_grid_column(grid, "GFLOP/s", HWNAS_GRID_RIGHT);
+    hwnas_grid_column(grid, "call us", HWNAS_GRID_RIGHT);
     hwnas_grid_column(grid, "memory GB/s", HWNAS_GRID_RIGHT);
     for (int i = HWNAS_N_BANDWIDTHS - 2; i >= 0; i--) {
         char *heading = hwnas_printf("%.2g MB", r->bandwidths[i].bytes / MEGA);
@@ -38,6 +39,7 @@ void hwnas_roofline_text(hwnas_str *out, const hwnas_roofline *rooflines, size_t
         hwnas_grid_cell(&grid, "%s%s", hwnas_precision_name(r->precision),
                         r->is_unstable ? " ?" : "");
         put_rate(&grid, &r->flops);
+        hwnas_grid_number(&grid, 1, 1e6 * r->call_seconds);
         put_rate(&grid, hwnas_roofline_memory(r));
         for (int i = HWNAS_N_BANDWIDTHS - 2; i >= 0; i--)
             hwnas_grid_number(&grid, 1, r->bandwidths[i].rate.p50 / GIGA);
@@ -46,7 +48,7 @@ void hwnas_roofline_text(hwnas_str *out, const hwnas_roofline *rooflines, size_t
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     if (is_unstable)
-        hwnas_str_add(out, "?: the machine was disturbed meanwhile; these are not kept\n");
+        hwnas_str_add(out, "?: the machine was disturbed meanwhile; `hwnas devices --refresh` measures again\n");
 }
 
 json_t *hwnas_roofline_json(const hwnas_roofline *r)
@@ -59,9 +61,9 @@ json_t *hwnas_roofline_json(const hwnas_roofline *r)
                                         "bytes_per_second", rate->p50, "low", rate->low, "high",
                                         rate->high));
     }
-    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:o, s:b}", "precision",
+    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "precision",
                      hwnas_precision_name(r->precision), "threads", r->threads, "flops_per_second",
                      r->flops.p50, "flops_low", r->flops.low, "flops_high", r->flops.high,
-                     "cache_bytes", r->cache_bytes, "bandwidths", bandwidths, "unstable",
+                     "call_seconds", r->call_seconds, "cache_bytes", r->cache_bytes, "bandwidths", bandwidths, "unstable",
                      r->is_unstable);
 }

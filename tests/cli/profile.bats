@@ -165,10 +165,61 @@ END
     ends 2 "*no device 'cpuu'*did you mean 'cpu'*" mnist_cnn --device ref,cpuu
     ends 2 "*exclude each other*" mnist_cnn --json --csv
     ends 2 "*more than 0*" mnist_cnn --interval 0
+    ends 2 "*--layers are measured in the mode hot*" mnist_cnn --layers --mode cold
+    ends 2 "*without --streams*" mnist_cnn --layers --streams 1
     ends 2 "*no 'resnet5'*" resnet5
     "$HWNAS" export --space mnist_mlp --batch 2 --format onnx --out "$BATS_TEST_TMPDIR/two.onnx"
     ends 2 "*has a batch of 2, not 1*" "$BATS_TEST_TMPDIR/two.onnx" --device null
     ends 2 "*one network*" "$BATS_TEST_TMPDIR/two.onnx" --arch 1
     head -c 100 "$BATS_TEST_TMPDIR/two.onnx" >"$BATS_TEST_TMPDIR/cut.onnx"
     ends 2 "*cut.onnx*" "$BATS_TEST_TMPDIR/cut.onnx" --device null
+}
+
+@test "layers: every node in one of them, what they cost, and what the device allows" {
+    local out=$BATS_TEST_TMPDIR/layers.json
+    "$HWNAS" space show resnet32_cifar --json >"$BATS_TEST_TMPDIR/network.json"
+    "$HWNAS" profile resnet32_cifar --layers --seconds 0.2 --json >"$out"
+    /usr/bin/python3 - "$out" "$BATS_TEST_TMPDIR/network.json" <<'END'
+import json, sys
+(row,) = json.load(open(sys.argv[1]))["rows"]
+network = json.load(open(sys.argv[2]))
+layers = row["layers"]["list"]
+assert sorted(l["position"] for l in layers) == list(range(len(layers)))
+times = [l["p50_seconds"] for l in layers]
+assert times == sorted(times, reverse=True) and times[-1] > 0
+assert abs(sum(times) - row["layers"]["sum_seconds"]) < 1e-9
+assert sum(l["macs"] for l in layers) == row["macs"] == 68862592
+names = [n for l in layers for n in l["nodes"]]
+# BatchNorm is folded away; the rest is there once.
+left = [l["name"] for l in network["layers"] if l["operator"] != "batch_norm"]
+assert sorted(names) == sorted(left), set(names) ^ set(left)
+for l in layers:
+    assert l["p50_low_seconds"] <= l["p50_seconds"] <= l["p50_high_seconds"], l
+    assert l["bytes"] >= l["weight_bytes"] >= 0
+    assert (l["bound"] is None) == (l["least_seconds"] is None), l
+    assert l["macs"] == 0 or l["bound"] in ("compute", "cache", "memory"), l
+END
+    "$HWNAS" profile resnet32_cifar --layers --seconds 0.1 --csv >"$BATS_TEST_TMPDIR/layers.csv"
+    /usr/bin/python3 - "$out" "$BATS_TEST_TMPDIR/layers.csv" <<'END'
+import csv, json, sys
+(row,) = json.load(open(sys.argv[1]))["rows"]
+rows = list(csv.DictReader(open(sys.argv[2])))
+assert {r["layer"] for r in rows} == {l["name"] for l in row["layers"]["list"]}
+assert all(None not in r and None not in r.values() for r in rows)
+END
+    run "$HWNAS" profile mnist_cnn mnist_mlp --device ref,null --layers --seconds 0.05
+    [ "$status" -eq 0 ]
+    [[ $output == *"mnist_mlp, ref, "*"layer "*"sum of the "*"mnist_mlp, null, "*"does not tell its steps"* ]]
+}
+
+@test "the roofline is measured once" {
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    "$HWNAS" profile mnist_mlp --layers --seconds 0.05 >/dev/null
+    local file
+    file=$(echo "$XDG_CACHE_HOME"/hwnas/roofline-*.json)
+    grep -q 'oneDNN .* 1 threads; f32' "$file"
+    cp "$file" "$BATS_TEST_TMPDIR/first"
+    "$HWNAS" profile mnist_mlp --layers --seconds 0.05 >/dev/null
+    cmp "$file" "$BATS_TEST_TMPDIR/first"
+    [ "$(ls "$XDG_CACHE_HOME/hwnas" | wc -l)" -eq 1 ]
 }

@@ -105,6 +105,167 @@ static void test_steps_cover_the_network(void **state)
     hwnas_runner_close(runner);
 }
 
+/* A machine where time passes only in runs, as a script says. */
+
+typedef struct fake {
+    hwnas_machine machine;
+    hwnas_exec exec;
+    double clock, waited;
+    unsigned long preemptions;
+    int n_runs;       /* whole and step by step */
+    int disturb_each; /* every so manieth run loses its core for 10 ms; 0: none */
+} fake;
+
+static fake *of_exec(hwnas_exec *exec)
+{
+    return (fake *)((char *)exec - offsetof(fake, exec));
+}
+
+static double fake_now(hwnas_machine *machine)
+{
+    return ((fake *)machine)->clock;
+}
+
+static unsigned long fake_preemptions(hwnas_machine *machine)
+{
+    return ((fake *)machine)->preemptions;
+}
+
+static double fake_waited(hwnas_machine *machine)
+{
+    return ((fake *)machine)->waited;
+}
+
+static void fake_watch(hwnas_machine *machine)
+{
+    (void)machine;
+}
+
+/* Seconds that the run loses. */
+static double disturb(fake *f)
+{
+    if (!f->disturb_each || ++f->n_runs % f->disturb_each)
+        return 0;
+    f->preemptions++;
+    f->waited += 0.01;
+    return 0.01;
+}
+
+static hwnas_status fake_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
+{
+    (void)inputs;
+    (void)outputs;
+    of_exec(exec)->clock += 3e-3 + disturb(of_exec(exec));
+    return HWNAS_OK;
+}
+
+static hwnas_status fake_run_steps(hwnas_exec *exec, const float *const *inputs,
+                                   float *const *outputs, double *seconds)
+{
+    (void)inputs;
+    (void)outputs;
+    seconds[0] = 1e-3;
+    seconds[1] = 2.1e-3 + disturb(of_exec(exec));
+    of_exec(exec)->clock += seconds[0] + seconds[1];
+    return HWNAS_OK;
+}
+
+static size_t fake_steps(const hwnas_exec *exec, const hwnas_exec_step **out)
+{
+    static const int nodes[] = {0, 1, 2};
+    static const hwnas_exec_step steps[] = {{2, nodes, "fused"}, {1, nodes + 2, "loops"}};
+    (void)exec;
+    *out = steps;
+    return 2;
+}
+
+static const hwnas_device_ops fake_ops = {.abi = HWNAS_DEVICE_ABI,
+                                          .name = "fake",
+                                          .run = fake_run,
+                                          .steps = fake_steps,
+                                          .run_steps = fake_run_steps};
+static const hwnas_device_ops silent_ops = {
+    .abi = HWNAS_DEVICE_ABI, .name = "silent", .run = fake_run};
+
+static fake make_fake(const hwnas_device_ops *ops, int disturb_each)
+{
+    return (fake){.machine = {.watch = fake_watch,
+                              .now = fake_now,
+                              .preemptions = fake_preemptions,
+                              .waited = fake_waited},
+                  .exec = {.ops = ops},
+                  .disturb_each = disturb_each};
+}
+
+/* input -> relu -> relu_1 -> relu_2 -> output, 1x4 */
+static hwnas_graph *make_chain(void)
+{
+    const int64_t dims[] = {1, 4};
+    int tensor;
+    hwnas_graph *graph = hwnas_graph_new("chain", 1);
+    assert_ok(hwnas_graph_add_input(&tensor, graph, "input", HWNAS_FLOAT32, 2, dims));
+    const char *const names[] = {"a/relu", "a/relu_1", "b"};
+    for (int i = 0; i < 3; i++)
+        assert_ok(hwnas_graph_add_node(&tensor, graph, hwnas_op_by_name("relu"), names[i], NULL, 1,
+                                       &tensor, true));
+    hwnas_graph_add_output(graph, tensor);
+    return graph;
+}
+
+static hwnas_step_times time_fake(fake *f)
+{
+    const hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    hwnas_graph *graph = make_chain();
+    hwnas_step_times times;
+    assert_ok(hwnas_measure_steps_on(&times, &f->exec, graph, &options, &f->machine));
+    hwnas_graph_free(graph);
+    return times;
+}
+
+static void check_fake(const hwnas_step_times *times)
+{
+    assert_int_equal(times->n, 2);
+    assert_int_equal(times->steps[0].n_nodes, 2);
+    assert_int_equal(times->steps[1].nodes[0], 2);
+    assert_string_equal(times->steps[0].how, "fused");
+    assert_near(times->steps[0].time.p50, 1e-3, 1e-12);
+    assert_near(times->steps[1].time.p50, 2.1e-3, 1e-12);
+    assert_near(times->whole.p50, 3e-3, 1e-9);
+    assert_near(times->sum.p50, 3.1e-3, 1e-9);
+    assert_near(times->ratio.p50, 3.1 / 3, 1e-6);
+}
+
+static void test_counts_what_passes(void **state)
+{
+    (void)state;
+    fake f = make_fake(&fake_ops, 0);
+    hwnas_step_times times = time_fake(&f);
+    check_fake(&times);
+    assert_int_equal(times.n_samples, 30);
+    hwnas_step_times_done(&times);
+}
+
+/* Every third run is disturbed, so two of three pairs are; what is left says the same. */
+static void test_disturbed_runs_do_not_count(void **state)
+{
+    (void)state;
+    fake f = make_fake(&fake_ops, 3);
+    hwnas_step_times times = time_fake(&f);
+    check_fake(&times);
+    assert_near(times.whole.high, 3e-3, 1e-9);
+    assert_near(times.steps[1].time.high, 2.1e-3, 1e-12);
+    hwnas_step_times_done(&times);
+}
+
+static void test_a_device_may_keep_silent(void **state)
+{
+    (void)state;
+    fake f = make_fake(&silent_ops, 0);
+    hwnas_step_times times = time_fake(&f);
+    assert_int_equal(times.n, 0);
+    hwnas_step_times_done(&times);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "runner"))
@@ -112,6 +273,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_both_sides_have_the_same_nodes),
         cmocka_unit_test(test_steps_cover_the_network),
+        cmocka_unit_test(test_counts_what_passes),
+        cmocka_unit_test(test_disturbed_runs_do_not_count),
+        cmocka_unit_test(test_a_device_may_keep_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,8 +15,11 @@ static hwnas_status null_open(hwnas_device **out, const char *argument,
 static void null_describe(const hwnas_device *device, hwnas_device_info *out)
 {
     (void)device;
-    *out = (hwnas_device_info){
-        .name = "no device: the harness itself", .library = "none", .isa = "none", .threads = 1};
+    *out = (hwnas_device_info){.name = "no device: the harness itself",
+                                .library = "none",
+                                .isa = "none",
+                                .threads = 1,
+                                .native = ~0U};
 }
 
 static void null_close(hwnas_device *device)

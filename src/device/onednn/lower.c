@@ -3,6 +3,7 @@
  * node's own, in the same order. */
 #include "device/onednn/lower.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <oneapi/dnnl/dnnl_debug.h>
@@ -15,7 +16,8 @@ typedef dnnl_graph_op_attr_t attr_id;
 
 /* An operator being made. After the first failure nothing more is done to it. */
 typedef struct op {
-    const hwnas_graph *graph;
+    const hwnas_onednn_source *source;
+    const hwnas_graph *graph; /* its */
     const hwnas_node *node;
     dnnl_graph_op_t made;
     dnnl_status_t status;
@@ -40,6 +42,12 @@ static void set_float(op *o, attr_id attr, double value)
     const float narrowed = (float)value;
     if (o->status == dnnl_success)
         o->status = dnnl_graph_op_set_attr_f32(o->made, attr, &narrowed, 1);
+}
+
+static void set_floats(op *o, attr_id attr, const float *values, size_t n)
+{
+    if (o->status == dnnl_success)
+        o->status = dnnl_graph_op_set_attr_f32(o->made, attr, values, n);
 }
 
 static void set_bool(op *o, attr_id attr, bool value)
@@ -261,6 +269,27 @@ static void no_attributes(op *o)
     (void)o;
 }
 
+/* Scales and zero points are attributes, one for all or one for each channel. */
+static void lower_quantize(op *o)
+{
+    enum { SCALE = 1, ZERO = 2 };
+    const hwnas_tensor *scale = hwnas_node_input(o->graph, o->node, SCALE);
+    const size_t n = (size_t)hwnas_tensor_count(scale);
+    float *floats = hwnas_alloc(n * sizeof *floats);
+    int64_t *zeros = hwnas_alloc(n * sizeof *zeros);
+    if (o->node->n_inputs > ZERO)
+        hwnas_tensor_fill(hwnas_node_input(o->graph, o->node, ZERO), floats);
+    for (size_t i = 0; i < n; i++)
+        zeros[i] = (int64_t)floats[i];
+    hwnas_tensor_fill(scale, floats);
+    set_text(o, dnnl_graph_op_attr_qtype, n == 1 ? "per_tensor" : "per_channel");
+    set_ints(o, dnnl_graph_op_attr_axis, attr_of(o, "axis")->ints, 1);
+    set_floats(o, dnnl_graph_op_attr_scales, floats, n);
+    set_ints(o, dnnl_graph_op_attr_zps, zeros, n);
+    free(floats);
+    free(zeros);
+}
+
 #define OWN dnnl_graph_op_wildcard, no_attributes
 
 /* Of several rows for one operator the first that fits counts. */
@@ -274,10 +303,12 @@ static const struct rule {
     {"add", dnnl_graph_op_add, no_attributes, NULL, NULL},
     {"avg_pool", dnnl_graph_op_avg_pool, lower_avg_pool, NULL, NULL},
     {"batch_norm", dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL, NULL},
+    {"cast", dnnl_graph_op_type_cast, no_attributes, NULL, NULL},
     {"clip", dnnl_graph_op_clamp, lower_clip, NULL, NULL},
     {"concat", dnnl_graph_op_concat, lower_axis, joins_channels, NULL},
     {"concat", OWN, NULL, &hwnas_onednn_loops},
     {"conv", dnnl_graph_op_convolution, lower_conv, NULL, NULL},
+    {"dequantize_linear", dnnl_graph_op_dequantize, lower_quantize, NULL, NULL},
     {"div", dnnl_graph_op_divide, no_attributes, NULL, NULL},
     {"erf", OWN, NULL, &hwnas_onednn_loops},
     {"expand", OWN, NULL, &hwnas_onednn_loops},
@@ -304,6 +335,7 @@ static const struct rule {
     {"mul", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
     {"pow", OWN, has_one_exponent, &hwnas_onednn_eltwise},
     {"pow", OWN, NULL, &hwnas_onednn_loops},
+    {"quantize_linear", dnnl_graph_op_quantize, lower_quantize, NULL, NULL},
     {"relu", dnnl_graph_op_relu, no_attributes, NULL, NULL},
     {"reshape", dnnl_graph_op_static_reshape, lower_shape, follows_transpose, NULL},
     {"reshape", OWN, NULL, &hwnas_onednn_reshape},
@@ -330,9 +362,11 @@ static bool computes_whole(const hwnas_graph *graph, const hwnas_node *node)
     return is_whole;
 }
 
-static const struct rule *rule_of(const hwnas_graph *graph, const hwnas_node *node)
+static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas_node *node)
 {
-    if (computes_whole(graph, node))
+    const hwnas_graph *graph = source->graph;
+    const bool stays = !hwnas_onednn_changes_type(source, node);
+    if (stays && (computes_whole(graph, node) || !strcmp(node->op->name, "cast")))
         return &plain;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!strcmp(rules[i].op, node->op->name) && (!rules[i].fits || rules[i].fits(graph, node)))
@@ -340,15 +374,16 @@ static const struct rule *rule_of(const hwnas_graph *graph, const hwnas_node *no
     return &plain;
 }
 
-const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_graph *graph, const hwnas_node *node)
+const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_onednn_source *source,
+                                          const hwnas_node *node)
 {
-    return rule_of(graph, node)->own;
+    return rule_of(source, node)->own;
 }
 
-hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out, const hwnas_graph *graph,
-                                int tensor)
+hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
+                                const hwnas_onednn_source *source, int tensor)
 {
-    const hwnas_tensor *t = &graph->tensors[tensor];
+    const hwnas_tensor *t = &source->graph->tensors[tensor];
     dnnl_dims_t dims = {1}, strides = {1};
     int64_t stride = 1;
     for (int i = t->rank - 1; i >= 0; stride *= dims[i--]) {
@@ -359,7 +394,7 @@ hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out, const hwnas_gr
                                                       ? dnnl_graph_tensor_property_constant
                                                       : dnnl_graph_tensor_property_variable;
     TRY_DNNL("describe", t->name,
-             dnnl_graph_logical_tensor_init_with_strides(out, (size_t)tensor, dnnl_f32,
+             dnnl_graph_logical_tensor_init_with_strides(out, (size_t)tensor, source->kept[tensor],
                                                          t->rank ? t->rank : 1, dims, strides,
                                                          property));
     return HWNAS_OK;
@@ -368,22 +403,24 @@ hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out, const hwnas_gr
 static hwnas_status add_ports(op *o)
 {
     dnnl_graph_logical_tensor_t port;
-    for (int i = 0; i < o->node->n_inputs; i++) {
-        TRY(hwnas_onednn_plain(&port, o->graph, o->node->inputs[i]));
+    const int n = hwnas_onednn_changes_type(o->source, o->node) ? 1 : o->node->n_inputs;
+    for (int i = 0; i < n; i++) {
+        TRY(hwnas_onednn_plain(&port, o->source, o->node->inputs[i]));
         if (o->status == dnnl_success)
             o->status = dnnl_graph_op_add_input(o->made, &port);
     }
-    TRY(hwnas_onednn_plain(&port, o->graph, o->node->output));
+    TRY(hwnas_onednn_plain(&port, o->source, o->node->output));
     if (o->status == dnnl_success)
         o->status = dnnl_graph_op_add_output(o->made, &port);
     return HWNAS_OK;
 }
 
-static hwnas_status lower_node(dnnl_graph_graph_t target, const hwnas_graph *graph, size_t index)
+static hwnas_status lower_node(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
+                               size_t index)
 {
     hwnas_status status = HWNAS_OK;
-    op o = {.graph = graph, .node = &graph->nodes[index]};
-    const struct rule *rule = rule_of(graph, o.node);
+    op o = {.source = source, .graph = source->graph, .node = &source->graph->nodes[index]};
+    const struct rule *rule = rule_of(source, o.node);
     o.status = dnnl_graph_op_create(&o.made, index, rule->kind, o.node->name);
     if (o.status == dnnl_success) {
         TRY_OUT(add_ports(&o));
@@ -398,13 +435,15 @@ out:
 }
 
 /* What leaves the graph must not disappear inside of a partition. */
-static hwnas_status lower_output(dnnl_graph_graph_t target, const hwnas_graph *graph, size_t index)
+static hwnas_status lower_output(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
+                                 size_t index)
 {
+    const hwnas_graph *graph = source->graph;
     const int tensor = graph->outputs[index];
     const char *name = graph->tensors[tensor].name;
     dnnl_graph_op_t end = NULL;
     dnnl_graph_logical_tensor_t port;
-    TRY(hwnas_onednn_plain(&port, graph, tensor));
+    TRY(hwnas_onednn_plain(&port, source, tensor));
     dnnl_status_t status =
         dnnl_graph_op_create(&end, graph->n_nodes + index, dnnl_graph_op_end, name);
     if (status == dnnl_success)
@@ -415,11 +454,11 @@ static hwnas_status lower_output(dnnl_graph_graph_t target, const hwnas_graph *g
     return hwnas_onednn_status(status, "take", name);
 }
 
-hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_graph *graph)
+hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_onednn_source *source)
 {
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        TRY(lower_node(target, graph, i));
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        TRY(lower_output(target, graph, i));
+    for (size_t i = 0; i < source->graph->n_nodes; i++)
+        TRY(lower_node(target, source, i));
+    for (size_t i = 0; i < source->graph->n_outputs; i++)
+        TRY(lower_output(target, source, i));
     return HWNAS_OK;
 }

@@ -8,6 +8,7 @@
 
 #include <oneapi/dnnl/dnnl_graph.h>
 
+#include "device/onednn/source.h"
 #include "device/onednn/steps.h"
 
 /* A failure of oneDNN as HWNAS_E_LIBRARY or HWNAS_E_MEMORY: it could not VERB 'NAME'. */
@@ -18,11 +19,13 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_status(dnnl_status_t status, const char 
 
 /* The tensor in plain row-major layout; a scalar has one dimension of 1. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
-                                              const hwnas_graph *graph, int tensor);
+                                              const hwnas_onednn_source *source, int tensor);
 
 /* Adds every node. An operator without a rule: HWNAS_E_UNSUPPORTED. */
-HWNAS_CHECKED hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_graph *graph);
+HWNAS_CHECKED hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target,
+                                              const hwnas_onednn_source *source);
 /* Of a node that was lowered: the kind of step that runs it, or NULL where oneDNN does. */
-const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_graph *graph, const hwnas_node *node);
+const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_onednn_source *source,
+                                          const hwnas_node *node);
 
 #endif

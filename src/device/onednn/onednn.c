@@ -8,6 +8,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include "base/str.h"
 #include "device/devices.h"
 #include "device/onednn/lower.h"
 
@@ -88,10 +89,59 @@ static const char *isa_name(dnnl_cpu_isa_t isa)
     return "unknown";
 }
 
+/* Whether oneDNN has more than its reference code for a product of values of this type. */
+static bool has_product(const onednn_device *device, dnnl_data_type_t type)
+{
+    static const dnnl_dims_t dims = {64, 64};
+    dnnl_memory_desc_t factor = NULL, product = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    const char *how = "ref";
+    bool has = dnnl_memory_desc_create_with_tag(&factor, 2, dims, type, dnnl_ab) == dnnl_success &&
+               dnnl_memory_desc_create_with_tag(&product, 2, dims, dnnl_f32, dnnl_ab) ==
+                   dnnl_success &&
+               dnnl_matmul_primitive_desc_create(&desc, device->engine, factor, factor, NULL,
+                                                 product, NULL) == dnnl_success &&
+               dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &how) == dnnl_success;
+    has = has && !hwnas_starts_with(how, "ref");
+    dnnl_primitive_desc_destroy(desc);
+    dnnl_memory_desc_destroy(product);
+    dnnl_memory_desc_destroy(factor);
+    return has;
+}
+
+/* The first instruction sets in which there are products of a type. */
+static const struct native_row {
+    hwnas_precision precision;
+    dnnl_data_type_t type;
+    dnnl_cpu_isa_t isa, narrow_isa; /* with registers of 512 and 256 bits */
+} native_rows[] = {
+    {HWNAS_BF16, dnnl_bf16, dnnl_cpu_isa_avx512_core_bf16, dnnl_cpu_isa_avx512_core_bf16},
+    {HWNAS_F16, dnnl_f16, dnnl_cpu_isa_avx512_core_fp16, dnnl_cpu_isa_avx512_core_fp16},
+    {HWNAS_S8, dnnl_s8, dnnl_cpu_isa_avx512_core_vnni, dnnl_cpu_isa_avx2_vnni},
+};
+
+void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
+                                  unsigned *emulated)
+{
+    const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    *native = 1U << HWNAS_F32;
+    *emulated = 0;
+    for (size_t i = 0; i < sizeof native_rows / sizeof *native_rows; i++) {
+        const struct native_row *row = &native_rows[i];
+        /* An instruction set's number has the bits of those that it includes. */
+        if ((isa & row->isa) == row->isa || (isa & row->narrow_isa) == row->narrow_isa)
+            *native |= 1U << row->precision;
+        else if (has_product(device, row->type))
+            *emulated |= 1U << row->precision;
+    }
+}
+
 static void onednn_describe(const hwnas_device *base, hwnas_device_info *out)
 {
+    const onednn_device *device = (const onednn_device *)base;
     const dnnl_version_t *version = dnnl_version();
-    *out = (hwnas_device_info){.threads = ((const onednn_device *)base)->threads};
+    *out = (hwnas_device_info){.threads = device->threads};
+    hwnas_onednn_find_precisions(device, &out->native, &out->emulated);
     hwnas_device_cpu_name(out->name, sizeof out->name);
     snprintf(out->library, sizeof out->library, "oneDNN %d.%d.%d", version->major, version->minor,
              version->patch);
@@ -105,7 +155,7 @@ const hwnas_device_ops hwnas_cpu_device = {
     .open = onednn_open,
     .describe = onednn_describe,
     .close = onednn_close,
-    .precisions = 1U << HWNAS_F32,
+    .precisions = 1U << HWNAS_F32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16 | 1U << HWNAS_S8,
     .is_deployed = true,
     .compile = hwnas_onednn_compile,
     .run = hwnas_onednn_run,

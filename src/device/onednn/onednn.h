@@ -16,6 +16,10 @@ typedef struct onednn_device {
 /* OpenMP's number of threads is a property of the calling thread: said anew before each use. */
 void hwnas_onednn_use_threads(int threads);
 
+/* Which precisions this processor has instructions for, and which oneDNN computes without. */
+void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
+                                  unsigned *emulated);
+
 /* To be called whenever plain weights are freed. */
 dnnl_status_t hwnas_onednn_forget_constants(void);
 

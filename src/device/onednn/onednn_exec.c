@@ -11,11 +11,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "device/calibrate.h"
 #include "device/onednn/lower.h"
 #include "device/onednn/partition.h"
 #include "device/onednn/steps.h"
 #include "device/place.h"
 #include "graph/op.h"
+#include "graph/quantize.h"
 
 typedef hwnas_onednn_step step;
 
@@ -43,7 +45,8 @@ typedef struct onednn_exec {
 /* What is needed only while compiling. */
 typedef struct compiler {
     onednn_exec *exec;
-    const hwnas_graph *graph;
+    hwnas_onednn_source source;
+    const hwnas_graph *graph; /* the source's */
     dnnl_graph_graph_t lowered;
     size_t n_partitions;
     dnnl_graph_partition_t *partitions;
@@ -89,6 +92,7 @@ static void compiler_done(compiler *c)
             dnnl_graph_partition_destroy(c->partitions[i]);
     if (c->lowered)
         dnnl_graph_graph_destroy(c->lowered);
+    hwnas_onednn_source_done(&c->source);
     free(c->partitions);
     free(c->described);
     free(c->is_output);
@@ -129,7 +133,7 @@ static void mark_plain(compiler *c)
     for (size_t i = 0; i < c->graph->n_nodes; i++) {
         const hwnas_node *node = &c->graph->nodes[i];
         const bool needs_plain =
-            hwnas_onednn_own(c->graph, node) || !strcmp(node->op->name, "mean");
+            hwnas_onednn_own(&c->source, node) || !strcmp(node->op->name, "mean");
         const bool is_product = !strcmp(node->op->name, "matmul");
         for (int k = 0; k < node->n_inputs; k++)
             if (needs_plain || (!is_product && is_transposed(c, node->inputs[k])))
@@ -142,7 +146,7 @@ static hwnas_status cut(compiler *c)
 {
     const char *name = c->graph->name;
     TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
-    TRY(hwnas_onednn_lower(c->lowered, c->graph));
+    TRY(hwnas_onednn_lower(c->lowered, &c->source));
     TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
     TRY_DNNL("partition", name,
              dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
@@ -181,9 +185,10 @@ static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "oneDNN cannot run '%s'", node->name);
     s->n_inputs = (size_t)node->n_inputs;
     s->n_outputs = 1;
+    s->output_bytes = hwnas_onednn_bytes(&c->source, node->output);
     s->input_ids = hwnas_arena_copy(arena, node->inputs, s->n_inputs * sizeof *s->input_ids);
     s->output_ids = hwnas_arena_copy(arena, &node->output, sizeof *s->output_ids);
-    TRY(hwnas_onednn_plain(&c->described[node->output], c->graph, node->output));
+    TRY(hwnas_onednn_plain(&c->described[node->output], &c->source, node->output));
     return s->kind->compile(s, c->exec->device, c->graph, node);
 }
 
@@ -194,7 +199,7 @@ static hwnas_status compile_step(compiler *c, step *s, dnnl_graph_partition_t pa
     uint8_t is_supported = 0;
     s->name = hwnas_arena_printf(exec->arena, "%s", node->name);
     TRY_DNNL("ask about", s->name, dnnl_graph_partition_is_supported(partition, &is_supported));
-    s->kind = is_supported ? &hwnas_onednn_partition : hwnas_onednn_own(c->graph, node);
+    s->kind = is_supported ? &hwnas_onednn_partition : hwnas_onednn_own(&c->source, node);
     TRY(is_supported ? hwnas_onednn_partition_compile(s, exec->device, partition, c->described,
                                                       c->is_plain, exec->arena)
                      : compile_own(c, s, node));
@@ -203,12 +208,25 @@ static hwnas_status compile_step(compiler *c, step *s, dnnl_graph_partition_t pa
     return HWNAS_OK;
 }
 
+/* The nodes by their numbers in the caller's graph; those that only change types have none there. */
+static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *source)
+{
+    int *nodes = (int *)about->nodes; /* ours: nodes_of() */
+    const size_t n = about->n_nodes;
+    about->n_nodes = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int origin = source->origin ? source->origin[nodes[i]] : nodes[i];
+        if (origin >= 0)
+            nodes[about->n_nodes++] = origin;
+    }
+}
+
 static hwnas_status compile_steps(compiler *c)
 {
     onednn_exec *exec = c->exec;
     for (size_t i = 0; i < c->graph->n_tensors; i++)
         if (c->graph->tensors[i].kind != HWNAS_TENSOR_ACTIVATION)
-            TRY(hwnas_onednn_plain(&c->described[i], c->graph, (int)i));
+            TRY(hwnas_onednn_plain(&c->described[i], &c->source, (int)i));
     exec->steps = hwnas_arena_alloc(exec->arena, c->n_partitions * sizeof *exec->steps);
     for (size_t i = 0; i < c->n_partitions; i++) {
         step *s = &exec->steps[exec->n_steps];
@@ -218,6 +236,7 @@ static hwnas_status compile_steps(compiler *c)
         exec->n_steps++;
         TRY(compile_step(c, s, c->partitions[i]));
         s->about.how = s->kind->name;
+        find_origin(&s->about, &c->source);
     }
     exec->about = hwnas_arena_alloc(exec->arena, exec->n_steps * sizeof *exec->about);
     for (size_t i = 0; i < exec->n_steps; i++)
@@ -294,8 +313,8 @@ static void place_weights(compiler *c)
         if (tensor->kind != HWNAS_TENSOR_WEIGHT || !c->is_read[i])
             continue;
         c->offset[i] = *total;
-        *total += ((size_t)hwnas_tensor_bytes(tensor) + HWNAS_PLACE_ALIGN - 1) / HWNAS_PLACE_ALIGN *
-                  HWNAS_PLACE_ALIGN;
+        *total += (hwnas_onednn_bytes(&c->source, (int)i) + HWNAS_PLACE_ALIGN - 1) /
+                  HWNAS_PLACE_ALIGN * HWNAS_PLACE_ALIGN;
     }
 }
 
@@ -314,7 +333,7 @@ static hwnas_status bind_tensors(compiler *c)
             continue; /* inside a step */
         if (tensor->kind == HWNAS_TENSOR_WEIGHT) {
             handle = (char *)exec->weights + c->offset[i];
-            hwnas_tensor_fill(tensor, handle);
+            TRY(hwnas_onednn_fill(handle, &c->source, (int)i));
         } else if (is_ours(c, (int)i)) {
             handle = (char *)exec->activations + c->offset[i];
         }
@@ -334,14 +353,46 @@ static hwnas_status bind_tensors(compiler *c)
     return HWNAS_OK;
 }
 
+/* What a device may compute depends on the processor: f16 needs instructions. */
+static hwnas_status check_precision(const onednn_device *device, hwnas_precision precision)
+{
+    unsigned native, emulated;
+    hwnas_onednn_find_precisions(device, &native, &emulated);
+    if ((native | emulated) & (1U << precision))
+        return HWNAS_OK;
+    char *names = hwnas_precision_names(native | emulated);
+    hwnas_status status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "this processor has no %s",
+                                     hwnas_precision_name(precision));
+    status = hwnas_hint(status, "it computes in %s", names);
+    free(names);
+    return status;
+}
+
+/* The graph as it is lowered. One that is quantised already is what s8 asks for. */
+static hwnas_status take_source(compiler *c, hwnas_device *device, const hwnas_graph *graph,
+                                const hwnas_exec_options *options)
+{
+    hwnas_graph *quantized = NULL;
+    int *origin = NULL;
+    if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph))
+        return hwnas_onednn_source_init(&c->source, graph, options->precision);
+    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options));
+    hwnas_status status = hwnas_onednn_source_init(&c->source, quantized, HWNAS_S8);
+    c->source.made = quantized;
+    c->source.origin = origin;
+    return status;
+}
+
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options)
 {
-    (void)options; /* fp32 alone */
     hwnas_status status = HWNAS_OK;
-    const size_t n = graph->n_tensors;
     onednn_exec *exec = hwnas_alloc(sizeof *exec);
-    compiler c = {.exec = exec, .graph = graph};
+    compiler c = {.exec = exec};
+    TRY_OUT(check_precision((const onednn_device *)base, options->precision));
+    TRY_OUT(take_source(&c, base, graph, options));
+    c.graph = graph = c.source.graph;
+    const size_t n = graph->n_tensors;
     exec->base.ops = base->ops;
     exec->device = (onednn_device *)base;
     exec->arena = hwnas_arena_new();

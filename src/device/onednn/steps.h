@@ -17,6 +17,7 @@ typedef struct hwnas_onednn_step {
     void *state;                   /* the kind's */
     size_t bytes;                  /* that `state` holds in buffers */
     size_t n_inputs, n_outputs;
+    size_t output_bytes;           /* of a step of one node */
     int *input_ids, *output_ids;   /* tensors of the graph */
     const_dnnl_graph_tensor_t *inputs, *outputs; /* the same, bound to memory */
 } hwnas_onednn_step;

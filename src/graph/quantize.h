@@ -1,0 +1,34 @@
+/* quantize.h: a network of floats as one of 8-bit integers.
+ *
+ * Activations that convolutions, products and pooling read become bytes of a scale, weights of
+ * convolutions and products signed bytes of a scale for each output channel. The result says so with
+ * quantize_linear and dequantize_linear around operators on floats, as ONNX files do; a device fuses
+ * them. Sums that only transformers have, norms and whatever is not named here stay as they are. */
+#ifndef HWNAS_GRAPH_QUANTIZE_H
+#define HWNAS_GRAPH_QUANTIZE_H
+
+#include "graph/graph.h"
+
+/* What values a tensor was seen to take. */
+typedef struct hwnas_range {
+    float low, high;
+} hwnas_range;
+
+/* Whether a graph has quantisations already. */
+bool hwnas_graph_is_quantized(const hwnas_graph *graph);
+
+/* Whether a node makes floats of a weight of bytes that has more than one dimension. */
+bool hwnas_reverses_kernel(const hwnas_graph *graph, const hwnas_node *node);
+/* The same, and products alone read it, as their kernel: a device computes with the bytes. */
+bool hwnas_is_kernel_of_bytes(const hwnas_graph *graph, const hwnas_node *node);
+
+/* By tensor: which activations are to be quantised, and thus need a range. Yours to free(). */
+bool *hwnas_quantize_wants(const hwnas_graph *graph);
+
+/* A new graph; `ranges` by tensor. `origin` has the number of the old node for each new one, -1 where
+ * there was none; yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin,
+                                                const hwnas_graph *graph,
+                                                const hwnas_range *ranges);
+
+#endif

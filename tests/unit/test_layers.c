@@ -1,0 +1,207 @@
+/* test_layers.c: what a layer has to compute and to move, counted by hand; the roofline, its file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "graph/op.h"
+#include "measure/roofline_cache.h"
+#include "profile/layers.h"
+
+#define assert_ok(call)                                                                            \
+    do {                                                                                           \
+        if ((call) != HWNAS_OK)                                                                    \
+            fail_msg("%s: %s", #call, hwnas_last_error()->message);                                \
+    } while (0)
+#define assert_near(x, y) assert_true(fabs((x) - (y)) <= 1e-9 * fabs(y))
+
+/* 100 GFLOP/s; 10 GB/s from memory, up to 160 GB/s from the nearest cache. */
+static const hwnas_roofline limits = {.threads = 1,
+                                      .flops = {100e9, 99e9, 101e9},
+                                      .bandwidths = {{1e3, {160e9, 160e9, 160e9}},
+                                                     {1e4, {80e9, 80e9, 80e9}},
+                                                     {1e5, {40e9, 40e9, 40e9}},
+                                                     {1e6, {20e9, 20e9, 20e9}},
+                                                     {1e7, {10e9, 10e9, 10e9}},
+                                                     {1e8, {10e9, 10e9, 10e9}}},
+                                      .cache_bytes = 1e6};
+
+static void test_bandwidth_by_size(void **state)
+{
+    (void)state;
+    assert_near(hwnas_roofline_bandwidth(&limits, 1e9), 10e9);
+    assert_near(hwnas_roofline_bandwidth(&limits, 1e5), 40e9);
+    assert_near(hwnas_roofline_bandwidth(&limits, sqrt(1e5 * 1e6)), sqrt(40e9 * 20e9));
+    assert_near(hwnas_roofline_bandwidth(&limits, 1), 160e9);
+    hwnas_roofline slow = limits; /* what is smaller is no slower */
+    slow.bandwidths[0].rate.p50 = 1e9;
+    assert_near(hwnas_roofline_bandwidth(&slow, 1e3), 80e9);
+}
+
+static int add(hwnas_graph *graph, const char *op, const char *name, int n, const int *inputs)
+{
+    int out;
+    assert_ok(
+        hwnas_graph_add_node(&out, graph, hwnas_op_by_name(op), name, NULL, n, inputs, false));
+    return out;
+}
+
+/* x [64, 1000] * w [1000, 500] -> relu -> tanh: the first two nodes are one step. */
+static hwnas_graph *make_graph(void)
+{
+    const int64_t x_dims[] = {64, 1000}, w_dims[] = {1000, 500};
+    int x, w;
+    hwnas_graph *graph = hwnas_graph_new("two", 1);
+    assert_ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 2, x_dims));
+    assert_ok(hwnas_graph_add_weight(&w, graph, "w", 2, w_dims, HWNAS_INIT_FAN_FIRST, true));
+    const int product = add(graph, "matmul", "head/product", 2, (int[]){x, w});
+    const int relu = add(graph, "relu", "head/relu", 1, &product);
+    hwnas_graph_add_output(graph, add(graph, "tanh", "tanh", 1, &relu));
+    return graph;
+}
+
+static hwnas_step_times make_times(void)
+{
+    static int nodes[] = {0, 1, 2};
+    static hwnas_step_time steps[] = {{2, nodes, "partition", {1e-3, 0.9e-3, 1.1e-3}},
+                                      {1, nodes + 2, "loops", {4e-3, 3e-3, 5e-3}}};
+    return (hwnas_step_times){.n = 2,
+                              .n_samples = 30,
+                              .steps = steps,
+                              .whole = {5.1e-3, 5e-3, 5.2e-3},
+                              .ratio = {0.98, 0.97, 0.99}};
+}
+
+static void test_what_a_layer_costs(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = make_graph();
+    hwnas_arena *arena = hwnas_arena_new();
+    const hwnas_step_times times = make_times();
+    const hwnas_layers *l = hwnas_layers_new(arena, graph, HWNAS_F32, &times, &limits);
+    assert_int_equal(l->n, 2);
+    assert_near(l->sum, 5e-3);
+
+    const hwnas_layer *tanh = &l->layers[0], *product = &l->layers[1]; /* the slowest first */
+    assert_int_equal(tanh->position, 1);
+    assert_string_equal(tanh->name, "tanh");
+    assert_int_equal(tanh->macs, 0);
+    assert_near(tanh->bytes, 2 * 4 * 64 * 500.0);
+    assert_near(tanh->least_seconds, tanh->bytes / hwnas_roofline_bandwidth(&limits, tanh->bytes));
+    assert_int_equal(tanh->bound, HWNAS_BOUND_CACHE);
+
+    assert_string_equal(product->name, "head/{product relu}");
+    assert_string_equal(product->ops, "matmul relu");
+    assert_int_equal(product->macs, 64 * 1000 * 500);
+    assert_near(product->weight_bytes, 4 * 1000 * 500.0);
+    /* what lies between the two nodes never leaves the step */
+    assert_near(product->bytes, 4.0 * (64 * 1000 + 1000 * 500 + 64 * 500));
+    assert_near(product->least_seconds, 2 * 64 * 1000 * 500 / 100e9);
+    assert_int_equal(product->bound, HWNAS_BOUND_COMPUTE);
+    hwnas_arena_free(arena);
+    hwnas_graph_free(graph);
+}
+
+static void test_precision_and_ignorance(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = make_graph();
+    hwnas_arena *arena = hwnas_arena_new();
+    const hwnas_step_times times = make_times();
+    const hwnas_layers *l = hwnas_layers_new(arena, graph, HWNAS_S8, &times, NULL);
+    /* the caller's input stays fp32 */
+    assert_near(l->layers[1].bytes, 4.0 * 64 * 1000 + 1000 * 500 + 64 * 500);
+    assert_true(isnan(l->layers[1].least_seconds));
+    assert_int_equal(l->layers[1].bound, HWNAS_BOUND_NONE);
+    assert_false(l->has_roofline);
+    hwnas_arena_free(arena);
+    hwnas_graph_free(graph);
+}
+
+/* The one file in the cache. */
+static char *cached_file(const char *directory)
+{
+    char command[300], name[300] = "";
+    snprintf(command, sizeof command, "ls %s/hwnas/roofline-*.json", directory);
+    FILE *f = popen(command, "r");
+    assert_non_null(fgets(name, sizeof name, f));
+    assert_int_equal(pclose(f), 0);
+    name[strcspn(name, "\n")] = '\0';
+    return strdup(name);
+}
+
+static void test_kept_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/hwnas-test-XXXXXX", command[64];
+    assert_non_null(mkdtemp(directory));
+    setenv("XDG_CACHE_HOME", directory, 1);
+    const hwnas_device_info info = {.name = "a CPU", .library = "a library 1", .threads = 2};
+    hwnas_device_info other = info;
+    strcpy(other.library, "a library 2");
+    char *key = hwnas_roofline_key("cpu", &info, HWNAS_F32);
+    char *other_key = hwnas_roofline_key("cpu", &other, HWNAS_F32);
+    hwnas_roofline back;
+    assert_false(hwnas_roofline_recall(&back, key));
+    hwnas_roofline_keep(&limits, key);
+    assert_true(hwnas_roofline_recall(&back, key));
+    assert_near(back.flops.low, limits.flops.low);
+    assert_near(back.bandwidths[3].rate.high, limits.bandwidths[3].rate.high);
+    assert_near(back.cache_bytes, limits.cache_bytes);
+    assert_false(hwnas_roofline_recall(&back, other_key));
+
+    char *path = cached_file(directory), *text;
+    size_t length;
+    assert_ok(hwnas_file_read(&text, &length, path, 1 << 20));
+    assert_ok(hwnas_file_write(path, text, length / 2));
+    assert_false(hwnas_roofline_recall(&back, key)); /* cut short */
+    assert_ok(hwnas_file_write(path, "{}", 2));
+    assert_false(hwnas_roofline_recall(&back, key));
+    hwnas_roofline_keep(&limits, key); /* and mended */
+    assert_true(hwnas_roofline_recall(&back, key));
+
+    hwnas_roofline disturbed = limits; /* what was disturbed counts for minutes only */
+    disturbed.is_unstable = true;
+    hwnas_roofline_keep(&disturbed, key);
+    assert_true(hwnas_roofline_recall(&back, key));
+    assert_true(back.is_unstable);
+    const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+    assert_int_equal(utimensat(AT_FDCWD, path, hour_ago, 0), 0);
+    assert_false(hwnas_roofline_recall(&back, key));
+    hwnas_roofline_keep(&limits, key);
+    assert_int_equal(utimensat(AT_FDCWD, path, hour_ago, 0), 0);
+    assert_true(hwnas_roofline_recall(&back, key));
+
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+    setenv("XDG_CACHE_HOME", "/proc/nowhere", 1); /* what cannot be kept is no failure */
+    hwnas_roofline_keep(&limits, key);
+    assert_false(hwnas_roofline_recall(&back, key));
+    free(text);
+    free(path);
+    free(key);
+    free(other_key);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bandwidth_by_size),
+        cmocka_unit_test(test_what_a_layer_costs),
+        cmocka_unit_test(test_precision_and_ignorance),
+        cmocka_unit_test(test_kept_whole_or_not_at_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
