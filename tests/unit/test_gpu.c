@@ -65,7 +65,7 @@ static hwnas_device *open_gpu(void)
 {
     const hwnas_device_options options = {.threads = 1};
     hwnas_device *device = NULL;
-    ok(hwnas_cuda_ops.open(&device, "0,own", &options));
+    ok(hwnas_cuda_ops.open(&device, "0:own", &options));
     device->ops = &hwnas_cuda_ops;
     return device;
 }
@@ -417,9 +417,9 @@ static void spellings(void **state)
     static const struct {
         const char *argument;
         hwnas_status status;
-    } rows[] = {{"", HWNAS_OK},           {"0,own", HWNAS_OK},        {"0,own,tune", HWNAS_OK},
-                {"1,own", HWNAS_E_NOT_FOUND}, {"x", HWNAS_E_INPUT},   {"0,", HWNAS_E_INPUT},
-                {"0,fast", HWNAS_E_INPUT},    {"-1", HWNAS_E_INPUT},  {"0own", HWNAS_E_INPUT}};
+    } rows[] = {{"", HWNAS_OK},           {"0:own", HWNAS_OK},        {"0:own:tune", HWNAS_OK},
+                {"1:own", HWNAS_E_NOT_FOUND}, {"x", HWNAS_E_INPUT},   {"0:", HWNAS_E_INPUT},
+                {"0:fast", HWNAS_E_INPUT},    {"-1", HWNAS_E_INPUT},  {"0own", HWNAS_E_INPUT}};
     const hwnas_device_options options = {.threads = 1};
     for (size_t i = 1; i < COUNT(rows); i++) { /* the first wants cuDNN */
         hwnas_device *device = NULL;

@@ -8,7 +8,7 @@
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
 
-/* Behind the colon: "0", "1,tune". */
+/* Behind the colon: "0", "1:tune". */
 typedef struct spelling {
     int ordinal;
     bool tunes; /* times the first engines of each plan */
@@ -23,8 +23,8 @@ static hwnas_status read_spelling(spelling *out, const char *argument)
     const long ordinal = *argument ? strtol(argument, &end, 10) : 0;
     bool is_right = ordinal >= 0 && ordinal < 1024 && (end > argument || !*argument);
     *out = (spelling){.ordinal = (int)ordinal};
-    while (is_right && *end == ',') {
-        const size_t n = strcspn(++end, ",");
+    while (is_right && *end == ':') {
+        const size_t n = strcspn(++end, ":");
         is_right = false;
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             if (strlen(words[i]) == n && !strncmp(words[i], end, n))
@@ -34,7 +34,7 @@ static hwnas_status read_spelling(spelling *out, const char *argument)
     if (is_right && !*end)
         return HWNAS_OK;
     return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "there is no GPU 'cuda:%s'", argument),
-                      "write cuda:0, or cuda:0,tune to time cuDNN's engines, or cuda:0,own for our own "
+                      "write cuda:0, or cuda:0:tune to time cuDNN's engines, or cuda:0:own for our own "
                       "kernels alone");
 }
 
