@@ -59,6 +59,7 @@ typedef struct hwnas_command {
     hwnas_status (*run)(int argc, char **argv); /* argv[0] is the command */
 } hwnas_command;
 
+hwnas_status hwnas_cmd_compare(int argc, char **argv);
 hwnas_status hwnas_cmd_devices(int argc, char **argv);
 hwnas_status hwnas_cmd_explain(int argc, char **argv);
 hwnas_status hwnas_cmd_export(int argc, char **argv);

@@ -14,6 +14,8 @@ static const hwnas_command commands[] = {
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
     {"plan", "see what a device would do with a model, and whether it fits", hwnas_cmd_plan},
+    {"compare", "say which device serves a model cheapest, or whether one got slower",
+     hwnas_cmd_compare},
     {"space", "check, count, sample or show a search space", hwnas_cmd_space},
     {"predictor", "fit or judge an accuracy predictor", hwnas_cmd_predictor},
     {"devices", "see what this machine can run", hwnas_cmd_devices},

@@ -54,8 +54,11 @@ static bool is_enough(const hwnas_sampler *s)
 static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
 {
     for (;;) {
+        const size_t n_clean = s->n_clean;
         TRY(hwnas_sampler_report(s, "sampling"));
         TRY(take_block(s, deadline));
+        if (s->n_clean == n_clean)
+            TRY(hwnas_sampler_settle(s));
         if (is_enough(s)) {
             *stop = HWNAS_STOP_INTERVAL;
             return HWNAS_OK;

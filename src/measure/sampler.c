@@ -11,6 +11,7 @@ enum {
     WINDOW_RUNS = 5,      /* a warm-up window has at least so many samples ... */
     WINDOW_SAMPLES = 512, /* ... and at most so many */
     MAX_RUNS = 1 << 20,   /* inferences in one sample */
+    RUNS_AFTER_MOVE = 3,  /* fill the caches of another core */
 };
 static const double WINDOW_SECONDS = 0.01;  /* a warm-up window lasts at least so long */
 static const double WARM = 0.02;            /* two windows agree within so much */
@@ -164,6 +165,7 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
                          .mode = &hwnas_modes[options->mode],
                          .runs = 1};
     TRY(hwnas_buffers_open(&s->buffers, graph));
+    machine->settle(machine);
     TRY(hwnas_sampler_report(s, "running once"));
     TRY(take(first_run_seconds, s));
     s->run_seconds = 0;
@@ -244,6 +246,11 @@ void hwnas_sampler_look(hwnas_sampler *s)
     s->n_unsure = 0;
     s->was_shared = shared;
     s->looked_when = s->machine->now(s->machine);
+}
+
+hwnas_status hwnas_sampler_settle(hwnas_sampler *s)
+{
+    return s->machine->settle(s->machine) ? hwnas_sampler_run(s, RUNS_AFTER_MOVE) : HWNAS_OK;
 }
 
 bool hwnas_sampler_has_room(const hwnas_sampler *s)

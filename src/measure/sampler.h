@@ -67,6 +67,8 @@ HWNAS_CHECKED hwnas_status hwnas_sampler_sample(hwnas_sampler *s);
 void hwnas_sampler_look(hwnas_sampler *s);
 /* Joules that the device has used, where it counts its own, else the machine; from any beginning, or NaN. */
 double hwnas_sampler_joules(const hwnas_sampler *s);
+/* Looks for a better core, and where there is one, gets the executable's data there. */
+HWNAS_CHECKED hwnas_status hwnas_sampler_settle(hwnas_sampler *s);
 /* Sets clean samples aside, from the `first` on. */
 void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first);
 /* There is room for one more. */
