@@ -27,7 +27,7 @@ def load(model):
         spec = importlib.util.spec_from_file_location("net", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    return module.Model().eval().half().cuda().to(memory_format=torch.channels_last)
+    return module.build().eval().half().cuda().to(memory_format=torch.channels_last)
 
 
 def median_seconds(run):
