@@ -139,7 +139,7 @@ static hwnas_status print_json(const plan *p)
     const hwnas_foresight *f = &p->foresight;
     return hwnas_print_json(json_pack(
         "{s:s, s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "format",
-        "hwnas.plan", "version", 1, "model", p->model, "device", p->device_name, "description",
+        "hwnas.forecast", "version", 1, "model", p->model, "device", p->device_name, "description",
         p->info.name, "library", p->info.library, "library_steps", (json_int_t)f->n_library,
         "own_steps", (json_int_t)f->n_own, "weight_bytes", (json_int_t)f->weight_bytes,
         "activation_bytes", (json_int_t)f->activation_bytes, "workspace_bytes",

@@ -1,98 +1,62 @@
-# `--device cuda:0:own`: the program with a stand-in for a GPU (tests/gpu/README.md). What only a real one can tell is
-# in benchmarks/gpu.
+# GPUs that are not here: what is missing is said, and what can be known without one.
 load helpers
 
-setup() {
-    [ -e "$HWNAS_MODULES/hwnas-cuda.so" ] || skip "built without CUDA"
-    [ -e "$HWNAS_FAKE_GPU/libcuda.so.1" ] || skip "without the stand-in"
-    mkdir "$BATS_TEST_TMPDIR/work"
-    cd "$BATS_TEST_TMPDIR/work" || exit
-    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU
+# Skips unless cuda-dry works: the module was built, and CUDA's libraries are installed.
+need_dry() {
+    ends 0 devices --json
+    python3 -c "
+import json, sys
+sys.exit(not [d for d in json.load(open('out'))['devices'] if d['name'] == 'cuda-dry' and d['works']])" ||
+        skip "cuda-dry does not work here"
 }
 
-# Networks so small that plain loops run them.
-space() {
-    cat >tiny.yaml <<'END'
-hwnas: 1
-name: tiny
-input:
-  image: [3, 8, 8]
-choices:
-  width: {values: [4, 6, 8]}
-  kernel: {values: [1, 3, 5]}
-  depth: {values: [1, 2]}
-network:
-  - repeat: depth
-    do:
-      - conv: {out: width, kernel: kernel, pad: kernel // 2}
-      - relu
-  - global_avg_pool
-  - flatten
-  - linear: {out: 10}
+@test "without the module, devices says so and all else works" {
+    HWNAS_MODULES= cp "$HWNAS" ./hwnas-alone
+    local HWNAS=./hwnas-alone
+    HWNAS_MODULES=$PWD refuses 1 "no module hwnas-cuda.so" plan mnist_mlp --device cuda-dry:l4
+    says err "looked in $PWD"
+    HWNAS_MODULES=$PWD ends 0 devices --json
+    python3 -c "
+import json
+works = {d['name']: d['works'] for d in json.load(open('out'))['devices']}
+assert works['cpu'] and not works['cuda'] and not works['cuda-dry'], works"
+}
+
+@test "a module that is none, or of another interface, is refused" {
+    echo nonsense >hwnas-cuda.so
+    HWNAS_MODULES=$PWD refuses 1 "cannot load the module" plan mnist_mlp --device cuda-dry:l4
+    cat >other.c <<'END'
+const struct { unsigned abi; const char *name, *version; const void *devices; } hwnas_module_entry = {999, "x", "9", 0};
 END
-    cat >job.yaml <<'END'
-space: tiny.yaml
-device: cuda:0:own
-objectives: [latency.p50, params]
-budget: {trials: 6}
-measure: {seconds: 0.05}
-END
+    gcc -shared -fPIC other.c -o hwnas-cuda.so || skip "no gcc"
+    HWNAS_MODULES=$PWD refuses 1 "speaks version 999 of the interface" plan mnist_mlp --device cuda-dry:l4
+    echo 'int nothing;' >other.c
+    gcc -shared -fPIC other.c -o hwnas-cuda.so
+    HWNAS_MODULES=$PWD refuses 1 "no module of hwnas" plan mnist_mlp --device cuda-dry:l4
 }
 
-@test "without a driver, or without a GPU, it is said what is missing, and the rest works" {
-    export LD_LIBRARY_PATH=
-    if ! ldconfig -p | grep -q 'libcuda.so.1'; then
-        ends 1 profile mnist_mlp --device cuda:0
-        says err "no libcuda.so.1, NVIDIA's driver"
-    fi
-    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU FAKE_GPU_FAULT=none
-    ends 1 profile mnist_mlp --device cuda:0:own
-    says err "sees no GPU"
-    unset FAKE_GPU_FAULT
-    ends 2 profile mnist_mlp --device cuda:x
-    says err "there is no GPU 'cuda:x'"
+@test "plan tells steps and memory of a GPU that is not here" {
+    need_dry
+    ends 0 plan mnist_mlp --device cuda-dry:l4 --dtype f16 --steps
+    says out "cuDNN   linear, relu"
+    says out "NVIDIA L4"
+    says out "fits"
+    ends 0 plan mnist_mlp --device cuda-dry:l4 --dtype f16 --json
+    python3 -c "
+import json
+d = json.load(open('out'))
+assert d['format'] == 'hwnas.forecast' and len(d['steps']) == d['library_steps'] + d['own_steps']
+assert d['weight_bytes'] >= 2 * 669706 and d['device_bytes'] > 20 << 30, d  # Keras prints 669,706 parameters"
+    refuses 2 "no 'h300' in gpus" plan mnist_mlp --device cuda-dry:h300
+    refuses 2 "for which" plan mnist_mlp --device cuda-dry
+    refuses 1 "does not tell" plan mnist_mlp --device null
 }
 
-@test "a search: measured values, energy by the GPU's own counter" {
-    space
-    ends 0 search job.yaml --json
-    is out "(d['finished'], d['failed']) == (6, 0) and d['front']"
-    is out "d['device']['name'].startswith('fake GPU') and d['device']['isa'] == 'sm_90'"
-    is out "all(0 < f['objectives']['latency.p50']['value'] < 1e4 and
-        f['objectives']['latency.p50']['source'] == 'measured' for f in d['front'])"
-}
-
-@test "out of the GPU's memory: the trial fails and says so, the search goes on" {
-    space
-    # A fault in each runner's second network; a runner that failed is replaced.
-    FAKE_GPU_FAULT=memory:8 ends 0 search job.yaml --json
-    is out "2 <= d['failed'] < d['finished'] == 6 and d['front']"
-    /usr/bin/python3 - job.db <<'END'
-import sqlite3, sys
-rows = sqlite3.connect(sys.argv[1]).execute("SELECT status, message FROM trial").fetchall()
-failed = [message for status, message in rows if message]
-assert failed and all("the GPU has no" in m and "MiB" in m for m in failed), rows
-END
-}
-
-@test "the GPU is lost: the trial fails, and a new runner has it again" {
-    space
-    # In the first runner alone, and there while it measures.
-    printf '#!/bin/sh\n[ -e lost ] || export FAKE_GPU_FAULT=lost:60\ntouch lost\nexec "%s" "$@"\n' \
-        "$HWNAS" >runner.sh
-    chmod +x runner.sh
-    HWNAS_RUNNER=$PWD/runner.sh ends 0 search job.yaml --json
-    is out "(d['failed'], d['finished']) == (1, 6) and d['front']"
-    FAKE_GPU_FAULT=lost:1 ends 1 profile mnist_mlp --device cuda:0:own
-    says err "*illegal memory access*CUDA_ERROR_ILLEGAL_ADDRESS*"
-}
-
-@test "a GPU that slows itself down is noticed" {
-    FAKE_GPU_SLOWED=1 ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.2 --json
-    is out "d['rows'][0]['unstable']"
-}
-
-@test "our kernels compute what ONNX's node tests want" {
-    /usr/bin/python3 -c 'import onnx.backend.test.case' 2>/dev/null || skip "needs Debian's python3-onnx"
-    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" cuda:0:own
+@test "a model larger than the GPU is told with figures" {
+    need_dry
+    sed 's/"totalGlobalMem": [0-9]*/"totalGlobalMem": 537919488/' "$HWNAS_SRC/gpus/l4.json" >small.json
+    refuses 1 "needs 3 MiB of the GPU's memory (weights 3" plan mnist_mlp --device cuda-dry:small.json
+    says err "NVIDIA L4 has 513"
+    head -c 600 "$HWNAS_SRC/gpus/l4.json" >cut.json
+    refuses 2 "cut.json" plan mnist_mlp --device cuda-dry:cut.json
 }

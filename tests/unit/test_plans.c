@@ -15,12 +15,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "device/cudnn/compile.h"
 #include "device/cudnn/plans.h"
 #include "graph/elaborate.h"
 #include "space/arch.h"
+#include "tests/gpu/cases.h"
 
 enum { SAMPLES = 200 };
 
@@ -165,6 +167,112 @@ static void on_l4(void **state)
     check_gpu("l4");
 }
 
+/* ---- The table of operators in docs/operators.md ---- */
+
+#define PAGE HWNAS_SOURCE_DIR "/docs/operators.md"
+#define HEADING "\n## On a GPU\n"
+
+/* What cuDNN is asked for is compiled; kernels of ours are by test_nvrtc. */
+static hwnas_status compile_engines(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
+{
+    return step->kind == &hwnas_cudnn_engine ? step->kind->compile(step, net) : HWNAS_OK;
+}
+
+typedef struct row {
+    int n_cases, n_cudnn, n_own, n_views;
+    unsigned long long engines; /* a set of bits */
+} row;
+
+static void add_case(row *r, hwnas_device *device, const op_case *c)
+{
+    hwnas_graph *graph = graph_of(c), *folded;
+    hwnas_cudnn_net *net;
+    bool by_cudnn = false, by_own = false;
+    ok(hwnas_graph_fold(&folded, graph));
+    ok(hwnas_cudnn_net_new(&net, (hwnas_cuda_device *)device, folded, HWNAS_F16, compile_engines));
+    for (size_t i = 0; i < net->n_steps; i++) {
+        const hwnas_cudnn_step *step = &net->steps[i];
+        by_cudnn |= step->kind == &hwnas_cudnn_engine || step->kind == &hwnas_cudnn_rnn;
+        by_own |= step->kind == &hwnas_cudnn_kernel && step->about.n_nodes;
+        if (step->kind == &hwnas_cudnn_engine)
+            r->engines |= 1ULL << (((hwnas_cudnn_operation *)step->state)->plan->engine & 63);
+    }
+    r->n_cases++;
+    r->n_cudnn += by_cudnn;
+    r->n_own += by_own && !by_cudnn;
+    r->n_views += !by_own && !by_cudnn;
+    hwnas_cudnn_net_free(net);
+    hwnas_graph_free(folded);
+    hwnas_graph_free(graph);
+}
+
+static void add_row(hwnas_str *out, const row *r, const char *op)
+{
+    hwnas_str engines = {0};
+    for (int i = 0; i < 64; i++)
+        if (r->engines >> i & 1)
+            hwnas_str_addf(&engines, "%s%d", engines.n ? ", " : "", i);
+    hwnas_str_addf(out, "| %s | %d | %d | %s | %d | %d |\n", op, r->n_cases, r->n_cudnn,
+                   engines.s ? engines.s : "", r->n_views, r->n_own);
+    hwnas_str_done(&engines);
+}
+
+static void add_table(hwnas_str *out, hwnas_device *device)
+{
+    const size_t version = ((hwnas_cuda_device *)device)->cudnn->version();
+    hwnas_str_addf(
+        out,
+        "%s\nWhat becomes of each operator on NVIDIA's GPUs, in shapes and with attributes that differ: how many\n"
+        "cases run in an engine of cuDNN's and in which, how many are nothing but another view of the same\n"
+        "memory, and how many fall back to a kernel of ours. Found without a GPU, for the description of an\n"
+        "H200 in f16 with cuDNN %zu; [gpu.md](gpu.md) tells how. Written by `HWNAS_UPDATE_GOLDEN=1\n"
+        "tests/unit/test_plans 'operators*'`, and checked by the same test. The names are those of the space\n"
+        "language.\n\n"
+        "| Operator | Cases | cuDNN | Engines | View | Own kernel |\n|---|---|---|---|---|---|\n",
+        HEADING, version);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        row r = {0};
+        bool is_known = false;
+        for (size_t k = 0; k < i; k++)
+            is_known |= !strcmp(cases[k].op, cases[i].op);
+        if (is_known)
+            continue;
+        for (size_t k = i; k < COUNT(cases); k++)
+            if (!strcmp(cases[k].op, cases[i].op))
+                add_case(&r, device, &cases[k]);
+        add_row(out, &r, cases[i].op);
+    }
+}
+
+static void operators_are_as_the_page_says(void **state)
+{
+    char *page, version[32];
+    hwnas_str table = {0};
+    (void)state;
+    hwnas_device *device = open_dry("h200");
+    ok(hwnas_file_read(&page, NULL, PAGE, 1 << 20));
+    char *heading = strstr(page, HEADING);
+    const char *update = getenv("HWNAS_UPDATE_GOLDEN");
+    snprintf(version, sizeof version, "with cuDNN %zu;",
+             ((hwnas_cuda_device *)device)->cudnn->version());
+    if (!(update && *update) && heading && !strstr(heading, version)) {
+        free(page);
+        skip(); /* another version has other engines */
+    }
+    add_table(&table, device);
+    if (update && *update) {
+        char *whole = hwnas_printf("%.*s%s", heading ? (int)(heading - page) : (int)strlen(page),
+                                   page, table.s);
+        ok(hwnas_file_write(PAGE, whole, strlen(whole)));
+        free(whole);
+    } else {
+        assert_non_null(heading);
+        assert_string_equal(heading, table.s);
+    }
+    hwnas_str_done(&table);
+    free(page);
+}
+
 /* Every precision, and what becomes of recurrent layers. */
 static void in_all_precisions(void **state)
 {
@@ -219,15 +327,18 @@ static void no_gpu_is_named(void **state)
     hwnas_space_free(space);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(on_h200, close_dry),
         cmocka_unit_test_teardown(on_a100, close_dry),
         cmocka_unit_test_teardown(on_l4, close_dry),
+        cmocka_unit_test_teardown(operators_are_as_the_page_says, close_dry),
         cmocka_unit_test_teardown(in_all_precisions, close_dry),
         cmocka_unit_test_teardown(too_large_a_model_is_told, close_dry),
         cmocka_unit_test_teardown(no_gpu_is_named, close_dry),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
