@@ -120,6 +120,7 @@ const hwnas_device_ops hwnas_cuda_device = {
     .name = "cuda",
     .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...",
     .open = open_cuda,
+    .precisions = HWNAS_CUDA_PRECISIONS,
 };
 
 const hwnas_device_ops hwnas_cuda_dry_device = {
@@ -127,4 +128,5 @@ const hwnas_device_ops hwnas_cuda_dry_device = {
     .name = "cuda-dry",
     .help = "compiles for an NVIDIA GPU that is not here, runs nothing: cuda-dry:h200",
     .open = open_cuda_dry,
+    .precisions = HWNAS_CUDA_PRECISIONS,
 };

@@ -7,6 +7,7 @@
 #include "device/cudnn/cuda_exec.h"
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
+#include "device/module.h"
 
 /* Behind the colon: "0", "1:tune". */
 typedef struct spelling {
@@ -118,7 +119,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .open = cuda_open,
     .describe = cuda_describe,
     .close = cuda_close,
-    .precisions = 1U << HWNAS_F32 | 1U << HWNAS_TF32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16,
+    .precisions = HWNAS_CUDA_PRECISIONS,
     .compile = hwnas_cuda_compile,
     .run = hwnas_cuda_run,
     .free_exec = hwnas_cuda_free_exec,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "device/cudnn/engine.h"
+#include "device/module.h"
 
 #define MEBI 1048576.0
 
@@ -78,7 +79,7 @@ const hwnas_device_ops hwnas_cuda_dry_ops = {
     .open = dry_open,
     .describe = dry_describe,
     .close = dry_close,
-    .precisions = 1U << HWNAS_F32 | 1U << HWNAS_TF32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16,
+    .precisions = HWNAS_CUDA_PRECISIONS,
     .compile = hwnas_cudnn_compile,
     .run = dry_run,
     .free_exec = hwnas_cudnn_free_exec,
