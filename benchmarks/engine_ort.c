@@ -1,5 +1,5 @@
-/* engine_ort.c: ONNX Runtime as a worker of `engine`: engine_ort LIBRARY MODEL.onnx THREADS. The library is
- * opened by its name, so one program serves every version that is installed. */
+/* engine_ort.c: ONNX Runtime as a worker of `engine`: engine_ort LIBRARY MODEL.onnx THREADS. The
+ * library is opened by its name, so one program serves every version that is installed. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* engine_worker.h: what the programs of `engine` that are written in C share. A worker opens one
  * model and says so in a line of JSON; then each line of its input is a number of seconds to run
- * for, answered by a line of JSON with the median of the runs. It ends with its input. */
+ * for, answered by a line of JSON with the median of the runs and the pace of the core before or after
+ * them, whichever was slower. It ends with its input. */
 #ifndef HWNAS_BENCHMARKS_ENGINE_WORKER_H
 #define HWNAS_BENCHMARKS_ENGINE_WORKER_H
 
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { WORKER_MIN_RUNS = 3, WORKER_MAX_RUNS = 1 << 16 };
 
@@ -36,6 +38,36 @@ static inline void worker_fill(float *values, size_t n, int is_whole)
     }
 }
 
+/* Seconds that a fixed piece of arithmetic takes, some milliseconds. Who shares the core with us, or its
+ * clock, makes it slower. */
+static inline double worker_pace(void)
+{
+    typedef float vector __attribute__((vector_size(64)));
+    enum { CHAINS = 8, STEPS = 200000 };
+    volatile float sink = 0;
+    vector sums[CHAINS] = {{0}};
+    const double start = worker_now();
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < CHAINS; k++)
+            sums[k] = sums[k] * 0.999f + 0.5f;
+    for (int k = 0; k < CHAINS; k++)
+        sink += sums[k][0];
+    return worker_now() - start;
+}
+
+/* KiB of memory that the process holds now; 0 where the system does not tell. */
+static inline long worker_resident(void)
+{
+    long all, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%ld %ld", &all, &resident) != 2)
+        resident = 0;
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 /* `create` is what it took to make the model ready, from its file; `more` is JSON to be said about
  * it, `"key": value` each, or "". */
 static inline void worker_serve(void (*run)(void *), void *context, double create, const char *who,
@@ -49,11 +81,13 @@ static inline void worker_serve(void (*run)(void *), void *context, double creat
     for (int i = 0; i < 4; i++)
         run(context);
     getrusage(RUSAGE_SELF, &used);
-    printf("{\"who\": \"%s\", \"create_s\": %.9f, \"first_s\": %.9f, \"rss_kib\": %ld%s%s}\n",
-           who, create, first, used.ru_maxrss, *more ? ", " : "", more);
+    printf("{\"who\": \"%s\", \"create_s\": %.9f, \"first_s\": %.9f, \"rss_kib\": %ld, "
+           "\"rss_now_kib\": %ld%s%s}\n",
+           who, create, first, used.ru_maxrss, worker_resident(), *more ? ", " : "", more);
     fflush(stdout);
     while (scanf("%lf", &wanted) == 1) {
         int n = 0;
+        const double pace = worker_pace();
         for (double end = worker_now() + wanted;
              n < WORKER_MAX_RUNS && (n < WORKER_MIN_RUNS || worker_now() < end); n++) {
             start = worker_now();
@@ -61,8 +95,9 @@ static inline void worker_serve(void (*run)(void *), void *context, double creat
             seconds[n] = worker_now() - start;
         }
         qsort(seconds, (size_t)n, sizeof *seconds, worker_by_size);
-        printf("{\"median_s\": %.9f, \"min_s\": %.9f, \"runs\": %d}\n", seconds[n / 2], seconds[0],
-               n);
+        const double after = worker_pace();
+        printf("{\"median_s\": %.9f, \"min_s\": %.9f, \"runs\": %d, \"pace_s\": %.9f}\n",
+               seconds[n / 2], seconds[0], n, pace > after ? pace : after);
         fflush(stdout);
     }
     free(seconds);

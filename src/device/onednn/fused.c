@@ -52,8 +52,8 @@ static void dims_of(dnnl_dims_t out, const hwnas_tensor *t, int rank)
 static dnnl_status_t describe(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims,
                               hwnas_onednn_layout layout)
 {
-    static const dnnl_format_tag_t tags[] = {dnnl_a,     dnnl_a,      dnnl_ab,     dnnl_abc,
-                                             dnnl_abcd,  dnnl_abcde,  dnnl_abcdef};
+    static const dnnl_format_tag_t tags[] = {dnnl_a,    dnnl_a,     dnnl_ab,    dnnl_abc,
+                                             dnnl_abcd, dnnl_abcde, dnnl_abcdef};
     if (rank > 6)
         return dnnl_unimplemented;
     return dnnl_memory_desc_create_with_tag(out, rank, dims, dnnl_f32,
@@ -143,8 +143,8 @@ static dnnl_status_t make_product(maker *m)
     m->n_inputs = 1;
     TRY_STATUS(describe_rows(&m->in[0], input(m, 0)));
     TRY_STATUS(describe_rows(&m->out, output(m)));
-    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->weights, 2, dims, dnnl_f32,
-                                                dnnl_format_tag_any));
+    TRY_STATUS(
+        dnnl_memory_desc_create_with_tag(&m->weights, 2, dims, dnnl_f32, dnnl_format_tag_any));
     if (m->root->n_inputs > 2 || m->group->bias >= 0)
         TRY_STATUS(describe(&m->bias, 2, per_column, HWNAS_ONEDNN_PLAIN));
     return dnnl_matmul_primitive_desc_create(&m->desc, m->device->engine, m->in[0], m->weights,
@@ -190,7 +190,9 @@ static dnnl_status_t make_binary(maker *m)
     static const struct {
         const char *op;
         dnnl_alg_kind_t alg;
-    } rows[] = {{"add", dnnl_binary_add}, {"div", dnnl_binary_div}, {"mul", dnnl_binary_mul},
+    } rows[] = {{"add", dnnl_binary_add},
+                {"div", dnnl_binary_div},
+                {"mul", dnnl_binary_mul},
                 {"sub", dnnl_binary_sub}};
     const int rank = output(m)->rank;
     size_t i = 0;
@@ -221,9 +223,9 @@ static const struct root {
     const char *op;
     dnnl_status_t (*make)(maker *m);
 } roots[] = {
-    {"add", make_binary},    {"avg_pool", make_pool},   {"conv", make_conv},
-    {"div", make_binary},    {"global_avg_pool", make_pool}, {"linear", make_product},
-    {"matmul", make_product}, {"max_pool", make_pool},  {"mul", make_binary},
+    {"add", make_binary},      {"avg_pool", make_pool},        {"conv", make_conv},
+    {"div", make_binary},      {"global_avg_pool", make_pool}, {"linear", make_product},
+    {"matmul", make_product},  {"max_pool", make_pool},        {"mul", make_binary},
     {"softmax", make_softmax}, {"sub", make_binary},
 };
 
@@ -241,8 +243,8 @@ static dnnl_status_t make_root(maker *m)
 static dnnl_status_t describe_operand(maker *m, int at, const hwnas_tensor *t)
 {
     const hwnas_tensor *out = output(m);
-    const bool is_product = !strcmp(m->root->op->name, "linear") ||
-                            !strcmp(m->root->op->name, "matmul");
+    const bool is_product =
+        !strcmp(m->root->op->name, "linear") || !strcmp(m->root->op->name, "matmul");
     if (!is_product)
         return describe_tensor(&m->operands[at], t, out->rank, m->group->layout);
     return describe_rows(&m->operands[at], t);
@@ -285,8 +287,8 @@ static hwnas_status add_border(maker *m, border *b, int tensor, bool is_input)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_tensor *t = &m->graph->tensors[tensor];
-    const hwnas_onednn_layout lies = m->layouts[tensor] == HWNAS_ONEDNN_IMAGE ? HWNAS_ONEDNN_IMAGE
-                                                                           : HWNAS_ONEDNN_PLAIN;
+    const hwnas_onednn_layout lies =
+        m->layouts[tensor] == HWNAS_ONEDNN_IMAGE ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
     const char *name = m->step->name;
     dnnl_memory_desc_t outside = NULL, inside = NULL;
     dnnl_primitive_desc_t desc = NULL;
@@ -395,9 +397,9 @@ static hwnas_status add_args(maker *m)
             continue;
         if (post->is_sum)
             m->made->sum = (int)m->step->n_inputs;
-        TRY(add_input(m, post->is_sum ? DNNL_ARG_UNDEF
-                                      : DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1,
-                      post->is_sum ? m->out : m->operands[i], post->operand));
+        TRY(add_input(
+            m, post->is_sum ? DNNL_ARG_UNDEF : DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1,
+            post->is_sum ? m->out : m->operands[i], post->operand));
     }
     m->made->out_bytes = dnnl_memory_desc_get_size(m->out);
     return m->weights ? add_weights(m) : HWNAS_OK;
@@ -434,8 +436,12 @@ hwnas_status hwnas_onednn_fused_compile(hwnas_onednn_step *step, const onednn_de
                                         const hwnas_onednn_layout *layouts, hwnas_arena *arena)
 {
     hwnas_status status = HWNAS_OK;
-    maker m = {.step = step, .device = device, .graph = graph, .group = group,
-               .layouts = layouts, .root = &graph->nodes[group->nodes[0]],
+    maker m = {.step = step,
+               .device = device,
+               .graph = graph,
+               .group = group,
+               .layouts = layouts,
+               .root = &graph->nodes[group->nodes[0]],
                .args = {DNNL_ARG_SRC, DNNL_ARG_SRC_1}};
     m.made = step->state = hwnas_alloc(sizeof *m.made);
     m.made->main.name = step->name;

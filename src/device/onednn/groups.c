@@ -13,9 +13,9 @@ typedef struct finder {
     const hwnas_graph *graph;
     hwnas_onednn_groups *out;
     const bool *is_own;
-    bool *is_output; /* by tensor: of the graph */
-    int *n_readers;  /* by tensor */
-    int (*readers)[2]; /* by tensor: the first two nodes that read it */
+    bool *is_output;    /* by tensor: of the graph */
+    int *n_readers;     /* by tensor */
+    int (*readers)[2];  /* by tensor: the first two nodes that read it */
     bool has_attention; /* products of activations, around which oneDNN forms large partitions */
 } finder;
 
@@ -68,8 +68,8 @@ bool hwnas_onednn_function(post *out, const hwnas_graph *graph, const hwnas_node
         return true;
     }
     if (is(node, "gelu")) {
-        out->alg = hwnas_node_attr(node, "tanh")->ints[0] ? dnnl_eltwise_gelu_tanh
-                                                          : dnnl_eltwise_gelu_erf;
+        out->alg =
+            hwnas_node_attr(node, "tanh")->ints[0] ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf;
         return true;
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -131,6 +131,13 @@ static bool joins_channels(const hwnas_graph *graph, const hwnas_node *node)
     return axis == 1 || axis == -3;
 }
 
+/* Makes an image of images by moving their values. */
+static bool is_move(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return joins_channels(graph, node) ||
+           ((is(node, "slice") || is(node, "zero")) && hwnas_node_output(graph, node)->rank == 4);
+}
+
 static bool is_fp32(const hwnas_graph *graph, const hwnas_node *node)
 {
     bool is_whole = hwnas_dtype_is_whole(hwnas_node_output(graph, node)->dtype);
@@ -144,10 +151,10 @@ static bool is_fp32(const hwnas_graph *graph, const hwnas_node *node)
 /* Makes images of images, and is fast when channels are last. */
 static bool is_image_op(const hwnas_graph *graph, const hwnas_node *node)
 {
-    static const char *const ops[] = {"conv",     "max_pool", "avg_pool", "global_avg_pool",
+    static const char *const ops[] = {"conv",     "max_pool",   "avg_pool", "global_avg_pool",
                                       "upsample", "batch_norm", NULL};
     return hwnas_node_output(graph, node)->rank == 4 &&
-           (is_one_of(node, ops) || is_elementwise(graph, node) || joins_channels(graph, node));
+           (is_one_of(node, ops) || is_elementwise(graph, node) || is_move(graph, node));
 }
 
 /* Images begin with a convolution or a pool, and go on through what works on values alone. */
@@ -156,11 +163,11 @@ static bool begins_image(const hwnas_graph *graph, const hwnas_node *node,
 {
     if (!is_image_op(graph, node) || !is_fp32(graph, node))
         return false;
-    if (!is_elementwise(graph, node) && !joins_channels(graph, node))
+    if (!is_elementwise(graph, node) && !is_move(graph, node))
         return true;
     for (int i = 0; i < node->n_inputs; i++)
         if (layouts[node->inputs[i]] == HWNAS_ONEDNN_IMAGE &&
-            (joins_channels(graph, node) ||
+            (is_move(graph, node) ||
              have_same_dims(hwnas_node_input(graph, node, i), hwnas_node_output(graph, node))))
             return true;
     return false;
@@ -205,7 +212,7 @@ static void choose_plain(const finder *f)
         f->out->layouts[f->graph->outputs[i]] = HWNAS_ONEDNN_PLAIN;
     for (size_t i = 0; i < f->graph->n_nodes; i++) {
         const hwnas_node *node = &f->graph->nodes[i];
-        const bool is_ours = f->is_own[i] || f->out->of_node[i] >= 0;
+        const bool is_ours = f->is_own[i] || f->out->of_node[i] >= 0 || is(node, "slice");
         for (int k = 0; k < node->n_inputs; k++)
             if (is_ours || (!is(node, "matmul") && is_transposed(f, node->inputs[k])))
                 set_plain(f, node->inputs[k]);
@@ -266,6 +273,7 @@ static bool is_root(const finder *f, size_t n)
     if (!begins_image(f->graph, node, f->out->layouts) && (f->has_attention || out->rank > 5))
         return false;
     return is_binary_root(f, node) ||
+           (is_move(f->graph, node) && begins_image(f->graph, node, f->out->layouts)) ||
            (hwnas_onednn_function(&p, f->graph, node) && !is_weight(f->graph, node->inputs[0])) ||
            (is(node, "softmax") && out->rank > 0);
 }
@@ -342,6 +350,14 @@ static bool is_per_channel(const group *g, const hwnas_tensor *t, const hwnas_te
     return at >= 0 && t->dims[at] == out->dims[axis];
 }
 
+static bool has_sum(const group *g)
+{
+    for (int i = 0; i < g->n_posts; i++)
+        if (g->posts[i].is_sum)
+            return true;
+    return false;
+}
+
 /* A sum or product with another tensor. */
 static bool take_binary(group *g, const finder *f, const hwnas_node *node)
 {
@@ -350,6 +366,7 @@ static bool take_binary(group *g, const finder *f, const hwnas_node *node)
     const int operand = node->inputs[is_first];
     const hwnas_tensor *other = &f->graph->tensors[operand];
     const hwnas_node *root = &f->graph->nodes[g->nodes[0]];
+    dnnl_alg_kind_t root_alg;
     post p = {.operand = operand};
     if (!binary_alg(&p.alg, node) || operand == g->output || (!is_first && !node->op->commutes) ||
         !have_same_dims(out, &f->graph->tensors[g->output]))
@@ -365,10 +382,9 @@ static bool take_binary(group *g, const finder *f, const hwnas_node *node)
         return is_per_channel(g, other, out) && add_post(g, &p, f, node, NULL);
     if ((f->out->layouts[operand] == HWNAS_ONEDNN_IMAGE) != (g->layout == HWNAS_ONEDNN_IMAGE))
         return false;
-    p.is_sum = p.alg == dnnl_binary_add && !g->n_posts && !binary_alg(&p.alg, root) &&
+    p.is_sum = p.alg == dnnl_binary_add && !has_sum(g) && !binary_alg(&root_alg, root) &&
                f->n_readers[operand] == 1 && !f->is_output[operand] &&
                other->kind == HWNAS_TENSOR_ACTIVATION;
-    binary_alg(&p.alg, node);
     return add_post(g, &p, f, node, NULL);
 }
 

@@ -24,7 +24,7 @@ typedef struct hwnas_onednn_post {
     dnnl_alg_kind_t alg; /* of eltwise, or of binary with an operand */
     float alpha, beta;   /* of eltwise */
     int operand;         /* the other tensor, or -1 */
-    bool is_sum;         /* nobody else reads the operand: the results are added to it in its place */
+    bool is_sum; /* nobody else reads the operand: the results are added to it in its place */
 } hwnas_onednn_post;
 
 typedef struct hwnas_onednn_group {
@@ -44,7 +44,8 @@ typedef struct hwnas_onednn_groups {
 } hwnas_onednn_groups;
 
 /* Sorts the nodes into groups. `is_own` says, by node, which have a step of their own; what these
- * read and write is plain. `is_refused` says which must not be a root; NULL: there are no groups. */
+ * read and write is plain. `is_refused` says which must not be a root; NULL: there are no groups.
+ */
 void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_graph *graph,
                               const bool *is_own, const bool *is_refused);
 void hwnas_onednn_groups_done(hwnas_onednn_groups *groups);

@@ -1,9 +1,9 @@
 /* lstm.c: an LSTM over one or two sequences, from a state of zeros.
  *
  * The products with the inputs are one matrix product over all steps. What is left for each step is
- * R times the state: 32 units of all four gates are summed in registers, and made into the new state
- * before they leave these. For that, the rows of W and R are ordered by such blocks of units, and
- * within a block by gate: input, output, forget, cell, as ONNX has them. */
+ * R times the state: 32 units of all four gates are summed in registers, and made into the new
+ * state before they leave these. For that, the rows of W and R are ordered by such blocks of units,
+ * and within a block by gate: input, output, forget, cell, as ONNX has them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +17,10 @@ enum { INPUT, OUTPUT, FORGET, CELL };
 typedef struct lstm {
     hwnas_onednn_primitive product; /* of the inputs with W, biases added */
     int64_t steps, batch, features, hidden, directions;
-    bool is_reverse;   /* the first direction */
-    float *recurrent;  /* directions x blocks x hidden x gates x UNITS */
-    float *gates;      /* steps x batch x directions x blocks x gates x UNITS */
-    float *states;     /* directions x batch x 3 x hidden: h, the next h, c */
+    bool is_reverse;  /* the first direction */
+    float *recurrent; /* directions x blocks x hidden x gates x UNITS */
+    float *gates;     /* steps x batch x directions x blocks x gates x UNITS */
+    float *states;    /* directions x batch x 3 x hidden: h, the next h, c */
 } lstm;
 
 bool hwnas_onednn_is_short_lstm(const hwnas_graph *graph, const hwnas_node *node)
@@ -53,7 +53,7 @@ static int64_t place_of(const lstm *l, int64_t direction, int64_t gate, int64_t 
 #define EACH_ROW(l, to, from)                                                                      \
     for (int64_t d_ = 0, from = 0; d_ < (l)->directions; d_++)                                     \
         for (int64_t g_ = 0; g_ < GATES; g_++)                                                     \
-            for (int64_t u_ = 0, to; u_ < (l)->hidden && (to = place_of(l, d_, g_, u_), true);      \
+            for (int64_t u_ = 0, to; u_ < (l)->hidden && (to = place_of(l, d_, g_, u_), true);     \
                  u_++, from++)
 
 /* R, its columns one after the other within a block. */
@@ -65,9 +65,9 @@ static hwnas_status order_recurrent(lstm *l, hwnas_onednn_step *step, const hwna
     hwnas_tensor_fill(tensor, given);
     const float *values = given;
     EACH_ROW(l, to, from)
-        for (int64_t k = 0; k < l->hidden; k++)
-            l->recurrent[to / row * row * l->hidden + k * row + to % row] =
-                values[from * l->hidden + k];
+    for (int64_t k = 0; k < l->hidden; k++)
+        l->recurrent[to / row * row * l->hidden + k * row + to % row] =
+            values[from * l->hidden + k];
     free(given);
     return HWNAS_OK;
 }
@@ -82,8 +82,8 @@ static hwnas_status order_inputs(lstm *l, float *w, float *b, const hwnas_graph 
     TRY(hwnas_try_alloc(&given, (size_t)hwnas_tensor_bytes(tensor), node->name));
     hwnas_tensor_fill(tensor, given);
     EACH_ROW(l, to, from)
-        memcpy(w + to * l->features, (float *)given + from * l->features,
-               (size_t)l->features * sizeof *w);
+    memcpy(w + to * l->features, (float *)given + from * l->features,
+           (size_t)l->features * sizeof *w);
     free(given);
     if (node->n_inputs <= HWNAS_RNN_B)
         return HWNAS_OK;
@@ -91,7 +91,8 @@ static hwnas_status order_inputs(lstm *l, float *w, float *b, const hwnas_graph 
     TRY(hwnas_try_alloc(&given, (size_t)hwnas_tensor_bytes(tensor), node->name));
     hwnas_tensor_fill(tensor, given);
     const float *values = given;
-    EACH_ROW(l, to, from) {
+    EACH_ROW(l, to, from)
+    {
         const int64_t at = from / n * 2 * n + from % n;
         b[to] = values[at] + values[at + n];
     }
@@ -124,8 +125,9 @@ static hwnas_status make_product(lstm *l, hwnas_onednn_step *step, const onednn_
                  dnnl_memory_desc_create_with_tag(&bias, 2, b_dims, dnnl_f32, dnnl_ab));
     TRY_DNNL_OUT("describe", p->name,
                  dnnl_memory_desc_create_with_tag(&out, 2, out_dims, dnnl_f32, dnnl_ab));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_matmul_primitive_desc_create(&desc, device->engine, in, any, bias, out, attr));
+    TRY_DNNL_OUT(
+        "describe", p->name,
+        dnnl_matmul_primitive_desc_create(&desc, device->engine, in, any, bias, out, attr));
     TRY_OUT(hwnas_onednn_primitive_init(p, desc));
     TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_SRC, in));
     TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, out));

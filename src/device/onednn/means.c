@@ -1,5 +1,5 @@
-/* means.c: means over axes that lie side by side, such as those of an image or of the positions of a
- * text. */
+/* means.c: means over axes that lie side by side, such as those of an image or of the positions of
+ * a text. */
 #include <stdlib.h>
 
 #include "device/onednn/steps.h"
@@ -30,7 +30,7 @@ static hwnas_status compile(hwnas_onednn_step *step, const onednn_device *device
     (void)device;
     *m = (means){1, 1, 1};
     for (int i = 0; i < in->rank; i++)
-        *(i < axes->ints[0]             ? &m->outer
+        *(i < axes->ints[0]              ? &m->outer
           : i <= axes->ints[axes->n - 1] ? &m->n
                                          : &m->inner) *= in->dims[i];
     return HWNAS_OK;
@@ -71,7 +71,8 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     const float *in = hwnas_onednn_values(step->inputs[0]);
     float *out = hwnas_onednn_values(step->outputs[0]);
     const float factor = 1.0f / (float)m->n;
-#pragma omp parallel for num_threads(device->threads) if (m->outer > 1 && m->outer * m->n * m->inner > 32768)
+#pragma omp parallel for num_threads(device->threads) if (m->outer > 1 &&                          \
+                                                          m->outer * m->n * m->inner > 32768)
     for (int64_t i = 0; i < m->outer; i++) {
         float *to = out + i * m->inner;
         if (m->inner == 1)

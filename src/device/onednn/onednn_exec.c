@@ -15,6 +15,7 @@
 #include "device/onednn/fused.h"
 #include "device/onednn/groups.h"
 #include "device/onednn/lower.h"
+#include "device/onednn/moves.h"
 #include "device/onednn/partition.h"
 #include "device/onednn/rows.h"
 #include "device/onednn/steps.h"
@@ -33,7 +34,9 @@ typedef struct copy {
 
 typedef struct onednn_exec {
     hwnas_exec base;
-    onednn_device *device;
+    onednn_device with;    /* the device, with our scratch memory */
+    const onednn_device *device; /* `with` */
+    hwnas_onednn_scratch scratch;
     hwnas_arena *arena;
     size_t n_steps, n_tensors, n_inputs, n_outputs, n_copies;
     step *steps;                  /* all of them from the start, empty until compiled */
@@ -76,6 +79,7 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
     hwnas_onednn_forget_constants();
     free(exec->weights);
     free(exec->activations);
+    free(exec->scratch.memory);
     hwnas_arena_free(exec->arena);
     free(exec);
 }
@@ -84,7 +88,7 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
 size_t hwnas_onednn_memory(const hwnas_exec *base)
 {
     const onednn_exec *exec = (const onednn_exec *)base;
-    size_t bytes = exec->weight_bytes + exec->activation_bytes;
+    size_t bytes = exec->weight_bytes + exec->activation_bytes + exec->scratch.bytes;
     for (size_t i = 0; i < exec->n_steps; i++)
         bytes += exec->steps[i].bytes;
     return bytes;
@@ -189,21 +193,33 @@ static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition
                                           c->groups.layouts, c->source, c->exec->arena);
 }
 
+/* Compiles a group by the kind of step that is best for it. */
+static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group *group)
+{
+    const onednn_exec *exec = c->exec;
+    const hwnas_node *root = &c->graph->nodes[group->nodes[0]];
+    if (hwnas_onednn_is_move(root)) {
+        s->kind = &hwnas_onednn_moves;
+        return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);
+    }
+    if (hwnas_onednn_rows_fit(c->graph, group)) {
+        s->kind = &hwnas_onednn_rows;
+        return hwnas_onednn_rows_compile(s, exec->device, c->graph, group, exec->arena);
+    }
+    s->kind = &hwnas_onednn_fused;
+    return hwnas_onednn_fused_compile(s, exec->device, c->graph, group, c->groups.layouts,
+                                      exec->arena);
+}
+
 static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group *group)
 {
     const bool is_image = c->groups.layouts[group->output] == HWNAS_ONEDNN_IMAGE;
     s->about.n_nodes = (size_t)group->n_nodes;
     s->about.nodes =
         hwnas_arena_copy(c->exec->arena, group->nodes, s->about.n_nodes * sizeof *group->nodes);
-    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output], c->source,
-                                                             group->output));
-    if (hwnas_onednn_rows_fit(c->graph, group)) {
-        s->kind = &hwnas_onednn_rows;
-        return hwnas_onednn_rows_compile(s, c->exec->device, c->graph, group, c->exec->arena);
-    }
-    s->kind = &hwnas_onednn_fused;
-    hwnas_status status = hwnas_onednn_fused_compile(s, c->exec->device, c->graph, group,
-                                                     c->groups.layouts, c->exec->arena);
+    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output],
+                                                             c->source, group->output));
+    const hwnas_status status = compile_kind(c, s, group);
     if (status == HWNAS_E_UNSUPPORTED)
         c->is_refused[group->nodes[0]] = true;
     return status;
@@ -212,7 +228,7 @@ static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group
 /* The nodes by their numbers in the caller's graph; those that only change types have none there. */
 static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *source)
 {
-    int *nodes = (int *)about->nodes; /* ours: nodes_of() */
+    int *nodes = (int *)about->nodes; /* ours: in the arena */
     const size_t n = about->n_nodes;
     about->n_nodes = 0;
     for (size_t i = 0; i < n; i++) {
@@ -239,8 +255,8 @@ static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t p
     TRY(group       ? compile_group(c, s, group)
         : partition ? compile_partition(c, s, partition)
                     : compile_own(c, s, &c->graph->nodes[node]));
-    find_origin(&s->about, c->source);
     s->about.how = s->kind->name;
+    find_origin(&s->about, c->source);
     for (size_t i = 0; i < s->n_inputs; i++)
         c->is_read[s->input_ids[i]] = true;
     return HWNAS_OK;
@@ -351,6 +367,8 @@ static hwnas_status bind_tensors(compiler *c)
     TRY(place_activations(c));
     TRY(hwnas_try_alloc(&exec->weights, exec->weight_bytes, "weights"));
     TRY(hwnas_try_alloc(&exec->activations, exec->activation_bytes, "activations"));
+    if (exec->scratch.bytes)
+        TRY(hwnas_try_alloc(&exec->scratch.memory, exec->scratch.bytes, "scratch"));
     for (size_t i = 0; i < c->graph->n_tensors; i++) {
         const hwnas_tensor *tensor = &c->graph->tensors[i];
         void *handle = NULL; /* of the caller: known in each run */
@@ -383,26 +401,13 @@ static hwnas_status sort_nodes(compiler *c)
 {
     bool is_all_ours = true;
     for (size_t i = 0; i < c->graph->n_nodes; i++)
-        c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]);
+        c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) &&
+                       strcmp(c->graph->nodes[i].op->name, "slice"); /* of images: moves */
     hwnas_onednn_groups_find(&c->groups, c->graph, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
-        is_all_ours &= c->is_own[i] || c->groups.of_node[i] >= 0;
+        is_all_ours &=
+            c->groups.of_node[i] >= 0 || hwnas_onednn_own(c->source, &c->graph->nodes[i]);
     return is_all_ours ? HWNAS_OK : cut(c);
-}
-
-static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
-{
-    onednn_exec *exec = hwnas_alloc(sizeof *exec);
-    exec->base.ops = base->ops;
-    exec->device = (onednn_device *)base;
-    exec->arena = hwnas_arena_new();
-    exec->n_tensors = graph->n_tensors;
-    exec->n_inputs = graph->n_inputs;
-    exec->n_outputs = graph->n_outputs;
-    exec->tensors = hwnas_arena_alloc(exec->arena, graph->n_tensors * sizeof *exec->tensors);
-    exec->inputs = hwnas_arena_copy(exec->arena, graph->inputs, graph->n_inputs * sizeof(int));
-    exec->outputs = hwnas_arena_copy(exec->arena, graph->outputs, graph->n_outputs * sizeof(int));
-    return exec;
 }
 
 /* What a device may compute depends on the processor: f16 needs instructions. */
@@ -436,6 +441,23 @@ static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
     out->made = quantized;
     out->origin = origin;
     return status;
+}
+
+static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
+{
+    onednn_exec *exec = hwnas_alloc(sizeof *exec);
+    exec->base.ops = base->ops;
+    exec->with = *(onednn_device *)base;
+    exec->with.scratch = &exec->scratch;
+    exec->device = &exec->with;
+    exec->arena = hwnas_arena_new();
+    exec->n_tensors = graph->n_tensors;
+    exec->n_inputs = graph->n_inputs;
+    exec->n_outputs = graph->n_outputs;
+    exec->tensors = hwnas_arena_alloc(exec->arena, graph->n_tensors * sizeof *exec->tensors);
+    exec->inputs = hwnas_arena_copy(exec->arena, graph->inputs, graph->n_inputs * sizeof(int));
+    exec->outputs = hwnas_arena_copy(exec->arena, graph->outputs, graph->n_outputs * sizeof(int));
+    return exec;
 }
 
 /* `is_refused`, by node, becomes true for a root that oneDNN has only slow code for; the status is
@@ -475,27 +497,35 @@ static size_t count_true(const bool *values, size_t n)
     return count;
 }
 
+/* Groups compute in fp32 alone. */
+static bool may_group(const hwnas_onednn_source *source)
+{
+    for (size_t i = 0; i < source->graph->n_tensors; i++)
+        if (source->kept[i] != dnnl_f32)
+            return false;
+    return true;
+}
+
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_onednn_source source = {0};
-    bool *is_refused = NULL; /* groups are of floats */
-    size_t n = 0, n_refused = 0;
+    bool *is_refused = NULL;
+    size_t n = 0, n_refused;
     bool is_emulated;
     TRY(check_precision(&is_emulated, (const onednn_device *)base, options->precision));
     TRY_OUT(take_source(&source, base, graph, options, is_emulated));
-    if (hwnas_onednn_is_fp32(&source)) {
-        n = source.graph->n_nodes;
+    n = source.graph->n_nodes;
+    if (may_group(&source))
         is_refused = hwnas_alloc((n + 1) * sizeof *is_refused);
-    }
     do {
-        n_refused = count_true(is_refused, n);
+        n_refused = is_refused ? count_true(is_refused, n) : 0;
         status = try_compile(out, base, &source, is_refused);
-    } while (status == HWNAS_E_UNSUPPORTED && count_true(is_refused, n) > n_refused);
+    } while (status == HWNAS_E_UNSUPPORTED && is_refused && count_true(is_refused, n) > n_refused);
 out:
-    hwnas_onednn_source_done(&source);
     free(is_refused);
+    hwnas_onednn_source_done(&source);
     return status;
 }
 

@@ -46,8 +46,7 @@ hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onedn
                                             dnnl_graph_partition_t partition,
                                             dnnl_graph_logical_tensor_t *described,
                                             const hwnas_onednn_layout *layouts,
-                                            const hwnas_onednn_source *source,
-                                            hwnas_arena *arena)
+                                            const hwnas_onednn_source *source, hwnas_arena *arena)
 {
     hwnas_status status = HWNAS_OK;
     dnnl_graph_compiled_partition_t compiled = NULL;

@@ -55,7 +55,7 @@ static int64_t n_in_of(const hwnas_graph *graph, const hwnas_node *node)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     return is_single_pixel(in) && !strcmp(node->op->name, "conv") ? in->dims[1]
-                                                                   : in->dims[in->rank - 1];
+                                                                  : in->dims[in->rank - 1];
 }
 
 bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group)

@@ -8,8 +8,8 @@
 #include "device/onednn/groups.h"
 #include "device/onednn/steps.h"
 
-/* Whether the group is such a product (`linear`, `matmul`, a convolution of single pixels) with nothing
- * behind it that these loops do not know. */
+/* Whether the group is such a product (`linear`, `matmul`, a convolution of single pixels) with
+ * nothing behind it that these loops do not know. */
 bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group);
 /* As hwnas_onednn_fused_compile(). */
 HWNAS_CHECKED hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step,
