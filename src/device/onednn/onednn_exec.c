@@ -497,15 +497,6 @@ static size_t count_true(const bool *values, size_t n)
     return count;
 }
 
-/* Groups compute in fp32 alone. */
-static bool may_group(const hwnas_onednn_source *source)
-{
-    for (size_t i = 0; i < source->graph->n_tensors; i++)
-        if (source->kept[i] != dnnl_f32)
-            return false;
-    return true;
-}
-
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options)
 {
@@ -517,7 +508,7 @@ hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hw
     TRY(check_precision(&is_emulated, (const onednn_device *)base, options->precision));
     TRY_OUT(take_source(&source, base, graph, options, is_emulated));
     n = source.graph->n_nodes;
-    if (may_group(&source))
+    if (hwnas_onednn_is_fp32(&source)) /* groups are of floats */
         is_refused = hwnas_alloc((n + 1) * sizeof *is_refused);
     do {
         n_refused = is_refused ? count_true(is_refused, n) : 0;
