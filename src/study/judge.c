@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "study/spare.h"
 
 int hwnas_n_fronts(const hwnas_job *goals)
 {
@@ -82,6 +83,7 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
 {
     /* A cheap look at a network finds candidates, not members of a front. */
     if (!trial->is_finished || trial->status != HWNAS_OK || trial->rung ||
+        hwnas_trial_is_estimated(trial) ||
         hwnas_front_violation(trial, goals, front, true) > 0)
         return false;
     for (int i = 0; i < goals->n_objectives; i++)
@@ -93,7 +95,7 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
 
 bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
 {
-    if (!goals->n_targets || !trial->is_finished || trial->rung ||
+    if (!goals->n_targets || !trial->is_finished || trial->rung || hwnas_trial_is_estimated(trial) ||
         hwnas_trial_score(trial, goals).violation > 0)
         return false;
     for (int i = 0; i < goals->n_targets; i++)
