@@ -172,8 +172,9 @@ static void name_layer(hwnas_layer *layer, const maker *m, const hwnas_step_time
     }
     layer->n_nodes = step->n_nodes;
     layer->nodes = nodes;
-    layer->name = name_of(m->arena, layer);
-    layer->ops = ops_of(m, step);
+    /* Between precisions values are converted, which the network does not know of. */
+    layer->name = step->n_nodes ? name_of(m->arena, layer) : "(conversion)";
+    layer->ops = step->n_nodes ? ops_of(m, step) : "(conversion)";
 }
 
 /* The roofline. Weights come from where all weights of the network have room, as each run reads them

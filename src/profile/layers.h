@@ -19,7 +19,7 @@ typedef enum hwnas_bound {
 /* One step of the device: one or more nodes of the network. */
 typedef struct hwnas_layer {
     const char *name; /* "layer1/0/{conv1 relu1}": its nodes, what they share in front; of many the
-                         first and the last */
+                         first and the last; "(conversion)" of none */
     const char *ops;  /* "conv relu"; of many how many of each: "13 conv 12 relu" */
     const char *how;  /* what computes it */
     size_t n_nodes;

@@ -7,7 +7,8 @@
 
 #include "base/stats.h"
 #include "graph/elaborate.h"
-#include "measure/measure.h"
+#include "measure/race.h"
+#include "profile/command.h"
 #include "predict/active.h"
 #include "study/judge.h"
 #include "study/latencies.h"
@@ -381,6 +382,16 @@ static void add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int de
                   (double)m->memory_bytes, (double)m->memory_bytes);
 }
 
+static hwnas_measure_options options_of(const hwnas_evaluator *e, const hwnas_candidate *c,
+                                        int device, double seconds)
+{
+    hwnas_measure_options options = e->options;
+    options.max_seconds = seconds;
+    options.interval *= c->rung ? SHORT_WIDTH : 1;
+    options.exec.precision = precision_at(&e->sites[device], c->settings.dtype);
+    return options;
+}
+
 /* ---- Latencies ---- */
 
 hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *e, hwnas_store *study)
@@ -461,10 +472,7 @@ static hwnas_status run_on(hwnas_measurement *out, hwnas_evaluator *e, const hwn
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     char *key = e->latencies ? key_of(e, c, device) : NULL;
-    hwnas_measure_options options = e->options;
-    options.max_seconds = seconds;
-    options.interval *= c->rung ? SHORT_WIDTH : 1;
-    options.exec.precision = precision_at(s, c->settings.dtype);
+    const hwnas_measure_options options = options_of(e, c, device, seconds);
     TRY_OUT(graph_at(&graph, &own, e, c, device));
     TRY_OUT(use_runner(e, device, threads_at(s, c->settings.threads)));
     TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
@@ -484,15 +492,95 @@ hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *e, const hwn
     return HWNAS_OK;
 }
 
-static json_t *detail_of(const hwnas_measurement *m)
+bool hwnas_evaluate_can_race(const hwnas_evaluator *e, const hwnas_candidate *candidates, int n,
+                             int device)
 {
-    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:s, s:b, s:s?, s:f, s:I}", "samples",
-                     (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed,
-                     "compile_seconds", m->compile_seconds, "first_run_seconds",
-                     m->first_run_seconds, "run_seconds", m->run_seconds, "stop",
-                     m->stop == HWNAS_STOP_INTERVAL ? "interval" : "budget", "unstable",
-                     m->is_unstable, "doubt", hwnas_measurement_doubt(m), "total_seconds",
-                     m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes);
+    const site *s = &e->sites[device];
+    bool is_one = n <= HWNAS_RACE_MOST;
+    for (int i = 1; i < n && is_one; i++)
+        is_one = threads_at(s, candidates[i].settings.threads) ==
+                     threads_at(s, candidates[0].settings.threads) &&
+                 precision_at(s, candidates[i].settings.dtype) ==
+                     precision_at(s, candidates[0].settings.dtype);
+    return is_one;
+}
+
+/* The blocks of a race as the trials that they would have been. */
+static hwnas_trial *tell_blocks(const hwnas_race *race, const hwnas_evaluator *e,
+                                const hwnas_candidate *candidates, int device)
+{
+    hwnas_trial *turns =
+        hwnas_alloc((size_t)(race->n_blocks * race->n + 1) * sizeof *turns);
+    for (int k = 0; k < race->n_blocks * race->n; k++) {
+        const int batch = batch_at(&e->sites[device], candidates[k % race->n].settings.batch);
+        const hwnas_measurement m = {.p50 = race->blocks[k],
+                                     .p50_low = NAN,
+                                     .p50_high = NAN,
+                                     .p90 = NAN,
+                                     .p99 = NAN,
+                                     .energy = NAN};
+        add_measurement(&turns[k], e, device, batch, &m);
+    }
+    return turns;
+}
+
+hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks, hwnas_evaluator *e,
+                                 const hwnas_candidate *candidates, int n, int device,
+                                 double seconds)
+{
+    hwnas_status status = HWNAS_OK;
+    const site *s = &e->sites[device];
+    const hwnas_graph *graphs[HWNAS_RACE_MOST];
+    hwnas_graph *own[HWNAS_RACE_MOST] = {NULL};
+    hwnas_race race = {0};
+    const hwnas_measure_options options = options_of(e, &candidates[0], device, seconds);
+    for (int i = 0; i < n; i++) {
+        const hwnas_candidate *c = &candidates[i];
+        if (batch_at(s, c->settings.batch) != c->settings.batch)
+            TRY_OUT(hwnas_graph_build(&own[i], c->arch, s->row->batch));
+        graphs[i] = own[i] ? own[i] : c->graph;
+    }
+    TRY_OUT(use_runner(e, device, threads_at(s, candidates[0].settings.threads)));
+    TRY_OUT(hwnas_runner_race(&race, e->runner, graphs, n, &options));
+    *n_blocks = race.n_aside <= race.n_blocks ? race.n_blocks : 0;
+    *turns = tell_blocks(&race, e, candidates, device);
+out:
+    hwnas_race_done(&race);
+    for (int i = 0; i < n; i++)
+        hwnas_graph_free(own[i]);
+    return status;
+}
+
+/* The line that measures it again. */
+static char *command_of(const hwnas_evaluator *e, const hwnas_candidate *c, int device,
+                        double seconds)
+{
+    const site *s = &e->sites[device];
+    char *code = hwnas_arch_code(c->arch);
+    hwnas_measure_options options = options_of(e, c, device, seconds);
+    const hwnas_recipe recipe = {.model = e->job->space,
+                                 .arch = *code ? code : NULL,
+                                 .device = s->row->spelling,
+                                 .batch = batch_at(s, c->settings.batch),
+                                 .threads = threads_at(s, c->settings.threads)};
+    char *command = hwnas_recipe_command(&recipe, &options);
+    free(code);
+    return command;
+}
+
+/* Takes `command`. */
+static json_t *detail_of(const hwnas_measurement *m, char *command)
+{
+    json_t *detail = json_pack(
+        "{s:I, s:I, s:f, s:f, s:f, s:s, s:b, s:s?, s:i, s:f, s:f, s:I, s:s}", "samples",
+        (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed, "compile_seconds",
+        m->compile_seconds, "first_run_seconds", m->first_run_seconds, "run_seconds",
+        m->run_seconds, "stop", hwnas_stop_name(m->stop), "unstable", m->is_unstable, "doubt",
+        hwnas_measurement_doubt(m), "attempts", m->n_attempts, "shared_share", m->shared_share,
+        "total_seconds", m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes, "command",
+        command);
+    free(command);
+    return detail;
 }
 
 /* The detail of a trial that was measured on several devices: that of each, and what they add up
@@ -558,6 +646,8 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         if (c->twin && take_over(trial, e, c->twin, i, batch_at(&e->sites[i], c->settings.batch))) {
             json_object_set_new(detail, "same_network_as",
                                 json_integer((json_int_t)c->twin->number));
+            if (hwnas_trial_is_unstable(c->twin))
+                json_object_set_new(detail, "unstable", json_true());
             if (c->twin_study)
                 json_object_set_new(detail, "of_study", json_string(c->twin_study));
             continue;
@@ -565,12 +655,13 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         if (c->is_recalled_only)
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
         bool is_spared;
+        const double seconds = (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds;
         TRY(spare(&is_spared, trial, e, c, i, detail));
         if (is_spared)
             return HWNAS_OK;
-        TRY(run_on(&m, e, c, i, (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds));
+        TRY(run_on(&m, e, c, i, seconds));
         add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
-        add_detail(detail, e, i, detail_of(&m));
+        add_detail(detail, e, i, detail_of(&m, command_of(e, c, i, seconds)));
     }
     return HWNAS_OK;
 }

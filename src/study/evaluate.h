@@ -62,4 +62,16 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator
                                              const hwnas_candidate *candidate, int device,
                                              double seconds);
 
+/* Networks that are measured in turns need one runner: the same threads and precision on it. */
+bool hwnas_evaluate_can_race(const hwnas_evaluator *evaluator, const hwnas_candidate *candidates,
+                             int n, int device);
+/* `n` networks in turns on a device that runs, of at most `seconds` for each (measure/race.h): a row
+ * of `turns` for each block in which nobody was disturbed, turns[block * n + network], with the values
+ * that a median gives at the end of theirs. `turns` is yours, with hwnas_trials_free() of *n_blocks * n;
+ * no blocks where the machine let none be whole. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks,
+                                               hwnas_evaluator *evaluator,
+                                               const hwnas_candidate *candidates, int n, int device,
+                                               double seconds);
+
 #endif

@@ -13,14 +13,6 @@ static json_t *detail_of(const hwnas_trial *trial)
     return trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
 }
 
-bool hwnas_trial_is_unstable(const hwnas_trial *trial)
-{
-    json_t *detail = detail_of(trial);
-    bool is_unstable = json_is_true(json_object_get(detail, "unstable"));
-    json_decref(detail);
-    return is_unstable;
-}
-
 static double run_seconds(const hwnas_trial *trial)
 {
     json_t *detail = detail_of(trial);

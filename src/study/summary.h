@@ -41,7 +41,4 @@ void hwnas_summary_free(hwnas_summary *summary);
 /* The winner of the first front that has one; -1: none. */
 long hwnas_summary_winner(const hwnas_summary *summary);
 
-/* Its measurement is marked: the machine was disturbed (measure.h: hwnas_measurement_doubt). */
-bool hwnas_trial_is_unstable(const hwnas_trial *trial);
-
 #endif

@@ -3,14 +3,15 @@
 //   node ort_run.mjs input MODEL OUT.bin            writes a random input, raw float32
 //   node ort_run.mjs compare MODEL IN.bin OUT.bin   prints how far OUT.bin is from ONNX Runtime's
 //                                                   outputs; fails above a relative 1e-4
+//   node ort_run.mjs compare-all FOLDER             the same of each NAME.onnx with NAME.in and NAME.out
 //   node ort_run.mjs version                        prints ONNX Runtime's; fails where it is missing
 //
 // The module onnxruntime-node is looked for in $HWNAS_ORT, else in .deps/node of the source tree.
 // Several inputs or outputs stand in a file one after the other, in the model's order. Whole numbers
 // stand there as floats too; inputs of them are 0 or 1, which every table has.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 
 const LIMIT = 1e-4;
 const home = process.env.HWNAS_ORT ?? new URL('../../.deps/node', import.meta.url).pathname;
@@ -66,15 +67,44 @@ async function compare(model, inputPath, outputPath) {
     at += count(shape);
   }
   const outputs = await session.run(feeds);
-  const theirs = session.outputNames.flatMap((name) => Array.from(outputs[name].data));
+  const theirs = session.outputNames.flatMap((name) => Array.from(outputs[name].data, Number));
   const ours = readFloats(outputPath);
   if (ours.length !== theirs.length)
     throw new Error(`${ours.length} values where ONNX Runtime has ${theirs.length}`);
-  const scale = Math.max(...theirs.map(Math.abs));
-  const error = Math.max(...theirs.map((value, i) => Math.abs(value - ours[i]))) / scale;
-  console.log(`largest difference ${error.toExponential(2)} of the largest value ${scale}`);
+  const error = distance(ours, theirs);
+  console.log(`${basename(model)}: largest difference ${error.toExponential(2)} of the largest value`);
   if (!(error <= LIMIT))
-    throw new Error(`more than ${LIMIT}`);
+    throw new Error(`${basename(model)}: more than ${LIMIT}`);
+}
+
+// The largest difference, relative to the largest value; infinities must be the same ones.
+function distance(ours, theirs) {
+  let scale = 0;
+  let error = 0;
+  for (let i = 0; i < theirs.length; i++) {
+    if (Number.isFinite(theirs[i]))
+      scale = Math.max(scale, Math.abs(theirs[i]));
+    const apart = theirs[i] === ours[i] ? 0 : Math.abs(theirs[i] - ours[i]);
+    error = Number.isNaN(apart) ? Infinity : Math.max(error, apart);
+  }
+  return error === 0 ? 0 : error / scale;
+}
+
+async function compareAll(folder) {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.onnx')).sort();
+  if (!names.length)
+    throw new Error(`${folder} has no models`);
+  const wrong = [];
+  for (const name of names) {
+    const base = join(folder, name.slice(0, -5));
+    try {
+      await compare(`${base}.onnx`, `${base}.in`, `${base}.out`);
+    } catch (error) {
+      wrong.push(`${name}: ${error.message}`);
+    }
+  }
+  if (wrong.length)
+    throw new Error(`${wrong.length} of ${names.length} differ: ${wrong.join('; ')}`);
 }
 
 const [command, ...args] = process.argv.slice(2);
@@ -83,6 +113,8 @@ try {
     await writeInput(...args);
   else if (command === 'compare')
     await compare(...args);
+  else if (command === 'compare-all')
+    await compareAll(...args);
   else
     console.log(ort.env.versions.node ?? ort.env.versions.common);
 } catch (error) {

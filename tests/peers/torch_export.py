@@ -1,14 +1,16 @@
 #!/usr/bin/python3
 """Does hwnas read what PyTorch exports, and compute what PyTorch computes?
 
-    torch_export.py HWNAS DEVICE [NAME...]
+    torch_export.py HWNAS DEVICE [NAME...] [--opset N] [--keep FOLDER]
 
 Exports the modules below with torch.onnx.export, in each opset from 11 to 17, runs the files, and
-compares the outputs. Nothing of the files is ours: they hold what exporters write for a reshape, a mask
+compares the outputs. With --keep the files stay: NAME-OPSET.onnx, its input .in and our output .out. Nothing of the files is ours: they hold what exporters write for a reshape, a mask
 or an attention.
 """
 
+import argparse
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -409,7 +411,24 @@ def run(model, inputs, opset, hwnas, device, folder):
     return None
 
 
-def main(hwnas, device, *names):
+def keep(folder, name, where):
+    for suffix, file in (("onnx", "model.onnx"), ("in", "in.bin"), ("out", "out.bin")):
+        shutil.copy(folder / file, f"{where}/{name}.{suffix}")
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("hwnas")
+    parser.add_argument("device")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--opset", type=int)
+    parser.add_argument("--keep")
+    return parser.parse_args()
+
+
+def main():
+    arguments = read_arguments()
+    hwnas, device, names = arguments.hwnas, arguments.device, arguments.names
     wrong, n = [], 0
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -423,12 +442,14 @@ def main(hwnas, device, *names):
                     module.running_mean.uniform_(-0.5, 0.5)
                     module.running_var.uniform_(0.5, 2)
             inputs, done = make_inputs(), []
-            for opset in OPSETS:
+            for opset in [arguments.opset] if arguments.opset else OPSETS:
                 error = run(model, inputs, opset, hwnas, device, pathlib.Path(folder))
                 if error:
                     wrong.append(f"{kind.__name__}, opset {opset}: {error}")
                 elif error is None:
                     done.append(opset)
+                    if arguments.keep:
+                        keep(pathlib.Path(folder), f"{kind.__name__}-{opset}", arguments.keep)
                     n += 1
             print(f"{kind.__name__}: opsets {done}", flush=True)
     for line in wrong:
@@ -438,4 +459,4 @@ def main(hwnas, device, *names):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -76,8 +76,9 @@ static hwnas_step_times make_times(void)
 {
     static int nodes[] = {0, 1, 2};
     static hwnas_step_time steps[] = {{2, nodes, "partition", {1e-3, 0.9e-3, 1.1e-3}},
-                                      {1, nodes + 2, "loops", {4e-3, 3e-3, 5e-3}}};
-    return (hwnas_step_times){.n = 2,
+                                      {1, nodes + 2, "loops", {4e-3, 3e-3, 5e-3}},
+                                      {0, nodes, "partition", {1e-6, 1e-6, 1e-6}}};
+    return (hwnas_step_times){.n = 3,
                               .n_samples = 30,
                               .steps = steps,
                               .whole = {5.1e-3, 5e-3, 5.2e-3},
@@ -91,8 +92,10 @@ static void test_what_a_layer_costs(void **state)
     hwnas_arena *arena = hwnas_arena_new();
     const hwnas_step_times times = make_times();
     const hwnas_layers *l = hwnas_layers_new(arena, graph, HWNAS_F32, &times, &limits);
-    assert_int_equal(l->n, 2);
-    assert_near(l->sum, 5e-3);
+    assert_int_equal(l->n, 3);
+    assert_near(l->sum, 5.001e-3);
+    assert_string_equal(l->layers[2].name, "(conversion)");
+    assert_int_equal(l->layers[2].bound, HWNAS_BOUND_NONE);
 
     const hwnas_layer *tanh = &l->layers[0], *product = &l->layers[1]; /* the slowest first */
     assert_int_equal(tanh->position, 1);

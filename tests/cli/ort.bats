@@ -1,0 +1,41 @@
+# The device cpu against ONNX Runtime, in fp32: the same file, the same input, within 1e-4 of the largest
+# value. `make check-long` takes the large networks of the zoo and every opset as well.
+
+bats_require_minimum_version 1.5.0
+
+CHEAP="mnist_mlp mnist_cnn cifar10_cnn imdb_fasttext imdb_bilstm lstm_text_generation resnet32_cifar
+    mobilenet_v3_large deit_tiny"
+# nasnet_large and vgg16 would take minutes for nothing new: theirs are nasnet_mobile's and cifar10_cnn's operators.
+LONG="mobilenet_v2 efficientnet_b0 efficientnet_b2 ssd_mobilenet nasnet_mobile resnet50 resnet152 yolov5s
+    yolov7_tiny vit_b16 bert_base:length=64 gpt2_small:length=64 gpt2_small:phase=decode"
+
+setup() {
+    command -v node >/dev/null || skip "needs node"
+    ort version >/dev/null 2>&1 || skip "needs onnxruntime-node: scripts/install-deps --check"
+}
+
+ort() {
+    node "$HWNAS_SRC/tests/peers/ort_run.mjs" "$@"
+}
+
+@test "what PyTorch exports" {
+    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
+    local opset=(--opset 17)
+    [ -z "${HWNAS_LONG:-}" ] || opset=()
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_export.py" "$HWNAS" cpu \
+        --keep "$BATS_TEST_TMPDIR" "${opset[@]}"
+    ort compare-all "$BATS_TEST_TMPDIR"
+}
+
+@test "the zoo" {
+    local name base names=$CHEAP
+    [ -z "${HWNAS_LONG:-}" ] || names="$CHEAP $LONG"
+    for name in $names; do
+        base=$BATS_TEST_TMPDIR/model
+        "$HWNAS" export --space "$name" --format onnx --out "$base.onnx"
+        ort input "$base.onnx" "$base.in"
+        "$HWNAS" run "$base.onnx" --device cpu --input "$base.in" --output "$base.out"
+        echo "$name: $(ort compare "$base.onnx" "$base.in" "$base.out")" >>"$BATS_TEST_TMPDIR/said"
+    done
+    cat "$BATS_TEST_TMPDIR/said"
+}
