@@ -13,6 +13,7 @@ static const hwnas_command commands[] = {
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
+    {"plan", "see what a device would do with a model, and whether it fits", hwnas_cmd_plan},
     {"calibrate", "fill the table of latencies for a space", hwnas_cmd_calibrate},
     {"compare", "say which device serves a model cheapest, or whether one got slower",
      hwnas_cmd_compare},

@@ -18,7 +18,7 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
 {
     hwnas_machine *m = s->machine;
     size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0, n_runs = s->n_runs;
-    double stolen = m->stolen(m), joules = m->joules(m), start = m->now(m), elapsed = 0;
+    double stolen = m->stolen(m), joules = hwnas_sampler_joules(s), start = m->now(m), elapsed = 0;
     if (least < 10)
         least = 10;
     hwnas_sampler_attend(s);
@@ -27,7 +27,7 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
         elapsed = m->now(m) - start;
     } while (++n < least && elapsed < BLOCK_SECONDS && start + elapsed < deadline &&
              hwnas_sampler_has_room(s));
-    joules = (m->joules(m) - joules) / (double)(s->n_runs - n_runs);
+    joules = (hwnas_sampler_joules(s) - joules) / (double)(s->n_runs - n_runs);
     hwnas_sampler_look(s);
     if (m->stolen(m) - stolen > LOST_SHARE * elapsed)
         hwnas_sampler_set_aside(s, first);
