@@ -481,6 +481,12 @@ static hwnas_status read_attr_input(hwnas_attr *out, reader *r, const hwnas_attr
                                     const Onnx__NodeProto *node)
 {
     const hwnas_tensor *from = NULL;
+    /* No values in a row are the shape of a scalar, and no tensor of ours. */
+    if (row->kind == HWNAS_ATTR_INTS && !row->count &&
+        hwnas_onnx_is_nothing(r, node->input[row->onnx_input])) {
+        *out = (hwnas_attr){.is_set = true};
+        return HWNAS_OK;
+    }
     TRY(hwnas_onnx_constant(&from, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
     const bool is_number = row->kind == HWNAS_ATTR_NUMBER;
     if (!from || (!is_number && !hwnas_dtype_is_whole(from->dtype)))
