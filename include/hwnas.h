@@ -31,6 +31,7 @@ typedef enum hwnas_status {
     HWNAS_E_TIMEOUT,     /* the runner did not answer in time */
     HWNAS_E_CRASHED,     /* the runner died */
     HWNAS_E_LIBRARY,     /* a library that we use reported an error */
+    HWNAS_E_SLOWER,      /* a network got slower than it was recorded */
     HWNAS_N_STATUS
 } hwnas_status;
 

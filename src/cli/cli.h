@@ -59,9 +59,12 @@ typedef struct hwnas_command {
     hwnas_status (*run)(int argc, char **argv); /* argv[0] is the command */
 } hwnas_command;
 
+hwnas_status hwnas_cmd_calibrate(int argc, char **argv);
+hwnas_status hwnas_cmd_compare(int argc, char **argv);
 hwnas_status hwnas_cmd_devices(int argc, char **argv);
 hwnas_status hwnas_cmd_explain(int argc, char **argv);
 hwnas_status hwnas_cmd_export(int argc, char **argv);
+hwnas_status hwnas_cmd_plan(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor(int argc, char **argv);
 hwnas_status hwnas_cmd_profile(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_encode(int argc, char **argv);

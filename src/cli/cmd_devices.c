@@ -37,7 +37,7 @@ static void open_device(finding *f)
     const hwnas_device_options options = {0};
     f->works = hwnas_device_open(&device, f->ops->name, &options) == HWNAS_OK;
     if (f->works)
-        f->ops->describe(device, &f->info);
+        device->ops->describe(device, &f->info);
     else
         note_trouble(f);
     hwnas_device_close(device);

@@ -91,7 +91,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
          "precisions: f32, tf32, bf16, f16, s8 (f32)"},
         {"streams", 0, HWNAS_OPTION_TEXT, &lists.streams, "LIST",
-         "copies at the same time, each with so many threads on cores of its own"},
+         "copies at the same time, on cores of their own; fill: as many as there are cores for"},
         {"interval", 0, HWNAS_OPTION_NUMBER, &s.options.interval, "SHARE",
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER, &s.options.max_seconds, "S",

@@ -238,6 +238,8 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
     hwnas_status status = hwnas_study_run(&summary, job, &options);
     if (progress.is_shown)
         fputs("\r\033[K", stderr);
+    if (status == HWNAS_OK && summary->note)
+        fprintf(stderr, "hwnas: note: %s\n", summary->note);
     if (status == HWNAS_OK)
         status = finish(job, summary, given->as_json);
     hwnas_summary_free(summary);

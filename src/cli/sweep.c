@@ -66,7 +66,9 @@ hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists)
     TRY(read_numbers(out->batches, &out->n_batches, "batch", lists->batches, 1 << 20));
     TRY(read_numbers(out->threads, &out->n_threads, "threads", lists->threads, 1024));
     out->n_streams = 1;
-    if (lists->streams)
+    if (lists->streams && !strcmp(lists->streams, "fill"))
+        out->streams[0] = HWNAS_SWEEP_FILL;
+    else if (lists->streams)
         TRY(read_numbers(out->streams, &out->n_streams, "streams", lists->streams, 1024));
     return read_precisions(out, lists->precisions);
 }
@@ -94,6 +96,18 @@ static const char *keep_message(const cursor *c)
 {
     const char *message = hwnas_last_error()->message;
     return hwnas_arena_string(c->profile->arena, message, strlen(message));
+}
+
+/* How many copies, 0 for one by its own protocol. */
+static int count_streams(const cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    const int asked = s->streams[c->streams], threads = s->threads[c->threads];
+    if (asked != HWNAS_SWEEP_FILL)
+        return asked;
+    if (hwnas_starts_with(s->devices[c->device], "cuda"))
+        return 0;
+    return threads < hwnas_device_cores() ? hwnas_device_cores() / threads : 1;
 }
 
 /* Measures the row's network in one runner, and where it is asked for its parts and what they could
@@ -148,7 +162,7 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
                                  .device = row->device,
                                  .batch = row->batch,
                                  .threads = row->threads,
-                                 .streams = c->sweep->streams[c->streams],
+                                 .streams = count_streams(c),
                                  .skips = c->sweep->skips};
     char *text = hwnas_recipe_command(&recipe, options);
     const char *kept = hwnas_arena_string(c->profile->arena, text, strlen(text));
@@ -167,7 +181,7 @@ static hwnas_status measure(const cursor *c)
     row->device = s->devices[c->device];
     row->batch = s->batches[c->batch];
     row->threads = s->threads[c->threads];
-    row->streams = s->streams[c->streams] ? s->streams[c->streams] : 1;
+    row->streams = count_streams(c) ? count_streams(c) : 1;
     row->precision = options.exec.precision;
     row->arch = s->code;
     row->command = tell_command(c, row, &options);
@@ -221,7 +235,7 @@ static void open_runner(cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
     const char *device = s->devices[c->device];
-    const int threads = s->threads[c->threads], streams = s->streams[c->streams];
+    const int threads = s->threads[c->threads], streams = count_streams(c);
     hwnas_device_info info = {0};
     c->status = streams ? hwnas_streams_open(&c->copies, device, threads, streams)
                         : hwnas_runner_open(&c->runner, device, threads);

@@ -7,10 +7,13 @@
 
 enum { HWNAS_SWEEP_MODELS = 64, HWNAS_SWEEP_LIST = 16 };
 
+/* As many streams as there are cores for; one where the network does not run on cores. */
+enum { HWNAS_SWEEP_FILL = -1 };
+
 /* The settings as the user writes them: lists with commas. */
 typedef struct hwnas_sweep_lists {
     const char *devices, *batches, *threads, *precisions;
-    const char *streams; /* NULL: one copy, by the protocol for one */
+    const char *streams; /* numbers, or "fill"; NULL: one copy, by the protocol for one */
 } hwnas_sweep_lists;
 #define HWNAS_SWEEP_DEFAULTS                                                                       \
     {                                                                                              \
@@ -23,7 +26,7 @@ typedef struct hwnas_sweep {
     int n_devices, n_batches, n_threads, n_precisions, n_streams;
     char *devices[HWNAS_SWEEP_LIST]; /* heap */
     int batches[HWNAS_SWEEP_LIST], threads[HWNAS_SWEEP_LIST];
-    int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one */
+    int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one; or HWNAS_SWEEP_FILL */
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
     bool with_layers; /* time the parts of each as well, in one copy, hot */
     bool skips;       /* leave out what cannot be computed, and say so */

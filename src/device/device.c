@@ -12,6 +12,8 @@
 
 const hwnas_device_ops *const hwnas_devices[] = {
     &hwnas_cpu_device,
+    &hwnas_cuda_device,
+    &hwnas_cuda_dry_device,
     &hwnas_ref_device,
     &hwnas_null_device,
     &hwnas_replay_device,
@@ -65,7 +67,8 @@ hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
     if (options->threads < 0)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%d threads", options->threads);
     TRY(ops->open(&device, argument, options));
-    device->ops = ops;
+    if (!device->ops) /* a module's devices have a row of their own */
+        device->ops = ops;
     *out = device;
     return HWNAS_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-#define HWNAS_DEVICE_ABI 2
+#define HWNAS_DEVICE_ABI 3
 
 typedef struct hwnas_device_options {
     int threads; /* 0: all cores that this process may use */
@@ -67,6 +67,15 @@ typedef struct hwnas_exec_step {
     const char *how;  /* what computes it, in a few words: "partition", "loops"; static */
 } hwnas_exec_step;
 
+/* What a run would take, known without one. */
+typedef struct hwnas_foresight {
+    size_t n_steps;   /* that do something */
+    size_t n_library; /* of them, by the device's library */
+    size_t n_own;     /* of them, by ours where the library has nothing: conversions included */
+    size_t weight_bytes, activation_bytes, workspace_bytes, buffer_bytes; /* buffers: in, out */
+    size_t device_bytes; /* that the device has; 0: not known */
+} hwnas_foresight;
+
 struct hwnas_device_ops {
     unsigned abi; /* HWNAS_DEVICE_ABI; checked before anything else is believed */
     const char *name; /* what stands before ':' in a device's spelling: "cpu", "replay" */
@@ -92,11 +101,21 @@ struct hwnas_device_ops {
     void (*free_exec)(hwnas_exec *exec);
     /* (optional) Bytes that the executable holds: weights and buffers. */
     size_t (*memory)(const hwnas_exec *exec);
+    /* (optional) What a run would take. */
+    void (*foresee)(const hwnas_exec *exec, hwnas_foresight *out);
     /* (optional) What a run consists of, in the order of running; returns how many. Borrowed. */
     size_t (*steps)(const hwnas_exec *exec, const hwnas_exec_step **out);
     /* (optional) As `run`, each step waited for: seconds[i] is what the i-th step took. */
     hwnas_status (*run_steps)(hwnas_exec *exec, const float *const *inputs, float *const *outputs,
                               double *seconds);
+    /* (optional) Does `runs` times what `run` does, with the inputs of the last run and without moving inputs and
+     * outputs; *seconds is what all of it took by the device's own clock. */
+    hwnas_status (*time)(hwnas_exec *exec, int runs, double *seconds);
+    /* (optional) Why the device holds its own clocks down now (heat, power), as half a sentence, static; NULL:
+     * it does not. */
+    const char *(*slowed)(hwnas_exec *exec);
+    /* (optional) Joules that the device has used, from any beginning; NaN where it does not tell. */
+    double (*joules)(hwnas_exec *exec);
 
     /* (optional) A device that remembers instead of running: the recorded value of the architecture
      * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs", ...).

@@ -8,6 +8,8 @@ extern const hwnas_device_ops hwnas_cpu_device;    /* onednn/onednn.c */
 extern const hwnas_device_ops hwnas_ref_device;    /* ref/ref.c */
 extern const hwnas_device_ops hwnas_null_device;   /* null/null.c */
 extern const hwnas_device_ops hwnas_replay_device; /* replay/replay.c */
+/* module.c: what is in hwnas-cuda.so */
+extern const hwnas_device_ops hwnas_cuda_device, hwnas_cuda_dry_device;
 
 /* For devices that have nothing behind the colon. */
 HWNAS_CHECKED hwnas_status hwnas_device_takes_no_argument(const char *name, const char *argument);

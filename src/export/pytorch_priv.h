@@ -444,6 +444,8 @@ void hwnas_wire_weight(hwnas_torch_scope *s, const hwnas_py *module, hwnas_torch
 /* A call of a class that takes or gives more than x; the module is in the open part. */
 void hwnas_wire_call(hwnas_torch_scope *s, const hwnas_class *class, hwnas_py_name *const *names,
                      const hwnas_py *const *values);
+/* ---- Lines of forward(), pytorch_lines.c ---- */
+
 /* forward(), when the attributes of the parts have their names. */
 void hwnas_wire_write(hwnas_str *out, hwnas_class *class, bool is_after_init);
 /* "PREFIX a + b": `n` texts joined, in brackets when they do not fit on a line. */

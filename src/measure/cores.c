@@ -71,10 +71,9 @@ int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
     return n;
 }
 
-/* An open, locked file; -1: somebody else holds the core; -2: nothing can be locked. Files are made
- * for all to read, and opened for reading, which is enough for flock(), as another user's file in a
+/* Files are made for all to read, and opened for reading, which is enough for flock(), as another user's file in a
  * directory for all may not be opened otherwise (fs.protected_regular). */
-static int lock_core(int number)
+int hwnas_core_lock(int number)
 {
     char path[64];
     snprintf(path, sizeof path, "/tmp/hwnas-core-%d.lock", number);
@@ -86,7 +85,7 @@ static int lock_core(int number)
     if (!flock(fd, LOCK_EX | LOCK_NB))
         return fd;
     close(fd);
-    return -1;
+    return HWNAS_CORE_TAKEN;
 }
 
 void hwnas_cores_take(hwnas_cores *out, int threads)
@@ -95,8 +94,8 @@ void hwnas_cores_take(hwnas_cores *out, int threads)
     int wanted = n < threads ? n : threads;
     out->n = out->n_locks = 0;
     for (int i = 0; i < n && out->n < wanted; i++) {
-        int fd = lock_core(all[i]);
-        if (fd == -1)
+        int fd = hwnas_core_lock(all[i]);
+        if (fd == HWNAS_CORE_TAKEN)
             continue;
         if (fd >= 0)
             out->locks[out->n_locks++] = fd;

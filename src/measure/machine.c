@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "measure/energy.h"
 #include "measure/pace.h"
+#include "measure/place.h"
 
 enum {
     MAX_THREADS = 512,    /* more are not watched */
@@ -34,7 +35,6 @@ typedef struct real_machine {
     int schedstat[MAX_THREADS]; /* open files, one for each thread */
     int stat;                   /* /proc/stat, or -1 */
     cpu_set_t cores;
-    bool is_alone; /* no thread of ours may be on a hyperthread beside: we use one core */
     hwnas_energy *energy; /* NULL: no counter */
     char text[STAT_BYTES];
 } real_machine;
@@ -121,10 +121,16 @@ static double real_reference(hwnas_machine *machine)
 
 static bool real_is_shared(hwnas_machine *machine, double *hertz)
 {
-    const real_machine *m = (const real_machine *)machine;
+    (void)machine;
     const hwnas_pace pace = hwnas_pace_read();
     *hertz = pace.hertz;
-    return hwnas_pace_is_shared(pace, m->is_alone);
+    return hwnas_pace_is_shared(pace, hwnas_place_is_alone());
+}
+
+static bool real_settle(hwnas_machine *machine)
+{
+    (void)machine;
+    return hwnas_place_settle();
 }
 
 static void real_pause(hwnas_machine *machine, double seconds)
@@ -156,7 +162,6 @@ static void real_watch(hwnas_machine *machine)
     }
     if (tasks)
         closedir(tasks);
-    m->is_alone = CPU_COUNT(&m->cores) == 1;
     m->stat = open("/proc/stat", O_RDONLY | O_CLOEXEC);
 }
 
@@ -171,7 +176,8 @@ hwnas_machine *hwnas_machine_open(void)
                               .joules = real_joules,
                               .reference = real_reference,
                               .is_shared = real_is_shared,
-                              .pause = real_pause};
+                              .pause = real_pause,
+                              .settle = real_settle};
     m->stat = -1;
     m->energy = hwnas_energy_open(hwnas_energy_root());
     return &m->base;

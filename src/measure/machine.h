@@ -25,6 +25,8 @@ struct hwnas_machine {
      * it cannot be told. Takes a few microseconds. */
     bool (*is_shared)(hwnas_machine *machine, double *hertz);
     void (*pause)(hwnas_machine *machine, double seconds);
+    /* Looks for a core that nobody shares. true: the thread has moved to another one. */
+    bool (*settle)(hwnas_machine *machine);
 };
 
 /* This machine. */

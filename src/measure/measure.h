@@ -28,6 +28,7 @@ typedef struct hwnas_measure_options {
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
     double max_seconds; /* time for warm-up and samples together; then the interval stays wider */
     int min_samples;
+    int max_attempts;    /* where the machine is disturbed; 0: some */
     double timeout;      /* silence longer than this while a request is served is a hang */
     size_t memory_limit; /* bytes of data that the runner may hold (RLIMIT_DATA); 0: none */
     /* (optional) Set by a signal handler: the measurement ends with HWNAS_E_INTERRUPTED. */

@@ -10,6 +10,11 @@
 
 static hwnas_status begin_cold(hwnas_sampler *s)
 {
+    if (s->exec->ops->time)
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                     "'%s' has caches of its own, which nothing here empties",
+                                     s->exec->ops->name),
+                          "measure it hot, or after-idle");
     return hwnas_evictor_open(&s->evictor);
 }
 

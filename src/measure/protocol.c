@@ -18,7 +18,7 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
 {
     hwnas_machine *m = s->machine;
     size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0, n_runs = s->n_runs;
-    double stolen = m->stolen(m), joules = m->joules(m), start = m->now(m), elapsed = 0;
+    double stolen = m->stolen(m), joules = hwnas_sampler_joules(s), start = m->now(m), elapsed = 0;
     if (least < 10)
         least = 10;
     hwnas_sampler_attend(s);
@@ -27,7 +27,7 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
         elapsed = m->now(m) - start;
     } while (++n < least && elapsed < BLOCK_SECONDS && start + elapsed < deadline &&
              hwnas_sampler_has_room(s));
-    joules = (m->joules(m) - joules) / (double)(s->n_runs - n_runs);
+    joules = (hwnas_sampler_joules(s) - joules) / (double)(s->n_runs - n_runs);
     hwnas_sampler_look(s);
     if (m->stolen(m) - stolen > LOST_SHARE * elapsed)
         hwnas_sampler_set_aside(s, first);
@@ -54,8 +54,11 @@ static bool is_enough(const hwnas_sampler *s)
 static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
 {
     for (;;) {
+        const size_t n_clean = s->n_clean;
         TRY(hwnas_sampler_report(s, "sampling"));
         TRY(take_block(s, deadline));
+        if (s->n_clean == n_clean)
+            TRY(hwnas_sampler_settle(s));
         if (is_enough(s)) {
             *stop = HWNAS_STOP_INTERVAL;
             return HWNAS_OK;
@@ -113,8 +116,9 @@ hwnas_status hwnas_measure_retry(hwnas_measurement *out, hwnas_exec *exec, const
     double start = machine->now(machine);
     TRY(hwnas_measure_on(&best, exec, graph, options, machine));
     double first_run = best.first_run_seconds, run = best.run_seconds;
+    const int most = options->max_attempts > 0 ? options->max_attempts : MAX_ATTEMPTS;
     int n = 1;
-    for (; n < MAX_ATTEMPTS && best.is_unstable; n++) {
+    for (; n < most && best.is_unstable; n++) {
         machine->pause(machine, PAUSE_SHARE * n * options->max_seconds);
         TRY(hwnas_measure_on(&again, exec, graph, options, machine));
         run += again.run_seconds;

@@ -443,6 +443,18 @@ out:
     return status;
 }
 
+/* The cores that a child of one thread may move between: all that we may use, unless it was given
+ * some. */
+static json_t *list_allowed(const hwnas_runner *r)
+{
+    int all[HWNAS_MAX_CORES];
+    const int n = r->pinned ? 0 : hwnas_cores_choose(all, HWNAS_MAX_CORES);
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_integer(all[i]));
+    return list;
+}
+
 /* A child with an open device. */
 static hwnas_status ensure_child(hwnas_runner *r, const hwnas_measure_options *o)
 {
@@ -462,8 +474,8 @@ static hwnas_status ensure_child(hwnas_runner *r, const hwnas_measure_options *o
     json_t *list = json_array();
     for (int i = 0; i < n_cores; i++)
         json_array_append_new(list, json_integer(cores[i]));
-    json_t *request =
-        json_pack("{s:s, s:i, s:o}", "device", r->device, "threads", r->threads, "cores", list);
+    json_t *request = json_pack("{s:s, s:i, s:o, s:o}", "device", r->device, "threads", r->threads,
+                                "cores", list, "allowed", list_allowed(r));
     snprintf(r->phase, sizeof r->phase, "starting");
     TRY_OUT(start_child(r, cores, n_cores));
     TRY_OUT(send_json(r, HWNAS_FRAME_OPEN, request, START_TIMEOUT, o));
@@ -496,6 +508,12 @@ hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const 
     snprintf(r->phase, sizeof r->phase, "reading");
     r->n_requests++;
     TRY(send_json(r, HWNAS_FRAME_MEASURE, request, o->timeout, o));
+    return hwnas_runner_send_graph(r, onnx, length, o);
+}
+
+hwnas_status hwnas_runner_send_graph(hwnas_runner *r, const void *onnx, size_t length,
+                                     const hwnas_measure_options *o)
+{
     return send_frame(r, HWNAS_FRAME_GRAPH, onnx, length, o->timeout, o);
 }
 

@@ -11,6 +11,7 @@ enum {
     WINDOW_RUNS = 5,      /* a warm-up window has at least so many samples ... */
     WINDOW_SAMPLES = 512, /* ... and at most so many */
     MAX_RUNS = 1 << 20,   /* inferences in one sample */
+    RUNS_AFTER_MOVE = 3,  /* fill the caches of another core */
 };
 static const double WINDOW_SECONDS = 0.01;  /* a warm-up window lasts at least so long */
 static const double WARM = 0.02;            /* two windows agree within so much */
@@ -49,6 +50,22 @@ hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n)
     return HWNAS_OK;
 }
 
+/* What the sample's inferences take together: by the device's own clock where it has one, so that the ways of
+ * inputs and outputs, which the first run has gone, do not count. */
+static hwnas_status time_runs(double *seconds, hwnas_sampler *s)
+{
+    const hwnas_device_ops *ops = s->exec->ops;
+    if (ops->time && s->has_inputs) {
+        s->n_runs += (size_t)s->runs;
+        return ops->time(s->exec, s->runs, seconds);
+    }
+    const double start = s->machine->now(s->machine);
+    TRY(hwnas_sampler_run(s, s->runs));
+    *seconds = s->machine->now(s->machine) - start;
+    s->has_inputs = true;
+    return HWNAS_OK;
+}
+
 /* One sample: `runs` inferences back to back. `seconds` is the time of one. */
 static hwnas_status take(double *seconds, hwnas_sampler *s)
 {
@@ -56,9 +73,8 @@ static hwnas_status take(double *seconds, hwnas_sampler *s)
         TRY(s->mode->before(s));
         hwnas_sampler_attend(s);
     }
-    double start = s->machine->now(s->machine);
-    TRY(hwnas_sampler_run(s, s->runs));
-    double elapsed = s->machine->now(s->machine) - start;
+    double elapsed;
+    TRY(time_runs(&elapsed, s));
     s->run_seconds += elapsed;
     *seconds = elapsed / s->runs;
     return HWNAS_OK;
@@ -149,6 +165,7 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
                          .mode = &hwnas_modes[options->mode],
                          .runs = 1};
     TRY(hwnas_buffers_open(&s->buffers, graph));
+    machine->settle(machine);
     TRY(hwnas_sampler_report(s, "running once"));
     TRY(take(first_run_seconds, s));
     s->run_seconds = 0;
@@ -168,12 +185,27 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
 
 /* ---- Samples and witnesses ---- */
 
+/* Whether the samples' ground is not ours alone: for a device with clocks of its own, whether heat or power holds
+ * them down; else whether someone shares our core. */
+static bool is_shared(const hwnas_sampler *s, double *hertz)
+{
+    if (!s->exec->ops->slowed)
+        return s->machine->is_shared(s->machine, hertz);
+    *hertz = NAN;
+    return s->exec->ops->slowed(s->exec) != NULL;
+}
+
+double hwnas_sampler_joules(const hwnas_sampler *s)
+{
+    return s->exec->ops->joules ? s->exec->ops->joules(s->exec) : s->machine->joules(s->machine);
+}
+
 void hwnas_sampler_attend(hwnas_sampler *s)
 {
     double hertz;
     s->preemptions = s->machine->preemptions(s->machine);
     s->waited = s->machine->waited(s->machine);
-    s->was_shared = s->machine->is_shared(s->machine, &hertz);
+    s->was_shared = is_shared(s, &hertz);
     s->n_unsure = 0;
     s->looked_when = s->machine->now(s->machine);
 }
@@ -206,14 +238,19 @@ void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first)
 void hwnas_sampler_look(hwnas_sampler *s)
 {
     double *hertz = &s->hertz[s->n_blocks < HWNAS_MAX_BLOCKS ? s->n_blocks : HWNAS_MAX_BLOCKS - 1];
-    bool is_shared = s->machine->is_shared(s->machine, hertz);
+    const bool shared = is_shared(s, hertz);
     s->n_looks++;
-    s->n_shared += is_shared;
-    if (is_shared || s->was_shared)
+    s->n_shared += shared;
+    if (shared || s->was_shared)
         hwnas_sampler_set_aside(s, s->n_clean - s->n_unsure);
     s->n_unsure = 0;
-    s->was_shared = is_shared;
+    s->was_shared = shared;
     s->looked_when = s->machine->now(s->machine);
+}
+
+hwnas_status hwnas_sampler_settle(hwnas_sampler *s)
+{
+    return s->machine->settle(s->machine) ? hwnas_sampler_run(s, RUNS_AFTER_MOVE) : HWNAS_OK;
 }
 
 bool hwnas_sampler_has_room(const hwnas_sampler *s)

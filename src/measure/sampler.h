@@ -24,6 +24,7 @@ typedef struct hwnas_sampler {
     bool is_warm;           /* from then on each sample finds the state of its mode */
     hwnas_evictor *evictor; /* NULL: the mode needs none */
 
+    bool has_inputs;    /* the device has got them, by the first run */
     int runs;           /* inferences in one sample */
     size_t n_runs;      /* inferences so far */
     double run_seconds; /* spent in them */
@@ -64,6 +65,10 @@ HWNAS_CHECKED hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n);
 HWNAS_CHECKED hwnas_status hwnas_sampler_sample(hwnas_sampler *s);
 /* Looks at the core: were the samples since the last look taken on a core of our own? */
 void hwnas_sampler_look(hwnas_sampler *s);
+/* Joules that the device has used, where it counts its own, else the machine; from any beginning, or NaN. */
+double hwnas_sampler_joules(const hwnas_sampler *s);
+/* Looks for a better core, and where there is one, gets the executable's data there. */
+HWNAS_CHECKED hwnas_status hwnas_sampler_settle(hwnas_sampler *s);
 /* Sets clean samples aside, from the `first` on. */
 void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first);
 /* There is room for one more. */

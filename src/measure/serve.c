@@ -19,6 +19,9 @@
 
 #include "base/clock.h"
 #include "measure/energy.h"
+#include "measure/cores.h"
+#include "measure/place.h"
+#include "measure/race.h"
 #include "measure/steps.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
@@ -302,6 +305,45 @@ out:
     return answer(s, status, is_copy ? "window" : "measurement", result);
 }
 
+/* MEASURE and several graphs. All are read before anything can fail, so that the stream stays in
+ * step. */
+static hwnas_status serve_race(session *s, const json_t *request, int n)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_measure_options options;
+    hwnas_race race = {0};
+    job jobs[HWNAS_RACE_MOST] = {{0}};
+    hwnas_exec *execs[HWNAS_RACE_MOST];
+    const hwnas_graph *graphs[HWNAS_RACE_MOST];
+    void *onnx[HWNAS_RACE_MOST] = {NULL};
+    hwnas_frame frames[HWNAS_RACE_MOST];
+    hwnas_machine *machine = hwnas_machine_open();
+    s->phase[0] = '\0';
+    for (int i = 0; i < n; i++)
+        TRY_OUT(receive_frame(&onnx[i], &frames[i], s, HWNAS_FRAME_GRAPH, HWNAS_FRAME_GRAPH));
+    if (!s->device || !hwnas_wire_read_options(&options, request))
+        TRY_OUT(hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options or a device"));
+    options.progress = say;
+    options.context = s;
+    for (int i = 0; i < n; i++) {
+        TRY_OUT(compile(&jobs[i], s, onnx[i], frames[i].length, &options));
+        execs[i] = jobs[i].exec;
+        graphs[i] = jobs[i].graph;
+    }
+    TRY_OUT(hwnas_race_run(&race, execs, graphs, n, &options, machine));
+    for (int i = 0; i < n; i++)
+        race.measurements[i].compile_seconds = jobs[i].compile_seconds;
+out:
+    for (int i = 0; i < n; i++) {
+        job_done(&jobs[i]);
+        free(onnx[i]);
+    }
+    hwnas_machine_close(machine);
+    status = answer(s, status, "race", status ? NULL : hwnas_wire_race(&race));
+    hwnas_race_done(&race);
+    return status;
+}
+
 /* Keeps the threads that are not OpenMP's on the chosen cores as well. */
 static void pin(const json_t *cores)
 {
@@ -316,6 +358,16 @@ static void pin(const json_t *cores)
         fprintf(stderr, "hwnas: cannot pin the runner: %s\n", strerror(errno));
 }
 
+/* Where a single thread may move to. */
+static void allow(const json_t *cores, int threads)
+{
+    int numbers[HWNAS_MAX_CORES];
+    const int n = (int)json_array_size(cores);
+    for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++)
+        numbers[i] = (int)json_integer_value(json_array_get(cores, (size_t)i));
+    hwnas_place_allow(numbers, n < HWNAS_MAX_CORES ? n : HWNAS_MAX_CORES, threads);
+}
+
 static hwnas_status serve_open(session *s, const json_t *request)
 {
     hwnas_device_info info = {0};
@@ -323,6 +375,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
         .threads = (int)json_integer_value(json_object_get(request, "threads"))};
     const char *spelling = json_string_value(json_object_get(request, "device"));
     pin(json_object_get(request, "cores"));
+    allow(json_object_get(request, "allowed"), options.threads);
     hwnas_device_close(s->device);
     s->device = NULL;
     hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);
@@ -341,8 +394,10 @@ static hwnas_status serve_request(session *s)
     void *text;
     TRY(receive_frame(&text, &frame, s, HWNAS_FRAME_OPEN, HWNAS_FRAME_MEASURE));
     json_t *request = json_loadb(text, frame.length, 0, NULL);
-    hwnas_status status =
-        frame.type == HWNAS_FRAME_OPEN ? serve_open(s, request) : serve_measure(s, request);
+    const json_int_t n = json_integer_value(json_object_get(request, "race"));
+    hwnas_status status = frame.type == HWNAS_FRAME_OPEN      ? serve_open(s, request)
+                          : n > 0 && n <= HWNAS_RACE_MOST ? serve_race(s, request, (int)n)
+                                                          : serve_measure(s, request);
     json_decref(request);
     free(text);
     return status;

@@ -162,10 +162,8 @@ void hwnas_csv_text(hwnas_str *out, const char *text)
     hwnas_str_add(out, "\"");
 }
 
-/* JSON knows the types already; what is left is how a spreadsheet wants them. */
-void hwnas_field_csv(hwnas_str *out, const hwnas_profile_field *field, const hwnas_profile_row *row)
+void hwnas_csv_value(hwnas_str *out, json_t *value)
 {
-    json_t *value = hwnas_field_json(field, row);
     if (json_is_string(value))
         hwnas_csv_text(out, json_string_value(value));
     else if (json_is_integer(value))

@@ -260,6 +260,8 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed, in %.*f s",
                    s->n_finished, s->n_feasible, s->n_failed, s->wall_seconds < 10,
                    s->wall_seconds);
+    if (s->n_estimated)
+        hwnas_str_addf(out, ", %zu of them estimated and not measured", s->n_estimated);
     if (s->n_short)
         hwnas_str_addf(out, ", %zu of them with a short measurement", s->n_short);
     if (s->wall_seconds >= 1)
@@ -378,12 +380,12 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     const json_t *device =
         s->goals.devices.n == 1 ? json_object_get(s->devices, s->goals.devices.rows[0].name) : NULL;
     json_t *json = json_pack(
-        "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s?, s:f, "
+        "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s?, s:f, "
         "s:f, s:b}",
         "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity, "device",
         device, "devices", s->devices, "trials", (json_int_t)s->n_trials, "finished",
         (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed, "feasible",
-        (json_int_t)s->n_feasible, "warm", (json_int_t)s->n_warm, "front",
+        (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated, "warm", (json_int_t)s->n_warm, "front",
         list_json(s, &s->fronts[0]), "winner", index_json(s, winner), "closest",
         index_json(s, winner < 0 ? s->closest : -1), "failures", failures_json(s), "ended",
         s->ended, "wall_seconds", s->wall_seconds, "run_seconds", s->run_seconds, "interrupted",

@@ -206,18 +206,22 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     add_doubts(out, profile);
 }
 
+void hwnas_profile_csv_row(hwnas_str *out, const hwnas_profile_row *row)
+{
+    for (const hwnas_profile_field *f = hwnas_profile_fields; f->name; f++) {
+        if (f != hwnas_profile_fields)
+            hwnas_str_add(out, ",");
+        if (hwnas_field_applies(f, row))
+            hwnas_csv_value(out, hwnas_field_json(f, row));
+    }
+    hwnas_str_add(out, "\n");
+}
+
 void hwnas_profile_csv(hwnas_str *out, const hwnas_profile *profile)
 {
     for (const hwnas_profile_field *f = hwnas_profile_fields; f->name; f++)
         hwnas_str_addf(out, "%s%s", f == hwnas_profile_fields ? "" : ",", f->column);
     hwnas_str_add(out, "\n");
-    for (size_t i = 0; i < profile->n_rows; i++) {
-        for (const hwnas_profile_field *f = hwnas_profile_fields; f->name; f++) {
-            if (f != hwnas_profile_fields)
-                hwnas_str_add(out, ",");
-            if (hwnas_field_applies(f, &profile->rows[i]))
-                hwnas_field_csv(out, f, &profile->rows[i]);
-        }
-        hwnas_str_add(out, "\n");
-    }
+    for (size_t i = 0; i < profile->n_rows; i++)
+        hwnas_profile_csv_row(out, &profile->rows[i]);
 }

@@ -8,5 +8,7 @@
 
 void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile);
 void hwnas_profile_csv(hwnas_str *out, const hwnas_profile *profile);
+/* One of its lines. */
+void hwnas_profile_csv_row(hwnas_str *out, const hwnas_profile_row *row);
 
 #endif

@@ -7,12 +7,19 @@
 
 #include "base/stats.h"
 #include "graph/elaborate.h"
-#include "measure/measure.h"
+#include "measure/race.h"
+#include "profile/command.h"
 #include "predict/active.h"
 #include "study/judge.h"
+#include "study/latencies.h"
+#include "study/spare.h"
 
 /* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
 enum { SAMPLES_OF_ENERGY = 60 };
+
+/* One in so many trials that an estimate would spare is measured all the same, so that a table which
+ * is wrong finds out. */
+enum { AUDIT_EVERY = 20 };
 
 /* The lower rung of the ladder: an eighth of the time, or an interval four times as wide. */
 #define SHORT_SHARE 0.125
@@ -34,6 +41,7 @@ struct hwnas_evaluator {
     hwnas_runner *runner;
     int runner_site, runner_threads;
     hwnas_measure_options options;
+    hwnas_latencies *latencies; /* NULL: nothing is estimated */
 };
 
 /* ---- Opening ---- */
@@ -243,6 +251,8 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     }
     if (!free_only)
         TRY_OUT(check_goals(e));
+    if (!free_only && job->estimates && hwnas_evaluator_measures(e))
+        e->latencies = hwnas_latencies_open(true);
     *out = e;
     e = NULL;
 out:
@@ -254,6 +264,7 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
 {
     if (!e)
         return;
+    hwnas_latencies_close(e->latencies);
     hwnas_predictor_free(e->predictor);
     for (int i = 0; i < e->n; i++)
         hwnas_device_close(e->sites[i].memory);
@@ -371,21 +382,103 @@ static void add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int de
                   (double)m->memory_bytes, (double)m->memory_bytes);
 }
 
+static hwnas_measure_options options_of(const hwnas_evaluator *e, const hwnas_candidate *c,
+                                        int device, double seconds)
+{
+    hwnas_measure_options options = e->options;
+    options.max_seconds = seconds;
+    options.interval *= c->rung ? SHORT_WIDTH : 1;
+    options.exec.precision = precision_at(&e->sites[device], c->settings.dtype);
+    return options;
+}
+
+/* ---- Latencies ---- */
+
+hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *e, hwnas_store *study)
+{
+    return e && e->latencies ? hwnas_latencies_use_study(e->latencies, study) : HWNAS_OK;
+}
+
+const char *hwnas_evaluator_note(const hwnas_evaluator *e)
+{
+    return e->latencies ? hwnas_latencies_note(e->latencies) : NULL;
+}
+
+/* Of the table of a device with the candidate's settings; yours to free(). */
+static char *key_of(const hwnas_evaluator *e, const hwnas_candidate *c, int device)
+{
+    const site *s = &e->sites[device];
+    const hwnas_exec_options exec = {.precision = precision_at(s, c->settings.dtype)};
+    hwnas_device_info info = s->info;
+    const int threads = threads_at(s, c->settings.threads);
+    info.threads = threads ? threads : info.threads;
+    return hwnas_latency_table_key(s->row->spelling, &info, &exec);
+}
+
+/* The graph as a device gets it, of its own batch where it has one; `own` is to be freed. */
+static hwnas_status graph_at(const hwnas_graph **out, hwnas_graph **own, const hwnas_evaluator *e,
+                             const hwnas_candidate *c, int device)
+{
+    const site *s = &e->sites[device];
+    if (batch_at(s, c->settings.batch) != c->settings.batch)
+        TRY(hwnas_graph_build(own, c->arch, s->row->batch));
+    *out = *own ? *own : c->graph;
+    return HWNAS_OK;
+}
+
+/* Puts estimates in the place of a measurement that would be for nothing; *is_spared: they are. */
+static hwnas_status spare(bool *is_spared, hwnas_trial *trial, hwnas_evaluator *e,
+                          const hwnas_candidate *c, int device, json_t *detail)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_latency_table *table;
+    hwnas_graph *own = NULL;
+    const hwnas_graph *graph;
+    hwnas_parts parts = {0};
+    hwnas_latency_estimate l;
+    const size_t n_values = trial->n_values;
+    char *key = e->latencies ? key_of(e, c, device) : NULL;
+    *is_spared = false;
+    if (!key)
+        return HWNAS_OK;
+    TRY_OUT(hwnas_latencies_table(&table, e->latencies, key));
+    if (!hwnas_table_is_trusted(table))
+        goto out;
+    TRY_OUT(graph_at(&graph, &own, e, c, device));
+    hwnas_graph_cut(&parts, graph);
+    if (!hwnas_latency_table_estimate(&l, table, &parts))
+        goto out;
+    const int batch = batch_at(&e->sites[device], c->settings.batch);
+    add_value(trial, e, "latency.p50", device, HWNAS_ESTIMATED, l.seconds, l.low, l.high);
+    add_derived(trial, e, device, batch, HWNAS_ESTIMATED, l.seconds, l.low, l.high);
+    *is_spared = trial->number % AUDIT_EVERY && hwnas_trial_is_hopeless(trial, e->job, c->front);
+    if (*is_spared)
+        json_object_set_new(detail, "estimated",
+                            json_pack("{s:i, s:i}", "parts", l.n_parts, "unknown_parts", l.n_unknown));
+    else
+        trial->n_values = n_values;
+out:
+    hwnas_parts_done(&parts);
+    hwnas_graph_free(own);
+    free(key);
+    return status;
+}
+
 static hwnas_status run_on(hwnas_measurement *out, hwnas_evaluator *e, const hwnas_candidate *c,
                            int device, double seconds)
 {
     hwnas_status status = HWNAS_OK;
     const site *s = &e->sites[device];
     hwnas_graph *own = NULL;
-    hwnas_measure_options options = e->options;
-    options.max_seconds = seconds;
-    options.interval *= c->rung ? SHORT_WIDTH : 1;
-    options.exec.precision = precision_at(s, c->settings.dtype);
-    if (batch_at(s, c->settings.batch) != c->settings.batch)
-        TRY_OUT(hwnas_graph_build(&own, c->arch, s->row->batch));
+    const hwnas_graph *graph;
+    char *key = e->latencies ? key_of(e, c, device) : NULL;
+    const hwnas_measure_options options = options_of(e, c, device, seconds);
+    TRY_OUT(graph_at(&graph, &own, e, c, device));
     TRY_OUT(use_runner(e, device, threads_at(s, c->settings.threads)));
-    TRY_OUT(hwnas_runner_measure(out, e->runner, own ? own : c->graph, &options));
+    TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
+                : hwnas_runner_measure(out, e->runner, graph, &options));
 out:
+    free(key);
     hwnas_graph_free(own);
     return status;
 }
@@ -399,15 +492,95 @@ hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *e, const hwn
     return HWNAS_OK;
 }
 
-static json_t *detail_of(const hwnas_measurement *m)
+bool hwnas_evaluate_can_race(const hwnas_evaluator *e, const hwnas_candidate *candidates, int n,
+                             int device)
 {
-    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:s, s:b, s:s?, s:f, s:I}", "samples",
-                     (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed,
-                     "compile_seconds", m->compile_seconds, "first_run_seconds",
-                     m->first_run_seconds, "run_seconds", m->run_seconds, "stop",
-                     m->stop == HWNAS_STOP_INTERVAL ? "interval" : "budget", "unstable",
-                     m->is_unstable, "doubt", hwnas_measurement_doubt(m), "total_seconds",
-                     m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes);
+    const site *s = &e->sites[device];
+    bool is_one = n <= HWNAS_RACE_MOST;
+    for (int i = 1; i < n && is_one; i++)
+        is_one = threads_at(s, candidates[i].settings.threads) ==
+                     threads_at(s, candidates[0].settings.threads) &&
+                 precision_at(s, candidates[i].settings.dtype) ==
+                     precision_at(s, candidates[0].settings.dtype);
+    return is_one;
+}
+
+/* The blocks of a race as the trials that they would have been. */
+static hwnas_trial *tell_blocks(const hwnas_race *race, const hwnas_evaluator *e,
+                                const hwnas_candidate *candidates, int device)
+{
+    hwnas_trial *turns =
+        hwnas_alloc((size_t)(race->n_blocks * race->n + 1) * sizeof *turns);
+    for (int k = 0; k < race->n_blocks * race->n; k++) {
+        const int batch = batch_at(&e->sites[device], candidates[k % race->n].settings.batch);
+        const hwnas_measurement m = {.p50 = race->blocks[k],
+                                     .p50_low = NAN,
+                                     .p50_high = NAN,
+                                     .p90 = NAN,
+                                     .p99 = NAN,
+                                     .energy = NAN};
+        add_measurement(&turns[k], e, device, batch, &m);
+    }
+    return turns;
+}
+
+hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks, hwnas_evaluator *e,
+                                 const hwnas_candidate *candidates, int n, int device,
+                                 double seconds)
+{
+    hwnas_status status = HWNAS_OK;
+    const site *s = &e->sites[device];
+    const hwnas_graph *graphs[HWNAS_RACE_MOST];
+    hwnas_graph *own[HWNAS_RACE_MOST] = {NULL};
+    hwnas_race race = {0};
+    const hwnas_measure_options options = options_of(e, &candidates[0], device, seconds);
+    for (int i = 0; i < n; i++) {
+        const hwnas_candidate *c = &candidates[i];
+        if (batch_at(s, c->settings.batch) != c->settings.batch)
+            TRY_OUT(hwnas_graph_build(&own[i], c->arch, s->row->batch));
+        graphs[i] = own[i] ? own[i] : c->graph;
+    }
+    TRY_OUT(use_runner(e, device, threads_at(s, candidates[0].settings.threads)));
+    TRY_OUT(hwnas_runner_race(&race, e->runner, graphs, n, &options));
+    *n_blocks = race.n_aside <= race.n_blocks ? race.n_blocks : 0;
+    *turns = tell_blocks(&race, e, candidates, device);
+out:
+    hwnas_race_done(&race);
+    for (int i = 0; i < n; i++)
+        hwnas_graph_free(own[i]);
+    return status;
+}
+
+/* The line that measures it again. */
+static char *command_of(const hwnas_evaluator *e, const hwnas_candidate *c, int device,
+                        double seconds)
+{
+    const site *s = &e->sites[device];
+    char *code = hwnas_arch_code(c->arch);
+    hwnas_measure_options options = options_of(e, c, device, seconds);
+    const hwnas_recipe recipe = {.model = e->job->space,
+                                 .arch = *code ? code : NULL,
+                                 .device = s->row->spelling,
+                                 .batch = batch_at(s, c->settings.batch),
+                                 .threads = threads_at(s, c->settings.threads)};
+    char *command = hwnas_recipe_command(&recipe, &options);
+    free(code);
+    return command;
+}
+
+/* Takes `command`. */
+static json_t *detail_of(const hwnas_measurement *m, char *command)
+{
+    json_t *detail = json_pack(
+        "{s:I, s:I, s:f, s:f, s:f, s:s, s:b, s:s?, s:i, s:f, s:f, s:I, s:s}", "samples",
+        (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed, "compile_seconds",
+        m->compile_seconds, "first_run_seconds", m->first_run_seconds, "run_seconds",
+        m->run_seconds, "stop", hwnas_stop_name(m->stop), "unstable", m->is_unstable, "doubt",
+        hwnas_measurement_doubt(m), "attempts", m->n_attempts, "shared_share", m->shared_share,
+        "total_seconds", m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes, "command",
+        command);
+    free(command);
+    return detail;
 }
 
 /* The detail of a trial that was measured on several devices: that of each, and what they add up
@@ -473,15 +646,22 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         if (c->twin && take_over(trial, e, c->twin, i, batch_at(&e->sites[i], c->settings.batch))) {
             json_object_set_new(detail, "same_network_as",
                                 json_integer((json_int_t)c->twin->number));
+            if (hwnas_trial_is_unstable(c->twin))
+                json_object_set_new(detail, "unstable", json_true());
             if (c->twin_study)
                 json_object_set_new(detail, "of_study", json_string(c->twin_study));
             continue;
         }
         if (c->is_recalled_only)
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
-        TRY(run_on(&m, e, c, i, (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds));
+        bool is_spared;
+        const double seconds = (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds;
+        TRY(spare(&is_spared, trial, e, c, i, detail));
+        if (is_spared)
+            return HWNAS_OK;
+        TRY(run_on(&m, e, c, i, seconds));
         add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
-        add_detail(detail, e, i, detail_of(&m));
+        add_detail(detail, e, i, detail_of(&m, command_of(e, c, i, seconds)));
     }
     return HWNAS_OK;
 }
@@ -528,7 +708,7 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
     TRY_OUT(hwnas_evaluate_free(trial, e, c));
     TRY_OUT(measure(trial, e, c, detail));
     /* What was left unmeasured misses a limit already, which is violation enough. */
-    bool is_whole = is_complete(e, trial);
+    bool is_whole = is_complete(e, trial) && !hwnas_trial_is_estimated(trial);
     if (is_whole)
         TRY_OUT(require_all(e, trial));
     trial->violation = hwnas_trial_violation(trial, e->job, is_whole);

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "device/device.h"
+#include "search/pareto.h"
 #include "space/arch.h"
 #include "store/store.h"
 #include "study/job.h"
@@ -21,6 +22,11 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwn
                                                 const volatile sig_atomic_t *stop);
 void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
 
+/* What is learnt of latencies goes into the study as well, as long as it is open; NULL: it is closed. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *evaluator, hwnas_store *study);
+/* What the user should know of the table of latencies, as a sentence; NULL: nothing. Borrowed. */
+const char *hwnas_evaluator_note(const hwnas_evaluator *evaluator);
+
 /* What a device of the job says of itself; borrowed; NULL: it runs nothing. */
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *evaluator, int device);
 /* Some device of the job runs networks. */
@@ -35,6 +41,7 @@ typedef struct hwnas_candidate {
      * has them; NULL: none. */
     const hwnas_trial *twin;
     const char *twin_study; /* that it is of; NULL: this one */
+    const hwnas_front *front; /* measured so far; NULL: not known */
     int rung;               /* 0: measured as the job says; 1: shortly */
     bool is_recalled_only;  /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
@@ -54,5 +61,17 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluat
 HWNAS_CHECKED hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *evaluator,
                                              const hwnas_candidate *candidate, int device,
                                              double seconds);
+
+/* Networks that are measured in turns need one runner: the same threads and precision on it. */
+bool hwnas_evaluate_can_race(const hwnas_evaluator *evaluator, const hwnas_candidate *candidates,
+                             int n, int device);
+/* `n` networks in turns on a device that runs, of at most `seconds` for each (measure/race.h): a row
+ * of `turns` for each block in which nobody was disturbed, turns[block * n + network], with the values
+ * that a median gives at the end of theirs. `turns` is yours, with hwnas_trials_free() of *n_blocks * n;
+ * no blocks where the machine let none be whole. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks,
+                                               hwnas_evaluator *evaluator,
+                                               const hwnas_candidate *candidates, int n, int device,
+                                               double seconds);
 
 #endif

@@ -211,6 +211,7 @@ hwnas_status hwnas_job_load(hwnas_job **out, const char *path, const hwnas_job_f
                        .dtype = {.n = 1, .values = {1}},
                        .price = NAN,
                        .strategy = "auto",
+                       .estimates = true,
                        .interval = 0.01,
                        .max_seconds = 1,
                        .ties = 0.1,

@@ -41,6 +41,7 @@ typedef struct hwnas_job {
     int64_t max_trials;       /* 0: no limit */
     double max_minutes;       /* 0: no limit */
     double improvement;       /* the search ends when the front improves by less; 0: never */
+    bool estimates;           /* a table of latencies may spare measurements */
     double interval;          /* of a measurement, relative */
     double max_seconds;       /* of a measurement */
     double ties;              /* time for measuring near ties again, as a part of the search's */

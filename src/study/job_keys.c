@@ -380,6 +380,18 @@ static hwnas_status read_ties(hwnas_job *job, const hwnas_yaml *node)
     return hwnas_yaml_number(&job->ties, node, "ties", 0, 1000);
 }
 
+static hwnas_status read_estimate(hwnas_job *job, const hwnas_yaml *node)
+{
+    const char *text;
+    TRY(hwnas_yaml_text(&text, node, "estimate"));
+    job->estimates = !strcmp(text, "auto");
+    if (job->estimates || !strcmp(text, "off"))
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "estimate is auto or off, not '%.30s'",
+                                 text),
+                      "auto spares measurements that a table of latencies makes useless");
+}
+
 static hwnas_status read_timeout(hwnas_job *job, const hwnas_yaml *node)
 {
     return hwnas_yaml_number(&job->timeout, node, "timeout", 0.1, 1e6);
@@ -445,6 +457,8 @@ const hwnas_job_key hwnas_job_keys[] = {
     {"measure", "seconds", 0, true, false, read_max_seconds, "X", "of a measurement, at most"},
     {"measure", "ties", 0, true, false, read_ties, "X",
      "time for near ties on the front, as a part of the search's (0.1)"},
+    {"measure", "estimate", 0, true, true, read_estimate, "HOW",
+     "auto: spares measurements where an estimate tells enough; off"},
     {"measure", "timeout", 0, true, false, read_timeout, "X", "seconds of silence that are a hang"},
     {"measure", "memory", 0, true, false, read_memory, "MIB", "that a candidate may use"},
     {NULL, "study", 's', false, true, read_study, "FILE", "where the study is kept (JOB.db)"},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "study/spare.h"
 
 int hwnas_n_fronts(const hwnas_job *goals)
 {
@@ -82,6 +83,7 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
 {
     /* A cheap look at a network finds candidates, not members of a front. */
     if (!trial->is_finished || trial->status != HWNAS_OK || trial->rung ||
+        hwnas_trial_is_estimated(trial) ||
         hwnas_front_violation(trial, goals, front, true) > 0)
         return false;
     for (int i = 0; i < goals->n_objectives; i++)
@@ -93,7 +95,7 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
 
 bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
 {
-    if (!goals->n_targets || !trial->is_finished || trial->rung ||
+    if (!goals->n_targets || !trial->is_finished || trial->rung || hwnas_trial_is_estimated(trial) ||
         hwnas_trial_score(trial, goals).violation > 0)
         return false;
     for (int i = 0; i < goals->n_targets; i++)
@@ -118,8 +120,15 @@ int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
     return (a->value < b->value) == !metric->is_maximised ? -1 : 1;
 }
 
+/* The detail is our own, compact JSON; of several devices one is enough. */
+bool hwnas_trial_is_unstable(const hwnas_trial *trial)
+{
+    return trial->detail && strstr(trial->detail, "\"unstable\":true");
+}
+
 typedef struct entry {
     const hwnas_trial *trial;
+    bool is_unstable;
     const hwnas_value_row *values[HWNAS_MAX_OBJECTIVES];
     const hwnas_metric *metrics[HWNAS_MAX_OBJECTIVES];
     int n;
@@ -155,6 +164,7 @@ size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const 
             continue;
         entry *e = &entries[n_entries++];
         e->trial = &trials[i];
+        e->is_unstable = hwnas_trial_is_unstable(&trials[i]);
         for (int k = 0; k < goals->n_objectives; k++)
             if (hwnas_goal_counts(&goals->objectives[k], goals, front)) {
                 e->metrics[e->n] = goals->objectives[k].metric;
@@ -165,7 +175,8 @@ size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const 
     for (size_t i = 0; i < n_entries; i++) {
         bool stays = true;
         for (size_t j = 0; j < n_front && stays; j++)
-            stays = !is_nowhere_worse(&entries[j], &entries[i]);
+            stays = (entries[j].is_unstable && !entries[i].is_unstable) ||
+                    !is_nowhere_worse(&entries[j], &entries[i]);
         if (stays) {
             entries[n_front] = entries[i];
             out[n_front++] = (size_t)(entries[i].trial - trials);

@@ -17,6 +17,7 @@
 #include "study/judge.h"
 #include "study/probe.h"
 #include "study/setup.h"
+#include "study/spare.h"
 #include "study/standstill.h"
 #include "study/ties.h"
 #include "study/warm.h"
@@ -105,7 +106,7 @@ static hwnas_status absorb(study *s, hwnas_trial *trial, const hwnas_arch *walke
     s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
     if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
         remember(s, trial, hwnas_settings_of(walked, s->job));
-    if (score.violation == 0 && !trial->rung) {
+    if (score.violation == 0 && !trial->rung && !hwnas_trial_is_estimated(trial)) {
         hwnas_point point = {.id = s->n_done - 1};
         memcpy(point.objectives, score.objectives, sizeof point.objectives);
         hwnas_front_insert(&s->front, &point);
@@ -151,6 +152,7 @@ static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walke
     hwnas_status stored =
         is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest, rung) : HWNAS_OK;
     c.graph = graph;
+    c.front = &s->front;
     c.twin = find_twin(s, trial->digest, c.settings);
     if (stored == HWNAS_OK && status == HWNAS_OK)
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);
@@ -454,8 +456,16 @@ static hwnas_status settle_ties(study *s)
     return remember_time(s);
 }
 
+/* Before the store that its table of latencies writes to is closed. */
+static void part_from_store(study *s)
+{
+    if (s->setup.evaluator && hwnas_evaluator_use_study(s->setup.evaluator, NULL) != HWNAS_OK)
+        hwnas_error_clear();
+}
+
 static void close_study(study *s)
 {
+    part_from_store(s);
     hwnas_store_close(s->store);
     while (s->by_network) {
         known *row = *(known **)s->by_network;
@@ -477,6 +487,7 @@ static void discard(study *s, hwnas_status why)
     bool is_job_wrong = hwnas_status_exit_code(why) == 2 && s->n_failed == s->n_done;
     if (s->n_done && !is_job_wrong)
         return;
+    part_from_store(s);
     if (s->n_done) {
         hwnas_store_close(s->store);
         unlink(s->job->study);
@@ -516,6 +527,7 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     if (!options->resume && (options->overwrite || !hwnas_file_exists(job->study)))
         TRY_OUT(hwnas_probe(s.setup.evaluator, job, s.setup.space));
     TRY_OUT(open_store(&s));
+    TRY_OUT(hwnas_evaluator_use_study(s.setup.evaluator, s.store));
     status = begin_or_resume(&s);
     if (status == HWNAS_OK)
         status = search(&s);
@@ -531,6 +543,8 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     TRY_OUT(remember_time(&s));
     TRY_OUT(hwnas_summary_load(out, s.store, job->study));
     (*out)->is_interrupted = should_stop(&s);
+    const char *note = hwnas_evaluator_note(s.setup.evaluator);
+    (*out)->note = note ? hwnas_strdup(note) : NULL;
 out:
     close_study(&s);
     return status;

@@ -6,18 +6,11 @@
 
 #include "study/facts.h"
 #include "study/identity.h"
+#include "study/spare.h"
 
 static json_t *detail_of(const hwnas_trial *trial)
 {
     return trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
-}
-
-bool hwnas_trial_is_unstable(const hwnas_trial *trial)
-{
-    json_t *detail = detail_of(trial);
-    bool is_unstable = json_is_true(json_object_get(detail, "unstable"));
-    json_decref(detail);
-    return is_unstable;
 }
 
 static double run_seconds(const hwnas_trial *trial)
@@ -52,6 +45,7 @@ static void count(hwnas_summary *s)
         s->n_finished++;
         s->n_failed += trial->status != HWNAS_OK;
         s->n_short += trial->rung > 0;
+        s->n_estimated += hwnas_trial_is_estimated(trial);
         s->run_seconds += run_seconds(trial);
         for (int f = 0; f < s->n_fronts; f++)
             is_feasible |= hwnas_trial_is_feasible(trial, &s->goals, f);
@@ -116,5 +110,6 @@ void hwnas_summary_free(hwnas_summary *s)
         free(s->fronts[f].trials);
     free(s->study);
     free(s->ended);
+    free(s->note);
     free(s);
 }

@@ -22,6 +22,7 @@ typedef struct hwnas_summary {
     char *ended;      /* why the search is over; NULL: it is not, or died */
     uint64_t n_warm;  /* trials taken over from another study, the first ones */
     size_t n_trials, n_finished, n_failed, n_feasible;
+    size_t n_estimated;  /* of the finished: not measured, as their estimates told enough */
     size_t n_short;      /* of the finished: evaluated in a cheaper way, so not for the front */
     hwnas_trial *trials; /* by number, with what was measured again */
     int n_fronts;
@@ -30,6 +31,7 @@ typedef struct hwnas_summary {
     double wall_seconds; /* of all sessions of the search */
     double run_seconds;  /* of these, inside runs of candidates */
     bool is_interrupted; /* set by the caller that knows */
+    char *note;          /* the same; what the user should know, as a sentence; NULL: nothing */
 } hwnas_summary;
 
 HWNAS_CHECKED hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store,
@@ -38,8 +40,5 @@ void hwnas_summary_free(hwnas_summary *summary);
 
 /* The winner of the first front that has one; -1: none. */
 long hwnas_summary_winner(const hwnas_summary *summary);
-
-/* Its measurement is marked: the machine was disturbed (measure.h: hwnas_measurement_doubt). */
-bool hwnas_trial_is_unstable(const hwnas_trial *trial);
 
 #endif

@@ -119,62 +119,86 @@ static bool should_stop(const study *s)
     return s->stop && *s->stop;
 }
 
-/* One turn: every device that runs measures a trial's network shortly. */
-static hwnas_status take_turn(hwnas_trial *out, study *s, const hwnas_trial *trial)
+/* The members of a group as they are to be measured. */
+typedef struct group {
+    const size_t *members;
+    int n;
+    hwnas_candidate *candidates;
+    hwnas_arch **archs;
+    hwnas_graph **graphs;
+} group;
+
+static void group_done(group *g)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_arch *walked = NULL, *arch = NULL;
-    hwnas_graph *graph = NULL;
-    hwnas_candidate c = {0};
-    TRY_OUT(hwnas_arch_parse(&walked, s->walked, trial->code));
-    arch = hwnas_settings_strip(walked, s->space);
-    c.arch = arch;
-    c.settings = hwnas_settings_of(walked, s->job);
-    TRY_OUT(hwnas_graph_build(&graph, arch, c.settings.batch));
-    c.graph = graph;
-    for (int d = 0; d < s->job->devices.n; d++)
-        if (hwnas_evaluator_device(s->evaluator, d))
-            TRY_OUT(hwnas_evaluate_on(out, s->evaluator, &c, d, SHARE * s->job->max_seconds));
-out:
-    hwnas_graph_free(graph);
+    for (int i = 0; i < g->n; i++) {
+        hwnas_arch_free(g->archs[i]);
+        hwnas_graph_free(g->graphs[i]);
+    }
+    free(g->candidates);
+    free(g->archs);
+    free(g->graphs);
+}
+
+static hwnas_status open_member(group *g, int i, const study *s)
+{
+    hwnas_arch *walked;
+    TRY(hwnas_arch_parse(&walked, s->walked, s->trials[g->members[i]].code));
+    g->archs[i] = hwnas_settings_strip(walked, s->space);
+    g->candidates[i].settings = hwnas_settings_of(walked, s->job);
     hwnas_arch_free(walked);
-    hwnas_arch_free(arch);
-    return status;
+    TRY(hwnas_graph_build(&g->graphs[i], g->archs[i], g->candidates[i].settings.batch));
+    g->candidates[i].arch = g->archs[i];
+    g->candidates[i].graph = g->graphs[i];
+    return HWNAS_OK;
+}
+
+/* `out` is to be done with even after a failure. */
+static hwnas_status group_open(group *out, const study *s, const size_t *members, int n)
+{
+    *out = (group){.members = members, .n = n};
+    out->candidates = hwnas_alloc((size_t)n * sizeof *out->candidates);
+    out->archs = hwnas_alloc((size_t)n * sizeof *out->archs);
+    out->graphs = hwnas_alloc((size_t)n * sizeof *out->graphs);
+    for (int i = 0; i < n; i++)
+        TRY(open_member(out, i, s));
+    return HWNAS_OK;
 }
 
 /* What the rounds say of one metric of the group's members; a metric that a turn lacks is left. */
-static hwnas_status conclude(study *s, const size_t *members, int n, const hwnas_trial *turns,
+static hwnas_status conclude(study *s, const group *g, const hwnas_trial *turns, int n_rounds,
                              const char *metric)
 {
-    double *values = hwnas_alloc((size_t)(HWNAS_TIE_ROUNDS * n) * sizeof *values);
+    const int n = g->n;
+    double *values = hwnas_alloc((size_t)(n_rounds * n) * sizeof *values);
     double *firsts = hwnas_alloc((size_t)n * sizeof *firsts);
+    double *rounds = hwnas_alloc((size_t)n_rounds * sizeof *rounds);
     bool is_whole = true;
     for (int i = 0; i < n && is_whole; i++) {
-        const hwnas_value_row *v = hwnas_trial_value(&s->trials[members[i]], metric);
+        const hwnas_value_row *v = hwnas_trial_value(&s->trials[g->members[i]], metric);
         is_whole = v && v->value > 0;
         firsts[i] = is_whole ? v->value : 0;
     }
-    for (int i = 0; i < HWNAS_TIE_ROUNDS * n && is_whole; i++) {
+    for (int i = 0; i < n_rounds * n && is_whole; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&turns[i], metric);
         is_whole = v && v->value > 0;
         values[i] = is_whole ? v->value : 0;
     }
     hwnas_status status = HWNAS_OK;
     if (is_whole)
-        hwnas_ties_level(values, HWNAS_TIE_ROUNDS, n, firsts);
+        hwnas_ties_level(values, n_rounds, n, firsts);
     for (int i = 0; i < n && is_whole && status == HWNAS_OK; i++) {
-        double rounds[HWNAS_TIE_ROUNDS];
-        hwnas_value_row row = {.rounds = HWNAS_TIE_ROUNDS};
-        for (int r = 0; r < HWNAS_TIE_ROUNDS; r++)
+        hwnas_value_row row = {.rounds = n_rounds};
+        for (int r = 0; r < n_rounds; r++)
             rounds[r] = values[r * n + i];
-        hwnas_sort(rounds, HWNAS_TIE_ROUNDS);
+        hwnas_sort(rounds, (size_t)n_rounds);
         snprintf(row.metric, sizeof row.metric, "%s", metric);
-        row.value = hwnas_quantile(rounds, HWNAS_TIE_ROUNDS, 0.5);
-        (void)hwnas_quantile_interval(rounds, HWNAS_TIE_ROUNDS, 0.5, &row.low, &row.high);
-        status = hwnas_store_again(s->store, s->trials[members[i]].number, &row, 1);
+        row.value = hwnas_quantile(rounds, (size_t)n_rounds, 0.5);
+        (void)hwnas_quantile_interval(rounds, (size_t)n_rounds, 0.5, &row.low, &row.high);
+        status = hwnas_store_again(s->store, s->trials[g->members[i]].number, &row, 1);
     }
     free(values);
     free(firsts);
+    free(rounds);
     return status;
 }
 
@@ -190,30 +214,71 @@ static bool is_levelled(const char *metric)
     return false;
 }
 
-static hwnas_status measure_group(study *s, const size_t *members, int n)
+static hwnas_status conclude_all(study *s, const group *g, const hwnas_trial *turns, int n_rounds)
+{
+    for (size_t v = 0; n_rounds > 0 && v < turns[0].n_values; v++)
+        if (is_levelled(turns[0].values[v].metric))
+            TRY(conclude(s, g, turns, n_rounds, turns[0].values[v].metric));
+    return HWNAS_OK;
+}
+
+/* On one device in one runner, block by block. */
+static hwnas_status race(study *s, const group *g, int device)
+{
+    hwnas_trial *turns;
+    int n_blocks;
+    TRY(hwnas_evaluate_race(&turns, &n_blocks, s->evaluator, g->candidates, g->n, device,
+                            HWNAS_TIE_ROUNDS * SHARE * s->job->max_seconds));
+    hwnas_status status =
+        n_blocks < HWNAS_TIE_LEAST ? HWNAS_OK : conclude_all(s, g, turns, n_blocks);
+    hwnas_trials_free(turns, (size_t)(n_blocks * g->n));
+    return status;
+}
+
+/* Where one runner cannot hold all of them, each turn is a short measurement of its own. */
+static hwnas_status take_turns(study *s, const group *g, int device)
 {
     hwnas_status status = HWNAS_OK;
-    size_t n_turns = (size_t)(HWNAS_TIE_ROUNDS * n);
+    const int n = g->n;
+    const size_t n_turns = (size_t)(HWNAS_TIE_ROUNDS * n);
     hwnas_trial *turns = hwnas_alloc(n_turns * sizeof *turns);
-    double started = hwnas_now();
-    for (int r = 0; r < HWNAS_TIE_ROUNDS; r++) {
-        for (int k = 0; k < n; k++) {
-            int i = r % 2 ? n - 1 - k : k; /* forwards, then backwards */
-            if (should_stop(s))
-                goto out;
-            TRY_OUT(take_turn(&turns[r * n + i], s, &s->trials[members[i]]));
-        }
-        if (hwnas_now() + (hwnas_now() - started) / (r + 1) * (HWNAS_TIE_ROUNDS - 1 - r) >
-            s->deadline)
-            goto out; /* it will not be whole in time */
+    for (int k = 0; k < HWNAS_TIE_ROUNDS * n; k++) {
+        const int r = k / n, i = r % 2 ? n - 1 - k % n : k % n; /* forwards, then backwards */
+        if (should_stop(s))
+            goto out;
+        TRY_OUT(hwnas_evaluate_on(&turns[r * n + i], s->evaluator, &g->candidates[i], device,
+                                  SHARE * s->job->max_seconds));
     }
-    for (size_t v = 0; v < turns[0].n_values; v++)
-        if (is_levelled(turns[0].values[v].metric))
-            TRY_OUT(conclude(s, members, n, turns, turns[0].values[v].metric));
+    TRY_OUT(conclude_all(s, g, turns, HWNAS_TIE_ROUNDS));
 out:
-    for (size_t i = 0; i < n_turns; i++)
-        free(turns[i].values);
-    free(turns);
+    hwnas_trials_free(turns, n_turns);
+    return status;
+}
+
+static bool wants_energy(const hwnas_job *job)
+{
+    for (int i = 0; i < job->n_objectives; i++)
+        if (!strcmp(job->objectives[i].metric->name, "energy"))
+            return true;
+    return false;
+}
+
+static hwnas_status measure_group(study *s, const size_t *members, int n)
+{
+    hwnas_status status;
+    group g;
+    const double budget = HWNAS_TIE_ROUNDS * SHARE * s->job->max_seconds * n;
+    TRY_OUT(group_open(&g, s, members, n));
+    for (int d = 0; d < s->job->devices.n; d++) {
+        if (!hwnas_evaluator_device(s->evaluator, d))
+            continue;
+        if (should_stop(s) || hwnas_now() + budget > s->deadline)
+            goto out; /* it will not be whole in time */
+        const bool can_race = hwnas_evaluate_can_race(s->evaluator, g.candidates, n, d);
+        TRY_OUT(can_race && !wants_energy(s->job) ? race(s, &g, d) : take_turns(s, &g, d));
+    }
+out:
+    group_done(&g);
     return status;
 }
 

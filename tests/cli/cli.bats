@@ -6,6 +6,7 @@ study
 study show
 export
 profile
+plan
 space
 space check
 space count

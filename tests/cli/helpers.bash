@@ -5,6 +5,7 @@ TABLE=$HWNAS_SRC/tests/data/nas_bench_macro.csv
 REPLAY=$HWNAS_SRC/examples/replay-nb-macro.yaml
 
 setup() {
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
     mkdir "$BATS_TEST_TMPDIR/work"
     cd "$BATS_TEST_TMPDIR/work" || exit
 }

@@ -34,6 +34,8 @@ typedef struct fake_machine {
     double reference_growth; /* each time it is asked */
     size_t n_runs, n_watches;
     bool is_shared;          /* its core, with a neighbour */
+    bool has_better_core, is_moved;
+    size_t n_settles;
     double paused;           /* seconds of all pauses */
     hwnas_rng rng;
     /* Seconds of the next inference; may change everything above. */
@@ -92,6 +94,17 @@ static void fake_pause(hwnas_machine *machine, double seconds)
     ((fake_machine *)machine)->paused += seconds;
 }
 
+static bool fake_settle(hwnas_machine *machine)
+{
+    fake_machine *m = (fake_machine *)machine;
+    m->n_settles++;
+    if (!m->has_better_core)
+        return false;
+    m->has_better_core = m->is_shared = false;
+    m->is_moved = true;
+    return true;
+}
+
 static hwnas_status fake_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
 {
     fake_machine *m = (fake_machine *)((char *)exec - offsetof(fake_machine, exec));
@@ -121,7 +134,8 @@ static inline fake_machine make_machine(double (*script)(fake_machine *m))
                                    .joules = fake_joules,
                                    .reference = fake_reference,
                                    .is_shared = fake_is_shared,
-                                   .pause = fake_pause},
+                                   .pause = fake_pause,
+                                   .settle = fake_settle},
                           .exec = {.ops = &fake_ops},
                           .clock = 1000,
                           .speed = 1e-4,

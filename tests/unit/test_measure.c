@@ -800,6 +800,77 @@ static void test_child_dies_with_its_parent(void **state)
 
 #define WITH_RUNNER(test) cmocka_unit_test_setup_teardown(test, open_runner, close_runner)
 
+/* ---- A device with a clock, a counter of energy and heat of its own ---- */
+
+static fake_machine *machine_of(hwnas_exec *exec)
+{
+    return (fake_machine *)((char *)exec - offsetof(fake_machine, exec));
+}
+
+/* The ways of inputs and outputs are 0.2 ms, which its own clock does not see. */
+static hwnas_status time_of_device(hwnas_exec *exec, int runs, double *seconds)
+{
+    machine_of(exec)->clock += runs * 1.2e-3;
+    machine_of(exec)->n_runs += (size_t)runs;
+    *seconds = runs * 1e-3;
+    return HWNAS_OK;
+}
+
+static const char *hot_at_times(hwnas_exec *exec)
+{
+    return machine_of(exec)->n_runs % 100 < 10 ? "hot" : NULL;
+}
+
+static double joules_of_device(hwnas_exec *exec)
+{
+    return 0.5 * (double)machine_of(exec)->n_runs;
+}
+
+static double too_slow(fake_machine *m)
+{
+    (void)m;
+    return 7;
+}
+
+static void test_device_with_a_clock(void **state)
+{
+    (void)state;
+    const hwnas_device_ops ops = {.abi = HWNAS_DEVICE_ABI,
+                                  .name = "gpu",
+                                  .run = fake_run,
+                                  .memory = fake_memory,
+                                  .time = time_of_device,
+                                  .slowed = hot_at_times,
+                                  .joules = joules_of_device};
+    fake_machine machine = make_machine(too_slow);
+    machine.exec.ops = &ops;
+    hwnas_measurement m = measure_on(
+        &machine, (hwnas_measure_options){.interval = 0, .max_seconds = 2, .min_samples = 500});
+    assert_near(m.first_run_seconds, 7, 1e-3);
+    assert_near(m.p50, 1e-3, 1e-9);
+    assert_near(m.energy, 0.5, 1e-9);
+    assert_true(m.n_disturbed > 50); /* it is hot for a tenth of the time, and looks come between samples */
+    assert_true(m.n_disturbed < m.n_samples);
+    assert_false(m.is_mixed);
+}
+
+/* Nobody empties its caches. */
+static void test_device_with_a_clock_is_not_cold(void **state)
+{
+    (void)state;
+    const hwnas_device_ops ops = {
+        .abi = HWNAS_DEVICE_ABI, .name = "gpu", .run = fake_run, .time = time_of_device};
+    hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    fake_machine machine = make_machine(constant);
+    hwnas_graph *graph = make_graph();
+    hwnas_measurement m;
+    options.mode = HWNAS_COLD;
+    machine.exec.ops = &ops;
+    assert_int_equal(hwnas_measure_on(&m, &machine.exec, graph, &options, &machine.base),
+                     HWNAS_E_UNSUPPORTED);
+    hwnas_graph_free(graph);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "runner"))
@@ -816,6 +887,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_harmless_preemptions),
         cmocka_unit_test(test_preemptions_of_unknown_damage),
         cmocka_unit_test(test_never_empty),
+        cmocka_unit_test(test_device_with_a_clock),
+        cmocka_unit_test(test_device_with_a_clock_is_not_cold),
         cmocka_unit_test(test_mostly_disturbed),
         cmocka_unit_test(test_stolen_time),
         cmocka_unit_test(test_slower_than_the_budget),

@@ -231,6 +231,26 @@ static void exact_front_is_the_brute_force_front(void **state)
     }
 }
 
+/* A doubtful number does not take the place of a clean one, but a clean one takes its. */
+static void an_unstable_trial_removes_no_stable_one(void **state)
+{
+    (void)state;
+    bench b;
+    size_t front[TRIALS];
+    fill(&b, 1, "measured", 1e-5);
+    for (int i = 0; i < 2; i++)
+        b.values[i][0] = row("accuracy", "predicted", 50, 3);
+    b.values[0][1] = row("latency.p50", "measured", 1e-3, 1e-5);
+    b.values[1][1] = row("latency.p50", "measured", 2e-3, 1e-5);
+    assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
+    b.trials[0].detail = (char *)"{\"samples\":6,\"unstable\":true}";
+    assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 2);
+    b.trials[0].detail = NULL;
+    b.trials[1].detail = (char *)"{\"samples\":6,\"unstable\":true}";
+    assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
+    assert_int_equal(front[0], 0);
+}
+
 /* With intervals: no member could do for another, and each that is left out has a member that does.
  */
 static void front_with_intervals(void **state)
@@ -508,6 +528,7 @@ int main(void)
         cmocka_unit_test(contradictions),
         cmocka_unit_test(exact_front_is_the_brute_force_front),
         cmocka_unit_test(front_with_intervals),
+        cmocka_unit_test(an_unstable_trial_removes_no_stable_one),
         cmocka_unit_test(limits_hold_for_intervals),
         cmocka_unit_test(ties_are_levelled),
         cmocka_unit_test(improvement_by_hand),

@@ -213,22 +213,6 @@ static bool is_common_layer_norm(const hwnas_graph *graph, const hwnas_node *nod
            hwnas_node_input(graph, node, 2)->rank == 1 && has_whole_weights(graph, node);
 }
 
-static void lower_mean(op *o)
-{
-    const hwnas_attr *axes = attr_of(o, "axes");
-    set_ints(o, dnnl_graph_op_attr_axes, axes->ints, (size_t)axes->n);
-    set_bool(o, dnnl_graph_op_attr_keep_dims, attr_of(o, "keep")->ints[0]);
-}
-
-/* oneDNN is fast over the last dimensions of what is plain, and slower than our loops elsewhere. */
-static bool is_over_last(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const hwnas_attr *axes = hwnas_node_attr(node, "axes");
-    const int rank = hwnas_node_input(graph, node, 0)->rank;
-    return axes->n > 0 && axes->ints[0] == rank - axes->n &&
-           hwnas_node_output(graph, node)->rank > 0;
-}
-
 static void lower_upsample(op *o)
 {
     set_text(o, dnnl_graph_op_attr_mode, attr_of(o, "linear")->ints[0] ? "linear" : "nearest");
@@ -326,11 +310,12 @@ static const struct rule {
     {"layer_norm", OWN, NULL, &hwnas_onednn_loops},
     {"leaky_relu", dnnl_graph_op_leaky_relu, lower_leaky_relu, NULL, NULL},
     {"linear", dnnl_graph_op_matmul, lower_linear, NULL, NULL},
+    {"lstm_core", OWN, hwnas_onednn_is_short_lstm, &hwnas_onednn_short_lstm},
     {"lstm_core", OWN, has_given_weights, &hwnas_onednn_lstm},
     {"lstm_core", OWN, NULL, &hwnas_onednn_loops},
     {"matmul", dnnl_graph_op_matmul, no_attributes, NULL, NULL},
     {"max_pool", dnnl_graph_op_max_pool, lower_pool, NULL, NULL},
-    {"mean", dnnl_graph_op_reduce_mean, lower_mean, is_over_last, NULL},
+    {"mean", OWN, hwnas_onednn_has_near_axes, &hwnas_onednn_mean},
     {"mean", OWN, NULL, &hwnas_onednn_loops},
     {"mul", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
     {"pow", OWN, has_one_exponent, &hwnas_onednn_eltwise},
@@ -400,6 +385,16 @@ hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out,
+                                const hwnas_onednn_source *source, int tensor)
+{
+    TRY(hwnas_onednn_plain(out, source, tensor));
+    const int64_t *dims = source->graph->tensors[tensor].dims;
+    const dnnl_dims_t strides = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+    memcpy(out->layout.strides, strides, 4 * sizeof *strides);
+    return HWNAS_OK;
+}
+
 static hwnas_status add_ports(op *o)
 {
     dnnl_graph_logical_tensor_t port;
@@ -416,11 +411,11 @@ static hwnas_status add_ports(op *o)
 }
 
 static hwnas_status lower_node(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
-                               size_t index)
+                               size_t index, bool is_in_group)
 {
     hwnas_status status = HWNAS_OK;
     op o = {.source = source, .graph = source->graph, .node = &source->graph->nodes[index]};
-    const struct rule *rule = rule_of(source, o.node);
+    const struct rule *rule = is_in_group ? &plain : rule_of(source, o.node);
     o.status = dnnl_graph_op_create(&o.made, index, rule->kind, o.node->name);
     if (o.status == dnnl_success) {
         TRY_OUT(add_ports(&o));
@@ -454,10 +449,11 @@ static hwnas_status lower_output(dnnl_graph_graph_t target, const hwnas_onednn_s
     return hwnas_onednn_status(status, "take", name);
 }
 
-hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_onednn_source *source)
+hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
+                                const int *group_of)
 {
     for (size_t i = 0; i < source->graph->n_nodes; i++)
-        TRY(lower_node(target, source, i));
+        TRY(lower_node(target, source, i, group_of[i] >= 0));
     for (size_t i = 0; i < source->graph->n_outputs; i++)
         TRY(lower_output(target, source, i));
     return HWNAS_OK;

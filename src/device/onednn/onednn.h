@@ -6,11 +6,18 @@
 
 #include "device/device.h"
 
+/* Memory that steps need while they run, one at a time: an executable's. */
+typedef struct hwnas_onednn_scratch {
+    void *memory;
+    size_t bytes; /* the most that a step needs */
+} hwnas_onednn_scratch;
+
 typedef struct onednn_device {
     hwnas_device base;
     int threads;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
+    hwnas_onednn_scratch *scratch; /* of the executable that a step is in; else NULL */
 } onednn_device;
 
 /* OpenMP's number of threads is a property of the calling thread: said anew before each use. */

@@ -12,8 +12,12 @@
 
 #include "base/clock.h"
 #include "device/calibrate.h"
+#include "device/onednn/fused.h"
+#include "device/onednn/groups.h"
 #include "device/onednn/lower.h"
+#include "device/onednn/moves.h"
 #include "device/onednn/partition.h"
+#include "device/onednn/rows.h"
 #include "device/onednn/steps.h"
 #include "device/place.h"
 #include "graph/op.h"
@@ -30,7 +34,9 @@ typedef struct copy {
 
 typedef struct onednn_exec {
     hwnas_exec base;
-    onednn_device *device;
+    onednn_device with;    /* the device, with our scratch memory */
+    const onednn_device *device; /* `with` */
+    hwnas_onednn_scratch scratch;
     hwnas_arena *arena;
     size_t n_steps, n_tensors, n_inputs, n_outputs, n_copies;
     step *steps;                  /* all of them from the start, empty until compiled */
@@ -45,14 +51,16 @@ typedef struct onednn_exec {
 /* What is needed only while compiling. */
 typedef struct compiler {
     onednn_exec *exec;
-    hwnas_onednn_source source;
+    const hwnas_onednn_source *source;
     const hwnas_graph *graph; /* the source's */
+    hwnas_onednn_groups groups;
+    bool *is_own;     /* by node: a step of ours runs it */
+    bool *is_refused; /* by node: no root of a group; NULL: there are no groups */
     dnnl_graph_graph_t lowered;
     size_t n_partitions;
     dnnl_graph_partition_t *partitions;
     dnnl_graph_logical_tensor_t *described; /* by tensor: as it is laid out; empty: not yet */
     bool *is_output; /* by tensor: the caller's memory */
-    bool *is_plain;  /* an output, or read by a step of ours */
     bool *is_read;   /* by a step or a copy */
     size_t *offset; /* by tensor: in the activations or in the weights */
 } compiler;
@@ -71,6 +79,7 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
     hwnas_onednn_forget_constants();
     free(exec->weights);
     free(exec->activations);
+    free(exec->scratch.memory);
     hwnas_arena_free(exec->arena);
     free(exec);
 }
@@ -79,7 +88,7 @@ void hwnas_onednn_free_exec(hwnas_exec *base)
 size_t hwnas_onednn_memory(const hwnas_exec *base)
 {
     const onednn_exec *exec = (const onednn_exec *)base;
-    size_t bytes = exec->weight_bytes + exec->activation_bytes;
+    size_t bytes = exec->weight_bytes + exec->activation_bytes + exec->scratch.bytes;
     for (size_t i = 0; i < exec->n_steps; i++)
         bytes += exec->steps[i].bytes;
     return bytes;
@@ -92,11 +101,11 @@ static void compiler_done(compiler *c)
             dnnl_graph_partition_destroy(c->partitions[i]);
     if (c->lowered)
         dnnl_graph_graph_destroy(c->lowered);
-    hwnas_onednn_source_done(&c->source);
     free(c->partitions);
     free(c->described);
+    hwnas_onednn_groups_done(&c->groups);
+    free(c->is_own);
     free(c->is_output);
-    free(c->is_plain);
     free(c->is_read);
     free(c->offset);
 }
@@ -109,7 +118,7 @@ static void sort_outputs(compiler *c)
     for (size_t i = 0; i < exec->n_outputs; i++) {
         const int tensor = exec->outputs[i];
         if (c->graph->tensors[tensor].producer >= 0 && !c->is_output[tensor]) {
-            c->is_output[tensor] = c->is_plain[tensor] = true;
+            c->is_output[tensor] = true;
             continue;
         }
         exec->copies[exec->n_copies++] =
@@ -119,34 +128,12 @@ static void sort_outputs(compiler *c)
     }
 }
 
-static bool is_transposed(const compiler *c, int tensor)
-{
-    const int producer = c->graph->tensors[tensor].producer;
-    return producer >= 0 && !strcmp(c->graph->nodes[producer].op->name, "transpose");
-}
-
-/* What our steps read is plain, and what means are taken of. So is what was transposed, but for
- * products: oneDNN would leave the values where they are and exchange strides, with which all its
- * other operators are slow. */
-static void mark_plain(compiler *c)
-{
-    for (size_t i = 0; i < c->graph->n_nodes; i++) {
-        const hwnas_node *node = &c->graph->nodes[i];
-        const bool needs_plain =
-            hwnas_onednn_own(&c->source, node) || !strcmp(node->op->name, "mean");
-        const bool is_product = !strcmp(node->op->name, "matmul");
-        for (int k = 0; k < node->n_inputs; k++)
-            if (needs_plain || (!is_product && is_transposed(c, node->inputs[k])))
-                c->is_plain[node->inputs[k]] = true;
-    }
-}
-
 /* Cuts the graph into partitions, which come in an order in which they can run. */
 static hwnas_status cut(compiler *c)
 {
     const char *name = c->graph->name;
     TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
-    TRY(hwnas_onednn_lower(c->lowered, &c->source));
+    TRY(hwnas_onednn_lower(c->lowered, c->source, c->groups.of_node));
     TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
     TRY_DNNL("partition", name,
              dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
@@ -181,37 +168,67 @@ out:
 static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
 {
     hwnas_arena *arena = c->exec->arena;
+    s->kind = hwnas_onednn_own(c->source, node);
     if (!s->kind)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "oneDNN cannot run '%s'", node->name);
     s->n_inputs = (size_t)node->n_inputs;
     s->n_outputs = 1;
-    s->output_bytes = hwnas_onednn_bytes(&c->source, node->output);
+    s->output_bytes = hwnas_onednn_bytes(c->source, node->output);
     s->input_ids = hwnas_arena_copy(arena, node->inputs, s->n_inputs * sizeof *s->input_ids);
     s->output_ids = hwnas_arena_copy(arena, &node->output, sizeof *s->output_ids);
-    TRY(hwnas_onednn_plain(&c->described[node->output], &c->source, node->output));
+    TRY(hwnas_onednn_plain(&c->described[node->output], c->source, node->output));
     return s->kind->compile(s, c->exec->device, c->graph, node);
 }
 
-static hwnas_status compile_step(compiler *c, step *s, dnnl_graph_partition_t partition)
+/* Compiles the partition that a node outside of groups is in. */
+static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition_t partition)
 {
-    onednn_exec *exec = c->exec;
     const hwnas_node *node = &c->graph->nodes[s->about.nodes[0]];
     uint8_t is_supported = 0;
-    s->name = hwnas_arena_printf(exec->arena, "%s", node->name);
     TRY_DNNL("ask about", s->name, dnnl_graph_partition_is_supported(partition, &is_supported));
-    s->kind = is_supported ? &hwnas_onednn_partition : hwnas_onednn_own(&c->source, node);
-    TRY(is_supported ? hwnas_onednn_partition_compile(s, exec->device, partition, c->described,
-                                                      c->is_plain, exec->arena)
-                     : compile_own(c, s, node));
-    for (size_t i = 0; i < s->n_inputs; i++)
-        c->is_read[s->input_ids[i]] = true;
-    return HWNAS_OK;
+    if (!is_supported)
+        return compile_own(c, s, node);
+    s->kind = &hwnas_onednn_partition;
+    return hwnas_onednn_partition_compile(s, c->exec->device, partition, c->described,
+                                          c->groups.layouts, c->source, c->exec->arena);
+}
+
+/* Compiles a group by the kind of step that is best for it. */
+static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group *group)
+{
+    const onednn_exec *exec = c->exec;
+    const hwnas_node *root = &c->graph->nodes[group->nodes[0]];
+    if (hwnas_onednn_is_move(root)) {
+        s->kind = &hwnas_onednn_moves;
+        return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);
+    }
+    if (hwnas_onednn_rows_fit(c->graph, group)) {
+        s->kind = &hwnas_onednn_rows;
+        return hwnas_onednn_rows_compile(s, exec->device, c->graph, group, exec->arena);
+    }
+    s->kind = &hwnas_onednn_fused;
+    return hwnas_onednn_fused_compile(s, exec->device, c->graph, group, c->groups.layouts,
+                                      exec->arena);
+}
+
+static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group *group)
+{
+    const bool is_image = c->groups.layouts[group->output] == HWNAS_ONEDNN_IMAGE;
+    s->about.n_nodes = (size_t)group->n_nodes;
+    s->about.nodes =
+        hwnas_arena_copy(c->exec->arena, group->nodes, s->about.n_nodes * sizeof *group->nodes);
+    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output],
+                                                             c->source, group->output));
+    const hwnas_status status = compile_kind(c, s, group);
+    if (status == HWNAS_E_UNSUPPORTED)
+        c->is_refused[group->nodes[0]] = true;
+    return status;
 }
 
 /* The nodes by their numbers in the caller's graph; those that only change types have none there. */
 static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *source)
 {
-    int *nodes = (int *)about->nodes; /* ours: nodes_of() */
+    int *nodes = (int *)about->nodes; /* ours: in the arena */
     const size_t n = about->n_nodes;
     about->n_nodes = 0;
     for (size_t i = 0; i < n; i++) {
@@ -221,22 +238,46 @@ static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *sourc
     }
 }
 
+/* Compiles what is to be run when it is the turn of `node`: `partition` or, in a graph without
+ * partitions, the node. A group's turn is that of its last node. */
+static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t partition)
+{
+    onednn_exec *exec = c->exec;
+    const int index = c->groups.of_node[node];
+    const hwnas_onednn_group *group = index < 0 ? NULL : &c->groups.all[index];
+    if (group && group->nodes[group->n_nodes - 1] != node)
+        return HWNAS_OK;
+    step *s = &exec->steps[exec->n_steps++];
+    s->name = hwnas_arena_printf(exec->arena, "%s", c->graph->nodes[node].name);
+    s->about = (hwnas_exec_step){1, hwnas_arena_copy(exec->arena, &node, sizeof node), NULL};
+    if (partition && !group)
+        TRY(nodes_of(&s->about, c, partition));
+    TRY(group       ? compile_group(c, s, group)
+        : partition ? compile_partition(c, s, partition)
+                    : compile_own(c, s, &c->graph->nodes[node]));
+    s->about.how = s->kind->name;
+    find_origin(&s->about, c->source);
+    for (size_t i = 0; i < s->n_inputs; i++)
+        c->is_read[s->input_ids[i]] = true;
+    return HWNAS_OK;
+}
+
+/* The steps in the order of oneDNN's partitions, or of the nodes where it has nothing to do. */
 static hwnas_status compile_steps(compiler *c)
 {
     onednn_exec *exec = c->exec;
+    const size_t n = c->partitions ? c->n_partitions : c->graph->n_nodes;
     for (size_t i = 0; i < c->graph->n_tensors; i++)
         if (c->graph->tensors[i].kind != HWNAS_TENSOR_ACTIVATION)
-            TRY(hwnas_onednn_plain(&c->described[i], &c->source, (int)i));
-    exec->steps = hwnas_arena_alloc(exec->arena, c->n_partitions * sizeof *exec->steps);
-    for (size_t i = 0; i < c->n_partitions; i++) {
-        step *s = &exec->steps[exec->n_steps];
-        TRY(nodes_of(&s->about, c, c->partitions[i]));
-        if (!s->about.n_nodes)
-            continue;
-        exec->n_steps++;
-        TRY(compile_step(c, s, c->partitions[i]));
-        s->about.how = s->kind->name;
-        find_origin(&s->about, &c->source);
+            TRY(hwnas_onednn_plain(&c->described[i], c->source, (int)i));
+    exec->steps = hwnas_arena_alloc(exec->arena, n * sizeof *exec->steps);
+    for (size_t i = 0; i < n; i++) {
+        hwnas_exec_step about = {1, NULL, NULL};
+        if (c->partitions)
+            TRY(nodes_of(&about, c, c->partitions[i]));
+        if (about.n_nodes)
+            TRY(compile_step(c, about.nodes ? about.nodes[0] : (int)i,
+                             c->partitions ? c->partitions[i] : NULL));
     }
     exec->about = hwnas_arena_alloc(exec->arena, exec->n_steps * sizeof *exec->about);
     for (size_t i = 0; i < exec->n_steps; i++)
@@ -313,7 +354,7 @@ static void place_weights(compiler *c)
         if (tensor->kind != HWNAS_TENSOR_WEIGHT || !c->is_read[i])
             continue;
         c->offset[i] = *total;
-        *total += (hwnas_onednn_bytes(&c->source, (int)i) + HWNAS_PLACE_ALIGN - 1) /
+        *total += (hwnas_onednn_bytes(c->source, (int)i) + HWNAS_PLACE_ALIGN - 1) /
                   HWNAS_PLACE_ALIGN * HWNAS_PLACE_ALIGN;
     }
 }
@@ -326,6 +367,8 @@ static hwnas_status bind_tensors(compiler *c)
     TRY(place_activations(c));
     TRY(hwnas_try_alloc(&exec->weights, exec->weight_bytes, "weights"));
     TRY(hwnas_try_alloc(&exec->activations, exec->activation_bytes, "activations"));
+    if (exec->scratch.bytes)
+        TRY(hwnas_try_alloc(&exec->scratch.memory, exec->scratch.bytes, "scratch"));
     for (size_t i = 0; i < c->graph->n_tensors; i++) {
         const hwnas_tensor *tensor = &c->graph->tensors[i];
         void *handle = NULL; /* of the caller: known in each run */
@@ -333,7 +376,7 @@ static hwnas_status bind_tensors(compiler *c)
             continue; /* inside a step */
         if (tensor->kind == HWNAS_TENSOR_WEIGHT) {
             handle = (char *)exec->weights + c->offset[i];
-            TRY(hwnas_onednn_fill(handle, &c->source, (int)i));
+            TRY(hwnas_onednn_fill(handle, c->source, (int)i));
         } else if (is_ours(c, (int)i)) {
             handle = (char *)exec->activations + c->offset[i];
         }
@@ -353,6 +396,20 @@ static hwnas_status bind_tensors(compiler *c)
     return HWNAS_OK;
 }
 
+/* Which nodes go where. */
+static hwnas_status sort_nodes(compiler *c)
+{
+    bool is_all_ours = true;
+    for (size_t i = 0; i < c->graph->n_nodes; i++)
+        c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) &&
+                       strcmp(c->graph->nodes[i].op->name, "slice"); /* of images: moves */
+    hwnas_onednn_groups_find(&c->groups, c->graph, c->is_own, c->is_refused);
+    for (size_t i = 0; i < c->graph->n_nodes; i++)
+        is_all_ours &=
+            c->groups.of_node[i] >= 0 || hwnas_onednn_own(c->source, &c->graph->nodes[i]);
+    return is_all_ours ? HWNAS_OK : cut(c);
+}
+
 /* What a device may compute depends on the processor: f16 needs instructions. */
 static hwnas_status check_precision(const onednn_device *device, hwnas_precision precision)
 {
@@ -369,49 +426,56 @@ static hwnas_status check_precision(const onednn_device *device, hwnas_precision
 }
 
 /* The graph as it is lowered. One that is quantised already is what s8 asks for. */
-static hwnas_status take_source(compiler *c, hwnas_device *device, const hwnas_graph *graph,
-                                const hwnas_exec_options *options)
+static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
+                                const hwnas_graph *graph, const hwnas_exec_options *options)
 {
     hwnas_graph *quantized = NULL;
     int *origin = NULL;
     if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph))
-        return hwnas_onednn_source_init(&c->source, graph, options->precision);
+        return hwnas_onednn_source_init(out, graph, options->precision);
     TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options));
-    hwnas_status status = hwnas_onednn_source_init(&c->source, quantized, HWNAS_S8);
-    c->source.made = quantized;
-    c->source.origin = origin;
+    hwnas_status status = hwnas_onednn_source_init(out, quantized, HWNAS_S8);
+    out->made = quantized;
+    out->origin = origin;
     return status;
 }
 
-hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
-                                  const hwnas_exec_options *options)
+static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
 {
-    hwnas_status status = HWNAS_OK;
     onednn_exec *exec = hwnas_alloc(sizeof *exec);
-    compiler c = {.exec = exec};
-    TRY_OUT(check_precision((const onednn_device *)base, options->precision));
-    TRY_OUT(take_source(&c, base, graph, options));
-    c.graph = graph = c.source.graph;
-    const size_t n = graph->n_tensors;
     exec->base.ops = base->ops;
-    exec->device = (onednn_device *)base;
+    exec->with = *(onednn_device *)base;
+    exec->with.scratch = &exec->scratch;
+    exec->device = &exec->with;
     exec->arena = hwnas_arena_new();
-    exec->n_tensors = n;
+    exec->n_tensors = graph->n_tensors;
     exec->n_inputs = graph->n_inputs;
     exec->n_outputs = graph->n_outputs;
-    exec->tensors = hwnas_arena_alloc(exec->arena, n * sizeof *exec->tensors);
+    exec->tensors = hwnas_arena_alloc(exec->arena, graph->n_tensors * sizeof *exec->tensors);
     exec->inputs = hwnas_arena_copy(exec->arena, graph->inputs, graph->n_inputs * sizeof(int));
     exec->outputs = hwnas_arena_copy(exec->arena, graph->outputs, graph->n_outputs * sizeof(int));
+    return exec;
+}
+
+/* `is_refused`, by node, becomes true for a root that oneDNN has only slow code for; the status is
+ * then HWNAS_E_UNSUPPORTED, and without it as a root all may go well. NULL: no groups. */
+static hwnas_status try_compile(hwnas_exec **out, hwnas_device *base,
+                                const hwnas_onednn_source *source, bool *is_refused)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_graph *graph = source->graph;
+    const size_t n = graph->n_tensors;
+    onednn_exec *exec = new_exec(base, graph);
+    compiler c = {.exec = exec, .source = source, .graph = graph, .is_refused = is_refused};
     c.described = hwnas_alloc(n * sizeof *c.described);
+    c.is_own = hwnas_alloc((graph->n_nodes + 1) * sizeof *c.is_own);
     c.is_output = hwnas_alloc(n * sizeof *c.is_output);
-    c.is_plain = hwnas_alloc(n * sizeof *c.is_plain);
     c.is_read = hwnas_alloc(n * sizeof *c.is_read);
     c.offset = hwnas_alloc(n * sizeof *c.offset);
     sort_outputs(&c);
 
     hwnas_onednn_use_threads(exec->device->threads);
-    TRY_OUT(cut(&c));
-    mark_plain(&c);
+    TRY_OUT(sort_nodes(&c));
     TRY_OUT(compile_steps(&c));
     TRY_OUT(bind_tensors(&c));
     *out = &exec->base;
@@ -419,6 +483,45 @@ hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hw
 out:
     compiler_done(&c);
     hwnas_onednn_free_exec((hwnas_exec *)exec);
+    return status;
+}
+
+static size_t count_true(const bool *values, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += values[i];
+    return count;
+}
+
+/* Groups compute in fp32 alone. */
+static bool may_group(const hwnas_onednn_source *source)
+{
+    for (size_t i = 0; i < source->graph->n_tensors; i++)
+        if (source->kept[i] != dnnl_f32)
+            return false;
+    return true;
+}
+
+hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
+                                  const hwnas_exec_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_onednn_source source = {0};
+    bool *is_refused = NULL;
+    size_t n = 0, n_refused;
+    TRY(check_precision((const onednn_device *)base, options->precision));
+    TRY_OUT(take_source(&source, base, graph, options));
+    n = source.graph->n_nodes;
+    if (may_group(&source))
+        is_refused = hwnas_alloc((n + 1) * sizeof *is_refused);
+    do {
+        n_refused = is_refused ? count_true(is_refused, n) : 0;
+        status = try_compile(out, base, &source, is_refused);
+    } while (status == HWNAS_E_UNSUPPORTED && is_refused && count_true(is_refused, n) > n_refused);
+out:
+    free(is_refused);
+    hwnas_onednn_source_done(&source);
     return status;
 }
 

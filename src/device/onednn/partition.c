@@ -45,7 +45,8 @@ static int *ids_of(hwnas_arena *arena, const ports *p)
 hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onednn_device *device,
                                             dnnl_graph_partition_t partition,
                                             dnnl_graph_logical_tensor_t *described,
-                                            const bool *is_plain, hwnas_arena *arena)
+                                            const hwnas_onednn_layout *layouts,
+                                            const hwnas_onednn_source *source, hwnas_arena *arena)
 {
     hwnas_status status = HWNAS_OK;
     dnnl_graph_compiled_partition_t compiled = NULL;
@@ -58,9 +59,13 @@ hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onedn
                             dnnl_graph_partition_get_output_ports));
     for (size_t i = 0; i < in.n; i++)
         in.tensors[i] = described[in.tensors[i].id];
-    for (size_t i = 0; i < out.n; i++)
-        if (!is_plain[out.tensors[i].id])
+    for (size_t i = 0; i < out.n; i++) {
+        const int id = (int)out.tensors[i].id;
+        if (layouts[id] == HWNAS_ONEDNN_FREE)
             out.tensors[i].layout_type = dnnl_graph_layout_type_any;
+        else if (layouts[id] == HWNAS_ONEDNN_IMAGE)
+            TRY_OUT(hwnas_onednn_image(&out.tensors[i], source, id));
+    }
 
     TRY_DNNL_OUT("begin", step->name, dnnl_graph_compiled_partition_create(&compiled, partition));
     step->state = compiled;

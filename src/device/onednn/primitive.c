@@ -72,9 +72,14 @@ out:
 hwnas_status hwnas_onednn_primitive_init(hwnas_onednn_primitive *p,
                                          const_dnnl_primitive_desc_t desc)
 {
+    const const_dnnl_memory_desc_t scratch =
+        dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+    const size_t bytes = dnnl_memory_desc_get_size(scratch);
+    hwnas_onednn_scratch *shared = p->device->scratch;
     TRY_DNNL("compile", p->name, dnnl_primitive_create(&p->made, desc));
-    return hwnas_onednn_primitive_add_own(
-        p, DNNL_ARG_SCRATCHPAD, dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0));
+    if (bytes > shared->bytes)
+        shared->bytes = bytes;
+    return hwnas_onednn_primitive_add(p, DNNL_ARG_SCRATCHPAD, scratch);
 }
 
 void hwnas_onednn_primitive_done(hwnas_onednn_primitive *p)
@@ -89,12 +94,13 @@ void hwnas_onednn_primitive_done(hwnas_onednn_primitive *p)
 dnnl_status_t hwnas_onednn_primitive_run(const hwnas_onednn_primitive *p, size_t n,
                                          void *const *values)
 {
-    for (size_t i = 0; i < n; i++) {
-        const dnnl_status_t status = dnnl_memory_set_data_handle(p->args[1 + i].memory, values[i]);
-        if (status != dnnl_success)
-            return status;
-    }
-    return dnnl_primitive_execute(p->made, p->device->stream, p->n_args, p->args);
+    dnnl_status_t status =
+        dnnl_memory_set_data_handle(p->args[0].memory, p->device->scratch->memory);
+    for (size_t i = 0; i < n && status == dnnl_success; i++)
+        status = dnnl_memory_set_data_handle(p->args[1 + i].memory, values[i]);
+    return status != dnnl_success
+               ? status
+               : dnnl_primitive_execute(p->made, p->device->stream, p->n_args, p->args);
 }
 
 /* ---- Steps of a primitive that reads the node's inputs and writes its output ---- */

@@ -7,7 +7,7 @@
 #include "device/onednn/lower.h"
 #include "device/onednn/steps.h"
 
-enum { HWNAS_ONEDNN_MAX_ARGS = 8 };
+enum { HWNAS_ONEDNN_MAX_ARGS = 16 };
 
 typedef struct hwnas_onednn_primitive {
     const char *name; /* borrowed; for messages */
@@ -23,7 +23,7 @@ typedef struct hwnas_onednn_primitive {
  * destroy. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_attr(dnnl_primitive_attr_t *out, const char *name);
 
-/* Makes the primitive, and its scratchpad the first argument. */
+/* Makes the primitive, and its scratchpad the first argument: the executable's, which runs share. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_primitive_init(hwnas_onednn_primitive *p,
                                                        const_dnnl_primitive_desc_t desc);
 /* Appends an argument (DNNL_ARG_SRC, ...), whose values each run gives. */

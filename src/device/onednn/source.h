@@ -23,6 +23,8 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_source_init(hwnas_onednn_source *out,
                                                     hwnas_precision precision);
 void hwnas_onednn_source_done(hwnas_onednn_source *source);
 
+/* Whether all of it is kept as floats. */
+bool hwnas_onednn_is_fp32(const hwnas_onednn_source *source);
 /* Whether the node brings values from one type in memory into another. */
 bool hwnas_onednn_changes_type(const hwnas_onednn_source *source, const hwnas_node *node);
 

@@ -17,8 +17,8 @@ typedef struct hwnas_onednn_step {
     void *state;                   /* the kind's */
     size_t bytes;                  /* that `state` holds in buffers */
     size_t n_inputs, n_outputs;
-    size_t output_bytes;           /* of a step of one node */
-    int *input_ids, *output_ids;   /* tensors of the graph */
+    size_t output_bytes;                         /* of a step of one node */
+    int *input_ids, *output_ids;                 /* tensors of the graph */
     const_dnnl_graph_tensor_t *inputs, *outputs; /* the same, bound to memory */
 } hwnas_onednn_step;
 
@@ -59,5 +59,11 @@ extern const hwnas_onednn_kind hwnas_onednn_eltwise;
 extern const hwnas_onednn_kind hwnas_onednn_layer_norm;
 extern const hwnas_onednn_kind hwnas_onednn_lstm;
 extern const hwnas_onednn_kind hwnas_onednn_gru;
+/* Loops of ours where oneDNN is slow: means over axes that lie side by side, an LSTM over few
+ * sequences whose length of state fits our vectors. */
+extern const hwnas_onednn_kind hwnas_onednn_mean;
+bool hwnas_onednn_has_near_axes(const hwnas_graph *graph, const hwnas_node *node);
+extern const hwnas_onednn_kind hwnas_onednn_short_lstm;
+bool hwnas_onednn_is_short_lstm(const hwnas_graph *graph, const hwnas_node *node);
 
 #endif

@@ -1,0 +1,179 @@
+/* compile.c: from a graph to an executable: cut, made, placed. What an engine refuses is cut in
+ * another way; plans that were made stay known, so cutting anew costs little. */
+#include "device/cudnn/compile.h"
+
+#include <stdlib.h>
+
+enum { MAX_ATTEMPTS = 64 };
+
+/* Bytes of the GPU that CUDA, cuDNN and the driver take for themselves (a context, kernels). */
+#define RESERVED ((size_t)512 << 20)
+
+static void free_steps(hwnas_cudnn_net *net)
+{
+    for (size_t i = 0; i < net->n_steps; i++)
+        net->steps[i].kind->free(&net->steps[i]);
+    net->n_steps = net->step_capacity = net->n_tensors = net->tensor_capacity = 0;
+    net->steps = NULL;
+    net->tensors = NULL;
+}
+
+void hwnas_cudnn_net_free(hwnas_cudnn_net *net)
+{
+    if (!net)
+        return;
+    free_steps(net);
+    hwnas_graph_free(net->graph);
+    hwnas_arena_free(net->arena);
+    free(net);
+}
+
+static hwnas_status compile_step(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
+{
+    return step->kind->compile(step, net);
+}
+
+/* Compiles every step, though one was refused already: what else is gets known at once. */
+static hwnas_status compile_steps(hwnas_cudnn_net *net, hwnas_cudnn_bans *bans, bool *again,
+                                  hwnas_status (*compile)(hwnas_cudnn_step *, hwnas_cudnn_net *))
+{
+    for (size_t i = 0; i < net->n_steps; i++) {
+        hwnas_cudnn_step *step = &net->steps[i];
+        const hwnas_status status = compile(step, net);
+        if (status == HWNAS_OK)
+            continue;
+        if (status != HWNAS_E_UNSUPPORTED || step->kind == &hwnas_cudnn_kernel)
+            return status;
+        hwnas_error_clear();
+        hwnas_cudnn_ban(bans, net, step);
+        *again = true;
+    }
+    return HWNAS_OK;
+}
+
+static void tell(hwnas_cudnn_net *net)
+{
+    net->about = hwnas_arena_alloc(net->arena, net->n_steps * sizeof *net->about);
+    for (size_t i = 0; i < net->n_steps; i++) {
+        if (net->steps[i].workspace > net->workspace_bytes)
+            net->workspace_bytes = net->steps[i].workspace;
+        if (net->steps[i].kind != &hwnas_cudnn_view)
+            net->about[net->n_about++] = net->steps[i].about;
+    }
+}
+
+hwnas_status hwnas_cudnn_net_new(hwnas_cudnn_net **out, hwnas_cuda_device *device,
+                                 const hwnas_graph *graph, hwnas_precision precision,
+                                 hwnas_status (*compile)(hwnas_cudnn_step *, hwnas_cudnn_net *))
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_cudnn_net *net = hwnas_alloc(sizeof *net);
+    net->device = device;
+    net->precision = precision;
+    net->arena = hwnas_arena_new();
+    TRY_OUT(hwnas_graph_copy(&net->graph, graph));
+    hwnas_cudnn_bans bans = hwnas_cudnn_bans_new(net->arena, net->graph);
+    bool again = true;
+    for (int i = 0; again; i++) {
+        hwnas_cudnn_cut cut = {.net = net, .graph = net->graph, .bans = &bans};
+        again = false;
+        free_steps(net);
+        hwnas_cudnn_form_groups(&cut);
+        hwnas_cudnn_lay_out(&cut);
+        hwnas_cudnn_emit(&cut, &bans, &again);
+        TRY_OUT(compile_steps(net, &bans, &again, compile ? compile : compile_step));
+        if (again && i == MAX_ATTEMPTS)
+            TRY_OUT(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                               "'%s' was cut in %d ways, and cuDNN took none", graph->name, i));
+    }
+    tell(net);
+    hwnas_cudnn_place(net);
+    *out = net;
+    net = NULL;
+out:
+    hwnas_cudnn_net_free(net);
+    return status;
+}
+
+size_t hwnas_cudnn_net_bytes(const hwnas_cudnn_net *net)
+{
+    size_t bytes = net->workspace_bytes;
+    for (int i = 0; i < HWNAS_CUDNN_N_MEMORIES; i++)
+        bytes += net->memory_bytes[i];
+    return bytes;
+}
+
+/* Said before anything is taken. */
+static hwnas_status check_room(const hwnas_cudnn_net *net)
+{
+    const double mebi = 1 << 20;
+    const hwnas_gpu *gpu = &net->device->gpu;
+    const size_t *bytes = net->memory_bytes, all = hwnas_cudnn_net_bytes(net);
+    if (!gpu->memory_bytes || all + RESERVED <= gpu->memory_bytes)
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_MEMORY, NULL,
+                   "'%s' needs %.0f MiB of the GPU's memory (weights %.0f, activations %.0f, "
+                   "workspace %.0f, inputs and outputs %.0f) and CUDA about %.0f; %s has %.0f",
+                   net->graph->name, (double)all / mebi,
+                   (double)bytes[HWNAS_CUDNN_WEIGHTS] / mebi,
+                   (double)bytes[HWNAS_CUDNN_ACTIVATIONS] / mebi,
+                   (double)net->workspace_bytes / mebi,
+                   (double)(bytes[HWNAS_CUDNN_INPUTS] + bytes[HWNAS_CUDNN_OUTPUTS]) / mebi,
+                   (double)RESERVED / mebi, gpu->name, (double)gpu->memory_bytes / mebi),
+        "a smaller batch, fewer pixels or --dtype f16 takes less");
+}
+
+hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
+                                 const hwnas_exec_options *options)
+{
+    hwnas_cuda_device *device = (hwnas_cuda_device *)base;
+    hwnas_cudnn_net *net = NULL;
+    if (!*device->gpu.name)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "cuda-dry compiles for a GPU; for which?"),
+                          "write cuda-dry:h200, or the path of a description");
+    TRY(hwnas_cudnn_net_new(&net, device, graph, options->precision, NULL));
+    net->base.ops = base->ops;
+    const hwnas_status status = check_room(net);
+    if (status == HWNAS_OK)
+        *out = &net->base;
+    else
+        hwnas_cudnn_net_free(net);
+    return status;
+}
+
+void hwnas_cudnn_free_exec(hwnas_exec *exec)
+{
+    hwnas_cudnn_net_free((hwnas_cudnn_net *)exec);
+}
+
+size_t hwnas_cudnn_held(const hwnas_exec *exec)
+{
+    return hwnas_cudnn_net_bytes((const hwnas_cudnn_net *)exec);
+}
+
+void hwnas_cudnn_foresee(const hwnas_exec *exec, hwnas_foresight *out)
+{
+    const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
+    const size_t *bytes = net->memory_bytes;
+    *out = (hwnas_foresight){
+        .n_steps = net->n_about,
+        .weight_bytes = bytes[HWNAS_CUDNN_WEIGHTS],
+        .activation_bytes = bytes[HWNAS_CUDNN_ACTIVATIONS],
+        .workspace_bytes = net->workspace_bytes,
+        .buffer_bytes = bytes[HWNAS_CUDNN_INPUTS] + bytes[HWNAS_CUDNN_OUTPUTS],
+        .device_bytes = net->device->gpu.memory_bytes,
+    };
+    for (size_t i = 0; i < net->n_steps; i++) {
+        out->n_own += net->steps[i].kind == &hwnas_cudnn_kernel;
+        out->n_library += net->steps[i].kind == &hwnas_cudnn_engine ||
+                          net->steps[i].kind == &hwnas_cudnn_rnn;
+    }
+}
+
+size_t hwnas_cudnn_steps(const hwnas_exec *exec, const hwnas_exec_step **out)
+{
+    const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
+    *out = net->about;
+    return net->n_about;
+}

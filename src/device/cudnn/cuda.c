@@ -1,0 +1,133 @@
+/* cuda.c: cuda:N, an NVIDIA GPU of this machine. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cudnn/cuda_exec.h"
+#include "device/cudnn/engine.h"
+#include "device/cudnn/live.h"
+#include "device/module.h"
+
+/* Behind the colon: "0", "1:tune". */
+typedef struct spelling {
+    int ordinal;
+    bool tunes; /* times the first engines of each plan */
+    bool owns;  /* kernels of our own alone, no cuDNN */
+} spelling;
+
+static hwnas_status read_spelling(spelling *out, const char *argument)
+{
+    static const char *const words[] = {"tune", "own"};
+    bool *const flags[] = {&out->tunes, &out->owns};
+    char *end = (char *)argument;
+    const long ordinal = *argument ? strtol(argument, &end, 10) : 0;
+    bool is_right = ordinal >= 0 && ordinal < 1024 && (end > argument || !*argument);
+    *out = (spelling){.ordinal = (int)ordinal};
+    while (is_right && *end == ':') {
+        const size_t n = strcspn(++end, ":");
+        is_right = false;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i]) == n && !strncmp(words[i], end, n))
+                is_right = *flags[i] = true;
+        end += n;
+    }
+    if (is_right && !*end)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "there is no GPU 'cuda:%s'", argument),
+                      "write cuda:0, or cuda:0:tune to time cuDNN's engines, or cuda:0:own for our own "
+                      "kernels alone");
+}
+
+static void cuda_close(hwnas_device *base)
+{
+    hwnas_cuda_device *device = (hwnas_cuda_device *)base;
+    hwnas_cudnn_plans_free(device->plans, device->cudnn);
+    if (device->properties)
+        device->cudnn->destroy(device->properties);
+    hwnas_live_close(device->live);
+    hwnas_gpu_done(&device->gpu);
+    free(device);
+}
+
+/* The GPU as cuDNN sees it: what plans are made for. */
+static hwnas_status ask_properties(hwnas_cuda_device *device, int ordinal)
+{
+    const hwnas_cudnn_api *cudnn = device->cudnn;
+    const int32_t number = ordinal;
+    cudnnStatus_t result =
+        cudnn->create(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device->properties);
+    if (result == CUDNN_STATUS_SUCCESS)
+        result = cudnn->set(device->properties, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1,
+                            &number);
+    if (result == CUDNN_STATUS_SUCCESS)
+        result = cudnn->finalize(device->properties);
+    return hwnas_cudnn_run_status(device->live, result, "describe", device->gpu.name);
+}
+
+static hwnas_status cuda_open(hwnas_device **out, const char *argument,
+                              const hwnas_device_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    spelling s = {0};
+    hwnas_live *live = NULL;
+    (void)options;
+    TRY(read_spelling(&s, argument));
+    hwnas_cuda_device *device = hwnas_alloc(sizeof *device);
+    device->tunes = s.tunes;
+    device->plans = hwnas_cudnn_plans_new();
+    TRY_OUT(hwnas_driver_open(&device->driver, false));
+    if (!s.owns)
+        TRY_OUT(hwnas_cudnn_open(&device->cudnn));
+    TRY_OUT(hwnas_live_open(&live, &device->gpu, s.ordinal, !s.owns));
+    device->live = live;
+    if (!s.owns)
+        TRY_OUT(ask_properties(device, s.ordinal));
+    *out = &device->base;
+    device->base.ops = &hwnas_cuda_ops;
+    device = NULL;
+out:
+    if (device)
+        cuda_close(&device->base);
+    return status;
+}
+
+static void cuda_describe(const hwnas_device *base, hwnas_device_info *out)
+{
+    const hwnas_cuda_device *device = (const hwnas_cuda_device *)base;
+    int driver = 0;
+    hwnas_live_api(device->live)->driver_version(&driver);
+    *out = (hwnas_device_info){.threads = 1,
+                               .has_energy = !isnan(hwnas_nvml_joules(hwnas_live_nvml(device->live)))};
+    snprintf(out->name, sizeof out->name, "%s", device->gpu.name);
+    snprintf(out->isa, sizeof out->isa, "sm_%d", device->gpu.sm);
+    if (device->cudnn) {
+        const size_t version = device->cudnn->version();
+        snprintf(out->library, sizeof out->library, "cuDNN %zu.%zu.%zu, driver for CUDA %d.%d",
+                 version / 10000, version / 100 % 100, version % 100, driver / 1000,
+                 driver / 10 % 100);
+    } else {
+        snprintf(out->library, sizeof out->library, "own kernels, driver for CUDA %d.%d",
+                 driver / 1000, driver / 10 % 100);
+    }
+}
+
+const hwnas_device_ops hwnas_cuda_ops = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "cuda",
+    .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...",
+    .open = cuda_open,
+    .describe = cuda_describe,
+    .close = cuda_close,
+    .precisions = HWNAS_CUDA_PRECISIONS,
+    .compile = hwnas_cuda_compile,
+    .run = hwnas_cuda_run,
+    .free_exec = hwnas_cuda_free_exec,
+    .memory = hwnas_cudnn_held,
+    .foresee = hwnas_cudnn_foresee,
+    .steps = hwnas_cudnn_steps,
+    .run_steps = hwnas_cuda_run_steps,
+    .time = hwnas_cuda_time,
+    .slowed = hwnas_cuda_slowed,
+    .joules = hwnas_cuda_joules,
+};

@@ -1,0 +1,40 @@
+/* cuda_device.h: what the files of these devices share. */
+#ifndef HWNAS_DEVICE_CUDNN_CUDA_DEVICE_H
+#define HWNAS_DEVICE_CUDNN_CUDA_DEVICE_H
+
+#include "device/cudnn/gpu.h"
+#include "device/cudnn/libraries.h"
+#include "device/device.h"
+
+struct hwnas_cudnn_operation;
+struct hwnas_cudnn_plans;
+
+typedef struct hwnas_cuda_device hwnas_cuda_device;
+struct hwnas_cuda_device {
+    hwnas_device base;
+    bool is_dry; /* there is no GPU: compiles, runs nothing */
+    bool tunes;  /* times the first engines of each plan, keeps the fastest */
+    hwnas_gpu gpu;
+    const hwnas_cudnn_api *cudnn; /* NULL: without it, all by kernels of ours */
+    cudnnBackendDescriptor_t properties; /* of the GPU, as cuDNN has them */
+    struct hwnas_cudnn_plans *plans;     /* made so far; see plans.h */
+    /* With `tunes`: seconds that the plan of an operation takes on the GPU. */
+    double (*time_plan)(hwnas_cuda_device *device, const struct hwnas_cudnn_operation *o,
+                        cudnnBackendDescriptor_t plan, size_t workspace);
+    void *driver; /* the open libcuda.so.1 */
+    void *live;   /* of a GPU that is here: context, stream, handle; see cuda.c */
+};
+
+/* Rows of the module's table. */
+extern const hwnas_device_ops hwnas_cuda_ops;     /* cuda.c */
+extern const hwnas_device_ops hwnas_cuda_dry_ops; /* dry.c */
+
+/* What the two rows have in common; compile.c. An executable is a hwnas_cudnn_net, see steps.h. */
+hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                                 const hwnas_exec_options *options);
+void hwnas_cudnn_free_exec(hwnas_exec *exec);
+size_t hwnas_cudnn_held(const hwnas_exec *exec);
+void hwnas_cudnn_foresee(const hwnas_exec *exec, hwnas_foresight *out);
+size_t hwnas_cudnn_steps(const hwnas_exec *exec, const hwnas_exec_step **out);
+
+#endif

@@ -1,0 +1,17 @@
+/* engine.h: plans of cuDNN's for operations. */
+#ifndef HWNAS_DEVICE_CUDNN_ENGINE_H
+#define HWNAS_DEVICE_CUDNN_ENGINE_H
+
+#include "device/cudnn/operation.h"
+#include "device/cudnn/plans.h"
+
+/* The plan of an operation: remembered, read from disk, or made. When no engine takes it, the plan
+ * says so (is_refused), which is no failure. A GPU's properties must be known (device->properties). */
+HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out,
+                                                hwnas_cuda_device *device,
+                                                const hwnas_cudnn_operation *o);
+
+/* Makes device->properties, for which plans are made, of device->gpu's description. */
+HWNAS_CHECKED hwnas_status hwnas_cudnn_describe_gpu(hwnas_cuda_device *device);
+
+#endif

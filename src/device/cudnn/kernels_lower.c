@@ -1,0 +1,416 @@
+/* kernels_lower.c: operators that are not functions of elements, one function for each family, and the table of
+ * them. */
+#include <string.h>
+
+#include "device/cudnn/kernels.h"
+#include "graph/op.h"
+#include "graph/ops/pool.h"
+#include "graph/ops/recurrent.h"
+#include "graph/ops/reduce.h"
+
+#define LOWER(NAME)                                                                                \
+    static void NAME(hwnas_launches *out, const hwnas_graph *graph, const hwnas_node *node,        \
+                     const hwnas_view *views)
+
+static int64_t first_int(const hwnas_node *node, const char *attr)
+{
+    return hwnas_node_attr(node, attr)->ints[0];
+}
+
+static void set_ints(hwnas_job *job, int at, const int64_t *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        job->ints[at + i] = (int)values[i];
+}
+
+/* ---- Copies ---- */
+
+/* Views with their neighbouring dimensions made one; these two have dimensions of their own. */
+static hwnas_view without_needless_dims(const hwnas_view *view)
+{
+    hwnas_view out = {.at = view->at, .type = view->type};
+    for (int i = 0; i < view->rank; i++) {
+        hwnas_view *o = &out;
+        if (view->dims[i] == 1)
+            continue;
+        if (o->rank && o->steps[o->rank - 1] == view->steps[i] * view->dims[i]) {
+            o->dims[o->rank - 1] *= view->dims[i];
+            o->steps[o->rank - 1] = view->steps[i];
+        } else {
+            o->dims[o->rank] = view->dims[i];
+            o->steps[o->rank++] = view->steps[i];
+        }
+    }
+    return out;
+}
+
+LOWER(lower_reshape)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_reshape", graph, node, views, 1);
+    for (int k = 0; k < 2; k++)
+        l->job.views[k] = without_needless_dims(&l->job.views[k]);
+}
+
+LOWER(lower_copy)
+{
+    (void)graph;
+    hwnas_kernels_copy(out, node->output, &views[node->output], node->inputs[0],
+                       &views[node->inputs[0]]);
+}
+
+LOWER(lower_transpose)
+{
+    (void)graph;
+    const hwnas_view *in = &views[node->inputs[0]];
+    hwnas_view turned = *in;
+    for (int i = 0; i < in->rank; i++) {
+        turned.dims[i] = in->dims[node->attrs[0].ints[i]];
+        turned.steps[i] = in->steps[node->attrs[0].ints[i]];
+    }
+    hwnas_kernels_copy(out, node->output, &views[node->output], node->inputs[0], &turned);
+}
+
+LOWER(lower_slice)
+{
+    (void)graph;
+    const hwnas_view *in = &views[node->inputs[0]], *to = &views[node->output];
+    const int axis = (int)first_int(node, "axis");
+    hwnas_view cut = *in;
+    cut.dims[axis] = to->dims[axis];
+    cut.steps[axis] *= (int)first_int(node, "step");
+    hwnas_kernels_copy(out, node->output, to, node->inputs[0], &cut);
+    out->all[out->n - 1].offsets[1] =
+        first_int(node, "begin") * in->steps[axis] * (int64_t)hwnas_stored_size(in->type);
+}
+
+LOWER(lower_concat)
+{
+    (void)graph;
+    const hwnas_view *to = &views[node->output];
+    const int axis = hwnas_view_axis(to, first_int(node, "axis"));
+    int64_t at = 0;
+    for (int k = 0; k < node->n_inputs; k++) {
+        const hwnas_view *in = &views[node->inputs[k]];
+        hwnas_view place = *to;
+        place.dims[axis] = in->dims[axis];
+        hwnas_kernels_copy(out, node->output, &place, node->inputs[k], in);
+        out->all[out->n - 1].offsets[0] =
+            at * to->steps[axis] * (int64_t)hwnas_stored_size(to->type);
+        at += in->dims[axis];
+    }
+}
+
+/* ---- Indices ---- */
+
+enum { DATA, INDICES, UPDATES };
+
+LOWER(lower_gather)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_gather", graph, node, views, 2);
+    const hwnas_view *table = &views[node->inputs[DATA]];
+    const int axis = hwnas_view_axis(table, first_int(node, "axis"));
+    l->job.views[1] = hwnas_view_without(table, 1U << axis);
+    l->job.ints[1] = axis;
+    l->job.ints[2] = views[node->inputs[INDICES]].rank;
+    l->job.ints[3] = table->dims[axis];
+    l->job.ints[4] = table->steps[axis];
+}
+
+LOWER(lower_gather_elements)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_gather_elements", graph, node, views, 2);
+    l->job.ints[1] = (int)first_int(node, "axis");
+}
+
+LOWER(lower_gather_nd)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_gather_nd", graph, node, views, 2);
+    const hwnas_view *indices = &views[node->inputs[INDICES]];
+    l->job.ints[1] = (int)first_int(node, "batch_dims");
+    l->job.ints[2] = indices->dims[indices->rank - 1];
+}
+
+static hwnas_launch *begin_scatter(hwnas_launches *out, const char *kernel, const hwnas_graph *graph,
+                                   const hwnas_node *node, const hwnas_view *views)
+{
+    hwnas_kernels_copy(out, node->output, &views[node->output], node->inputs[DATA],
+                       &views[node->inputs[DATA]]);
+    hwnas_launch *l = hwnas_launch_new(out, kernel, graph, node, views, 0);
+    hwnas_launch_add_view(l, node->inputs[INDICES], &views[node->inputs[INDICES]]);
+    hwnas_launch_add_view(l, node->inputs[UPDATES], &views[node->inputs[UPDATES]]);
+    l->job.ints[0] = (int)first_int(node, "reduction");
+    return l;
+}
+
+LOWER(lower_scatter_elements)
+{
+    hwnas_launch *l = begin_scatter(out, "hwnas_scatter_elements", graph, node, views);
+    const hwnas_view *indices = &views[node->inputs[INDICES]];
+    const int axis = (int)first_int(node, "axis");
+    l->job.ints[1] = axis;
+    l->job.n = (int)hwnas_view_count(indices) / indices->dims[axis];
+}
+
+LOWER(lower_scatter_nd)
+{
+    hwnas_launch *l = begin_scatter(out, "hwnas_scatter_nd", graph, node, views);
+    const hwnas_view *to = &views[node->output], *indices = &views[node->inputs[INDICES]];
+    const int last = indices->rank - 1, named = indices->dims[last];
+    l->job.views[1] = hwnas_view_without(indices, 1U << last);
+    l->job.ints[1] = named;
+    l->job.ints[2] = indices->steps[last];
+    l->job.ints[3] = (int)hwnas_view_count(&l->job.views[1]);
+    for (int i = 0; i < named; i++)
+        l->job.n /= to->dims[i];
+}
+
+/* ---- Lines ---- */
+
+LOWER(lower_reduce)
+{
+    static const char *const kinds[] = {
+        [HWNAS_REDUCE_MEAN] = "mean",
+        [HWNAS_REDUCE_SUM] = "reduce_sum",
+        [HWNAS_REDUCE_L1] = "reduce_l1",
+        [HWNAS_REDUCE_L2] = "reduce_l2",
+        [HWNAS_REDUCE_LOG_SUM] = "reduce_log_sum",
+        [HWNAS_REDUCE_LOG_SUM_EXP] = "reduce_log_sum_exp",
+        [HWNAS_REDUCE_MAX] = "reduce_max",
+        [HWNAS_REDUCE_MIN] = "reduce_min",
+        [HWNAS_REDUCE_PROD] = "reduce_prod",
+        [HWNAS_REDUCE_SUM_SQUARE] = "reduce_sum_square",
+    };
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_reduce", graph, node, views, 1);
+    const hwnas_view *in = &views[node->inputs[0]];
+    const bool is_global = !strcmp(node->op->name, "global_avg_pool");
+    const hwnas_attr *axes = is_global ? NULL : &node->attrs[HWNAS_REDUCE_AXES];
+    const bool keeps = is_global || node->attrs[HWNAS_REDUCE_KEEP].ints[0];
+    unsigned set = is_global ? 0xc : 0;
+    for (int i = 0; axes && i < axes->n; i++)
+        set |= 1U << axes->ints[i];
+    if (keeps)
+        l->job.views[0] = hwnas_view_without(&l->job.views[0], set);
+    l->job.views[1] = hwnas_view_without(in, set);
+    const hwnas_view reduced = hwnas_view_only(in, set);
+    hwnas_launch_add_view(l, -1, &reduced);
+    while (!is_global && strcmp(kinds[l->job.ints[0]], node->op->name))
+        l->job.ints[0]++;
+    l->job.ints[1] = (int)hwnas_view_count(&reduced);
+}
+
+/* A launch over lines along `axis`, its length and steps where the kernels look for them. */
+static hwnas_launch *along_axis(hwnas_launches *out, const char *kernel, const hwnas_graph *graph,
+                                const hwnas_node *node, const hwnas_view *views, int axis)
+{
+    hwnas_launch *l = hwnas_launch_new(out, kernel, graph, node, views, 1);
+    const hwnas_view *in = &views[node->inputs[0]], *to = &views[node->output];
+    const bool is_there = to->rank == in->rank;
+    l->job.views[1] = hwnas_view_without(in, 1U << axis);
+    if (is_there)
+        l->job.views[0] = hwnas_view_without(to, 1U << axis);
+    l->job.n = (int)hwnas_view_count(&l->job.views[1]);
+    l->job.ints[1] = in->dims[axis];
+    l->job.ints[2] = is_there ? to->steps[axis] : 0;
+    l->job.ints[3] = in->steps[axis];
+    return l;
+}
+
+LOWER(lower_softmax)
+{
+    const int axis = hwnas_view_axis(&views[node->inputs[0]], first_int(node, "axis"));
+    along_axis(out, "hwnas_softmax", graph, node, views, axis);
+}
+
+LOWER(lower_arg)
+{
+    hwnas_launch *l =
+        along_axis(out, "hwnas_arg", graph, node, views, (int)first_int(node, "axis"));
+    l->job.ints[4] = (int)first_int(node, "last");
+    l->job.numbers[0] = strcmp(node->op->name, "arg_max") ? -1 : 1;
+}
+
+LOWER(lower_top_k)
+{
+    const int axis = hwnas_view_axis(&views[node->inputs[0]], first_int(node, "axis"));
+    hwnas_launch *l = along_axis(out, "hwnas_top_k", graph, node, views, axis);
+    l->job.ints[4] = (int)first_int(node, "count");
+    l->job.ints[5] = (int)first_int(node, "places");
+    l->job.numbers[0] = first_int(node, "largest") ? 1 : -1;
+}
+
+LOWER(lower_cum_sum)
+{
+    hwnas_launch *l =
+        along_axis(out, "hwnas_cum_sum", graph, node, views, (int)first_int(node, "axis"));
+    l->job.ints[4] = (int)first_int(node, "exclusive");
+    l->job.ints[5] = (int)first_int(node, "reverse");
+}
+
+LOWER(lower_layer_norm)
+{
+    const hwnas_view *in = &views[node->inputs[0]], *to = &views[node->output];
+    const int axis = hwnas_view_axis(in, first_int(node, "axis"));
+    const unsigned own = ~0U << axis;
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_layer_norm", graph, node, views, 1);
+    hwnas_job *job = &l->job;
+    job->views[0] = hwnas_view_without(to, own);
+    job->views[1] = hwnas_view_without(in, own);
+    const hwnas_view parts[] = {hwnas_view_only(to, own), hwnas_view_only(in, own)};
+    for (int i = 0; i < 2; i++)
+        hwnas_launch_add_view(l, -1, &parts[i]);
+    for (int i = 1; i < node->n_inputs; i++) {
+        const hwnas_view v = hwnas_view_broadcast(&views[node->inputs[i]], &parts[0]);
+        hwnas_launch_add_view(l, node->inputs[i], &v);
+    }
+    job->n = (int)hwnas_view_count(&job->views[1]);
+    job->ints[1] = (int)hwnas_view_count(&parts[0]);
+    job->ints[2] = node->n_inputs > 2;
+    job->numbers[0] = (float)hwnas_node_attr(node, "epsilon")->number;
+}
+
+/* ---- Images ---- */
+
+LOWER(lower_pool)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_pool", graph, node, views, 1);
+    const bool is_mean = !strcmp(node->op->name, "avg_pool");
+    l->job.ints[0] = is_mean;
+    set_ints(&l->job, 1, node->attrs[HWNAS_POOL_KERNEL].ints, 2);
+    set_ints(&l->job, 3, node->attrs[HWNAS_POOL_STRIDE].ints, 2);
+    set_ints(&l->job, 5, node->attrs[HWNAS_POOL_PAD].ints, 2);
+    l->job.ints[7] = is_mean && first_int(node, "count_pad");
+}
+
+LOWER(lower_pad)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_pad", graph, node, views, 1);
+    l->job.ints[0] = (int)first_int(node, "mode");
+    set_ints(&l->job, 1, hwnas_node_attr(node, "before")->ints, views[node->output].rank);
+    l->job.numbers[0] = (float)hwnas_node_attr(node, "value")->number;
+}
+
+LOWER(lower_upsample)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_upsample", graph, node, views, 1);
+    l->job.ints[0] = (int)first_int(node, "linear");
+    set_ints(&l->job, 1, hwnas_node_attr(node, "by")->ints, 2);
+}
+
+LOWER(lower_conv)
+{
+    const char *kernel = strcmp(node->op->name, "conv") ? "hwnas_conv_transpose" : "hwnas_conv";
+    hwnas_launch *l = hwnas_launch_new(out, kernel, graph, node, views, node->n_inputs);
+    set_ints(&l->job, 1, hwnas_node_attr(node, "stride")->ints, 2);
+    set_ints(&l->job, 3, hwnas_node_attr(node, "pad")->ints, 2);
+    set_ints(&l->job, 5, hwnas_node_attr(node, "dilation")->ints, 2);
+    l->job.ints[7] = (int)first_int(node, "groups");
+    l->job.ints[8] = node->n_inputs > 2;
+}
+
+/* ---- Products ---- */
+
+/* The factors over the output's dimensions; of `x` the last is summed, of `y` that `from_end` from the end. */
+static void add_product(hwnas_launch *l, const hwnas_node *node, const hwnas_view *views,
+                        int from_end)
+{
+    const hwnas_view *to = &views[node->output];
+    hwnas_view x = views[node->inputs[0]], y = views[node->inputs[1]];
+    const int last = x.rank - 1, summed = y.rank - 1 - from_end;
+    l->job.ints[1] = x.dims[last];
+    l->job.ints[2] = x.steps[last];
+    l->job.ints[3] = y.steps[summed];
+    x.dims[last] = 1;
+    /* What is not summed of the last two comes last, over the output's columns. */
+    const int column = y.rank - 2 + from_end;
+    y.dims[y.rank - 1] = y.dims[column];
+    y.steps[y.rank - 1] = y.steps[column];
+    if (y.rank > 1)
+        y.dims[y.rank - 2] = 1;
+    const hwnas_view factors[] = {hwnas_view_broadcast(&x, to), hwnas_view_broadcast(&y, to)};
+    hwnas_launch_add_view(l, node->inputs[0], &factors[0]);
+    hwnas_launch_add_view(l, node->inputs[1], &factors[1]);
+}
+
+LOWER(lower_matmul)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_matmul", graph, node, views, 0);
+    add_product(l, node, views, 1);
+}
+
+LOWER(lower_linear)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_matmul", graph, node, views, 0);
+    add_product(l, node, views, 0);
+    if (node->n_inputs <= 2)
+        return;
+    const hwnas_view bias =
+        hwnas_view_broadcast(&views[node->inputs[2]], &views[node->output]);
+    hwnas_launch_add_view(l, node->inputs[2], &bias);
+    l->job.ints[4] = 1;
+}
+
+/* ---- Sequences ---- */
+
+LOWER(lower_recurrent)
+{
+    hwnas_launch *l =
+        hwnas_launch_new(out, "hwnas_recurrent", graph, node, views, node->n_inputs);
+    const hwnas_view *to = &views[node->output];
+    l->job.n = to->dims[1] * to->dims[2];
+    l->job.ints[0] = strcmp(node->op->name, "lstm_core") ? HWNAS_RNN_GRU : HWNAS_RNN_LSTM;
+    l->job.ints[1] = node->n_inputs > HWNAS_RNN_B;
+    l->job.ints[2] = node->attrs[HWNAS_RNN_DIRECTION].ints[0] == HWNAS_RNN_REVERSE;
+}
+
+static const struct {
+    const char *op;
+    hwnas_lower *lower;
+} rows[] = {
+    {"arg_max", lower_arg},
+    {"arg_min", lower_arg},
+    {"avg_pool", lower_pool},
+    {"concat", lower_concat},
+    {"conv", lower_conv},
+    {"conv_transpose", lower_conv},
+    {"cum_sum", lower_cum_sum},
+    {"dropout", lower_copy},
+    {"expand", lower_copy},
+    {"flatten", lower_reshape},
+    {"gather", lower_gather},
+    {"gather_elements", lower_gather_elements},
+    {"gather_nd", lower_gather_nd},
+    {"global_avg_pool", lower_reduce},
+    {"gru_core", lower_recurrent},
+    {"layer_norm", lower_layer_norm},
+    {"linear", lower_linear},
+    {"lstm_core", lower_recurrent},
+    {"matmul", lower_matmul},
+    {"max_pool", lower_pool},
+    {"mean", lower_reduce},
+    {"pad", lower_pad},
+    {"reduce_l1", lower_reduce},
+    {"reduce_l2", lower_reduce},
+    {"reduce_log_sum", lower_reduce},
+    {"reduce_log_sum_exp", lower_reduce},
+    {"reduce_max", lower_reduce},
+    {"reduce_min", lower_reduce},
+    {"reduce_prod", lower_reduce},
+    {"reduce_sum", lower_reduce},
+    {"reduce_sum_square", lower_reduce},
+    {"reshape", lower_reshape},
+    {"scatter_elements", lower_scatter_elements},
+    {"scatter_nd", lower_scatter_nd},
+    {"slice", lower_slice},
+    {"softmax", lower_softmax},
+    {"top_k", lower_top_k},
+    {"transpose", lower_transpose},
+    {"upsample", lower_upsample},
+};
+
+hwnas_lower *hwnas_kernels_lowering(const hwnas_node *node)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].op, node->op->name))
+            return rows[i].lower;
+    return NULL;
+}

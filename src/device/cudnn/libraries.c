@@ -1,0 +1,148 @@
+/* libraries.c: opens libraries by name and fills tables with their functions. */
+#define _GNU_SOURCE 1 /* dladdr() */
+#include "device/cudnn/libraries.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+static void *open_in(const char *directory, const char *file)
+{
+    char *path = hwnas_printf("%s/%s", directory, file);
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    free(path);
+    return library;
+}
+
+hwnas_status hwnas_library_open(void **out, const char *file, const char *purpose)
+{
+    const char *home = getenv("CUDA_HOME");
+    void *library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+    char *why = library ? NULL : hwnas_printf("%.200s", dlerror());
+    if (!library && home) {
+        char *directory = hwnas_printf("%s/lib64", home);
+        library = open_in(directory, file);
+        free(directory);
+    }
+    if (!library)
+        library = open_in(HWNAS_CUDA_LIBRARIES, file);
+    if (library)
+        *out = library;
+    hwnas_status status = HWNAS_OK;
+    if (!library)
+        status = hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "no %s, %s: %s", file, purpose, why),
+                            "install it, or name its directory in LD_LIBRARY_PATH");
+    free(why);
+    return status;
+}
+
+hwnas_status hwnas_library_symbols(void *table, const hwnas_symbol *symbols, void *library,
+                                   const char *file)
+{
+    for (; symbols->name; symbols++) {
+        void *address = dlsym(library, symbols->name);
+        if (!address)
+            return hwnas_fail(HWNAS_E_LIBRARY, NULL, "%s lacks the function %s", file,
+                              symbols->name);
+        memcpy((char *)table + symbols->at, &address, sizeof address);
+    }
+    return HWNAS_OK;
+}
+
+#define DRIVER "libcuda.so.1"
+
+/* The directory of this module's file; yours to free(). */
+static char *own_directory(void)
+{
+    Dl_info info;
+    if (!dladdr((void *)(size_t)&hwnas_library_open, &info) || !info.dli_fname)
+        return hwnas_strdup(".");
+    const char *slash = strrchr(info.dli_fname, '/');
+    return slash ? hwnas_printf("%.*s", (int)(slash - info.dli_fname), info.dli_fname)
+                 : hwnas_strdup(".");
+}
+
+/* Installed, and in the build directory from the module's and from a unit test's place. cuDNN asks
+ * for the driver by its soname, which ours has, and so finds what is open. */
+static void *open_stand_in(void)
+{
+    static const char *const places[] = {"no-gpu", "../no-gpu/.libs", "no-gpu/.libs",
+                                         "../../no-gpu/.libs"};
+    void *library = NULL;
+    char *own = own_directory();
+    for (size_t i = 0; !library && i < sizeof places / sizeof *places; i++) {
+        char *directory = hwnas_printf("%s/%s", own, places[i]);
+        library = open_in(directory, DRIVER);
+        free(directory);
+    }
+    free(own);
+    return library;
+}
+
+hwnas_status hwnas_driver_open(void **out, bool stand_in)
+{
+    static void *real, *ours;
+    if (!stand_in && ours)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "this process compiles without a GPU, and cannot use one any more");
+    if (!stand_in && !real)
+        TRY(hwnas_library_open(&real, DRIVER, "NVIDIA's driver"));
+    if (stand_in && !real && !ours && !(ours = open_stand_in()))
+        return hwnas_fail(HWNAS_E_LIBRARY, NULL,
+                          "no-gpu/%s, which belongs to this module, is not beside it", DRIVER);
+    *out = real ? real : ours;
+    return HWNAS_OK;
+}
+
+#define SYMBOL(function, member)                                                                   \
+    {                                                                                              \
+        #function, offsetof(hwnas_cudnn_api, member)                                               \
+    }
+
+static const hwnas_symbol cudnn_symbols[] = {
+    SYMBOL(cudnnGetVersion, version),
+    SYMBOL(cudnnGetCudartVersion, cudart_version),
+    SYMBOL(cudnnGetErrorString, error_string),
+    SYMBOL(cudnnGetLastErrorString, last_error),
+    SYMBOL(cudnnBackendCreateDescriptor, create),
+    SYMBOL(cudnnBackendDestroyDescriptor, destroy),
+    SYMBOL(cudnnBackendSetAttribute, set),
+    SYMBOL(cudnnBackendGetAttribute, get),
+    SYMBOL(cudnnBackendFinalize, finalize),
+    SYMBOL(cudnnBackendExecute, execute),
+    {NULL, 0},
+};
+
+/* cublasLt first: cuDNN ends the process where it misses it. Its number is that of the CUDA that
+ * cuDNN was built for, as is NVRTC's. */
+static hwnas_status open_companions(size_t cuda)
+{
+    char cublas[64], nvrtc[64];
+    void *library;
+    snprintf(cublas, sizeof cublas, "libcublasLt.so.%zu", cuda / 1000);
+    snprintf(nvrtc, sizeof nvrtc, "libnvrtc.so.%zu", cuda / 1000);
+    TRY(hwnas_library_open(&library, cublas, "without which cuDNN aborts"));
+    return hwnas_library_open(&library, nvrtc, "which compiles kernels");
+}
+
+hwnas_status hwnas_cudnn_open(const hwnas_cudnn_api **out)
+{
+    static hwnas_cudnn_api api;
+    static bool is_open;
+    void *library = NULL;
+    if (!is_open) {
+        TRY(hwnas_library_open(&library, "libcudnn.so.9", "NVIDIA's library for networks"));
+        TRY(hwnas_library_symbols(&api, cudnn_symbols, library, "libcudnn.so.9"));
+        if (api.version() < 90800)
+            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN is older than 9.8: %zu",
+                              api.version());
+        TRY(open_companions(api.cudart_version()));
+        is_open = true;
+    }
+    *out = &api;
+    return HWNAS_OK;
+}

@@ -1,0 +1,107 @@
+/* net.c: small facts about tensors in the GPU's memory, and weights on their way there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cudnn/steps.h"
+
+static const struct {
+    const char *name;
+    size_t size;
+} types[HWNAS_CUDNN_N_TYPES] = {
+    [HWNAS_CUDNN_F32] = {"f32", 4}, [HWNAS_CUDNN_F16] = {"f16", 2}, [HWNAS_CUDNN_BF16] = {"bf16", 2},
+    [HWNAS_CUDNN_S8] = {"s8", 1},   [HWNAS_CUDNN_S32] = {"s32", 4},
+};
+
+const char *hwnas_cudnn_type_name(hwnas_cudnn_type type)
+{
+    return types[type].name;
+}
+
+size_t hwnas_cudnn_type_size(hwnas_cudnn_type type)
+{
+    return types[type].size;
+}
+
+char *hwnas_cudnn_address(const hwnas_cudnn_net *net, const hwnas_cudnn_launch *launch, int tensor)
+{
+    const hwnas_cudnn_tensor *t = &net->tensors[tensor], *root = &net->tensors[t->root];
+    return launch->memories[root->memory] + root->offset +
+           (size_t)t->first * types[t->type].size;
+}
+
+void hwnas_cudnn_plain_strides(int64_t *out, int rank, const int64_t *dims)
+{
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; stride *= dims[i--])
+        out[i] = stride;
+}
+
+bool hwnas_cudnn_is_plain(const hwnas_cudnn_tensor *tensor)
+{
+    int64_t stride = 1;
+    for (int i = tensor->rank - 1; i >= 0; stride *= tensor->dims[i--])
+        if (tensor->dims[i] != 1 && tensor->strides[i] != stride)
+            return false;
+    return true;
+}
+
+int64_t hwnas_cudnn_count(const hwnas_cudnn_tensor *tensor)
+{
+    int64_t count = 1;
+    for (int i = 0; i < tensor->rank; i++)
+        count *= tensor->dims[i];
+    return count;
+}
+
+/* The upper half, rounded to even. */
+static uint16_t to_bf16(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 64); /* not a number stays none */
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void store(void *out, int64_t at, hwnas_cudnn_type type, float value)
+{
+    switch (type) {
+    case HWNAS_CUDNN_F32:
+        ((float *)out)[at] = value;
+        break;
+    case HWNAS_CUDNN_F16: {
+        const _Float16 half = (_Float16)value;
+        memcpy((uint16_t *)out + at, &half, sizeof half);
+        break;
+    }
+    case HWNAS_CUDNN_BF16:
+        ((uint16_t *)out)[at] = to_bf16(value);
+        break;
+    case HWNAS_CUDNN_S8:
+        ((int8_t *)out)[at] = (int8_t)value;
+        break;
+    default:
+        ((int32_t *)out)[at] = (int32_t)value;
+    }
+}
+
+void hwnas_cudnn_fill(void *out, const hwnas_cudnn_net *net, int tensor)
+{
+    const hwnas_cudnn_tensor *t = &net->tensors[tensor];
+    const hwnas_tensor *source = &net->graph->tensors[t->source];
+    const int64_t n = hwnas_tensor_count(source);
+    float *values = hwnas_alloc((size_t)n * sizeof *values);
+    int64_t index[HWNAS_MAX_RANK] = {0}, at = 0;
+    hwnas_tensor_fill(source, values);
+    for (int64_t i = 0; i < n; i++) {
+        store(out, at, t->type, values[i]);
+        for (int k = t->rank - 1; k >= 0; k--) { /* the next index, last dimension first */
+            at += t->strides[k];
+            if (++index[k] < t->dims[k])
+                break;
+            at -= t->dims[k] * t->strides[k];
+            index[k] = 0;
+        }
+    }
+    free(values);
+}

@@ -1,0 +1,228 @@
+/* plans.c: a hash table of plans, and the same on disk. */
+#include "device/cudnn/plans.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+enum { LARGEST_FILE = 64 << 20 };
+
+struct hwnas_cudnn_plans {
+    size_t n, n_slots; /* n_slots is a power of two, more than twice n */
+    hwnas_cudnn_plan **slots;
+};
+
+hwnas_cudnn_plans *hwnas_cudnn_plans_new(void)
+{
+    hwnas_cudnn_plans *plans = hwnas_alloc(sizeof *plans);
+    plans->n_slots = 256;
+    plans->slots = hwnas_alloc(plans->n_slots * sizeof *plans->slots);
+    return plans;
+}
+
+void hwnas_cudnn_plans_free(hwnas_cudnn_plans *plans, const hwnas_cudnn_api *api)
+{
+    if (!plans)
+        return;
+    for (size_t i = 0; i < plans->n_slots; i++) {
+        hwnas_cudnn_plan *plan = plans->slots[i];
+        if (!plan)
+            continue;
+        if (plan->made)
+            api->destroy(plan->made);
+        free(plan->signature);
+        free(plan->why);
+        free(plan);
+    }
+    free(plans->slots);
+    free(plans);
+}
+
+/* Where the signature is, or the empty slot where it would be. */
+static size_t slot_of(const hwnas_cudnn_plans *plans, const char *signature)
+{
+    size_t at = (size_t)XXH64(signature, strlen(signature), 0) & (plans->n_slots - 1);
+    while (plans->slots[at] && strcmp(plans->slots[at]->signature, signature))
+        at = (at + 1) & (plans->n_slots - 1);
+    return at;
+}
+
+const hwnas_cudnn_plan *hwnas_cudnn_plans_find(const hwnas_cudnn_plans *plans,
+                                               const char *signature)
+{
+    return plans->slots[slot_of(plans, signature)];
+}
+
+static void grow(hwnas_cudnn_plans *plans)
+{
+    hwnas_cudnn_plans larger = {.n = plans->n, .n_slots = 2 * plans->n_slots};
+    larger.slots = hwnas_alloc(larger.n_slots * sizeof *larger.slots);
+    for (size_t i = 0; i < plans->n_slots; i++)
+        if (plans->slots[i])
+            larger.slots[slot_of(&larger, plans->slots[i]->signature)] = plans->slots[i];
+    free(plans->slots);
+    *plans = larger;
+}
+
+const hwnas_cudnn_plan *hwnas_cudnn_plans_add(hwnas_cudnn_plans *plans, hwnas_cudnn_plan plan)
+{
+    if (2 * ++plans->n >= plans->n_slots)
+        grow(plans);
+    hwnas_cudnn_plan *kept = hwnas_alloc(sizeof *kept);
+    *kept = plan;
+    return plans->slots[slot_of(plans, plan.signature)] = kept;
+}
+
+size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans)
+{
+    return plans->n;
+}
+
+/* ---- On disk: a line of JSON that says what it is, then cuDNN's text. ---- */
+
+/* The directory, yours to free(); NULL: plans are not kept. */
+static char *directory(void)
+{
+    const char *given = getenv("HWNAS_PLANS"), *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (given)
+        return *given ? hwnas_strdup(given) : NULL;
+    if (cache && *cache)
+        return hwnas_printf("%s/hwnas/plans", cache);
+    return home && *home ? hwnas_printf("%s/.cache/hwnas/plans", home) : NULL;
+}
+
+/* What makes a plan another one, beside its signature. */
+static uint64_t origin(const hwnas_cuda_device *device)
+{
+    char *text = hwnas_printf("%zu %zu %s %d", device->cudnn->version(),
+                              device->cudnn->cudart_version(), device->gpu.cudnn, device->tunes);
+    const uint64_t hash = XXH64(text, strlen(text), 0);
+    free(text);
+    return hash;
+}
+
+static char *path_of(const hwnas_cuda_device *device, const char *signature)
+{
+    char *place = directory();
+    if (!place)
+        return NULL;
+    char *path = hwnas_printf("%s/%016llx%016llx.plan", place, (unsigned long long)origin(device),
+                              (unsigned long long)XXH64(signature, strlen(signature), 0));
+    free(place);
+    return path;
+}
+
+static bool make_directories(const char *path)
+{
+    char *part = hwnas_strdup(path);
+    bool is_made = true;
+    for (char *slash = strchr(part + 1, '/'); slash && is_made; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        is_made = !mkdir(part, 0777) || errno == EEXIST;
+        *slash = '/';
+    }
+    free(part);
+    return is_made;
+}
+
+/* The text's own checksum, so that nothing cut short or changed gets into cuDNN, which trusts it. */
+static uint64_t checksum(const char *signature, const char *json)
+{
+    return XXH64(json, strlen(json), XXH64(signature, strlen(signature), 0));
+}
+
+/* Whether the head is that of this very plan. */
+static bool fits(const json_t *head, const char *rest, const hwnas_cuda_device *device,
+                 const char *signature)
+{
+    const char *format, *about;
+    json_int_t version, cudnn, from, sum;
+    return !json_unpack((json_t *)head, "{s:s, s:I, s:I, s:I, s:I, s:s}", "format", &format,
+                        "version", &version, "cudnn", &cudnn, "origin", &from, "checksum", &sum,
+                        "signature", &about) &&
+           !strcmp(format, "hwnas.plan") && version == 1 &&
+           (size_t)cudnn == device->cudnn->version() && (uint64_t)from == origin(device) &&
+           !strcmp(about, signature) && (uint64_t)sum == checksum(signature, rest);
+}
+
+static bool read_head(hwnas_cudnn_plan *plan, const json_t *head)
+{
+    json_int_t engine, workspace, numerical, behavior;
+    const char *why = NULL;
+    if (json_unpack((json_t *)head, "{s:I, s:I, s:I, s:I, s?s}", "engine", &engine, "workspace",
+                    &workspace, "numerical", &numerical, "behavior", &behavior, "refused", &why) ||
+        workspace < 0)
+        return false;
+    plan->engine = engine;
+    plan->workspace = (size_t)workspace;
+    plan->numerical = (unsigned)numerical;
+    plan->behavior = (unsigned)behavior;
+    plan->is_refused = why != NULL;
+    plan->why = why ? hwnas_strdup(why) : NULL;
+    return true;
+}
+
+bool hwnas_cudnn_plan_load(hwnas_cudnn_plan *plan, char **json, const hwnas_cuda_device *device,
+                           const char *signature)
+{
+    char *path = path_of(device, signature), *text = NULL;
+    bool is_good = false;
+    if (path && hwnas_file_exists(path)) {
+        if (hwnas_file_read(&text, NULL, path, LARGEST_FILE) != HWNAS_OK)
+            hwnas_error_clear();
+        char *rest = text ? strchr(text, '\n') : NULL;
+        json_t *head = rest ? json_loadb(text, (size_t)(rest - text), 0, NULL) : NULL;
+        is_good = head && fits(head, rest + 1, device, signature) && read_head(plan, head);
+        json_decref(head);
+        if (is_good)
+            *json = plan->is_refused ? NULL : hwnas_strdup(rest + 1);
+        else
+            unlink(path);
+    }
+    free(text);
+    free(path);
+    return is_good;
+}
+
+void hwnas_cudnn_plan_save(const hwnas_cudnn_plan *plan, const char *json,
+                           const hwnas_cuda_device *device)
+{
+    char *path = path_of(device, plan->signature);
+    const char *rest = json ? json : "";
+    if (path && make_directories(path)) {
+        json_t *head = json_pack(
+            "{s:s, s:i, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I}", "format", "hwnas.plan", "version",
+            1, "cudnn", (json_int_t)device->cudnn->version(), "origin",
+            (json_int_t)origin(device), "checksum", (json_int_t)checksum(plan->signature, rest),
+            "signature", plan->signature, "engine", (json_int_t)plan->engine, "workspace",
+            (json_int_t)plan->workspace, "numerical", (json_int_t)plan->numerical, "behavior",
+            (json_int_t)plan->behavior);
+        if (plan->is_refused)
+            json_object_set_new(head, "refused", json_string(plan->why));
+        char *line = json_dumps(head, JSON_COMPACT);
+        char *text = hwnas_printf("%s\n%s", line, rest);
+        if (hwnas_file_write(path, text, strlen(text)) != HWNAS_OK)
+            hwnas_error_clear();
+        free(text);
+        free(line);
+        json_decref(head);
+    }
+    free(path);
+}
+
+void hwnas_cudnn_plan_drop(const hwnas_cuda_device *device, const char *signature)
+{
+    char *path = path_of(device, signature);
+    if (path)
+        unlink(path);
+    free(path);
+}

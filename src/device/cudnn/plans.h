@@ -1,0 +1,43 @@
+/* plans.h: plans that were made, by signature; most of a search's networks repeat them.
+ *
+ * In memory as long as the device is open; on disk, where a plan costs milliseconds instead of up to
+ * two seconds, in $HWNAS_PLANS, else the user's cache (~/.cache/hwnas/plans); HWNAS_PLANS= turns it
+ * off. A file names the signature, the GPU and cuDNN's version that it was made for and carries a
+ * checksum: one that does not fit or is damaged is deleted and made again. */
+#ifndef HWNAS_DEVICE_CUDNN_PLANS_H
+#define HWNAS_DEVICE_CUDNN_PLANS_H
+
+#include "device/cudnn/operation.h"
+
+struct hwnas_cudnn_plan {
+    char *signature;
+    cudnnBackendDescriptor_t made; /* NULL: no engine takes it, or nothing will run */
+    bool is_refused;
+    char *why; /* refused: what cuDNN says; else NULL */
+    int64_t engine;
+    size_t workspace;
+    unsigned numerical, behavior; /* sets of 1 << cudnnBackendNumericalNote_t, ...BehaviorNote_t */
+};
+
+typedef struct hwnas_cudnn_plans hwnas_cudnn_plans;
+
+hwnas_cudnn_plans *hwnas_cudnn_plans_new(void);
+void hwnas_cudnn_plans_free(hwnas_cudnn_plans *plans, const hwnas_cudnn_api *api);
+/* NULL when there is none. */
+const hwnas_cudnn_plan *hwnas_cudnn_plans_find(const hwnas_cudnn_plans *plans,
+                                               const char *signature);
+/* Takes the plan over, with all it points to. */
+const hwnas_cudnn_plan *hwnas_cudnn_plans_add(hwnas_cudnn_plans *plans, hwnas_cudnn_plan plan);
+size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans);
+
+/* What is on disk for the signature; false where there is nothing that can be used. `json`, the plan
+ * in cuDNN's words, is NULL for one that was refused; yours to free(), as is plan->why. */
+bool hwnas_cudnn_plan_load(hwnas_cudnn_plan *plan, char **json, const hwnas_cuda_device *device,
+                           const char *signature);
+/* As well as it goes: that it could not be kept is no failure. */
+void hwnas_cudnn_plan_save(const hwnas_cudnn_plan *plan, const char *json,
+                           const hwnas_cuda_device *device);
+/* Deletes what is on disk for the signature. */
+void hwnas_cudnn_plan_drop(const hwnas_cuda_device *device, const char *signature);
+
+#endif

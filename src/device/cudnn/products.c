@@ -1,0 +1,214 @@
+/* products.c: products of matrices, and attention, which is two of them with a softmax between. */
+#include "device/cudnn/lower.h"
+
+typedef hwnas_cudnn_lowering lowering;
+
+/* ---- Matrix products ---- */
+
+/* Strides of one dimension for all but the last `keep`; false where they do not lie in equal steps. */
+static bool merge_leading(int64_t *stride, int64_t *count, const hwnas_cudnn_tensor *t, int keep)
+{
+    *count = 1;
+    *stride = 0;
+    for (int i = t->rank - 1 - keep; i >= 0; i--) {
+        if (t->dims[i] == 1)
+            continue;
+        if (*count == 1)
+            *stride = t->strides[i];
+        else if (t->strides[i] != *stride * *count)
+            return false;
+        *count *= t->dims[i];
+    }
+    return true;
+}
+
+/* Whether the matrices of a batch lie in equal steps, rows or columns close. */
+static bool has_even_matrices(const hwnas_cudnn_tensor *t, int64_t *stride, int64_t *batch)
+{
+    const bool is_even = merge_leading(stride, batch, t, 2);
+    return is_even && (t->strides[t->rank - 1] == 1 || t->strides[t->rank - 2] == 1);
+}
+
+/* A matrix or a batch of them: with rank 4 as it is, else with all of the batch as one dimension. */
+static int add_matrices(lowering *l, int64_t *batch, int tensor)
+{
+    int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_AS_IS);
+    const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
+    int64_t stride;
+    if (!has_even_matrices(t, &stride, batch) &&
+        (l->rank == 3 || (t->strides[t->rank - 1] != 1 && t->strides[t->rank - 2] != 1))) {
+        wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_PLAIN);
+        t = &l->cut->net->tensors[wanted];
+        merge_leading(&stride, batch, t, 2);
+    }
+    if (l->rank == 4)
+        return hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, t->dims, t->strides);
+    const int64_t *d = t->dims + t->rank - 2, *s = t->strides + t->rank - 2;
+    const int64_t dims[] = {*batch, d[0], d[1]};
+    const int64_t strides[] = {*batch > 1 ? stride : d[0] * d[1], s[0], s[1]};
+    return hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 3, dims, strides);
+}
+
+/* All rows of all matrices as those of one. */
+static int add_rows(lowering *l, int tensor, int64_t *rows)
+{
+    int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_AS_IS);
+    const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
+    int64_t stride;
+    if (!merge_leading(&stride, rows, t, 1) || t->strides[t->rank - 1] != 1) {
+        wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_PLAIN);
+        t = &l->cut->net->tensors[wanted];
+        merge_leading(&stride, rows, t, 1);
+    }
+    const int64_t k = t->dims[t->rank - 1], step = *rows > 1 ? stride : k;
+    const int64_t dims3[] = {1, *rows, k}, strides3[] = {*rows * step, step, 1};
+    const int64_t dims4[] = {*rows, k, 1, 1}, strides4[] = {step, 1, step, step};
+    return l->rank == 3
+               ? hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 3, dims3, strides3)
+               : hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, dims4, strides4);
+}
+
+/* Weights of outputs x inputs (linear) or inputs x outputs, as (1, k, n), or as the kernel of a
+ * 1x1 convolution; in memory outputs x inputs. */
+static int add_weights(lowering *l, int tensor, bool is_linear)
+{
+    const hwnas_tensor *t = hwnas_lower_tensor(l, tensor);
+    const int64_t n = t->dims[t->rank - (is_linear ? 2 : 1)];
+    const int64_t k = t->dims[t->rank - (is_linear ? 1 : 2)];
+    int64_t strides[HWNAS_MAX_RANK];
+    hwnas_cudnn_plain_strides(strides, t->rank, t->dims);
+    if (!is_linear) {
+        strides[t->rank - 1] = k;
+        strides[t->rank - 2] = 1;
+    }
+    const int weight = hwnas_cudnn_weight(l->cut->net, tensor, l->type, strides);
+    const int64_t dims3[] = {1, k, n}, strides3[] = {n * k, 1, k};
+    const int64_t dims4[] = {n, k, 1, 1}, strides4[] = {k, 1, k, k};
+    return l->rank == 3
+               ? hwnas_cudnn_add_memory(l->o, l->cut->net, weight, 3, dims3, strides3)
+               : hwnas_cudnn_add_memory(l->o, l->cut->net, weight, 4, dims4, strides4);
+}
+
+static bool is_one_matrix(const hwnas_tensor *t)
+{
+    for (int i = 0; i < t->rank - 2; i++)
+        if (t->dims[i] != 1)
+            return false;
+    return t->kind == HWNAS_TENSOR_WEIGHT;
+}
+
+/* Rows times weights. cuDNN's products always round fp32 to tf32; as 1x1 convolutions they need not. */
+static bool lower_rows(lowering *l, const hwnas_node *node, bool is_linear)
+{
+    const hwnas_tensor *result = hwnas_node_output(l->cut->graph, node);
+    const int64_t n = result->dims[result->rank - 1];
+    int64_t rows;
+    l->rank = l->o->is_exact ? 4 : 3;
+    l->channel = l->o->is_exact ? 1 : 2;
+    const int a = add_rows(l, node->inputs[0], &rows);
+    const int b = add_weights(l, node->inputs[1], is_linear);
+    const int64_t dims3[] = {1, rows, n}, strides3[] = {rows * n, n, 1};
+    const int64_t dims4[] = {rows, n, 1, 1}, strides4[] = {n, 1, n, n};
+    memcpy(l->dims, l->rank == 3 ? dims3 : dims4, (size_t)l->rank * sizeof *dims3);
+    hwnas_cudnn_op *op =
+        hwnas_cudnn_add_op(l->o, l->rank == 3 ? HWNAS_CUDNN_MATMUL : HWNAS_CUDNN_CONV);
+    op->n_inputs = 2;
+    op->inputs[0] = a;
+    op->inputs[1] = b;
+    l->result = op->output = hwnas_lower_result(l, l->rank == 3 ? strides3 : strides4);
+    return hwnas_lower_rest(l, is_linear && node->n_inputs > 2 ? node->inputs[2] : -1) && hwnas_lower_end(l);
+}
+
+/* Whether an operand or the result of a product of rank 4 lies so that only rank 4 can say it. */
+static bool needs_rank_4(const lowering *l, const hwnas_node *node)
+{
+    const int tensors[] = {node->inputs[0], node->inputs[1],
+                           hwnas_lower_node(l, l->group->n_nodes - 1)->output};
+    bool needs = false;
+    int64_t stride, batch;
+    for (int i = 0; i < 3; i++) {
+        const hwnas_cudnn_tensor *t = &l->cut->net->tensors[tensors[i]];
+        if (t->rank != 4)
+            return false;
+        needs |= !merge_leading(&stride, &batch, t, 2);
+    }
+    return needs;
+}
+
+static bool lower_batch(lowering *l, const hwnas_node *node)
+{
+    const hwnas_tensor *result = hwnas_node_output(l->cut->graph, node);
+    const int64_t m = result->dims[result->rank - 2], n = result->dims[result->rank - 1];
+    int64_t batch_a, batch_b, batch = 1;
+    for (int i = 0; i < result->rank - 2; i++)
+        batch *= result->dims[i];
+    l->rank = needs_rank_4(l, node) ? 4 : 3;
+    l->channel = l->rank - 1;
+    const int a = add_matrices(l, &batch_a, node->inputs[0]);
+    const int b = add_matrices(l, &batch_b, node->inputs[1]);
+    if (l->rank == 3 && ((batch_a != batch && batch_a != 1) || (batch_b != batch && batch_b != 1)))
+        return false;
+    const int64_t dims[] = {batch, m, n}, strides[] = {m * n, n, 1};
+    const int64_t strides4[] = {result->dims[1] * m * n, m * n, n, 1};
+    memcpy(l->dims, l->rank == 3 ? dims : result->dims, (size_t)l->rank * sizeof *dims);
+    hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_MATMUL);
+    op->n_inputs = 2;
+    op->inputs[0] = a;
+    op->inputs[1] = b;
+    l->result = op->output = hwnas_lower_result(l, l->rank == 3 ? strides : strides4);
+    return hwnas_lower_rest(l, -1) && hwnas_lower_end(l);
+}
+
+bool hwnas_lower_matmul(lowering *l)
+{
+    const hwnas_node *node = hwnas_lower_node(l, 0);
+    const bool is_linear = !strcmp(node->op->name, "linear");
+    return is_linear || is_one_matrix(hwnas_lower_tensor(l, node->inputs[1]))
+               ? lower_rows(l, node, is_linear)
+               : lower_batch(l, node);
+}
+
+/* ---- Attention ---- */
+
+/* Queries, keys and values as batch, heads, length, size, in any order in memory whose last lies
+ * close. `is_turned`: as the first product has the keys, size before length. */
+static int add_heads(lowering *l, int tensor, bool is_turned)
+{
+    const int last = is_turned ? 2 : 3;
+    int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_AS_IS);
+    if (l->cut->net->tensors[wanted].strides[last] != 1)
+        wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_PLAIN);
+    const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
+    int64_t dims[4], strides[4];
+    memcpy(dims, t->dims, sizeof dims);
+    memcpy(strides, t->strides, sizeof strides);
+    if (is_turned) {
+        dims[2] = t->dims[3], dims[3] = t->dims[2];
+        strides[2] = t->strides[3], strides[3] = t->strides[2];
+    }
+    return hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, dims, strides);
+}
+
+bool hwnas_lower_attention(lowering *l)
+{
+    const hwnas_node *first = hwnas_lower_node(l, 0), *second = hwnas_lower_node(l, l->group->n_nodes - 1);
+    const hwnas_cudnn_tensor *out = &l->cut->net->tensors[second->output];
+    float scale = 1;
+    if (l->group->n_nodes > 3) {
+        const hwnas_node *by = hwnas_lower_node(l, 1);
+        scale = hwnas_lower_number(hwnas_lower_tensor(l, by->inputs[1]));
+        scale = strcmp(by->op->name, "div") ? scale : 1 / scale;
+    }
+    const int q = add_heads(l, first->inputs[0], false), k = add_heads(l, first->inputs[1], true);
+    const int v = add_heads(l, second->inputs[1], false);
+    if (l->o->ports[k].strides[3] != 1)
+        return false;
+    const int by = hwnas_cudnn_add_scalar(l->o, 4, scale);
+    hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_ATTENTION);
+    const int inputs[] = {q, k, v, by};
+    op->n_inputs = 4;
+    memcpy(op->inputs, inputs, sizeof inputs);
+    op->output =
+        hwnas_cudnn_add_memory(l->o, l->cut->net, second->output, 4, out->dims, out->strides);
+    return true;
+}

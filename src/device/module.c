@@ -1,0 +1,132 @@
+/* module.c: finds a module, believes it only if its ABI is ours, and hands its devices over. */
+#define _GNU_SOURCE 1 /* strsep() */
+#include "device/module.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "device/devices.h"
+
+/* The directory of the running program, or ".". Yours to free(). */
+static char *program_directory(void)
+{
+    char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return hwnas_strdup(".");
+    path[n] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = '\0';
+    return hwnas_strdup(path);
+}
+
+/* The module's file, yours to free(), or NULL with the directories that lack it. */
+static char *find(hwnas_str *looked, const char *name)
+{
+    const char *given = getenv("HWNAS_MODULES");
+    char *program = program_directory(), *found = NULL;
+    char *places = hwnas_printf("%s:%s:%s/.libs:%s", given ? given : "", program, program,
+                                HWNAS_MODULE_DIR);
+    char *rest = places, *place;
+    while (!found && (place = strsep(&rest, ":"))) {
+        if (!*place)
+            continue;
+        found = hwnas_printf("%s/%s.so", place, name);
+        if (hwnas_file_exists(found))
+            break;
+        free(found);
+        found = NULL;
+        hwnas_str_addf(looked, "%s%s", looked->n ? ", " : "", place);
+    }
+    free(places);
+    free(program);
+    return found;
+}
+
+static hwnas_status load(const hwnas_module **out, const char *file)
+{
+    const hwnas_place place = {.file = file};
+    void *opened = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!opened)
+        return hwnas_fail(HWNAS_E_LIBRARY, &place, "cannot load the module: %.300s", dlerror());
+    const hwnas_module *module = dlsym(opened, HWNAS_MODULE_SYMBOL);
+    hwnas_status status = HWNAS_OK;
+    if (!module)
+        status = hwnas_fail(HWNAS_E_LIBRARY, &place, "this is no module of hwnas");
+    else if (module->abi != HWNAS_DEVICE_ABI)
+        status = hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, &place,
+                                       "the module speaks version %u of the interface, this "
+                                       "program %u",
+                                       module->abi, HWNAS_DEVICE_ABI),
+                            "install module and program from one build");
+    if (status != HWNAS_OK)
+        dlclose(opened);
+    else
+        *out = module;
+    return status;
+}
+
+hwnas_status hwnas_module_open(const hwnas_module **out, const char *name)
+{
+    hwnas_str looked = {0};
+    char *file = find(&looked, name);
+    hwnas_status status =
+        file ? load(out, file)
+             : hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there is no module %s.so", name),
+                          "looked in %.300s; it is built where CUDA 12 and cuDNN 9.8 are installed",
+                          looked.s);
+    hwnas_str_done(&looked);
+    free(file);
+    return status;
+}
+
+/* Opens the device `name` of a module, whose row is the device's from then on. */
+static hwnas_status open_by_module(hwnas_device **out, const char *module_name, const char *name,
+                                   const char *argument, const hwnas_device_options *options)
+{
+    const hwnas_module *module = NULL;
+    TRY(hwnas_module_open(&module, module_name));
+    for (const hwnas_device_ops *const *row = module->devices; *row; row++) {
+        if (strcmp((*row)->name, name))
+            continue;
+        hwnas_device *device = NULL;
+        TRY((*row)->open(&device, argument, options));
+        device->ops = *row;
+        *out = device;
+        return HWNAS_OK;
+    }
+    return hwnas_fail(HWNAS_E_LIBRARY, NULL, "the module %s has no device '%s'", module->name, name);
+}
+
+static hwnas_status open_cuda(hwnas_device **out, const char *argument,
+                              const hwnas_device_options *options)
+{
+    return open_by_module(out, "hwnas-cuda", "cuda", argument, options);
+}
+
+static hwnas_status open_cuda_dry(hwnas_device **out, const char *argument,
+                                  const hwnas_device_options *options)
+{
+    return open_by_module(out, "hwnas-cuda", "cuda-dry", argument, options);
+}
+
+const hwnas_device_ops hwnas_cuda_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "cuda",
+    .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...",
+    .open = open_cuda,
+    .precisions = HWNAS_CUDA_PRECISIONS,
+};
+
+const hwnas_device_ops hwnas_cuda_dry_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "cuda-dry",
+    .help = "compiles for an NVIDIA GPU that is not here, runs nothing: cuda-dry:h200",
+    .open = open_cuda_dry,
+    .precisions = HWNAS_CUDA_PRECISIONS,
+};

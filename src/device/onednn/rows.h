@@ -1,0 +1,22 @@
+/* rows.h: a matrix times a few vectors, as a step.
+ *
+ * With so few, each weight is read from memory for a handful of products, and how fast that goes is
+ * all that counts: the rows of the matrix are streamed as they lie. */
+#ifndef HWNAS_DEVICE_ONEDNN_ROWS_H
+#define HWNAS_DEVICE_ONEDNN_ROWS_H
+
+#include "device/onednn/groups.h"
+#include "device/onednn/steps.h"
+
+/* Whether the group is such a product (`linear`, `matmul`, a convolution of single pixels) with
+ * nothing behind it that these loops do not know. */
+bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group);
+/* As hwnas_onednn_fused_compile(). */
+HWNAS_CHECKED hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step,
+                                                     const onednn_device *device,
+                                                     const hwnas_graph *graph,
+                                                     const hwnas_onednn_group *group,
+                                                     hwnas_arena *arena);
+extern const hwnas_onednn_kind hwnas_onednn_rows;
+
+#endif

@@ -1,0 +1,176 @@
+#include "profile/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1e3
+
+hwnas_comparison *hwnas_comparison_new(const hwnas_query *query, const hwnas_prices *prices)
+{
+    hwnas_comparison *c = hwnas_alloc(sizeof *c);
+    c->arena = hwnas_arena_new();
+    c->query = *query;
+    c->prices = prices;
+    return c;
+}
+
+void hwnas_comparison_free(hwnas_comparison *comparison)
+{
+    if (!comparison)
+        return;
+    hwnas_arena_free(comparison->arena);
+    free(comparison);
+}
+
+double hwnas_profile_row_latency(const hwnas_profile_row *row, double percentile)
+{
+    return percentile > 0.9 ? row->m.p99 : percentile > 0.5 ? row->m.p90 : row->m.p50;
+}
+
+/* Why a setting cannot keep the target whatever the load; NULL when it can. */
+static const char *find_flaw(const hwnas_comparison *c, const hwnas_choice *choice,
+                             const hwnas_service *service)
+{
+    const hwnas_query *q = &c->query;
+    const hwnas_profile_row *row = choice->row;
+    const int percent = (int)(100 * q->percentile + 0.5);
+    if (row->status != HWNAS_OK)
+        return hwnas_arena_printf(c->arena, "%s: %s", hwnas_status_name(row->status),
+                                  row->message ? row->message : "no reason recorded");
+    if (row->mode && strcmp(row->mode, "hot") && strcmp(row->mode, "sustained"))
+        return hwnas_arena_printf(c->arena, "it was measured %s, and a server is hot", row->mode);
+    if (isinf(q->target))
+        return NULL;
+    if (isnan(service->seconds))
+        return hwnas_arena_printf(c->arena, "its p%d is not recorded", percent);
+    if (service->seconds > q->target)
+        return hwnas_arena_printf(c->arena, "a batch alone takes %.4g ms", MS * service->seconds);
+    if (hwnas_serving_rate(service, q->target, q->utilisation) <= 0)
+        return hwnas_arena_printf(c->arena, "filling a batch and waiting take it over the target");
+    return NULL;
+}
+
+/* What the setting gives and costs. */
+static void judge_choice(const hwnas_comparison *c, hwnas_choice *choice)
+{
+    const hwnas_query *q = &c->query;
+    const hwnas_profile_row *row = choice->row;
+    const hwnas_service service = {
+        .batch = row->batch,
+        .streams = row->streams,
+        .items_per_second = row->items_per_second,
+        .seconds = hwnas_profile_row_latency(row, q->percentile),
+        .percentile = q->percentile,
+        .fill = hwnas_serving_fill(row->batch, q->percentile),
+    };
+    choice->flaw = find_flaw(c, choice, &service);
+    if (choice->flaw)
+        return;
+    choice->rate = hwnas_serving_rate(&service, q->target, q->utilisation);
+    choice->machines = 1;
+    if (q->load > 0)
+        choice->machines = hwnas_serving_machines(&service, q->load, q->target, q->utilisation);
+    if (!choice->machines) {
+        choice->flaw =
+            hwnas_arena_printf(c->arena, "at this load a batch of %d fills too slowly", row->batch);
+        return;
+    }
+    const double load = q->load > 0 ? q->load : choice->rate;
+    choice->machine_rate = load / (double)choice->machines;
+    choice->response = hwnas_serving_response(&service, choice->machine_rate);
+    const double price = choice->price ? choice->price->per_hour : NAN;
+    choice->per_hour = price * (double)choice->machines;
+    choice->per_million = choice->per_hour / 3600 / load * 1e6;
+    choice->requests_per_price = choice->rate / price;
+}
+
+hwnas_status hwnas_comparison_add(hwnas_comparison *c, const hwnas_profile *profile,
+                                  const char *name)
+{
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        const hwnas_profile_row *row = &profile->rows[i];
+        const char *device = !name ? row->device
+                             : profile->n_devices > 1
+                                 ? hwnas_arena_printf(c->arena, "%s/%s", name, row->device)
+                                 : hwnas_arena_printf(c->arena, "%s", name);
+        hwnas_choice choice = {.device = device, .profile = profile, .row = row};
+        if (c->prices)
+            TRY(hwnas_prices_find(&choice.price, c->prices, device));
+        judge_choice(c, &choice);
+        HWNAS_ARENA_GROW(c->arena, c->choices, c->n_choices, c->capacity);
+        c->choices[c->n_choices++] = choice;
+    }
+    return HWNAS_OK;
+}
+
+static int compare_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+static bool same_network(const hwnas_choice *a, const hwnas_choice *b)
+{
+    return !strcmp(a->row->model, b->row->model) && !compare_text(a->row->arch, b->row->arch);
+}
+
+/* What is to be small: money, without prices machines, without a load the machine's time for a
+ * request. */
+static double cost_of(const hwnas_choice *choice)
+{
+    return choice->price ? choice->per_million : 1 / choice->machine_rate;
+}
+
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+/* Networks by name; of one, best first, and of two that cost the same the faster. */
+static int compare_choices(const void *a_in, const void *b_in)
+{
+    const hwnas_choice *a = a_in, *b = b_in;
+    int order = strcmp(a->row->model, b->row->model);
+    if (!order)
+        order = compare_text(a->row->arch, b->row->arch);
+    if (!order && !a->flaw != !b->flaw)
+        order = a->flaw ? 1 : -1;
+    if (!order && !a->flaw)
+        order = compare_numbers(cost_of(a), cost_of(b));
+    if (!order && !a->flaw)
+        order = compare_numbers(a->response.total, b->response.total);
+    if (!order)
+        order = strcmp(a->device, b->device);
+    return order ? order : compare_numbers((double)(a->row > b->row), (double)(a->row < b->row));
+}
+
+static void find_winner(hwnas_answer *answer, const hwnas_choice *choices)
+{
+    answer->ratio = NAN;
+    if (!answer->n_good)
+        return;
+    answer->winner = &choices[0];
+    bool has_others = false;
+    for (size_t i = 1; i < answer->n; i++)
+        has_others |= strcmp(choices[i].device, choices[0].device) != 0;
+    for (size_t i = 1; i < answer->n_good && !answer->runner_up; i++)
+        if (!has_others || strcmp(choices[i].device, choices[0].device))
+            answer->runner_up = &choices[i];
+    if (answer->runner_up)
+        answer->ratio = cost_of(answer->runner_up) / cost_of(answer->winner);
+}
+
+void hwnas_comparison_judge(hwnas_comparison *c)
+{
+    qsort(c->choices, c->n_choices, sizeof *c->choices, compare_choices);
+    for (size_t i = 0; i < c->n_choices;) {
+        hwnas_answer answer = {
+            .model = c->choices[i].row->model, .arch = c->choices[i].row->arch, .first = i};
+        for (; i < c->n_choices && same_network(&c->choices[answer.first], &c->choices[i]); i++)
+            answer.n_good += !c->choices[i].flaw;
+        answer.n = i - answer.first;
+        find_winner(&answer, &c->choices[answer.first]);
+        HWNAS_ARENA_GROW(c->arena, c->answers, c->n_answers, c->answer_capacity);
+        c->answers[c->n_answers++] = answer;
+    }
+}

@@ -1,0 +1,14 @@
+/* compare_text.h: a comparison for people, for spreadsheets and for programs. */
+#ifndef HWNAS_REPORT_COMPARE_TEXT_H
+#define HWNAS_REPORT_COMPARE_TEXT_H
+
+#include <jansson.h>
+
+#include "base/str.h"
+#include "profile/compare.h"
+
+void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *comparison);
+void hwnas_comparison_csv(hwnas_str *out, const hwnas_comparison *comparison);
+json_t *hwnas_comparison_json(const hwnas_comparison *comparison); /* a new reference */
+
+#endif

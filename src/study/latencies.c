@@ -1,0 +1,134 @@
+#include "study/latencies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/latency.h"
+
+/* Steps are timed where the parts alone make an estimate as uncertain as this, as a logarithm. */
+static const double UNCERTAIN = 0.01;
+
+typedef struct keyed {
+    char *key;
+    hwnas_latency_table *table;
+} keyed;
+
+struct hwnas_latencies {
+    hwnas_latency_file *cache, *study; /* NULL: none */
+    char *note;
+    size_t n, capacity;
+    keyed *rows;
+};
+
+static void note_failure(hwnas_latencies *l)
+{
+    free(l->note);
+    l->note = hwnas_printf("%s; going on without the shared table of latencies",
+                           hwnas_last_error()->message);
+    hwnas_error_clear();
+}
+
+hwnas_latencies *hwnas_latencies_open(bool with_cache)
+{
+    hwnas_latencies *l = hwnas_alloc(sizeof *l);
+    char *path = with_cache ? hwnas_latency_cache_path() : NULL;
+    if (path && hwnas_latency_open(&l->cache, &l->note, path) != HWNAS_OK)
+        note_failure(l);
+    free(path);
+    return l;
+}
+
+void hwnas_latencies_close(hwnas_latencies *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->rows[i].key);
+        hwnas_latency_table_free(l->rows[i].table);
+    }
+    free(l->rows);
+    hwnas_latency_close(l->cache);
+    hwnas_latency_close(l->study);
+    free(l->note);
+    free(l);
+}
+
+const char *hwnas_latencies_note(const hwnas_latencies *l)
+{
+    return l->note;
+}
+
+hwnas_status hwnas_latencies_use_study(hwnas_latencies *l, hwnas_store *study)
+{
+    hwnas_latency_close(l->study);
+    l->study = NULL;
+    return study ? hwnas_latency_of_study(&l->study, study) : HWNAS_OK;
+}
+
+static hwnas_status load(hwnas_latency_table *table, hwnas_latencies *l, const char *key)
+{
+    hwnas_latency_state state;
+    if (l->cache && hwnas_latency_load(table, l->cache, key) != HWNAS_OK)
+        note_failure(l);
+    hwnas_latency_table_describe(&state, table);
+    return state.n_networks || !l->study ? HWNAS_OK : hwnas_latency_load(table, l->study, key);
+}
+
+hwnas_status hwnas_latencies_table(hwnas_latency_table **out, hwnas_latencies *l, const char *key)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (!strcmp(l->rows[i].key, key)) {
+            *out = l->rows[i].table;
+            return HWNAS_OK;
+        }
+    hwnas_latency_table *table = hwnas_latency_table_new();
+    hwnas_status status = load(table, l, key);
+    if (status != HWNAS_OK) {
+        hwnas_latency_table_free(table);
+        return status;
+    }
+    HWNAS_GROW(l->rows, l->n, l->capacity);
+    l->rows[l->n++] = (keyed){.key = hwnas_strdup(key), .table = table};
+    *out = table;
+    return HWNAS_OK;
+}
+
+/* A cache that fails is left alone from then on; a study that does is a failure. */
+static hwnas_status write(hwnas_latencies *l, const char *key, const hwnas_observation *o)
+{
+    if (l->cache && hwnas_latency_add(l->cache, key, o) != HWNAS_OK) {
+        note_failure(l);
+        hwnas_latency_close(l->cache);
+        l->cache = NULL;
+    }
+    return l->study ? hwnas_latency_add(l->study, key, o) : HWNAS_OK;
+}
+
+hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l, const char *key,
+                                     hwnas_runner *runner, const hwnas_graph *graph,
+                                     const hwnas_measure_options *options, bool always)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_latency_table *table;
+    hwnas_parts parts = {0};
+    hwnas_step_times steps = {0};
+    hwnas_observation *o = NULL;
+    hwnas_measurement m;
+    TRY_OUT(hwnas_latencies_table(&table, l, key));
+    hwnas_graph_cut(&parts, graph);
+    TRY_OUT(always || hwnas_latency_table_doubt(table, &parts) > UNCERTAIN
+                ? hwnas_runner_measure_steps(&m, &steps, runner, graph, options)
+                : hwnas_runner_measure(&m, runner, graph, options));
+    o = options->mode == HWNAS_HOT ? hwnas_observation_new(graph, &m, &steps) : NULL;
+    if (o) {
+        hwnas_latency_table_tell(table, o);
+        TRY_OUT(write(l, key, o));
+    }
+    *out = m;
+out:
+    hwnas_observation_free(o);
+    hwnas_step_times_done(&steps);
+    hwnas_parts_done(&parts);
+    return status;
+}

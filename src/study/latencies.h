@@ -1,0 +1,35 @@
+/* latencies.h: tables of latencies (measure/latency_table.h) with the files behind them: the cache
+ * that all share, and the study's own rows, which stand in where the cache knows nothing. */
+#ifndef HWNAS_STUDY_LATENCIES_H
+#define HWNAS_STUDY_LATENCIES_H
+
+#include "measure/latency_table.h"
+#include "store/store.h"
+
+typedef struct hwnas_latencies hwnas_latencies;
+
+/* A cache that cannot be used is done without; hwnas_latencies_note() says why. `with_cache` false:
+ * tables live as long as this and the study. */
+hwnas_latencies *hwnas_latencies_open(bool with_cache);
+void hwnas_latencies_close(hwnas_latencies *latencies); /* accepts NULL */
+/* What the user should know of the cache, as a sentence; NULL: nothing. Borrowed. */
+const char *hwnas_latencies_note(const hwnas_latencies *latencies);
+/* From now on observations go into the study as well; `study` NULL: no longer. Before any table is
+ * asked for. */
+HWNAS_CHECKED hwnas_status hwnas_latencies_use_study(hwnas_latencies *latencies,
+                                                     hwnas_store *study);
+
+/* The table of a key (hwnas_latency_table_key()), filled from the files when it is first asked for.
+ */
+HWNAS_CHECKED hwnas_status hwnas_latencies_table(hwnas_latency_table **out,
+                                                 hwnas_latencies *latencies, const char *key);
+
+/* Measures a network, and teaches the table of `key` what there is to learn. Its steps are timed
+ * where its parts are little known yet, or `always`. */
+HWNAS_CHECKED hwnas_status hwnas_latencies_measure(hwnas_measurement *out,
+                                                   hwnas_latencies *latencies, const char *key,
+                                                   hwnas_runner *runner, const hwnas_graph *graph,
+                                                   const hwnas_measure_options *options,
+                                                   bool always);
+
+#endif

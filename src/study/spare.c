@@ -1,0 +1,72 @@
+#include "study/spare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "study/judge.h"
+
+/* A table is relied on when it has been tried on so many networks, ... */
+enum { FEWEST_JUDGED = 10 };
+/* ... of which so many were in the intervals, that should hold 95 %. */
+static const double LEAST_COVERAGE = 0.8;
+
+static bool is_estimate(const hwnas_value_row *v)
+{
+    return !strcmp(v->source, HWNAS_ESTIMATED);
+}
+
+bool hwnas_trial_is_estimated(const hwnas_trial *trial)
+{
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (is_estimate(&trial->values[i]))
+            return true;
+    return false;
+}
+
+bool hwnas_table_is_trusted(const hwnas_latency_table *table)
+{
+    hwnas_latency_state state;
+    hwnas_latency_table_describe(&state, table);
+    return state.n_judged >= FEWEST_JUDGED && state.coverage >= LEAST_COVERAGE;
+}
+
+static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
+{
+    const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
+    if (!v || !is_estimate(v))
+        return false;
+    const double best = limit->is_upper ? v->low : v->high;
+    return hwnas_limit_violation(limit, best, best) > 0;
+}
+
+/* The best that the objectives can be, minimised; false: one is not known. */
+static bool best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals)
+{
+    for (int i = 0; i < goals->n_objectives; i++) {
+        const hwnas_goal *goal = &goals->objectives[i];
+        const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+        if (!v)
+            return false;
+        const bool is_maximised = goal->metric->is_maximised;
+        const double best = !is_estimate(v) ? v->value : is_maximised ? v->high : v->low;
+        out[i] = is_maximised ? -best : best;
+    }
+    return true;
+}
+
+bool hwnas_trial_is_hopeless(const hwnas_trial *trial, const hwnas_job *goals,
+                             const hwnas_front *front)
+{
+    double best[HWNAS_MAX_OBJECTIVES];
+    if (hwnas_n_fronts(goals) > 1)
+        return false;
+    for (int i = 0; i < goals->n_limits; i++)
+        if (is_surely_missed(trial, &goals->limits[i]))
+            return true;
+    if (!front || !best_objectives(best, trial, goals))
+        return false;
+    for (size_t i = 0; i < front->n; i++)
+        if (hwnas_dominates(front->points[i].objectives, best, goals->n_objectives))
+            return true;
+    return false;
+}

@@ -1,0 +1,26 @@
+/* spare.h: which measurements a search can do without, as an estimate of the latency says enough.
+ */
+#ifndef HWNAS_STUDY_SPARE_H
+#define HWNAS_STUDY_SPARE_H
+
+#include "measure/latency_table.h"
+#include "search/pareto.h"
+#include "store/store.h"
+#include "study/job.h"
+
+#define HWNAS_ESTIMATED "estimated" /* the source of such values */
+
+/* Some value of the trial is an estimate in the place of a measurement: it cannot be on a front. */
+bool hwnas_trial_is_estimated(const hwnas_trial *trial);
+
+/* Does a table know its own error well enough to be relied on? */
+bool hwnas_table_is_trusted(const hwnas_latency_table *table);
+
+/* Nothing that a measurement could say, as far as the 95 % intervals of the estimated values go,
+ * makes the trial one for the front: a limit is missed by the whole interval, or a member of
+ * `front` (NULL: not known), which was measured, is better in every objective than the interval's
+ * best end. */
+bool hwnas_trial_is_hopeless(const hwnas_trial *trial, const hwnas_job *goals,
+                             const hwnas_front *front);
+
+#endif

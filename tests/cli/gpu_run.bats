@@ -1,0 +1,98 @@
+# `--device cuda:0:own`: the program with a stand-in for a GPU (tests/gpu/README.md). What only a real one can tell is
+# in benchmarks/gpu.
+load helpers
+
+setup() {
+    [ -e "$HWNAS_MODULES/hwnas-cuda.so" ] || skip "built without CUDA"
+    [ -e "$HWNAS_FAKE_GPU/libcuda.so.1" ] || skip "without the stand-in"
+    mkdir "$BATS_TEST_TMPDIR/work"
+    cd "$BATS_TEST_TMPDIR/work" || exit
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU
+}
+
+# Networks so small that plain loops run them.
+space() {
+    cat >tiny.yaml <<'END'
+hwnas: 1
+name: tiny
+input:
+  image: [3, 8, 8]
+choices:
+  width: {values: [4, 6, 8]}
+  kernel: {values: [1, 3, 5]}
+  depth: {values: [1, 2]}
+network:
+  - repeat: depth
+    do:
+      - conv: {out: width, kernel: kernel, pad: kernel // 2}
+      - relu
+  - global_avg_pool
+  - flatten
+  - linear: {out: 10}
+END
+    cat >job.yaml <<'END'
+space: tiny.yaml
+device: cuda:0:own
+objectives: [latency.p50, params]
+budget: {trials: 6}
+measure: {seconds: 0.05}
+END
+}
+
+@test "without a driver, or without a GPU, it is said what is missing, and the rest works" {
+    export LD_LIBRARY_PATH=
+    if ! ldconfig -p | grep -q 'libcuda.so.1'; then
+        ends 1 profile mnist_mlp --device cuda:0
+        says err "no libcuda.so.1, NVIDIA's driver"
+    fi
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU FAKE_GPU_FAULT=none
+    ends 1 profile mnist_mlp --device cuda:0:own
+    says err "sees no GPU"
+    unset FAKE_GPU_FAULT
+    ends 2 profile mnist_mlp --device cuda:x
+    says err "there is no GPU 'cuda:x'"
+}
+
+@test "a search: measured values, energy by the GPU's own counter" {
+    space
+    ends 0 search job.yaml --json
+    is out "(d['finished'], d['failed']) == (6, 0) and d['front']"
+    is out "d['device']['name'].startswith('fake GPU') and d['device']['isa'] == 'sm_90'"
+    is out "all(0 < f['objectives']['latency.p50']['value'] < 1e4 and
+        f['objectives']['latency.p50']['source'] == 'measured' for f in d['front'])"
+}
+
+@test "out of the GPU's memory: the trial fails and says so, the search goes on" {
+    space
+    # A fault in each runner's second network; a runner that failed is replaced.
+    FAKE_GPU_FAULT=memory:8 ends 0 search job.yaml --json
+    is out "2 <= d['failed'] < d['finished'] == 6 and d['front']"
+    /usr/bin/python3 - job.db <<'END'
+import sqlite3, sys
+rows = sqlite3.connect(sys.argv[1]).execute("SELECT status, message FROM trial").fetchall()
+failed = [message for status, message in rows if message]
+assert failed and all("the GPU has no" in m and "MiB" in m for m in failed), rows
+END
+}
+
+@test "the GPU is lost: the trial fails, and a new runner has it again" {
+    space
+    # In the first runner alone, and there while it measures.
+    printf '#!/bin/sh\n[ -e lost ] || export FAKE_GPU_FAULT=lost:60\ntouch lost\nexec "%s" "$@"\n' \
+        "$HWNAS" >runner.sh
+    chmod +x runner.sh
+    HWNAS_RUNNER=$PWD/runner.sh ends 0 search job.yaml --json
+    is out "(d['failed'], d['finished']) == (1, 6) and d['front']"
+    FAKE_GPU_FAULT=lost:1 ends 1 profile mnist_mlp --device cuda:0:own
+    says err "*illegal memory access*CUDA_ERROR_ILLEGAL_ADDRESS*"
+}
+
+@test "a GPU that slows itself down is noticed" {
+    FAKE_GPU_SLOWED=1 ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.2 --json
+    is out "d['rows'][0]['unstable']"
+}
+
+@test "our kernels compute what ONNX's node tests want" {
+    /usr/bin/python3 -c 'import onnx.backend.test.case' 2>/dev/null || skip "needs Debian's python3-onnx"
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" cuda:0:own
+}

@@ -1,0 +1,392 @@
+/* test_latency.c: the table of latencies: what it learns of made-up devices, how sure it is, and
+ * the files that keep it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "measure/latency_table.h"
+#include "store/latency.h"
+#include "study/judge.h"
+#include "study/spare.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- A made-up device ---- */
+
+/* A part of kind 0 or 1 and of some size. */
+static hwnas_part make_part(int kind, int size)
+{
+    return (hwnas_part){.signature = (uint64_t)(1000 * kind + size),
+                        .kind = (uint64_t)kind,
+                        .macs = 1e4 * size * size,
+                        .read_bytes = 1e3 * size,
+                        .written_bytes = 1e3 * size,
+                        .weight_bytes = 100.0 * size * size};
+}
+
+/* What it takes, with something of its own that neighbours do not tell. */
+static double part_seconds(const hwnas_part *part)
+{
+    const double own = 1 + 0.1 * sin((double)part->signature);
+    return own * (2e-6 + (part->kind ? 3 : 1) * part->macs / 2e10);
+}
+
+static double normal(hwnas_rng *rng)
+{
+    const double u = hwnas_rng_double(rng), v = hwnas_rng_double(rng);
+    return sqrt(-2 * log(1 - u)) * cos(2 * M_PI * v);
+}
+
+/* A network of ten random parts of sizes below `most`, measured with noise on all and on each. */
+static hwnas_observation *observe(hwnas_rng *rng, int most, double level, double noise)
+{
+    enum { N = 10 };
+    hwnas_observation *o = hwnas_observation_alloc(N, N);
+    const double slow = exp(level * normal(rng));
+    for (int i = 0; i < N; i++) {
+        o->parts[i] =
+            make_part((int)(hwnas_rng_double(rng) * 2), 10 + (int)(hwnas_rng_double(rng) * most));
+        const double seconds = slow * part_seconds(&o->parts[i]);
+        o->set_of[i] = i;
+        o->set_seconds[i] = seconds * exp(noise * normal(rng));
+        o->seconds += 1.05 * seconds; /* between the parts something is lost */
+    }
+    return o;
+}
+
+static double true_seconds(const hwnas_observation *o)
+{
+    double sum = 0;
+    for (size_t i = 0; i < o->n_parts; i++)
+        sum += 1.05 * part_seconds(&o->parts[i]);
+    return sum;
+}
+
+static hwnas_latency_table *taught(hwnas_rng *rng, int n, int most, double level, double noise)
+{
+    hwnas_latency_table *table = hwnas_latency_table_new();
+    for (int i = 0; i < n; i++) {
+        hwnas_observation *o = observe(rng, most, level, noise);
+        hwnas_latency_table_tell(table, o);
+        hwnas_observation_free(o);
+    }
+    return table;
+}
+
+static hwnas_latency_estimate estimate(hwnas_latency_table *table, const hwnas_observation *o)
+{
+    const hwnas_parts parts = {.n = o->n_parts, .parts = o->parts};
+    hwnas_latency_estimate e;
+    assert_true(hwnas_latency_table_estimate(&e, table, &parts));
+    assert_true(e.low < e.seconds && e.seconds < e.high);
+    return e;
+}
+
+/* Known parts give the network; noise averages out; a slow minute of the machine does not stay. */
+static void learns_sums(void **state)
+{
+    (void)state;
+    hwnas_rng rng = hwnas_rng_new(1, 0);
+    hwnas_latency_table *table = taught(&rng, 150, 20, 0.1, 0.05);
+    int n_near = 0, n_inside = 0;
+    enum { N = 200 };
+    for (int i = 0; i < N; i++) {
+        hwnas_observation *o = observe(&rng, 20, 0.1, 0);
+        const hwnas_latency_estimate e = estimate(table, o);
+        n_near += fabs(e.seconds / true_seconds(o) - 1) < 0.05;
+        n_inside += e.low <= o->seconds && o->seconds <= e.high;
+        hwnas_observation_free(o);
+    }
+    assert_true(n_near > 0.95 * N);
+    assert_true(n_inside > 0.9 * N && n_inside < N); /* of 95 %: neither too narrow nor too wide */
+    hwnas_latency_state s;
+    hwnas_latency_table_describe(&s, table);
+    assert_int_equal(s.n_networks, 150);
+    assert_true(s.n_judged >= 140 && s.coverage > 0.85);
+    hwnas_latency_table_free(table);
+}
+
+/* Parts never timed are told from their neighbours, less surely. */
+static void predicts_unknown_parts(void **state)
+{
+    (void)state;
+    hwnas_rng rng = hwnas_rng_new(2, 0);
+    hwnas_latency_table *table = hwnas_latency_table_new();
+    for (int i = 0; i < 60; i++) {
+        hwnas_observation *o = observe(&rng, 40, 0, 0.01);
+        for (size_t k = 0; k < o->n_parts; k++) /* only even sizes are seen */
+            if ((int)o->parts[k].signature % 2) {
+                o->seconds -= 1.05 * part_seconds(&o->parts[k]);
+                o->parts[k] = make_part((int)o->parts[k].kind, 30);
+                o->set_seconds[k] = part_seconds(&o->parts[k]);
+                o->seconds += 1.05 * part_seconds(&o->parts[k]);
+            }
+        hwnas_latency_table_tell(table, o);
+        hwnas_observation_free(o);
+    }
+    int n_near = 0, n_inside = 0;
+    double known_width = 0, width = 0;
+    for (int i = 0; i < 100; i++) {
+        hwnas_observation *o = observe(&rng, 40, 0, 0);
+        const hwnas_latency_estimate e = estimate(table, o);
+        n_near += fabs(e.seconds / o->seconds - 1) < 0.1;
+        n_inside += e.low <= o->seconds && o->seconds <= e.high;
+        width += log(e.high / e.low);
+        assert_int_equal(e.n_parts, 10);
+        for (size_t k = 0; k < o->n_parts; k++)
+            o->parts[k] = make_part(1, 30);
+        const hwnas_latency_estimate known = estimate(table, o);
+        assert_int_equal(known.n_unknown, 0);
+        known_width += log(known.high / known.low);
+        hwnas_observation_free(o);
+    }
+    assert_true(n_near > 85);
+    assert_true(n_inside > 85);
+    assert_true(known_width < width);
+    hwnas_latency_table_free(table);
+}
+
+static void says_nothing_at_first(void **state)
+{
+    (void)state;
+    hwnas_rng rng = hwnas_rng_new(3, 0);
+    hwnas_latency_table *table = hwnas_latency_table_new();
+    hwnas_observation *o = observe(&rng, 20, 0, 0);
+    const hwnas_parts parts = {.n = o->n_parts, .parts = o->parts};
+    hwnas_latency_estimate e;
+    assert_false(hwnas_latency_table_estimate(&e, table, &parts));
+    assert_true(hwnas_latency_table_doubt(table, &parts) == 1);
+    hwnas_latency_table_tell(table, o);
+    assert_false(hwnas_latency_table_estimate(&e, table, &parts));
+    assert_false(hwnas_table_is_trusted(table));
+    hwnas_observation_free(o);
+    hwnas_latency_table_free(table);
+}
+
+static void is_deterministic(void **state)
+{
+    (void)state;
+    hwnas_latency_estimate e[2];
+    for (int i = 0; i < 2; i++) {
+        hwnas_rng rng = hwnas_rng_new(4, 0);
+        hwnas_latency_table *table = taught(&rng, 40, 30, 0.05, 0.02);
+        hwnas_observation *o = observe(&rng, 60, 0, 0);
+        e[i] = estimate(table, o);
+        hwnas_observation_free(o);
+        hwnas_latency_table_free(table);
+    }
+    assert_memory_equal(&e[0], &e[1], sizeof e[0]);
+}
+
+/* ---- Files ---- */
+
+static char *cache_path(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *folder = hwnas_printf("%s/hwnas-latency-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    char *path = hwnas_printf("%s/cache/latency.db", folder);
+    free(folder);
+    return path;
+}
+
+static void remove_cache(char *path)
+{
+    glob_t files;
+    char *pattern = hwnas_printf("%s*", path);
+    if (!glob(pattern, 0, NULL, &files)) {
+        for (size_t i = 0; i < files.gl_pathc; i++)
+            unlink(files.gl_pathv[i]);
+        globfree(&files);
+    }
+    for (int i = 0; i < 2; i++) {
+        *strrchr(path, '/') = '\0';
+        rmdir(path);
+    }
+    free(pattern);
+    free(path);
+}
+
+static size_t n_networks(hwnas_latency_file *file, const char *key)
+{
+    hwnas_latency_state state;
+    hwnas_latency_table *table = hwnas_latency_table_new();
+    assert_int_equal(hwnas_latency_load(table, file, key), HWNAS_OK);
+    hwnas_latency_table_describe(&state, table);
+    hwnas_latency_table_free(table);
+    return state.n_networks;
+}
+
+/* What was written is read again, and gives the same estimates; machines do not mix. */
+static void keeps_what_it_learnt(void **state)
+{
+    (void)state;
+    char *path = cache_path(), *note = NULL;
+    hwnas_latency_file *one, *two;
+    hwnas_rng rng = hwnas_rng_new(5, 0);
+    hwnas_latency_table *table = hwnas_latency_table_new(), *read = hwnas_latency_table_new();
+    assert_int_equal(hwnas_latency_open(&one, &note, path), HWNAS_OK);
+    assert_int_equal(hwnas_latency_open(&two, &note, path), HWNAS_OK); /* at once */
+    for (int i = 0; i < 30; i++) {
+        hwnas_observation *o = observe(&rng, 20, 0.02, 0.02);
+        o->set_of[3] = -1;
+        hwnas_latency_table_add(table, o);
+        assert_int_equal(hwnas_latency_add(i % 2 ? one : two, "a", o), HWNAS_OK);
+        hwnas_observation_free(o);
+    }
+    hwnas_observation *o = observe(&rng, 20, 0, 0);
+    assert_int_equal(hwnas_latency_add(one, "b", o), HWNAS_OK);
+    assert_int_equal(n_networks(two, "a"), 30);
+    assert_int_equal(n_networks(two, "b"), 1);
+    assert_int_equal(n_networks(two, "c"), 0);
+    assert_int_equal(hwnas_latency_load(read, two, "a"), HWNAS_OK);
+    const hwnas_latency_estimate x = estimate(table, o), y = estimate(read, o);
+    assert_memory_equal(&x, &y, sizeof x);
+    assert_null(note);
+    hwnas_observation_free(o);
+    hwnas_latency_table_free(table);
+    hwnas_latency_table_free(read);
+    hwnas_latency_close(one);
+    hwnas_latency_close(two);
+    remove_cache(path);
+}
+
+static void fill(const char *path)
+{
+    char *note = NULL;
+    hwnas_latency_file *file;
+    hwnas_rng rng = hwnas_rng_new(6, 0);
+    assert_int_equal(hwnas_latency_open(&file, &note, path), HWNAS_OK);
+    for (int i = 0; i < 20; i++) {
+        hwnas_observation *o = observe(&rng, 20, 0.02, 0.02);
+        assert_int_equal(hwnas_latency_add(file, "a", o), HWNAS_OK);
+        hwnas_observation_free(o);
+    }
+    hwnas_latency_close(file);
+}
+
+/* A file that is no cache, or half of one, is put aside whole, and said so; a new one works. */
+static void survives_damage(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"garbage", "cut", "version", "flipped"};
+    for (size_t w = 0; w < COUNT(ways); w++) {
+        char *path = cache_path(), *note = NULL, *bytes = NULL, *old = NULL;
+        size_t n, n_old;
+        hwnas_latency_file *file;
+        fill(path);
+        assert_int_equal(hwnas_file_read(&bytes, &n, path, 1 << 24), HWNAS_OK);
+        if (w == 0)
+            memset(bytes, 'x', n);
+        else if (w == 1)
+            n = n / 2 + 7;
+        else if (w == 2)
+            bytes[63] = 9; /* user_version */
+        else
+            memset(bytes + 4096, 0xff, 4096);
+        assert_int_equal(hwnas_file_write(path, bytes, n), HWNAS_OK);
+        assert_int_equal(hwnas_latency_open(&file, &note, path), HWNAS_OK);
+        assert_non_null(note);
+        assert_non_null(strstr(note, "damaged"));
+        assert_int_equal(n_networks(file, "a"), 0);
+        hwnas_latency_close(file);
+        glob_t found;
+        char *pattern = hwnas_printf("%s.damaged-*[0-9]", path);
+        assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+        assert_int_equal(hwnas_file_read(&old, &n_old, found.gl_pathv[0], 1 << 24), HWNAS_OK);
+        assert_int_equal(n_old, n);
+        assert_memory_equal(old, bytes, n);
+        globfree(&found);
+        free(pattern);
+        free(note);
+        free(bytes);
+        free(old);
+        fill(path); /* works again */
+        remove_cache(path);
+    }
+}
+
+static void refuses_what_it_cannot_write(void **state)
+{
+    (void)state;
+    char *note = NULL;
+    hwnas_latency_file *file;
+    assert_int_equal(hwnas_latency_open(&file, &note, "/proc/hwnas/latency.db"), HWNAS_E_IO);
+    assert_null(note);
+}
+
+/* ---- What a search may leave out ---- */
+
+static void add(hwnas_trial *trial, const char *metric, const char *source, double value, double low,
+                double high)
+{
+    hwnas_value_row row = {.value = value, .low = low, .high = high};
+    snprintf(row.metric, sizeof row.metric, "%s", metric);
+    snprintf(row.source, sizeof row.source, "%s", source);
+    hwnas_trial_add(trial, &row);
+}
+
+/* Is a trial of this accuracy, whose latency is estimated to lie in [low, high], hopeless? */
+static bool is_hopeless(const hwnas_job *job, const hwnas_front *front, double accuracy, double low,
+                        double high)
+{
+    hwnas_trial trial = {.is_finished = true};
+    add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
+    add(&trial, "latency.p50", HWNAS_ESTIMATED, (low + high) / 2, low, high);
+    const bool is = hwnas_trial_is_hopeless(&trial, job, front);
+    assert_true(hwnas_trial_is_estimated(&trial));
+    assert_false(hwnas_trial_is_feasible(&trial, job, 0)); /* never one of a front */
+    free(trial.values);
+    return is;
+}
+
+static void spares_what_cannot_win(void **state)
+{
+    (void)state;
+    hwnas_job *job;
+    const hwnas_job_flag flags[] = {{"space", "nas_bench_macro"},
+                                    {"accuracy", "nas_bench_macro_cifar10"},
+                                    {"device", "cpu"},
+                                    {"objectives", "accuracy, latency.p50"},
+                                    {"constraints", "latency.p50 <= 10 ms"},
+                                    {0}};
+    assert_int_equal(hwnas_job_load(&job, NULL, flags), HWNAS_OK);
+    hwnas_front front = {.n_objectives = 2};
+    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-90, 5e-3}}); /* 90 % in 5 ms */
+    assert_true(is_hopeless(job, NULL, 99, 10.1e-3, 12e-3));  /* misses the limit for sure */
+    assert_false(is_hopeless(job, NULL, 99, 9.9e-3, 12e-3));  /* may meet it */
+    assert_true(is_hopeless(job, &front, 89, 5.1e-3, 6e-3));  /* worse in both for sure */
+    assert_false(is_hopeless(job, &front, 89, 4.9e-3, 6e-3)); /* may be faster */
+    assert_false(is_hopeless(job, &front, 91, 5.1e-3, 6e-3)); /* more accurate */
+    hwnas_front_done(&front);
+    hwnas_job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(learns_sums),
+        cmocka_unit_test(predicts_unknown_parts),
+        cmocka_unit_test(says_nothing_at_first),
+        cmocka_unit_test(is_deterministic),
+        cmocka_unit_test(keeps_what_it_learnt),
+        cmocka_unit_test(survives_damage),
+        cmocka_unit_test(spares_what_cannot_win),
+        cmocka_unit_test(refuses_what_it_cannot_write),
+    };
+    return cmocka_run_group_tests_name("latency", tests, NULL, NULL);
+}
