@@ -58,7 +58,7 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_o
                                                const char *name, const char *who);
 
 /* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
-int64_t hwnas_onnx_whole(float value);
+int64_t hwnas_onnx_whole(double value);
 
 /* ---- onnx_tensor.c ---- */
 
