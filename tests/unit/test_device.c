@@ -756,6 +756,25 @@ static void wrong_attributes_are_named(void **state)
 }
 
 /* A BatchNorm whose convolution is also read by something else, or is an output, must stay. */
+static void folding_computes_equal_nodes_once(void **state)
+{
+    (void)state;
+    const int64_t dims[] = {1, 4, 5, 5};
+    hwnas_graph *graph = hwnas_graph_new("twice", 1), *folded;
+    int x;
+    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, dims));
+    const int a = add(graph, "relu", "", x, -1), b = add(graph, "relu", "", x, -1);
+    const int c = add(graph, "leaky_relu", "alpha=0.2", x, -1);
+    const int d = add(graph, "leaky_relu", "alpha=0.3", x, -1);
+    hwnas_graph_add_output(graph, add(graph, "add", "", add(graph, "add", "", a, b),
+                                      add(graph, "add", "", c, d)));
+    ok(hwnas_graph_fold(&folded, graph));
+    assert_int_equal(graph->n_nodes, 7);
+    assert_int_equal(folded->n_nodes, 6);
+    hwnas_graph_free(folded);
+    hwnas_graph_free(graph);
+}
+
 static void folding_leaves_shared_convolutions(void **state)
 {
     (void)state;
@@ -1090,6 +1109,7 @@ int main(void)
         cmocka_unit_test(folding_changes_nothing),
         cmocka_unit_test(cells_with_all_kinds_of_edges),
         cmocka_unit_test(wrong_attributes_are_named),
+        cmocka_unit_test(folding_computes_equal_nodes_once),
         cmocka_unit_test(folding_leaves_shared_convolutions),
         cmocka_unit_test(weights_do_not_survive_their_network),
         cmocka_unit_test(other_operators_run_in_their_own_loops),
