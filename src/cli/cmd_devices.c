@@ -121,10 +121,10 @@ static json_t *to_json(const finding *f)
     json_t *rooflines = json_array();
     for (size_t i = 0; i < f->n; i++)
         json_array_append_new(rooflines, hwnas_roofline_json(&f->rooflines[i]));
-    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name", f->ops->name, "help",
-                     f->ops->help, "works", f->works, "description", f->info.name, "library",
-                     f->info.library, "isa", f->info.isa, "threads", f->info.threads, "native",
-                     names_of(f->info.native), "emulated", names_of(f->info.emulated),
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name", f->ops->name,
+                     "help", f->ops->help, "works", f->works, "description", f->info.name,
+                     "library", f->info.library, "isa", f->info.isa, "threads", f->info.threads,
+                     "native", names_of(f->info.native), "emulated", names_of(f->info.emulated),
                      "rooflines", rooflines);
 }
 

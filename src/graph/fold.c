@@ -1,7 +1,7 @@
 /* fold.c: the graph as it is deployed. A BatchNorm of inference is one factor and one offset for
  * each channel, which the convolution before it can carry; dropout does nothing; a sum with zeros
- * is the other summand, what no output needs is left out, what is computed of nothing but weights
- * is a weight, and what is computed twice is computed once.
+ * is the other summand, what no output needs is left out, and what is computed of nothing but
+ * weights is a weight.
  *
  *     y = (conv(x, w) + b - mean) * f + shift,  f = scale / sqrt(variance + epsilon)
  *       = conv(x, w * f) + (b - mean) * f + shift */
@@ -134,32 +134,6 @@ static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *
                                                                                           : NULL;
 }
 
-static bool same_attrs(const hwnas_node *a, const hwnas_node *b)
-{
-    for (int i = 0; a->op->attrs[i].name; i++) {
-        const hwnas_attr *x = &a->attrs[i], *y = &b->attrs[i];
-        if (x->n != y->n || x->number != y->number ||
-            memcmp(x->ints, y->ints, (size_t)x->n * sizeof *x->ints))
-            return false;
-    }
-    return true;
-}
-
-/* The output of a new node that does with the same tensors what `node` does, or -1. Branches often
- * begin with the same function of what they branch off from. */
-static int made_before(const rewrite *r, const hwnas_node *node)
-{
-    for (size_t i = r->to->n_nodes; i-- > 0;) {
-        const hwnas_node *other = &r->to->nodes[i];
-        bool is_same = other->op == node->op && other->n_inputs == node->n_inputs;
-        for (int k = 0; k < node->n_inputs && is_same; k++)
-            is_same = other->inputs[k] == r->place[node->inputs[k]];
-        if (is_same && same_attrs(other, node))
-            return other->output;
-    }
-    return -1;
-}
-
 static hwnas_status fold_nodes(rewrite *r)
 {
     hwnas_status status = HWNAS_OK;
@@ -181,7 +155,7 @@ static hwnas_status fold_nodes(rewrite *r)
             TRY_OUT(fold_constant(r, node));
         else if (norm)
             TRY_OUT(fold_conv(r, node, norm));
-        else if ((r->place[node->output] = made_before(r, node)) < 0)
+        else
             TRY_OUT(hwnas_rewrite_copy_node(r, node));
     }
 out:

@@ -1,8 +1,8 @@
 /* roofline.c: the graphs that show what a device can do at most.
  *
  * On two cores of a Xeon with AVX-512 products of 256 and 512 reached 97 % and 90 % of what
- * multiply-adds in registers do, those of 1024 and 2048 84 % and 86 %; sums of arrays had the bandwidth
- * of a plain triad, in memory and, without the call, in the second cache. */
+ * multiply-adds in registers do, those of 1024 and 2048 84 % and 86 %; sums of arrays had the
+ * bandwidth of a plain triad, in memory and, without the call, in the second cache. */
 #include "measure/roofline.h"
 
 #include <math.h>
@@ -28,7 +28,8 @@ static hwnas_status make_graph(hwnas_graph **out, const char *op, bool has_weigh
     int inputs[2], output;
     TRY_OUT(hwnas_graph_add_input(&inputs[0], graph, "a", HWNAS_FLOAT32, 2, dims));
     if (has_weight)
-        TRY_OUT(hwnas_graph_add_weight(&inputs[1], graph, "b", 2, dims, HWNAS_INIT_FAN_FIRST, true));
+        TRY_OUT(
+            hwnas_graph_add_weight(&inputs[1], graph, "b", 2, dims, HWNAS_INIT_FAN_FIRST, true));
     else
         TRY_OUT(hwnas_graph_add_input(&inputs[1], graph, "b", HWNAS_FLOAT32, 2, dims));
     TRY_OUT(hwnas_graph_add_node(&output, graph, hwnas_op_by_name(op), op, NULL, 2, inputs, false));
@@ -128,8 +129,8 @@ const hwnas_rate *hwnas_roofline_memory(const hwnas_roofline *roofline)
     return &roofline->bandwidths[HWNAS_N_BANDWIDTHS - 1].rate;
 }
 
-/* Between two sizes by the logarithm of both. What is smaller is no slower: where it was measured so,
- * the call itself was what took the time. */
+/* Between two sizes by the logarithm of both. What is smaller is no slower: where it was measured
+ * so, the call itself was what took the time. */
 double hwnas_roofline_bandwidth(const hwnas_roofline *roofline, double bytes)
 {
     double best = hwnas_roofline_memory(roofline)->p50;

@@ -1,8 +1,8 @@
 /* roofline.h: what a device can do at most: how fast it computes, and how fast it moves values.
  *
- * Measured through the device itself, by the protocol of every latency: products of matrices of a good
- * size for its arithmetic, sums of arrays for its caches and memory. Williams, Waterman, Patterson 2009:
- * no part of a network is faster than either allows. */
+ * Measured through the device itself, by the protocol of every latency: products of matrices of a
+ * good size for its arithmetic, sums of arrays for its caches and memory. Williams, Waterman,
+ * Patterson 2009: no part of a network is faster than either allows. */
 #ifndef HWNAS_MEASURE_ROOFLINE_H
 #define HWNAS_MEASURE_ROOFLINE_H
 
@@ -26,8 +26,8 @@ typedef struct hwnas_roofline {
         hwnas_rate rate;
     } bandwidths[HWNAS_N_BANDWIDTHS];
     double call_seconds; /* of the smallest piece of work; no part of the above */
-    double cache_bytes; /* the last cache's size; 0: unknown */
-    bool is_unstable;   /* the machine was disturbed while one of these was measured */
+    double cache_bytes;  /* the last cache's size; 0: unknown */
+    bool is_unstable;    /* the machine was disturbed while one of these was measured */
 } hwnas_roofline;
 
 /* Bytes a second that a piece of work can get whose data are so many bytes. */
@@ -36,8 +36,8 @@ double hwnas_roofline_bandwidth(const hwnas_roofline *roofline, double bytes);
 const hwnas_rate *hwnas_roofline_memory(const hwnas_roofline *roofline);
 
 /* Measures, which takes seconds; or, unless `refresh`, recalls what was measured earlier on such a
- * processor with such a library, from $XDG_CACHE_HOME/hwnas. The runner is one of `device`; of `options` only
- * stop, progress and context count. */
+ * processor with such a library, from $XDG_CACHE_HOME/hwnas. The runner is one of `device`; of
+ * `options` only stop, progress and context count. */
 HWNAS_CHECKED hwnas_status hwnas_roofline_get(hwnas_roofline *out, hwnas_runner *runner,
                                               const char *device, hwnas_precision precision,
                                               bool refresh, const hwnas_measure_options *options);

@@ -1,5 +1,6 @@
-/* roofline_cache.c: $XDG_CACHE_HOME/hwnas/roofline-HASH.json, whole or not at all. A file says its key in
- * full, so that neither a collision nor a copied home directory speaks for another machine. */
+/* roofline_cache.c: $XDG_CACHE_HOME/hwnas/roofline-HASH.json, whole or not at all. A file says its
+ * key in full, so that neither a collision nor a copied home directory speaks for another machine.
+ */
 #include "measure/roofline_cache.h"
 
 #include <math.h>
@@ -36,9 +37,9 @@ char *hwnas_roofline_key(const char *device, const hwnas_device_info *info,
 {
     char microcode[64];
     read_cpuinfo(microcode, sizeof microcode, "microcode");
-    return hwnas_printf("%d; %s; %s; microcode%s; %d cores; %s; %s; %d threads; %s", VERSION, device,
-                        info->name, microcode, hwnas_device_cores(), info->library, info->isa,
-                        info->threads, hwnas_precision_name(precision));
+    return hwnas_printf("%d; %s; %s; microcode%s; %d cores; %s; %s; %d threads; %s", VERSION,
+                        device, info->name, microcode, hwnas_device_cores(), info->library,
+                        info->isa, info->threads, hwnas_precision_name(precision));
 }
 
 /* Yours to free(); NULL: there is no home for it. */
@@ -85,9 +86,10 @@ static bool decode(hwnas_roofline *out, json_t *json, const char *key)
     const char *its_key;
     json_t *flops, *bandwidths;
     int is_unstable;
-    if (json_unpack(json, "{s:s, s:i, s:b, s:i, s:F, s:F, s:o, s:o}", "key", &its_key,
-                    "precision", (int *)&r.precision, "unstable", &is_unstable, "threads", &r.threads, "call_seconds", &r.call_seconds,
-                    "cache_bytes", &r.cache_bytes, "flops", &flops, "bandwidths", &bandwidths) ||
+    if (json_unpack(json, "{s:s, s:i, s:b, s:i, s:F, s:F, s:o, s:o}", "key", &its_key, "precision",
+                    (int *)&r.precision, "unstable", &is_unstable, "threads", &r.threads,
+                    "call_seconds", &r.call_seconds, "cache_bytes", &r.cache_bytes, "flops", &flops,
+                    "bandwidths", &bandwidths) ||
         strcmp(its_key, key) || !decode_rate(&r.flops, flops) ||
         json_array_size(bandwidths) != HWNAS_N_BANDWIDTHS)
         return false;
@@ -136,12 +138,13 @@ void hwnas_roofline_keep(const hwnas_roofline *roofline, const char *key)
     json_t *bandwidths = json_array();
     for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++)
         json_array_append_new(bandwidths,
-                              json_pack("{s:f, s:o}", "bytes", roofline->bandwidths[i].bytes, "rate",
-                                        encode_rate(&roofline->bandwidths[i].rate)));
+                              json_pack("{s:f, s:o}", "bytes", roofline->bandwidths[i].bytes,
+                                        "rate", encode_rate(&roofline->bandwidths[i].rate)));
     json_t *json = json_pack("{s:s, s:i, s:b, s:i, s:f, s:f, s:o, s:o}", "key", key, "precision",
-                             (int)roofline->precision, "unstable", roofline->is_unstable, "threads", roofline->threads, "call_seconds",
-                             roofline->call_seconds, "cache_bytes", roofline->cache_bytes, "flops", encode_rate(&roofline->flops),
-                             "bandwidths", bandwidths);
+                             (int)roofline->precision, "unstable", roofline->is_unstable, "threads",
+                             roofline->threads, "call_seconds", roofline->call_seconds,
+                             "cache_bytes", roofline->cache_bytes, "flops",
+                             encode_rate(&roofline->flops), "bandwidths", bandwidths);
     char *text = json_dumps(json, JSON_INDENT(1));
     make_directories(folder);
     if (text && hwnas_file_write(path, text, strlen(text)) != HWNAS_OK)

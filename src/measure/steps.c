@@ -14,9 +14,9 @@
 #include "measure/buffers.h"
 
 enum {
-    CARRY_MEDIAN = 6,       /* fewest samples with a 95 % interval: 1 - 2 * 0.5^6 = 0.97 */
-    MAX_PAIRS = 4096,       /* each step's median is long known by then */
-    MAX_VALUES = 16 << 20,  /* times that are kept, 128 MiB of them */
+    CARRY_MEDIAN = 6,      /* fewest samples with a 95 % interval: 1 - 2 * 0.5^6 = 0.97 */
+    MAX_PAIRS = 4096,      /* each step's median is long known by then */
+    MAX_VALUES = 16 << 20, /* times that are kept, 128 MiB of them */
 };
 static const double LOST_SHARE = 0.01; /* of a pair's time: losing more disturbs it */
 
@@ -158,12 +158,12 @@ static void conclude(hwnas_step_times *out, const stepper *s, const hwnas_exec_s
     out->n = s->n_steps;
     out->steps = hwnas_arena_alloc(out->arena, out->n * sizeof *out->steps);
     for (size_t i = 0; i < out->n; i++)
-        out->steps[i] = (hwnas_step_time){
-            .n_nodes = about[i].n_nodes,
-            .nodes = hwnas_arena_copy(out->arena, about[i].nodes,
-                                      about[i].n_nodes * sizeof *about[i].nodes),
-            .how = hwnas_arena_printf(out->arena, "%s", about[i].how),
-            .time = median(s, FIRST_STEP + i)};
+        out->steps[i] =
+            (hwnas_step_time){.n_nodes = about[i].n_nodes,
+                              .nodes = hwnas_arena_copy(out->arena, about[i].nodes,
+                                                        about[i].n_nodes * sizeof *about[i].nodes),
+                              .how = hwnas_arena_printf(out->arena, "%s", about[i].how),
+                              .time = median(s, FIRST_STEP + i)};
 }
 
 hwnas_status hwnas_measure_steps_on(hwnas_step_times *out, hwnas_exec *exec,

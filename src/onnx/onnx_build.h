@@ -49,6 +49,9 @@ int hwnas_onnx_pick(hwnas_onnx_builder *b, int x, int64_t axis, int64_t n, const
 int hwnas_onnx_pad(hwnas_onnx_builder *b, int x, int axis, int64_t before, int64_t after,
                    double value, int mode);
 
+/* A convolution of images with the node's attributes; `bias` is -1 for none. */
+int hwnas_onnx_build_conv(hwnas_onnx_builder *b, int x, int kernel, int bias);
+
 /* Constants. */
 int hwnas_onnx_number(hwnas_onnx_builder *b, double value, hwnas_dtype dtype);
 /* The values are zeros and yours to fill before the next call; NULL after a failure, and where they are more

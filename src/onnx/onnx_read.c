@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -454,7 +455,7 @@ static hwnas_status set_absent(hwnas_attr *attrs, const hwnas_op *op, const Onnx
             attrs[i] = (hwnas_attr){.is_set = true,
                                     .n = op->attrs[i].kind != HWNAS_ATTR_NUMBER,
                                     .number = *op->attrs[i].onnx_fallback,
-                                    .ints = {(int64_t)*op->attrs[i].onnx_fallback}};
+                                    .ints = {hwnas_onnx_whole(*op->attrs[i].onnx_fallback)}};
     }
     for (const hwnas_onnx_row *row = op->onnx_rows; row && row->name; row++) {
         bool is_given = row->is_ignored || row->text || row->value == row->fallback;
@@ -467,9 +468,12 @@ static hwnas_status set_absent(hwnas_attr *attrs, const hwnas_op *op, const Onnx
     return HWNAS_OK;
 }
 
-int64_t hwnas_onnx_whole(float value)
+int64_t hwnas_onnx_whole(double value)
 {
-    return value >= 0x1p63f ? INT64_MAX : value <= -0x1p63f ? INT64_MIN : (int64_t)value;
+    return isnan(value)       ? 0
+           : value >= 0x1p63  ? INT64_MAX
+           : value <= -0x1p63 ? INT64_MIN
+                              : (int64_t)value;
 }
 
 /* An attribute that ONNX takes as a constant input. */
@@ -477,6 +481,12 @@ static hwnas_status read_attr_input(hwnas_attr *out, reader *r, const hwnas_attr
                                     const Onnx__NodeProto *node)
 {
     const hwnas_tensor *from = NULL;
+    /* No values in a row are the shape of a scalar, and no tensor of ours. */
+    if (row->kind == HWNAS_ATTR_INTS && !row->count &&
+        hwnas_onnx_is_nothing(r, node->input[row->onnx_input])) {
+        *out = (hwnas_attr){.is_set = true};
+        return HWNAS_OK;
+    }
     TRY(hwnas_onnx_constant(&from, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
     const bool is_number = row->kind == HWNAS_ATTR_NUMBER;
     if (!from || (!is_number && !hwnas_dtype_is_whole(from->dtype)))

@@ -33,6 +33,27 @@ hwnas_status hwnas_onnx_read_qlinear_matmul(int *out, hwnas_onnx_reader *r,
     return hwnas_onnx_built(out, &b, quantize(&b, x, Y));
 }
 
+/* The bias is of whole numbers of the product of both scales. */
+hwnas_status hwnas_onnx_read_qlinear_conv(int *out, hwnas_onnx_reader *r,
+                                          const Onnx__NodeProto *node, const char *name)
+{
+    enum { X, X_SCALE, KERNEL = 3, KERNEL_SCALE, Y = 6, BIAS = 8 };
+    builder b;
+    int x, bias = -1;
+    TRY(hwnas_onnx_build(&b, &x, r, node, name));
+    if (hwnas_onnx_has_input(node, BIAS)) {
+        const int scale =
+            hwnas_onnx_make(&b, "mul", NULL, hwnas_onnx_build_input(&b, KERNEL_SCALE),
+                            hwnas_onnx_build_input(&b, X_SCALE));
+        bias = hwnas_onnx_cast(&b, hwnas_onnx_build_input(&b, BIAS), HWNAS_FLOAT32);
+        bias = hwnas_onnx_make(&b, "mul", NULL, bias, scale);
+        if (b.status == HWNAS_OK)
+            b.status = hwnas_onnx_fold(r, bias);
+    }
+    x = hwnas_onnx_build_conv(&b, dequantize(&b, X, 0), dequantize(&b, KERNEL, 0), bias);
+    return hwnas_onnx_built(out, &b, quantize(&b, x, Y));
+}
+
 /* Less its zero point, where it has one. */
 static int centred(builder *b, size_t i, size_t zero)
 {
@@ -41,8 +62,11 @@ static int centred(builder *b, size_t i, size_t zero)
         return x;
     int z = hwnas_onnx_cast(b, hwnas_onnx_build_input(b, zero), HWNAS_FLOAT32);
     const hwnas_tensor from = hwnas_onnx_tensor(b, z);
+    const int rank = hwnas_onnx_tensor(b, x).rank;
     if (from.rank == 1 && from.dims[0] > 1 && i == 0) /* one for each row */
         z = hwnas_onnx_reshape(b, z, 2, (int64_t[]){from.dims[0], 1});
+    else if (from.rank == 1 && from.dims[0] > 1 && rank > 2) /* for each output channel */
+        z = hwnas_onnx_reshape(b, z, 4, (int64_t[]){from.dims[0], 1, 1, 1});
     return hwnas_onnx_make(b, "sub", NULL, x, z);
 }
 
@@ -53,6 +77,19 @@ hwnas_status hwnas_onnx_read_matmul_integer(int *out, hwnas_onnx_reader *r,
     int x;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     x = hwnas_onnx_make(&b, "matmul", NULL, centred(&b, 0, 2), centred(&b, 1, 3));
+    return hwnas_onnx_built(out, &b, hwnas_onnx_cast(&b, x, HWNAS_INT32));
+}
+
+hwnas_status hwnas_onnx_read_conv_integer(int *out, hwnas_onnx_reader *r,
+                                          const Onnx__NodeProto *node, const char *name)
+{
+    builder b;
+    int x;
+    TRY(hwnas_onnx_build(&b, &x, r, node, name));
+    const int kernel = centred(&b, 1, 3);
+    if (b.status == HWNAS_OK)
+        b.status = hwnas_onnx_fold(r, kernel);
+    x = hwnas_onnx_build_conv(&b, centred(&b, 0, 2), kernel, -1);
     return hwnas_onnx_built(out, &b, hwnas_onnx_cast(&b, x, HWNAS_INT32));
 }
 

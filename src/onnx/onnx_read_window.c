@@ -186,9 +186,9 @@ static int conv_3d(builder *b, const conv *c)
     return hwnas_onnx_transpose(b, sum, 5, swap);
 }
 
-static conv read_conv(builder *b, int x)
+static conv read_conv(builder *b, int x, int kernel, int bias)
 {
-    conv c = {.x = x, .kernel = hwnas_onnx_build_input(b, 1), .bias = -1,
+    conv c = {.x = x, .kernel = kernel, .bias = bias,
               .group = hwnas_onnx_int(b->node, "group", 1)};
     const hwnas_tensor in = hwnas_onnx_tensor(b, x);
     c.weight = hwnas_onnx_tensor(b, c.kernel);
@@ -197,9 +197,21 @@ static conv read_conv(builder *b, int x)
         return c;
     }
     c.w = read_window(b, &in, c.weight.dims + 2);
-    if (hwnas_onnx_has_input(b->node, 2))
-        c.bias = hwnas_onnx_build_input(b, 2);
     return c;
+}
+
+static conv read_plain_conv(builder *b, int x)
+{
+    return read_conv(b, x, hwnas_onnx_build_input(b, 1),
+                     hwnas_onnx_has_input(b->node, 2) ? hwnas_onnx_build_input(b, 2) : -1);
+}
+
+int hwnas_onnx_build_conv(builder *b, int x, int kernel, int bias)
+{
+    const conv c = read_conv(b, x, kernel, bias);
+    if (b->status == HWNAS_OK && c.w.n != 2)
+        hwnas_onnx_refuse(b, "X", "is no image");
+    return b->status == HWNAS_OK ? conv_2d(b, &c, x, kernel, bias) : b->fallback;
 }
 
 /* An image of one row. */
@@ -227,7 +239,7 @@ hwnas_status hwnas_onnx_read_conv(int *out, hwnas_onnx_reader *r, const Onnx__No
     const bool is_image = hwnas_onnx_tensor(&b, x).rank == 4;
     if (is_image && hwnas_onnx_is_word(node, "auto_pad", "NOTSET", true))
         return HWNAS_OK;
-    const conv c = read_conv(&b, x);
+    const conv c = read_plain_conv(&b, x);
     if (b.status != HWNAS_OK)
         return hwnas_onnx_built(out, &b, x);
     if (c.w.n == 3)
@@ -327,7 +339,7 @@ hwnas_status hwnas_onnx_read_conv_transpose(int *out, hwnas_onnx_reader *r,
     int x;
     int64_t more[MAX_SPATIAL] = {0};
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
-    conv c = read_conv(&b, x);
+    conv c = read_plain_conv(&b, x);
     if (b.status != HWNAS_OK)
         return hwnas_onnx_built(out, &b, x);
     const hwnas_tensor in = hwnas_onnx_tensor(&b, x);

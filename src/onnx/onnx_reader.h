@@ -58,7 +58,7 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_o
                                                const char *name, const char *who);
 
 /* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
-int64_t hwnas_onnx_whole(float value);
+int64_t hwnas_onnx_whole(double value);
 
 /* ---- onnx_tensor.c ---- */
 
@@ -113,7 +113,7 @@ hwnas_onnx_form hwnas_onnx_read_pad, hwnas_onnx_read_tile, hwnas_onnx_read_depth
     hwnas_onnx_read_compress, hwnas_onnx_read_reverse_sequence, hwnas_onnx_read_bit_shift,
     hwnas_onnx_read_cast_like;
 hwnas_onnx_form hwnas_onnx_read_qlinear_matmul, hwnas_onnx_read_matmul_integer,
-    hwnas_onnx_read_dynamic_quantize;
+    hwnas_onnx_read_dynamic_quantize, hwnas_onnx_read_qlinear_conv, hwnas_onnx_read_conv_integer;
 
 /* What forms ask of a node. An attribute that is absent has the value `absent`. */
 const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name);

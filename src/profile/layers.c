@@ -81,7 +81,8 @@ static bool is_view(const hwnas_node *node)
 /* It reads no more than it writes: of a table only the rows that are looked up. */
 static bool picks(const hwnas_node *node)
 {
-    static const char *const names[] = {"embedding", "gather", "gather_elements", "gather_nd", "slice"};
+    static const char *const names[] = {"embedding", "gather", "gather_elements", "gather_nd",
+                                        "slice"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(node->op->name, names[i]))
             return true;
@@ -177,8 +178,8 @@ static void name_layer(hwnas_layer *layer, const maker *m, const hwnas_step_time
     layer->ops = step->n_nodes ? ops_of(m, step) : "(conversion)";
 }
 
-/* The roofline. Weights come from where all weights of the network have room, as each run reads them
- * all; activations from where those of this step have. */
+/* The roofline. Weights come from where all weights of the network have room, as each run reads
+ * them all; activations from where those of this step have. */
 static void bound_layer(hwnas_layer *layer, const maker *m)
 {
     layer->least_seconds = NAN;
@@ -186,15 +187,15 @@ static void bound_layer(hwnas_layer *layer, const maker *m)
         return;
     const double activations = layer->bytes - layer->weight_bytes;
     const double compute = 2 * (double)layer->macs / m->roofline->flops.p50;
-    const double move =
-        activations / hwnas_roofline_bandwidth(m->roofline, activations) +
-        layer->weight_bytes / hwnas_roofline_bandwidth(m->roofline, m->all_weights);
-    const double weights_beyond = m->all_weights > m->roofline->cache_bytes ? layer->weight_bytes : 0;
+    const double move = activations / hwnas_roofline_bandwidth(m->roofline, activations) +
+                        layer->weight_bytes / hwnas_roofline_bandwidth(m->roofline, m->all_weights);
+    const double weights_beyond =
+        m->all_weights > m->roofline->cache_bytes ? layer->weight_bytes : 0;
     const double beyond = activations > m->roofline->cache_bytes ? activations : 0;
     layer->least_seconds = fmax(compute, move);
-    layer->bound = compute > move                                  ? HWNAS_BOUND_COMPUTE
+    layer->bound = compute > move                                 ? HWNAS_BOUND_COMPUTE
                    : weights_beyond + beyond > 0.5 * layer->bytes ? HWNAS_BOUND_MEMORY
-                                                                   : HWNAS_BOUND_CACHE;
+                                                                  : HWNAS_BOUND_CACHE;
 }
 
 static int by_time(const void *a, const void *b)
@@ -203,6 +204,21 @@ static int by_time(const void *a, const void *b)
     if (x->time.p50 != y->time.p50)
         return x->time.p50 < y->time.p50 ? 1 : -1;
     return x->position < y->position ? -1 : 1;
+}
+
+static void make_layer(hwnas_layer *layer, maker *m, const hwnas_step_time *step, size_t position)
+{
+    layer->position = position;
+    layer->how = hwnas_arena_string(m->arena, step->how, strlen(step->how));
+    layer->time = step->time;
+    name_layer(layer, m, step);
+    for (size_t k = 0; k < step->n_nodes; k++) {
+        const hwnas_node *node = &m->graph->nodes[step->nodes[k]];
+        layer->macs += hwnas_node_macs(m->graph, node);
+        if (step->n_nodes > 1 || !is_view(node))
+            count_bytes(layer, m, node, (int)position);
+    }
+    bound_layer(layer, m);
 }
 
 hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
@@ -223,21 +239,9 @@ hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
                           .layers = hwnas_arena_alloc(arena, times->n * sizeof *out->layers)};
     if (roofline)
         out->roofline = *roofline;
-    for (size_t s = 0; s < times->n; s++) {
-        const hwnas_step_time *step = &times->steps[s];
-        hwnas_layer *layer = &out->layers[s];
-        layer->position = s;
-        layer->how = hwnas_arena_string(arena, step->how, strlen(step->how));
-        layer->time = step->time;
-        name_layer(layer, &m, step);
-        for (size_t k = 0; k < step->n_nodes; k++) {
-            const hwnas_node *node = &folded->nodes[step->nodes[k]];
-            layer->macs += hwnas_node_macs(folded, node);
-            if (step->n_nodes > 1 || !is_view(node))
-                count_bytes(layer, &m, node, (int)s);
-        }
-        bound_layer(layer, &m);
-        out->sum += step->time.p50;
+    for (size_t i = 0; i < times->n; i++) {
+        make_layer(&out->layers[i], &m, &times->steps[i], i);
+        out->sum += times->steps[i].time.p50;
     }
     qsort(out->layers, out->n, sizeof *out->layers, by_time);
     free(m.step_of);
@@ -268,9 +272,9 @@ json_t *hwnas_layers_json(const hwnas_layers *layers)
     for (size_t i = 0; i < layers->n; i++)
         json_array_append_new(list, layer_json(&layers->layers[i]));
     return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "samples",
-                     (json_int_t)layers->n_samples,
-                     "whole_seconds", layers->whole.p50, "whole_low_seconds", layers->whole.low,
-                     "whole_high_seconds", layers->whole.high, "sum_seconds", layers->sum,
-                     "ratio", layers->ratio.p50, "ratio_low", layers->ratio.low, "ratio_high",
-                     layers->ratio.high, "list", list);
+                     (json_int_t)layers->n_samples, "whole_seconds", layers->whole.p50,
+                     "whole_low_seconds", layers->whole.low, "whole_high_seconds",
+                     layers->whole.high, "sum_seconds", layers->sum, "ratio", layers->ratio.p50,
+                     "ratio_low", layers->ratio.low, "ratio_high", layers->ratio.high, "list",
+                     list);
 }

@@ -1,5 +1,5 @@
-/* layers.h: the parts of a network as it ran on a device: what each took, what it had to compute and
- * to move, and how near it came to what the device can do. */
+/* layers.h: the parts of a network as it ran on a device: what each took, what it had to compute
+ * and to move, and how near it came to what the device can do. */
 #ifndef HWNAS_PROFILE_LAYERS_H
 #define HWNAS_PROFILE_LAYERS_H
 
@@ -46,7 +46,8 @@ typedef struct hwnas_layers {
 
 const char *hwnas_bound_name(hwnas_bound bound); /* "compute"; "-" for none */
 
-/* Layers of a run of `folded` (hwnas_graph_fold); `roofline` NULL: not known. Everything is in the arena. */
+/* Layers of a run of `folded` (hwnas_graph_fold); `roofline` NULL: not known. Everything is in the
+ * arena. */
 hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
                                hwnas_precision precision, const hwnas_step_times *times,
                                const hwnas_roofline *roofline);

@@ -1,7 +1,6 @@
 #include "report/layers.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "profile/fields.h"
@@ -69,7 +68,8 @@ static void add_limits(hwnas_str *out, const hwnas_roofline *r)
                    "caches%s\n",
                    1e-9 * r->flops.p50, 1e-9 * r->flops.low, 1e-9 * r->flops.high,
                    1e-9 * memory->p50, 1e-9 * memory->low, 1e-9 * memory->high,
-                   r->is_unstable ? "; the machine was disturbed meanwhile: hwnas devices --refresh" : "");
+                   r->is_unstable ? "; the machine was disturbed meanwhile: hwnas devices --refresh"
+                                  : "");
 }
 
 static void add_table(hwnas_str *out, const hwnas_layers *layers)
@@ -96,7 +96,8 @@ static void add_table(hwnas_str *out, const hwnas_layers *layers)
 
 void hwnas_layers_text(hwnas_str *out, const hwnas_profile *profile)
 {
-    for (const hwnas_profile_row *row = profile->rows; row < profile->rows + profile->n_rows; row++) {
+    for (const hwnas_profile_row *row = profile->rows; row < profile->rows + profile->n_rows;
+         row++) {
         const hwnas_layers *layers = row->layers;
         if (!layers)
             continue;
@@ -110,13 +111,13 @@ void hwnas_layers_text(hwnas_str *out, const hwnas_profile *profile)
         if (layers->has_roofline)
             add_limits(out, &layers->roofline);
         add_table(out, layers);
-        hwnas_str_addf(out,
-                       "sum of the %zu parts %.4g ms, the whole %.4g ms [%.4g, %.4g]: %.3f; side by "
-                       "side %.3f [%.3f, %.3f]\n",
-                       layers->n, 1e3 * layers->sum, 1e3 * layers->whole.p50,
-                       1e3 * layers->whole.low, 1e3 * layers->whole.high,
-                       layers->sum / layers->whole.p50, layers->ratio.p50, layers->ratio.low,
-                       layers->ratio.high);
+        hwnas_str_addf(
+            out,
+            "sum of the %zu parts %.4g ms, the whole %.4g ms [%.4g, %.4g]: %.3f; side by "
+            "side %.3f [%.3f, %.3f]\n",
+            layers->n, 1e3 * layers->sum, 1e3 * layers->whole.p50, 1e3 * layers->whole.low,
+            1e3 * layers->whole.high, layers->sum / layers->whole.p50, layers->ratio.p50,
+            layers->ratio.low, layers->ratio.high);
     }
 }
 
@@ -128,9 +129,9 @@ static void add_number(hwnas_str *out, double value)
 static void add_layer(hwnas_str *out, const hwnas_profile_row *row, const hwnas_layer *layer)
 {
     const figures f = figures_of(row->layers, layer);
-    const double numbers[] = {layer->time.p50, layer->time.low, layer->time.high, f.share,
-                              (double)layer->macs, layer->bytes, layer->weight_bytes,
-                              f.flops, f.bandwidth, f.intensity, layer->least_seconds, f.roof};
+    const double numbers[] = {layer->time.p50,     layer->time.low, layer->time.high,     f.share,
+                              (double)layer->macs, layer->bytes,    layer->weight_bytes,  f.flops,
+                              f.bandwidth,         f.intensity,     layer->least_seconds, f.roof};
     hwnas_csv_text(out, row->model);
     hwnas_str_add(out, ",");
     hwnas_csv_text(out, row->device);

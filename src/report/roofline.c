@@ -48,7 +48,9 @@ void hwnas_roofline_text(hwnas_str *out, const hwnas_roofline *rooflines, size_t
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     if (is_unstable)
-        hwnas_str_add(out, "?: the machine was disturbed meanwhile; `hwnas devices --refresh` measures again\n");
+        hwnas_str_add(
+            out,
+            "?: the machine was disturbed meanwhile; `hwnas devices --refresh` measures again\n");
 }
 
 json_t *hwnas_roofline_json(const hwnas_roofline *r)
@@ -64,6 +66,6 @@ json_t *hwnas_roofline_json(const hwnas_roofline *r)
     return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "precision",
                      hwnas_precision_name(r->precision), "threads", r->threads, "flops_per_second",
                      r->flops.p50, "flops_low", r->flops.low, "flops_high", r->flops.high,
-                     "call_seconds", r->call_seconds, "cache_bytes", r->cache_bytes, "bandwidths", bandwidths, "unstable",
-                     r->is_unstable);
+                     "call_seconds", r->call_seconds, "cache_bytes", r->cache_bytes, "bandwidths",
+                     bandwidths, "unstable", r->is_unstable);
 }

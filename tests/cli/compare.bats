@@ -268,3 +268,20 @@ END
     ends 0 compare --baseline elsewhere.json --tolerance 0.99
     says out "not the same machine: processor: recorded 'Another'"
 }
+
+@test "the decision of docs/cpu-or-gpu.md comes out as it says" {
+    cd "$HWNAS_SRC"
+    ask() {
+        "$HWNAS" compare resnet50 --price examples/prices.yaml --percentile p50 --profile \
+            examples/profiles/xeon-2c.json,examples/profiles/v100-published.json "$@" \
+            >"$BATS_TEST_TMPDIR/work/out"
+    }
+    ask --latency-target 100ms --load 1000/s
+    while IFS= read -r line; do
+        grep -qxF -- "    $line" docs/cpu-or-gpu.md || [ ! "$line" ] || { echo "$line" && false; }
+    done < <(sed -n '4,$p' "$BATS_TEST_TMPDIR/work/out" | sed 's/ *$//')
+    ask --latency-target 100ms --load 20/s
+    says "$BATS_TEST_TMPDIR/work/out" 'winner     xeon-2c*1.389 USD a million'
+    ask --latency-target 20ms --load 20/s
+    says "$BATS_TEST_TMPDIR/work/out" 'out        xeon-2c: *a batch alone takes 55.1 ms'
+}

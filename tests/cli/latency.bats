@@ -9,7 +9,7 @@ networks() {
 
 @test "calibrate fills the cache, and goes on with it" {
     ends 0 calibrate nas_bench_macro --device null --minutes 0.02 --json
-    is out "d['measured'] >= 3 and d['table']['networks'] <= d['measured']"
+    is out "d['measured'] >= 1 and d['table']['networks'] <= d['measured']"
     [ -s "$XDG_CACHE_HOME/$CACHE" ]
     local before
     before=$(networks out)

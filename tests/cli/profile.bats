@@ -223,3 +223,63 @@ END
     cmp "$file" "$BATS_TEST_TMPDIR/first"
     [ "$(ls "$XDG_CACHE_HOME/hwnas" | wc -l)" -eq 1 ]
 }
+
+@test "each row has the command that makes it again" {
+    mkdir "$BATS_TEST_TMPDIR/it's here"
+    cp "$HWNAS_SRC/search_spaces/nas_bench_macro.yaml" "$BATS_TEST_TMPDIR/it's here/space.yaml"
+    cd "$BATS_TEST_TMPDIR/it's here"
+    "$HWNAS" profile space.yaml "$PWD/space.yaml" --arch 22212220 --device null --batch 1,2 \
+        --seconds 0.05 --interval 0.5 --samples 7 --mode after-idle=0.002 --json >../first.json
+    /usr/bin/python3 - ../first.json "$HWNAS" <<'END'
+import json, subprocess, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+assert len(rows) == 4
+for row in rows:
+    assert row["mode"] == "after-idle" and "--mode after-idle=0.002" in row["command"], row
+    name, rest = row["command"].split(" ", 1)
+    assert name == "hwnas"
+    text = subprocess.run(["sh", "-c", f"'{sys.argv[2]}' {rest} --json"], check=True,
+                          capture_output=True, text=True).stdout
+    (again,) = json.loads(text)["rows"]
+    for key in ("model", "digest", "batch", "threads", "dtype", "mode", "command", "samples"):
+        assert again[key] == row[key], (key, again, row)
+END
+}
+
+@test "modes: what each is, and what is none" {
+    for mode in hot after-idle=0.001 sustained=0.2; do
+        "$HWNAS" profile mnist_mlp --device null --seconds 0.1 --mode $mode --json |
+            grep -q "\"mode\": \"${mode%=*}\""
+    done
+    for mode in cold cold-weights; do
+        run "$HWNAS" profile mnist_mlp --seconds 0.1 --mode $mode --json
+        [[ $status -eq 0 && $output == *"\"mode\": \"$mode\""* ]] || [[ $output == *"out of its caches"* ]]
+    done
+    run "$HWNAS" profile mnist_mlp --mode lukewarm
+    [[ $status -eq 2 && $output == *"no mode 'lukewarm'"*"after-idle[=SECONDS]"* ]]
+    run "$HWNAS" profile mnist_mlp --mode cold --streams 1
+    [[ $status -eq 2 && $output == *"mode hot only"* ]]
+    run "$HWNAS" profile mnist_mlp --samples 0
+    [[ $status -eq 2 && $output == *"1 or more"* ]]
+}
+
+@test "a model larger than memory is a row that says so, with exit code 1" {
+    run --separate-stderr "$HWNAS" profile mobilenet_v2 mnist_mlp --device null --batch 500000,1 --csv
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"memory"* ]]
+    [ "$(cut -d, -f1,3,7 <<<"$output" | tail -n +2 | head -2 | tr '\n' ' ')" = \
+        "mobilenet_v2,500000,out_of_memory mobilenet_v2,1,ok " ]
+}
+
+@test "a runner that is killed in the middle costs its row, and no other" {
+    printf '#!/bin/sh\n[ -e once ] || { touch once; export HWNAS_RUNNER_FAULT=killed; }\nexec "%s" "$@"\n' \
+        "$HWNAS" >"$BATS_TEST_TMPDIR/runner.sh"
+    chmod +x "$BATS_TEST_TMPDIR/runner.sh"
+    cd "$BATS_TEST_TMPDIR"
+    HWNAS_RUNNER=$PWD/runner.sh run --separate-stderr "$HWNAS" profile mnist_mlp mnist_cnn \
+        --device null --seconds 0.05 --csv
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"killed while compiling"* ]]
+    [ "$(cut -d, -f1,7 <<<"$output" | tail -n +2 | tr '\n' ' ')" = \
+        "mnist_mlp,out_of_memory mnist_cnn,ok " ]
+}

@@ -1,5 +1,5 @@
-/* Any bytes as an ONNX file: they are refused with a message, or folded, priced, and written again as a
- * file that means the same. */
+/* Any bytes as an ONNX file: they are refused with a message, or folded, priced, and written again
+ * as a file that means the same. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* cases.h: a node of every operator, in the shapes and with the attributes that its kernel tells apart. */
+/* cases.h: a node of every operator, in the shapes and with the attributes that its kernel tells
+ * apart. */
 #ifndef TEST_GPU_CASES_H
 #define TEST_GPU_CASES_H
 
@@ -14,8 +15,8 @@ static void ok(hwnas_status status)
 
 enum { MAX_INPUTS = 5 };
 
-/* `inputs`: "3x5x7 i:3x4" are floats and whole numbers from -3 to 2; "c:1" a constant of 0.05 or so. `range`: of
- * the floats; 0 is 1, and below 0 they are positive. */
+/* `inputs`: "3x5x7 i:3x4" are floats and whole numbers from -3 to 2; "c:1" a constant of 0.05 or
+ * so. `range`: of the floats; 0 is 1, and below 0 they are positive. */
 typedef struct op_case {
     const char *op, *attrs, *inputs;
     double range;
@@ -29,7 +30,8 @@ static const op_case cases[] = {
     {"conv", "out=24 kernel=3 stride=2 pad=1 groups=24", "3x24x9x9", 0},
     {"conv", "out=6 kernel=3 pad=1 groups=3", "1x9x8x8", 0},
     {"conv_transpose", "kernel=3 stride=2 pad=1 more=1", "2x6x5x7 6x4x3x3", 0},
-    {"conv_transpose", "kernel=4,2 stride=2,3 pad=1,0,2,1 dilation=2,1 groups=2", "1x6x5x7 6x4x4x2 8", 0},
+    {"conv_transpose", "kernel=4,2 stride=2,3 pad=1,0,2,1 dilation=2,1 groups=2",
+     "1x6x5x7 6x4x4x2 8", 0},
     {"batch_norm", "epsilon=0.01", "3x7x5x3", 0},
     {"max_pool", "kernel=3 stride=2 pad=1", "1x19x11x13", 0},
     {"max_pool", "kernel=5,3 stride=2,1 pad=4,2,0,1", "2x5x9x11", 0},

@@ -1,13 +1,14 @@
 /* fake_gpu.c: a stand-in for NVIDIA's driver, NVRTC and NVML in one library, for tests alone.
  *
- * Memory of the GPU is the host's, behind guards, and full of NaN when it is new; kernels of ours run as compiled
- * for the host, after a look at every place that they may touch; a recorded graph is a list of what was enqueued.
- * So the control flow, the memory plan and the paths of failure are tried for real, and whole networks give
- * values. It says nothing about a GPU's speed, its parallelism, or cuDNN, which it does not have.
+ * Memory of the GPU is the host's, behind guards, and full of NaN when it is new; kernels of ours
+ * run as compiled for the host, after a look at every place that they may touch; a recorded graph
+ * is a list of what was enqueued. So the control flow, the memory plan and the paths of failure are
+ * tried for real, and whole networks give values. It says nothing about a GPU's speed, its
+ * parallelism, or cuDNN, which it does not have.
  *
- * FAKE_GPU_FAULT, read at every call: "memory:N" the N-th allocation from now on fails; "lost:N" the N-th launch
- * loses the GPU, which stays lost; "record" recording fails; "none" there is no GPU; "old" the kernels' images are
- * for another architecture. FAKE_GPU_SLOWED: it is hot. */
+ * FAKE_GPU_FAULT, read at every call: "memory:N" the N-th allocation from now on fails; "lost:N"
+ * the N-th launch loses the GPU, which stays lost; "record" recording fails; "none" there is no
+ * GPU; "old" the kernels' images are for another architecture. FAKE_GPU_SLOWED: it is hot. */
 #include <cuda.h>
 #include <nvrtc.h>
 
@@ -148,7 +149,9 @@ static graph *recording;
 
 static size_t stored_size(int type)
 {
-    return type == HWNAS_STORED_F32 || type == HWNAS_STORED_S32 ? 4 : type == HWNAS_STORED_S8 ? 1 : 2;
+    return type == HWNAS_STORED_F32 || type == HWNAS_STORED_S32 ? 4
+           : type == HWNAS_STORED_S8                            ? 1
+                                                                : 2;
 }
 
 /* Views without a place are dimensions of another; what they reach is not looked at. */
@@ -197,7 +200,8 @@ static CUresult enqueue(const work *w)
     return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
+                                     CUstream stream)
 {
     (void)stream;
     if (!is_ours((char *)to, bytes))
@@ -213,7 +217,8 @@ EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, C
     return enqueue(&(work){.what = COPY, .to = to, .from = (char *)from, .bytes = bytes});
 }
 
-EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                                     CUstream stream)
 {
     (void)stream;
     if (!is_ours((char *)from, bytes) || !is_ours((char *)to, bytes))
@@ -229,9 +234,9 @@ EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t byte
     return enqueue(&(work){.what = FILL, .to = (char *)to, .bytes = bytes, .value = value});
 }
 
-EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream,
-                               void **arguments, void **extra)
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
+                               unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                               CUstream stream, void **arguments, void **extra)
 {
     work w = {.what = LAUNCH, .n_blocks = (int)gx, .n_threads = (int)bx};
     (void)shared;
@@ -296,7 +301,8 @@ EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *out)
     return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph from, unsigned long long flags)
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph from,
+                                            unsigned long long flags)
 {
     (void)flags;
     const graph *g = (const graph *)from;
@@ -359,7 +365,8 @@ CUresult cuEventElapsedTime(float *out, CUevent begin, CUevent end);
 EXPORT CUresult cuEventElapsedTime(float *out, CUevent begin, CUevent end)
 {
     const struct timespec *a = (const struct timespec *)begin, *b = (const struct timespec *)end;
-    *out = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
+    *out =
+        (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
     return CUDA_SUCCESS;
 }
 

@@ -7,8 +7,8 @@
 
 #include "device/cudnn/kernels/job.h"
 
-/* False: there is no kernel of that name. With `is_backward` the threads of a block come in the opposite order, so
- * that a missing barrier changes the result. */
+/* False: there is no kernel of that name. With `is_backward` the threads of a block come in the
+ * opposite order, so that a missing barrier changes the result. */
 bool host_kernel_run(const char *name, const hwnas_job *job, int n_blocks, int n_threads,
                      bool is_backward);
 

@@ -1,5 +1,6 @@
-/* test_gpu.c: what runs on a GPU, on a stand-in for one (tests/gpu/fake_gpu.c) and with kernels of ours alone: whole
- * networks against `ref`, the memory that they take and give back, and everything that can go wrong. */
+/* test_gpu.c: what runs on a GPU, on a stand-in for one (tests/gpu/fake_gpu.c) and with kernels of
+ * ours alone: whole networks against `ref`, the memory that they take and give back, and everything
+ * that can go wrong. */
 #define _GNU_SOURCE 1 /* RTLD_DEFAULT */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +81,8 @@ static buffers new_buffers(const hwnas_graph *graph, double range)
     hwnas_rng rng = hwnas_rng_new(3, 14);
     for (size_t i = 0; i < graph->n_inputs; i++) {
         const hwnas_tensor *t = &graph->tensors[graph->inputs[i]];
-        const int64_t n = hwnas_tensor_count(t), below = hwnas_graph_input_below(graph, graph->inputs[i]);
+        const int64_t n = hwnas_tensor_count(t),
+                      below = hwnas_graph_input_below(graph, graph->inputs[i]);
         b.inputs[i] = hwnas_alloc((size_t)n * sizeof(float));
         for (int64_t k = 0; k < n; k++) {
             const double u = hwnas_rng_double(&rng);
@@ -90,8 +92,8 @@ static buffers new_buffers(const hwnas_graph *graph, double range)
         }
     }
     for (size_t i = 0; i < graph->n_outputs; i++)
-        b.outputs[i] =
-            hwnas_alloc((size_t)hwnas_tensor_count(&graph->tensors[graph->outputs[i]]) * sizeof(float));
+        b.outputs[i] = hwnas_alloc((size_t)hwnas_tensor_count(&graph->tensors[graph->outputs[i]]) *
+                                   sizeof(float));
     return b;
 }
 
@@ -221,7 +223,8 @@ static hwnas_graph *image_net(int batch)
             add(graph, "avg_pool", "kernel=2 stride=2", x, -1));
     hwnas_graph_add_output(graph, x);
     x = add(graph, "flatten", "", add(graph, "global_avg_pool", "", x, -1), -1);
-    hwnas_graph_add_output(graph, add(graph, "softmax", "", add(graph, "linear", "out=10", x, -1), -1));
+    hwnas_graph_add_output(graph,
+                           add(graph, "softmax", "", add(graph, "linear", "out=10", x, -1), -1));
     ok(hwnas_graph_fold(&folded, graph));
     hwnas_graph_free(graph);
     return folded;
@@ -298,7 +301,7 @@ static void runs_are_replayed_and_timed(void **state)
 
 /* ---- What goes wrong ---- */
 
-/* Each allocation fails once; all that was taken before is given back, and the next network runs. */
+/* Each allocation fails once; all that was taken is given back, and the next network runs. */
 static void memory_runs_out(void **state)
 {
     (void)state;
@@ -318,7 +321,8 @@ static void memory_runs_out(void **state)
         hwnas_device_close(gpu);
         nothing_is_left();
     }
-    assert_in_range(n_failed, 4, 7); /* the last of them was none: weights, activations, inputs, outputs */
+    assert_in_range(n_failed, 4,
+                    7); /* the last of them was none: weights, activations, inputs, outputs */
     set_fault(NULL);
     run_on_both("after it", graph, 0, HWNAS_F32, 1e-5);
     hwnas_graph_free(graph);

@@ -1,5 +1,6 @@
-/* test_kernels.c: the GPU's own kernels, whose text is compiled for the host here, against each operator's plain
- * loops: in every type of storage, in both layouts, and with blocks and threads of odd numbers. */
+/* test_kernels.c: the GPU's own kernels, whose text is compiled for the host here, against each
+ * operator's plain loops: in every type of storage, in both layouts, and with blocks and threads of
+ * odd numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +18,8 @@
 #include "tests/gpu/cases.h"
 #include "tests/gpu/host_kernels.h"
 
-/* How tensors lie: their type, and whether images have their channels last; `is_wide`: in the middle of something
- * twice as wide. */
+/* How tensors lie: their type, and whether images have their channels last; `is_wide`: in the
+ * middle of something twice as wide. */
 typedef struct storage {
     const char *name;
     int type;
@@ -26,7 +27,8 @@ typedef struct storage {
     double tolerance;
 } storage;
 
-/* fp16 and bf16 round the output alone, to 11 and 8 bits: the inputs of the truth are rounded as well. */
+/* fp16 and bf16 round the output alone, to 11 and 8 bits: the inputs of the truth are rounded as
+ * well. */
 static const storage storages[] = {
     {"f32", HWNAS_STORED_F32, false, false, 1e-5},
     {"f32 nhwc", HWNAS_STORED_F32, true, false, 1e-5},
@@ -86,7 +88,8 @@ static void compare(const char *what, const place *p, const hwnas_view *view, do
 {
     double worst = 0, scale = 0;
     for (int64_t i = 0, n = hwnas_view_count(view); i < n; i++) {
-        const double got = host_load(p->bytes, view->type, offset_of(view, i)), wanted = p->truth[i];
+        const double got = host_load(p->bytes, view->type, offset_of(view, i)),
+                     wanted = p->truth[i];
         if (isnan(wanted) || isinf(wanted)) {
             if (!(isnan(wanted) ? isnan(got) : got == wanted))
                 fail_msg("%s: %g at %ld, not %g", what, got, (long)i, wanted);

@@ -1,4 +1,5 @@
-/* test_layers.c: what a layer has to compute and to move, counted by hand; the roofline, its file. */
+/* test_layers.c: what a layer has to compute and to move, counted by hand; the roofline, its file.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -180,7 +181,8 @@ static void test_kept_whole_or_not_at_all(void **state)
     hwnas_roofline_keep(&disturbed, key);
     assert_true(hwnas_roofline_recall(&back, key));
     assert_true(back.is_unstable);
-    const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+    const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600},
+                                         {.tv_sec = time(NULL) - 3600}};
     assert_int_equal(utimensat(AT_FDCWD, path, hour_ago, 0), 0);
     assert_false(hwnas_roofline_recall(&back, key));
     hwnas_roofline_keep(&limits, key);

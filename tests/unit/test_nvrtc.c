@@ -1,6 +1,6 @@
-/* test_nvrtc.c: NVRTC compiles our kernels for the GPUs that are described, on a machine without one. Each kernel
- * is taken as one of the cases uses it, in another type of storage for each architecture. What they compute is
- * test_kernels.c's to say. */
+/* test_nvrtc.c: NVRTC compiles our kernels for the GPUs that are described, on a machine without
+ * one. Each kernel is taken as one of the cases uses it, in another type of storage for each
+ * architecture. What they compute is test_kernels.c's to say. */
 #define _GNU_SOURCE 1 /* memmem() */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,8 @@ static hwnas_launches lower(const hwnas_graph *graph, int type)
     hwnas_view *views = hwnas_alloc(graph->n_tensors * sizeof *views);
     for (size_t i = 0; i < graph->n_tensors; i++)
         ok(hwnas_view_nhwc(&views[i], &graph->tensors[i],
-                           hwnas_dtype_is_whole(graph->tensors[i].dtype) ? HWNAS_STORED_F32 : type));
+                           hwnas_dtype_is_whole(graph->tensors[i].dtype) ? HWNAS_STORED_F32
+                                                                         : type));
     for (size_t i = 0; i < graph->n_nodes; i++)
         ok(hwnas_kernels_lower(&launches, graph, &graph->nodes[i], views));
     free(views);
@@ -82,8 +83,9 @@ static void what_cannot_be_compiled_is_said(void **state)
 {
     (void)state;
     const hwnas_image *image = NULL;
-    assert_int_equal(hwnas_image_make(&image, "hwnas_reduce", "lines", "-DWANT_hwnas_reduce=,\n", 90),
-                     HWNAS_E_LIBRARY);
+    assert_int_equal(
+        hwnas_image_make(&image, "hwnas_reduce", "lines", "-DWANT_hwnas_reduce=,\n", 90),
+        HWNAS_E_LIBRARY);
     assert_non_null(strstr(hwnas_last_error()->message, "hwnas_reduce"));
     assert_non_null(strstr(hwnas_last_error()->message, "JOB_TYPE_0"));
     assert_null(image);

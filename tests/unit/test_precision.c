@@ -176,7 +176,7 @@ static void zoo_in_every_precision(void **state)
         {"nasnet_mobile", true, 1},
         {"nasnet_large", true, 1},
         /* its rounding errors grow from layer to layer: untrained, it is unstable in fp32 already */
-        {"ssd_mobilenet", true, 4},
+        {"ssd_mobilenet", true, 5},
         {"yolov5s", true, 1},
         {"yolov7_tiny", true, 1},
         {"deit_tiny", true, 1},

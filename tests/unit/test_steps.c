@@ -1,5 +1,6 @@
-/* test_steps.c: the times of a run's steps. What they are of is checked on real networks, how they are
- * counted on a machine where time passes only as a script says. The program is its own runner. */
+/* test_steps.c: the times of a run's steps. What they are of is checked on real networks, how they
+ * are counted on a machine where time passes only as a script says. The program is its own runner.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,9 +37,9 @@ static hwnas_graph *load(const char *name)
     return graph;
 }
 
-static const char *const networks[] = {"mnist_cnn",          "resnet32_cifar", "mobilenet_v3_large",
-                                       "imdb_bilstm",        "deit_tiny",      "yolov5s",
-                                       "lstm_text_generation"};
+static const char *const networks[] = {
+    "mnist_cnn", "resnet32_cifar", "mobilenet_v3_large",  "imdb_bilstm",
+    "deit_tiny", "yolov5s",        "lstm_text_generation"};
 enum { N_NETWORKS = sizeof networks / sizeof *networks };
 
 /* The runner sees a graph that went through ONNX, the caller's did not: both must speak of the same

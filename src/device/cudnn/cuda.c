@@ -34,9 +34,10 @@ static hwnas_status read_spelling(spelling *out, const char *argument)
     }
     if (is_right && !*end)
         return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "there is no GPU 'cuda:%s'", argument),
-                      "write cuda:0, or cuda:0:tune to time cuDNN's engines, or cuda:0:own for our own "
-                      "kernels alone");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, NULL, "there is no GPU 'cuda:%s'", argument),
+        "write cuda:0, or cuda:0:tune to time cuDNN's engines, or cuda:0:own for our own "
+        "kernels alone");
 }
 
 static void cuda_close(hwnas_device *base)
@@ -58,8 +59,8 @@ static hwnas_status ask_properties(hwnas_cuda_device *device, int ordinal)
     cudnnStatus_t result =
         cudnn->create(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device->properties);
     if (result == CUDNN_STATUS_SUCCESS)
-        result = cudnn->set(device->properties, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1,
-                            &number);
+        result = cudnn->set(device->properties, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32,
+                            1, &number);
     if (result == CUDNN_STATUS_SUCCESS)
         result = cudnn->finalize(device->properties);
     return hwnas_cudnn_run_status(device->live, result, "describe", device->gpu.name);
@@ -97,8 +98,8 @@ static void cuda_describe(const hwnas_device *base, hwnas_device_info *out)
     const hwnas_cuda_device *device = (const hwnas_cuda_device *)base;
     int driver = 0;
     hwnas_live_api(device->live)->driver_version(&driver);
-    *out = (hwnas_device_info){.threads = 1,
-                               .has_energy = !isnan(hwnas_nvml_joules(hwnas_live_nvml(device->live)))};
+    *out = (hwnas_device_info){
+        .threads = 1, .has_energy = !isnan(hwnas_nvml_joules(hwnas_live_nvml(device->live)))};
     snprintf(out->name, sizeof out->name, "%s", device->gpu.name);
     snprintf(out->isa, sizeof out->isa, "sm_%d", device->gpu.sm);
     if (device->cudnn) {

@@ -1,8 +1,8 @@
 /* cuda_exec.c: runs a compiled graph on a GPU.
  *
- * All memory is taken and every kernel loaded before the first run, which then records the whole of it as one CUDA
- * graph; a run replays that. The order on the stream is the order of the steps, so nothing else keeps tensors
- * apart that share memory. */
+ * All memory is taken and every kernel loaded before the first run, which then records the whole of
+ * it as one CUDA graph; a run replays that. The order on the stream is the order of the steps, so
+ * nothing else keeps tensors apart that share memory. */
 #include "device/cudnn/cuda_exec.h"
 
 #include <stdlib.h>
@@ -64,11 +64,11 @@ static hwnas_status take(char **out, const hwnas_cudnn_net *net, size_t bytes, c
     if (result != CUDA_ERROR_OUT_OF_MEMORY)
         return hwnas_cuda_status(api, result, "take memory for", what);
     api->memory_info(&left, &all);
-    return hwnas_hint(hwnas_fail(HWNAS_E_MEMORY, NULL,
-                                 "the GPU has no %.1f MiB for the %s; %.1f MiB of %.1f MiB are free",
-                                 (double)bytes / 0x1p20, what, (double)left / 0x1p20,
-                                 (double)all / 0x1p20),
-                      "a smaller batch or f16 takes less; nvidia-smi tells who else is there");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_MEMORY, NULL,
+                   "the GPU has no %.1f MiB for the %s; %.1f MiB of %.1f MiB are free",
+                   (double)bytes / 0x1p20, what, (double)left / 0x1p20, (double)all / 0x1p20),
+        "a smaller batch or f16 takes less; nvidia-smi tells who else is there");
 }
 
 static hwnas_status take_memory(cuda_net *n, const hwnas_cudnn_net *net)
@@ -123,7 +123,8 @@ static hwnas_status enqueue(const cuda_net *n, const hwnas_cudnn_net *net)
     return HWNAS_OK;
 }
 
-/* A step that cannot be recorded ends the recording, but not the network: it is enqueued in every run. */
+/* A step that cannot be recorded ends the recording, but not the network: it is enqueued in every
+ * run. */
 static hwnas_status record(cuda_net *n, const hwnas_cudnn_net *net)
 {
     const hwnas_cuda_api *api = api_of(net);
@@ -154,7 +155,8 @@ static hwnas_status make_events(cuda_net *n, const hwnas_cudnn_net *net)
     TRY_CUDA(api, "make", "event", api->event_create(&n->end, CU_EVENT_DEFAULT));
     n->events = hwnas_alloc((net->n_about + 1) * sizeof *n->events);
     for (; n->n_events <= net->n_about; n->n_events++)
-        TRY_CUDA(api, "make", "event", api->event_create(&n->events[n->n_events], CU_EVENT_DEFAULT));
+        TRY_CUDA(api, "make", "event",
+                 api->event_create(&n->events[n->n_events], CU_EVENT_DEFAULT));
     return HWNAS_OK;
 }
 

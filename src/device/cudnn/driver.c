@@ -58,9 +58,9 @@ static hwnas_status init(const hwnas_cuda_api *api)
     if (result == CUDA_SUCCESS && n > 0)
         return HWNAS_OK;
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NO_DEVICE)
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "NVIDIA's driver is here, but it sees no GPU"),
-                          "nvidia-smi lists those that it sees; CUDA_VISIBLE_DEVICES may hide them");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "NVIDIA's driver is here, but it sees no GPU"),
+            "nvidia-smi lists those that it sees; CUDA_VISIBLE_DEVICES may hide them");
     api->error_string(result, &words);
     return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "NVIDIA's driver does not start: %s", words);
 }

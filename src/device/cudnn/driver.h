@@ -1,8 +1,8 @@
 /* driver.h: the functions of NVIDIA's driver and of NVRTC, opened when they are first needed.
  *
- * Nothing here needs cuDNN. A failure has the driver's own words: HWNAS_E_MEMORY when the GPU's memory is short,
- * HWNAS_E_CRASHED when the GPU is lost to this process (the next one may have it again), else
- * HWNAS_E_LIBRARY. */
+ * Nothing here needs cuDNN. A failure has the driver's own words: HWNAS_E_MEMORY when the GPU's
+ * memory is short, HWNAS_E_CRASHED when the GPU is lost to this process (the next one may have it
+ * again), else HWNAS_E_LIBRARY. */
 #ifndef HWNAS_DEVICE_CUDNN_DRIVER_H
 #define HWNAS_DEVICE_CUDNN_DRIVER_H
 
@@ -76,12 +76,12 @@ typedef struct hwnas_image {
     size_t n_bytes;
 } hwnas_image;
 
-/* Compiles what the options say of a kernel, unless this process has done so already. `sm`: 90 is 9.0. One that
- * NVRTC cannot compile: HWNAS_E_LIBRARY with the first line of its log. */
+/* Compiles what the options say of a kernel, unless this process has done so already. `sm`: 90
+ * is 9.0. One that NVRTC cannot compile: HWNAS_E_LIBRARY with the first line of its log. */
 HWNAS_CHECKED hwnas_status hwnas_image_make(const hwnas_image **out, const char *kernel,
                                             const char *file, const char *options, int sm);
 
-/* The kernels' text, generated from kernels/: FILE without its ending for .cu, else the whole name. */
+/* The kernels' text, generated from kernels/: FILE without its ending for .cu, else all of it. */
 typedef struct hwnas_source {
     const char *name; /* NULL ends */
     const char *text;

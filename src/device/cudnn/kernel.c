@@ -1,5 +1,5 @@
-/* kernel.c: the kind of step that runs kernels of our own: one node, a chain of functions of elements, or a
- * conversion. */
+/* kernel.c: the kind of step that runs kernels of our own: one node, a chain of functions of
+ * elements, or a conversion. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@
 _Static_assert((int)HWNAS_CUDNN_F32 == HWNAS_STORED_F32 &&
                    (int)HWNAS_CUDNN_F16 == HWNAS_STORED_F16 &&
                    (int)HWNAS_CUDNN_BF16 == HWNAS_STORED_BF16 &&
-                   (int)HWNAS_CUDNN_S8 == HWNAS_STORED_S8 && (int)HWNAS_CUDNN_S32 == HWNAS_STORED_S32,
+                   (int)HWNAS_CUDNN_S8 == HWNAS_STORED_S8 &&
+                   (int)HWNAS_CUDNN_S32 == HWNAS_STORED_S32,
                "types are the same in both");
 
 typedef struct kernel_state {
@@ -147,8 +148,8 @@ static hwnas_status run_kernel(const hwnas_cudnn_step *step, const hwnas_cudnn_n
                 job.views[k].at = hwnas_cudnn_address(net, launch, l->tensors[k]) + l->offsets[k];
         hwnas_launch_shape(&n_blocks, &n_threads, l);
         TRY_CUDA(api, "launch", step->name,
-                 api->launch(s->functions[i], (unsigned)n_blocks, 1, 1, (unsigned)n_threads, 1, 1, 0,
-                             launch->stream, arguments, NULL));
+                 api->launch(s->functions[i], (unsigned)n_blocks, 1, 1, (unsigned)n_threads, 1, 1,
+                             0, launch->stream, arguments, NULL));
     }
     return HWNAS_OK;
 }

@@ -54,9 +54,10 @@ static hwnas_status make_view(hwnas_view *out, const hwnas_tensor *tensor, int t
     hwnas_view view = {.type = type, .rank = tensor->rank};
     int64_t step = 1;
     if (hwnas_tensor_count(tensor) > INT_MAX)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                          "'%s' of shape %s has 2^31 values or more, too many for the GPU's kernels",
-                          tensor->name, hwnas_tensor_shape(tensor).s);
+        return hwnas_fail(
+            HWNAS_E_UNSUPPORTED, NULL,
+            "'%s' of shape %s has 2^31 values or more, too many for the GPU's kernels",
+            tensor->name, hwnas_tensor_shape(tensor).s);
     for (int i = tensor->rank - 1; i >= 0; i--) {
         const int d = order ? order[i] : i;
         view.dims[d] = (int)tensor->dims[d];
@@ -173,7 +174,8 @@ static void exchange(hwnas_job *job, int d, int e)
     }
 }
 
-/* Whether dimension d + 1 goes on where d's steps end, in all views; or one of them is no dimension at all. */
+/* Whether dimension d + 1 goes on where d's steps end, in all views; or one of them is no dimension
+ * at all. */
 static bool are_one(const hwnas_job *job, int d)
 {
     if (job->views[0].dims[d] == 1 || job->views[0].dims[d + 1] == 1)
@@ -198,7 +200,8 @@ static void join_dims(hwnas_view *v, int d)
     v->rank--;
 }
 
-/* Elements may come in any order: that of the output's memory, with as few dimensions as there can be. */
+/* Elements may come in any order: that of the output's memory, with as few dimensions as there can
+ * be. */
 static void order_dims(hwnas_job *job)
 {
     const hwnas_view *out = &job->views[0];
@@ -297,7 +300,8 @@ static bool add_function(hwnas_launch *launch, const hwnas_graph *graph, const h
                        .b = argument(node, 1)};
     const hwnas_dtype dtype = hwnas_node_output(graph, node)->dtype;
     const bool wraps = node->n_inputs == 2 && job->n_links + 1 < HWNAS_JOB_LINKS &&
-                       hwnas_dtype_is_whole(dtype) && link.function != HWNAS_FUNCTION_quantize_linear;
+                       hwnas_dtype_is_whole(dtype) &&
+                       link.function != HWNAS_FUNCTION_quantize_linear;
     if (link.function == HWNAS_FUNCTION_zero)
         return job->links[job->n_links++] = link, true;
     if (link.function == HWNAS_FUNCTION_quantize_linear)

@@ -1,7 +1,8 @@
 /* kernels.h: operators as launches of our own kernels, for what cuDNN has no engine for.
  *
- * Every operator that graphs are run with has a kernel, so a node never lacks one; that of a convolution or a
- * product is a last resort. This needs no GPU: a launch is data, and kernels/ is compiled by others. */
+ * Every operator that graphs are run with has a kernel, so a node never lacks one; that of a
+ * convolution or a product is a last resort. This needs no GPU: a launch is data, and kernels/ is
+ * compiled by others. */
 #ifndef HWNAS_CUDNN_KERNELS_H
 #define HWNAS_CUDNN_KERNELS_H
 
@@ -21,7 +22,7 @@ extern const hwnas_kernel hwnas_kernels[];
 typedef struct hwnas_launch {
     const hwnas_kernel *kernel;
     hwnas_job job;
-    int tensors[HWNAS_JOB_VIEWS];       /* by view: of the graph; -1: none, its dimensions alone are meant */
+    int tensors[HWNAS_JOB_VIEWS];     /* by view: of the graph; -1: its dimensions alone */
     int64_t offsets[HWNAS_JOB_VIEWS];   /* by view: bytes from the tensor's beginning */
 } hwnas_launch;
 
@@ -41,18 +42,19 @@ HWNAS_CHECKED hwnas_status hwnas_view_nhwc(hwnas_view *out, const hwnas_tensor *
 /* Appends what computes a node. `views`: of each tensor of the graph, as it lies in memory. */
 HWNAS_CHECKED hwnas_status hwnas_kernels_lower(hwnas_launches *out, const hwnas_graph *graph,
                                                const hwnas_node *node, const hwnas_view *views);
-/* Appends a copy of a tensor into another, of the same dimensions, whatever their types and layouts. */
+/* Appends a copy of a tensor into another, of the same dimensions, whatever their types and
+ * layouts. */
 void hwnas_kernels_copy(hwnas_launches *out, int to, const hwnas_view *to_view, int from,
                         const hwnas_view *from_view);
 /* Whether a node is a function of elements, whose output may go on in a chain. */
 bool hwnas_kernels_is_elementwise(const hwnas_node *node);
-/* Appends one launch for several such nodes, each of which reads the output of the one before and no other reads
- * that. False, with nothing appended: too many operands for one. */
+/* Appends one launch for several such nodes, each of which reads the output of the one before and
+ * no other reads that. False, with nothing appended: too many operands for one. */
 bool hwnas_kernels_chain(hwnas_launches *out, const hwnas_graph *graph, size_t n_nodes,
                          const int *nodes, const hwnas_view *views);
 
-/* What a kernel is compiled for: macros as the compiler's options, one a line, and nothing of the places and
- * dimensions. Equal text, equal kernel. Yours to free(). */
+/* What a kernel is compiled for: macros as the compiler's options, one a line, and nothing of the
+ * places and dimensions. Equal text, equal kernel. Yours to free(). */
 char *hwnas_launch_options(const hwnas_launch *launch);
 /* Blocks of how many threads are to be launched. */
 void hwnas_launch_shape(int *n_blocks, int *n_threads, const hwnas_launch *launch);
@@ -72,7 +74,7 @@ int64_t hwnas_view_count(const hwnas_view *view);
 /* A dimension that may be counted from the end. */
 int hwnas_view_axis(const hwnas_view *view, int64_t axis);
 
-/* The operators that are not functions of elements: kernels_lower.c. NULL: it is one, or has none. */
+/* Operators that are not functions of elements: kernels_lower.c. NULL: it is one, or has none. */
 typedef void hwnas_lower(hwnas_launches *out, const hwnas_graph *graph, const hwnas_node *node,
                          const hwnas_view *views);
 hwnas_lower *hwnas_kernels_lowering(const hwnas_node *node);

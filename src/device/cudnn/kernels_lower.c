@@ -1,5 +1,5 @@
-/* kernels_lower.c: operators that are not functions of elements, one function for each family, and the table of
- * them. */
+/* kernels_lower.c: operators that are not functions of elements, one function for each family, and
+ * the table of them. */
 #include <string.h>
 
 #include "device/cudnn/kernels.h"
@@ -130,8 +130,9 @@ LOWER(lower_gather_nd)
     l->job.ints[2] = indices->dims[indices->rank - 1];
 }
 
-static hwnas_launch *begin_scatter(hwnas_launches *out, const char *kernel, const hwnas_graph *graph,
-                                   const hwnas_node *node, const hwnas_view *views)
+static hwnas_launch *begin_scatter(hwnas_launches *out, const char *kernel,
+                                   const hwnas_graph *graph, const hwnas_node *node,
+                                   const hwnas_view *views)
 {
     hwnas_kernels_copy(out, node->output, &views[node->output], node->inputs[DATA],
                        &views[node->inputs[DATA]]);
@@ -309,7 +310,8 @@ LOWER(lower_conv)
 
 /* ---- Products ---- */
 
-/* The factors over the output's dimensions; of `x` the last is summed, of `y` that `from_end` from the end. */
+/* The factors over the output's dimensions; of `x` the last is summed, of `y` that `from_end` from
+ * the end. */
 static void add_product(hwnas_launch *l, const hwnas_node *node, const hwnas_view *views,
                         int from_end)
 {

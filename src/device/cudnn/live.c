@@ -198,9 +198,9 @@ hwnas_status hwnas_live_function(CUfunction *out, hwnas_live *live, const hwnas_
         }
     loaded l = {.image = image};
     TRY_CUDA(live->api, "load", image->kernel, live->api->module_load(&l.module, image->bytes));
-    hwnas_status status =
-        hwnas_cuda_status(live->api, live->api->module_function(&l.function, l.module, image->kernel),
-                          "find", image->kernel);
+    hwnas_status status = hwnas_cuda_status(
+        live->api, live->api->module_function(&l.function, l.module, image->kernel), "find",
+        image->kernel);
     if (status != HWNAS_OK) {
         live->api->module_unload(l.module);
         return status;

@@ -38,8 +38,8 @@ typedef struct hwnas_cudnn_run_api {
 
 typedef struct hwnas_live hwnas_live;
 
-/* GPU number `ordinal` of those that the driver shows; fills in what it is. Without `with_cudnn` there is no
- * handle, and no cuDNN need be installed. */
+/* GPU number `ordinal` of those that the driver shows; fills in what it is. Without `with_cudnn`
+ * there is no handle, and no cuDNN need be installed. */
 HWNAS_CHECKED hwnas_status hwnas_live_open(hwnas_live **out, hwnas_gpu *gpu, int ordinal,
                                            bool with_cudnn);
 void hwnas_live_close(hwnas_live *live); /* accepts NULL */
@@ -53,8 +53,8 @@ CUstream hwnas_live_stream(const hwnas_live *live);
 cudnnHandle_t hwnas_live_handle(const hwnas_live *live);
 const hwnas_nvml *hwnas_live_nvml(const hwnas_live *live); /* NULL: it tells nothing */
 
-/* The image's kernel, loaded when it is first asked for; the GPU keeps it. An image for another architecture:
- * HWNAS_E_LIBRARY. */
+/* The image's kernel, loaded when it is first asked for; the GPU keeps it. An image for another
+ * architecture: HWNAS_E_LIBRARY. */
 HWNAS_CHECKED hwnas_status hwnas_live_function(CUfunction *out, hwnas_live *live,
                                                const hwnas_image *image);
 

@@ -67,8 +67,8 @@ static hwnas_status refused(const nvrtc_api *api, nvrtcProgram program, nvrtcRes
     const char *line = strstr(log, "error");
     line = line ? line : log;
     hwnas_status status =
-        hwnas_fail(HWNAS_E_LIBRARY, NULL, "NVRTC cannot compile '%s' for sm_%d: %s: %.*s", kernel, sm,
-                   api->error_string(result), (int)strcspn(line, "\n"), line);
+        hwnas_fail(HWNAS_E_LIBRARY, NULL, "NVRTC cannot compile '%s' for sm_%d: %s: %.*s", kernel,
+                   sm, api->error_string(result), (int)strcspn(line, "\n"), line);
     free(log);
     return status;
 }

@@ -1,9 +1,11 @@
-/* rnn.c: LSTM and GRU through cuDNN's functions for recurrent networks, which need a GPU for everything, so that
- * all is made when the step is loaded. What they lack is left to our kernel: a single direction that is backward.
+/* rnn.c: LSTM and GRU through cuDNN's functions for recurrent networks, which need a GPU for
+ * everything, so that all is made when the step is loaded. What they lack is left to our kernel: a
+ * single direction that is backward.
  *
- * cuDNN's gates come in another order than ONNX's (the order is in `cell`), each with a matrix and a bias of its
- * own in a space that cuDNN lays out. Its output has both directions of one item side by side, ours has the items
- * of one direction together, so with several of both the output is turned by a kernel. */
+ * cuDNN's gates come in another order than ONNX's (the order is in `cell`), each with a matrix and
+ * a bias of its own in a space that cuDNN lays out. Its output has both directions of one item side
+ * by side, ours has the items of one direction together, so with several of both the output is
+ * turned by a kernel. */
 #include "graph/ops/recurrent.h"
 
 #include <stdlib.h>

@@ -189,6 +189,13 @@ static void choose_images(const finder *f)
                 if (layouts[node->inputs[k]] == HWNAS_ONEDNN_IMAGE)
                     layouts[node->inputs[k]] = HWNAS_ONEDNN_PLAIN;
     }
+    /* What moves values of images that have become plain makes no image. */
+    for (size_t i = 0; i < f->graph->n_nodes; i++) {
+        const hwnas_node *node = &f->graph->nodes[i];
+        if (is_move(f->graph, node) && layouts[node->output] == HWNAS_ONEDNN_IMAGE &&
+            !begins_image(f->graph, node, layouts))
+            layouts[node->output] = HWNAS_ONEDNN_PLAIN;
+    }
 }
 
 static bool is_transposed(const finder *f, int tensor)

@@ -411,10 +411,12 @@ static hwnas_status sort_nodes(compiler *c)
 }
 
 /* What a device may compute depends on the processor: f16 needs instructions. */
-static hwnas_status check_precision(const onednn_device *device, hwnas_precision precision)
+static hwnas_status check_precision(bool *is_emulated, const onednn_device *device,
+                                    hwnas_precision precision)
 {
     unsigned native, emulated;
     hwnas_onednn_find_precisions(device, &native, &emulated);
+    *is_emulated = emulated & (1U << precision);
     if ((native | emulated) & (1U << precision))
         return HWNAS_OK;
     char *names = hwnas_precision_names(native | emulated);
@@ -427,14 +429,15 @@ static hwnas_status check_precision(const onednn_device *device, hwnas_precision
 
 /* The graph as it is lowered. One that is quantised already is what s8 asks for. */
 static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
-                                const hwnas_graph *graph, const hwnas_exec_options *options)
+                                const hwnas_graph *graph, const hwnas_exec_options *options,
+                                bool is_emulated)
 {
     hwnas_graph *quantized = NULL;
     int *origin = NULL;
     if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph))
-        return hwnas_onednn_source_init(out, graph, options->precision);
+        return hwnas_onednn_source_init(out, graph, options->precision, is_emulated);
     TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options));
-    hwnas_status status = hwnas_onednn_source_init(out, quantized, HWNAS_S8);
+    hwnas_status status = hwnas_onednn_source_init(out, quantized, HWNAS_S8, is_emulated);
     out->made = quantized;
     out->origin = origin;
     return status;
@@ -494,15 +497,6 @@ static size_t count_true(const bool *values, size_t n)
     return count;
 }
 
-/* Groups compute in fp32 alone. */
-static bool may_group(const hwnas_onednn_source *source)
-{
-    for (size_t i = 0; i < source->graph->n_tensors; i++)
-        if (source->kept[i] != dnnl_f32)
-            return false;
-    return true;
-}
-
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options)
 {
@@ -510,10 +504,11 @@ hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hw
     hwnas_onednn_source source = {0};
     bool *is_refused = NULL;
     size_t n = 0, n_refused;
-    TRY(check_precision((const onednn_device *)base, options->precision));
-    TRY_OUT(take_source(&source, base, graph, options));
+    bool is_emulated;
+    TRY(check_precision(&is_emulated, (const onednn_device *)base, options->precision));
+    TRY_OUT(take_source(&source, base, graph, options, is_emulated));
     n = source.graph->n_nodes;
-    if (may_group(&source))
+    if (hwnas_onednn_is_fp32(&source)) /* groups are of floats */
         is_refused = hwnas_alloc((n + 1) * sizeof *is_refused);
     do {
         n_refused = is_refused ? count_true(is_refused, n) : 0;

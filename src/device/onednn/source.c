@@ -57,6 +57,7 @@ static void keep_bytes(hwnas_onednn_source *s)
 /* ---- bf16 and f16 ---- */
 
 typedef struct caster {
+    bool is_emulated;
     const hwnas_onednn_source *from;
     hwnas_onednn_source *to;
     dnnl_data_type_t type;
@@ -64,6 +65,15 @@ typedef struct caster {
     int *low;  /* by tensor of `from`: the new one of the low type, or -1 */
     int *full; /* and as floats */
 } caster;
+
+/* The sum behind a product, which oneDNN fuses with it and then, where bf16 is emulated, has only
+ * reference code for: seconds for a layer. */
+static bool adds_to_product(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return is(node, "add") && hwnas_node_output(graph, node)->rank != 4 &&
+           hwnas_node_input(graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT &&
+           hwnas_node_input(graph, node, 1)->kind != HWNAS_TENSOR_WEIGHT;
+}
 
 /* What oneDNN computes of floats, but for what is to fuse with quantisations; reshapes of what is
  * low already. */
@@ -75,6 +85,8 @@ static bool is_low(const caster *c, const hwnas_node *node)
         if (producer >= 0 && is(&graph->nodes[producer], "dequantize_linear"))
             return false;
     }
+    if (c->is_emulated && adds_to_product(graph, node))
+        return false;
     const hwnas_onednn_kind *own = hwnas_onednn_own(c->from, node);
     if (own == &hwnas_onednn_reshape)
         return c->low[node->inputs[0]] >= 0;
@@ -140,12 +152,12 @@ static hwnas_status cast_nodes(hwnas_rewrite *r)
 
 /* Each tensor has at most two forms, and each second form at most one cast. */
 static hwnas_status cast_graph(hwnas_onednn_source *out, const hwnas_onednn_source *from,
-                               dnnl_data_type_t type)
+                               dnnl_data_type_t type, bool is_emulated)
 {
     const size_t n_tensors = from->graph->n_tensors, n_nodes = from->graph->n_nodes + n_tensors;
     hwnas_onednn_source to = {.kept = hwnas_alloc((2 * n_tensors + 1) * sizeof *to.kept),
                               .origin = hwnas_alloc((n_nodes + 1) * sizeof *to.origin)};
-    caster c = {.from = from, .to = &to, .type = type};
+    caster c = {.is_emulated = is_emulated, .from = from, .to = &to, .type = type};
     c.dtype = type == dnnl_bf16 ? HWNAS_BFLOAT16 : HWNAS_FLOAT16;
     c.low = hwnas_alloc((n_tensors + 1) * sizeof *c.low);
     c.full = hwnas_alloc((n_tensors + 1) * sizeof *c.full);
@@ -167,7 +179,7 @@ static hwnas_status cast_graph(hwnas_onednn_source *out, const hwnas_onednn_sour
 }
 
 hwnas_status hwnas_onednn_source_init(hwnas_onednn_source *out, const hwnas_graph *graph,
-                                      hwnas_precision precision)
+                                      hwnas_precision precision, bool is_emulated)
 {
     hwnas_onednn_source s = {.graph = graph};
     s.kept = hwnas_alloc((graph->n_tensors + 1) * sizeof *s.kept);
@@ -178,7 +190,8 @@ hwnas_status hwnas_onednn_source_init(hwnas_onednn_source *out, const hwnas_grap
         *out = s;
         return HWNAS_OK;
     }
-    hwnas_status status = cast_graph(out, &s, precision == HWNAS_BF16 ? dnnl_bf16 : dnnl_f16);
+    hwnas_status status =
+        cast_graph(out, &s, precision == HWNAS_BF16 ? dnnl_bf16 : dnnl_f16, is_emulated);
     hwnas_onednn_source_done(&s);
     return status;
 }

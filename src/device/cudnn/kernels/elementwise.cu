@@ -1,8 +1,8 @@
-/* elementwise.cu: functions of elements, one after the other, read and written wherever they lie; so copies of
- * parts, other orders of dimensions, other types and layouts as well.
+/* elementwise.cu: functions of elements, one after the other, read and written wherever they lie;
+ * so copies of parts, other orders of dimensions, other types and layouts as well.
  *
- * views: 0 the output, whose dimensions are those of all; then operands. links: the functions, in order; none:
- * a copy of view 1. */
+ * views: 0 the output, whose dimensions are those of all; then operands. links: the functions, in
+ * order; none: a copy of view 1. */
 #include "kernel.h"
 
 /* As a tensor of the type would hold it: the codes are graph/dtype.h's. */

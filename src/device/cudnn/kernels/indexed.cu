@@ -1,10 +1,10 @@
-/* indexed.cu: values from, or to, places that another tensor names. A place beyond a dimension is taken for the
- * nearest in it. */
+/* indexed.cu: values from, or to, places that another tensor names. A place beyond a dimension is
+ * taken for the nearest in it. */
 #include "kernel.h"
 
-/* views: 0 the output, seen as before x indices x after; 1 the table as before x after, without its axis;
- * 2 the indices, of dimensions of their own. ints: [1] the first of the output's dimensions that belong to the
- * indices, [2] how many do, [3] the axis' length, [4] its step. */
+/* views: 0 the output, seen as before x indices x after; 1 the table as before x after, without its
+ * axis; 2 the indices, of dimensions of their own. ints: [1] the first of the output's dimensions
+ * that belong to the indices, [2] how many do, [3] the axis' length, [4] its step. */
 KERNEL(hwnas_gather)
 {
     FOR_EACH(i) {
@@ -27,8 +27,8 @@ KERNEL(hwnas_gather)
     }
 }
 
-/* Like elements of the indices, but for one axis. views: 0 the output, 1 the data, 2 the indices. ints: [1] the
- * axis. */
+/* Like elements of the indices, but for one axis. views: 0 the output, 1 the data, 2 the indices.
+ * ints: [1] the axis. */
 KERNEL(hwnas_gather_elements)
 {
     FOR_EACH(i) {
@@ -61,9 +61,9 @@ DEVICE float kernel_scatter(int code, float old, float update)
     return update;
 }
 
-/* Into a copy of the data, which is there. A thread has a whole line along the axis, and no other thread writes
- * to it; so equal places are no race, and come in order. views: 0 the output, 1 the indices, 2 the updates.
- * ints: [1] the axis. n: lines of the indices. */
+/* Into a copy of the data, which is there. A thread has a whole line along the axis, and no other
+ * thread writes to it; so equal places are no race, and come in order. views: 0 the output, 1 the
+ * indices, 2 the updates. ints: [1] the axis. n: lines of the indices. */
 KERNEL(hwnas_scatter_elements)
 {
     const int axis = job.ints[1];
@@ -81,20 +81,23 @@ KERNEL(hwnas_scatter_elements)
         }
         for (int i = 0; i < job.views[1].dims[axis]; i++) {
             const float index = LOAD(1, from + i * job.views[1].steps[axis]);
-            const int at = to + kernel_place(index, job.views[0].dims[axis]) * job.views[0].steps[axis];
-            STORE(0, at, kernel_scatter(CODE, LOAD(0, at), LOAD(2, what + i * job.views[2].steps[axis])));
+            const int at =
+                to + kernel_place(index, job.views[0].dims[axis]) * job.views[0].steps[axis];
+            STORE(0, at,
+                  kernel_scatter(CODE, LOAD(0, at), LOAD(2, what + i * job.views[2].steps[axis])));
         }
     }
 }
 
-/* views: 0 the output, 1 the data, 2 the indices, whose last dimension is a place in the data's dimensions
- * behind the common ones. The output has the indices' dimensions but for that one, then the rest of the data's.
- * ints: [1] dimensions in common, [2] dimensions that an index names. */
+/* views: 0 the output, 1 the data, 2 the indices, whose last dimension is a place in the data's
+ * dimensions behind the common ones. The output has the indices' dimensions but for that one, then
+ * the rest of the data's. ints: [1] dimensions in common, [2] dimensions that an index names. */
 KERNEL(hwnas_gather_nd)
 {
     const int common = job.ints[1], named = job.ints[2];
     FOR_EACH(i) {
-        const int n_before = RANK(2) - 1; /* of the output's dimensions that come from the indices */
+        const int n_before =
+            RANK(2) - 1; /* of the output's dimensions that come from the indices */
         unsigned left = (unsigned)i;
         int to = 0, from = 0, index = 0;
         UNROLL
@@ -117,9 +120,10 @@ KERNEL(hwnas_gather_nd)
     }
 }
 
-/* Into a copy of the data. A thread has one place of the parts that are put, and goes through all indices in
- * order. views: 0 the output, 1 the indices without their last dimension, 2 the updates. ints: [1] dimensions
- * that an index names, [2] the step of the indices' last dimension, [3] how many indices. n: values in a part. */
+/* Into a copy of the data. A thread has one place of the parts that are put, and goes through all
+ * indices in order. views: 0 the output, 1 the indices without their last dimension, 2 the updates.
+ * ints: [1] dimensions that an index names, [2] the step of the indices' last dimension, [3] how
+ * many indices. n: values in a part. */
 KERNEL(hwnas_scatter_nd)
 {
     const int named = job.ints[1];

@@ -1,7 +1,7 @@
 /* job.h: what one launch of a kernel of ours is to do.
  *
- * This text is read by the library, by NVRTC with the kernels, and by the tests, which compile the kernels for
- * the host; so it is C and C++ at once, and includes nothing. */
+ * This text is read by the library, by NVRTC with the kernels, and by the tests, which compile the
+ * kernels for the host; so it is C and C++ at once, and includes nothing. */
 #ifndef HWNAS_CUDNN_JOB_H
 #define HWNAS_CUDNN_JOB_H
 
@@ -37,7 +37,7 @@ typedef struct hwnas_job {
     int n_views, n_links;
     hwnas_view views[HWNAS_JOB_VIEWS]; /* the output first */
     hwnas_link links[HWNAS_JOB_LINKS];
-    int ints[HWNAS_JOB_INTS]; /* as the kernel has it; the first is a code that it is compiled for */
+    int ints[HWNAS_JOB_INTS]; /* as the kernel has them; the first is known when it is compiled */
     float numbers[2];
 } hwnas_job;
 
@@ -61,9 +61,17 @@ enum {
     HWNAS_REDUCE_PROD,
     HWNAS_REDUCE_SUM_SQUARE,
 };
-enum { HWNAS_SCATTER_REPLACE, HWNAS_SCATTER_ADD, HWNAS_SCATTER_MUL, HWNAS_SCATTER_MAX, HWNAS_SCATTER_MIN };
+enum {
+    HWNAS_SCATTER_REPLACE,
+    HWNAS_SCATTER_ADD,
+    HWNAS_SCATTER_MUL,
+    HWNAS_SCATTER_MAX,
+    HWNAS_SCATTER_MIN
+};
 enum { HWNAS_PAD_CONSTANT, HWNAS_PAD_EDGE, HWNAS_PAD_REFLECT, HWNAS_PAD_WRAP };
 enum { HWNAS_RNN_LSTM, HWNAS_RNN_GRU };
-enum { HWNAS_RNN_MOST_HIDDEN = 1024 }; /* of the recurrent kernel, whose state lies in shared memory */
+enum {
+    HWNAS_RNN_MOST_HIDDEN = 1024
+}; /* of the recurrent kernel, whose state lies in shared memory */
 
 #endif

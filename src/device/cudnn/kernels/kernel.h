@@ -1,12 +1,15 @@
-/* kernel.h: what kernels are written in: a small part of CUDA C that is plain C for the host as well.
+/* kernel.h: what kernels are written in: a small part of CUDA C that is plain C for the host as
+ * well.
  *
  * For a GPU, NVRTC compiles a kernel with the types, ranks and functions of its job as constants
- * (JOB_TYPE_0, ...), so what they decide is decided then. For the host, where the tests hold the same text to
- * the operators' own loops, they are read from the job, and the loops over blocks and threads are loops.
+ * (JOB_TYPE_0, ...), so what they decide is decided then. For the host, where the tests hold the
+ * same text to the operators' own loops, they are read from the job, and the loops over blocks and
+ * threads are loops.
  *
  *   FOR_EACH(i)      every i below job.n, shared out among all threads
  *   FOR_BLOCKS(i)    the same among blocks
- *   THREADS(t)       every thread t of the block, then a barrier; what goes on to the next THREADS is SHARED */
+ *   THREADS(t)       every thread t of the block, then a barrier; what goes on to the next THREADS
+ * is SHARED */
 #ifndef HWNAS_CUDNN_KERNEL_H
 #define HWNAS_CUDNN_KERNEL_H
 
@@ -16,8 +19,8 @@ enum { N_THREADS = 128 }; /* of a block, in kernels whose threads work together 
 
 #ifdef __CUDACC_RTC__
 
-/* Only the kernel that is wanted, by -DWANT_NAME=, (a comma, so that the second of these two is the first that
- * is not): the others are not compiled. */
+/* Only the kernel that is wanted, by -DWANT_NAME=, (a comma, so that the second of these two is the
+ * first that is not): the others are not compiled. */
 #define KERNEL(NAME) KERNEL_IF_(WANT_##NAME, NAME)
 #define KERNEL_IF_(WANT, NAME)                                                                     \
     KERNEL_PICK_(WANT extern "C" __global__ void NAME(const __grid_constant__ hwnas_job job),      \
@@ -76,8 +79,8 @@ DEVICE unsigned short kernel_to_half(float x)
 #include <math.h>
 #include <string.h>
 
-/* The host's own: how many blocks and threads; whether threads come in the opposite order, so that a
- * missing barrier shows. */
+/* The host's own: how many blocks and threads; whether threads come in the opposite order, so that
+ * a missing barrier shows. */
 typedef struct kernel_launch {
     int n_blocks, n_threads, is_backward;
 } kernel_launch;
@@ -199,7 +202,8 @@ DEVICE int kernel_offset(const hwnas_view *view, int rank, int i)
 }
 #define OFFSET(k, i) kernel_offset(&job.views[k], RANK(k), i)
 
-/* A number that counts places, from the end where it is negative; beyond the dimension, the nearest. */
+/* A number that counts places, from the end where it is negative; beyond the dimension, the
+ * nearest. */
 DEVICE int kernel_place(float index, int n)
 {
     const int i = (int)index + (index < 0 ? n : 0);

@@ -1,4 +1,5 @@
-/* lines.cu: one value of many, or many of many, along some dimensions. A block has a line at a time.
+/* lines.cu: one value of many, or many of many, along some dimensions. A block has a line at a
+ * time.
  *
  * The dimensions of a line are views of their own, so that a line may lie in memory as it likes. */
 #include "kernel.h"
@@ -65,8 +66,8 @@ DEVICE float kernel_reduce_end(int code, float all, float n)
             if (t < half_)                                                                         \
                 all[t] = kernel_reduce_join(code, all[t], all[t + half_]);
 
-/* views: 0 the output and 1 the input, both without the reduced dimensions; 2 those, of the input. ints: [0] the
- * kind, [1] how many values a line has. */
+/* views: 0 the output and 1 the input, both without the reduced dimensions; 2 those, of the input.
+ * ints: [0] the kind, [1] how many values a line has. */
 KERNEL(hwnas_reduce)
 {
     SHARED float all[N_THREADS];
@@ -76,7 +77,8 @@ KERNEL(hwnas_reduce)
         const int n = job.ints[1];
         THREADS(t) {
             all[t] = -INFINITY;
-            if (CODE == HWNAS_REDUCE_LOG_SUM_EXP) /* the greatest is taken off, so that none overflows */
+            if (CODE ==
+                HWNAS_REDUCE_LOG_SUM_EXP) /* the greatest is taken off, so that none overflows */
                 for (int i = t; i < n; i += N_THREADS)
                     all[t] = fmaxf(all[t], LOAD(1, from + OFFSET(2, i)));
         }
@@ -84,7 +86,8 @@ KERNEL(hwnas_reduce)
             JOIN_THREADS(all, HWNAS_REDUCE_MAX)
         THREADS(t)
             if (t == 0)
-                greatest = CODE == HWNAS_REDUCE_LOG_SUM_EXP && fabsf(all[0]) != INFINITY ? all[0] : 0;
+                greatest =
+                    CODE == HWNAS_REDUCE_LOG_SUM_EXP && fabsf(all[0]) != INFINITY ? all[0] : 0;
         THREADS(t) {
             all[t] = kernel_reduce_start(CODE);
             for (int i = t; i < n; i += N_THREADS) {
@@ -99,8 +102,8 @@ KERNEL(hwnas_reduce)
     }
 }
 
-/* views: 0 the output and 1 the input, without the axis. ints: [1] the axis' length, [2] its step in the output,
- * [3] in the input. */
+/* views: 0 the output and 1 the input, without the axis. ints: [1] the axis' length, [2] its step
+ * in the output, [3] in the input. */
 KERNEL(hwnas_softmax)
 {
     SHARED float all[N_THREADS];
@@ -124,13 +127,14 @@ KERNEL(hwnas_softmax)
         JOIN_THREADS(all, HWNAS_REDUCE_SUM)
         THREADS(t)
             for (int i = t; i < n; i += N_THREADS)
-                STORE(0, to + i * job.ints[2], expf(LOAD(1, from + i * job.ints[3]) - greatest) / all[0]);
+                STORE(0, to + i * job.ints[2],
+                      expf(LOAD(1, from + i * job.ints[3]) - greatest) / all[0]);
     }
 }
 
-/* views: 0 the output and 1 the input, without the dimensions that are one; 2 those of the output, 3 of the
- * input; 4 the scale and, with ints[2], 5 the bias, both over those. ints: [1] values in a line. numbers: [0] is
- * added to the variance. */
+/* views: 0 the output and 1 the input, without the dimensions that are one; 2 those of the output,
+ * 3 of the input; 4 the scale and, with ints[2], 5 the bias, both over those. ints: [1] values in a
+ * line. numbers: [0] is added to the variance. */
 KERNEL(hwnas_layer_norm)
 {
     SHARED float all[N_THREADS];
@@ -159,14 +163,15 @@ KERNEL(hwnas_layer_norm)
                 factor = 1 / sqrtf(all[0] / (float)n + job.numbers[0]);
         THREADS(t)
             for (int i = t; i < n; i += N_THREADS) {
-                const float x = (LOAD(1, from + OFFSET(3, i)) - mean) * factor * LOAD(4, OFFSET(4, i));
+                const float x =
+                    (LOAD(1, from + OFFSET(3, i)) - mean) * factor * LOAD(4, OFFSET(4, i));
                 STORE(0, to + OFFSET(2, i), job.ints[2] ? x + LOAD(5, OFFSET(5, i)) : x);
             }
     }
 }
 
-/* Whether value x at place i goes before y at place k; `sign` -1: the least first. `is_last`: of equal ones the
- * last. What is no number goes after all that are. */
+/* Whether value x at place i goes before y at place k; `sign` -1: the least first. `is_last`: of
+ * equal ones the last. What is no number goes after all that are. */
 DEVICE int kernel_goes_before(float x, int i, float y, int k, float sign, int is_last)
 {
     if (x != x || y != y)
@@ -176,8 +181,8 @@ DEVICE int kernel_goes_before(float x, int i, float y, int k, float sign, int is
     return is_last ? i > k : i < k;
 }
 
-/* views: 0 the output, 1 the input, without the axis. ints: [1] the axis' length, [3] its step in the input,
- * [4] of equal ones the last. numbers: [0] 1 or -1, as in kernel_goes_before(). */
+/* views: 0 the output, 1 the input, without the axis. ints: [1] the axis' length, [3] its step in
+ * the input, [4] of equal ones the last. numbers: [0] 1 or -1, as in kernel_goes_before(). */
 KERNEL(hwnas_arg)
 {
     SHARED float values[N_THREADS];
@@ -208,9 +213,10 @@ KERNEL(hwnas_arg)
     }
 }
 
-/* Each value counts those that go before it, which is its place among the first `count`. views: 0 the output, 1
- * the input, without the axis. ints: [1] the axis' length, [2] its step in the output, [3] in the input, [4] how
- * many, [5] places, not values. numbers: [0] 1 or -1, as in kernel_goes_before(). */
+/* Each value counts those that go before it, which is its place among the first `count`. views: 0
+ * the output, 1 the input, without the axis. ints: [1] the axis' length, [2] its step in the
+ * output, [3] in the input, [4] how many, [5] places, not values. numbers: [0] 1 or -1, as in
+ * kernel_goes_before(). */
 KERNEL(hwnas_top_k)
 {
     FOR_BLOCKS(line) {
@@ -228,8 +234,9 @@ KERNEL(hwnas_top_k)
     }
 }
 
-/* views: 0 the output, 1 the input, without the axis. ints: [1] the axis' length, [2] its step in the output,
- * [3] in the input, [4] without the value itself, [5] from the end. A thread has a line. */
+/* views: 0 the output, 1 the input, without the axis. ints: [1] the axis' length, [2] its step in
+ * the output, [3] in the input, [4] without the value itself, [5] from the end. A thread has a
+ * line. */
 KERNEL(hwnas_cum_sum)
 {
     FOR_EACH(line) {

@@ -1,9 +1,10 @@
-/* product.cu: products and convolutions for what cuDNN refuses. A thread has one value of the output and adds in
- * fp32: right, and slow. */
+/* product.cu: products and convolutions for what cuDNN refuses. A thread has one value of the
+ * output and adds in fp32: right, and slow. */
 #include "kernel.h"
 
-/* views: 0 the output; 1 and 2 the factors over the output's dimensions, without the one that is summed; with
- * ints[4], 3 the bias, the same. ints: [1] the length of the sum, [2], [3] its steps in the factors. */
+/* views: 0 the output; 1 and 2 the factors over the output's dimensions, without the one that is
+ * summed; with ints[4], 3 the bias, the same. ints: [1] the length of the sum, [2], [3] its steps
+ * in the factors. */
 KERNEL(hwnas_matmul)
 {
     FOR_EACH(i) {
@@ -15,8 +16,8 @@ KERNEL(hwnas_matmul)
     }
 }
 
-/* views: 0 the output, 1 the image, 2 the kernel (outputs, inputs of a group, height, width); with ints[8], 3 the
- * bias. ints: [1] stride, [3] pad, [5] dilation (down, right each); [7] groups. */
+/* views: 0 the output, 1 the image, 2 the kernel (outputs, inputs of a group, height, width); with
+ * ints[8], 3 the bias. ints: [1] stride, [3] pad, [5] dilation (down, right each); [7] groups. */
 KERNEL(hwnas_conv)
 {
     const hwnas_view *in = &job.views[1], *w = &job.views[2], *out = &job.views[0];

@@ -1,5 +1,6 @@
-/* recurrent.cu: LSTM and GRU for what cuDNN refuses. A block has one sequence in one direction, a thread some
- * values of the state. Gates are in ONNX's order; the reset of a GRU comes after the product. */
+/* recurrent.cu: LSTM and GRU for what cuDNN refuses. A block has one sequence in one direction, a
+ * thread some values of the state. Gates are in ONNX's order; the reset of a GRU comes after the
+ * product. */
 #include "kernel.h"
 
 DEVICE float kernel_sigmoid(float x)
@@ -7,12 +8,14 @@ DEVICE float kernel_sigmoid(float x)
     return 1 / (1 + expf(-x));
 }
 
-/* Row `row` of W times the input plus that of R times the state, with their biases; `parts` holds both. */
+/* Row `row` of W times the input plus that of R times the state, with their biases; `parts` holds
+ * both. */
 #define GATE(parts, g)                                                                             \
     do {                                                                                           \
-        const int row_ = (g) * hidden + i;                                                         \
+        const int row_ = (g)*hidden + i;                                                           \
         parts[0] = has_bias ? LOAD(4, bias + row_ * job.views[4].steps[1]) : 0;                    \
-        parts[1] = has_bias ? LOAD(4, bias + (n_gates * hidden + row_) * job.views[4].steps[1]) : 0; \
+        parts[1] =                                                                                 \
+            has_bias ? LOAD(4, bias + (n_gates * hidden + row_) * job.views[4].steps[1]) : 0;      \
         for (int k = 0; k < job.views[1].dims[2]; k++)                                             \
             parts[0] += LOAD(2, w + row_ * job.views[2].steps[1] + k * job.views[2].steps[2]) *    \
                         LOAD(1, x + k * job.views[1].steps[2]);                                    \
@@ -21,9 +24,9 @@ DEVICE float kernel_sigmoid(float x)
                         h[step % 2][k];                                                            \
     } while (0)
 
-/* views: 0 the output (steps, directions, batch, hidden), 1 x (steps, batch, features), 2 W, 3 R (directions, gates
- * times hidden, columns); with ints[1], 4 the biases (directions, W's and R's). ints: [0] the kind, [2] one direction,
- * which is backward. n: directions times batch. */
+/* views: 0 the output (steps, directions, batch, hidden), 1 x (steps, batch, features), 2 W, 3 R
+ * (directions, gates times hidden, columns); with ints[1], 4 the biases (directions, W's and R's).
+ * ints: [0] the kind, [2] one direction, which is backward. n: directions times batch. */
 KERNEL(hwnas_recurrent)
 {
     SHARED float h[2][HWNAS_RNN_MOST_HIDDEN]; /* of this step and the next, by turns */

@@ -1,8 +1,8 @@
 /* window.cu: images: pools, padding, enlarging. Views 0 and 1 are the output and the input. */
 #include "kernel.h"
 
-/* Of images. ints: [0] the mean, not the greatest; [1] kernel, [3] stride, [5] pad (down, right each); [7] padding
- * counts. */
+/* Of images. ints: [0] the mean, not the greatest; [1] kernel, [3] stride, [5] pad (down, right
+ * each); [7] padding counts. */
 KERNEL(hwnas_pool)
 {
     const hwnas_view *in = &job.views[1], *out = &job.views[0];
@@ -42,8 +42,8 @@ DEVICE int kernel_pad_source(int code, int i, int n)
     return -1;
 }
 
-/* ints: [0] where new values come from; from [1] on, how many come before, by dimension. numbers: [0] the value of
- * what is new. */
+/* ints: [0] where new values come from; from [1] on, how many come before, by dimension. numbers:
+ * [0] the value of what is new. */
 KERNEL(hwnas_pad)
 {
     FOR_EACH(i) {
@@ -62,7 +62,8 @@ KERNEL(hwnas_pad)
     }
 }
 
-/* The two pixels between which the centre of an output pixel lies, and how near it is to the second. */
+/* The two pixels between which the centre of an output pixel lies, and how near it is to the
+ * second. */
 DEVICE float kernel_between(int *first, int *second, int at, int by, int n)
 {
     const float centre = ((float)at + 0.5f) / (float)by - 0.5f;
