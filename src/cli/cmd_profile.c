@@ -15,7 +15,6 @@ static const hwnas_usage usage = {
         "MODEL is an ONNX file, a YAML file, or the name of a space or of a network of the zoo.\n"
         "hwnas profile resnet50 mobilenet_v2 --batch 1,8 --threads 1,2\n"
         "hwnas profile resnet50 --device cpu,ref --dtype f32,bf16,s8\n"
-        "hwnas profile nas_bench_macro --arch 22212220\n"
         "hwnas profile bert_base:length=64",
     .min_arguments = 1,
     .max_arguments = HWNAS_SWEEP_MODELS};
@@ -91,7 +90,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
          "precisions: f32, tf32, bf16, f16, s8 (f32)"},
         {"streams", 0, HWNAS_OPTION_TEXT, &lists.streams, "LIST",
-         "copies at the same time, on cores of their own; fill: as many as there are cores for"},
+         "copies at a time, on cores of their own; fill: as many as fit"},
         {"interval", 0, HWNAS_OPTION_NUMBER, &s.options.interval, "SHARE",
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER, &s.options.max_seconds, "S",

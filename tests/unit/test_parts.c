@@ -139,7 +139,7 @@ static void as_fused(void **state)
                 is_good &= parts.of_folded[steps[i].nodes[k]] == parts.of_folded[steps[i].nodes[0]];
             n_good += is_good;
         }
-        assert_int_equal(n, parts.n);
+        assert_true(n >= parts.n); /* a part may be several steps */
         assert_int_equal(n_good, n);
         hwnas_parts_done(&parts);
         hwnas_exec_free(exec);
