@@ -65,7 +65,7 @@ setup_file() {
     local file
     cd "$BATS_TEST_TMPDIR"
     for file in "$HWNAS_SRC"/examples/*.yaml; do
-        "$HWNAS" search "$file" --seconds 0.01 --dry-run
+        [[ $file = */prices.yaml ]] || "$HWNAS" search "$file" --seconds 0.01 --dry-run
     done
     awk '/^```yaml$/ && !n++ { inside = 1; next } /^```/ { inside = 0 } inside' \
         "$HWNAS_SRC/docs/searching.md" >job.yaml
