@@ -4,6 +4,7 @@
 #define TEST_GPU_CASES_H
 
 #include "graph/op.h"
+#include "tests/unit/attributes.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -195,36 +196,6 @@ static const op_case cases[] = {
     {"gru", "out=17 bidirectional=1 biases=1", "3x7x12", 0},
     {"gru", "out=5 biases=0", "3x4x3", 0},
 };
-
-/* "out=8 kernel=3,5"; too few integers are repeated. */
-static hwnas_attr *attributes(const hwnas_op *op, const char *text)
-{
-    hwnas_attr *attrs = hwnas_alloc((HWNAS_MAX_RANK + 1) * sizeof *attrs);
-    char *copy = hwnas_strdup(text), *rest = copy;
-    for (char *word; (word = strsep(&rest, " "));) {
-        char *value = strchr(word, '=');
-        if (!value)
-            continue;
-        *value++ = '\0';
-        int i = 0;
-        while (op->attrs[i].name && strcmp(op->attrs[i].name, word))
-            i++;
-        if (!op->attrs[i].name)
-            fail_msg("'%s' has no '%s'", op->name, word);
-        hwnas_attr *attr = &attrs[i];
-        attr->is_set = true;
-        attr->number = strtod(value, NULL);
-        attr->n = op->attrs[i].kind == HWNAS_ATTR_INTS ? op->attrs[i].count : 1;
-        int n_given = 0;
-        for (char *number; n_given < HWNAS_MAX_RANK && (number = strsep(&value, ","));)
-            attr->ints[n_given++] = strtol(number, NULL, 10);
-        attr->n = attr->n ? attr->n : n_given;
-        for (int k = n_given; k < attr->n; k++)
-            attr->ints[k] = attr->ints[k % n_given];
-    }
-    free(copy);
-    return attrs;
-}
 
 static int parse_dims(int64_t *dims, const char *text)
 {

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "device/device.h"
 #include "device/place.h"
+#include "tests/unit/attributes.h"
 #include "graph/elaborate.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
@@ -34,37 +35,6 @@ static hwnas_device *open_device(const char *spelling, int threads)
     hwnas_device *device = NULL;
     ok(hwnas_device_open(&device, spelling, &options));
     return device;
-}
-
-/* Reads attributes written as "out=8 kernel=3,5 alpha=0.2"; too few integers are repeated. */
-static hwnas_attr *attributes(const hwnas_op *op, const char *text)
-{
-    hwnas_attr *attrs = hwnas_alloc((HWNAS_MAX_RANK + 1) * sizeof *attrs);
-    char *copy = hwnas_strdup(text), *rest = copy;
-    for (char *word; (word = strsep(&rest, " "));) {
-        char *value = strchr(word, '=');
-        if (!value)
-            continue;
-        *value++ = '\0';
-        int i = 0;
-        while (op->attrs[i].name && strcmp(op->attrs[i].name, word))
-            i++;
-        if (!op->attrs[i].name)
-            fail_msg("'%s' has no '%s'", op->name, word);
-        hwnas_attr *attr = &attrs[i];
-        attr->is_set = true;
-        attr->number = strtod(value, NULL);
-        attr->n = op->attrs[i].kind == HWNAS_ATTR_INTS ? op->attrs[i].count : 1;
-        int n_given = 0;
-        for (char *number; n_given < HWNAS_MAX_RANK && (number = strsep(&value, ","));)
-            attr->ints[n_given++] = strtol(number, NULL, 10);
-        if (attr->n == 0)
-            attr->n = n_given; /* a list of any length */
-        for (int k = n_given; k < attr->n; k++)
-            attr->ints[k] = attr->ints[k % n_given];
-    }
-    free(copy);
-    return attrs;
 }
 
 /* Appends a node of one or two inputs. */
