@@ -5,7 +5,7 @@
 #include "measure/sampler.h"
 
 /* More of the sampling time than this set aside makes a measurement unstable. */
-#define HWNAS_MAX_DISTURBED 0.5
+#define HWNAS_MAX_DISTURBED 0.95
 
 /* Median of n values and its 95 % interval; `scratch` has room for n, and has them sorted after. */
 double hwnas_median(double *low, double *high, double *scratch, const double *values, size_t n);
