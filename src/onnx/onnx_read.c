@@ -540,12 +540,24 @@ static hwnas_status read_attrs(hwnas_attr **out, reader *r, const hwnas_op *op,
 /* ---- nodes ---- */
 
 /* A kernel of bytes stays one. */
-static bool is_kernel(const reader *r, const hwnas_op *op, int tensor)
+static bool is_kernel_of_bytes(const reader *r, const hwnas_op *op, int tensor)
 {
     const int producer = r->graph->tensors[tensor].producer;
     const bool multiplies = !strcmp(op->name, "conv") || !strcmp(op->name, "linear");
     return multiplies && producer >= 0 &&
            hwnas_reverses_kernel(r->graph, &r->graph->nodes[producer]);
+}
+
+hwnas_status hwnas_onnx_take_weight(reader *r, const hwnas_op *op, int i, int tensor)
+{
+    if (i == 0 && is_kernel_of_bytes(r, op, tensor))
+        return HWNAS_OK;
+    TRY(hwnas_onnx_fold(r, tensor));
+    const hwnas_tensor *weight = &r->graph->tensors[tensor];
+    if (weight->kind == HWNAS_TENSOR_WEIGHT || (i == 0 && op->may_compute_kernel))
+        return HWNAS_OK;
+    return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' is computed where we take a constant",
+                      weight->name);
 }
 
 /* The node's inputs that are tensors to us: the data, then the weights. */
@@ -565,17 +577,14 @@ static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op 
     for (size_t i = 0; i < n; i++) {
         named *value = NULL;
         TRY(hwnas_onnx_resolve(&value, r, node->input[i], hwnas_onnx_describe(node).s));
-        const bool is_weight = i >= (size_t)op->max_inputs;
         const int weight = (int)i - op->max_inputs;
         if (value->constant)
             TRY(hwnas_onnx_make_weight(r, value, weight < op->max_weights - op->n_statistics));
-        const bool stays = is_weight && weight == 0 && is_kernel(r, op, value->tensor);
-        if (is_weight && !value->constant && !stays)
-            TRY(hwnas_onnx_fold(r, value->tensor));
-        if (is_weight && !stays && r->graph->tensors[value->tensor].kind != HWNAS_TENSOR_WEIGHT)
-            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                              "%s: input '%s' is computed where we take a constant",
-                              hwnas_onnx_describe(node).s, node->input[i]);
+        if (weight >= 0) {
+            const hwnas_status status = hwnas_onnx_take_weight(r, op, weight, value->tensor);
+            if (status != HWNAS_OK)
+                return hwnas_context(status, "%s", hwnas_onnx_describe(node).s);
+        }
         out[i] = value->tensor;
     }
     *n_out = (int)n;

@@ -348,8 +348,6 @@ hwnas_status hwnas_onnx_read_conv_transpose(int *out, hwnas_onnx_reader *r,
         if (more[i] < 0 || more[i] > 1 << 20)
             hwnas_onnx_refuse(&b, "output_padding", "is out of range");
     read_transposed_pads(&b, &c.w, &in, more);
-    if (c.weight.kind != HWNAS_TENSOR_WEIGHT)
-        hwnas_onnx_refuse(&b, "W", "is computed where we take a constant");
     if (c.w.n == 3)
         x = transposed_3d(&b, &c, more);
     else if (c.w.n == 2)

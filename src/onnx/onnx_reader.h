@@ -53,6 +53,10 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_make_weight(hwnas_onnx_reader *r, hwnas_on
                                                   bool is_parameter);
 /* Makes a tensor that is computed of nothing but known values a weight of known values; others stay. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_fold(hwnas_onnx_reader *r, int tensor);
+/* Sees that a tensor may be the weight `i` of an operator, from 0, and makes it a constant where it can be:
+ * an operator's weights are known, but for a kernel of bytes, and one that may be computed. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_take_weight(hwnas_onnx_reader *r, const hwnas_op *op, int i,
+                                                  int tensor);
 /* The tensor `name` when its values are known, else NULL. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_onnx_reader *r,
                                                const char *name, const char *who);
