@@ -1,4 +1,4 @@
-/* onnx_reader.h: what onnx_read.c lends to onnx_read_forms.c. */
+/* onnx_reader.h: a file that is being read, and what the files of the reader lend to each other. */
 #ifndef HWNAS_ONNX_ONNX_READER_H
 #define HWNAS_ONNX_ONNX_READER_H
 
@@ -43,26 +43,46 @@ static inline bool is_empty(const char *text)
     return !text || !*text;
 }
 
+/* ---- onnx_read_names.c ---- */
+
+/* Looks through the file's graph: what its values and nodes are called. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_collect_values(hwnas_onnx_reader *r);
+void hwnas_onnx_collect_node_names(hwnas_onnx_reader *r);
 /* NULL when nothing has the name. */
 hwnas_onnx_named *hwnas_onnx_find_value(const hwnas_onnx_reader *r, const char *name);
 /* What `who` reads under `name`: a constant, or a tensor that is made already. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_resolve(hwnas_onnx_named **out, const hwnas_onnx_reader *r,
                                               const char *name, const char *who);
+/* What the node is called in the graph. */
+const char *hwnas_onnx_node_name(const hwnas_onnx_reader *r, const Onnx__NodeProto *node);
+
+/* ---- onnx_read_constants.c ---- */
+
+/* The seed that a file says in decimal digits. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_parse_seed(uint64_t *out, const char *text);
 /* Makes a constant a weight of the graph, if it is not yet one. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_make_weight(hwnas_onnx_reader *r, hwnas_onnx_named *value,
                                                   bool is_parameter);
 /* Makes a tensor that is computed of nothing but known values a weight of known values; others stay. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_fold(hwnas_onnx_reader *r, int tensor);
-/* Sees that a tensor may be the weight `i` of an operator, from 0, and makes it a constant where it can be:
- * an operator's weights are known, but for a kernel of bytes, and one that may be computed. */
-HWNAS_CHECKED hwnas_status hwnas_onnx_take_weight(hwnas_onnx_reader *r, const hwnas_op *op, int i,
-                                                  int tensor);
 /* The tensor `name` when its values are known, else NULL. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_onnx_reader *r,
                                                const char *name, const char *who);
 
+/* ---- onnx_read_attrs.c ---- */
+
+/* One entry for each row of the operator's table, in the graph's arena. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_attrs(hwnas_attr **out, hwnas_onnx_reader *r,
+                                                 const hwnas_op *op, const Onnx__NodeProto *node);
 /* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
 int64_t hwnas_onnx_whole(double value);
+
+/* ---- onnx_read.c ---- */
+
+/* Sees that a tensor may be the weight `i` of an operator, from 0, and makes it a constant where it can be:
+ * an operator's weights are known, but for a kernel of bytes, and one that may be computed. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_take_weight(hwnas_onnx_reader *r, const hwnas_op *op, int i,
+                                                  int tensor);
 
 /* ---- onnx_tensor.c ---- */
 
