@@ -372,6 +372,7 @@ static hwnas_status read_model(hwnas_graph **out, const char *name, const char *
     r.from = model->graph;
     r.graph = hwnas_graph_new(is_empty(r.from->name) ? name : r.from->name, seed);
     TRY_OUT(read_graph(&r));
+    TRY_OUT(hwnas_onnx_settle_zeros(r.graph));
     hwnas_graph_tidy(r.graph);
     TRY_OUT(hwnas_graph_fuse(&fused, r.graph));
     *out = fused ? fused : r.graph;

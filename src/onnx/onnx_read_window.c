@@ -232,9 +232,6 @@ hwnas_status hwnas_onnx_read_conv(int *out, hwnas_onnx_reader *r, const Onnx__No
 {
     builder b;
     int x;
-    TRY(hwnas_onnx_read_zero(out, r, node, name));
-    if (*out != HWNAS_ONNX_NOT_MADE)
-        return HWNAS_OK;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     const bool is_image = hwnas_onnx_tensor(&b, x).rank == 4;
     if (is_image && hwnas_onnx_is_word(node, "auto_pad", "NOTSET", true))

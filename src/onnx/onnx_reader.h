@@ -99,6 +99,11 @@ bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor);
 const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
                                   const char *key);
 
+/* ---- onnx_read_zero.c ---- */
+
+/* Products with zeros in the ways that `zero` is written become that, whoever made them so. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_settle_zeros(hwnas_graph *graph);
+
 /* ---- Forms: nodes that the operators' tables cannot say ---- */
 
 /* Reads a node and gives its first output; `out` stays as it is when the tables can say it. `name` is for
@@ -120,7 +125,7 @@ const Onnx__TensorProto *hwnas_onnx_constant_node(const Onnx__NodeProto *node);
 bool hwnas_onnx_may_lack_output(const Onnx__NodeProto *node);
 
 /* By topic. */
-hwnas_onnx_form hwnas_onnx_read_zero, hwnas_onnx_read_upsample;
+hwnas_onnx_form hwnas_onnx_read_upsample;
 hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_constant_of_shape,
     hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
     hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;
