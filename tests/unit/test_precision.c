@@ -244,7 +244,8 @@ static hwnas_graph *quantize(hwnas_device *device, const hwnas_graph *graph)
     const hwnas_exec_options options = {.precision = HWNAS_S8};
     hwnas_graph *quantized;
     int *origin;
-    ok(hwnas_device_quantize(&quantized, &origin, device, graph, &options));
+    ok(hwnas_device_quantize(&quantized, &origin, device, graph, &options,
+                             HWNAS_QUANTIZE_FUSED));
     free(origin);
     return quantized;
 }
@@ -285,7 +286,7 @@ static void bytes_are_multiplied_exactly(void **state)
 
     hwnas_range ranges[8] = {{0}};
     ranges[x] = (hwnas_range){-127, 127};
-    ok(hwnas_graph_quantize(&quantized, &origin, graph, ranges));
+    ok(hwnas_graph_quantize(&quantized, &origin, graph, ranges, HWNAS_QUANTIZE_FUSED));
     assert_int_equal(count(quantized, "quantize_linear"), 1);
     assert_int_equal(count(quantized, "dequantize_linear"), 2);
     float *in = values;
