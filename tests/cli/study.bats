@@ -343,10 +343,9 @@ END
 
 @test "near ties on the front are measured again, in turns" {
     # All networks take the same time, and nothing disturbs them: most of the front is a tie.
-    export HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner
     job "device: 'null'" "objectives: [accuracy, latency.p50]" "budget: {trials: 30}" \
         "measure: {seconds: 0.5, interval: 1, ties: 100}"
-    ends 0 search job.yaml --json
+    undisturbed ends 0 search job.yaml --json
     says out '"rounds": '
     # What the strategy was told stays as it was.
     /usr/bin/python3 - <<'END'
@@ -364,7 +363,7 @@ pairs = db.execute("SELECT a.value, v.value FROM again a JOIN value v USING (tri
                    " WHERE metric = 'latency.p50'").fetchall()
 assert abs(math.prod(a / b for a, b in pairs) ** (1 / len(pairs)) - 1) < .05, pairs
 END
-    ends 0 search job.yaml --json --resume --trials 32
+    undisturbed ends 0 search job.yaml --json --resume --trials 32
     is out "d['finished'] == 32"
 }
 
