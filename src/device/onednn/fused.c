@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/onednn/posts.h"
 #include "device/onednn/primitive.h"
 #include "graph/op.h"
 
@@ -21,6 +22,8 @@ typedef struct fused {
     border before[MAX_INPUTS], after; /* not made: the tensor lies as it should */
     int sum;                          /* the input that results are added to, or -1 */
     size_t out_bytes;
+    int n_tail; /* post-operations behind the primitive, by loops of ours: none or one */
+    hwnas_onednn_post tail;
 } fused;
 
 /* What is known while a group is compiled. */
@@ -32,6 +35,7 @@ typedef struct maker {
     const hwnas_onednn_group *group;
     const hwnas_onednn_layout *layouts;
     const hwnas_node *root;
+    int n_posts;  /* of the primitive */
     int n_inputs; /* that the root reads in each run */
     int args[2];
     dnnl_memory_desc_t in[2], weights, bias, out; /* weights: as the library likes */
@@ -250,12 +254,24 @@ static dnnl_status_t describe_operand(maker *m, int at, const hwnas_tensor *t)
     return describe_rows(&m->operands[at], t);
 }
 
+/* The last post-operation may be done behind the primitive. */
+static void choose_tail(maker *m)
+{
+    const hwnas_onednn_group *g = m->group;
+    m->n_posts = g->n_posts;
+    if (!g->n_posts || !hwnas_onednn_is_slow_fused(&g->posts[g->n_posts - 1]))
+        return;
+    m->n_posts--;
+    m->made->n_tail = 1;
+    m->made->tail = g->posts[m->n_posts];
+}
+
 static dnnl_status_t add_posts(maker *m)
 {
     const hwnas_onednn_group *g = m->group;
     dnnl_post_ops_t posts = NULL;
     dnnl_status_t status = dnnl_post_ops_create(&posts);
-    for (int i = 0; i < g->n_posts && status == dnnl_success; i++) {
+    for (int i = 0; i < m->n_posts && status == dnnl_success; i++) {
         const hwnas_onednn_post *p = &g->posts[i];
         if (p->operand < 0) {
             status = dnnl_post_ops_append_eltwise(posts, p->alg, p->alpha, p->beta);
@@ -451,6 +467,7 @@ hwnas_status hwnas_onednn_fused_compile(hwnas_onednn_step *step, const onednn_de
     step->input_ids = hwnas_arena_alloc(arena, MAX_INPUTS * sizeof *step->input_ids);
     step->output_ids = hwnas_arena_copy(arena, &group->output, sizeof *step->output_ids);
     TRY_OUT(hwnas_onednn_attr(&m.attr, step->name));
+    choose_tail(&m);
     TRY_DNNL_OUT("describe", step->name, add_posts(&m));
     TRY_DNNL_OUT("describe", step->name, make_root(&m));
     TRY_OUT(check_fast(&m));
@@ -473,7 +490,6 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     const fused *made = step->state;
     void *values[1 + MAX_INPUTS], *out = hwnas_onednn_values(step->outputs[0]);
     size_t n = 0;
-    (void)device;
     values[n++] = made->after.buffer ? made->after.buffer : out;
     for (size_t i = 0; i < step->n_inputs; i++) {
         void *in = hwnas_onednn_values(step->inputs[i]);
@@ -488,6 +504,9 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
             memcpy(values[0], in, made->out_bytes);
     }
     TRY_STATUS(hwnas_onednn_primitive_run(&made->main, n, values));
+    if (made->n_tail)
+        hwnas_onednn_apply_posts_by(device->threads, values[0],
+                                    (int64_t)(made->out_bytes / sizeof(float)), 1, &made->tail);
     return made->after.buffer ? reorder(&made->after, made->after.buffer, out) : dnnl_success;
 }
 
