@@ -12,6 +12,10 @@
  * which is wrong finds out. */
 enum { AUDIT_EVERY = 20 };
 
+/* Another attempt is for a disturbance that passes. After so many measurements that stayed unstable it
+ * does not, and there is one attempt for each until one is steady. */
+enum { PATIENCE = 3 };
+
 /* The interval of the lower rung, in widths of the job's. */
 #define SHORT_WIDTH 4
 
@@ -94,11 +98,13 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, hwnas_evaluator *e,
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     char *key = e->latencies ? key_of(e, c, device) : NULL;
-    const hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
+    hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
+    options.max_attempts = e->n_in_vain < PATIENCE ? options.max_attempts : 1;
     TRY_OUT(graph_at(&graph, &own, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
     TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
                 : hwnas_runner_measure(out, e->runner, graph, &options));
+    e->n_in_vain = out->is_unstable ? e->n_in_vain + 1 : 0;
 out:
     free(key);
     hwnas_graph_free(own);

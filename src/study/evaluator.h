@@ -23,6 +23,7 @@ struct hwnas_evaluator {
     hwnas_runner *runner;
     int runner_site, runner_threads;
     hwnas_measure_options options;
+    int n_in_vain;              /* measurements on end that stayed unstable */
     hwnas_latencies *latencies; /* NULL: nothing is estimated */
 };
 

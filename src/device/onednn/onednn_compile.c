@@ -115,16 +115,23 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
         return hwnas_onednn_rows_compile(s, exec->device, c->graph, group, exec->arena);
     }
     s->kind = &hwnas_onednn_fused;
-    return hwnas_onednn_fused_compile(s, exec->device, c->graph, group, c->groups.layouts,
+    return hwnas_onednn_fused_compile(s, exec->device, c->source, group, c->groups.layouts,
                                       exec->arena);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
 }
 
 static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group *group)
 {
     const bool is_image = c->groups.layouts[group->output] == HWNAS_ONEDNN_IMAGE;
-    s->about.n_nodes = (size_t)group->n_nodes;
-    s->about.nodes =
-        hwnas_arena_copy(c->exec->arena, group->nodes, s->about.n_nodes * sizeof *group->nodes);
+    const size_t n = (size_t)group->n_nodes;
+    int *nodes = hwnas_arena_copy(c->exec->arena, group->nodes, n * sizeof *nodes);
+    qsort(nodes, n, sizeof *nodes, by_number);
+    s->about.n_nodes = n;
+    s->about.nodes = nodes;
     TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output],
                                                              c->source, group->output));
     const hwnas_status status = compile_kind(c, s, group);
@@ -154,7 +161,7 @@ static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t p
     onednn_exec *exec = c->exec;
     const int index = c->groups.of_node[node];
     const hwnas_onednn_group *group = index < 0 ? NULL : &c->groups.all[index];
-    if (group && group->nodes[group->n_nodes - 1] != node)
+    if (group && c->graph->tensors[group->output].producer != node)
         return HWNAS_OK;
     step *s = &exec->steps[exec->n_steps++];
     s->name = hwnas_arena_printf(exec->arena, "%s", c->graph->nodes[node].name);
@@ -201,7 +208,7 @@ static hwnas_status sort_nodes(compiler *c)
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) &&
                        strcmp(c->graph->nodes[i].op->name, "slice"); /* of images: moves */
-    hwnas_onednn_groups_find(&c->groups, c->graph, c->is_own, c->is_refused);
+    hwnas_onednn_groups_find(&c->groups, c->source, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         is_all_ours &=
             c->groups.of_node[i] >= 0 || hwnas_onednn_own(c->source, &c->graph->nodes[i]);
@@ -234,7 +241,8 @@ static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
     int *origin = NULL;
     if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph))
         return hwnas_onednn_source_init(out, graph, options->precision, is_emulated);
-    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options));
+    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options,
+                              HWNAS_QUANTIZE_FUSED));
     hwnas_status status = hwnas_onednn_source_init(out, quantized, HWNAS_S8, is_emulated);
     out->made = quantized;
     out->origin = origin;
@@ -306,7 +314,7 @@ hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hw
     TRY(check_precision(&is_emulated, (const onednn_device *)base, options->precision));
     TRY_OUT(take_source(&source, base, graph, options, is_emulated));
     n = source.graph->n_nodes;
-    if (hwnas_onednn_is_fp32(&source)) /* groups are of floats */
+    if (!hwnas_onednn_has_low(&source)) /* groups are of floats and bytes */
         is_refused = hwnas_alloc((n + 1) * sizeof *is_refused);
     do {
         n_refused = is_refused ? count_true(is_refused, n) : 0;

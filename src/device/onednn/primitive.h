@@ -17,6 +17,7 @@ typedef struct hwnas_onednn_primitive {
     dnnl_exec_arg_t args[HWNAS_ONEDNN_MAX_ARGS];
     void *buffers[HWNAS_ONEDNN_MAX_ARGS]; /* by argument; NULL: somebody else's */
     size_t bytes;                         /* of the buffers */
+    size_t scratch_bytes;                 /* that it wants of the executable's scratch memory */
 } hwnas_onednn_primitive;
 
 /* Attributes that every primitive here is described with: its scratchpad is ours. Yours to
@@ -35,7 +36,7 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_primitive_add_own(hwnas_onednn_primitive
 /* Appends one with a buffer of its own, which holds `values` that are laid out as `from`. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_primitive_add_weights(hwnas_onednn_primitive *p, int arg,
                                                               const_dnnl_memory_desc_t desc,
-                                                              const float *values,
+                                                              const void *values,
                                                               const_dnnl_memory_desc_t from);
 void hwnas_onednn_primitive_done(hwnas_onednn_primitive *p);
 
