@@ -113,6 +113,10 @@ int main(int argc, char **argv)
     ok(api->GetAllocatorWithDefaultOptions(&allocator));
     ok(api->SessionGetInputCount(m.session, &m.n_inputs));
     ok(api->SessionGetOutputCount(m.session, &m.n_outputs));
+    if (m.n_inputs > MAX_PORTS || m.n_outputs > MAX_PORTS) {
+        fprintf(stderr, "engine_ort: '%s' has more than %d inputs or outputs\n", argv[2], MAX_PORTS);
+        return 1;
+    }
     for (size_t i = 0; i < m.n_inputs; i++) {
         ok(api->SessionGetInputName(m.session, i, allocator, &m.input_names[i]));
         m.inputs[i] = make_input(m.session, i);

@@ -64,8 +64,10 @@ static void print_steps(const model *m, const hwnas_graph *graph)
         printf("%9.1f us  %-12s", least[i] * 1e6, steps[i].how);
         for (size_t k = 0; k < steps[i].n_nodes; k++)
             printf(" %s", graph->nodes[steps[i].nodes[k]].op->name);
-        const hwnas_node *last = &graph->nodes[steps[i].nodes[steps[i].n_nodes - 1]];
-        printf(" -> %s (%s)\n", hwnas_tensor_shape(hwnas_node_output(graph, last)).s, last->name);
+        const hwnas_node *last =
+            steps[i].n_nodes ? &graph->nodes[steps[i].nodes[steps[i].n_nodes - 1]] : NULL;
+        printf(" -> %s (%s)\n", last ? hwnas_tensor_shape(hwnas_node_output(graph, last)).s : "",
+               last ? last->name : "between types or layouts");
     }
     printf("%9.1f us in %zu steps\n", sum * 1e6, n);
     free(seconds);

@@ -2,7 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
+#include "device/calibrate.h"
+#include "graph/elaborate.h"
+#include "onnx/onnx.h"
 #include "export/exporter.h"
 #include "cli/model.h"
 #include "study/settings.h"
@@ -46,13 +50,47 @@ out:
     return status;
 }
 
+/* A network of bytes, with ranges of random inputs. */
+static hwnas_status write_quantized(const char *path, const hwnas_arch *arch, int batch)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_device_options with = {.threads = 1};
+    const hwnas_exec_options options = {.precision = HWNAS_S8};
+    hwnas_graph *graph = NULL, *folded = NULL, *quantized = NULL;
+    hwnas_device *cpu = NULL;
+    int *origin = NULL;
+    void *bytes = NULL;
+    size_t length;
+    TRY_OUT(hwnas_graph_build(&graph, arch, batch));
+    TRY_OUT(hwnas_graph_fold(&folded, graph));
+    TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
+    TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, &options,
+                                  HWNAS_QUANTIZE_FILE));
+    TRY_OUT(hwnas_onnx_write(&bytes, &length, quantized, HWNAS_ONNX_VALUES));
+    TRY_OUT(hwnas_file_write(path, bytes, length));
+out:
+    free(bytes);
+    free(origin);
+    hwnas_device_close(cpu);
+    hwnas_graph_free(quantized);
+    hwnas_graph_free(folded);
+    hwnas_graph_free(graph);
+    return status;
+}
+
 static hwnas_status write_network(const char *space_name, const char *code, int batch,
-                                  const char *format, const char *path)
+                                  const char *format, const char *dtype, const char *path)
 {
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
+    hwnas_precision precision;
+    TRY(hwnas_precision_find(&precision, dtype));
+    if (precision != HWNAS_F32 && (precision != HWNAS_S8 || strcmp(format, "onnx")))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--dtype is f32, or s8 with --format onnx");
     TRY(hwnas_model_pick(&space, &arch, space_name, code));
-    hwnas_status status = hwnas_export(path, format, arch, batch ? batch : 1);
+    batch = batch ? batch : 1;
+    hwnas_status status = precision == HWNAS_S8 ? write_quantized(path, arch, batch)
+                                                : hwnas_export(path, format, arch, batch);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;
@@ -60,7 +98,8 @@ static hwnas_status write_network(const char *space_name, const char *code, int 
 
 hwnas_status hwnas_cmd_export(int argc, char **argv)
 {
-    const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL;
+    const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
+               *dtype = "f32";
     long trial = -1, batch = 0;
     bool best = false, done;
     int n;
@@ -71,6 +110,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
          "a network of this space instead of a study"},
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
+        {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
+         "f32, or s8: an ONNX file of bytes (QDQ), ranges of random inputs"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "batch size of an ONNX file"},
         {0}};
@@ -92,12 +133,12 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     if (batch > 1 << 20)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--batch must be at most %d", 1 << 20);
     if (space)
-        return write_network(space, code, (int)batch, format, path);
+        return write_network(space, code, (int)batch, format, dtype, path);
     char *picked_space = NULL, *picked_code = NULL;
     int picked_batch = (int)batch;
     hwnas_status status = pick(&picked_space, &picked_code, &picked_batch, study, trial);
     if (status == HWNAS_OK)
-        status = write_network(picked_space, picked_code, picked_batch, format, path);
+        status = write_network(picked_space, picked_code, picked_batch, format, dtype, path);
     free(picked_space);
     free(picked_code);
     return status;

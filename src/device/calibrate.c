@@ -36,9 +36,10 @@ static bool is_mean_of_window(const hwnas_graph *graph, size_t tensor)
     return producer >= 0 && !strcmp(graph->nodes[producer].op->name, "avg_pool");
 }
 
-static hwnas_status calibration_init(calibration *c, const hwnas_graph *graph)
+static hwnas_status calibration_init(calibration *c, const hwnas_graph *graph,
+                                     hwnas_quantize_form form)
 {
-    bool *wants = hwnas_quantize_wants(graph);
+    bool *wants = hwnas_quantize_wants(graph, form);
     *c = (calibration){.graph = graph, .view = *graph};
     c->view.n_outputs = 0;
     c->view.outputs = hwnas_alloc((graph->n_tensors + 1) * sizeof *c->view.outputs);
@@ -111,11 +112,12 @@ out:
 }
 
 hwnas_status hwnas_device_ranges(hwnas_range *ranges, hwnas_device *device,
-                                 const hwnas_graph *graph, const hwnas_exec_options *options)
+                                 const hwnas_graph *graph, const hwnas_exec_options *options,
+                                 hwnas_quantize_form form)
 {
     hwnas_status status = HWNAS_OK;
     calibration c;
-    TRY_OUT(calibration_init(&c, graph));
+    TRY_OUT(calibration_init(&c, graph, form));
     if (c.view.n_outputs)
         TRY_OUT(find_ranges(ranges, &c, device, options));
 out:
@@ -124,12 +126,13 @@ out:
 }
 
 hwnas_status hwnas_device_quantize(hwnas_graph **out, int **origin, hwnas_device *device,
-                                   const hwnas_graph *graph, const hwnas_exec_options *options)
+                                   const hwnas_graph *graph, const hwnas_exec_options *options,
+                                   hwnas_quantize_form form)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_range *ranges = hwnas_alloc((graph->n_tensors + 1) * sizeof *ranges);
-    TRY_OUT(hwnas_device_ranges(ranges, device, graph, options));
-    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges));
+    TRY_OUT(hwnas_device_ranges(ranges, device, graph, options, form));
+    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, form));
 out:
     free(ranges);
     return status;

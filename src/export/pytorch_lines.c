@@ -4,7 +4,7 @@
 
 #include "export/pytorch_priv.h"
 
-enum { INDENT = 4, WIDTH = 88 };
+enum { INDENT = HWNAS_TORCH_INDENT, WIDTH = 88 };
 
 static void count_uses(const hwnas_wire *wire, size_t line)
 {

@@ -8,7 +8,8 @@
  *    One that names tensors, or has layers that are no modules, gets a forward() with variables
  *    (pytorch_wire.c). Where that depends on the arguments, all is translated again with each call's
  *    arguments and sizes filled in, and equal classes are one.
- * 3. Write (pytorch_write.c): unused names go, the rest are spelled, and the steps are laid out. */
+ * 3. Write (pytorch_write.c): unused names go and the rest are spelled (pytorch_names.c), and the steps
+ *    are laid out (pytorch_sequence.c). */
 #ifndef HWNAS_EXPORT_PYTORCH_PRIV_H
 #define HWNAS_EXPORT_PYTORCH_PRIV_H
 
@@ -119,6 +120,8 @@ typedef struct hwnas_torch_helper {
 } hwnas_torch_helper;
 enum { HWNAS_TORCH_MAX_HELPERS = 32 };
 extern const hwnas_torch_helper hwnas_torch_helpers[]; /* ends with a NULL name */
+
+enum { HWNAS_TORCH_INDENT = 4 }; /* spaces */
 
 /* ---- 1. watch ---- */
 
@@ -494,6 +497,23 @@ void hwnas_class_find_table(hwnas_class *class);
 void hwnas_class_write_tie(hwnas_str *out, hwnas_class *class);
 /* The module of a sequence is an attribute itself, no container of one. */
 bool hwnas_sequence_is_single(const hwnas_sequence *sequence);
+/* Is there anything but assignments in it that is written? */
+bool hwnas_sequence_has_modules(const hwnas_sequence *sequence);
+/* Its steps alone, at an indentation. */
+void hwnas_sequence_write(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
+                          int indent);
+/* What must be said before and then PREFIX callee(modules). */
+void hwnas_sequence_write_modules(hwnas_str *out, hwnas_arena *arena,
+                                  const hwnas_sequence *sequence, int indent, const char *prefix,
+                                  const char *callee);
+/* The constant rows that its loops walk. */
+void hwnas_sequence_write_tables(hwnas_str *out, hwnas_arena *arena,
+                                 const hwnas_sequence *sequence, int indent);
+
+/* Drops the variables that nothing reads and spells the others; then what the parts are called. */
+void hwnas_class_settle_names(hwnas_class *class);
+void hwnas_class_name_attributes(hwnas_class *class);
+
 
 /* Settles the names; then callers can tell which parameters the class takes. */
 void hwnas_class_write(hwnas_str *out, hwnas_class *class);

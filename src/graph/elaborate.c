@@ -6,48 +6,18 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "graph/op.h"
+#include "graph/elaborate_priv.h"
 
 /* Limits that no real network meets, so that a slip such as `repeat: 1000000000` ends at once. A
  * step is a statement, a turn of a loop, a part of an expression, a variable or some characters of a
  * name: each takes a bounded time and a few bytes. */
 enum { MAX_NODES = 100000, MAX_STEPS = 2000000, CHARACTERS_OF_A_STEP = 16, MAX_ATTRS = 16 };
 
-/* How often each name was used inside one template's call, to number the layers. */
-typedef struct name_count {
-    const char *name;
-    int n;
-    struct name_count *next;
-} name_count;
+typedef hwnas_elaboration builder;
+typedef hwnas_call call;
+typedef hwnas_name_count name_count;
 
-/* The tensors that one name stands for: one, or one for each index; -1 where none is given. */
-typedef struct tensor_list {
-    int n;
-    int *tensors;
-} tensor_list;
-
-enum { MAX_INDEX = 4095 };
-
-typedef struct builder {
-    hwnas_graph *graph;
-    const hwnas_arch *arch;
-    hwnas_arena *scratch;
-    hwnas_value *choices;
-    tensor_list *inputs; /* one for each input of the space's */
-    long steps;
-    int depth;         /* of template calls */
-    const char *where; /* path of the innermost template that failed, without the last '/' */
-} builder;
-
-/* One call of a template (or the network itself). */
-typedef struct call {
-    hwnas_frame frame;
-    tensor_list *tensors; /* one for each name of the template's */
-    const char *path; /* "" or "mbconv_1/" */
-    name_count *names;
-} call;
-
-static hwnas_status take_steps(builder *b, long n, const hwnas_place *place)
+hwnas_status hwnas_elaborate_steps(builder *b, long n, const hwnas_place *place)
 {
     b->steps += n;
     if (b->steps <= MAX_STEPS)
@@ -78,82 +48,6 @@ static const char *layer_path(builder *b, call *c, const char *name)
     return hwnas_arena_join(b->scratch, c->path, name, text);
 }
 
-/* ---- Attributes ---- */
-
-static hwnas_status check_range(const hwnas_attr_row *row, double value, const hwnas_op *op,
-                                const hwnas_place *place)
-{
-    if (value >= row->low && value <= row->high)
-        return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place,
-                                 "'%s' of '%s' must be between %.15g and %.15g, not %.15g",
-                                 row->name, op->name, row->low, row->high, value),
-                      "%s: %s", row->name, row->help);
-}
-
-static hwnas_status wrong_kind(const hwnas_attr_row *row, const hwnas_op *op,
-                               const hwnas_value *value, const hwnas_place *place)
-{
-    char *text = hwnas_value_text(value);
-    hwnas_status status = hwnas_fail(
-        HWNAS_E_INPUT, place, "'%s' of '%s' must be %s, not '%s'", row->name, op->name,
-        row->kind == HWNAS_ATTR_NUMBER ? "a number"
-        : row->kind == HWNAS_ATTR_BOOL ? "true or false"
-        : row->kind == HWNAS_ATTR_INTS ? "a whole number or a list of them"
-                                       : "a whole number",
-        text);
-    hwnas_hint(status, "%s: %s", row->name, row->help);
-    free(text);
-    return status;
-}
-
-/* INTS: one value stands for all; half of them are mirrored ([h, w] is top, left, bottom, right). */
-static hwnas_status set_ints(hwnas_attr *attr, const hwnas_attr_row *row, const hwnas_op *op,
-                             const hwnas_value *value, const hwnas_place *place)
-{
-    const hwnas_value *items = value;
-    int n = 1;
-    if (value->kind == HWNAS_VALUE_LIST) {
-        items = value->list.items;
-        n = value->list.n > HWNAS_MAX_RANK ? 0 : (int)value->list.n;
-    }
-    if (row->count == 0 && n == 0)
-        return hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' takes 1 to %d values", row->name,
-                          op->name, HWNAS_MAX_RANK);
-    if (row->count && n != 1 && n != row->count && 2 * n != row->count)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' takes %s values, not %zu",
-                                     row->name, op->name, row->count == 4 ? "1, 2 or 4" : "1 or 2",
-                                     value->list.n),
-                          "%s: %s", row->name, row->help);
-    attr->n = row->count ? row->count : n;
-    for (int i = 0; i < attr->n; i++) {
-        const hwnas_value *item = &items[i % n];
-        if (item->kind != HWNAS_VALUE_INT)
-            return wrong_kind(row, op, item, place);
-        attr->ints[i] = item->i;
-        TRY(check_range(row, (double)item->i, op, place));
-    }
-    return HWNAS_OK;
-}
-
-static hwnas_status set_attr(hwnas_attr *attr, const hwnas_attr_row *row, const hwnas_op *op,
-                             const hwnas_value *value, const hwnas_place *place)
-{
-    attr->is_set = true;
-    if (row->kind == HWNAS_ATTR_INTS)
-        return set_ints(attr, row, op, value, place);
-    if (row->kind == HWNAS_ATTR_BOOL && value->kind == HWNAS_VALUE_INT &&
-        value->i != (value->i == 1))
-        return wrong_kind(row, op, value, place);
-    if (value->kind != HWNAS_VALUE_INT &&
-        !(value->kind == HWNAS_VALUE_REAL && row->kind == HWNAS_ATTR_NUMBER))
-        return wrong_kind(row, op, value, place);
-    attr->n = row->kind != HWNAS_ATTR_NUMBER;
-    attr->number = value->kind == HWNAS_VALUE_INT ? (double)value->i : value->r;
-    attr->ints[0] = value->kind == HWNAS_VALUE_INT ? value->i : 0;
-    return check_range(row, attr->number, op, place);
-}
-
 /* ---- Statements ---- */
 
 static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor);
@@ -168,7 +62,7 @@ static void look_at(builder *b, call *c, int tensor)
 
 static hwnas_status eval(builder *b, call *c, int tensor, const hwnas_expr *expr, hwnas_value *out)
 {
-    TRY(take_steps(b, expr->size, &expr->place));
+    TRY(hwnas_elaborate_steps(b, expr->size, &expr->place));
     if (expr->kind == HWNAS_EXPR_LITERAL) {
         *out = expr->value;
         return HWNAS_OK;
@@ -180,14 +74,15 @@ static hwnas_status eval(builder *b, call *c, int tensor, const hwnas_expr *expr
 static hwnas_status eval_truth(builder *b, call *c, int tensor, const hwnas_expr *expr, bool *out)
 {
     look_at(b, c, tensor);
-    TRY(take_steps(b, expr->size, &expr->place));
+    TRY(hwnas_elaborate_steps(b, expr->size, &expr->place));
     return hwnas_expr_eval_truth(out, expr, &c->frame, b->scratch);
 }
 
-static hwnas_status eval_int(builder *b, call *c, int tensor, const hwnas_expr *expr, int64_t *out)
+hwnas_status hwnas_elaborate_int(builder *b, call *c, int tensor, const hwnas_expr *expr,
+                                 int64_t *out)
 {
     look_at(b, c, tensor);
-    TRY(take_steps(b, expr->size, &expr->place));
+    TRY(hwnas_elaborate_steps(b, expr->size, &expr->place));
     return hwnas_expr_eval_int(out, expr, &c->frame, b->scratch);
 }
 
@@ -216,7 +111,8 @@ static hwnas_status read_attrs(hwnas_attr *attrs, builder *b, call *c, const hwn
         hwnas_value value;
         const int row = stmt->args[i].slot;
         TRY(eval(b, c, tensor, stmt->args[i].value, &value));
-        TRY(set_attr(&attrs[row], &op->attrs[row], op, &value, &stmt->args[i].value->place));
+        TRY(hwnas_elaborate_attr(&attrs[row], &op->attrs[row], op, &value,
+                                 &stmt->args[i].value->place));
     }
     return HWNAS_OK;
 }
@@ -231,7 +127,7 @@ static hwnas_status run_operator(builder *b, call *c, const hwnas_stmt *stmt, in
 static hwnas_status run_template(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
     const hwnas_template *t = stmt->call;
-    TRY(take_steps(b, (long)t->n_slots, &stmt->place));
+    TRY(hwnas_elaborate_steps(b, (long)t->n_slots, &stmt->place));
     if (b->depth == HWNAS_MAX_CALL_DEPTH)
         return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "more than %d templates inside each other",
                           HWNAS_MAX_CALL_DEPTH);
@@ -242,7 +138,7 @@ static hwnas_status run_template(builder *b, call *c, const hwnas_stmt *stmt, in
     for (size_t i = 0; i < stmt->n_args; i++)
         TRY(eval(b, c, *tensor, stmt->args[i].value, &inner.frame.slots[stmt->args[i].slot]));
     inner.path = hwnas_arena_join(b->scratch, name, "/", "");
-    TRY(take_steps(b, (long)strlen(name) / CHARACTERS_OF_A_STEP, &stmt->place));
+    TRY(hwnas_elaborate_steps(b, (long)strlen(name) / CHARACTERS_OF_A_STEP, &stmt->place));
     b->depth++;
     hwnas_status status = HWNAS_OK;
     for (size_t p = 0; p < t->n_parameters && status == HWNAS_OK; p++)
@@ -279,83 +175,6 @@ static hwnas_status run_join(builder *b, call *c, const hwnas_stmt *stmt, int *t
         TRY(add_node(b, c, stmt, op, attrs, 2, pair, &branches[0]));
     }
     *tensor = branches[0];
-    return HWNAS_OK;
-}
-
-static hwnas_status tensor_index(int *out, builder *b, call *c, const hwnas_stmt *stmt, int tensor)
-{
-    int64_t index = 0;
-    if (stmt->expr)
-        TRY(eval_int(b, c, tensor, stmt->expr, &index));
-    if (index < 0 || index > MAX_INDEX)
-        return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "'%s[%lld]': an index is 0 to %d",
-                          stmt->name, (long long)index, MAX_INDEX);
-    *out = (int)index;
-    return HWNAS_OK;
-}
-
-static hwnas_status run_as(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
-{
-    tensor_list *list = &c->tensors[stmt->slot];
-    int index = 0;
-    TRY(tensor_index(&index, b, c, stmt, *tensor));
-    if (index >= list->n) {
-        int n = 2 * index + 1;
-        TRY(take_steps(b, n, &stmt->place));
-        int *grown = hwnas_arena_alloc(b->scratch, (size_t)n * sizeof *grown);
-        for (int i = 0; i < n; i++)
-            grown[i] = i < list->n ? list->tensors[i] : -1;
-        *list = (tensor_list){n, grown};
-    }
-    list->tensors[index] = *tensor;
-    return HWNAS_OK;
-}
-
-static hwnas_status run_from(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
-{
-    const tensor_list *list = stmt->is_input ? &b->inputs[stmt->slot] : &c->tensors[stmt->slot];
-    int index = 0;
-    TRY(tensor_index(&index, b, c, stmt, *tensor));
-    if (stmt->is_input && index >= list->n)
-        return hwnas_fail(HWNAS_E_INPUT, &stmt->place,
-                          "there is no '%s[%d]': this network has %d of this input", stmt->name,
-                          index, list->n);
-    if (index >= list->n || list->tensors[index] < 0)
-        return hwnas_hint(stmt->expr
-                              ? hwnas_fail(HWNAS_E_INPUT, &stmt->place,
-                                           "'%s[%d]' names no tensor yet", stmt->name, index)
-                              : hwnas_fail(HWNAS_E_INPUT, &stmt->place,
-                                           "'%s' names no tensor yet", stmt->name),
-                          "a name is given by - as: %s before it is used; nothing is made of itself",
-                          stmt->name);
-    *tensor = list->tensors[index];
-    return HWNAS_OK;
-}
-
-/* The tensor gets the output's name, by which a file's user knows it. */
-static hwnas_status run_output(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
-{
-    hwnas_tensor *output = &b->graph->tensors[*tensor];
-    int index = 0;
-    TRY(tensor_index(&index, b, c, stmt, *tensor));
-    if (output->producer < 0)
-        return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "the output '%s' is not computed: it is '%s'",
-                          stmt->name, output->name);
-    for (size_t i = 0; i < b->graph->n_outputs; i++)
-        if (b->graph->outputs[i] == *tensor)
-            return hwnas_fail(HWNAS_E_INPUT, &stmt->place,
-                              "the output '%s' is the output '%s' already", stmt->name,
-                              output->name);
-    const char *name = stmt->expr ? hwnas_arena_printf(b->graph->arena, "%s_%d", stmt->name, index)
-                                  : hwnas_arena_printf(b->graph->arena, "%s", stmt->name);
-    for (size_t i = 0; i < b->graph->n_tensors; i++)
-        if (!strcmp(b->graph->tensors[i].name, name))
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place,
-                                         "there is a tensor '%s' already", name),
-                              "give the output another name, or an index of its own: %s[i]",
-                              stmt->name);
-    output->name = name;
-    hwnas_graph_add_output(b->graph, *tensor);
     return HWNAS_OK;
 }
 
@@ -432,7 +251,7 @@ static hwnas_status run_for(builder *b, call *c, const hwnas_stmt *stmt, int *te
                               lists[i].list.n);
     }
     for (size_t n = 0; n < lists[0].list.n; n++) {
-        TRY(take_steps(b, (long)stmt->n_args, &stmt->place));
+        TRY(hwnas_elaborate_steps(b, (long)stmt->n_args, &stmt->place));
         for (size_t i = 0; i < stmt->n_args; i++)
             c->frame.slots[stmt->args[i].slot] = lists[i].list.items[n];
         TRY(run_body(b, c, &stmt->bodies[0], tensor));
@@ -443,114 +262,33 @@ static hwnas_status run_for(builder *b, call *c, const hwnas_stmt *stmt, int *te
 static hwnas_status run_repeat(builder *b, call *c, const hwnas_stmt *stmt, int *tensor)
 {
     int64_t times;
-    TRY(eval_int(b, c, *tensor, stmt->expr, &times));
+    TRY(hwnas_elaborate_int(b, c, *tensor, stmt->expr, &times));
     if (times < 0 || times > MAX_NODES)
         return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place,
                           "cannot repeat %lld times, only 0 to %d", (long long)times, MAX_NODES);
     for (int64_t i = 0; i < times; i++) {
-        TRY(take_steps(b, 1, &stmt->place));
+        TRY(hwnas_elaborate_steps(b, 1, &stmt->place));
         c->frame.slots[stmt->slot] = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = i};
         TRY(run_body(b, c, &stmt->bodies[0], tensor));
     }
     return HWNAS_OK;
 }
 
-static hwnas_status (*const runners[])(builder *, call *, const hwnas_stmt *, int *) = {
+static hwnas_elaborate_run *const runners[] = {
     [HWNAS_STMT_LAYER] = run_layer,   [HWNAS_STMT_JOIN] = run_join,
     [HWNAS_STMT_RESIDUAL] = run_residual, [HWNAS_STMT_LET] = run_let,
     [HWNAS_STMT_IF] = run_if,         [HWNAS_STMT_SWITCH] = run_switch,
     [HWNAS_STMT_FOR] = run_for,       [HWNAS_STMT_REPEAT] = run_repeat,
-    [HWNAS_STMT_AS] = run_as,         [HWNAS_STMT_FROM] = run_from,
-    [HWNAS_STMT_OUTPUT] = run_output,
+    [HWNAS_STMT_AS] = hwnas_elaborate_as,         [HWNAS_STMT_FROM] = hwnas_elaborate_from,
+    [HWNAS_STMT_OUTPUT] = hwnas_elaborate_output,
 };
 
 static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor)
 {
     for (size_t i = 0; i < body->n; i++) {
-        TRY(take_steps(b, 1, &body->stmts[i]->place));
+        TRY(hwnas_elaborate_steps(b, 1, &body->stmts[i]->place));
         TRY(runners[body->stmts[i]->kind](b, c, body->stmts[i], tensor));
     }
-    return HWNAS_OK;
-}
-
-/* How many of an input there are. */
-static hwnas_status count_input(int *out, builder *b, const hwnas_input *input)
-{
-    const hwnas_frame frame = {.scope = b->arch->space->network, .choices = b->choices};
-    int64_t n = 1;
-    if (input->each)
-        TRY(hwnas_expr_eval_int(&n, input->each, &frame, b->scratch));
-    if (n < 0 || n > MAX_INDEX)
-        return hwnas_fail(HWNAS_E_INPUT, &input->each->place, "an input comes 0 to %d times, not %lld",
-                          MAX_INDEX, (long long)n);
-    *out = (int)n;
-    return HWNAS_OK;
-}
-
-/* One input, number `i` of those of its name; its shape may depend on choices. */
-static hwnas_status add_input(int *out, builder *b, const hwnas_input *input, int i, int batch)
-{
-    hwnas_value index = {.kind = HWNAS_VALUE_INT, .i = i};
-    const hwnas_frame frame = {
-        .scope = b->arch->space->network, .slots = &index, .choices = b->choices};
-    int64_t dims[HWNAS_MAX_RANK] = {batch};
-    for (int d = 0; d < input->n_dims; d++) {
-        TRY(hwnas_expr_eval_int(&dims[d + 1], input->dims[d], &frame, b->scratch));
-        if (dims[d + 1] < 1 || dims[d + 1] > 1 << 30)
-            return hwnas_fail(HWNAS_E_INPUT, &input->dims[d]->place,
-                              "a dimension of the input must be between 1 and %d, not %lld", 1 << 30,
-                              (long long)dims[d + 1]);
-    }
-    const char *name =
-        input->each ? hwnas_arena_printf(b->scratch, "%s_%d", input->name, i) : input->name;
-    hwnas_status status =
-        hwnas_graph_add_input(out, b->graph, name, input->is_integer ? HWNAS_INT64 : HWNAS_FLOAT32,
-                              input->n_dims + 1, dims);
-    return status == HWNAS_OK ? status : hwnas_fail_at(status, &input->place);
-}
-
-/* All inputs; gives the first, with which the network begins. */
-static hwnas_status add_inputs(int *first, builder *b, const hwnas_space *space, int batch)
-{
-    b->inputs = hwnas_arena_alloc(b->scratch, space->n_inputs * sizeof *b->inputs);
-    for (size_t n = 0; n < space->n_inputs; n++) {
-        tensor_list *list = &b->inputs[n];
-        TRY(count_input(&list->n, b, &space->inputs[n]));
-        list->tensors = hwnas_arena_alloc(b->scratch, (size_t)list->n * sizeof *list->tensors);
-        for (int i = 0; i < list->n; i++)
-            TRY(add_input(&list->tensors[i], b, &space->inputs[n], i, batch));
-    }
-    if (b->inputs[0].n == 0)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &space->inputs[0].place,
-                                     "the network has none of its first input"),
-                          "put an input first that is always there");
-    *first = b->inputs[0].tensors[0];
-    return HWNAS_OK;
-}
-
-/* Ends the graph: outputs, unless statements named some, and inputs that are read. */
-static hwnas_status finish(builder *b, const hwnas_space *space, int last)
-{
-    hwnas_graph *graph = b->graph;
-    if (graph->n_nodes == 0)
-        return hwnas_fail(HWNAS_E_INPUT, &space->network->place, "the network has no layer");
-    if (graph->n_outputs == 0 && graph->tensors[last].producer < 0)
-        return hwnas_fail(HWNAS_E_INPUT, &space->network->place,
-                          "the network ends with '%s', which is not computed",
-                          graph->tensors[last].name);
-    if (graph->n_outputs == 0)
-        hwnas_graph_add_output(graph, last);
-    bool *is_read = hwnas_arena_alloc(b->scratch, graph->n_tensors * sizeof *is_read);
-    for (size_t n = 0; n < graph->n_nodes; n++)
-        for (int i = 0; i < graph->nodes[n].n_inputs; i++)
-            is_read[graph->nodes[n].inputs[i]] = true;
-    for (size_t i = 0; i < space->n_inputs; i++)
-        for (int k = 0; k < b->inputs[i].n; k++)
-            if (!is_read[b->inputs[i].tensors[k]])
-                return hwnas_hint(
-                    hwnas_fail(HWNAS_E_INPUT, &space->inputs[i].place, "nothing reads the input '%s'",
-                               graph->tensors[b->inputs[i].tensors[k]].name),
-                    "write - from: %s where the network goes on with it", space->inputs[i].name);
     return HWNAS_OK;
 }
 
@@ -568,9 +306,9 @@ hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int ba
         hwnas_arena_alloc(b.scratch, (space->network->n_slots + 1) * sizeof(hwnas_value));
     network.tensors =
         hwnas_arena_alloc(b.scratch, (space->network->n_tensors + 1) * sizeof *network.tensors);
-    TRY_OUT(add_inputs(&tensor, &b, space, batch));
+    TRY_OUT(hwnas_elaborate_inputs(&tensor, &b, space, batch));
     TRY_OUT(run_body(&b, &network, &space->network->body, &tensor));
-    TRY_OUT(finish(&b, space, tensor));
+    TRY_OUT(hwnas_elaborate_finish(&b, space, tensor));
     *out = b.graph;
     b.graph = NULL;
 out:

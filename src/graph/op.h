@@ -48,6 +48,7 @@ struct hwnas_op {
     const hwnas_onnx_row *onnx_rows; /* (optional) */
     int min_inputs, max_inputs; /* data inputs, without weights */
     int min_weights, max_weights;
+    bool may_compute_kernel; /* the first weight may be an input of the network or a node's output */
     int n_statistics; /* how many of the last weights training does not learn: running means */
     bool commutes; /* inputs may change places */
     bool joins;    /* may join branches: add, mul, concat */

@@ -14,10 +14,12 @@
 #include "graph/rewrite.h"
 
 typedef struct quantizer {
+    hwnas_quantize_form form;
     const hwnas_range *ranges;
     bool *is_quantized; /* by node: reads bytes */
     bool *wants;        /* by tensor: is bytes for those who want them */
     int *bytes, *scale, *zero; /* by tensor: the places of its bytes, their scale and zero point */
+    float *scale_value;        /* by tensor: of an activation */
     int *origin;
     size_t n_reverses;
 } quantizer;
@@ -144,25 +146,74 @@ static void decide(quantizer *q, const hwnas_graph *graph)
             is_due[node->inputs[0]] = true;
         }
     }
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        q->wants[i] &= graph->tensors[i].kind != HWNAS_TENSOR_WEIGHT &&
-                       !hwnas_dtype_is_whole(graph->tensors[i].dtype);
     free(lone_reader);
     free(is_due);
     free(is_live);
     free(same);
 }
 
+/* What engines have kernels of bytes for, as long as each tensor around them is quantised. */
+static bool has_byte_kernel(const hwnas_graph *graph, const hwnas_node *node)
+{
+    static const char *const names[] = {"add",      "mul",     "global_avg_pool", "avg_pool",
+                                        "max_pool", "sigmoid", "leaky_relu"};
+    int axis;
+    if (is(node, "conv"))
+        return has_kernel(&axis, graph, node);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is(node, names[i]))
+            return is_image(hwnas_node_output(graph, node));
+    return is(node, "concat") && is_image(hwnas_node_output(graph, node));
+}
+
+/* Bytes are cut off where these functions do it. */
+static bool cuts_off(const hwnas_node *node)
+{
+    return is(node, "relu") || is(node, "clip");
+}
+
+/* Each operator by itself: what it reads and what it makes. A function that cuts off goes with the
+ * operator before it. */
+static void decide_for_files(quantizer *q, const hwnas_graph *graph)
+{
+    int axis;
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const hwnas_node *node = &graph->nodes[n];
+        const bool multiplies = has_kernel(&axis, graph, node);
+        const int before = hwnas_node_input(graph, node, 0)->producer;
+        q->is_quantized[n] = true;
+        if (!multiplies && !has_byte_kernel(graph, node)) {
+            if (cuts_off(node) && before >= 0 && q->wants[node->inputs[0]]) {
+                q->wants[node->output] = true;
+                q->wants[node->inputs[0]] = false;
+            }
+            continue;
+        }
+        for (int i = 0; i < node->n_inputs && (i == 0 || !multiplies); i++)
+            q->wants[node->inputs[i]] = true;
+        if (has_byte_kernel(graph, node))
+            q->wants[node->output] = true;
+    }
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        q->wants[graph->outputs[i]] = false;
+}
+
 static void quantizer_init(quantizer *q, const hwnas_graph *graph)
 {
     q->is_quantized = hwnas_alloc((graph->n_nodes + 1) * sizeof *q->is_quantized);
     q->wants = hwnas_alloc((graph->n_tensors + 1) * sizeof *q->wants);
-    decide(q, graph);
+    if (q->form == HWNAS_QUANTIZE_FILE)
+        decide_for_files(q, graph);
+    else
+        decide(q, graph);
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        q->wants[i] &= graph->tensors[i].kind != HWNAS_TENSOR_WEIGHT &&
+                       !hwnas_dtype_is_whole(graph->tensors[i].dtype);
 }
 
-bool *hwnas_quantize_wants(const hwnas_graph *graph)
+bool *hwnas_quantize_wants(const hwnas_graph *graph, hwnas_quantize_form form)
 {
-    quantizer q = {0};
+    quantizer q = {.form = form};
     quantizer_init(&q, graph);
     free(q.is_quantized);
     return q.wants;
@@ -171,12 +222,15 @@ bool *hwnas_quantize_wants(const hwnas_graph *graph)
 /* ---- Making the graph ---- */
 
 static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const char *name,
-                               int64_t n, const float *scales, hwnas_dtype dtype)
+                               int64_t n, const float *scales, float zero_value,
+                               hwnas_dtype dtype)
 {
     hwnas_arena *arena = r->to->arena;
     const int rank = n > 1;
     const char *zero_name = hwnas_arena_printf(arena, "%s/zero", name);
     float *zeros = hwnas_alloc((size_t)n * sizeof *zeros);
+    for (int64_t i = 0; i < n; i++)
+        zeros[i] = zero_value;
     hwnas_status status = hwnas_graph_add_constant(
         scale, r->to, hwnas_arena_printf(arena, "%s/scale", name), rank, &n, scales);
     if (status == HWNAS_OK)
@@ -198,18 +252,36 @@ static hwnas_range range_of(const quantizer *q, const hwnas_graph *graph, int te
     return q->ranges[tensor];
 }
 
+/* How bytes stand for the values of a range, in which 0 is. */
+typedef struct bytes_form {
+    float scale, zero;
+    hwnas_dtype dtype;
+} bytes_form;
+
+static bytes_form bytes_for(const hwnas_range *range, hwnas_quantize_form form)
+{
+    const float low = fminf(range->low, 0), high = fmaxf(range->high, 0);
+    const bool is_signed = low < 0, is_shifted = is_signed && form == HWNAS_QUANTIZE_FILE;
+    const float width = is_shifted ? high - low : fmaxf(high, -low);
+    bytes_form out = {1, 0, is_signed && !is_shifted ? HWNAS_INT8 : HWNAS_UINT8};
+    if (width > 0 && isfinite(width))
+        out.scale = width / (out.dtype == HWNAS_INT8 ? 127 : 255);
+    if (is_shifted)
+        out.zero = rintf(fminf(255, -low / out.scale));
+    return out;
+}
+
 /* Quantises an activation that has its place. */
 static hwnas_status quantize(hwnas_rewrite *r, int tensor)
 {
     quantizer *q = r->context;
     const hwnas_range range = range_of(q, r->from, tensor);
-    const bool is_signed = range.low < 0;
-    const float largest = fmaxf(range.high, -range.low);
-    const float scale = largest > 0 && isfinite(largest) ? largest / (is_signed ? 127 : 255) : 1;
+    const bytes_form with = bytes_for(&range, q->form);
     const char *name = r->from->tensors[tensor].name;
     const hwnas_attr axis = {.is_set = true, .n = 1};
-    TRY(add_scales(&q->scale[tensor], &q->zero[tensor], r, name, 1, &scale,
-                   is_signed ? HWNAS_INT8 : HWNAS_UINT8));
+    q->scale_value[tensor] = with.scale;
+    TRY(add_scales(&q->scale[tensor], &q->zero[tensor], r, name, 1, &with.scale, with.zero,
+                   with.dtype));
     const int inputs[] = {r->place[tensor], q->scale[tensor], q->zero[tensor]};
     return hwnas_graph_add_node(&q->bytes[tensor], r->to, hwnas_op_by_name("quantize_linear"),
                                 hwnas_arena_printf(r->to->arena, "%s/quantize", name), &axis, 3,
@@ -260,11 +332,39 @@ static hwnas_status quantize_kernel(int *out, hwnas_rewrite *r, int tensor, int 
         to->data = values;
         to->dtype = HWNAS_INT8;
         hwnas_status status = add_scales(&q->scale[tensor], &q->zero[tensor], r, from->name,
-                                         n_scales, scales, HWNAS_INT8);
+                                         n_scales, scales, 0, HWNAS_INT8);
         free(scales);
         TRY(status);
     }
     return reverse(out, r, from->name, axis, q->bytes[tensor], q->scale[tensor], q->zero[tensor]);
+}
+
+/* A bias as 32-bit integers of the input's scale times the kernel's, with their reverse. */
+static hwnas_status quantize_bias(int *out, hwnas_rewrite *r, const hwnas_node *node)
+{
+    enum { X, KERNEL, BIAS };
+    quantizer *q = r->context;
+    hwnas_status status = HWNAS_OK;
+    const hwnas_tensor *from = hwnas_node_input(r->from, node, BIAS);
+    const int64_t n = hwnas_tensor_count(from);
+    const char *name = hwnas_arena_printf(r->to->arena, "%s/whole", from->name);
+    float *scales = hwnas_alloc((size_t)n * sizeof *scales);
+    float *values = hwnas_alloc((size_t)n * sizeof *values);
+    int whole, scale, zero;
+    hwnas_tensor_fill(&r->to->tensors[q->scale[node->inputs[KERNEL]]], scales);
+    hwnas_tensor_fill(from, values);
+    for (int64_t i = 0; i < n; i++) {
+        scales[i] *= q->scale_value[node->inputs[X]];
+        values[i] = rintf(values[i] / scales[i]);
+    }
+    TRY_OUT(hwnas_graph_add_constant(&whole, r->to, name, 1, &n, values));
+    r->to->tensors[whole].dtype = HWNAS_INT32;
+    TRY_OUT(add_scales(&scale, &zero, r, name, n, scales, 0, HWNAS_INT32));
+    TRY_OUT(reverse(out, r, name, 0, whole, scale, zero));
+out:
+    free(scales);
+    free(values);
+    return status;
 }
 
 /* What input `i` of a node is in the new graph. */
@@ -277,7 +377,10 @@ static hwnas_status read_input(int *out, hwnas_rewrite *r, size_t n, int i)
     int axis;
     if (i == 1 && has_kernel(&axis, r->from, node))
         return quantize_kernel(out, r, tensor, axis);
-    /* What else oneDNN fuses with a reverse; the rest reads what it read before. */
+    if (i == 2 && q->form == HWNAS_QUANTIZE_FILE && has_kernel(&axis, r->from, node) &&
+        t->kind == HWNAS_TENSOR_WEIGHT && hwnas_node_output(r->from, node)->rank % 2 == 0)
+        return quantize_bias(out, r, node);
+    /* What else is fused with a reverse; the rest reads what it read before. */
     const bool reads_bytes = is_image(t) && (is(node, "add") || is(node, "mul"));
     if (q->wants[tensor] && (q->is_quantized[n] || reads_bytes)) {
         if (q->bytes[tensor] < 0)
@@ -314,15 +417,16 @@ static size_t most_nodes(const hwnas_graph *graph)
 }
 
 hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin, const hwnas_graph *graph,
-                                  const hwnas_range *ranges)
+                                  const hwnas_range *ranges, hwnas_quantize_form form)
 {
     const size_t n_nodes = most_nodes(graph), n_places = graph->n_tensors + 1;
-    quantizer q = {.ranges = ranges};
+    quantizer q = {.form = form, .ranges = ranges};
     quantizer_init(&q, graph);
     q.origin = hwnas_alloc(n_nodes * sizeof *q.origin);
     q.bytes = hwnas_alloc(n_places * sizeof *q.bytes);
     q.scale = hwnas_alloc(n_places * sizeof *q.scale);
     q.zero = hwnas_alloc(n_places * sizeof *q.zero);
+    q.scale_value = hwnas_alloc(n_places * sizeof *q.scale_value);
     for (size_t i = 0; i < n_nodes; i++)
         q.origin[i] = -1;
     for (size_t i = 0; i < n_places; i++)
@@ -337,6 +441,7 @@ hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin, const hwnas_g
     free(q.bytes);
     free(q.scale);
     free(q.zero);
+    free(q.scale_value);
     free(q.origin);
     return status;
 }

@@ -22,13 +22,21 @@ bool hwnas_reverses_kernel(const hwnas_graph *graph, const hwnas_node *node);
 /* The same, and products alone read it, as their kernel: a device computes with the bytes. */
 bool hwnas_is_kernel_of_bytes(const hwnas_graph *graph, const hwnas_node *node);
 
+/* Where quantisations stand. */
+typedef enum hwnas_quantize_form {
+    HWNAS_QUANTIZE_FUSED, /* as few as the device `cpu` needs, of scales that it is fastest with */
+    HWNAS_QUANTIZE_FILE,  /* around each operator, as other engines look for them in files: unsigned
+                             bytes with a zero point, biases as 32-bit integers */
+} hwnas_quantize_form;
+
 /* By tensor: which activations are to be quantised, and thus need a range. Yours to free(). */
-bool *hwnas_quantize_wants(const hwnas_graph *graph);
+bool *hwnas_quantize_wants(const hwnas_graph *graph, hwnas_quantize_form form);
 
 /* A new graph; `ranges` by tensor. `origin` has the number of the old node for each new one, -1 where
  * there was none; yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin,
                                                 const hwnas_graph *graph,
-                                                const hwnas_range *ranges);
+                                                const hwnas_range *ranges,
+                                                hwnas_quantize_form form);
 
 #endif

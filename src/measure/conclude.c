@@ -5,6 +5,7 @@
 
 #include "base/stats.h"
 
+static const double MAX_WIDTH = 0.05; /* of the median's interval, where most samples were disturbed */
 static const double MAX_DRIFT = 0.03; /* one step of a Xeon's clock rate was 2.8 % */
 
 /* A quantile is carried when its upper 95 % bound lies within the sample: the probability that
@@ -115,7 +116,10 @@ const char *hwnas_measurement_doubt(const hwnas_measurement *m)
     if (m->is_mixed)
         return "the cores were never ours for long enough; disturbed samples are among the samples";
     if (m->disturbed_share > HWNAS_MAX_DISTURBED)
-        return "other work took the cores, or a part of them, during more than half of the time";
+        return "other work took the cores, or a part of them, nearly all of the time";
+    if (m->disturbed_share > HWNAS_MOSTLY_DISTURBED &&
+        m->p50_high - m->p50_low > MAX_WIDTH * m->p50)
+        return "other work took the cores most of the time, and what was left differs by more than 5 %";
     if (hwnas_modes[m->mode].is_whole) /* how it changes is what was asked for */
         return NULL;
     if (fabs(m->drift) > MAX_DRIFT)

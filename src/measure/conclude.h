@@ -4,8 +4,11 @@
 
 #include "measure/sampler.h"
 
-/* More of the sampling time than this set aside makes a measurement unstable. */
-#define HWNAS_MAX_DISTURBED 0.5
+/* Shares of the sampling time that was set aside. With more than the first, sampling goes on to the end
+ * of the budget, in hope of better, and what is left has to agree; with more than the second what is
+ * left is not to be trusted. docs/measuring.md has the evidence. */
+#define HWNAS_MOSTLY_DISTURBED 0.5
+#define HWNAS_MAX_DISTURBED 0.9
 
 /* Median of n values and its 95 % interval; `scratch` has room for n, and has them sorted after. */
 double hwnas_median(double *low, double *high, double *scratch, const double *values, size_t n);

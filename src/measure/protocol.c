@@ -48,7 +48,7 @@ static bool is_enough(const hwnas_sampler *s)
     double p50 = hwnas_median(&low, &high, s->scratch, s->clean, s->n_clean);
     /* What was mostly disturbed so far may be so no longer in a moment. */
     return high - low <= s->options->interval * p50 &&
-           hwnas_sampler_disturbed_share(s) <= HWNAS_MAX_DISTURBED;
+           hwnas_sampler_disturbed_share(s) <= HWNAS_MOSTLY_DISTURBED;
 }
 
 static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)

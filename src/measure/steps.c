@@ -2,8 +2,8 @@
  *
  * Runs step by step take turns with runs as deployed, so both saw the same machine: a change of its
  * clock rate between them does not look like a part that is missing from the sum. What is known of
- * disturbance is treated as in protocol.c: a pair of runs in which the threads lost their cores is
- * set aside. */
+ * disturbance is treated as in protocol.c: a pair of runs in which the threads lost their cores, or shared
+ * one, is set aside. */
 #include "measure/steps.h"
 
 #include <math.h>
@@ -31,6 +31,7 @@ typedef struct stepper {
     double *scratch; /* a column */
     unsigned long preemptions;
     double waited;
+    bool was_shared; /* the core, as the last pair's end saw it */
 } stepper;
 
 enum { WHOLE, SUM, RATIO, FIRST_STEP };
@@ -51,7 +52,17 @@ static hwnas_status take_pair(double *row, stepper *s)
     return HWNAS_OK;
 }
 
-static bool was_disturbed(stepper *s, const double *row)
+/* Whether somebody was on our core before the pair or after it. A device with memory of its own does not
+ * run on it. */
+static bool was_shared(stepper *s)
+{
+    double hertz;
+    const bool before = s->was_shared;
+    s->was_shared = !s->exec->ops->slowed && s->machine->is_shared(s->machine, &hertz);
+    return before || s->was_shared;
+}
+
+static bool was_preempted(stepper *s, const double *row)
 {
     const unsigned long preemptions = s->machine->preemptions(s->machine);
     if (preemptions == s->preemptions)
@@ -72,7 +83,8 @@ static hwnas_status sample(stepper *s)
 {
     double *row = row_at(s, s->n_clean);
     TRY(take_pair(row, s));
-    if (was_disturbed(s, row))
+    const bool shared = was_shared(s);
+    if (was_preempted(s, row) || shared)
         memmove(row_at(s, s->capacity - ++s->n_aside), row, s->width * sizeof *row);
     else
         s->n_clean++;
@@ -112,6 +124,7 @@ static hwnas_status sample_all(stepper *s)
     bool is_over = false;
     s->preemptions = m->preemptions(m);
     s->waited = m->waited(m);
+    was_shared(s);
     while (!is_over) {
         const size_t n = s->n_clean + s->n_aside, block = n / 8 > 5 ? n / 8 : 5;
         if (o->progress)

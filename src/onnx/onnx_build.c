@@ -67,12 +67,15 @@ static const char *next_name(builder *b)
 
 int hwnas_onnx_make_n(builder *b, const char *op, const hwnas_attr *attrs, int n, const int *inputs)
 {
+    const hwnas_op *row = hwnas_op_by_name(op);
     int made = b->fallback;
     if (b->status == HWNAS_OK && b->r->graph->n_nodes > MAX_NODES)
         hwnas_onnx_refuse(b, b->name, "would make the network larger than 2^17 nodes");
+    for (int i = row->max_inputs; i < n && b->status == HWNAS_OK; i++)
+        b->status = hwnas_onnx_take_weight(b->r, row, i - row->max_inputs, inputs[i]);
     if (b->status == HWNAS_OK)
-        b->status = hwnas_graph_add_node(&made, b->r->graph, hwnas_op_by_name(op), next_name(b),
-                                         attrs, n, inputs, false);
+        b->status = hwnas_graph_add_node(&made, b->r->graph, row, next_name(b), attrs, n, inputs,
+                                         false);
     return b->status == HWNAS_OK ? made : b->fallback;
 }
 

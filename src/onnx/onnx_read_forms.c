@@ -87,95 +87,6 @@ hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, const char *op, cons
     return status == HWNAS_OK ? status : hwnas_context(status, "node '%.100s'", name);
 }
 
-/* Is the attribute a list of this length? */
-static const int64_t *find_ints(const Onnx__NodeProto *node, const char *name, size_t n)
-{
-    const Onnx__AttributeProto *found = hwnas_onnx_attribute(node, name);
-    return found && found->n_ints == n ? found->ints : NULL;
-}
-
-/* ---- zero ---- */
-
-/* Does the constant hold `count` zeros? */
-static bool is_zeros(const Onnx__TensorProto *from, size_t count)
-{
-    if (!from->has_data_type || from->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
-        return false;
-    if (hwnas_onnx_is_external(from)) {
-        const char *init =
-            hwnas_onnx_find_entry(from->external_data, from->n_external_data, "init");
-        return init && !strcmp(init, hwnas_onnx_inits[HWNAS_INIT_ZERO]);
-    }
-    size_t n = from->has_raw_data ? from->raw_data.len / sizeof(float) : from->n_float_data;
-    for (size_t i = 0; i < n; i++) {
-        float value;
-        if (from->has_raw_data)
-            memcpy(&value, from->raw_data.data + i * sizeof value, sizeof value);
-        else
-            value = from->float_data[i];
-        if (value != 0)
-            return false;
-    }
-    return n == count;
-}
-
-/* Conv by a zero for each channel, alike in both directions: the stride, else 0. */
-static int64_t stride_of_zeros(const Onnx__NodeProto *node, const Onnx__TensorProto *weight)
-{
-    const int64_t *strides = find_ints(node, "strides", 2), *pads = find_ints(node, "pads", 4);
-    const Onnx__AttributeProto *group = hwnas_onnx_attribute(node, "group");
-    if (weight->n_dims != 4 || weight->dims[1] != 1 || weight->dims[2] != 1 ||
-        weight->dims[3] != 1 || weight->dims[0] < 1 || !strides || strides[0] != strides[1] ||
-        strides[0] < 2 || !group || group->i != weight->dims[0] ||
-        (pads && (pads[0] || pads[1] || pads[2] || pads[3])))
-        return 0;
-    return is_zeros(weight, (size_t)weight->dims[0]) ? strides[0] : 0;
-}
-
-/* Is it how `zero` is written? Then gives the data and the stride. */
-static bool is_zero_node(int *out, int64_t *stride, const hwnas_onnx_reader *r,
-                         const Onnx__NodeProto *node)
-{
-    const bool is_mul = !strcmp(node->op_type, "Mul");
-    const hwnas_onnx_named *sides[2];
-    if (node->n_input != 2)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        sides[i] = hwnas_onnx_find_value(r, node->input[i]);
-        if (sides[i] && sides[i]->same_as)
-            sides[i] = sides[i]->same_as;
-        if (!sides[i])
-            return false;
-    }
-    const int data = is_mul && sides[0]->constant ? 1 : 0;
-    const Onnx__TensorProto *zeros = sides[1 - data]->constant;
-    *out = sides[data]->tensor;
-    if (!zeros || sides[data]->constant || *out == HWNAS_ONNX_NOT_MADE)
-        return false;
-    const hwnas_tensor *in = &r->graph->tensors[*out];
-    if (!is_mul) {
-        *stride = stride_of_zeros(node, zeros);
-        return *stride && in->rank == 4 && in->dims[1] == zeros->dims[0];
-    }
-    *stride = 1;
-    for (size_t i = 0; i < zeros->n_dims; i++)
-        if (zeros->dims[i] != 1)
-            return false;
-    return is_zeros(zeros, 1) && zeros->n_dims <= (size_t)in->rank;
-}
-
-hwnas_status hwnas_onnx_read_zero(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                                  const char *name)
-{
-    int input;
-    int64_t stride;
-    if (!is_zero_node(&input, &stride, r, node))
-        return HWNAS_OK;
-    const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {stride}};
-    return hwnas_graph_add_node(out, r->graph, hwnas_op_by_name("zero"), name, &attr, 1, &input,
-                                true);
-}
-
 /* ---- upsample ---- */
 
 /* How often the constant input `at`, of scales or of sizes, repeats rows and columns; false when
@@ -278,7 +189,6 @@ static const struct {
     {"Mean", hwnas_onnx_read_variadic},
     {"MeanVarianceNormalization", hwnas_onnx_read_mvn},
     {"Min", hwnas_onnx_read_variadic},
-    {"Mul", hwnas_onnx_read_zero},
     {"OneHot", hwnas_onnx_read_one_hot},
     {"Pad", hwnas_onnx_read_pad},
     {"QLinearConv", hwnas_onnx_read_qlinear_conv},

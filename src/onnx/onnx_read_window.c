@@ -232,9 +232,6 @@ hwnas_status hwnas_onnx_read_conv(int *out, hwnas_onnx_reader *r, const Onnx__No
 {
     builder b;
     int x;
-    TRY(hwnas_onnx_read_zero(out, r, node, name));
-    if (*out != HWNAS_ONNX_NOT_MADE)
-        return HWNAS_OK;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     const bool is_image = hwnas_onnx_tensor(&b, x).rank == 4;
     if (is_image && hwnas_onnx_is_word(node, "auto_pad", "NOTSET", true))
@@ -348,8 +345,6 @@ hwnas_status hwnas_onnx_read_conv_transpose(int *out, hwnas_onnx_reader *r,
         if (more[i] < 0 || more[i] > 1 << 20)
             hwnas_onnx_refuse(&b, "output_padding", "is out of range");
     read_transposed_pads(&b, &c.w, &in, more);
-    if (c.weight.kind != HWNAS_TENSOR_WEIGHT)
-        hwnas_onnx_refuse(&b, "W", "is computed where we take a constant");
     if (c.w.n == 3)
         x = transposed_3d(&b, &c, more);
     else if (c.w.n == 2)

@@ -1,4 +1,4 @@
-/* onnx_reader.h: what onnx_read.c lends to onnx_read_forms.c. */
+/* onnx_reader.h: a file that is being read, and what the files of the reader lend to each other. */
 #ifndef HWNAS_ONNX_ONNX_READER_H
 #define HWNAS_ONNX_ONNX_READER_H
 
@@ -43,11 +43,23 @@ static inline bool is_empty(const char *text)
     return !text || !*text;
 }
 
+/* ---- onnx_read_names.c ---- */
+
+/* Looks through the file's graph: what its values and nodes are called. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_collect_values(hwnas_onnx_reader *r);
+void hwnas_onnx_collect_node_names(hwnas_onnx_reader *r);
 /* NULL when nothing has the name. */
 hwnas_onnx_named *hwnas_onnx_find_value(const hwnas_onnx_reader *r, const char *name);
 /* What `who` reads under `name`: a constant, or a tensor that is made already. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_resolve(hwnas_onnx_named **out, const hwnas_onnx_reader *r,
                                               const char *name, const char *who);
+/* What the node is called in the graph. */
+const char *hwnas_onnx_node_name(const hwnas_onnx_reader *r, const Onnx__NodeProto *node);
+
+/* ---- onnx_read_constants.c ---- */
+
+/* The seed that a file says in decimal digits. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_parse_seed(uint64_t *out, const char *text);
 /* Makes a constant a weight of the graph, if it is not yet one. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_make_weight(hwnas_onnx_reader *r, hwnas_onnx_named *value,
                                                   bool is_parameter);
@@ -57,8 +69,20 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_fold(hwnas_onnx_reader *r, int tensor);
 HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_onnx_reader *r,
                                                const char *name, const char *who);
 
+/* ---- onnx_read_attrs.c ---- */
+
+/* One entry for each row of the operator's table, in the graph's arena. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_attrs(hwnas_attr **out, hwnas_onnx_reader *r,
+                                                 const hwnas_op *op, const Onnx__NodeProto *node);
 /* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
 int64_t hwnas_onnx_whole(double value);
+
+/* ---- onnx_read.c ---- */
+
+/* Sees that a tensor may be the weight `i` of an operator, from 0, and makes it a constant where it can be:
+ * an operator's weights are known, but for a kernel of bytes, and one that may be computed. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_take_weight(hwnas_onnx_reader *r, const hwnas_op *op, int i,
+                                                  int tensor);
 
 /* ---- onnx_tensor.c ---- */
 
@@ -74,6 +98,11 @@ bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor);
 /* NULL when there is none. */
 const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
                                   const char *key);
+
+/* ---- onnx_read_zero.c ---- */
+
+/* Products with zeros in the ways that `zero` is written become that, whoever made them so. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_settle_zeros(hwnas_graph *graph);
 
 /* ---- Forms: nodes that the operators' tables cannot say ---- */
 
@@ -96,7 +125,7 @@ const Onnx__TensorProto *hwnas_onnx_constant_node(const Onnx__NodeProto *node);
 bool hwnas_onnx_may_lack_output(const Onnx__NodeProto *node);
 
 /* By topic. */
-hwnas_onnx_form hwnas_onnx_read_zero, hwnas_onnx_read_upsample;
+hwnas_onnx_form hwnas_onnx_read_upsample;
 hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_constant_of_shape,
     hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
     hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;

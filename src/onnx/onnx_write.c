@@ -118,22 +118,32 @@ void hwnas_onnx_give_second(const writer *w, Onnx__NodeProto *node)
     node->n_output = 2;
 }
 
+/* Scaled biases are the one kind of whole numbers, but bytes, that must not be written as INT64. */
+static bool is_scaled(const writer *w, const hwnas_tensor *tensor)
+{
+    const hwnas_graph *graph = w->from;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (!strcmp(graph->nodes[i].op->name, "dequantize_linear"))
+            for (int k = 0; k < graph->nodes[i].n_inputs; k++)
+                if (hwnas_node_input(graph, &graph->nodes[i], k) == tensor)
+                    return true;
+    return false;
+}
+
 /* Whole numbers of its type, as the file has them. */
 static void write_whole(writer *w, Onnx__TensorProto *to, const hwnas_tensor *tensor)
 {
     const int64_t n = hwnas_tensor_count(tensor);
     int64_t *values = hwnas_arena_alloc(w->arena, (size_t)n * sizeof *values);
     unsigned char *bytes = (unsigned char *)values;
-    const bool is_small = hwnas_onnx_size(tensor->dtype) == 1;
+    const size_t own = hwnas_onnx_size(tensor->dtype);
+    const size_t size = own == 1 || (own == 4 && is_scaled(w, tensor)) ? own : sizeof *values;
     for (int64_t i = 0; i < n; i++) {
         const int64_t value = hwnas_onnx_whole(tensor->data[i]);
-        if (is_small)
-            bytes[i] = (unsigned char)value;
-        else
-            values[i] = value;
+        memcpy(bytes + (size_t)i * size, &value, size); /* the low bytes come first */
     }
-    to->data_type = hwnas_onnx_types[is_small ? tensor->dtype : HWNAS_INT64];
-    set_raw_data(to, values, (size_t)n * (is_small ? 1 : sizeof *values));
+    to->data_type = hwnas_onnx_types[size == sizeof *values ? HWNAS_INT64 : tensor->dtype];
+    set_raw_data(to, values, (size_t)n * size);
 }
 
 static void write_weight(writer *w, const hwnas_tensor *tensor)

@@ -40,7 +40,7 @@ DATA_INPUTS = collections.defaultdict(lambda: 1) | dict.fromkeys(
     LessOrEqual MatMul Max Mean Min
     Mod Mul Or Pow PRelu ScatterElements ScatterND Sub Sum Where Xor""".split(),
     -1,
-) | {"ConstantOfShape": 0, "Range": 0}
+) | {"Conv": 2, "ConstantOfShape": 0, "Range": 0}
 OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool
     BatchNormalization BitShift Cast CastLike Ceil Celu Clip Compress Concat Constant
     ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div

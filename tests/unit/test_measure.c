@@ -265,17 +265,45 @@ static double mostly_preempted(fake_machine *m)
     return m->n_runs % 4 == 0 ? 1e-3 : always_preempted(m);
 }
 
-/* Enough clean ones: they alone count, but the time is used up in hope of better, and the doubt is
- * spoken. */
+/* Enough clean ones that agree: they alone count, though the time is used up in hope of more. */
 static void test_mostly_disturbed(void **state)
 {
     (void)state;
     hwnas_measurement m = measure_script(mostly_preempted);
     assert_int_equal(m.stop, HWNAS_STOP_BUDGET);
     assert_near(m.p50, 1e-3, 1e-7);
+    assert_true(m.disturbed_share > 0.5);
+    assert_false(m.is_mixed || m.is_unstable);
+}
+
+static double mostly_preempted_and_scattered(fake_machine *m)
+{
+    return mostly_preempted(m) * (1 + 0.5 * hwnas_rng_double(&m->rng));
+}
+
+/* Of the same machine, but the clean ones do not agree. */
+static void test_mostly_disturbed_and_wide(void **state)
+{
+    (void)state;
+    hwnas_measurement m = measure_script(mostly_preempted_and_scattered);
+    assert_true(m.disturbed_share > 0.5 && m.disturbed_share < 0.9);
     assert_false(m.is_mixed);
     assert_true(m.is_unstable);
-    assert_true(m.disturbed_share > 0.5);
+    assert_non_null(strstr(hwnas_measurement_doubt(&m), "differs by more than 5 %"));
+}
+
+static double nearly_always_preempted(fake_machine *m)
+{
+    return m->n_runs % 12 == 0 ? 1e-3 : always_preempted(m);
+}
+
+static void test_nearly_always_disturbed(void **state)
+{
+    (void)state;
+    hwnas_measurement m = measure_script(nearly_always_preempted);
+    assert_true(m.n_samples >= 6 && m.disturbed_share > 0.9);
+    assert_false(m.is_mixed);
+    assert_true(m.is_unstable);
 }
 
 static double stolen_now_and_then(fake_machine *m)
@@ -890,6 +918,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_device_with_a_clock),
         cmocka_unit_test(test_device_with_a_clock_is_not_cold),
         cmocka_unit_test(test_mostly_disturbed),
+        cmocka_unit_test(test_mostly_disturbed_and_wide),
+        cmocka_unit_test(test_nearly_always_disturbed),
         cmocka_unit_test(test_stolen_time),
         cmocka_unit_test(test_slower_than_the_budget),
         cmocka_unit_test(test_faster_than_the_clock),

@@ -689,7 +689,7 @@ static void make_two_of_one_name(Onnx__ModelProto *model)
 
 static void compute_a_weight(Onnx__ModelProto *model)
 {
-    set_text(&find_node(model, "project")->input[1], "stem/relu");
+    set_text(&find_node(model, "cell/norm")->input[1], "stem/relu");
 }
 
 static void use_the_mask(Onnx__ModelProto *model)

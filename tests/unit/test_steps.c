@@ -115,6 +115,7 @@ typedef struct fake {
     unsigned long preemptions;
     int n_runs;       /* whole and step by step */
     int disturb_each; /* every so manieth run loses its core for 10 ms; 0: none */
+    int share_each;   /* a neighbour comes and goes after so many runs, which take twice as long; 0: none */
 } fake;
 
 static fake *of_exec(hwnas_exec *exec)
@@ -137,15 +138,29 @@ static double fake_waited(hwnas_machine *machine)
     return ((fake *)machine)->waited;
 }
 
+static bool has_neighbour(const fake *f)
+{
+    return f->share_each && f->n_runs / f->share_each % 2;
+}
+
+static bool fake_is_shared(hwnas_machine *machine, double *hertz)
+{
+    *hertz = 3e9;
+    return has_neighbour((fake *)machine);
+}
+
 static void fake_watch(hwnas_machine *machine)
 {
     (void)machine;
 }
 
-/* Seconds that the run loses. */
-static double disturb(fake *f)
+/* Seconds that the run loses of those that it would take. */
+static double disturb(fake *f, double seconds)
 {
-    if (!f->disturb_each || ++f->n_runs % f->disturb_each)
+    f->n_runs++;
+    if (has_neighbour(f))
+        return seconds;
+    if (!f->disturb_each || f->n_runs % f->disturb_each)
         return 0;
     f->preemptions++;
     f->waited += 0.01;
@@ -156,7 +171,7 @@ static hwnas_status fake_run(hwnas_exec *exec, const float *const *inputs, float
 {
     (void)inputs;
     (void)outputs;
-    of_exec(exec)->clock += 3e-3 + disturb(of_exec(exec));
+    of_exec(exec)->clock += 3e-3 + disturb(of_exec(exec), 3e-3);
     return HWNAS_OK;
 }
 
@@ -166,7 +181,7 @@ static hwnas_status fake_run_steps(hwnas_exec *exec, const float *const *inputs,
     (void)inputs;
     (void)outputs;
     seconds[0] = 1e-3;
-    seconds[1] = 2.1e-3 + disturb(of_exec(exec));
+    seconds[1] = 2.1e-3 + disturb(of_exec(exec), 3.1e-3);
     of_exec(exec)->clock += seconds[0] + seconds[1];
     return HWNAS_OK;
 }
@@ -193,7 +208,8 @@ static fake make_fake(const hwnas_device_ops *ops, int disturb_each)
     return (fake){.machine = {.watch = fake_watch,
                               .now = fake_now,
                               .preemptions = fake_preemptions,
-                              .waited = fake_waited},
+                              .waited = fake_waited,
+                              .is_shared = fake_is_shared},
                   .exec = {.ops = ops},
                   .disturb_each = disturb_each};
 }
@@ -258,6 +274,19 @@ static void test_disturbed_runs_do_not_count(void **state)
     hwnas_step_times_done(&times);
 }
 
+/* What ran beside a neighbour on the core is no time of a step either. */
+static void test_shared_runs_do_not_count(void **state)
+{
+    (void)state;
+    fake f = make_fake(&fake_ops, 0);
+    f.share_each = 7;
+    hwnas_step_times times = time_fake(&f);
+    check_fake(&times);
+    assert_near(times.whole.high, 3e-3, 1e-9);
+    assert_near(times.steps[1].time.high, 2.1e-3, 1e-12);
+    hwnas_step_times_done(&times);
+}
+
 static void test_a_device_may_keep_silent(void **state)
 {
     (void)state;
@@ -276,6 +305,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_steps_cover_the_network),
         cmocka_unit_test(test_counts_what_passes),
         cmocka_unit_test(test_disturbed_runs_do_not_count),
+        cmocka_unit_test(test_shared_runs_do_not_count),
         cmocka_unit_test(test_a_device_may_keep_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

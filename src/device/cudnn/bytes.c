@@ -29,14 +29,15 @@ static void make_even(hwnas_range *ranges, const hwnas_graph *graph)
 hwnas_status hwnas_cudnn_quantize(hwnas_graph **out, int **origin, hwnas_cuda_device *device,
                                   const hwnas_graph *graph, const hwnas_exec_options *options)
 {
+    const hwnas_quantize_form form = HWNAS_QUANTIZE_FUSED;
     hwnas_range *ranges = hwnas_alloc((graph->n_tensors + 1) * sizeof *ranges);
     hwnas_status status = HWNAS_OK;
     if (device->is_dry)
         make_up(ranges, graph);
     else
-        TRY_OUT(hwnas_device_ranges(ranges, &device->base, graph, options));
+        TRY_OUT(hwnas_device_ranges(ranges, &device->base, graph, options, form));
     make_even(ranges, graph);
-    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges));
+    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, form));
 out:
     free(ranges);
     return status;

@@ -9,7 +9,7 @@
  * step, which reads the others. HWNAS_E_UNSUPPORTED where oneDNN has only slow code for it. Ports
  * are allocated in `arena`. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_fused_compile(
-    hwnas_onednn_step *step, const onednn_device *device, const hwnas_graph *graph,
+    hwnas_onednn_step *step, const onednn_device *device, const hwnas_onednn_source *source,
     const hwnas_onednn_group *group, const hwnas_onednn_layout *layouts, hwnas_arena *arena);
 /* One primitive with what is done to its results. */
 extern const hwnas_onednn_kind hwnas_onednn_fused;

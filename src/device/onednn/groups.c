@@ -4,20 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/onednn/bytes.h"
 #include "graph/op.h"
 
 typedef hwnas_onednn_group group;
 typedef hwnas_onednn_post post;
 
-typedef struct finder {
-    const hwnas_graph *graph;
-    hwnas_onednn_groups *out;
-    const bool *is_own;
-    bool *is_output;    /* by tensor: of the graph */
-    int *n_readers;     /* by tensor */
-    int (*readers)[2];  /* by tensor: the first two nodes that read it */
-    bool has_attention; /* products of activations, around which oneDNN forms large partitions */
-} finder;
+typedef hwnas_onednn_finder finder;
 
 static bool is(const hwnas_node *node, const char *op)
 {
@@ -151,19 +144,24 @@ static bool is_fp32(const hwnas_graph *graph, const hwnas_node *node)
 /* Makes images of images, and is fast when channels are last. */
 static bool is_image_op(const hwnas_graph *graph, const hwnas_node *node)
 {
-    static const char *const ops[] = {"conv",     "max_pool",   "avg_pool", "global_avg_pool",
-                                      "upsample", "batch_norm", NULL};
+    static const char *const ops[] = {
+        "conv",       "max_pool",        "avg_pool",          "global_avg_pool", "upsample",
+        "batch_norm", "quantize_linear", "dequantize_linear", NULL};
     return hwnas_node_output(graph, node)->rank == 4 &&
            (is_one_of(node, ops) || is_elementwise(graph, node) || is_move(graph, node));
 }
 
-/* Images begin with a convolution or a pool, and go on through what works on values alone. */
-static bool begins_image(const hwnas_graph *graph, const hwnas_node *node,
-                         const hwnas_onednn_layout *layouts)
+/* Images begin with a convolution, a pool or a quantisation, and go on through what works on values
+ * alone. */
+static bool begins_image(const finder *f, const hwnas_node *node)
 {
-    if (!is_image_op(graph, node) || !is_fp32(graph, node))
+    const hwnas_graph *graph = f->graph;
+    const hwnas_onednn_layout *layouts = f->out->layouts;
+    const bool is_reverse = is(node, "dequantize_linear");
+    if (!is_image_op(graph, node) ||
+        !(is_fp32(graph, node) || hwnas_onednn_changes_type(f->source, node)))
         return false;
-    if (!is_elementwise(graph, node) && !is_move(graph, node))
+    if (!is_elementwise(graph, node) && !is_move(graph, node) && !is_reverse)
         return true;
     for (int i = 0; i < node->n_inputs; i++)
         if (layouts[node->inputs[i]] == HWNAS_ONEDNN_IMAGE &&
@@ -178,7 +176,7 @@ static void choose_images(const finder *f)
     hwnas_onednn_layout *layouts = f->out->layouts;
     for (size_t i = 0; i < f->graph->n_nodes; i++) {
         const hwnas_node *node = &f->graph->nodes[i];
-        if (!f->is_own[i] && begins_image(f->graph, node, layouts))
+        if (!f->is_own[i] && begins_image(f, node))
             layouts[node->output] = HWNAS_ONEDNN_IMAGE;
     }
     for (size_t i = 0; i < f->graph->n_nodes; i++) {
@@ -193,7 +191,7 @@ static void choose_images(const finder *f)
     for (size_t i = 0; i < f->graph->n_nodes; i++) {
         const hwnas_node *node = &f->graph->nodes[i];
         if (is_move(f->graph, node) && layouts[node->output] == HWNAS_ONEDNN_IMAGE &&
-            !begins_image(f->graph, node, layouts))
+            !begins_image(f, node))
             layouts[node->output] = HWNAS_ONEDNN_PLAIN;
     }
 }
@@ -206,8 +204,11 @@ static bool is_transposed(const finder *f, int tensor)
 
 static void set_plain(const finder *f, int tensor)
 {
+    const int bytes = hwnas_onednn_behind(f->source, tensor);
     if (f->out->layouts[tensor] == HWNAS_ONEDNN_FREE)
         f->out->layouts[tensor] = HWNAS_ONEDNN_PLAIN;
+    if (bytes >= 0 && f->out->layouts[bytes] == HWNAS_ONEDNN_FREE)
+        f->out->layouts[bytes] = HWNAS_ONEDNN_PLAIN;
 }
 
 /* What our steps and groups read and write is plain unless it is an image. So is what was
@@ -249,6 +250,12 @@ static bool has_constant_kernel(const hwnas_graph *graph, const hwnas_node *node
     return hwnas_node_output(graph, node)->rank == 4;
 }
 
+static bool is_product(const finder *f, const hwnas_node *node)
+{
+    return matrix_of(f->graph, node) >= 0 ||
+           (!is(node, "conv") && hwnas_onednn_multiplies_bytes(f->source, node));
+}
+
 /* Two operands: one has the result's shape, the other too or one value for each channel. */
 static bool is_binary_root(const finder *f, const hwnas_node *node)
 {
@@ -269,18 +276,22 @@ static bool is_root(const finder *f, size_t n)
     const hwnas_node *node = &f->graph->nodes[n];
     const hwnas_tensor *out = hwnas_node_output(f->graph, node);
     post p;
+    if (hwnas_onednn_is_quantize_root(f, n))
+        return true;
     if (f->is_own[n] || !is_fp32(f->graph, node))
         return false;
+    if (hwnas_onednn_multiplies_bytes(f->source, node))
+        return true;
     if (is(node, "conv"))
         return has_constant_kernel(f->graph, node);
-    if (matrix_of(f->graph, node) >= 0)
+    if (is_product(f, node))
         return true;
     if (is_one_of(node, pools))
         return out->rank == 4;
-    if (!begins_image(f->graph, node, f->out->layouts) && (f->has_attention || out->rank > 5))
+    if (!begins_image(f, node) && (f->has_attention || out->rank > 5))
         return false;
     return is_binary_root(f, node) ||
-           (is_move(f->graph, node) && begins_image(f->graph, node, f->out->layouts)) ||
+           (is_move(f->graph, node) && begins_image(f, node)) ||
            (hwnas_onednn_function(&p, f->graph, node) && !is_weight(f->graph, node->inputs[0])) ||
            (is(node, "softmax") && out->rank > 0);
 }
@@ -300,8 +311,8 @@ static const hwnas_node *free_reader(const finder *f, int tensor, int k)
     return &f->graph->nodes[n];
 }
 
-static bool add_post(group *g, const post *p, const finder *f, const hwnas_node *node,
-                     const hwnas_node *gate)
+bool hwnas_onednn_add_post(group *g, const post *p, const finder *f, const hwnas_node *node,
+                           const hwnas_node *gate)
 {
     if (g->n_posts == HWNAS_ONEDNN_MAX_POSTS || g->n_nodes + 2 > HWNAS_ONEDNN_MAX_GROUP)
         return false;
@@ -324,7 +335,7 @@ static bool take_gated(group *g, const finder *f)
         if (is(product, "mul") && f->n_readers[gate->output] == 1 && !f->is_output[gate->output] &&
             (product->inputs[0] == gate->output || product->inputs[1] == gate->output) &&
             gated_function(&p, gate))
-            return add_post(g, &p, f, product, gate);
+            return hwnas_onednn_add_post(g, &p, f, product, gate);
     }
     return false;
 }
@@ -344,7 +355,7 @@ static bool take_number(group *g, const finder *f, const hwnas_node *node, int o
         p.alpha = 1 / number;
     else
         p.beta = is(node, "sub") ? -number : number;
-    return add_post(g, &p, f, node, NULL);
+    return hwnas_onednn_add_post(g, &p, f, node, NULL);
 }
 
 /* One value for each channel of an image, for each column of anything else. */
@@ -378,21 +389,21 @@ static bool take_binary(group *g, const finder *f, const hwnas_node *node)
     if (!binary_alg(&p.alg, node) || operand == g->output || (!is_first && !node->op->commutes) ||
         !have_same_dims(out, &f->graph->tensors[g->output]))
         return false;
-    if (take_number(g, f, node, operand))
+    if (take_number(g, f, node, operand) || hwnas_onednn_take_sum_of_bytes(g, f, node, operand))
         return true;
     if (p.alg == dnnl_binary_add && g->bias < 0 && !g->n_posts && is_weight(f->graph, operand) &&
-        matrix_of(f->graph, root) >= 0 && is_per_channel(g, other, out)) {
+        is_product(f, root) && is_per_channel(g, other, out)) {
         g->bias = operand;
-        return add_post(g, NULL, f, node, NULL);
+        return hwnas_onednn_add_post(g, NULL, f, node, NULL);
     }
     if (!have_same_dims(other, out))
-        return is_per_channel(g, other, out) && add_post(g, &p, f, node, NULL);
+        return is_per_channel(g, other, out) && hwnas_onednn_add_post(g, &p, f, node, NULL);
     if ((f->out->layouts[operand] == HWNAS_ONEDNN_IMAGE) != (g->layout == HWNAS_ONEDNN_IMAGE))
         return false;
     p.is_sum = p.alg == dnnl_binary_add && !has_sum(g) && !binary_alg(&root_alg, root) &&
-               f->n_readers[operand] == 1 && !f->is_output[operand] &&
+               f->n_readers[operand] == 1 && !f->is_output[operand] && !g->has_bytes &&
                other->kind == HWNAS_TENSOR_ACTIVATION;
-    return add_post(g, &p, f, node, NULL);
+    return hwnas_onednn_add_post(g, &p, f, node, NULL);
 }
 
 /* Takes the next node into the group. */
@@ -400,7 +411,11 @@ static bool extend(group *g, const finder *f)
 {
     const int tensor = g->output;
     post p;
-    if (f->is_output[tensor])
+    if (f->is_output[tensor] || hwnas_onednn_is_bytes(f->source, tensor))
+        return false;
+    if (!g->ends_as_floats && hwnas_onednn_take_quantize(g, f))
+        return true;
+    if (!takes_posts(&f->graph->nodes[g->nodes[0]]))
         return false;
     if (f->n_readers[tensor] == 2)
         return take_gated(g, f);
@@ -408,23 +423,30 @@ static bool extend(group *g, const finder *f)
     if (!node)
         return false;
     if (hwnas_onednn_function(&p, f->graph, node))
-        return add_post(g, &p, f, node, NULL);
+        return hwnas_onednn_add_post(g, &p, f, node, NULL);
     return take_binary(g, f, node);
+}
+
+static void grow(group *g, const finder *f, size_t n, bool ends_as_floats)
+{
+    const hwnas_node *root = &f->graph->nodes[n];
+    *g = (group){.n_nodes = 1, .nodes = {(int)n}, .bias = -1, .output = root->output};
+    g->layout = begins_image(f, root) ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
+    g->ends_as_floats = ends_as_floats;
+    hwnas_onednn_read_bytes(g, f);
+    while (extend(g, f))
+        ;
 }
 
 /* The layout of what leaves the group is that of its last tensor; those inside have no place. */
 static void find_group(finder *f, size_t n)
 {
-    const hwnas_node *root = &f->graph->nodes[n];
     const int index = (int)f->out->n;
     group *g = &f->out->all[f->out->n++];
-    const bool is_image = begins_image(f->graph, root, f->out->layouts);
-    *g = (group){.n_nodes = 1, .nodes = {(int)n}, .bias = -1, .output = root->output};
-    g->layout = is_image ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
     f->out->of_node[n] = index;
-    if (takes_posts(root))
-        while (extend(g, f))
-            ;
+    grow(g, f, n, false);
+    if (has_sum(g) && g->has_bytes && !hwnas_onednn_is_bytes(f->source, g->output))
+        grow(g, f, n, true); /* floats are not written over bytes */
     for (int i = 0; i < g->n_nodes; i++)
         f->out->of_node[g->nodes[i]] = index;
 }
@@ -445,10 +467,11 @@ static void count_readers(finder *f)
         f->is_output[f->graph->outputs[i]] = true;
 }
 
-void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_graph *graph,
+void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_onednn_source *source,
                               const bool *is_own, const bool *is_refused)
 {
-    finder f = {.graph = graph, .out = out, .is_own = is_own};
+    const hwnas_graph *graph = source->graph;
+    finder f = {.source = source, .graph = graph, .out = out, .is_own = is_own};
     *out = (hwnas_onednn_groups){0};
     out->all = hwnas_alloc((graph->n_nodes + 1) * sizeof *out->all);
     out->of_node = hwnas_alloc((graph->n_nodes + 1) * sizeof *out->of_node);
@@ -464,6 +487,8 @@ void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_graph *graph
     for (size_t i = 0; i < graph->n_nodes && is_refused; i++)
         if (out->of_node[i] < 0 && !is_refused[i] && is_root(&f, i))
             find_group(&f, i);
+    if (is_refused)
+        hwnas_onednn_settle_reverses(&f);
     choose_plain(&f);
     free(f.is_output);
     free(f.n_readers);

@@ -8,9 +8,9 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "graph/graph.h"
+#include "device/onednn/source.h"
 
-enum { HWNAS_ONEDNN_MAX_POSTS = 6, HWNAS_ONEDNN_MAX_GROUP = 16 };
+enum { HWNAS_ONEDNN_MAX_POSTS = 6, HWNAS_ONEDNN_MAX_GROUP = 16, HWNAS_ONEDNN_MAX_REVERSES = 4 };
 
 /* How a tensor lies in memory. */
 typedef enum hwnas_onednn_layout {
@@ -28,12 +28,17 @@ typedef struct hwnas_onednn_post {
 } hwnas_onednn_post;
 
 typedef struct hwnas_onednn_group {
-    int n_nodes, nodes[HWNAS_ONEDNN_MAX_GROUP]; /* in the graph's order; the first is the root */
+    int n_nodes, nodes[HWNAS_ONEDNN_MAX_GROUP]; /* the first is the root */
     hwnas_onednn_layout layout; /* in which it computes; its tensors may lie otherwise */
+    int reads[2];               /* tensors: the root's first inputs, or the bytes behind them */
     int bias;                   /* a weight, or -1 */
     int n_posts;
     hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS];
-    int output;
+    int output; /* of the node that makes it; when it is that one's turn, the group runs */
+    bool has_bytes;           /* reads or writes some */
+    bool is_product_of_bytes; /* a convolution or product whose inputs both are */
+    bool ends_as_floats;      /* no quantisation is at its end */
+    int n_reverses, reverses[HWNAS_ONEDNN_MAX_REVERSES]; /* nodes behind which it looks */
 } hwnas_onednn_group;
 
 typedef struct hwnas_onednn_groups {
@@ -46,7 +51,7 @@ typedef struct hwnas_onednn_groups {
 /* Sorts the nodes into groups. `is_own` says, by node, which have a step of their own; what these
  * read and write is plain. `is_refused` says which must not be a root; NULL: there are no groups.
  */
-void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_graph *graph,
+void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_onednn_source *source,
                               const bool *is_own, const bool *is_refused);
 void hwnas_onednn_groups_done(hwnas_onednn_groups *groups);
 

@@ -42,7 +42,7 @@ hwnas_status hwnas_onednn_primitive_add_own(hwnas_onednn_primitive *p, int arg,
 }
 
 hwnas_status hwnas_onednn_primitive_add_weights(hwnas_onednn_primitive *p, int arg,
-                                                const_dnnl_memory_desc_t desc, const float *values,
+                                                const_dnnl_memory_desc_t desc, const void *values,
                                                 const_dnnl_memory_desc_t from)
 {
     hwnas_status status = HWNAS_OK;

@@ -35,7 +35,7 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_primitive_add_own(hwnas_onednn_primitive
 /* Appends one with a buffer of its own, which holds `values` that are laid out as `from`. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_primitive_add_weights(hwnas_onednn_primitive *p, int arg,
                                                               const_dnnl_memory_desc_t desc,
-                                                              const float *values,
+                                                              const void *values,
                                                               const_dnnl_memory_desc_t from);
 void hwnas_onednn_primitive_done(hwnas_onednn_primitive *p);
 

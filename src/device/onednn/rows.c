@@ -61,7 +61,7 @@ static int64_t n_in_of(const hwnas_graph *graph, const hwnas_node *node)
 bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group)
 {
     const hwnas_node *root = &graph->nodes[group->nodes[0]];
-    if (!is_product(graph, root))
+    if (group->has_bytes || !is_product(graph, root))
         return false;
     for (int i = 0; i < group->n_posts; i++)
         if (group->posts[i].operand >= 0 || !knows(group->posts[i].alg))

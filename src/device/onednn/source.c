@@ -203,12 +203,12 @@ void hwnas_onednn_source_done(hwnas_onednn_source *source)
     free(source->origin);
 }
 
-bool hwnas_onednn_is_fp32(const hwnas_onednn_source *source)
+bool hwnas_onednn_has_low(const hwnas_onednn_source *source)
 {
     for (size_t i = 0; i < source->graph->n_tensors; i++)
-        if (source->kept[i] != dnnl_f32)
-            return false;
-    return true;
+        if (source->kept[i] == dnnl_bf16 || source->kept[i] == dnnl_f16)
+            return true;
+    return false;
 }
 
 bool hwnas_onednn_changes_type(const hwnas_onednn_source *source, const hwnas_node *node)

@@ -24,8 +24,8 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_source_init(hwnas_onednn_source *out,
                                                     bool is_emulated);
 void hwnas_onednn_source_done(hwnas_onednn_source *source);
 
-/* Whether all of it is kept as floats. */
-bool hwnas_onednn_is_fp32(const hwnas_onednn_source *source);
+/* Whether some of it is kept as bf16 or f16. */
+bool hwnas_onednn_has_low(const hwnas_onednn_source *source);
 /* Whether the node brings values from one type in memory into another. */
 bool hwnas_onednn_changes_type(const hwnas_onednn_source *source, const hwnas_node *node);
 

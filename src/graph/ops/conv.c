@@ -159,6 +159,7 @@ const hwnas_op hwnas_op_conv = {
     .keeps_zeros = true,
     .min_weights = 1,
     .max_weights = 2,
+    .may_compute_kernel = true,
     .make_weights = make_weights,
     .read_weights = read_weights,
     .infer = infer,

@@ -1,0 +1,49 @@
+/* fused_maker.h: what fused.c and fused_roots.c share while a group is compiled. */
+#ifndef HWNAS_DEVICE_ONEDNN_FUSED_MAKER_H
+#define HWNAS_DEVICE_ONEDNN_FUSED_MAKER_H
+
+#include "device/onednn/fused.h"
+#include "device/onednn/requantize.h"
+
+typedef struct hwnas_onednn_maker {
+    hwnas_onednn_step *step;
+    struct hwnas_onednn_made *made;
+    const onednn_device *device;
+    const hwnas_onednn_source *source;
+    const hwnas_graph *graph; /* its */
+    const hwnas_onednn_group *group;
+    const hwnas_onednn_layout *layouts;
+    const hwnas_node *root;
+    hwnas_onednn_requantize bytes;
+    bool is_reorder; /* the root brings its input into the layout of the result by itself */
+    int n_inputs; /* that the root reads in each run */
+    int args[2];
+    dnnl_memory_desc_t in[2], weights, bias, out; /* weights: as the library likes */
+    dnnl_memory_desc_t operands[HWNAS_ONEDNN_MAX_POSTS];
+    dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t desc;
+} hwnas_onednn_maker;
+
+#define TRY_STATUS(call)                                                                           \
+    do {                                                                                           \
+        const dnnl_status_t status_ = (call);                                                      \
+        if (status_ != dnnl_success)                                                               \
+            return status_;                                                                        \
+    } while (0)
+
+dnnl_status_t hwnas_onednn_describe(dnnl_memory_desc_t *out, dnnl_data_type_t type, int rank,
+                                    const dnnl_dims_t dims, hwnas_onednn_layout layout);
+/* The tensor with ones before its dimensions, up to `rank`, in the type that it is kept in. */
+dnnl_status_t hwnas_onednn_describe_tensor(dnnl_memory_desc_t *out, const hwnas_onednn_maker *m,
+                                           int tensor, int rank, hwnas_onednn_layout layout);
+/* Rows of its last dimension. */
+dnnl_status_t hwnas_onednn_describe_rows(dnnl_memory_desc_t *out, const hwnas_onednn_maker *m,
+                                         int tensor);
+
+/* Whether a tensor lies as an image or plain. */
+hwnas_onednn_layout hwnas_onednn_lies(const hwnas_onednn_maker *m, int tensor);
+
+/* Describes the root: its inputs, weights, result, and the primitive. */
+dnnl_status_t hwnas_onednn_make_root(hwnas_onednn_maker *m);
+
+#endif

@@ -1,0 +1,238 @@
+/* fused_roots.c: the primitives that groups begin with. */
+#include "device/onednn/fused_maker.h"
+
+#include <string.h>
+
+#include "graph/op.h"
+
+typedef hwnas_onednn_maker maker;
+
+/* ---- How tensors lie ---- */
+
+/* The dimensions with ones before them, up to `rank`. */
+static void dims_of(dnnl_dims_t out, const hwnas_tensor *t, int rank)
+{
+    for (int i = 0; i < rank; i++)
+        out[i] = i < rank - t->rank ? 1 : t->dims[i - (rank - t->rank)];
+}
+
+dnnl_status_t hwnas_onednn_describe(dnnl_memory_desc_t *out, dnnl_data_type_t type, int rank,
+                                    const dnnl_dims_t dims, hwnas_onednn_layout layout)
+{
+    static const dnnl_format_tag_t tags[] = {dnnl_a,    dnnl_a,     dnnl_ab,    dnnl_abc,
+                                             dnnl_abcd, dnnl_abcde, dnnl_abcdef};
+    if (rank > 6)
+        return dnnl_unimplemented;
+    return dnnl_memory_desc_create_with_tag(out, rank, dims, type,
+                                            layout == HWNAS_ONEDNN_IMAGE ? dnnl_acdb : tags[rank]);
+}
+
+dnnl_status_t hwnas_onednn_describe_tensor(dnnl_memory_desc_t *out, const maker *m, int tensor,
+                                           int rank, hwnas_onednn_layout layout)
+{
+    dnnl_dims_t dims;
+    rank = rank > 0 ? rank : 1;
+    dims_of(dims, &m->graph->tensors[tensor], rank);
+    return hwnas_onednn_describe(out, m->source->kept[tensor], rank, dims, layout);
+}
+
+dnnl_status_t hwnas_onednn_describe_rows(dnnl_memory_desc_t *out, const maker *m, int tensor)
+{
+    const hwnas_tensor *t = &m->graph->tensors[tensor];
+    const int64_t columns = t->rank ? t->dims[t->rank - 1] : 1;
+    const dnnl_dims_t dims = {hwnas_tensor_count(t) / columns, columns};
+    return hwnas_onednn_describe(out, m->source->kept[tensor], 2, dims, HWNAS_ONEDNN_PLAIN);
+}
+
+hwnas_onednn_layout hwnas_onednn_lies(const maker *m, int tensor)
+{
+    return m->layouts[tensor] == HWNAS_ONEDNN_IMAGE ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
+}
+
+static const hwnas_tensor *input(const maker *m, int i)
+{
+    return hwnas_node_input(m->graph, m->root, i);
+}
+
+static const hwnas_tensor *output(const maker *m)
+{
+    return hwnas_node_output(m->graph, m->root);
+}
+
+static dnnl_status_t describe_in(maker *m, int i, int rank, hwnas_onednn_layout layout)
+{
+    return hwnas_onednn_describe_tensor(&m->in[i], m, m->group->reads[i], rank, layout);
+}
+
+static dnnl_status_t describe_out(maker *m, int rank, hwnas_onednn_layout layout)
+{
+    return hwnas_onednn_describe_tensor(&m->out, m, m->group->output, rank, layout);
+}
+
+/* Of floats or of bytes, as the library likes. */
+static dnnl_status_t describe_weights(maker *m, int rank, const dnnl_dims_t dims)
+{
+    const dnnl_data_type_t type = m->group->is_product_of_bytes ? dnnl_s8 : dnnl_f32;
+    return dnnl_memory_desc_create_with_tag(&m->weights, rank, dims, type, dnnl_format_tag_any);
+}
+
+static const hwnas_attr *attr_of(const maker *m, const char *name)
+{
+    return hwnas_node_attr(m->root, name);
+}
+
+/* ---- Roots ---- */
+
+/* How a kernel goes over an image. */
+typedef struct window {
+    dnnl_dims_t stride, before, after;
+} window;
+
+static window window_of(const maker *m)
+{
+    const int64_t *pad = attr_of(m, "pad")->ints; /* top, left, bottom, right */
+    const int64_t *stride = attr_of(m, "stride")->ints;
+    return (window){{stride[0], stride[1]}, {pad[0], pad[1]}, {pad[2], pad[3]}};
+}
+
+static dnnl_status_t make_conv(maker *m)
+{
+    const window w = window_of(m);
+    const int64_t *dilation = attr_of(m, "dilation")->ints, *k = input(m, 1)->dims;
+    const int64_t groups = attr_of(m, "groups")->ints[0];
+    const dnnl_dims_t less = {dilation[0] - 1, dilation[1] - 1};
+    const dnnl_dims_t whole = {k[0], k[1], k[2], k[3]};
+    const dnnl_dims_t grouped = {groups, k[0] / groups, k[1], k[2], k[3]};
+    m->n_inputs = 1;
+    TRY_STATUS(describe_in(m, 0, 4, HWNAS_ONEDNN_IMAGE));
+    TRY_STATUS(describe_out(m, 4, HWNAS_ONEDNN_IMAGE));
+    TRY_STATUS(describe_weights(m, groups > 1 ? 5 : 4, groups > 1 ? grouped : whole));
+    if (m->root->n_inputs > 2)
+        TRY_STATUS(hwnas_onednn_describe(&m->bias, dnnl_f32, 1, whole, HWNAS_ONEDNN_PLAIN));
+    return dnnl_convolution_forward_primitive_desc_create(
+        &m->desc, m->device->engine, dnnl_forward_inference, dnnl_convolution_direct, m->in[0],
+        m->weights, m->bias, m->out, w.stride, less, w.before, w.after, m->attr);
+}
+
+static dnnl_status_t make_product(maker *m)
+{
+    const hwnas_tensor *w = input(m, 1);
+    const bool is_linear = !strcmp(m->root->op->name, "linear"); /* outputs x inputs */
+    const dnnl_dims_t dims = {w->dims[is_linear], w->dims[!is_linear]};
+    const dnnl_dims_t per_column = {1, dims[1]};
+    m->n_inputs = 1;
+    TRY_STATUS(hwnas_onednn_describe_rows(&m->in[0], m, m->group->reads[0]));
+    TRY_STATUS(hwnas_onednn_describe_rows(&m->out, m, m->group->output));
+    TRY_STATUS(describe_weights(m, 2, dims));
+    if (m->root->n_inputs > 2 || m->group->bias >= 0)
+        TRY_STATUS(
+            hwnas_onednn_describe(&m->bias, dnnl_f32, 2, per_column, HWNAS_ONEDNN_PLAIN));
+    return dnnl_matmul_primitive_desc_create(&m->desc, m->device->engine, m->in[0], m->weights,
+                                             m->bias, m->out, m->attr);
+}
+
+static dnnl_status_t make_pool(maker *m)
+{
+    static const dnnl_dims_t none = {0};
+    const char *op = m->root->op->name;
+    const bool is_global = !strcmp(op, "global_avg_pool");
+    const window w = is_global ? (window){.stride = {1, 1}} : window_of(m);
+    const int64_t *k = is_global ? input(m, 0)->dims + 2 : attr_of(m, "kernel")->ints;
+    const dnnl_dims_t kernel = {k[0], k[1]};
+    dnnl_alg_kind_t alg = dnnl_pooling_avg_exclude_padding;
+    if (!strcmp(op, "max_pool"))
+        alg = dnnl_pooling_max;
+    else if (!is_global && attr_of(m, "count_pad")->ints[0])
+        alg = dnnl_pooling_avg_include_padding;
+    m->n_inputs = 1;
+    TRY_STATUS(describe_in(m, 0, 4, HWNAS_ONEDNN_IMAGE));
+    TRY_STATUS(describe_out(m, 4, HWNAS_ONEDNN_IMAGE));
+    return dnnl_pooling_forward_primitive_desc_create(
+        &m->desc, m->device->engine, dnnl_forward_inference, alg, m->in[0], m->out, w.stride,
+        kernel, none, w.before, w.after, m->attr);
+}
+
+static dnnl_status_t make_function(maker *m)
+{
+    const dnnl_dims_t flat = {hwnas_tensor_count(output(m))};
+    hwnas_onednn_post p;
+    hwnas_onednn_function(&p, m->graph, m->root);
+    m->n_inputs = 1;
+    TRY_STATUS(hwnas_onednn_describe(&m->in[0], dnnl_f32, 1, flat, HWNAS_ONEDNN_PLAIN));
+    TRY_STATUS(hwnas_onednn_describe(&m->out, dnnl_f32, 1, flat, HWNAS_ONEDNN_PLAIN));
+    return dnnl_eltwise_forward_primitive_desc_create(&m->desc, m->device->engine,
+                                                      dnnl_forward_inference, p.alg, m->in[0],
+                                                      m->out, p.alpha, p.beta, m->attr);
+}
+
+static dnnl_status_t make_binary(maker *m)
+{
+    static const struct {
+        const char *op;
+        dnnl_alg_kind_t alg;
+    } rows[] = {{"add", dnnl_binary_add},
+                {"div", dnnl_binary_div},
+                {"mul", dnnl_binary_mul},
+                {"sub", dnnl_binary_sub}};
+    const int rank = output(m)->rank;
+    size_t i = 0;
+    while (strcmp(rows[i].op, m->root->op->name))
+        i++;
+    m->n_inputs = 2;
+    m->args[1] = DNNL_ARG_SRC_1;
+    for (int k = 0; k < 2; k++)
+        TRY_STATUS(describe_in(m, k, rank, m->group->layout));
+    TRY_STATUS(describe_out(m, rank, m->group->layout));
+    return dnnl_binary_primitive_desc_create(&m->desc, m->device->engine, rows[i].alg, m->in[0],
+                                             m->in[1], m->out, m->attr);
+}
+
+static dnnl_status_t make_softmax(maker *m)
+{
+    const int rank = output(m)->rank;
+    const int64_t axis = attr_of(m, "axis")->ints[0];
+    m->n_inputs = 1;
+    TRY_STATUS(describe_in(m, 0, rank, m->group->layout));
+    TRY_STATUS(describe_out(m, rank, m->group->layout));
+    return dnnl_softmax_forward_primitive_desc_create(
+        &m->desc, m->device->engine, dnnl_forward_inference, dnnl_softmax_accurate, m->in[0],
+        m->out, (int)(axis + (axis < 0 ? rank : 0)), m->attr);
+}
+
+/* From bytes into floats or back, and into another layout where they lie differently. */
+static dnnl_status_t make_change(maker *m)
+{
+    const dnnl_engine_t engine = m->device->engine;
+    m->n_inputs = 1;
+    m->is_reorder = true;
+    TRY_STATUS(describe_in(m, 0, output(m)->rank, hwnas_onednn_lies(m, m->group->reads[0])));
+    TRY_STATUS(describe_out(m, output(m)->rank, hwnas_onednn_lies(m, m->group->output)));
+    return dnnl_reorder_primitive_desc_create(&m->desc, m->in[0], engine, m->out, engine, m->attr);
+}
+
+static const struct root {
+    const char *op;
+    dnnl_status_t (*make)(maker *m);
+} roots[] = {
+    {"add", make_binary},
+    {"avg_pool", make_pool},
+    {"conv", make_conv},
+    {"dequantize_linear", make_change},
+    {"div", make_binary},
+    {"global_avg_pool", make_pool},
+    {"linear", make_product},
+    {"matmul", make_product},
+    {"max_pool", make_pool},
+    {"mul", make_binary},
+    {"quantize_linear", make_change},
+    {"softmax", make_softmax},
+    {"sub", make_binary},
+};
+
+dnnl_status_t hwnas_onednn_make_root(maker *m)
+{
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+        if (!strcmp(roots[i].op, m->root->op->name))
+            return roots[i].make(m);
+    return make_function(m);
+}

@@ -1,0 +1,327 @@
+/* onednn_compile.c: a graph becomes steps.
+ *
+ * oneDNN cuts the graph into partitions, each of which it runs as one fused piece; what it has no
+ * operator for is a step of ours between them. Between partitions oneDNN chooses the layouts; what
+ * our steps read and write is plain. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/calibrate.h"
+#include "device/onednn/fused.h"
+#include "device/onednn/lower.h"
+#include "device/onednn/moves.h"
+#include "device/onednn/onednn_exec.h"
+#include "device/onednn/partition.h"
+#include "device/onednn/rows.h"
+#include "graph/op.h"
+#include "graph/quantize.h"
+
+typedef hwnas_onednn_step step;
+typedef onednn_compiler compiler;
+
+static void compiler_done(compiler *c)
+{
+    for (size_t i = 0; i < c->n_partitions; i++)
+        if (c->partitions[i])
+            dnnl_graph_partition_destroy(c->partitions[i]);
+    if (c->lowered)
+        dnnl_graph_graph_destroy(c->lowered);
+    free(c->partitions);
+    free(c->described);
+    hwnas_onednn_groups_done(&c->groups);
+    free(c->is_own);
+    free(c->is_output);
+    free(c->is_read);
+    free(c->offset);
+}
+
+/* Cuts the graph into partitions, which come in an order in which they can run. */
+static hwnas_status cut(compiler *c)
+{
+    const char *name = c->graph->name;
+    TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
+    TRY(hwnas_onednn_lower(c->lowered, c->source, c->groups.of_node));
+    TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
+    TRY_DNNL("partition", name,
+             dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
+    size_t n = 0;
+    TRY_DNNL("partition", name, dnnl_graph_graph_get_partition_num(c->lowered, &n));
+    c->partitions = hwnas_alloc(n * sizeof *c->partitions);
+    c->n_partitions = n;
+    TRY_DNNL("partition", name, dnnl_graph_graph_get_partitions(c->lowered, n, c->partitions));
+    return HWNAS_OK;
+}
+
+/* The partition's nodes, in the arena; none for the end of an output. */
+static hwnas_status nodes_of(hwnas_exec_step *out, const compiler *c,
+                             dnnl_graph_partition_t partition)
+{
+    hwnas_status status = HWNAS_OK;
+    size_t n = 0, *ids = NULL;
+    TRY_DNNL("read", c->graph->name, dnnl_graph_partition_get_op_num(partition, &n));
+    ids = hwnas_alloc(n * sizeof *ids);
+    TRY_DNNL_OUT("read", c->graph->name, dnnl_graph_partition_get_ops(partition, n, ids));
+    int *nodes = hwnas_arena_alloc(c->exec->arena, n * sizeof *nodes);
+    *out = (hwnas_exec_step){.nodes = nodes};
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < c->graph->n_nodes)
+            nodes[out->n_nodes++] = (int)ids[i];
+out:
+    free(ids);
+    return status;
+}
+
+/* Compiles a node that oneDNN's graphs have no operator for. */
+static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
+{
+    hwnas_arena *arena = c->exec->arena;
+    s->kind = hwnas_onednn_own(c->source, node);
+    if (!s->kind)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "oneDNN cannot run '%s'", node->name);
+    s->n_inputs = (size_t)node->n_inputs;
+    s->n_outputs = 1;
+    s->output_bytes = hwnas_onednn_bytes(c->source, node->output);
+    s->input_ids = hwnas_arena_copy(arena, node->inputs, s->n_inputs * sizeof *s->input_ids);
+    s->output_ids = hwnas_arena_copy(arena, &node->output, sizeof *s->output_ids);
+    TRY(hwnas_onednn_plain(&c->described[node->output], c->source, node->output));
+    return s->kind->compile(s, c->exec->device, c->graph, node);
+}
+
+/* Compiles the partition that a node outside of groups is in. */
+static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition_t partition)
+{
+    const hwnas_node *node = &c->graph->nodes[s->about.nodes[0]];
+    uint8_t is_supported = 0;
+    TRY_DNNL("ask about", s->name, dnnl_graph_partition_is_supported(partition, &is_supported));
+    if (!is_supported)
+        return compile_own(c, s, node);
+    s->kind = &hwnas_onednn_partition;
+    return hwnas_onednn_partition_compile(s, c->exec->device, partition, c->described,
+                                          c->groups.layouts, c->source, c->exec->arena);
+}
+
+/* Compiles a group by the kind of step that is best for it. */
+static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group *group)
+{
+    const onednn_exec *exec = c->exec;
+    const hwnas_node *root = &c->graph->nodes[group->nodes[0]];
+    if (hwnas_onednn_is_move(root)) {
+        s->kind = &hwnas_onednn_moves;
+        return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);
+    }
+    if (hwnas_onednn_rows_fit(c->graph, group)) {
+        s->kind = &hwnas_onednn_rows;
+        return hwnas_onednn_rows_compile(s, exec->device, c->graph, group, exec->arena);
+    }
+    s->kind = &hwnas_onednn_fused;
+    return hwnas_onednn_fused_compile(s, exec->device, c->source, group, c->groups.layouts,
+                                      exec->arena);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group *group)
+{
+    const bool is_image = c->groups.layouts[group->output] == HWNAS_ONEDNN_IMAGE;
+    const size_t n = (size_t)group->n_nodes;
+    int *nodes = hwnas_arena_copy(c->exec->arena, group->nodes, n * sizeof *nodes);
+    qsort(nodes, n, sizeof *nodes, by_number);
+    s->about.n_nodes = n;
+    s->about.nodes = nodes;
+    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output],
+                                                             c->source, group->output));
+    const hwnas_status status = compile_kind(c, s, group);
+    if (status == HWNAS_E_UNSUPPORTED)
+        c->is_refused[group->nodes[0]] = true;
+    return status;
+}
+
+/* The nodes by their numbers in the caller's graph; those that only change types have none there.
+ */
+static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *source)
+{
+    int *nodes = (int *)about->nodes; /* ours: in the arena */
+    const size_t n = about->n_nodes;
+    about->n_nodes = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int origin = source->origin ? source->origin[nodes[i]] : nodes[i];
+        if (origin >= 0)
+            nodes[about->n_nodes++] = origin;
+    }
+}
+
+/* Compiles what is to be run when it is the turn of `node`: `partition` or, in a graph without
+ * partitions, the node. A group's turn is that of its last node. */
+static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t partition)
+{
+    onednn_exec *exec = c->exec;
+    const int index = c->groups.of_node[node];
+    const hwnas_onednn_group *group = index < 0 ? NULL : &c->groups.all[index];
+    if (group && c->graph->tensors[group->output].producer != node)
+        return HWNAS_OK;
+    step *s = &exec->steps[exec->n_steps++];
+    s->name = hwnas_arena_printf(exec->arena, "%s", c->graph->nodes[node].name);
+    s->about = (hwnas_exec_step){1, hwnas_arena_copy(exec->arena, &node, sizeof node), NULL};
+    if (partition && !group)
+        TRY(nodes_of(&s->about, c, partition));
+    TRY(group       ? compile_group(c, s, group)
+        : partition ? compile_partition(c, s, partition)
+                    : compile_own(c, s, &c->graph->nodes[node]));
+    s->about.how = s->kind->name;
+    find_origin(&s->about, c->source);
+    for (size_t i = 0; i < s->n_inputs; i++)
+        c->is_read[s->input_ids[i]] = true;
+    return HWNAS_OK;
+}
+
+/* The steps in the order of oneDNN's partitions, or of the nodes where it has nothing to do. */
+static hwnas_status compile_steps(compiler *c)
+{
+    onednn_exec *exec = c->exec;
+    const size_t n = c->partitions ? c->n_partitions : c->graph->n_nodes;
+    for (size_t i = 0; i < c->graph->n_tensors; i++)
+        if (c->graph->tensors[i].kind != HWNAS_TENSOR_ACTIVATION)
+            TRY(hwnas_onednn_plain(&c->described[i], c->source, (int)i));
+    exec->steps = hwnas_arena_alloc(exec->arena, n * sizeof *exec->steps);
+    for (size_t i = 0; i < n; i++) {
+        hwnas_exec_step about = {1, NULL, NULL};
+        if (c->partitions)
+            TRY(nodes_of(&about, c, c->partitions[i]));
+        if (about.n_nodes)
+            TRY(compile_step(c, about.nodes ? about.nodes[0] : (int)i,
+                             c->partitions ? c->partitions[i] : NULL));
+    }
+    exec->about = hwnas_arena_alloc(exec->arena, exec->n_steps * sizeof *exec->about);
+    for (size_t i = 0; i < exec->n_steps; i++)
+        exec->about[i] = exec->steps[i].about;
+    return HWNAS_OK;
+}
+
+/* Which nodes go where. */
+static hwnas_status sort_nodes(compiler *c)
+{
+    bool is_all_ours = true;
+    for (size_t i = 0; i < c->graph->n_nodes; i++)
+        c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) &&
+                       strcmp(c->graph->nodes[i].op->name, "slice"); /* of images: moves */
+    hwnas_onednn_groups_find(&c->groups, c->source, c->is_own, c->is_refused);
+    for (size_t i = 0; i < c->graph->n_nodes; i++)
+        is_all_ours &=
+            c->groups.of_node[i] >= 0 || hwnas_onednn_own(c->source, &c->graph->nodes[i]);
+    return is_all_ours ? HWNAS_OK : cut(c);
+}
+
+/* What a device may compute depends on the processor: f16 needs instructions. */
+static hwnas_status check_precision(bool *is_emulated, const onednn_device *device,
+                                    hwnas_precision precision)
+{
+    unsigned native, emulated;
+    hwnas_onednn_find_precisions(device, &native, &emulated);
+    *is_emulated = emulated & (1U << precision);
+    if ((native | emulated) & (1U << precision))
+        return HWNAS_OK;
+    char *names = hwnas_precision_names(native | emulated);
+    hwnas_status status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "this processor has no %s",
+                                     hwnas_precision_name(precision));
+    status = hwnas_hint(status, "it computes in %s", names);
+    free(names);
+    return status;
+}
+
+/* The graph as it is lowered. One that is quantised already is what s8 asks for. */
+static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
+                                const hwnas_graph *graph, const hwnas_exec_options *options,
+                                bool is_emulated)
+{
+    hwnas_graph *quantized = NULL;
+    int *origin = NULL;
+    if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph))
+        return hwnas_onednn_source_init(out, graph, options->precision, is_emulated);
+    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options,
+                              HWNAS_QUANTIZE_FUSED));
+    hwnas_status status = hwnas_onednn_source_init(out, quantized, HWNAS_S8, is_emulated);
+    out->made = quantized;
+    out->origin = origin;
+    return status;
+}
+
+static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
+{
+    onednn_exec *exec = hwnas_alloc(sizeof *exec);
+    exec->base.ops = base->ops;
+    exec->with = *(onednn_device *)base;
+    exec->with.scratch = &exec->scratch;
+    exec->device = &exec->with;
+    exec->arena = hwnas_arena_new();
+    exec->n_tensors = graph->n_tensors;
+    exec->n_inputs = graph->n_inputs;
+    exec->n_outputs = graph->n_outputs;
+    exec->tensors = hwnas_arena_alloc(exec->arena, graph->n_tensors * sizeof *exec->tensors);
+    exec->inputs = hwnas_arena_copy(exec->arena, graph->inputs, graph->n_inputs * sizeof(int));
+    exec->outputs = hwnas_arena_copy(exec->arena, graph->outputs, graph->n_outputs * sizeof(int));
+    return exec;
+}
+
+/* `is_refused`, by node, becomes true for a root that oneDNN has only slow code for; the status is
+ * then HWNAS_E_UNSUPPORTED, and without it as a root all may go well. NULL: no groups. */
+static hwnas_status try_compile(hwnas_exec **out, hwnas_device *base,
+                                const hwnas_onednn_source *source, bool *is_refused)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_graph *graph = source->graph;
+    const size_t n = graph->n_tensors;
+    onednn_exec *exec = new_exec(base, graph);
+    compiler c = {.exec = exec, .source = source, .graph = graph, .is_refused = is_refused};
+    c.described = hwnas_alloc(n * sizeof *c.described);
+    c.is_own = hwnas_alloc((graph->n_nodes + 1) * sizeof *c.is_own);
+    c.is_output = hwnas_alloc(n * sizeof *c.is_output);
+    c.is_read = hwnas_alloc(n * sizeof *c.is_read);
+    c.offset = hwnas_alloc(n * sizeof *c.offset);
+    hwnas_onednn_sort_outputs(&c);
+
+    hwnas_onednn_use_threads(exec->device->threads);
+    TRY_OUT(sort_nodes(&c));
+    TRY_OUT(compile_steps(&c));
+    TRY_OUT(hwnas_onednn_bind(&c));
+    *out = &exec->base;
+    exec = NULL;
+out:
+    compiler_done(&c);
+    hwnas_onednn_free_exec((hwnas_exec *)exec);
+    return status;
+}
+
+static size_t count_true(const bool *values, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += values[i];
+    return count;
+}
+
+hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
+                                  const hwnas_exec_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_onednn_source source = {0};
+    bool *is_refused = NULL;
+    size_t n = 0, n_refused;
+    bool is_emulated;
+    TRY(check_precision(&is_emulated, (const onednn_device *)base, options->precision));
+    TRY_OUT(take_source(&source, base, graph, options, is_emulated));
+    n = source.graph->n_nodes;
+    if (!hwnas_onednn_has_low(&source)) /* groups are of floats and bytes */
+        is_refused = hwnas_alloc((n + 1) * sizeof *is_refused);
+    do {
+        n_refused = is_refused ? count_true(is_refused, n) : 0;
+        status = try_compile(out, base, &source, is_refused);
+    } while (status == HWNAS_E_UNSUPPORTED && is_refused && count_true(is_refused, n) > n_refused);
+out:
+    free(is_refused);
+    hwnas_onednn_source_done(&source);
+    return status;
+}

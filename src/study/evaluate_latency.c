@@ -1,0 +1,179 @@
+/* evaluate_latency.c: the latency of a candidate on a device: measured, measured in turns with
+ * others, or estimated where that decides. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "graph/elaborate.h"
+#include "study/evaluator.h"
+#include "study/judge.h"
+#include "study/spare.h"
+
+/* One in so many trials that an estimate would spare is measured all the same, so that a table
+ * which is wrong finds out. */
+enum { AUDIT_EVERY = 20 };
+
+/* Another attempt is for a disturbance that passes. After so many measurements that stayed unstable it
+ * does not, and there is one attempt for each until one is steady. */
+enum { PATIENCE = 3 };
+
+/* The interval of the lower rung, in widths of the job's. */
+#define SHORT_WIDTH 4
+
+hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwnas_candidate *c,
+                                             int device, double seconds)
+{
+    hwnas_measure_options options = e->options;
+    options.max_seconds = seconds;
+    options.interval *= c->rung ? SHORT_WIDTH : 1;
+    options.exec.precision = precision_at(&e->sites[device], c->settings.dtype);
+    return options;
+}
+
+/* Of the table of a device with the candidate's settings; yours to free(). */
+static char *key_of(const hwnas_evaluator *e, const hwnas_candidate *c, int device)
+{
+    const hwnas_site *s = &e->sites[device];
+    const hwnas_exec_options exec = {.precision = precision_at(s, c->settings.dtype)};
+    hwnas_device_info info = s->info;
+    const int threads = threads_at(s, c->settings.threads);
+    info.threads = threads ? threads : info.threads;
+    return hwnas_latency_table_key(s->row->spelling, &info, &exec);
+}
+
+/* The graph as a device gets it, of its own batch where it has one; `own` is to be freed. */
+static hwnas_status graph_at(const hwnas_graph **out, hwnas_graph **own, const hwnas_evaluator *e,
+                             const hwnas_candidate *c, int device)
+{
+    const hwnas_site *s = &e->sites[device];
+    if (batch_at(s, c->settings.batch) != c->settings.batch)
+        TRY(hwnas_graph_build(own, c->arch, s->row->batch));
+    *out = *own ? *own : c->graph;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial, hwnas_evaluator *e,
+                                  const hwnas_candidate *c, int device, json_t *detail)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_latency_table *table;
+    hwnas_graph *own = NULL;
+    const hwnas_graph *graph;
+    hwnas_parts parts = {0};
+    hwnas_latency_estimate l;
+    const size_t n_values = trial->n_values;
+    char *key = e->latencies ? key_of(e, c, device) : NULL;
+    *is_spared = false;
+    if (!key)
+        return HWNAS_OK;
+    TRY_OUT(hwnas_latencies_table(&table, e->latencies, key));
+    if (!hwnas_table_is_trusted(table))
+        goto out;
+    TRY_OUT(graph_at(&graph, &own, e, c, device));
+    hwnas_graph_cut(&parts, graph);
+    if (!hwnas_latency_table_estimate(&l, table, &parts))
+        goto out;
+    const int batch = batch_at(&e->sites[device], c->settings.batch);
+    hwnas_evaluate_add_value(trial, e, "latency.p50", device, HWNAS_ESTIMATED, l.seconds, l.low,
+                             l.high);
+    hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_ESTIMATED, l.seconds, l.low, l.high);
+    *is_spared = trial->number % AUDIT_EVERY && hwnas_trial_is_hopeless(trial, e->job, c->front);
+    if (*is_spared)
+        json_object_set_new(
+            detail, "estimated",
+            json_pack("{s:i, s:i}", "parts", l.n_parts, "unknown_parts", l.n_unknown));
+    else
+        trial->n_values = n_values;
+out:
+    hwnas_parts_done(&parts);
+    hwnas_graph_free(own);
+    free(key);
+    return status;
+}
+
+hwnas_status hwnas_evaluate_run(hwnas_measurement *out, hwnas_evaluator *e,
+                                const hwnas_candidate *c, int device, double seconds)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_site *s = &e->sites[device];
+    hwnas_graph *own = NULL;
+    const hwnas_graph *graph;
+    char *key = e->latencies ? key_of(e, c, device) : NULL;
+    hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
+    options.max_attempts = e->n_in_vain < PATIENCE ? options.max_attempts : 1;
+    TRY_OUT(graph_at(&graph, &own, e, c, device));
+    TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
+    TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
+                : hwnas_runner_measure(out, e->runner, graph, &options));
+    e->n_in_vain = out->is_unstable ? e->n_in_vain + 1 : 0;
+out:
+    free(key);
+    hwnas_graph_free(own);
+    return status;
+}
+
+hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c,
+                               int device, double seconds)
+{
+    hwnas_measurement m;
+    TRY(hwnas_evaluate_run(&m, e, c, device, seconds));
+    hwnas_evaluate_add_measurement(trial, e, device, batch_at(&e->sites[device], c->settings.batch),
+                                   &m);
+    return HWNAS_OK;
+}
+
+bool hwnas_evaluate_can_race(const hwnas_evaluator *e, const hwnas_candidate *candidates, int n,
+                             int device)
+{
+    const hwnas_site *s = &e->sites[device];
+    bool is_one = n <= HWNAS_RACE_MOST;
+    for (int i = 1; i < n && is_one; i++)
+        is_one = threads_at(s, candidates[i].settings.threads) ==
+                     threads_at(s, candidates[0].settings.threads) &&
+                 precision_at(s, candidates[i].settings.dtype) ==
+                     precision_at(s, candidates[0].settings.dtype);
+    return is_one;
+}
+
+/* The blocks of a race as the trials that they would have been. */
+static hwnas_trial *tell_blocks(const hwnas_race *race, const hwnas_evaluator *e,
+                                const hwnas_candidate *candidates, int device)
+{
+    hwnas_trial *turns = hwnas_alloc((size_t)(race->n_blocks * race->n + 1) * sizeof *turns);
+    for (int k = 0; k < race->n_blocks * race->n; k++) {
+        const int batch = batch_at(&e->sites[device], candidates[k % race->n].settings.batch);
+        const hwnas_measurement m = {.p50 = race->blocks[k],
+                                     .p50_low = NAN,
+                                     .p50_high = NAN,
+                                     .p90 = NAN,
+                                     .p99 = NAN,
+                                     .energy = NAN};
+        hwnas_evaluate_add_measurement(&turns[k], e, device, batch, &m);
+    }
+    return turns;
+}
+
+hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks, hwnas_evaluator *e,
+                                 const hwnas_candidate *candidates, int n, int device,
+                                 double seconds)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_site *s = &e->sites[device];
+    const hwnas_graph *graphs[HWNAS_RACE_MOST];
+    hwnas_graph *own[HWNAS_RACE_MOST] = {NULL};
+    hwnas_race race = {0};
+    const hwnas_measure_options options =
+        hwnas_evaluate_options(e, &candidates[0], device, seconds);
+    for (int i = 0; i < n; i++)
+        TRY_OUT(graph_at(&graphs[i], &own[i], e, &candidates[i], device));
+    TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, candidates[0].settings.threads)));
+    TRY_OUT(hwnas_runner_race(&race, e->runner, graphs, n, &options));
+    /* Blocks that count were clean, however many were not: better than what single measurements
+     * said one after the other. */
+    *n_blocks = race.n_blocks;
+    *turns = tell_blocks(&race, e, candidates, device);
+out:
+    hwnas_race_done(&race);
+    for (int i = 0; i < n; i++)
+        hwnas_graph_free(own[i]);
+    return status;
+}

@@ -1,0 +1,108 @@
+/* evaluate_values.c: the values of a trial, from what costs nothing and from a measurement. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "study/evaluator.h"
+
+void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric,
+                              int device, const char *source, double value, double low, double high)
+{
+    const hwnas_metric *row = hwnas_metric_of_value(metric);
+    bool is_of_network = !row || row->source != HWNAS_FROM_DEVICE;
+    hwnas_value_row out = {.value = value, .low = low, .high = high};
+    hwnas_goal goal = hwnas_goal_of(row, is_of_network ? -1 : device, &e->job->devices);
+    if (hwnas_trial_value(trial, goal.name))
+        return;
+    snprintf(out.metric, sizeof out.metric, "%s", goal.name);
+    snprintf(out.unit, sizeof out.unit, "%s", row->si);
+    snprintf(out.source, sizeof out.source, "%s", source);
+    hwnas_trial_add(trial, &out);
+}
+
+void hwnas_evaluate_add_derived(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
+                                const char *source, double p50, double low, double high)
+{
+    double price = e->sites[device].row->price;
+    hwnas_evaluate_add_value(trial, e, "throughput", device, source, batch / p50, batch / high,
+                             batch / low);
+    if (isnan(price))
+        return;
+    double factor = price / 3600 * 1e6 / batch; /* a million inferences take 1e6 / batch runs */
+    hwnas_evaluate_add_value(trial, e, "cost", device, source, factor * p50, factor * low,
+                             factor * high);
+}
+
+static void add_costs(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    hwnas_costs costs;
+    hwnas_graph_costs(&costs, c->graph);
+    double macs = (double)costs.macs / c->settings.batch;
+    hwnas_evaluate_add_value(trial, e, "macs", -1, "computed", macs, NAN, NAN);
+    hwnas_evaluate_add_value(trial, e, "params", -1, "computed", (double)costs.params, NAN, NAN);
+    hwnas_evaluate_add_value(trial, e, "memory", -1, "computed", (double)costs.peak_bytes, NAN,
+                             NAN);
+}
+
+static hwnas_status recall(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    hwnas_status status = HWNAS_OK;
+    char *code = hwnas_arch_code(c->arch);
+    for (int i = 0; i < e->n; i++) {
+        hwnas_device *memory = e->sites[i].memory;
+        double value;
+        const char *metric;
+        if (!memory)
+            continue;
+        TRY_OUT(memory->ops->recall(&value, &metric, memory, code));
+        hwnas_evaluate_add_value(trial, e, metric, i, "replayed", value, NAN, NAN);
+        if (!strcmp(metric, "latency.p50"))
+            hwnas_evaluate_add_derived(trial, e, i, 1, "replayed", value, NAN, NAN);
+    }
+out:
+    free(code);
+    return status;
+}
+
+hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    TRY(recall(trial, e, c));
+    add_costs(trial, e, c);
+    if (!e->predictor)
+        return HWNAS_OK;
+    hwnas_estimate estimate;
+    hwnas_predictor_advance(e->predictor, trial->number);
+    TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
+    bool exact = estimate.sd == 0;
+    const char *source = estimate.is_trained                        ? "trained"
+                         : hwnas_predictor_ranks_only(e->predictor) ? "computed"
+                         : exact                                    ? "replayed"
+                                                                    : "predicted";
+    hwnas_evaluate_add_value(trial, e, "accuracy", -1, source, estimate.mean,
+                             exact ? NAN : estimate.mean - estimate.sd,
+                             exact ? NAN : estimate.mean + estimate.sd);
+    return HWNAS_OK;
+}
+
+void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,
+                                    int batch, const hwnas_measurement *m)
+{
+    hwnas_evaluate_add_value(trial, e, "latency.p50", device, "measured", m->p50, m->p50_low,
+                             m->p50_high);
+    if (!isnan(m->p90))
+        hwnas_evaluate_add_value(trial, e, "latency.p90", device, "measured", m->p90, m->p90_low,
+                                 m->p90_high);
+    if (!isnan(m->p99))
+        hwnas_evaluate_add_value(trial, e, "latency.p99", device, "measured", m->p99, m->p99_low,
+                                 m->p99_high);
+    hwnas_evaluate_add_derived(trial, e, device, batch, "measured", m->p50, m->p50_low,
+                               m->p50_high);
+    if (!isnan(m->energy))
+        hwnas_evaluate_add_value(trial, e, "energy", device, "measured", m->energy / batch,
+                                 m->energy_low / batch, m->energy_high / batch);
+    if (m->memory_bytes) /* a count of bytes, the same each time */
+        hwnas_evaluate_add_value(trial, e, "memory.device", device, "measured",
+                                 (double)m->memory_bytes, (double)m->memory_bytes,
+                                 (double)m->memory_bytes);
+}

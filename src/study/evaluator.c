@@ -1,0 +1,247 @@
+/* evaluator.c: opens what a job is evaluated with, its devices and its predictor, and sees that
+ * they give what is asked of them. */
+#include "study/evaluator.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "predict/active.h"
+
+/* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
+enum { SAMPLES_OF_ENERGY = 60 };
+
+hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads)
+{
+    if (e->runner && e->runner_site == device && e->runner_threads == threads)
+        return HWNAS_OK;
+    hwnas_runner_close(e->runner);
+    e->runner = NULL;
+    e->runner_site = device;
+    e->runner_threads = threads;
+    return hwnas_runner_open(&e->runner, e->sites[device].row->spelling, threads);
+}
+
+/* A device that remembers, or a runner, which is started to see whether the device works. */
+static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
+{
+    hwnas_site *s = &e->sites[device];
+    const hwnas_device_ops *ops;
+    const char *argument;
+    int threads = threads_at(s, e->job->threads.values[0]);
+    TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
+    if (ops->recall) {
+        hwnas_device_options options = {.threads = threads};
+        return hwnas_device_open(&s->memory, s->row->spelling, &options);
+    }
+    if (free_only)
+        return HWNAS_OK;
+    TRY(hwnas_evaluator_use_runner(e, device, threads));
+    return hwnas_runner_describe(&s->info, e->runner);
+}
+
+static bool is_derived(const hwnas_metric *metric)
+{
+    return !strcmp(metric->name, "throughput") || !strcmp(metric->name, "cost");
+}
+
+/* That a device can give what is asked of it. */
+static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
+{
+    const hwnas_metric *metric = goal->metric;
+    if (goal->device < 0)
+        return HWNAS_OK;
+    const hwnas_site *s = &e->sites[goal->device];
+    const char *recalled = s->memory ? s->memory->ops->recalls(s->memory) : NULL;
+    bool is_given = !recalled || !strcmp(recalled, metric->name) ||
+                    (is_derived(metric) && !strcmp(recalled, "latency.p50"));
+    if (!is_given)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                     "the device '%s' does not give %s", s->row->spelling,
+                                     metric->name),
+                          "choose another device or column, or another objective");
+    if (!strcmp(metric->name, "cost") && isnan(s->row->price))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                     "cost needs the price of '%s' an hour", s->row->name),
+                          "add price: 0.17, or {name: ..., device: ..., price: 0.17}");
+    if (!strcmp(metric->name, "energy") && !recalled && !s->info.has_energy)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                       "the device '%s' does not give energy: no counter that may be read",
+                       s->row->spelling),
+            "Linux has it in /sys/class/powercap/intel-rapl:*/energy_uj, on most systems for root");
+    return HWNAS_OK;
+}
+
+/* The fewest samples that bound a quantile on both sides. */
+static int samples_to_bound(double q)
+{
+    double low, high, values[1024];
+    for (int n = 0; n < 1024; n++)
+        values[n] = n;
+    for (int n = 6; n < 1024; n++)
+        if (hwnas_quantile_interval(values, (size_t)n, q, &low, &high))
+            return n;
+    return 1024;
+}
+
+/* A setting is a choice only for a device that runs with it. */
+static hwnas_status check_setting(const hwnas_evaluator *e, const hwnas_setting_kind *setting)
+{
+    const hwnas_setting_values *given = hwnas_setting_of_job(setting, e->job);
+    bool is_used = !hwnas_setting_is_open(given);
+    for (int i = 0; i < e->n; i++)
+        is_used |= !e->sites[i].memory && !hwnas_setting_of_device(setting, e->sites[i].row);
+    if (is_used)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &given->place,
+                                 "%s is a choice, but no device of the job runs with it",
+                                 setting->name),
+                      "published numbers have one %s; leave it out", setting->name);
+}
+
+/* That every device that runs computes in all that is asked of it. */
+static hwnas_status check_precisions(const hwnas_evaluator *e)
+{
+    const hwnas_setting_values *given = &e->job->dtype;
+    for (int i = 0; i < e->n; i++) {
+        const hwnas_site *s = &e->sites[i];
+        const hwnas_device_ops *ops;
+        const char *argument;
+        if (s->memory)
+            continue;
+        TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
+        for (int k = 0; k < given->n; k++)
+            if (!(ops->precisions & (1U << precision_at(s, given->values[k]))))
+                return hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                  "the device '%s' does not compute in %s", s->row->spelling,
+                                  hwnas_precision_name(precision_at(s, given->values[k])));
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status check_goals(hwnas_evaluator *e)
+{
+    const hwnas_job *job = e->job;
+    for (int i = 0; i < HWNAS_N_SETTINGS; i++)
+        TRY(check_setting(e, &hwnas_setting_table[i]));
+    TRY(check_precisions(e));
+    const hwnas_goal *goals[HWNAS_MAX_OBJECTIVES + 2 * HWNAS_MAX_LIMITS];
+    int n = 0;
+    for (int i = 0; i < job->n_objectives; i++)
+        goals[n++] = &job->objectives[i];
+    for (int i = 0; i < job->n_limits; i++)
+        goals[n++] = &job->limits[i].goal;
+    for (int i = 0; i < job->n_targets; i++)
+        goals[n++] = &job->targets[i].goal;
+    for (int i = 0; i < n; i++) {
+        TRY(check_goal(e, goals[i]));
+        bool is_p90 = !strcmp(goals[i]->metric->name, "latency.p90");
+        bool is_p99 = !strcmp(goals[i]->metric->name, "latency.p99");
+        bool is_energy = !strcmp(goals[i]->metric->name, "energy");
+        int least = is_p90      ? samples_to_bound(0.9)
+                    : is_p99    ? samples_to_bound(0.99)
+                    : is_energy ? SAMPLES_OF_ENERGY
+                                : 0;
+        if (least > e->options.min_samples)
+            e->options.min_samples = least;
+    }
+    return HWNAS_OK;
+}
+
+/* With a budget of trainings its first half is spent here. Where the job does not train, what was
+ * trained before says the rest. */
+static hwnas_status open_predictor(hwnas_evaluator *e, const hwnas_space *space,
+                                   const volatile sig_atomic_t *stop)
+{
+    const hwnas_job *job = e->job;
+    if (!job->predictor)
+        return HWNAS_OK;
+    hwnas_status status = hwnas_predictor_load(&e->predictor, job->predictor, space);
+    if (status != HWNAS_OK)
+        return hwnas_fail_at(status, &job->predictor_place);
+    hwnas_predictor_stop_on(e->predictor, stop);
+    const bool is_idle = !job->trains && !strcmp(hwnas_predictor_kind(e->predictor), "command");
+    if (!job->train_budget && !is_idle)
+        return HWNAS_OK;
+    const hwnas_train_options options = {.budget = is_idle ? 0 : (size_t)job->train_budget,
+                                         .n_networks = (uint64_t)job->max_trials,
+                                         .seed = job->seed};
+    status = hwnas_predictor_train(&e->predictor, &options);
+    if (status == HWNAS_OK || !is_idle)
+        return status == HWNAS_OK ? status : hwnas_fail_at(status, &job->train_budget_place);
+    /* Too few results yet: nothing is known of the accuracy. */
+    hwnas_error_clear();
+    hwnas_predictor_free(e->predictor);
+    e->predictor = NULL;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
+                                  const hwnas_space *space, bool free_only,
+                                  const volatile sig_atomic_t *stop)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_evaluator *e = hwnas_alloc(sizeof *e);
+    e->job = job;
+    e->options = (hwnas_measure_options)HWNAS_MEASURE_DEFAULTS;
+    e->options.interval = job->interval;
+    e->options.max_seconds = job->max_seconds;
+    e->options.timeout = job->timeout;
+    e->options.memory_limit = (size_t)job->memory_limit;
+    e->options.stop = stop;
+    TRY_OUT(open_predictor(e, space, stop));
+    for (; e->n < job->devices.n; e->n++) {
+        e->sites[e->n].row = &job->devices.rows[e->n];
+        status = open_site(e, e->n, free_only);
+        if (status != HWNAS_OK) {
+            hwnas_fail_at(status, &job->devices.rows[e->n].place);
+            goto out;
+        }
+    }
+    if (!free_only)
+        TRY_OUT(check_goals(e));
+    if (!free_only && job->estimates && hwnas_evaluator_measures(e))
+        e->latencies = hwnas_latencies_open(true);
+    *out = e;
+    e = NULL;
+out:
+    hwnas_evaluator_close(e);
+    return status;
+}
+
+void hwnas_evaluator_close(hwnas_evaluator *e)
+{
+    if (!e)
+        return;
+    hwnas_latencies_close(e->latencies);
+    hwnas_predictor_free(e->predictor);
+    for (int i = 0; i < e->n; i++)
+        hwnas_device_close(e->sites[i].memory);
+    hwnas_runner_close(e->runner);
+    free(e);
+}
+
+const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *e, int device)
+{
+    return e->sites[device].memory ? NULL : &e->sites[device].info;
+}
+
+bool hwnas_evaluator_measures(const hwnas_evaluator *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (!e->sites[i].memory)
+            return true;
+    return false;
+}
+
+hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *e, hwnas_store *study)
+{
+    return e && e->latencies ? hwnas_latencies_use_study(e->latencies, study) : HWNAS_OK;
+}
+
+const char *hwnas_evaluator_note(const hwnas_evaluator *e)
+{
+    return e->latencies ? hwnas_latencies_note(e->latencies) : NULL;
+}

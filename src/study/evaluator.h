@@ -1,0 +1,75 @@
+/* evaluator.h: an evaluator (study/evaluate.h) from inside: what its files share. */
+#ifndef HWNAS_STUDY_EVALUATOR_H
+#define HWNAS_STUDY_EVALUATOR_H
+
+#include "measure/race.h"
+#include "predict/predict.h"
+#include "study/evaluate.h"
+#include "study/latencies.h"
+
+/* A device of the job. */
+typedef struct hwnas_site {
+    const hwnas_job_device *row;
+    hwnas_device *memory;   /* a device that remembers; NULL: it runs */
+    hwnas_device_info info; /* of one that runs */
+} hwnas_site;
+
+struct hwnas_evaluator {
+    const hwnas_job *job;
+    hwnas_predictor *predictor; /* NULL: no accuracy */
+    int n;
+    hwnas_site sites[HWNAS_MAX_DEVICES];
+    /* One runner at a time: the threads of an idle one would spin on the cores of the next. */
+    hwnas_runner *runner;
+    int runner_site, runner_threads;
+    hwnas_measure_options options;
+    int n_in_vain;              /* measurements on end that stayed unstable */
+    hwnas_latencies *latencies; /* NULL: nothing is estimated */
+};
+
+/* What a device runs with: its own setting, else the candidate's. */
+static inline int threads_at(const hwnas_site *s, int threads)
+{
+    return s->row->threads ? s->row->threads : threads;
+}
+
+static inline int batch_at(const hwnas_site *s, int batch)
+{
+    return s->row->batch ? s->row->batch : batch;
+}
+
+static inline hwnas_precision precision_at(const hwnas_site *s, int dtype)
+{
+    return (hwnas_precision)((s->row->dtype ? s->row->dtype : dtype) - 1);
+}
+
+/* Makes the evaluator's runner one of the device with so many threads. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads);
+
+/* ---- evaluate_values.c ---- */
+
+/* Puts a value at the end of the trial's, unless it has one of that name: the first to say a value
+ * is nearer to the truth, a device before a count. `device` -1: of the network. */
+void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric,
+                              int device, const char *source, double value, double low,
+                              double high);
+/* What follows from the median latency of a batch, in seconds. */
+void hwnas_evaluate_add_derived(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
+                                const char *source, double p50, double low, double high);
+void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,
+                                    int batch, const hwnas_measurement *m);
+
+/* ---- evaluate_latency.c ---- */
+
+/* How a candidate is measured on a device in at most `seconds`. */
+hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwnas_candidate *c,
+                                             int device, double seconds);
+/* Puts estimates in the place of a measurement that would be for nothing; *is_spared: they are. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial,
+                                                hwnas_evaluator *e, const hwnas_candidate *c,
+                                                int device, json_t *detail);
+/* Measures a candidate on a device that runs. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_run(hwnas_measurement *out, hwnas_evaluator *e,
+                                              const hwnas_candidate *c, int device, double seconds);
+
+#endif
