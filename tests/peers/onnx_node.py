@@ -5,16 +5,20 @@
                                           in REASONS, or does not refuse what is, and where
                                           docs/operators.md says another number of tests
     onnx_node.py HWNAS DEVICE... --docs   writes docs/operators.md instead
+    onnx_node.py HWNAS DEVICE --seconds N as far as that time goes, one case of each operator first; the page
+                                          is not looked at
 
 Runs the node tests that ship in the package onnx (onnx.backend.test.case.node) for the operators
 that hwnas reads, and compares the outputs with theirs.
 """
 
 import collections
+import math
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 
 import numpy as np
@@ -142,25 +146,34 @@ def collect():
     return found
 
 
-def run_all(found, hwnas, device, wrong):
+def in_turns(found):
+    """The first case of each operator, then the second of each."""
+    for turn in range(max(map(len, found.values()))):
+        for operator, cases in found.items():
+            if turn < len(cases):
+                yield operator, cases[turn]
+
+
+def run_all(found, hwnas, device, wrong, end=math.inf):
     """How many run, by operator."""
     required = by_case(REASONS)
     refused = required | by_case(NEWER)
     n_run = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for operator, cases in found.items():
-            for case in cases:
-                try:
-                    reason = run_case(case, hwnas, device, pathlib.Path(folder))
-                except AssertionError as error:
-                    wrong.append(f"{device}: {error}")
-                    continue
-                expected = refused.get(case.name)
-                n_run[operator] += reason is None
-                if reason is None and expected:
-                    wrong.append(f"{device}: {case.name} is in REASONS but runs")
-                elif reason is not None and (not expected or expected not in reason):
-                    wrong.append(f"{device}: {case.name}: {reason}")
+        for operator, case in in_turns(found):
+            if time.monotonic() > end:
+                break
+            try:
+                reason = run_case(case, hwnas, device, pathlib.Path(folder))
+            except AssertionError as error:
+                wrong.append(f"{device}: {error}")
+                continue
+            expected = refused.get(case.name)
+            n_run[operator] += reason is None
+            if reason is None and expected:
+                wrong.append(f"{device}: {case.name} is in REASONS but runs")
+            elif reason is not None and (not expected or expected not in reason):
+                wrong.append(f"{device}: {case.name}: {reason}")
     names = {case.name for cases in found.values() for case in cases}
     wrong += [f"{name} does not exist" for name in required.keys() - names]
     return n_run
@@ -223,15 +236,20 @@ def compare_page(found, n_run, wrong):
 
 
 def main(hwnas, *arguments):
+    arguments, end = list(arguments), math.inf
+    if "--seconds" in arguments:
+        at = arguments.index("--seconds")
+        end = time.monotonic() + float(arguments[at + 1])
+        del arguments[at : at + 2]
     devices = [a for a in arguments if a != "--docs"]
     wrong = []
     found = collect()
-    n_run = {device: run_all(found, hwnas, device, wrong) for device in devices}
+    n_run = {device: run_all(found, hwnas, device, wrong, end) for device in devices}
     for device, counts in n_run.items():
         print(f"{sum(counts.values())} of {sum(map(len, found.values()))} run on {device}")
     if "--docs" in arguments:
         PAGE.write_text(page(found, n_run) + "".join(PAGE.read_text().partition(GPU)[1:]))
-    else:
+    elif end == math.inf:
         compare_page(found, n_run, wrong)
     for line in wrong:
         print(line)
