@@ -111,19 +111,29 @@ out:
     return status;
 }
 
+hwnas_status hwnas_device_ranges(hwnas_range *ranges, hwnas_device *device,
+                                 const hwnas_graph *graph, const hwnas_exec_options *options,
+                                 hwnas_quantize_form form)
+{
+    hwnas_status status = HWNAS_OK;
+    calibration c;
+    TRY_OUT(calibration_init(&c, graph, form));
+    if (c.view.n_outputs)
+        TRY_OUT(find_ranges(ranges, &c, device, options));
+out:
+    calibration_done(&c);
+    return status;
+}
+
 hwnas_status hwnas_device_quantize(hwnas_graph **out, int **origin, hwnas_device *device,
                                    const hwnas_graph *graph, const hwnas_exec_options *options,
                                    hwnas_quantize_form form)
 {
     hwnas_status status = HWNAS_OK;
-    calibration c;
     hwnas_range *ranges = hwnas_alloc((graph->n_tensors + 1) * sizeof *ranges);
-    TRY_OUT(calibration_init(&c, graph, form));
-    if (c.view.n_outputs)
-        TRY_OUT(find_ranges(ranges, &c, device, options));
+    TRY_OUT(hwnas_device_ranges(ranges, device, graph, options, form));
     TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, form));
 out:
-    calibration_done(&c);
     free(ranges);
     return status;
 }

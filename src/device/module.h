@@ -16,7 +16,8 @@ typedef struct hwnas_module {
 
 /* What GPUs compute in: of the program's row and of the module's own. */
 #define HWNAS_CUDA_PRECISIONS                                                                      \
-    (1U << HWNAS_F32 | 1U << HWNAS_TF32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16)
+    (1U << HWNAS_F32 | 1U << HWNAS_TF32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16 |           \
+     1U << HWNAS_S8)
 
 #define HWNAS_MODULE_SYMBOL "hwnas_module_entry"
 extern const hwnas_module hwnas_module_entry; /* in a module */

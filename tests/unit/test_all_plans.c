@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "device/cudnn/bytes.h"
 #include "device/cudnn/compile.h"
 #include "device/cudnn/engine.h"
 #include "graph/elaborate.h"
@@ -40,7 +41,7 @@ enum {
 };
 
 static const char *const gpus[] = {"h200", "a100", "l4"};
-static const hwnas_precision precisions[] = {HWNAS_F16, HWNAS_TF32, HWNAS_F32};
+static const hwnas_precision precisions[] = {HWNAS_F16, HWNAS_TF32, HWNAS_F32, HWNAS_S8};
 enum { N_GPUS = sizeof gpus / sizeof *gpus, N_PRECISIONS = sizeof precisions / sizeof *precisions };
 
 static void ok(hwnas_status status, const char *what)
@@ -63,15 +64,29 @@ static uint64_t seed(void)
 
 /* ---- What is wanted ---- */
 
+/* As it is compiled: folded, and in s8 of bytes. */
+static hwnas_graph *graph_of(const hwnas_arch *arch, const char *space, hwnas_precision precision)
+{
+    hwnas_cuda_device device = {.is_dry = true};
+    hwnas_graph *raw, *graph, *bytes;
+    int *origin;
+    ok(hwnas_graph_build(&raw, arch, 1), space);
+    ok(hwnas_graph_fold(&graph, raw), space);
+    hwnas_graph_free(raw);
+    if (precision != HWNAS_S8)
+        return graph;
+    ok(hwnas_cudnn_quantize(&bytes, &origin, &device, graph, NULL), space);
+    hwnas_graph_free(graph);
+    free(origin);
+    return bytes;
+}
+
 static void cut_network(wanted_set *set, const hwnas_arch *arch, const char *space,
                         hwnas_precision precision)
 {
-    hwnas_graph *raw, *graph;
+    hwnas_graph *graph = graph_of(arch, space, precision);
     char *code = hwnas_arch_code(arch);
-    ok(hwnas_graph_build(&raw, arch, 1), space);
-    ok(hwnas_graph_fold(&graph, raw), space);
     ok(wanted_cut(set, graph, precision, space, code), space);
-    hwnas_graph_free(raw);
     hwnas_graph_free(graph);
     free(code);
 }
@@ -191,17 +206,14 @@ static void cut_anew(hwnas_cuda_device *device, const wanter *w, hwnas_precision
 {
     hwnas_space *space;
     hwnas_arch *arch;
-    hwnas_graph *raw, *graph;
     hwnas_cudnn_net *net;
     ok(hwnas_graph_load_space(&space, w->space), w->space);
     ok(hwnas_arch_parse(&arch, space, w->code), w->space);
-    ok(hwnas_graph_build(&raw, arch, 1), w->space);
-    ok(hwnas_graph_fold(&graph, raw), w->space);
+    hwnas_graph *graph = graph_of(arch, w->space, precision);
     ok(hwnas_cudnn_net_new(&net, device, graph, precision, as_known), w->code);
     assert_true(net->n_steps > 0);
     hwnas_cudnn_net_free(net);
     hwnas_graph_free(graph);
-    hwnas_graph_free(raw);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
 }

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "device/cudnn/bytes.h"
 #include "device/cudnn/compile.h"
 #include "device/cudnn/plans.h"
 #include "device/module.h"
@@ -206,6 +207,88 @@ static void refused_steps_are_cut_otherwise(void **state)
         assert_sound(net);
         hwnas_cudnn_net_free(net);
     }
+}
+
+/* ---- Bytes ---- */
+
+static hwnas_cudnn_net *net_of_bytes(const char *text)
+{
+    static hwnas_cuda_device device = {.is_dry = true};
+    hwnas_graph *graph = graph_of(text, 1), *bytes;
+    hwnas_cudnn_net *net;
+    int *origin;
+    ok(hwnas_cudnn_quantize(&bytes, &origin, &device, graph, NULL));
+    ok(hwnas_cudnn_net_new(&net, &device, bytes, HWNAS_S8, pretend));
+    hwnas_graph_free(bytes);
+    hwnas_graph_free(graph);
+    free(origin);
+    return net;
+}
+
+/* "s8 s8 [s32] ...": the types of a step's ports, those inside of it in brackets, numbers left out. */
+static void assert_types(const hwnas_cudnn_net *net, const char *op, int nth, const char *expected)
+{
+    const int output = tensor_of(net, op, nth);
+    const int node = net->graph->tensors[output].producer;
+    hwnas_str text = {0};
+    for (size_t i = 0; i < net->n_about; i++)
+        for (size_t k = 0; k < net->steps[i].about.n_nodes; k++) {
+            const hwnas_cudnn_operation *o = net->steps[i].state;
+            if (net->steps[i].about.nodes[k] != node || net->steps[i].kind != &hwnas_cudnn_engine)
+                continue;
+            for (int p = 0; p < o->n_ports; p++)
+                if (o->ports[p].kind != HWNAS_CUDNN_PORT_SCALAR)
+                    hwnas_str_addf(&text, o->ports[p].kind == HWNAS_CUDNN_PORT_VIRTUAL ? " [%s]" : " %s",
+                                   hwnas_cudnn_type_name(o->ports[p].type));
+        }
+    assert_string_equal(text.s ? text.s : "", expected);
+    hwnas_str_done(&text);
+}
+
+static void bytes_are_multiplied(void **state)
+{
+    static const char text[] =
+        IMAGE "network:\n- conv: {out: 16, kernel: 3, pad: 1}\n- relu\n"
+              "- residual: [conv: {out: 16, kernel: 3, pad: 1}]\n- relu\n"
+              "- conv: {out: 8, kernel: 1}\n- global_avg_pool\n- flatten\n- linear: {out: 10}\n";
+    (void)state;
+    hwnas_cudnn_net *net = net_of_bytes(text);
+    assert_sound(net);
+    /* image, weights, their product, a scale for each channel and one of the image, bias, relu, bytes */
+    assert_types(net, "conv", 0, " s8 s8 [s32] f32 [f32] [f32] f32 [f32] [f32] s8");
+    /* the sum reads the same bytes as the convolution, made floats before they are added */
+    assert_types(net, "add", 0, " s8 s8 [s32] f32 [f32] [f32] [f32] [f32] f32 [f32] [f32] s8");
+    assert_steps(net, "kernel quantize_linear|cuDNN dequantize_linear dequantize_linear conv relu "
+                      "quantize_linear|cuDNN dequantize_linear dequantize_linear dequantize_linear "
+                      "conv add relu quantize_linear|cuDNN dequantize_linear dequantize_linear conv|"
+                      "cuDNN global_avg_pool|kernel quantize_linear|"
+                      "cuDNN dequantize_linear dequantize_linear linear|kernel");
+    hwnas_cudnn_net_free(net);
+}
+
+/* First what follows is left out, then the bytes, and then the engine. */
+static void refused_bytes_are_multiplied_as_floats(void **state)
+{
+    (void)state;
+    refused = "conv";
+    hwnas_cudnn_net *net = net_of_bytes(IMAGE "network:\n- conv: {out: 16, kernel: 3}\n- relu\n");
+    refused = NULL;
+    assert_sound(net);
+    assert_steps(net, "kernel quantize_linear|kernel dequantize_linear|kernel dequantize_linear|"
+                      "kernel conv|cuDNN relu|kernel");
+    hwnas_cudnn_net_free(net);
+}
+
+static void bytes_of_depthwise_convolutions_are_not(void **state)
+{
+    (void)state;
+    hwnas_cudnn_net *net = net_of_bytes(
+        IMAGE "network:\n- conv: {out: 16, kernel: 1}\n- conv: {out: 16, kernel: 3, groups: 16}\n");
+    assert_sound(net);
+    assert_steps(net, "kernel quantize_linear|cuDNN dequantize_linear dequantize_linear conv "
+                      "quantize_linear|kernel dequantize_linear|kernel dequantize_linear|"
+                      "cuDNN conv|kernel");
+    hwnas_cudnn_net_free(net);
 }
 
 static void images_lie_with_channels_together(void **state)
@@ -526,6 +609,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_share_steps),
         cmocka_unit_test(refused_steps_are_cut_otherwise),
+        cmocka_unit_test(bytes_are_multiplied),
+        cmocka_unit_test(refused_bytes_are_multiplied_as_floats),
+        cmocka_unit_test(bytes_of_depthwise_convolutions_are_not),
         cmocka_unit_test(images_lie_with_channels_together),
         cmocka_unit_test(convolutions_write_slices),
         cmocka_unit_test(slices_tell_their_alignment),

@@ -1,7 +1,6 @@
-/* test_plans.c: cuDNN's own word, without a GPU: all plans of networks are built for described GPUs,
- * kernels of ours compiled, memory placed. Some networks of the zoo in `make check`; all of them, and
- * 200 of each space that ships, in `make check-long` (HWNAS_LONG=1), which takes hours the first time
- * and is quick where plans are kept (HWNAS_PLANS). Skipped where CUDA's libraries are not. */
+/* test_plans.c: cuDNN's own word, without a GPU: all plans of some networks are built for described GPUs,
+ * kernels of ours compiled, memory placed; what becomes of every operator. test_all_plans.c has all
+ * networks. Skipped where CUDA's libraries are not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +16,12 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "device/cudnn/bytes.h"
 #include "device/cudnn/compile.h"
 #include "device/cudnn/plans.h"
 #include "graph/elaborate.h"
 #include "space/arch.h"
 #include "tests/gpu/cases.h"
-
-enum { SAMPLES = 200 };
 
 static hwnas_device *opened; /* closed when the test ends, however it does */
 
@@ -114,39 +111,9 @@ static void check_space(hwnas_device *device, const char *name, int n, hwnas_pre
     hwnas_space_free(space);
 }
 
-/* Names in a folder of the source tree, without their ending. */
-static void each_file(hwnas_device *device, const char *folder, int n)
-{
-    DIR *directory = opendir(folder);
-    assert_non_null(directory);
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        if (!hwnas_ends_with(entry->d_name, ".yaml"))
-            continue;
-        char *name = hwnas_printf("%.*s", (int)strlen(entry->d_name) - 5, entry->d_name);
-        check_space(device, name, n, HWNAS_F16);
-        free(name);
-    }
-    closedir(directory);
-}
-
-static bool is_long(void)
-{
-    const char *given = getenv("HWNAS_LONG");
-    return given && *given;
-}
-
 static void check_gpu(const char *gpu)
 {
-    hwnas_device *device = open_dry(gpu);
-    if (!is_long()) {
-        check_space(device, "mnist_cnn", 1, HWNAS_F16);
-        check_space(device, "resnet50", 1, HWNAS_F16);
-        if (!strcmp(gpu, "h200")) /* the kernels of the others are compiled alike */
-            check_space(device, "nas_bench_201", 2, HWNAS_F16);
-        return;
-    }
-    each_file(device, HWNAS_SOURCE_DIR "/search_spaces/zoo", 1);
-    each_file(device, HWNAS_SOURCE_DIR "/search_spaces", SAMPLES);
+    check_space(open_dry(gpu), "mnist_cnn", 1, HWNAS_F16);
 }
 
 static void on_h200(void **state)
@@ -178,22 +145,46 @@ static hwnas_status compile_engines(hwnas_cudnn_step *step, hwnas_cudnn_net *net
     return step->kind == &hwnas_cudnn_engine ? step->kind->compile(step, net) : HWNAS_OK;
 }
 
+static const char *const gpus[] = {"h200", "a100", "l4"};
+
 typedef struct row {
-    int n_cases, n_cudnn, n_own, n_views;
+    int n_cases, n_cudnn, n_own, n_views, n_bytes;
     unsigned long long engines; /* a set of bits */
 } row;
 
-static void add_case(row *r, hwnas_device *device, const op_case *c)
+/* The case as it is compiled. */
+static hwnas_graph *ready(const op_case *c, hwnas_precision precision)
 {
-    hwnas_graph *graph = graph_of(c), *folded;
+    hwnas_cuda_device device = {.is_dry = true};
+    hwnas_graph *graph = graph_of(c), *folded, *bytes;
+    int *origin;
+    ok(hwnas_graph_fold(&folded, graph));
+    hwnas_graph_free(graph);
+    if (precision != HWNAS_S8)
+        return folded;
+    ok(hwnas_cudnn_quantize(&bytes, &origin, &device, folded, NULL));
+    hwnas_graph_free(folded);
+    free(origin);
+    return bytes;
+}
+
+static bool multiplies_bytes(const hwnas_cudnn_step *step)
+{
+    return step->kind == &hwnas_cudnn_engine &&
+           ((hwnas_cudnn_operation *)step->state)->ops[0].is_whole;
+}
+
+static void add_case(row *r, hwnas_device *device, const op_case *c, hwnas_precision precision)
+{
+    hwnas_graph *graph = ready(c, precision);
     hwnas_cudnn_net *net;
     bool by_cudnn = false, by_own = false;
-    ok(hwnas_graph_fold(&folded, graph));
-    ok(hwnas_cudnn_net_new(&net, (hwnas_cuda_device *)device, folded, HWNAS_F16, compile_engines));
+    ok(hwnas_cudnn_net_new(&net, (hwnas_cuda_device *)device, graph, precision, compile_engines));
     for (size_t i = 0; i < net->n_steps; i++) {
         const hwnas_cudnn_step *step = &net->steps[i];
         by_cudnn |= step->kind == &hwnas_cudnn_engine || step->kind == &hwnas_cudnn_rnn;
         by_own |= step->kind == &hwnas_cudnn_kernel && step->about.n_nodes;
+        r->n_bytes += multiplies_bytes(step);
         if (step->kind == &hwnas_cudnn_engine)
             r->engines |= 1ULL << (((hwnas_cudnn_operation *)step->state)->plan->engine & 63);
     }
@@ -202,19 +193,50 @@ static void add_case(row *r, hwnas_device *device, const op_case *c)
     r->n_own += by_own && !by_cudnn;
     r->n_views += !by_own && !by_cudnn;
     hwnas_cudnn_net_free(net);
-    hwnas_graph_free(folded);
     hwnas_graph_free(graph);
+}
+
+/* "7, 41"; yours to free(). */
+static char *numbers_in(unsigned long long set)
+{
+    hwnas_str out = {0};
+    for (int i = 0; i < 64; i++)
+        if (set >> i & 1)
+            hwnas_str_addf(&out, "%s%d", out.n ? ", " : "", i);
+    return out.s ? out.s : hwnas_strdup("");
 }
 
 static void add_row(hwnas_str *out, const row *r, const char *op)
 {
-    hwnas_str engines = {0};
-    for (int i = 0; i < 64; i++)
-        if (r->engines >> i & 1)
-            hwnas_str_addf(&engines, "%s%d", engines.n ? ", " : "", i);
-    hwnas_str_addf(out, "| %s | %d | %d | %s | %d | %d |\n", op, r->n_cases, r->n_cudnn,
-                   engines.s ? engines.s : "", r->n_views, r->n_own);
-    hwnas_str_done(&engines);
+    char *engines = numbers_in(r->engines);
+    hwnas_str_addf(out, "| %s | %d | %d | %s | %d | %d |\n", op, r->n_cases, r->n_cudnn, engines,
+                   r->n_views, r->n_own);
+    free(engines);
+}
+
+/* Products of bytes, on each GPU. */
+static void add_bytes(hwnas_str *out)
+{
+    static const char *const ops[] = {"conv", "linear", "matmul"};
+    hwnas_str_add(out,
+                  "\nIn 8-bit integers (`--dtype s8`): how many of the cases multiply bytes in an engine of\n"
+                  "cuDNN's, and in which; the others are computed in f16.\n\n"
+                  "| Operator | Cases | GPU | Bytes | Engines |\n|---|---|---|---|---|\n");
+    for (size_t g = 0; g < COUNT(gpus); g++) {
+        hwnas_device *device = open_dry(gpus[g]);
+        for (size_t i = 0; i < COUNT(ops); i++) {
+            row r = {0};
+            for (size_t k = 0; k < COUNT(cases); k++)
+                if (!strcmp(cases[k].op, ops[i]))
+                    add_case(&r, device, &cases[k], HWNAS_S8);
+            char *engines = numbers_in(r.engines);
+            hwnas_str_addf(out, "| %s | %d | %s | %d | %s |\n", ops[i], r.n_cases, gpus[g],
+                           r.n_bytes, engines);
+            free(engines);
+        }
+        hwnas_cuda_dry_ops.close(device);
+        opened = NULL;
+    }
 }
 
 static void add_table(hwnas_str *out, hwnas_device *device)
@@ -239,7 +261,7 @@ static void add_table(hwnas_str *out, hwnas_device *device)
             continue;
         for (size_t k = i; k < COUNT(cases); k++)
             if (!strcmp(cases[k].op, cases[i].op))
-                add_case(&r, device, &cases[k]);
+                add_case(&r, device, &cases[k], HWNAS_F16);
         add_row(out, &r, cases[i].op);
     }
 }
@@ -260,6 +282,8 @@ static void operators_are_as_the_page_says(void **state)
         skip(); /* another version has other engines */
     }
     add_table(&table, device);
+    hwnas_cuda_dry_ops.close(device);
+    add_bytes(&table);
     if (update && *update) {
         char *whole = hwnas_printf("%.*s%s", heading ? (int)(heading - page) : (int)strlen(page),
                                    page, table.s);
@@ -276,7 +300,7 @@ static void operators_are_as_the_page_says(void **state)
 /* Every precision, and what becomes of recurrent layers. */
 static void in_all_precisions(void **state)
 {
-    static const hwnas_precision precisions[] = {HWNAS_F32, HWNAS_TF32, HWNAS_BF16};
+    static const hwnas_precision precisions[] = {HWNAS_F32, HWNAS_TF32, HWNAS_BF16, HWNAS_S8};
     (void)state;
     hwnas_device *device = open_dry("h200");
     for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {

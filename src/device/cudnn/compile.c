@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+#include "device/cudnn/bytes.h"
+#include "graph/quantize.h"
+
 enum { MAX_ATTEMPTS = 64 };
 
 /* Bytes of the GPU that CUDA, cuDNN and the driver take for themselves (a context, kernels). */
@@ -124,6 +127,21 @@ static hwnas_status check_room(const hwnas_cudnn_net *net)
         "a smaller batch, fewer pixels or --dtype f16 takes less");
 }
 
+/* Steps count the nodes of the graph that was asked for, which quantisations are not among. */
+static void tell_origins(hwnas_cudnn_net *net, const int *origin)
+{
+    for (size_t i = 0; i < net->n_about; i++) {
+        hwnas_exec_step *about = &net->about[i];
+        int *nodes = hwnas_arena_copy(net->arena, about->nodes, about->n_nodes * sizeof *nodes);
+        size_t n = 0;
+        for (size_t k = 0; k < about->n_nodes; k++)
+            if (origin[nodes[k]] >= 0)
+                nodes[n++] = origin[nodes[k]];
+        about->nodes = nodes;
+        about->n_nodes = n;
+    }
+}
+
 hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                  const hwnas_exec_options *options)
 {
@@ -132,13 +150,22 @@ hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwn
     if (!*device->gpu.name)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "cuda-dry compiles for a GPU; for which?"),
                           "write cuda-dry:h200, or the path of a description");
-    TRY(hwnas_cudnn_net_new(&net, device, graph, options->precision, NULL));
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *bytes = NULL;
+    int *origin = NULL;
+    if (options->precision == HWNAS_S8 && !hwnas_graph_is_quantized(graph))
+        TRY(hwnas_cudnn_quantize(&bytes, &origin, device, graph, options));
+    TRY_OUT(hwnas_cudnn_net_new(&net, device, bytes ? bytes : graph, options->precision, NULL));
     net->base.ops = base->ops;
-    const hwnas_status status = check_room(net);
-    if (status == HWNAS_OK)
-        *out = &net->base;
-    else
-        hwnas_cudnn_net_free(net);
+    if (origin)
+        tell_origins(net, origin);
+    TRY_OUT(check_room(net));
+    *out = &net->base;
+    net = NULL;
+out:
+    hwnas_cudnn_net_free(net);
+    hwnas_graph_free(bytes);
+    free(origin);
     return status;
 }
 

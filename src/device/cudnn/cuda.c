@@ -40,17 +40,6 @@ static hwnas_status read_spelling(spelling *out, const char *argument)
         "kernels alone");
 }
 
-static void cuda_close(hwnas_device *base)
-{
-    hwnas_cuda_device *device = (hwnas_cuda_device *)base;
-    hwnas_cudnn_plans_free(device->plans, device->cudnn);
-    if (device->properties)
-        device->cudnn->destroy(device->properties);
-    hwnas_live_close(device->live);
-    hwnas_gpu_done(&device->gpu);
-    free(device);
-}
-
 /* The GPU as cuDNN sees it: what plans are made for. */
 static hwnas_status ask_properties(hwnas_cuda_device *device, int ordinal)
 {
@@ -66,31 +55,25 @@ static hwnas_status ask_properties(hwnas_cuda_device *device, int ordinal)
     return hwnas_cudnn_run_status(device->live, result, "describe", device->gpu.name);
 }
 
+static hwnas_status find(hwnas_cuda_device *device, const char *argument)
+{
+    spelling s = {0};
+    hwnas_live *live = NULL;
+    TRY(read_spelling(&s, argument));
+    device->tunes = s.tunes;
+    TRY(hwnas_driver_open(&device->driver, false));
+    if (!s.owns)
+        TRY(hwnas_cudnn_open(&device->cudnn));
+    TRY(hwnas_live_open(&live, &device->gpu, s.ordinal, !s.owns));
+    device->live = live;
+    return s.owns ? HWNAS_OK : ask_properties(device, s.ordinal);
+}
+
 static hwnas_status cuda_open(hwnas_device **out, const char *argument,
                               const hwnas_device_options *options)
 {
-    hwnas_status status = HWNAS_OK;
-    spelling s = {0};
-    hwnas_live *live = NULL;
     (void)options;
-    TRY(read_spelling(&s, argument));
-    hwnas_cuda_device *device = hwnas_alloc(sizeof *device);
-    device->tunes = s.tunes;
-    device->plans = hwnas_cudnn_plans_new();
-    TRY_OUT(hwnas_driver_open(&device->driver, false));
-    if (!s.owns)
-        TRY_OUT(hwnas_cudnn_open(&device->cudnn));
-    TRY_OUT(hwnas_live_open(&live, &device->gpu, s.ordinal, !s.owns));
-    device->live = live;
-    if (!s.owns)
-        TRY_OUT(ask_properties(device, s.ordinal));
-    *out = &device->base;
-    device->base.ops = &hwnas_cuda_ops;
-    device = NULL;
-out:
-    if (device)
-        cuda_close(&device->base);
-    return status;
+    return hwnas_cuda_device_open(out, &hwnas_cuda_ops, find, argument);
 }
 
 static void cuda_describe(const hwnas_device *base, hwnas_device_info *out)
@@ -103,10 +86,9 @@ static void cuda_describe(const hwnas_device *base, hwnas_device_info *out)
     snprintf(out->name, sizeof out->name, "%s", device->gpu.name);
     snprintf(out->isa, sizeof out->isa, "sm_%d", device->gpu.sm);
     if (device->cudnn) {
-        const size_t version = device->cudnn->version();
-        snprintf(out->library, sizeof out->library, "cuDNN %zu.%zu.%zu, driver for CUDA %d.%d",
-                 version / 10000, version / 100 % 100, version % 100, driver / 1000,
-                 driver / 10 % 100);
+        const int n = hwnas_cudnn_tell_version(out->library, sizeof out->library, device);
+        snprintf(out->library + n, sizeof out->library - (size_t)n, ", driver for CUDA %d.%d",
+                 driver / 1000, driver / 10 % 100);
     } else {
         snprintf(out->library, sizeof out->library, "own kernels, driver for CUDA %d.%d",
                  driver / 1000, driver / 10 % 100);
@@ -119,7 +101,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...",
     .open = cuda_open,
     .describe = cuda_describe,
-    .close = cuda_close,
+    .close = hwnas_cuda_device_close,
     .precisions = HWNAS_CUDA_PRECISIONS,
     .compile = hwnas_cuda_compile,
     .run = hwnas_cuda_run,

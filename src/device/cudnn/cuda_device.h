@@ -29,7 +29,16 @@ struct hwnas_cuda_device {
 extern const hwnas_device_ops hwnas_cuda_ops;     /* cuda.c */
 extern const hwnas_device_ops hwnas_cuda_dry_ops; /* dry.c */
 
-/* What the two rows have in common; compile.c. An executable is a hwnas_cudnn_net, see steps.h. */
+/* What the two rows have in common; cuda_device.c. `find` fills in what is the device's own: the GPU, the
+ * libraries, what cuDNN knows of it; when it fails, all is closed again. */
+HWNAS_CHECKED hwnas_status hwnas_cuda_device_open(
+    hwnas_device **out, const hwnas_device_ops *ops,
+    hwnas_status (*find)(hwnas_cuda_device *device, const char *argument), const char *argument);
+void hwnas_cuda_device_close(hwnas_device *device);
+/* "cuDNN 9.19.0"; returns what snprintf() does. */
+int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *device);
+
+/* Networks; compile.c. An executable is a hwnas_cudnn_net, see steps.h. */
 hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
                                  const hwnas_exec_options *options);
 void hwnas_cudnn_free_exec(hwnas_exec *exec);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cudnn/bytes.h"
+
 typedef hwnas_cudnn_cut cutter;
 typedef hwnas_cudnn_group group;
 
@@ -20,6 +22,7 @@ hwnas_cudnn_bans hwnas_cudnn_bans_new(hwnas_arena *arena, const hwnas_graph *gra
         .engine = hwnas_arena_alloc(arena, graph->n_nodes * sizeof(bool)),
         .slice = hwnas_arena_alloc(arena, graph->n_tensors * sizeof(bool)),
         .attention = hwnas_arena_alloc(arena, graph->n_nodes * sizeof(bool)),
+        .bytes = hwnas_arena_alloc(arena, graph->n_nodes * sizeof(bool)),
     };
 }
 
@@ -31,6 +34,12 @@ static bool has_weights(const hwnas_graph *graph, const hwnas_node *node)
         if (hwnas_node_input(graph, node, i)->kind != HWNAS_TENSOR_WEIGHT)
             return false;
     return true;
+}
+
+/* The kernel may be computed, as that of bytes is where cuDNN does not multiply them. */
+static bool has_kernel(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return node->n_inputs < 3 || hwnas_node_input(graph, node, 2)->kind == HWNAS_TENSOR_WEIGHT;
 }
 
 static bool is_matrix_product(const hwnas_graph *graph, const hwnas_node *node)
@@ -65,7 +74,7 @@ static const struct rule {
 } rules[] = {
     {"avg_pool", HWNAS_CUDNN_BY_POOL, NULL},
     {"concat", HWNAS_CUDNN_BY_CONCAT, NULL},
-    {"conv", HWNAS_CUDNN_BY_CONV, has_weights},
+    {"conv", HWNAS_CUDNN_BY_CONV, has_kernel},
     {"conv_transpose", HWNAS_CUDNN_BY_CONV_BACK, has_weights},
     {"dropout", HWNAS_CUDNN_BY_VIEW, NULL},
     {"flatten", HWNAS_CUDNN_BY_VIEW, NULL},
@@ -77,6 +86,10 @@ static const struct rule {
     {"matmul", HWNAS_CUDNN_BY_MATMUL, is_matrix_product},
     {"max_pool", HWNAS_CUDNN_BY_POOL, NULL},
     {"mean", HWNAS_CUDNN_BY_POOL, is_over_image},
+    {"mean", HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
+    {"reduce_max", HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
+    {"reduce_min", HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
+    {"reduce_sum", HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
     {"reshape", HWNAS_CUDNN_BY_VIEW, NULL},
     {"slice", HWNAS_CUDNN_BY_VIEW, NULL},
     {"transpose", HWNAS_CUDNN_BY_VIEW, NULL},
@@ -248,6 +261,49 @@ static void find_attention(cutter *c, int softmax)
     c->n_groups++;
 }
 
+/* ---- Products of bytes ---- */
+
+/* Takes the node that makes floats of bytes for this group alone. */
+static void take_reverse(cutter *c, group *g, int tensor)
+{
+    const int reverse = hwnas_cudnn_reverse_of(c->graph, tensor);
+    if (reverse < 0 || c->n_readers[tensor] != 1 || c->group_of[reverse] >= 0 ||
+        g->n_reverses == HWNAS_CUDNN_LONGEST_GROUP)
+        return;
+    g->reverses[g->n_reverses++] = reverse;
+    c->group_of[reverse] = (int)c->n_groups;
+}
+
+/* The result as bytes, where nothing else is made of it. */
+static void take_quantisation(cutter *c, group *g)
+{
+    const int tensor = c->graph->nodes[g->nodes[g->n_nodes - 1]].output;
+    const int reader = c->reader[tensor];
+    if (c->n_readers[tensor] == 1 && reader >= 0 && c->group_of[reader] < 0 &&
+        c->bans->joins[reader] != g->nodes[0] + 1 && g->n_nodes < HWNAS_CUDNN_LONGEST_GROUP &&
+        hwnas_cudnn_makes_bytes(c->graph, &c->graph->nodes[reader]))
+        take(c, g, reader);
+}
+
+static void find_product_of_bytes(cutter *c, int node)
+{
+    const hwnas_node *n = &c->graph->nodes[node];
+    if (c->bans->bytes[node] || c->bans->engine[node] || !hwnas_cudnn_multiplies_bytes(c->graph, n) ||
+        c->n_readers[n->inputs[0]] != 1 || c->n_readers[n->inputs[1]] != 1)
+        return;
+    group *g = &c->groups[c->n_groups];
+    *g = (group){.role = strcmp(n->op->name, "conv") ? HWNAS_CUDNN_BY_MATMUL : HWNAS_CUDNN_BY_CONV};
+    take(c, g, node);
+    take_reverse(c, g, n->inputs[0]);
+    take_reverse(c, g, n->inputs[1]);
+    grow(c, g);
+    for (int i = 1; i < g->n_nodes; i++)
+        for (int k = 0; k < c->graph->nodes[g->nodes[i]].n_inputs; k++)
+            take_reverse(c, g, c->graph->nodes[g->nodes[i]].inputs[k]);
+    take_quantisation(c, g);
+    c->n_groups++;
+}
+
 /* ---- All of it ---- */
 
 static bool can_grow(hwnas_cudnn_role role)
@@ -259,6 +315,7 @@ static bool can_grow(hwnas_cudnn_role role)
 static bool is_by_engine(hwnas_cudnn_role role)
 {
     return can_grow(role) || role == HWNAS_CUDNN_BY_POOL || role == HWNAS_CUDNN_BY_NORM ||
+           role == HWNAS_CUDNN_BY_REDUCE ||
            role == HWNAS_CUDNN_BY_RNN;
 }
 
@@ -297,11 +354,17 @@ void hwnas_cudnn_form_groups(cutter *c)
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (is_named(c, (int)i, "softmax"))
             find_attention(c, (int)i);
+    for (size_t i = 0; i < graph->n_nodes && c->net->precision == HWNAS_S8; i++)
+        if (c->group_of[i] < 0)
+            find_product_of_bytes(c, (int)i);
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (c->group_of[i] < 0)
             form_group(c, (int)i);
     qsort(c->groups, c->n_groups, sizeof *c->groups, by_last_node);
-    for (size_t i = 0; i < c->n_groups; i++)
+    for (size_t i = 0; i < c->n_groups; i++) {
         for (int k = 0; k < c->groups[i].n_nodes; k++)
             c->group_of[c->groups[i].nodes[k]] = (int)i;
+        for (int k = 0; k < c->groups[i].n_reverses; k++)
+            c->group_of[c->groups[i].reverses[k]] = (int)i;
+    }
 }

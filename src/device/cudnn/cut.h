@@ -18,6 +18,7 @@ typedef struct hwnas_cudnn_bans {
     bool *engine;    /* by node: being the first of a plan */
     bool *slice;     /* by tensor: being written as a slice of a concatenation */
     bool *attention; /* by softmax: being the middle of one plan */
+    bool *bytes;     /* by node: multiplying bytes */
 } hwnas_cudnn_bans;
 
 typedef enum hwnas_cudnn_role {
@@ -28,6 +29,7 @@ typedef enum hwnas_cudnn_role {
     HWNAS_CUDNN_BY_POINTWISE,
     HWNAS_CUDNN_BY_POOL,
     HWNAS_CUDNN_BY_NORM,
+    HWNAS_CUDNN_BY_REDUCE,
     HWNAS_CUDNN_BY_ATTENTION,
     HWNAS_CUDNN_BY_RNN,
     HWNAS_CUDNN_BY_VIEW,
@@ -39,6 +41,8 @@ typedef enum hwnas_cudnn_role {
 typedef struct hwnas_cudnn_group {
     hwnas_cudnn_role role;
     int n_nodes, nodes[HWNAS_CUDNN_LONGEST_GROUP]; /* each reads what the one before made */
+    /* A product of bytes: nodes that make floats of the bytes it reads; what it reads in their place. */
+    int n_reverses, reverses[HWNAS_CUDNN_LONGEST_GROUP];
 } hwnas_cudnn_group;
 
 typedef struct hwnas_cudnn_cut {
@@ -97,12 +101,14 @@ hwnas_cudnn_step *hwnas_cudnn_add_step(hwnas_cudnn_net *net, const hwnas_cudnn_k
                                        const char *name, int n_nodes, const int *nodes,
                                        int n_inputs, const int *inputs, int output);
 
-/* ---- lower.c, pointwise.c ---- */
+/* ---- lower.c, pointwise.c, reduce.c ---- */
 /* The group as an operation; false where it cannot be said as one. */
 bool hwnas_cudnn_lower(hwnas_cudnn_operation *out, hwnas_cudnn_cut *cut,
                        const hwnas_cudnn_group *group);
 /* Whether a node works on each element of its first input by itself, in cuDNN's words too. */
 bool hwnas_cudnn_is_pointwise(const hwnas_graph *graph, const hwnas_node *node);
+/* Whether a node reduces rows or columns in one of cuDNN's ways. */
+bool hwnas_cudnn_is_reduction(const hwnas_graph *graph, const hwnas_node *node);
 /* Appends the node, given the ports of its inputs; returns the port of its result, which is virtual. */
 int hwnas_cudnn_lower_pointwise(hwnas_cudnn_operation *o, const hwnas_graph *graph,
                                 const hwnas_node *node, const int *inputs);

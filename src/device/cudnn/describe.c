@@ -78,12 +78,18 @@ static descriptor input(const described *d, const hwnas_cudnn_op *op, int i)
     return d->made[op->inputs[i]];
 }
 
+/* What products are summed in. */
+static cudnnDataType_t sum_type(const hwnas_cudnn_op *op)
+{
+    return op->is_whole ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+}
+
 static descriptor convolution(described *d, const hwnas_cudnn_op *op)
 {
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const int64_t n = 2;
     const descriptor c = make(d, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, "convolution");
-    set_type(d, c, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    set_type(d, c, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, sum_type(op));
     set(d, c, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
     set_ints(d, c, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 1, &n);
     set_ints(d, c, CUDNN_ATTR_CONVOLUTION_DILATIONS, 2, op->dilation);
@@ -127,7 +133,7 @@ static descriptor describe_conv_back(described *d, const hwnas_cudnn_op *op)
 static descriptor describe_matmul(described *d, const hwnas_cudnn_op *op)
 {
     const descriptor m = make(d, CUDNN_BACKEND_MATMUL_DESCRIPTOR, "matrix product");
-    set_type(d, m, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
+    set_type(d, m, CUDNN_ATTR_MATMUL_COMP_TYPE, sum_type(op));
     finish(d, m);
     const descriptor o = make(d, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, "matrix product");
     set_descriptor(d, o, CUDNN_ATTR_OPERATION_MATMUL_DESC, m);
@@ -205,6 +211,20 @@ static descriptor describe_norm(described *d, const hwnas_cudnn_op *op)
     return o;
 }
 
+static descriptor describe_reduce(described *d, const hwnas_cudnn_op *op)
+{
+    const cudnnReduceTensorOp_t mode = (cudnnReduceTensorOp_t)op->mode;
+    const descriptor r = make(d, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, "reduction");
+    set(d, r, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode);
+    set_type(d, r, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    finish(d, r);
+    const descriptor o = make(d, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, "reduction");
+    set_descriptor(d, o, CUDNN_ATTR_OPERATION_REDUCTION_DESC, r);
+    set_descriptor(d, o, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, input(d, op, 0));
+    set_descriptor(d, o, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, d->made[op->output]);
+    return o;
+}
+
 static descriptor describe_attention(described *d, const hwnas_cudnn_op *op)
 {
     const descriptor o = make(d, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, "attention");
@@ -221,7 +241,7 @@ static descriptor (*const describers[HWNAS_CUDNN_N_OP_KINDS])(described *,
     [HWNAS_CUDNN_CONV] = describe_conv,           [HWNAS_CUDNN_CONV_BACK] = describe_conv_back,
     [HWNAS_CUDNN_MATMUL] = describe_matmul,       [HWNAS_CUDNN_POINTWISE] = describe_pointwise,
     [HWNAS_CUDNN_POOL] = describe_pool,           [HWNAS_CUDNN_NORM] = describe_norm,
-    [HWNAS_CUDNN_ATTENTION] = describe_attention,
+    [HWNAS_CUDNN_REDUCE] = describe_reduce,       [HWNAS_CUDNN_ATTENTION] = describe_attention,
 };
 
 void hwnas_cudnn_describe(hwnas_cudnn_described *out, const hwnas_cudnn_api *api,

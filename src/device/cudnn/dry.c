@@ -1,49 +1,32 @@
 /* dry.c: cuda-dry, a GPU that is described and not here. All is compiled as for a real one, so one
  * knows before any is rented whether a network runs on it and fits; nothing runs. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "device/cudnn/engine.h"
 #include "device/module.h"
 
 #define MEBI 1048576.0
 
-static void dry_close(hwnas_device *base)
+static hwnas_status find(hwnas_cuda_device *device, const char *argument)
 {
-    hwnas_cuda_device *device = (hwnas_cuda_device *)base;
-    hwnas_cudnn_plans_free(device->plans, device->cudnn);
-    if (device->properties)
-        device->cudnn->destroy(device->properties);
-    hwnas_gpu_done(&device->gpu);
-    free(device);
+    device->is_dry = true;
+    if (*argument)
+        TRY(hwnas_gpu_read(&device->gpu, argument));
+    TRY(hwnas_driver_open(&device->driver, true));
+    TRY(hwnas_cudnn_open(&device->cudnn));
+    return *argument ? hwnas_cudnn_describe_gpu(device) : HWNAS_OK;
 }
 
 static hwnas_status dry_open(hwnas_device **out, const char *argument,
                              const hwnas_device_options *options)
 {
-    hwnas_status status = HWNAS_OK;
     (void)options;
-    hwnas_cuda_device *device = hwnas_alloc(sizeof *device);
-    device->is_dry = true;
-    if (*argument)
-        TRY_OUT(hwnas_gpu_read(&device->gpu, argument));
-    TRY_OUT(hwnas_driver_open(&device->driver, true));
-    TRY_OUT(hwnas_cudnn_open(&device->cudnn));
-    device->plans = hwnas_cudnn_plans_new();
-    if (*argument)
-        TRY_OUT(hwnas_cudnn_describe_gpu(device));
-    *out = &device->base;
-    device = NULL;
-out:
-    if (device)
-        dry_close(&device->base);
-    return status;
+    return hwnas_cuda_device_open(out, &hwnas_cuda_dry_ops, find, argument);
 }
 
 static void dry_describe(const hwnas_device *base, hwnas_device_info *out)
 {
     const hwnas_cuda_device *device = (const hwnas_cuda_device *)base;
-    const size_t version = device->cudnn->version();
     *out = (hwnas_device_info){.threads = 1};
     if (*device->gpu.name) {
         snprintf(out->name, sizeof out->name, "%s, described: nothing runs", device->gpu.name);
@@ -51,8 +34,7 @@ static void dry_describe(const hwnas_device *base, hwnas_device_info *out)
     } else {
         snprintf(out->name, sizeof out->name, "builds plans without a GPU");
     }
-    snprintf(out->library, sizeof out->library, "cuDNN %zu.%zu.%zu", version / 10000,
-             version / 100 % 100, version % 100);
+    hwnas_cudnn_tell_version(out->library, sizeof out->library, device);
 }
 
 static hwnas_status dry_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
@@ -78,7 +60,7 @@ const hwnas_device_ops hwnas_cuda_dry_ops = {
     .help = "compiles for an NVIDIA GPU that is not here, runs nothing: cuda-dry:h200",
     .open = dry_open,
     .describe = dry_describe,
-    .close = dry_close,
+    .close = hwnas_cuda_device_close,
     .precisions = HWNAS_CUDA_PRECISIONS,
     .compile = hwnas_cudnn_compile,
     .run = dry_run,

@@ -34,6 +34,8 @@ static void ban_nodes(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net, int n,
         bans->slice[output] = true;
     else if (n > 1)
         bans->joins[last] = nodes[0] + 1;
+    else if (net->precision == HWNAS_S8 && !bans->bytes[last])
+        bans->bytes[last] = true;
     else
         bans->engine[last] = true;
 }
@@ -41,7 +43,11 @@ static void ban_nodes(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net, int n,
 void hwnas_cudnn_ban(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net,
                      const hwnas_cudnn_step *step)
 {
-    ban_nodes(bans, net, (int)step->about.n_nodes, step->about.nodes);
+    int nodes[HWNAS_CUDNN_LONGEST_GROUP], n = 0; /* without what makes floats of a product's bytes */
+    for (size_t i = 0; i < step->about.n_nodes; i++)
+        if (strcmp(net->graph->nodes[step->about.nodes[i]].op->name, "dequantize_linear"))
+            nodes[n++] = step->about.nodes[i];
+    ban_nodes(bans, net, n, nodes);
 }
 
 /* ---- Steps by role ---- */
@@ -147,14 +153,16 @@ static void emit_concat(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 static void add_engine(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group,
                        hwnas_cudnn_operation *o)
 {
-    int inputs[HWNAS_CUDNN_MAX_PORTS], n = 0;
+    int inputs[HWNAS_CUDNN_MAX_PORTS], n = 0, nodes[2 * HWNAS_CUDNN_LONGEST_GROUP];
     const int output = cut->graph->nodes[group->nodes[group->n_nodes - 1]].output;
     for (int i = 0; i < o->n_ports; i++)
         if (o->ports[i].kind == HWNAS_CUDNN_PORT_MEMORY && o->ports[i].tensor != output)
             inputs[n++] = o->ports[i].tensor;
-    hwnas_cudnn_step *step =
-        hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_engine, name_of(cut, group), group->n_nodes,
-                             group->nodes, n, inputs, output);
+    memcpy(nodes, group->reverses, (size_t)group->n_reverses * sizeof *nodes);
+    memcpy(nodes + group->n_reverses, group->nodes, (size_t)group->n_nodes * sizeof *nodes);
+    hwnas_cudnn_step *step = hwnas_cudnn_add_step(
+        cut->net, &hwnas_cudnn_engine, name_of(cut, group), group->n_reverses + group->n_nodes,
+        nodes, n, inputs, output);
     step->state = o;
 }
 

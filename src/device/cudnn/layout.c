@@ -5,12 +5,13 @@
  * a concatenation joins is written into its place at once where its maker can do so. */
 #include <string.h>
 
-#include "device/cudnn/cut.h"
+#include "device/cudnn/bytes.h"
 
 hwnas_cudnn_type hwnas_cudnn_io_type(hwnas_precision precision)
 {
     switch (precision) {
     case HWNAS_F16:
+    case HWNAS_S8: /* what is not bytes */
         return HWNAS_CUDNN_F16;
     case HWNAS_BF16:
         return HWNAS_CUDNN_BF16;
@@ -53,7 +54,9 @@ static bool works_on_images(const hwnas_node *node)
 /* Whether an image among its tensors makes the others images as well. */
 static bool passes_on(const hwnas_graph *graph, const hwnas_node *node)
 {
-    static const char *const names[] = {"concat", "slice", "pad", "zero", "dropout"};
+    static const char *const names[] = {"concat", "slice", "pad",
+                                        "zero",   "dropout", "quantize_linear",
+                                        "dequantize_linear"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(node->op->name, names[i]))
             return true;
@@ -107,6 +110,12 @@ static bool is_written_transposed(const hwnas_cudnn_cut *cut, int tensor)
     return order[0] == 0 && order[1] == 2 && order[2] == 1 && order[3] == 3;
 }
 
+static bool is_bytes(const hwnas_cudnn_cut *cut, const hwnas_tensor *t)
+{
+    return cut->net->precision == HWNAS_S8 && t->producer >= 0 &&
+           hwnas_cudnn_makes_bytes(cut->graph, &cut->graph->nodes[t->producer]);
+}
+
 static hwnas_cudnn_tensor describe(const hwnas_cudnn_cut *cut, int tensor)
 {
     const hwnas_tensor *t = &cut->graph->tensors[tensor];
@@ -115,6 +124,8 @@ static hwnas_cudnn_tensor describe(const hwnas_cudnn_cut *cut, int tensor)
     made.type = hwnas_dtype_is_whole(t->dtype) || t->kind == HWNAS_TENSOR_INPUT
                     ? HWNAS_CUDNN_F32
                     : hwnas_cudnn_io_type(cut->net->precision);
+    if (is_bytes(cut, t))
+        made.type = HWNAS_CUDNN_S8;
     hwnas_cudnn_plain_strides(made.strides, t->rank, t->dims);
     if (t->kind == HWNAS_TENSOR_ACTIVATION && cut->is_image[tensor])
         image_strides(made.strides, t->dims);

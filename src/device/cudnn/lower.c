@@ -4,6 +4,8 @@
 
 #include <cudnn.h>
 
+#include "device/cudnn/bytes.h"
+
 typedef hwnas_cudnn_lowering lowering;
 
 enum { MAX_PORT_RANK = HWNAS_CUDNN_PORT_RANK };
@@ -21,7 +23,8 @@ static bool add_seen(lowering *l, int *port, int tensor, int rank, const int64_t
 /* An image as it is. */
 static int add_image(lowering *l, int tensor, hwnas_cudnn_form form)
 {
-    const int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, form);
+    const int wanted =
+        hwnas_cudnn_want(l->cut, hwnas_lower_source(l, tensor), l->factor, form);
     const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
     return hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, t->dims, t->strides);
 }
@@ -59,6 +62,47 @@ static bool is_vector_on(const hwnas_tensor *t, const hwnas_tensor *result, int 
     return true;
 }
 
+/* ---- Bytes ---- */
+
+int hwnas_lower_source(const lowering *l, int tensor)
+{
+    const hwnas_graph *graph = l->cut->graph;
+    for (int i = 0; i < l->group->n_reverses; i++) {
+        const hwnas_node *reverse = &graph->nodes[l->group->reverses[i]];
+        if (reverse->output == tensor)
+            return reverse->inputs[0];
+    }
+    return tensor;
+}
+
+/* The scale with which a tensor is made of bytes: a weight. */
+static int scale_of(const lowering *l, int tensor)
+{
+    return l->cut->graph->nodes[hwnas_lower_tensor(l, tensor)->producer].inputs[1];
+}
+
+/* Times a weight of one value, or of one for each channel. */
+static int add_scaling(lowering *l, int port, int scale)
+{
+    const hwnas_tensor *t = hwnas_lower_tensor(l, scale);
+    const int by = hwnas_tensor_count(t) == 1
+                       ? hwnas_cudnn_add_scalar(l->o, l->rank, hwnas_lower_number(t))
+                       : hwnas_lower_vector(l, scale, HWNAS_CUDNN_F32, l->channel,
+                                            l->dims[l->channel]);
+    return hwnas_cudnn_add_pointwise(l->o, CUDNN_POINTWISE_MUL, port, by);
+}
+
+void hwnas_lower_scales(lowering *l)
+{
+    const hwnas_node *node = hwnas_lower_node(l, 0);
+    if (l->factor != HWNAS_CUDNN_S8)
+        return;
+    l->o->ports[l->result].type = HWNAS_CUDNN_S32;
+    l->o->ops[l->o->n_ops - 1].is_whole = true;
+    l->result = add_scaling(l, l->result, scale_of(l, node->inputs[1]));
+    l->result = add_scaling(l, l->result, scale_of(l, node->inputs[0]));
+}
+
 /* A number, a vector along the channels, or a tensor of the result's own shape. */
 static bool add_operand(lowering *l, int *port, int tensor, const hwnas_tensor *result)
 {
@@ -75,12 +119,16 @@ static bool add_operand(lowering *l, int *port, int tensor, const hwnas_tensor *
     }
     if (!hwnas_lower_same_dims(t, result))
         return false;
-    const int wanted = hwnas_cudnn_want(l->cut, tensor, l->type,
+    const int source = hwnas_lower_source(l, tensor);
+    const int wanted = hwnas_cudnn_want(l->cut, source, source == tensor ? l->type : l->factor,
                                         is_image ? HWNAS_CUDNN_PACKED : HWNAS_CUDNN_PLAIN);
-    if (!is_image)
-        return add_seen(l, port, wanted, l->rank, l->dims);
     const hwnas_cudnn_tensor *seen = &l->cut->net->tensors[wanted];
-    *port = hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, seen->dims, seen->strides);
+    if (is_image)
+        *port = hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, seen->dims, seen->strides);
+    else if (!add_seen(l, port, wanted, l->rank, l->dims))
+        return false;
+    if (source != tensor)
+        *port = add_scaling(l, *port, scale_of(l, tensor));
     return true;
 }
 
@@ -91,6 +139,13 @@ static bool add_rest(lowering *l, int from)
     for (int i = from; i < l->group->n_nodes; i++) {
         const hwnas_node *node = hwnas_lower_node(l, i);
         int inputs[2];
+        if (hwnas_cudnn_makes_bytes(l->cut->graph, node)) { /* the last; its zero is 0 */
+            const float scale = hwnas_lower_number(hwnas_lower_tensor(l, node->inputs[1]));
+            l->result = hwnas_cudnn_add_pointwise(
+                l->o, CUDNN_POINTWISE_MUL, l->result,
+                hwnas_cudnn_add_scalar(l->o, l->rank, 1 / scale));
+            break;
+        }
         for (int k = 0; k < node->n_inputs; k++) {
             inputs[k] = hwnas_lower_find(&m, node->inputs[k]);
             if (inputs[k] < 0 &&
@@ -130,7 +185,8 @@ bool hwnas_lower_rest(lowering *l, int bias)
         l->result = hwnas_cudnn_add_pointwise(l->o, CUDNN_POINTWISE_ADD, l->result, port);
     }
     if (bias >= 0) {
-        const int port = hwnas_lower_vector(l, bias, l->type, l->channel, l->dims[l->channel]);
+        const hwnas_cudnn_type type = l->factor == HWNAS_CUDNN_S8 ? HWNAS_CUDNN_F32 : l->type;
+        const int port = hwnas_lower_vector(l, bias, type, l->channel, l->dims[l->channel]);
         l->result = hwnas_cudnn_add_pointwise(l->o, CUDNN_POINTWISE_ADD, l->result, port);
     }
     return add_rest(l, residual >= 0 ? 2 : 1);
@@ -171,7 +227,10 @@ static int add_kernel(lowering *l, int tensor)
 {
     const int64_t *d = hwnas_lower_tensor(l, tensor)->dims;
     const int64_t strides[] = {d[1] * d[2] * d[3], 1, d[1] * d[3], d[1]};
-    const int weight = hwnas_cudnn_weight(l->cut->net, tensor, l->type, strides);
+    const int source = hwnas_lower_source(l, tensor);
+    const int weight = hwnas_lower_tensor(l, source)->kind == HWNAS_TENSOR_WEIGHT
+                           ? hwnas_cudnn_weight(l->cut->net, source, l->factor, strides)
+                           : hwnas_cudnn_want(l->cut, source, l->factor, HWNAS_CUDNN_PACKED);
     return hwnas_cudnn_add_memory(l->o, l->cut->net, weight, 4, d, strides);
 }
 
@@ -207,6 +266,7 @@ static bool lower_conv(lowering *l, hwnas_cudnn_op_kind kind)
     op->inputs[0] = image;
     op->inputs[1] = weights;
     l->result = op->output = hwnas_lower_result(l, packed);
+    hwnas_lower_scales(l);
     return hwnas_lower_rest(l, node->n_inputs > 2 ? node->inputs[2] : -1) && hwnas_lower_end(l);
 }
 
@@ -280,11 +340,13 @@ bool hwnas_cudnn_lower(hwnas_cudnn_operation *out, hwnas_cudnn_cut *cut,
         [HWNAS_CUDNN_BY_MATMUL] = hwnas_lower_matmul,
         [HWNAS_CUDNN_BY_POINTWISE] = hwnas_lower_elements,
         [HWNAS_CUDNN_BY_POOL] = lower_pool,
+        [HWNAS_CUDNN_BY_REDUCE] = hwnas_lower_reduce,
         [HWNAS_CUDNN_BY_NORM] = lower_norm,
         [HWNAS_CUDNN_BY_ATTENTION] = hwnas_lower_attention,
     };
     lowering l = {.o = out, .cut = cut, .group = group,
                   .type = hwnas_cudnn_io_type(cut->net->precision)};
+    l.factor = group->n_reverses ? HWNAS_CUDNN_S8 : l.type;
     *out = (hwnas_cudnn_operation){.is_exact = cut->net->precision == HWNAS_F32};
     return lowerings[group->role](&l) && !out->is_full;
 }

@@ -10,7 +10,8 @@ typedef struct hwnas_cudnn_lowering {
     hwnas_cudnn_operation *o;
     hwnas_cudnn_cut *cut;
     const hwnas_cudnn_group *group;
-    hwnas_cudnn_type type; /* of values in memory */
+    hwnas_cudnn_type type;   /* of values in memory */
+    hwnas_cudnn_type factor; /* of what is multiplied: the same, or bytes */
     int result;            /* port of what was made so far, virtual */
     /* As the result is seen by cuDNN: */
     int rank;
@@ -46,6 +47,10 @@ static inline bool hwnas_lower_same_dims(const hwnas_tensor *a, const hwnas_tens
     return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
+/* What is read in the place of the tensor: the bytes that it is made of, if the group reads those. */
+int hwnas_lower_source(const hwnas_cudnn_lowering *l, int tensor);
+/* Behind a product of bytes, whose result is whole numbers: floats of the factors' scales. */
+void hwnas_lower_scales(hwnas_cudnn_lowering *l);
 /* The value of a weight of one. */
 float hwnas_lower_number(const hwnas_tensor *weight);
 /* The port of a weight that is a vector of `n` along one dimension of the port's rank. */
@@ -58,9 +63,11 @@ bool hwnas_lower_rest(hwnas_cudnn_lowering *l, int bias);
 /* The last result goes to memory; false where the tensor cannot be seen with the result's shape. */
 bool hwnas_lower_end(hwnas_cudnn_lowering *l);
 
-/* Groups by role: linear and matmul, attention (products.c), elements alone (elements.c). */
+/* Groups by role: linear and matmul, attention (products.c), elements alone (elements.c),
+ * reductions (reduce.c). */
 bool hwnas_lower_matmul(hwnas_cudnn_lowering *l);
 bool hwnas_lower_attention(hwnas_cudnn_lowering *l);
 bool hwnas_lower_elements(hwnas_cudnn_lowering *l);
+bool hwnas_lower_reduce(hwnas_cudnn_lowering *l);
 
 #endif

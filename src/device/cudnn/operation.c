@@ -76,12 +76,13 @@ static void add_ints(hwnas_str *out, char name, const int64_t *values, int n)
 }
 
 static const char *const names[HWNAS_CUDNN_N_OP_KINDS] = {
-    "conv", "conv_back", "matmul", "pointwise", "pool", "norm", "attention"};
+    "conv", "conv_back", "matmul", "pointwise", "pool", "norm", "reduce", "attention"};
 
 static void add_op_text(hwnas_str *out, const hwnas_cudnn_op *op)
 {
     hwnas_str_addf(out, " %s", names[op->kind]);
-    if (op->kind == HWNAS_CUDNN_POINTWISE || op->kind == HWNAS_CUDNN_POOL)
+    if (op->kind == HWNAS_CUDNN_POINTWISE || op->kind == HWNAS_CUDNN_POOL ||
+        op->kind == HWNAS_CUDNN_REDUCE)
         hwnas_str_addf(out, ":%d", op->mode);
     if (op->slope != 0)
         hwnas_str_addf(out, " a%.9g", op->slope);

@@ -38,13 +38,15 @@ typedef enum hwnas_cudnn_op_kind {
     HWNAS_CUDNN_POINTWISE, /* `mode` of one or two */
     HWNAS_CUDNN_POOL,      /* `mode` of resampling over `window` */
     HWNAS_CUDNN_NORM,      /* layer norm: values, scale, shift, epsilon */
+    HWNAS_CUDNN_REDUCE,    /* `mode` of the channels, or of all but the channels */
     HWNAS_CUDNN_ATTENTION, /* queries, keys, values, scale */
     HWNAS_CUDNN_N_OP_KINDS
 } hwnas_cudnn_op_kind;
 
 typedef struct hwnas_cudnn_op {
     hwnas_cudnn_op_kind kind;
-    int mode;     /* cudnnPointwiseMode_t, cudnnResampleMode_t */
+    int mode;     /* cudnnPointwiseMode_t, cudnnResampleMode_t, cudnnReduceTensorOp_t */
+    bool is_whole; /* a product of bytes, summed in 32 bits */
     double slope; /* of RELU_FWD below zero, of ELU_FWD */
     int n_inputs, inputs[HWNAS_CUDNN_OP_INPUTS], output; /* ports */
     int64_t window[2], stride[2], dilation[2];

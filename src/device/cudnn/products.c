@@ -52,11 +52,12 @@ static int add_matrices(lowering *l, int64_t *batch, int tensor)
 /* All rows of all matrices as those of one. */
 static int add_rows(lowering *l, int tensor, int64_t *rows)
 {
-    int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_AS_IS);
+    const int source = hwnas_lower_source(l, tensor);
+    int wanted = hwnas_cudnn_want(l->cut, source, l->factor, HWNAS_CUDNN_AS_IS);
     const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
     int64_t stride;
     if (!merge_leading(&stride, rows, t, 1) || t->strides[t->rank - 1] != 1) {
-        wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_PLAIN);
+        wanted = hwnas_cudnn_want(l->cut, source, l->factor, HWNAS_CUDNN_PLAIN);
         t = &l->cut->net->tensors[wanted];
         merge_leading(&stride, rows, t, 1);
     }
@@ -81,7 +82,8 @@ static int add_weights(lowering *l, int tensor, bool is_linear)
         strides[t->rank - 1] = k;
         strides[t->rank - 2] = 1;
     }
-    const int weight = hwnas_cudnn_weight(l->cut->net, tensor, l->type, strides);
+    const int weight =
+        hwnas_cudnn_weight(l->cut->net, hwnas_lower_source(l, tensor), l->factor, strides);
     const int64_t dims3[] = {1, k, n}, strides3[] = {n * k, 1, k};
     const int64_t dims4[] = {n, k, 1, 1}, strides4[] = {k, 1, k, k};
     return l->rank == 3
@@ -116,6 +118,7 @@ static bool lower_rows(lowering *l, const hwnas_node *node, bool is_linear)
     op->inputs[0] = a;
     op->inputs[1] = b;
     l->result = op->output = hwnas_lower_result(l, l->rank == 3 ? strides3 : strides4);
+    hwnas_lower_scales(l);
     return hwnas_lower_rest(l, is_linear && node->n_inputs > 2 ? node->inputs[2] : -1) && hwnas_lower_end(l);
 }
 
@@ -163,7 +166,7 @@ bool hwnas_lower_matmul(lowering *l)
 {
     const hwnas_node *node = hwnas_lower_node(l, 0);
     const bool is_linear = !strcmp(node->op->name, "linear");
-    return is_linear || is_one_matrix(hwnas_lower_tensor(l, node->inputs[1]))
+    return is_linear || is_one_matrix(hwnas_lower_tensor(l, hwnas_lower_source(l, node->inputs[1])))
                ? lower_rows(l, node, is_linear)
                : lower_batch(l, node);
 }

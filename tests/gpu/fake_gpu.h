@@ -1,0 +1,22 @@
+/* fake_gpu.h: what the parts of the stand-in share. */
+#ifndef TEST_GPU_FAKE_GPU_H
+#define TEST_GPU_FAKE_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { FAKE_SM = 90, FAKE_BYTES = 1 << 30 };
+#define EXPORT __attribute__((visibility("default")))
+
+extern struct fake_state {
+    int n_allocations, n_launches; /* since the last reset */
+    int n_live, n_broken, n_replays; /* what fake_gpu_count() tells */
+    bool is_lost;
+} fake;
+
+/* The number behind a fault that FAKE_GPU_FAULT asks for, 1 without one; 0: it does not ask. */
+int fake_fault(const char *name);
+/* Whether all of it lies in one block of the GPU's memory; that it does not is counted as broken. */
+bool fake_owns(const char *begin, size_t bytes);
+
+#endif
