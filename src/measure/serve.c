@@ -124,7 +124,7 @@ static hwnas_status answer(const session *s, hwnas_status status, const char *na
 }
 
 /* Test-only: HWNAS_RUNNER_FAULT makes a measurement end badly in one of the ways that happen, so
- * that each verdict of runner.c is tried for real. */
+ * that each verdict of runner_child.c is tried for real. */
 static hwnas_status inject_fault(const session *s)
 {
     const char *fault = getenv("HWNAS_RUNNER_FAULT");

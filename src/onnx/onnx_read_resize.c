@@ -8,7 +8,7 @@
 
 #include "onnx/onnx_build.h"
 
-enum { MAX_TAPS = 4 };
+enum { MAX_TAPS = 4, MAX_SIZE = 1 << 20 };
 
 typedef hwnas_onnx_builder builder;
 
@@ -23,6 +23,27 @@ typedef struct resize {
 static bool has_mode(const resize *z, const char *attribute, const char *word, bool is_default)
 {
     return hwnas_onnx_is_word(z->node, attribute, word, is_default);
+}
+
+/* What is understood of the attributes that are words. */
+static void check_words(builder *b)
+{
+    static const struct {
+        const char *attribute, *words[8];
+    } rows[] = {
+        {"mode", {"nearest", "linear", "bilinear", "cubic"}},
+        {"coordinate_transformation_mode",
+         {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+          "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"}},
+        {"nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        bool is_known = !hwnas_onnx_attribute(b->node, rows[r].attribute);
+        for (int i = 0; rows[r].words[i] && !is_known; i++)
+            is_known = hwnas_onnx_is_word(b->node, rows[r].attribute, rows[r].words[i], false);
+        if (!is_known)
+            hwnas_onnx_refuse(b, rows[r].attribute, "has a value that we cannot compute");
+    }
 }
 
 /* Where the new value `i` lies among the old ones. */
@@ -184,6 +205,7 @@ hwnas_status hwnas_onnx_read_resize(int *out, hwnas_onnx_reader *r, const Onnx__
     }
     if ((n_scales != n && n_sizes != n) || n > in.rank)
         hwnas_onnx_refuse(&b, "scales", "or sizes are absent, or not one for each axis");
+    check_words(&b);
     if (hwnas_onnx_int(node, "antialias", 0))
         hwnas_onnx_refuse(&b, "antialias", "has a value that we cannot compute");
     const bool is_larger = hwnas_onnx_is_word(node, "keep_aspect_ratio_policy", "not_smaller", false);
@@ -207,7 +229,7 @@ hwnas_status hwnas_onnx_read_resize(int *out, hwnas_onnx_reader *r, const Onnx__
                 size = rint(common * old);
                 scale = common;
             }
-            if (!(scale > 0 && size >= 1 && size <= 1 << 24)) {
+            if (!(scale > 0 && size >= 1 && size <= MAX_SIZE)) {
                 hwnas_onnx_refuse(&b, "scales", "are out of range");
                 break;
             }

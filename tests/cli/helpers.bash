@@ -21,6 +21,11 @@ ends() {
     return 1
 }
 
+# undisturbed COMMAND...: with measurements from a machine where nothing else ever runs (still_runner.c).
+undisturbed() {
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$@"
+}
+
 # says FILE PATTERN: a file has text that matches the pattern of the shell.
 says() {
     # shellcheck disable=SC2053

@@ -1,8 +1,9 @@
 // ort_run.mjs: runs an ONNX model with ONNX Runtime, for tests that compare `hwnas run` with it.
 //
 //   node ort_run.mjs input MODEL OUT.bin            writes a random input, raw float32
-//   node ort_run.mjs compare MODEL IN.bin OUT.bin   prints how far OUT.bin is from ONNX Runtime's
-//                                                   outputs; fails above a relative 1e-4
+//   node ort_run.mjs compare MODEL IN.bin OUT.bin [LIMIT]
+//                                                   prints how far OUT.bin is from ONNX Runtime's
+//                                                   outputs; fails above a relative 1e-4, or LIMIT
 //   node ort_run.mjs compare-all FOLDER             the same of each NAME.onnx with NAME.in and NAME.out
 //   node ort_run.mjs version                        prints ONNX Runtime's; fails where it is missing
 //
@@ -54,7 +55,7 @@ async function writeInput(model, path) {
   writeFileSync(path, new Uint8Array(values.buffer));
 }
 
-async function compare(model, inputPath, outputPath) {
+async function compare(model, inputPath, outputPath, limit = LIMIT) {
   const { session, inputs } = await open(model);
   const given = readFloats(inputPath);
   const feeds = {};
@@ -73,8 +74,8 @@ async function compare(model, inputPath, outputPath) {
     throw new Error(`${ours.length} values where ONNX Runtime has ${theirs.length}`);
   const error = distance(ours, theirs);
   console.log(`${basename(model)}: largest difference ${error.toExponential(2)} of the largest value`);
-  if (!(error <= LIMIT))
-    throw new Error(`${basename(model)}: more than ${LIMIT}`);
+  if (!(error <= limit))
+    throw new Error(`${basename(model)}: more than ${limit}`);
 }
 
 // The largest difference, relative to the largest value; infinities must be the same ones.

@@ -335,6 +335,115 @@ static void quantized_graphs_go_through_files(void **state)
     hwnas_device_close(cpu);
 }
 
+/* Every kind of step that a group of bytes can be, with the same values as the graph says: what
+ * `how` names, and no partition among them. */
+static void check_groups(const char *name, hwnas_quantize_form form, const char *how)
+{
+    const hwnas_exec_options options = {.precision = HWNAS_S8};
+    hwnas_device *cpu = open_device("cpu"), *ref = open_device("ref");
+    hwnas_graph *graph = build(name, ""), *made, *quantized;
+    const hwnas_exec_step *steps;
+    hwnas_exec *exec;
+    int *origin;
+    ok(hwnas_device_quantize(&made, &origin, cpu, graph, &options, form));
+    ok(hwnas_graph_fold(&quantized, made)); /* biases that were whole numbers */
+    ok(hwnas_device_compile(&exec, cpu, quantized, NULL));
+    for (size_t i = 0, n = cpu->ops->steps(exec, &steps); i < n; i++)
+        if (!strstr(how, steps[i].how))
+            fail_msg("%s has a step by %s: %s", name, steps[i].how,
+                     quantized->nodes[steps[i].nodes[0]].name);
+    float **inputs = random_inputs(graph);
+    float **wanted = run(ref, quantized, HWNAS_F32, inputs);
+    float **got = run(cpu, quantized, HWNAS_F32, inputs);
+    const double error = deviation(graph, got, wanted);
+    if (!(error <= 0.03))
+        fail_msg("%s is off by %.2e", name, error);
+    free_all(got, graph->n_outputs);
+    free_all(wanted, graph->n_outputs);
+    free_all(inputs, graph->n_inputs);
+    free(origin);
+    hwnas_exec_free(exec);
+    hwnas_graph_free(quantized);
+    hwnas_graph_free(made);
+    hwnas_graph_free(graph);
+    hwnas_device_close(ref);
+    hwnas_device_close(cpu);
+}
+
+static void quantized_images_need_no_partitions(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"resnet32_cifar", "mnist_cnn", "cifar10_cnn", "mobilenet_v2"};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        check_groups(names[i], HWNAS_QUANTIZE_FUSED, "primitive own loops reshape");
+        check_groups(names[i], HWNAS_QUANTIZE_FILE, "primitive own loops reshape");
+    }
+}
+
+/* One reverse of what two convolutions and a sum read, with a zero point, and functions that the bytes
+ * do not cut off: as files may have it. */
+static void readers_share_a_reverse(void **state)
+{
+    (void)state;
+    enum { C = 16, SIDE = 9 };
+    const int64_t dims[] = {1, C, SIDE, SIDE}, kernel[] = {C, C, 3, 3}, one[] = {1};
+    hwnas_device *cpu = open_device("cpu"), *ref = open_device("ref");
+    hwnas_graph *graph = hwnas_graph_new("shared", 1);
+    const float scale = 1 / 100.0F, zero = 90, kernel_scale = 1 / 500.0F;
+    static float bytes[C * C * 9];
+    const hwnas_attr axis[1] = {{.is_set = true, .n = 1}};
+    hwnas_attr conv[8] = {0};
+    int x, s, z, ks, q, r, w[2], y[2], sum;
+    for (size_t i = 0; i < COUNT(bytes); i++)
+        bytes[i] = (float)((int)(i * 89 % 255) - 127);
+    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, dims));
+    ok(hwnas_graph_add_constant(&s, graph, "s", 0, one, &scale));
+    ok(hwnas_graph_add_constant(&z, graph, "z", 0, one, &zero));
+    ok(hwnas_graph_add_constant(&ks, graph, "ks", 0, one, &kernel_scale));
+    graph->tensors[z].dtype = HWNAS_UINT8;
+    const int to_bytes[] = {x, s, z};
+    ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("quantize_linear"), "q", axis, 3, to_bytes,
+                            false));
+    const int back[] = {q, s, z};
+    ok(hwnas_graph_add_node(&r, graph, hwnas_op_by_name("dequantize_linear"), "r", axis, 3, back,
+                            false));
+    for (int k = 0; k < 2; k++) {
+        static const char *const names[][4] = {{"w0", "v0", "c0", "f0"}, {"w1", "v1", "c1", "f1"}};
+        int raw;
+        ok(hwnas_graph_add_constant(&raw, graph, names[k][0], 4, kernel, bytes));
+        graph->tensors[raw].dtype = HWNAS_INT8;
+        const int values[] = {raw, ks};
+        ok(hwnas_graph_add_node(&w[k], graph, hwnas_op_by_name("dequantize_linear"), names[k][1],
+                                axis, 2, values, false));
+        const int inputs[] = {r, w[k]};
+        const hwnas_op *op = hwnas_op_by_name("conv");
+        for (int i = 0; op->attrs[i].name; i++)
+            if (!strcmp(op->attrs[i].name, "pad"))
+                conv[i] = (hwnas_attr){.is_set = true, .n = 4, .ints = {1, 1, 1, 1}};
+        ok(hwnas_graph_add_node(&y[k], graph, op, names[k][2], conv, 2, inputs, false));
+        ok(hwnas_graph_add_node(&y[k], graph, hwnas_op_by_name(k ? "gelu" : "hard_swish"),
+                                names[k][3], NULL, 1, &y[k], false));
+    }
+    const int summands[] = {y[0], r}, both[] = {y[1], s, z};
+    ok(hwnas_graph_add_node(&sum, graph, hwnas_op_by_name("add"), "sum", NULL, 2, summands, false));
+    hwnas_graph_add_output(graph, sum);
+    ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("quantize_linear"), "q1", axis, 3, both,
+                            false));
+    const int end[] = {q, s, z};
+    ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("dequantize_linear"), "r1", axis, 3, end,
+                            false));
+    hwnas_graph_add_output(graph, q);
+    float **inputs = random_inputs(graph);
+    float **wanted = run(ref, graph, HWNAS_F32, inputs), **got = run(cpu, graph, HWNAS_F32, inputs);
+    assert_true(deviation(graph, got, wanted) <= 0.006); /* one byte: 1/165 of the greatest value */
+    free_all(got, graph->n_outputs);
+    free_all(wanted, graph->n_outputs);
+    free_all(inputs, graph->n_inputs);
+    hwnas_graph_free(graph);
+    hwnas_device_close(ref);
+    hwnas_device_close(cpu);
+}
+
 /* Ranges of inputs that are ten times too small cut off what comes. */
 static void ranges_come_of_the_given_inputs(void **state)
 {
@@ -374,6 +483,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_multiplied_exactly),
         cmocka_unit_test(quantized_graphs_go_through_files),
+        cmocka_unit_test(quantized_images_need_no_partitions),
+        cmocka_unit_test(readers_share_a_reverse),
         cmocka_unit_test(ranges_come_of_the_given_inputs),
         cmocka_unit_test(steps_tell_the_nodes_of_the_graph),
         cmocka_unit_test(what_the_processor_lacks_is_refused),

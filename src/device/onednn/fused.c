@@ -5,15 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/onednn/posts.h"
 #include "device/onednn/primitive.h"
 #include "graph/op.h"
 
 enum { MAX_INPUTS = 4 + HWNAS_ONEDNN_MAX_POSTS };
 
-/* A reorder at the border, into or out of a buffer of ours. */
+/* A reorder at the border, into or out of the scratch memory, behind what primitives want of it. */
 typedef struct border {
     hwnas_onednn_primitive primitive;
-    void *buffer;
+    bool is_made;
+    size_t at, bytes; /* in the scratch memory */
 } border;
 
 typedef struct hwnas_onednn_made {
@@ -21,9 +23,17 @@ typedef struct hwnas_onednn_made {
     border before[MAX_INPUTS], after; /* not made: the tensor lies as it should */
     int sum;                          /* the input that results are added to, or -1 */
     size_t out_bytes;
+    int n_tail; /* post-operations behind the primitive, by loops of ours: none or one */
+    hwnas_onednn_post tail;
 } fused;
 
 typedef hwnas_onednn_maker maker;
+
+/* The border of input `i`, or of the output. */
+static border *border_of(fused *made, int i)
+{
+    return i < MAX_INPUTS ? &made->before[i] : &made->after;
+}
 
 /* ---- Post-operations ---- */
 
@@ -45,6 +55,17 @@ static dnnl_status_t add_post(maker *m, int i, dnnl_post_ops_t posts)
         return hwnas_onednn_requantize_post(&m->bytes, p, posts);
     TRY_STATUS(describe_operand(m, i, p->operand));
     return dnnl_post_ops_append_binary(posts, p->alg, m->operands[i]);
+}
+
+/* The last post-operation may be done behind the primitive. */
+static void choose_tail(maker *m)
+{
+    const hwnas_onednn_group *g = m->group;
+    if (g->has_bytes || !g->n_posts || !hwnas_onednn_is_slow_fused(&g->posts[g->n_posts - 1]))
+        return;
+    m->bytes.n_posts--;
+    m->made->n_tail = 1;
+    m->made->tail = g->posts[g->n_posts - 1];
 }
 
 static dnnl_status_t add_posts(maker *m)
@@ -96,8 +117,9 @@ static hwnas_status add_border(maker *m, border *b, int tensor, bool is_input)
     TRY_OUT(hwnas_onednn_primitive_init(&b->primitive, desc));
     TRY_OUT(hwnas_onednn_primitive_add(&b->primitive, DNNL_ARG_FROM, from));
     TRY_OUT(hwnas_onednn_primitive_add(&b->primitive, DNNL_ARG_TO, to));
-    TRY_OUT(hwnas_try_alloc(&b->buffer, bytes, name));
-    m->step->bytes += b->primitive.bytes + bytes;
+    b->bytes = bytes;
+    b->is_made = true;
+    m->step->bytes += b->primitive.bytes;
 out:
     dnnl_primitive_attr_destroy(attr);
     dnnl_primitive_desc_destroy(desc);
@@ -212,6 +234,23 @@ static hwnas_status add_args(maker *m)
 
 /* ---- The step ---- */
 
+/* The borders' buffers live as long as the step runs: they have places of their own. */
+static void place_borders(fused *made, hwnas_onednn_scratch *scratch)
+{
+    enum { ALIGN = 64 };
+    size_t at = made->main.scratch_bytes;
+    for (int i = 0; i <= MAX_INPUTS; i++)
+        if (border_of(made, i)->primitive.scratch_bytes > at)
+            at = border_of(made, i)->primitive.scratch_bytes;
+    for (int i = 0; i <= MAX_INPUTS; i++) {
+        border *b = border_of(made, i);
+        b->at = (at + ALIGN - 1) / ALIGN * ALIGN;
+        at = b->is_made ? b->at + b->bytes : at;
+    }
+    if (at > scratch->bytes)
+        scratch->bytes = at;
+}
+
 /* oneDNN does everything somehow; its reference code is what nobody wants to wait for. */
 static hwnas_status check_fast(const maker *m)
 {
@@ -270,11 +309,13 @@ hwnas_status hwnas_onednn_fused_compile(hwnas_onednn_step *step, const onednn_de
     step->input_ids = hwnas_arena_alloc(arena, MAX_INPUTS * sizeof *step->input_ids);
     step->output_ids = hwnas_arena_copy(arena, &group->output, sizeof *step->output_ids);
     TRY_OUT(hwnas_onednn_attr(&m.attr, step->name));
+    choose_tail(&m);
     TRY_DNNL_OUT("describe", step->name, add_posts(&m));
     TRY_OUT(try_root(&m));
     TRY_OUT(check_fast(&m));
     TRY_OUT(hwnas_onednn_primitive_init(&m.made->main, m.desc));
     TRY_OUT(add_args(&m));
+    place_borders(m.made, device->scratch);
     step->bytes += m.made->main.bytes;
 out:
     maker_done(&m);
@@ -290,16 +331,16 @@ static dnnl_status_t reorder(const border *b, void *from, void *to)
 static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)
 {
     const fused *made = step->state;
+    char *scratch = device->scratch->memory;
     void *values[1 + MAX_INPUTS], *out = hwnas_onednn_values(step->outputs[0]);
     size_t n = 0;
-    (void)device;
-    values[n++] = made->after.buffer ? made->after.buffer : out;
+    values[n++] = made->after.is_made ? scratch + made->after.at : out;
     for (size_t i = 0; i < step->n_inputs; i++) {
         void *in = hwnas_onednn_values(step->inputs[i]);
         const border *b = &made->before[i];
-        if (b->buffer) {
-            TRY_STATUS(reorder(b, in, b->buffer));
-            in = b->buffer;
+        if (b->is_made) {
+            TRY_STATUS(reorder(b, in, scratch + b->at));
+            in = scratch + b->at;
         }
         if ((int)i != made->sum)
             values[n++] = in;
@@ -307,7 +348,10 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
             memcpy(values[0], in, made->out_bytes);
     }
     TRY_STATUS(hwnas_onednn_primitive_run(&made->main, n, values));
-    return made->after.buffer ? reorder(&made->after, made->after.buffer, out) : dnnl_success;
+    if (made->n_tail)
+        hwnas_onednn_apply_posts_by(device->threads, values[0],
+                                    (int64_t)(made->out_bytes / sizeof(float)), 1, &made->tail);
+    return made->after.is_made ? reorder(&made->after, values[0], out) : dnnl_success;
 }
 
 static void free_fused(void *state)
@@ -315,12 +359,8 @@ static void free_fused(void *state)
     fused *made = state;
     if (!made)
         return;
-    for (int i = 0; i < MAX_INPUTS; i++) {
-        hwnas_onednn_primitive_done(&made->before[i].primitive);
-        free(made->before[i].buffer);
-    }
-    hwnas_onednn_primitive_done(&made->after.primitive);
-    free(made->after.buffer);
+    for (int i = 0; i <= MAX_INPUTS; i++)
+        hwnas_onednn_primitive_done(&border_of(made, i)->primitive);
     hwnas_onednn_primitive_done(&made->main);
     free(made);
 }
@@ -330,7 +370,7 @@ static int in_place(const hwnas_onednn_step *step, int output, size_t k)
 {
     const fused *made = step->state;
     (void)output;
-    return k == 0 && made->sum >= 0 && !made->after.buffer ? step->input_ids[made->sum] : -1;
+    return k == 0 && made->sum >= 0 && !made->after.is_made ? step->input_ids[made->sum] : -1;
 }
 
 const hwnas_onednn_kind hwnas_onednn_fused = {

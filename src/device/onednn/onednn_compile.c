@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "device/calibrate.h"
+#include "device/onednn/changes.h"
 #include "device/onednn/fused.h"
 #include "device/onednn/lower.h"
 #include "device/onednn/moves.h"
@@ -113,6 +114,10 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     if (hwnas_onednn_rows_fit(c->graph, group)) {
         s->kind = &hwnas_onednn_rows;
         return hwnas_onednn_rows_compile(s, exec->device, c->graph, group, exec->arena);
+    }
+    if (hwnas_onednn_change_fits(c->graph, group, c->groups.layouts)) {
+        s->kind = &hwnas_onednn_changes;
+        return hwnas_onednn_change_compile(s, c->source, group, c->groups.layouts, exec->arena);
     }
     s->kind = &hwnas_onednn_fused;
     return hwnas_onednn_fused_compile(s, exec->device, c->source, group, c->groups.layouts,

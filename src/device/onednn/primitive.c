@@ -77,6 +77,7 @@ hwnas_status hwnas_onednn_primitive_init(hwnas_onednn_primitive *p,
     const size_t bytes = dnnl_memory_desc_get_size(scratch);
     hwnas_onednn_scratch *shared = p->device->scratch;
     TRY_DNNL("compile", p->name, dnnl_primitive_create(&p->made, desc));
+    p->scratch_bytes = bytes;
     if (bytes > shared->bytes)
         shared->bytes = bytes;
     return hwnas_onednn_primitive_add(p, DNNL_ARG_SCRATCHPAD, scratch);

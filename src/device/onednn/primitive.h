@@ -17,6 +17,7 @@ typedef struct hwnas_onednn_primitive {
     dnnl_exec_arg_t args[HWNAS_ONEDNN_MAX_ARGS];
     void *buffers[HWNAS_ONEDNN_MAX_ARGS]; /* by argument; NULL: somebody else's */
     size_t bytes;                         /* of the buffers */
+    size_t scratch_bytes;                 /* that it wants of the executable's scratch memory */
 } hwnas_onednn_primitive;
 
 /* Attributes that every primitive here is described with: its scratchpad is ours. Yours to

@@ -1,11 +1,10 @@
 /* rows.c: products of a matrix with up to four vectors. */
 #include "device/onednn/rows.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/onednn/vector.h"
+#include "device/onednn/posts.h"
 #include "graph/op.h"
 
 enum { MAX_VECTORS = 4, BLOCK = 4 }; /* BLOCK: rows of the matrix at a time */
@@ -35,22 +34,6 @@ static bool is_product(const hwnas_graph *graph, const hwnas_node *node)
            hwnas_node_attr(node, "groups")->ints[0] == 1;
 }
 
-static bool knows(dnnl_alg_kind_t alg)
-{
-    switch ((int)alg) {
-    case dnnl_eltwise_relu:
-    case dnnl_eltwise_clip:
-    case dnnl_eltwise_hardswish:
-    case dnnl_eltwise_hardsigmoid:
-    case dnnl_eltwise_linear:
-    case dnnl_eltwise_logistic:
-    case dnnl_eltwise_swish:
-    case dnnl_eltwise_tanh:
-        return true;
-    }
-    return false;
-}
-
 static int64_t n_in_of(const hwnas_graph *graph, const hwnas_node *node)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
@@ -64,7 +47,7 @@ bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *g
     if (group->has_bytes || !is_product(graph, root))
         return false;
     for (int i = 0; i < group->n_posts; i++)
-        if (group->posts[i].operand >= 0 || !knows(group->posts[i].alg))
+        if (!hwnas_onednn_has_post(&group->posts[i]))
             return false;
     return hwnas_tensor_count(hwnas_node_input(graph, root, 0)) / n_in_of(graph, root) <=
            MAX_VECTORS;
@@ -157,38 +140,6 @@ HWNAS_CLONES static void multiply_one(float *out, const float *weights, const fl
     }
 }
 
-static float least(float a, float b)
-{
-    return a < b ? a : b;
-}
-
-static float most(float a, float b)
-{
-    return a > b ? a : b;
-}
-
-static float apply(const hwnas_onednn_post *p, float x)
-{
-    switch ((int)p->alg) {
-    case dnnl_eltwise_relu:
-        return x > 0 ? x : p->alpha * x;
-    case dnnl_eltwise_clip:
-        return most(p->alpha, least(p->beta, x));
-    case dnnl_eltwise_hardsigmoid:
-        return most(0, least(1, p->alpha * x + p->beta));
-    case dnnl_eltwise_hardswish:
-        return x * most(0, least(1, p->alpha * x + p->beta));
-    case dnnl_eltwise_linear:
-        return p->alpha * x + p->beta;
-    case dnnl_eltwise_logistic:
-        return 1 / (1 + expf(-x));
-    case dnnl_eltwise_swish:
-        return x / (1 + expf(-p->alpha * x));
-    default:
-        return tanhf(x);
-    }
-}
-
 /* Rows `first` to `end` of the matrix. */
 static void run_part(const rows *r, float *out, const float *in, int64_t first, int64_t end)
 {
@@ -197,13 +148,12 @@ static void run_part(const rows *r, float *out, const float *in, int64_t first, 
         multiply_four(out + at, r->weights + at * r->n_in, in, r);
     for (; at < end; at++)
         multiply_one(out + at, r->weights + at * r->n_in, in, r);
-    for (int64_t v = 0; v < r->n_vectors; v++)
-        for (at = first; at < end; at++) {
-            float x = out[v * r->n_out + at] + r->bias[at];
-            for (int i = 0; i < r->n_posts; i++)
-                x = apply(&r->posts[i], x);
-            out[v * r->n_out + at] = x;
-        }
+    for (int64_t v = 0; v < r->n_vectors; v++) {
+        float *part = out + v * r->n_out;
+        for (at = first; at < end; at++)
+            part[at] += r->bias[at];
+        hwnas_onednn_apply_posts(part + first, end - first, r->n_posts, r->posts);
+    }
 }
 
 static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)

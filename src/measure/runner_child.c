@@ -1,0 +1,236 @@
+/* runner_child.c: the child of a runner: its start, its end, and what became of it.
+ *
+ * The child's standard input and output are one socket, so there is one descriptor to wait on and
+ * send() can leave SIGPIPE out of it. Its standard error is a file in memory: it never blocks a
+ * child that talks much, and its last line goes into the message when the child dies. */
+#define _GNU_SOURCE 1 /* memfd_create(), strcasestr(), sigabbrev_np() */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "measure/runner_priv.h"
+
+extern char **environ;
+
+enum { GRACE_MS = 1000, TAIL_BYTES = 4096 };
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Our environment with OpenMP's settings in it. They must be there before the library is loaded,
+ * and they stand above the user's, as the measurement says how it was made. */
+static char **make_environment(const hwnas_runner *r, const int *cores, int n_cores)
+{
+    hwnas_str places = {0};
+    for (int i = 0; i < n_cores; i++)
+        hwnas_str_addf(&places, "%s{%d}", i ? "," : "", cores[i]);
+    /* With more threads than cores the kernel knows better. */
+    bool is_bound = n_cores == r->threads;
+    char *settings[] = {
+        hwnas_printf("OMP_NUM_THREADS=%d", r->threads),
+        hwnas_strdup("OMP_DYNAMIC=false"),
+        hwnas_strdup(is_bound ? "OMP_WAIT_POLICY=active" : "OMP_WAIT_POLICY=passive"),
+        hwnas_strdup(is_bound ? "OMP_PROC_BIND=close" : "OMP_PROC_BIND=false"),
+        hwnas_printf("OMP_PLACES=%s", is_bound ? places.s : "threads"),
+        hwnas_strdup("HWNAS_IS_RUNNER=1"),
+    };
+    const size_t n_settings = sizeof settings / sizeof *settings;
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **list = hwnas_alloc((n + n_settings + 1) * sizeof *list);
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_set_here = false;
+        for (size_t j = 0; j < n_settings; j++) {
+            size_t length = strcspn(settings[j], "=") + 1;
+            is_set_here |= !strncmp(environ[i], settings[j], length);
+        }
+        if (!is_set_here)
+            list[used++] = hwnas_strdup(environ[i]);
+    }
+    memcpy(list + used, settings, sizeof settings);
+    hwnas_str_done(&places);
+    return list;
+}
+
+static void free_environment(char **list)
+{
+    for (size_t i = 0; list[i]; i++)
+        free(list[i]);
+    free(list);
+}
+
+/* posix_spawn() with the three streams in place. SIGINT and SIGTERM start blocked: they may come
+ * before the child can ignore them. */
+static int spawn(pid_t *pid, const char *program, int socket_fd, int log_fd, char **environment)
+{
+    char *const arguments[] = {(char *)"hwnas", (char *)"runner", NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t blocked, defaults;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    sigfillset(&defaults);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, socket_fd, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, socket_fd, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, log_fd, STDERR_FILENO);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &blocked);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int error = posix_spawn(pid, program, &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+static const char *default_program = "/proc/self/exe";
+
+void hwnas_runner_use(const char *program)
+{
+    default_program = program;
+}
+
+hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_cores)
+{
+    hwnas_status status = HWNAS_OK;
+    const char *program = getenv("HWNAS_RUNNER");
+    int fds[2] = {-1, -1};
+    char **environment = make_environment(r, cores, n_cores);
+    if (!program || !*program)
+        program = default_program;
+    r->log = memfd_create("hwnas-runner-stderr", MFD_CLOEXEC);
+    if (r->log < 0 || fcntl(r->log, F_SETFL, O_APPEND) ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) ||
+        fcntl(fds[0], F_SETFL, O_NONBLOCK)) {
+        status = hwnas_fail(HWNAS_E_IO, NULL, "cannot set up a runner: %s", strerror(errno));
+        goto out;
+    }
+    int error = spawn(&r->pid, program, fds[1], r->log, environment);
+    if (error) {
+        r->pid = 0;
+        status = hwnas_fail(HWNAS_E_IO, NULL, "cannot start the runner '%s': %s", program,
+                            strerror(error));
+        goto out;
+    }
+    r->fd = fds[0];
+    r->n_requests = 0;
+    fds[0] = -1;
+out:
+    free_environment(environment);
+    close_fd(&fds[0]);
+    close_fd(&fds[1]);
+    if (status != HWNAS_OK)
+        close_fd(&r->log);
+    return status;
+}
+
+/* Waits for the child's end, at most GRACE_MS, then ends it: `was_alive`. Returns its wait
+ * status. */
+static int reap(hwnas_runner *r, bool *was_alive)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    int wait_status = 0;
+    pid_t got = 0;
+    for (int i = 0; i < GRACE_MS && got == 0; i++) {
+        got = waitpid(r->pid, &wait_status, WNOHANG);
+        if (got == 0)
+            nanosleep(&nap, NULL);
+    }
+    *was_alive = got == 0;
+    if (got == 0) {
+        kill(r->pid, SIGKILL);
+        while (waitpid(r->pid, &wait_status, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    r->pid = 0;
+    return wait_status;
+}
+
+void hwnas_runner_end_child(hwnas_runner *r, bool at_once)
+{
+    bool was_alive;
+    close_fd(&r->fd);
+    if (r->pid && at_once)
+        kill(r->pid, SIGKILL);
+    if (r->pid)
+        reap(r, &was_alive);
+    close_fd(&r->log);
+    hwnas_cores_release(&r->cores);
+}
+
+/* The end of what the child wrote to standard error. */
+static void read_tail(char tail[TAIL_BYTES], const hwnas_runner *r)
+{
+    struct stat st;
+    ssize_t n = 0;
+    if (!fstat(r->log, &st)) {
+        off_t from = st.st_size > TAIL_BYTES - 1 ? st.st_size - (TAIL_BYTES - 1) : 0;
+        n = pread(r->log, tail, TAIL_BYTES - 1, from);
+    }
+    tail[n > 0 ? n : 0] = '\0';
+}
+
+/* The last line with something in it; cuts `tail`. */
+static const char *last_line(char *tail)
+{
+    size_t n = strlen(tail);
+    while (n > 0 && (unsigned char)tail[n - 1] <= ' ')
+        tail[--n] = '\0';
+    char *newline = strrchr(tail, '\n');
+    return newline ? newline + 1 : tail;
+}
+
+/* How it is put by ourselves and libgomp, the C++ runtime, strerror(ENOMEM), and libgomp again when
+ * there is no memory for a thread's stack. */
+static bool tells_of_memory(const char *tail)
+{
+    return strcasestr(tail, "out of memory") || strstr(tail, "std::bad_alloc") ||
+           strcasestr(tail, "cannot allocate memory") || strstr(tail, "Thread creation failed");
+}
+
+hwnas_status hwnas_runner_judge_child(hwnas_runner *r)
+{
+    char tail[TAIL_BYTES];
+    bool was_alive;
+    close_fd(&r->fd);
+    int wait_status = reap(r, &was_alive);
+    read_tail(tail, r);
+    close_fd(&r->log);
+    bool of_memory = tells_of_memory(tail);
+    const char *line = last_line(tail), *colon = *line ? ": " : "";
+
+    if (of_memory)
+        return hwnas_fail(HWNAS_E_MEMORY, NULL, "the runner ran out of memory while %s%s%s",
+                          r->phase, colon, line);
+    if (was_alive)
+        return hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner closed its output while %s%s%s",
+                          r->phase, colon, line);
+    if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL)
+        return hwnas_fail(HWNAS_E_MEMORY, NULL,
+                          "the runner was killed while %s, probably by the kernel's out-of-memory "
+                          "killer%s%s",
+                          r->phase, colon, line);
+    if (WIFSIGNALED(wait_status))
+        return hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner died of SIG%s while %s%s%s",
+                          sigabbrev_np(WTERMSIG(wait_status)), r->phase, colon, line);
+    return hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner ended with status %d while %s%s%s",
+                      WEXITSTATUS(wait_status), r->phase, colon, line);
+}

@@ -1,0 +1,28 @@
+/* runner_priv.h: a runner from inside: what runner.c and runner_child.c share. */
+#ifndef HWNAS_MEASURE_RUNNER_PRIV_H
+#define HWNAS_MEASURE_RUNNER_PRIV_H
+
+#include "measure/cores.h"
+#include "measure/runner.h"
+
+struct hwnas_runner {
+    char *device;
+    int threads;
+    pid_t pid;         /* 0: no child */
+    int fd;            /* socket to it */
+    int log;           /* its standard error */
+    char phase[64];    /* what it said that it is doing */
+    size_t n_requests; /* that the child has had */
+    hwnas_device_info info;
+    hwnas_cores cores; /* of the child */
+    const int *pinned; /* these instead, when they are given; borrowed */
+};
+
+/* Starts a process bound to the cores, one for each of its threads when there are as many. */
+HWNAS_CHECKED hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_cores);
+/* Ends it, if there is one: politely when it is idle, at once when it is not. */
+void hwnas_runner_end_child(hwnas_runner *r, bool at_once);
+/* It has ended without an answer, or is about to: why? Never HWNAS_OK. */
+HWNAS_CHECKED hwnas_status hwnas_runner_judge_child(hwnas_runner *r);
+
+#endif

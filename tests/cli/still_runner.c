@@ -1,0 +1,158 @@
+/* still_runner.c: `hwnas runner` on a machine where nothing else ever runs, for tests of what the
+ * search makes of clean measurements: with HWNAS_RUNNER it takes the place of the program itself.
+ *
+ * It has a machine and a device `null` of its own, which the linker finds before the library's. Time
+ * passes only in an inference: a millisecond, give or take one percent, whatever the network. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "device/devices.h"
+#include "measure/machine.h"
+
+static double clock_seconds = 1000;
+
+/* ---- The device ---- */
+
+static hwnas_status still_open(hwnas_device **out, const char *argument,
+                               const hwnas_device_options *options)
+{
+    (void)options;
+    TRY(hwnas_device_takes_no_argument("null", argument));
+    *out = hwnas_alloc(sizeof **out);
+    return HWNAS_OK;
+}
+
+static void still_describe(const hwnas_device *device, hwnas_device_info *out)
+{
+    (void)device;
+    *out = (hwnas_device_info){.name = "a still machine", .threads = 1, .native = ~0U};
+}
+
+static void still_close(hwnas_device *device)
+{
+    free(device);
+}
+
+static hwnas_status still_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                                  const hwnas_exec_options *options)
+{
+    (void)graph;
+    (void)options;
+    *out = hwnas_alloc(sizeof **out);
+    (*out)->ops = device->ops;
+    return HWNAS_OK;
+}
+
+static hwnas_status still_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
+{
+    static hwnas_rng rng;
+    static bool is_seeded;
+    (void)exec;
+    (void)inputs;
+    (void)outputs;
+    if (!is_seeded)
+        rng = hwnas_rng_new(2026, 1);
+    is_seeded = true;
+    clock_seconds += 1e-3 * (0.99 + 0.02 * hwnas_rng_double(&rng));
+    return HWNAS_OK;
+}
+
+static void still_free_exec(hwnas_exec *exec)
+{
+    free(exec);
+}
+
+const hwnas_device_ops hwnas_null_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "null",
+    .help = "an inference takes a millisecond",
+    .open = still_open,
+    .describe = still_describe,
+    .close = still_close,
+    .precisions = ~0U,
+    .compile = still_compile,
+    .run = still_run,
+    .free_exec = still_free_exec,
+};
+
+/* ---- The machine ---- */
+
+static void do_nothing(hwnas_machine *machine)
+{
+    (void)machine;
+}
+
+static double still_now(hwnas_machine *machine)
+{
+    (void)machine;
+    return clock_seconds += 20e-9;
+}
+
+static unsigned long no_preemptions(hwnas_machine *machine)
+{
+    (void)machine;
+    return 0;
+}
+
+static double no_seconds(hwnas_machine *machine)
+{
+    (void)machine;
+    return 0;
+}
+
+static double no_joules(hwnas_machine *machine)
+{
+    (void)machine;
+    return NAN;
+}
+
+static double same_reference(hwnas_machine *machine)
+{
+    (void)machine;
+    return 1e-4;
+}
+
+static bool is_never_shared(hwnas_machine *machine, double *hertz)
+{
+    (void)machine;
+    *hertz = 3e9;
+    return false;
+}
+
+static void still_pause(hwnas_machine *machine, double seconds)
+{
+    (void)machine;
+    clock_seconds += seconds;
+}
+
+static bool stays(hwnas_machine *machine)
+{
+    (void)machine;
+    return false;
+}
+
+hwnas_machine *hwnas_machine_open(void)
+{
+    static hwnas_machine still = {.watch = do_nothing,
+                                  .now = still_now,
+                                  .preemptions = no_preemptions,
+                                  .waited = no_seconds,
+                                  .stolen = no_seconds,
+                                  .joules = no_joules,
+                                  .reference = same_reference,
+                                  .is_shared = is_never_shared,
+                                  .pause = still_pause,
+                                  .settle = stays};
+    return &still;
+}
+
+void hwnas_machine_close(hwnas_machine *machine)
+{
+    (void)machine;
+}
+
+int main(void)
+{
+    return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
+}
