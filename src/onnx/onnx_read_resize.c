@@ -8,7 +8,7 @@
 
 #include "onnx/onnx_build.h"
 
-enum { MAX_TAPS = 4, MAX_SIZE = 1 << 20 };
+enum { MAX_TAPS = 4, MAX_SIZE = 1 << 18 };
 
 typedef hwnas_onnx_builder builder;
 
