@@ -869,6 +869,35 @@ static void powers(void **state)
     hwnas_device_close(cpu);
 }
 
+/* Functions behind convolutions and products, of small values and of such that their exponentials
+ * leave the range of floats, in numbers that are no multiples of a vector or of a thread's piece. */
+static void functions_behind_products(void **state)
+{
+    (void)state;
+    static const float factors[] = {1, 30, 1000};
+    static const int64_t shapes[][4] = {{1, 3, 1, 1}, {2, 5, 9, 11}, {1, 7, 40, 41}};
+    hwnas_device *ref = open_device("ref", 1);
+    for (size_t i = 0; i < COUNT(factors) * COUNT(shapes) * 2 * 2; i++) {
+        const bool is_swish = i % 2, is_image = i / 2 % 2;
+        const int64_t *shape = shapes[i / 4 % COUNT(shapes)];
+        const int64_t one[] = {1}, rows[] = {shape[0] * shape[2], shape[1] * shape[3], 0};
+        hwnas_device *cpu = open_device("cpu", 1 + (int)(i % 3 > 0));
+        hwnas_graph *graph = hwnas_graph_new("functions", i);
+        int factor = -1;
+        ok(hwnas_graph_add_constant(&factor, graph, "factor", 1, one,
+                                    &factors[i / 4 / COUNT(shapes)]));
+        int x = add_input(graph, is_image ? shape : rows);
+        x = is_image ? add(graph, "conv", "out=19", x, -1) : add(graph, "linear", "out=19", x, -1);
+        x = add(graph, "mul", "", x, factor);
+        const int gate = add(graph, "sigmoid", "", x, -1);
+        hwnas_graph_add_output(graph, is_swish ? add(graph, "mul", "", x, gate) : gate);
+        compare("functions behind products", cpu, graph, ref, graph, i);
+        hwnas_graph_free(graph);
+        hwnas_device_close(cpu);
+    }
+    hwnas_device_close(ref);
+}
+
 /* Several executables of one device, taken in turn, give what
  * each gives alone. */
 static void executables_do_not_disturb_each_other(void **state)
@@ -1065,6 +1094,7 @@ int main(void)
         cmocka_unit_test(other_operators_run_in_their_own_loops),
         cmocka_unit_test(outputs_are_copied_where_nothing_writes_them),
         cmocka_unit_test(powers),
+        cmocka_unit_test(functions_behind_products),
         cmocka_unit_test(executables_do_not_disturb_each_other),
         cmocka_unit_test(moved_values_reach_every_reader),
         cmocka_unit_test(replay_recalls),
