@@ -152,6 +152,16 @@ static void decide(quantizer *q, const hwnas_graph *graph)
     free(same);
 }
 
+/* Products of two activations: then four dimensions need not be an image. */
+static bool has_attention(const hwnas_graph *graph)
+{
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (is(&graph->nodes[i], "matmul") &&
+            hwnas_node_input(graph, &graph->nodes[i], 1)->kind != HWNAS_TENSOR_WEIGHT)
+            return true;
+    return false;
+}
+
 /* What engines have kernels of bytes for, as long as each tensor around them is quantised. */
 static bool has_byte_kernel(const hwnas_graph *graph, const hwnas_node *node)
 {
@@ -160,6 +170,8 @@ static bool has_byte_kernel(const hwnas_graph *graph, const hwnas_node *node)
     int axis;
     if (is(node, "conv"))
         return has_kernel(&axis, graph, node);
+    if (has_attention(graph))
+        return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (is(node, names[i]))
             return is_image(hwnas_node_output(graph, node));
@@ -339,22 +351,39 @@ static hwnas_status quantize_kernel(int *out, hwnas_rewrite *r, int tensor, int 
     return reverse(out, r, from->name, axis, q->bytes[tensor], q->scale[tensor], q->zero[tensor]);
 }
 
-/* A bias as 32-bit integers of the input's scale times the kernel's, with their reverse. */
-static hwnas_status quantize_bias(int *out, hwnas_rewrite *r, const hwnas_node *node)
+/* The product that input `i` of a node is the bias of: the node's own, or that before an `add`; else
+ * NULL. */
+static const hwnas_node *biased_by(const hwnas_graph *graph, const hwnas_node *node, int i)
 {
-    enum { X, KERNEL, BIAS };
+    enum { BIAS = 2 };
+    const hwnas_tensor *bias = hwnas_node_input(graph, node, i);
+    const bool is_sum = is(node, "add") && i == 1;
+    int axis;
+    if (bias->kind != HWNAS_TENSOR_WEIGHT || bias->rank != 1 || (!is_sum && i != BIAS))
+        return NULL;
+    const int producer = hwnas_node_input(graph, node, 0)->producer;
+    const hwnas_node *product = !is_sum ? node : producer >= 0 ? &graph->nodes[producer] : NULL;
+    if (!product || !has_kernel(&axis, graph, product) || (is_sum && !is(product, "matmul")))
+        return NULL;
+    return hwnas_node_input(graph, product, 1)->dims[axis] == bias->dims[0] ? product : NULL;
+}
+
+/* A bias as 32-bit integers of the input's scale times the kernel's, with their reverse. */
+static hwnas_status quantize_bias(int *out, hwnas_rewrite *r, const hwnas_node *product, int bias)
+{
+    enum { X, KERNEL };
     quantizer *q = r->context;
     hwnas_status status = HWNAS_OK;
-    const hwnas_tensor *from = hwnas_node_input(r->from, node, BIAS);
+    const hwnas_tensor *from = &r->from->tensors[bias];
     const int64_t n = hwnas_tensor_count(from);
     const char *name = hwnas_arena_printf(r->to->arena, "%s/whole", from->name);
     float *scales = hwnas_alloc((size_t)n * sizeof *scales);
     float *values = hwnas_alloc((size_t)n * sizeof *values);
     int whole, scale, zero;
-    hwnas_tensor_fill(&r->to->tensors[q->scale[node->inputs[KERNEL]]], scales);
+    hwnas_tensor_fill(&r->to->tensors[q->scale[product->inputs[KERNEL]]], scales);
     hwnas_tensor_fill(from, values);
     for (int64_t i = 0; i < n; i++) {
-        scales[i] *= q->scale_value[node->inputs[X]];
+        scales[i] *= q->scale_value[product->inputs[X]];
         values[i] = rintf(values[i] / scales[i]);
     }
     TRY_OUT(hwnas_graph_add_constant(&whole, r->to, name, 1, &n, values));
@@ -377,9 +406,9 @@ static hwnas_status read_input(int *out, hwnas_rewrite *r, size_t n, int i)
     int axis;
     if (i == 1 && has_kernel(&axis, r->from, node))
         return quantize_kernel(out, r, tensor, axis);
-    if (i == 2 && q->form == HWNAS_QUANTIZE_FILE && has_kernel(&axis, r->from, node) &&
-        t->kind == HWNAS_TENSOR_WEIGHT && hwnas_node_output(r->from, node)->rank % 2 == 0)
-        return quantize_bias(out, r, node);
+    const hwnas_node *product = q->form == HWNAS_QUANTIZE_FILE ? biased_by(r->from, node, i) : NULL;
+    if (product)
+        return quantize_bias(out, r, product, tensor);
     /* What else is fused with a reverse; the rest reads what it read before. */
     const bool reads_bytes = is_image(t) && (is(node, "add") || is(node, "mul"));
     if (q->wants[tensor] && (q->is_quantized[n] || reads_bytes)) {
