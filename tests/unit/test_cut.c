@@ -291,6 +291,28 @@ static void bytes_of_depthwise_convolutions_are_not(void **state)
     hwnas_cudnn_net_free(net);
 }
 
+/* Engines for elements say that they use tensor cores; only of products that is a reason to refuse. */
+static void products_alone_must_be_exact(void **state)
+{
+    (void)state;
+    hwnas_cudnn_net *net = net_of(
+        IMAGE "network:\n- conv: {out: 8, kernel: 3}\n- max_pool: {kernel: 2}\n- sigmoid\n", 1,
+        HWNAS_F32);
+    int n_products = 0, n_others = 0;
+    for (size_t i = 0; i < net->n_steps; i++) {
+        if (net->steps[i].kind != &hwnas_cudnn_engine)
+            continue;
+        const hwnas_cudnn_operation *o = net->steps[i].state;
+        const bool is_product = o->ops[0].kind == HWNAS_CUDNN_CONV;
+        assert_int_equal(o->is_exact, is_product);
+        n_products += is_product;
+        n_others += !is_product;
+    }
+    assert_int_equal(n_products, 1);
+    assert_int_equal(n_others, 2);
+    hwnas_cudnn_net_free(net);
+}
+
 static void images_lie_with_channels_together(void **state)
 {
     (void)state;
@@ -612,6 +634,7 @@ int main(void)
         cmocka_unit_test(bytes_are_multiplied),
         cmocka_unit_test(refused_bytes_are_multiplied_as_floats),
         cmocka_unit_test(bytes_of_depthwise_convolutions_are_not),
+        cmocka_unit_test(products_alone_must_be_exact),
         cmocka_unit_test(images_lie_with_channels_together),
         cmocka_unit_test(convolutions_write_slices),
         cmocka_unit_test(slices_tell_their_alignment),

@@ -331,6 +331,14 @@ static bool lower_as_conv_back(lowering *l)
     return lower_conv(l, HWNAS_CUDNN_CONV_BACK);
 }
 
+/* What rounds factors where tensor cores are used. Engines for elements say as well that they use them,
+ * though nothing is multiplied there. */
+static bool multiplies(hwnas_cudnn_role role)
+{
+    return role == HWNAS_CUDNN_BY_CONV || role == HWNAS_CUDNN_BY_CONV_BACK ||
+           role == HWNAS_CUDNN_BY_MATMUL || role == HWNAS_CUDNN_BY_ATTENTION;
+}
+
 bool hwnas_cudnn_lower(hwnas_cudnn_operation *out, hwnas_cudnn_cut *cut,
                        const hwnas_cudnn_group *group)
 {
@@ -347,6 +355,7 @@ bool hwnas_cudnn_lower(hwnas_cudnn_operation *out, hwnas_cudnn_cut *cut,
     lowering l = {.o = out, .cut = cut, .group = group,
                   .type = hwnas_cudnn_io_type(cut->net->precision)};
     l.factor = group->n_reverses ? HWNAS_CUDNN_S8 : l.type;
-    *out = (hwnas_cudnn_operation){.is_exact = cut->net->precision == HWNAS_F32};
+    *out = (hwnas_cudnn_operation){.is_exact = cut->net->precision == HWNAS_F32 &&
+                                                multiplies(group->role)};
     return lowerings[group->role](&l) && !out->is_full;
 }
