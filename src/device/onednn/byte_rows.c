@@ -90,7 +90,8 @@ hwnas_status hwnas_onednn_byte_rows_compile(hwnas_onednn_step *step,
 
 /* ---- Running ---- */
 
-/* BLOCK rows of the matrix times one vector. Two bytes wide, the compiler multiplies and adds pairs. */
+/* BLOCK rows of the matrix times one vector. Two bytes wide, the compiler multiplies and adds
+ * pairs. */
 HWNAS_CLONES static void multiply_block(int32_t *restrict out, const int8_t *restrict weights,
                                         const int16_t *restrict in, int64_t n)
 {
@@ -105,8 +106,8 @@ HWNAS_CLONES static void multiply_block(int32_t *restrict out, const int8_t *res
     memcpy(out, sums, sizeof sums);
 }
 
-HWNAS_CLONES static int32_t multiply_row(const int8_t *restrict weights,
-                                         const int16_t *restrict in, int64_t n)
+HWNAS_CLONES static int32_t multiply_row(const int8_t *restrict weights, const int16_t *restrict in,
+                                         int64_t n)
 {
     int32_t sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -117,9 +118,9 @@ HWNAS_CLONES static int32_t multiply_row(const int8_t *restrict weights,
 static void widen(const byte_rows *r, const void *bytes)
 {
     for (int64_t i = 0; i < r->n_vectors * r->n_in; i++)
-        r->in[i] = (int16_t)((r->is_signed ? ((const int8_t *)bytes)[i]
-                                           : ((const uint8_t *)bytes)[i]) -
-                             r->zero);
+        r->in[i] =
+            (int16_t)((r->is_signed ? ((const int8_t *)bytes)[i] : ((const uint8_t *)bytes)[i]) -
+                      r->zero);
 }
 
 /* Rows `at` to `end` with each vector. */
