@@ -207,7 +207,8 @@ void *hwnas_arena_copy(hwnas_arena *arena, const void *from, size_t size)
 char *hwnas_arena_string(hwnas_arena *arena, const char *from, size_t length)
 {
     char *p = take(arena, length + 1);
-    memcpy(p, from, length);
+    if (length) /* an empty text of a file may be no pointer */
+        memcpy(p, from, length);
     p[length] = '\0';
     return p;
 }

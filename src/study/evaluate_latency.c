@@ -8,8 +8,8 @@
 #include "study/judge.h"
 #include "study/spare.h"
 
-/* One in so many trials that an estimate would spare is measured all the same, so that a table
- * which is wrong finds out. */
+/* One in so many measurements is of a network that an estimate would spare, so that a table which is
+ * wrong finds out. */
 enum { AUDIT_EVERY = 20 };
 
 /* Another attempt is for a disturbance that passes. After so many measurements that stayed unstable it
@@ -76,7 +76,11 @@ hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial, hwnas_eva
     hwnas_evaluate_add_value(trial, e, "latency.p50", device, HWNAS_ESTIMATED, l.seconds, l.low,
                              l.high);
     hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_ESTIMATED, l.seconds, l.low, l.high);
-    *is_spared = trial->number % AUDIT_EVERY && hwnas_trial_is_hopeless(trial, e->job, c->front);
+    *is_spared = hwnas_trial_is_hopeless(trial, e->job, c->front);
+    if (*is_spared && e->n_audited * AUDIT_EVERY < e->n_run) {
+        e->n_audited++;
+        *is_spared = false;
+    }
     if (*is_spared)
         json_object_set_new(
             detail, "estimated",
@@ -104,6 +108,7 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, hwnas_evaluator *e,
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
     TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
                 : hwnas_runner_measure(out, e->runner, graph, &options));
+    e->n_run++;
     e->n_in_vain = out->is_unstable ? e->n_in_vain + 1 : 0;
 out:
     free(key);

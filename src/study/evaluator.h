@@ -25,6 +25,7 @@ struct hwnas_evaluator {
     hwnas_measure_options options;
     int n_in_vain;              /* measurements on end that stayed unstable */
     hwnas_latencies *latencies; /* NULL: nothing is estimated */
+    size_t n_run, n_audited;    /* measurements; of these of networks that an estimate would spare */
 };
 
 /* What a device runs with: its own setting, else the candidate's. */

@@ -122,7 +122,9 @@ def run_case(case, hwnas, device, folder):
     error = np.abs(got - wanted).max() / max(np.abs(wanted).max(), 1e-30)
     # We compute in float32 what a file keeps in 16 bits.
     limit = 1e-2 if "FLOAT16" in case.name else LIMIT
-    assert error <= limit, f"{case.name}: a relative error of {error:.2g}"
+    # Functions have constants of few digits, such as 3.1415: for them the test's own tolerance.
+    is_near = len(graph.node) > 1 and np.allclose(got, wanted, rtol=case.rtol, atol=case.atol)
+    assert error <= limit or is_near, f"{case.name}: a relative error of {error:.2g}"
     return None
 
 
@@ -209,7 +211,8 @@ def page(found, n_run):
         "",
         "Values of whole numbers, truth values, float16 and float64 are computed as float32, which is exact for whole",
         "numbers up to 2^24. Three dimensions are computed as two at a time, LSTM, GRU and RNN from a given state step",
-        "by step; `hwnas profile` measures the operators that it makes of them.",
+        "by step; `hwnas profile` measures the operators that it makes of them. Weights are constants, but for the",
+        "kernel of a Conv, which may be an input of the network or computed.",
     ]
     return "\n".join(lines) + "\n"
 
