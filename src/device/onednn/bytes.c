@@ -247,7 +247,7 @@ void hwnas_onednn_settle_reverses(const finder *f)
         g->has_bytes = true;
         g->reads[0] = node->inputs[0];
         g->layout = f->out->layouts[node->output] == HWNAS_ONEDNN_IMAGE ? HWNAS_ONEDNN_IMAGE
-                                                                       : HWNAS_ONEDNN_PLAIN;
+                                                                        : HWNAS_ONEDNN_PLAIN;
         f->out->of_node[n] = (int)f->out->n++;
     }
 }

@@ -1,8 +1,8 @@
 /* bytes.h: groups that read or write bytes.
  *
- * Quantised graphs say floats everywhere, between a reverse (dequantize_linear) before an operator and
- * a quantisation behind it. A group reads the bytes that a reverse would make floats of, and ends with
- * the quantisation. A reverse that all its readers look behind runs nowhere. */
+ * Quantised graphs say floats everywhere, between a reverse (dequantize_linear) before an operator
+ * and a quantisation behind it. A group reads the bytes that a reverse would make floats of, and
+ * ends with the quantisation. A reverse that all its readers look behind runs nowhere. */
 #ifndef HWNAS_DEVICE_ONEDNN_BYTES_H
 #define HWNAS_DEVICE_ONEDNN_BYTES_H
 
@@ -14,8 +14,8 @@ typedef struct hwnas_onednn_scale {
     int32_t zero;
 } hwnas_onednn_scale;
 
-/* Of a quantisation or a reverse, or of a tensor of bytes that comes of a quantisation; they have one
- * scale for all values. */
+/* Of a quantisation or a reverse, or of a tensor of bytes that comes of a quantisation; they have
+ * one scale for all values. */
 hwnas_onednn_scale hwnas_onednn_scale_of(const hwnas_graph *graph, const hwnas_node *node);
 hwnas_onednn_scale hwnas_onednn_scale_of_bytes(const hwnas_graph *graph, int tensor);
 bool hwnas_onednn_is_bytes(const hwnas_onednn_source *source, int tensor);

@@ -1,5 +1,5 @@
-/* changes.c: oneDNN's reorder takes 1.1 ns for each value of an image of three channels, these loops
- * a tenth of that. */
+/* changes.c: oneDNN's reorder takes 1.1 ns for each value of an image of three channels, these
+ * loops a tenth of that. */
 #include "device/onednn/changes.h"
 
 #include <stdlib.h>
@@ -36,8 +36,7 @@ bool hwnas_onednn_change_fits(const hwnas_graph *graph, const hwnas_onednn_group
     const hwnas_tensor *t = hwnas_node_output(graph, root);
     const int from = root->inputs[0], to = root->output;
     return !strcmp(root->op->name, "quantize_linear") &&
-           (!turns(t, layouts, from, to) ||
-            (is_image(layouts, to) && t->dims[1] <= MAX_CHANNELS));
+           (!turns(t, layouts, from, to) || (is_image(layouts, to) && t->dims[1] <= MAX_CHANNELS));
 }
 
 hwnas_status hwnas_onednn_change_compile(hwnas_onednn_step *step, const hwnas_onednn_source *source,

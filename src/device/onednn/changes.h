@@ -1,13 +1,13 @@
-/* changes.h: bytes made of floats, as a step: the image that comes in, above all, whose few channels
- * become the last dimension on the way. */
+/* changes.h: bytes made of floats, as a step: the image that comes in, above all, whose few
+ * channels become the last dimension on the way. */
 #ifndef HWNAS_DEVICE_ONEDNN_CHANGES_H
 #define HWNAS_DEVICE_ONEDNN_CHANGES_H
 
 #include "device/onednn/groups.h"
 #include "device/onednn/steps.h"
 
-/* Whether the group is a quantisation whose values keep their order, or go from a plain image of few
- * channels into one with its channels last. */
+/* Whether the group is a quantisation whose values keep their order, or go from a plain image of
+ * few channels into one with its channels last. */
 bool hwnas_onednn_change_fits(const hwnas_graph *graph, const hwnas_onednn_group *group,
                               const hwnas_onednn_layout *layouts);
 /* As hwnas_onednn_fused_compile(). */

@@ -43,9 +43,9 @@ static dnnl_status_t describe_operand(maker *m, int at, int tensor)
     const int rank = hwnas_node_output(m->graph, m->root)->rank;
     const bool is_product =
         !strcmp(m->root->op->name, "linear") || !strcmp(m->root->op->name, "matmul");
-    return is_product ? hwnas_onednn_describe_rows(&m->operands[at], m, tensor)
-                      : hwnas_onednn_describe_tensor(&m->operands[at], m, tensor, rank,
-                                                     m->group->layout);
+    return is_product
+               ? hwnas_onednn_describe_rows(&m->operands[at], m, tensor)
+               : hwnas_onednn_describe_tensor(&m->operands[at], m, tensor, rank, m->group->layout);
 }
 
 static dnnl_status_t add_post(maker *m, int i, dnnl_post_ops_t posts)
@@ -105,10 +105,10 @@ static hwnas_status add_border(maker *m, border *b, int tensor, bool is_input)
     b->primitive.name = name;
     b->primitive.device = m->device;
     TRY_OUT(hwnas_onednn_attr(&attr, name));
-    TRY_DNNL_OUT("describe", name, hwnas_onednn_describe_tensor(&outside, m, tensor, t->rank, lies));
-    TRY_DNNL_OUT(
-        "describe", name,
-        hwnas_onednn_describe_tensor(&inside, m, tensor, t->rank, m->group->layout));
+    TRY_DNNL_OUT("describe", name,
+                 hwnas_onednn_describe_tensor(&outside, m, tensor, t->rank, lies));
+    TRY_DNNL_OUT("describe", name,
+                 hwnas_onednn_describe_tensor(&inside, m, tensor, t->rank, m->group->layout));
     const const_dnnl_memory_desc_t from = is_input ? outside : inside;
     const const_dnnl_memory_desc_t to = is_input ? inside : outside;
     TRY_DNNL_OUT("describe", name,

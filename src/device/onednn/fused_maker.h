@@ -16,7 +16,7 @@ typedef struct hwnas_onednn_maker {
     const hwnas_node *root;
     hwnas_onednn_requantize bytes;
     bool is_reorder; /* the root brings its input into the layout of the result by itself */
-    int n_inputs; /* that the root reads in each run */
+    int n_inputs;    /* that the root reads in each run */
     int args[2];
     dnnl_memory_desc_t in[2], weights, bias, out; /* weights: as the library likes */
     dnnl_memory_desc_t operands[HWNAS_ONEDNN_MAX_POSTS];

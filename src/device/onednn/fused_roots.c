@@ -125,8 +125,7 @@ static dnnl_status_t make_product(maker *m)
     TRY_STATUS(hwnas_onednn_describe_rows(&m->out, m, m->group->output));
     TRY_STATUS(describe_weights(m, 2, dims));
     if (m->root->n_inputs > 2 || m->group->bias >= 0)
-        TRY_STATUS(
-            hwnas_onednn_describe(&m->bias, dnnl_f32, 2, per_column, HWNAS_ONEDNN_PLAIN));
+        TRY_STATUS(hwnas_onednn_describe(&m->bias, dnnl_f32, 2, per_column, HWNAS_ONEDNN_PLAIN));
     return dnnl_matmul_primitive_desc_create(&m->desc, m->device->engine, m->in[0], m->weights,
                                              m->bias, m->out, m->attr);
 }

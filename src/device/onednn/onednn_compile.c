@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "device/calibrate.h"
-#include "device/onednn/byte_rows.h"
 #include "device/onednn/changes.h"
 #include "device/onednn/fused.h"
 #include "device/onednn/lower.h"
@@ -115,10 +114,6 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     if (hwnas_onednn_rows_fit(c->graph, group)) {
         s->kind = &hwnas_onednn_rows;
         return hwnas_onednn_rows_compile(s, exec->device, c->graph, group, exec->arena);
-    }
-    if (hwnas_onednn_byte_rows_fit(c->source, group)) {
-        s->kind = &hwnas_onednn_byte_rows;
-        return hwnas_onednn_byte_rows_compile(s, c->source, group, exec->arena);
     }
     if (hwnas_onednn_change_fits(c->graph, group, c->groups.layouts)) {
         s->kind = &hwnas_onednn_changes;

@@ -30,8 +30,8 @@ static bool is_binary(const requantize *q)
 /* Whether f(a x) = a f(x), with limits that are divided by a. */
 static bool is_homogeneous(const post *p)
 {
-    return p->is_sum || (p->operand < 0 && (p->alg == dnnl_eltwise_relu ||
-                                            p->alg == dnnl_eltwise_clip));
+    return p->is_sum ||
+           (p->operand < 0 && (p->alg == dnnl_eltwise_relu || p->alg == dnnl_eltwise_clip));
 }
 
 /* Whether bytes are cut off where the function does so as well. */
@@ -40,8 +40,8 @@ static bool is_idle(const requantize *q, const post *p)
     const bool is_signed = q->source->kept[q->group->output] == dnnl_s8;
     const float least = is_signed ? -128 : 0, greatest = is_signed ? 127 : 255;
     float low = 0, high = INFINITY;
-    if (p->operand >= 0 || (p->alg != dnnl_eltwise_clip &&
-                            !(p->alg == dnnl_eltwise_relu && p->alpha == 0)))
+    if (p->operand >= 0 ||
+        (p->alg != dnnl_eltwise_clip && !(p->alg == dnnl_eltwise_relu && p->alpha == 0)))
         return false;
     if (p->alg == dnnl_eltwise_clip) {
         low = p->alpha;
@@ -78,8 +78,8 @@ void hwnas_onednn_requantize_init(requantize *out, const hwnas_onednn_source *so
     *out = (requantize){.source = source, .group = group, .unit = 1, .n_posts = group->n_posts};
     out->root = &source->graph->nodes[group->nodes[0]];
     for (int i = 0; i < 2; i++)
-        out->in[i] = i < out->root->n_inputs ? scale_of(out, group->reads[i])
-                                             : (hwnas_onednn_scale){1, 0};
+        out->in[i] =
+            i < out->root->n_inputs ? scale_of(out, group->reads[i]) : (hwnas_onednn_scale){1, 0};
     out->out = scale_of(out, group->output);
     if (ends_as_bytes && out->n_posts && is_idle(out, &group->posts[out->n_posts - 1]))
         out->n_posts--;

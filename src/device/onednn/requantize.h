@@ -1,8 +1,8 @@
 /* requantize.h: what a primitive that reads or writes bytes multiplies by.
  *
- * Products of bytes are whole numbers. They are multiplied by their scale as soon as they are summed up;
- * where nothing behind them minds (sums, ReLU, limits), the scale of the bytes that they become is in
- * that factor already, and all is said in units of it. */
+ * Products of bytes are whole numbers. They are multiplied by their scale as soon as they are
+ * summed up; where nothing behind them minds (sums, ReLU, limits), the scale of the bytes that they
+ * become is in that factor already, and all is said in units of it. */
 #ifndef HWNAS_DEVICE_ONEDNN_REQUANTIZE_H
 #define HWNAS_DEVICE_ONEDNN_REQUANTIZE_H
 
