@@ -360,6 +360,11 @@ static void check_groups(const char *name, hwnas_quantize_form form, const char 
     const double error = deviation(graph, got, wanted);
     if (!(error <= 0.03))
         fail_msg("%s is off by %.2e", name, error);
+    float **floats = run(ref, graph, HWNAS_F32, inputs);
+    const double rounding = deviation(graph, wanted, floats);
+    if (!(rounding <= 0.15)) /* as `bounds` has it */
+        fail_msg("%s is off by %.2e when quantised", name, rounding);
+    free_all(floats, graph->n_outputs);
     free_all(got, graph->n_outputs);
     free_all(wanted, graph->n_outputs);
     free_all(inputs, graph->n_inputs);
@@ -381,6 +386,14 @@ static void quantized_images_need_no_partitions(void **state)
         check_groups(names[i], HWNAS_QUANTIZE_FUSED, "primitive own loops reshape");
         check_groups(names[i], HWNAS_QUANTIZE_FILE, "primitive own loops reshape");
     }
+}
+
+static void sums_are_not_written_over_what_is_read(void **state)
+{
+    (void)state;
+    const char *name = HWNAS_TEST_DATA "/residuals.yaml";
+    check_groups(name, HWNAS_QUANTIZE_FUSED, "primitive own loops reshape partition");
+    check_groups(name, HWNAS_QUANTIZE_FILE, "primitive own loops reshape partition");
 }
 
 /* One reverse of what two convolutions and a sum read, with a zero point, and functions that the
@@ -487,6 +500,7 @@ int main(void)
         cmocka_unit_test(bytes_are_multiplied_exactly),
         cmocka_unit_test(quantized_graphs_go_through_files),
         cmocka_unit_test(quantized_images_need_no_partitions),
+        cmocka_unit_test(sums_are_not_written_over_what_is_read),
         cmocka_unit_test(readers_share_a_reverse),
         cmocka_unit_test(ranges_come_of_the_given_inputs),
         cmocka_unit_test(steps_tell_the_nodes_of_the_graph),

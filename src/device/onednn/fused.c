@@ -365,12 +365,18 @@ static void free_fused(void *state)
     free(made);
 }
 
-/* A sum is computed where its operand lies. */
+/* A sum is computed where its operand lies, unless the primitive reads that in another way too. */
 static int in_place(const hwnas_onednn_step *step, int output, size_t k)
 {
     const fused *made = step->state;
     (void)output;
-    return k == 0 && made->sum >= 0 && !made->after.is_made ? step->input_ids[made->sum] : -1;
+    if (k > 0 || made->sum < 0 || made->after.is_made)
+        return -1;
+    const int operand = step->input_ids[made->sum];
+    for (size_t i = 0; i < step->n_inputs; i++)
+        if ((int)i != made->sum && step->input_ids[i] == operand)
+            return -1;
+    return operand;
 }
 
 const hwnas_onednn_kind hwnas_onednn_fused = {
