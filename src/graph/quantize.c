@@ -253,11 +253,13 @@ static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const ch
     return status;
 }
 
-/* Maxima keep the scale of what they are taken of: bytes then need no more than a comparison. */
+/* Maxima keep the scale of what they are taken of: bytes then need no more than a comparison. What is
+ * not quantised has no range. */
 static hwnas_range range_of(const quantizer *q, const hwnas_graph *graph, int tensor)
 {
     int producer = graph->tensors[tensor].producer;
-    while (producer >= 0 && q->is_quantized[producer] && is(&graph->nodes[producer], "max_pool")) {
+    while (producer >= 0 && q->is_quantized[producer] && is(&graph->nodes[producer], "max_pool") &&
+           q->wants[graph->nodes[producer].inputs[0]]) {
         tensor = graph->nodes[producer].inputs[0];
         producer = graph->tensors[tensor].producer;
     }
@@ -368,7 +370,8 @@ static const hwnas_node *biased_by(const hwnas_graph *graph, const hwnas_node *n
     return hwnas_node_input(graph, product, 1)->dims[axis] == bias->dims[0] ? product : NULL;
 }
 
-/* A bias as 32-bit integers of the input's scale times the kernel's, with their reverse. */
+/* A bias as 32-bit integers of the input's scale times the kernel's, with their reverse. `out` stays
+ * as it is where a channel's kernel is so small that they do not hold the bias. */
 static hwnas_status quantize_bias(int *out, hwnas_rewrite *r, const hwnas_node *product, int bias)
 {
     enum { X, KERNEL };
@@ -379,13 +382,17 @@ static hwnas_status quantize_bias(int *out, hwnas_rewrite *r, const hwnas_node *
     const char *name = hwnas_arena_printf(r->to->arena, "%s/whole", from->name);
     float *scales = hwnas_alloc((size_t)n * sizeof *scales);
     float *values = hwnas_alloc((size_t)n * sizeof *values);
+    bool fits = true;
     int whole, scale, zero;
     hwnas_tensor_fill(&r->to->tensors[q->scale[product->inputs[KERNEL]]], scales);
     hwnas_tensor_fill(from, values);
     for (int64_t i = 0; i < n; i++) {
         scales[i] *= q->scale_value[product->inputs[X]];
         values[i] = rintf(values[i] / scales[i]);
+        fits &= fabsf(values[i]) < 2147483648.0f;
     }
+    if (!fits)
+        goto out;
     TRY_OUT(hwnas_graph_add_constant(&whole, r->to, name, 1, &n, values));
     r->to->tensors[whole].dtype = HWNAS_INT32;
     TRY_OUT(add_scales(&scale, &zero, r, name, n, scales, 0, HWNAS_INT32));
@@ -407,8 +414,11 @@ static hwnas_status read_input(int *out, hwnas_rewrite *r, size_t n, int i)
     if (i == 1 && has_kernel(&axis, r->from, node))
         return quantize_kernel(out, r, tensor, axis);
     const hwnas_node *product = q->form == HWNAS_QUANTIZE_FILE ? biased_by(r->from, node, i) : NULL;
-    if (product)
-        return quantize_bias(out, r, product, tensor);
+    *out = -1;
+    if (product && q->wants[product->inputs[0]])
+        TRY(quantize_bias(out, r, product, tensor));
+    if (*out >= 0)
+        return HWNAS_OK;
     /* What else is fused with a reverse; the rest reads what it read before. */
     const bool reads_bytes = is_image(t) && (is(node, "add") || is(node, "mul"));
     if (q->wants[tensor] && (q->is_quantized[n] || reads_bytes)) {
