@@ -396,8 +396,8 @@ static void sums_are_not_written_over_what_is_read(void **state)
     check_groups(name, HWNAS_QUANTIZE_FILE, "primitive own loops reshape partition");
 }
 
-/* One reverse of what two convolutions and a sum read, with a zero point, and functions that the
- * bytes do not cut off: as files may have it. */
+/* One reverse of what two convolutions and a sum read, with a zero point, functions that the bytes
+ * do not cut off, and a sum with one value for each channel: as files may have it. */
 static void readers_share_a_reverse(void **state)
 {
     (void)state;
@@ -409,7 +409,7 @@ static void readers_share_a_reverse(void **state)
     static float bytes[C * C * 9];
     const hwnas_attr axis[1] = {{.is_set = true, .n = 1}};
     hwnas_attr conv[8] = {0};
-    int x, s, z, ks, q, r, w[2], y[2], sum;
+    int x, s, z, ks, q, r, w[2], y[2], sum, mean;
     for (size_t i = 0; i < COUNT(bytes); i++)
         bytes[i] = (float)((int)(i * 89 % 255) - 127);
     ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, dims));
@@ -440,9 +440,22 @@ static void readers_share_a_reverse(void **state)
         ok(hwnas_graph_add_node(&y[k], graph, hwnas_op_by_name(k ? "gelu" : "hard_swish"),
                                 names[k][3], NULL, 1, &y[k], false));
     }
-    const int summands[] = {y[0], r}, both[] = {y[1], s, z};
+    const int summands[] = {y[0], r};
     ok(hwnas_graph_add_node(&sum, graph, hwnas_op_by_name("add"), "sum", NULL, 2, summands, false));
     hwnas_graph_add_output(graph, sum);
+    /* one value for each channel, as bytes */
+    ok(hwnas_graph_add_node(&mean, graph, hwnas_op_by_name("global_avg_pool"), "mean", NULL, 1, &r,
+                            false));
+    const int of_mean[] = {mean, s, z};
+    ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("quantize_linear"), "q0", axis, 3, of_mean,
+                            false));
+    const int mean_back[] = {q, s, z};
+    ok(hwnas_graph_add_node(&mean, graph, hwnas_op_by_name("dequantize_linear"), "r0", axis, 3,
+                            mean_back, false));
+    const int with_mean[] = {y[1], mean};
+    ok(hwnas_graph_add_node(&y[1], graph, hwnas_op_by_name("add"), "sum1", NULL, 2, with_mean,
+                            false));
+    const int both[] = {y[1], s, z};
     ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("quantize_linear"), "q1", axis, 3, both,
                             false));
     const int end[] = {q, s, z};

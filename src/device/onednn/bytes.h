@@ -31,7 +31,7 @@ bool hwnas_onednn_multiplies_bytes(const hwnas_onednn_source *source, const hwna
 bool hwnas_onednn_is_quantize_root(const hwnas_onednn_finder *f, size_t n);
 /* Decides what the root reads: the bytes behind its inputs where it can. */
 void hwnas_onednn_read_bytes(hwnas_onednn_group *g, const hwnas_onednn_finder *f);
-/* Adds a tensor of bytes, which the result, bytes too, is written over. */
+/* Adds a tensor of bytes, as large as the result, which, bytes too, is written over it. */
 bool hwnas_onednn_take_sum_of_bytes(hwnas_onednn_group *g, const hwnas_onednn_finder *f,
                                     const hwnas_node *node, int operand);
 /* Ends the group with a quantisation. */

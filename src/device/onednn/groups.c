@@ -389,7 +389,8 @@ static bool take_binary(group *g, const finder *f, const hwnas_node *node)
     if (!binary_alg(&p.alg, node) || operand == g->output || (!is_first && !node->op->commutes) ||
         !have_same_dims(out, &f->graph->tensors[g->output]))
         return false;
-    if (take_number(g, f, node, operand) || hwnas_onednn_take_sum_of_bytes(g, f, node, operand))
+    if (take_number(g, f, node, operand) ||
+        (have_same_dims(other, out) && hwnas_onednn_take_sum_of_bytes(g, f, node, operand)))
         return true;
     if (p.alg == dnnl_binary_add && g->bias < 0 && !g->n_posts && is_weight(f->graph, operand) &&
         is_product(f, root) && is_per_channel(g, other, out)) {
