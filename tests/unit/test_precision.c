@@ -118,9 +118,10 @@ static unsigned precisions_of(const hwnas_device *device)
     return info.native | info.emulated;
 }
 
-/* fp32 differs by the order of its sums alone. A rounding to bf16 is off by 2^-9 at most, one to f16 by 2^-12, one to a byte by 1/254 of the
- * largest magnitude. Some ten to a hundred of them one after the other, each of another sign, are
- * worth some ten; weights that nobody trained keep little in check what comes in. */
+/* fp32 differs by the order of its sums alone. A rounding to bf16 is off by 2^-9 at most, one to
+ * f16 by 2^-12, one to a byte by 1/254 of the largest magnitude. Some ten to a hundred of them one
+ * after the other, each of another sign, are worth some ten; weights that nobody trained keep
+ * little in check what comes in. */
 static const struct bound {
     hwnas_precision precision;
     double limit;

@@ -1,7 +1,6 @@
 /* bytes.c: what a group may read and write as bytes. */
 #include "device/onednn/bytes.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

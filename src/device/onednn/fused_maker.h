@@ -24,13 +24,6 @@ typedef struct hwnas_onednn_maker {
     dnnl_primitive_desc_t desc;
 } hwnas_onednn_maker;
 
-#define TRY_STATUS(call)                                                                           \
-    do {                                                                                           \
-        const dnnl_status_t status_ = (call);                                                      \
-        if (status_ != dnnl_success)                                                               \
-            return status_;                                                                        \
-    } while (0)
-
 dnnl_status_t hwnas_onednn_describe(dnnl_memory_desc_t *out, dnnl_data_type_t type, int rank,
                                     const dnnl_dims_t dims, hwnas_onednn_layout layout);
 /* The tensor with ones before its dimensions, up to `rank`, in the type that it is kept in. */

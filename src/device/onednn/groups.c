@@ -256,18 +256,12 @@ static bool is_product(const finder *f, const hwnas_node *node)
            (!is(node, "conv") && hwnas_onednn_multiplies_bytes(f->source, node));
 }
 
-/* Two operands: one has the result's shape, the other too or one value for each channel. */
+/* Two operands, of which the first has the result's shape. */
 static bool is_binary_root(const finder *f, const hwnas_node *node)
 {
-    const hwnas_tensor *out = hwnas_node_output(f->graph, node);
     dnnl_alg_kind_t alg;
-    if (!binary_alg(&alg, node))
-        return false;
-    const hwnas_tensor *a = hwnas_node_input(f->graph, node, 0);
-    const hwnas_tensor *b = hwnas_node_input(f->graph, node, 1);
-    if (!have_same_dims(a, out) || is_weight(f->graph, node->inputs[0]) || b->rank > out->rank)
-        return false;
-    return true;
+    return binary_alg(&alg, node) && !is_weight(f->graph, node->inputs[0]) &&
+           have_same_dims(hwnas_node_input(f->graph, node, 0), hwnas_node_output(f->graph, node));
 }
 
 static bool is_root(const finder *f, size_t n)

@@ -1,8 +1,8 @@
 /* onednn_compile.c: a graph becomes steps.
  *
- * oneDNN cuts the graph into partitions, each of which it runs as one fused piece; what it has no
- * operator for is a step of ours between them. Between partitions oneDNN chooses the layouts; what
- * our steps read and write is plain. */
+ * Groups (groups.h) and what oneDNN has no operator for are steps of ours. oneDNN cuts the rest into
+ * partitions, each of which it runs as one fused piece, and chooses the layouts between them; what
+ * our steps read and write is plain, or an image with its channels last. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

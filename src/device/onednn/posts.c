@@ -21,8 +21,8 @@ bool hwnas_onednn_has_post(const hwnas_onednn_post *post)
     return false;
 }
 
-/* AVX-512, oneDNN 3.7: swish takes 0.75 to 1.3 ns a value behind a convolution, 0.4 here; what has
- * no exponential takes less than 0.2 there. */
+/* AVX-512, oneDNN 3.7: swish takes 0.73 to 1.8 ns a value behind a convolution, 0.6 at most here;
+ * what has no exponential takes less than 0.2 there. */
 bool hwnas_onednn_is_slow_fused(const hwnas_onednn_post *post)
 {
     return post->operand < 0 &&

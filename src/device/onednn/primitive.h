@@ -9,6 +9,13 @@
 
 enum { HWNAS_ONEDNN_MAX_ARGS = 16 };
 
+#define TRY_STATUS(call)                                                                           \
+    do {                                                                                           \
+        const dnnl_status_t status_ = (call);                                                      \
+        if (status_ != dnnl_success)                                                               \
+            return status_;                                                                        \
+    } while (0)
+
 typedef struct hwnas_onednn_primitive {
     const char *name; /* borrowed; for messages */
     const onednn_device *device;

@@ -112,13 +112,6 @@ static int mask_of(const requantize *q)
     return hwnas_node_attr(q->root, "groups")->ints[0] > 1 ? 1 << 0 | 1 << 1 : 1 << 0;
 }
 
-#define TRY_STATUS(call)                                                                           \
-    do {                                                                                           \
-        const dnnl_status_t status_ = (call);                                                      \
-        if (status_ != dnnl_success)                                                               \
-            return status_;                                                                        \
-    } while (0)
-
 /* Which inputs have a scale of their own as an argument. */
 static bool scales_input(const requantize *q, int i)
 {
