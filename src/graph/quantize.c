@@ -379,7 +379,7 @@ static hwnas_status quantize_bias(int *out, hwnas_rewrite *r, const hwnas_node *
     hwnas_status status = HWNAS_OK;
     const hwnas_tensor *from = &r->from->tensors[bias];
     const int64_t n = hwnas_tensor_count(from);
-    const char *name = hwnas_arena_printf(r->to->arena, "%s/whole", from->name);
+    const char *name = hwnas_arena_printf(r->to->arena, "%s/whole_bias", product->name);
     float *scales = hwnas_alloc((size_t)n * sizeof *scales);
     float *values = hwnas_alloc((size_t)n * sizeof *values);
     bool fits = true;
