@@ -1,6 +1,6 @@
-/* pytorch_forms.h: what rows of pytorch_ops.c point to. Private to report/. */
-#ifndef HWNAS_REPORT_PYTORCH_FORMS_H
-#define HWNAS_REPORT_PYTORCH_FORMS_H
+/* pytorch_forms.h: what rows of pytorch_ops.c point to. Private to export/. */
+#ifndef HWNAS_EXPORT_PYTORCH_FORMS_H
+#define HWNAS_EXPORT_PYTORCH_FORMS_H
 
 #include "export/pytorch_priv.h"
 

@@ -318,12 +318,14 @@ static hwnas_status reverse(int *out, hwnas_rewrite *r, const char *name, int64_
  * neighbours lie `step` apart. */
 static void round_weights(float *values, float *scales, int64_t n, int64_t n_scales, int64_t step)
 {
-    for (int64_t i = 0; i < n; i++)
-        scales[i / step % n_scales] = fmaxf(scales[i / step % n_scales], fabsf(values[i]));
+    for (int64_t at = 0, s = 0; at < n; at += step, s = s + 1 < n_scales ? s + 1 : 0)
+        for (int64_t i = at; i < at + step; i++)
+            scales[s] = fmaxf(scales[s], fabsf(values[i]));
     for (int64_t i = 0; i < n_scales; i++)
         scales[i] = scales[i] > 0 ? scales[i] / 127 : 1;
-    for (int64_t i = 0; i < n; i++)
-        values[i] = rintf(values[i] / scales[i / step % n_scales]);
+    for (int64_t at = 0, s = 0; at < n; at += step, s = s + 1 < n_scales ? s + 1 : 0)
+        for (int64_t i = at; i < at + step; i++)
+            values[i] = rintf(values[i] / scales[s]);
 }
 
 /* A kernel as bytes with their reverse. */

@@ -1,5 +1,5 @@
 /* onnx_forms.c: how operators are written that are not one node of ONNX with our inputs. What reads
- * them is in onnx_read.c and, where several nodes are one operator, in graph/fuse.c. */
+ * them is in onnx_read*.c and, where several nodes are one operator, in graph/fuse.c. */
 #include <math.h>
 #include <string.h>
 

@@ -2,9 +2,9 @@
  * described GPUs, without one.
  *
  * Networks are cut first, which is cheap and tells what plans are wanted; most networks share theirs. A
- * plan takes some milliseconds where cuDNN has its kernel ready, and a second or two where one is
+ * plan takes some milliseconds where cuDNN has its kernel ready, and some seconds where one is
  * compiled. So `make check` cuts the whole zoo and two networks of each space in one precision, and
- * finalises some plans of them for each GPU, one of a form, no more; which, changes from day to day: the
+ * finalises a few plans of them for each GPU, one of a form, no more; which, changes from day to day: the
  * seed is the day's number and is printed, HWNAS_SEED gives another. `make check-long` (HWNAS_LONG=1)
  * cuts 200 networks of each space and finalises all that is wanted in each precision, one of each form
  * first: hours, but plans are kept (HWNAS_PLANS), so it can be interrupted, or told when to stop:
@@ -35,8 +35,8 @@
 enum {
     SAMPLES = 200,
     FEW_SAMPLES = 2,
-    FEW_PLANS = 20, /* for each GPU */
-    FEW_REFUSED = 2, /* of which networks are cut anew */
+    FEW_PLANS = 4, /* for each GPU */
+    FEW_REFUSED = 1, /* of which networks are cut anew */
     SECONDS_A_DAY = 86400
 };
 
@@ -109,19 +109,26 @@ static void cut_space(wanted_set *set, const char *name, int n, hwnas_precision 
     hwnas_space_free(space);
 }
 
-/* Names in a folder of the source tree, without their ending. */
+static int is_space(const struct dirent *entry)
+{
+    return hwnas_ends_with(entry->d_name, ".yaml");
+}
+
+/* The spaces in a folder of the source tree, in the same order everywhere, so that a seed is enough to
+ * try the same again. */
 static void cut_folder(wanted_set *set, const char *folder, int n, hwnas_precision precision)
 {
-    DIR *directory = opendir(folder);
-    assert_non_null(directory);
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        if (!hwnas_ends_with(entry->d_name, ".yaml"))
-            continue;
-        char *name = hwnas_printf("%.*s", (int)strlen(entry->d_name) - 5, entry->d_name);
+    struct dirent **entries;
+    const int n_entries = scandir(folder, &entries, is_space, alphasort);
+    assert_true(n_entries > 0);
+    for (int i = 0; i < n_entries; i++) {
+        const int length = (int)strlen(entries[i]->d_name) - (int)strlen(".yaml");
+        char *name = hwnas_printf("%.*s", length, entries[i]->d_name);
         cut_space(set, name, n, precision);
         free(name);
+        free(entries[i]);
     }
-    closedir(directory);
+    free(entries);
 }
 
 static void tell(const wanted_set *set, const char *what, hwnas_precision precision)

@@ -21,6 +21,7 @@
 #include "device/cudnn/plans.h"
 #include "device/module.h"
 #include "graph/elaborate.h"
+#include "graph/op.h"
 #include "space/arch.h"
 
 static void ok(hwnas_status status)
@@ -129,9 +130,36 @@ static void assert_places_keep(const hwnas_cudnn_net *net)
     free(owner);
 }
 
+static int64_t last_of(int rank, const int64_t *dims, const int64_t *strides)
+{
+    int64_t last = 0;
+    for (int i = 0; i < rank; i++)
+        last += (dims[i] - 1) * strides[i];
+    return last;
+}
+
+/* However cuDNN sees a tensor, as rows of one matrix or as an image: it reaches all of it, and no more. */
+static void assert_ports_reach_all(const hwnas_cudnn_net *net)
+{
+    for (size_t i = 0; i < net->n_steps; i++) {
+        if (net->steps[i].kind != &hwnas_cudnn_engine)
+            continue;
+        const hwnas_cudnn_operation *o = net->steps[i].state;
+        for (int p = 0; p < o->n_ports; p++) {
+            const hwnas_cudnn_port *port = &o->ports[p];
+            if (port->kind != HWNAS_CUDNN_PORT_MEMORY)
+                continue;
+            const hwnas_cudnn_tensor *t = &net->tensors[port->tensor];
+            assert_int_equal(last_of(port->rank, port->dims, port->strides),
+                             last_of(t->rank, t->dims, t->strides));
+        }
+    }
+}
+
 static void assert_sound(const hwnas_cudnn_net *net)
 {
     assert_places_keep(net);
+    assert_ports_reach_all(net);
     bool *computed = calloc(net->graph->n_nodes, sizeof *computed);
     for (size_t i = 0; i < net->n_steps; i++)
         for (size_t k = 0; k < net->steps[i].about.n_nodes; k++) {
@@ -291,6 +319,44 @@ static void bytes_of_depthwise_convolutions_are_not(void **state)
     hwnas_cudnn_net_free(net);
 }
 
+/* A product of bytes with weights of 1 x 6 x 6, whose scales are of this dimension. */
+static bool is_product_of_bytes(int axis)
+{
+    static const float ones[36] = {1, 1, 1, 1, 1, 1}, zero;
+    const int64_t dims[] = {1, 6, 6};
+    const hwnas_op *make = hwnas_op_by_name("quantize_linear");
+    const hwnas_op *reverse = hwnas_op_by_name("dequantize_linear");
+    const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
+    hwnas_graph *graph = hwnas_graph_new("test", 1);
+    int x, one, none, weights, scales, zeros, bytes, values, kernel, product;
+    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 3, dims));
+    ok(hwnas_graph_add_constant(&one, graph, "one", 0, dims, ones));
+    ok(hwnas_graph_add_constant(&none, graph, "none", 0, dims, &zero));
+    ok(hwnas_graph_add_constant(&weights, graph, "weights", 3, dims, ones));
+    ok(hwnas_graph_add_constant(&scales, graph, "scales", 1, dims + 1, ones));
+    ok(hwnas_graph_add_constant(&zeros, graph, "zeros", 1, dims + 1, ones + 6));
+    graph->tensors[none].dtype = graph->tensors[zeros].dtype = HWNAS_INT8;
+    graph->tensors[weights].dtype = HWNAS_INT8;
+    ok(hwnas_graph_add_node(&bytes, graph, make, "bytes", NULL, 3, (int[]){x, one, none}, false));
+    ok(hwnas_graph_add_node(&values, graph, reverse, "values", NULL, 3, (int[]){bytes, one, none},
+                            false));
+    ok(hwnas_graph_add_node(&kernel, graph, reverse, "kernel", &attr, 3,
+                            (int[]){weights, scales, zeros}, false));
+    ok(hwnas_graph_add_node(&product, graph, hwnas_op_by_name("matmul"), "product", NULL, 2,
+                            (int[]){values, kernel}, false));
+    const bool is_one =
+        hwnas_cudnn_multiplies_bytes(graph, &graph->nodes[graph->tensors[product].producer]);
+    hwnas_graph_free(graph);
+    return is_one;
+}
+
+static void scales_of_bytes_are_of_outputs(void **state)
+{
+    (void)state;
+    assert_true(is_product_of_bytes(2));
+    assert_false(is_product_of_bytes(1)); /* behind the product they could not be told apart */
+}
+
 /* Engines for elements say that they use tensor cores; only of products that is a reason to refuse. */
 static void products_alone_must_be_exact(void **state)
 {
@@ -311,6 +377,24 @@ static void products_alone_must_be_exact(void **state)
     assert_int_equal(n_products, 1);
     assert_int_equal(n_others, 2);
     hwnas_cudnn_net_free(net);
+}
+
+/* Rows of four dimensions are those of one matrix, whose results lie as the four dimensions do. */
+static void four_dimensions_are_seen_as_a_matrix(void **state)
+{
+    static const struct {
+        const char *text, *steps;
+    } rows[] = {
+        {"input: {image: [5, 6, 16]}\nnetwork:\n- mean: {axes: [3], keep: true}\n", "cuDNN mean"},
+        {"input: {image: [5, 6, 16]}\nnetwork:\n- mean: {axes: [0], keep: true}\n", "cuDNN mean"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hwnas_cudnn_net *net = net_of(rows[i].text, 2, HWNAS_F32);
+        assert_sound(net);
+        assert_steps(net, rows[i].steps);
+        hwnas_cudnn_net_free(net);
+    }
 }
 
 static void images_lie_with_channels_together(void **state)
@@ -634,7 +718,9 @@ int main(void)
         cmocka_unit_test(bytes_are_multiplied),
         cmocka_unit_test(refused_bytes_are_multiplied_as_floats),
         cmocka_unit_test(bytes_of_depthwise_convolutions_are_not),
+        cmocka_unit_test(scales_of_bytes_are_of_outputs),
         cmocka_unit_test(products_alone_must_be_exact),
+        cmocka_unit_test(four_dimensions_are_seen_as_a_matrix),
         cmocka_unit_test(images_lie_with_channels_together),
         cmocka_unit_test(convolutions_write_slices),
         cmocka_unit_test(slices_tell_their_alignment),

@@ -98,7 +98,8 @@ int hwnas_cudnn_reverse_of(const hwnas_graph *graph, int tensor)
 static bool has_scales_of_outputs(const hwnas_graph *graph, const hwnas_node *reverse,
                                   const hwnas_node *product)
 {
-    const int output_axis = strcmp(product->op->name, "matmul") ? 0 : 1;
+    const int last = hwnas_node_input(graph, product, 1)->rank - 1;
+    const int output_axis = strcmp(product->op->name, "matmul") ? 0 : last;
     return has_one_scale(graph, reverse) ||
            hwnas_node_attr(reverse, "axis")->ints[0] == output_axis;
 }

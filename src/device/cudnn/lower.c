@@ -199,7 +199,7 @@ bool hwnas_lower_end(lowering *l)
     const hwnas_cudnn_tensor *t = &l->cut->net->tensors[tensor];
     hwnas_cudnn_port *port = &l->o->ports[l->result];
     int64_t strides[HWNAS_MAX_RANK];
-    if (l->rank == 4 && t->rank == 4)
+    if (l->rank == 4 && t->rank == 4 && !memcmp(l->dims, t->dims, 4 * sizeof *l->dims))
         memcpy(strides, t->strides, sizeof strides);
     else if (!hwnas_cudnn_reshape(strides, t, l->rank, l->dims))
         return false;
