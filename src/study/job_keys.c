@@ -346,8 +346,9 @@ static hwnas_status read_improvement(hwnas_job *job, const hwnas_yaml *node)
     value = is_percent ? value / 100 : value;
     if (end == text || (*end && !is_percent) || !(value > 0 && value < 1))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place,
-                                     "improvement must be between 0 and 100 %%, not '%.40s'", text),
-                          "write improvement: 0.1 %%");
+                                     "improvement must be above 0 %% and below 100 %%, not '%.40s'",
+                                     text),
+                          "write improvement: 0.1 %%; with trials or minutes alone a search does not ask for it");
     job->improvement = value;
     return HWNAS_OK;
 }
