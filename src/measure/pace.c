@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+enum { RUN_OF_READINGS = 8 };
 enum { CHAIN_ROUNDS = 64, CHAIN_ADDS = 64, WIDE_ROUNDS = 256, WIDE_ADDS = 48 };
 
 /* A core to itself reads 97 to 100 % of its widest, a shared one 40 to 65 %; docs/measuring.md. */
@@ -56,14 +57,19 @@ static bool is_wide_by_design(void)
 
 bool hwnas_pace_is_shared(hwnas_pace pace, bool may_assume)
 {
-    static double widest;
+    static double widest, least; /* least: of the present run of readings */
+    static int n;
     if (isnan(pace.width))
         return false;
     if (widest == 0 && may_assume && is_wide_by_design())
         widest = ASSUMED_WIDTH;
-    /* An interrupt within the chain makes the rest look wide: no core is that much wider than what
-     * it showed before. */
-    if (pace.width > widest && (widest == 0 || pace.width < 1.2 * widest))
-        widest = pace.width;
+    /* An interrupt within the chain makes the rest look wide, and so does a clock rate that rises meanwhile.
+     * One such reading in thousands must not make every core a shared one ever after, so what all
+     * readings of a run reach is believed. */
+    least = n == 0 ? pace.width : fmin(least, pace.width);
+    if (++n == RUN_OF_READINGS) {
+        widest = fmax(widest, least);
+        n = 0;
+    }
     return pace.width < SHARED * widest;
 }
