@@ -16,8 +16,8 @@ typedef struct hwnas_pace {
 
 hwnas_pace hwnas_pace_read(void);
 
-/* A neighbour took part of the core, judged by the widest that this process has seen. `may_assume`:
- * before it has seen anything wide, what every x86 core with hyperthreads can do counts; not with
+/* A neighbour took part of the core, judged by the widest that some readings on end have reached in this
+ * process. `may_assume`: before that, what every x86 core with hyperthreads can do counts; not with
  * several threads, whose own waiting may sit on the hyperthread beside. */
 bool hwnas_pace_is_shared(hwnas_pace pace, bool may_assume);
 
