@@ -30,6 +30,7 @@
 #include "device/cudnn/engine.h"
 #include "graph/elaborate.h"
 #include "space/arch.h"
+#include "tests/gpu/dry.h"
 #include "tests/gpu/wanted.h"
 
 enum {
@@ -150,19 +151,6 @@ static void cut_all(wanted_set *set, hwnas_precision precision)
 
 /* ---- Finalising ---- */
 
-static hwnas_device *open_dry(const char *gpu)
-{
-    const hwnas_device_options options = {.threads = 1};
-    hwnas_device *device = NULL;
-    const hwnas_status status = hwnas_cuda_dry_ops.open(&device, gpu, &options);
-    if (status == HWNAS_E_UNSUPPORTED) {
-        print_message("skipped: %s\n", hwnas_last_error()->message);
-        return NULL;
-    }
-    ok(status, gpu);
-    return device;
-}
-
 typedef struct outcome {
     size_t n_made, n_compiled, n_left;
     size_t n_refused;
@@ -247,10 +235,9 @@ static void check_gpu(const char *gpu, const wanted_set *set, const int *order, 
                       hwnas_precision precision)
 {
     const double begin = hwnas_now();
-    hwnas_device *base = open_dry(gpu);
-    if (!base)
+    hwnas_cuda_device *device = dry_open(gpu);
+    if (!device)
         return;
-    hwnas_cuda_device *device = (hwnas_cuda_device *)base;
     outcome o = finalise(device, set, order);
     const size_t n_anew = o.n_refused ? cut_all_anew(device, set, &o, precision) : 0;
     print_message("%s, %s: %zu plans of %zu forms wanted, %zu made (%zu with a kernel compiled), %zu "
@@ -259,7 +246,7 @@ static void check_gpu(const char *gpu, const wanted_set *set, const int *order, 
                   o.n_compiled, o.n_refused, o.n_left, n_anew, hwnas_now() - begin);
     assert_true(o.n_made > 0);
     free(o.is_refused);
-    hwnas_cuda_dry_ops.close(base);
+    hwnas_cuda_dry_ops.close(&device->base);
 }
 
 static void check_precision(hwnas_precision precision)

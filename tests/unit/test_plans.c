@@ -22,22 +22,16 @@
 #include "graph/elaborate.h"
 #include "space/arch.h"
 #include "tests/gpu/cases.h"
+#include "tests/gpu/dry.h"
 
 static hwnas_device *opened; /* closed when the test ends, however it does */
 
 static hwnas_device *open_dry(const char *gpu)
 {
-    const hwnas_device_options options = {.threads = 1};
-    hwnas_device *device = NULL;
-    const hwnas_status status = hwnas_cuda_dry_ops.open(&device, gpu, &options);
-    if (status == HWNAS_E_UNSUPPORTED) {
-        print_message("skipped: %s\n", hwnas_last_error()->message);
+    hwnas_cuda_device *device = dry_open(gpu);
+    if (!device)
         skip();
-    }
-    if (status != HWNAS_OK)
-        fail_msg("%s", hwnas_last_error()->message);
-    device->ops = &hwnas_cuda_dry_ops;
-    return opened = device;
+    return opened = &device->base;
 }
 
 static int close_dry(void **state)
