@@ -710,7 +710,7 @@ static void kept_plans_are_believed_only_if_they_fit(void **state)
     free(text);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_share_steps),
@@ -732,5 +732,7 @@ int main(void)
         cmocka_unit_test(bad_descriptions_are_told),
         cmocka_unit_test(kept_plans_are_believed_only_if_they_fit),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1079,7 +1079,7 @@ static void whole_networks(void **state)
     hwnas_device_close(ref);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(placed_blocks_never_overlap),
@@ -1100,5 +1100,7 @@ int main(void)
         cmocka_unit_test(replay_recalls),
         cmocka_unit_test(whole_networks),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);
 }

@@ -376,7 +376,7 @@ static void spares_what_cannot_win(void **state)
     hwnas_job_free(job);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learns_sums),
@@ -388,5 +388,7 @@ int main(void)
         cmocka_unit_test(spares_what_cannot_win),
         cmocka_unit_test(refuses_what_it_cannot_write),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("latency", tests, NULL, NULL);
 }

@@ -943,5 +943,7 @@ int main(int argc, char **argv)
         WITH_RUNNER(test_own_words),
         WITH_RUNNER(test_child_dies_with_its_parent),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,7 +285,7 @@ static void half_the_width_is_a_shared_core(void **state)
     assert_true(hwnas_pace_is_shared((hwnas_pace){.width = 3.3, .hertz = 3e9}, false));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes_are_spelled),
@@ -299,5 +299,7 @@ int main(void)
         cmocka_unit_test(after_three_attempts_it_is_unstable),
         cmocka_unit_test(half_the_width_is_a_shared_core),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1038,7 +1038,7 @@ static void many_empty_messages_are_refused(void **state)
     free(buffer);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comes_back_with_values),
@@ -1059,5 +1059,7 @@ int main(void)
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(many_empty_messages_are_refused),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("onnx", tests, NULL, NULL);
 }

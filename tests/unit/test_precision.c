@@ -509,7 +509,7 @@ static void ranges_come_of_the_given_inputs(void **state)
     truth_done(&t);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_multiplied_exactly),
@@ -523,5 +523,7 @@ int main(void)
         cmocka_unit_test(every_operator_in_every_precision),
         cmocka_unit_test(zoo_in_every_precision),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -742,7 +742,7 @@ static void settings_do_not_change_an_estimate(void **state)
     assert_true(estimates[0].mean < -40 && estimates[0].mean > -46);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_finds_every_row),
@@ -766,5 +766,7 @@ int main(void)
         cmocka_unit_test(shipped_predictor_keeps_its_word),
         cmocka_unit_test(settings_do_not_change_an_estimate),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -375,5 +375,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_in_the_middle_it_is_told_and_works_again),
         cmocka_unit_test(what_travels_is_checked),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

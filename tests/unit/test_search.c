@@ -987,7 +987,7 @@ static void bayesian_knows_twins(void **state)
     hwnas_space_free(space);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_strategy_is_corrected),
@@ -1020,5 +1020,7 @@ int main(void)
         cmocka_unit_test(bayesian_learns_from_failures),
         cmocka_unit_test(bayesian_knows_twins),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("search", tests, load_macro, NULL);
 }

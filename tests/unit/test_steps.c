@@ -308,5 +308,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shared_runs_do_not_count),
         cmocka_unit_test(test_a_device_may_keep_silent),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

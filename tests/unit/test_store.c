@@ -872,7 +872,7 @@ static void reader_does_not_stop_the_writer(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_scratch, remove_scratch)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         CASE(facts),
@@ -900,5 +900,7 @@ int main(void)
         CASE(read_while_another_writes),
         CASE(reader_does_not_stop_the_writer),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

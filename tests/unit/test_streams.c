@@ -330,5 +330,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_real_copies),
         cmocka_unit_test(test_more_than_cores),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_tiny, free_tiny);
 }

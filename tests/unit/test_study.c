@@ -519,7 +519,7 @@ static void response_of_a_table(void **state)
     hwnas_csv_free(csv);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits),
@@ -537,5 +537,7 @@ int main(void)
         cmocka_unit_test(extremes_are_those_of_the_table),
         cmocka_unit_test(response_of_a_table),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("study", tests, NULL, NULL);
 }

@@ -227,7 +227,7 @@ static void spaces_have_their_sizes(void **state)
     check_count("yolo_like", "2457600000");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zoo_has_the_published_costs),
@@ -238,5 +238,7 @@ int main(void)
         cmocka_unit_test(mobilenet_v3_large_is_near_the_space_of_once_for_all),
         cmocka_unit_test(spaces_have_their_sizes),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
