@@ -11,6 +11,8 @@
 #include "graph/op.h"
 #include "measure/machine.h"
 
+#define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
+
 static inline hwnas_graph *make_graph(void)
 {
     const int64_t dims[] = {1, 4, 8, 8};

@@ -17,7 +17,6 @@
 #include "measure/pace.h"
 #include "measure/wire.h"
 
-#define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
 
 static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
 

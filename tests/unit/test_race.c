@@ -15,7 +15,6 @@
 #include "measure/race.h"
 #include "measure/runner.h"
 
-#define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
 
 static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
 
