@@ -48,7 +48,8 @@ static void check_table(const char *space_name, const char *file, const char *ma
 static void accel_nasbench_all_4110_rows(void **state)
 {
     (void)state;
-    check_table("accel_nasbench", HWNAS_TEST_DATA "/accel_nasbench.csv", "macs_count_conv_fc", 4110);
+    check_table("accel_nasbench", HWNAS_TEST_DATA "/accel_nasbench.csv", "macs_count_conv_fc",
+                4110);
 }
 
 static void nas_bench_macro_all_6561_rows(void **state)

@@ -448,7 +448,8 @@ static void powers(void **state)
 }
 
 /* Functions behind convolutions and products, of small values and of such that their exponentials
- * leave the range of floats, in numbers that are no multiples of a vector or of a thread's piece. */
+ * leave the range of floats, in numbers that are no multiples of a vector or of a
+ * thread's piece. */
 static void functions_behind_products(void **state)
 {
     (void)state;

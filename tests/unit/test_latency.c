@@ -331,8 +331,8 @@ static void refuses_what_it_cannot_write(void **state)
 
 /* ---- What a search may leave out ---- */
 
-static void add(hwnas_trial *trial, const char *metric, const char *source, double value, double low,
-                double high)
+static void add(hwnas_trial *trial, const char *metric, const char *source, double value,
+                double low, double high)
 {
     hwnas_value_row row = {.value = value, .low = low, .high = high};
     snprintf(row.metric, sizeof row.metric, "%s", metric);

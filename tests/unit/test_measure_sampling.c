@@ -291,7 +291,8 @@ static void test_device_with_a_clock(void **state)
     assert_near(m.first_run_seconds, 7, 1e-3);
     assert_near(m.p50, 1e-3, 1e-9);
     assert_near(m.energy, 0.5, 1e-9);
-    assert_true(m.n_disturbed > 50); /* it is hot for a tenth of the time, and looks come between samples */
+    /* it is hot for a tenth of the time, and looks come between samples */
+    assert_true(m.n_disturbed > 50);
     assert_true(m.n_disturbed < m.n_samples);
     assert_false(m.is_mixed);
 }

@@ -41,7 +41,8 @@ static void given_data_survives_in_both_forms(void **state)
     hwnas_graph_free(graph);
 }
 
-/* Networks of tests/data/sequences.yaml: tokens, several inputs and outputs, layers of many nodes. */
+/* Networks of tests/data/sequences.yaml: tokens, several inputs and outputs, layers of
+ * many nodes. */
 static hwnas_graph *make_sequences(const char *settings, const char *code)
 {
     hwnas_space *space = NULL;
@@ -128,7 +129,8 @@ static void every_operator_is_tried(void **state)
     hwnas_graph *images = make_network();
     hwnas_graph *sequences = make_sequences("", "hidden=12,heads=2,directions=1");
     for (const hwnas_op *const *op = hwnas_ops; *op; op++)
-        if ((*op)->onnx && !(*op)->is_internal && !has_operator(images, *op) && !has_operator(sequences, *op))
+        if ((*op)->onnx && !(*op)->is_internal && !has_operator(images, *op) &&
+            !has_operator(sequences, *op))
             fail_msg("'%s' is in no network of this test", (*op)->name);
     hwnas_graph_free(sequences);
     hwnas_graph_free(images);

@@ -292,7 +292,8 @@ static void encoding_of_symbols_and_conditions(void **state)
     (void)state;
     static const char yaml[] =
         "hwnas: 1\nname: symbols\nabout: test\ninput: {image: [3, 8, 8]}\n"
-        "choices:\n  n: {values: [1, 2]}\n  op: {each_of: 2, values: [skip, relu, gelu], when: i < n}\n"
+        "choices:\n  n: {values: [1, 2]}\n"
+        "  op: {each_of: 2, values: [skip, relu, gelu], when: i < n}\n"
         "network:\n  - relu\n  - let: {used: op}\n";
     hwnas_space *space = NULL;
     assert_int_equal(hwnas_space_parse(&space, "symbols.yaml", yaml, strlen(yaml), NULL), HWNAS_OK);

@@ -1,5 +1,5 @@
-/* test_race.c: networks measured in turns, and the verdicts on them: on a scripted machine, and in a
- * runner. The program is its own runner. */
+/* test_race.c: networks measured in turns, and the verdicts on them: on a scripted machine, and in
+ * a runner. The program is its own runner. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,8 +125,9 @@ static hwnas_race run_course(course *c, int n, const hwnas_measure_options *opti
     return race;
 }
 
-/* Two equal networks with 3 % of noise are to be told apart in 5 % of the races at most, though each
- * race looks at its interval more than once. How often it was is quoted in docs/measuring.md. */
+/* Two equal networks with 3 % of noise are to be told apart in 5 % of the races at most, though
+ * each race looks at its interval more than once. How often it was is quoted
+ * in docs/measuring.md. */
 static void equal_ones_are_not_told_apart(void **state)
 {
     (void)state;

@@ -140,7 +140,8 @@ static void wrong_codes_are_refused(void **state)
         {"lstm_text", "embed=50,layers=1,cell=gru,both=0,read=last", "'units' is missing"},
         {"lstm_text", "embed=50,layers=2,cell=gru,units=64,both=0,read=last",
          "'units' has 1 values, 2 are needed"},
-        {"lstm_text", "embed=50,layers=1,cell=gru,units=64.,both=0,read=last", "'' is no value of 'units'"},
+        {"lstm_text", "embed=50,layers=1,cell=gru,units=64.,both=0,read=last",
+         "'' is no value of 'units'"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         hwnas_space *space = load(cases[i].space);
@@ -301,8 +302,9 @@ static void counts_are_exact(void **state)
         {"a: {each_of: 8, values: [0, 1, 2]}", "6561"},
         {"a: {values: [[1, 2], [1, 2, 3]]}", "6"},
         {"a: {each_of: 100, values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}",
-         "1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
-         "0000000000"},
+         "1"
+         "00000000000000000000000000000000000000000000000000"
+         "00000000000000000000000000000000000000000000000000"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *text = hwnas_printf("hwnas: 1\nname: x\ninput: {image: [1]}\nchoices: {%s}\n"
@@ -343,8 +345,8 @@ static size_t count_different(const seen *rows, size_t n,
     return different;
 }
 
-/* Counted by hand: depth 1, 2, 3 leaves 2, 4, 8 kernels; 8 sides; half of the pairs of the first two
- * differ: (2 + 4 + 8) * 8 / 2 = 56. */
+/* Counted by hand: depth 1, 2, 3 leaves 2, 4, 8 kernels; 8 sides; half of the pairs of the first
+ * two differ: (2 + 4 + 8) * 8 / 2 = 56. */
 static void rules_decide_what_counts(void **state)
 {
     (void)state;
@@ -355,7 +357,8 @@ static void rules_decide_what_counts(void **state)
         "  kernel: {each_of: 3, values: [1, 3], when: i < depth}\n"
         "  side: {each_of: 3, values: [1, 3]}\n"
         "constraints:\n  - kernel[0] != side[0]\n"
-        "network:\n  - repeat: depth\n    do:\n      - conv: {out: 4, kernel: \"kernel[i]\", pad: 1}\n");
+        "network:\n  - repeat: depth\n    do:\n"
+        "      - conv: {out: 4, kernel: \"kernel[i]\", pad: 1}\n");
     bool is_exact = false;
     char *count = hwnas_space_count(space, &is_exact);
     assert_true(is_exact);
@@ -386,7 +389,8 @@ static void rules_decide_what_counts(void **state)
     assert_int_equal(hwnas_arch_parse(&none, space, "size=8,depth=1,kernel=111,side=111"),
                      HWNAS_E_INPUT);
     assert_non_null(strstr(hwnas_last_error()->message, "a constraint of the space does not hold"));
-    assert_int_equal(hwnas_arch_parse(&none, space, "size=8,depth=1,kernel=133,side=311"), HWNAS_OK);
+    assert_int_equal(hwnas_arch_parse(&none, space, "size=8,depth=1,kernel=133,side=311"),
+                     HWNAS_OK);
     char *code = hwnas_arch_code(none); /* what does not count is put to its first value */
     assert_string_equal(code, "size=8,depth=1,kernel=111,side=311");
     free(code);

@@ -251,8 +251,8 @@ static void an_unstable_trial_removes_no_stable_one(void **state)
     assert_int_equal(front[0], 0);
 }
 
-/* With intervals: no member could do for another, and each that is left out has a member that does.
- */
+/* With intervals: no member could do for another, and each that is left out has a member
+ * that does. */
 static void front_with_intervals(void **state)
 {
     (void)state;
@@ -372,7 +372,9 @@ static void settings_are_choices(void **state)
     (void)state;
     hwnas_space *space = NULL;
     const hwnas_space *walked = NULL;
-    hwnas_job job = {.batch = {.n = 3, .values = {1, 8, 16}}, .threads = {.n = 1, .values = {2}}, .dtype = {.n = 2, .values = {1 + HWNAS_S8, 1 + HWNAS_F32}}};
+    hwnas_job job = {.batch = {.n = 3, .values = {1, 8, 16}},
+                     .threads = {.n = 1, .values = {2}},
+                     .dtype = {.n = 2, .values = {1 + HWNAS_S8, 1 + HWNAS_F32}}};
     assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_macro"), HWNAS_OK);
     assert_int_equal(hwnas_settings_space(&walked, space, &job), HWNAS_OK);
     assert_int_equal(walked->n_genes, space->n_genes + 2);
