@@ -56,6 +56,31 @@ static void test_coverage(void **state)
     assert_in_range(n_covered, 0.88 * n, n);
 }
 
+/* A network that is beaten need not be known exactly; one that may not be is, however near. */
+static void test_gives_up(void **state)
+{
+    (void)state;
+    const struct {
+        double give_up;
+        hwnas_stop stop;
+    } cases[] = {{0, HWNAS_STOP_INTERVAL},
+                 {0.9e-3, HWNAS_STOP_ABOVE},
+                 {0.999e-3, HWNAS_STOP_INTERVAL},
+                 {1.1e-3, HWNAS_STOP_INTERVAL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake_machine machine = make_machine(noisy);
+        hwnas_measurement m =
+            measure_on(&machine, (hwnas_measure_options){.interval = 0.02,
+                                                         .max_seconds = 3,
+                                                         .min_samples = 30,
+                                                         .give_up = cases[i].give_up});
+        assert_int_equal(m.stop, cases[i].stop);
+        assert_true(m.stop == HWNAS_STOP_ABOVE ? m.p50_low > cases[i].give_up && m.n_samples < 30
+                                               : m.n_samples >= 30);
+    }
+    assert_string_equal(hwnas_stop_name(HWNAS_STOP_ABOVE), "above");
+}
+
 static double bimodal(fake_machine *m)
 {
     return hwnas_rng_u32(&m->rng) % 2 ? 1e-3 : 1.5e-3;
@@ -319,6 +344,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constant),
         cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_bimodal),
         cmocka_unit_test(test_sometimes_slow),
         cmocka_unit_test(test_warm_up_waits),
