@@ -1,9 +1,9 @@
 /* still_runner.c: `hwnas runner` on a machine where nothing else ever runs, for tests of what the
  * search makes of clean measurements: with HWNAS_RUNNER it takes the place of the program itself.
  *
- * It has a machine and a device `null` of its own, which the linker finds before the library's. Time
- * passes only in an inference: a millisecond, give or take one percent, whatever the network; with
- * STILL_BY_SIZE for each operator of the network. */
+ * It has a machine and a device `null` of its own, which the linker finds before the library's.
+ * Time passes only in an inference: a millisecond, give or take one percent, whatever the
+ * network; with STILL_BY_SIZE for each operator of the network. */
 #include <math.h>
 #include <stdlib.h>
 
