@@ -71,6 +71,51 @@ END
     [[ $stderr == *"--streams '1,0' is no list"* ]]
 }
 
+@test "a copy that nobody hears yet goes on with its load" {
+    "$HWNAS" export --space mnist_mlp --format onnx --out "$BATS_TEST_TMPDIR/net.onnx"
+    # The parent of several copies hears them one after the other. This one hears nothing for longer than
+    # a window, through a socket that is full after some words.
+    /usr/bin/python3 - "$HWNAS" "$BATS_TEST_TMPDIR/net.onnx" <<'END'
+import json, socket, struct, subprocess, sys, time
+parent, child = socket.socketpair()
+child.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+runner = subprocess.Popen([sys.argv[1], "runner"], stdin=child, stdout=child)
+child.close()
+
+def send(kind, data):
+    parent.sendall(b"hwn1" + struct.pack("<IQ", kind, len(data)) + data)
+
+def take(n):
+    data = b""
+    while len(data) < n:
+        data += parent.recv(n - len(data))
+    return data
+
+def hear():
+    while True:
+        _, kind, n = struct.unpack("<4sIQ", take(16))
+        text = take(n)
+        if kind == 5:
+            answer = json.loads(text)
+            assert answer["status"] == "ok", answer
+            return answer
+
+send(1, json.dumps({"device": "null", "threads": 1, "cores": [], "allowed": []}).encode())
+hear()
+send(2, json.dumps({"precision": 0, "mode": 0, "idle_seconds": 0.1, "interval": 0.01,
+                    "max_seconds": 2, "min_samples": 30, "max_attempts": 0, "timeout": 60,
+                    "memory_limit": 0, "is_copy": True}).encode())
+send(3, open(sys.argv[2], "rb").read())
+hear()
+send(6, json.dumps({"lead": 0.1, "seconds": 2}).encode())
+time.sleep(2.5)
+measured = hear()["window"]["measurement"]
+parent.close()
+runner.wait()
+assert measured["run_seconds"] > 1, measured
+END
+}
+
 @test "a profile is saved whole, with the machine and the date" {
     cd "$BATS_TEST_TMPDIR"
     "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05 --name here \
