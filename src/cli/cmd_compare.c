@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "cli/baseline.h"
 #include "cli/cli.h"
@@ -139,8 +140,16 @@ static hwnas_status measure(request *r, const hwnas_prices *prices)
         TRY(hwnas_prices_find(&price, prices, r->sweep.devices[i]));
     r->sweep.options.stop = hwnas_stop_on_signals();
     r->here = hwnas_profile_new();
-    TRY(hwnas_sweep_run(r->here, &r->sweep));
-    return r->save ? hwnas_profile_save(r->here, r->save) : HWNAS_OK;
+    if (r->save)
+        TRY(hwnas_file_try(r->save));
+    const hwnas_status swept = hwnas_sweep_run(r->here, &r->sweep);
+    const bool is_saved = r->save && r->here->n_rows;
+    if (is_saved)
+        TRY(hwnas_profile_save(r->here, r->save));
+    if (swept == HWNAS_E_INTERRUPTED)
+        return hwnas_fail(swept, NULL, "interrupted; %zu row%s finished%s", r->here->n_rows,
+                          r->here->n_rows == 1 ? " was" : "s were", is_saved ? " and saved" : "");
+    return swept;
 }
 
 /* ---- The answer ---- */

@@ -12,15 +12,20 @@ enum { VERSION = 1, MAX_BYTES = 64 << 20 };
 
 /* ---- Out ---- */
 
+/* NULL: a name in it is not UTF-8. */
 static json_t *row_json(const hwnas_profile_row *row)
 {
     json_t *json = json_object();
+    bool is_good = true;
     for (const hwnas_profile_field *f = hwnas_profile_fields; f->name; f++)
         if (hwnas_field_applies(f, row))
-            json_object_set_new(json, f->name, hwnas_field_json(f, row));
+            is_good &= !json_object_set_new(json, f->name, hwnas_field_json(f, row));
     if (row->layers)
-        json_object_set_new(json, "layers", hwnas_layers_json(row->layers));
-    return json;
+        is_good &= !json_object_set_new(json, "layers", hwnas_layers_json(row->layers));
+    if (is_good)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 static json_t *device_json(const hwnas_profile_device *device)
@@ -34,10 +39,16 @@ json_t *hwnas_profile_json(const hwnas_profile *profile)
 {
     const hwnas_host *host = &profile->host;
     json_t *rows = json_array(), *devices = json_array();
+    bool is_good = true;
     for (size_t i = 0; i < profile->n_devices; i++)
         json_array_append_new(devices, device_json(&profile->devices[i]));
     for (size_t i = 0; i < profile->n_rows; i++)
-        json_array_append_new(rows, row_json(&profile->rows[i]));
+        is_good &= !json_array_append_new(rows, row_json(&profile->rows[i]));
+    if (!is_good) {
+        json_decref(rows);
+        json_decref(devices);
+        return NULL;
+    }
     return json_pack("{s:s, s:i, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:i, s:I}, s:O?, s:o, s:o}",
                      "format", FORMAT, "version", VERSION, "name", profile->name, "source",
                      profile->source, "date", profile->date, "hwnas", profile->version, "machine",

@@ -135,6 +135,29 @@ END
     [[ $stderr == *"/nowhere/kept.json"* ]]
 }
 
+@test "what cannot be read or written is told before anything is measured" {
+    cd "$BATS_TEST_TMPDIR"
+    # A runner that notes that it was started.
+    printf '#!/bin/sh\ntouch started\nexec "%s" "$@"\n' "$HWNAS" >runner.sh
+    chmod +x runner.sh
+    "$HWNAS" export --space mnist_mlp --format onnx --out $'\xff.onnx'
+    ends() { # ends CODE PATTERN ARGUMENT...
+        local code=$1 pattern=$2
+        shift 2
+        HWNAS_RUNNER=$PWD/runner.sh run --separate-stderr "$HWNAS" "$@"
+        [ "$status" -eq "$code" ] && [[ $stderr == $pattern ]] && [ -z "$output" ] ||
+            { echo "$* ended with $status: $stderr$output" && false; }
+        [ ! -e started ]
+    }
+    ends 2 "*no 'nothing'*" profile mnist_mlp nothing --device null
+    ends 2 "*would take*multiply-accumulates*" profile resnet50 --batch 1,1048576 --device null
+    ends 2 "*not UTF-8*" profile mnist_mlp $'\xff.onnx' --device null --json
+    ends 1 "*none/x.json: cannot write*" profile mnist_mlp --device null --save none/x.json
+    ends 1 "*cannot write*directory*" profile mnist_mlp --device null --save .
+    ends 1 "*none/x.json: cannot write*" compare mnist_mlp --device null --save none/x.json
+    [ -z "$(ls -A | grep tmp)" ]
+}
+
 @test "an interrupted profile prints what it has" {
     cd "$BATS_TEST_TMPDIR"
     "$HWNAS" profile mnist_mlp resnet152 --device ref --seconds 0.05 --save half.json >half.txt \
@@ -213,6 +236,7 @@ END
     ends 2 "*--layers are measured in the mode hot*" mnist_cnn --layers --mode cold
     ends 2 "*without --streams*" mnist_cnn --layers --streams 1
     ends 2 "*no 'resnet5'*" resnet5
+    ends 2 "*--name is not UTF-8*" mnist_mlp --device null --name $'\xff'
     "$HWNAS" export --space mnist_mlp --batch 2 --format onnx --out "$BATS_TEST_TMPDIR/two.onnx"
     ends 2 "*has a batch of 2, not 1*" "$BATS_TEST_TMPDIR/two.onnx" --device null
     ends 2 "*one network*" "$BATS_TEST_TMPDIR/two.onnx" --arch 1
