@@ -71,11 +71,14 @@ static void judge_choice(const hwnas_comparison *c, hwnas_choice *choice)
     choice->machines = 1;
     if (q->load > 0)
         choice->machines = hwnas_serving_machines(&service, q->load, q->target, q->utilisation);
-    if (!choice->machines) {
+    if (!choice->machines)
         choice->flaw =
             hwnas_arena_printf(c->arena, "at this load a batch of %d fills too slowly", row->batch);
+    if (choice->machines > HWNAS_SERVING_MACHINES)
+        choice->flaw = hwnas_arena_printf(c->arena, "this load needs more than %d machines",
+                                          HWNAS_SERVING_MACHINES);
+    if (choice->flaw)
         return;
-    }
     const double load = q->load > 0 ? q->load : choice->rate;
     choice->machine_rate = load / (double)choice->machines;
     choice->response = hwnas_serving_response(&service, choice->machine_rate);

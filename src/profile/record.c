@@ -8,7 +8,8 @@
 
 #define FORMAT "hwnas.profile"
 
-enum { VERSION = 1, MAX_BYTES = 64 << 20 };
+enum { VERSION = 1, MAX_BYTES = 64 << 20, MAX_BATCH = 1 << 20, MAX_COPIES = 1 << 16 };
+static const double MOST = 1e12; /* far from what a machine does, and from what a double cannot hold */
 
 /* ---- Out ---- */
 
@@ -124,10 +125,14 @@ static const char *find_nonsense(const hwnas_profile_row *row)
     const hwnas_measurement *m = &row->m;
     if (row->batch < 1 || row->threads < 1 || row->streams < 1)
         return "batch, threads and streams are at least 1";
+    if (row->batch > MAX_BATCH || row->threads > MAX_COPIES || row->streams > MAX_COPIES)
+        return "a batch is at most 1048576, and threads and streams are at most 65536";
     if (row->status != HWNAS_OK)
         return NULL;
     if (!(m->p50 > 0) || !(row->items_per_second > 0))
         return "a latency and a throughput are more than 0";
+    if (m->p50 > MOST || row->items_per_second > MOST || row->items_per_second < 1 / MOST)
+        return "a latency is at most 1e12 s, and a throughput 1e-12 to 1e12 items/s";
     if (m->p90 < m->p50 || m->p99 < m->p50 || m->p99 < m->p90)
         return "p50, p90 and p99 do not fall";
     return m->p50_low > m->p50 || m->p50_high < m->p50 ? "the median lies in its interval" : NULL;

@@ -140,6 +140,14 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     is out 'd["networks"][0]["choices"][0]["measured"]["batch"] == 1'
 }
 
+@test "a load that no number of machines serves is refused, not counted past the largest number" {
+    ends 3 compare net --profile box.json,acc.json --price prices.yaml --load 1e300/s --json
+    is out 'all("more than 1000000000 machines" in c["flaw"] or c["measured"]["status"] != "ok"
+                for c in d["networks"][0]["choices"])'
+    ends 0 compare net --profile box.json --price prices.yaml --load 1e9/s --json
+    is out 'd["networks"][0]["choices"][0]["machines"] == 4686915'
+}
+
 @test "measured here, recorded there: one comparison" {
     ends 0 compare mnist_mlp --device ref --batch 1 --threads 1 --streams 1 --seconds 0.1 \
         --save here.json
@@ -198,6 +206,12 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     refuses 2 "bad.json: row 3: 'items_per_second' is missing" compare --profile bad.json
     sed 's/"dtype": "f16"/"dtype": "f17"/' acc.json >bad.json
     refuses 2 "bad.json: row 1: 'dtype' is of the wrong kind" compare --profile bad.json
+    sed 's/"batch": 8,/"batch": 2000000000,/' box.json >bad.json
+    refuses 2 "bad.json: row 2 cannot be: a batch is at most" compare --profile bad.json
+    sed 's/"streams": 2,/"streams": 2000000000,/' box.json >bad.json
+    refuses 2 "bad.json: row 1 cannot be:*streams are at most" compare --profile bad.json
+    sed 's/"items_per_second": 200/"items_per_second": 1e-300/' box.json >bad.json
+    refuses 2 "bad.json: row 1 cannot be: a latency is at most" compare --profile bad.json
     echo '{"format": "hwnas.profile", "version": 1, "rows": []}' >bad.json
     refuses 2 "bad.json: the profile has no rows" compare --profile bad.json
     refuses 2 "none.json" compare --profile none.json
