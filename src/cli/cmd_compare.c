@@ -99,6 +99,8 @@ static hwnas_status load_profile(request *r, char *word)
     char *equals = strchr(word, '='), *path = equals ? equals + 1 : word;
     const char *name = equals ? word : NULL;
     hwnas_profile *profile;
+    if (equals == word)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--profile '%.60s' has an empty name", word);
     if (equals)
         *equals = '\0';
     if (r->n_profiles == MAX_PROFILES)
@@ -126,6 +128,19 @@ static hwnas_status load_profiles(request *r)
     return status;
 }
 
+/* A recorded device that is called as one of here would take its price, and be taken for it. */
+static hwnas_status check_names(const request *r)
+{
+    for (int i = 0; i < r->sweep.n_devices; i++)
+        for (int k = 0; k < r->n_profiles; k++)
+            if (!strcmp(r->sweep.devices[i], r->names[k]))
+                return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                             "a profile and a device of here are both called '%s'",
+                                             r->names[k]),
+                                  "give the profile another name: --profile NAME=FILE");
+    return HWNAS_OK;
+}
+
 /* Measures here what is to be compared. Without --threads each core alone and all together. */
 static hwnas_status measure(request *r, const hwnas_prices *prices)
 {
@@ -136,6 +151,7 @@ static hwnas_status measure(request *r, const hwnas_prices *prices)
     if (!r->lists.threads)
         r->lists.threads = threads;
     TRY(hwnas_sweep_read(&r->sweep, &r->lists));
+    TRY(check_names(r));
     for (int i = 0; prices && i < r->sweep.n_devices; i++)
         TRY(hwnas_prices_find(&price, prices, r->sweep.devices[i]));
     r->sweep.options.stop = hwnas_stop_on_signals();

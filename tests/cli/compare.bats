@@ -231,6 +231,10 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     refuses 2 "--utilisation must be between 0 and 1" compare net --profile box.json --utilisation 1
     refuses 2 "two profiles are called 'box'" compare net --profile box.json,./box.json
     refuses 2 "empty name" compare net --profile box.json,
+    refuses 2 "empty name" compare net --profile =box.json
+    sed 's/"net"/"mnist_mlp"/' box.json >null.json
+    refuses 2 "a profile and a device of here are both called 'null'*another name" \
+        compare mnist_mlp --profile null.json --device null
     refuses 2 "no device 'cpuu'" compare net --device cpuu
     refuses 2 "nothing is measured" compare net --profile box.json --save x.json
     refuses 2 "--baseline measures what its file holds" compare --baseline box.json --price prices.yaml
