@@ -84,6 +84,21 @@ static hwnas_status pick_rows(const request *r, hwnas_profile *profile, const ch
     return status;
 }
 
+/* Each model is in one of the profiles, when nothing is measured. */
+static hwnas_status find_models(const request *r)
+{
+    for (int i = 0; i < r->sweep.n_models && !r->measures; i++) {
+        bool is_there = false;
+        for (int k = 0; k < r->n_profiles; k++)
+            for (size_t j = 0; j < r->loaded[k]->n_rows; j++)
+                is_there |= !strcmp(r->loaded[k]->rows[j].model, r->sweep.models[i]);
+        if (!is_there)
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "no profile has the model '%s'",
+                              r->sweep.models[i]);
+    }
+    return HWNAS_OK;
+}
+
 /* What the machine of a file is called: NAME=FILE, the name in it, or the file's own. */
 static char *name_profile(const char *name, const hwnas_profile *profile, const char *path)
 {
@@ -125,7 +140,7 @@ static hwnas_status load_profiles(request *r)
                        : hwnas_fail(HWNAS_E_USAGE, NULL, "--profile '%.60s' has an empty name",
                                     r->profiles);
     free(list);
-    return status;
+    return status == HWNAS_OK ? find_models(r) : status;
 }
 
 /* A recorded device that is called as one of here would take its price, and be taken for it. */

@@ -49,6 +49,9 @@ const char *hwnas_mode_help(hwnas_mode mode);
  * unknown name is HWNAS_E_USAGE with the known ones. */
 HWNAS_CHECKED hwnas_status hwnas_mode_parse(hwnas_measure_options *options, const char *text);
 
+/* The seconds that belong to the mode of `options`: the pause, the budget; NaN where it has none. */
+double hwnas_mode_seconds(const hwnas_measure_options *options);
+
 typedef enum hwnas_stop {
     HWNAS_STOP_INTERVAL, /* the interval became as narrow as asked */
     HWNAS_STOP_BUDGET,   /* the time was over */

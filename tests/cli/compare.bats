@@ -220,6 +220,7 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
 @test "a command line that makes no sense" {
     refuses 2 "which model?" compare
     refuses 2 "none of the models*did you mean 'net'" compare nett --profile box.json
+    refuses 2 "no profile has the model 'nett'" compare net nett --profile box.json
     refuses 2 "none of the models*it has net, other, net" compare resnet50 --profile box.json
     refuses 2 "--latency-target '5' is not understood*8ms" compare net --profile box.json \
         --latency-target 5
@@ -276,10 +277,34 @@ END
     ends 1 compare --baseline narrow.json
     says err 'does not compute in s8'
     refuses 2 "holds no measurement of what is asked" compare resnet50 --baseline then.json
+    refuses 2 "holds no measurement of what is asked for: 'resnet50'" \
+        compare mnist_mlp resnet50 --baseline then.json
     refuses 2 "cut.json" compare --baseline cut.json
     sed 's/"processor": "[^"]*"/"processor": "Another"/' then.json >elsewhere.json
     ends 0 compare --baseline elsewhere.json --tolerance 0.99
     says out "not the same machine: processor: recorded 'Another'"
+}
+
+@test "a baseline is measured as it was recorded: the mode with its seconds" {
+    ends 0 profile mnist_mlp --device null --seconds 0.1 --mode after-idle=0.02 --save then.json
+    is then.json 'd["rows"][0]["mode_seconds"] == 0.02'
+    # What a runner is asked for, in a file.
+    printf '#!/bin/sh\ntee asked | "%s" "$@"\n' "$HWNAS" >runner.sh
+    chmod +x runner.sh
+    HWNAS_RUNNER=$PWD/runner.sh "$HWNAS" compare --baseline then.json --seconds 0.1 || true # whatever it says
+    grep -aq '"idle_seconds":0.02[,0]' asked
+    sed -i 's/"after-idle"/"sustained"/; s/"mode_seconds": [0-9.]*/"mode_seconds": 0.25/' then.json
+    HWNAS_RUNNER=$PWD/runner.sh "$HWNAS" compare --baseline then.json --seconds 0.1 || true # whatever it says
+    grep -aq '"max_seconds":0.25' asked
+}
+
+@test "of a baseline, a model that is gone fails, and the others are judged" {
+    ends 0 export --space mnist_mlp --format onnx --out gone.onnx
+    undisturbed ends 0 profile gone.onnx mnist_mlp --device null --seconds 0.05 --save then.json
+    rm gone.onnx
+    undisturbed ends 2 compare --baseline then.json --seconds 0.05 --tolerance 0.99 --json
+    is out '[r["verdict"] for r in d["rows"]][0] == "failed" and len(d["rows"]) == 2'
+    is out 'd["rows"][1]["verdict"] != "failed" and "gone.onnx" in str(d["rows"][0])'
 }
 
 @test "the decision of docs/cpu-or-gpu.md comes out as it says" {
