@@ -83,7 +83,7 @@ typedef struct hwnas_measurement {
     double disturbed_share; /* of the sampling time, 0 to 1 */
     double drift;           /* reference workload after / before, minus 1 */
     double trend;           /* median of the second half of the samples / of the first, minus 1 */
-    double shared_share;    /* of the looks at the core: somebody else was on it too */
+    double shared_share;    /* of the looks at the core: somebody else was on it too; NaN: no look */
     double hertz;           /* clock rate of the core between samples, median; NaN: not known */
     /* Medians of the first and the last tenth of the samples; NaN but in the mode `sustained`. */
     double p50_first, p50_last;

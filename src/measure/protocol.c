@@ -7,10 +7,12 @@
 #include "measure/conclude.h"
 #include "measure/sampler.h"
 
+/* At most so many attempts in all, with a pause of so much of the budget before the second, then twice
+ * it. */
 enum { MAX_ATTEMPTS = 3 };
+static const double PAUSE_SHARE = 0.25;
 static const double LOST_SHARE = 0.01;   /* losing more than this disturbs a block */
 static const double BLOCK_SECONDS = 0.1; /* the witness of stolen time ticks in 0.01 s */
-static const double PAUSE_SHARE = 0.25;  /* of the budget, before the second attempt; then twice it */
 
 /* Takes samples, one at least, until the block is full. Its clean ones are set aside together when
  * the hypervisor took time from our cores meanwhile: which of them it hit cannot be known. */
@@ -96,8 +98,7 @@ out:
     return status;
 }
 
-/* The better founded of two attempts. */
-static bool is_steadier(const hwnas_measurement *a, const hwnas_measurement *b)
+bool hwnas_is_steadier(const hwnas_measurement *a, const hwnas_measurement *b)
 {
     if (a->is_unstable != b->is_unstable)
         return b->is_unstable;
@@ -106,9 +107,18 @@ static bool is_steadier(const hwnas_measurement *a, const hwnas_measurement *b)
     return (a->p50_high - a->p50_low) / a->p50 < (b->p50_high - b->p50_low) / b->p50;
 }
 
-/* Where the machine was disturbed, measures again, up to MAX_ATTEMPTS times in all and after a pause,
- * in the hope that what disturbs will be over: the steadiest attempt counts, still marked if it is
- * shaky. */
+int hwnas_attempts(const hwnas_measure_options *options)
+{
+    return options->max_attempts > 0 ? options->max_attempts : MAX_ATTEMPTS;
+}
+
+double hwnas_attempt_pause(const hwnas_measure_options *options, int n)
+{
+    return PAUSE_SHARE * n * options->max_seconds;
+}
+
+/* Where the machine was disturbed, measures again, after a pause, in the hope that what disturbs is
+ * over then: the steadiest attempt counts, still marked if it is shaky. */
 hwnas_status hwnas_measure_retry(hwnas_measurement *out, hwnas_exec *exec, const hwnas_graph *graph,
                                  const hwnas_measure_options *options, hwnas_machine *machine)
 {
@@ -116,13 +126,13 @@ hwnas_status hwnas_measure_retry(hwnas_measurement *out, hwnas_exec *exec, const
     double start = machine->now(machine);
     TRY(hwnas_measure_on(&best, exec, graph, options, machine));
     double first_run = best.first_run_seconds, run = best.run_seconds;
-    const int most = options->max_attempts > 0 ? options->max_attempts : MAX_ATTEMPTS;
+    const int most = hwnas_attempts(options);
     int n = 1;
     for (; n < most && best.is_unstable; n++) {
-        machine->pause(machine, PAUSE_SHARE * n * options->max_seconds);
+        machine->pause(machine, hwnas_attempt_pause(options, n));
         TRY(hwnas_measure_on(&again, exec, graph, options, machine));
         run += again.run_seconds;
-        if (is_steadier(&again, &best))
+        if (hwnas_is_steadier(&again, &best))
             best = again;
     }
     best.first_run_seconds = first_run;

@@ -146,7 +146,7 @@ static void keep(looper *l, double seconds)
     }
 }
 
-/* To the end of the window, as a load for the others even when there is no room for more samples. */
+/* To the end of the window, as a load for the others even when there is no room for more. */
 static hwnas_status sample(looper *l, double seconds)
 {
     hwnas_machine *m = l->machine;
@@ -239,6 +239,7 @@ hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double le
     hwnas_machine *machine = copy->machine;
     const double begin = machine->now(machine);
     hwnas_window window = {.m = {.first_run_seconds = copy->first_run_seconds,
+                                 .shared_share = NAN, /* nobody looked */
                                  .hertz = NAN,
                                  .p50_first = NAN,
                                  .p50_last = NAN,
@@ -311,7 +312,11 @@ static size_t count_share(const hwnas_window *window, size_t most)
 hwnas_status hwnas_window_pool(hwnas_window *out, const hwnas_window *windows, int n)
 {
     hwnas_window pool = {
-        .m = {.hertz = NAN, .p50_first = NAN, .p50_last = NAN, .n_attempts = 1}};
+        .m = {.shared_share = NAN,
+              .hertz = NAN,
+              .p50_first = NAN,
+              .p50_last = NAN,
+              .n_attempts = 1}};
     size_t most = 0;
     void *samples;
     for (int i = 0; i < n; i++) {

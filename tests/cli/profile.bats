@@ -71,6 +71,20 @@ END
     [[ $stderr == *"--streams '1,0' is no list"* ]]
 }
 
+@test "streams that were disturbed are measured again, and what nobody looked at is null" {
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$HWNAS" profile mnist_mlp --device null \
+        --streams 1 --seconds 0.1 --json >"$BATS_TEST_TMPDIR/still.json"
+    STILL_GROWS=1 HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$HWNAS" profile mnist_mlp \
+        --device null --streams 1 --seconds 0.1 --json >"$BATS_TEST_TMPDIR/grows.json"
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/still.json" "$BATS_TEST_TMPDIR/grows.json" <<'END'
+import json, sys
+still, grows = (json.load(open(f))["rows"][0] for f in sys.argv[1:])
+assert still["attempts"] == 1 and not still["unstable"], still
+assert grows["attempts"] == 3 and grows["unstable"], grows
+assert still["shared_share"] is None, still
+END
+}
+
 @test "a copy that nobody hears yet goes on with its load" {
     "$HWNAS" export --space mnist_mlp --format onnx --out "$BATS_TEST_TMPDIR/net.onnx"
     # The parent of several copies hears them one after the other. This one hears nothing for longer than
