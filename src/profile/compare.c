@@ -163,6 +163,19 @@ static void find_winner(hwnas_answer *answer, const hwnas_choice *choices)
         answer->ratio = cost_of(answer->runner_up) / cost_of(answer->winner);
 }
 
+/* The digest is of the graph at a batch; figures of others have none. */
+static const char *find_doubt(const hwnas_answer *answer, const hwnas_choice *choices)
+{
+    for (size_t i = 0; i < answer->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const hwnas_profile_row *a = choices[i].row, *b = choices[k].row;
+            if (a->batch == b->batch && *a->digest.hex && *b->digest.hex &&
+                strcmp(a->digest.hex, b->digest.hex))
+                return "the profiles have different networks, or versions of hwnas, under this name";
+        }
+    return NULL;
+}
+
 void hwnas_comparison_judge(hwnas_comparison *c)
 {
     qsort(c->choices, c->n_choices, sizeof *c->choices, compare_choices);
@@ -173,6 +186,7 @@ void hwnas_comparison_judge(hwnas_comparison *c)
             answer.n_good += !c->choices[i].flaw;
         answer.n = i - answer.first;
         find_winner(&answer, &c->choices[answer.first]);
+        answer.doubt = find_doubt(&answer, &c->choices[answer.first]);
         HWNAS_ARENA_GROW(c->arena, c->answers, c->n_answers, c->answer_capacity);
         c->answers[c->n_answers++] = answer;
     }

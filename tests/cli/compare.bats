@@ -140,6 +140,18 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     is out 'd["networks"][0]["choices"][0]["measured"]["batch"] == 1'
 }
 
+@test "two networks of one name are not compared without a word" {
+    sed 's/"model": "net", "batch": 1,/&"digest": "00",/' box.json >one.json
+    sed 's/"model": "net", "batch": 1,/&"digest": "01",/' acc.json >two.json
+    ends 0 compare net --profile one.json,two.json
+    says out '!          the profiles have different networks'
+    ends 0 compare net --profile one.json,two.json --json
+    is out '"different networks" in d["networks"][0]["doubt"]'
+    sed -i 's/"01"/"00"/' two.json
+    ends 0 compare net --profile one.json,two.json --json
+    is out 'd["networks"][0]["doubt"] is None'
+}
+
 @test "a load that no number of machines serves is refused, not counted past the largest number" {
     ends 3 compare net --profile box.json,acc.json --price prices.yaml --load 1e300/s --json
     is out 'all("more than 1000000000 machines" in c["flaw"] or c["measured"]["status"] != "ok"
