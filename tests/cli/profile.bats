@@ -71,6 +71,15 @@ END
     [[ $stderr == *"--streams '1,0' is no list"* ]]
 }
 
+@test "an interval that stayed wider than asked says so" {
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner run "$HWNAS" profile mnist_mlp --device null \
+        --seconds 0.2
+    [[ $output != *"~"* ]]
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner run "$HWNAS" profile mnist_mlp --device null \
+        --seconds 0.2 --interval 0.00001
+    [[ $output == *"] ~"*"~ the time was over before the interval was as narrow as asked"* ]]
+}
+
 @test "streams that were disturbed are measured again, and what nobody looked at is null" {
     HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$HWNAS" profile mnist_mlp --device null \
         --streams 1 --seconds 0.1 --json >"$BATS_TEST_TMPDIR/still.json"
