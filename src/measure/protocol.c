@@ -13,29 +13,51 @@ enum { MAX_ATTEMPTS = 3 };
 static const double PAUSE_SHARE = 0.25;
 static const double LOST_SHARE = 0.01;   /* losing more than this disturbs a block */
 static const double BLOCK_SECONDS = 0.1; /* the witness of stolen time ticks in 0.01 s */
+/* RAPL's counters move about once a millisecond (Intel 64 and IA-32 Architectures Software Developer's
+ * Manual, volume 3, 15.10): in less than some of them energy is 0 or that of others. */
+static const double SPAN_SECONDS = 5e-3;
+
+static void begin_span(hwnas_sampler *s)
+{
+    s->span_start = s->machine->now(s->machine);
+    s->span_joules = hwnas_sampler_joules(s);
+    s->span_runs = s->n_runs;
+    s->is_in_span = true;
+}
+
+/* Energy is told for so many blocks as take a while, as counters do not move all the time. */
+static void end_span(hwnas_sampler *s)
+{
+    if (s->machine->now(s->machine) - s->span_start < SPAN_SECONDS)
+        return;
+    const double joules = hwnas_sampler_joules(s) - s->span_joules;
+    /* What was done between samples took energy too. */
+    if (!isnan(joules) && s->n_energies < HWNAS_MAX_BLOCKS && !s->mode->before)
+        s->energy[s->n_energies++] = joules / (double)(s->n_runs - s->span_runs);
+    s->is_in_span = false;
+}
 
 /* Takes samples, one at least, until the block is full. Its clean ones are set aside together when
  * the hypervisor took time from our cores meanwhile: which of them it hit cannot be known. */
 static hwnas_status take_block(hwnas_sampler *s, double deadline)
 {
     hwnas_machine *m = s->machine;
-    size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0, n_runs = s->n_runs;
-    double stolen = m->stolen(m), joules = hwnas_sampler_joules(s), start = m->now(m), elapsed = 0;
+    size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0;
+    double stolen = m->stolen(m), start = m->now(m), elapsed = 0;
     if (least < 10)
         least = 10;
+    if (!s->is_in_span)
+        begin_span(s);
     hwnas_sampler_attend(s);
     do {
         TRY(hwnas_sampler_sample(s));
         elapsed = m->now(m) - start;
     } while (++n < least && elapsed < BLOCK_SECONDS && start + elapsed < deadline &&
              hwnas_sampler_has_room(s));
-    joules = (hwnas_sampler_joules(s) - joules) / (double)(s->n_runs - n_runs);
+    end_span(s);
     hwnas_sampler_look(s);
     if (m->stolen(m) - stolen > LOST_SHARE * elapsed)
         hwnas_sampler_set_aside(s, first);
-    /* What was done between samples took energy too. */
-    if (!isnan(joules) && s->n_energies < HWNAS_MAX_BLOCKS && !s->mode->before)
-        s->energy[s->n_energies++] = joules;
     s->n_blocks += s->n_blocks < HWNAS_MAX_BLOCKS;
     return HWNAS_OK;
 }
