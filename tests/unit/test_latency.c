@@ -376,6 +376,45 @@ static void spares_what_cannot_win(void **state)
     hwnas_job_free(job);
 }
 
+/* From which latency on is a trial of this accuracy beaten? */
+static double give_up(const hwnas_job *job, const hwnas_front *front, double accuracy)
+{
+    hwnas_trial trial = {.is_finished = true};
+    if (!isnan(accuracy))
+        add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
+    const double seconds = hwnas_trial_give_up(&trial, job, front, "latency.p50");
+    free(trial.values);
+    return seconds;
+}
+
+static void knows_when_a_network_is_beaten(void **state)
+{
+    (void)state;
+    hwnas_job *job;
+    hwnas_job_flag flags[] = {{"space", "nas_bench_macro"},
+                              {"accuracy", "nas_bench_macro_cifar10"},
+                              {"device", "cpu"},
+                              {"objectives", "accuracy, latency.p50"},
+                              {"constraints", "latency.p50 <= 10 ms"},
+                              {0}};
+    assert_int_equal(hwnas_job_load(&job, NULL, flags), HWNAS_OK);
+    hwnas_front front = {.n_objectives = 2};
+    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-90, 5e-3}});
+    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-93, 7e-3}});
+    assert_true(give_up(job, NULL, 80) == 10e-3);   /* the limit */
+    assert_true(give_up(job, &front, 95) == 10e-3); /* nobody is as good */
+    assert_true(give_up(job, &front, 93) == 7e-3);
+    assert_true(give_up(job, &front, 91) == 7e-3);
+    assert_true(give_up(job, &front, 90) == 5e-3); /* both are as good, one is faster */
+    assert_true(give_up(job, &front, NAN) == 0);   /* its accuracy may be the best */
+    hwnas_job_free(job);
+    flags[4] = (hwnas_job_flag){"constraints", "latency.p90 <= 10 ms"};
+    assert_int_equal(hwnas_job_load(&job, NULL, flags), HWNAS_OK);
+    assert_true(give_up(job, &front, 80) == 0); /* p90 needs its samples */
+    hwnas_job_free(job);
+    hwnas_front_done(&front);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +425,7 @@ int main(void)
         cmocka_unit_test(keeps_what_it_learnt),
         cmocka_unit_test(survives_damage),
         cmocka_unit_test(spares_what_cannot_win),
+        cmocka_unit_test(knows_when_a_network_is_beaten),
         cmocka_unit_test(refuses_what_it_cannot_write),
     };
     return cmocka_run_group_tests_name("latency", tests, NULL, NULL);
