@@ -14,6 +14,9 @@ HWNAS_CHECKED hwnas_status hwnas_file_read(char **out, size_t *length, const cha
 /* Writes beside `path` and renames over it. */
 HWNAS_CHECKED hwnas_status hwnas_file_write(const char *path, const void *bytes, size_t length);
 
+/* Whether that would work, for those who have long work before them. Leaves what is there. */
+HWNAS_CHECKED hwnas_status hwnas_file_try(const char *path);
+
 bool hwnas_file_exists(const char *path);
 
 /* Finds a file that ships with hwnas: `name` itself when it is a path to a file; else

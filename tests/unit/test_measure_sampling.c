@@ -188,6 +188,33 @@ static void test_quantiles_that_n_carries(void **state)
     assert_true(!isnan(m.p99) && m.p99 > m.p90 && m.p90 > m.p50);
 }
 
+/* As RAPL's, which moves once a millisecond. */
+static double joules_by_the_millisecond(hwnas_machine *machine)
+{
+    return 50 * 1e-3 * floor(1e3 * ((fake_machine *)machine)->clock);
+}
+
+static double short_and_noisy(fake_machine *m)
+{
+    return 25e-6 * (0.9 + 0.2 * hwnas_rng_double(&m->rng));
+}
+
+/* 50 W for 25 us: four of five of the first blocks see a counter that stands still. */
+static void test_energy_by_a_slow_counter(void **state)
+{
+    (void)state;
+    fake_machine machine = make_machine(short_and_noisy);
+    machine.base.joules = joules_by_the_millisecond;
+    hwnas_measurement m = measure_on(
+        &machine, (hwnas_measure_options){.interval = 0, .max_seconds = 0.2, .min_samples = 30});
+    assert_near(m.energy, 50 * 25e-6, 0.1 * 50 * 25e-6);
+    machine = make_machine(short_and_noisy);
+    machine.base.joules = joules_by_the_millisecond;
+    m = measure_on(&machine, (hwnas_measure_options){
+                                 .interval = 0.1, .max_seconds = 1, .min_samples = 100});
+    assert_true(isnan(m.energy)); /* some milliseconds say nothing, least of all nothing at all */
+}
+
 /* An interval of a quantile needs samples on either side of it: 0.9^n and 0.99^n below 2.5 %. */
 static void test_intervals_of_quantiles(void **state)
 {
@@ -356,6 +383,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_stop_flag),
         cmocka_unit_test(test_failing_run),
         cmocka_unit_test(test_energy_of_a_run),
+        cmocka_unit_test(test_energy_by_a_slow_counter),
         cmocka_unit_test(test_intervals_of_quantiles),
     };
     if (argc > 1)

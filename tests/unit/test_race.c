@@ -279,6 +279,30 @@ static void it_ends_though_nothing_is_clean(void **state)
     free(c);
 }
 
+/* The time is over after the first one's turn: of the others there is no number to tell. */
+static void who_never_had_a_turn_has_no_number(void **state)
+{
+    (void)state;
+    const double seconds[] = {2, 2.1, 2.2, 2.3};
+    course *c = make_course(seconds, 4);
+    c->machine.base.is_shared = always_shared;
+    const hwnas_measure_options short_of_time = {.interval = 0.01, .max_seconds = 0.1};
+    hwnas_race race = run_course(c, 4, &short_of_time);
+    int n_without = 0;
+    for (int i = 0; i < 4; i++) {
+        const hwnas_measurement *m = &race.measurements[i];
+        assert_true(m->is_unstable);
+        if (m->n_samples)
+            assert_true(m->p50 >= 2);
+        else
+            assert_true(isnan(m->p50) && isnan(m->p50_low) && isnan(m->min));
+        n_without += !m->n_samples;
+    }
+    assert_int_equal(n_without, 3);
+    hwnas_race_done(&race);
+    free(c);
+}
+
 /* ---- In a runner ---- */
 
 static const hwnas_measure_options quick = {
@@ -371,6 +395,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(orders_are_random_and_repeatable),
         cmocka_unit_test(disturbed_turns_do_not_count),
         cmocka_unit_test(it_ends_though_nothing_is_clean),
+        cmocka_unit_test(who_never_had_a_turn_has_no_number),
         cmocka_unit_test(a_runner_holds_races),
         cmocka_unit_test(killed_in_the_middle_it_is_told_and_works_again),
         cmocka_unit_test(what_travels_is_checked),

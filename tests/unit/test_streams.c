@@ -134,6 +134,33 @@ static void test_steady(void **state)
     hwnas_window_done(&w);
 }
 
+/* The last inferences of the warm-up, at 0.1 s, were slow. */
+static double slow_for_a_moment(fake_machine *m)
+{
+    return m->clock > 0.09 && m->clock < 0.1 ? 0.02 : 1e-3;
+}
+
+/* All but the warm-up was fast, eight times as fast. */
+static double fast_in_the_end(fake_machine *m)
+{
+    return m->clock < 0.1 ? 8e-3 : 1e-3;
+}
+
+/* A copy that has no room for more samples is still a load for the others. */
+static void test_goes_on_to_the_end(void **state)
+{
+    (void)state;
+    fake_machine m = {.script = slow_for_a_moment};
+    hwnas_window w = run_window(&m, 0.1, 1);
+    assert_in_range(w.m.n_samples, 970, 1001);
+    hwnas_window_done(&w);
+    m = (fake_machine){.script = fast_in_the_end};
+    w = run_window(&m, 0.1, 1);
+    assert_true(m.clock >= 1.1 - 1e-9);
+    assert_float_equal(w.runs_per_second, 1000, 1e-6);
+    hwnas_window_done(&w);
+}
+
 /* Every fifth inference loses 4 ms to another process, as the witnesses say. */
 static double often_interrupted(fake_machine *m)
 {
@@ -323,6 +350,7 @@ int main(int argc, char **argv)
         return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_goes_on_to_the_end),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_stolen),
         cmocka_unit_test(test_too_slow_and_too_fast),
