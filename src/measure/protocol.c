@@ -67,15 +67,17 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
 static bool is_enough(hwnas_stop *stop, const hwnas_sampler *s)
 {
     double low, high;
-    /* What was mostly disturbed so far may be so no longer in a moment. */
-    if (s->mode->is_whole || s->n_clean < HWNAS_CARRY_MEDIAN ||
-        hwnas_sampler_disturbed_share(s) > HWNAS_MOSTLY_DISTURBED)
+    if (s->mode->is_whole || s->n_clean < HWNAS_CARRY_MEDIAN)
         return false;
     const double p50 = hwnas_median(&low, &high, s->scratch, s->clean, s->n_clean);
+    const double disturbed = hwnas_sampler_disturbed_share(s);
+    /* What was mostly disturbed so far may be so no longer in a moment. */
     const bool is_narrow = high - low <= s->options->interval * p50 &&
-                           s->n_clean >= (size_t)fmax(s->options->min_samples, 0);
+                           s->n_clean >= (size_t)fmax(s->options->min_samples, 0) &&
+                           disturbed <= HWNAS_MOSTLY_DISTURBED;
     *stop = is_narrow ? HWNAS_STOP_INTERVAL : HWNAS_STOP_ABOVE;
-    return is_narrow || (s->options->give_up > 0 && low > s->options->give_up);
+    return is_narrow || (s->options->give_up > 0 && low > s->options->give_up &&
+                         disturbed <= HWNAS_MAX_DISTURBED);
 }
 
 static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
