@@ -27,6 +27,7 @@ typedef struct hwnas_measure_options {
     double idle_seconds; /* the pause before each sample, in the mode that has one */
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
     double max_seconds; /* time for warm-up and samples together; then the interval stays wider */
+    double steps_seconds; /* time for steps, where those are asked for; 0: as much again */
     int min_samples;
     /* Seconds: enough is known when the whole interval of the median lies above; 0: that is never enough. */
     double give_up;

@@ -120,7 +120,7 @@ static hwnas_status sample_all(stepper *s)
 {
     const hwnas_measure_options *o = s->options;
     hwnas_machine *m = s->machine;
-    const double deadline = m->now(m) + o->max_seconds;
+    const double deadline = m->now(m) + (o->steps_seconds > 0 ? o->steps_seconds : o->max_seconds);
     bool is_over = false;
     s->preemptions = m->preemptions(m);
     s->waited = m->waited(m);

@@ -65,6 +65,7 @@ static const field option_fields[] = {
     OPTION(idle_seconds, FIELD_DOUBLE),
     OPTION(interval, FIELD_DOUBLE),
     OPTION(max_seconds, FIELD_DOUBLE),
+    OPTION(steps_seconds, FIELD_DOUBLE),
     OPTION(min_samples, FIELD_INT),
     OPTION(give_up, FIELD_DOUBLE),
     OPTION(max_attempts, FIELD_INT),

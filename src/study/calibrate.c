@@ -101,7 +101,7 @@ static hwnas_status measure(calibrator *c, const hwnas_graph *graph, bool is_ran
         c->n_in_a_row = 0;
         c->state.n_measured++;
         c->state.n_unstable += m.is_unstable;
-        if (is_known && is_random && !m.is_mixed)
+        if (is_known && is_random && !m.is_unstable)
             judge(c, &e, &m);
         return HWNAS_OK;
     }

@@ -8,6 +8,8 @@
 
 /* Steps are timed where the parts alone make an estimate as uncertain as this, as a logarithm. */
 static const double UNCERTAIN = 0.01;
+/* Of the budget, for steps: only how they share the time is taken from them. */
+static const double STEPS_SHARE = 0.25;
 
 typedef struct keyed {
     char *key;
@@ -111,14 +113,16 @@ hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l,
 {
     hwnas_status status = HWNAS_OK;
     hwnas_latency_table *table;
+    hwnas_measure_options with_steps = *options;
     hwnas_parts parts = {0};
     hwnas_step_times steps = {0};
     hwnas_observation *o = NULL;
     hwnas_measurement m;
     TRY_OUT(hwnas_latencies_table(&table, l, key));
     hwnas_graph_cut(&parts, graph);
+    with_steps.steps_seconds = STEPS_SHARE * options->max_seconds;
     TRY_OUT(always || hwnas_latency_table_doubt(table, &parts) > UNCERTAIN
-                ? hwnas_runner_measure_steps(&m, &steps, runner, graph, options)
+                ? hwnas_runner_measure_steps(&m, &steps, runner, graph, &with_steps)
                 : hwnas_runner_measure(&m, runner, graph, options));
     o = options->mode == HWNAS_HOT ? hwnas_observation_new(graph, &m, &steps) : NULL;
     if (o) {
