@@ -310,6 +310,42 @@ END
     grep -aq '"max_seconds":0.25' asked
 }
 
+# interrupts SECONDS ARGUMENT...: the program gets SIGINT after a while, and ends with exit code 130.
+interrupts() {
+    local code=0
+    "$HWNAS" "${@:2}" >out 2>err &
+    sleep "$1"
+    kill -INT $!
+    wait $! || code=$?
+    [ "$code" -eq 130 ]
+}
+
+@test "interrupted, what was measured is kept, and what was judged is told" {
+    ends 0 profile mnist_mlp --device ref --seconds 0.05 --save then.json
+    interrupts 3 compare mnist_mlp resnet152 --device ref --batch 1 --threads 1 --seconds 0.05 \
+        --save half.json
+    # On a machine that is very slow not even the small one was finished; then there is no file.
+    if grep -q "1 row was finished and saved" err; then
+        is half.json '[r["model"] for r in d["rows"]] == ["mnist_mlp"]'
+    else
+        says err 'interrupted; 0 rows were finished'
+        [ ! -e half.json ]
+    fi
+    [ ! -s out ]
+    /usr/bin/python3 - <<'END'
+import json
+d = json.load(open("then.json"))
+d["rows"].append(dict(d["rows"][0], model="resnet152", digest=None))
+json.dump(d, open("both.json", "w"))
+END
+    interrupts 3 compare --baseline both.json --seconds 0.05 --json
+    if grep -q "1 of the rows was judged" err; then
+        is out '[r["model"] for r in d["rows"]] == ["mnist_mlp"]'
+    else
+        says err 'interrupted; 0 of the rows were judged'
+    fi
+}
+
 @test "of a baseline, a model that is gone fails, and the others are judged" {
     ends 0 export --space mnist_mlp --format onnx --out gone.onnx
     undisturbed ends 0 profile gone.onnx mnist_mlp --device null --seconds 0.05 --save then.json
