@@ -181,11 +181,13 @@ static void every_operator_has_a_case(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_has_a_case),
         cmocka_unit_test(every_case_in_every_storage),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

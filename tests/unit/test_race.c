@@ -1,5 +1,5 @@
-/* test_race.c: networks measured in turns, and the verdicts on them: on a scripted machine, and in a
- * runner. The program is its own runner. */
+/* test_race.c: networks measured in turns, and the verdicts on them: on a scripted machine, and in
+ * a runner. The program is its own runner. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 #include "measure/race.h"
 #include "measure/runner.h"
 
-#define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
 
 static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
 
@@ -126,8 +125,9 @@ static hwnas_race run_course(course *c, int n, const hwnas_measure_options *opti
     return race;
 }
 
-/* Two equal networks with 3 % of noise are to be told apart in 5 % of the races at most, though each
- * race looks at its interval more than once. How often it was is quoted in docs/measuring.md. */
+/* Two equal networks with 3 % of noise are to be told apart in 5 % of the races at most, though
+ * each race looks at its interval more than once. How often it was is quoted
+ * in docs/measuring.md. */
 static void equal_ones_are_not_told_apart(void **state)
 {
     (void)state;
@@ -400,5 +400,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_in_the_middle_it_is_told_and_works_again),
         cmocka_unit_test(what_travels_is_checked),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ static int make_tiny(void **state)
     int input, output;
     tiny = hwnas_graph_new("tiny", 1);
     if (hwnas_graph_add_input(&input, tiny, "input", HWNAS_FLOAT32, 4, dims) ||
-        hwnas_graph_add_node(&output, tiny, hwnas_op_by_name("relu"), "relu", NULL, 1, &input, true))
+        hwnas_graph_add_node(&output, tiny, hwnas_op_by_name("relu"), "relu", NULL, 1, &input,
+                             true))
         return -1;
     hwnas_graph_add_output(tiny, output);
     return 0;
@@ -248,7 +249,8 @@ static hwnas_window window_of(size_t n, double from, double step, size_t n_sampl
 static void test_pool(void **state)
 {
     (void)state;
-    hwnas_window both[] = {window_of(1000, 1e-3, 1e-6, 1000), window_of(500, 2e-3, 1e-6, 500)}, pool;
+    hwnas_window both[] = {window_of(1000, 1e-3, 1e-6, 1000), window_of(500, 2e-3, 1e-6, 500)},
+                 pool;
     double all[1500];
     memcpy(all, both[0].samples, 1000 * sizeof *all);
     memcpy(all + 1000, both[1].samples, 500 * sizeof *all);
@@ -358,5 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_real_copies),
         cmocka_unit_test(test_more_than_cores),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_tiny, free_tiny);
 }
