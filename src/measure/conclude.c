@@ -98,9 +98,11 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
     out->trend = hwnas_find_trend(s->scratch, s->clean, s->n_clean);
     /* Without any: a race was over before its turn. */
     out->is_mixed = s->n_clean < HWNAS_CARRY_MEDIAN && (s->n_aside > 0 || !s->n_clean);
-    if (out->is_mixed)
-        while (s->n_aside > 0)
-            s->clean[s->n_clean++] = s->aside[--s->n_aside];
+    if (out->is_mixed) { /* in the order of time still, give or take a block */
+        memcpy(s->clean + s->n_clean, s->aside, s->n_aside * sizeof *s->aside);
+        s->n_clean += s->n_aside;
+        s->n_aside = 0;
+    }
     compare_ends(out, s);
     size_t n = out->n_samples = s->n_clean;
     memcpy(s->scratch, s->clean, n * sizeof *s->clean);
