@@ -160,6 +160,15 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     is out 'd["networks"][0]["choices"][0]["machines"] == 4686915'
 }
 
+@test "too few samples for the percentile are no slow device, and it is told what to do" {
+    undisturbed ends 3 compare mnist_mlp --device null --batch 1 --threads 1 --seconds 0.2 \
+        --latency-target 50ms
+    says out 'samples carry no p99: that takes 299'
+    says err 'hint: more --seconds'
+    undisturbed ends 0 compare mnist_mlp --device null --batch 1 --threads 1 --seconds 0.5 \
+        --latency-target 50ms
+}
+
 @test "measured here, recorded there: one comparison" {
     ends 0 compare mnist_mlp --device ref --batch 1 --threads 1 --streams 1 --seconds 0.1 \
         --save here.json
