@@ -58,7 +58,7 @@ out:
     return status;
 }
 
-/* The file beside `path` that is to take its place. Its name is yours to free(), even on failure. */
+/* The file beside `path` that is to take its place. Its name is yours to free(), on failure too. */
 static hwnas_status open_temporary(char **name, int *fd, const char *path)
 {
     const hwnas_place place = {.file = path};

@@ -87,7 +87,8 @@ static bool is_asked(const hwnas_sweep *asked, const hwnas_profile_row *row)
 /* All that is asked for is there to be measured again. */
 static hwnas_status check(const hwnas_profile *recorded, const hwnas_sweep *asked)
 {
-    static const char *const message = "the recorded profile holds no measurement of what is asked for";
+    static const char *const message =
+        "the recorded profile holds no measurement of what is asked for";
     bool has_any = false;
     for (size_t k = 0; k < recorded->n_rows; k++)
         has_any |= recorded->rows[k].status == HWNAS_OK;

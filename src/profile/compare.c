@@ -176,7 +176,8 @@ static const char *find_doubt(const hwnas_answer *answer, const hwnas_choice *ch
             const hwnas_profile_row *a = choices[i].row, *b = choices[k].row;
             if (a->batch == b->batch && *a->digest.hex && *b->digest.hex &&
                 strcmp(a->digest.hex, b->digest.hex))
-                return "the profiles have different networks, or versions of hwnas, under this name";
+                return "the profiles have different networks, or versions of hwnas, under "
+                       "this name";
         }
     return NULL;
 }

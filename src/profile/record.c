@@ -9,7 +9,8 @@
 #define FORMAT "hwnas.profile"
 
 enum { VERSION = 1, MAX_BYTES = 64 << 20, MAX_BATCH = 1 << 20, MAX_COPIES = 1 << 16 };
-static const double MOST = 1e12; /* far from what a machine does, and from what a double cannot hold */
+/* far from what a machine does, and from what a double cannot hold */
+static const double MOST = 1e12;
 
 /* ---- Out ---- */
 

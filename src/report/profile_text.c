@@ -51,8 +51,8 @@ static void put_p50(hwnas_grid *grid, const hwnas_profile_row *row)
     put_latency(grid, row, row->m.p50);
 }
 
-/* The time was over before the interval was as narrow as asked. Copies and the mode `sustained` go on
- * for all of it in any case. */
+/* The time was over before the interval was as narrow as asked. Copies and the mode `sustained` go
+ * on for all of it in any case. */
 static bool is_wide(const hwnas_profile_row *row)
 {
     const bool is_window = row->command && strstr(row->command, " --streams ");
@@ -256,8 +256,9 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
                        "samples to carry it\n");
     for (size_t i = 0; i < profile->n_rows; i++)
         if (is_wide(&profile->rows[i])) {
-            hwnas_str_add(out, "~ the time was over before the interval was as narrow as asked: more "
-                               "--seconds make it so\n");
+            hwnas_str_add(out,
+                          "~ the time was over before the interval was as narrow as asked: more "
+                          "--seconds make it so\n");
             break;
         }
     add_ends(out, profile);

@@ -97,8 +97,8 @@ static hwnas_latency_estimate estimate(hwnas_latency_table *table, const hwnas_o
     return e;
 }
 
-/* Two measurements of three are of a machine that others slow down, and say so: they tell what the parts'
- * shares are, but not how fast the machine is. */
+/* Two measurements of three are of a machine that others slow down, and say so: they tell what the
+ * parts' shares are, but not how fast the machine is. */
 static void foretells_steady_measurements(void **state)
 {
     (void)state;
