@@ -217,8 +217,8 @@ static hwnas_status find_loser(const hwnas_comparison *c)
         hwnas_status status = hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
                                          "%s: no setting keeps the target", c->answers[i].model);
         return lacks_percentile(c, &c->answers[i])
-                   ? hwnas_hint(status, "more --seconds bring the percentile that some lack; or ask "
-                                        "for --percentile p50")
+                   ? hwnas_hint(status, "more --seconds bring the percentile that some lack; "
+                                        "--percentile p50 does without")
                    : status;
     }
     return HWNAS_OK;
