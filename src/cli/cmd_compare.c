@@ -197,13 +197,30 @@ static hwnas_status print(const request *r, const hwnas_comparison *comparison)
     return hwnas_print_text(&text);
 }
 
+/* A setting may be without the percentile that was asked for, which says nothing of the device. */
+static bool lacks_percentile(const hwnas_comparison *c, const hwnas_answer *answer)
+{
+    for (size_t i = answer->first; i < answer->first + answer->n; i++) {
+        const hwnas_profile_row *row = c->choices[i].row;
+        if (row->status == HWNAS_OK && isnan(hwnas_profile_row_latency(row, c->query.percentile)))
+            return isfinite(c->query.target);
+    }
+    return false;
+}
+
 /* No device that would do is an answer, and one that scripts want to hear of. */
 static hwnas_status find_loser(const hwnas_comparison *c)
 {
-    for (size_t i = 0; i < c->n_answers; i++)
-        if (!c->answers[i].winner)
-            return hwnas_fail(HWNAS_E_INFEASIBLE, NULL, "%s: no setting keeps the target",
-                              c->answers[i].model);
+    for (size_t i = 0; i < c->n_answers; i++) {
+        if (c->answers[i].winner)
+            continue;
+        hwnas_status status = hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
+                                         "%s: no setting keeps the target", c->answers[i].model);
+        return lacks_percentile(c, &c->answers[i])
+                   ? hwnas_hint(status, "more --seconds bring the percentile that some lack; "
+                                        "--percentile p50 does without")
+                   : status;
+    }
     return HWNAS_OK;
 }
 

@@ -10,9 +10,14 @@ static const double MAX_DRIFT = 0.03; /* one step of a Xeon's clock rate was 2.8
 
 /* A quantile is carried when its upper 95 % bound lies within the sample: the probability that
  * all n samples fall below it is q^n, so n >= log(0.05) / log(q): 29 for p90, 299 for p99. */
+int hwnas_quantile_needs(double q)
+{
+    return (int)ceil(log(0.05) / log(q));
+}
+
 static double carried_quantile(const double *sorted, size_t n, double q)
 {
-    return pow(q, (double)n) <= 0.05 ? hwnas_quantile(sorted, n, q) : NAN;
+    return n >= (size_t)hwnas_quantile_needs(q) ? hwnas_quantile(sorted, n, q) : NAN;
 }
 
 /* 95 % interval of a quantile that the samples carry; NaN where they do not bound it. */
@@ -98,9 +103,11 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
     out->trend = hwnas_find_trend(s->scratch, s->clean, s->n_clean);
     /* Without any: a race was over before its turn. */
     out->is_mixed = s->n_clean < HWNAS_CARRY_MEDIAN && (s->n_aside > 0 || !s->n_clean);
-    if (out->is_mixed)
-        while (s->n_aside > 0)
-            s->clean[s->n_clean++] = s->aside[--s->n_aside];
+    if (out->is_mixed) { /* in the order of time still, give or take a block */
+        memcpy(s->clean + s->n_clean, s->aside, s->n_aside * sizeof *s->aside);
+        s->n_clean += s->n_aside;
+        s->n_aside = 0;
+    }
     compare_ends(out, s);
     size_t n = out->n_samples = s->n_clean;
     memcpy(s->scratch, s->clean, n * sizeof *s->clean);

@@ -19,9 +19,12 @@ double hwnas_find_trend(double *scratch, const double *samples, size_t n);
 /* The better founded of two attempts. */
 bool hwnas_is_steadier(const hwnas_measurement *a, const hwnas_measurement *b);
 
-/* How often at most a disturbed measurement is made, and the seconds of pause after the n-th time. */
+/* How often at most a disturbed measurement is made, and seconds of pause after the n-th time. */
 int hwnas_attempts(const hwnas_measure_options *options);
 double hwnas_attempt_pause(const hwnas_measure_options *options, int n);
+
+/* The fewest samples that carry a quantile: 29 for 0.9, 299 for 0.99. */
+int hwnas_quantile_needs(double q);
 
 /* Median, p90, p99 and their intervals: NaN what the samples do not carry. */
 void hwnas_tell_quantiles(hwnas_measurement *out, const double *sorted, size_t n);

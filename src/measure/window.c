@@ -173,8 +173,9 @@ static bool mix(looper *l)
 {
     if (l->n_clean >= HWNAS_CARRY_MEDIAN || !l->n_aside)
         return false;
-    while (l->n_aside)
-        l->clean[l->n_clean++] = l->aside[--l->n_aside];
+    memcpy(l->clean + l->n_clean, l->aside, l->n_aside * sizeof *l->aside);
+    l->n_clean += l->n_aside;
+    l->n_aside = 0;
     l->clean_seconds += l->aside_seconds;
     return true;
 }

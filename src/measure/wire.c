@@ -212,7 +212,9 @@ bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object)
 bool hwnas_wire_read_measurement(hwnas_measurement *out, const json_t *object)
 {
     hwnas_measurement measurement = {0};
-    if (!decode(&measurement, measurement_fields, object))
+    if (!decode(&measurement, measurement_fields, object) || measurement.mode < 0 ||
+        measurement.mode >= HWNAS_N_MODES || measurement.stop < 0 ||
+        measurement.stop > HWNAS_STOP_ABOVE)
         return false;
     *out = measurement;
     return true;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/conclude.h"
+
 #define MS 1e3
 
 hwnas_comparison *hwnas_comparison_new(const hwnas_query *query, const hwnas_prices *prices)
@@ -42,6 +44,9 @@ static const char *find_flaw(const hwnas_comparison *c, const hwnas_choice *choi
         return hwnas_arena_printf(c->arena, "it was measured %s, and a server is hot", row->mode);
     if (isinf(q->target))
         return NULL;
+    if (isnan(service->seconds) && row->m.n_samples)
+        return hwnas_arena_printf(c->arena, "%zu samples carry no p%d: that takes %d",
+                                  row->m.n_samples, percent, hwnas_quantile_needs(q->percentile));
     if (isnan(service->seconds))
         return hwnas_arena_printf(c->arena, "its p%d is not recorded", percent);
     if (service->seconds > q->target)

@@ -188,14 +188,53 @@ static void add_device(hwnas_str *out, const hwnas_profile_device *device)
                    *info->library ? ", " : "", info->library, *info->isa ? ", " : "", info->isa);
 }
 
+static void add_setting(hwnas_str *out, const hwnas_profile_row *row)
+{
+    hwnas_str_addf(out, "%s, %s, batch %d, %d thread%s, %s: ", row->model, row->device, row->batch,
+                   row->threads, row->threads == 1 ? "" : "s",
+                   hwnas_precision_name(row->precision));
+}
+
 static void add_doubts(hwnas_str *out, const hwnas_profile *profile)
 {
     for (size_t i = 0; i < profile->n_rows; i++) {
         const hwnas_profile_row *row = &profile->rows[i];
-        if (row->status == HWNAS_OK && row->doubt)
-            hwnas_str_addf(out, "? %s, %s, batch %d, %d thread%s, %s: %s\n", row->model,
-                           row->device, row->batch, row->threads, row->threads == 1 ? "" : "s",
-                           hwnas_precision_name(row->precision), row->doubt);
+        if (row->status != HWNAS_OK || !row->doubt)
+            continue;
+        hwnas_str_add(out, "? ");
+        add_setting(out, row);
+        hwnas_str_addf(out, "%s\n", row->doubt);
+    }
+}
+
+/* A profile is of one mode; figures of another than `hot` are no news of a slower network. */
+static void add_mode(hwnas_str *out, const hwnas_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        const hwnas_profile_row *row = &profile->rows[i];
+        if (row->status != HWNAS_OK)
+            continue;
+        if (row->m.mode != HWNAS_HOT) {
+            hwnas_str_addf(out, "mode %s", row->mode);
+            if (!isnan(row->mode_seconds))
+                hwnas_str_addf(out, ", %g s", row->mode_seconds);
+            hwnas_str_add(out, "\n");
+        }
+        return;
+    }
+}
+
+/* What throttling shows in. */
+static void add_ends(hwnas_str *out, const hwnas_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        const hwnas_profile_row *row = &profile->rows[i];
+        if (row->status != HWNAS_OK || isnan(row->m.p50_first))
+            continue;
+        add_setting(out, row);
+        hwnas_str_addf(out, "p50 %.4g ms in the first tenth, %.4g ms in the last, %.3f times\n",
+                       row->m.p50_first * MS, row->m.p50_last * MS,
+                       row->m.p50_last / row->m.p50_first);
     }
 }
 
@@ -204,6 +243,7 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     hwnas_grid grid = {0};
     for (size_t i = 0; i < profile->n_devices; i++)
         add_device(out, &profile->devices[i]);
+    add_mode(out, profile);
     hwnas_str_add(out, "\n");
     for (const struct column *c = columns; c->heading; c++)
         if (!c->is_shown || c->is_shown(profile))
@@ -221,6 +261,7 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
                           "--seconds make it so\n");
             break;
         }
+    add_ends(out, profile);
     hwnas_precision_notes(out, profile);
     add_doubts(out, profile);
 }

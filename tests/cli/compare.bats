@@ -160,6 +160,15 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     is out 'd["networks"][0]["choices"][0]["machines"] == 4686915'
 }
 
+@test "too few samples for the percentile are no slow device, and it is told what to do" {
+    undisturbed ends 3 compare mnist_mlp --device null --batch 1 --threads 1 --seconds 0.2 \
+        --latency-target 50ms
+    says out 'samples carry no p99: that takes 299'
+    says err 'hint: more --seconds'
+    undisturbed ends 0 compare mnist_mlp --device null --batch 1 --threads 1 --seconds 0.5 \
+        --latency-target 50ms
+}
+
 @test "measured here, recorded there: one comparison" {
     ends 0 compare mnist_mlp --device ref --batch 1 --threads 1 --streams 1 --seconds 0.1 \
         --save here.json
@@ -308,6 +317,42 @@ END
     sed -i 's/"after-idle"/"sustained"/; s/"mode_seconds": [0-9.]*/"mode_seconds": 0.25/' then.json
     HWNAS_RUNNER=$PWD/runner.sh "$HWNAS" compare --baseline then.json --seconds 0.1 || true # whatever it says
     grep -aq '"max_seconds":0.25' asked
+}
+
+# interrupts SECONDS ARGUMENT...: the program gets SIGINT after a while, and ends with exit code 130.
+interrupts() {
+    local code=0
+    "$HWNAS" "${@:2}" >out 2>err &
+    sleep "$1"
+    kill -INT $!
+    wait $! || code=$?
+    [ "$code" -eq 130 ]
+}
+
+@test "interrupted, what was measured is kept, and what was judged is told" {
+    ends 0 profile mnist_mlp --device ref --seconds 0.05 --save then.json
+    interrupts 3 compare mnist_mlp resnet152 --device ref --batch 1 --threads 1 --seconds 0.05 \
+        --save half.json
+    # On a machine that is very slow not even the small one was finished; then there is no file.
+    if grep -q "1 row was finished and saved" err; then
+        is half.json '[r["model"] for r in d["rows"]] == ["mnist_mlp"]'
+    else
+        says err 'interrupted; 0 rows were finished'
+        [ ! -e half.json ]
+    fi
+    [ ! -s out ]
+    /usr/bin/python3 - <<'END'
+import json
+d = json.load(open("then.json"))
+d["rows"].append(dict(d["rows"][0], model="resnet152", digest=None))
+json.dump(d, open("both.json", "w"))
+END
+    interrupts 3 compare --baseline both.json --seconds 0.05 --json
+    if grep -q "1 of the rows was judged" err; then
+        is out '[r["model"] for r in d["rows"]] == ["mnist_mlp"]'
+    else
+        says err 'interrupted; 0 of the rows were judged'
+    fi
 }
 
 @test "of a baseline, a model that is gone fails, and the others are judged" {

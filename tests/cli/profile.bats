@@ -347,6 +347,11 @@ END
         run "$HWNAS" profile mnist_mlp --seconds 0.1 --mode $mode --json
         [[ $status -eq 0 && $output == *"\"mode\": \"$mode\""* ]] || [[ $output == *"out of its caches"* ]]
     done
+    # What the figures are of is told to people too.
+    run "$HWNAS" profile mnist_mlp --device null --mode sustained=0.1
+    [[ $output == *"mode sustained, 0.1 s"*"in the first tenth"*"in the last"* ]]
+    run "$HWNAS" profile mnist_mlp --device null --seconds 0.1
+    [[ $output != *"mode "* ]]
     run "$HWNAS" profile mnist_mlp --mode lukewarm
     [[ $status -eq 2 && $output == *"no mode 'lukewarm'"*"after-idle[=SECONDS]"* ]]
     run "$HWNAS" profile mnist_mlp --mode cold --streams 1

@@ -42,6 +42,15 @@ static void test_wire(void **state)
     assert_int_equal(m.n_samples, back.n_samples);
     json_object_del(object, "drift");
     assert_false(hwnas_wire_read_measurement(&back, object));
+    /* Names are looked up by these. */
+    for (int i = 0; i < 2; i++) {
+        json_t *other = hwnas_wire_measurement(&m);
+        json_object_set_new(other, i ? "stop" : "mode", json_integer(i ? 3 : HWNAS_N_MODES));
+        assert_false(hwnas_wire_read_measurement(&back, other));
+        json_object_set_new(other, i ? "stop" : "mode", json_integer(-1));
+        assert_false(hwnas_wire_read_measurement(&back, other));
+        json_decref(other);
+    }
     json_decref(object);
 }
 

@@ -110,6 +110,25 @@ static double throttling(fake_machine *m)
     return m->clock < 1003 ? 1e-3 : 1.2e-3;
 }
 
+static double slower_and_slower(fake_machine *m)
+{
+    return 1e-3 * (1 + 0.05 * (m->clock - 1000));
+}
+
+/* Samples beside a neighbour are taken for want of others, in the order of time like those. */
+static void ends_are_not_swapped_where_all_was_disturbed(void **state)
+{
+    (void)state;
+    hwnas_measure_options o = defaults;
+    o.max_attempts = 1;
+    assert_int_equal(hwnas_mode_parse(&o, "sustained=10"), HWNAS_OK);
+    fake_machine m = make_machine(slower_and_slower);
+    m.is_shared = true;
+    hwnas_measurement a = measure_on(&m, &o);
+    assert_true(a.is_mixed && a.is_unstable);
+    assert_true(a.p50_last > 1.2 * a.p50_first);
+}
+
 static void sustained_goes_on_and_compares_the_ends(void **state)
 {
     (void)state;
@@ -291,6 +310,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(modes_travel),
         cmocka_unit_test(a_pause_goes_before_each_sample),
         cmocka_unit_test(sustained_goes_on_and_compares_the_ends),
+        cmocka_unit_test(ends_are_not_swapped_where_all_was_disturbed),
         cmocka_unit_test(what_is_constant_is_evicted),
         cmocka_unit_test(samples_beside_a_neighbour_are_set_aside),
         cmocka_unit_test(a_slow_minute_is_not_a_slow_network),
