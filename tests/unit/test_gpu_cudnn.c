@@ -1,0 +1,69 @@
+/* test_gpu_cudnn.c: what is given to cuDNN, run: networks as plans and recurrent layers on a stand-in for
+ * it (tests/gpu/fake_cudnn.c), held to `ref`. What the real one takes is test_plans.c's. */
+#define _GNU_SOURCE 1 /* RTLD_DEFAULT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/gpu/running.h"
+
+static const struct row {
+    hwnas_precision precision;
+    double tolerance;
+} rows[] = {{HWNAS_F32, 1e-5}, {HWNAS_F16, 1e-2}, {HWNAS_BF16, 5e-2}};
+
+static void every_operator(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = graph_of(&cases[i]);
+        run_on_both(cases[i].op, "0", graph, cases[i].range, HWNAS_F32, 1e-5);
+        hwnas_graph_free(graph);
+    }
+}
+
+static void whole_networks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (int batch = 1; batch <= 3; batch += 2) {
+            hwnas_graph *nets[] = {image_net(batch), text_net(batch)};
+            for (int k = 0; k < 2; k++) {
+                run_on_both(nets[k]->name, "0", nets[k], 0, rows[i].precision, rows[i].tolerance);
+                hwnas_graph_free(nets[k]);
+            }
+        }
+}
+
+/* Straight from the network's input, which is fp32 in every precision. */
+static void recurrent_layers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        if (strcmp(cases[i].op, "lstm") && strcmp(cases[i].op, "gru"))
+            continue;
+        for (size_t k = 0; k < COUNT(rows); k++) {
+            hwnas_graph *graph = graph_of(&cases[i]);
+            run_on_both(cases[i].inputs, "0", graph, 0, rows[k].precision, rows[k].tolerance);
+            hwnas_graph_free(graph);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    setenv("HWNAS_PLANS", "", 1);
+    begin_with_the_fake(argv);
+    find_fake();
+    set_fault(NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operator),
+        cmocka_unit_test(whole_networks),
+        cmocka_unit_test(recurrent_layers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
