@@ -32,7 +32,9 @@ static void whole_networks(void **state)
         for (int batch = 1; batch <= 3; batch += 2) {
             hwnas_graph *nets[] = {image_net(batch), text_net(batch)};
             for (int k = 0; k < 2; k++) {
+                const int before = n_replays();
                 run_on_both(nets[k]->name, "0", nets[k], 0, rows[i].precision, rows[i].tolerance);
+                assert_int_equal(n_replays() - before, 2); /* plans are recorded as well */
                 hwnas_graph_free(nets[k]);
             }
         }
@@ -53,6 +55,32 @@ static void recurrent_layers(void **state)
     }
 }
 
+/* Also where it is cuDNN that notices: the next network needs a new process. */
+static void the_gpu_is_lost(void **state)
+{
+    (void)state;
+    for (int at = 1; at < 80; at += 5) {
+        hwnas_graph *nets[] = {image_net(1), text_net(1)}, *graph = nets[at % 2];
+        char fault[32];
+        hwnas_device *gpu = open_gpu_as("0");
+        hwnas_exec *exec = NULL;
+        buffers b = new_buffers(graph, 0);
+        snprintf(fault, sizeof fault, "lost:%d", at);
+        set_fault(fault);
+        hwnas_status status = hwnas_device_compile(&exec, gpu, graph, NULL);
+        for (int i = 0; i < 4 && status == HWNAS_OK; i++)
+            status = exec->ops->run(exec, (const float *const *)b.inputs, b.outputs);
+        assert_int_equal(status, HWNAS_E_CRASHED);
+        hwnas_exec_free(exec);
+        hwnas_device_close(gpu);
+        nothing_is_left();
+        free_buffers(&b);
+        for (int i = 0; i < 2; i++)
+            hwnas_graph_free(nets[i]);
+    }
+    set_fault(NULL);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -64,6 +92,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_operator),
         cmocka_unit_test(whole_networks),
         cmocka_unit_test(recurrent_layers),
+        cmocka_unit_test(the_gpu_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "device/cudnn/describe.h"
+#include "device/cudnn/live.h"
 
 enum {
     MAX_CONFIGS = 64,
@@ -370,9 +371,7 @@ static hwnas_status engine_run(const hwnas_cudnn_step *step, const hwnas_cudnn_n
         status = api->execute((cudnnHandle_t)launch->handle, o->plan->made, pack);
     if (pack)
         api->destroy(pack);
-    return status ? hwnas_fail(HWNAS_E_LIBRARY, NULL, "cuDNN could not run '%s': %s", step->name,
-                               api->error_string(status))
-                  : HWNAS_OK;
+    return hwnas_cudnn_run_status(net->device->live, status, "run", step->name);
 }
 
 static void engine_free(hwnas_cudnn_step *step)
