@@ -1,5 +1,5 @@
-/* fake_cudnn.c: a stand-in for cuDNN, for tests alone: its interface of descriptors. One engine takes
- * every graph; fake_cudnn_ops.c computes it with plain loops, after what NVIDIA's reference says of
+/* fake_cudnn.c: a stand-in for cuDNN, for tests alone: its interface of descriptors. Two engines take
+ * every graph, the first of them slowly; fake_cudnn_ops.c computes it with plain loops, after what NVIDIA's reference says of
  * each operation. So it shows whether our operations mean what they should: dimensions, strides,
  * padding, places in memory, the order of what is enqueued. It says nothing of what the real one
  * takes (tests/unit/test_plans.c does), of its rounding, or of its speed. */
@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 EXPORT size_t cudnnGetVersion(void)
 {
@@ -171,7 +172,7 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- One engine, one plan ---- */
+/* ---- Two engines ---- */
 
 /* The graph that a heuristic, a configuration or a plan is of. */
 static fake_descriptor *graph_of(const fake_descriptor *d)
@@ -188,7 +189,7 @@ EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
 {
     const fake_descriptor *d = of;
     (void)type;
-    *n = 1;
+    *n = name == CUDNN_ATTR_ENGINEHEUR_RESULTS ? 2 : 1;
     if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
         *(int64_t *)values = FAKE_WORKSPACE;
         return CUDNN_STATUS_SUCCESS;
@@ -196,8 +197,9 @@ EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
     if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
         return CUDNN_STATUS_NOT_SUPPORTED;
     fake_descriptor *graph = graph_of(d);
-    if (room && graph) {
-        fake_descriptor *config = *(fake_descriptor **)values;
+    for (int64_t i = 0; graph && i < room; i++) {
+        fake_descriptor *config = ((fake_descriptor **)values)[i];
+        set(config, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &i);
         set(config, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
             &graph);
         config->is_final = true;
@@ -205,9 +207,16 @@ EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
     return graph ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
+/* How often each of the two ran; for the tests. */
+EXPORT int fake_cudnn_runs[2];
+
 static CUresult run_call(fake_call *call)
 {
-    return fake_run_graph((fake_run *)call);
+    const fake_run *run = (const fake_run *)call;
+    fake_cudnn_runs[run->engine]++;
+    if (!run->engine)
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    return fake_run_graph(run);
 }
 
 static void free_call(fake_call *call)
@@ -247,6 +256,8 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
     fake_run *run = calloc(1, sizeof *run);
     run->call = (fake_call){.run = run_call, .free = free_call};
     run->graph = graph;
+    run->engine = (int)fake_int(
+        fake_child(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG), CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
     graph->refs++;
     run->n = (int)ids->n;
     memcpy(run->ids, ids->values, (size_t)ids->n * sizeof *run->ids);

@@ -34,6 +34,7 @@ int64_t fake_int(const fake_descriptor *d, cudnnBackendAttributeName_t name, int
 typedef struct fake_run {
     fake_call call;
     fake_descriptor *graph;
+    int engine; /* of the two */
     int n;
     int64_t ids[FAKE_MAX_PACK];
     void *pointers[FAKE_MAX_PACK];

@@ -55,6 +55,22 @@ static void recurrent_layers(void **state)
     }
 }
 
+/* Of two engines the second is the fast one. */
+static void the_faster_plan_is_kept(void **state)
+{
+    (void)state;
+    int *runs = dlsym(dlopen("libcudnn.so.9", RTLD_NOW), "fake_cudnn_runs");
+    hwnas_graph *graph = image_net(1);
+    const double tolerance = rows[0].tolerance;
+    runs[0] = runs[1] = 0;
+    run_on_both("as ranked", "0", graph, 0, HWNAS_F32, tolerance);
+    assert_true(runs[0] > 0 && runs[1] == 0);
+    runs[0] = 0;
+    run_on_both("timed", "0:tune", graph, 0, HWNAS_F32, tolerance);
+    assert_true(runs[0] > 0 && runs[0] < runs[1]);
+    hwnas_graph_free(graph);
+}
+
 /* Also where it is cuDNN that notices: the next network needs a new process. */
 static void the_gpu_is_lost(void **state)
 {
@@ -92,6 +108,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_operator),
         cmocka_unit_test(whole_networks),
         cmocka_unit_test(recurrent_layers),
+        cmocka_unit_test(the_faster_plan_is_kept),
         cmocka_unit_test(the_gpu_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
