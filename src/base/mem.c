@@ -190,7 +190,7 @@ void *hwnas_arena_alloc(hwnas_arena *arena, size_t size)
 
 void *hwnas_arena_grow(hwnas_arena *arena, const void *old, size_t old_size, size_t new_size)
 {
-    void *p = hwnas_arena_alloc(arena, new_size);
+    void *p = take(arena, new_size);
     if (old_size)
         memcpy(p, old, old_size);
     return p;

@@ -50,12 +50,13 @@ out:
     return status;
 }
 
-/* A network of bytes, with ranges of random inputs. */
-static hwnas_status write_quantized(const char *path, const hwnas_arch *arch, int batch)
+/* The network as a device gets it: folded, and of bytes if that is asked for, with ranges of random inputs. */
+static hwnas_status write_folded(const char *path, const hwnas_arch *arch, int batch,
+                                 hwnas_precision precision)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_device_options with = {.threads = 1};
-    const hwnas_exec_options options = {.precision = HWNAS_S8};
+    const hwnas_exec_options options = {.precision = precision};
     hwnas_graph *graph = NULL, *folded = NULL, *quantized = NULL;
     hwnas_device *cpu = NULL;
     int *origin = NULL;
@@ -63,10 +64,12 @@ static hwnas_status write_quantized(const char *path, const hwnas_arch *arch, in
     size_t length;
     TRY_OUT(hwnas_graph_build(&graph, arch, batch));
     TRY_OUT(hwnas_graph_fold(&folded, graph));
-    TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
-    TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, &options,
-                                  HWNAS_QUANTIZE_FILE));
-    TRY_OUT(hwnas_onnx_write(&bytes, &length, quantized, HWNAS_ONNX_VALUES));
+    if (precision == HWNAS_S8) {
+        TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
+        TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, &options,
+                                      HWNAS_QUANTIZE_FILE));
+    }
+    TRY_OUT(hwnas_onnx_write(&bytes, &length, quantized ? quantized : folded, HWNAS_ONNX_VALUES));
     TRY_OUT(hwnas_file_write(path, bytes, length));
 out:
     free(bytes);
@@ -79,7 +82,8 @@ out:
 }
 
 static hwnas_status write_network(const char *space_name, const char *code, int batch,
-                                  const char *format, const char *dtype, const char *path)
+                                  const char *format, const char *dtype, bool is_folded,
+                                  const char *path)
 {
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
@@ -87,10 +91,13 @@ static hwnas_status write_network(const char *space_name, const char *code, int 
     TRY(hwnas_precision_find(&precision, dtype));
     if (precision != HWNAS_F32 && (precision != HWNAS_S8 || strcmp(format, "onnx")))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--dtype is f32, or s8 with --format onnx");
+    if (is_folded && strcmp(format, "onnx"))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--fold goes with --format onnx");
     TRY(hwnas_model_pick(&space, &arch, space_name, code));
     batch = batch ? batch : 1;
-    hwnas_status status = precision == HWNAS_S8 ? write_quantized(path, arch, batch)
-                                                : hwnas_export(path, format, arch, batch);
+    hwnas_status status = is_folded || precision == HWNAS_S8
+                              ? write_folded(path, arch, batch, precision)
+                              : hwnas_export(path, format, arch, batch);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;
@@ -101,7 +108,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
                *dtype = "f32";
     long trial = -1, batch = 0;
-    bool best = false, done;
+    bool best = false, is_folded = false, done;
     int n;
     const hwnas_option options[] = {
         {"best", 0, HWNAS_OPTION_FLAG, &best, NULL, "the winner (the default)"},
@@ -112,6 +119,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
          "f32, or s8: an ONNX file of bytes (QDQ), ranges of random inputs"},
+        {"fold", 0, HWNAS_OPTION_FLAG, &is_folded, NULL,
+         "an ONNX file as it is deployed: BatchNorm in convolutions, no branches of zeros"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "batch size of an ONNX file"},
         {0}};
@@ -133,12 +142,12 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     if (batch > 1 << 20)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--batch must be at most %d", 1 << 20);
     if (space)
-        return write_network(space, code, (int)batch, format, dtype, path);
+        return write_network(space, code, (int)batch, format, dtype, is_folded, path);
     char *picked_space = NULL, *picked_code = NULL;
     int picked_batch = (int)batch;
     hwnas_status status = pick(&picked_space, &picked_code, &picked_batch, study, trial);
     if (status == HWNAS_OK)
-        status = write_network(picked_space, picked_code, picked_batch, format, dtype, path);
+        status = write_network(picked_space, picked_code, picked_batch, format, dtype, is_folded, path);
     free(picked_space);
     free(picked_code);
     return status;

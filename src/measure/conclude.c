@@ -108,7 +108,12 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
 
 const char *hwnas_stop_name(hwnas_stop stop)
 {
-    return stop == HWNAS_STOP_INTERVAL ? "interval" : "budget";
+    static const char *const names[] = {
+        [HWNAS_STOP_INTERVAL] = "interval",
+        [HWNAS_STOP_BUDGET] = "budget",
+        [HWNAS_STOP_ABOVE] = "above",
+    };
+    return names[stop];
 }
 
 const char *hwnas_measurement_doubt(const hwnas_measurement *m)

@@ -96,6 +96,23 @@ static void add_rows(fitter *f, int index)
     free(shares);
 }
 
+/* ---- The machine as it is when nobody is in the way ---- */
+
+static bool counts(const hwnas_latency_table *table, size_t network)
+{
+    return table->networks[network].is_steady || table->n_steady < HWNAS_LATENCY_FEW_STEADY;
+}
+
+/* Those values of networks that stand for the machine; returns how many. */
+static size_t pick_steady(double *out, const hwnas_latency_table *table, const double *values)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < table->n_networks; i++)
+        if (counts(table, i))
+            out[n++] = values[i];
+    return n;
+}
+
 /* ---- Parts and slowness in turns ---- */
 
 static double weight_of(double residual)
@@ -135,9 +152,9 @@ static void fit_slowness(fitter *f)
     for (size_t i = 0; i < table->n_networks; i++)
         f->slowness[i] = weights[i] > 0 ? sums[i] / weights[i] : 0;
     /* The middle network is the measure of the others. */
-    memcpy(sums, f->slowness, table->n_networks * sizeof *sums);
-    hwnas_sort(sums, table->n_networks);
-    const double middle = hwnas_quantile(sums, table->n_networks, 0.5);
+    const size_t n_steady = pick_steady(sums, table, f->slowness);
+    hwnas_sort(sums, n_steady);
+    const double middle = hwnas_quantile(sums, n_steady, 0.5);
     for (size_t i = 0; i < table->n_networks; i++)
         f->slowness[i] -= middle;
     for (size_t r = 0; r < f->n; r++) {
@@ -213,6 +230,31 @@ static double regress(double *out, const double *terms, const double *targets, c
 
 /* ---- Context and level ---- */
 
+/* What is left of the slowness when the context is taken out; 0 is the machine of the middle network. */
+static void set_levels(fitter *f)
+{
+    hwnas_latency_table *table = f->table;
+    const size_t n = table->n_networks;
+    double *levels = hwnas_alloc((n + 1) * sizeof *levels);
+    double *steady = hwnas_alloc((n + 1) * sizeof *steady);
+    for (size_t i = 0; i < n; i++)
+        levels[i] = f->slowness[i] -
+                    hwnas_latency_table_context(table, table->networks[i].features);
+    const size_t n_steady = pick_steady(steady, table, levels);
+    hwnas_sort(steady, n_steady);
+    const double middle = hwnas_quantile(steady, n_steady, 0.5);
+    table->context_mean += middle;
+    for (size_t i = 0; i < n_steady; i++)
+        steady[i] -= middle;
+    /* The context was fitted to these very networks. */
+    const double freedom = fmax((double)n - HWNAS_NET_FEATURES - 1, 1);
+    table->level_sd = fmax(robust_sd(steady, n_steady) * sqrt((double)n / freedom), 1e-3);
+    for (size_t i = 0; i < n; i++)
+        table->networks[i].level = levels[i] - middle;
+    free(levels);
+    free(steady);
+}
+
 static void fit_context(fitter *f)
 {
     enum { D = HWNAS_NET_FEATURES + 1 };
@@ -236,14 +278,12 @@ static void fit_context(fitter *f)
     for (size_t i = 0; i < n; i++)
         terms[i * D + D - 1] = 1;
     priors[D - 1] = 1;
-    table->level_sd = regress(out, terms, f->slowness, priors, n, D);
+    regress(out, terms, f->slowness, priors, n, D);
     for (int k = 0; k < HWNAS_NET_FEATURES; k++)
         table->context[k] = out[k] / scale[k];
     table->context_mean = out[D - 1];
-    for (size_t i = 0; i < n; i++)
-        table->networks[i].level =
-            f->slowness[i] - hwnas_latency_table_context(table, table->networks[i].features);
     free(terms);
+    set_levels(f);
 }
 
 /* ---- Whole networks ---- */

@@ -7,6 +7,8 @@
 enum {
     HWNAS_PART_FEATURES = 4, /* logarithms of MACs and of bytes read, written and of weights */
     HWNAS_NET_FEATURES = 6,  /* how full the caches are; see latency_fit.c */
+    /* Steady networks that make the others no measure of the machine's level, or of our error. */
+    HWNAS_LATENCY_FEW_STEADY = 5,
 };
 
 /* What is known of a part. */
@@ -33,6 +35,7 @@ typedef struct hwnas_part_kind {
 /* A network that was measured: an observation with its parts by index. */
 typedef struct hwnas_timed_network {
     double seconds;
+    bool is_steady;
     size_t n_parts, n_sets;
     int *parts, *set_of;
     double *set_seconds;
@@ -50,7 +53,7 @@ struct hwnas_latency_table {
     size_t n_kinds, kind_capacity;
     hwnas_part_kind *kinds;
     hwnas_part_kind any; /* of parts of all kinds, for those of a kind never seen */
-    size_t n_networks, network_capacity;
+    size_t n_networks, network_capacity, n_steady;
     hwnas_timed_network *networks;
 
     size_t n_fitted;                    /* networks that the fit below knows; 0: none */

@@ -100,14 +100,18 @@ int hwnas_latency_table_find(hwnas_latency_table *table, const hwnas_part *part)
 void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation *o)
 {
     if (table->n_networks == MOST) {
+        table->n_steady -= table->networks[0].is_steady;
         free_network(&table->networks[0]);
         memmove(table->networks, table->networks + 1,
                 --table->n_networks * sizeof *table->networks);
     }
     HWNAS_GROW(table->networks, table->n_networks, table->network_capacity);
     hwnas_timed_network *network = &table->networks[table->n_networks++];
-    *network =
-        (hwnas_timed_network){.seconds = o->seconds, .n_parts = o->n_parts, .n_sets = o->n_sets};
+    *network = (hwnas_timed_network){.seconds = o->seconds,
+                                     .is_steady = o->is_steady,
+                                     .n_parts = o->n_parts,
+                                     .n_sets = o->n_sets};
+    table->n_steady += o->is_steady;
     network->parts = hwnas_alloc((o->n_parts + 1) * sizeof *network->parts);
     network->set_of = hwnas_alloc((o->n_parts + 1) * sizeof *network->set_of);
     network->set_seconds = hwnas_alloc((o->n_sets + 1) * sizeof *network->set_seconds);
@@ -163,7 +167,8 @@ void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observatio
 {
     const hwnas_parts parts = {.n = o->n_parts, .parts = o->parts};
     hwnas_latency_estimate e;
-    if (hwnas_latency_table_estimate(&e, table, &parts)) {
+    const bool is_judged = o->is_steady || table->n_steady < HWNAS_LATENCY_FEW_STEADY;
+    if (is_judged && hwnas_latency_table_estimate(&e, table, &parts)) {
         const size_t at = table->n_judged++ % HWNAS_LATENCY_JUDGED;
         const double sd = log(e.high / e.low) / (2 * NORMAL_95 * table->widening);
         table->errors[at] = e.seconds / o->seconds - 1;

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "measure/energy.h"
+#include "measure/occupancy.h"
 #include "measure/pace.h"
 #include "measure/place.h"
 
@@ -71,24 +72,16 @@ static double real_waited(hwnas_machine *machine)
     return sum;
 }
 
-/* Lines "cpu0 user nice system idle iowait irq softirq steal ...", in clock ticks (proc(5)). */
 static double real_stolen(hwnas_machine *machine)
 {
     real_machine *m = (real_machine *)machine;
     ssize_t n = m->stat < 0 ? 0 : pread(m->stat, m->text, sizeof m->text - 1, 0);
     m->text[n > 0 ? n : 0] = '\0';
     unsigned long long ticks = 0;
-    for (char *line = m->text; line && !strncmp(line, "cpu", 3);) {
-        char *end;
-        long core = strtol(line + 3, &end, 10);
-        bool is_ours = end > line + 3 && core < CPU_SETSIZE && CPU_ISSET(core, &m->cores);
-        unsigned long long field = 0;
-        for (int i = 0; i < 8; i++) /* steal is the eighth */
-            field = strtoull(end, &end, 10);
-        ticks += is_ours ? field : 0;
-        line = strchr(end, '\n');
-        line += line != NULL;
-    }
+    hwnas_core_ticks t;
+    for (const char *at = m->text; (at = hwnas_core_ticks_next(&t, at));)
+        if (t.core < CPU_SETSIZE && CPU_ISSET((size_t)t.core, &m->cores))
+            ticks += t.stolen;
     return (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 

@@ -28,6 +28,8 @@ typedef struct hwnas_measure_options {
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
     double max_seconds; /* time for warm-up and samples together; then the interval stays wider */
     int min_samples;
+    /* Seconds: enough is known when the whole interval of the median lies above; 0: that is never enough. */
+    double give_up;
     int max_attempts;    /* where the machine is disturbed; 0: some */
     double timeout;      /* silence longer than this while a request is served is a hang */
     size_t memory_limit; /* bytes of data that the runner may hold (RLIMIT_DATA); 0: none */
@@ -52,9 +54,10 @@ HWNAS_CHECKED hwnas_status hwnas_mode_parse(hwnas_measure_options *options, cons
 typedef enum hwnas_stop {
     HWNAS_STOP_INTERVAL, /* the interval became as narrow as asked */
     HWNAS_STOP_BUDGET,   /* the time was over */
+    HWNAS_STOP_ABOVE,    /* the interval lay above `give_up` */
 } hwnas_stop;
 
-/* "interval", "budget" */
+/* "interval", "budget", "above" */
 const char *hwnas_stop_name(hwnas_stop stop);
 
 typedef struct hwnas_measurement {

@@ -62,7 +62,9 @@ static void add_whole(hwnas_observation *o)
         o->set_of[i] = 0;
 }
 
-static void add_sets(hwnas_observation *o, const hwnas_parts *cut, const hwnas_step_times *steps)
+/* Times are those of the steps by `scale`. */
+static void add_sets(hwnas_observation *o, const hwnas_parts *cut, const hwnas_step_times *steps,
+                     double scale)
 {
     int *parent = hwnas_alloc((o->n_parts + 1) * sizeof *parent);
     int *set_of_root = hwnas_alloc((o->n_parts + 1) * sizeof *set_of_root);
@@ -83,7 +85,7 @@ static void add_sets(hwnas_observation *o, const hwnas_parts *cut, const hwnas_s
         int *set = &set_of_root[find_root(parent, part)];
         if (*set < 0)
             *set = (int)o->n_sets++;
-        o->set_seconds[*set] += steps->steps[s].time.p50;
+        o->set_seconds[*set] += scale * steps->steps[s].time.p50;
     }
     for (size_t i = 0; i < o->n_parts; i++)
         o->set_of[i] = set_of_root[find_root(parent, (int)i)];
@@ -109,14 +111,15 @@ hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
     hwnas_parts parts = {0};
     hwnas_graph_cut(&parts, graph);
     hwnas_observation *o = hwnas_observation_alloc(parts.n, parts.n + 1); /* room for its sets */
-    o->seconds = has_steps ? steps->whole.p50 : measurement->p50;
+    o->is_steady = !measurement->is_unstable;
+    o->seconds = has_steps && !o->is_steady ? steps->whole.p50 : measurement->p50;
     o->n_sets = 0;
     for (size_t i = 0; i < parts.n; i++) {
         o->parts[i] = parts.parts[i];
         o->set_of[i] = -1;
     }
     if (has_steps)
-        add_sets(o, &parts, steps);
+        add_sets(o, &parts, steps, o->seconds / steps->whole.p50);
     else
         add_whole(o);
     hwnas_parts_done(&parts);

@@ -8,6 +8,7 @@
 #include "measure/sampler.h"
 
 enum { MAX_ATTEMPTS = 3 };
+enum { FEWEST = 10 };                      /* samples of a block */
 static const double LOST_SHARE = 0.01;   /* losing more than this disturbs a block */
 static const double BLOCK_SECONDS = 0.1; /* the witness of stolen time ticks in 0.01 s */
 static const double PAUSE_SHARE = 0.25;  /* of the budget, before the second attempt; then twice it */
@@ -19,8 +20,8 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
     hwnas_machine *m = s->machine;
     size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0, n_runs = s->n_runs;
     double stolen = m->stolen(m), joules = hwnas_sampler_joules(s), start = m->now(m), elapsed = 0;
-    if (least < 10)
-        least = 10;
+    if (least < FEWEST)
+        least = s->options->give_up > 0 ? HWNAS_CARRY_MEDIAN : FEWEST;
     hwnas_sampler_attend(s);
     do {
         TRY(hwnas_sampler_sample(s));
@@ -38,17 +39,19 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
     return HWNAS_OK;
 }
 
-/* The stopping rule's question. */
-static bool is_enough(const hwnas_sampler *s)
+/* The stopping rule's question; *stop says what for it is enough. */
+static bool is_enough(hwnas_stop *stop, const hwnas_sampler *s)
 {
     double low, high;
-    if (s->mode->is_whole || s->n_clean < HWNAS_CARRY_MEDIAN ||
-        s->n_clean < (size_t)fmax(s->options->min_samples, 0))
-        return false;
-    double p50 = hwnas_median(&low, &high, s->scratch, s->clean, s->n_clean);
     /* What was mostly disturbed so far may be so no longer in a moment. */
-    return high - low <= s->options->interval * p50 &&
-           hwnas_sampler_disturbed_share(s) <= HWNAS_MOSTLY_DISTURBED;
+    if (s->mode->is_whole || s->n_clean < HWNAS_CARRY_MEDIAN ||
+        hwnas_sampler_disturbed_share(s) > HWNAS_MOSTLY_DISTURBED)
+        return false;
+    const double p50 = hwnas_median(&low, &high, s->scratch, s->clean, s->n_clean);
+    const bool is_narrow = high - low <= s->options->interval * p50 &&
+                           s->n_clean >= (size_t)fmax(s->options->min_samples, 0);
+    *stop = is_narrow ? HWNAS_STOP_INTERVAL : HWNAS_STOP_ABOVE;
+    return is_narrow || (s->options->give_up > 0 && low > s->options->give_up);
 }
 
 static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
@@ -59,10 +62,8 @@ static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
         TRY(take_block(s, deadline));
         if (s->n_clean == n_clean)
             TRY(hwnas_sampler_settle(s));
-        if (is_enough(s)) {
-            *stop = HWNAS_STOP_INTERVAL;
+        if (is_enough(stop, s))
             return HWNAS_OK;
-        }
         bool is_over = s->machine->now(s->machine) >= deadline &&
                        s->n_clean + s->n_aside >= HWNAS_CARRY_MEDIAN;
         if (is_over || !hwnas_sampler_has_room(s)) {

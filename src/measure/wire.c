@@ -66,6 +66,7 @@ static const field option_fields[] = {
     OPTION(interval, FIELD_DOUBLE),
     OPTION(max_seconds, FIELD_DOUBLE),
     OPTION(min_samples, FIELD_INT),
+    OPTION(give_up, FIELD_DOUBLE),
     OPTION(max_attempts, FIELD_INT),
     OPTION(timeout, FIELD_DOUBLE),
     OPTION(memory_limit, FIELD_SIZE),

@@ -15,7 +15,7 @@
 #include "store/sqlite_priv.h"
 
 #define CACHE_ID "1752067188" /* "hnlt" */
-#define CACHE_VERSION "1"
+#define CACHE_VERSION "2"
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS machine (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
@@ -24,20 +24,21 @@ static const char tables[] =
     "    read_bytes REAL NOT NULL, written_bytes REAL NOT NULL, weight_bytes REAL NOT NULL);"
     /* `parts` has 12 bytes for each part: its signature, and the set that it was timed in, -1:
      * none; `sets` the seconds of each set. All little-endian. */
-    "CREATE TABLE IF NOT EXISTS measured ("
+    "CREATE TABLE IF NOT EXISTS observation ("
     "    id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine (id),"
-    "    seconds REAL NOT NULL, parts BLOB NOT NULL, sets BLOB NOT NULL);";
+    "    seconds REAL NOT NULL, is_steady INTEGER NOT NULL, parts BLOB NOT NULL,"
+    "    sets BLOB NOT NULL);";
 
-enum { ADD_MACHINE, ADD_PART, ADD, PARTS, MEASURED, N_SQL };
+enum { ADD_MACHINE, ADD_PART, ADD, PARTS, OBSERVED, N_SQL };
 
 static const char *const sql[N_SQL] = {
     [ADD_MACHINE] = "INSERT OR IGNORE INTO machine (name) VALUES (?)",
     [ADD_PART] = "INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?, ?)",
-    [ADD] = "INSERT INTO measured (machine, seconds, parts, sets)"
-            " SELECT id, ?2, ?3, ?4 FROM machine WHERE name = ?1",
+    [ADD] = "INSERT INTO observation (machine, seconds, is_steady, parts, sets)"
+            " SELECT id, ?2, ?3, ?4, ?5 FROM machine WHERE name = ?1",
     [PARTS] = "SELECT * FROM part ORDER BY signature",
-    [MEASURED] =
-        "SELECT seconds, parts, sets FROM (SELECT * FROM measured WHERE machine ="
+    [OBSERVED] =
+        "SELECT seconds, is_steady, parts, sets FROM (SELECT * FROM observation WHERE machine ="
         " (SELECT id FROM machine WHERE name = ?) ORDER BY id DESC LIMIT 3000) ORDER BY id",
 };
 
@@ -267,16 +268,17 @@ static hwnas_status load_parts(hwnas_part **out, size_t *n, hwnas_latency_file *
 static hwnas_observation *read_row(sqlite3_stmt *row, const hwnas_part *parts, size_t n_parts)
 {
     const double seconds = sqlite3_column_double(row, 0);
-    const stored_part *stored = sqlite3_column_blob(row, 1);
-    const double *sets = sqlite3_column_blob(row, 2);
-    const size_t bytes = (size_t)sqlite3_column_bytes(row, 1), n = bytes / sizeof *stored;
-    const size_t n_sets = (size_t)sqlite3_column_bytes(row, 2) / sizeof *sets;
+    const stored_part *stored = sqlite3_column_blob(row, 2);
+    const double *sets = sqlite3_column_blob(row, 3);
+    const size_t bytes = (size_t)sqlite3_column_bytes(row, 2), n = bytes / sizeof *stored;
+    const size_t n_sets = (size_t)sqlite3_column_bytes(row, 3) / sizeof *sets;
     bool is_good =
         stored && sets && n && n * sizeof *stored == bytes && seconds > 0 && seconds < 1e6;
     if (!is_good)
         return NULL;
     hwnas_observation *o = hwnas_observation_alloc(n, n_sets);
     o->seconds = seconds;
+    o->is_steady = sqlite3_column_int(row, 1);
     memcpy(o->set_seconds, sets, n_sets * sizeof *sets);
     for (size_t i = 0; i < n_sets; i++)
         is_good &= sets[i] > 0 && sets[i] < 1e6;
@@ -298,7 +300,7 @@ static hwnas_observation *read_row(sqlite3_stmt *row, const hwnas_part *parts, s
 hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *file,
                                 const char *key)
 {
-    sqlite3_stmt *row = file->statements[MEASURED];
+    sqlite3_stmt *row = file->statements[OBSERVED];
     hwnas_part *parts = NULL;
     size_t n_parts = 0;
     int code;
@@ -347,8 +349,9 @@ static bool add(hwnas_latency_file *file, const char *key, const hwnas_observati
         stored[i] = (stored_part){(int64_t)o->parts[i].signature, o->set_of[i]};
     sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
     sqlite3_bind_double(stmt, 2, o->seconds);
-    sqlite3_bind_blob(stmt, 3, stored, (int)(o->n_parts * sizeof *stored), SQLITE_STATIC);
-    sqlite3_bind_blob(stmt, 4, o->set_seconds, (int)(o->n_sets * sizeof *o->set_seconds),
+    sqlite3_bind_int(stmt, 3, o->is_steady);
+    sqlite3_bind_blob(stmt, 4, stored, (int)(o->n_parts * sizeof *stored), SQLITE_STATIC);
+    sqlite3_bind_blob(stmt, 5, o->set_seconds, (int)(o->n_sets * sizeof *o->set_seconds),
                       SQLITE_STATIC);
     const bool is_done = run(stmt);
     sqlite3_clear_bindings(stmt);

@@ -121,7 +121,7 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         TRY(hwnas_evaluate_spare(&is_spared, trial, e, c, i, detail));
         if (is_spared)
             return HWNAS_OK;
-        TRY(hwnas_evaluate_run(&m, e, c, i, seconds));
+        TRY(hwnas_evaluate_run(&m, trial, e, c, i, seconds));
         hwnas_evaluate_add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
         add_detail(detail, e, i, detail_of(&m, command_of(e, c, i, seconds)));
     }

@@ -94,8 +94,20 @@ out:
     return status;
 }
 
-hwnas_status hwnas_evaluate_run(hwnas_measurement *out, hwnas_evaluator *e,
-                                const hwnas_candidate *c, int device, double seconds)
+/* 0: nothing is known that would make an exact number useless. */
+static double give_up_of(const hwnas_trial *trial, const hwnas_evaluator *e,
+                         const hwnas_candidate *c, int device)
+{
+    const hwnas_metric *p50 = hwnas_metric_of_value("latency.p50");
+    return trial && e->job->stops_early
+               ? hwnas_trial_give_up(trial, e->job, c->front,
+                                     hwnas_goal_of(p50, device, &e->job->devices).name)
+               : 0;
+}
+
+hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial,
+                                hwnas_evaluator *e, const hwnas_candidate *c, int device,
+                                double seconds)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_site *s = &e->sites[device];
@@ -103,6 +115,7 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, hwnas_evaluator *e,
     const hwnas_graph *graph;
     char *key = e->latencies ? key_of(e, c, device) : NULL;
     hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
+    options.give_up = give_up_of(trial, e, c, device);
     options.max_attempts = e->n_in_vain < PATIENCE ? options.max_attempts : 1;
     TRY_OUT(graph_at(&graph, &own, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
@@ -120,7 +133,7 @@ hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *e, const hwn
                                int device, double seconds)
 {
     hwnas_measurement m;
-    TRY(hwnas_evaluate_run(&m, e, c, device, seconds));
+    TRY(hwnas_evaluate_run(&m, NULL, e, c, device, seconds));
     hwnas_evaluate_add_measurement(trial, e, device, batch_at(&e->sites[device], c->settings.batch),
                                    &m);
     return HWNAS_OK;

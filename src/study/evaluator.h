@@ -69,8 +69,10 @@ hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwn
 HWNAS_CHECKED hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial,
                                                 hwnas_evaluator *e, const hwnas_candidate *c,
                                                 int device, json_t *detail);
-/* Measures a candidate on a device that runs. */
-HWNAS_CHECKED hwnas_status hwnas_evaluate_run(hwnas_measurement *out, hwnas_evaluator *e,
-                                              const hwnas_candidate *c, int device, double seconds);
+/* Measures a candidate on a device that runs. `trial` (NULL: it does not matter) is what is known of it so
+ * far: where that is enough to tell that it is beaten, measuring stops early. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial,
+                                              hwnas_evaluator *e, const hwnas_candidate *c,
+                                              int device, double seconds);
 
 #endif

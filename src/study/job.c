@@ -212,6 +212,7 @@ hwnas_status hwnas_job_load(hwnas_job **out, const char *path, const hwnas_job_f
                        .price = NAN,
                        .strategy = "auto",
                        .estimates = true,
+                       .stops_early = true,
                        .interval = 0.01,
                        .max_seconds = 1,
                        .ties = 0.1,

@@ -381,16 +381,29 @@ static hwnas_status read_ties(hwnas_job *job, const hwnas_yaml *node)
     return hwnas_yaml_number(&job->ties, node, "ties", 0, 1000);
 }
 
-static hwnas_status read_estimate(hwnas_job *job, const hwnas_yaml *node)
+/* "auto" or "off". */
+static hwnas_status read_auto(bool *out, const hwnas_yaml *node, const char *name, const char *hint)
 {
     const char *text;
-    TRY(hwnas_yaml_text(&text, node, "estimate"));
-    job->estimates = !strcmp(text, "auto");
-    if (job->estimates || !strcmp(text, "off"))
+    TRY(hwnas_yaml_text(&text, node, name));
+    *out = !strcmp(text, "auto");
+    if (*out || !strcmp(text, "off"))
         return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "estimate is auto or off, not '%.30s'",
-                                 text),
-                      "auto spares measurements that a table of latencies makes useless");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &node->place, "%s is auto or off, not '%.30s'", name, text), "%s",
+        hint);
+}
+
+static hwnas_status read_estimate(hwnas_job *job, const hwnas_yaml *node)
+{
+    return read_auto(&job->estimates, node, "estimate",
+                     "auto spares measurements that a table of latencies makes useless");
+}
+
+static hwnas_status read_early_stop(hwnas_job *job, const hwnas_yaml *node)
+{
+    return read_auto(&job->stops_early, node, "early-stop",
+                     "auto stops measuring a network when it is clear that another one beats it");
 }
 
 static hwnas_status read_timeout(hwnas_job *job, const hwnas_yaml *node)
@@ -460,6 +473,8 @@ const hwnas_job_key hwnas_job_keys[] = {
      "time for near ties on the front, as a part of the search's (0.1)"},
     {"measure", "estimate", 0, true, true, read_estimate, "HOW",
      "auto: spares measurements where an estimate tells enough; off"},
+    {"measure", "early-stop", 0, true, true, read_early_stop, "HOW",
+     "auto: stops measuring when a network is beaten for sure; off"},
     {"measure", "timeout", 0, true, false, read_timeout, "X", "seconds of silence that are a hang"},
     {"measure", "memory", 0, true, false, read_memory, "MIB", "that a candidate may use"},
     {NULL, "study", 's', false, true, read_study, "FILE", "where the study is kept (JOB.db)"},

@@ -70,3 +70,47 @@ bool hwnas_trial_is_hopeless(const hwnas_trial *trial, const hwnas_job *goals,
             return true;
     return false;
 }
+
+/* What the job asks for is known, but for one value. */
+static bool is_known_but(const hwnas_trial *trial, const hwnas_job *goals, const char *name)
+{
+    bool is_known = true;
+    for (int i = 0; i < goals->n_objectives; i++) {
+        const char *goal = goals->objectives[i].name;
+        is_known &= !strcmp(goal, name) || hwnas_trial_value(trial, goal);
+    }
+    for (int i = 0; i < goals->n_limits + goals->n_targets; i++) {
+        const char *goal = i < goals->n_limits ? goals->limits[i].goal.name
+                                               : goals->targets[i - goals->n_limits].goal.name;
+        is_known &= !strcmp(goal, name) || hwnas_trial_value(trial, goal);
+    }
+    return is_known;
+}
+
+double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_job *goals,
+                           const hwnas_front *front, const char *latency)
+{
+    double least = INFINITY, best[HWNAS_MAX_OBJECTIVES];
+    int axis = -1;
+    if (hwnas_n_fronts(goals) > 1 || !is_known_but(trial, goals, latency))
+        return 0;
+    for (int i = 0; i < goals->n_limits; i++)
+        if (goals->limits[i].is_upper && !strcmp(goals->limits[i].goal.name, latency))
+            least = fmin(least, goals->limits[i].value);
+    for (int i = 0; i < goals->n_objectives; i++) {
+        const hwnas_value_row *v = hwnas_trial_value(trial, goals->objectives[i].name);
+        if (!strcmp(goals->objectives[i].name, latency))
+            axis = i;
+        else
+            best[i] = goals->objectives[i].metric->is_maximised ? -v->value : v->value;
+    }
+    for (size_t i = 0; front && axis >= 0 && i < front->n; i++) {
+        const double *member = front->points[i].objectives;
+        bool is_as_good = true;
+        for (int k = 0; k < goals->n_objectives; k++)
+            is_as_good &= k == axis || member[k] <= best[k];
+        if (is_as_good)
+            least = fmin(least, member[axis]);
+    }
+    return isinf(least) ? 0 : least;
+}

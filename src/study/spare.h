@@ -23,4 +23,10 @@ bool hwnas_table_is_trusted(const hwnas_latency_table *table);
 bool hwnas_trial_is_hopeless(const hwnas_trial *trial, const hwnas_job *goals,
                              const hwnas_front *front);
 
+/* Seconds from which on the median latency on a device, whose value will be called `latency`, decides
+ * alone that the trial misses a limit or that a member of `front` (NULL: not known) dominates it; 0: there
+ * is no such number, as the job asks for something else that is not known yet. */
+double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_job *goals,
+                           const hwnas_front *front, const char *latency);
+
 #endif

@@ -53,6 +53,23 @@ accel_nasbench e=1464146,k=3535353,l=2121212,se=0101010
 END
 }
 
+# macs_of FILE: of the network that an ONNX file has.
+macs_of() {
+    "$HWNAS" profile "$1" --device null --json >profiled
+    json profiled "d['rows'][0]['macs']"
+}
+
+@test "a folded file has no branch that ends in zeros" {
+    # The 3x3 convolution of each cell goes to nodes that take none of it.
+    ends 0 export --space nas_bench_201 --arch 310101 --format onnx --out raw.onnx
+    ends 0 export --space nas_bench_201 --arch 310101 --format onnx --fold --out folded.onnx
+    ends 0 export --space nas_bench_201 --arch 110101 --format onnx --out without.onnx
+    [ "$(macs_of raw.onnx)" -gt "$(macs_of folded.onnx)" ]
+    [ "$(macs_of folded.onnx)" = "$(macs_of without.onnx)" ]
+    ends 2 export --space nas_bench_201 --arch 310101 --format pytorch --fold --out net.py
+    grep -q -- "--fold goes with --format onnx" err
+}
+
 @test "a search writes what its job asks for" {
     job "export: {onnx: a.onnx, pytorch: b.py, yaml: c.yaml}"
     ends 0 search job.yaml --json

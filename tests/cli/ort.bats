@@ -51,3 +51,19 @@ ort() {
         ort compare "$base.onnx" "$base.in" "$base.out" 0.05
     done
 }
+
+# What our device makes of the networks as they are written is what ONNX Runtime makes of the folded files.
+@test "folded networks, from our files" {
+    local space arch base=$BATS_TEST_TMPDIR/net
+    while read -r space arch; do
+        "$HWNAS" export --space "$space" --arch "$arch" --format onnx --out "$base.onnx"
+        "$HWNAS" export --space "$space" --arch "$arch" --format onnx --fold --out "$base.folded"
+        ort input "$base.onnx" "$base.in"
+        "$HWNAS" run "$base.onnx" --device cpu --input "$base.in" --output "$base.out"
+        ort compare "$base.folded" "$base.in" "$base.out"
+    done <<'END'
+nas_bench_201 310101
+nas_bench_201 203013
+nas_bench_macro 22212220
+END
+}

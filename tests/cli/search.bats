@@ -406,3 +406,26 @@ END
     sed -i 's/out: 2/out: 3/' tiny.yaml
     refuses 2 "job.db: the space 'tiny' has changed*--study" search job.yaml --resume
 }
+
+@test "measuring stops early when a network is beaten for sure, unless that is off" {
+    local measure=(search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --seed 1
+        --objectives accuracy,latency.p50 --strategy random --trials 40 --estimate off --ties 0 --seconds 5)
+    export STILL_BY_SIZE=1
+    undisturbed ends 0 "${measure[@]}" --study early.db
+    undisturbed ends 0 "${measure[@]}" --study late.db --early-stop off
+    refuses 2 "*early-stop is auto or off*" "${measure[@]}" --study bad.db --early-stop maybe
+    /usr/bin/python3 - <<'END'
+import json, sqlite3
+def read(path):
+    db = sqlite3.connect(path)
+    rows = [(json.loads(d), v) for d, v in db.execute("SELECT detail, value FROM trial JOIN value ON"
+            " value.trial = trial.number WHERE metric = 'latency.p50' ORDER BY number") if d]
+    return [r for r in rows if "stop" in r[0]]
+early, late = read("early.db"), read("late.db")
+beaten = [d for d, _ in early if d["stop"] == "above"]
+assert len(early) == len(late) and len(beaten) > len(early) / 4, (len(early), len(late), len(beaten))
+assert all(6 <= d["samples"] < 30 for d in beaten)
+assert all(d["stop"] == "interval" and d["samples"] >= 30 for d, _ in late)
+assert all(abs(a / b - 1) < .02 for (_, a), (_, b) in zip(early, late))
+END
+}

@@ -56,6 +56,7 @@ static hwnas_observation *observe(hwnas_rng *rng, int most, double level, double
 {
     enum { N = 10 };
     hwnas_observation *o = hwnas_observation_alloc(N, N);
+    o->is_steady = true;
     const double slow = exp(level * normal(rng));
     for (int i = 0; i < N; i++) {
         o->parts[i] =
@@ -94,6 +95,42 @@ static hwnas_latency_estimate estimate(hwnas_latency_table *table, const hwnas_o
     assert_true(hwnas_latency_table_estimate(&e, table, &parts));
     assert_true(e.low < e.seconds && e.seconds < e.high);
     return e;
+}
+
+/* Two measurements of three are of a machine that others slow down, and say so: they tell what the parts'
+ * shares are, but not how fast the machine is. */
+static void foretells_steady_measurements(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    hwnas_rng rng = hwnas_rng_new(11, 0);
+    hwnas_latency_table *table = hwnas_latency_table_new();
+    hwnas_latency_state known;
+    int n_near = 0, n_inside = 0;
+    for (int i = 0; i < N; i++) {
+        hwnas_observation *o = observe(&rng, 20, 0.01, 0.05);
+        const double slow = i % 3 ? 1.2 + hwnas_rng_double(&rng) : 1;
+        o->is_steady = slow == 1;
+        o->seconds *= slow;
+        for (size_t k = 0; k < o->n_sets; k++)
+            o->set_seconds[k] *= slow;
+        hwnas_latency_table_tell(table, o);
+        hwnas_observation_free(o);
+    }
+    for (int i = 0; i < N; i++) {
+        hwnas_observation *o = observe(&rng, 20, 0, 0);
+        const hwnas_latency_estimate e = estimate(table, o);
+        n_near += fabs(e.seconds / true_seconds(o) - 1) < 0.05;
+        n_inside += e.low <= true_seconds(o) && true_seconds(o) <= e.high;
+        assert_true(e.high < 1.25 * e.low);
+        hwnas_observation_free(o);
+    }
+    assert_in_range(n_near, 0.95 * N, N);
+    assert_in_range(n_inside, 0.95 * N, N);
+    hwnas_latency_table_describe(&known, table);
+    assert_in_range(known.n_judged, N / 3 - 3, N / 3 + 10); /* at first all, for want of better */
+    assert_true(known.error < 0.05);
+    hwnas_latency_table_free(table);
 }
 
 /* Known parts give the network; noise averages out; a slow minute of the machine does not stay. */
@@ -376,16 +413,57 @@ static void spares_what_cannot_win(void **state)
     hwnas_job_free(job);
 }
 
+/* From which latency on is a trial of this accuracy beaten? */
+static double give_up(const hwnas_job *job, const hwnas_front *front, double accuracy)
+{
+    hwnas_trial trial = {.is_finished = true};
+    if (!isnan(accuracy))
+        add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
+    const double seconds = hwnas_trial_give_up(&trial, job, front, "latency.p50");
+    free(trial.values);
+    return seconds;
+}
+
+static void knows_when_a_network_is_beaten(void **state)
+{
+    (void)state;
+    hwnas_job *job;
+    hwnas_job_flag flags[] = {{"space", "nas_bench_macro"},
+                              {"accuracy", "nas_bench_macro_cifar10"},
+                              {"device", "cpu"},
+                              {"objectives", "accuracy, latency.p50"},
+                              {"constraints", "latency.p50 <= 10 ms"},
+                              {0}};
+    assert_int_equal(hwnas_job_load(&job, NULL, flags), HWNAS_OK);
+    hwnas_front front = {.n_objectives = 2};
+    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-90, 5e-3}});
+    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-93, 7e-3}});
+    assert_true(give_up(job, NULL, 80) == 10e-3);   /* the limit */
+    assert_true(give_up(job, &front, 95) == 10e-3); /* nobody is as good */
+    assert_true(give_up(job, &front, 93) == 7e-3);
+    assert_true(give_up(job, &front, 91) == 7e-3);
+    assert_true(give_up(job, &front, 90) == 5e-3); /* both are as good, one is faster */
+    assert_true(give_up(job, &front, NAN) == 0);   /* its accuracy may be the best */
+    hwnas_job_free(job);
+    flags[4] = (hwnas_job_flag){"constraints", "latency.p90 <= 10 ms"};
+    assert_int_equal(hwnas_job_load(&job, NULL, flags), HWNAS_OK);
+    assert_true(give_up(job, &front, 80) == 0); /* p90 needs its samples */
+    hwnas_job_free(job);
+    hwnas_front_done(&front);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learns_sums),
+        cmocka_unit_test(foretells_steady_measurements),
         cmocka_unit_test(predicts_unknown_parts),
         cmocka_unit_test(says_nothing_at_first),
         cmocka_unit_test(is_deterministic),
         cmocka_unit_test(keeps_what_it_learnt),
         cmocka_unit_test(survives_damage),
         cmocka_unit_test(spares_what_cannot_win),
+        cmocka_unit_test(knows_when_a_network_is_beaten),
         cmocka_unit_test(refuses_what_it_cannot_write),
     };
     return cmocka_run_group_tests_name("latency", tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include "base/rng.h"
 #include "graph/op.h"
 #include "measure/cores.h"
+#include "measure/occupancy.h"
 #include "measure/energy.h"
 #include "measure/machine.h"
 #include "measure/runner.h"
@@ -113,6 +114,30 @@ static void test_coverage(void **state)
                   samples);
     assert_int_equal(n_narrow, n);
     assert_in_range(n_covered, 0.88 * n, n);
+}
+
+/* A network that is beaten need not be known exactly; one that may not be is, however near. */
+static void test_gives_up(void **state)
+{
+    (void)state;
+    const struct {
+        double give_up;
+        hwnas_stop stop;
+    } cases[] = {{0, HWNAS_STOP_INTERVAL},
+                 {0.9e-3, HWNAS_STOP_ABOVE},
+                 {0.999e-3, HWNAS_STOP_INTERVAL},
+                 {1.1e-3, HWNAS_STOP_INTERVAL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake_machine machine = make_machine(noisy);
+        hwnas_measurement m = measure_on(&machine, (hwnas_measure_options){.interval = 0.02,
+                                                                           .max_seconds = 3,
+                                                                           .min_samples = 30,
+                                                                           .give_up = cases[i].give_up});
+        assert_int_equal(m.stop, cases[i].stop);
+        assert_true(m.stop == HWNAS_STOP_ABOVE ? m.p50_low > cases[i].give_up && m.n_samples < 30
+                                               : m.n_samples >= 30);
+    }
+    assert_string_equal(hwnas_stop_name(HWNAS_STOP_ABOVE), "above");
 }
 
 static double bimodal(fake_machine *m)
@@ -434,6 +459,45 @@ static void test_real_machine(void **state)
     assert_true(isnan(waited) || waited >= 0);
     hwnas_machine_close(m);
     hwnas_machine_close(NULL);
+}
+
+/* Lines as proc(5) has them, in hundredths of a second. */
+static void test_occupancy(void **state)
+{
+    (void)state;
+    static const char before[] = "cpu  300 0 100 1000 0 0 0 7 0 0\n"
+                                 "cpu0 100 10 50 500 20 1 2 3 0 0\n"
+                                 "cpu1 200 0 50 500 0 0 0 4 0 0\n"
+                                 "cpu1000000 1 1 1 1 1 1 1 1 0 0\n"
+                                 "intr 12345 0 0\n";
+    static const char after[] = "cpu  400 0 200 1000 0 0 0 7 0 0\n"
+                                "cpu0 130 20 60 550 25 3 5 8 0 0\n" /* 60 more, 5 of them stolen */
+                                "cpu1 290 0 55 505 0 0 0 4 0 0\n"   /* 95 more */
+                                "intr 12345 0 0\n";
+    hwnas_core_ticks t;
+    const char *at = hwnas_core_ticks_next(&t, before);
+    assert_int_equal(t.core, 0);
+    assert_int_equal(t.busy, 100 + 10 + 50 + 1 + 2);
+    assert_int_equal(t.stolen, 3);
+    at = hwnas_core_ticks_next(&t, at);
+    assert_int_equal(t.core, 1);
+    at = hwnas_core_ticks_next(&t, at);
+    assert_int_equal(t.core, 1000000);
+    assert_null(hwnas_core_ticks_next(&t, at));
+    assert_null(hwnas_core_ticks_next(&t, ""));
+    assert_non_null(hwnas_core_ticks_next(&t, "cpu3"));
+    assert_int_equal(t.busy, 0);
+
+    hwnas_occupancy o = {0};
+    hwnas_occupancy_look(&o, before, 100, &(hwnas_look){.now = 50, .own = 2, .core = 1, .other = 1});
+    assert_true(o.others[0] == 0 && o.others[1] == 0); /* nothing to compare with */
+    hwnas_occupancy_look(&o, after, 100,
+                         &(hwnas_look){.now = 51, .own = 2.7, .core = 1, .other = 1.1});
+    assert_float_equal(o.others[0], 0.6 - 0.1, 1e-9);
+    assert_float_equal(o.others[1], 0.95 - 0.7 - 0.1, 1e-9);
+    hwnas_occupancy_look(&o, after, 100,
+                         &(hwnas_look){.now = 52, .own = 3.7, .core = 1, .other = 1.1});
+    assert_true(o.others[0] == 0 && o.others[1] == 0); /* ticks that are yet to come are no debt */
 }
 
 static void test_cores(void **state)
@@ -906,6 +970,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constant),
         cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_bimodal),
         cmocka_unit_test(test_sometimes_slow),
         cmocka_unit_test(test_warm_up_waits),
@@ -927,6 +992,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_stop_flag),
         cmocka_unit_test(test_failing_run),
         cmocka_unit_test(test_real_machine),
+        cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_cores),
         cmocka_unit_test(test_cores_are_held),
         cmocka_unit_test(test_energy_counters),
