@@ -55,6 +55,24 @@ static void recurrent_layers(void **state)
     }
 }
 
+/* The product behind one softmax is the one before the next: it is in one plan alone. */
+static void attention_behind_attention(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_graph *graph = hwnas_graph_new("attention", 9);
+        int x;
+        ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, (int64_t[]){2, 3, 16, 16}));
+        const int turned = add(graph, "transpose", "order=0,1,3,2", x, -1);
+        int y = add(graph, "matmul", "", x, turned);
+        for (int k = 0; k < 3; k++)
+            y = add(graph, "matmul", "", add(graph, "softmax", "", y, -1), k % 2 ? x : turned);
+        hwnas_graph_add_output(graph, y);
+        run_on_both("attention", "0", graph, 0, rows[i].precision, rows[i].tolerance);
+        hwnas_graph_free(graph);
+    }
+}
+
 /* Of two engines the second is the fast one. */
 static void the_faster_plan_is_kept(void **state)
 {
@@ -108,6 +126,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_operator),
         cmocka_unit_test(whole_networks),
         cmocka_unit_test(recurrent_layers),
+        cmocka_unit_test(attention_behind_attention),
         cmocka_unit_test(the_faster_plan_is_kept),
         cmocka_unit_test(the_gpu_is_lost),
     };
