@@ -73,6 +73,144 @@ static void attention_behind_attention(void **state)
     }
 }
 
+/* ---- Networks that nobody thought of ---- */
+
+enum { N_RANDOM = 60, N_NODES = 14 };
+
+static bool same_dims(const hwnas_tensor *a, const hwnas_tensor *b)
+{
+    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+/* Another tensor like this one, but for its channels, or -1; the later ones rather. */
+static int find_partner(const hwnas_graph *graph, hwnas_rng *rng, const int *made, int n, int x,
+                        bool is_concat)
+{
+    for (int i = n; i-- > 0;) {
+        hwnas_tensor t = graph->tensors[made[i]], like = graph->tensors[x];
+        if (is_concat && t.rank == 4 && like.rank == 4)
+            t.dims[1] = like.dims[1];
+        if (same_dims(&t, &like) && hwnas_rng_below(rng, 3))
+            return made[i];
+    }
+    return -1;
+}
+
+/* "conv out=%d": the number is drawn. */
+static int add_form(hwnas_graph *graph, hwnas_rng *rng, const char *form, int x)
+{
+    char name[32], text[128];
+    snprintf(text, sizeof text, form, 1 + (int)hwnas_rng_below(rng, 20));
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
+    const char *attrs = strchr(text, ' ');
+    return add(graph, name, attrs ? attrs + 1 : "", x, -1);
+}
+
+static int add_on_image(hwnas_graph *graph, hwnas_rng *rng, int x)
+{
+    static const char *const forms[] = {
+        "conv out=%d kernel=3 pad=1",
+        "conv out=%d kernel=1",
+        "conv out=%d kernel=3,1 pad=0,1,2,0",
+        "conv out=%d kernel=2 stride=2 pad=1",
+        "max_pool kernel=3 stride=2 pad=1",
+        "avg_pool kernel=3 pad=1",
+        "avg_pool kernel=3,2 pad=1,1,1,0 count_pad=1",
+        "global_avg_pool",
+        "batch_norm",
+        "upsample by=2",
+        "pad before=0,0,1,0 after=0,0,0,2 value=0.5",
+        "slice begin=1",
+        "slice axis=2 begin=1 step=2",
+        "mean axes=2,3 keep=1",
+        "transpose order=0,1,3,2",
+        "transpose order=0,2,3,1",
+        "softmax axis=1",
+        "layer_norm",
+    };
+    const hwnas_tensor t = graph->tensors[x];
+    char text[64];
+    switch (hwnas_rng_below(rng, 8)) {
+    case 0:
+        snprintf(text, sizeof text, "out=%d kernel=3 pad=1 groups=%d", (int)t.dims[1], (int)t.dims[1]);
+        return add(graph, "conv", text, x, -1);
+    case 1:
+        snprintf(text, sizeof text, "shape=%d,-1", (int)t.dims[1]);
+        return add(graph, "reshape", text, x, -1);
+    default:
+        return add_form(graph, rng, forms[hwnas_rng_below(rng, COUNT(forms))], x);
+    }
+}
+
+static int add_on_rows(hwnas_graph *graph, hwnas_rng *rng, int x)
+{
+    static const char *const forms[] = {"linear out=%d",  "layer_norm",   "softmax",
+                                        "mean axes=1",    "slice begin=1", "transpose order=0,2,1",
+                                        "mean axes=2 keep=1"};
+    return add_form(graph, rng, forms[hwnas_rng_below(rng, COUNT(forms))], x);
+}
+
+static int add_on_elements(hwnas_graph *graph, hwnas_rng *rng, int x)
+{
+    static const char *const names[] = {"relu",  "hard_swish", "sigmoid", "gelu",
+                                        "tanh",  "leaky_relu", "abs",     "hard_sigmoid",
+                                        "dropout", "softplus",  "elu",     "sin"};
+    return add(graph, names[hwnas_rng_below(rng, COUNT(names))], "", x, -1);
+}
+
+/* Neither so small that windows do not fit, nor large. */
+static bool is_roomy(const hwnas_tensor *t)
+{
+    for (int i = 1; i < t->rank; i++)
+        if (t->dims[i] < 3)
+            return false;
+    return hwnas_tensor_count(t) < 20000;
+}
+
+static hwnas_graph *random_net(hwnas_rng *rng)
+{
+    static const char *const sums[] = {"add", "mul", "sub", "max"};
+    hwnas_graph *graph = hwnas_graph_new("random", 9);
+    int made[N_NODES + 1], n = 1;
+    const int64_t dims[] = {1 + hwnas_rng_below(rng, 2), 3 + hwnas_rng_below(rng, 6), 7, 8};
+    ok(hwnas_graph_add_input(&made[0], graph, "x", HWNAS_FLOAT32, 4, dims));
+    for (; n <= N_NODES; n++) {
+        const int x = made[n - 1 - (int)hwnas_rng_below(rng, (unsigned)(n < 4 ? n : 4))];
+        const int what = (int)hwnas_rng_below(rng, 8), rank = graph->tensors[x].rank;
+        const int other = what > 5 ? find_partner(graph, rng, made, n, x, what == 6) : -1;
+        if (other >= 0 && what == 6 && rank == 4)
+            made[n] = add(graph, "concat", "axis=1", x, other);
+        else if (other >= 0 && what == 7)
+            made[n] = add(graph, sums[hwnas_rng_below(rng, COUNT(sums))], "", x, other);
+        else if (what < 4 && rank == 4 && is_roomy(&graph->tensors[x]))
+            made[n] = add_on_image(graph, rng, x);
+        else if (what < 4 && rank == 3 && is_roomy(&graph->tensors[x]))
+            made[n] = add_on_rows(graph, rng, x);
+        else
+            made[n] = add_on_elements(graph, rng, x);
+    }
+    hwnas_graph_add_output(graph, made[N_NODES]);
+    hwnas_graph_add_output(graph, made[N_NODES / 2]);
+    return graph;
+}
+
+/* In fp32: what rounding does to a network that nobody thought of has no bound. */
+static void random_networks(void **state)
+{
+    (void)state;
+    const char *seed = getenv("HWNAS_SEED");
+    hwnas_rng rng = hwnas_rng_new(seed ? strtoull(seed, NULL, 10) : 1, 7);
+    for (int i = 0; i < N_RANDOM; i++) {
+        hwnas_graph *graph = random_net(&rng), *folded;
+        ok(hwnas_graph_fold(&folded, graph));
+        char what[32];
+        snprintf(what, sizeof what, "random network %d", i);
+        run_on_both(what, "0", folded, 0, HWNAS_F32, 1e-4);
+        hwnas_graph_free(folded);
+        hwnas_graph_free(graph);
+    }
+}
+
 /* Of two engines the second is the fast one. */
 static void the_faster_plan_is_kept(void **state)
 {
@@ -127,6 +265,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(whole_networks),
         cmocka_unit_test(recurrent_layers),
         cmocka_unit_test(attention_behind_attention),
+        cmocka_unit_test(random_networks),
         cmocka_unit_test(the_faster_plan_is_kept),
         cmocka_unit_test(the_gpu_is_lost),
     };
