@@ -1,8 +1,8 @@
 /* hwnas.h: the public face of libhwnas.
  *
- * Networks are named by a space (a YAML file, or the name of one that ships) and a code ("e=1666666,
- * k=...", "22212220"; NULL where the space leaves nothing to choose). Results are JSON text, the same
- * objects that the program prints with --json; docs/json.md describes them.
+ * Networks are named by a space (a YAML file, or the name of one that ships) and a code
+ * ("e=1666666, k=...", "22212220"; NULL where the space leaves nothing to choose). Results are JSON
+ * text, the same objects that the program prints with --json; docs/json.md describes them.
  *
  * Every function that can fail returns a hwnas_status; a status other than HWNAS_OK comes with a
  * message that hwnas_last_error() gives until the next call in the same thread. Outputs come first,
@@ -67,8 +67,8 @@ typedef struct hwnas_search_options {
     const char *study; /* SQLite file; NULL: the job's */
     int resume;        /* go on with an existing study */
     long max_trials;   /* 0: the job's */
-    /* (optional) Becomes nonzero, in a signal handler or another thread: the search ends and what is
-     * finished is kept. */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: the search ends and what
+     * is finished is kept. */
     const volatile sig_atomic_t *stop;
 } hwnas_search_options;
 hwnas_status hwnas_search(char **out_json, const char *job, const hwnas_search_options *options);
@@ -76,8 +76,8 @@ hwnas_status hwnas_search(char **out_json, const char *job, const hwnas_search_o
 /* Layers, parameters, MACs and memory of a network: the object "hwnas.network". */
 hwnas_status hwnas_describe(char **out_json, const char *space, const char *code, int batch);
 
-/* Estimated accuracy: mean and standard deviation in the predictor's unit. `predictor` is a file, the
- * name of one that ships, or "table:FILE#COLUMN". */
+/* Estimated accuracy: mean and standard deviation in the predictor's unit. `predictor` is a file,
+ * the name of one that ships, or "table:FILE#COLUMN". */
 hwnas_status hwnas_predict(double *out_mean, double *out_sd, const char *predictor,
                            const char *space, const char *code);
 

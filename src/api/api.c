@@ -1,4 +1,5 @@
-/* api.c: the functions of hwnas.h that do something; each strings the rooms together for one call. */
+/* api.c: the functions of hwnas.h that do something; each strings the rooms together for
+ * one call. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static void close_network(network *n)
 static hwnas_status check_batch(int batch)
 {
     if (batch < 1 || batch > 1 << 20)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "a batch of %d; 1 to %d are possible", batch, 1 << 20);
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a batch of %d; 1 to %d are possible", batch,
+                          1 << 20);
     return HWNAS_OK;
 }
 

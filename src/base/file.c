@@ -58,16 +58,39 @@ out:
     return status;
 }
 
+/* The file beside `path` that is to take its place. Its name is yours to free(), on failure too. */
+static hwnas_status open_temporary(char **name, int *fd, const char *path)
+{
+    const hwnas_place place = {.file = path};
+    struct stat st;
+    *name = hwnas_printf("%s.tmp.%ld", path, (long)getpid());
+    if (!stat(path, &st) && S_ISDIR(st.st_mode))
+        errno = EISDIR;
+    else if ((*fd = open(*name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) >= 0)
+        return HWNAS_OK;
+    return hwnas_fail(HWNAS_E_IO, &place, "cannot write the file: %s", strerror(errno));
+}
+
+hwnas_status hwnas_file_try(const char *path)
+{
+    char *temporary;
+    int fd;
+    hwnas_status status = open_temporary(&temporary, &fd, path);
+    if (status == HWNAS_OK) {
+        close(fd);
+        unlink(temporary);
+    }
+    free(temporary);
+    return status;
+}
+
 hwnas_status hwnas_file_write(const char *path, const void *bytes, size_t length)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_place place = {.file = path};
-    char *temporary = hwnas_printf("%s.tmp.%ld", path, (long)getpid());
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        status = hwnas_fail(HWNAS_E_IO, &place, "cannot write the file: %s", strerror(errno));
-        goto out;
-    }
+    char *temporary;
+    int fd;
+    TRY_OUT(open_temporary(&temporary, &fd, path));
     for (size_t done = 0; done < length;) {
         ssize_t n = write(fd, (const char *)bytes + done, length - done);
         if (n < 0 && errno == EINTR)

@@ -8,10 +8,14 @@
 #include "base/status.h"
 
 /* Reads a regular file of at most `limit` bytes. The text is NUL-terminated and yours to free(). */
-HWNAS_CHECKED hwnas_status hwnas_file_read(char **out, size_t *length, const char *path, size_t limit);
+HWNAS_CHECKED hwnas_status hwnas_file_read(char **out, size_t *length, const char *path,
+                                           size_t limit);
 
 /* Writes beside `path` and renames over it. */
 HWNAS_CHECKED hwnas_status hwnas_file_write(const char *path, const void *bytes, size_t length);
+
+/* Whether that would work, for those who have long work before them. Leaves what is there. */
+HWNAS_CHECKED hwnas_status hwnas_file_try(const char *path);
 
 bool hwnas_file_exists(const char *path);
 

@@ -11,8 +11,9 @@
 #define ALIGN 16
 #define FIRST_CHUNK 4096
 
-/* A search builds one graph after another, and fresh pages cost the kernel more than a graph costs us.
- * So a thread keeps this many bytes of freed arenas; none where a sanitizer watches what is freed. */
+/* A search builds one graph after another, and fresh pages cost the kernel more than a graph costs
+ * us. So a thread keeps this many bytes of freed arenas; none where a sanitizer watches what is
+ * freed. */
 #if defined(__SANITIZE_ADDRESS__)
 #define MAX_SPARE 0
 #elif defined(__has_feature)

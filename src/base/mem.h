@@ -18,8 +18,8 @@ hwnas_arena *hwnas_arena_new(void);
 void hwnas_arena_free(hwnas_arena *arena); /* accepts NULL */
 /* Zeroed, aligned for any type. */
 void *hwnas_arena_alloc(hwnas_arena *arena, size_t size);
-/* Room for `new_size` bytes that begin with the `old_size` bytes of `old`, which may be NULL; the rest
- * is not zeroed. */
+/* Room for `new_size` bytes that begin with the `old_size` bytes of `old`, which may be NULL; the
+ * rest is not zeroed. */
 void *hwnas_arena_grow(hwnas_arena *arena, const void *old, size_t old_size, size_t new_size);
 void *hwnas_arena_copy(hwnas_arena *arena, const void *from, size_t size);
 char *hwnas_arena_string(hwnas_arena *arena, const char *from, size_t length);

@@ -178,8 +178,9 @@ static hwnas_status load_node(hwnas_yaml **out, yaml_loader *loader, const yaml_
         break;
     }
     if (anchor)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "anchors (&) and aliases (*) are not used here"),
-                          "write a template for what repeats, or quote a text that begins so");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &place, "anchors (&) and aliases (*) are not used here"),
+            "write a template for what repeats, or quote a text that begins so");
     if (tag)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "tags (!) are not used here"),
                           "write 'not' for a negation, and quote a text that begins so");
@@ -283,8 +284,9 @@ hwnas_status hwnas_yaml_int(int64_t *out, const hwnas_yaml *node, const char *wh
         return hwnas_fail(HWNAS_E_INPUT, &node->place, "%s must be a whole number, not '%.60s'",
                           what, text);
     if (errno || value < low || value > high)
-        return hwnas_fail(HWNAS_E_INPUT, &node->place, "%s must be between %lld and %lld, not %.60s",
-                          what, (long long)low, (long long)high, text);
+        return hwnas_fail(HWNAS_E_INPUT, &node->place,
+                          "%s must be between %lld and %lld, not %.60s", what, (long long)low,
+                          (long long)high, text);
     *out = value;
     return HWNAS_OK;
 }

@@ -1,8 +1,8 @@
 /* yaml.h: YAML as a tree whose every node knows its place, through libyaml.
  *
- * Anchors, aliases, tags and several documents are refused: none is needed to describe a space or a job,
- * and a document whose size is the size of its text cannot be used as a bomb. The tree lives in
- * the arena it was read into. */
+ * Anchors, aliases, tags and several documents are refused: none is needed to describe a space or a
+ * job, and a document whose size is the size of its text cannot be used as a bomb. The tree lives
+ * in the arena it was read into. */
 #ifndef HWNAS_BASE_YAML_H
 #define HWNAS_BASE_YAML_H
 

@@ -1,18 +1,33 @@
 #include "cli/baseline.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "report/baseline_text.h"
 
+/* Of `after-idle` and `sustained` the seconds are a part. */
+static hwnas_status use_mode(hwnas_measure_options *options, const hwnas_profile_row *row)
+{
+    char *mode = isnan(row->mode_seconds) ? hwnas_strdup(row->mode)
+                                          : hwnas_printf("%s=%.17g", row->mode, row->mode_seconds);
+    hwnas_status status = hwnas_mode_parse(options, mode);
+    free(mode);
+    return status;
+}
+
+static bool has_option(const hwnas_profile_row *row, const char *option)
+{
+    return row->command && strstr(row->command, option);
+}
+
 /* The setting of a recorded row as a sweep of one. */
 static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
                             const hwnas_sweep *asked)
 {
     /* How a single copy was measured only the command tells. */
-    const bool is_window =
-        row->streams > 1 || (row->command && strstr(row->command, " --streams "));
+    const bool is_window = row->streams > 1 || has_option(row, " --streams ");
     *out = (hwnas_sweep){.models = {row->model},
                          .n_models = 1,
                          .code = row->arch,
@@ -26,10 +41,12 @@ static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
                          .precisions = {row->precision},
                          .n_streams = 1,
                          .streams = {is_window ? row->streams : 0},
+                         .skips = has_option(row, " --skip-unsupported"),
                          .options = asked->options};
-    return row->mode ? hwnas_mode_parse(&out->options, row->mode) : HWNAS_OK;
+    return row->mode ? use_mode(&out->options, row) : HWNAS_OK;
 }
 
+/* What cannot be measured, as its model is gone, is no reason to leave out the others. */
 static hwnas_status measure(hwnas_baseline_row *row, hwnas_profile *now, const hwnas_sweep *asked)
 {
     hwnas_sweep one;
@@ -38,10 +55,14 @@ static hwnas_status measure(hwnas_baseline_row *row, hwnas_profile *now, const h
         status = hwnas_sweep_run(now, &one);
     if (status == HWNAS_OK) {
         row->now = now->rows[now->n_rows - 1];
-        row->n_tries++;
+    } else {
+        const char *message = hwnas_last_error()->message;
+        row->now.status = status;
+        row->now.message = hwnas_arena_string(now->arena, message, strlen(message));
     }
+    row->n_tries++;
     hwnas_sweep_done(&one);
-    return status;
+    return status == HWNAS_E_INTERRUPTED ? status : HWNAS_OK;
 }
 
 /* What looks slower is looked at once more: of many rows some are always unlucky. */
@@ -61,6 +82,27 @@ static bool is_asked(const hwnas_sweep *asked, const hwnas_profile_row *row)
         if (!strcmp(asked->models[i], row->model))
             return true;
     return asked->n_models == 0;
+}
+
+/* All that is asked for is there to be measured again. */
+static hwnas_status check(const hwnas_profile *recorded, const hwnas_sweep *asked)
+{
+    static const char *const message =
+        "the recorded profile holds no measurement of what is asked for";
+    bool has_any = false;
+    for (size_t k = 0; k < recorded->n_rows; k++)
+        has_any |= recorded->rows[k].status == HWNAS_OK;
+    if (!has_any)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s", message);
+    for (int i = 0; i < asked->n_models; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < recorded->n_rows; k++)
+            is_there |= recorded->rows[k].status == HWNAS_OK &&
+                        !strcmp(recorded->rows[k].model, asked->models[i]);
+        if (!is_there)
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: '%s'", message, asked->models[i]);
+    }
+    return HWNAS_OK;
 }
 
 static hwnas_status print(const hwnas_baseline *baseline, bool as_json)
@@ -92,9 +134,10 @@ static hwnas_status conclude(const hwnas_baseline *baseline)
 hwnas_status hwnas_baseline_run(const hwnas_profile *recorded, const hwnas_sweep *asked,
                                 double tolerance, bool as_json)
 {
-    hwnas_status status = HWNAS_OK;
+    hwnas_status status = HWNAS_OK, swept = HWNAS_OK;
     hwnas_profile *now = hwnas_profile_new();
     hwnas_baseline baseline = {.before = recorded, .now = now, .tolerance = tolerance};
+    TRY_OUT(check(recorded, asked));
     baseline.rows = hwnas_alloc(recorded->n_rows * sizeof *baseline.rows);
     for (size_t i = 0; i < recorded->n_rows; i++) {
         const hwnas_profile_row *before = &recorded->rows[i];
@@ -102,14 +145,16 @@ hwnas_status hwnas_baseline_run(const hwnas_profile *recorded, const hwnas_sweep
             continue;
         hwnas_baseline_row *row = &baseline.rows[baseline.n];
         row->before = before;
-        TRY_OUT(look(row, now, asked, tolerance));
+        swept = look(row, now, asked, tolerance);
+        if (swept != HWNAS_OK)
+            break;
         baseline.n++;
     }
-    if (!baseline.n)
-        TRY_OUT(hwnas_fail(HWNAS_E_INPUT, NULL,
-                           "the recorded profile holds no measurement of what is asked for"));
-    TRY_OUT(print(&baseline, as_json));
-    TRY_OUT(conclude(&baseline));
+    if (baseline.n)
+        TRY_OUT(print(&baseline, as_json));
+    status = swept == HWNAS_OK ? conclude(&baseline)
+                               : hwnas_fail(swept, NULL, "interrupted; %zu of the rows %s judged",
+                                            baseline.n, baseline.n == 1 ? "was" : "were");
 out:
     free(baseline.rows);
     hwnas_profile_free(now);

@@ -30,10 +30,17 @@ static void show_progress(void *context, const hwnas_calibration *c)
 
 static json_t *to_json(const hwnas_calibration *c)
 {
-    json_t *held_out =
-        json_pack("{s:I, s:o, s:f, s:f, s:f}", "networks", (json_int_t)c->n_held_out,
-                  "median_error", c->n_held_out ? json_real(c->error) : json_null(), "within_5",
-                  c->within_5, "within_10", c->within_10, "coverage", c->coverage);
+    json_t *held_out = json_pack("{s:I}", "networks", (json_int_t)c->n_held_out);
+    const struct {
+        const char *name;
+        double value;
+    } shares[] = {{"median_error", c->error},
+                  {"within_5", c->within_5},
+                  {"within_10", c->within_10},
+                  {"coverage", c->coverage}};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        json_object_set_new(held_out, shares[i].name,
+                            c->n_held_out ? json_real(shares[i].value) : json_null());
     return json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:f, s:{s:I, s:I}, s:o}", "format",
                      "hwnas.calibration", "version", 1, "key", c->key, "measured",
                      (json_int_t)c->n_measured, "unstable", (json_int_t)c->n_unstable, "failed",
@@ -104,8 +111,13 @@ hwnas_status hwnas_cmd_calibrate(int argc, char **argv)
         fprintf(stderr, "\r\033[K");
     if (hwnas_latencies_note(latencies))
         fprintf(stderr, "hwnas: note: %s\n", hwnas_latencies_note(latencies));
-    TRY_OUT(status);
+    if (status != HWNAS_OK && status != HWNAS_E_INTERRUPTED)
+        goto out;
+    const hwnas_status ended = status;
     TRY_OUT(print(&result, as_json));
+    status = ended;
+    if (ended == HWNAS_E_INTERRUPTED)
+        status = hwnas_fail(ended, NULL, "interrupted; what was measured is in the table");
 out:
     hwnas_latencies_close(latencies);
     hwnas_space_free(space);

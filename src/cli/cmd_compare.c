@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "cli/baseline.h"
 #include "cli/cli.h"
@@ -83,6 +84,21 @@ static hwnas_status pick_rows(const request *r, hwnas_profile *profile, const ch
     return status;
 }
 
+/* Each model is in one of the profiles, when nothing is measured. */
+static hwnas_status find_models(const request *r)
+{
+    for (int i = 0; i < r->sweep.n_models && !r->measures; i++) {
+        bool is_there = false;
+        for (int k = 0; k < r->n_profiles; k++)
+            for (size_t j = 0; j < r->loaded[k]->n_rows; j++)
+                is_there |= !strcmp(r->loaded[k]->rows[j].model, r->sweep.models[i]);
+        if (!is_there)
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "no profile has the model '%s'",
+                              r->sweep.models[i]);
+    }
+    return HWNAS_OK;
+}
+
 /* What the machine of a file is called: NAME=FILE, the name in it, or the file's own. */
 static char *name_profile(const char *name, const hwnas_profile *profile, const char *path)
 {
@@ -98,6 +114,8 @@ static hwnas_status load_profile(request *r, char *word)
     char *equals = strchr(word, '='), *path = equals ? equals + 1 : word;
     const char *name = equals ? word : NULL;
     hwnas_profile *profile;
+    if (equals == word)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--profile '%.60s' has an empty name", word);
     if (equals)
         *equals = '\0';
     if (r->n_profiles == MAX_PROFILES)
@@ -122,7 +140,20 @@ static hwnas_status load_profiles(request *r)
                        : hwnas_fail(HWNAS_E_USAGE, NULL, "--profile '%.60s' has an empty name",
                                     r->profiles);
     free(list);
-    return status;
+    return status == HWNAS_OK ? find_models(r) : status;
+}
+
+/* A recorded device that is called as one of here would take its price, and be taken for it. */
+static hwnas_status check_names(const request *r)
+{
+    for (int i = 0; i < r->sweep.n_devices; i++)
+        for (int k = 0; k < r->n_profiles; k++)
+            if (!strcmp(r->sweep.devices[i], r->names[k]))
+                return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                             "a profile and a device of here are both called '%s'",
+                                             r->names[k]),
+                                  "give the profile another name: --profile NAME=FILE");
+    return HWNAS_OK;
 }
 
 /* Measures here what is to be compared. Without --threads each core alone and all together. */
@@ -135,12 +166,21 @@ static hwnas_status measure(request *r, const hwnas_prices *prices)
     if (!r->lists.threads)
         r->lists.threads = threads;
     TRY(hwnas_sweep_read(&r->sweep, &r->lists));
+    TRY(check_names(r));
     for (int i = 0; prices && i < r->sweep.n_devices; i++)
         TRY(hwnas_prices_find(&price, prices, r->sweep.devices[i]));
     r->sweep.options.stop = hwnas_stop_on_signals();
     r->here = hwnas_profile_new();
-    TRY(hwnas_sweep_run(r->here, &r->sweep));
-    return r->save ? hwnas_profile_save(r->here, r->save) : HWNAS_OK;
+    if (r->save)
+        TRY(hwnas_file_try(r->save));
+    const hwnas_status swept = hwnas_sweep_run(r->here, &r->sweep);
+    const bool is_saved = r->save && r->here->n_rows;
+    if (is_saved)
+        TRY(hwnas_profile_save(r->here, r->save));
+    if (swept == HWNAS_E_INTERRUPTED)
+        return hwnas_fail(swept, NULL, "interrupted; %zu row%s finished%s", r->here->n_rows,
+                          r->here->n_rows == 1 ? " was" : "s were", is_saved ? " and saved" : "");
+    return swept;
 }
 
 /* ---- The answer ---- */

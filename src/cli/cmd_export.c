@@ -50,7 +50,8 @@ out:
     return status;
 }
 
-/* The network as a device gets it: folded, and of bytes if that is asked for, with ranges of random inputs. */
+/* The network as a device gets it: folded, and of bytes if that is asked for, with ranges of random
+ * inputs. */
 static hwnas_status write_folded(const char *path, const hwnas_arch *arch, int batch,
                                  hwnas_precision precision)
 {
@@ -147,7 +148,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     int picked_batch = (int)batch;
     hwnas_status status = pick(&picked_space, &picked_code, &picked_batch, study, trial);
     if (status == HWNAS_OK)
-        status = write_network(picked_space, picked_code, picked_batch, format, dtype, is_folded, path);
+        status =
+            write_network(picked_space, picked_code, picked_batch, format, dtype, is_folded, path);
     free(picked_space);
     free(picked_code);
     return status;

@@ -1,5 +1,5 @@
-/* plan: what a device makes of a model: its steps and its memory. Compiles, runs nothing, so it says
- * what a GPU would do that is not here (cuda-dry). */
+/* plan: what a device makes of a model: its steps and its memory. Compiles, runs nothing, so it
+ * says what a GPU would do that is not here (cuda-dry). */
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -13,9 +13,10 @@
 static const hwnas_usage usage = {
     .synopsis = "plan MODEL",
     .summary = "Compiles a model for a device and tells the steps and the memory; runs nothing.",
-    .notes = "MODEL is an ONNX file, a YAML file, or the name of a space or of a network of the zoo.\n"
-             "hwnas plan resnet50 --device cuda-dry:h200 --batch 32 --dtype f16\n"
-             "hwnas plan vit_b16 --device cuda-dry:l4 --steps",
+    .notes =
+        "MODEL is an ONNX file, a YAML file, or the name of a space or of a network of the zoo.\n"
+        "hwnas plan resnet50 --device cuda-dry:h200 --batch 32 --dtype f16\n"
+        "hwnas plan vit_b16 --device cuda-dry:l4 --steps",
     .min_arguments = 1,
     .max_arguments = 1};
 

@@ -2,6 +2,7 @@
  */
 #include <limits.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/sweep.h"
 #include "profile/record.h"
@@ -53,23 +54,22 @@ static hwnas_status find_failure(const hwnas_profile *profile)
 /* What was measured before a signal is printed and saved like a whole profile. */
 static hwnas_status run(hwnas_sweep *sweep, const output *o)
 {
+    hwnas_status status = HWNAS_OK;
     hwnas_profile *profile = hwnas_profile_new();
     sweep->options.stop = hwnas_stop_on_signals();
-    hwnas_status swept = hwnas_sweep_run(profile, sweep), status = HWNAS_OK;
     profile->name = o->name;
-    if (swept != HWNAS_OK && swept != HWNAS_E_INTERRUPTED)
-        status = swept;
-    else if (profile->n_rows) {
-        if (o->save)
-            status = hwnas_profile_save(profile, o->save);
-        if (status == HWNAS_OK)
-            status = print(profile, o, sweep->with_layers);
-        if (status == HWNAS_OK)
-            status = find_failure(profile);
-    }
+    if (o->save)
+        TRY_OUT(hwnas_file_try(o->save));
+    const hwnas_status swept = hwnas_sweep_run(profile, sweep);
+    if (profile->n_rows)
+        TRY_OUT(print(profile, o, sweep->with_layers));
+    if (profile->n_rows && o->save)
+        TRY_OUT(hwnas_profile_save(profile, o->save));
+    status = swept == HWNAS_OK ? find_failure(profile) : swept;
     if (swept == HWNAS_E_INTERRUPTED)
         status = hwnas_fail(swept, NULL, "interrupted; %zu row%s finished", profile->n_rows,
                             profile->n_rows == 1 ? " was" : "s were");
+out:
     hwnas_profile_free(profile);
     return status;
 }
@@ -122,6 +122,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     if (s.with_layers && (lists.streams || s.options.mode != HWNAS_HOT))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "--layers are measured in the mode hot, without --streams");
+    if (o.name)
+        TRY(hwnas_text_check("--name", o.name));
     if (o.as_json && o.as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     hwnas_status status = hwnas_sweep_read(&s, &lists);

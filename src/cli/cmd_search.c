@@ -17,7 +17,8 @@
 
 static const hwnas_usage usage = {
     .synopsis = "search JOB.yaml",
-    .summary = "Searches for the networks that a job asks for and prints their front; Ctrl-C ends it.",
+    .summary =
+        "Searches for the networks that a job asks for and prints their front; Ctrl-C ends it.",
     .notes =
         "An option stands in the place of the job's key of that name (docs/searching.md).\n"
         "Exit code: 0 done, 2 the job is wrong, 3 no network met the constraints, 130 interrupted.",
@@ -167,10 +168,11 @@ static hwnas_status finish(const hwnas_job *job, const hwnas_summary *summary, b
             TRY(export_winner(job, summary, &summary->fronts[f]));
     TRY(printed);
     if (summary->is_interrupted)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted after %zu trials",
-                                     summary->n_finished),
-                          "'hwnas search %s%s--study %s --resume' goes on; give other options again",
-                          job->path ? job->path : "", job->path ? " " : "", job->study);
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted after %zu trials",
+                       summary->n_finished),
+            "'hwnas search %s%s--study %s --resume' goes on; give other options again",
+            job->path ? job->path : "", job->path ? " " : "", job->study);
     return hwnas_summary_winner(summary) >= 0 ? HWNAS_OK : no_winner(summary);
 }
 
@@ -188,7 +190,8 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
     const hwnas_option own[] = {
         {"resume", 0, HWNAS_OPTION_FLAG, &out->resume, NULL, "go on with an existing study"},
         {"overwrite", 0, HWNAS_OPTION_FLAG, &out->overwrite, NULL, "replace an existing study"},
-        {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL, "say what would be done, write nothing"},
+        {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL,
+         "say what would be done, write nothing"},
         {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
         {"quiet", 'q', HWNAS_OPTION_FLAG, &out->quiet, NULL, "no progress line"},
     };

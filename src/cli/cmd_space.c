@@ -13,7 +13,8 @@
 
 /* ---- check ---- */
 
-/* A setting may make another network of a space: each of its words is tried, with the others as they are. */
+/* A setting may make another network of a space: each of its words is tried, with the others as
+ * they are. */
 static hwnas_status check_settings(const hwnas_space *space, const char *name)
 {
     const char joint = name[hwnas_space_name_length(name)] ? ',' : ':';
@@ -124,12 +125,13 @@ static hwnas_status count(int argc, char **argv)
     if (few)
         TRY_OUT(count_distinct(&distinct, space, few));
     if (as_json) {
-        TRY_OUT(hwnas_print_json(json_pack(
-            "{s:s, s:i, s:s, s:o, s:s, s:b, s:o, s:b}", "format", "hwnas.count", "version", 1, "space",
-            space->name, "encodings",
-            whole ? json_integer((json_int_t)whole) : json_real(atof(encodings)), "encodings_exact",
-            encodings, "encodings_is_exact", is_exact, "distinct", few ? json_integer((json_int_t)distinct) : json_null(),
-            "distinct_is_exact", few != 0)));
+        TRY_OUT(hwnas_print_json(
+            json_pack("{s:s, s:i, s:s, s:o, s:s, s:b, s:o, s:b}", "format", "hwnas.count",
+                      "version", 1, "space", space->name, "encodings",
+                      whole ? json_integer((json_int_t)whole) : json_real(atof(encodings)),
+                      "encodings_exact", encodings, "encodings_is_exact", is_exact, "distinct",
+                      few ? json_integer((json_int_t)distinct) : json_null(), "distinct_is_exact",
+                      few != 0)));
     } else if (few) {
         printf("encodings  %s\ndistinct   %llu network%s\n", encodings,
                (unsigned long long)distinct, distinct == 1 ? "" : "s");
@@ -240,7 +242,8 @@ static json_t *show_setting(hwnas_str *text, const hwnas_setting *setting)
     hwnas_str_addf(text, "  %-11s%s", setting->name, value);
     for (size_t i = 0; i < setting->n_values; i++) {
         char *one = hwnas_value_text(&setting->values[i]);
-        hwnas_str_addf(text, "%s%s%s", i ? " " : " of {", one, i + 1 < setting->n_values ? "" : "}");
+        hwnas_str_addf(text, "%s%s%s", i ? " " : " of {", one,
+                       i + 1 < setting->n_values ? "" : "}");
         free(one);
     }
     hwnas_str_add(text, "\n");
@@ -263,9 +266,10 @@ static hwnas_status show_choices(const hwnas_space *space, bool as_json)
     for (size_t i = 0; i < space->n_settings; i++)
         json_array_append_new(settings, show_setting(&text, &space->settings[i]));
     hwnas_str_add(&text, "\n--arch CODE shows one network; 'hwnas space sample' gives codes\n");
-    json_t *json = json_pack("{s:s, s:i, s:s, s:s?, s:s, s:o, s:o}", "format", "hwnas.space",
-                             "version", 1, "space", space->name, "about", space->about,
-                             "encodings_exact", encodings, "choices", choices, "settings", settings);
+    json_t *json =
+        json_pack("{s:s, s:i, s:s, s:s?, s:s, s:o, s:o}", "format", "hwnas.space", "version", 1,
+                  "space", space->name, "about", space->about, "encodings_exact", encodings,
+                  "choices", choices, "settings", settings);
     free(encodings);
     if (as_json) {
         hwnas_str_done(&text);

@@ -75,10 +75,20 @@ hwnas_status hwnas_print_text(hwnas_str *text)
 
 hwnas_status hwnas_print_json(json_t *json)
 {
+    if (!json) /* nothing else keeps it from being made */
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a name in the answer is not UTF-8");
     json_dumpf(json, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(json);
     return flush();
+}
+
+hwnas_status hwnas_text_check(const char *what, const char *text)
+{
+    json_t *json = json_string(text);
+    const bool is_good = json != NULL;
+    json_decref(json);
+    return is_good ? HWNAS_OK : hwnas_fail(HWNAS_E_USAGE, NULL, "%s is not UTF-8", what);
 }
 
 static void print_error(void)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/model.h"
 #include "measure/streams.h"
 #include "profile/command.h"
@@ -150,6 +151,7 @@ static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
     row->items_per_second = row->batch * runs_per_second;
     row->doubt = hwnas_measurement_doubt(&row->m);
     row->mode = hwnas_mode_name(row->m.mode);
+    row->mode_seconds = hwnas_mode_seconds(options);
     row->stop = hwnas_stop_name(row->m.stop);
     return HWNAS_OK;
 }
@@ -200,11 +202,10 @@ static hwnas_status measure(const cursor *c)
     return HWNAS_E_INTERRUPTED;
 }
 
-/* Says what is left out, once for each model. */
-static hwnas_status load(cursor *c)
+/* With `is_first` says what is left out. */
+static hwnas_status load(cursor *c, bool is_first)
 {
     const hwnas_sweep *s = c->sweep;
-    const bool is_first = c->device == 0 && c->threads == 0 && c->streams == 0 && c->batch == 0;
     hwnas_str skipped = {0};
     hwnas_status status = hwnas_model_load(&c->graph, s->models[c->model], s->code,
                                            s->batches[c->batch], s->skips ? &skipped : NULL);
@@ -215,13 +216,28 @@ static hwnas_status load(cursor *c)
     return status;
 }
 
+/* A model that cannot be read, or told in JSON, is told before the first one is measured. */
+static hwnas_status try_models(cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    for (c->model = 0; c->model < s->n_models; c->model++) {
+        TRY(hwnas_text_check("the name of a model", s->models[c->model]));
+        for (c->batch = 0; c->batch < s->n_batches; c->batch++) {
+            TRY(load(c, c->batch == 0));
+            hwnas_graph_free(c->graph);
+            c->graph = NULL;
+        }
+    }
+    return HWNAS_OK;
+}
+
 /* Everything on one device with one number of threads and streams. */
 static hwnas_status run_models(cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
     for (c->model = 0; c->model < s->n_models; c->model++)
         for (c->batch = 0; c->batch < s->n_batches; c->batch++) {
-            TRY(load(c));
+            TRY(load(c, false));
             for (c->precision = 0; c->precision < s->n_precisions; c->precision++)
                 TRY(measure(c));
             hwnas_graph_free(c->graph);
@@ -261,6 +277,7 @@ hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep)
 {
     cursor c = {.sweep = sweep, .profile = profile};
     hwnas_status status = HWNAS_OK;
+    TRY(try_models(&c));
     for (c.device = 0; c.device < sweep->n_devices; c.device++)
         for (c.threads = 0; c.threads < sweep->n_threads; c.threads++)
             for (c.streams = 0; c.streams < sweep->n_streams; c.streams++) {

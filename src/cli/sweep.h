@@ -38,7 +38,8 @@ HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_
 void hwnas_sweep_done(hwnas_sweep *sweep);
 
 /* Adds a row for each model under each setting. One that cannot be measured is a row with the
- * reason; a model that cannot be read ends it, as an interruption does; the rows before stay. */
+ * reason. A model that cannot be read ends it before anything is measured; an interruption ends it
+ * too, and the rows before stay. */
 HWNAS_CHECKED hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep);
 
 #endif

@@ -1,8 +1,8 @@
 /* device.h: what can run a graph.
  *
- * A device is a table of functions. `cpu` runs graphs through oneDNN, `ref` is the truth in plain C,
- * `null` does nothing and measures the harness, `replay` remembers published measurements and runs
- * nothing. Devices know graphs and buffers, nothing of spaces or searches. */
+ * A device is a table of functions. `cpu` runs graphs through oneDNN, `ref` is the truth in plain
+ * C, `null` does nothing and measures the harness, `replay` remembers published measurements and
+ * runs nothing. Devices know graphs and buffers, nothing of spaces or searches. */
 #ifndef HWNAS_DEVICE_DEVICE_H
 #define HWNAS_DEVICE_DEVICE_H
 
@@ -108,18 +108,19 @@ struct hwnas_device_ops {
     /* (optional) As `run`, each step waited for: seconds[i] is what the i-th step took. */
     hwnas_status (*run_steps)(hwnas_exec *exec, const float *const *inputs, float *const *outputs,
                               double *seconds);
-    /* (optional) Does `runs` times what `run` does, with the inputs of the last run and without moving inputs and
-     * outputs; *seconds is what all of it took by the device's own clock. */
+    /* (optional) Does `runs` times what `run` does, with the inputs of the last run and without
+     * moving inputs and outputs; *seconds is what all of it took by the device's own clock. */
     hwnas_status (*time)(hwnas_exec *exec, int runs, double *seconds);
-    /* (optional) Why the device holds its own clocks down now (heat, power), as half a sentence, static; NULL:
-     * it does not. */
+    /* (optional) Why the device holds its own clocks down now (heat, power), as half a sentence,
+     * static; NULL: it does not. */
     const char *(*slowed)(hwnas_exec *exec);
-    /* (optional) Joules that the device has used, from any beginning; NaN where it does not tell. */
+    /* (optional) Joules that the device has used, from any beginning; NaN where it does
+     * not tell. */
     double (*joules)(hwnas_exec *exec);
 
     /* (optional) A device that remembers instead of running: the recorded value of the architecture
-     * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs", ...).
-     * HWNAS_E_NOT_FOUND when there is no record. */
+     * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs",
+     * ...). HWNAS_E_NOT_FOUND when there is no record. */
     hwnas_status (*recall)(double *out, const char **metric, hwnas_device *device,
                            const char *code);
     /* With `recall`: the metric of its records. */

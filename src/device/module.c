@@ -100,7 +100,8 @@ static hwnas_status open_by_module(hwnas_device **out, const char *module_name, 
         *out = device;
         return HWNAS_OK;
     }
-    return hwnas_fail(HWNAS_E_LIBRARY, NULL, "the module %s has no device '%s'", module->name, name);
+    return hwnas_fail(HWNAS_E_LIBRARY, NULL, "the module %s has no device '%s'", module->name,
+                      name);
 }
 
 static hwnas_status open_cuda(hwnas_device **out, const char *argument,

@@ -1,8 +1,8 @@
 /* module.h: devices that a loadable module brings.
  *
- * A module is a shared object that exports `hwnas_module_entry`; it uses the functions of the program
- * that opens it. The rows of its devices stand in the program's table with nothing but a name and an
- * `open`, which finds the module and hands over to the module's own row. */
+ * A module is a shared object that exports `hwnas_module_entry`; it uses the functions of the
+ * program that opens it. The rows of its devices stand in the program's table with nothing but a
+ * name and an `open`, which finds the module and hands over to the module's own row. */
 #ifndef HWNAS_DEVICE_MODULE_H
 #define HWNAS_DEVICE_MODULE_H
 

@@ -1,6 +1,6 @@
 /* arch_yaml.c: the space's own file with its choices made. Nothing is spelled anew but the section
- * `choices:`, and `settings:` where one was set, so what the author wrote stays as it was written. The
- * result is read back and its graph compared before anybody else sees it. */
+ * `choices:`, and `settings:` where one was set, so what the author wrote stays as it was written.
+ * The result is read back and its graph compared before anybody else sees it. */
 #include "export/arch_yaml.h"
 
 #include <ctype.h>

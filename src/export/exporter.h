@@ -15,7 +15,7 @@ typedef struct hwnas_exporter {
 extern const hwnas_exporter hwnas_exporters[];
 
 /* Writes a whole file or none. HWNAS_E_USAGE for an unknown format. */
-HWNAS_CHECKED hwnas_status hwnas_export(const char *path, const char *format, const hwnas_arch *arch,
-                                        int batch);
+HWNAS_CHECKED hwnas_status hwnas_export(const char *path, const char *format,
+                                        const hwnas_arch *arch, int batch);
 
 #endif

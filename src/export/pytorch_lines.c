@@ -1,5 +1,5 @@
-/* pytorch_lines.c: the lines of a forward() as text: which are read at all, what variables are called,
- * and where a line is broken. */
+/* pytorch_lines.c: the lines of a forward() as text: which are read at all, what variables are
+ * called, and where a line is broken. */
 #include <string.h>
 
 #include "export/pytorch_priv.h"

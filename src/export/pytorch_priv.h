@@ -6,10 +6,10 @@
  * 2. Translate (pytorch_class.c, pytorch_translate.c, ...): each template becomes a class whose
  *    __init__ is a list of steps. Choices and constants are filled in; parameters stay parameters.
  *    One that names tensors, or has layers that are no modules, gets a forward() with variables
- *    (pytorch_wire.c). Where that depends on the arguments, all is translated again with each call's
- *    arguments and sizes filled in, and equal classes are one.
- * 3. Write (pytorch_write.c): unused names go and the rest are spelled (pytorch_names.c), and the steps
- *    are laid out (pytorch_sequence.c). */
+ *    (pytorch_wire.c). Where that depends on the arguments, all is translated again with each
+ *    call's arguments and sizes filled in, and equal classes are one.
+ * 3. Write (pytorch_write.c): unused names go and the rest are spelled (pytorch_names.c), and the
+ *    steps are laid out (pytorch_sequence.c). */
 #ifndef HWNAS_EXPORT_PYTORCH_PRIV_H
 #define HWNAS_EXPORT_PYTORCH_PRIV_H
 
@@ -370,8 +370,8 @@ void hwnas_torch_if(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence
 void hwnas_torch_switch(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
 void hwnas_torch_for(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
 void hwnas_torch_repeat(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
-/* Channels that the next statements may not change: a name of their own where a variable has them.
- */
+/* Channels that the next statements may not change: a name of their own where a variable
+ * has them. */
 void hwnas_torch_pin_channels(hwnas_torch_scope *s);
 /* The channels of a join from those of its branches. */
 void hwnas_torch_join_channels(hwnas_torch_scope *s, const hwnas_stmt *stmt, int64_t axis,

@@ -40,7 +40,8 @@ int64_t hwnas_node_params(const hwnas_graph *graph, const hwnas_node *node)
     return params;
 }
 
-/* Which tensors are weights, or computed of nothing but weights: a device has them before it runs. */
+/* Which tensors are weights, or computed of nothing but weights: a device has them before
+ * it runs. */
 static bool *find_constants(const hwnas_graph *graph)
 {
     bool *is_constant = hwnas_alloc((graph->n_tensors + 1) * sizeof *is_constant);

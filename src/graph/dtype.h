@@ -1,7 +1,7 @@
 /* dtype.h: what a tensor's values are.
  *
- * All are kept and computed as floats, which hold whole numbers up to 2^24 exactly, so buffers are alike
- * everywhere; files say the type. */
+ * All are kept and computed as floats, which hold whole numbers up to 2^24 exactly, so buffers are
+ * alike everywhere; files say the type. */
 #ifndef HWNAS_GRAPH_DTYPE_H
 #define HWNAS_GRAPH_DTYPE_H
 

@@ -9,8 +9,8 @@
 #include "graph/elaborate_priv.h"
 
 /* Limits that no real network meets, so that a slip such as `repeat: 1000000000` ends at once. A
- * step is a statement, a turn of a loop, a part of an expression, a variable or some characters of a
- * name: each takes a bounded time and a few bytes. */
+ * step is a statement, a turn of a loop, a part of an expression, a variable or some characters of
+ * a name: each takes a bounded time and a few bytes. */
 enum { MAX_NODES = 100000, MAX_STEPS = 2000000, CHARACTERS_OF_A_STEP = 16, MAX_ATTRS = 16 };
 
 typedef hwnas_elaboration builder;
@@ -90,7 +90,8 @@ static hwnas_status add_node(builder *b, call *c, const hwnas_stmt *stmt, const 
                              const hwnas_attr *attrs, int n_inputs, const int *inputs, int *tensor)
 {
     if (b->graph->n_nodes >= MAX_NODES)
-        return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "the network has more than %d layers", MAX_NODES);
+        return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "the network has more than %d layers",
+                          MAX_NODES);
     for (int i = 0; i < n_inputs && !op->takes_integers; i++)
         if (hwnas_dtype_is_whole(b->graph->tensors[inputs[i]].dtype))
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place,
@@ -245,10 +246,10 @@ static hwnas_status run_for(builder *b, call *c, const hwnas_stmt *stmt, int *te
                                          stmt->args[i].name, hwnas_value_kind_name(lists[i].kind)),
                               "a choice is a list when it has each_of; 'repeat' counts");
         if (lists[i].list.n != lists[0].list.n)
-            return hwnas_fail(HWNAS_E_INPUT, &expr->place,
-                              "lists that are walked together are equally long: '%s' has %zu, '%s' %zu",
-                              stmt->args[0].name, lists[0].list.n, stmt->args[i].name,
-                              lists[i].list.n);
+            return hwnas_fail(
+                HWNAS_E_INPUT, &expr->place,
+                "lists that are walked together are equally long: '%s' has %zu, '%s' %zu",
+                stmt->args[0].name, lists[0].list.n, stmt->args[i].name, lists[i].list.n);
     }
     for (size_t n = 0; n < lists[0].list.n; n++) {
         TRY(hwnas_elaborate_steps(b, (long)stmt->n_args, &stmt->place));

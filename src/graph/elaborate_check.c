@@ -1,5 +1,5 @@
-/* elaborate_check.c: what can be said of a space before a network of it is wanted: that its layers and
- * their arguments exist, and that a handful of its networks can be built. */
+/* elaborate_check.c: what can be said of a space before a network of it is wanted: that its layers
+ * and their arguments exist, and that a handful of its networks can be built. */
 #include "graph/elaborate.h"
 
 #include <stdlib.h>
@@ -93,8 +93,9 @@ static hwnas_status check_body(const hwnas_space *space, const hwnas_body *body)
                 hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' does not join branches", op->name),
                 "its arguments are 'name: value', no list");
         if (stmt->kind == HWNAS_STMT_LAYER && op->min_inputs > 1)
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' needs branches", op->name),
-                              "write %s: [[...], [...]]; [] is the tensor itself", op->name);
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_INPUT, &stmt->place, "'%s' needs branches", op->name),
+                "write %s: [[...], [...]]; [] is the tensor itself", op->name);
         bool is_applied_again = op->commutes && op->max_inputs == 2; /* a + b + c */
         size_t most = is_applied_again ? HWNAS_MAX_NODE_INPUTS : (size_t)op->max_inputs;
         if (stmt->n_bodies > most ||

@@ -1,7 +1,7 @@
 /* graph.h: a network as tensors and nodes, in topological order.
  *
- * Everything lives in the graph's arena. Tensors and nodes are known by index. The first dimension of
- * activations is the batch. Layout is as in ONNX: NCHW activations, OIHW weights. */
+ * Everything lives in the graph's arena. Tensors and nodes are known by index. The first dimension
+ * of activations is the batch. Layout is as in ONNX: NCHW activations, OIHW weights. */
 #ifndef HWNAS_GRAPH_GRAPH_H
 #define HWNAS_GRAPH_GRAPH_H
 
@@ -60,10 +60,10 @@ typedef struct hwnas_node {
     const char *name; /* path of templates and layers, unique: "stage2/mbconv_1/conv" */
     const hwnas_op *op;
     hwnas_attr *attrs; /* one for each row of op->attrs */
-    int n_inputs, n_data_inputs; /* a layer's own weights come after the data, which may be a weight too */
+    int n_inputs, n_data_inputs; /* own weights come after the data, which may be weights too */
     int *inputs;
     int output;
-    uint64_t prefix_hash; /* of "NAME." while its weights are made, whose seeds go on from it; or 0 */
+    uint64_t prefix_hash; /* of "NAME." while weights are made, whose seeds go on from it; or 0 */
 } hwnas_node;
 
 typedef struct hwnas_graph {
@@ -92,22 +92,24 @@ HWNAS_CHECKED hwnas_status hwnas_graph_add_weight(int *out, hwnas_graph *graph, 
 HWNAS_CHECKED hwnas_status hwnas_node_add_weight(hwnas_graph *graph, hwnas_node *node,
                                                  const char *suffix, int rank, const int64_t *dims,
                                                  hwnas_init init, bool is_parameter);
-/* A weight of given values, which nothing learns: a factor, an offset. `rank` 0 is a scalar. The values
- * are copied. */
+/* A weight of given values, which nothing learns: a factor, an offset. `rank` 0 is a scalar. The
+ * values are copied. */
 HWNAS_CHECKED hwnas_status hwnas_graph_add_constant(int *out, hwnas_graph *graph, const char *name,
                                                     int rank, const int64_t *dims,
                                                     const float *values);
 /* Appends a node: checks the number of inputs, fills in defaults of attributes, infers the shape of
  * the output. `attrs` has one entry for each row of op->attrs (NULL: all defaults). With
  * `make_weights` the layer's weights are created from its attributes, and a layer that is made of
- * several operators becomes several nodes; without, `inputs` has the weights and there is one node. */
+ * several operators becomes several nodes; without, `inputs` has the weights and there is one
+ * node. */
 HWNAS_CHECKED hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *graph,
                                                 const hwnas_op *op, const char *name,
                                                 const hwnas_attr *attrs, int n_inputs,
                                                 const int *inputs, bool make_weights);
 void hwnas_graph_add_output(hwnas_graph *graph, int tensor);
-/* Whole numbers that a graph's input may hold: 0 to the result less one. As many as the smallest table has
- * that is looked up with it; 2 where it is none's index. 0 where it holds no whole numbers. */
+/* Whole numbers that a graph's input may hold: 0 to the result less one. As many as the smallest
+ * table has that is looked up with it; 2 where it is none's index. 0 where it holds no whole
+ * numbers. */
 int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor);
 
 int64_t hwnas_tensor_count(const hwnas_tensor *tensor); /* elements */
@@ -124,7 +126,7 @@ void hwnas_tensor_fill(const hwnas_tensor *tensor, float *out);
 /* The graph's costs. MACs are multiply-accumulates of convolutions and matrix products, as the
  * published tables count them; all of the graph's batch. */
 typedef struct hwnas_costs {
-    int64_t params;           /* learned values, BatchNorm's affine included, running statistics not */
+    int64_t params;           /* learned values, with BatchNorm's affine, without its statistics */
     int64_t macs;
     int64_t weight_bytes;     /* all weights as stored, fp32 */
     int64_t activation_bytes; /* peak of live activations over the order of the nodes */
@@ -137,16 +139,16 @@ int64_t hwnas_node_macs(const hwnas_graph *graph, const hwnas_node *node);
 int64_t hwnas_node_params(const hwnas_graph *graph, const hwnas_node *node);
 
 /* Canonical hash of what the network computes with unknown weights: operators, attributes, shapes
- * and wiring; names, the order of commuting inputs, sums with `zero` and nodes that no output needs do
- * not matter. 32 hex digits. */
+ * and wiring; names, the order of commuting inputs, sums with `zero` and nodes that no output needs
+ * do not matter. 32 hex digits. */
 typedef struct hwnas_digest {
     char hex[33];
 } hwnas_digest;
 hwnas_digest hwnas_graph_digest(const hwnas_graph *graph);
 
 /* A new graph with each BatchNorm that follows a convolution alone folded into its weights and
- * bias, without sums with zeros, dropout and nodes that no output needs; this is what is deployed, so
- * it is what devices compile. Weights so changed carry data. */
+ * bias, without sums with zeros, dropout and nodes that no output needs; this is what is deployed,
+ * so it is what devices compile. Weights so changed carry data. */
 HWNAS_CHECKED hwnas_status hwnas_graph_fold(hwnas_graph **out, const hwnas_graph *graph);
 
 #endif

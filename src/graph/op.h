@@ -26,7 +26,7 @@ typedef struct hwnas_attr_row {
                        weights, in the order of the rows; 0: an attribute */
     const double *onnx_fallback; /* NUMBER: ONNX's default where it is another; NULL: `fallback` */
     bool is_required_by_onnx;    /* ONNX has no default */
-    const char *const *onnx_words; /* INT, BOOL: ONNX says them in words, value 0 first; NULL ends */
+    const char *const *onnx_words; /* INT, BOOL: ONNX's words for them, value 0 first; NULL ends */
 } hwnas_attr_row;
 
 /* An ONNX attribute that our operator has no word for. */
@@ -48,7 +48,7 @@ struct hwnas_op {
     const hwnas_onnx_row *onnx_rows; /* (optional) */
     int min_inputs, max_inputs; /* data inputs, without weights */
     int min_weights, max_weights;
-    bool may_compute_kernel; /* the first weight may be an input of the network or a node's output */
+    bool may_compute_kernel; /* the first weight may be the network's input or a node's output */
     int n_statistics; /* how many of the last weights training does not learn: running means */
     bool commutes; /* inputs may change places */
     bool joins;    /* may join branches: add, mul, concat */
@@ -56,16 +56,18 @@ struct hwnas_op {
     bool takes_integers; /* in a space, an input may hold whole numbers */
     bool is_internal; /* no word of the space language: inside of layers, or read from ONNX files */
 
-    /* (optional) Makes a layer of other operators, whose nodes and weights are named after `node`, and
-     * gives the last one's output; -1 when it is one plain node. `node` has its attributes and inputs. */
+    /* (optional) Makes a layer of other operators, whose nodes and weights are named after `node`,
+     * and gives the last one's output; -1 when it is one plain node. `node` has its attributes and
+     * inputs. */
     hwnas_status (*build)(int *out, hwnas_graph *graph, const hwnas_node *node);
     /* (optional) Creates the weights of a layer from its attributes and its data input, and appends
      * them to node->inputs (room for max_weights is there). */
     hwnas_status (*make_weights)(hwnas_graph *graph, hwnas_node *node);
-    /* (optional) Says attributes in the one way that equal nodes share: an axis from the beginning, the end
-     * of a slice as it is. What cannot be is left for `infer` to refuse. */
+    /* (optional) Says attributes in the one way that equal nodes share: an axis from the beginning,
+     * the end of a slice as it is. What cannot be is left for `infer` to refuse. */
     void (*settle)(const hwnas_graph *graph, hwnas_node *node);
-    /* (optional) Sets attributes that ONNX leaves to the weights' shapes (output channels, kernel). */
+    /* (optional) Sets attributes that ONNX leaves to the weights' shapes (output
+     * channels, kernel). */
     void (*read_weights)(const hwnas_graph *graph, hwnas_node *node);
     /* Shape of the output; HWNAS_E_INPUT says what does not fit. */
     hwnas_status (*infer)(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out);
@@ -91,7 +93,8 @@ static inline const hwnas_tensor *hwnas_node_input(const hwnas_graph *graph, con
     return &graph->tensors[node->inputs[i]];
 }
 
-static inline const hwnas_tensor *hwnas_node_output(const hwnas_graph *graph, const hwnas_node *node)
+static inline const hwnas_tensor *hwnas_node_output(const hwnas_graph *graph,
+                                                    const hwnas_node *node)
 {
     return &graph->tensors[node->output];
 }

@@ -1,9 +1,9 @@
 /* quantize.c: where quantisations stand, and their scales.
  *
- * A tensor is quantised once, behind the operator that makes it, and each reader has a reverse of its
- * own, because a device fuses a reverse with one reader. Weights: symmetric, 127 at the largest
- * magnitude of a channel. Activations: 0 to 255 where nothing is negative, else symmetric -127 to 127,
- * for which the kernels need no correction by a zero point. */
+ * A tensor is quantised once, behind the operator that makes it, and each reader has a reverse of
+ * its own, because a device fuses a reverse with one reader. Weights: symmetric, 127 at the largest
+ * magnitude of a channel. Activations: 0 to 255 where nothing is negative, else symmetric -127 to
+ * 127, for which the kernels need no correction by a zero point. */
 #include "graph/quantize.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ static bool is_image(const hwnas_tensor *tensor)
     return tensor->rank == 4;
 }
 
-/* A product with weights: a row says which dimension of them is the output's, from the end if < 0. */
+/* A product with weights: a row says which dimension of them is the output's; < 0: from the end. */
 static bool has_kernel(int *axis, const hwnas_graph *graph, const hwnas_node *node)
 {
     if (!is(node, "conv") && !is(node, "linear") && !is(node, "matmul"))
@@ -119,8 +119,8 @@ static bool bends(const hwnas_node *node)
     return false;
 }
 
-/* From the end to the beginning: whether somebody wants a tensor as bytes is known when its producer
- * is looked at. `is_due`: it, or what is bent of it, is wanted. */
+/* From the end to the beginning: whether somebody wants a tensor as bytes is known when its
+ * producer is looked at. `is_due`: it, or what is bent of it, is wanted. */
 static void decide(quantizer *q, const hwnas_graph *graph)
 {
     int *same = hwnas_alloc((graph->n_tensors + 1) * sizeof *same), axis;
@@ -253,8 +253,8 @@ static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const ch
     return status;
 }
 
-/* Maxima keep the scale of what they are taken of: bytes then need no more than a comparison. What is
- * not quantised has no range. */
+/* Maxima keep the scale of what they are taken of: bytes then need no more than a comparison. What
+ * is not quantised has no range. */
 static hwnas_range range_of(const quantizer *q, const hwnas_graph *graph, int tensor)
 {
     int producer = graph->tensors[tensor].producer;
@@ -355,8 +355,8 @@ static hwnas_status quantize_kernel(int *out, hwnas_rewrite *r, int tensor, int 
     return reverse(out, r, from->name, axis, q->bytes[tensor], q->scale[tensor], q->zero[tensor]);
 }
 
-/* The product that input `i` of a node is the bias of: the node's own, or that before an `add`; else
- * NULL. */
+/* The product that input `i` of a node is the bias of: the node's own, or that before an `add`;
+ * else NULL. */
 static const hwnas_node *biased_by(const hwnas_graph *graph, const hwnas_node *node, int i)
 {
     enum { BIAS = 2 };
@@ -372,8 +372,8 @@ static const hwnas_node *biased_by(const hwnas_graph *graph, const hwnas_node *n
     return hwnas_node_input(graph, product, 1)->dims[axis] == bias->dims[0] ? product : NULL;
 }
 
-/* A bias as 32-bit integers of the input's scale times the kernel's, with their reverse. `out` stays
- * as it is where a channel's kernel is so small that they do not hold the bias. */
+/* A bias as 32-bit integers of the input's scale times the kernel's, with their reverse. `out`
+ * stays as it is where a channel's kernel is so small that they do not hold the bias. */
 static hwnas_status quantize_bias(int *out, hwnas_rewrite *r, const hwnas_node *product, int bias)
 {
     enum { X, KERNEL };

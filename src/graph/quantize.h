@@ -1,9 +1,10 @@
 /* quantize.h: a network of floats as one of 8-bit integers.
  *
  * Activations that convolutions, products and pooling read become bytes of a scale, weights of
- * convolutions and products signed bytes of a scale for each output channel. The result says so with
- * quantize_linear and dequantize_linear around operators on floats, as ONNX files do; a device fuses
- * them. Sums that only transformers have, norms and whatever is not named here stay as they are. */
+ * convolutions and products signed bytes of a scale for each output channel. The result says so
+ * with quantize_linear and dequantize_linear around operators on floats, as ONNX files do; a device
+ * fuses them. Sums that only transformers have, norms and whatever is not named here stay as they
+ * are. */
 #ifndef HWNAS_GRAPH_QUANTIZE_H
 #define HWNAS_GRAPH_QUANTIZE_H
 
@@ -32,8 +33,8 @@ typedef enum hwnas_quantize_form {
 /* By tensor: which activations are to be quantised, and thus need a range. Yours to free(). */
 bool *hwnas_quantize_wants(const hwnas_graph *graph, hwnas_quantize_form form);
 
-/* A new graph; `ranges` by tensor. `origin` has the number of the old node for each new one, -1 where
- * there was none; yours to free(). */
+/* A new graph; `ranges` by tensor. `origin` has the number of the old node for each new one, -1
+ * where there was none; yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin,
                                                 const hwnas_graph *graph,
                                                 const hwnas_range *ranges,

@@ -5,8 +5,8 @@
 #include "graph/graph.h"
 
 HWNAS_CHECKED hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph *graph);
-/* Operators that were written as several in the place of these: gelu. For what files bring. `out` stays as
- * it is where there are none. */
+/* Operators that were written as several in the place of these: gelu. For what files bring. `out`
+ * stays as it is where there are none. */
 HWNAS_CHECKED hwnas_status hwnas_graph_fuse(hwnas_graph **out, const hwnas_graph *graph);
 
 /* Takes out, in place, nodes whose output has become a weight, and weights that nobody reads. */
@@ -40,8 +40,8 @@ void hwnas_rewrite_keep_name(hwnas_rewrite *r, int tensor);
 int *hwnas_graph_same(const hwnas_graph *graph);
 /* Which nodes an output needs; yours to free(). */
 bool *hwnas_graph_live_nodes(const hwnas_graph *graph, const int *same);
-/* The live node that alone reads each tensor, or -1; a graph's output is read from outside as well. Yours to
- * free(). */
+/* The live node that alone reads each tensor, or -1; a graph's output is read from outside as well.
+ * Yours to free(). */
 int *hwnas_graph_lone_readers(const hwnas_graph *graph, const int *same, const bool *is_live);
 
 #endif

@@ -18,7 +18,7 @@ static double carried_quantile(const double *sorted, size_t n, double q)
 /* 95 % interval of a quantile that the samples carry; NaN where they do not bound it. */
 static void carried_interval(double *low, double *high, const double *sorted, size_t n, double q)
 {
-    if (!hwnas_quantile_interval(sorted, n, q, low, high))
+    if (!n || !hwnas_quantile_interval(sorted, n, q, low, high))
         *low = *high = NAN;
 }
 
@@ -43,9 +43,12 @@ double hwnas_find_trend(double *scratch, const double *samples, size_t n)
 
 void hwnas_tell_quantiles(hwnas_measurement *out, const double *sorted, size_t n)
 {
-    out->min = sorted[0];
-    out->p50 = hwnas_quantile(sorted, n, 0.5);
-    hwnas_quantile_interval(sorted, n, 0.5, &out->p50_low, &out->p50_high);
+    out->min = out->p50 = out->p50_low = out->p50_high = NAN;
+    if (n) {
+        out->min = sorted[0];
+        out->p50 = hwnas_quantile(sorted, n, 0.5);
+        hwnas_quantile_interval(sorted, n, 0.5, &out->p50_low, &out->p50_high);
+    }
     out->p90 = carried_quantile(sorted, n, 0.9);
     out->p99 = carried_quantile(sorted, n, 0.99);
     carried_interval(&out->p90_low, &out->p90_high, sorted, n, 0.9);
@@ -93,7 +96,8 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
     out->shared_share = s->n_looks ? (double)s->n_shared / (double)s->n_looks : 0;
     out->hertz = median_clock(s);
     out->trend = hwnas_find_trend(s->scratch, s->clean, s->n_clean);
-    out->is_mixed = s->n_clean < HWNAS_CARRY_MEDIAN && s->n_aside > 0;
+    /* Without any: a race was over before its turn. */
+    out->is_mixed = s->n_clean < HWNAS_CARRY_MEDIAN && (s->n_aside > 0 || !s->n_clean);
     if (out->is_mixed)
         while (s->n_aside > 0)
             s->clean[s->n_clean++] = s->aside[--s->n_aside];

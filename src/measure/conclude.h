@@ -16,6 +16,13 @@ double hwnas_median(double *low, double *high, double *scratch, const double *va
 /* Second half of n samples, which are in the order of time, against the first, minus 1: 0 when their
  * intervals overlap, so that chance is no trend. */
 double hwnas_find_trend(double *scratch, const double *samples, size_t n);
+/* The better founded of two attempts. */
+bool hwnas_is_steadier(const hwnas_measurement *a, const hwnas_measurement *b);
+
+/* How often at most a disturbed measurement is made, and the seconds of pause after the n-th time. */
+int hwnas_attempts(const hwnas_measure_options *options);
+double hwnas_attempt_pause(const hwnas_measure_options *options, int n);
+
 /* Median, p90, p99 and their intervals: NaN what the samples do not carry. */
 void hwnas_tell_quantiles(hwnas_measurement *out, const double *sorted, size_t n);
 

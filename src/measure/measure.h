@@ -51,6 +51,9 @@ const char *hwnas_mode_help(hwnas_mode mode);
  * unknown name is HWNAS_E_USAGE with the known ones. */
 HWNAS_CHECKED hwnas_status hwnas_mode_parse(hwnas_measure_options *options, const char *text);
 
+/* The seconds that belong to the mode of `options`: the pause, the budget; NaN where it has none. */
+double hwnas_mode_seconds(const hwnas_measure_options *options);
+
 typedef enum hwnas_stop {
     HWNAS_STOP_INTERVAL, /* the interval became as narrow as asked */
     HWNAS_STOP_BUDGET,   /* the time was over */
@@ -83,7 +86,7 @@ typedef struct hwnas_measurement {
     double disturbed_share; /* of the sampling time, 0 to 1 */
     double drift;           /* reference workload after / before, minus 1 */
     double trend;           /* median of the second half of the samples / of the first, minus 1 */
-    double shared_share;    /* of the looks at the core: somebody else was on it too */
+    double shared_share;    /* of the looks at the core: somebody else was on it too; NaN: no look */
     double hertz;           /* clock rate of the core between samples, median; NaN: not known */
     /* Medians of the first and the last tenth of the samples; NaN but in the mode `sustained`. */
     double p50_first, p50_last;

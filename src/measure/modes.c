@@ -94,6 +94,12 @@ const char *hwnas_mode_help(hwnas_mode mode)
     return hwnas_modes[mode].help;
 }
 
+double hwnas_mode_seconds(const hwnas_measure_options *options)
+{
+    const size_t argument = hwnas_modes[options->mode].argument;
+    return argument ? *(const double *)((const char *)options + argument) : NAN;
+}
+
 static hwnas_status no_mode(const char *text)
 {
     hwnas_str names = {0};

@@ -7,34 +7,58 @@
 #include "measure/conclude.h"
 #include "measure/sampler.h"
 
+/* At most so many attempts in all, with a pause of so much of the budget before the second, then twice
+ * it. */
 enum { MAX_ATTEMPTS = 3 };
-enum { FEWEST = 10 };                      /* samples of a block */
+static const double PAUSE_SHARE = 0.25;
+enum { FEWEST = 10 };                    /* samples of a block */
 static const double LOST_SHARE = 0.01;   /* losing more than this disturbs a block */
 static const double BLOCK_SECONDS = 0.1; /* the witness of stolen time ticks in 0.01 s */
-static const double PAUSE_SHARE = 0.25;  /* of the budget, before the second attempt; then twice it */
+/* RAPL's counters move about once a millisecond (Intel 64 and IA-32 Architectures Software Developer's
+ * Manual, volume 3, 15.10): in less than some of them energy is 0 or that of others. */
+static const double SPAN_SECONDS = 5e-3;
+
+static void begin_span(hwnas_sampler *s)
+{
+    s->span_start = s->machine->now(s->machine);
+    s->span_joules = hwnas_sampler_joules(s);
+    s->span_runs = s->n_runs;
+    s->is_in_span = true;
+}
+
+/* Energy is told for so many blocks as take a while, as counters do not move all the time. */
+static void end_span(hwnas_sampler *s)
+{
+    if (s->machine->now(s->machine) - s->span_start < SPAN_SECONDS)
+        return;
+    const double joules = hwnas_sampler_joules(s) - s->span_joules;
+    /* What was done between samples took energy too. */
+    if (!isnan(joules) && s->n_energies < HWNAS_MAX_BLOCKS && !s->mode->before)
+        s->energy[s->n_energies++] = joules / (double)(s->n_runs - s->span_runs);
+    s->is_in_span = false;
+}
 
 /* Takes samples, one at least, until the block is full. Its clean ones are set aside together when
  * the hypervisor took time from our cores meanwhile: which of them it hit cannot be known. */
 static hwnas_status take_block(hwnas_sampler *s, double deadline)
 {
     hwnas_machine *m = s->machine;
-    size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0, n_runs = s->n_runs;
-    double stolen = m->stolen(m), joules = hwnas_sampler_joules(s), start = m->now(m), elapsed = 0;
+    size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0;
+    double stolen = m->stolen(m), start = m->now(m), elapsed = 0;
     if (least < FEWEST)
         least = s->options->give_up > 0 ? HWNAS_CARRY_MEDIAN : FEWEST;
+    if (!s->is_in_span)
+        begin_span(s);
     hwnas_sampler_attend(s);
     do {
         TRY(hwnas_sampler_sample(s));
         elapsed = m->now(m) - start;
     } while (++n < least && elapsed < BLOCK_SECONDS && start + elapsed < deadline &&
              hwnas_sampler_has_room(s));
-    joules = (hwnas_sampler_joules(s) - joules) / (double)(s->n_runs - n_runs);
+    end_span(s);
     hwnas_sampler_look(s);
     if (m->stolen(m) - stolen > LOST_SHARE * elapsed)
         hwnas_sampler_set_aside(s, first);
-    /* What was done between samples took energy too. */
-    if (!isnan(joules) && s->n_energies < HWNAS_MAX_BLOCKS && !s->mode->before)
-        s->energy[s->n_energies++] = joules;
     s->n_blocks += s->n_blocks < HWNAS_MAX_BLOCKS;
     return HWNAS_OK;
 }
@@ -97,8 +121,7 @@ out:
     return status;
 }
 
-/* The better founded of two attempts. */
-static bool is_steadier(const hwnas_measurement *a, const hwnas_measurement *b)
+bool hwnas_is_steadier(const hwnas_measurement *a, const hwnas_measurement *b)
 {
     if (a->is_unstable != b->is_unstable)
         return b->is_unstable;
@@ -107,9 +130,18 @@ static bool is_steadier(const hwnas_measurement *a, const hwnas_measurement *b)
     return (a->p50_high - a->p50_low) / a->p50 < (b->p50_high - b->p50_low) / b->p50;
 }
 
-/* Where the machine was disturbed, measures again, up to MAX_ATTEMPTS times in all and after a pause,
- * in the hope that what disturbs will be over: the steadiest attempt counts, still marked if it is
- * shaky. */
+int hwnas_attempts(const hwnas_measure_options *options)
+{
+    return options->max_attempts > 0 ? options->max_attempts : MAX_ATTEMPTS;
+}
+
+double hwnas_attempt_pause(const hwnas_measure_options *options, int n)
+{
+    return PAUSE_SHARE * n * options->max_seconds;
+}
+
+/* Where the machine was disturbed, measures again, after a pause, in the hope that what disturbs is
+ * over then: the steadiest attempt counts, still marked if it is shaky. */
 hwnas_status hwnas_measure_retry(hwnas_measurement *out, hwnas_exec *exec, const hwnas_graph *graph,
                                  const hwnas_measure_options *options, hwnas_machine *machine)
 {
@@ -117,13 +149,13 @@ hwnas_status hwnas_measure_retry(hwnas_measurement *out, hwnas_exec *exec, const
     double start = machine->now(machine);
     TRY(hwnas_measure_on(&best, exec, graph, options, machine));
     double first_run = best.first_run_seconds, run = best.run_seconds;
-    const int most = options->max_attempts > 0 ? options->max_attempts : MAX_ATTEMPTS;
+    const int most = hwnas_attempts(options);
     int n = 1;
     for (; n < most && best.is_unstable; n++) {
-        machine->pause(machine, PAUSE_SHARE * n * options->max_seconds);
+        machine->pause(machine, hwnas_attempt_pause(options, n));
         TRY(hwnas_measure_on(&again, exec, graph, options, machine));
         run += again.run_seconds;
-        if (is_steadier(&again, &best))
+        if (hwnas_is_steadier(&again, &best))
             best = again;
     }
     best.first_run_seconds = first_run;

@@ -42,7 +42,11 @@ typedef struct hwnas_sampler {
     double clean_seconds, aside_seconds;
 
     size_t n_blocks, n_energies;
-    double energy[HWNAS_MAX_BLOCKS]; /* joules of a run, for each block of samples */
+    double energy[HWNAS_MAX_BLOCKS]; /* joules of a run, for each span of blocks */
+    /* At the beginning of the present span: */
+    double span_start, span_joules;
+    size_t span_runs; /* that were done before */
+    bool is_in_span;
     double hertz[HWNAS_MAX_BLOCKS];  /* clock rate at the end of it */
 } hwnas_sampler;
 

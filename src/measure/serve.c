@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -92,8 +93,24 @@ static hwnas_status receive_frame(void **out, hwnas_frame *frame, const session 
     return status;
 }
 
-/* A heartbeat with words in it; matches hwnas_measure_options.progress. A parent that does not hear
- * is a parent that has gone, which the next read finds out. */
+/* A heartbeat, whole or not at all. It never waits: of several copies the parent hears one after the
+ * other, and what those that it does not hear yet have said fills the socket in some seconds. A copy
+ * that then waited would be no load for the others. */
+static void beat(const session *s, const char *phase)
+{
+    unsigned char frame[HWNAS_FRAME_HEAD + sizeof s->phase];
+    const size_t length = strlen(phase), n = HWNAS_FRAME_HEAD + length;
+    hwnas_frame_encode(frame, (hwnas_frame){.type = HWNAS_FRAME_PHASE, .length = length});
+    memcpy(frame + HWNAS_FRAME_HEAD, phase, length);
+    ssize_t put = send(s->out, frame, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (put < 0 && errno == ENOTSOCK)
+        put = 0;
+    /* A parent that does not hear is a parent that has gone, which the next read finds out. */
+    if (put >= 0 && write_all(s->out, frame + put, n - (size_t)put) != HWNAS_OK)
+        hwnas_error_clear();
+}
+
+/* Says what goes on, as hwnas_measure_options.progress. */
 static void say(void *context, const char *phase)
 {
     session *s = context;
@@ -102,8 +119,7 @@ static void say(void *context, const char *phase)
         return;
     snprintf(s->phase, sizeof s->phase, "%s", phase);
     s->said_when = now;
-    if (send_frame(s, HWNAS_FRAME_PHASE, phase) != HWNAS_OK)
-        hwnas_error_clear();
+    beat(s, s->phase);
 }
 
 /* Sends how a request ended, with what it produced. Takes `result`, which may be NULL. */

@@ -20,7 +20,7 @@ typedef struct looper {
     hwnas_machine *machine;
     const hwnas_measure_options *options;
     int runs;        /* inferences in one sample */
-    double expected; /* seconds of a sample */
+    double expected; /* seconds of a sample, at best */
     size_t n_runs;
     size_t capacity, n_clean, n_aside;
     double *clean, *aside; /* in order of time */
@@ -78,15 +78,16 @@ static hwnas_status report(const looper *l, const char *phase)
 static hwnas_status settle(looper *l, double until, size_t *n_warm_up)
 {
     double seconds;
+    bool is_new = true; /* this number of runs */
     *n_warm_up = 0;
     l->expected = l->copy->run_seconds;
     for (l->runs = 1; l->machine->now(l->machine) < until;) {
         TRY(report(l, "warming up"));
         TRY(take(&seconds, l->copy, l->runs));
         *n_warm_up += (size_t)l->runs;
-        l->expected = seconds;
-        if (l->runs < MAX_RUNS && seconds < SAMPLE_SECONDS)
-            l->runs *= 2;
+        l->expected = is_new ? seconds : fmin(l->expected, seconds);
+        is_new = l->runs < MAX_RUNS && seconds < SAMPLE_SECONDS;
+        l->runs *= is_new ? 2 : 1;
     }
     return HWNAS_OK;
 }
@@ -129,6 +130,23 @@ static void end_span(looper *l, double now)
     begin_span(l, now);
 }
 
+static bool has_room(const looper *l)
+{
+    return l->n_clean + l->n_aside < l->capacity;
+}
+
+static void keep(looper *l, double seconds)
+{
+    if (was_disturbed(l, seconds)) {
+        l->aside[l->n_aside++] = seconds / l->runs;
+        l->aside_seconds += seconds;
+    } else {
+        l->clean[l->n_clean++] = seconds / l->runs;
+        l->clean_seconds += seconds;
+    }
+}
+
+/* To the end of the window, as a load for the others even when there is no room for more. */
 static hwnas_status sample(looper *l, double seconds)
 {
     hwnas_machine *m = l->machine;
@@ -137,18 +155,12 @@ static hwnas_status sample(looper *l, double seconds)
     l->preemptions = m->preemptions(m);
     l->waited = m->waited(m);
     begin_span(l, begin);
-    while ((now < begin + seconds || l->n_clean + l->n_aside < HWNAS_CARRY_MEDIAN) &&
-           l->n_clean + l->n_aside < l->capacity) {
+    while (now < begin + seconds || l->n_clean + l->n_aside < HWNAS_CARRY_MEDIAN) {
         TRY(report(l, "sampling"));
         TRY(take(&one, l->copy, l->runs));
         l->n_runs += (size_t)l->runs;
-        if (was_disturbed(l, one)) {
-            l->aside[l->n_aside++] = one / l->runs;
-            l->aside_seconds += one;
-        } else {
-            l->clean[l->n_clean++] = one / l->runs;
-            l->clean_seconds += one;
-        }
+        if (has_room(l))
+            keep(l, one);
         now = m->now(m);
         if (now - begin >= seconds * (l->n_spans + 1) / N_SPANS)
             end_span(l, now);
@@ -227,6 +239,7 @@ hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double le
     hwnas_machine *machine = copy->machine;
     const double begin = machine->now(machine);
     hwnas_window window = {.m = {.first_run_seconds = copy->first_run_seconds,
+                                 .shared_share = NAN, /* nobody looked */
                                  .hertz = NAN,
                                  .p50_first = NAN,
                                  .p50_last = NAN,
@@ -299,7 +312,11 @@ static size_t count_share(const hwnas_window *window, size_t most)
 hwnas_status hwnas_window_pool(hwnas_window *out, const hwnas_window *windows, int n)
 {
     hwnas_window pool = {
-        .m = {.hertz = NAN, .p50_first = NAN, .p50_last = NAN, .n_attempts = 1}};
+        .m = {.shared_share = NAN,
+              .hertz = NAN,
+              .p50_first = NAN,
+              .p50_last = NAN,
+              .n_attempts = 1}};
     size_t most = 0;
     void *samples;
     for (int i = 0; i < n; i++) {

@@ -17,15 +17,15 @@ typedef enum hwnas_onnx_weights {
 /* Bytes are yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_onnx_write(void **out, size_t *length, const hwnas_graph *graph,
                                             hwnas_onnx_weights weights);
-/* Reads opset 7 and newer, fixed shapes, values of any type of number; a batch that is open becomes 1.
- * Dropout is kept, Identity is not; arithmetic with shapes is done. `name` stands in messages. Operators,
- * attributes and types outside of ours are HWNAS_E_UNSUPPORTED with the node's name; broken bytes are
- * HWNAS_E_INPUT. docs/operators.md lists what is read. */
+/* Reads opset 7 and newer, fixed shapes, values of any type of number; a batch that is open
+ * becomes 1. Dropout is kept, Identity is not; arithmetic with shapes is done. `name` stands in
+ * messages. Operators, attributes and types outside of ours are HWNAS_E_UNSUPPORTED with the node's
+ * name; broken bytes are HWNAS_E_INPUT. docs/operators.md lists what is read. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes,
                                            size_t length);
-/* Reads a file, and values that lie in other files beside it (external data). With `skipped` a node that we
- * cannot compute is no failure: it and what depends on it is left out, what is computed last without it are the
- * outputs, and `skipped` says a line for each such node. */
+/* Reads a file, and values that lie in other files beside it (external data). With `skipped` a node
+ * that we cannot compute is no failure: it and what depends on it is left out, what is computed
+ * last without it are the outputs, and `skipped` says a line for each such node. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped);
 
 #endif

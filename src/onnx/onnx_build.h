@@ -1,8 +1,8 @@
 /* onnx_build.h: several nodes of ours for one of ONNX, written as an expression.
  *
- * A builder keeps the first failure, after which nothing more happens and every function gives a tensor
- * that exists; so `hwnas_onnx_built` alone is checked. Nodes are named after the one that is read, "NAME.1",
- * and the last one has its name. */
+ * A builder keeps the first failure, after which nothing more happens and every function gives a
+ * tensor that exists; so `hwnas_onnx_built` alone is checked. Nodes are named after the one that is
+ * read, "NAME.1", and the last one has its name. */
 #ifndef HWNAS_ONNX_ONNX_BUILD_H
 #define HWNAS_ONNX_ONNX_BUILD_H
 
@@ -54,8 +54,8 @@ int hwnas_onnx_build_conv(hwnas_onnx_builder *b, int x, int kernel, int bias);
 
 /* Constants. */
 int hwnas_onnx_number(hwnas_onnx_builder *b, double value, hwnas_dtype dtype);
-/* The values are zeros and yours to fill before the next call; NULL after a failure, and where they are more
- * than 2^24. */
+/* The values are zeros and yours to fill before the next call; NULL after a failure, and where they
+ * are more than 2^24. */
 float *hwnas_onnx_values_of(int *out, hwnas_onnx_builder *b, int rank, const int64_t *dims,
                             hwnas_dtype dtype);
 

@@ -1,7 +1,7 @@
 /* onnx_read.c: ONNX -> graph, by the operators' tables; for what we wrote and for what others did.
  *
- * A constant becomes a weight when the first node asks for it, so a graph that was written comes back
- * with its tensors in their order. */
+ * A constant becomes a weight when the first node asks for it, so a graph that was written comes
+ * back with its tensors in their order. */
 #include "onnx/onnx_reader.h"
 
 #include <inttypes.h>
@@ -142,8 +142,8 @@ static hwnas_status add_node(int *output, reader *r, const Onnx__NodeProto *node
 {
     int inputs[HWNAS_MAX_NODE_INPUTS], n_inputs = 0;
     TRY(read_inputs(inputs, &n_inputs, r, op, node));
-    hwnas_status status = hwnas_graph_add_node(output, r->graph, op, hwnas_onnx_node_name(r, node), attrs,
-                                               n_inputs, inputs, false);
+    hwnas_status status = hwnas_graph_add_node(output, r->graph, op, hwnas_onnx_node_name(r, node),
+                                               attrs, n_inputs, inputs, false);
     if (status != HWNAS_OK)
         return hwnas_context(status, "%s", hwnas_onnx_describe(node).s);
     return check_implied(attrs, r->graph, node);
@@ -159,7 +159,8 @@ hwnas_status hwnas_onnx_give(reader *r, const char *name, int tensor)
     return HWNAS_OK;
 }
 
-/* The output of a node has its own name in the graph; what a form passes on keeps the name it has. */
+/* The output of a node has its own name in the graph; what a form passes on keeps the name
+ * it has. */
 static hwnas_status name_output(reader *r, const Onnx__NodeProto *node, int output)
 {
     hwnas_tensor *tensor = &r->graph->tensors[output];
@@ -228,7 +229,8 @@ hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no condition", who.s);
     TRY(hwnas_onnx_constant(&condition, r, node->input[0], who.s));
     if (!condition)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the condition depends on the input", who.s);
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the condition depends on the input",
+                          who.s);
     const Onnx__AttributeProto *branch =
         hwnas_onnx_attribute(node, condition->data[0] != 0 ? "then_branch" : "else_branch");
     if (!branch || !branch->g || branch->g->n_output != node->n_output || branch->g->n_input)
@@ -239,8 +241,8 @@ hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
         named *from = NULL;
         if (is_empty(node->output[i]))
             continue;
-        TRY(hwnas_onnx_resolve(&from, r, branch->g->output[i]->name ? branch->g->output[i]->name : "",
-                               who.s));
+        TRY(hwnas_onnx_resolve(
+            &from, r, branch->g->output[i]->name ? branch->g->output[i]->name : "", who.s));
         named *to = hwnas_onnx_find_value(r, node->output[i]);
         to->same_as = from;
         to->is_extra = false;
@@ -286,7 +288,8 @@ static hwnas_status check_model(int64_t *out, const Onnx__ModelProto *model)
 static bool reads_missing(const reader *r, const Onnx__NodeProto *node)
 {
     for (size_t i = 0; i < node->n_input; i++) {
-        const named *value = is_empty(node->input[i]) ? NULL : hwnas_onnx_find_value(r, node->input[i]);
+        const named *value =
+            is_empty(node->input[i]) ? NULL : hwnas_onnx_find_value(r, node->input[i]);
         if (value && (value->same_as ? value->same_as : value)->is_missing)
             return true;
     }

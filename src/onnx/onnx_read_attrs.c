@@ -1,5 +1,5 @@
-/* onnx_read_attrs.c: a node's attributes, by its operator's table; ours, and those that must say what
- * we do anyway. */
+/* onnx_read_attrs.c: a node's attributes, by its operator's table; ours, and those that must say
+ * what we do anyway. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,9 @@
-/* onnx_read_einsum.c: sums of products over indices that are written as letters, of one or two tensors.
+/* onnx_read_einsum.c: sums of products over indices that are written as letters, of one or two
+ * tensors.
  *
- * Of two, the letters are of four kinds: in both and kept (a batch), in both and summed, in the first alone,
- * in the second alone. So they are a matrix product of tensors whose dimensions are put in that order. */
+ * Of two, the letters are of four kinds: in both and kept (a batch), in both and summed, in the
+ * first alone, in the second alone. So they are a matrix product of tensors whose dimensions are
+ * put in that order. */
 #include <string.h>
 
 #include "onnx/onnx_build.h"
@@ -13,7 +15,8 @@ typedef struct term {
     char letters[HWNAS_MAX_RANK + 1]; /* those of "..." are digits */
 } term;
 
-/* Reads letters from `at` to one of `ends`; `rank` of the tensor says how many dimensions "..." stands for. */
+/* Reads letters from `at` to one of `ends`; `rank` of the tensor says how many dimensions "..."
+ * stands for. */
 static const char *read_term(term *out, const char *at, const char *ends, int rank, int *n_dots)
 {
     int n_letters = 0;
@@ -162,7 +165,8 @@ static int take_diagonal(builder *b, int x, term *t)
                 continue;
             const hwnas_tensor in = hwnas_onnx_tensor(b, x);
             if (k != t->n - 1 || i != t->n - 2 || in.dims[i] != in.dims[k]) {
-                hwnas_onnx_refuse(b, "equation", "has a diagonal that is not of the last dimensions");
+                hwnas_onnx_refuse(b, "equation",
+                                  "has a diagonal that is not of the last dimensions");
                 return x;
             }
             int64_t dims[HWNAS_MAX_RANK];

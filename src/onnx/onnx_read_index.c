@@ -6,8 +6,8 @@
 
 typedef hwnas_onnx_builder builder;
 
-/* The inputs or, before opset 11, attributes `pads` and `value`; since opset 18 of some axes alone. Less than
- * nothing is cut off. */
+/* The inputs or, before opset 11, attributes `pads` and `value`; since opset 18 of some axes alone.
+ * Less than nothing is cut off. */
 hwnas_status hwnas_onnx_read_pad(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                  const char *name)
 {
@@ -141,7 +141,8 @@ hwnas_status hwnas_onnx_read_trilu(int *out, hwnas_onnx_reader *r, const Onnx__N
     int x, mask;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     const hwnas_tensor in = hwnas_onnx_tensor(&b, x);
-    const hwnas_tensor *k = hwnas_onnx_has_input(node, 1) ? hwnas_onnx_build_known(&b, 1, "k") : NULL;
+    const hwnas_tensor *k =
+        hwnas_onnx_has_input(node, 1) ? hwnas_onnx_build_known(&b, 1, "k") : NULL;
     const double shift = k ? k->data[0] : 0;
     if (in.rank < 2) {
         hwnas_onnx_refuse(&b, "input", "is no matrix");
@@ -202,8 +203,10 @@ hwnas_status hwnas_onnx_read_one_hot(int *out, hwnas_onnx_reader *r, const Onnx_
     for (int i = 0; i < in.rank + 1; i++)
         dims[i] = i < axis ? in.dims[i] : i == axis ? 1 : in.dims[i - 1];
     x = hwnas_onnx_cast(&b, x, HWNAS_INT64);
-    const int shifted = hwnas_onnx_make(&b, "add", NULL, x, hwnas_onnx_number(&b, (double)depth, HWNAS_INT64));
-    const int is_negative = hwnas_onnx_make(&b, "less", NULL, x, hwnas_onnx_number(&b, 0, HWNAS_INT64));
+    const int shifted =
+        hwnas_onnx_make(&b, "add", NULL, x, hwnas_onnx_number(&b, (double)depth, HWNAS_INT64));
+    const int is_negative =
+        hwnas_onnx_make(&b, "less", NULL, x, hwnas_onnx_number(&b, 0, HWNAS_INT64));
     x = hwnas_onnx_make_n(&b, "where", NULL, 3, (const int[]){is_negative, shifted, x});
     x = hwnas_onnx_reshape(&b, x, in.rank + 1, dims);
     for (int i = 0; i < in.rank + 1; i++)
@@ -212,7 +215,8 @@ hwnas_status hwnas_onnx_read_one_hot(int *out, hwnas_onnx_reader *r, const Onnx_
     for (int64_t i = 0; numbers && i < depth; i++)
         numbers[i] = (float)i;
     x = hwnas_onnx_make(&b, "equal", NULL, x, places);
-    const int off = hwnas_onnx_cut(&b, values, 0, 0, 1, 1), on = hwnas_onnx_cut(&b, values, 0, 1, 2, 1);
+    const int off = hwnas_onnx_cut(&b, values, 0, 0, 1, 1),
+              on = hwnas_onnx_cut(&b, values, 0, 1, 2, 1);
     return hwnas_onnx_built(out, &b,
                             hwnas_onnx_make_n(&b, "where", NULL, 3, (const int[]){x, on, off}));
 }
@@ -238,7 +242,8 @@ hwnas_status hwnas_onnx_read_top_k(int *out, hwnas_onnx_reader *r, const Onnx__N
     }
     attrs[3] = hwnas_attr_int(0);
     const bool has_values = !is_empty(node->output[0]);
-    return hwnas_onnx_built(out, &b, has_values ? hwnas_onnx_make(&b, "top_k", attrs, x, -1) : given);
+    return hwnas_onnx_built(out, &b,
+                            has_values ? hwnas_onnx_make(&b, "top_k", attrs, x, -1) : given);
 }
 
 /* By a condition that is known. */

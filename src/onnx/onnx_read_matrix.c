@@ -1,5 +1,5 @@
-/* onnx_read_matrix.c: matrix products and recurrent layers that are written in other ways than ours, and sums
- * of many. */
+/* onnx_read_matrix.c: matrix products and recurrent layers that are written in other ways than
+ * ours, and sums of many. */
 #include <string.h>
 
 #include "graph/quantize.h"
@@ -37,7 +37,8 @@ static hwnas_status transpose(int *tensor, hwnas_onnx_reader *r, const char *nam
 hwnas_status hwnas_onnx_read_gemm(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
-    const double alpha = hwnas_onnx_float(node, "alpha", 1), beta = hwnas_onnx_float(node, "beta", 1);
+    const double alpha = hwnas_onnx_float(node, "alpha", 1),
+                 beta = hwnas_onnx_float(node, "beta", 1);
     const bool has_c = hwnas_onnx_has_input(node, 2);
     int inputs[2], c = -1;
     TRY(hwnas_onnx_input(&inputs[0], r, node, 0));
@@ -46,7 +47,8 @@ hwnas_status hwnas_onnx_read_gemm(int *out, hwnas_onnx_reader *r, const Onnx__No
         TRY(hwnas_onnx_input(&c, r, node, 2));
         TRY(hwnas_onnx_fold(r, c)); /* whole numbers of a scale */
     }
-    const hwnas_tensor *w = &r->graph->tensors[inputs[1]], *b = has_c ? &r->graph->tensors[c] : NULL;
+    const hwnas_tensor *w = &r->graph->tensors[inputs[1]],
+                       *b = has_c ? &r->graph->tensors[c] : NULL;
     const bool has_kernel =
         w->kind == HWNAS_TENSOR_WEIGHT ||
         (w->producer >= 0 && hwnas_reverses_kernel(r->graph, &r->graph->nodes[w->producer]));
@@ -154,15 +156,19 @@ static hwnas_status add_last_state(int *out, hwnas_onnx_reader *r, const char *n
     return hwnas_onnx_add(out, r, "reshape", name, "state", &shape, 1, &last);
 }
 
-/* The core computes all states, from zeros on; the last one is a part of them. Other forms are computed step by
- * step. */
+/* The core computes all states, from zeros on; the last one is a part of them. Other forms are
+ * computed step by step. */
 hwnas_status hwnas_onnx_read_recurrent(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                        const char *name)
 {
-    enum { HIDDEN, DIRECTION, Y = 0, Y_H, Y_C, X = 0, B = 3, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };
+    enum { HIDDEN, DIRECTION };                                  /* attributes of the core */
+    enum { Y, Y_H, Y_C };                                        /* outputs */
+    enum { X, B = 3, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES }; /* inputs */
     static const char *const known[] = {"hidden_size", "direction", "layout", "input_forget",
                                         "linear_before_reset"};
-    const bool is_gru = !strcmp(node->op_type, "GRU"), is_reverse = hwnas_onnx_is_word(node, "direction", "reverse", false);
+    const bool is_gru = !strcmp(node->op_type, "GRU"),
+               is_reverse = hwnas_onnx_is_word(node, "direction", "reverse", false),
+               is_both = hwnas_onnx_is_word(node, "direction", "bidirectional", false);
     bool is_core = strcmp(node->op_type, "RNN") && !hwnas_onnx_int(node, "layout", 0) &&
                    !hwnas_onnx_int(node, "input_forget", 0) &&
                    (!is_gru || hwnas_onnx_int(node, "linear_before_reset", 0)) &&
@@ -187,14 +193,12 @@ hwnas_status hwnas_onnx_read_recurrent(int *out, hwnas_onnx_reader *r, const Onn
         [HIDDEN] = {.is_set = true, .n = 1, .ints = {hwnas_onnx_int(node, "hidden_size", 0)}},
         [DIRECTION] = {.is_set = true,
                        .n = 1,
-                       .ints = {is_reverse ? 1
-                                : hwnas_onnx_is_word(node, "direction", "bidirectional", false) ? 2
-                                                                                                : 0}},
+                       .ints = {is_reverse ? 1 : is_both ? 2 : 0}},
     };
     const bool wants_all = !is_empty(node->output[Y]);
     const bool wants_last = node->n_output > Y_H && !is_empty(node->output[Y_H]);
-    TRY(hwnas_onnx_add(&all, r, is_gru ? "gru_core" : "lstm_core", name, wants_all ? NULL : "states",
-                       attrs, n_inputs, inputs));
+    TRY(hwnas_onnx_add(&all, r, is_gru ? "gru_core" : "lstm_core", name,
+                       wants_all ? NULL : "states", attrs, n_inputs, inputs));
     *out = all;
     if (wants_last) {
         int last;
@@ -211,7 +215,9 @@ hwnas_status hwnas_onnx_read_variadic(int *out, hwnas_onnx_reader *r, const Onnx
                                       const char *name)
 {
     const bool is_mean = !strcmp(node->op_type, "Mean");
-    const char *op = !strcmp(node->op_type, "Max") ? "max" : !strcmp(node->op_type, "Min") ? "min" : "add";
+    const char *op = !strcmp(node->op_type, "Max")   ? "max"
+                     : !strcmp(node->op_type, "Min") ? "min"
+                                                     : "add";
     int inputs[2];
     TRY(hwnas_onnx_input(&inputs[0], r, node, 0));
     for (size_t i = 1; i < node->n_input; i++) {

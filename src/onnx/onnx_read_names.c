@@ -1,7 +1,7 @@
 /* onnx_read_names.c: what the names of a file stand for.
  *
- * Every name is looked up in one sorted list: what stands for a constant, an input, or the output of
- * a node. */
+ * Every name is looked up in one sorted list: what stands for a constant, an input, or the output
+ * of a node. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +153,8 @@ hwnas_status hwnas_onnx_resolve(named **out, const reader *r, const char *name, 
     if (found->is_missing)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s reads '%s', which is left out", who, name);
     if (found->is_empty)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s reads '%s', which has no values", who, name);
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s reads '%s', which has no values", who,
+                          name);
     if (!found->constant && found->tensor == HWNAS_ONNX_NOT_MADE)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, NULL, "%s reads '%s' before it is made", who, name),

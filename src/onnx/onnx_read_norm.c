@@ -74,11 +74,13 @@ hwnas_status hwnas_onnx_read_mvn(int *out, hwnas_onnx_reader *r, const Onnx__Nod
     const int n = !given ? 3 : given->n_ints > HWNAS_MAX_RANK ? 0 : (int)given->n_ints;
     const int64_t *axes = given ? given->ints : usual;
     const int mean = hwnas_onnx_reduce(&b, "mean", x, n, axes, true);
-    const int square = hwnas_onnx_reduce(&b, "mean", hwnas_onnx_make(&b, "mul", NULL, x, x), n, axes, true);
+    const int square =
+        hwnas_onnx_reduce(&b, "mean", hwnas_onnx_make(&b, "mul", NULL, x, x), n, axes, true);
     int deviation = hwnas_onnx_make(&b, "mul", NULL, mean, mean);
     deviation = hwnas_onnx_make(&b, "sub", NULL, square, deviation);
     deviation = hwnas_onnx_make(&b, "sqrt", NULL, deviation, -1);
-    deviation = hwnas_onnx_make(&b, "add", NULL, deviation, hwnas_onnx_number(&b, 1e-9, HWNAS_FLOAT32));
+    deviation =
+        hwnas_onnx_make(&b, "add", NULL, deviation, hwnas_onnx_number(&b, 1e-9, HWNAS_FLOAT32));
     x = hwnas_onnx_make(&b, "sub", NULL, x, mean);
     return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, "div", NULL, x, deviation));
 }

@@ -1,5 +1,5 @@
-/* onnx_read_quantize.c: operators on whole numbers of a scale, as those on floats between a DequantizeLinear
- * and a QuantizeLinear. */
+/* onnx_read_quantize.c: operators on whole numbers of a scale, as those on floats between a
+ * DequantizeLinear and a QuantizeLinear. */
 #include <string.h>
 
 #include "onnx/onnx_build.h"
@@ -93,7 +93,8 @@ hwnas_status hwnas_onnx_read_conv_integer(int *out, hwnas_onnx_reader *r,
     return hwnas_onnx_built(out, &b, hwnas_onnx_cast(&b, x, HWNAS_INT32));
 }
 
-/* The scale and the zero point are found from the values, which with 0 span 0 to 255. Three outputs. */
+/* The scale and the zero point are found from the values, which with 0 span 0 to 255. Three
+ * outputs. */
 hwnas_status hwnas_onnx_read_dynamic_quantize(int *out, hwnas_onnx_reader *r,
                                               const Onnx__NodeProto *node, const char *name)
 {

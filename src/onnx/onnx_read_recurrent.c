@@ -1,5 +1,6 @@
-/* onnx_read_recurrent.c: LSTM, GRU and RNN in all forms that the cores do not compute: from a given state, with
- * the last cell's state, lengths, peepholes or other activations. Each step is nodes of its own. */
+/* onnx_read_recurrent.c: LSTM, GRU and RNN in all forms that the cores do not compute: from a given
+ * state, with the last cell's state, lengths, peepholes or other activations. Each step is nodes of
+ * its own. */
 #include <math.h>
 #include <string.h>
 
@@ -80,10 +81,12 @@ static state step_gru(builder *b, const rnn *n, const direction *d, int x, state
 {
     const int r_gates = hwnas_onnx_cut(b, d->r, 1, 0, 2 * n->hidden, 1);
     const int r_new = hwnas_onnx_cut(b, d->r, 1, 2 * n->hidden, 3 * n->hidden, 1);
-    const int both = bend(b, d->activations[0],
-                          add(b, gates(b, x, n, 0, 2), hwnas_onnx_make(b, "matmul", NULL, s.h, r_gates)));
+    const int both =
+        bend(b, d->activations[0],
+             add(b, gates(b, x, n, 0, 2), hwnas_onnx_make(b, "matmul", NULL, s.h, r_gates)));
     const int update = gates(b, both, n, 0, 1), reset = gates(b, both, n, 1, 2);
-    int new = hwnas_onnx_make(b, "matmul", NULL, n->is_linear_first ? s.h : mul(b, reset, s.h), r_new);
+    int new =
+        hwnas_onnx_make(b, "matmul", NULL, n->is_linear_first ? s.h : mul(b, reset, s.h), r_new);
     if (n->is_linear_first)
         new = mul(b, reset, d->reset_bias < 0 ? new : add(b, new, d->reset_bias));
     new = bend(b, d->activations[1], add(b, gates(b, x, n, 2, 3), new));
@@ -94,8 +97,8 @@ static state step_gru(builder *b, const rnn *n, const direction *d, int x, state
 static state step_rnn(builder *b, const rnn *n, const direction *d, int x, state s)
 {
     (void)n;
-    return (state){bend(b, d->activations[0], add(b, x, hwnas_onnx_make(b, "matmul", NULL, s.h, d->r))),
-                   s.c};
+    return (state){
+        bend(b, d->activations[0], add(b, x, hwnas_onnx_make(b, "matmul", NULL, s.h, d->r))), s.c};
 }
 
 /* 1 for each sequence that has a step `t`. */
@@ -220,7 +223,8 @@ static bool check(rnn *n, builder *b, const hwnas_tensor *x)
                .directions = is_both ? 2 : 1,
                .is_linear_first = hwnas_onnx_int(b->node, "linear_before_reset", 0)};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (hwnas_onnx_attribute(b->node, refused[i]) && (i != 1 || hwnas_onnx_int(b->node, refused[i], 0)))
+        if (hwnas_onnx_attribute(b->node, refused[i]) &&
+            (i != 1 || hwnas_onnx_int(b->node, refused[i], 0)))
             hwnas_onnx_refuse(b, refused[i], "has a value that we cannot compute");
     if (x->rank != 3 || r.rank != 3 || r.dims[0] != n->directions) {
         hwnas_onnx_refuse(b, "R", "does not fit the input");

@@ -1,6 +1,7 @@
-/* onnx_read_resize.c: images, or anything, made larger or smaller. ONNX has many ways to place and weigh
- * pixels, but in each an axis is resized by itself, and each new value is a sum of a few old ones whose places
- * and weights are known beforehand: of tables that are gathered, weighed and added.
+/* onnx_read_resize.c: images, or anything, made larger or smaller. ONNX has many ways to place and
+ * weigh pixels, but in each an axis is resized by itself, and each new value is a sum of a few old
+ * ones whose places and weights are known beforehand: of tables that are gathered, weighed and
+ * added.
  *
  * What `upsample` computes is left to it: whole factors, the nearest or linear. */
 #include <math.h>
@@ -60,8 +61,9 @@ static double place(const resize *z, int64_t i)
     if (has_mode(z, mode, "pytorch_half_pixel", false))
         return z->m > 1 ? (at + 0.5) / z->scale - 0.5 : 0;
     if (has_mode(z, mode, "tf_crop_and_resize", false))
-        return z->m > 1 ? z->begin * (n - 1) + at * (z->end - z->begin) * (n - 1) / ((double)z->m - 1)
-                        : 0.5 * (z->begin + z->end) * (n - 1);
+        return z->m > 1
+                   ? z->begin * (n - 1) + at * (z->end - z->begin) * (n - 1) / ((double)z->m - 1)
+                   : 0.5 * (z->begin + z->end) * (n - 1);
     const double symmetric = has_mode(z, mode, "half_pixel_symmetric", false)
                                  ? n / 2 * (1 - (double)z->m / m)
                                  : 0;
@@ -90,7 +92,8 @@ static double nearest(const resize *z, double x)
 static int find_taps(float *places, float *weights, const resize *z, double x)
 {
     const bool is_cubic = has_mode(z, "mode", "cubic", false);
-    const bool is_linear = has_mode(z, "mode", "linear", false) || has_mode(z, "mode", "bilinear", false);
+    const bool is_linear =
+        has_mode(z, "mode", "linear", false) || has_mode(z, "mode", "bilinear", false);
     const int n = is_cubic ? 4 : is_linear ? 2 : 1;
     const double base = is_cubic ? floor(x) - 1 : is_linear ? floor(x) : nearest(z, x);
     const double a = hwnas_onnx_float(z->node, "cubic_coeff_a", -0.75);
@@ -160,7 +163,8 @@ static int resize_axis(builder *b, int x, int axis, const resize *z)
     return has_outside ? hwnas_onnx_make(b, "add", NULL, sum, beyond) : sum;
 }
 
-/* Numbers that are given for each of the axes, in a constant input or, before opset 9, an attribute. */
+/* Numbers that are given for each of the axes, in a constant input or, before opset 9, an
+ * attribute. */
 static int read_numbers(double *out, builder *b, size_t input, const char *attribute)
 {
     const Onnx__AttributeProto *given = hwnas_onnx_attribute(b->node, attribute);
@@ -208,8 +212,10 @@ hwnas_status hwnas_onnx_read_resize(int *out, hwnas_onnx_reader *r, const Onnx__
     check_words(&b);
     if (hwnas_onnx_int(node, "antialias", 0))
         hwnas_onnx_refuse(&b, "antialias", "has a value that we cannot compute");
-    const bool is_larger = hwnas_onnx_is_word(node, "keep_aspect_ratio_policy", "not_smaller", false);
-    const bool keeps = is_larger || hwnas_onnx_is_word(node, "keep_aspect_ratio_policy", "not_larger", false);
+    const bool is_larger =
+        hwnas_onnx_is_word(node, "keep_aspect_ratio_policy", "not_smaller", false);
+    const bool keeps =
+        is_larger || hwnas_onnx_is_word(node, "keep_aspect_ratio_policy", "not_larger", false);
     double common = is_larger ? 0 : INFINITY;
     for (int pass = 0; pass < 2 && b.status == HWNAS_OK; pass++)
         for (int i = 0; i < n && b.status == HWNAS_OK; i++) {

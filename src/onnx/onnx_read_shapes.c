@@ -223,8 +223,8 @@ hwnas_status hwnas_onnx_read_unsqueeze(int *out, hwnas_onnx_reader *r, const Onn
     return add_reshape(out, r, name, input, rank, dims);
 }
 
-/* Axes are an attribute in older opsets and an input in newer ones; without any it is over all of them or, if
- * the node says so, over none. */
+/* Axes are an attribute in older opsets and an input in newer ones; without any it is over all of
+ * them or, if the node says so, over none. */
 hwnas_status hwnas_onnx_read_reduce(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                     const char *name)
 {
@@ -339,8 +339,10 @@ hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__N
         char suffix[16] = "slice";
         suffix[5] = (char)('0' + i);
         if (step < 0) {
-            TRY(add_backwards(&done, r, node, is_last ? name : hwnas_arena_printf(r->graph->arena, "%s.%s", name, suffix), axis, starts.items[i],
-                              ends.items[i], step));
+            TRY(add_backwards(&done, r, node,
+                              is_last ? name
+                                      : hwnas_arena_printf(r->graph->arena, "%s.%s", name, suffix),
+                              axis, starts.items[i], ends.items[i], step));
             continue;
         }
         if (takes_nothing(&r->graph->tensors[done], axis, starts.items[i], ends.items[i])) {
@@ -366,7 +368,8 @@ hwnas_status hwnas_onnx_read_split(int *out, hwnas_onnx_reader *r, const Onnx__N
     axis += axis < 0 ? in->rank : 0;
     if (axis < 0 || axis >= in->rank || (sizes.n >= 0 && (size_t)sizes.n != node->n_output))
         return hwnas_onnx_unsupported(node, "axis", "does not fit");
-    const int64_t n = in->dims[axis], parts = (int64_t)node->n_output, even = (n + parts - 1) / parts;
+    const int64_t n = in->dims[axis], parts = (int64_t)node->n_output,
+                  even = (n + parts - 1) / parts;
     for (size_t i = 0; i < node->n_output; i++) {
         const int64_t size = sizes.n >= 0 ? sizes.items[i] : n - at < even ? n - at : even;
         const char *suffix = i ? hwnas_arena_printf(r->graph->arena, "part%zu", i) : NULL;

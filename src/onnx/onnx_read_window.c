@@ -1,5 +1,5 @@
-/* onnx_read_window.c: convolutions and pools of one or three dimensions, or padded in words, as those of two
- * that we have. Three dimensions are seen as two at a time, which is exact:
+/* onnx_read_window.c: convolutions and pools of one or three dimensions, or padded in words, as
+ * those of two that we have. Three dimensions are seen as two at a time, which is exact:
  *
  * - a convolution is a sum over the kernel's depth of convolutions of all slices;
  * - a greatest value or a mean over a box is one over height and width, then one over depth. */
@@ -20,7 +20,8 @@ typedef struct window {
     bool is_plain; /* as our tables say it: two dimensions, numbers for the padding, rounded down */
 } window;
 
-static void fill(int64_t *to, int n, const builder *b, const char *name, int64_t absent, size_t from)
+static void fill(int64_t *to, int n, const builder *b, const char *name, int64_t absent,
+                 size_t from)
 {
     const Onnx__AttributeProto *given = hwnas_onnx_attribute(b->node, name);
     for (int i = 0; i < n; i++)
@@ -92,8 +93,8 @@ static hwnas_attr four(int64_t a, int64_t b, int64_t c, int64_t d)
 
 /* ---- weights in other shapes ---- */
 
-/* Another shape of, or a part of, the values of a weight. `from` and `step`: which of its values; the rest is
- * known by the count. */
+/* Another shape of, or a part of, the values of a weight. `from` and `step`: which of its values;
+ * the rest is known by the count. */
 static int view(builder *b, const hwnas_tensor *weight, int rank, const int64_t *dims, int64_t from,
                 int64_t step)
 {
@@ -250,7 +251,8 @@ hwnas_status hwnas_onnx_read_conv(int *out, hwnas_onnx_reader *r, const Onnx__No
 
 /* ---- transposed convolutions ---- */
 
-static int transposed_2d(builder *b, const conv *c, int x, int kernel, int bias, const int64_t *more)
+static int transposed_2d(builder *b, const conv *c, int x, int kernel, int bias,
+                         const int64_t *more)
 {
     const window *w = &c->w;
     const bool is_line = w->n == 1;
@@ -304,7 +306,8 @@ static int transposed_3d(builder *b, const conv *c, const int64_t *more)
     return hwnas_onnx_make(b, "add", NULL, sum, bias);
 }
 
-/* Padding that gives the output a size: that of the attribute or, for SAME, stride times the input's. */
+/* Padding that gives the output a size: that of the attribute or, for SAME, stride times the
+ * input's. */
 static void read_transposed_pads(builder *b, window *w, const hwnas_tensor *in, int64_t *more)
 {
     const Onnx__AttributeProto *shape = hwnas_onnx_attribute(b->node, "output_shape");
@@ -498,8 +501,8 @@ hwnas_status hwnas_onnx_read_global_pool(int *out, hwnas_onnx_reader *r,
     return hwnas_onnx_built(out, &b, x);
 }
 
-/* Across channels: x / (bias + alpha * the mean of the squares of `size` channels)^beta; the channels are the
- * rows of an image. */
+/* Across channels: x / (bias + alpha * the mean of the squares of `size` channels)^beta; the
+ * channels are the rows of an image. */
 hwnas_status hwnas_onnx_read_lrn(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                  const char *name)
 {

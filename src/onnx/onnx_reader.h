@@ -63,7 +63,8 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_parse_seed(uint64_t *out, const char *text
 /* Makes a constant a weight of the graph, if it is not yet one. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_make_weight(hwnas_onnx_reader *r, hwnas_onnx_named *value,
                                                   bool is_parameter);
-/* Makes a tensor that is computed of nothing but known values a weight of known values; others stay. */
+/* Makes a tensor that is computed of nothing but known values a weight of known values; others
+ * stay. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_fold(hwnas_onnx_reader *r, int tensor);
 /* The tensor `name` when its values are known, else NULL. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_onnx_reader *r,
@@ -79,8 +80,9 @@ int64_t hwnas_onnx_whole(double value);
 
 /* ---- onnx_read.c ---- */
 
-/* Sees that a tensor may be the weight `i` of an operator, from 0, and makes it a constant where it can be:
- * an operator's weights are known, but for a kernel of bytes, and one that may be computed. */
+/* Sees that a tensor may be the weight `i` of an operator, from 0, and makes it a constant where it
+ * can be: an operator's weights are known, but for a kernel of bytes, and one that may
+ * be computed. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_take_weight(hwnas_onnx_reader *r, const hwnas_op *op, int i,
                                                   int tensor);
 
@@ -90,7 +92,8 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_take_weight(hwnas_onnx_reader *r, const hw
 HWNAS_CHECKED hwnas_status hwnas_onnx_dtype(hwnas_dtype *out, int32_t type, const char *what,
                                             const char *name);
 size_t hwnas_onnx_size(hwnas_dtype dtype); /* bytes of one value in a file */
-/* The `count` values of a tensor, in the arena. `folder`: where a file beside the model lies; NULL: nowhere. */
+/* The `count` values of a tensor, in the arena. `folder`: where a file beside the model lies; NULL:
+ * nowhere. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena,
                                              const Onnx__TensorProto *from, int64_t count,
                                              const char *folder);
@@ -106,8 +109,8 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_settle_zeros(hwnas_graph *graph);
 
 /* ---- Forms: nodes that the operators' tables cannot say ---- */
 
-/* Reads a node and gives its first output; `out` stays as it is when the tables can say it. `name` is for
- * the node that gives it; others are named after it. */
+/* Reads a node and gives its first output; `out` stays as it is when the tables can say it. `name`
+ * is for the node that gives it; others are named after it. */
 typedef hwnas_status hwnas_onnx_form(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                      const char *name);
 HWNAS_CHECKED hwnas_onnx_form hwnas_onnx_read_form;
@@ -154,8 +157,8 @@ bool hwnas_onnx_has_input(const Onnx__NodeProto *node, size_t i);
 /* Input `i` as a tensor of the graph. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r,
                                             const Onnx__NodeProto *node, size_t i);
-/* A list of up to HWNAS_MAX_RANK whole numbers, given by an attribute in older opsets and by the input `i` in
- * newer ones; n = -1: by neither. */
+/* A list of up to HWNAS_MAX_RANK whole numbers, given by an attribute in older opsets and by the
+ * input `i` in newer ones; n = -1: by neither. */
 typedef struct hwnas_onnx_list {
     int n;
     int64_t items[HWNAS_MAX_RANK];

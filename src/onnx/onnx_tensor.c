@@ -1,4 +1,5 @@
-/* onnx_tensor.c: the values of ONNX's tensors, of whatever type and wherever they lie, as floats. */
+/* onnx_tensor.c: the values of ONNX's tensors, of whatever type and wherever they lie,
+ * as floats. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -168,9 +169,9 @@ static hwnas_status read_external(unsigned char **out, const char *folder,
     if (file && !fseeko(file, 0, SEEK_END))
         end = ftello(file);
     if (end < 0 || (uint64_t)end < offset || (uint64_t)end - offset < n_bytes) {
-        status = hwnas_hint(hwnas_fail(HWNAS_E_IO, NULL, "cannot read the values of '%s' from %s: %s",
-                                       from->name, path,
-                                       end < 0 ? strerror(errno) : "the file is too short"),
+        status = hwnas_hint(hwnas_fail(HWNAS_E_IO, NULL,
+                                       "cannot read the values of '%s' from %s: %s", from->name,
+                                       path, end < 0 ? strerror(errno) : "the file is too short"),
                             "it belongs beside the model");
         goto out;
     }
@@ -234,7 +235,8 @@ hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena, const Onnx__Tens
     hwnas_dtype dtype;
     unsigned char *read = NULL;
     const unsigned char *bytes = from->raw_data.data;
-    TRY(hwnas_onnx_dtype(&dtype, from->has_data_type ? from->data_type : 0, "constant", from->name));
+    TRY(hwnas_onnx_dtype(&dtype, from->has_data_type ? from->data_type : 0, "constant",
+                         from->name));
     const size_t size = hwnas_onnx_size(dtype);
     const bool is_external = hwnas_onnx_is_external(from);
     /* Nothing is allocated for values that are not there, whatever the dimensions claim. */

@@ -37,7 +37,7 @@ typedef struct hwnas_encoding {
     double **tables; /* for each gene: the column's value for each value of the gene */
     bool has_conditions;
     const char **cells; /* whose paths are among the facts, NULL-terminated */
-    hwnas_space *plain; /* the space as its file has it, where `space` has other settings; else NULL */
+    hwnas_space *plain; /* the space as its file has it where `space` has other settings, or NULL */
 } hwnas_encoding;
 
 /* `facts`: the names of the facts that are columns, sorted. */
@@ -45,8 +45,9 @@ hwnas_encoding *hwnas_encoding_new(const hwnas_space *space, const char *const *
                                    size_t n_facts);
 void hwnas_encoding_free(hwnas_encoding *encoding); /* accepts NULL */
 
-/* Facts are those of the network under the settings of the space's file, which a predictor that ships was
- * fitted to: how long a text is when a decoder is timed does not change how well it writes. */
+/* Facts are those of the network under the settings of the space's file, which a predictor that
+ * ships was fitted to: how long a text is when a decoder is timed does not change how well it
+ * writes. */
 HWNAS_CHECKED hwnas_status hwnas_encoding_use_plain(hwnas_encoding *encoding);
 
 /* Facts that differ among networks drawn from the space and `archs`, without those that say the

@@ -55,8 +55,9 @@ static const hwnas_attr *find_attr(const hwnas_node *node, const char *name)
 
 static const char *name_kind(const walk *w, const hwnas_node *node)
 {
-    static const char *const silent[] = {"add",  "batch_norm", "concat", "dropout",   "expand", "flatten",
-                                         "relu", "reshape",    "slice",  "transpose", "zero"};
+    static const char *const silent[] = {"add",    "batch_norm", "concat", "dropout",
+                                         "expand", "flatten",    "relu",   "reshape",
+                                         "slice",  "transpose",  "zero"};
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         if (!strcmp(node->op->name, silent[i]))
             return NULL;

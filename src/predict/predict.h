@@ -37,7 +37,8 @@ bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor);
 /* Once `stop` is nonzero such a score ends with HWNAS_E_INTERRUPTED. */
 void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop);
 
-/* How many networks the search has looked at; a predictor with a budget of trainings spreads them. */
+/* How many networks the search has looked at; a predictor with a budget of trainings
+ * spreads them. */
 void hwnas_predictor_advance(hwnas_predictor *predictor, uint64_t n_asked);
 
 /* HWNAS_E_NOT_FOUND when a table has no row for one of them. A predictor has scratch memory: one
@@ -70,8 +71,8 @@ typedef struct hwnas_fit_result {
     char *chosen;                  /* what was fitted, in words; yours to free() */
 } hwnas_fit_result;
 
-/* Fits, judges the way of fitting by nested cross-validation, writes file and card (both or none).
- */
+/* Fits, judges the way of fitting by nested cross-validation, writes file and card (both
+ * or none). */
 HWNAS_CHECKED hwnas_status hwnas_predictor_fit(hwnas_fit_result *out,
                                                const hwnas_fit_options *options);
 /* Scores a predictor on the rows of a CSV. `target` NULL: the predictor's own. */

@@ -4,7 +4,8 @@
 
 #include "base/str.h"
 
-/* In single quotes where a shell would see more than a word (POSIX, Shell Command Language, 2.2.2). */
+/* In single quotes where a shell would see more than a word (POSIX, Shell Command
+ * Language, 2.2.2). */
 static void add_word(hwnas_str *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

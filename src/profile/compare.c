@@ -71,11 +71,14 @@ static void judge_choice(const hwnas_comparison *c, hwnas_choice *choice)
     choice->machines = 1;
     if (q->load > 0)
         choice->machines = hwnas_serving_machines(&service, q->load, q->target, q->utilisation);
-    if (!choice->machines) {
+    if (!choice->machines)
         choice->flaw =
             hwnas_arena_printf(c->arena, "at this load a batch of %d fills too slowly", row->batch);
+    if (choice->machines > HWNAS_SERVING_MACHINES)
+        choice->flaw = hwnas_arena_printf(c->arena, "this load needs more than %d machines",
+                                          HWNAS_SERVING_MACHINES);
+    if (choice->flaw)
         return;
-    }
     const double load = q->load > 0 ? q->load : choice->rate;
     choice->machine_rate = load / (double)choice->machines;
     choice->response = hwnas_serving_response(&service, choice->machine_rate);
@@ -160,6 +163,20 @@ static void find_winner(hwnas_answer *answer, const hwnas_choice *choices)
         answer->ratio = cost_of(answer->runner_up) / cost_of(answer->winner);
 }
 
+/* The digest is of the graph at a batch; figures of others have none. */
+static const char *find_doubt(const hwnas_answer *answer, const hwnas_choice *choices)
+{
+    for (size_t i = 0; i < answer->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const hwnas_profile_row *a = choices[i].row, *b = choices[k].row;
+            if (a->batch == b->batch && *a->digest.hex && *b->digest.hex &&
+                strcmp(a->digest.hex, b->digest.hex))
+                return "the profiles have different networks, or versions of hwnas, under "
+                       "this name";
+        }
+    return NULL;
+}
+
 void hwnas_comparison_judge(hwnas_comparison *c)
 {
     qsort(c->choices, c->n_choices, sizeof *c->choices, compare_choices);
@@ -170,6 +187,7 @@ void hwnas_comparison_judge(hwnas_comparison *c)
             answer.n_good += !c->choices[i].flaw;
         answer.n = i - answer.first;
         find_winner(&answer, &c->choices[answer.first]);
+        answer.doubt = find_doubt(&answer, &c->choices[answer.first]);
         HWNAS_ARENA_GROW(c->arena, c->answers, c->n_answers, c->answer_capacity);
         c->answers[c->n_answers++] = answer;
     }

@@ -39,6 +39,7 @@ typedef struct hwnas_answer {
     const hwnas_choice *winner;    /* NULL: nothing keeps the target */
     const hwnas_choice *runner_up; /* the best of another device, or where there is only one device
                                       the next setting; NULL: none */
+    const char *doubt; /* what was recorded under this name is not one network; NULL: it is */
     double ratio;                  /* what the runner-up costs for each unit of the winner, or
                                       without prices needs or gives */
 } hwnas_answer;

@@ -42,6 +42,7 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("doubt", "doubt", TEXT, MEASURED, doubt),
     FIELD("attempts", "attempts_count", INT, MEASURED, m.n_attempts),
     FIELD("mode", "mode", TEXT, MEASURED, mode),
+    FIELD("mode_seconds", "mode_s", NUMBER, MEASURED, mode_seconds),
     FIELD("stop", "stop", TEXT, MEASURED, stop),
     FIELD("shared_share", "shared_share", NUMBER, MEASURED, m.shared_share),
     FIELD("clock_hertz", "clock_hz", NUMBER, MEASURED, m.hertz),

@@ -30,6 +30,7 @@ typedef struct hwnas_profile_row {
     hwnas_layers *layers; /* what each part took; NULL: not asked for */
     const char *doubt; /* why the measurement is unstable; NULL when it is not */
     const char *mode, *stop; /* "hot"; "interval" or "budget": why sampling ended */
+    double mode_seconds;     /* that belong to the mode; NaN: none */
     const char *command;     /* that makes this row again */
 } hwnas_profile_row;
 

@@ -8,19 +8,26 @@
 
 #define FORMAT "hwnas.profile"
 
-enum { VERSION = 1, MAX_BYTES = 64 << 20 };
+enum { VERSION = 1, MAX_BYTES = 64 << 20, MAX_BATCH = 1 << 20, MAX_COPIES = 1 << 16 };
+/* far from what a machine does, and from what a double cannot hold */
+static const double MOST = 1e12;
 
 /* ---- Out ---- */
 
+/* NULL: a name in it is not UTF-8. */
 static json_t *row_json(const hwnas_profile_row *row)
 {
     json_t *json = json_object();
+    bool is_good = true;
     for (const hwnas_profile_field *f = hwnas_profile_fields; f->name; f++)
         if (hwnas_field_applies(f, row))
-            json_object_set_new(json, f->name, hwnas_field_json(f, row));
+            is_good &= !json_object_set_new(json, f->name, hwnas_field_json(f, row));
     if (row->layers)
-        json_object_set_new(json, "layers", hwnas_layers_json(row->layers));
-    return json;
+        is_good &= !json_object_set_new(json, "layers", hwnas_layers_json(row->layers));
+    if (is_good)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 static json_t *device_json(const hwnas_profile_device *device)
@@ -34,10 +41,16 @@ json_t *hwnas_profile_json(const hwnas_profile *profile)
 {
     const hwnas_host *host = &profile->host;
     json_t *rows = json_array(), *devices = json_array();
+    bool is_good = true;
     for (size_t i = 0; i < profile->n_devices; i++)
         json_array_append_new(devices, device_json(&profile->devices[i]));
     for (size_t i = 0; i < profile->n_rows; i++)
-        json_array_append_new(rows, row_json(&profile->rows[i]));
+        is_good &= !json_array_append_new(rows, row_json(&profile->rows[i]));
+    if (!is_good) {
+        json_decref(rows);
+        json_decref(devices);
+        return NULL;
+    }
     return json_pack("{s:s, s:i, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:i, s:I}, s:O?, s:o, s:o}",
                      "format", FORMAT, "version", VERSION, "name", profile->name, "source",
                      profile->source, "date", profile->date, "hwnas", profile->version, "machine",
@@ -113,10 +126,14 @@ static const char *find_nonsense(const hwnas_profile_row *row)
     const hwnas_measurement *m = &row->m;
     if (row->batch < 1 || row->threads < 1 || row->streams < 1)
         return "batch, threads and streams are at least 1";
+    if (row->batch > MAX_BATCH || row->threads > MAX_COPIES || row->streams > MAX_COPIES)
+        return "a batch is at most 1048576, and threads and streams are at most 65536";
     if (row->status != HWNAS_OK)
         return NULL;
     if (!(m->p50 > 0) || !(row->items_per_second > 0))
         return "a latency and a throughput are more than 0";
+    if (m->p50 > MOST || row->items_per_second > MOST || row->items_per_second < 1 / MOST)
+        return "a latency is at most 1e12 s, and a throughput 1e-12 to 1e12 items/s";
     if (m->p90 < m->p50 || m->p99 < m->p50 || m->p99 < m->p90)
         return "p50, p90 and p99 do not fall";
     return m->p50_low > m->p50 || m->p50_high < m->p50 ? "the median lies in its interval" : NULL;

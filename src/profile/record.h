@@ -7,7 +7,8 @@
 
 #include "profile/profile.h"
 
-json_t *hwnas_profile_json(const hwnas_profile *profile); /* a new reference */
+/* A new reference; NULL: a name in it is not UTF-8. */
+json_t *hwnas_profile_json(const hwnas_profile *profile);
 
 /* Writes the object to a file, whole or not at all. */
 HWNAS_CHECKED hwnas_status hwnas_profile_save(const hwnas_profile *profile, const char *path);

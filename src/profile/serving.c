@@ -107,5 +107,7 @@ long hwnas_serving_machines(const hwnas_service *service, double load, double ta
     /* A load of exactly n machines is not n + 1 of them by rounding. */
     const double n = fmax(1, ceil(load / rate * (1 - 1e-9)));
     const double slack = 1 + 1e-9;
+    if (n > HWNAS_SERVING_MACHINES)
+        return HWNAS_SERVING_MACHINES + 1;
     return hwnas_serving_response(service, load / n).total > target * slack ? 0 : (long)n;
 }

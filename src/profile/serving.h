@@ -33,8 +33,11 @@ hwnas_response hwnas_serving_response(const hwnas_service *service, double rate)
  * machine is busy for at most `utilisation` of its time; 0 when there is none. */
 double hwnas_serving_rate(const hwnas_service *service, double target, double utilisation);
 
+enum { HWNAS_SERVING_MACHINES = 1000000000 }; /* nobody has more */
+
 /* The fewest machines that share `load` requests a second so that each keeps the target; 0 when no
- * number does: batches fill too slowly on each. */
+ * number does: batches fill too slowly on each. One more than HWNAS_SERVING_MACHINES stands for all
+ * numbers above. */
 long hwnas_serving_machines(const hwnas_service *service, double load, double target,
                             double utilisation);
 

@@ -122,8 +122,9 @@ static json_t *answer_json(const hwnas_comparison *c, const hwnas_answer *answer
     json_t *choices = json_array();
     for (size_t i = 0; i < answer->n; i++)
         json_array_append_new(choices, choice_json(&c->choices[answer->first + i]));
-    json_t *json = json_pack("{s:s, s:s?, s:o, s:o}", "model", answer->model, "arch", answer->arch,
-                             "ratio", number(answer->ratio), "choices", choices);
+    json_t *json = json_pack("{s:s, s:s?, s:s?, s:o, s:o}", "model", answer->model, "arch",
+                             answer->arch, "doubt", answer->doubt, "ratio", number(answer->ratio),
+                             "choices", choices);
     const hwnas_choice *best[] = {answer->winner, answer->runner_up};
     for (int i = 0; i < 2; i++) /* as positions in `choices` */
         json_object_set_new(json, i ? "runner_up" : "winner",

@@ -290,6 +290,8 @@ static void add_verdict(hwnas_str *out, const hwnas_comparison *c, const hwnas_a
         add_reason(out, c, answer);
     }
     add_losers(out, c, answer);
+    if (answer->doubt)
+        hwnas_str_addf(out, "!          %s\n", answer->doubt);
 }
 
 static void add_answer(hwnas_str *out, const hwnas_comparison *c, const hwnas_answer *answer)

@@ -61,8 +61,8 @@ static void add_column(hwnas_goal *out, int *n, const hwnas_goal *goal, const hw
         out[(*n)++] = *goal;
 }
 
-/* Of a front's networks: its objectives first, then what its limits ask, then what everybody asks.
- */
+/* Of a front's networks: its objectives first, then what its limits ask, then what
+ * everybody asks. */
 static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
                    const hwnas_summary_front *front)
 {
@@ -380,16 +380,16 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     const json_t *device =
         s->goals.devices.n == 1 ? json_object_get(s->devices, s->goals.devices.rows[0].name) : NULL;
     json_t *json = json_pack(
-        "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s?, s:f, "
-        "s:f, s:b}",
+        "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s?, "
+        "s:f, s:f, s:b}",
         "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity, "device",
         device, "devices", s->devices, "trials", (json_int_t)s->n_trials, "finished",
         (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed, "feasible",
-        (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated, "warm", (json_int_t)s->n_warm, "front",
-        list_json(s, &s->fronts[0]), "winner", index_json(s, winner), "closest",
-        index_json(s, winner < 0 ? s->closest : -1), "failures", failures_json(s), "ended",
-        s->ended, "wall_seconds", s->wall_seconds, "run_seconds", s->run_seconds, "interrupted",
-        s->is_interrupted);
+        (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated, "warm",
+        (json_int_t)s->n_warm, "front", list_json(s, &s->fronts[0]), "winner",
+        index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1), "failures",
+        failures_json(s), "ended", s->ended, "wall_seconds", s->wall_seconds, "run_seconds",
+        s->run_seconds, "interrupted", s->is_interrupted);
     if (s->goals.is_front_per_device)
         json_object_set_new(json, "fronts", fronts_json(s));
     return json;

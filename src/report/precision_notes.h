@@ -1,12 +1,13 @@
-/* precision_notes.h: what is to be said plainly of precisions that bring less than their name promises. */
+/* precision_notes.h: what is to be said plainly of precisions that bring less than their name
+ * promises. */
 #ifndef HWNAS_REPORT_PRECISION_NOTES_H
 #define HWNAS_REPORT_PRECISION_NOTES_H
 
 #include "base/str.h"
 #include "profile/profile.h"
 
-/* A line for each precision of the profile that a device emulates, and for each row that took longer
- * than the same in f32, by intervals that do not meet. */
+/* A line for each precision of the profile that a device emulates, and for each row that took
+ * longer than the same in f32, by intervals that do not meet. */
 void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile);
 
 #endif

@@ -51,11 +51,23 @@ static void put_p50(hwnas_grid *grid, const hwnas_profile_row *row)
     put_latency(grid, row, row->m.p50);
 }
 
+/* The time was over before the interval was as narrow as asked. Copies and the mode `sustained` go
+ * on for all of it in any case. */
+static bool is_wide(const hwnas_profile_row *row)
+{
+    const bool is_window = row->command && strstr(row->command, " --streams ");
+    return row->status == HWNAS_OK && row->m.stop == HWNAS_STOP_BUDGET && !row->m.is_unstable &&
+           row->m.mode != HWNAS_SUSTAINED && !is_window;
+}
+
 static void put_interval(hwnas_grid *grid, const hwnas_profile_row *row)
 {
     const int decimals = hwnas_grid_decimals(row->m.p50 * MS);
     hwnas_grid_cell(grid, "[%.*f, %.*f]%s", decimals, row->m.p50_low * MS, decimals,
-                    row->m.p50_high * MS, row->m.is_unstable ? " ?" : "");
+                    row->m.p50_high * MS,
+                    row->m.is_unstable ? " ?"
+                    : is_wide(row)     ? " ~"
+                                       : "");
 }
 
 static void put_p90(hwnas_grid *grid, const hwnas_profile_row *row)
@@ -202,6 +214,13 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     hwnas_grid_done(&grid);
     hwnas_str_add(out, "\ncompile and first run in ms; MiB are weights and buffers; '-': too few "
                        "samples to carry it\n");
+    for (size_t i = 0; i < profile->n_rows; i++)
+        if (is_wide(&profile->rows[i])) {
+            hwnas_str_add(out,
+                          "~ the time was over before the interval was as narrow as asked: more "
+                          "--seconds make it so\n");
+            break;
+        }
     hwnas_precision_notes(out, profile);
     add_doubts(out, profile);
 }

@@ -200,12 +200,13 @@ static hwnas_status bad_code(const hwnas_space *space, const char *code, const c
     return status;
 }
 
-/* Reads the labels of one choice from text[0..n), and says for how many of its positions there were some. */
+/* Reads the labels of one choice from text[0..n), and says for how many of its positions there were
+ * some. */
 static hwnas_status parse_labels(size_t *n_given, hwnas_arch *arch, const hwnas_choice *choice,
                                  const char *code, const char *text, size_t n)
 {
     const hwnas_space *space = arch->space;
-    const size_t joint = choice->short_labels ? 0 : 1; /* behind each label, as if behind the last too */
+    const size_t joint = !choice->short_labels; /* behind each label, as if behind the last too */
     char what[128];
     size_t at = 0, p = 0;
     for (; p < choice->n_positions && at < n + joint; p++) {
@@ -281,7 +282,8 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
                 equals ? find_choice(space, part, (size_t)(equals - part)) : NULL;
             if (!choice || n_given[choice - space->choices]) {
                 char what[96];
-                snprintf(what, sizeof what, choice ? "'%.*s' is given twice" : "'%.*s' is no choice",
+                snprintf(what, sizeof what,
+                         choice ? "'%.*s' is given twice" : "'%.*s' is no choice",
                          (int)(n < 40 ? n : 40), part);
                 status = bad_code(space, code, what);
                 goto out;

@@ -1,4 +1,5 @@
-/* expr.c: text -> expression, by precedence climbing. The operators are those of Python, and `?:`. */
+/* expr.c: text -> expression, by precedence climbing. The operators are those of Python,
+ * and `?:`. */
 #include "space/expr.h"
 
 #include <ctype.h>
@@ -189,7 +190,8 @@ static hwnas_status parse_call(hwnas_expr **out, parser *p, const char *name, co
     return HWNAS_OK;
 }
 
-/* A name: variable of the template, choice, setting, fact of the tensor, truth value, or else a symbol. */
+/* A name: variable of the template, choice, setting, fact of the tensor, truth value, or else a
+ * symbol. */
 static void resolve(hwnas_expr *expr, const hwnas_scope *scope, const char *name)
 {
     static const char *const truths[] = {"false", "true", "no", "yes", NULL};

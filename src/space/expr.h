@@ -18,10 +18,11 @@ typedef struct hwnas_function_row {
 } hwnas_function_row;
 extern const hwnas_function_row hwnas_functions[]; /* ends with a NULL name */
 
-/* Facts of the current tensor, NULL ends: "in" are the channels of an image or the features of anything
- * else, "height" and "width" an image's, "length" a sequence's. */
+/* Facts of the current tensor, NULL ends: "in" are the channels of an image or the features of
+ * anything else, "height" and "width" an image's, "length" a sequence's. */
 extern const char *const hwnas_tensor_names[];
-/* Which of `n_dims` dimensions, counted without the batch, a fact is; -1 when the tensor has no such. */
+/* Which of `n_dims` dimensions, counted without the batch, a fact is; -1 when the tensor has no
+ * such. */
 int hwnas_tensor_dimension(int slot, int n_dims);
 
 #endif

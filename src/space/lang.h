@@ -1,8 +1,8 @@
 /* lang.h: the space language as data: values, expressions, statements, templates.
  *
  * A space's network is a list of statements. space/ reads it from YAML and knows its grammar;
- * graph/ gives it meaning by walking it with an architecture's choices; export/ writes it down again as
- * PyTorch code. Everything here lives in the arena of its space. */
+ * graph/ gives it meaning by walking it with an architecture's choices; export/ writes it down
+ * again as PyTorch code. Everything here lives in the arena of its space. */
 #ifndef HWNAS_SPACE_LANG_H
 #define HWNAS_SPACE_LANG_H
 
@@ -99,8 +99,8 @@ typedef enum hwnas_stmt_kind {
     HWNAS_STMT_FOR,      /* - for: {name: list}     do: [..]    lists are walked together */
     HWNAS_STMT_REPEAT,   /* - repeat: expr          do: [..]    index: i */
     HWNAS_STMT_AS,       /* - as: NAME or NAME[expr]      names the current tensor */
-    HWNAS_STMT_FROM,     /* - from: NAME or NAME[expr]    goes on with a named tensor, or an input */
-    HWNAS_STMT_OUTPUT,   /* - output: NAME or NAME[expr]  the current tensor is an output of the network */
+    HWNAS_STMT_FROM,     /* - from: NAME or NAME[expr]    goes on with a named tensor or an input */
+    HWNAS_STMT_OUTPUT,   /* - output: NAME or NAME[expr]  makes the current tensor an output */
 } hwnas_stmt_kind;
 
 /* The words that begin statements other than layers, one by one; NULL after the last. */
@@ -108,8 +108,8 @@ const char *hwnas_stmt_word(size_t i);
 
 typedef struct hwnas_arg {
     const char *name;
-    int slot; /* LET, FOR: where the value goes; LAYER of a template: the parameter; LAYER, JOIN of an
-                 operator: the row of its attributes, found by graph/ */
+    int slot; /* LET, FOR: where the value goes; LAYER of a template: the parameter; LAYER, JOIN of
+                 an operator: the row of its attributes, found by graph/ */
     hwnas_expr *value;
     hwnas_place place;
 } hwnas_arg;
@@ -117,12 +117,12 @@ typedef struct hwnas_arg {
 typedef struct hwnas_stmt {
     hwnas_stmt_kind kind;
     hwnas_place place;
-    const char *name; /* LAYER, JOIN: operator or template; REPEAT: index variable; AS, FROM, OUTPUT */
-    int slot;         /* REPEAT: index variable; AS, FROM: the name's among the template's tensors */
+    const char *name; /* LAYER, JOIN: operator or template; REPEAT: its index; AS, FROM, OUTPUT */
+    int slot;         /* REPEAT: index variable; AS, FROM: the name's of the template's tensors */
     bool is_input;    /* FROM: `slot` is an input of the network instead */
     size_t n_args;
     hwnas_arg *args;
-    hwnas_expr *expr; /* IF, SWITCH, REPEAT; RESIDUAL: when, AS, FROM, OUTPUT: index (may be NULL) */
+    hwnas_expr *expr; /* IF, SWITCH, REPEAT; RESIDUAL: when, AS, FROM, OUTPUT: index, or NULL */
     size_t n_bodies;
     hwnas_body *bodies;          /* IF: then and else; SWITCH: one a case; JOIN: one a branch */
     hwnas_value *labels;         /* SWITCH: one a case */

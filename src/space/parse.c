@@ -1,5 +1,5 @@
-/* parse.c: YAML -> space. Two passes: first every name that may be used before it is written (choices
- * and the templates' signatures), then the bodies. */
+/* parse.c: YAML -> space. Two passes: first every name that may be used before it is written
+ * (choices and the templates' signatures), then the bodies. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,7 +171,8 @@ static hwnas_status parse_template_body(hwnas_space *space, hwnas_template *t,
     t->n_slots = scope.n;
     t->slot_names = hwnas_arena_copy(space->arena, scope.names, scope.n * sizeof *scope.names);
     t->n_tensors = scope.n_tensors;
-    t->tensor_names = hwnas_arena_alloc(space->arena, (scope.n_tensors + 1) * sizeof *t->tensor_names);
+    t->tensor_names =
+        hwnas_arena_alloc(space->arena, (scope.n_tensors + 1) * sizeof *t->tensor_names);
     for (size_t i = 0; i < scope.n_tensors; i++)
         t->tensor_names[i] = scope.tensors[i].name;
     if (status == HWNAS_OK)
@@ -204,8 +205,8 @@ static hwnas_status check_calls(const hwnas_body *body, call_path *path)
                                                       : "use repeat inside of '%s' instead",
                                   path->templates[path->depth - 1]->name);
         if (path->depth == HWNAS_MAX_CALL_DEPTH)
-            return hwnas_fail(HWNAS_E_INPUT, &stmt->place, "more than %d templates inside each other",
-                              HWNAS_MAX_CALL_DEPTH);
+            return hwnas_fail(HWNAS_E_INPUT, &stmt->place,
+                              "more than %d templates inside each other", HWNAS_MAX_CALL_DEPTH);
         TRY(check_template(stmt->call, path));
     }
     return HWNAS_OK;
@@ -257,7 +258,8 @@ static hwnas_status parse_constraints(hwnas_space *space, const hwnas_yaml *node
     if (node->n > HWNAS_MAX_CONSTRAINTS)
         return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d constraints",
                           HWNAS_MAX_CONSTRAINTS);
-    space->constraints = hwnas_arena_alloc(space->arena, (node->n + 1) * sizeof *space->constraints);
+    space->constraints =
+        hwnas_arena_alloc(space->arena, (node->n + 1) * sizeof *space->constraints);
     for (size_t i = 0; i < node->n; i++)
         TRY(hwnas_parse_expr(&space->constraints[i], &scope, node->items[i], "a constraint"));
     space->n_constraints = node->n;

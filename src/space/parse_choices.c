@@ -65,8 +65,9 @@ static hwnas_status parse_choice(hwnas_space *space, size_t index, const hwnas_s
     const hwnas_yaml *values = hwnas_yaml_get(node, "values");
     const hwnas_yaml *each_of = hwnas_yaml_get(node, "each_of");
     if (!values)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' has no values", choice->name),
-                          "write %s: {values: [1, 2, 3]}", choice->name);
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' has no values", choice->name),
+            "write %s: {values: [1, 2, 3]}", choice->name);
     TRY(hwnas_yaml_expect(values, HWNAS_YAML_SEQUENCE, "values"));
     bool nested = values->n > 0 && values->items[0]->kind == HWNAS_YAML_SEQUENCE;
     choice->is_vector = nested || each_of;
@@ -132,7 +133,8 @@ hwnas_status hwnas_parse_choices(hwnas_space *space, const hwnas_yaml *node)
     hwnas_scope empty = {.space = space};
     TRY(hwnas_yaml_expect(node, HWNAS_YAML_MAPPING, "choices"));
     if (node->n > HWNAS_MAX_GENES)
-        return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d choices", HWNAS_MAX_GENES);
+        return hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has at most %d choices",
+                          HWNAS_MAX_GENES);
     space->choices = hwnas_arena_alloc(space->arena, node->n * sizeof *space->choices);
     space->genes = hwnas_arena_alloc(space->arena, HWNAS_MAX_GENES * sizeof *space->genes);
     for (size_t i = 0; i < node->n; i++) {

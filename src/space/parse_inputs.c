@@ -9,8 +9,8 @@
 
 /* ---- Settings ---- */
 
-/* NAME: NUMBER, which may be an expression of the settings above, or NAME: {values: [..]} with the default
- * first. */
+/* NAME: NUMBER, which may be an expression of the settings above, or NAME: {values: [..]} with the
+ * default first. */
 static hwnas_status parse_setting(hwnas_setting *setting, const hwnas_scope *empty,
                                   const hwnas_yaml *key, const hwnas_yaml *node)
 {
@@ -103,7 +103,8 @@ static hwnas_status set_value(hwnas_setting *setting, const hwnas_scope *empty, 
     return HWNAS_OK;
 }
 
-/* What the user gives, "NAME=VALUE,NAME=VALUE", for one setting; with NULL all names must be settings. */
+/* What the user gives, "NAME=VALUE,NAME=VALUE", for one setting; with NULL all names must be
+ * settings. */
 static hwnas_status read_given(hwnas_setting *setting, const hwnas_scope *empty, const char *given)
 {
     for (const char *at = given; at && *at;) {
@@ -113,7 +114,8 @@ static hwnas_status read_given(hwnas_setting *setting, const hwnas_scope *empty,
         if (!setting && !hwnas_space_setting(empty->space, at, name))
             return unknown_setting(empty->space, at, name);
         if (setting && strlen(setting->name) == name && !memcmp(setting->name, at, name))
-            TRY(set_value(setting, empty, equals ? equals + 1 : "", equals ? length - name - 1 : 0));
+            TRY(set_value(setting, empty, equals ? equals + 1 : "",
+                          equals ? length - name - 1 : 0));
         at += length + (at[length] == ',');
     }
     return HWNAS_OK;

@@ -49,8 +49,8 @@ static hwnas_status match_parameters(hwnas_stmt *stmt)
         }
         if (arg->slot >= 0)
             continue;
-        hwnas_status status = hwnas_fail(HWNAS_E_INPUT, &arg->place, "'%s' has no parameter '%.60s'",
-                                         call->name, arg->name);
+        hwnas_status status = hwnas_fail(HWNAS_E_INPUT, &arg->place,
+                                         "'%s' has no parameter '%.60s'", call->name, arg->name);
         const char *near = hwnas_nearest(arg->name, names);
         if (near)
             return hwnas_hint(status, "did you mean '%s'?", near);
@@ -135,7 +135,8 @@ static hwnas_status parse_layer(hwnas_stmt *stmt, hwnas_scope *scope, const hwna
         stmt->n_bodies = args->n;
         stmt->bodies = hwnas_arena_alloc(scope->space->arena, args->n * sizeof *stmt->bodies);
         if (stmt->call)
-            return hwnas_fail(HWNAS_E_INPUT, &args->place, "a template takes 'name: value', no list");
+            return hwnas_fail(HWNAS_E_INPUT, &args->place,
+                              "a template takes 'name: value', no list");
         for (size_t i = 0; i < args->n; i++) {
             TRY(check_branch(stmt, args->items[i]));
             TRY(hwnas_parse_body(&stmt->bodies[i], scope, args->items[i], "a branch"));
@@ -357,7 +358,8 @@ static hwnas_status parse_stmt(hwnas_stmt **out, hwnas_scope *scope, const hwnas
     hwnas_stmt *stmt = hwnas_arena_alloc(scope->space->arena, sizeof *stmt);
     stmt->place = node->place;
     if (node->kind == HWNAS_YAML_SEQUENCE || (node->kind == HWNAS_YAML_MAPPING && node->n == 0))
-        return hwnas_fail(HWNAS_E_INPUT, &node->place, "a layer was expected: - NAME or - NAME: {...}");
+        return hwnas_fail(HWNAS_E_INPUT, &node->place,
+                          "a layer was expected: - NAME or - NAME: {...}");
     const struct keyword *keyword =
         node->kind == HWNAS_YAML_MAPPING ? find_statement(node) : find_keyword(node->text);
     if (keyword && node->kind != HWNAS_YAML_MAPPING)

@@ -1,5 +1,5 @@
-/* rules.c: which encodings of a space count: conditions of choices, constraints between them, and how
- * many are left. */
+/* rules.c: which encodings of a space count: conditions of choices, constraints between them, and
+ * how many are left. */
 #include <gmp.h>
 #include <stdlib.h>
 #include <string.h>

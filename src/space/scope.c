@@ -30,15 +30,16 @@ char *hwnas_trimmed(hwnas_arena *arena, const char *text, size_t n)
 
 hwnas_status hwnas_check_name(const char *name, const char *what, const hwnas_place *place)
 {
-    static const char *const taken[] = {"in", "true", "false", "yes", "no", "or", "and", "not", NULL};
+    static const char *const taken[] = {"in", "true", "false", "yes", "no",
+                                        "or", "and",  "not",   NULL};
     if (!is_name(name))
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, place, "'%.60s' cannot be the name of %s", name, what),
             "a name has letters, digits and _, and does not begin with a digit");
     if (strlen(name) > HWNAS_MAX_NAME)
         return hwnas_fail(HWNAS_E_INPUT, place,
-                          "the name of %s is longer than %d letters: '%.40s...'", what, HWNAS_MAX_NAME,
-                          name);
+                          "the name of %s is longer than %d letters: '%.40s...'", what,
+                          HWNAS_MAX_NAME, name);
     for (const char *const *t = taken; *t; t++)
         if (!strcmp(*t, name))
             return hwnas_hint(
@@ -72,8 +73,8 @@ bool hwnas_space_is_symbol(const hwnas_space *space, const char *name)
            bsearch(&name, space->symbols, space->n_symbols, sizeof name, hwnas_compare_texts);
 }
 
-hwnas_status hwnas_scope_new_variable(int *out, hwnas_scope *scope, const char *name, const char *what,
-                                  const hwnas_place *place)
+hwnas_status hwnas_scope_new_variable(int *out, hwnas_scope *scope, const char *name,
+                                      const char *what, const hwnas_place *place)
 {
     TRY(hwnas_check_name(name, what, place));
     if (hwnas_space_is_symbol(scope->space, name))
@@ -129,10 +130,11 @@ hwnas_status hwnas_scope_check_tensors(const hwnas_scope *scope)
         if (t->is_given)
             continue;
         const char *near = hwnas_nearest(t->name, given);
-        return hwnas_hint(
-            hwnas_fail(HWNAS_E_INPUT, &t->place, "no 'as' gives a tensor the name '%.60s'", t->name),
-            near ? "did you mean '%s'?" : "write - as: %s where the tensor is the current one",
-            near ? near : t->name);
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &t->place,
+                                     "no 'as' gives a tensor the name '%.60s'", t->name),
+                          near ? "did you mean '%s'?"
+                               : "write - as: %s where the tensor is the current one",
+                          near ? near : t->name);
     }
     return HWNAS_OK;
 }

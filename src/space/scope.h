@@ -24,7 +24,8 @@ typedef struct hwnas_scope {
 
 /* A part of a text without the blanks around it, in the arena. */
 char *hwnas_trimmed(hwnas_arena *arena, const char *text, size_t n);
-/* A new name must be a word, and none that always means something else. `what` is "a choice", ... */
+/* A new name must be a word, and none that always means something else. `what` is "a
+ * choice", ... */
 HWNAS_CHECKED hwnas_status hwnas_check_name(const char *name, const char *what,
                                             const hwnas_place *place);
 

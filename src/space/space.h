@@ -28,8 +28,8 @@ typedef struct hwnas_choice {
     char separator;    /* of the labels in a code: '.', or ':' when a label has a '.' */
 } hwnas_choice;
 
-/* What a user may set and no search chooses: a sequence length, a phase. Expressions have its value in
- * them. */
+/* What a user may set and no search chooses: a sequence length, a phase. Expressions have its value
+ * in them. */
 typedef struct hwnas_setting {
     const char *name;
     hwnas_place place;
@@ -45,7 +45,7 @@ typedef struct hwnas_input {
     const char *name;
     hwnas_place place;
     bool is_integer;     /* whole numbers, such as those of words */
-    hwnas_expr *each;    /* (optional) how many there are; slot 0 of `dims` is then `i`, which of them */
+    hwnas_expr *each;    /* (optional) how many there are; slot 0 of `dims` is then `i` of them */
     int n_dims;          /* without the batch */
     hwnas_expr *dims[8]; /* they see the choices */
 } hwnas_input;
@@ -74,8 +74,8 @@ typedef struct hwnas_space {
 } hwnas_space;
 
 /* Reads and checks a space: its grammar, names, choices and templates. What a layer means is
- * checked by hwnas_graph_check(). `name` is a file, or the name of a space that ships or of a network
- * of the zoo; settings may follow it: "gpt:phase=decode,length=64". */
+ * checked by hwnas_graph_check(). `name` is a file, or the name of a space that ships or of a
+ * network of the zoo; settings may follow it: "gpt:phase=decode,length=64". */
 HWNAS_CHECKED hwnas_status hwnas_space_load(hwnas_space **out, const char *name);
 /* `settings`: "phase=decode,length=64", or NULL. */
 HWNAS_CHECKED hwnas_status hwnas_space_parse(hwnas_space **out, const char *path, const char *text,
@@ -84,8 +84,8 @@ HWNAS_CHECKED hwnas_status hwnas_space_parse(hwnas_space **out, const char *path
 size_t hwnas_space_name_length(const char *name);
 void hwnas_space_free(hwnas_space *space);
 
-/* Number of encodings that count, in decimal; yours to free(). With conditions and constraints it is
- * exact when the choices that they look at have at most 2^20 combinations, else an upper bound.
+/* Number of encodings that count, in decimal; yours to free(). With conditions and constraints it
+ * is exact when the choices that they look at have at most 2^20 combinations, else an upper bound.
  * `is_exact` may be NULL. */
 char *hwnas_space_count(const hwnas_space *space, bool *is_exact);
 /* The same as a number when it is exact and at most `limit`, else 0. */

@@ -76,8 +76,8 @@ static bool stands_before(const hwnas_place *a, const hwnas_place *b)
     return a->line < b->line || (a->line == b->line && a->column < b->column);
 }
 
-/* An exported network has all its choices, each with the one value that was chosen; that they are compared
- * with the others is no slip. */
+/* An exported network has all its choices, each with the one value that was chosen; that they are
+ * compared with the others is no slip. */
 static bool is_fixed(const hwnas_space *space)
 {
     for (size_t g = 0; g < space->n_genes; g++)
@@ -116,9 +116,10 @@ static hwnas_status unknown_word(const hwnas_space *space, const word_list *list
 {
     if (is_choice(space, lonely->text)) /* the only place where its name is a word */
         return hwnas_hint(
-            hwnas_fail(HWNAS_E_INPUT, lonely->place,
-                       "the choice '%s' is not known yet: a condition sees the choices above its own",
-                       lonely->text),
+            hwnas_fail(
+                HWNAS_E_INPUT, lonely->place,
+                "the choice '%s' is not known yet: a condition sees the choices above its own",
+                lonely->text),
             "put it above; choices that wait for each other in a circle have no first");
 
     static const char *const truths[] = {"true", "false", "yes", "no", NULL};
@@ -156,8 +157,9 @@ static hwnas_status unknown_word(const hwnas_space *space, const word_list *list
     else if (near)
         hwnas_hint(status, "did you mean '%s'?", near);
     else
-        hwnas_hint(status, "known are choices, settings, parameters, let and loop variables, and in, "
-                           "height, width, length of the current tensor");
+        hwnas_hint(status,
+                   "known are choices, settings, parameters, let and loop variables, and in, "
+                   "height, width, length of the current tensor");
     free(names);
     return status;
 }

@@ -1,7 +1,7 @@
 /* table.h: a published table: a CSV whose rows are architectures of a space.
  *
- * A row is spelled either by a column named `code` or `arch`, or by one column for each choice of the
- * space, named as the choice. */
+ * A row is spelled either by a column named `code` or `arch`, or by one column for each choice of
+ * the space, named as the choice. */
 #ifndef HWNAS_SPACE_TABLE_H
 #define HWNAS_SPACE_TABLE_H
 

@@ -105,8 +105,10 @@ static hwnas_status measure(calibrator *c, const hwnas_graph *graph, bool is_ran
             judge(c, &e, &m);
         return HWNAS_OK;
     }
+    if (status == HWNAS_E_INTERRUPTED)
+        return status;
     c->state.n_failed++;
-    if (status == HWNAS_E_INTERRUPTED || status == HWNAS_E_LIBRARY || ++c->n_in_a_row == HOPELESS)
+    if (status == HWNAS_E_LIBRARY || ++c->n_in_a_row == HOPELESS)
         return status;
     hwnas_error_clear();
     return HWNAS_OK;
@@ -131,7 +133,7 @@ static hwnas_status spend(calibrator *c)
     }
 out:
     hwnas_arch_free(arch);
-    return status == HWNAS_E_INTERRUPTED ? HWNAS_OK : status;
+    return status;
 }
 
 hwnas_status hwnas_calibrate(hwnas_calibration *out, hwnas_latencies *latencies,
@@ -151,7 +153,9 @@ hwnas_status hwnas_calibrate(hwnas_calibration *out, hwnas_latencies *latencies,
     c.key = hwnas_latency_table_key(options->device, &info, &exec);
     snprintf(c.state.key, sizeof c.state.key, "%s", c.key);
     TRY_OUT(hwnas_latencies_table(&c.table, latencies, c.key));
-    TRY_OUT(spend(&c));
+    status = spend(&c);
+    if (status != HWNAS_OK && status != HWNAS_E_INTERRUPTED)
+        goto out;
     hwnas_latency_table_describe(&c.state.table, c.table);
     *out = c.state;
 out:

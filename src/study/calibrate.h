@@ -29,7 +29,7 @@ typedef struct hwnas_calibrate_options {
 } hwnas_calibrate_options;
 
 /* Goes on with what the table knows already. That a network cannot be measured is no end; that none
- * of the first ones can is. */
+ * of the first ones can is. After HWNAS_E_INTERRUPTED `out` is what was done until then. */
 HWNAS_CHECKED hwnas_status hwnas_calibrate(hwnas_calibration *out, hwnas_latencies *latencies,
                                            const hwnas_space *space,
                                            const hwnas_calibrate_options *options);

@@ -25,10 +25,10 @@ static void predicts_what_the_table_says(void **state)
 {
     (void)state;
     double mean, sd;
-    assert_int_equal(hwnas_predict(&mean, &sd,
-                                   "table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean",
-                                   "nas_bench_macro", "22212220"),
-                     HWNAS_OK);
+    assert_int_equal(
+        hwnas_predict(&mean, &sd, "table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean",
+                      "nas_bench_macro", "22212220"),
+        HWNAS_OK);
     assert_float_equal(mean, 93.1267, 1e-9);
     assert_float_equal(sd, 0, 0);
 }
@@ -52,7 +52,8 @@ static void searches_a_job(void **state)
     close(fd);
     unlink(path);
     const hwnas_search_options options = {.study = path, .max_trials = 40};
-    assert_int_equal(hwnas_search(&json, HWNAS_EXAMPLES "/replay-nb-macro.yaml", &options), HWNAS_OK);
+    assert_int_equal(hwnas_search(&json, HWNAS_EXAMPLES "/replay-nb-macro.yaml", &options),
+                     HWNAS_OK);
     assert_non_null(strstr(json, "\"format\": \"hwnas.study\""));
     assert_non_null(strstr(json, "\"finished\": 40"));
     free(json);

@@ -140,6 +140,26 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     is out 'd["networks"][0]["choices"][0]["measured"]["batch"] == 1'
 }
 
+@test "two networks of one name are not compared without a word" {
+    sed 's/"model": "net", "batch": 1,/&"digest": "00",/' box.json >one.json
+    sed 's/"model": "net", "batch": 1,/&"digest": "01",/' acc.json >two.json
+    ends 0 compare net --profile one.json,two.json
+    says out '!          the profiles have different networks'
+    ends 0 compare net --profile one.json,two.json --json
+    is out '"different networks" in d["networks"][0]["doubt"]'
+    sed -i 's/"01"/"00"/' two.json
+    ends 0 compare net --profile one.json,two.json --json
+    is out 'd["networks"][0]["doubt"] is None'
+}
+
+@test "a load that no number of machines serves is refused, not counted past the largest number" {
+    ends 3 compare net --profile box.json,acc.json --price prices.yaml --load 1e300/s --json
+    is out 'all("more than 1000000000 machines" in c["flaw"] or c["measured"]["status"] != "ok"
+                for c in d["networks"][0]["choices"])'
+    ends 0 compare net --profile box.json --price prices.yaml --load 1e9/s --json
+    is out 'd["networks"][0]["choices"][0]["machines"] == 4686915'
+}
+
 @test "measured here, recorded there: one comparison" {
     ends 0 compare mnist_mlp --device ref --batch 1 --threads 1 --streams 1 --seconds 0.1 \
         --save here.json
@@ -198,6 +218,12 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     refuses 2 "bad.json: row 3: 'items_per_second' is missing" compare --profile bad.json
     sed 's/"dtype": "f16"/"dtype": "f17"/' acc.json >bad.json
     refuses 2 "bad.json: row 1: 'dtype' is of the wrong kind" compare --profile bad.json
+    sed 's/"batch": 8,/"batch": 2000000000,/' box.json >bad.json
+    refuses 2 "bad.json: row 2 cannot be: a batch is at most" compare --profile bad.json
+    sed 's/"streams": 2,/"streams": 2000000000,/' box.json >bad.json
+    refuses 2 "bad.json: row 1 cannot be:*streams are at most" compare --profile bad.json
+    sed 's/"items_per_second": 200/"items_per_second": 1e-300/' box.json >bad.json
+    refuses 2 "bad.json: row 1 cannot be: a latency is at most" compare --profile bad.json
     echo '{"format": "hwnas.profile", "version": 1, "rows": []}' >bad.json
     refuses 2 "bad.json: the profile has no rows" compare --profile bad.json
     refuses 2 "none.json" compare --profile none.json
@@ -206,6 +232,7 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
 @test "a command line that makes no sense" {
     refuses 2 "which model?" compare
     refuses 2 "none of the models*did you mean 'net'" compare nett --profile box.json
+    refuses 2 "no profile has the model 'nett'" compare net nett --profile box.json
     refuses 2 "none of the models*it has net, other, net" compare resnet50 --profile box.json
     refuses 2 "--latency-target '5' is not understood*8ms" compare net --profile box.json \
         --latency-target 5
@@ -217,6 +244,10 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     refuses 2 "--utilisation must be between 0 and 1" compare net --profile box.json --utilisation 1
     refuses 2 "two profiles are called 'box'" compare net --profile box.json,./box.json
     refuses 2 "empty name" compare net --profile box.json,
+    refuses 2 "empty name" compare net --profile =box.json
+    sed 's/"net"/"mnist_mlp"/' box.json >null.json
+    refuses 2 "a profile and a device of here are both called 'null'*another name" \
+        compare mnist_mlp --profile null.json --device null
     refuses 2 "no device 'cpuu'" compare net --device cpuu
     refuses 2 "nothing is measured" compare net --profile box.json --save x.json
     refuses 2 "--baseline measures what its file holds" compare --baseline box.json --price prices.yaml
@@ -258,10 +289,34 @@ END
     ends 1 compare --baseline narrow.json
     says err 'does not compute in s8'
     refuses 2 "holds no measurement of what is asked" compare resnet50 --baseline then.json
+    refuses 2 "holds no measurement of what is asked for: 'resnet50'" \
+        compare mnist_mlp resnet50 --baseline then.json
     refuses 2 "cut.json" compare --baseline cut.json
     sed 's/"processor": "[^"]*"/"processor": "Another"/' then.json >elsewhere.json
     ends 0 compare --baseline elsewhere.json --tolerance 0.99
     says out "not the same machine: processor: recorded 'Another'"
+}
+
+@test "a baseline is measured as it was recorded: the mode with its seconds" {
+    ends 0 profile mnist_mlp --device null --seconds 0.1 --mode after-idle=0.02 --save then.json
+    is then.json 'd["rows"][0]["mode_seconds"] == 0.02'
+    # What a runner is asked for, in a file.
+    printf '#!/bin/sh\ntee asked | "%s" "$@"\n' "$HWNAS" >runner.sh
+    chmod +x runner.sh
+    HWNAS_RUNNER=$PWD/runner.sh "$HWNAS" compare --baseline then.json --seconds 0.1 || true # whatever it says
+    grep -aq '"idle_seconds":0.02[,0]' asked
+    sed -i 's/"after-idle"/"sustained"/; s/"mode_seconds": [0-9.]*/"mode_seconds": 0.25/' then.json
+    HWNAS_RUNNER=$PWD/runner.sh "$HWNAS" compare --baseline then.json --seconds 0.1 || true # whatever it says
+    grep -aq '"max_seconds":0.25' asked
+}
+
+@test "of a baseline, a model that is gone fails, and the others are judged" {
+    ends 0 export --space mnist_mlp --format onnx --out gone.onnx
+    undisturbed ends 0 profile gone.onnx mnist_mlp --device null --seconds 0.05 --save then.json
+    rm gone.onnx
+    undisturbed ends 2 compare --baseline then.json --seconds 0.05 --tolerance 0.99 --json
+    is out '[r["verdict"] for r in d["rows"]][0] == "failed" and len(d["rows"]) == 2'
+    is out 'd["rows"][1]["verdict"] != "failed" and "gone.onnx" in str(d["rows"][0])'
 }
 
 @test "the decision of docs/cpu-or-gpu.md comes out as it says" {

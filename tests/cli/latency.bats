@@ -19,6 +19,23 @@ networks() {
     says out 'the table has'
 }
 
+@test "interrupted, calibrate keeps and prints what it has, with exit code 130" {
+    "$HWNAS" calibrate nas_bench_macro --device null --minutes 5 --json >out 2>err &
+    local pid=$! code=0
+    for _ in $(seq 300); do [ -s "$XDG_CACHE_HOME/$CACHE" ] && break; sleep 0.1; done
+    sleep 0.5
+    kill -INT $pid
+    wait $pid || code=$?
+    [ $code -eq 130 ]
+    says err 'interrupted; what was measured is in the table'
+    is out "d['failed'] == 0"
+    is out "(d['held_out']['within_5'] is None) == (d['held_out']['networks'] == 0)"
+    local before
+    before=$(networks out)
+    ends 0 calibrate nas_bench_macro --device null --minutes 0.005 --json
+    [ "$(networks out)" -ge "$before" ]
+}
+
 @test "two at once share the cache, and nothing of either is lost" {
     "$HWNAS" calibrate nas_bench_macro --device null --minutes 0.02 --json >a 2>a.err &
     "$HWNAS" calibrate nas_bench_macro --device null --minutes 0.02 --seed 5 --json >b 2>b.err

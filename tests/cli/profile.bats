@@ -71,6 +71,74 @@ END
     [[ $stderr == *"--streams '1,0' is no list"* ]]
 }
 
+@test "an interval that stayed wider than asked says so" {
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner run "$HWNAS" profile mnist_mlp --device null \
+        --seconds 0.2
+    [[ $output != *"~"* ]]
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner run "$HWNAS" profile mnist_mlp --device null \
+        --seconds 0.2 --interval 0.00001
+    [[ $output == *"] ~"*"~ the time was over before the interval was as narrow as asked"* ]]
+}
+
+@test "streams that were disturbed are measured again, and what nobody looked at is null" {
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$HWNAS" profile mnist_mlp --device null \
+        --streams 1 --seconds 0.1 --json >"$BATS_TEST_TMPDIR/still.json"
+    STILL_GROWS=1 HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$HWNAS" profile mnist_mlp \
+        --device null --streams 1 --seconds 0.1 --json >"$BATS_TEST_TMPDIR/grows.json"
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/still.json" "$BATS_TEST_TMPDIR/grows.json" <<'END'
+import json, sys
+still, grows = (json.load(open(f))["rows"][0] for f in sys.argv[1:])
+assert still["attempts"] == 1 and not still["unstable"], still
+assert grows["attempts"] == 3 and grows["unstable"], grows
+assert still["shared_share"] is None, still
+END
+}
+
+@test "a copy that nobody hears yet goes on with its load" {
+    "$HWNAS" export --space mnist_mlp --format onnx --out "$BATS_TEST_TMPDIR/net.onnx"
+    # The parent of several copies hears them one after the other. This one hears nothing for longer than
+    # a window, through a socket that is full after some words.
+    /usr/bin/python3 - "$HWNAS" "$BATS_TEST_TMPDIR/net.onnx" <<'END'
+import json, socket, struct, subprocess, sys, time
+parent, child = socket.socketpair()
+child.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+runner = subprocess.Popen([sys.argv[1], "runner"], stdin=child, stdout=child)
+child.close()
+
+def send(kind, data):
+    parent.sendall(b"hwn1" + struct.pack("<IQ", kind, len(data)) + data)
+
+def take(n):
+    data = b""
+    while len(data) < n:
+        data += parent.recv(n - len(data))
+    return data
+
+def hear():
+    while True:
+        _, kind, n = struct.unpack("<4sIQ", take(16))
+        text = take(n)
+        if kind == 5:
+            answer = json.loads(text)
+            assert answer["status"] == "ok", answer
+            return answer
+
+send(1, json.dumps({"device": "null", "threads": 1, "cores": [], "allowed": []}).encode())
+hear()
+send(2, json.dumps({"precision": 0, "mode": 0, "idle_seconds": 0.1, "interval": 0.01,
+                    "max_seconds": 2, "min_samples": 30, "give_up": 0.0, "max_attempts": 0,
+                    "timeout": 60.0, "memory_limit": 0, "is_copy": True}).encode())
+send(3, open(sys.argv[2], "rb").read())
+hear()
+send(6, json.dumps({"lead": 0.1, "seconds": 2}).encode())
+time.sleep(2.5)
+measured = hear()["window"]["measurement"]
+parent.close()
+runner.wait()
+assert measured["run_seconds"] > 1, measured
+END
+}
+
 @test "a profile is saved whole, with the machine and the date" {
     cd "$BATS_TEST_TMPDIR"
     "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05 --name here \
@@ -88,6 +156,29 @@ END
     run --separate-stderr "$HWNAS" profile mnist_mlp --device null --save /nowhere/kept.json
     [ "$status" -eq 1 ]
     [[ $stderr == *"/nowhere/kept.json"* ]]
+}
+
+@test "what cannot be read or written is told before anything is measured" {
+    cd "$BATS_TEST_TMPDIR"
+    # A runner that notes that it was started.
+    printf '#!/bin/sh\ntouch started\nexec "%s" "$@"\n' "$HWNAS" >runner.sh
+    chmod +x runner.sh
+    "$HWNAS" export --space mnist_mlp --format onnx --out $'\xff.onnx'
+    ends() { # ends CODE PATTERN ARGUMENT...
+        local code=$1 pattern=$2
+        shift 2
+        HWNAS_RUNNER=$PWD/runner.sh run --separate-stderr "$HWNAS" "$@"
+        [ "$status" -eq "$code" ] && [[ $stderr == $pattern ]] && [ -z "$output" ] ||
+            { echo "$* ended with $status: $stderr$output" && false; }
+        [ ! -e started ]
+    }
+    ends 2 "*no 'nothing'*" profile mnist_mlp nothing --device null
+    ends 2 "*would take*multiply-accumulates*" profile resnet50 --batch 1,1048576 --device null
+    ends 2 "*not UTF-8*" profile mnist_mlp $'\xff.onnx' --device null --json
+    ends 1 "*none/x.json: cannot write*" profile mnist_mlp --device null --save none/x.json
+    ends 1 "*cannot write*directory*" profile mnist_mlp --device null --save .
+    ends 1 "*none/x.json: cannot write*" compare mnist_mlp --device null --save none/x.json
+    [ -z "$(ls -A | grep tmp)" ]
 }
 
 @test "an interrupted profile prints what it has" {
@@ -168,6 +259,7 @@ END
     ends 2 "*--layers are measured in the mode hot*" mnist_cnn --layers --mode cold
     ends 2 "*without --streams*" mnist_cnn --layers --streams 1
     ends 2 "*no 'resnet5'*" resnet5
+    ends 2 "*--name is not UTF-8*" mnist_mlp --device null --name $'\xff'
     "$HWNAS" export --space mnist_mlp --batch 2 --format onnx --out "$BATS_TEST_TMPDIR/two.onnx"
     ends 2 "*has a batch of 2, not 1*" "$BATS_TEST_TMPDIR/two.onnx" --device null
     ends 2 "*one network*" "$BATS_TEST_TMPDIR/two.onnx" --arch 1

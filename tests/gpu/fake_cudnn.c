@@ -1,8 +1,9 @@
-/* fake_cudnn.c: a stand-in for cuDNN, for tests alone: its interface of descriptors. Two engines take
- * every graph, the first of them slowly; fake_cudnn_ops.c computes it with plain loops, after what NVIDIA's reference says of
- * each operation. So it shows whether our operations mean what they should: dimensions, strides,
- * padding, places in memory, the order of what is enqueued. It says nothing of what the real one
- * takes (tests/unit/test_plans.c does), of its rounding, or of its speed. */
+/* fake_cudnn.c: a stand-in for cuDNN, for tests alone: its interface of descriptors. Two engines
+ * take every graph, the first of them slowly; fake_cudnn_ops.c computes it with plain loops, after
+ * what NVIDIA's reference says of each operation. So it shows whether our operations mean what they
+ * should: dimensions, strides, padding, places in memory, the order of what is enqueued. It says
+ * nothing of what the real one takes (tests/unit/test_plans.c does), of its rounding, or of its
+ * speed. */
 #include "fake_cudnn.h"
 
 #include <stdlib.h>
@@ -225,7 +226,8 @@ static void free_call(fake_call *call)
     free(call);
 }
 
-/* Numbers that are given by value are read while a run is enqueued: they may be gone in a replay. */
+/* Numbers that are given by value are read while a run is enqueued: they may be gone in a replay.
+ */
 static void read_numbers(fake_run *run)
 {
     const fake_attr *ops = fake_find(run->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
@@ -256,8 +258,8 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
     fake_run *run = calloc(1, sizeof *run);
     run->call = (fake_call){.run = run_call, .free = free_call};
     run->graph = graph;
-    run->engine = (int)fake_int(
-        fake_child(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG), CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
+    run->engine = (int)fake_int(fake_child(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG),
+                                CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
     graph->refs++;
     run->n = (int)ids->n;
     memcpy(run->ids, ids->values, (size_t)ids->n * sizeof *run->ids);

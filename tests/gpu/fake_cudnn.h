@@ -30,7 +30,8 @@ const fake_attr *fake_find(const fake_descriptor *d, cudnnBackendAttributeName_t
 const fake_descriptor *fake_child(const fake_descriptor *d, cudnnBackendAttributeName_t name);
 int64_t fake_int(const fake_descriptor *d, cudnnBackendAttributeName_t name, int64_t otherwise);
 
-/* A plan with its pointers, as they were when it was enqueued; numbers by value were copied then. */
+/* A plan with its pointers, as they were when it was enqueued; numbers by value were copied then.
+ */
 typedef struct fake_run {
     fake_call call;
     fake_descriptor *graph;

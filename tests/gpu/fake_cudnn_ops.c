@@ -1,5 +1,5 @@
-/* fake_cudnn_ops.c: computes graphs for the stand-in for cuDNN. Every tensor is read into floats in the
- * order of its dimensions, whatever its strides; then loops as a textbook has them. */
+/* fake_cudnn_ops.c: computes graphs for the stand-in for cuDNN. Every tensor is read into floats in
+ * the order of its dimensions, whatever its strides; then loops as a textbook has them. */
 #include "fake_cudnn.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ typedef const fake_descriptor *descriptor;
 
 size_t fake_type_size(cudnnDataType_t type)
 {
-    return type == CUDNN_DATA_INT8                                    ? 1
+    return type == CUDNN_DATA_INT8                                  ? 1
            : type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16 ? 2
                                                                     : 4;
 }
@@ -206,8 +206,10 @@ static void convolve(state *s, const tensor *x, const tensor *k, const tensor *y
 {
     const int64_t *xd = x->dims, *kd = k->dims, *yd = y->dims;
     for (int i = 0; i < 2; i++)
-        if (yd[2 + i] != (xd[2 + i] + w->before[i] + w->after[i] -
-                          w->dilation[i] * (kd[2 + i] - 1) - 1) / w->stride[i] + 1)
+        if (yd[2 + i] !=
+            (xd[2 + i] + w->before[i] + w->after[i] - w->dilation[i] * (kd[2 + i] - 1) - 1) /
+                    w->stride[i] +
+                1)
             refuse(s, "a convolution's sizes do not fit");
     if (xd[1] % kd[1] || kd[0] != yd[1] || xd[0] != yd[0]) {
         refuse(s, "a convolution's channels do not fit");
@@ -459,7 +461,9 @@ static void run_pool(state *s, descriptor op)
         stride[i] = whole(r, CUDNN_ATTR_RESAMPLE_STRIDES, i);
         before[i] = whole(r, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, i);
         if (y->dims[2 + i] != (x->dims[2 + i] + before[i] - size[i] +
-                               whole(r, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, i)) / stride[i] + 1)
+                               whole(r, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, i)) /
+                                      stride[i] +
+                                  1)
             refuse(s, "a pool's sizes do not fit");
     }
     for (int64_t i = 0; i < y->count; i++) {

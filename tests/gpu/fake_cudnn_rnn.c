@@ -1,6 +1,7 @@
-/* fake_cudnn_rnn.c: recurrent networks of the stand-in for cuDNN: one layer, packed sequences, from a
- * state of zeros. Weights lie as it likes, with gaps, so that only who asks finds them. Gates are in
- * the order that NVIDIA's reference of cudnnGetRNNWeightParams() gives, and so are the formulas. */
+/* fake_cudnn_rnn.c: recurrent networks of the stand-in for cuDNN: one layer, packed sequences, from
+ * a state of zeros. Weights lie as it likes, with gaps, so that only who asks finds them. Gates are
+ * in the order that NVIDIA's reference of cudnnGetRNNWeightParams() gives, and so are the formulas.
+ */
 #include "fake_cudnn.h"
 
 #include <math.h>
@@ -81,12 +82,14 @@ EXPORT cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t out, cud
                                                             : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
-EXPORT cudnnStatus_t cudnnSetRNNDescriptor_v8(
-    cudnnRNNDescriptor_t out, cudnnRNNAlgo_t algorithm, cudnnRNNMode_t mode,
-    cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction, cudnnRNNInputMode_t input,
-    cudnnDataType_t type, cudnnDataType_t precision, cudnnMathType_t math, int32_t features,
-    int32_t hidden, int32_t projected, int32_t layers, cudnnDropoutDescriptor_t dropout,
-    uint32_t flags)
+EXPORT cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t out, cudnnRNNAlgo_t algorithm,
+                                              cudnnRNNMode_t mode, cudnnRNNBiasMode_t bias,
+                                              cudnnDirectionMode_t direction,
+                                              cudnnRNNInputMode_t input, cudnnDataType_t type,
+                                              cudnnDataType_t precision, cudnnMathType_t math,
+                                              int32_t features, int32_t hidden, int32_t projected,
+                                              int32_t layers, cudnnDropoutDescriptor_t dropout,
+                                              uint32_t flags)
 {
     (void)algorithm;
     (void)math;
@@ -242,12 +245,14 @@ static void free_call(fake_call *call)
     free(call);
 }
 
-EXPORT cudnnStatus_t cudnnRNNForward(
-    cudnnHandle_t handle, cudnnRNNDescriptor_t r, cudnnForwardMode_t mode, const int32_t lengths[],
-    cudnnRNNDataDescriptor_t x, const void *in, cudnnRNNDataDescriptor_t y, void *out,
-    cudnnTensorDescriptor_t h, const void *hx, void *hy, cudnnTensorDescriptor_t c, const void *cx,
-    void *cy, size_t weight_bytes, const void *weights, size_t bytes, void *temporary,
-    size_t reserved, void *reserve)
+EXPORT cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t r,
+                                     cudnnForwardMode_t mode, const int32_t lengths[],
+                                     cudnnRNNDataDescriptor_t x, const void *in,
+                                     cudnnRNNDataDescriptor_t y, void *out,
+                                     cudnnTensorDescriptor_t h, const void *hx, void *hy,
+                                     cudnnTensorDescriptor_t c, const void *cx, void *cy,
+                                     size_t weight_bytes, const void *weights, size_t bytes,
+                                     void *temporary, size_t reserved, void *reserve)
 {
     (void)lengths;
     (void)c;

@@ -17,7 +17,8 @@ extern struct fake_state {
 
 /* The number behind a fault that FAKE_GPU_FAULT asks for, 1 without one; 0: it does not ask. */
 int fake_fault(const char *name);
-/* Whether all of it lies in one block of the GPU's memory; that it does not is counted as broken. */
+/* Whether all of it lies in one block of the GPU's memory; that it does not is counted
+ * as broken. */
 bool fake_owns(const char *begin, size_t bytes);
 
 /* Work of a library's own on the stream; first in a struct that `free` frees. */

@@ -80,7 +80,7 @@ static buffers new_buffers(const hwnas_graph *graph, double range)
         b.inputs[i] = hwnas_alloc((size_t)n * sizeof(float));
         for (int64_t k = 0; k < n; k++) {
             const double u = hwnas_rng_double(&rng);
-            b.inputs[i][k] = (float)(below ? floor(u * (double)below)
+            b.inputs[i][k] = (float)(below       ? floor(u * (double)below)
                                      : range < 0 ? -range * (u + 0.02)
                                                  : (range > 0 ? range : 1) * (2 * u - 1));
         }

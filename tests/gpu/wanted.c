@@ -169,7 +169,8 @@ size_t wanted_order(int *order, const wanted_set *set, uint64_t seed)
     place *places = hwnas_alloc((set->n + 1) * sizeof *places);
     size_t n_forms = 0;
     for (size_t i = 0; i < set->n; i++)
-        places[i] = (place){.number = (int)i, .dice = hwnas_rng_u32(&rng), .form = set->all[i].form};
+        places[i] =
+            (place){.number = (int)i, .dice = hwnas_rng_u32(&rng), .form = set->all[i].form};
     qsort(places, set->n, sizeof *places, by_form);
     for (size_t i = 0; i < set->n; i++) {
         const bool is_first = !i || strcmp(places[i].form, places[i - 1].form);

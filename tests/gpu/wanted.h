@@ -7,7 +7,7 @@
 typedef struct wanted {
     hwnas_cudnn_operation o;
     char *signature;
-    char *form; /* the signature without sizes: operators, types, layouts, which sizes are 1 or odd */
+    char *form; /* the signature without sizes: operators, types, layouts, which are 1 or odd */
 } wanted;
 
 /* A network that was cut, and the numbers of what it wants. */

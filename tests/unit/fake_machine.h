@@ -1,5 +1,5 @@
-/* fake_machine.h: a machine where time passes only in an inference, as its script says, and 20 ns at
- * each look at the clock; so every count is exact. Several networks may run on it. */
+/* fake_machine.h: a machine where time passes only in an inference, as its script says, and 20 ns
+ * at each look at the clock; so every count is exact. Several networks may run on it. */
 #ifndef HWNAS_TESTS_FAKE_MACHINE_H
 #define HWNAS_TESTS_FAKE_MACHINE_H
 
@@ -11,12 +11,15 @@
 #include "graph/op.h"
 #include "measure/machine.h"
 
+#define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
+
 static inline hwnas_graph *make_graph(void)
 {
     const int64_t dims[] = {1, 4, 8, 8};
     int input, output;
     hwnas_graph *graph = hwnas_graph_new("tiny", 1);
-    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 4, dims), HWNAS_OK);
+    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 4, dims),
+                     HWNAS_OK);
     assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
                                           &input, true),
                      HWNAS_OK);

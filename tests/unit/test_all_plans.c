@@ -1,14 +1,15 @@
-/* test_all_plans.c: what the zoo and samples of every space that ships want of cuDNN is finalised for
- * described GPUs, without one.
+/* test_all_plans.c: what the zoo and samples of every space that ships want of cuDNN is finalised
+ * for described GPUs, without one.
  *
- * Networks are cut first, which is cheap and tells what plans are wanted; most networks share theirs. A
- * plan takes some milliseconds where cuDNN has its kernel ready, and some seconds where one is
- * compiled. So `make check` cuts the whole zoo and two networks of each space in one precision, and
- * finalises a few plans of them for each GPU, one of a form, no more; which, changes from day to day: the
- * seed is the day's number and is printed, HWNAS_SEED gives another. `make check-long` (HWNAS_LONG=1)
- * cuts 200 networks of each space and finalises all that is wanted in each precision, one of each form
- * first: hours, but plans are kept (HWNAS_PLANS), so it can be interrupted, or told when to stop:
- * HWNAS_SECONDS for each GPU and precision. Skipped where CUDA's libraries are not. */
+ * Networks are cut first, which is cheap and tells what plans are wanted; most networks share
+ * theirs. A plan takes some milliseconds where cuDNN has its kernel ready, and some seconds where
+ * one is compiled. So `make check` cuts the whole zoo and two networks of each space in one
+ * precision, and finalises a few plans of them for each GPU, one of a form, no more; which, changes
+ * from day to day: the seed is the day's number and is printed, HWNAS_SEED gives another.
+ * `make check-long` (HWNAS_LONG=1) cuts 200 networks of each space and finalises all that is wanted
+ * in each precision, one of each form first: hours, but plans are kept (HWNAS_PLANS), so it can be
+ * interrupted, or told when to stop: HWNAS_SECONDS for each GPU and precision. Skipped where CUDA's
+ * libraries are not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,6 +31,7 @@
 #include "device/cudnn/engine.h"
 #include "graph/elaborate.h"
 #include "space/arch.h"
+#include "tests/gpu/dry.h"
 #include "tests/gpu/wanted.h"
 
 enum {
@@ -114,8 +116,8 @@ static int is_space(const struct dirent *entry)
     return hwnas_ends_with(entry->d_name, ".yaml");
 }
 
-/* The spaces in a folder of the source tree, in the same order everywhere, so that a seed is enough to
- * try the same again. */
+/* The spaces in a folder of the source tree, in the same order everywhere, so that a seed is enough
+ * to try the same again. */
 static void cut_folder(wanted_set *set, const char *folder, int n, hwnas_precision precision)
 {
     struct dirent **entries;
@@ -133,35 +135,24 @@ static void cut_folder(wanted_set *set, const char *folder, int n, hwnas_precisi
 
 static void tell(const wanted_set *set, const char *what, hwnas_precision precision)
 {
-    print_message("%s, %s: %zu networks; steps: %zu by plans of cuDNN's, %zu by its RNN, %zu by kernels "
-                  "of ours, %zu conversions; %zu plans wanted\n",
-                  what, hwnas_precision_name(precision), set->n_networks, set->n_engine, set->n_rnn,
-                  set->n_own, set->n_conversions, set->n);
+    print_message(
+        "%s, %s: %zu networks; steps: %zu by plans of cuDNN's, %zu by its RNN, %zu by kernels "
+        "of ours, %zu conversions; %zu plans wanted\n",
+        what, hwnas_precision_name(precision), set->n_networks, set->n_engine, set->n_rnn,
+        set->n_own, set->n_conversions, set->n);
 }
 
 static void cut_all(wanted_set *set, hwnas_precision precision)
 {
     cut_folder(set, HWNAS_SOURCE_DIR "/search_spaces/zoo", 1, precision);
     tell(set, "the zoo", precision);
-    cut_folder(set, HWNAS_SOURCE_DIR "/search_spaces", is_long() ? SAMPLES : FEW_SAMPLES, precision);
+    cut_folder(set, HWNAS_SOURCE_DIR "/search_spaces", is_long() ? SAMPLES : FEW_SAMPLES,
+               precision);
     tell(set, "and samples of each space", precision);
     assert_true(set->n_engine > set->n_networks && set->n > 0);
 }
 
 /* ---- Finalising ---- */
-
-static hwnas_device *open_dry(const char *gpu)
-{
-    const hwnas_device_options options = {.threads = 1};
-    hwnas_device *device = NULL;
-    const hwnas_status status = hwnas_cuda_dry_ops.open(&device, gpu, &options);
-    if (status == HWNAS_E_UNSUPPORTED) {
-        print_message("skipped: %s\n", hwnas_last_error()->message);
-        return NULL;
-    }
-    ok(status, gpu);
-    return device;
-}
 
 typedef struct outcome {
     size_t n_made, n_compiled, n_left;
@@ -247,19 +238,19 @@ static void check_gpu(const char *gpu, const wanted_set *set, const int *order, 
                       hwnas_precision precision)
 {
     const double begin = hwnas_now();
-    hwnas_device *base = open_dry(gpu);
-    if (!base)
+    hwnas_cuda_device *device = dry_open(gpu);
+    if (!device)
         return;
-    hwnas_cuda_device *device = (hwnas_cuda_device *)base;
     outcome o = finalise(device, set, order);
     const size_t n_anew = o.n_refused ? cut_all_anew(device, set, &o, precision) : 0;
-    print_message("%s, %s: %zu plans of %zu forms wanted, %zu made (%zu with a kernel compiled), %zu "
-                  "refused, %zu not tried; %zu networks cut anew; %.1f s\n",
-                  device->gpu.name, hwnas_precision_name(precision), set->n, n_forms, o.n_made,
-                  o.n_compiled, o.n_refused, o.n_left, n_anew, hwnas_now() - begin);
+    print_message(
+        "%s, %s: %zu plans of %zu forms wanted, %zu made (%zu with a kernel compiled), %zu "
+        "refused, %zu not tried; %zu networks cut anew; %.1f s\n",
+        device->gpu.name, hwnas_precision_name(precision), set->n, n_forms, o.n_made, o.n_compiled,
+        o.n_refused, o.n_left, n_anew, hwnas_now() - begin);
     assert_true(o.n_made > 0);
     free(o.is_refused);
-    hwnas_cuda_dry_ops.close(base);
+    hwnas_cuda_dry_ops.close(&device->base);
 }
 
 static void check_precision(hwnas_precision precision)
@@ -284,8 +275,10 @@ static void plans_of_networks(void **state)
         check_precision(precisions[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(plans_of_networks)};
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -818,7 +818,7 @@ static void csv_numbers(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_scratch, remove_scratch)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         CASE(status_names),
@@ -853,5 +853,7 @@ int main(void)
         CASE(csv_require_suggests),
         CASE(csv_numbers),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

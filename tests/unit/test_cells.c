@@ -277,7 +277,7 @@ static void zeros_are_not_deployed(void **state)
     free(input);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nas_bench_201_all_15625_rows),
@@ -289,5 +289,7 @@ int main(void)
         cmocka_unit_test(same_and_different_cells),
         cmocka_unit_test(zeros_are_not_deployed),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,8 @@ static void check_table(const char *space_name, const char *file, const char *ma
 static void accel_nasbench_all_4110_rows(void **state)
 {
     (void)state;
-    check_table("accel_nasbench", HWNAS_TEST_DATA "/accel_nasbench.csv", "macs_count_conv_fc", 4110);
+    check_table("accel_nasbench", HWNAS_TEST_DATA "/accel_nasbench.csv", "macs_count_conv_fc",
+                4110);
 }
 
 static void nas_bench_macro_all_6561_rows(void **state)
@@ -64,12 +65,14 @@ static void once_for_all_2162_and_1000_rows(void **state)
     check_table("ofa_mobilenet_v3", HWNAS_TEST_DATA "/ofa_mobilenet_v3.csv", "macs_count", 3162);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accel_nasbench_all_4110_rows),
         cmocka_unit_test(nas_bench_macro_all_6561_rows),
         cmocka_unit_test(once_for_all_2162_and_1000_rows),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

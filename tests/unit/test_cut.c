@@ -1,6 +1,6 @@
-/* test_cut.c: how graphs are cut for a GPU, as data: which nodes share a step, how tensors lie, where
- * slices begin, that places do not overlap; descriptions of GPUs, kept plans, and what is bad about
- * them. No GPU, no cuDNN: what an engine takes is decided here. */
+/* test_cut.c: how graphs are cut for a GPU, as data: which nodes share a step, how tensors lie,
+ * where slices begin, that places do not overlap; descriptions of GPUs, kept plans, and what is bad
+ * about them. No GPU, no cuDNN: what an engine takes is decided here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,7 +138,8 @@ static int64_t last_of(int rank, const int64_t *dims, const int64_t *strides)
     return last;
 }
 
-/* However cuDNN sees a tensor, as rows of one matrix or as an image: it reaches all of it, and no more. */
+/* However cuDNN sees a tensor, as rows of one matrix or as an image: it reaches all of it, and no
+ * more. */
 static void assert_ports_reach_all(const hwnas_cudnn_net *net)
 {
     for (size_t i = 0; i < net->n_steps; i++) {
@@ -190,11 +191,12 @@ static void nodes_share_steps(void **state)
         {IMAGE "network:\n- conv: {out: 8, kernel: 3, pad: 1}\n- batch_norm\n- relu\n",
          "kernel|cuDNN conv relu|kernel"},
         /* a residual sum goes into the convolution before it */
-        {IMAGE "network:\n- conv: {out: 8, kernel: 1}\n- residual: [conv: {out: 8, kernel: 3, pad: 1}]\n"
-               "- relu\n",
+        {IMAGE "network:\n- conv: {out: 8, kernel: 1}\n"
+               "- residual: [conv: {out: 8, kernel: 3, pad: 1}]\n- relu\n",
          "kernel|cuDNN conv|cuDNN conv add relu|kernel"},
         /* x sigmoid(x) */
-        {IMAGE "network:\n- conv: {out: 8, kernel: 3}\n- mul: [[], [sigmoid]]\n- max_pool: {kernel: 2, stride: 2}\n",
+        {IMAGE "network:\n- conv: {out: 8, kernel: 3}\n- mul: [[], [sigmoid]]\n"
+               "- max_pool: {kernel: 2, stride: 2}\n",
          "kernel|cuDNN conv sigmoid mul|cuDNN max_pool|kernel"},
         /* two read the convolution: what follows it cannot hide it */
         {IMAGE "network:\n- conv: {out: 8, kernel: 3}\n- as: x\n- relu\n- add: [[], [from: x]]\n"
@@ -253,7 +255,8 @@ static hwnas_cudnn_net *net_of_bytes(const char *text)
     return net;
 }
 
-/* "s8 s8 [s32] ...": the types of a step's ports, those inside of it in brackets, numbers left out. */
+/* "s8 s8 [s32] ...": the types of a step's ports, those inside of it in brackets, numbers
+ * left out. */
 static void assert_types(const hwnas_cudnn_net *net, const char *op, int nth, const char *expected)
 {
     const int output = tensor_of(net, op, nth);
@@ -266,7 +269,8 @@ static void assert_types(const hwnas_cudnn_net *net, const char *op, int nth, co
                 continue;
             for (int p = 0; p < o->n_ports; p++)
                 if (o->ports[p].kind != HWNAS_CUDNN_PORT_SCALAR)
-                    hwnas_str_addf(&text, o->ports[p].kind == HWNAS_CUDNN_PORT_VIRTUAL ? " [%s]" : " %s",
+                    hwnas_str_addf(&text,
+                                   o->ports[p].kind == HWNAS_CUDNN_PORT_VIRTUAL ? " [%s]" : " %s",
                                    hwnas_cudnn_type_name(o->ports[p].type));
         }
     assert_string_equal(text.s ? text.s : "", expected);
@@ -282,15 +286,17 @@ static void bytes_are_multiplied(void **state)
     (void)state;
     hwnas_cudnn_net *net = net_of_bytes(text);
     assert_sound(net);
-    /* image, weights, their product, a scale for each channel and one of the image, bias, relu, bytes */
+    /* image, weights, their product, a scale for each channel and one of the image, bias, relu,
+     * bytes */
     assert_types(net, "conv", 0, " s8 s8 [s32] f32 [f32] [f32] f32 [f32] [f32] s8");
     /* the sum reads the same bytes as the convolution, made floats before they are added */
     assert_types(net, "add", 0, " s8 s8 [s32] f32 [f32] [f32] [f32] [f32] f32 [f32] [f32] s8");
-    assert_steps(net, "kernel quantize_linear|cuDNN dequantize_linear dequantize_linear conv relu "
-                      "quantize_linear|cuDNN dequantize_linear dequantize_linear dequantize_linear "
-                      "conv add relu quantize_linear|cuDNN dequantize_linear dequantize_linear conv|"
-                      "cuDNN global_avg_pool|kernel quantize_linear|"
-                      "cuDNN dequantize_linear dequantize_linear linear|kernel");
+    assert_steps(net,
+                 "kernel quantize_linear|cuDNN dequantize_linear dequantize_linear conv relu "
+                 "quantize_linear|cuDNN dequantize_linear dequantize_linear dequantize_linear "
+                 "conv add relu quantize_linear|cuDNN dequantize_linear dequantize_linear conv|"
+                 "cuDNN global_avg_pool|kernel quantize_linear|"
+                 "cuDNN dequantize_linear dequantize_linear linear|kernel");
     hwnas_cudnn_net_free(net);
 }
 
@@ -357,7 +363,8 @@ static void scales_of_bytes_are_of_outputs(void **state)
     assert_false(is_product_of_bytes(1)); /* behind the product they could not be told apart */
 }
 
-/* Engines for elements say that they use tensor cores; only of products that is a reason to refuse. */
+/* Engines for elements say that they use tensor cores; only of products that is a reason
+ * to refuse. */
 static void products_alone_must_be_exact(void **state)
 {
     (void)state;
@@ -400,9 +407,10 @@ static void four_dimensions_are_seen_as_a_matrix(void **state)
 static void images_lie_with_channels_together(void **state)
 {
     (void)state;
-    hwnas_cudnn_net *net = net_of(
-        IMAGE "network:\n- conv: {out: 8, kernel: 3, stride: 2, pad: 1}\n- flatten\n- linear: {out: 4}\n",
-        2, HWNAS_F16);
+    hwnas_cudnn_net *net =
+        net_of(IMAGE "network:\n- conv: {out: 8, kernel: 3, stride: 2, pad: 1}\n- flatten\n"
+                     "- linear: {out: 4}\n",
+               2, HWNAS_F16);
     const hwnas_cudnn_tensor *conv = &net->tensors[tensor_of(net, "conv", 0)];
     const hwnas_cudnn_tensor *flat = &net->tensors[tensor_of(net, "flatten", 0)];
     const int64_t image[] = {8 * 16 * 16, 1, 16 * 8, 8};
@@ -418,9 +426,9 @@ static void images_lie_with_channels_together(void **state)
 }
 
 #define BRANCHES                                                                                   \
-    IMAGE "network:\n- conv: {out: 6, kernel: 1}\n- concat:\n  - [conv: {out: 8, kernel: 1}, relu]\n"  \
-          "  - [max_pool: {kernel: 3, pad: 1}]\n  - [conv: {out: 4, kernel: 3, pad: 1}]\n"              \
-          "- conv: {out: 2, kernel: 1}\n"
+    IMAGE "network:\n- conv: {out: 6, kernel: 1}\n- concat:\n"                                     \
+          "  - [conv: {out: 8, kernel: 1}, relu]\n  - [max_pool: {kernel: 3, pad: 1}]\n"           \
+          "  - [conv: {out: 4, kernel: 3, pad: 1}]\n- conv: {out: 2, kernel: 1}\n"
 
 static void convolutions_write_slices(void **state)
 {
@@ -434,8 +442,9 @@ static void convolutions_write_slices(void **state)
     assert_int_equal(net->tensors[last].first, 8 + 6); /* behind 8 channels and the pool's 6 */
     assert_int_equal(net->tensors[last].strides[3], 18);
     assert_int_equal(net->tensors[pool].root, pool); /* pools want no gaps: copied */
-    assert_steps(net, "kernel|cuDNN conv|cuDNN conv relu|cuDNN max_pool|cuDNN conv|kernel|cuDNN conv|"
-                      "kernel");
+    assert_steps(net,
+                 "kernel|cuDNN conv|cuDNN conv relu|cuDNN max_pool|cuDNN conv|kernel|cuDNN conv|"
+                 "kernel");
     assert_sound(net);
     hwnas_cudnn_net_free(net);
 
@@ -449,7 +458,8 @@ static void convolutions_write_slices(void **state)
     hwnas_cudnn_net_free(net);
 }
 
-/* A slice that begins at an odd channel is aligned to its element alone, and the signature says so. */
+/* A slice that begins at an odd channel is aligned to its element alone, and the signature
+ * says so. */
 static void slices_tell_their_alignment(void **state)
 {
     const hwnas_cudnn_tensor at_8 = {.type = HWNAS_CUDNN_F16, .first = 8};
@@ -494,10 +504,10 @@ static void reshapes_are_views_where_strides_allow(void **state)
 }
 
 #define ATTENTION                                                                                  \
-    "input: {words: [16, 32]}\ntemplates:\n  split:\n  - linear: {out: 32}\n"                          \
-    "  - reshape: {shape: [-1, 4, 8]}\n  - transpose: {order: [0, 2, 1, 3]}\nnetwork:\n- as: x\n"        \
-    "- split\n- matmul: [[], [from: x, split, transpose: {order: [0, 1, 3, 2]}]]\n"                    \
-    "- scale: {by: 0.35}\n- softmax\n- matmul: [[], [from: x, split]]\n"                               \
+    "input: {words: [16, 32]}\ntemplates:\n  split:\n  - linear: {out: 32}\n"                      \
+    "  - reshape: {shape: [-1, 4, 8]}\n  - transpose: {order: [0, 2, 1, 3]}\nnetwork:\n- as: x\n"  \
+    "- split\n- matmul: [[], [from: x, split, transpose: {order: [0, 1, 3, 2]}]]\n"                \
+    "- scale: {by: 0.35}\n- softmax\n- matmul: [[], [from: x, split]]\n"                           \
     "- transpose: {order: [0, 2, 1, 3]}\n- reshape: {shape: [-1, 32]}\n- linear: {out: 32}\n"
 
 static void attention_is_one_plan(void **state)
@@ -522,7 +532,8 @@ static void attention_is_one_plan(void **state)
 /* Exact fp32 products are 1x1 convolutions, since cuDNN's own products round to tf32. */
 static void exact_products_are_convolutions(void **state)
 {
-    static const char text[] = "input: {image: [3, 4, 4]}\nnetwork:\n- flatten\n- linear: {out: 10}\n";
+    static const char text[] =
+        "input: {image: [3, 4, 4]}\nnetwork:\n- flatten\n- linear: {out: 10}\n";
     (void)state;
     for (int i = 0; i < 2; i++) {
         hwnas_cudnn_net *net = net_of(text, 1, i ? HWNAS_F32 : HWNAS_TF32);
@@ -687,7 +698,8 @@ static void kept_plans_are_believed_only_if_they_fit(void **state)
     version = 91900;
 
     /* GPUs that are here are known by what they are, not by a description. */
-    hwnas_cuda_device first = {.cudnn = &api, .gpu = {.name = "NVIDIA A100", .sm = 80}}, second = first;
+    hwnas_cuda_device first = {.cudnn = &api, .gpu = {.name = "NVIDIA A100", .sm = 80}},
+                      second = first;
     second.gpu = (hwnas_gpu){.name = "NVIDIA H100", .sm = 90};
     unlink(path);
     hwnas_cudnn_plan_save(&plan, "{}", &first);
@@ -720,7 +732,7 @@ static void kept_plans_are_believed_only_if_they_fit(void **state)
     free(text);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_share_steps),
@@ -742,5 +754,7 @@ int main(void)
         cmocka_unit_test(bad_descriptions_are_told),
         cmocka_unit_test(kept_plans_are_believed_only_if_they_fit),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

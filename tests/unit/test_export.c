@@ -197,7 +197,7 @@ static void joins_and_named_tensors(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_can_be_written),
@@ -205,5 +205,7 @@ int main(void)
         cmocka_unit_test(expressions),
         cmocka_unit_test(joins_and_named_tensors),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

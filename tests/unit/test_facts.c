@@ -184,7 +184,7 @@ static void an_encoding_finds_what_differs(void **state)
     hwnas_encoding_free(e);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cell_by_hand),
@@ -193,5 +193,7 @@ int main(void)
         cmocka_unit_test(equal_cells_have_equal_ways),
         cmocka_unit_test(an_encoding_finds_what_differs),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -215,7 +215,6 @@ static void spellings(void **state)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
     begin_with_the_fake(argv);
     find_fake();
     const struct CMUnitTest tests[] = {
@@ -229,5 +228,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(kernels_are_for_another_gpu),
         cmocka_unit_test(networks_do_not_disturb_each_other),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

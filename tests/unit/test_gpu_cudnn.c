@@ -1,5 +1,6 @@
-/* test_gpu_cudnn.c: what is given to cuDNN, run: networks as plans and recurrent layers on a stand-in for
- * it (tests/gpu/fake_cudnn.c), held to `ref`. What the real one takes is test_plans.c's. */
+/* test_gpu_cudnn.c: what is given to cuDNN, run: networks as plans and recurrent layers on a
+ * stand-in for it (tests/gpu/fake_cudnn.c), held to `ref`. What the real one takes is
+ * test_plans.c's. */
 #define _GNU_SOURCE 1 /* RTLD_DEFAULT */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +133,8 @@ static int add_on_image(hwnas_graph *graph, hwnas_rng *rng, int x)
     char text[64];
     switch (hwnas_rng_below(rng, 8)) {
     case 0:
-        snprintf(text, sizeof text, "out=%d kernel=3 pad=1 groups=%d", (int)t.dims[1], (int)t.dims[1]);
+        snprintf(text, sizeof text, "out=%d kernel=3 pad=1 groups=%d", (int)t.dims[1],
+                 (int)t.dims[1]);
         return add(graph, "conv", text, x, -1);
     case 1:
         snprintf(text, sizeof text, "shape=%d,-1", (int)t.dims[1]);
@@ -144,17 +146,17 @@ static int add_on_image(hwnas_graph *graph, hwnas_rng *rng, int x)
 
 static int add_on_rows(hwnas_graph *graph, hwnas_rng *rng, int x)
 {
-    static const char *const forms[] = {"linear out=%d",  "layer_norm",   "softmax",
-                                        "mean axes=1",    "slice begin=1", "transpose order=0,2,1",
-                                        "mean axes=2 keep=1"};
+    static const char *const forms[] = {
+        "linear out=%d",         "layer_norm",        "softmax", "mean axes=1", "slice begin=1",
+        "transpose order=0,2,1", "mean axes=2 keep=1"};
     return add_form(graph, rng, forms[hwnas_rng_below(rng, COUNT(forms))], x);
 }
 
 static int add_on_elements(hwnas_graph *graph, hwnas_rng *rng, int x)
 {
-    static const char *const names[] = {"relu",  "hard_swish", "sigmoid", "gelu",
-                                        "tanh",  "leaky_relu", "abs",     "hard_sigmoid",
-                                        "dropout", "softplus",  "elu",     "sin"};
+    static const char *const names[] = {"relu",    "hard_swish", "sigmoid", "gelu",
+                                        "tanh",    "leaky_relu", "abs",     "hard_sigmoid",
+                                        "dropout", "softplus",   "elu",     "sin"};
     return add(graph, names[hwnas_rng_below(rng, COUNT(names))], "", x, -1);
 }
 
@@ -255,19 +257,17 @@ static void the_gpu_is_lost(void **state)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
     setenv("HWNAS_PLANS", "", 1);
     begin_with_the_fake(argv);
     find_fake();
     set_fault(NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operator),
-        cmocka_unit_test(whole_networks),
-        cmocka_unit_test(recurrent_layers),
-        cmocka_unit_test(attention_behind_attention),
-        cmocka_unit_test(random_networks),
-        cmocka_unit_test(the_faster_plan_is_kept),
+        cmocka_unit_test(every_operator),   cmocka_unit_test(whole_networks),
+        cmocka_unit_test(recurrent_layers), cmocka_unit_test(attention_behind_attention),
+        cmocka_unit_test(random_networks),  cmocka_unit_test(the_faster_plan_is_kept),
         cmocka_unit_test(the_gpu_is_lost),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,7 +185,8 @@ static void every_operator_has_a_case(void **state)
 static void what_is_too_much_is_refused(void **state)
 {
     (void)state;
-    static const op_case most = {"lstm", "out=4096", "1x1x2", 0}, more = {"lstm", "out=4097", "1x1x2", 0};
+    static const op_case most = {"lstm", "out=4096", "1x1x2", 0};
+    static const op_case more = {"lstm", "out=4097", "1x1x2", 0};
     const struct {
         const op_case *c;
         hwnas_status status;
@@ -210,18 +211,21 @@ static void what_is_too_much_is_refused(void **state)
     assert_int_equal(hwnas_view_plain(&view, &large, HWNAS_STORED_F16), HWNAS_E_UNSUPPORTED);
     large.dims[0]--;
     assert_int_equal(hwnas_view_plain(&view, &large, HWNAS_STORED_F16), HWNAS_OK);
-    const hwnas_launch launch = {.kernel = hwnas_kernels, .job = {.n = (int)hwnas_view_count(&view)}};
+    const hwnas_launch launch = {.kernel = hwnas_kernels,
+                                 .job = {.n = (int)hwnas_view_count(&view)}};
     int n_blocks, n_threads;
     hwnas_launch_shape(&n_blocks, &n_threads, &launch);
     assert_true(n_blocks > 0 && (int64_t)launch.job.n + n_blocks * n_threads <= INT32_MAX);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_has_a_case),
         cmocka_unit_test(every_case_in_every_storage),
         cmocka_unit_test(what_is_too_much_is_refused),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

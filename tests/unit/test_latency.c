@@ -97,8 +97,8 @@ static hwnas_latency_estimate estimate(hwnas_latency_table *table, const hwnas_o
     return e;
 }
 
-/* Two measurements of three are of a machine that others slow down, and say so: they tell what the parts'
- * shares are, but not how fast the machine is. */
+/* Two measurements of three are of a machine that others slow down, and say so: they tell what the
+ * parts' shares are, but not how fast the machine is. */
 static void foretells_steady_measurements(void **state)
 {
     (void)state;
@@ -368,8 +368,8 @@ static void refuses_what_it_cannot_write(void **state)
 
 /* ---- What a search may leave out ---- */
 
-static void add(hwnas_trial *trial, const char *metric, const char *source, double value, double low,
-                double high)
+static void add(hwnas_trial *trial, const char *metric, const char *source, double value,
+                double low, double high)
 {
     hwnas_value_row row = {.value = value, .low = low, .high = high};
     snprintf(row.metric, sizeof row.metric, "%s", metric);
@@ -452,7 +452,7 @@ static void knows_when_a_network_is_beaten(void **state)
     hwnas_front_done(&front);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learns_sums),
@@ -466,5 +466,7 @@ int main(void)
         cmocka_unit_test(knows_when_a_network_is_beaten),
         cmocka_unit_test(refuses_what_it_cannot_write),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("latency", tests, NULL, NULL);
 }

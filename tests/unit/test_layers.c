@@ -200,7 +200,7 @@ static void test_kept_whole_or_not_at_all(void **state)
     free(other_key);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bandwidth_by_size),
@@ -208,5 +208,7 @@ int main(void)
         cmocka_unit_test(test_precision_and_ignorance),
         cmocka_unit_test(test_kept_whole_or_not_at_all),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

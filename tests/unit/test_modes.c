@@ -17,7 +17,6 @@
 #include "measure/pace.h"
 #include "measure/wire.h"
 
-#define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
 
 static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
 
@@ -47,10 +46,10 @@ static void modes_are_spelled(void **state)
     assert_int_equal(hwnas_mode_parse(&o, "sustained=60"), HWNAS_OK);
     assert_int_equal(o.mode, HWNAS_SUSTAINED);
     assert_true(o.max_seconds == 60);
-    static const char *const wrong[] = {"",         "warm",        "hot=1",         "col",
-                                        "cold=",    "sustained=",  "sustained=1s",  "after-idle=0",
-                                        "cold=0.1", "coldweights", "sustained=-1",  "after-idle=1e9",
-                                        "sustained=nan"};
+    static const char *const wrong[] = {
+        "",              "warm",         "hot=1",          "col",          "cold=",
+        "cold=0.1",      "coldweights",  "sustained=",     "sustained=1s", "sustained=-1",
+        "sustained=nan", "after-idle=0", "after-idle=1e9"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(hwnas_mode_parse(&o, wrong[i]), HWNAS_E_USAGE);
         assert_non_null(strstr(hwnas_last_error()->hint, "after-idle[=SECONDS]"));
@@ -148,8 +147,8 @@ static double walk(const char *memory, size_t n, hwnas_evictor *e, int n_tries)
     return best;
 }
 
-/* Memory that holds the same in both notes goes, memory that changed stays: the times are shown, not
- * judged, as neighbours evict too. What memory holds never changes. */
+/* Memory that holds the same in both notes goes, memory that changed stays: the times are shown,
+ * not judged, as neighbours evict too. What memory holds never changes. */
 static void what_is_constant_is_evicted(void **state)
 {
     (void)state;
@@ -272,7 +271,7 @@ static void half_the_width_is_a_shared_core(void **state)
     for (int i = 0; i < 8; i++) /* the first run tells what there is */
         assert_false(hwnas_pace_is_shared((hwnas_pace){.width = 3.7, .hertz = 3e9}, false));
     assert_true(hwnas_pace_is_shared((hwnas_pace){.width = 2.3, .hertz = 3e9}, false));
-    /* Readings that are too wide, each by less than a fifth than the one before, change nothing ... */
+    /* Readings that are too wide, each by less than a fifth than the one before, do nothing ... */
     for (double width = 4; width < 40; width *= 1.1) {
         assert_false(hwnas_pace_is_shared((hwnas_pace){.width = width, .hertz = 2e9}, false));
         for (int i = 0; i < 9; i++)
@@ -285,7 +284,7 @@ static void half_the_width_is_a_shared_core(void **state)
     assert_true(hwnas_pace_is_shared((hwnas_pace){.width = 3.3, .hertz = 3e9}, false));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes_are_spelled),
@@ -299,5 +298,7 @@ int main(void)
         cmocka_unit_test(after_three_attempts_it_is_unstable),
         cmocka_unit_test(half_the_width_is_a_shared_core),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,11 +91,13 @@ static void what_cannot_be_compiled_is_said(void **state)
     assert_null(image);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_for_every_target),
         cmocka_unit_test(what_cannot_be_compiled_is_said),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

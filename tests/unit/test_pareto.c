@@ -274,7 +274,7 @@ static void published_fronts(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dominance),
@@ -285,5 +285,7 @@ int main(void)
         cmocka_unit_test(hypervolume_3d_by_inclusion_and_exclusion),
         cmocka_unit_test(published_fronts),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("pareto", tests, NULL, NULL);
 }

@@ -150,12 +150,14 @@ static void as_fused(void **state)
     hwnas_device_close(device);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_when_folded),
         cmocka_unit_test(signatures),
         cmocka_unit_test(as_fused),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("parts", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* test_plans.c: cuDNN's own word, without a GPU: all plans of some networks are built for described GPUs,
- * kernels of ours compiled, memory placed; what becomes of every operator. test_all_plans.c has all
- * networks. Skipped where CUDA's libraries are not. */
+/* test_plans.c: cuDNN's own word, without a GPU: all plans of some networks are built for described
+ * GPUs, kernels of ours compiled, memory placed; what becomes of every operator. test_all_plans.c
+ * has all networks. Skipped where CUDA's libraries are not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,22 +22,16 @@
 #include "graph/elaborate.h"
 #include "space/arch.h"
 #include "tests/gpu/cases.h"
+#include "tests/gpu/dry.h"
 
 static hwnas_device *opened; /* closed when the test ends, however it does */
 
 static hwnas_device *open_dry(const char *gpu)
 {
-    const hwnas_device_options options = {.threads = 1};
-    hwnas_device *device = NULL;
-    const hwnas_status status = hwnas_cuda_dry_ops.open(&device, gpu, &options);
-    if (status == HWNAS_E_UNSUPPORTED) {
-        print_message("skipped: %s\n", hwnas_last_error()->message);
+    hwnas_cuda_device *device = dry_open(gpu);
+    if (!device)
         skip();
-    }
-    if (status != HWNAS_OK)
-        fail_msg("%s", hwnas_last_error()->message);
-    device->ops = &hwnas_cuda_dry_ops;
-    return opened = device;
+    return opened = &device->base;
 }
 
 static int close_dry(void **state)
@@ -84,10 +78,10 @@ static void count(tally *t, hwnas_device *device, hwnas_arch *arch, const char *
 
 static void tell(const tally *t, const char *name, hwnas_device *device)
 {
-    print_message("%s for %s: %zu networks, %zu steps, %zu by cuDNN, %zu own, %.1f s, %zu plans known\n",
-                  name, ((hwnas_cuda_device *)device)->gpu.name, t->n_networks, t->n_steps,
-                  t->n_library, t->n_own, t->seconds,
-                  hwnas_cudnn_plans_count(((hwnas_cuda_device *)device)->plans));
+    print_message(
+        "%s for %s: %zu networks, %zu steps, %zu by cuDNN, %zu own, %.1f s, %zu plans known\n",
+        name, ((hwnas_cuda_device *)device)->gpu.name, t->n_networks, t->n_steps, t->n_library,
+        t->n_own, t->seconds, hwnas_cudnn_plans_count(((hwnas_cuda_device *)device)->plans));
 }
 
 /* `n` networks of a space, its first and last choices first; a fixed network is one. */
@@ -218,10 +212,11 @@ static void add_row(hwnas_str *out, const row *r, const char *op)
 static void add_bytes(hwnas_str *out)
 {
     static const char *const ops[] = {"conv", "linear", "matmul"};
-    hwnas_str_add(out,
-                  "\nIn 8-bit integers (`--dtype s8`): how many of the cases multiply bytes in an engine of\n"
-                  "cuDNN's, and in which; the others are computed in f16.\n\n"
-                  "| Operator | Cases | GPU | Bytes | Engines |\n|---|---|---|---|---|\n");
+    hwnas_str_add(
+        out,
+        "\nIn 8-bit integers (`--dtype s8`): how many of the cases multiply bytes in an engine of\n"
+        "cuDNN's, and in which; the others are computed in f16.\n\n"
+        "| Operator | Cases | GPU | Bytes | Engines |\n|---|---|---|---|---|\n");
     for (size_t g = 0; g < COUNT(gpus); g++) {
         hwnas_device *device = open_dry(gpus[g]);
         for (size_t i = 0; i < COUNT(ops); i++) {

@@ -28,12 +28,25 @@ static void ok(hwnas_status status)
                  hwnas_last_error()->message, hwnas_last_error()->hint);
 }
 
-static hwnas_device *open_device(const char *name)
+/* ---- What is compared ---- */
+
+static hwnas_device *cpu, *ref; /* open as long as the program runs */
+
+static int open_devices(void **state)
 {
     const hwnas_device_options options = {.threads = 1};
-    hwnas_device *device;
-    ok(hwnas_device_open(&device, name, &options));
-    return device;
+    (void)state;
+    ok(hwnas_device_open(&cpu, "cpu", &options));
+    ok(hwnas_device_open(&ref, "ref", &options));
+    return 0;
+}
+
+static int close_devices(void **state)
+{
+    (void)state;
+    hwnas_device_close(ref);
+    hwnas_device_close(cpu);
+    return 0;
 }
 
 /* As it would be deployed. */
@@ -77,16 +90,15 @@ static void free_all(float **values, size_t n)
     free(values);
 }
 
-static float **run(hwnas_device *device, const hwnas_graph *graph, hwnas_precision precision,
-                   float **inputs)
+/* The outputs, freed by free_all(). Without options: in fp32. */
+static float **run(hwnas_device *device, const hwnas_graph *graph,
+                   const hwnas_exec_options *options, float **inputs)
 {
-    const hwnas_exec_options options = {.precision = precision};
     hwnas_exec *exec;
     float **outputs = hwnas_alloc(graph->n_outputs * sizeof *outputs);
     for (size_t i = 0; i < graph->n_outputs; i++)
-        outputs[i] =
-            hwnas_alloc((size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]));
-    ok(hwnas_device_compile(&exec, device, graph, &options));
+        outputs[i] = hwnas_alloc((size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]));
+    ok(hwnas_device_compile(&exec, device, graph, options));
     ok(device->ops->run(exec, (const float *const *)inputs, outputs));
     hwnas_exec_free(exec);
     return outputs;
@@ -109,10 +121,43 @@ static double deviation(const hwnas_graph *graph, float **got, float **wanted)
     return worst;
 }
 
-static unsigned precisions_of(const hwnas_device *device)
+/* A graph, inputs that fit it, and what `ref` makes of them. */
+typedef struct truth {
+    hwnas_graph *graph;
+    float **inputs, **wanted;
+} truth;
+
+/* Takes the graph. */
+static truth truth_of(hwnas_graph *graph)
+{
+    float **inputs = random_inputs(graph);
+    return (truth){graph, inputs, run(ref, graph, NULL, inputs)};
+}
+
+static void truth_done(truth *t)
+{
+    free_all(t->wanted, t->graph->n_outputs);
+    free_all(t->inputs, t->graph->n_inputs);
+    hwnas_graph_free(t->graph);
+}
+
+/* How far off the CPU is in `graph`, which has the same inputs and outputs. */
+static double error_on_cpu(const truth *t, const hwnas_graph *graph,
+                           const hwnas_exec_options *options)
+{
+    float **got = run(cpu, graph, options, t->inputs);
+    const double error = deviation(graph, got, t->wanted);
+    free_all(got, graph->n_outputs);
+    return error;
+}
+
+/* ---- Networks ---- */
+
+/* Those that the CPU has, a set of bits. */
+static unsigned precisions(void)
 {
     hwnas_device_info info;
-    device->ops->describe(device, &info);
+    cpu->ops->describe(cpu, &info);
     assert_int_equal(info.native & info.emulated, 0);
     assert_true(info.native & (1U << HWNAS_F32));
     return info.native | info.emulated;
@@ -129,27 +174,19 @@ static const struct bound {
 
 static void check_network(const char *name, const char *code, double factor)
 {
-    hwnas_device *cpu = open_device("cpu"), *ref = open_device("ref");
-    hwnas_graph *graph = build(name, code);
-    float **inputs = random_inputs(graph);
-    float **wanted = run(ref, graph, HWNAS_F32, inputs);
+    truth t = truth_of(build(name, code));
     for (size_t i = 0; i < COUNT(bounds); i++) {
-        if (!(precisions_of(cpu) & (1U << bounds[i].precision)))
+        const hwnas_exec_options options = {.precision = bounds[i].precision};
+        if (!(precisions() & (1U << bounds[i].precision)))
             continue;
-        float **got = run(cpu, graph, bounds[i].precision, inputs);
-        const double error = deviation(graph, got, wanted);
+        const double error = error_on_cpu(&t, t.graph, &options);
         if (getenv("HWNAS_LONG"))
             printf("%-24s %-4s %.1e\n", name, hwnas_precision_name(bounds[i].precision), error);
         if (!(error <= factor * bounds[i].limit))
             fail_msg("%s in %s is off by %.2e", name, hwnas_precision_name(bounds[i].precision),
                      error);
-        free_all(got, graph->n_outputs);
     }
-    free_all(wanted, graph->n_outputs);
-    free_all(inputs, graph->n_inputs);
-    hwnas_graph_free(graph);
-    hwnas_device_close(ref);
-    hwnas_device_close(cpu);
+    truth_done(&t);
 }
 
 static void zoo_in_every_precision(void **state)
@@ -176,7 +213,7 @@ static void zoo_in_every_precision(void **state)
         {"vgg16", true, 1},
         {"nasnet_mobile", true, 1},
         {"nasnet_large", true, 1},
-        /* its rounding errors grow from layer to layer: untrained, it is unstable in fp32 already */
+        /* its rounding errors grow from layer to layer: untrained, it is unstable in fp32 */
         {"ssd_mobilenet", true, 5},
         {"yolov5s", true, 1},
         {"yolov7_tiny", true, 1},
@@ -202,28 +239,25 @@ static void every_operator_in_every_precision(void **state)
 static void what_the_processor_lacks_is_refused(void **state)
 {
     (void)state;
-    hwnas_device *cpu = open_device("cpu");
     hwnas_graph *graph = build("mnist_mlp", "");
     for (int p = 0; p < HWNAS_N_PRECISIONS; p++) {
         const hwnas_exec_options options = {.precision = (hwnas_precision)p};
         hwnas_exec *exec = NULL;
         const hwnas_status status = hwnas_device_compile(&exec, cpu, graph, &options);
-        assert_int_equal(status, precisions_of(cpu) & (1U << p) ? HWNAS_OK : HWNAS_E_UNSUPPORTED);
+        assert_int_equal(status, precisions() & (1U << p) ? HWNAS_OK : HWNAS_E_UNSUPPORTED);
         hwnas_exec_free(exec);
     }
     hwnas_graph_free(graph);
-    hwnas_device_close(cpu);
 }
 
 /* Whatever was put between them, each node of the graph is in one step. */
 static void steps_tell_the_nodes_of_the_graph(void **state)
 {
     (void)state;
-    static const hwnas_precision precisions[] = {HWNAS_F32, HWNAS_BF16, HWNAS_S8};
-    hwnas_device *cpu = open_device("cpu");
+    static const hwnas_precision kinds[] = {HWNAS_F32, HWNAS_BF16, HWNAS_S8};
     hwnas_graph *graph = build("resnet32_cifar", "");
-    for (size_t p = 0; p < COUNT(precisions); p++) {
-        const hwnas_exec_options options = {.precision = precisions[p]};
+    for (size_t p = 0; p < COUNT(kinds); p++) {
+        const hwnas_exec_options options = {.precision = kinds[p]};
         const hwnas_exec_step *steps;
         hwnas_exec *exec;
         ok(hwnas_device_compile(&exec, cpu, graph, &options));
@@ -237,18 +271,16 @@ static void steps_tell_the_nodes_of_the_graph(void **state)
         hwnas_exec_free(exec);
     }
     hwnas_graph_free(graph);
-    hwnas_device_close(cpu);
 }
 
 /* ---- Quantised graphs ---- */
 
-static hwnas_graph *quantize(hwnas_device *device, const hwnas_graph *graph)
+static hwnas_graph *quantize(const hwnas_graph *graph, hwnas_quantize_form form)
 {
     const hwnas_exec_options options = {.precision = HWNAS_S8};
     hwnas_graph *quantized;
     int *origin;
-    ok(hwnas_device_quantize(&quantized, &origin, device, graph, &options,
-                             HWNAS_QUANTIZE_FUSED));
+    ok(hwnas_device_quantize(&quantized, &origin, cpu, graph, &options, form));
     free(origin);
     return quantized;
 }
@@ -266,7 +298,6 @@ static void bytes_are_multiplied_exactly(void **state)
 {
     (void)state;
     enum { ROWS = 5, IN = 70, OUT = 33 };
-    hwnas_device *cpu = open_device("cpu");
     hwnas_graph *graph = hwnas_graph_new("product", 1), *quantized;
     static float weights[OUT * IN], values[ROWS * IN], wanted[ROWS * OUT], got[ROWS * OUT];
     int x, w, y, *origin;
@@ -293,14 +324,13 @@ static void bytes_are_multiplied_exactly(void **state)
     assert_int_equal(count(quantized, "quantize_linear"), 1);
     assert_int_equal(count(quantized, "dequantize_linear"), 2);
     float *in = values;
-    float **outputs = run(cpu, quantized, HWNAS_F32, &in);
+    float **outputs = run(cpu, quantized, NULL, &in);
     memcpy(got, outputs[0], sizeof got);
     assert_memory_equal(got, wanted, sizeof got);
     free_all(outputs, 1);
     free(origin);
     hwnas_graph_free(quantized);
     hwnas_graph_free(graph);
-    hwnas_device_close(cpu);
 }
 
 /* What oneDNN computes with integers is what the quantised graph says, and a file says the same. */
@@ -308,74 +338,52 @@ static void quantized_graphs_go_through_files(void **state)
 {
     (void)state;
     static const char *const names[] = {"resnet32_cifar", "mnist_cnn", "mnist_mlp"};
-    hwnas_device *cpu = open_device("cpu"), *ref = open_device("ref");
     for (size_t i = 0; i < COUNT(names); i++) {
-        hwnas_graph *graph = build(names[i], "");
-        hwnas_graph *quantized = quantize(cpu, graph), *read, *folded;
-        float **inputs = random_inputs(graph);
-        float **wanted = run(ref, quantized, HWNAS_F32, inputs);
+        hwnas_graph *graph = build(names[i], ""), *read, *folded;
+        truth t = truth_of(quantize(graph, HWNAS_QUANTIZE_FUSED));
         void *bytes;
         size_t length;
-        ok(hwnas_onnx_write(&bytes, &length, quantized, HWNAS_ONNX_VALUES));
+        ok(hwnas_onnx_write(&bytes, &length, t.graph, HWNAS_ONNX_VALUES));
         ok(hwnas_onnx_read(&read, names[i], bytes, length));
         ok(hwnas_graph_fold(&folded, read));
-        assert_int_equal(count(folded, "dequantize_linear"), count(quantized, "dequantize_linear"));
-        float **got = run(cpu, folded, HWNAS_F32, inputs);
+        assert_int_equal(count(folded, "dequantize_linear"), count(t.graph, "dequantize_linear"));
         /* a value that lies between two bytes may go either way */
-        const double error = deviation(graph, got, wanted);
+        const double error = error_on_cpu(&t, folded, NULL);
         if (!(error <= 0.02))
             fail_msg("%s is off by %.2e", names[i], error);
-        free_all(got, graph->n_outputs);
-        free_all(wanted, graph->n_outputs);
-        free_all(inputs, graph->n_inputs);
         free(bytes);
+        truth_done(&t);
         hwnas_graph_free(folded);
         hwnas_graph_free(read);
-        hwnas_graph_free(quantized);
         hwnas_graph_free(graph);
     }
-    hwnas_device_close(ref);
-    hwnas_device_close(cpu);
 }
 
 /* Every kind of step that a group of bytes can be, with the same values as the graph says: what
  * `how` names, and no partition among them. */
 static void check_groups(const char *name, hwnas_quantize_form form, const char *how)
 {
-    const hwnas_exec_options options = {.precision = HWNAS_S8};
-    hwnas_device *cpu = open_device("cpu"), *ref = open_device("ref");
-    hwnas_graph *graph = build(name, ""), *made, *quantized;
+    truth floats = truth_of(build(name, ""));
+    hwnas_graph *made = quantize(floats.graph, form), *quantized;
     const hwnas_exec_step *steps;
     hwnas_exec *exec;
-    int *origin;
-    ok(hwnas_device_quantize(&made, &origin, cpu, graph, &options, form));
     ok(hwnas_graph_fold(&quantized, made)); /* biases that were whole numbers */
+    truth bytes = truth_of(quantized);
     ok(hwnas_device_compile(&exec, cpu, quantized, NULL));
     for (size_t i = 0, n = cpu->ops->steps(exec, &steps); i < n; i++)
         if (!strstr(how, steps[i].how))
             fail_msg("%s has a step by %s: %s", name, steps[i].how,
                      quantized->nodes[steps[i].nodes[0]].name);
-    float **inputs = random_inputs(graph);
-    float **wanted = run(ref, quantized, HWNAS_F32, inputs);
-    float **got = run(cpu, quantized, HWNAS_F32, inputs);
-    const double error = deviation(graph, got, wanted);
+    const double error = error_on_cpu(&bytes, quantized, NULL);
     if (!(error <= 0.03))
         fail_msg("%s is off by %.2e", name, error);
-    float **floats = run(ref, graph, HWNAS_F32, inputs);
-    const double rounding = deviation(graph, wanted, floats);
+    const double rounding = deviation(quantized, bytes.wanted, floats.wanted);
     if (!(rounding <= 0.15)) /* as `bounds` has it */
         fail_msg("%s is off by %.2e when quantised", name, rounding);
-    free_all(floats, graph->n_outputs);
-    free_all(got, graph->n_outputs);
-    free_all(wanted, graph->n_outputs);
-    free_all(inputs, graph->n_inputs);
-    free(origin);
     hwnas_exec_free(exec);
-    hwnas_graph_free(quantized);
+    truth_done(&bytes);
+    truth_done(&floats);
     hwnas_graph_free(made);
-    hwnas_graph_free(graph);
-    hwnas_device_close(ref);
-    hwnas_device_close(cpu);
 }
 
 static void quantized_images_need_no_partitions(void **state)
@@ -397,118 +405,111 @@ static void sums_are_not_written_over_what_is_read(void **state)
     check_groups(name, HWNAS_QUANTIZE_FILE, "primitive own loops reshape partition");
 }
 
+/* A graph of bytes as files may have it: all of them with one scale and zero point. */
+typedef struct shared {
+    hwnas_graph *graph;
+    int scale, zero, kernel_scale; /* constants */
+} shared;
+
+static const hwnas_attr first_axis[1] = {{.is_set = true, .n = 1}};
+
+static int node(hwnas_graph *graph, const char *op, const char *name, const hwnas_attr *attrs,
+                int n, const int *inputs)
+{
+    int out;
+    ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name(op), name, attrs, n, inputs, false));
+    return out;
+}
+
+/* Into bytes, or back into floats. */
+static int change(const shared *s, const char *op, const char *name, int tensor)
+{
+    const int inputs[] = {tensor, s->scale, s->zero};
+    return node(s->graph, op, name, first_axis, 3, inputs);
+}
+
+static int padded_conv(const shared *s, const char *const names[3], int x, int channels)
+{
+    static float bytes[16 * 16 * 9];
+    const int64_t dims[] = {channels, channels, 3, 3};
+    const hwnas_op *op = hwnas_op_by_name("conv");
+    hwnas_attr attrs[8] = {0};
+    int raw;
+    assert_true((size_t)(channels * channels * 9) <= COUNT(bytes));
+    for (size_t i = 0; i < COUNT(bytes); i++)
+        bytes[i] = (float)((int)(i * 89 % 255) - 127);
+    ok(hwnas_graph_add_constant(&raw, s->graph, names[0], 4, dims, bytes));
+    s->graph->tensors[raw].dtype = HWNAS_INT8;
+    const int values[] = {raw, s->kernel_scale};
+    const int kernel = node(s->graph, "dequantize_linear", names[1], first_axis, 2, values);
+    for (int i = 0; op->attrs[i].name; i++)
+        if (!strcmp(op->attrs[i].name, "pad"))
+            attrs[i] = (hwnas_attr){.is_set = true, .n = 4, .ints = {1, 1, 1, 1}};
+    const int inputs[] = {x, kernel};
+    return node(s->graph, "conv", names[2], attrs, 2, inputs);
+}
+
 /* One reverse of what two convolutions and a sum read, with a zero point, functions that the bytes
- * do not cut off, and a sum with one value for each channel: as files may have it. */
+ * do not cut off, and a sum with one value for each channel. */
+static hwnas_graph *shared_reverse(void)
+{
+    enum { C = 16, SIDE = 9 };
+    static const char *const names[][3] = {{"w0", "v0", "c0"}, {"w1", "v1", "c1"}};
+    const int64_t dims[] = {1, C, SIDE, SIDE}, one[] = {1};
+    const float scale = 1 / 100.0F, zero = 90, kernel_scale = 1 / 500.0F;
+    shared s = {.graph = hwnas_graph_new("shared", 1)};
+    int x;
+    ok(hwnas_graph_add_input(&x, s.graph, "x", HWNAS_FLOAT32, 4, dims));
+    ok(hwnas_graph_add_constant(&s.scale, s.graph, "s", 0, one, &scale));
+    ok(hwnas_graph_add_constant(&s.zero, s.graph, "z", 0, one, &zero));
+    ok(hwnas_graph_add_constant(&s.kernel_scale, s.graph, "ks", 0, one, &kernel_scale));
+    s.graph->tensors[s.zero].dtype = HWNAS_UINT8;
+    const int r = change(&s, "dequantize_linear", "r", change(&s, "quantize_linear", "q", x));
+    const int c0 = padded_conv(&s, names[0], r, C);
+    const int f0 = node(s.graph, "hard_swish", "f0", NULL, 1, &c0);
+    const int c1 = padded_conv(&s, names[1], r, C);
+    const int f1 = node(s.graph, "gelu", "f1", NULL, 1, &c1);
+    const int summands[] = {f0, r};
+    hwnas_graph_add_output(s.graph, node(s.graph, "add", "sum", NULL, 2, summands));
+    const int mean = node(s.graph, "global_avg_pool", "mean", NULL, 1, &r);
+    const int q0 = change(&s, "quantize_linear", "q0", mean);
+    const int with_mean[] = {f1, change(&s, "dequantize_linear", "r0", q0)};
+    const int sum = node(s.graph, "add", "sum1", NULL, 2, with_mean);
+    const int q1 = change(&s, "quantize_linear", "q1", sum);
+    hwnas_graph_add_output(s.graph, change(&s, "dequantize_linear", "r1", q1));
+    return s.graph;
+}
+
 static void readers_share_a_reverse(void **state)
 {
     (void)state;
-    enum { C = 16, SIDE = 9 };
-    const int64_t dims[] = {1, C, SIDE, SIDE}, kernel[] = {C, C, 3, 3}, one[] = {1};
-    hwnas_device *cpu = open_device("cpu"), *ref = open_device("ref");
-    hwnas_graph *graph = hwnas_graph_new("shared", 1);
-    const float scale = 1 / 100.0F, zero = 90, kernel_scale = 1 / 500.0F;
-    static float bytes[C * C * 9];
-    const hwnas_attr axis[1] = {{.is_set = true, .n = 1}};
-    hwnas_attr conv[8] = {0};
-    int x, s, z, ks, q, r, w[2], y[2], sum, mean;
-    for (size_t i = 0; i < COUNT(bytes); i++)
-        bytes[i] = (float)((int)(i * 89 % 255) - 127);
-    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, dims));
-    ok(hwnas_graph_add_constant(&s, graph, "s", 0, one, &scale));
-    ok(hwnas_graph_add_constant(&z, graph, "z", 0, one, &zero));
-    ok(hwnas_graph_add_constant(&ks, graph, "ks", 0, one, &kernel_scale));
-    graph->tensors[z].dtype = HWNAS_UINT8;
-    const int to_bytes[] = {x, s, z};
-    ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("quantize_linear"), "q", axis, 3, to_bytes,
-                            false));
-    const int back[] = {q, s, z};
-    ok(hwnas_graph_add_node(&r, graph, hwnas_op_by_name("dequantize_linear"), "r", axis, 3, back,
-                            false));
-    for (int k = 0; k < 2; k++) {
-        static const char *const names[][4] = {{"w0", "v0", "c0", "f0"}, {"w1", "v1", "c1", "f1"}};
-        int raw;
-        ok(hwnas_graph_add_constant(&raw, graph, names[k][0], 4, kernel, bytes));
-        graph->tensors[raw].dtype = HWNAS_INT8;
-        const int values[] = {raw, ks};
-        ok(hwnas_graph_add_node(&w[k], graph, hwnas_op_by_name("dequantize_linear"), names[k][1],
-                                axis, 2, values, false));
-        const int inputs[] = {r, w[k]};
-        const hwnas_op *op = hwnas_op_by_name("conv");
-        for (int i = 0; op->attrs[i].name; i++)
-            if (!strcmp(op->attrs[i].name, "pad"))
-                conv[i] = (hwnas_attr){.is_set = true, .n = 4, .ints = {1, 1, 1, 1}};
-        ok(hwnas_graph_add_node(&y[k], graph, op, names[k][2], conv, 2, inputs, false));
-        ok(hwnas_graph_add_node(&y[k], graph, hwnas_op_by_name(k ? "gelu" : "hard_swish"),
-                                names[k][3], NULL, 1, &y[k], false));
-    }
-    const int summands[] = {y[0], r};
-    ok(hwnas_graph_add_node(&sum, graph, hwnas_op_by_name("add"), "sum", NULL, 2, summands, false));
-    hwnas_graph_add_output(graph, sum);
-    /* one value for each channel, as bytes */
-    ok(hwnas_graph_add_node(&mean, graph, hwnas_op_by_name("global_avg_pool"), "mean", NULL, 1, &r,
-                            false));
-    const int of_mean[] = {mean, s, z};
-    ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("quantize_linear"), "q0", axis, 3, of_mean,
-                            false));
-    const int mean_back[] = {q, s, z};
-    ok(hwnas_graph_add_node(&mean, graph, hwnas_op_by_name("dequantize_linear"), "r0", axis, 3,
-                            mean_back, false));
-    const int with_mean[] = {y[1], mean};
-    ok(hwnas_graph_add_node(&y[1], graph, hwnas_op_by_name("add"), "sum1", NULL, 2, with_mean,
-                            false));
-    const int both[] = {y[1], s, z};
-    ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("quantize_linear"), "q1", axis, 3, both,
-                            false));
-    const int end[] = {q, s, z};
-    ok(hwnas_graph_add_node(&q, graph, hwnas_op_by_name("dequantize_linear"), "r1", axis, 3, end,
-                            false));
-    hwnas_graph_add_output(graph, q);
-    float **inputs = random_inputs(graph);
-    float **wanted = run(ref, graph, HWNAS_F32, inputs), **got = run(cpu, graph, HWNAS_F32, inputs);
-    assert_true(deviation(graph, got, wanted) <= 0.006); /* one byte: 1/165 of the greatest value */
-    free_all(got, graph->n_outputs);
-    free_all(wanted, graph->n_outputs);
-    free_all(inputs, graph->n_inputs);
-    hwnas_graph_free(graph);
-    hwnas_device_close(ref);
-    hwnas_device_close(cpu);
+    truth t = truth_of(shared_reverse());
+    /* one byte: 1/165 of the greatest value */
+    assert_true(error_on_cpu(&t, t.graph, NULL) <= 0.006);
+    truth_done(&t);
 }
 
 /* Ranges of inputs that are ten times too small cut off what comes. */
 static void ranges_come_of_the_given_inputs(void **state)
 {
     (void)state;
-    hwnas_device *cpu = open_device("cpu"), *ref = open_device("ref");
-    hwnas_graph *graph = build("mnist_cnn", "");
-    float **inputs = random_inputs(graph);
-    const int64_t n = hwnas_tensor_count(&graph->tensors[graph->inputs[0]]);
-    float **wanted = run(ref, graph, HWNAS_F32, inputs);
+    truth t = truth_of(build("mnist_cnn", ""));
+    const int64_t n = hwnas_tensor_count(&t.graph->tensors[t.graph->inputs[0]]);
     float *samples = hwnas_alloc(2 * (size_t)n * sizeof *samples);
+    const hwnas_exec_options options = {.precision = HWNAS_S8, .n_samples = 2, .samples = samples};
     double errors[2];
     for (int k = 0; k < 2; k++) {
-        const hwnas_exec_options options = {
-            .precision = HWNAS_S8, .n_samples = 2, .samples = samples};
-        hwnas_exec *exec;
         for (int64_t i = 0; i < 2 * n; i++)
-            samples[i] = inputs[0][i % n] * (k ? 0.1F : 1);
-        float **got = run(ref, graph, HWNAS_F32, inputs);
-        ok(hwnas_device_compile(&exec, cpu, graph, &options));
-        ok(cpu->ops->run(exec, (const float *const *)inputs, got));
-        errors[k] = deviation(graph, got, wanted);
-        hwnas_exec_free(exec);
-        free_all(got, graph->n_outputs);
+            samples[i] = t.inputs[0][i % n] * (k ? 0.1F : 1);
+        errors[k] = error_on_cpu(&t, t.graph, &options);
     }
     assert_true(errors[0] < 0.02);
     assert_true(errors[1] > 0.1);
     free(samples);
-    free_all(wanted, graph->n_outputs);
-    free_all(inputs, graph->n_inputs);
-    hwnas_graph_free(graph);
-    hwnas_device_close(ref);
-    hwnas_device_close(cpu);
+    truth_done(&t);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_multiplied_exactly),
@@ -522,5 +523,7 @@ int main(void)
         cmocka_unit_test(every_operator_in_every_precision),
         cmocka_unit_test(zoo_in_every_precision),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -292,7 +292,8 @@ static void encoding_of_symbols_and_conditions(void **state)
     (void)state;
     static const char yaml[] =
         "hwnas: 1\nname: symbols\nabout: test\ninput: {image: [3, 8, 8]}\n"
-        "choices:\n  n: {values: [1, 2]}\n  op: {each_of: 2, values: [skip, relu, gelu], when: i < n}\n"
+        "choices:\n  n: {values: [1, 2]}\n"
+        "  op: {each_of: 2, values: [skip, relu, gelu], when: i < n}\n"
         "network:\n  - relu\n  - let: {used: op}\n";
     hwnas_space *space = NULL;
     assert_int_equal(hwnas_space_parse(&space, "symbols.yaml", yaml, strlen(yaml), NULL), HWNAS_OK);
@@ -742,7 +743,7 @@ static void settings_do_not_change_an_estimate(void **state)
     assert_true(estimates[0].mean < -40 && estimates[0].mean > -46);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_finds_every_row),
@@ -766,5 +767,7 @@ int main(void)
         cmocka_unit_test(shipped_predictor_keeps_its_word),
         cmocka_unit_test(settings_do_not_change_an_estimate),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

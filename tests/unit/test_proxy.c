@@ -283,7 +283,7 @@ static void what_a_proxy_cannot_do_is_told(void **state)
     hwnas_space_free(space);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(synflow_is_the_sum_over_weights),
@@ -295,5 +295,7 @@ int main(void)
         cmocka_unit_test(proxies_rank_as_published),
         cmocka_unit_test(what_a_proxy_cannot_do_is_told),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

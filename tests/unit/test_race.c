@@ -1,5 +1,5 @@
-/* test_race.c: networks measured in turns, and the verdicts on them: on a scripted machine, and in a
- * runner. The program is its own runner. */
+/* test_race.c: networks measured in turns, and the verdicts on them: on a scripted machine, and in
+ * a runner. The program is its own runner. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 #include "measure/race.h"
 #include "measure/runner.h"
 
-#define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
 
 static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
 
@@ -126,8 +125,9 @@ static hwnas_race run_course(course *c, int n, const hwnas_measure_options *opti
     return race;
 }
 
-/* Two equal networks with 3 % of noise are to be told apart in 5 % of the races at most, though each
- * race looks at its interval more than once. How often it was is quoted in docs/measuring.md. */
+/* Two equal networks with 3 % of noise are to be told apart in 5 % of the races at most, though
+ * each race looks at its interval more than once. How often it was is quoted
+ * in docs/measuring.md. */
 static void equal_ones_are_not_told_apart(void **state)
 {
     (void)state;
@@ -279,6 +279,30 @@ static void it_ends_though_nothing_is_clean(void **state)
     free(c);
 }
 
+/* The time is over after the first one's turn: of the others there is no number to tell. */
+static void who_never_had_a_turn_has_no_number(void **state)
+{
+    (void)state;
+    const double seconds[] = {2, 2.1, 2.2, 2.3};
+    course *c = make_course(seconds, 4);
+    c->machine.base.is_shared = always_shared;
+    const hwnas_measure_options short_of_time = {.interval = 0.01, .max_seconds = 0.1};
+    hwnas_race race = run_course(c, 4, &short_of_time);
+    int n_without = 0;
+    for (int i = 0; i < 4; i++) {
+        const hwnas_measurement *m = &race.measurements[i];
+        assert_true(m->is_unstable);
+        if (m->n_samples)
+            assert_true(m->p50 >= 2);
+        else
+            assert_true(isnan(m->p50) && isnan(m->p50_low) && isnan(m->min));
+        n_without += !m->n_samples;
+    }
+    assert_int_equal(n_without, 3);
+    hwnas_race_done(&race);
+    free(c);
+}
+
 /* ---- In a runner ---- */
 
 static const hwnas_measure_options quick = {
@@ -371,9 +395,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(orders_are_random_and_repeatable),
         cmocka_unit_test(disturbed_turns_do_not_count),
         cmocka_unit_test(it_ends_though_nothing_is_clean),
+        cmocka_unit_test(who_never_had_a_turn_has_no_number),
         cmocka_unit_test(a_runner_holds_races),
         cmocka_unit_test(killed_in_the_middle_it_is_told_and_works_again),
         cmocka_unit_test(what_travels_is_checked),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,12 +218,14 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_come_back),  cmocka_unit_test(a_torn_row_is_cut_off),
         cmocka_unit_test(writers_do_not_mix), cmocka_unit_test(suggestions_are_spread),
         cmocka_unit_test(vectors_of_a_cell),  cmocka_unit_test(programs_answer),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

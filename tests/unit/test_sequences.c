@@ -426,7 +426,7 @@ static void rotary_positions_are_relative(void **state)
     hwnas_graph_free(graph);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_parameters),
@@ -438,5 +438,7 @@ int main(void)
         cmocka_unit_test(decoding_with_caches_is_reading_all),
         cmocka_unit_test(rotary_positions_are_relative),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static void test_baseline(void **state)
     assert_non_null(row.trouble);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_simulation),
@@ -185,5 +185,7 @@ int main(void)
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_baseline),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,7 +327,7 @@ static void pictures_are_well_formed(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_sample_can_be_built),
@@ -336,5 +336,7 @@ int main(void)
         cmocka_unit_test(pictures_are_well_formed),
         cmocka_unit_test(exports_are_the_same_network),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,11 +177,13 @@ static void test_memory_is_weights_and_activations(void **state)
     hwnas_device_close(device);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run_takes_no_memory),
         cmocka_unit_test(test_memory_is_weights_and_activations),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("steady", tests, NULL, NULL);
 }

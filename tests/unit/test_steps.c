@@ -1,6 +1,6 @@
 /* test_steps.c: the times of a run's steps. What they are of is checked on real networks, how they
- * are counted on a machine where time passes only as a script says. The program is its own runner.
- */
+ * are counted on a machine where time passes only as a script says. The program is its
+ * own runner. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,7 +115,7 @@ typedef struct fake {
     unsigned long preemptions;
     int n_runs;       /* whole and step by step */
     int disturb_each; /* every so manieth run loses its core for 10 ms; 0: none */
-    int share_each;   /* a neighbour comes and goes after so many runs, which take twice as long; 0: none */
+    int share_each;   /* a neighbour comes and goes after so many runs, which take twice as long */
 } fake;
 
 static fake *of_exec(hwnas_exec *exec)
@@ -308,5 +308,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shared_runs_do_not_count),
         cmocka_unit_test(test_a_device_may_keep_silent),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

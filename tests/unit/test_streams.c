@@ -26,7 +26,8 @@ static int make_tiny(void **state)
     int input, output;
     tiny = hwnas_graph_new("tiny", 1);
     if (hwnas_graph_add_input(&input, tiny, "input", HWNAS_FLOAT32, 4, dims) ||
-        hwnas_graph_add_node(&output, tiny, hwnas_op_by_name("relu"), "relu", NULL, 1, &input, true))
+        hwnas_graph_add_node(&output, tiny, hwnas_op_by_name("relu"), "relu", NULL, 1, &input,
+                             true))
         return -1;
     hwnas_graph_add_output(tiny, output);
     return 0;
@@ -133,6 +134,33 @@ static void test_steady(void **state)
     hwnas_window_done(&w);
 }
 
+/* The last inferences of the warm-up, at 0.1 s, were slow. */
+static double slow_for_a_moment(fake_machine *m)
+{
+    return m->clock > 0.09 && m->clock < 0.1 ? 0.02 : 1e-3;
+}
+
+/* All but the warm-up was fast, eight times as fast. */
+static double fast_in_the_end(fake_machine *m)
+{
+    return m->clock < 0.1 ? 8e-3 : 1e-3;
+}
+
+/* A copy that has no room for more samples is still a load for the others. */
+static void test_goes_on_to_the_end(void **state)
+{
+    (void)state;
+    fake_machine m = {.script = slow_for_a_moment};
+    hwnas_window w = run_window(&m, 0.1, 1);
+    assert_in_range(w.m.n_samples, 970, 1001);
+    hwnas_window_done(&w);
+    m = (fake_machine){.script = fast_in_the_end};
+    w = run_window(&m, 0.1, 1);
+    assert_true(m.clock >= 1.1 - 1e-9);
+    assert_float_equal(w.runs_per_second, 1000, 1e-6);
+    hwnas_window_done(&w);
+}
+
 /* Every fifth inference loses 4 ms to another process, as the witnesses say. */
 static double often_interrupted(fake_machine *m)
 {
@@ -221,7 +249,8 @@ static hwnas_window window_of(size_t n, double from, double step, size_t n_sampl
 static void test_pool(void **state)
 {
     (void)state;
-    hwnas_window both[] = {window_of(1000, 1e-3, 1e-6, 1000), window_of(500, 2e-3, 1e-6, 500)}, pool;
+    hwnas_window both[] = {window_of(1000, 1e-3, 1e-6, 1000), window_of(500, 2e-3, 1e-6, 500)},
+                 pool;
     double all[1500];
     memcpy(all, both[0].samples, 1000 * sizeof *all);
     memcpy(all + 1000, both[1].samples, 500 * sizeof *all);
@@ -321,6 +350,7 @@ int main(int argc, char **argv)
         return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_goes_on_to_the_end),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_stolen),
         cmocka_unit_test(test_too_slow_and_too_fast),
@@ -330,5 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_real_copies),
         cmocka_unit_test(test_more_than_cores),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_tiny, free_tiny);
 }

@@ -251,8 +251,8 @@ static void an_unstable_trial_removes_no_stable_one(void **state)
     assert_int_equal(front[0], 0);
 }
 
-/* With intervals: no member could do for another, and each that is left out has a member that does.
- */
+/* With intervals: no member could do for another, and each that is left out has a member
+ * that does. */
 static void front_with_intervals(void **state)
 {
     (void)state;
@@ -372,7 +372,9 @@ static void settings_are_choices(void **state)
     (void)state;
     hwnas_space *space = NULL;
     const hwnas_space *walked = NULL;
-    hwnas_job job = {.batch = {.n = 3, .values = {1, 8, 16}}, .threads = {.n = 1, .values = {2}}, .dtype = {.n = 2, .values = {1 + HWNAS_S8, 1 + HWNAS_F32}}};
+    hwnas_job job = {.batch = {.n = 3, .values = {1, 8, 16}},
+                     .threads = {.n = 1, .values = {2}},
+                     .dtype = {.n = 2, .values = {1 + HWNAS_S8, 1 + HWNAS_F32}}};
     assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_macro"), HWNAS_OK);
     assert_int_equal(hwnas_settings_space(&walked, space, &job), HWNAS_OK);
     assert_int_equal(walked->n_genes, space->n_genes + 2);
@@ -519,7 +521,7 @@ static void response_of_a_table(void **state)
     hwnas_csv_free(csv);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits),
@@ -537,5 +539,7 @@ int main(void)
         cmocka_unit_test(extremes_are_those_of_the_table),
         cmocka_unit_test(response_of_a_table),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("study", tests, NULL, NULL);
 }

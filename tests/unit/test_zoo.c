@@ -1,4 +1,5 @@
-/* The networks that everybody knows: as files of the zoo, and as points of the spaces that have them. */
+/* The networks that everybody knows: as files of the zoo, and as points of the spaces that have
+ * them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,10 +94,12 @@ static void zoo_has_the_published_costs(void **state)
     }
 }
 
-#define YOLO(n, width) \
-    "backbone=" n n n n ",neck=" n n n n ",width=" width width width width width ",act=silu,size=640"
+#define YOLO(n, width)                                                                             \
+    "backbone=" n n n n ",neck=" n n n n ",width=" width width width width width                   \
+    ",act=silu,size=640"
 
-/* Detectors publish parameters after BatchNorm is folded, and FLOPs, two for each multiply-accumulate. */
+/* Detectors publish parameters after BatchNorm is folded, and FLOPs, two for each
+ * multiply-accumulate. */
 static void detectors_have_the_published_costs(void **state)
 {
     static const struct {
@@ -177,7 +180,8 @@ static void points_of_spaces_are_networks_of_the_zoo(void **state)
     }
 }
 
-/* Relatives of theirs in the same spaces: timm gives 25.58 M for the first, torchvision the second. */
+/* Relatives of theirs in the same spaces: timm gives 25.58 M for the first, torchvision
+ * the second. */
 static void points_of_spaces_have_the_published_params(void **state)
 {
     (void)state;
@@ -188,8 +192,8 @@ static void points_of_spaces_have_the_published_params(void **state)
                      138365992); /* VGG-16 with batch normalisation */
 }
 
-/* The space's nearest network has layers expanded to 240 channels instead of 200, 184 and 184, and no
- * bias in the layer before the last; the rest is the same. */
+/* The space's nearest network has layers expanded to 240 channels instead of 200, 184 and 184, and
+ * no bias in the layer before the last; the rest is the same. */
 static void mobilenet_v3_large_is_near_the_space_of_once_for_all(void **state)
 {
     enum { MORE = 40 + 56 + 56, SIDE = 14, CHANNELS = 80, KERNEL = 9, NORMS = 2 + 2, BIAS = 1280 };
@@ -219,7 +223,8 @@ static void spaces_have_their_sizes(void **state)
     /* Cai et al. 2020, section 3.3: ((3*3)^2 + (3*3)^3 + (3*3)^4)^5, "roughly 2 * 10^19", which is
      * 21758655492572485851; and 25 resolutions and 2 widths. */
     check_count("ofa_mobilenet_v3", "1087932774628624292550");
-    /* expansions 117^2 * 1053 * 117; widths 3^5 * (1 + 2 * 3) with the stem; shortcuts; resolutions */
+    /* expansions 117^2 * 1053 * 117; widths 3^5 * (1 + 2 * 3) with the stem;
+     * shortcuts; resolutions */
     check_count("ofa_resnet50", "28687339297890");
     /* kernels 6^2 * 30^3; channels 4^5; norm; head 1 + 2 * 4 */
     check_count("vgg_like", "17915904000");
@@ -227,7 +232,7 @@ static void spaces_have_their_sizes(void **state)
     check_count("yolo_like", "2457600000");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zoo_has_the_published_costs),
@@ -238,5 +243,7 @@ int main(void)
         cmocka_unit_test(mobilenet_v3_large_is_near_the_space_of_once_for_all),
         cmocka_unit_test(spaces_have_their_sizes),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,7 +341,8 @@ cudnnStatus_t hwnas_cudnn_pack(cudnnBackendDescriptor_t *out, const hwnas_cudnn_
         const hwnas_cudnn_port *port = &o->ports[i];
         if (port->kind == HWNAS_CUDNN_PORT_VIRTUAL)
             continue;
-        pointers[n] = port->kind == HWNAS_CUDNN_PORT_SCALAR ? (const void *)&port->value : places[i];
+        pointers[n] =
+            port->kind == HWNAS_CUDNN_PORT_SCALAR ? (const void *)&port->value : places[i];
         ids[n++] = i + 1;
     }
     cudnnStatus_t status = api->create(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);

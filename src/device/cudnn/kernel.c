@@ -33,7 +33,8 @@ static hwnas_status view_of(hwnas_view *out, const hwnas_cudnn_tensor *t)
     }
     if (extent >= INT32_MAX || hwnas_cudnn_count(t) > HWNAS_KERNEL_MOST)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                          "'%s' has about 2^31 values or more, too many for the GPU's kernels", t->name);
+                          "'%s' has about 2^31 values or more, too many for the GPU's kernels",
+                          t->name);
     *out = view;
     return HWNAS_OK;
 }

@@ -53,9 +53,10 @@ static hwnas_status make_view(hwnas_view *out, const hwnas_tensor *tensor, int t
     hwnas_view view = {.type = type, .rank = tensor->rank};
     int64_t step = 1;
     if (hwnas_tensor_count(tensor) > HWNAS_KERNEL_MOST)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                          "'%s' of shape %s has more than %d values, too many for the GPU's kernels",
-                          tensor->name, hwnas_tensor_shape(tensor).s, HWNAS_KERNEL_MOST);
+        return hwnas_fail(
+            HWNAS_E_UNSUPPORTED, NULL,
+            "'%s' of shape %s has more than %d values, too many for the GPU's kernels",
+            tensor->name, hwnas_tensor_shape(tensor).s, HWNAS_KERNEL_MOST);
     for (int i = tensor->rank - 1; i >= 0; i--) {
         const int d = order ? order[i] : i;
         view.dims[d] = (int)tensor->dims[d];

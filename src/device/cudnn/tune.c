@@ -1,12 +1,13 @@
 /* tune.c: how long a plan takes on the GPU that is here, on memory of its own. */
+#include "device/cudnn/tune.h"
+
 #include <math.h>
-#include <string.h>
 
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
-#include "device/cudnn/tune.h"
 
-/* Every byte of what is read: small numbers in each type, and no zeros, with which a GPU draws less power. */
+/* Every byte of what is read: small numbers in each type, and no zeros, with which a GPU draws less
+ * power. */
 enum { RUNS = 5, ALIGN = 256, BYTE = 0x3c };
 
 static size_t bytes_of(const hwnas_cudnn_port *port)
@@ -19,8 +20,8 @@ static size_t bytes_of(const hwnas_cudnn_port *port)
 }
 
 /* Seconds of a run, after one that is not counted. */
-static hwnas_status time_runs(double *out, const hwnas_live *live, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack,
-                              const CUevent *events)
+static hwnas_status time_runs(double *out, const hwnas_live *live, cudnnBackendDescriptor_t plan,
+                              cudnnBackendDescriptor_t pack, const CUevent *events)
 {
     const hwnas_cuda_api *api = hwnas_live_api(live);
     const hwnas_cudnn_run_api *cudnn = hwnas_live_cudnn(live);
@@ -28,8 +29,8 @@ static hwnas_status time_runs(double *out, const hwnas_live *live, cudnnBackendD
     for (int i = 0; i <= RUNS; i++) {
         if (i == 1)
             TRY_CUDA(api, "time", "plan", api->event_record(events[0], hwnas_live_stream(live)));
-        TRY(hwnas_cudnn_run_status(live, cudnn->execute(hwnas_live_handle(live), plan, pack), "time",
-                                   "plan"));
+        TRY(hwnas_cudnn_run_status(live, cudnn->execute(hwnas_live_handle(live), plan, pack),
+                                   "time", "plan"));
     }
     TRY_CUDA(api, "time", "plan", api->event_record(events[1], hwnas_live_stream(live)));
     TRY_CUDA(api, "time", "plan", api->event_wait(events[1]));
@@ -39,8 +40,8 @@ static hwnas_status time_runs(double *out, const hwnas_live *live, cudnnBackendD
 }
 
 static hwnas_status time_on(double *out, const hwnas_cuda_device *device,
-                            const hwnas_cudnn_operation *o, cudnnBackendDescriptor_t plan, CUdeviceptr memory,
-                            size_t bytes)
+                            const hwnas_cudnn_operation *o, cudnnBackendDescriptor_t plan,
+                            CUdeviceptr memory, size_t bytes)
 {
     const hwnas_cuda_api *api = hwnas_live_api(device->live);
     hwnas_status status = HWNAS_OK;
@@ -52,9 +53,8 @@ static hwnas_status time_on(double *out, const hwnas_cuda_device *device,
             places[i] = at;
             at += bytes_of(&o->ports[i]);
         }
-    TRY_OUT(hwnas_cudnn_run_status(device->live,
-                                   hwnas_cudnn_pack(&pack, device->cudnn, o, places, at), "time",
-                                   "plan"));
+    TRY_OUT(hwnas_cudnn_run_status(
+        device->live, hwnas_cudnn_pack(&pack, device->cudnn, o, places, at), "time", "plan"));
     TRY_CUDA_OUT(api, "time", "plan",
                  api->fill(memory, BYTE, bytes, hwnas_live_stream(device->live)));
     for (int i = 0; i < 2; i++)

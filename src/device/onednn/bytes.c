@@ -201,15 +201,15 @@ bool hwnas_onednn_take_quantize(group *g, const finder *f)
 
 /* ---- Reverses ---- */
 
-/* Whether a node of no group reads what this one makes, and a partition may fuse them. */
-static bool is_for_partition(const finder *f, const hwnas_node *node)
+/* By tensor: whether a node of no group reads it, so that a partition may fuse what makes it with
+ * that node. Yours to free(). */
+static bool *read_by_partitions(const finder *f)
 {
+    bool *is_read = hwnas_alloc((f->graph->n_tensors + 1) * sizeof *is_read);
     for (size_t i = 0; i < f->graph->n_nodes; i++)
         for (int k = 0; k < f->graph->nodes[i].n_inputs; k++)
-            if (f->graph->nodes[i].inputs[k] == node->output && f->out->of_node[i] < 0 &&
-                !f->is_own[i])
-                return true;
-    return false;
+            is_read[f->graph->nodes[i].inputs[k]] |= f->out->of_node[i] < 0 && !f->is_own[i];
+    return is_read;
 }
 
 static void share_out(const finder *f, const int *n_behind)
@@ -236,10 +236,11 @@ void hwnas_onednn_settle_reverses(const finder *f)
             n_behind[f->out->all[n].reverses[i]]++;
     share_out(f, n_behind);
     free(n_behind);
+    bool *is_for_partition = read_by_partitions(f); /* no reverse reads what another makes */
     for (size_t n = 0; n < f->graph->n_nodes; n++) {
         const hwnas_node *node = &f->graph->nodes[n];
         if (f->out->of_node[n] >= 0 || f->is_own[n] ||
-            hwnas_onednn_behind(f->source, node->output) < 0 || is_for_partition(f, node))
+            hwnas_onednn_behind(f->source, node->output) < 0 || is_for_partition[node->output])
             continue;
         group *g = &f->out->all[f->out->n];
         *g = (group){.n_nodes = 1, .nodes = {(int)n}, .bias = -1, .output = node->output};
@@ -249,4 +250,5 @@ void hwnas_onednn_settle_reverses(const finder *f)
                                                                         : HWNAS_ONEDNN_PLAIN;
         f->out->of_node[n] = (int)f->out->n++;
     }
+    free(is_for_partition);
 }

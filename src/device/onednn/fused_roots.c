@@ -155,7 +155,7 @@ static dnnl_status_t make_function(maker *m)
 {
     const dnnl_dims_t flat = {hwnas_tensor_count(output(m))};
     hwnas_onednn_post p;
-    hwnas_onednn_function(&p, m->graph, m->root);
+    hwnas_onednn_function(&p, m->root);
     m->n_inputs = 1;
     TRY_STATUS(hwnas_onednn_describe(&m->in[0], dnnl_f32, 1, flat, HWNAS_ONEDNN_PLAIN));
     TRY_STATUS(hwnas_onednn_describe(&m->out, dnnl_f32, 1, flat, HWNAS_ONEDNN_PLAIN));
@@ -164,26 +164,16 @@ static dnnl_status_t make_function(maker *m)
                                                       m->out, p.alpha, p.beta, m->attr);
 }
 
-static dnnl_status_t make_binary(maker *m)
+static dnnl_status_t make_binary(maker *m, dnnl_alg_kind_t alg)
 {
-    static const struct {
-        const char *op;
-        dnnl_alg_kind_t alg;
-    } rows[] = {{"add", dnnl_binary_add},
-                {"div", dnnl_binary_div},
-                {"mul", dnnl_binary_mul},
-                {"sub", dnnl_binary_sub}};
     const int rank = output(m)->rank;
-    size_t i = 0;
-    while (strcmp(rows[i].op, m->root->op->name))
-        i++;
     m->n_inputs = 2;
     m->args[1] = DNNL_ARG_SRC_1;
     for (int k = 0; k < 2; k++)
         TRY_STATUS(describe_in(m, k, rank, m->group->layout));
     TRY_STATUS(describe_out(m, rank, m->group->layout));
-    return dnnl_binary_primitive_desc_create(&m->desc, m->device->engine, rows[i].alg, m->in[0],
-                                             m->in[1], m->out, m->attr);
+    return dnnl_binary_primitive_desc_create(&m->desc, m->device->engine, alg, m->in[0], m->in[1],
+                                             m->out, m->attr);
 }
 
 static dnnl_status_t make_softmax(maker *m)
@@ -213,25 +203,22 @@ static const struct root {
     const char *op;
     dnnl_status_t (*make)(maker *m);
 } roots[] = {
-    {"add", make_binary},
     {"avg_pool", make_pool},
     {"conv", make_conv},
     {"dequantize_linear", make_change},
-    {"div", make_binary},
     {"global_avg_pool", make_pool},
     {"linear", make_product},
     {"matmul", make_product},
     {"max_pool", make_pool},
-    {"mul", make_binary},
     {"quantize_linear", make_change},
     {"softmax", make_softmax},
-    {"sub", make_binary},
 };
 
 dnnl_status_t hwnas_onednn_make_root(maker *m)
 {
+    dnnl_alg_kind_t alg;
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
         if (!strcmp(roots[i].op, m->root->op->name))
             return roots[i].make(m);
-    return make_function(m);
+    return hwnas_onednn_binary(&alg, m->root) ? make_binary(m, alg) : make_function(m);
 }

@@ -37,7 +37,7 @@ static bool have_same_dims(const hwnas_tensor *a, const hwnas_tensor *b)
 
 /* ---- Operators ---- */
 
-bool hwnas_onednn_function(post *out, const hwnas_graph *graph, const hwnas_node *node)
+bool hwnas_onednn_function(post *out, const hwnas_node *node)
 {
     static const struct {
         const char *op;
@@ -54,7 +54,6 @@ bool hwnas_onednn_function(post *out, const hwnas_graph *graph, const hwnas_node
         {"sqrt", dnnl_eltwise_sqrt, NULL, NULL},
         {"tanh", dnnl_eltwise_tanh, NULL, NULL},
     };
-    (void)graph;
     *out = (post){.operand = -1};
     if (is(node, "hard_swish")) {
         *out = (post){dnnl_eltwise_hardswish, 1.0f / 6, 0.5f, -1, false};
@@ -93,7 +92,7 @@ static bool gated_function(post *out, const hwnas_node *gate)
     return true;
 }
 
-static bool binary_alg(dnnl_alg_kind_t *out, const hwnas_node *node)
+bool hwnas_onednn_binary(dnnl_alg_kind_t *out, const hwnas_node *node)
 {
     static const struct {
         const char *op;
@@ -110,10 +109,10 @@ static bool binary_alg(dnnl_alg_kind_t *out, const hwnas_node *node)
     return false;
 }
 
-static bool is_elementwise(const hwnas_graph *graph, const hwnas_node *node)
+static bool is_elementwise(const hwnas_node *node)
 {
     post p;
-    return binary_alg(&p.alg, node) || hwnas_onednn_function(&p, graph, node);
+    return hwnas_onednn_binary(&p.alg, node) || hwnas_onednn_function(&p, node);
 }
 
 static bool joins_channels(const hwnas_graph *graph, const hwnas_node *node)
@@ -148,7 +147,7 @@ static bool is_image_op(const hwnas_graph *graph, const hwnas_node *node)
         "conv",       "max_pool",        "avg_pool",          "global_avg_pool", "upsample",
         "batch_norm", "quantize_linear", "dequantize_linear", NULL};
     return hwnas_node_output(graph, node)->rank == 4 &&
-           (is_one_of(node, ops) || is_elementwise(graph, node) || is_move(graph, node));
+           (is_one_of(node, ops) || is_elementwise(node) || is_move(graph, node));
 }
 
 /* Images begin with a convolution, a pool or a quantisation, and go on through what works on values
@@ -161,7 +160,7 @@ static bool begins_image(const finder *f, const hwnas_node *node)
     if (!is_image_op(graph, node) ||
         !(is_fp32(graph, node) || hwnas_onednn_changes_type(f->source, node)))
         return false;
-    if (!is_elementwise(graph, node) && !is_move(graph, node) && !is_reverse)
+    if (!is_elementwise(node) && !is_move(graph, node) && !is_reverse)
         return true;
     for (int i = 0; i < node->n_inputs; i++)
         if (layouts[node->inputs[i]] == HWNAS_ONEDNN_IMAGE &&
@@ -260,7 +259,7 @@ static bool is_product(const finder *f, const hwnas_node *node)
 static bool is_binary_root(const finder *f, const hwnas_node *node)
 {
     dnnl_alg_kind_t alg;
-    return binary_alg(&alg, node) && !is_weight(f->graph, node->inputs[0]) &&
+    return hwnas_onednn_binary(&alg, node) && !is_weight(f->graph, node->inputs[0]) &&
            have_same_dims(hwnas_node_input(f->graph, node, 0), hwnas_node_output(f->graph, node));
 }
 
@@ -286,14 +285,15 @@ static bool is_root(const finder *f, size_t n)
         return false;
     return is_binary_root(f, node) ||
            (is_move(f->graph, node) && begins_image(f, node)) ||
-           (hwnas_onednn_function(&p, f->graph, node) && !is_weight(f->graph, node->inputs[0])) ||
+           (hwnas_onednn_function(&p, node) && !is_weight(f->graph, node->inputs[0])) ||
            (is(node, "softmax") && out->rank > 0);
 }
 
 static bool takes_posts(const hwnas_node *root)
 {
     dnnl_alg_kind_t alg;
-    return is(root, "conv") || is(root, "linear") || is(root, "matmul") || binary_alg(&alg, root);
+    return is(root, "conv") || is(root, "linear") || is(root, "matmul") ||
+           hwnas_onednn_binary(&alg, root);
 }
 
 /* A free node that reads `tensor`. */
@@ -380,8 +380,8 @@ static bool take_binary(group *g, const finder *f, const hwnas_node *node)
     const hwnas_node *root = &f->graph->nodes[g->nodes[0]];
     dnnl_alg_kind_t root_alg;
     post p = {.operand = operand};
-    if (!binary_alg(&p.alg, node) || operand == g->output || (!is_first && !node->op->commutes) ||
-        !have_same_dims(out, &f->graph->tensors[g->output]))
+    if (!hwnas_onednn_binary(&p.alg, node) || operand == g->output ||
+        (!is_first && !node->op->commutes) || !have_same_dims(out, &f->graph->tensors[g->output]))
         return false;
     if (take_number(g, f, node, operand) ||
         (have_same_dims(other, out) && hwnas_onednn_take_sum_of_bytes(g, f, node, operand)))
@@ -395,7 +395,7 @@ static bool take_binary(group *g, const finder *f, const hwnas_node *node)
         return is_per_channel(g, other, out) && hwnas_onednn_add_post(g, &p, f, node, NULL);
     if ((f->out->layouts[operand] == HWNAS_ONEDNN_IMAGE) != (g->layout == HWNAS_ONEDNN_IMAGE))
         return false;
-    p.is_sum = p.alg == dnnl_binary_add && !has_sum(g) && !binary_alg(&root_alg, root) &&
+    p.is_sum = p.alg == dnnl_binary_add && !has_sum(g) && !hwnas_onednn_binary(&root_alg, root) &&
                f->n_readers[operand] == 1 && !f->is_output[operand] && !g->has_bytes &&
                other->kind == HWNAS_TENSOR_ACTIVATION;
     return hwnas_onednn_add_post(g, &p, f, node, NULL);
@@ -417,7 +417,7 @@ static bool extend(group *g, const finder *f)
     const hwnas_node *node = f->n_readers[tensor] == 1 ? free_reader(f, tensor, 0) : NULL;
     if (!node)
         return false;
-    if (hwnas_onednn_function(&p, f->graph, node))
+    if (hwnas_onednn_function(&p, node))
         return hwnas_onednn_add_post(g, &p, f, node, NULL);
     return take_binary(g, f, node);
 }

@@ -56,7 +56,8 @@ void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_onednn_sourc
 void hwnas_onednn_groups_done(hwnas_onednn_groups *groups);
 
 /* A function of one value as a post-operation; false: oneDNN has none. */
-bool hwnas_onednn_function(hwnas_onednn_post *out, const hwnas_graph *graph,
-                           const hwnas_node *node);
+bool hwnas_onednn_function(hwnas_onednn_post *out, const hwnas_node *node);
+/* A sum, difference, product or quotient, as oneDNN calls it; false: the node is none of them. */
+bool hwnas_onednn_binary(dnnl_alg_kind_t *out, const hwnas_node *node);
 
 #endif

@@ -25,8 +25,8 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
 HWNAS_CHECKED hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out,
                                               const hwnas_onednn_source *source, int tensor);
 
-/* Adds every node; those that are in a group (`group_of`, by node; else -1) as wildcards. An operator
- * without a rule: HWNAS_E_UNSUPPORTED. */
+/* Adds every node; those that are in a group (`group_of`, by node; else -1) as wildcards. An
+ * operator without a rule: HWNAS_E_UNSUPPORTED. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target,
                                               const hwnas_onednn_source *source,
                                               const int *group_of);

@@ -1,8 +1,8 @@
 /* onednn_compile.c: a graph becomes steps.
  *
- * Groups (groups.h) and what oneDNN has no operator for are steps of ours. oneDNN cuts the rest into
- * partitions, each of which it runs as one fused piece, and chooses the layouts between them; what
- * our steps read and write is plain, or an image with its channels last. */
+ * Groups (groups.h) and what oneDNN has no operator for are steps of ours. oneDNN cuts the rest
+ * into partitions, each of which it runs as one fused piece, and chooses the layouts between them;
+ * what our steps read and write is plain, or an image with its channels last. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,8 +145,8 @@ static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group
     return status;
 }
 
-/* The nodes by their numbers in the caller's graph; those that only change types have none there.
- */
+/* The nodes by their numbers in the caller's graph; those that only change types have
+ * none there. */
 static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *source)
 {
     int *nodes = (int *)about->nodes; /* ours: in the arena */

@@ -31,7 +31,8 @@ typedef struct hwnas_onednn_primitive {
  * destroy. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_attr(dnnl_primitive_attr_t *out, const char *name);
 
-/* Makes the primitive, and its scratchpad the first argument: the executable's, which runs share. */
+/* Makes the primitive, and its scratchpad the first argument: the executable's, which
+ * runs share. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_primitive_init(hwnas_onednn_primitive *p,
                                                        const_dnnl_primitive_desc_t desc);
 /* Appends an argument (DNNL_ARG_SRC, ...), whose values each run gives. */

@@ -70,7 +70,7 @@ typedef struct sizes {
 typedef struct recurrent {
     hwnas_onednn_primitive primitive;
     sizes n;
-    float *both; /* steps x batch x directions x hidden, as oneDNN has it; NULL where it is as ours */
+    float *both; /* steps x batch x directions x hidden, as oneDNN has it; NULL: it is as ours */
 } recurrent;
 
 static sizes sizes_of(const hwnas_graph *graph, const hwnas_node *node)

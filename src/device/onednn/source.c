@@ -31,8 +31,8 @@ static bool is_byte(const hwnas_tensor *tensor)
     return tensor->dtype == HWNAS_INT8 || tensor->dtype == HWNAS_UINT8;
 }
 
-/* Tensors that only known reverses read, and that come of a quantisation or are weights, are kept as
- * bytes. */
+/* Tensors that only known reverses read, and that come of a quantisation or are weights, are kept
+ * as bytes. */
 static void keep_bytes(hwnas_onednn_source *s)
 {
     const hwnas_graph *graph = s->graph;

@@ -16,8 +16,9 @@ typedef struct hwnas_onednn_source {
     int *origin;             /* by node: which of the caller's graph, or -1; NULL: the same */
 } hwnas_onednn_source;
 
-/* The graph, in which casts surround what is computed in `precision`: f32, bf16 or f16. `is_emulated`:
- * the processor has no instructions for it. The graph must outlive it. Of quantised graphs see device/calibrate.h. */
+/* The graph, in which casts surround what is computed in `precision`: f32, bf16 or f16.
+ * `is_emulated`: the processor has no instructions for it. The graph must outlive it. Of quantised
+ * graphs see device/calibrate.h. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_source_init(hwnas_onednn_source *out,
                                                     const hwnas_graph *graph,
                                                     hwnas_precision precision,

@@ -79,5 +79,6 @@ BENT(selu, "Selu", "elu, scaled to keep mean and variance",
 BENT(celu, "Celu", "elu with a continuous slope", PARAMETER("alpha", "alpha", 1, "its limit"))
 BENT(thresholded_relu, "ThresholdedRelu", "x where it is more than alpha, else 0",
      PARAMETER("alpha", "alpha", 1, "the threshold"))
-BENT(shrink, "Shrink", "x nearer to 0, and 0 near it", PARAMETER("bias", "bias", 0, "how much nearer"),
+BENT(shrink, "Shrink", "x nearer to 0, and 0 near it",
+     PARAMETER("bias", "bias", 0, "how much nearer"),
      PARAMETER("lambda", "lambd", 0.5, "what is near"))

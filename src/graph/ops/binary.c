@@ -1,5 +1,6 @@
-/* binary.c: functions of two elements that have no arguments: comparisons, logic and extremes. They are what
- * ONNX files bring; those that networks of the space language are made of have files of their own. */
+/* binary.c: functions of two elements that have no arguments: comparisons, logic and extremes. They
+ * are what ONNX files bring; those that networks of the space language are made of have files of
+ * their own. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"
@@ -83,5 +84,6 @@ BINARY(less_or_equal, "LessOrEqual", less_or_equal, infer_truth, false, "whether
 BINARY(max, "Max", fmaxf, hwnas_infer_broadcast, true, "the greater of two")
 BINARY(min, "Min", fminf, hwnas_infer_broadcast, true, "the lesser of two")
 BINARY(or, "Or", either, infer_truth, true, "whether one or both are true")
-BINARY(prelu, "PRelu", slope, hwnas_infer_broadcast, false, "x, times a learned factor where negative")
+BINARY(prelu, "PRelu", slope, hwnas_infer_broadcast, false,
+       "x, times a learned factor where negative")
 BINARY(xor, "Xor", one_of, infer_truth, true, "whether one alone is true")

@@ -1,4 +1,5 @@
-/* cast: to another type. All are kept as floats, so a cast rounds, and that to whole numbers cuts off. */
+/* cast: to another type. All are kept as floats, so a cast rounds, and that to whole numbers cuts
+ * off. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"

@@ -45,9 +45,10 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
     TRY(need_image(in));
     int64_t groups = a[GROUPS].ints[0], out = a[OUT].ints[0];
     if (in->dims[1] % groups || out % groups)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'conv': %lld groups do not divide both %lld input and %lld output channels",
-                          (long long)groups, (long long)in->dims[1], (long long)out);
+        return hwnas_fail(
+            HWNAS_E_INPUT, NULL,
+            "'conv': %lld groups do not divide both %lld input and %lld output channels",
+            (long long)groups, (long long)in->dims[1], (long long)out);
     int64_t dims[] = {out, in->dims[1] / groups, a[KERNEL].ints[0], a[KERNEL].ints[1]};
     TRY(hwnas_node_add_weight(graph, node, "weight", 4, dims, HWNAS_INIT_FAN_IN, true));
     if (a[BIAS].ints[0])
@@ -74,7 +75,8 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
         weight->dims[1] != in->dims[1] / groups || weight->dims[0] % groups)
         return hwnas_fail(HWNAS_E_INPUT, NULL,
                           "'conv': weights of shape %s in %lld groups do not fit an input of %s",
-                          hwnas_tensor_shape(weight).s, (long long)groups, hwnas_tensor_shape(in).s);
+                          hwnas_tensor_shape(weight).s, (long long)groups,
+                          hwnas_tensor_shape(in).s);
     TRY(hwnas_check_bias(graph, node));
     out->rank = 4;
     out->dims[0] = in->dims[0];
@@ -83,9 +85,10 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
         int64_t padded = in->dims[2 + i] + a[PAD].ints[i] + a[PAD].ints[2 + i];
         int64_t reach = a[DILATION].ints[i] * (weight->dims[2 + i] - 1) + 1;
         if (reach > padded)
-            return hwnas_fail(HWNAS_E_INPUT, NULL,
-                              "'conv': a kernel that reaches over %lld is larger than its padded input of %lld",
-                              (long long)reach, (long long)padded);
+            return hwnas_fail(
+                HWNAS_E_INPUT, NULL,
+                "'conv': a kernel that reaches over %lld is larger than its padded input of %lld",
+                (long long)reach, (long long)padded);
         out->dims[2 + i] = (padded - reach) / a[STRIDE].ints[i] + 1;
     }
     return hwnas_check_macs(node, out, weight->dims[1] * weight->dims[2] * weight->dims[3]);

@@ -1,6 +1,6 @@
-/* conv_transpose: what a 2-D convolution does to its gradient; also called deconvolution. Each input value
- * adds the kernel, times itself, to the output. Weights are input channels x output channels of a group x
- * height x width. */
+/* conv_transpose: what a 2-D convolution does to its gradient; also called deconvolution. Each
+ * input value adds the kernel, times itself, to the output. Weights are input channels x output
+ * channels of a group x height x width. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +60,8 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
 static int64_t macs(const hwnas_graph *graph, const hwnas_node *node)
 {
     const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
-    return hwnas_tensor_count(hwnas_node_input(graph, node, 0)) * weight->dims[1] * weight->dims[2] *
-           weight->dims[3];
+    return hwnas_tensor_count(hwnas_node_input(graph, node, 0)) * weight->dims[1] *
+           weight->dims[2] * weight->dims[3];
 }
 
 /* Adds one input plane, through one point of the kernel, to an output plane of sums. */

@@ -128,6 +128,6 @@ hwnas_status hwnas_check_bias(const hwnas_graph *graph, const hwnas_node *node)
     const hwnas_tensor *bias = hwnas_node_input(graph, node, 2);
     if (bias->rank == 1 && bias->dims[0] == weight->dims[0])
         return HWNAS_OK;
-    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s': a bias of shape %s does not fit %s", node->op->name,
-                      hwnas_tensor_shape(bias).s, hwnas_tensor_shape(weight).s);
+    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s': a bias of shape %s does not fit %s",
+                      node->op->name, hwnas_tensor_shape(bias).s, hwnas_tensor_shape(weight).s);
 }

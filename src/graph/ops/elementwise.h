@@ -7,8 +7,9 @@
 /* Shape of the first input. */
 hwnas_status hwnas_infer_same(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out);
 
-/* The common shape of two tensors: they are aligned at their last dimensions, and a dimension that is 1 or
- * absent is repeated (numpy's broadcasting). False when there is none; then `out` means nothing. */
+/* The common shape of two tensors: they are aligned at their last dimensions, and a dimension that
+ * is 1 or absent is repeated (numpy's broadcasting). False when there is none; then `out` means
+ * nothing. */
 bool hwnas_broadcast_shape(hwnas_tensor *out, const hwnas_tensor *a, const hwnas_tensor *b);
 
 /* Where the value of a broadcast tensor lies, while the output is walked in order. */
@@ -27,7 +28,8 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                              const float *const *inputs, float *output,
                              float (*function)(float, float));
 
-/* The value as a tensor of the type would hold it: whole, within its range (which wraps), 0 or 1. */
+/* The value as a tensor of the type would hold it: whole, within its range (which wraps), 0
+ * or 1. */
 float hwnas_as_dtype(float value, hwnas_dtype dtype);
 
 /* One input, each element by itself. */
@@ -37,11 +39,12 @@ void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
 /* Where an axis that may count from the end, as -1, is among `rank` dimensions. */
 hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank);
 
-/* HWNAS_E_INPUT when `out` would take more than 2^46 (7e13) multiply-accumulates, each of its elements
- * `macs`; so the sum over 2^17 layers stays within 64 bits whatever a file claims. */
+/* HWNAS_E_INPUT when `out` would take more than 2^46 (7e13) multiply-accumulates, each of its
+ * elements `macs`; so the sum over 2^17 layers stays within 64 bits whatever a file claims. */
 hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs);
 
-/* HWNAS_E_INPUT when input 2, where there is one, is not one bias for each row of the weights (input 1). */
+/* HWNAS_E_INPUT when input 2, where there is one, is not one bias for each row of the weights
+ * (input 1). */
 hwnas_status hwnas_check_bias(const hwnas_graph *graph, const hwnas_node *node);
 
 extern const hwnas_attr_row hwnas_no_attrs[];

@@ -14,8 +14,9 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
     if (axis > in->rank)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "'flatten' from axis %lld needs more than the shape %s",
-                          (long long)axis, hwnas_tensor_shape(in).s);
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "'flatten' from axis %lld needs more than the shape %s", (long long)axis,
+                          hwnas_tensor_shape(in).s);
     out->rank = 2;
     out->dims[0] = out->dims[1] = 1;
     for (int i = 0; i < in->rank; i++)

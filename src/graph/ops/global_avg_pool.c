@@ -5,9 +5,10 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     if (in->rank != 4)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'global_avg_pool' needs an image (batch x channels x height x width), not %s",
-                          hwnas_tensor_shape(in).s);
+        return hwnas_fail(
+            HWNAS_E_INPUT, NULL,
+            "'global_avg_pool' needs an image (batch x channels x height x width), not %s",
+            hwnas_tensor_shape(in).s);
     *out = (hwnas_tensor){.name = out->name, .kind = out->kind, .rank = 4,
                           .dims = {in->dims[0], in->dims[1], 1, 1}};
     return HWNAS_OK;

@@ -1,5 +1,5 @@
-/* gru: gated recurrent unit (Cho et al. 2014), with the reset after the product as cuDNN, PyTorch and Keras
- * have it. */
+/* gru: gated recurrent unit (Cho et al. 2014), with the reset after the product as cuDNN, PyTorch
+ * and Keras have it. */
 #include <math.h>
 
 #include "graph/ops/recurrent.h"

@@ -1,4 +1,5 @@
-/* hard_sigmoid: max(0, min(1, alpha x + beta)). The default slope is PyTorch's 1/6; ONNX's is 0.2. */
+/* hard_sigmoid: max(0, min(1, alpha x + beta)). The default slope is PyTorch's 1/6; ONNX's
+ * is 0.2. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"

@@ -1,7 +1,7 @@
 /* indexed.c: values that are read from, or written to, places that another tensor names.
  *
- * With `elements` indices are along one axis and have the data's rank; with `nd` the last dimension of the
- * indices is a place in the first dimensions of the data. */
+ * With `elements` indices are along one axis and have the data's rank; with `nd` the last dimension
+ * of the indices is a place in the first dimensions of the data. */
 #include <string.h>
 
 #include "graph/ops/elementwise.h"
@@ -40,10 +40,12 @@ static const hwnas_attr_row scatter_nd_attrs[] = {REDUCTION_ROW, {0}};
 
 static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
-    node->attrs->ints[0] += node->attrs->ints[0] < 0 ? hwnas_node_input(graph, node, DATA)->rank : 0;
+    node->attrs->ints[0] +=
+        node->attrs->ints[0] < 0 ? hwnas_node_input(graph, node, DATA)->rank : 0;
 }
 
-/* A number outside of the dimension is taken for the nearest that is in it: nothing is touched beyond. */
+/* A number outside of the dimension is taken for the nearest that is in it: nothing is touched
+ * beyond. */
 static int64_t place_of(float index, int64_t n)
 {
     const int64_t i = (int64_t)index + (index < 0 ? n : 0);
@@ -67,8 +69,8 @@ static float reduced(int64_t reduction, float old, float update)
 
 static hwnas_status misfit(const hwnas_graph *graph, const hwnas_node *node)
 {
-    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s': indices of shape %s do not fit %s", node->op->name,
-                      hwnas_tensor_shape(hwnas_node_input(graph, node, INDICES)).s,
+    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s': indices of shape %s do not fit %s",
+                      node->op->name, hwnas_tensor_shape(hwnas_node_input(graph, node, INDICES)).s,
                       hwnas_tensor_shape(hwnas_node_input(graph, node, DATA)).s);
 }
 
@@ -86,7 +88,8 @@ static bool elements_fit(const hwnas_graph *graph, const hwnas_node *node)
 }
 
 /* Where in the data the index at the walk's place points. */
-static int64_t element_at(const hwnas_tensor *data, const hwnas_walk *walk, int64_t axis, float index)
+static int64_t element_at(const hwnas_tensor *data, const hwnas_walk *walk, int64_t axis,
+                          float index)
 {
     int64_t at = 0;
     for (int i = 0; i < data->rank; i++)

@@ -9,9 +9,11 @@ static const double both = 1;
 
 static const hwnas_attr_row attrs[] = {
     [NEGATIVE] = {.name = "negative", .kind = HWNAS_ATTR_BOOL, .fallback = 1, .high = 1,
-                  .onnx = "detect_negative", .onnx_fallback = &both, .help = "minus infinity counts"},
+                  .onnx = "detect_negative", .onnx_fallback = &both,
+                  .help = "minus infinity counts"},
     [POSITIVE] = {.name = "positive", .kind = HWNAS_ATTR_BOOL, .fallback = 1, .high = 1,
-                  .onnx = "detect_positive", .onnx_fallback = &both, .help = "plus infinity counts"},
+                  .onnx = "detect_positive", .onnx_fallback = &both,
+                  .help = "plus infinity counts"},
     {0},
 };
 
@@ -25,7 +27,8 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
                     float *output)
 {
     for (int64_t i = 0, n = hwnas_tensor_count(hwnas_node_output(graph, node)); i < n; i++)
-        output[i] = isinf(inputs[0][i]) && node->attrs[inputs[0][i] > 0 ? POSITIVE : NEGATIVE].ints[0];
+        output[i] =
+            isinf(inputs[0][i]) && node->attrs[inputs[0][i] > 0 ? POSITIVE : NEGATIVE].ints[0];
 }
 
 const hwnas_op hwnas_op_is_inf = {

@@ -1,5 +1,5 @@
-/* layer_norm: mean 0 and variance 1 over the dimensions from `axis` on, then scale and shift (Ba, Kiros and
- * Hinton 2016). */
+/* layer_norm: mean 0 and variance 1 over the dimensions from `axis` on, then scale and shift (Ba,
+ * Kiros and Hinton 2016). */
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +38,8 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
 {
     hwnas_tensor own;
     TRY(find_dims(&own, graph, node));
-    TRY(hwnas_node_add_weight(graph, node, "weight", own.rank, own.dims, HWNAS_INIT_NEAR_ONE, true));
+    TRY(hwnas_node_add_weight(graph, node, "weight", own.rank, own.dims, HWNAS_INIT_NEAR_ONE,
+                              true));
     if (node->attrs[BIAS].ints[0])
         TRY(hwnas_node_add_weight(graph, node, "bias", own.rank, own.dims, HWNAS_INIT_SMALL, true));
     return HWNAS_OK;
@@ -65,7 +66,8 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
         const hwnas_tensor *weight = hwnas_node_input(graph, node, i);
         if (weight->rank > own.rank || !hwnas_broadcast_shape(&common, weight, &own) ||
             memcmp(common.dims, own.dims, (size_t)own.rank * sizeof *own.dims))
-            return hwnas_fail(HWNAS_E_INPUT, NULL, "'layer_norm': weights of shape %s do not fit %s",
+            return hwnas_fail(HWNAS_E_INPUT, NULL,
+                              "'layer_norm': weights of shape %s do not fit %s",
                               hwnas_tensor_shape(weight).s,
                               hwnas_tensor_shape(hwnas_node_input(graph, node, 0)).s);
     }

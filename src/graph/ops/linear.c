@@ -1,5 +1,5 @@
-/* linear: x W^T + b, with W as outputs x inputs. Of sequences ONNX's Gemm knows nothing: there it is a
- * `matmul` with the weights as inputs x outputs, and an `add`. */
+/* linear: x W^T + b, with W as outputs x inputs. Of sequences ONNX's Gemm knows nothing: there it
+ * is a `matmul` with the weights as inputs x outputs, and an `add`. */
 #include "graph/ops/elementwise.h"
 
 static const hwnas_attr_row attrs[] = {
@@ -63,10 +63,11 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
     if (in->rank != 2 || weight->rank != 2 || weight->dims[1] != in->dims[1])
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                     "'linear' needs batch x features or batch x length x features, not %s",
-                                     hwnas_tensor_shape(in).s),
-                          "put 'flatten' before it");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, NULL,
+                       "'linear' needs batch x features or batch x length x features, not %s",
+                       hwnas_tensor_shape(in).s),
+            "put 'flatten' before it");
     TRY(hwnas_check_bias(graph, node));
     out->rank = 2;
     out->dims[0] = in->dims[0];

@@ -1,4 +1,5 @@
-/* lstm: long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, Gers et al. 2000). */
+/* lstm: long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, Gers et al.
+ * 2000). */
 #include <math.h>
 
 #include "graph/ops/recurrent.h"

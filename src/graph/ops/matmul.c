@@ -1,4 +1,5 @@
-/* matmul: matrix product of the last two dimensions; those before are a batch, where a 1 is repeated. */
+/* matmul: matrix product of the last two dimensions; those before are a batch, where a 1 is
+ * repeated. */
 #include <string.h>
 
 #include "graph/ops/elementwise.h"

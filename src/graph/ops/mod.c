@@ -1,4 +1,5 @@
-/* mod: remainder, with the sign of the divisor as Python has it or, with `fmod`, of the dividend as C has it. */
+/* mod: remainder, with the sign of the divisor as Python has it or, with `fmod`, of the dividend as
+ * C has it. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"

@@ -1,5 +1,5 @@
-/* pad: more values around those that there are. In a node `before` and `after` have one number for each of
- * the first dimensions; what they do not name stays. */
+/* pad: more values around those that there are. In a node `before` and `after` have one number for
+ * each of the first dimensions; what they do not name stays. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"
@@ -67,7 +67,8 @@ static int64_t source(int64_t i, int64_t n, int64_t mode)
 static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
                     float *output)
 {
-    const hwnas_tensor *in = hwnas_node_input(graph, node, 0), *out = hwnas_node_output(graph, node);
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0),
+                       *out = hwnas_node_output(graph, node);
     hwnas_walk walk = hwnas_walk_new(out, out);
     for (int64_t at = 0, n = hwnas_tensor_count(out); at < n; at++, hwnas_walk_next(&walk)) {
         int64_t from = 0;

@@ -1,5 +1,5 @@
-/* quantize.c: floats as whole numbers of a scale from a zero point, and back. Scale and zero point are single
- * values or one for each place along an axis. */
+/* quantize.c: floats as whole numbers of a scale from a zero point, and back. Scale and zero point
+ * are single values or one for each place along an axis. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"

@@ -1,9 +1,9 @@
 /* recurrent.h: what LSTM and GRU have in common.
  *
- * Each comes twice. The core is ONNX's operator: steps x batch x features in, steps x directions x batch x
- * hidden out, with the weights W (directions x gates*hidden x features), R (directions x gates*hidden x
- * hidden) and, when there is a bias, B (directions x 2*gates*hidden: W's, then R's). The layer around it, which a
- * space speaks of, has the batch first. */
+ * Each comes twice. The core is ONNX's operator: steps x batch x features in, steps x directions x
+ * batch x hidden out, with the weights W (directions x gates*hidden x features), R (directions x
+ * gates*hidden x hidden) and, when there is a bias, B (directions x 2*gates*hidden: W's, then R's).
+ * The layer around it, which a space speaks of, has the batch first. */
 #ifndef HWNAS_GRAPH_OPS_RECURRENT_H
 #define HWNAS_GRAPH_OPS_RECURRENT_H
 
@@ -45,8 +45,8 @@ static inline double hwnas_rnn_sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* One step of one sequence: `gates` holds W x + its bias, `recurrent` R h + its bias, one after the other
- * for each gate; `h` and `c` are the state, of `n` values each, and become the next one. */
+/* One step of one sequence: `gates` holds W x + its bias, `recurrent` R h + its bias, one after the
+ * other for each gate; `h` and `c` are the state, of `n` values each, and become the next one. */
 typedef void hwnas_rnn_step(float *h, float *c, const double *gates, const double *recurrent,
                             int64_t n);
 /* Runs all steps from a state of zeros. */
@@ -57,7 +57,8 @@ void hwnas_rnn_compute(const hwnas_graph *graph, const hwnas_node *node,
 /* ---- Layers ---- */
 
 extern const hwnas_attr_row hwnas_rnn_layer_attrs[];
-/* Builds the layer around the core `op`, of which `attrs` has the attributes behind the common two. */
+/* Builds the layer around the core `op`, of which `attrs` has the attributes behind the
+ * common two. */
 hwnas_status hwnas_rnn_build(int *out, hwnas_graph *graph, const hwnas_node *node, const char *op,
                              int64_t n_gates);
 

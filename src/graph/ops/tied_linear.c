@@ -1,5 +1,5 @@
-/* tied_linear: x E^T with the table E of the network's first embedding, which language models share with
- * their output layer (Press and Wolf 2017). */
+/* tied_linear: x E^T with the table E of the network's first embedding, which language models share
+ * with their output layer (Press and Wolf 2017). */
 #include <string.h>
 
 #include "graph/ops/elementwise.h"

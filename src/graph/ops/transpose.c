@@ -27,9 +27,10 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     for (int i = 0; i < order->n; i++)
         seen |= order->ints[i] >= 0 && order->ints[i] < in->rank ? 1u << order->ints[i] : 0;
     if (order->n != in->rank || seen != (1u << in->rank) - 1)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'order' of 'transpose' must name each of the dimensions 0 to %d of %s once",
-                          in->rank - 1, hwnas_tensor_shape(in).s);
+        return hwnas_fail(
+            HWNAS_E_INPUT, NULL,
+            "'order' of 'transpose' must name each of the dimensions 0 to %d of %s once",
+            in->rank - 1, hwnas_tensor_shape(in).s);
     out->rank = in->rank;
     for (int i = 0; i < in->rank; i++)
         out->dims[i] = in->dims[order->ints[i]];

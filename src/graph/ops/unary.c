@@ -1,5 +1,5 @@
-/* unary.c: functions of each element by itself that have no arguments. They are what ONNX files bring; those
- * that networks of the space language are made of have files of their own. */
+/* unary.c: functions of each element by itself that have no arguments. They are what ONNX files
+ * bring; those that networks of the space language are made of have files of their own. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"

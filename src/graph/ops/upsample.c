@@ -1,5 +1,5 @@
-/* upsample: an image made larger by a whole factor, each pixel repeated or by linear interpolation between
- * the pixels' centres. */
+/* upsample: an image made larger by a whole factor, each pixel repeated or by linear interpolation
+ * between the pixels' centres. */
 #include <math.h>
 #include <string.h>
 
@@ -10,8 +10,9 @@ enum { BY, LINEAR };
 static const char *const modes[] = {"nearest", "linear", NULL};
 
 static const hwnas_attr_row attrs[] = {
+    /* src/onnx/: Resize's scales */
     [BY] = {.name = "by", .kind = HWNAS_ATTR_INTS, .count = 2, .is_required = true, .low = 1,
-            .high = 1 << 20, .help = "factors of height and width"}, /* src/onnx/: Resize's scales */
+            .high = 1 << 20, .help = "factors of height and width"},
     [LINEAR] = {.name = "linear", .kind = HWNAS_ATTR_BOOL, .fallback = 0, .low = 0, .high = 1,
                 .onnx = "mode", .onnx_words = modes, .help = "interpolate; else repeat"},
     {0},
@@ -29,7 +30,8 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     return HWNAS_OK;
 }
 
-/* The two pixels between which the centre of output pixel `at` lies, and how near it is to the second. */
+/* The two pixels between which the centre of output pixel `at` lies, and how near it is to the
+ * second. */
 static double between(int64_t *first, int64_t *second, int64_t at, int64_t by, int64_t n,
                       bool is_linear)
 {

@@ -1,0 +1,170 @@
+/* test_measure_machine.c: this machine as measurements see it: its witnesses, cores and counters of
+ * energy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "measure/cores.h"
+#include "measure/energy.h"
+#include "measure/machine.h"
+#include "measure/occupancy.h"
+#include "tests/unit/fake_machine.h"
+
+/* The real witnesses move the right way; no figures. */
+static void test_real_machine(void **state)
+{
+    (void)state;
+    hwnas_machine *m = hwnas_machine_open();
+    m->watch(m);
+    double start = m->now(m), reference = m->reference(m);
+    assert_true(reference > 0 && m->now(m) - start >= reference);
+    assert_true(m->stolen(m) >= 0);
+    double waited = m->waited(m);
+    assert_true(isnan(waited) || waited >= 0);
+    hwnas_machine_close(m);
+    hwnas_machine_close(NULL);
+}
+
+/* Lines as proc(5) has them, in hundredths of a second. */
+static void test_occupancy(void **state)
+{
+    (void)state;
+    static const char before[] = "cpu  300 0 100 1000 0 0 0 7 0 0\n"
+                                 "cpu0 100 10 50 500 20 1 2 3 0 0\n"
+                                 "cpu1 200 0 50 500 0 0 0 4 0 0\n"
+                                 "cpu1000000 1 1 1 1 1 1 1 1 0 0\n"
+                                 "intr 12345 0 0\n";
+    static const char after[] = "cpu  400 0 200 1000 0 0 0 7 0 0\n"
+                                "cpu0 130 20 60 550 25 3 5 8 0 0\n" /* 60 more, 5 of them stolen */
+                                "cpu1 290 0 55 505 0 0 0 4 0 0\n"   /* 95 more */
+                                "intr 12345 0 0\n";
+    hwnas_core_ticks t;
+    const char *at = hwnas_core_ticks_next(&t, before);
+    assert_int_equal(t.core, 0);
+    assert_int_equal(t.busy, 100 + 10 + 50 + 1 + 2);
+    assert_int_equal(t.stolen, 3);
+    at = hwnas_core_ticks_next(&t, at);
+    assert_int_equal(t.core, 1);
+    at = hwnas_core_ticks_next(&t, at);
+    assert_int_equal(t.core, 1000000);
+    assert_null(hwnas_core_ticks_next(&t, at));
+    assert_null(hwnas_core_ticks_next(&t, ""));
+    assert_non_null(hwnas_core_ticks_next(&t, "cpu3"));
+    assert_int_equal(t.busy, 0);
+
+    hwnas_occupancy o = {0};
+    hwnas_occupancy_look(&o, before, 100,
+                         &(hwnas_look){.now = 50, .own = 2, .core = 1, .other = 1});
+    assert_true(o.others[0] == 0 && o.others[1] == 0); /* nothing to compare with */
+    hwnas_occupancy_look(&o, after, 100,
+                         &(hwnas_look){.now = 51, .own = 2.7, .core = 1, .other = 1.1});
+    assert_float_equal(o.others[0], 0.6 - 0.1, 1e-9);
+    assert_float_equal(o.others[1], 0.95 - 0.7 - 0.1, 1e-9);
+    hwnas_occupancy_look(&o, after, 100,
+                         &(hwnas_look){.now = 52, .own = 3.7, .core = 1, .other = 1.1});
+    assert_true(o.others[0] == 0 && o.others[1] == 0); /* ticks that are yet to come are no debt */
+}
+
+static void test_cores(void **state)
+{
+    (void)state;
+    int one[HWNAS_MAX_CORES], all[HWNAS_MAX_CORES];
+    int n = hwnas_cores_choose(all, HWNAS_MAX_CORES);
+    assert_int_equal(n, hwnas_device_cores());
+    assert_int_equal(hwnas_cores_choose(one, 1), 1);
+    assert_int_equal(one[0], all[0]);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            assert_int_not_equal(all[i], all[j]);
+}
+
+/* What one has taken the next does not get, while there are others. */
+static void test_cores_are_held(void **state)
+{
+    (void)state;
+    hwnas_cores a, b, both;
+    int n = hwnas_device_cores();
+    hwnas_cores_take(&a, 1);
+    hwnas_cores_take(&b, 1);
+    assert_int_equal(a.n, 1);
+    assert_int_equal(b.n, 1);
+    /* Another program may hold some of them meanwhile. */
+    if (a.n_locks && b.n_locks)
+        assert_int_not_equal(a.numbers[0], b.numbers[0]);
+    hwnas_cores_take(&both, n + 1); /* more than there are, and some are taken: all the same */
+    assert_int_equal(both.n, n);
+    hwnas_cores_release(&both);
+    hwnas_cores_release(&a);
+    hwnas_cores_release(&b);
+    assert_int_equal(b.n_locks, 0);
+}
+
+static void write_text(const char *folder, const char *file, const char *text)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Two packages and a part of one, as the kernel's documentation shows them. */
+static void test_energy_counters(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/hwnas-powercap-XXXXXX", zones[3][300];
+    const char *const names[] = {"intel-rapl:0", "intel-rapl:0:0", "intel-rapl:1"};
+    assert_non_null(mkdtemp(root));
+    assert_null(hwnas_energy_open(root));
+    for (int i = 0; i < 3; i++) {
+        snprintf(zones[i], sizeof zones[i], "%s/%s", root, names[i]);
+        assert_int_equal(mkdir(zones[i], 0700), 0);
+        write_text(zones[i], "name", i == 0 ? "package-0\n" : i == 1 ? "core\n" : "package-1\n");
+        write_text(zones[i], "max_energy_range_uj", "262143328850\n");
+        write_text(zones[i], "energy_uj", "262143000000\n");
+    }
+    hwnas_energy *energy = hwnas_energy_open(root);
+    assert_non_null(energy);
+    assert_true(hwnas_energy_joules(energy) == 0);
+    write_text(zones[0], "energy_uj", "262143300000\n");
+    write_text(zones[1], "energy_uj", "262143200000\n"); /* a part: not counted twice */
+    assert_near(hwnas_energy_joules(energy), 0.3, 1e-9);
+    write_text(zones[2], "energy_uj", "671150\n"); /* it has begun again */
+    assert_near(hwnas_energy_joules(energy), 0.3 + 1, 1e-9);
+    hwnas_energy_close(energy);
+    hwnas_energy_close(NULL);
+    for (int i = 0; i < 3; i++) {
+        static const char *const files[] = {"name", "max_energy_range_uj", "energy_uj"};
+        for (int k = 0; k < 3; k++) {
+            char path[1300];
+            snprintf(path, sizeof path, "%s/%s", zones[i], files[k]);
+            unlink(path);
+        }
+        rmdir(zones[i]);
+    }
+    rmdir(root);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_real_machine),
+        cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_cores_are_held),
+        cmocka_unit_test(test_energy_counters),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

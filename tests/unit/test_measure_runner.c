@@ -1,0 +1,307 @@
+/* test_measure_runner.c: the runner, with each of the bad ends that a child can have, and what goes
+ * over the wire. The program is its own runner: `test_measure_runner runner` serves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "measure/runner.h"
+#include "measure/wire.h"
+#include "tests/unit/measure_fixture.h"
+
+static void test_wire(void **state)
+{
+    (void)state;
+    unsigned char head[HWNAS_FRAME_HEAD];
+    hwnas_frame frame;
+    hwnas_frame_encode(head, (hwnas_frame){.type = HWNAS_FRAME_GRAPH, .length = 1 << 25});
+    assert_true(hwnas_frame_decode(&frame, head));
+    assert_int_equal(frame.type, HWNAS_FRAME_GRAPH);
+    assert_int_equal(frame.length, 1 << 25);
+    head[4] = HWNAS_FRAME_ANSWER; /* too long for words */
+    assert_false(hwnas_frame_decode(&frame, head));
+    head[0] = 'H';
+    assert_false(hwnas_frame_decode(&frame, head));
+
+    hwnas_measurement m = measure_script(noisy), back;
+    json_t *object = hwnas_wire_measurement(&m);
+    assert_true(hwnas_wire_read_measurement(&back, object));
+    assert_true(m.p50 == back.p50 && m.p50_low == back.p50_low && m.drift == back.drift);
+    assert_true(isnan(m.p99) == isnan(back.p99) && m.stop == back.stop);
+    assert_int_equal(m.n_samples, back.n_samples);
+    json_object_del(object, "drift");
+    assert_false(hwnas_wire_read_measurement(&back, object));
+    json_decref(object);
+}
+
+static hwnas_runner *runner;
+static hwnas_graph *tiny;
+
+static int open_runner(void **state)
+{
+    (void)state;
+    tiny = make_graph();
+    return hwnas_runner_open(&runner, "null", 1);
+}
+
+static int close_runner(void **state)
+{
+    (void)state;
+    hwnas_runner_close(runner);
+    hwnas_graph_free(tiny);
+    unsetenv("HWNAS_RUNNER");
+    unsetenv("HWNAS_RUNNER_FAULT");
+    return waitpid(-1, NULL, WNOHANG) == -1 ? 0 : -1; /* no child is left */
+}
+
+static hwnas_status measure_tiny(hwnas_measure_options options)
+{
+    hwnas_measurement m = {0};
+    hwnas_status status = hwnas_runner_measure(&m, runner, tiny, &options);
+    assert_int_equal(m.p50 > 0, status == HWNAS_OK);
+    assert_int_equal(hwnas_last_error()->message[0] != 0, status != HWNAS_OK);
+    return status;
+}
+
+static const hwnas_measure_options quick = {
+    .interval = 0.1, .max_seconds = 0.05, .min_samples = 6, .timeout = 60};
+
+static void assert_works(void)
+{
+    hwnas_error_clear();
+    assert_int_equal(measure_tiny(quick), HWNAS_OK);
+}
+
+static void test_measures(void **state)
+{
+    (void)state;
+    hwnas_device_info info;
+    assert_int_equal(hwnas_runner_pid(runner), 0);
+    assert_int_equal(hwnas_runner_describe(&info, runner), HWNAS_OK);
+    assert_int_not_equal(info.name[0], 0);
+    pid_t pid = hwnas_runner_pid(runner);
+    assert_int_not_equal(pid, 0);
+    for (int i = 0; i < 3; i++)
+        assert_works();
+    assert_int_equal(hwnas_runner_pid(runner), pid); /* one child for all */
+}
+
+static void test_faults(void **state)
+{
+    (void)state;
+    const struct {
+        const char *fault;
+        hwnas_status status;
+        const char *words;
+        double timeout;
+        size_t memory_limit;
+    } cases[] = {
+        {"crash", HWNAS_E_CRASHED, "SIGSEGV while compiling: fault: crash", 60, 0},
+        {"hang", HWNAS_E_TIMEOUT, "said nothing for 0.5 s while", 0.5, 0},
+        {"killed", HWNAS_E_MEMORY, "out-of-memory killer", 60, 0},
+        {"oom", HWNAS_E_MEMORY, "no memory for a fault", 60, 512 << 20},
+        {"alloc", HWNAS_E_MEMORY, "hwnas: out of memory", 60, 512 << 20},
+        {"unchecked", HWNAS_E_MEMORY, "nearly used up: out of memory", 60, 512 << 20},
+        {"exit", HWNAS_E_CRASHED, "status 3 while compiling: fault: exit", 60, 0},
+        {"garbage", HWNAS_E_CRASHED, "no answer", 60, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hwnas_measure_options options = quick;
+#ifdef __SANITIZE_ADDRESS__ /* its shadow memory is beyond any limit */
+        if (cases[i].memory_limit)
+            continue;
+#endif
+        options.timeout = cases[i].timeout;
+        options.memory_limit = cases[i].memory_limit;
+        setenv("HWNAS_RUNNER_FAULT", cases[i].fault, 1);
+        hwnas_status status = measure_tiny(options);
+        if (status != cases[i].status || !strstr(hwnas_last_error()->message, cases[i].words))
+            fail_msg("fault %s: status %s, %s", cases[i].fault, hwnas_status_name(status),
+                     hwnas_last_error()->message);
+        assert_int_equal(hwnas_runner_pid(runner), 0);
+        unsetenv("HWNAS_RUNNER_FAULT");
+        assert_works();
+        hwnas_runner_close(runner); /* the next child must see the next fault */
+        assert_int_equal(hwnas_runner_open(&runner, "null", 1), HWNAS_OK);
+    }
+}
+
+static void kill_at(void *context, const char *phase)
+{
+    if (!strcmp(phase, context))
+        kill(hwnas_runner_pid(runner), SIGKILL);
+}
+
+static void test_killed_from_outside(void **state)
+{
+    (void)state;
+    hwnas_measure_options options = quick;
+    options.interval = 0;
+    options.max_seconds = 30;
+    options.progress = kill_at;
+    options.context = (void *)"sampling";
+    assert_int_equal(measure_tiny(options), HWNAS_E_MEMORY);
+    assert_non_null(strstr(hwnas_last_error()->message, "while sampling"));
+    assert_works();
+    kill(hwnas_runner_pid(runner), SIGKILL); /* idle */
+    assert_int_equal(measure_tiny(quick), HWNAS_E_MEMORY);
+    assert_works();
+}
+
+static volatile sig_atomic_t stop_flag;
+
+static void stop_at(void *context, const char *phase)
+{
+    if (!strcmp(phase, context))
+        stop_flag = 1;
+}
+
+static void test_interrupted(void **state)
+{
+    (void)state;
+    hwnas_measure_options options = quick;
+    options.interval = 0;
+    options.max_seconds = 30;
+    options.progress = stop_at;
+    options.context = (void *)"sampling";
+    options.stop = &stop_flag;
+    stop_flag = 0;
+    assert_int_equal(measure_tiny(options), HWNAS_E_INTERRUPTED);
+    assert_works();
+}
+
+/* Ctrl-C reaches the whole process group; the child leaves it to us. */
+static void test_sigint_is_not_for_the_child(void **state)
+{
+    (void)state;
+    assert_works();
+    pid_t pid = hwnas_runner_pid(runner);
+    kill(pid, SIGINT);
+    kill(pid, SIGTERM);
+    assert_works();
+    assert_int_equal(hwnas_runner_pid(runner), pid);
+}
+
+static void test_heartbeat_outlasts_the_timeout(void **state)
+{
+    (void)state;
+    hwnas_measure_options options = quick;
+    options.interval = 0;
+    options.max_seconds = 1.5;
+    options.timeout = 1;
+    assert_int_equal(measure_tiny(options), HWNAS_OK);
+}
+
+static void test_wrong_programs(void **state)
+{
+    (void)state;
+    const struct {
+        const char *program;
+        hwnas_status status;
+        const char *words;
+    } cases[] = {
+        {"/nonexistent/hwnas", HWNAS_E_IO, "'/nonexistent/hwnas': No such file"},
+        {"/bin/true", HWNAS_E_CRASHED, "status 0 while starting"},
+        {"/bin/echo", HWNAS_E_CRASHED, "while starting"}, /* too short for a head */
+        {"/bin/ls", HWNAS_E_CRASHED, "runner"},           /* complains of its argument */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("HWNAS_RUNNER", cases[i].program, 1);
+        hwnas_status status = measure_tiny(quick);
+        if (status != cases[i].status || !strstr(hwnas_last_error()->message, cases[i].words))
+            fail_msg("%s: status %s, %s", cases[i].program, hwnas_status_name(status),
+                     hwnas_last_error()->message);
+    }
+    unsetenv("HWNAS_RUNNER");
+    assert_works();
+}
+
+/* What the child says of itself arrives as it is, and a child that only cannot is kept. */
+static void test_own_words(void **state)
+{
+    (void)state;
+    hwnas_runner *wrong;
+    hwnas_device_info info;
+    assert_int_equal(hwnas_runner_open(&wrong, "nul", 1), HWNAS_OK);
+    assert_int_equal(hwnas_runner_describe(&info, wrong), HWNAS_E_NOT_FOUND);
+    assert_non_null(strstr(hwnas_last_error()->message, "nul"));
+    assert_non_null(strstr(hwnas_last_error()->hint, "null"));
+    hwnas_runner_close(wrong);
+    assert_int_equal(hwnas_runner_open(&wrong, "null", -1), HWNAS_E_INPUT);
+}
+
+/* The child must not outlive a parent that is killed in the middle. */
+static void test_child_dies_with_its_parent(void **state)
+{
+    (void)state;
+    int fds[2];
+    pid_t child = 0;
+    assert_int_equal(pipe(fds), 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        setenv("HWNAS_RUNNER_FAULT", "hang", 1);
+        hwnas_runner *own;
+        hwnas_device_info info;
+        if (hwnas_runner_open(&own, "null", 1) || hwnas_runner_describe(&info, own))
+            _exit(1);
+        pid_t pid = hwnas_runner_pid(own);
+        hwnas_measurement m;
+        if (write(fds[1], &pid, sizeof pid) == sizeof pid &&
+            hwnas_runner_measure(&m, own, tiny, &quick))
+            _exit(1);
+        _exit(0);
+    }
+    assert_int_equal(read(fds[0], &child, sizeof child), sizeof child);
+    usleep(200000); /* the child hangs by now, or will find its parent gone: both are fine */
+    kill(parent, SIGKILL);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    double start = hwnas_now();
+    while (!kill(child, 0) && hwnas_now() - start < 20) {
+        char path[64], text[256] = "";
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)child);
+        FILE *f = fopen(path, "r"); /* a zombie is dead; who reaps it is not our affair */
+        bool is_zombie = !f || (fgets(text, sizeof text, f) && strstr(text, ") Z "));
+        if (f)
+            fclose(f);
+        if (is_zombie)
+            break;
+        usleep(10000);
+    }
+    assert_true(hwnas_now() - start < 20);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+#define WITH_RUNNER(test) cmocka_unit_test_setup_teardown(test, open_runner, close_runner)
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], "runner"))
+        return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wire),
+        WITH_RUNNER(test_measures),
+        WITH_RUNNER(test_faults),
+        WITH_RUNNER(test_killed_from_outside),
+        WITH_RUNNER(test_interrupted),
+        WITH_RUNNER(test_sigint_is_not_for_the_child),
+        WITH_RUNNER(test_heartbeat_outlasts_the_timeout),
+        WITH_RUNNER(test_wrong_programs),
+        WITH_RUNNER(test_own_words),
+        WITH_RUNNER(test_child_dies_with_its_parent),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/* test_store_refused.c: files that src/store does not take for a study of its own, and leaves as
+ * they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "tests/unit/store_fixture.h"
+
+static void missing_or_existing(void **state)
+{
+    (void)state;
+    expect_refused(path, HWNAS_STORE_RESUME, HWNAS_E_NOT_FOUND, "no such study");
+    expect_hint("--resume");
+    expect_refused(path, HWNAS_STORE_READ, HWNAS_E_NOT_FOUND, "no such study");
+    assert_int_equal(scratch_entries(), 0);
+    hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
+    expect_refused(path, HWNAS_STORE_CREATE, HWNAS_E_INPUT, "exists already");
+    expect_hint("--resume");
+    assert_int_equal(scratch_entries(), 1);
+    expect_refused("", HWNAS_STORE_CREATE, HWNAS_E_INPUT, "empty");
+    expect_refused("postgresql://host/db", HWNAS_STORE_CREATE, HWNAS_E_INPUT, "PostgreSQL");
+}
+
+static void not_a_file(void **state)
+{
+    (void)state;
+    for (int mode = HWNAS_STORE_CREATE; mode <= HWNAS_STORE_READ; mode++)
+        expect_refused(scratch, (hwnas_store_mode)mode, HWNAS_E_INPUT, "directory");
+    assert_int_equal(mkfifo(path, 0666), 0);
+    expect_refused(path, HWNAS_STORE_RESUME, HWNAS_E_INPUT, "not a regular file");
+    expect_refused(path, HWNAS_STORE_READ, HWNAS_E_INPUT, "not a regular file");
+    char *inside = hwnas_printf("%s/study.db", path), *none = hwnas_printf("%s/no/s", scratch);
+    for (int mode = HWNAS_STORE_CREATE; mode <= HWNAS_STORE_READ; mode++)
+        expect_refused(inside, (hwnas_store_mode)mode, HWNAS_E_IO, "Not a directory");
+    expect_refused(none, HWNAS_STORE_CREATE, HWNAS_E_IO, "No such file");
+    expect_hint("directory");
+    assert_int_equal(scratch_entries(), 1);
+    free(inside);
+    free(none);
+}
+
+/* Both ways to open it refuse the file, and leave it and its directory as they were. */
+static void expect_not_ours(const char *message)
+{
+    char *before = NULL, *after = NULL;
+    size_t n = 0, m = 0;
+    assert_int_equal(hwnas_file_read(&before, &n, path, MIB), HWNAS_OK);
+    expect_refused(path, HWNAS_STORE_RESUME, HWNAS_E_INPUT, message);
+    assert_string_not_equal(hwnas_last_error()->hint, "");
+    expect_refused(path, HWNAS_STORE_READ, HWNAS_E_INPUT, message);
+    assert_string_not_equal(hwnas_last_error()->hint, "");
+    assert_int_equal(hwnas_file_read(&after, &m, path, MIB), HWNAS_OK);
+    assert_int_equal(n, m);
+    assert_memory_equal(before, after, n);
+    assert_int_equal(scratch_entries(), 1);
+    free(before);
+    free(after);
+}
+
+static void change_with_sqlite(const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void not_a_study(void **state)
+{
+    (void)state;
+    static const char text[] = "space: nas_bench_macro\ndevice: cpu\n";
+    write_study_file(text, strlen(text));
+    expect_not_ours("not a study");
+    write_study_file("", 0);
+    expect_not_ours("not a study");
+    char *noise = hwnas_alloc(20000);
+    hwnas_rng rng = hwnas_rng_new(5, 5);
+    for (int i = 0; i < 20000; i++)
+        noise[i] = (char)hwnas_rng_u32(&rng);
+    write_study_file(noise, 20000);
+    expect_not_ours("not a study");
+    free(noise);
+}
+
+static void database_of_another_program(void **state)
+{
+    (void)state;
+    change_with_sqlite("CREATE TABLE trial (number); INSERT INTO trial VALUES (1)");
+    expect_not_ours("not a study");
+    expect_hint("another program");
+    change_with_sqlite("PRAGMA journal_mode = WAL; INSERT INTO trial VALUES (2)");
+    expect_not_ours("not a study");
+}
+
+static void other_versions(void **state)
+{
+    (void)state;
+    hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
+    change_with_sqlite("PRAGMA user_version = 3");
+    expect_not_ours("the study has format 3, this hwnas knows format 2");
+    expect_hint("newer");
+    change_with_sqlite("PRAGMA user_version = 1");
+    expect_not_ours("the study has format 1, this hwnas knows format 2");
+    expect_hint("older");
+    change_with_sqlite("PRAGMA user_version = 2; DROP TABLE value");
+    expect_not_ours("no such table");
+}
+
+static void truncated(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    for (uint64_t i = 0; i < 300; i++)
+        add_trial(store, i);
+    hwnas_store_close(store);
+    char *whole = NULL;
+    size_t n = 0;
+    assert_int_equal(hwnas_file_read(&whole, &n, path, MIB), HWNAS_OK);
+    assert_in_range(n, 20000, MIB);
+    for (size_t cut = 16; cut < n; cut += cut < 200 ? 7 : 1021) {
+        write_study_file(whole, cut);
+        expect_not_ours("");
+    }
+    for (size_t cut = 4096; cut < n; cut += 4096) {
+        write_study_file(whole, cut);
+        expect_not_ours("");
+    }
+    write_study_file(whole, n);
+    store = open_ok(HWNAS_STORE_RESUME);
+    assert_int_equal(count_trials(store), 300);
+    hwnas_store_close(store);
+    free(whole);
+}
+
+static void damaged(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    for (uint64_t i = 0; i < 300; i++)
+        add_trial(store, i);
+    hwnas_store_close(store);
+    char *whole = NULL;
+    size_t n = 0;
+    assert_int_equal(hwnas_file_read(&whole, &n, path, MIB), HWNAS_OK);
+    /* The kind of a page, in its first byte. */
+    for (size_t page = 4096; page < n; page += 4096) {
+        char kept = whole[page];
+        whole[page] = 77;
+        write_study_file(whole, n);
+        expect_not_ours("damaged");
+        whole[page] = kept;
+    }
+    free(whole);
+    unlink(path);
+    store = open_ok(HWNAS_STORE_CREATE);
+    add_trial(store, 0);
+    hwnas_store_close(store);
+    change_with_sqlite("UPDATE trial SET status = 'nonsense'");
+    store = open_ok(HWNAS_STORE_READ);
+    hwnas_trial *trials = NULL;
+    assert_int_equal(hwnas_store_trials(&trials, &n, store), HWNAS_E_INPUT);
+    assert_null(trials);
+    hwnas_store_close(store);
+}
+
+/* Runs `check` in a child that is not root, whom permissions do not stop. */
+static void as_nobody(int (*check)(void))
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        if (!geteuid() && (setgid(65534) || setuid(65534)))
+            _exit(99);
+        _exit(check());
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int create_is_denied(void)
+{
+    hwnas_store *store = NULL;
+    if (hwnas_store_open(&store, path, HWNAS_STORE_CREATE) != HWNAS_E_IO)
+        return 1;
+    return !strstr(hwnas_last_error()->message, "Permission denied") ||
+           strcmp(hwnas_last_error()->file, path) || !*hwnas_last_error()->hint;
+}
+
+static int resume_is_denied_reading_is_not(void)
+{
+    hwnas_store *store = NULL;
+    if (hwnas_store_open(&store, path, HWNAS_STORE_RESUME) != HWNAS_E_IO || store)
+        return 1;
+    if (hwnas_store_open(&store, path, HWNAS_STORE_READ) != HWNAS_OK)
+        return 2;
+    hwnas_trial *trials = NULL;
+    size_t n = 0;
+    if (hwnas_store_trials(&trials, &n, store) != HWNAS_OK || n != 1)
+        return 3;
+    hwnas_trials_free(trials, n);
+    hwnas_store_close(store);
+    return 0;
+}
+
+static void unwritable(void **state)
+{
+    (void)state;
+    assert_int_equal(chmod(scratch, 0555), 0);
+    as_nobody(create_is_denied);
+    assert_int_equal(scratch_entries(), 0);
+    assert_int_equal(chmod(scratch, 0777), 0);
+
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    add_trial(store, 0);
+    hwnas_store_close(store);
+    assert_int_equal(chmod(path, 0444), 0);
+    as_nobody(resume_is_denied_reading_is_not); /* the file */
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(chmod(scratch, 0555), 0);
+    as_nobody(resume_is_denied_reading_is_not); /* the directory */
+    assert_int_equal(chmod(scratch, 0777), 0);
+    assert_int_equal(scratch_entries(), 1);
+}
+
+static void failed_create_leaves_nothing(void **state)
+{
+    (void)state;
+    struct rlimit before, tight;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    for (rlim_t limit = 0; limit < 20000; limit += 2000) {
+        hwnas_store *store = NULL;
+        tight = (struct rlimit){.rlim_cur = limit, .rlim_max = before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+        hwnas_status status = hwnas_store_open(&store, path, HWNAS_STORE_CREATE);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(status, HWNAS_E_IO);
+        assert_int_equal(scratch_entries(), 0);
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(missing_or_existing),
+        CASE(not_a_file),
+        CASE(not_a_study),
+        CASE(database_of_another_program),
+        CASE(other_versions),
+        CASE(truncated),
+        CASE(damaged),
+        CASE(unwritable),
+        CASE(failed_create_leaves_nothing),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
