@@ -2,6 +2,7 @@
 #ifndef TEST_GPU_FAKE_GPU_H
 #define TEST_GPU_FAKE_GPU_H
 
+#include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,5 +20,15 @@ int fake_fault(const char *name);
 /* Whether all of it lies in one block of the GPU's memory; that it does not is counted
  * as broken. */
 bool fake_owns(const char *begin, size_t bytes);
+
+/* Work of a library's own on the stream; first in a struct that `free` frees. */
+typedef struct fake_call fake_call;
+struct fake_call {
+    int refs; /* of the stream and of graphs */
+    CUresult (*run)(fake_call *call);
+    void (*free)(fake_call *call);
+};
+/* Does it or records it; takes the call over. */
+CUresult fake_enqueue(fake_call *call);
 
 #endif

@@ -11,13 +11,14 @@
 #include "host_kernels.h"
 
 typedef struct work {
-    enum { LAUNCH, COPY, FILL } what;
+    enum { LAUNCH, COPY, FILL, CALL } what;
     char *to;
     const char *from;
     size_t bytes;
     int value, n_blocks, n_threads;
     char kernel[64];
     hwnas_job job;
+    fake_call *call;
 } work;
 
 typedef struct graph {
@@ -66,6 +67,8 @@ static CUresult do_work(const work *w)
         return host_kernel_run(w->kernel, &w->job, w->n_blocks, w->n_threads, false)
                    ? CUDA_SUCCESS
                    : CUDA_ERROR_NOT_FOUND;
+    case CALL:
+        return w->call->run(w->call);
     }
     return CUDA_ERROR_INVALID_VALUE;
 }
@@ -77,6 +80,22 @@ static CUresult enqueue(const work *w)
     recording->all = realloc(recording->all, (recording->n + 1) * sizeof *recording->all);
     recording->all[recording->n++] = *w;
     return CUDA_SUCCESS;
+}
+
+static void forget(const work *w)
+{
+    if (w->what == CALL && !--w->call->refs)
+        w->call->free(w->call);
+}
+
+CUresult fake_enqueue(fake_call *call)
+{
+    const work w = {.what = CALL, .call = call};
+    call->refs = 1;
+    const CUresult result = enqueue(&w);
+    if (!recording)
+        forget(&w);
+    return result;
 }
 
 EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
@@ -159,7 +178,10 @@ EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mod
 
 EXPORT CUresult cuGraphDestroy(CUgraph made)
 {
-    free(((graph *)made)->all);
+    const graph *g = (const graph *)made;
+    for (size_t i = 0; i < g->n; i++)
+        forget(&g->all[i]);
+    free(g->all);
     free(made);
     return CUDA_SUCCESS;
 }
@@ -189,6 +211,9 @@ EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph from,
     made->n = g->n;
     made->all = malloc((g->n + 1) * sizeof *made->all);
     memcpy(made->all, g->all, g->n * sizeof *made->all);
+    for (size_t i = 0; i < g->n; i++)
+        if (g->all[i].what == CALL)
+            g->all[i].call->refs++;
     *out = (CUgraphExec)made;
     return CUDA_SUCCESS;
 }

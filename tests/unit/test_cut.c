@@ -697,6 +697,17 @@ static void kept_plans_are_believed_only_if_they_fit(void **state)
     assert_false(hwnas_cudnn_plan_load(&read, &json, &device, "any conv"));
     version = 91900;
 
+    /* GPUs that are here are known by what they are, not by a description. */
+    hwnas_cuda_device first = {.cudnn = &api, .gpu = {.name = "NVIDIA A100", .sm = 80}},
+                      second = first;
+    second.gpu = (hwnas_gpu){.name = "NVIDIA H100", .sm = 90};
+    unlink(path);
+    hwnas_cudnn_plan_save(&plan, "{}", &first);
+    assert_true(hwnas_cudnn_plan_load(&read, &json, &first, "any conv"));
+    free(json);
+    assert_false(hwnas_cudnn_plan_load(&read, &json, &second, "any conv"));
+    hwnas_cudnn_plan_drop(&first, "any conv");
+
     /* Cut short anywhere, or with one byte changed. */
     for (size_t n = 0; n < length; n += 11) {
         ok(hwnas_file_write(path, text, n));

@@ -181,11 +181,49 @@ static void every_operator_has_a_case(void **state)
     }
 }
 
+/* Beyond what counts in 32 bits, and beyond the memory that a block shares. */
+static void what_is_too_much_is_refused(void **state)
+{
+    (void)state;
+    static const op_case most = {"lstm", "out=4096", "1x1x2", 0};
+    static const op_case more = {"lstm", "out=4097", "1x1x2", 0};
+    const struct {
+        const op_case *c;
+        hwnas_status status;
+    } rows[] = {{&most, HWNAS_OK}, {&more, HWNAS_E_UNSUPPORTED}};
+    const storage how = {.type = HWNAS_STORED_F32};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_graph *graph = graph_of(rows[i].c);
+        hwnas_view *views = hwnas_alloc(graph->n_tensors * sizeof *views);
+        hwnas_launches launches = {0};
+        for (size_t k = 0; k < graph->n_tensors; k++)
+            views[k] = view_of(&graph->tensors[k], &how);
+        for (size_t k = 0; k < graph->n_nodes; k++)
+            if (!strcmp(graph->nodes[k].op->name, "lstm_core"))
+                assert_int_equal(
+                    hwnas_kernels_lower(&launches, graph, &graph->nodes[k], views), rows[i].status);
+        hwnas_launches_done(&launches);
+        free(views);
+        hwnas_graph_free(graph);
+    }
+    hwnas_tensor large = {.name = "large", .rank = 2, .dims = {(1 << 30) - (1 << 23), 2}};
+    hwnas_view view;
+    assert_int_equal(hwnas_view_plain(&view, &large, HWNAS_STORED_F16), HWNAS_E_UNSUPPORTED);
+    large.dims[0]--;
+    assert_int_equal(hwnas_view_plain(&view, &large, HWNAS_STORED_F16), HWNAS_OK);
+    const hwnas_launch launch = {.kernel = hwnas_kernels,
+                                 .job = {.n = (int)hwnas_view_count(&view)}};
+    int n_blocks, n_threads;
+    hwnas_launch_shape(&n_blocks, &n_threads, &launch);
+    assert_true(n_blocks > 0 && (int64_t)launch.job.n + n_blocks * n_threads <= INT32_MAX);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_has_a_case),
         cmocka_unit_test(every_case_in_every_storage),
+        cmocka_unit_test(what_is_too_much_is_refused),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -7,6 +7,7 @@
 #include "device/cudnn/cuda_exec.h"
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
+#include "device/cudnn/tune.h"
 #include "device/module.h"
 
 /* Behind the colon: "0", "1:tune". */
@@ -60,7 +61,8 @@ static hwnas_status find(hwnas_cuda_device *device, const char *argument)
     spelling s = {0};
     hwnas_live *live = NULL;
     TRY(read_spelling(&s, argument));
-    device->tunes = s.tunes;
+    device->tunes = s.tunes && !s.owns;
+    device->time_plan = hwnas_cuda_time_plan;
     TRY(hwnas_driver_open(&device->driver, false));
     if (!s.owns)
         TRY(hwnas_cudnn_open(&device->cudnn));

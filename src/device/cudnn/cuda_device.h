@@ -18,7 +18,7 @@ struct hwnas_cuda_device {
     const hwnas_cudnn_api *cudnn; /* NULL: without it, all by kernels of ours */
     cudnnBackendDescriptor_t properties; /* of the GPU, as cuDNN has them */
     struct hwnas_cudnn_plans *plans;     /* made so far; see plans.h */
-    /* With `tunes`: seconds that the plan of an operation takes on the GPU. */
+    /* With `tunes`: seconds that the plan of an operation takes on the GPU; tune.c. */
     double (*time_plan)(hwnas_cuda_device *device, const struct hwnas_cudnn_operation *o,
                         cudnnBackendDescriptor_t plan, size_t workspace);
     void *driver; /* the open libcuda.so.1 */

@@ -79,10 +79,10 @@ static const struct rule {
     {"dropout", HWNAS_CUDNN_BY_VIEW, NULL},
     {"flatten", HWNAS_CUDNN_BY_VIEW, NULL},
     {"global_avg_pool", HWNAS_CUDNN_BY_POOL, NULL},
-    {"gru_core", HWNAS_CUDNN_BY_RNN, NULL},
+    {"gru_core", HWNAS_CUDNN_BY_RNN, has_weights},
     {"layer_norm", HWNAS_CUDNN_BY_NORM, is_common_norm},
     {"linear", HWNAS_CUDNN_BY_MATMUL, has_weights},
-    {"lstm_core", HWNAS_CUDNN_BY_RNN, NULL},
+    {"lstm_core", HWNAS_CUDNN_BY_RNN, has_weights},
     {"matmul", HWNAS_CUDNN_BY_MATMUL, is_matrix_product},
     {"max_pool", HWNAS_CUDNN_BY_POOL, NULL},
     {"mean", HWNAS_CUDNN_BY_POOL, is_over_image},
@@ -215,6 +215,12 @@ static bool is_named(const cutter *c, int node, const char *name)
     return node >= 0 && !strcmp(c->graph->nodes[node].op->name, name);
 }
 
+/* A product that no plan has yet. */
+static bool is_free_product(const cutter *c, int node)
+{
+    return is_named(c, node, "matmul") && c->group_of[node] < 0;
+}
+
 /* A product with one number. */
 static bool is_scaling(const cutter *c, int node)
 {
@@ -248,7 +254,7 @@ static void find_attention(cutter *c, int softmax)
         scale = first;
         first = lone_maker(c, c->graph->nodes[scale].inputs[0]);
     }
-    if (!is_named(c, first, "matmul") || !is_named(c, second, "matmul") ||
+    if (!is_free_product(c, first) || !is_free_product(c, second) ||
         c->graph->nodes[second].inputs[0] != node->output || !is_attention_shaped(c, first, second))
         return;
     group *g = &c->groups[c->n_groups];

@@ -57,17 +57,28 @@ static const char *name_of(const hwnas_cudnn_cut *cut, const hwnas_cudnn_group *
     return cut->graph->nodes[group->nodes[0]].name;
 }
 
-/* A node by itself, its inputs in this form, each in the type that it has. */
-static void emit_node(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group,
-                      const hwnas_cudnn_kind *kind, hwnas_cudnn_form form)
+/* A node by itself, its inputs as they lie, each in the type that it has. */
+static void emit_kernel(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 {
     const hwnas_node *node = &cut->graph->nodes[group->nodes[0]];
     int inputs[HWNAS_MAX_NODE_INPUTS];
     for (int k = 0; k < node->n_inputs; k++)
         inputs[k] = hwnas_cudnn_want(cut, node->inputs[k], cut->net->tensors[node->inputs[k]].type,
-                                     form);
-    hwnas_cudnn_add_step(cut->net, kind, node->name, 1, group->nodes, node->n_inputs, inputs,
-                         node->output);
+                                     HWNAS_CUDNN_AS_IS);
+    hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_kernel, node->name, 1, group->nodes, node->n_inputs,
+                         inputs, node->output);
+}
+
+/* cuDNN's has one type for all, which what comes straight from the caller has not. */
+static void emit_rnn(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
+{
+    const hwnas_node *node = &cut->graph->nodes[group->nodes[0]];
+    const hwnas_cudnn_type type = hwnas_cudnn_io_type(cut->net->precision);
+    int inputs[HWNAS_MAX_NODE_INPUTS];
+    for (int k = 0; k < node->n_inputs; k++)
+        inputs[k] = hwnas_cudnn_want(cut, node->inputs[k], type, HWNAS_CUDNN_PLAIN);
+    hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_rnn, node->name, 1, group->nodes, node->n_inputs,
+                         inputs, node->output);
 }
 
 /* Dimensions `axis` from `begin` on, every `step`-th. */
@@ -172,10 +183,10 @@ static void emit_group(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group,
     hwnas_cudnn_operation *o;
     switch (group->role) {
     case HWNAS_CUDNN_BY_KERNEL:
-        emit_node(cut, group, &hwnas_cudnn_kernel, HWNAS_CUDNN_AS_IS);
+        emit_kernel(cut, group);
         return;
     case HWNAS_CUDNN_BY_RNN:
-        emit_node(cut, group, &hwnas_cudnn_rnn, HWNAS_CUDNN_PLAIN);
+        emit_rnn(cut, group);
         return;
     case HWNAS_CUDNN_BY_VIEW:
         emit_view(cut, group);

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "device/cudnn/describe.h"
+#include "device/cudnn/live.h"
 
 enum {
     MAX_CONFIGS = 64,
@@ -183,7 +184,7 @@ static bool finalise(hwnas_cudnn_plan *plan, const hwnas_cuda_device *device, de
 static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device,
                    const hwnas_cudnn_operation *o, const configs *offered)
 {
-    const bool tunes = device->tunes && device->time_plan;
+    const bool tunes = device->tunes;
     double best = 0;
     int n = 0;
     for (int i = 0; i < offered->n && n < (tunes ? MAX_TUNED : 1); i++) {
@@ -330,31 +331,36 @@ static hwnas_status engine_compile(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
     return HWNAS_OK;
 }
 
-/* Pointers for every port that is not inside of the plan. */
-static cudnnStatus_t fill_pack(descriptor pack, const hwnas_cudnn_operation *o,
-                               const hwnas_cudnn_net *net, const hwnas_cudnn_launch *launch)
+cudnnStatus_t hwnas_cudnn_pack(cudnnBackendDescriptor_t *out, const hwnas_cudnn_api *api,
+                               const hwnas_cudnn_operation *o, char *const *places, char *workspace)
 {
-    const hwnas_cudnn_api *api = net->device->cudnn;
     int64_t ids[HWNAS_CUDNN_MAX_PORTS], n = 0;
     const void *pointers[HWNAS_CUDNN_MAX_PORTS];
+    descriptor pack = NULL;
     for (int i = 0; i < o->n_ports; i++) {
         const hwnas_cudnn_port *port = &o->ports[i];
         if (port->kind == HWNAS_CUDNN_PORT_VIRTUAL)
             continue;
-        pointers[n] = port->kind == HWNAS_CUDNN_PORT_SCALAR
-                          ? (const void *)&port->value
-                          : hwnas_cudnn_address(net, launch, port->tensor);
+        pointers[n] =
+            port->kind == HWNAS_CUDNN_PORT_SCALAR ? (const void *)&port->value : places[i];
         ids[n++] = i + 1;
     }
-    cudnnStatus_t status =
-        api->set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, ids);
+    cudnnStatus_t status = api->create(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+    if (!status)
+        status = api->set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, ids);
     if (!status)
         status = api->set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n,
                           pointers);
     if (!status)
         status = api->set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
-                          &launch->workspace);
-    return status ? status : api->finalize(pack);
+                          &workspace);
+    if (!status)
+        status = api->finalize(pack);
+    if (!status)
+        *out = pack;
+    else if (pack)
+        api->destroy(pack);
+    return status;
 }
 
 static hwnas_status engine_run(const hwnas_cudnn_step *step, const hwnas_cudnn_net *net,
@@ -362,17 +368,17 @@ static hwnas_status engine_run(const hwnas_cudnn_step *step, const hwnas_cudnn_n
 {
     const hwnas_cudnn_operation *o = step->state;
     const hwnas_cudnn_api *api = net->device->cudnn;
+    char *places[HWNAS_CUDNN_MAX_PORTS] = {NULL};
     descriptor pack = NULL;
-    cudnnStatus_t status = api->create(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
-    if (!status)
-        status = fill_pack(pack, o, net, launch);
+    for (int i = 0; i < o->n_ports; i++)
+        if (o->ports[i].kind == HWNAS_CUDNN_PORT_MEMORY)
+            places[i] = hwnas_cudnn_address(net, launch, o->ports[i].tensor);
+    cudnnStatus_t status = hwnas_cudnn_pack(&pack, api, o, places, launch->workspace);
     if (!status)
         status = api->execute((cudnnHandle_t)launch->handle, o->plan->made, pack);
     if (pack)
         api->destroy(pack);
-    return status ? hwnas_fail(HWNAS_E_LIBRARY, NULL, "cuDNN could not run '%s': %s", step->name,
-                               api->error_string(status))
-                  : HWNAS_OK;
+    return hwnas_cudnn_run_status(net->device->live, status, "run", step->name);
 }
 
 static void engine_free(hwnas_cudnn_step *step)

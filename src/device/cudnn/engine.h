@@ -11,6 +11,12 @@ HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out,
                                                 hwnas_cuda_device *device,
                                                 const hwnas_cudnn_operation *o);
 
+/* The pointers of a run: of ports that lie in memory `places` has the addresses, by port; numbers
+ * are read from the operation. Yours to destroy. */
+cudnnStatus_t hwnas_cudnn_pack(cudnnBackendDescriptor_t *out, const hwnas_cudnn_api *api,
+                               const hwnas_cudnn_operation *o, char *const *places,
+                               char *workspace);
+
 /* Makes device->properties, for which plans are made, of device->gpu's description. */
 HWNAS_CHECKED hwnas_status hwnas_cudnn_describe_gpu(hwnas_cuda_device *device);
 

@@ -31,9 +31,10 @@ static hwnas_status view_of(hwnas_view *out, const hwnas_cudnn_tensor *t)
         view.steps[i] = (int)t->strides[i];
         extent += (t->dims[i] - 1) * t->strides[i];
     }
-    if (extent >= INT32_MAX || hwnas_cudnn_count(t) > INT32_MAX)
+    if (extent >= INT32_MAX || hwnas_cudnn_count(t) > HWNAS_KERNEL_MOST)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                          "'%s' has 2^31 values or more, too many for the GPU's kernels", t->name);
+                          "'%s' has about 2^31 values or more, too many for the GPU's kernels",
+                          t->name);
     *out = view;
     return HWNAS_OK;
 }

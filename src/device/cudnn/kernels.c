@@ -1,6 +1,5 @@
 #include "device/cudnn/kernels.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,11 +52,11 @@ static hwnas_status make_view(hwnas_view *out, const hwnas_tensor *tensor, int t
 {
     hwnas_view view = {.type = type, .rank = tensor->rank};
     int64_t step = 1;
-    if (hwnas_tensor_count(tensor) > INT_MAX)
+    if (hwnas_tensor_count(tensor) > HWNAS_KERNEL_MOST)
         return hwnas_fail(
             HWNAS_E_UNSUPPORTED, NULL,
-            "'%s' of shape %s has 2^31 values or more, too many for the GPU's kernels",
-            tensor->name, hwnas_tensor_shape(tensor).s);
+            "'%s' of shape %s has more than %d values, too many for the GPU's kernels",
+            tensor->name, hwnas_tensor_shape(tensor).s, HWNAS_KERNEL_MOST);
     for (int i = tensor->rank - 1; i >= 0; i--) {
         const int d = order ? order[i] : i;
         view.dims[d] = (int)tensor->dims[d];
@@ -371,6 +370,11 @@ hwnas_status hwnas_kernels_lower(hwnas_launches *out, const hwnas_graph *graph,
 {
     const int number = (int)(node - graph->nodes);
     hwnas_lower *lower = hwnas_kernels_lowering(node);
+    const int hidden = lower == hwnas_lower_recurrent ? views[node->output].dims[3] : 0;
+    if (hidden > HWNAS_RNN_MOST_HIDDEN)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "'%s' has a state of %d values; the GPU's kernel takes %d", node->name,
+                          hidden, HWNAS_RNN_MOST_HIDDEN);
     if (lower) {
         lower(out, graph, node, views);
         return HWNAS_OK;
@@ -401,7 +405,7 @@ char *hwnas_launch_options(const hwnas_launch *launch)
 
 void hwnas_launch_shape(int *n_blocks, int *n_threads, const hwnas_launch *launch)
 {
-    enum { TOGETHER = 128, ALONE = 256, MOST_BLOCKS = 1 << 16 };
+    enum { TOGETHER = 128, ALONE = 256, MOST_BLOCKS = HWNAS_KERNEL_THREADS / ALONE };
     const int n = launch->job.n;
     *n_threads = launch->kernel->shares_lines ? TOGETHER : ALONE;
     *n_blocks = launch->kernel->shares_lines ? n : (n + ALONE - 1) / ALONE;

@@ -32,9 +32,13 @@ typedef struct hwnas_launches {
 } hwnas_launches;
 void hwnas_launches_done(hwnas_launches *launches);
 
+/* Elements that a kernel can count: a thread goes on by all threads of a launch, and must not come
+ * to 2^31. */
+enum { HWNAS_KERNEL_THREADS = 1 << 24, HWNAS_KERNEL_MOST = 0x7fffffff - HWNAS_KERNEL_THREADS };
+
 /* Bytes of one element. */
 size_t hwnas_stored_size(int type);
-/* A tensor whose last dimension is the fastest. HWNAS_E_UNSUPPORTED: 2^31 elements or more. */
+/* A tensor whose last dimension is the fastest. HWNAS_E_UNSUPPORTED: above HWNAS_KERNEL_MOST. */
 HWNAS_CHECKED hwnas_status hwnas_view_plain(hwnas_view *out, const hwnas_tensor *tensor, int type);
 /* An image whose channels are the fastest, its dimensions in the order of NCHW. */
 HWNAS_CHECKED hwnas_status hwnas_view_nhwc(hwnas_view *out, const hwnas_tensor *tensor, int type);
@@ -78,5 +82,6 @@ int hwnas_view_axis(const hwnas_view *view, int64_t axis);
 typedef void hwnas_lower(hwnas_launches *out, const hwnas_graph *graph, const hwnas_node *node,
                          const hwnas_view *views);
 hwnas_lower *hwnas_kernels_lowering(const hwnas_node *node);
+hwnas_lower hwnas_lower_recurrent;
 
 #endif

@@ -353,7 +353,8 @@ LOWER(lower_linear)
 
 /* ---- Sequences ---- */
 
-LOWER(lower_recurrent)
+void hwnas_lower_recurrent(hwnas_launches *out, const hwnas_graph *graph, const hwnas_node *node,
+                           const hwnas_view *views)
 {
     hwnas_launch *l =
         hwnas_launch_new(out, "hwnas_recurrent", graph, node, views, node->n_inputs);
@@ -382,10 +383,10 @@ static const struct {
     {"gather_elements", lower_gather_elements},
     {"gather_nd", lower_gather_nd},
     {"global_avg_pool", lower_reduce},
-    {"gru_core", lower_recurrent},
+    {"gru_core", hwnas_lower_recurrent},
     {"layer_norm", lower_layer_norm},
     {"linear", lower_linear},
-    {"lstm_core", lower_recurrent},
+    {"lstm_core", hwnas_lower_recurrent},
     {"matmul", lower_matmul},
     {"max_pool", lower_pool},
     {"mean", lower_reduce},

@@ -69,8 +69,9 @@ hwnas_status hwnas_cudnn_run_status(const hwnas_live *live, cudnnStatus_t result
 {
     if (result == CUDNN_STATUS_SUCCESS)
         return HWNAS_OK;
-    const bool is_lost = result == CUDNN_STATUS_EXECUTION_FAILED ||
-                         result == CUDNN_STATUS_INTERNAL_ERROR;
+    const int kind = CUDNN_STATUS_CATEGORY(result);
+    const bool is_lost =
+        kind == CUDNN_STATUS_EXECUTION_FAILED || kind == CUDNN_STATUS_INTERNAL_ERROR;
     /* Where it is the GPU that failed, the driver knows more. */
     if (is_lost)
         TRY_CUDA(live->api, verb, name, live->api->stream_wait(live->stream));

@@ -100,13 +100,17 @@ static char *directory(void)
     return home && *home ? hwnas_printf("%s/.cache/hwnas/plans", home) : NULL;
 }
 
-/* What makes a plan another one, beside its signature. */
+/* What makes a plan another one, beside its signature. A GPU that is here has no description. */
 static uint64_t origin(const hwnas_cuda_device *device)
 {
+    const hwnas_gpu *gpu = &device->gpu;
+    char *what = gpu->cudnn ? hwnas_strdup(gpu->cudnn)
+                            : hwnas_printf("%s sm_%d %d", gpu->name, gpu->sm, gpu->multiprocessors);
     char *text = hwnas_printf("%zu %zu %s %d", device->cudnn->version(),
-                              device->cudnn->cudart_version(), device->gpu.cudnn, device->tunes);
+                              device->cudnn->cudart_version(), what, device->tunes);
     const uint64_t hash = XXH64(text, strlen(text), 0);
     free(text);
+    free(what);
     return hash;
 }
 

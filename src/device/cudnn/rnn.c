@@ -96,8 +96,9 @@ static hwnas_status compile_rnn(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
     };
     if (s->directions == 1 || s->batch == 1)
         return HWNAS_OK;
-    s->turned_bytes = y->bytes;
-    step->workspace = y->bytes;
+    /* Nothing has its place yet, nor its bytes. */
+    s->turned_bytes = (size_t)hwnas_cudnn_count(y) * hwnas_cudnn_type_size(y->type);
+    step->workspace = s->turned_bytes;
     return compile_turn(s, step, net);
 }
 

@@ -71,7 +71,7 @@ enum {
 enum { HWNAS_PAD_CONSTANT, HWNAS_PAD_EDGE, HWNAS_PAD_REFLECT, HWNAS_PAD_WRAP };
 enum { HWNAS_RNN_LSTM, HWNAS_RNN_GRU };
 enum {
-    HWNAS_RNN_MOST_HIDDEN = 1024
-}; /* of the recurrent kernel, whose state lies in shared memory */
+    HWNAS_RNN_MOST_HIDDEN = 4096
+}; /* of the recurrent kernel, whose state fills the 48 KiB of shared memory that every GPU has */
 
 #endif

@@ -1,0 +1,271 @@
+/* fake_cudnn.c: a stand-in for cuDNN, for tests alone: its interface of descriptors. Two engines
+ * take every graph, the first of them slowly; fake_cudnn_ops.c computes it with plain loops, after
+ * what NVIDIA's reference says of each operation. So it shows whether our operations mean what they
+ * should: dimensions, strides, padding, places in memory, the order of what is enqueued. It says
+ * nothing of what the real one takes (tests/unit/test_plans.c does), of its rounding, or of its
+ * speed. */
+#include "fake_cudnn.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+EXPORT size_t cudnnGetVersion(void)
+{
+    return CUDNN_VERSION;
+}
+
+EXPORT size_t cudnnGetCudartVersion(void)
+{
+    return CUDA_VERSION;
+}
+
+EXPORT const char *cudnnGetErrorString(cudnnStatus_t status)
+{
+    return status ? "the stand-in for cuDNN refuses" : "success";
+}
+
+EXPORT void cudnnGetLastErrorString(char *out, size_t size)
+{
+    if (size)
+        *out = '\0';
+}
+
+/* ---- Handles ---- */
+
+EXPORT cudnnStatus_t cudnnCreate(cudnnHandle_t *out)
+{
+    *out = malloc(1);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
+{
+    free(handle);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
+{
+    return handle && stream ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+/* ---- Descriptors ---- */
+
+static size_t size_of(cudnnBackendAttributeType_t type)
+{
+    switch (type) {
+    case CUDNN_TYPE_BOOLEAN:
+    case CUDNN_TYPE_CHAR:
+        return 1;
+    case CUDNN_TYPE_HANDLE:
+    case CUDNN_TYPE_INT64:
+    case CUDNN_TYPE_DOUBLE:
+    case CUDNN_TYPE_VOID_PTR:
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+        return 8;
+    case CUDNN_TYPE_FRACTION:
+        return sizeof(cudnnFraction_t);
+    default:
+        return 4; /* floats and enumerations */
+    }
+}
+
+const fake_attr *fake_find(const fake_descriptor *d, cudnnBackendAttributeName_t name)
+{
+    for (int i = 0; d && i < d->n_attrs; i++)
+        if (d->attrs[i].name == name)
+            return &d->attrs[i];
+    return NULL;
+}
+
+const fake_descriptor *fake_child(const fake_descriptor *d, cudnnBackendAttributeName_t name)
+{
+    const fake_attr *a = fake_find(d, name);
+    return a && a->n == 1 ? *(fake_descriptor **)a->values : NULL;
+}
+
+int64_t fake_int(const fake_descriptor *d, cudnnBackendAttributeName_t name, int64_t otherwise)
+{
+    const fake_attr *a = fake_find(d, name);
+    int word;
+    int64_t value;
+    if (!a || a->n < 1)
+        return otherwise;
+    if (size_of(a->type) == 1)
+        return *(const char *)a->values;
+    if (size_of(a->type) == 8)
+        return memcpy(&value, a->values, sizeof value), value;
+    return memcpy(&word, a->values, sizeof word), word;
+}
+
+static void release(fake_descriptor *d)
+{
+    if (!d || --d->refs)
+        return;
+    for (int i = 0; i < d->n_attrs; i++) {
+        const fake_attr *a = &d->attrs[i];
+        if (a->type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+            for (int64_t k = 0; k < a->n; k++)
+                release(((fake_descriptor **)a->values)[k]);
+        free(a->values);
+    }
+    free(d);
+}
+
+EXPORT cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                                  cudnnBackendDescriptor_t *out)
+{
+    fake_descriptor *d = calloc(1, sizeof *d);
+    *d = (fake_descriptor){.type = type, .refs = 1};
+    *out = d;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
+{
+    release(d);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
+{
+    fake_descriptor *d = of;
+    if (d->is_final)
+        return CUDNN_STATUS_BAD_PARAM;
+    d->is_final = true;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static void set(fake_descriptor *d, cudnnBackendAttributeName_t name,
+                cudnnBackendAttributeType_t type, int64_t n, const void *values)
+{
+    fake_attr *a = &d->attrs[d->n_attrs++];
+    *a = (fake_attr){name, type, n, malloc((size_t)n * size_of(type) + 1)};
+    memcpy(a->values, values, (size_t)n * size_of(type));
+    if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+        for (int64_t k = 0; k < n; k++)
+            ((fake_descriptor **)a->values)[k]->refs++;
+}
+
+/* Whether each is there and finished, as it must be to become a part of another. */
+static bool are_final(int64_t n, const void *values)
+{
+    for (int64_t k = 0; k < n; k++) {
+        const fake_descriptor *d = ((fake_descriptor *const *)values)[k];
+        if (!d || !d->is_final)
+            return false;
+    }
+    return true;
+}
+
+EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
+                                              cudnnBackendAttributeName_t name,
+                                              cudnnBackendAttributeType_t type, int64_t n,
+                                              const void *values)
+{
+    fake_descriptor *d = of;
+    if (d->is_final || d->n_attrs == FAKE_MAX_ATTRS || n < 0 || fake_find(d, name))
+        return CUDNN_STATUS_BAD_PARAM;
+    if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR && !are_final(n, values))
+        return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+    set(d, name, type, n, values);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- Two engines ---- */
+
+/* The graph that a heuristic, a configuration or a plan is of. */
+static fake_descriptor *graph_of(const fake_descriptor *d)
+{
+    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+        d = fake_child(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    return (fake_descriptor *)fake_child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+}
+
+EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
+                                              cudnnBackendAttributeName_t name,
+                                              cudnnBackendAttributeType_t type, int64_t room,
+                                              int64_t *n, void *values)
+{
+    const fake_descriptor *d = of;
+    (void)type;
+    *n = name == CUDNN_ATTR_ENGINEHEUR_RESULTS ? 2 : 1;
+    if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
+        *(int64_t *)values = FAKE_WORKSPACE;
+        return CUDNN_STATUS_SUCCESS;
+    }
+    if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    fake_descriptor *graph = graph_of(d);
+    for (int64_t i = 0; graph && i < room; i++) {
+        fake_descriptor *config = ((fake_descriptor **)values)[i];
+        set(config, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &i);
+        set(config, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+            &graph);
+        config->is_final = true;
+    }
+    return graph ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+/* How often each of the two ran; for the tests. */
+EXPORT int fake_cudnn_runs[2];
+
+static CUresult run_call(fake_call *call)
+{
+    const fake_run *run = (const fake_run *)call;
+    fake_cudnn_runs[run->engine]++;
+    if (!run->engine)
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    return fake_run_graph(run);
+}
+
+static void free_call(fake_call *call)
+{
+    release(((fake_run *)call)->graph);
+    free(call);
+}
+
+/* Numbers that are given by value are read while a run is enqueued: they may be gone in a replay.
+ */
+static void read_numbers(fake_run *run)
+{
+    const fake_attr *ops = fake_find(run->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    for (int64_t i = 0; i < ops->n; i++) {
+        const fake_descriptor *op = ((fake_descriptor **)ops->values)[i];
+        for (int a = 0; a < op->n_attrs; a++) {
+            if (op->attrs[a].type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
+                continue;
+            const fake_descriptor *t = *(fake_descriptor **)op->attrs[a].values;
+            const int64_t id = fake_int(t, CUDNN_ATTR_TENSOR_UNIQUE_ID, -1);
+            for (int k = 0; k < run->n; k++)
+                if (run->ids[k] == id && fake_int(t, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0))
+                    run->numbers[k] = *(const float *)run->pointers[k];
+        }
+    }
+}
+
+EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                         cudnnBackendDescriptor_t pack)
+{
+    const fake_attr *ids = fake_find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    const fake_attr *pointers = fake_find(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+    const fake_attr *workspace = fake_find(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+    fake_descriptor *graph = graph_of(plan);
+    if (!handle || !graph || !ids || !pointers || !workspace || ids->n != pointers->n ||
+        ids->n > FAKE_MAX_PACK || !((fake_descriptor *)pack)->is_final)
+        return CUDNN_STATUS_BAD_PARAM;
+    fake_run *run = calloc(1, sizeof *run);
+    run->call = (fake_call){.run = run_call, .free = free_call};
+    run->graph = graph;
+    run->engine = (int)fake_int(fake_child(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG),
+                                CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
+    graph->refs++;
+    run->n = (int)ids->n;
+    memcpy(run->ids, ids->values, (size_t)ids->n * sizeof *run->ids);
+    memcpy(run->pointers, pointers->values, (size_t)ids->n * sizeof *run->pointers);
+    run->workspace = *(char **)workspace->values;
+    read_numbers(run);
+    return fake_enqueue(&run->call) ? CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER
+                                    : CUDNN_STATUS_SUCCESS;
+}

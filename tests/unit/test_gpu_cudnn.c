@@ -1,0 +1,273 @@
+/* test_gpu_cudnn.c: what is given to cuDNN, run: networks as plans and recurrent layers on a
+ * stand-in for it (tests/gpu/fake_cudnn.c), held to `ref`. What the real one takes is
+ * test_plans.c's. */
+#define _GNU_SOURCE 1 /* RTLD_DEFAULT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/gpu/running.h"
+
+static const struct row {
+    hwnas_precision precision;
+    double tolerance;
+} rows[] = {{HWNAS_F32, 1e-5}, {HWNAS_F16, 1e-2}, {HWNAS_BF16, 5e-2}};
+
+static void every_operator(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = graph_of(&cases[i]);
+        run_on_both(cases[i].op, "0", graph, cases[i].range, HWNAS_F32, 1e-5);
+        hwnas_graph_free(graph);
+    }
+}
+
+static void whole_networks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (int batch = 1; batch <= 3; batch += 2) {
+            hwnas_graph *nets[] = {image_net(batch), text_net(batch)};
+            for (int k = 0; k < 2; k++) {
+                const int before = n_replays();
+                run_on_both(nets[k]->name, "0", nets[k], 0, rows[i].precision, rows[i].tolerance);
+                assert_int_equal(n_replays() - before, 2); /* plans are recorded as well */
+                hwnas_graph_free(nets[k]);
+            }
+        }
+}
+
+/* Straight from the network's input, which is fp32 in every precision. */
+static void recurrent_layers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        if (strcmp(cases[i].op, "lstm") && strcmp(cases[i].op, "gru"))
+            continue;
+        for (size_t k = 0; k < COUNT(rows); k++) {
+            hwnas_graph *graph = graph_of(&cases[i]);
+            run_on_both(cases[i].inputs, "0", graph, 0, rows[k].precision, rows[k].tolerance);
+            hwnas_graph_free(graph);
+        }
+    }
+}
+
+/* The product behind one softmax is the one before the next: it is in one plan alone. */
+static void attention_behind_attention(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_graph *graph = hwnas_graph_new("attention", 9);
+        int x;
+        ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, (int64_t[]){2, 3, 16, 16}));
+        const int turned = add(graph, "transpose", "order=0,1,3,2", x, -1);
+        int y = add(graph, "matmul", "", x, turned);
+        for (int k = 0; k < 3; k++)
+            y = add(graph, "matmul", "", add(graph, "softmax", "", y, -1), k % 2 ? x : turned);
+        hwnas_graph_add_output(graph, y);
+        run_on_both("attention", "0", graph, 0, rows[i].precision, rows[i].tolerance);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* ---- Networks that nobody thought of ---- */
+
+enum { N_RANDOM = 60, N_NODES = 14 };
+
+static bool same_dims(const hwnas_tensor *a, const hwnas_tensor *b)
+{
+    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+/* Another tensor like this one, but for its channels, or -1; the later ones rather. */
+static int find_partner(const hwnas_graph *graph, hwnas_rng *rng, const int *made, int n, int x,
+                        bool is_concat)
+{
+    for (int i = n; i-- > 0;) {
+        hwnas_tensor t = graph->tensors[made[i]], like = graph->tensors[x];
+        if (is_concat && t.rank == 4 && like.rank == 4)
+            t.dims[1] = like.dims[1];
+        if (same_dims(&t, &like) && hwnas_rng_below(rng, 3))
+            return made[i];
+    }
+    return -1;
+}
+
+/* "conv out=%d": the number is drawn. */
+static int add_form(hwnas_graph *graph, hwnas_rng *rng, const char *form, int x)
+{
+    char name[32], text[128];
+    snprintf(text, sizeof text, form, 1 + (int)hwnas_rng_below(rng, 20));
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
+    const char *attrs = strchr(text, ' ');
+    return add(graph, name, attrs ? attrs + 1 : "", x, -1);
+}
+
+static int add_on_image(hwnas_graph *graph, hwnas_rng *rng, int x)
+{
+    static const char *const forms[] = {
+        "conv out=%d kernel=3 pad=1",
+        "conv out=%d kernel=1",
+        "conv out=%d kernel=3,1 pad=0,1,2,0",
+        "conv out=%d kernel=2 stride=2 pad=1",
+        "max_pool kernel=3 stride=2 pad=1",
+        "avg_pool kernel=3 pad=1",
+        "avg_pool kernel=3,2 pad=1,1,1,0 count_pad=1",
+        "global_avg_pool",
+        "batch_norm",
+        "upsample by=2",
+        "pad before=0,0,1,0 after=0,0,0,2 value=0.5",
+        "slice begin=1",
+        "slice axis=2 begin=1 step=2",
+        "mean axes=2,3 keep=1",
+        "transpose order=0,1,3,2",
+        "transpose order=0,2,3,1",
+        "softmax axis=1",
+        "layer_norm",
+    };
+    const hwnas_tensor t = graph->tensors[x];
+    char text[64];
+    switch (hwnas_rng_below(rng, 8)) {
+    case 0:
+        snprintf(text, sizeof text, "out=%d kernel=3 pad=1 groups=%d", (int)t.dims[1],
+                 (int)t.dims[1]);
+        return add(graph, "conv", text, x, -1);
+    case 1:
+        snprintf(text, sizeof text, "shape=%d,-1", (int)t.dims[1]);
+        return add(graph, "reshape", text, x, -1);
+    default:
+        return add_form(graph, rng, forms[hwnas_rng_below(rng, COUNT(forms))], x);
+    }
+}
+
+static int add_on_rows(hwnas_graph *graph, hwnas_rng *rng, int x)
+{
+    static const char *const forms[] = {
+        "linear out=%d",         "layer_norm",        "softmax", "mean axes=1", "slice begin=1",
+        "transpose order=0,2,1", "mean axes=2 keep=1"};
+    return add_form(graph, rng, forms[hwnas_rng_below(rng, COUNT(forms))], x);
+}
+
+static int add_on_elements(hwnas_graph *graph, hwnas_rng *rng, int x)
+{
+    static const char *const names[] = {"relu",    "hard_swish", "sigmoid", "gelu",
+                                        "tanh",    "leaky_relu", "abs",     "hard_sigmoid",
+                                        "dropout", "softplus",   "elu",     "sin"};
+    return add(graph, names[hwnas_rng_below(rng, COUNT(names))], "", x, -1);
+}
+
+/* Neither so small that windows do not fit, nor large. */
+static bool is_roomy(const hwnas_tensor *t)
+{
+    for (int i = 1; i < t->rank; i++)
+        if (t->dims[i] < 3)
+            return false;
+    return hwnas_tensor_count(t) < 20000;
+}
+
+static hwnas_graph *random_net(hwnas_rng *rng)
+{
+    static const char *const sums[] = {"add", "mul", "sub", "max"};
+    hwnas_graph *graph = hwnas_graph_new("random", 9);
+    int made[N_NODES + 1], n = 1;
+    const int64_t dims[] = {1 + hwnas_rng_below(rng, 2), 3 + hwnas_rng_below(rng, 6), 7, 8};
+    ok(hwnas_graph_add_input(&made[0], graph, "x", HWNAS_FLOAT32, 4, dims));
+    for (; n <= N_NODES; n++) {
+        const int x = made[n - 1 - (int)hwnas_rng_below(rng, (unsigned)(n < 4 ? n : 4))];
+        const int what = (int)hwnas_rng_below(rng, 8), rank = graph->tensors[x].rank;
+        const int other = what > 5 ? find_partner(graph, rng, made, n, x, what == 6) : -1;
+        if (other >= 0 && what == 6 && rank == 4)
+            made[n] = add(graph, "concat", "axis=1", x, other);
+        else if (other >= 0 && what == 7)
+            made[n] = add(graph, sums[hwnas_rng_below(rng, COUNT(sums))], "", x, other);
+        else if (what < 4 && rank == 4 && is_roomy(&graph->tensors[x]))
+            made[n] = add_on_image(graph, rng, x);
+        else if (what < 4 && rank == 3 && is_roomy(&graph->tensors[x]))
+            made[n] = add_on_rows(graph, rng, x);
+        else
+            made[n] = add_on_elements(graph, rng, x);
+    }
+    hwnas_graph_add_output(graph, made[N_NODES]);
+    hwnas_graph_add_output(graph, made[N_NODES / 2]);
+    return graph;
+}
+
+/* In fp32: what rounding does to a network that nobody thought of has no bound. */
+static void random_networks(void **state)
+{
+    (void)state;
+    const char *seed = getenv("HWNAS_SEED");
+    hwnas_rng rng = hwnas_rng_new(seed ? strtoull(seed, NULL, 10) : 1, 7);
+    for (int i = 0; i < N_RANDOM; i++) {
+        hwnas_graph *graph = random_net(&rng), *folded;
+        ok(hwnas_graph_fold(&folded, graph));
+        char what[32];
+        snprintf(what, sizeof what, "random network %d", i);
+        run_on_both(what, "0", folded, 0, HWNAS_F32, 1e-4);
+        hwnas_graph_free(folded);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Of two engines the second is the fast one. */
+static void the_faster_plan_is_kept(void **state)
+{
+    (void)state;
+    int *runs = dlsym(dlopen("libcudnn.so.9", RTLD_NOW), "fake_cudnn_runs");
+    hwnas_graph *graph = image_net(1);
+    const double tolerance = rows[0].tolerance;
+    runs[0] = runs[1] = 0;
+    run_on_both("as ranked", "0", graph, 0, HWNAS_F32, tolerance);
+    assert_true(runs[0] > 0 && runs[1] == 0);
+    runs[0] = 0;
+    run_on_both("timed", "0:tune", graph, 0, HWNAS_F32, tolerance);
+    assert_true(runs[0] > 0 && runs[0] < runs[1]);
+    hwnas_graph_free(graph);
+}
+
+/* Also where it is cuDNN that notices: the next network needs a new process. */
+static void the_gpu_is_lost(void **state)
+{
+    (void)state;
+    for (int at = 1; at < 80; at += 5) {
+        hwnas_graph *nets[] = {image_net(1), text_net(1)}, *graph = nets[at % 2];
+        char fault[32];
+        hwnas_device *gpu = open_gpu_as("0");
+        hwnas_exec *exec = NULL;
+        buffers b = new_buffers(graph, 0);
+        snprintf(fault, sizeof fault, "lost:%d", at);
+        set_fault(fault);
+        hwnas_status status = hwnas_device_compile(&exec, gpu, graph, NULL);
+        for (int i = 0; i < 4 && status == HWNAS_OK; i++)
+            status = exec->ops->run(exec, (const float *const *)b.inputs, b.outputs);
+        assert_int_equal(status, HWNAS_E_CRASHED);
+        hwnas_exec_free(exec);
+        hwnas_device_close(gpu);
+        nothing_is_left();
+        free_buffers(&b);
+        for (int i = 0; i < 2; i++)
+            hwnas_graph_free(nets[i]);
+    }
+    set_fault(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    setenv("HWNAS_PLANS", "", 1);
+    begin_with_the_fake(argv);
+    find_fake();
+    set_fault(NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operator),   cmocka_unit_test(whole_networks),
+        cmocka_unit_test(recurrent_layers), cmocka_unit_test(attention_behind_attention),
+        cmocka_unit_test(random_networks),  cmocka_unit_test(the_faster_plan_is_kept),
+        cmocka_unit_test(the_gpu_is_lost),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
