@@ -17,6 +17,7 @@
 
 enum { SWEEPS = 12, REWEIGHTS = 4 };
 static const double STEADY = 0.1;        /* deviations beyond this weigh less */
+static const double DOUBTFUL = 0.02;     /* weight of a timing on a disturbed machine */
 static const double CONTEXT_PRIOR = 0.1; /* sd of the effect of a feature, which all have sd 1 */
 static const double FACTOR_PRIOR = 0.1;  /* sd of a kind's correction */
 static const double WHOLE_PRIOR = 0.3;
@@ -120,6 +121,8 @@ static double weight_of(double residual)
     return 1 / (1 + fabs(residual) / STEADY);
 }
 
+/* Spaces have hardly a part in common, so nothing but this tells how slow the machine was for one of them
+ * compared with another: what the steady measurements of each say of its parts is their time. */
 static void fit_parts(fitter *f)
 {
     hwnas_latency_table *table = f->table;
@@ -127,7 +130,7 @@ static void fit_parts(fitter *f)
     double *weights = hwnas_alloc((table->n_parts + 1) * sizeof *weights);
     for (size_t r = 0; r < f->n; r++) {
         const row *at = &f->rows[r];
-        const double w = weight_of(at->residual);
+        const double w = weight_of(at->residual) * (counts(table, (size_t)at->network) ? 1 : DOUBTFUL);
         sums[at->part] += w * (at->log_seconds - f->slowness[at->network]);
         weights[at->part] += w;
     }
@@ -230,60 +233,41 @@ static double regress(double *out, const double *terms, const double *targets, c
 
 /* ---- Context and level ---- */
 
-/* What is left of the slowness when the context is taken out; 0 is the machine of the middle network. */
-static void set_levels(fitter *f)
-{
-    hwnas_latency_table *table = f->table;
-    const size_t n = table->n_networks;
-    double *levels = hwnas_alloc((n + 1) * sizeof *levels);
-    double *steady = hwnas_alloc((n + 1) * sizeof *steady);
-    for (size_t i = 0; i < n; i++)
-        levels[i] = f->slowness[i] -
-                    hwnas_latency_table_context(table, table->networks[i].features);
-    const size_t n_steady = pick_steady(steady, table, levels);
-    hwnas_sort(steady, n_steady);
-    const double middle = hwnas_quantile(steady, n_steady, 0.5);
-    table->context_mean += middle;
-    for (size_t i = 0; i < n_steady; i++)
-        steady[i] -= middle;
-    /* The context was fitted to these very networks. */
-    const double freedom = fmax((double)n - HWNAS_NET_FEATURES - 1, 1);
-    table->level_sd = fmax(robust_sd(steady, n_steady) * sqrt((double)n / freedom), 1e-3);
-    for (size_t i = 0; i < n; i++)
-        table->networks[i].level = levels[i] - middle;
-    free(levels);
-    free(steady);
-}
-
+/* On steady networks, as who was in the way has nothing to do with memory. */
 static void fit_context(fitter *f)
 {
     enum { D = HWNAS_NET_FEATURES + 1 };
     hwnas_latency_table *table = f->table;
-    const size_t n = table->n_networks;
-    double *terms = hwnas_alloc(n * D * sizeof *terms), scale[HWNAS_NET_FEATURES], priors[D],
-           out[D];
+    double *terms = hwnas_alloc((table->n_networks + 1) * D * sizeof *terms);
+    double *targets = hwnas_alloc((table->n_networks + 1) * sizeof *targets);
+    double scale[HWNAS_NET_FEATURES], priors[D], out[D];
+    const size_t n = pick_steady(targets, table, f->slowness);
     for (int k = 0; k < HWNAS_NET_FEATURES; k++) {
         double sum = 0, squares = 0;
-        for (size_t i = 0; i < n; i++)
-            sum += table->networks[i].features[k];
+        size_t at = 0;
+        for (size_t i = 0; i < table->n_networks; i++)
+            if (counts(table, i))
+                sum += terms[at++ * D + (size_t)k] = table->networks[i].features[k];
         table->centre[k] = sum / (double)n;
         for (size_t i = 0; i < n; i++)
-            squares += pow(table->networks[i].features[k] - table->centre[k], 2);
+            squares += pow(terms[i * D + (size_t)k] - table->centre[k], 2);
         scale[k] = fmax(sqrt(squares / (double)n), 1e-6);
         for (size_t i = 0; i < n; i++)
-            terms[i * D + (size_t)k] =
-                (table->networks[i].features[k] - table->centre[k]) / scale[k];
+            terms[i * D + (size_t)k] = (terms[i * D + (size_t)k] - table->centre[k]) / scale[k];
         priors[k] = scale[k] > 1e-6 ? CONTEXT_PRIOR : 1e-6;
     }
     for (size_t i = 0; i < n; i++)
         terms[i * D + D - 1] = 1;
     priors[D - 1] = 1;
-    regress(out, terms, f->slowness, priors, n, D);
+    table->level_sd = regress(out, terms, targets, priors, n, D);
     for (int k = 0; k < HWNAS_NET_FEATURES; k++)
         table->context[k] = out[k] / scale[k];
     table->context_mean = out[D - 1];
+    for (size_t i = 0; i < table->n_networks; i++)
+        table->networks[i].level =
+            f->slowness[i] - hwnas_latency_table_context(table, table->networks[i].features);
     free(terms);
-    set_levels(f);
+    free(targets);
 }
 
 /* ---- Whole networks ---- */

@@ -51,8 +51,9 @@ static double normal(hwnas_rng *rng)
     return sqrt(-2 * log(1 - u)) * cos(2 * M_PI * v);
 }
 
-/* A network of ten random parts of sizes below `most`, measured with noise on all and on each. */
-static hwnas_observation *observe(hwnas_rng *rng, int most, double level, double noise)
+/* A network of ten random parts of some sizes, measured with noise on all and on each. */
+static hwnas_observation *observe_from(hwnas_rng *rng, int least, int most, double level,
+                                       double noise)
 {
     enum { N = 10 };
     hwnas_observation *o = hwnas_observation_alloc(N, N);
@@ -60,13 +61,18 @@ static hwnas_observation *observe(hwnas_rng *rng, int most, double level, double
     const double slow = exp(level * normal(rng));
     for (int i = 0; i < N; i++) {
         o->parts[i] =
-            make_part((int)(hwnas_rng_double(rng) * 2), 10 + (int)(hwnas_rng_double(rng) * most));
+            make_part((int)(hwnas_rng_double(rng) * 2), least + (int)(hwnas_rng_double(rng) * most));
         const double seconds = slow * part_seconds(&o->parts[i]);
         o->set_of[i] = i;
         o->set_seconds[i] = seconds * exp(noise * normal(rng));
         o->seconds += 1.05 * seconds; /* between the parts something is lost */
     }
     return o;
+}
+
+static hwnas_observation *observe(hwnas_rng *rng, int most, double level, double noise)
+{
+    return observe_from(rng, 10, most, level, noise);
 }
 
 static double true_seconds(const hwnas_observation *o)
@@ -130,6 +136,39 @@ static void foretells_steady_measurements(void **state)
     hwnas_latency_table_describe(&known, table);
     assert_in_range(known.n_judged, N / 3 - 3, N / 3 + 10); /* at first all, for want of better */
     assert_true(known.error < 0.05);
+    hwnas_latency_table_free(table);
+}
+
+/* Networks of two spaces have no part in common, and fell into minutes that differ. */
+static void keeps_the_minutes_of_spaces_apart(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    hwnas_rng rng = hwnas_rng_new(12, 0);
+    hwnas_latency_table *table = hwnas_latency_table_new();
+    for (int i = 0; i < 2 * N; i++) {
+        const bool is_second = i >= N;
+        hwnas_observation *o = observe_from(&rng, is_second ? 40 : 10, 20, 0.01, 0.05);
+        o->is_steady = hwnas_rng_double(&rng) < (is_second ? 0.7 : 0.2);
+        const double slow = o->is_steady ? 1 : 1.3 + 0.2 * hwnas_rng_double(&rng);
+        o->seconds *= slow;
+        for (size_t k = 0; k < o->n_sets; k++)
+            o->set_seconds[k] *= slow;
+        hwnas_latency_table_add(table, o);
+        hwnas_observation_free(o);
+    }
+    for (int space = 0; space < 2; space++) {
+        int n_near = 0, n_below = 0;
+        for (int i = 0; i < N; i++) {
+            hwnas_observation *o = observe_from(&rng, space ? 40 : 10, 20, 0, 0);
+            const double ratio = estimate(table, o).seconds / true_seconds(o);
+            n_near += fabs(ratio - 1) < 0.05;
+            n_below += ratio < 1;
+            hwnas_observation_free(o);
+        }
+        assert_in_range(n_near, 0.95 * N, N);
+        assert_in_range(n_below, 0.05 * N, 0.95 * N);
+    }
     hwnas_latency_table_free(table);
 }
 
@@ -457,6 +496,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learns_sums),
         cmocka_unit_test(foretells_steady_measurements),
+        cmocka_unit_test(keeps_the_minutes_of_spaces_apart),
         cmocka_unit_test(predicts_unknown_parts),
         cmocka_unit_test(says_nothing_at_first),
         cmocka_unit_test(is_deterministic),
