@@ -220,6 +220,7 @@ static hwnas_status load_rnn(hwnas_cudnn_step *step, hwnas_cudnn_net *net,
     rnn_state *s = step->state;
     TRY(describe(s, step, net));
     TRY(take_memory(s, step));
+    net->step_bytes += s->weight_bytes + s->temporary_bytes;
     for (int d = 0; d < s->directions; d++)
         for (int g = 0; g < s->cell->n_gates; g++)
             for (int of = 0; of < 2; of++)
