@@ -56,6 +56,16 @@ static void recurrent_layers(void **state)
     }
 }
 
+static void refused_recurrent_layers_run_all_the_same(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = text_net(3);
+    set_fault("rnn");
+    run_on_both("refused", "0", graph, 0, HWNAS_F32, rows[0].tolerance);
+    set_fault(NULL);
+    hwnas_graph_free(graph);
+}
+
 static size_t memory_of(const char *argument, const hwnas_graph *graph)
 {
     hwnas_device *gpu = open_gpu_as(argument);
@@ -286,6 +296,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_operator),
         cmocka_unit_test(whole_networks),
         cmocka_unit_test(recurrent_layers),
+        cmocka_unit_test(refused_recurrent_layers_run_all_the_same),
         cmocka_unit_test(memory_of_recurrent_layers_counts),
         cmocka_unit_test(attention_behind_attention),
         cmocka_unit_test(random_networks),
