@@ -474,7 +474,7 @@ const hwnas_job_key hwnas_job_keys[] = {
     {"measure", "estimate", 0, true, true, read_estimate, "HOW",
      "auto: spares measurements where an estimate tells enough; off"},
     {"measure", "early-stop", 0, true, true, read_early_stop, "HOW",
-     "auto: stops measuring when a network is beaten for sure; off"},
+     "auto: stops measuring when a network is clearly beaten; off"},
     {"measure", "timeout", 0, true, false, read_timeout, "X", "seconds of silence that are a hang"},
     {"measure", "memory", 0, true, false, read_memory, "MIB", "that a candidate may use"},
     {NULL, "study", 's', false, true, read_study, "FILE", "where the study is kept (JOB.db)"},

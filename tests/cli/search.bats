@@ -407,7 +407,7 @@ END
     refuses 2 "job.db: the space 'tiny' has changed*--study" search job.yaml --resume
 }
 
-@test "measuring stops early when a network is beaten for sure, unless that is off" {
+@test "measuring stops early when a network is clearly beaten, unless that is off" {
     local measure=(search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --seed 1
         --objectives accuracy,latency.p50 --strategy random --trials 40 --estimate off --ties 0 --seconds 5)
     export STILL_BY_SIZE=1
