@@ -103,7 +103,7 @@ EXPORT cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t out, cudnnRNN
     return (mode == CUDNN_LSTM || mode == CUDNN_GRU) && input == CUDNN_LINEAR_INPUT &&
                    (bias == CUDNN_RNN_DOUBLE_BIAS || bias == CUDNN_RNN_NO_BIAS) &&
                    precision == CUDNN_DATA_FLOAT && projected == hidden && layers == 1 && dropout &&
-                   flags == CUDNN_RNN_PADDED_IO_DISABLED
+                   flags == CUDNN_RNN_PADDED_IO_DISABLED && !fake_fault("rnn")
                ? CUDNN_STATUS_SUCCESS
                : CUDNN_STATUS_NOT_SUPPORTED;
 }

@@ -9,7 +9,8 @@
  *
  * FAKE_GPU_FAULT, read at every call: "memory:N" the N-th allocation from now on fails; "lost:N"
  * the N-th launch loses the GPU, which stays lost; "record" recording fails; "none" there is no
- * GPU; "old" the kernels' images are for another architecture. FAKE_GPU_SLOWED: it is hot. */
+ * GPU; "old" the kernels' images are for another architecture; "rnn" cuDNN takes no recurrent
+ * layer. FAKE_GPU_SLOWED: it is hot. */
 #include <cuda.h>
 
 #include <stdio.h>

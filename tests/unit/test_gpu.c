@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "device/cudnn/driver.h"
 #include "tests/gpu/running.h"
 
 static hwnas_device *open_gpu(void)
@@ -137,6 +138,19 @@ static void the_gpu_is_lost(void **state)
     hwnas_graph_free(graph);
 }
 
+/* After these nothing works until the process is another one, as cuda.h has it. */
+static void errors_that_stay(void **state)
+{
+    (void)state;
+    static const int lost[] = {226, 700, 702, 714, 715, 716, 717, 718, 719, 721, 810, 911};
+    const hwnas_cuda_api *api;
+    ok(hwnas_cuda_open(&api));
+    for (size_t i = 0; i < COUNT(lost); i++)
+        assert_int_equal(hwnas_cuda_status(api, (CUresult)lost[i], "run", "it"), HWNAS_E_CRASHED);
+    assert_int_equal(hwnas_cuda_status(api, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "run", "it"),
+                     HWNAS_E_LIBRARY);
+}
+
 /* Steps are enqueued one by one then. */
 static void a_run_cannot_be_recorded(void **state)
 {
@@ -224,6 +238,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(runs_are_replayed_and_timed),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(the_gpu_is_lost),
+        cmocka_unit_test(errors_that_stay),
         cmocka_unit_test(a_run_cannot_be_recorded),
         cmocka_unit_test(kernels_are_for_another_gpu),
         cmocka_unit_test(networks_do_not_disturb_each_other),

@@ -56,6 +56,37 @@ static void recurrent_layers(void **state)
     }
 }
 
+static void refused_recurrent_layers_run_all_the_same(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = text_net(3);
+    set_fault("rnn");
+    run_on_both("refused", "0", graph, 0, HWNAS_F32, rows[0].tolerance);
+    set_fault(NULL);
+    hwnas_graph_free(graph);
+}
+
+static size_t memory_of(const char *argument, const hwnas_graph *graph)
+{
+    hwnas_device *gpu = open_gpu_as(argument);
+    hwnas_exec *exec = NULL;
+    ok(hwnas_device_compile(&exec, gpu, graph, NULL));
+    const size_t bytes = exec->ops->memory(exec);
+    hwnas_exec_free(exec);
+    hwnas_device_close(gpu);
+    return bytes;
+}
+
+/* cuDNN has its weights in a place of their own. */
+static void memory_of_recurrent_layers_counts(void **state)
+{
+    (void)state;
+    static const op_case c = {"lstm", "out=64", "1x2x64", 0};
+    hwnas_graph *graph = graph_of(&c);
+    assert_true(memory_of("0", graph) >= memory_of("0:own", graph) + 4 * 64 * 128 * sizeof(float));
+    hwnas_graph_free(graph);
+}
+
 /* The product behind one softmax is the one before the next: it is in one plan alone. */
 static void attention_behind_attention(void **state)
 {
@@ -262,9 +293,14 @@ int main(int argc, char **argv)
     find_fake();
     set_fault(NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operator),   cmocka_unit_test(whole_networks),
-        cmocka_unit_test(recurrent_layers), cmocka_unit_test(attention_behind_attention),
-        cmocka_unit_test(random_networks),  cmocka_unit_test(the_faster_plan_is_kept),
+        cmocka_unit_test(every_operator),
+        cmocka_unit_test(whole_networks),
+        cmocka_unit_test(recurrent_layers),
+        cmocka_unit_test(refused_recurrent_layers_run_all_the_same),
+        cmocka_unit_test(memory_of_recurrent_layers_counts),
+        cmocka_unit_test(attention_behind_attention),
+        cmocka_unit_test(random_networks),
+        cmocka_unit_test(the_faster_plan_is_kept),
         cmocka_unit_test(the_gpu_is_lost),
     };
     if (argc > 1)

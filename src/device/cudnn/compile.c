@@ -100,7 +100,7 @@ out:
 
 size_t hwnas_cudnn_net_bytes(const hwnas_cudnn_net *net)
 {
-    size_t bytes = net->workspace_bytes;
+    size_t bytes = net->workspace_bytes + net->step_bytes;
     for (int i = 0; i < HWNAS_CUDNN_N_MEMORIES; i++)
         bytes += net->memory_bytes[i];
     return bytes;

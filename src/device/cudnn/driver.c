@@ -80,10 +80,14 @@ hwnas_status hwnas_cuda_open(const hwnas_cuda_api **out)
     return HWNAS_OK;
 }
 
-/* After these the context is of no use, and cannot be made anew in this process. */
+/* Not in the headers of every CUDA 12. */
+enum { ERROR_CONTAINED = 226, ERROR_TENSOR_MEMORY_LEAK = 721 };
+
+/* After these the context is of no use, and cannot be made anew in this process: those of which
+ * cuda.h says that the process must be relaunched, and what hardware or driver are gone after. */
 static bool is_lost(CUresult result)
 {
-    switch (result) {
+    switch ((int)result) {
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_ECC_UNCORRECTABLE:
@@ -98,6 +102,11 @@ static bool is_lost(CUresult result)
     case CUDA_ERROR_HARDWARE_STACK_ERROR:
     case CUDA_ERROR_ASSERT:
     case CUDA_ERROR_SYSTEM_NOT_READY:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+    case ERROR_CONTAINED:
+    case ERROR_TENSOR_MEMORY_LEAK:
         return true;
     default:
         return false;

@@ -1,6 +1,6 @@
 /* rnn.c: LSTM and GRU through cuDNN's functions for recurrent networks, which need a GPU for
- * everything, so that all is made when the step is loaded. What they lack is left to our kernel: a
- * single direction that is backward.
+ * everything; where there is none, nothing is made. What they lack is left to our kernel: a single
+ * direction that is backward, and what they refuse.
  *
  * cuDNN's gates come in another order than ONNX's (the order is in `cell`), each with a matrix and
  * a bias of its own in a space that cuDNN lays out. Its output has both directions of one item side
@@ -75,33 +75,6 @@ static hwnas_status compile_turn(rnn_state *s, const hwnas_cudnn_step *step,
     return status;
 }
 
-static hwnas_status compile_rnn(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
-{
-    const hwnas_node *node = node_of(step, net);
-    const hwnas_cudnn_tensor *x = &net->tensors[step->inputs[HWNAS_RNN_X]];
-    const hwnas_cudnn_tensor *y = &net->tensors[step->outputs[0]];
-    if (!net->device->cudnn ||
-        node->attrs[HWNAS_RNN_DIRECTION].ints[0] == HWNAS_RNN_REVERSE)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN does not run '%s'", step->name);
-    rnn_state *s = step->state = hwnas_alloc(sizeof *s);
-    *s = (rnn_state){
-        .cell = &cells[strcmp(node->op->name, cells[0].op) ? 1 : 0],
-        .steps = (int)x->dims[0],
-        .batch = (int)x->dims[1],
-        .features = (int)x->dims[2],
-        .hidden = (int)y->dims[3],
-        .directions = (int)y->dims[1],
-        .has_bias = node->n_inputs > HWNAS_RNN_B,
-        .live = net->device->live,
-    };
-    if (s->directions == 1 || s->batch == 1)
-        return HWNAS_OK;
-    /* Nothing has its place yet, nor its bytes. */
-    s->turned_bytes = (size_t)hwnas_cudnn_count(y) * hwnas_cudnn_type_size(y->type);
-    step->workspace = s->turned_bytes;
-    return compile_turn(s, step, net);
-}
-
 static cudnnDataType_t type_of(hwnas_cudnn_type type)
 {
     return type == HWNAS_CUDNN_F16    ? CUDNN_DATA_HALF
@@ -158,20 +131,65 @@ static hwnas_status describe(rnn_state *s, const hwnas_cudnn_step *step, const h
     return HWNAS_OK;
 }
 
-static hwnas_status take_memory(rnn_state *s, const hwnas_cudnn_step *step)
+static hwnas_status measure(rnn_state *s, const hwnas_cudnn_step *step)
 {
     const hwnas_cudnn_run_api *api = hwnas_live_cudnn(s->live);
-    const hwnas_cuda_api *cuda = hwnas_live_api(s->live);
     const cudnnHandle_t handle = hwnas_live_handle(s->live);
     size_t unused = 0;
     TRY_RNN("measure", api->rnn_weight_size(handle, s->rnn, &s->weight_bytes));
     TRY_RNN("measure", api->rnn_temp_sizes(handle, s->rnn, CUDNN_FWD_MODE_INFERENCE, s->x,
                                            &s->temporary_bytes, &unused));
+    return HWNAS_OK;
+}
+
+/* With a GPU, what cuDNN refuses is known at once, and the layer goes to our kernel. */
+static hwnas_status make_rnn(rnn_state *s, const hwnas_cudnn_step *step, const hwnas_cudnn_net *net)
+{
+    hwnas_status status = describe(s, step, net);
+    if (status == HWNAS_OK)
+        status = measure(s, step);
+    return status == HWNAS_E_LIBRARY
+               ? hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN does not run '%s'", step->name)
+               : status;
+}
+
+static hwnas_status take_memory(rnn_state *s, const hwnas_cudnn_step *step)
+{
+    const hwnas_cuda_api *cuda = hwnas_live_api(s->live);
     TRY_CUDA(cuda, "take memory for", step->name, cuda->alloc(&s->weights, s->weight_bytes));
     if (s->temporary_bytes)
         TRY_CUDA(cuda, "take memory for", step->name,
                  cuda->alloc(&s->temporary, s->temporary_bytes));
     return HWNAS_OK;
+}
+
+static hwnas_status compile_rnn(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
+{
+    const hwnas_node *node = node_of(step, net);
+    const hwnas_cudnn_tensor *x = &net->tensors[step->inputs[HWNAS_RNN_X]];
+    const hwnas_cudnn_tensor *y = &net->tensors[step->outputs[0]];
+    if (!net->device->cudnn ||
+        node->attrs[HWNAS_RNN_DIRECTION].ints[0] == HWNAS_RNN_REVERSE)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN does not run '%s'", step->name);
+    rnn_state *s = step->state = hwnas_alloc(sizeof *s);
+    *s = (rnn_state){
+        .cell = &cells[strcmp(node->op->name, cells[0].op) ? 1 : 0],
+        .steps = (int)x->dims[0],
+        .batch = (int)x->dims[1],
+        .features = (int)x->dims[2],
+        .hidden = (int)y->dims[3],
+        .directions = (int)y->dims[1],
+        .has_bias = node->n_inputs > HWNAS_RNN_B,
+        .live = net->device->live,
+    };
+    if (s->live)
+        TRY(make_rnn(s, step, net));
+    if (s->directions == 1 || s->batch == 1)
+        return HWNAS_OK;
+    /* Nothing has its place yet, nor its bytes. */
+    s->turned_bytes = (size_t)hwnas_cudnn_count(y) * hwnas_cudnn_type_size(y->type);
+    step->workspace = s->turned_bytes;
+    return compile_turn(s, step, net);
 }
 
 /* Copies one gate's matrix and bias to where cuDNN wants them. `of`: 0 W, 1 R. */
@@ -218,8 +236,8 @@ static hwnas_status load_rnn(hwnas_cudnn_step *step, hwnas_cudnn_net *net,
                              const hwnas_cudnn_launch *launch)
 {
     rnn_state *s = step->state;
-    TRY(describe(s, step, net));
     TRY(take_memory(s, step));
+    net->step_bytes += s->weight_bytes + s->temporary_bytes;
     for (int d = 0; d < s->directions; d++)
         for (int g = 0; g < s->cell->n_gates; g++)
             for (int of = 0; of < 2; of++)

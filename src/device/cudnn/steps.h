@@ -113,6 +113,7 @@ struct hwnas_cudnn_net {
     int *inputs, *outputs; /* tensors that hold the graph's: fp32, plain */
     size_t memory_bytes[HWNAS_CUDNN_N_MEMORIES];
     size_t workspace_bytes; /* the largest of the steps' */
+    size_t step_bytes;      /* that steps took for themselves when they were loaded */
     void *live;             /* what runs it: captured graph, memory; of cuda.c */
 };
 
