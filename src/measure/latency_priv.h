@@ -15,7 +15,8 @@ enum {
 typedef struct hwnas_timed_part {
     hwnas_part part;
     int kind;       /* index of the table's kinds */
-    double n;       /* how often it was timed; 0: predicted */
+    bool is_timed;  /* ever, also since the last fit */
+    double n;       /* how often it was timed, as the fit knows; 0: predicted */
     double mean;    /* of the logarithms of seconds, levels taken out */
     double seconds; /* estimate */
     double sd;      /* of its logarithm */

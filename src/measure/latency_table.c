@@ -117,8 +117,10 @@ void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation
     network->set_seconds = hwnas_alloc((o->n_sets + 1) * sizeof *network->set_seconds);
     memcpy(network->set_of, o->set_of, o->n_parts * sizeof *o->set_of);
     memcpy(network->set_seconds, o->set_seconds, o->n_sets * sizeof *o->set_seconds);
-    for (size_t i = 0; i < o->n_parts; i++)
+    for (size_t i = 0; i < o->n_parts; i++) {
         network->parts[i] = hwnas_latency_table_find(table, &o->parts[i]);
+        table->parts[network->parts[i]].is_timed |= o->set_of[i] >= 0;
+    }
     hwnas_latency_table_features(network->features, o->parts, o->n_parts);
 }
 
@@ -242,7 +244,7 @@ void hwnas_latency_table_describe(hwnas_latency_state *out, const hwnas_latency_
     *out = (hwnas_latency_state){
         .n_networks = table->n_networks, .n_judged = table->n_judged, .error = NAN};
     for (size_t i = 0; i < table->n_parts; i++)
-        out->n_parts += table->parts[i].n > 0;
+        out->n_parts += table->parts[i].is_timed;
     for (size_t i = 0; i < n; i++) {
         errors[i] = fabs(table->errors[i]);
         out->within_5 += errors[i] <= 0.05;
