@@ -1,7 +1,8 @@
 /* engine_worker.h: what the programs of `engine` that are written in C share. A worker opens one
  * model and says so in a line of JSON; then each line of its input is a number of seconds to run
- * for, answered by a line of JSON with the median of the runs and the pace of the core before or after
- * them, whichever was slower. It ends with its input. */
+ * for, answered by a line of JSON with the median of the runs, that of those with the core to
+ * themselves (measure/pace.h; null: none), and the pace of the core before or after them, whichever was
+ * slower. It ends with its input. */
 #ifndef HWNAS_BENCHMARKS_ENGINE_WORKER_H
 #define HWNAS_BENCHMARKS_ENGINE_WORKER_H
 
@@ -11,6 +12,8 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "measure/pace.h"
 
 enum { WORKER_MIN_RUNS = 3, WORKER_MAX_RUNS = 1 << 16 };
 
@@ -68,6 +71,21 @@ static inline long worker_resident(void)
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+static inline int worker_is_shared(void)
+{
+    return hwnas_pace_is_shared(hwnas_pace_read(), 1);
+}
+
+/* Median of n values, which are sorted after; "null" of none. */
+static inline void worker_print_median(const char *name, double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, worker_by_size);
+    if (n)
+        printf("\"%s\": %.9f, ", name, values[n / 2]);
+    else
+        printf("\"%s\": null, ", name);
+}
+
 /* `create` is what it took to make the model ready, from its file; `more` is JSON to be said about
  * it, `"key": value` each, or "". */
 static inline void worker_serve(void (*run)(void *), void *context, double create, const char *who,
@@ -75,6 +93,7 @@ static inline void worker_serve(void (*run)(void *), void *context, double creat
 {
     struct rusage used;
     double *seconds = malloc(WORKER_MAX_RUNS * sizeof *seconds), wanted;
+    double *clean = malloc(WORKER_MAX_RUNS * sizeof *clean);
     double start = worker_now();
     run(context);
     const double first = worker_now() - start;
@@ -86,21 +105,28 @@ static inline void worker_serve(void (*run)(void *), void *context, double creat
            who, create, first, used.ru_maxrss, worker_resident(), *more ? ", " : "", more);
     fflush(stdout);
     while (scanf("%lf", &wanted) == 1) {
-        int n = 0;
+        int n = 0, n_clean = 0, was_shared = worker_is_shared();
         const double pace = worker_pace();
         for (double end = worker_now() + wanted;
              n < WORKER_MAX_RUNS && (n < WORKER_MIN_RUNS || worker_now() < end); n++) {
             start = worker_now();
             run(context);
             seconds[n] = worker_now() - start;
+            const int is_shared = worker_is_shared();
+            if (!was_shared && !is_shared)
+                clean[n_clean++] = seconds[n];
+            was_shared = is_shared;
         }
-        qsort(seconds, (size_t)n, sizeof *seconds, worker_by_size);
         const double after = worker_pace();
-        printf("{\"median_s\": %.9f, \"min_s\": %.9f, \"runs\": %d, \"pace_s\": %.9f}\n",
-               seconds[n / 2], seconds[0], n, pace > after ? pace : after);
+        putchar('{');
+        worker_print_median("median_s", seconds, n);
+        worker_print_median("clean_s", clean, n_clean);
+        printf("\"clean_runs\": %d, \"min_s\": %.9f, \"runs\": %d, \"pace_s\": %.9f}\n", n_clean,
+               seconds[0], n, pace > after ? pace : after);
         fflush(stdout);
     }
     free(seconds);
+    free(clean);
 }
 
 #endif

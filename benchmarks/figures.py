@@ -1,6 +1,8 @@
 """What the benchmarks in Python share: the program, published tables, and the lines they end with."""
 import csv
+import glob
 import os
+import platform
 import subprocess
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -14,6 +16,14 @@ def hwnas(*arguments):
     if done.returncode:
         raise SystemExit(f"hwnas {' '.join(map(str, arguments))}: {done.stderr}")
     return done.stdout
+
+
+def ort_library():
+    home = os.environ.get("HWNAS_ORT", os.path.join(SOURCE, ".deps", "node"))
+    found = glob.glob(os.path.join(home, "node_modules/onnxruntime-node/bin/napi-v*/linux",
+                                   {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), ""),
+                                   "libonnxruntime.so*"))
+    return os.environ.get("HWNAS_ORT_LIBRARY", found[0] if found else "")
 
 
 def read(path):
