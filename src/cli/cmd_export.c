@@ -121,7 +121,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
          "f32, or s8: an ONNX file of bytes (QDQ), ranges of random inputs"},
         {"fold", 0, HWNAS_OPTION_FLAG, &is_folded, NULL,
-         "an ONNX file as it is deployed: BatchNorm in convolutions, no branches of zeros"},
+         "an ONNX file with BatchNorm in its convolutions and no dead branches"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "batch size of an ONNX file"},
         {0}};
