@@ -396,8 +396,16 @@ static hwnas_status read_auto(bool *out, const hwnas_yaml *node, const char *nam
 
 static hwnas_status read_estimate(hwnas_job *job, const hwnas_yaml *node)
 {
-    return read_auto(&job->estimates, node, "estimate",
-                     "auto spares measurements that a table of latencies makes useless");
+    const char *text;
+    TRY(hwnas_yaml_text(&text, node, "estimate"));
+    job->is_bold = !strcmp(text, "bold");
+    job->estimates = job->is_bold || !strcmp(text, "auto");
+    if (job->estimates || !strcmp(text, "off"))
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &node->place, "estimate is auto, bold or off, not '%.30s'", text),
+        "auto spares measurements that a table of latencies makes useless; bold those, too, that "
+        "are more likely useless than not");
 }
 
 static hwnas_status read_early_stop(hwnas_job *job, const hwnas_yaml *node)
@@ -472,7 +480,7 @@ const hwnas_job_key hwnas_job_keys[] = {
     {"measure", "ties", 0, true, false, read_ties, "X",
      "time for near ties on the front, as a part of the search's (0.1)"},
     {"measure", "estimate", 0, true, true, read_estimate, "HOW",
-     "auto: spares measurements where an estimate tells enough; off"},
+     "auto: spares measurements where an estimate tells enough; bold; off"},
     {"measure", "early-stop", 0, true, true, read_early_stop, "HOW",
      "auto: stops measuring when a network is clearly beaten; off"},
     {"measure", "timeout", 0, true, false, read_timeout, "X", "seconds of silence that are a hang"},

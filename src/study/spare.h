@@ -19,7 +19,7 @@ bool hwnas_table_is_trusted(const hwnas_latency_table *table);
 /* Nothing that a measurement could say, as far as the 95 % intervals of the estimated values go,
  * makes the trial one for the front: a limit is missed by the whole interval, or a member of
  * `front` (NULL: not known), which was measured, is better in every objective than the interval's
- * best end. */
+ * best end; in a bold search, than the estimate itself. */
 bool hwnas_trial_is_hopeless(const hwnas_trial *trial, const hwnas_job *goals,
                              const hwnas_front *front);
 

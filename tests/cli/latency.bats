@@ -77,6 +77,6 @@ networks() {
     ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --estimate off \
         --objectives 'accuracy, latency' --strategy random --trials 40 --seconds 0.02 --study t.db --json
     is out "d['estimated'] == 0"
-    refuses 2 "estimate is auto or off, not 'maybe'" search --space nas_bench_macro --device null \
+    refuses 2 "estimate is auto, bold or off, not 'maybe'" search --space nas_bench_macro --device null \
         --objectives latency --estimate maybe
 }

@@ -448,6 +448,11 @@ static void spares_what_cannot_win(void **state)
     assert_true(is_hopeless(job, &front, 89, 5.1e-3, 6e-3));  /* worse in both for sure */
     assert_false(is_hopeless(job, &front, 89, 4.9e-3, 6e-3)); /* may be faster */
     assert_false(is_hopeless(job, &front, 91, 5.1e-3, 6e-3)); /* more accurate */
+    job->is_bold = true;
+    assert_true(is_hopeless(job, &front, 89, 4.9e-3, 5.2e-3));   /* more likely slower than not */
+    assert_false(is_hopeless(job, &front, 89, 4.8e-3, 5.1e-3));
+    assert_false(is_hopeless(job, &front, 89, 4.9e-3, 5.0e-3));
+    assert_false(is_hopeless(job, NULL, 99, 9.9e-3, 12e-3)); /* limits are none the narrower */
     hwnas_front_done(&front);
     hwnas_job_free(job);
 }
