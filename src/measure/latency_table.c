@@ -10,6 +10,7 @@
 enum {
     FEWEST = 3,  /* networks that an estimate stands on */
     MOST = 3000, /* networks that are kept: the first go when there are more */
+    RECALLED = 30, /* steady ones of a file that are held out, to know the error */
     PRIOR = 20,  /* judged networks that the prior belief in the intervals is worth */
 };
 static const double NORMAL_95 = 1.96;
@@ -179,6 +180,22 @@ void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observatio
         calibrate(table);
     }
     hwnas_latency_table_add(table, o);
+}
+
+void hwnas_latency_table_recall(hwnas_latency_table *table,
+                                hwnas_observation *const *observations, size_t n)
+{
+    size_t first = n, n_steady = 0; /* of those that are told */
+    while (first > 0 && n_steady < RECALLED)
+        n_steady += observations[--first]->is_steady;
+    for (size_t i = 0; i < n; i++)
+        if (i < first || !observations[i]->is_steady)
+            hwnas_latency_table_add(table, observations[i]);
+    for (size_t i = first; i < n; i++)
+        if (observations[i]->is_steady)
+            hwnas_latency_table_tell(table, observations[i]);
+    if (table->n_networks >= FEWEST)
+        hwnas_latency_table_fit(table);
 }
 
 /* ---- Estimating ---- */

@@ -302,20 +302,24 @@ hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *
 {
     sqlite3_stmt *row = file->statements[OBSERVED];
     hwnas_part *parts = NULL;
-    size_t n_parts = 0;
+    hwnas_observation **all = NULL;
+    size_t n_parts = 0, n = 0, room = 0;
     int code;
     hwnas_status status = load_parts(&parts, &n_parts, file);
     if (status == HWNAS_OK) {
         sqlite3_bind_text(row, 1, key, -1, SQLITE_STATIC);
         while ((code = sqlite3_step(row)) == SQLITE_ROW) {
-            hwnas_observation *o = read_row(row, parts, n_parts);
-            if (o)
-                hwnas_latency_table_add(table, o);
-            hwnas_observation_free(o);
+            HWNAS_GROW(all, n, room);
+            all[n] = read_row(row, parts, n_parts);
+            n += all[n] != NULL;
         }
+        hwnas_latency_table_recall(table, all, n);
         status = code == SQLITE_DONE ? HWNAS_OK : fail(file);
         sqlite3_reset(row);
     }
+    for (size_t i = 0; i < n; i++)
+        hwnas_observation_free(all[i]);
+    free(all);
     free(parts);
     return status;
 }

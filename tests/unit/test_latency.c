@@ -331,7 +331,10 @@ static void keeps_what_it_learnt(void **state)
     assert_int_equal(n_networks(two, "c"), 0);
     assert_int_equal(hwnas_latency_load(read, two, "a"), HWNAS_OK);
     const hwnas_latency_estimate x = estimate(table, o), y = estimate(read, o);
-    assert_memory_equal(&x, &y, sizeof x);
+    assert_float_equal(y.seconds, x.seconds, 1e-3 * x.seconds); /* their order is another */
+    hwnas_latency_state known;
+    hwnas_latency_table_describe(&known, read);
+    assert_true(known.n_judged >= 20 && known.coverage > 0.8); /* of what was held out */
     assert_null(note);
     hwnas_observation_free(o);
     hwnas_latency_table_free(table);
