@@ -121,8 +121,9 @@ static double weight_of(double residual)
     return 1 / (1 + fabs(residual) / STEADY);
 }
 
-/* Spaces have hardly a part in common, so nothing but this tells how slow the machine was for one of them
- * compared with another: what the steady measurements of each say of its parts is their time. */
+/* Spaces have hardly a part in common, so nothing but this tells how slow the machine was for one
+ * of them compared with another: what the steady measurements of each say of its parts is their
+ * time. */
 static void fit_parts(fitter *f)
 {
     hwnas_latency_table *table = f->table;
@@ -130,7 +131,8 @@ static void fit_parts(fitter *f)
     double *weights = hwnas_alloc((table->n_parts + 1) * sizeof *weights);
     for (size_t r = 0; r < f->n; r++) {
         const row *at = &f->rows[r];
-        const double w = weight_of(at->residual) * (counts(table, (size_t)at->network) ? 1 : DOUBTFUL);
+        const double trust = counts(table, (size_t)at->network) ? 1 : DOUBTFUL;
+        const double w = trust * weight_of(at->residual);
         sums[at->part] += w * (at->log_seconds - f->slowness[at->network]);
         weights[at->part] += w;
     }

@@ -39,8 +39,9 @@ static double computed(pid_t process)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Reads the kernel's books of who was on the cores, if the last look is long enough ago or `is_anew`. The
- * parent waits while this process measures, and may do what it likes when it does not. */
+/* Reads the kernel's books of who was on the cores, if the last look is long enough ago or
+ * `is_anew`. The parent waits while this process measures, and may do what it likes when it does
+ * not. */
 static void look_at_books(bool is_anew)
 {
     static char text[STAT_BYTES];
@@ -84,8 +85,8 @@ static bool go_to(int core)
     return !sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Share of the samples that others would spoil on a core: neighbours on its other hyperthread, of whom
- * the looks from there tell, and processes on this one. */
+/* Share of the samples that others would spoil on a core: neighbours on its other hyperthread, of
+ * whom the looks from there tell, and processes on this one. */
 static double trouble(int core)
 {
     int n_shared = 0;

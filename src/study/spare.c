@@ -39,8 +39,8 @@ static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
     return hwnas_limit_violation(limit, best, best) > 0;
 }
 
-/* The best that the objectives can be, or in a bold search what they are most likely, minimised; false:
- * one is not known. */
+/* The best that the objectives can be, or in a bold search what they are most likely, minimised;
+ * false: one is not known. */
 static bool best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals)
 {
     for (int i = 0; i < goals->n_objectives; i++) {
