@@ -134,11 +134,28 @@ static const hwnas_encoding *encode(const hwnas_arch *arch)
     return encoding;
 }
 
+/* What was told as an estimate is a measurement now; false: the trial was not told before. */
+static bool tell_again(bayesian *search, const hwnas_told *told)
+{
+    for (size_t i = search->n; i-- > 0;)
+        if (search->told[i].trial == told->trial) {
+            search->n_successes += !isinf(told->score.violation);
+            search->n_successes -= !isinf(search->told[i].score.violation);
+            search->told[i].score = told->score;
+            hwnas_twins_add(&search->twins, &search->told[i], search->config.n_objectives);
+            hwnas_surrogate_forget(search->surrogate);
+            return true;
+        }
+    return false;
+}
+
 static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
                          const hwnas_score *score)
 {
     bayesian *search = (bayesian *)strategy;
     hwnas_told told = {.trial = trial, .score = *score};
+    if (tell_again(search, &told))
+        return HWNAS_OK;
     for (size_t i = 0; i < search->n_pending; i++)
         if (search->pending[i].trial == trial) {
             free_told(&search->pending[i]);

@@ -16,6 +16,7 @@
 typedef struct member {
     hwnas_arch *arch;
     hwnas_score score;
+    uint64_t trial;
     bool is_explored; /* each neighbour has been proposed */
 } member;
 
@@ -122,7 +123,8 @@ static bool begins_anew(local_search *search, const hwnas_arch *arch)
     return !goes_on && !is_neighbour(search, arch);
 }
 
-static void join(local_search *search, const hwnas_arch *arch, const hwnas_score *score)
+static void join(local_search *search, uint64_t trial, const hwnas_arch *arch,
+                 const hwnas_score *score)
 {
     int m = search->config.n_objectives;
     size_t n = 0;
@@ -141,20 +143,34 @@ static void join(local_search *search, const hwnas_arch *arch, const hwnas_score
     }
     search->n = n;
     HWNAS_GROW(search->members, search->n, search->capacity);
-    search->members[search->n++] = (member){.arch = hwnas_arch_copy(arch), .score = *score};
+    search->members[search->n++] = (member){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
+}
+
+/* Of a trial that is told again; false: it is none of the climb. */
+static bool forget(local_search *search, uint64_t trial)
+{
+    for (size_t i = 0; i < search->n; i++)
+        if (search->members[i].trial == trial) {
+            hwnas_arch_free(search->members[i].arch);
+            search->n--;
+            memmove(&search->members[i], &search->members[i + 1],
+                    (search->n - i) * sizeof *search->members);
+            return true;
+        }
+    return false;
 }
 
 static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
                          const hwnas_score *score)
 {
     local_search *search = (local_search *)strategy;
-    (void)trial;
     hwnas_seen_add(&search->seen, arch);
+    const bool is_again = forget(search, trial);
     if (isinf(score->violation))
         return HWNAS_OK;
-    if (search->n && begins_anew(search, arch))
+    if (!is_again && search->n && begins_anew(search, arch))
         clear(search);
-    join(search, arch, score);
+    join(search, trial, arch, score);
     return HWNAS_OK;
 }
 

@@ -182,15 +182,25 @@ static void remove_worst(nsga2 *search)
     *worst = search->members[--search->n];
 }
 
+/* Of a trial that is told again. */
+static void forget(nsga2 *search, uint64_t trial)
+{
+    for (size_t i = 0; i < search->n; i++)
+        if (search->members[i].trial == trial) {
+            hwnas_arch_free(search->members[i].arch);
+            search->members[i] = search->members[--search->n];
+            return;
+        }
+}
+
 static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
                          const hwnas_score *score)
 {
     nsga2 *search = (nsga2 *)strategy;
     hwnas_seen_add(&search->seen, arch);
+    forget(search, trial);
     if (isinf(score->violation))
         return HWNAS_OK;
-    for (size_t i = 0; i < search->n; i++)
-        assert(search->members[i].trial != trial);
     for (int k = 0; k < search->config.n_objectives; k++)
         assert(isfinite(score->objectives[k]) || score->violation > 0);
     search->members[search->n++] =

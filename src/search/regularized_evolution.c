@@ -20,6 +20,7 @@ enum { MAX_TRIES = 64 };
 typedef struct member {
     hwnas_arch *arch;
     hwnas_score score;
+    uint64_t trial;
 } member;
 
 typedef struct evolution {
@@ -72,8 +73,12 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
                          const hwnas_score *score)
 {
     evolution *search = (evolution *)strategy;
-    (void)trial;
     hwnas_seen_add(&search->seen, arch);
+    for (size_t i = 0; i < search->n; i++)
+        if (search->members[i].trial == trial) {
+            search->members[i].score = *score; /* a failure is worse than all others */
+            return HWNAS_OK;
+        }
     if (isinf(score->violation))
         return HWNAS_OK;
     member *place = &search->members[search->n < search->size ? search->n++ : search->oldest];
@@ -81,7 +86,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
         hwnas_arch_free(place->arch);
         search->oldest = (search->oldest + 1) % search->size;
     }
-    *place = (member){.arch = hwnas_arch_copy(arch), .score = *score};
+    *place = (member){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
     return HWNAS_OK;
 }
 

@@ -21,6 +21,7 @@ typedef struct hwnas_score {
     int n_margins;
     double margins[HWNAS_MAX_MARGINS];
     int rung; /* that it was evaluated at; 0 is the real thing (hwnas_strategy_ops.rung) */
+    bool is_estimate; /* some value is none of a measurement; the trial may be told again */
 } hwnas_score;
 
 typedef struct hwnas_strategy_config {
@@ -50,7 +51,8 @@ typedef struct hwnas_strategy_ops {
     /* (optional) At which rung a trial that was asked is to be evaluated: 0 is the real thing, the
      * highest the cheapest. The same architecture may then be asked again, at a lower rung. */
     int (*rung)(const hwnas_strategy *strategy, uint64_t trial);
-    /* Also accepts trials that were asked of an earlier process. */
+    /* Also accepts trials that were asked of an earlier process, and a trial that was told as an
+     * estimate once more, as it was measured: then that counts in the place of the estimate. */
     hwnas_status (*tell)(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
                          const hwnas_score *score);
     void (*free)(hwnas_strategy *strategy);

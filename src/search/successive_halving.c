@@ -157,6 +157,11 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
         if (hwnas_arch_equal(from->entries[i].arch, arch))
             from->entries[i].is_promoted = true;
     rung *at = &search->rungs[score->rung];
+    for (size_t i = 0; i < at->n; i++)
+        if (at->entries[i].trial == trial) {
+            at->entries[i].score = *score;
+            return HWNAS_OK;
+        }
     HWNAS_GROW(at->entries, at->n, at->capacity);
     at->entries[at->n++] = (entry){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
     return HWNAS_OK;

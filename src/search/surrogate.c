@@ -327,6 +327,11 @@ hwnas_status hwnas_surrogate_update(hwnas_surrogate *s, const hwnas_told *told, 
     return HWNAS_OK;
 }
 
+void hwnas_surrogate_forget(hwnas_surrogate *s)
+{
+    s->n_learnt = SIZE_MAX;
+}
+
 /* ---- Predictions ---- */
 
 static double normal_cdf(double u)

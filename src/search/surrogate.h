@@ -31,6 +31,9 @@ HWNAS_CHECKED hwnas_status hwnas_surrogate_update(hwnas_surrogate *surrogate,
                                                   const hwnas_encoding *const *pending,
                                                   size_t n_pending);
 
+/* Some of the trials are not what they were: the next call learns all anew. */
+void hwnas_surrogate_forget(hwnas_surrogate *surrogate);
+
 /* Of each candidate, row by row: mean and deviation on its scale of what a trial would come to in
  * each objective, with what the encoding does not explain; and the probability that it meets the
  * limits and does not fail. */

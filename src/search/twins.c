@@ -19,6 +19,15 @@ void hwnas_twins_done(hwnas_twins *twins)
     }
 }
 
+static void compare(hwnas_twins *twins, const hwnas_told *first, const hwnas_told *second,
+                    int n_objectives)
+{
+    bool is_same = !memcmp(first->score.objectives, second->score.objectives,
+                           (size_t)n_objectives * sizeof(double));
+    twins->n_same += is_same;
+    twins->n_different += !is_same;
+}
+
 void hwnas_twins_add(hwnas_twins *twins, const hwnas_told *told, int n_objectives)
 {
     if (!*told->encoding->digest.hex || told->score.violation > 0)
@@ -30,10 +39,10 @@ void hwnas_twins_add(hwnas_twins *twins, const hwnas_told *told, int n_objective
         tsearch(first, &twins->by_digest, by_digest);
         return;
     }
-    bool is_same = !memcmp((*found)->score.objectives, told->score.objectives,
-                           (size_t)n_objectives * sizeof(double));
-    twins->n_same += is_same;
-    twins->n_different += !is_same;
+    if ((*found)->score.is_estimate && !told->score.is_estimate)
+        (*found)->score = told->score;
+    else if (!told->score.is_estimate)
+        compare(twins, *found, told, n_objectives);
 }
 
 bool hwnas_twins_has(const hwnas_twins *twins, const hwnas_encoding *encoding)

@@ -89,8 +89,11 @@ static const char *const sql[N_STATEMENTS] = {
     [FINISH] = "UPDATE trial SET status = ?, message = ?, detail = ?, seconds = ?, violation = ?,"
                " finish_order = (SELECT coalesce(max(finish_order) + 1, 0) FROM trial)"
                " WHERE number = ? AND finish_order IS NULL RETURNING finish_order",
+    [REVISE] = "UPDATE trial SET status = ?, message = ?, detail = ?, seconds = ?, violation = ?"
+               " WHERE number = ? AND finish_order IS NOT NULL RETURNING finish_order",
     [FIND] = "SELECT finish_order FROM trial WHERE number = ?",
     [ADD_VALUE] = "INSERT INTO value VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    [REMOVE_VALUES] = "DELETE FROM value WHERE trial = ?",
     [COUNT] = "SELECT count(*) FROM trial",
     [LIST] = "SELECT number, code, digest, rung, finish_order, status, message, detail, seconds,"
              " violation, metric, value, low, high, unit, source"

@@ -94,16 +94,26 @@ static hwnas_status fail_finish(hwnas_store *store, uint64_t number)
                       order < 0 ? "was never asked" : "is finished already");
 }
 
-static hwnas_status finish(int64_t *order, hwnas_store *store, const hwnas_trial *trial)
+static hwnas_status fail_revise(const hwnas_store *store, uint64_t number)
+{
+    hwnas_place place = {.file = store->path};
+    return hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu is not finished",
+                      (unsigned long long)number);
+}
+
+/* `statement`: FINISH or REVISE. */
+static hwnas_status write(int64_t *order, hwnas_store *store, const hwnas_trial *trial,
+                          int statement)
 {
     int64_t number = (int64_t)trial->number;
     TRY(hwnas_sqlite_query_int(
         order, store,
-        hwnas_sqlite_bind(store, FINISH, "tttddi", hwnas_status_name(trial->status), trial->message,
+        hwnas_sqlite_bind(store, statement, "tttddi", hwnas_status_name(trial->status), trial->message,
                           trial->detail, trial->seconds, trial->violation, number),
         -1));
     if (*order < 0)
-        return fail_finish(store, trial->number);
+        return statement == REVISE ? fail_revise(store, trial->number)
+                                   : fail_finish(store, trial->number);
     for (size_t i = 0; i < trial->n_values; i++) {
         const hwnas_value_row *v = &trial->values[i];
         TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, ADD_VALUE, "iitdddtt", number,
@@ -117,10 +127,21 @@ hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial)
 {
     int64_t order = -1;
     TRY(hwnas_sqlite_run(store, store->statements[BEGIN]));
-    TRY(hwnas_sqlite_end(store, finish(&order, store, trial)));
+    TRY(hwnas_sqlite_end(store, write(&order, store, trial, FINISH)));
     trial->is_finished = true;
     trial->order = order;
     return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial)
+{
+    int64_t order = -1;
+    TRY(hwnas_sqlite_run(store, store->statements[BEGIN]));
+    hwnas_status status = hwnas_sqlite_run(
+        store, hwnas_sqlite_bind(store, REMOVE_VALUES, "i", (int64_t)trial->number));
+    if (status == HWNAS_OK)
+        status = write(&order, store, trial, REVISE);
+    return hwnas_sqlite_end(store, status);
 }
 
 static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlite3_stmt *row)

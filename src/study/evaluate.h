@@ -42,7 +42,9 @@ typedef struct hwnas_candidate {
     const hwnas_trial *twin;
     const char *twin_study; /* that it is of; NULL: this one */
     const hwnas_front *front; /* measured so far; NULL: not known */
-    int rung;               /* 0: measured as the job says; 1: shortly */
+    const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt; NULL: it is new */
+    bool may_wait;            /* an estimate will do for now: who asks comes back (study/waiting.h) */
+    int rung;              /* 0: measured as the job says; 1: shortly */
     bool is_recalled_only;  /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
 

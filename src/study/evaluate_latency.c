@@ -61,7 +61,7 @@ hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial, hwnas_eva
     hwnas_parts parts = {0};
     hwnas_latency_estimate l;
     const size_t n_values = trial->n_values;
-    char *key = e->latencies ? key_of(e, c, device) : NULL;
+    char *key = e->latencies && !c->estimate ? key_of(e, c, device) : NULL;
     *is_spared = false;
     if (!key)
         return HWNAS_OK;
@@ -76,7 +76,8 @@ hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial, hwnas_eva
     hwnas_evaluate_add_value(trial, e, "latency.p50", device, HWNAS_ESTIMATED, l.seconds, l.low,
                              l.high);
     hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_ESTIMATED, l.seconds, l.low, l.high);
-    *is_spared = hwnas_trial_is_hopeless(trial, e->job, c->front);
+    *is_spared = hwnas_trial_is_hopeless(trial, e->job, c->front) ||
+                 (c->may_wait && hwnas_trial_is_known(trial, e->job));
     if (*is_spared && e->n_audited * AUDIT_EVERY < e->n_run) {
         e->n_audited++;
         *is_spared = false;
@@ -116,7 +117,8 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
     char *key = e->latencies ? key_of(e, c, device) : NULL;
     hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
     options.give_up = give_up_of(trial, e, c, device);
-    options.max_attempts = e->n_in_vain < PATIENCE ? options.max_attempts : 1;
+    if (c->estimate || e->n_in_vain >= PATIENCE)
+        options.max_attempts = 1;
     TRY_OUT(graph_at(&graph, &own, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
     TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)

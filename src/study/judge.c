@@ -60,7 +60,9 @@ static double margin(const hwnas_trial *trial, const hwnas_limit *limit)
 
 hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
 {
-    hwnas_score score = {.violation = INFINITY, .rung = trial->rung};
+    hwnas_score score = {.violation = INFINITY,
+                         .rung = trial->rung,
+                         .is_estimate = hwnas_trial_is_estimated(trial)};
     if (trial->status != HWNAS_OK)
         return score;
     score.violation = trial->violation;

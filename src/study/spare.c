@@ -15,12 +15,17 @@ static bool is_estimate(const hwnas_value_row *v)
     return !strcmp(v->source, HWNAS_ESTIMATED);
 }
 
-bool hwnas_trial_is_estimated(const hwnas_trial *trial)
+const hwnas_value_row *hwnas_trial_estimate(const hwnas_trial *trial)
 {
     for (size_t i = 0; i < trial->n_values; i++)
         if (is_estimate(&trial->values[i]))
-            return true;
-    return false;
+            return &trial->values[i];
+    return NULL;
+}
+
+bool hwnas_trial_is_estimated(const hwnas_trial *trial)
+{
+    return hwnas_trial_estimate(trial) != NULL;
 }
 
 bool hwnas_table_is_trusted(const hwnas_latency_table *table)
@@ -39,9 +44,7 @@ static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
     return hwnas_limit_violation(limit, best, best) > 0;
 }
 
-/* The best that the objectives can be, or in a bold search what they are most likely, minimised;
- * false: one is not known. */
-static bool best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals)
+bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals)
 {
     for (int i = 0; i < goals->n_objectives; i++) {
         const hwnas_goal *goal = &goals->objectives[i];
@@ -66,7 +69,7 @@ bool hwnas_trial_is_hopeless(const hwnas_trial *trial, const hwnas_job *goals,
     for (int i = 0; i < goals->n_limits; i++)
         if (is_surely_missed(trial, &goals->limits[i]))
             return true;
-    if (!front || !best_objectives(best, trial, goals))
+    if (!front || !hwnas_trial_best_objectives(best, trial, goals))
         return false;
     for (size_t i = 0; i < front->n; i++)
         if (hwnas_dominates(front->points[i].objectives, best, goals->n_objectives))
@@ -88,6 +91,11 @@ static bool is_known_but(const hwnas_trial *trial, const hwnas_job *goals, const
         is_known &= !strcmp(goal, name) || hwnas_trial_value(trial, goal);
     }
     return is_known;
+}
+
+bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals)
+{
+    return is_known_but(trial, goals, "");
 }
 
 double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_job *goals,

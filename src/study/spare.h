@@ -10,11 +10,19 @@
 
 #define HWNAS_ESTIMATED "estimated" /* the source of such values */
 
+/* The first value that is an estimate in the place of a measurement; NULL: none is. */
+const hwnas_value_row *hwnas_trial_estimate(const hwnas_trial *trial);
 /* Some value of the trial is an estimate in the place of a measurement: it cannot be on a front. */
 bool hwnas_trial_is_estimated(const hwnas_trial *trial);
 
 /* Does a table know its own error well enough to be relied on? */
 bool hwnas_table_is_trusted(const hwnas_latency_table *table);
+
+/* The best that the objectives can be as far as the intervals of estimated values go, or in a bold search
+ * what they are most likely, minimised; false: one is not known. */
+bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals);
+/* Objectives, limits and targets of the job have values, if only estimated ones. */
+bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals);
 
 /* Nothing that a measurement could say, as far as the 95 % intervals of the estimated values go,
  * makes the trial one for the front: a limit is missed by the whole interval, or a member of

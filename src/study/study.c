@@ -1,6 +1,6 @@
 /* study.c: the loop. Beside it: setup.c opens what it strings together, facts.c knows a study
- * again, warm.c takes trials over, probe.c and standstill.c say when not to go on, ties.c settles
- * the front. */
+ * again, warm.c takes trials over, probe.c and standstill.c say when not to go on, waiting.c which
+ * estimates are to be made good, ties.c settles the front. */
 #include "study/study.h"
 
 #include <math.h>
@@ -20,12 +20,15 @@
 #include "study/spare.h"
 #include "study/standstill.h"
 #include "study/ties.h"
+#include "study/waiting.h"
 #include "study/warm.h"
 
 enum {
     HOPELESS = 5, /* so many failures in a row, for a reason of the machine, end a study without any
                      success */
-    CHECK_EVERY = 10 /* trials between two looks at whether the front stands still */
+    CHECK_EVERY = 10, /* trials between two looks at whether the front stands still */
+    FIRST_ROUND = 32  /* trials until what would be on the front is measured; from then on whenever
+                         there are twice as many */
 };
 
 /* A measured network, to find it again. */
@@ -46,10 +49,14 @@ typedef struct study {
     hwnas_score *scores; /* of these */
     size_t n_scores, score_room;
     void *by_network; /* search tree of known */
+    hwnas_waiting waiting; /* ids are indices of `done` */
+    size_t next_round;     /* n_done from which on the front is measured */
+    double run_seconds;    /* of the measured trials of this session, ... */
+    size_t n_run;          /* ... which are so many */
     uint64_t next;    /* number of the next trial */
     uint64_t n_failed, n_warm;
     int n_hopeless;
-    bool is_target_met;
+    bool is_target_met, is_exhausted;
     double started, earlier_seconds;
     uint64_t session_first; /* trials that earlier sessions finished */
 } study;
@@ -94,24 +101,35 @@ static void remember(study *s, const hwnas_trial *trial, hwnas_settings settings
         free(row);
 }
 
-/* Takes a finished trial: tells the strategy and remembers it. */
-static hwnas_status absorb(study *s, hwnas_trial *trial, const hwnas_arch *walked)
+/* Takes what is known of a finished trial, for the first time or as it was measured by now: tells
+ * the strategy and remembers it. */
+static hwnas_status learn(study *s, size_t id, const hwnas_arch *walked)
 {
-    hwnas_score score = hwnas_trial_score(trial, s->job);
-    HWNAS_GROW(s->done, s->n_done, s->done_room);
-    s->done[s->n_done++] = trial;
-    HWNAS_GROW(s->scores, s->n_scores, s->score_room);
-    s->scores[s->n_scores++] = score;
+    const hwnas_trial *trial = s->done[id];
+    const hwnas_score score = s->scores[id] = hwnas_trial_score(trial, s->job);
     s->n_failed += trial->status != HWNAS_OK;
     s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
     if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
         remember(s, trial, hwnas_settings_of(walked, s->job));
-    if (score.violation == 0 && !trial->rung && !hwnas_trial_is_estimated(trial)) {
-        hwnas_point point = {.id = s->n_done - 1};
+    if (score.is_estimate && !trial->rung) {
+        hwnas_waiting_add(&s->waiting, id, trial, &s->front);
+    } else if (score.violation == 0 && !trial->rung) {
+        hwnas_point point = {.id = id};
         memcpy(point.objectives, score.objectives, sizeof point.objectives);
         hwnas_front_insert(&s->front, &point);
     }
+    if (!score.is_estimate)
+        hwnas_waiting_update(&s->waiting, &s->front);
     return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
+}
+
+/* Takes a finished trial. */
+static hwnas_status absorb(study *s, hwnas_trial *trial, const hwnas_arch *walked)
+{
+    HWNAS_GROW(s->done, s->n_done, s->done_room);
+    HWNAS_GROW(s->scores, s->n_scores, s->score_room);
+    s->done[s->n_done++] = trial;
+    return learn(s, s->n_scores++, walked);
 }
 
 /* ---- One trial ---- */
@@ -131,26 +149,30 @@ static void settle(hwnas_trial *trial, hwnas_status status, double started)
         trial->violation = INFINITY;
     }
     trial->status = status;
-    trial->seconds = hwnas_now() - started;
+    trial->seconds += hwnas_now() - started;
 }
 
-/* Evaluates an architecture as trial `number` and stores what came of it. */
-static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walked, int rung,
-                              bool is_new)
+/* Evaluates an architecture as the trial, whose number and rung are given: one that `is_new` begins
+ * in the store, one that was estimated (`estimate`, else NULL) is measured. The trial's own failure is
+ * told in it. */
+static hwnas_status evaluate(study *s, hwnas_trial *trial, const hwnas_arch *walked, bool is_new,
+                             const hwnas_trial *estimate)
 {
     hwnas_graph *graph = NULL;
-    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     hwnas_arch *arch = hwnas_settings_strip(walked, s->setup.space);
-    hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_of(walked, s->job)};
+    hwnas_candidate c = {.arch = arch,
+                         .settings = hwnas_settings_of(walked, s->job),
+                         .estimate = estimate,
+                         .may_wait = !trial->rung && hwnas_waiting_suits(s->job),
+                         .rung = trial->rung};
     double started = hwnas_now();
-    trial->number = number;
-    trial->rung = c.rung = rung;
     trial->code = hwnas_arch_code(walked);
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
     if (status == HWNAS_OK)
         memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
     hwnas_status stored =
-        is_new ? hwnas_store_start(s->store, number, trial->code, trial->digest, rung) : HWNAS_OK;
+        is_new ? hwnas_store_start(s->store, trial->number, trial->code, trial->digest, trial->rung)
+               : HWNAS_OK;
     c.graph = graph;
     c.front = &s->front;
     c.twin = find_twin(s, trial->digest, c.settings);
@@ -158,15 +180,63 @@ static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walke
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
-    if (stored != HWNAS_OK || is_fatal(status)) {
-        /* The trial stays "running" in the store: the next session repeats it. */
-        hwnas_trials_free(trial, 1);
+    if (stored != HWNAS_OK || is_fatal(status))
         return stored != HWNAS_OK ? stored : status;
-    }
     settle(trial, status, started);
     s->n_hopeless = status == HWNAS_OK ? 0 : s->n_hopeless + 1;
+    if (is_measured(trial)) { /* what is disturbed counts for what it makes the others cost */
+        s->run_seconds += hwnas_now() - started;
+        s->n_run += !hwnas_trial_is_unstable(trial);
+    }
+    return HWNAS_OK;
+}
+
+/* Evaluates an architecture as trial `number` and stores what came of it. */
+static hwnas_status run_trial(study *s, uint64_t number, const hwnas_arch *walked, int rung,
+                              bool is_new)
+{
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    trial->number = number;
+    trial->rung = rung;
+    hwnas_status status = evaluate(s, trial, walked, is_new, NULL);
+    if (status != HWNAS_OK) {
+        /* The trial stays "running" in the store: the next session repeats it. */
+        hwnas_trials_free(trial, 1);
+        return status;
+    }
     TRY(hwnas_store_finish(s->store, trial));
     return absorb(s, trial, walked);
+}
+
+static void swap_trials(hwnas_trial *a, hwnas_trial *b)
+{
+    const hwnas_trial was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* Measures what was estimated. */
+static hwnas_status make_good(study *s, size_t id)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *old = s->done[id], *trial = hwnas_alloc(sizeof *trial);
+    hwnas_arch *walked = NULL;
+    trial->number = old->number;
+    trial->seconds = old->seconds;
+    trial->is_finished = true;
+    trial->order = old->order;
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, old->code));
+    TRY_OUT(evaluate(s, trial, walked, false, old));
+    if (hwnas_trial_is_unstable(trial) && hwnas_waiting_put_off(&s->waiting, id, hwnas_now()))
+        goto out;
+    TRY_OUT(hwnas_store_revise(s->store, trial));
+    hwnas_waiting_tell(&s->waiting, id, trial);
+    swap_trials(old, trial);
+    status = learn(s, id, walked);
+out:
+    hwnas_arch_free(walked);
+    hwnas_trials_free(trial, 1);
+    return status;
 }
 
 /* ---- Warm start ---- */
@@ -395,6 +465,8 @@ static char *find_end(const study *s)
     size_t window = hwnas_standstill_window(s->n_scores);
     if (s->is_target_met)
         return hwnas_strdup("the target is met");
+    if (s->is_exhausted)
+        return hwnas_strdup("every network of the space has been tried");
     if (job->max_trials && n_own(s) >= (uint64_t)job->max_trials)
         return hwnas_strdup("all trials were made");
     if (job->max_minutes > 0 && seconds_so_far(s) >= search_seconds(s))
@@ -417,30 +489,61 @@ static hwnas_status give_up(const study *s)
                       "%s", error.hint);
 }
 
+/* An estimated trial is to be measured before another one is made: in the end, or before the time for it
+ * is gone, all that may belong to the front; and now and then those that would be on it. */
+static bool find_due(size_t *id, study *s, bool is_over)
+{
+    const double mean =
+        s->n_run ? s->run_seconds / (double)s->n_run : s->job->max_seconds;
+    const double left =
+        s->job->max_minutes > 0 ? search_seconds(s) - seconds_so_far(s) : INFINITY;
+    const double now = is_over ? INFINITY : hwnas_now();
+    const bool is_round = s->n_done >= s->next_round;
+    if (left <= 0 || !s->waiting.n ||
+        (!is_over && !is_round && (double)s->waiting.n * mean < left))
+        return false;
+    const size_t n_possible = hwnas_waiting_possible(id, &s->waiting, now);
+    const size_t n_front = hwnas_waiting_front(id, &s->waiting, &s->front, now);
+    const size_t n = s->job->is_bold ? n_front : n_possible;
+    if (is_round && !n_front)
+        s->next_round = 2 * s->n_done;
+    if (is_over || (double)n_front * mean >= left)
+        return n > 0;
+    return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean >= left);
+}
+
+static hwnas_status propose(study *s, hwnas_arch *walked)
+{
+    hwnas_strategy *strategy = s->setup.strategy;
+    hwnas_status status = strategy->ops->ask(strategy, s->next, walked);
+    s->is_exhausted = status == HWNAS_E_EXHAUSTED;
+    if (status != HWNAS_OK)
+        return s->is_exhausted ? HWNAS_OK : status;
+    int rung = strategy->ops->rung ? strategy->ops->rung(strategy, s->next) : 0;
+    return run_trial(s, s->next++, walked, rung, true);
+}
+
 static hwnas_status search(study *s)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_strategy *strategy = s->setup.strategy;
     hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
     char *end = NULL;
-    while (!should_stop(s) && !(end = find_end(s))) {
-        status = strategy->ops->ask(strategy, s->next, walked);
-        if (status == HWNAS_E_EXHAUSTED) {
-            end = hwnas_strdup("every network of the space has been tried");
-            status = HWNAS_OK;
+    while (!should_stop(s)) {
+        size_t id;
+        free(end);
+        end = find_end(s);
+        const bool is_due = find_due(&id, s, end != NULL);
+        if (end && !is_due)
             break;
-        }
-        TRY_OUT(status);
-        int rung = strategy->ops->rung ? strategy->ops->rung(strategy, s->next) : 0;
-        TRY_OUT(run_trial(s, s->next++, walked, rung, true));
+        TRY_OUT(is_due ? make_good(s, id) : propose(s, walked));
         TRY_OUT(remember_time(s));
         if (s->n_hopeless == HOPELESS && s->n_failed == s->n_done) {
             status = give_up(s);
             goto out;
         }
-        report(s, "");
+        report(s, is_due ? "measuring what was estimated" : "");
     }
-    TRY_OUT(hwnas_store_set(s->store, "ended", end ? end : "interrupted"));
+    TRY_OUT(hwnas_store_set(s->store, "ended", end && !should_stop(s) ? end : "interrupted"));
 out:
     hwnas_arch_free(walked);
     free(end);
@@ -477,6 +580,7 @@ static void close_study(study *s)
     free(s->done);
     free(s->scores);
     hwnas_front_done(&s->front);
+    hwnas_waiting_done(&s->waiting);
     hwnas_setup_close(&s->setup);
 }
 
@@ -521,6 +625,8 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     study s = {.job = job,
                .options = options,
                .front = {.n_objectives = job->n_objectives},
+               .waiting = {.goals = job},
+               .next_round = FIRST_ROUND,
                .started = hwnas_now()};
     TRY_OUT(open_setup(&s));
     /* Before the file is made, or one of the same name replaced. */

@@ -20,8 +20,6 @@
 #include "base/rng.h"
 #include "measure/latency_table.h"
 #include "store/latency.h"
-#include "study/judge.h"
-#include "study/spare.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -408,95 +406,6 @@ static void refuses_what_it_cannot_write(void **state)
     assert_null(note);
 }
 
-/* ---- What a search may leave out ---- */
-
-static void add(hwnas_trial *trial, const char *metric, const char *source, double value,
-                double low, double high)
-{
-    hwnas_value_row row = {.value = value, .low = low, .high = high};
-    snprintf(row.metric, sizeof row.metric, "%s", metric);
-    snprintf(row.source, sizeof row.source, "%s", source);
-    hwnas_trial_add(trial, &row);
-}
-
-/* Is a trial of this accuracy, whose latency is estimated to lie in [low, high], hopeless? */
-static bool is_hopeless(const hwnas_job *job, const hwnas_front *front, double accuracy, double low,
-                        double high)
-{
-    hwnas_trial trial = {.is_finished = true};
-    add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
-    add(&trial, "latency.p50", HWNAS_ESTIMATED, (low + high) / 2, low, high);
-    const bool is = hwnas_trial_is_hopeless(&trial, job, front);
-    assert_true(hwnas_trial_is_estimated(&trial));
-    assert_false(hwnas_trial_is_feasible(&trial, job, 0)); /* never one of a front */
-    free(trial.values);
-    return is;
-}
-
-static hwnas_job *load_job(const char *constraints)
-{
-    hwnas_job *job;
-    const hwnas_job_flag flags[] = {{"space", "nas_bench_macro"},
-                                    {"accuracy", "nas_bench_macro_cifar10"},
-                                    {"device", "cpu"},
-                                    {"objectives", "accuracy, latency.p50"},
-                                    {"constraints", constraints},
-                                    {0}};
-    assert_int_equal(hwnas_job_load(&job, NULL, flags), HWNAS_OK);
-    return job;
-}
-
-static void spares_what_cannot_win(void **state)
-{
-    (void)state;
-    hwnas_job *job = load_job("latency.p50 <= 10 ms");
-    hwnas_front front = {.n_objectives = 2};
-    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-90, 5e-3}}); /* 90 % in 5 ms */
-    assert_true(is_hopeless(job, NULL, 99, 10.1e-3, 12e-3));  /* misses the limit for sure */
-    assert_false(is_hopeless(job, NULL, 99, 9.9e-3, 12e-3));  /* may meet it */
-    assert_true(is_hopeless(job, &front, 89, 5.1e-3, 6e-3));  /* worse in both for sure */
-    assert_false(is_hopeless(job, &front, 89, 4.9e-3, 6e-3)); /* may be faster */
-    assert_false(is_hopeless(job, &front, 91, 5.1e-3, 6e-3)); /* more accurate */
-    job->is_bold = true;
-    assert_true(is_hopeless(job, &front, 89, 4.9e-3, 5.2e-3));   /* more likely slower than not */
-    assert_false(is_hopeless(job, &front, 89, 4.8e-3, 5.1e-3));
-    assert_false(is_hopeless(job, &front, 89, 4.9e-3, 5.0e-3));
-    assert_false(is_hopeless(job, NULL, 99, 9.9e-3, 12e-3)); /* limits are none the narrower */
-    hwnas_front_done(&front);
-    hwnas_job_free(job);
-}
-
-/* From which latency on is a trial of this accuracy beaten? */
-static double give_up(const hwnas_job *job, const hwnas_front *front, double accuracy)
-{
-    hwnas_trial trial = {.is_finished = true};
-    if (!isnan(accuracy))
-        add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
-    const double seconds = hwnas_trial_give_up(&trial, job, front, "latency.p50");
-    free(trial.values);
-    return seconds;
-}
-
-static void knows_when_a_network_is_beaten(void **state)
-{
-    (void)state;
-    hwnas_job *job = load_job("latency.p50 <= 10 ms");
-    hwnas_front front = {.n_objectives = 2};
-    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-90, 5e-3}});
-    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-93, 7e-3}});
-    assert_true(give_up(job, NULL, 80) == 10e-3);   /* the limit */
-    assert_true(give_up(job, &front, 95) == 10e-3); /* nobody is as good */
-    assert_true(give_up(job, &front, 93) == 7e-3);
-    assert_true(give_up(job, &front, 91) == 7e-3);
-    assert_true(give_up(job, &front, 90) == 5e-3); /* both are as good, one is faster */
-    assert_true(give_up(job, &front, NAN) == 0);   /* its accuracy may be the best */
-    hwnas_job_free(job);
-    job = load_job("latency.p90 <= 10 ms");
-    assert_true(give_up(job, &front, 80) == 0); /* p90 needs its samples */
-    hwnas_job_free(job);
-    hwnas_front_done(&front);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -508,8 +417,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(is_deterministic),
         cmocka_unit_test(keeps_what_it_learnt),
         cmocka_unit_test(survives_damage),
-        cmocka_unit_test(spares_what_cannot_win),
-        cmocka_unit_test(knows_when_a_network_is_beaten),
         cmocka_unit_test(refuses_what_it_cannot_write),
     };
     if (argc > 1)

@@ -259,6 +259,48 @@ static void a_study_is_continued(void **state)
 }
 
 /* Eight trials open at a time, told in the wrong order; every fifth fails. */
+/* What was estimated and then measured is as if it had been measured at once: of each trial an estimate
+ * that is worse than all others, of the first one that is better than all others, and of each of a few
+ * trials such a one; a climb does not bring back what such an estimate drove out of it. */
+static void a_measurement_replaces_an_estimate(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n, n_estimated;
+        double by;
+    } rows[] = {{40, 40, 100}, {40, 1, -100}, {12, 12, -100}};
+    test_space t;
+    make_space(&t, 6, 4);
+    for (size_t i = 0; hwnas_strategies[i]; i++)
+        for (size_t r = 0; r < COUNT(rows); r++) {
+            const char *name = hwnas_strategies[i]->name;
+            if (!strcmp(name, "local-search") && rows[r].by < 0 && rows[r].n_estimated > 1)
+                continue;
+            hwnas_strategy *at_once = make(name, &t, 5, 2), *later = make(name, &t, 5, 2);
+            hwnas_arch *a = hwnas_arch_new(&t.space), *b = hwnas_arch_new(&t.space);
+            for (uint64_t trial = 0; trial < rows[r].n; trial++) {
+                ask(at_once, trial, a);
+                ask(later, trial, b);
+                if (!hwnas_arch_equal(a, b))
+                    fail_msg("%s, row %zu: trial %d differs", name, r, (int)trial);
+                hwnas_score score = toy_score(a);
+                score.rung = at_once->ops->rung ? at_once->ops->rung(at_once, trial) : 0;
+                hwnas_score estimate = score;
+                estimate.is_estimate = true;
+                for (int k = 0; k < 3; k++)
+                    estimate.objectives[k] += rows[r].by;
+                tell(at_once, trial, a, &score);
+                if (trial < rows[r].n_estimated)
+                    tell(later, trial, b, &estimate);
+                tell(later, trial, b, &score);
+            }
+            hwnas_arch_free(a);
+            hwnas_arch_free(b);
+            hwnas_strategy_free(at_once);
+            hwnas_strategy_free(later);
+        }
+}
+
 static void open_trials_do_not_collide(void **state)
 {
     (void)state;
@@ -491,6 +533,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_fixed_network_comes_once),
         cmocka_unit_test(the_seed_decides),
         cmocka_unit_test(a_study_is_continued),
+        cmocka_unit_test(a_measurement_replaces_an_estimate),
         cmocka_unit_test(open_trials_do_not_collide),
         cmocka_unit_test(the_optimum_is_found),
         cmocka_unit_test(exhaustive_goes_in_order),

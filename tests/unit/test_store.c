@@ -158,6 +158,49 @@ static void full_trial(void **state)
     hwnas_store_close(store);
 }
 
+/* What was estimated and is measured now. */
+static void trials_are_revised(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    for (uint64_t i = 0; i < 3; i++)
+        add_trial(store, i);
+    hwnas_value_row values[] = {
+        {.metric = "latency.p50", .value = 0.25, .low = 0.2, .high = 0.3, .unit = "s", .source = "measured"}};
+    hwnas_trial trial = finished(1);
+    trial.n_values = 1;
+    trial.values = values;
+    trial.status = HWNAS_E_TIMEOUT;
+    trial.message = "too few samples";
+    trial.detail = "{\"samples\":3}";
+    trial.seconds = 7;
+    trial.violation = INFINITY;
+    assert_int_equal(hwnas_store_revise(store, &trial), HWNAS_OK);
+    trial.number = 3;
+    assert_int_equal(hwnas_store_revise(store, &trial), HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "trial 3 is not finished"));
+    assert_int_equal(hwnas_store_start(store, 3, "x", "", 0), HWNAS_OK);
+    assert_int_equal(hwnas_store_revise(store, &trial), HWNAS_E_INPUT);
+    hwnas_store_close(store);
+    store = open_ok(HWNAS_STORE_READ);
+    hwnas_trial *trials;
+    size_t n;
+    assert_int_equal(hwnas_store_trials(&trials, &n, store), HWNAS_OK);
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(trials[i].order, i);
+    assert_true(trials[0].n_values > 1 && trials[2].n_values == trials[0].n_values);
+    assert_int_equal(trials[1].status, HWNAS_E_TIMEOUT);
+    assert_string_equal(trials[1].message, "too few samples");
+    assert_string_equal(trials[1].detail, "{\"samples\":3}");
+    assert_true(trials[1].seconds == 7 && isinf(trials[1].violation));
+    assert_int_equal(trials[1].n_values, 1);
+    assert_memory_equal(&trials[1].values[0], &values[0], sizeof values[0]);
+    assert_false(trials[3].is_finished);
+    hwnas_trials_free(trials, n);
+    hwnas_store_close(store);
+}
+
 static void wrong_order_of_calls(void **state)
 {
     (void)state;
@@ -296,6 +339,7 @@ int main(int argc, char **argv)
         CASE(trials_come_back),
         CASE(every_status_comes_back),
         CASE(full_trial),
+        CASE(trials_are_revised),
         CASE(wrong_order_of_calls),
         CASE(failed_finish_changes_nothing),
         CASE(full_disk),

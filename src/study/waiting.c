@@ -1,0 +1,207 @@
+#include "study/waiting.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "study/judge.h"
+#include "study/spare.h"
+
+enum { FEWEST_RATIOS = 5, MOST_TRIES = 3 };
+
+/* Seconds until the next try of a trial; and of any, twice as long after each that was disturbed. */
+static const double PAUSE = 5, SHORTEST_PAUSE = 0.5;
+
+struct hwnas_waiting_row {
+    size_t id;
+    const hwnas_trial *trial;
+    /* With the estimates put right; objectives are minimised. */
+    double objectives[HWNAS_MAX_OBJECTIVES], best[HWNAS_MAX_OBJECTIVES];
+    bool is_feasible, is_hopeless;
+    int n_tries; /* that were disturbed */
+    double next_try;
+};
+
+bool hwnas_waiting_suits(const hwnas_job *goals)
+{
+    return goals->devices.n == 1 && !goals->n_targets;
+}
+
+/* ---- How estimates differ ---- */
+
+double hwnas_waiting_ratio(const hwnas_waiting *waiting)
+{
+    double sorted[HWNAS_WAITING_RATIOS];
+    const size_t n =
+        waiting->n_ratios < HWNAS_WAITING_RATIOS ? waiting->n_ratios : HWNAS_WAITING_RATIOS;
+    if (n < FEWEST_RATIOS)
+        return 1;
+    memcpy(sorted, waiting->ratios, n * sizeof *sorted);
+    hwnas_sort(sorted, n);
+    return hwnas_quantile(sorted, n, 0.5);
+}
+
+static bool is_estimate(const hwnas_value_row *v)
+{
+    return !strcmp(v->source, HWNAS_ESTIMATED);
+}
+
+static bool is_maximised(const hwnas_value_row *v)
+{
+    const hwnas_metric *metric = hwnas_metric_of_value(v->metric);
+    return metric && metric->is_maximised;
+}
+
+static void learn_ratio(hwnas_waiting *waiting, const hwnas_trial *estimated,
+                        const hwnas_trial *measured)
+{
+    waiting->n_disturbed = 0;
+    for (size_t i = 0; i < estimated->n_values; i++) {
+        const hwnas_value_row *e = &estimated->values[i];
+        const hwnas_value_row *m = hwnas_trial_value(measured, e->metric);
+        if (!is_estimate(e) || !m || !(m->value > 0) || !(e->value > 0))
+            continue;
+        waiting->ratios[waiting->n_ratios++ % HWNAS_WAITING_RATIOS] =
+            is_maximised(e) ? e->value / m->value : m->value / e->value;
+        return;
+    }
+}
+
+/* The trial with its estimates times a ratio; its values are to be freed. All that is estimated is in
+ * proportion to the latency, or to its inverse. */
+static hwnas_trial put_right(const hwnas_trial *trial, double ratio)
+{
+    hwnas_trial out = *trial;
+    out.values = hwnas_alloc((trial->n_values + 1) * sizeof *out.values);
+    for (size_t i = 0; i < trial->n_values; i++) {
+        hwnas_value_row v = trial->values[i];
+        const double factor = !is_estimate(&v) ? 1 : is_maximised(&v) ? 1 / ratio : ratio;
+        v.value *= factor;
+        v.low *= factor;
+        v.high *= factor;
+        out.values[i] = v;
+    }
+    return out;
+}
+
+/* ---- Rows ---- */
+
+/* False: the trial is hopeless with its estimates as they were and as they are put right, or, in a bold
+ * search, misses a limit. */
+static bool assess(hwnas_waiting_row *row, const hwnas_waiting *waiting, const hwnas_front *front)
+{
+    const hwnas_job *goals = waiting->goals;
+    hwnas_trial trial = put_right(row->trial, hwnas_waiting_ratio(waiting));
+    trial.violation = hwnas_trial_violation(&trial, goals, false);
+    const hwnas_score score = hwnas_trial_score(&trial, goals);
+    memcpy(row->objectives, score.objectives, sizeof row->objectives);
+    row->is_feasible = score.violation == 0;
+    row->is_hopeless = hwnas_trial_is_hopeless(&trial, goals, front) ||
+                       !hwnas_trial_best_objectives(row->best, &trial, goals) ||
+                       (goals->is_bold && !row->is_feasible);
+    free(trial.values);
+    return !row->is_hopeless || !hwnas_trial_is_hopeless(row->trial, goals, front);
+}
+
+void hwnas_waiting_add(hwnas_waiting *waiting, size_t id, const hwnas_trial *trial,
+                       const hwnas_front *front)
+{
+    hwnas_waiting_row row = {.id = id, .trial = trial};
+    if (!assess(&row, waiting, front))
+        return;
+    HWNAS_GROW(waiting->rows, waiting->n, waiting->capacity);
+    waiting->rows[waiting->n++] = row;
+}
+
+void hwnas_waiting_update(hwnas_waiting *waiting, const hwnas_front *front)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < waiting->n; i++)
+        if (assess(&waiting->rows[i], waiting, front))
+            waiting->rows[n++] = waiting->rows[i];
+    waiting->n = n;
+}
+
+void hwnas_waiting_tell(hwnas_waiting *waiting, size_t id, const hwnas_trial *measured)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < waiting->n; i++) {
+        if (waiting->rows[i].id == id && !hwnas_trial_is_unstable(measured))
+            learn_ratio(waiting, waiting->rows[i].trial, measured);
+        else if (waiting->rows[i].id != id)
+            waiting->rows[n++] = waiting->rows[i];
+    }
+    waiting->n = n;
+}
+
+bool hwnas_waiting_put_off(hwnas_waiting *waiting, size_t id, double now)
+{
+    waiting->next_try = now + fmin(ldexp(SHORTEST_PAUSE, waiting->n_disturbed++), PAUSE);
+    for (size_t i = 0; i < waiting->n; i++) {
+        hwnas_waiting_row *row = &waiting->rows[i];
+        if (row->id != id)
+            continue;
+        row->next_try = now + PAUSE;
+        return ++row->n_tries < MOST_TRIES;
+    }
+    return false;
+}
+
+void hwnas_waiting_done(hwnas_waiting *waiting)
+{
+    free(waiting->rows);
+    *waiting = (hwnas_waiting){.goals = waiting->goals};
+}
+
+/* ---- Which is next ---- */
+
+size_t hwnas_waiting_front(size_t *next, const hwnas_waiting *waiting, const hwnas_front *front,
+                           double now)
+{
+    hwnas_front joint = {.n_objectives = front->n_objectives};
+    size_t n = 0;
+    int fewest = MOST_TRIES;
+    for (size_t i = 0; i < front->n; i++) {
+        hwnas_point measured = front->points[i];
+        measured.id = UINT64_MAX;
+        hwnas_front_insert(&joint, &measured);
+    }
+    for (size_t i = 0; i < waiting->n; i++) {
+        hwnas_point estimated = {.id = i};
+        memcpy(estimated.objectives, waiting->rows[i].objectives, sizeof estimated.objectives);
+        if (waiting->rows[i].is_feasible)
+            hwnas_front_insert(&joint, &estimated);
+    }
+    for (size_t i = 0; i < joint.n; i++) {
+        const hwnas_waiting_row *row =
+            joint.points[i].id == UINT64_MAX ? NULL : &waiting->rows[joint.points[i].id];
+        if (!row || row->next_try > now)
+            continue;
+        if (row->n_tries < fewest) {
+            fewest = row->n_tries;
+            *next = row->id;
+        }
+        n++;
+    }
+    hwnas_front_done(&joint);
+    return n;
+}
+
+size_t hwnas_waiting_possible(size_t *next, const hwnas_waiting *waiting, double now)
+{
+    const hwnas_waiting_row *best = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < waiting->n; i++) {
+        const hwnas_waiting_row *row = &waiting->rows[i];
+        if (row->is_hopeless || row->next_try > now)
+            continue;
+        if (!best || hwnas_dominates(row->best, best->best, waiting->goals->n_objectives))
+            best = row;
+        n++;
+    }
+    if (best)
+        *next = best->id;
+    return n;
+}
