@@ -12,10 +12,12 @@ enum {
     WINDOW_SAMPLES = 512, /* ... and at most so many */
     MAX_RUNS = 1 << 20,   /* inferences in one sample */
     RUNS_AFTER_MOVE = 3,  /* fill the caches of another core */
+    RUNS_BEATEN = 2,      /* warm-up of a network that is beaten by far, after the first two runs */
 };
 static const double WINDOW_SECONDS = 0.01;  /* a warm-up window lasts at least so long */
 static const double WARM = 0.02;            /* two windows agree within so much */
 static const double WARM_UP_SHARE = 0.3;    /* of the budget, at most */
+static const double BEATEN_BY = 0.25;       /* by far */
 static const double SAMPLE_SECONDS = 20e-6; /* a sample is at least so long ... */
 static const double CLOCK_SHARE = 0.01;     /* ... and the clock's own time this small a part */
 static const double SLICE_SECONDS = 20e-3;  /* longer than a time slice of the scheduler */
@@ -106,17 +108,21 @@ static hwnas_status choose_runs(hwnas_sampler *s)
     return HWNAS_OK;
 }
 
-/* Median of one window; `is_over` when the time for warm-up ended it. */
+/* Median of one window; `is_over` when the time for warm-up ended it, or it is clear that the network
+ * is beaten: being warm would not make so much of a difference, and samples are still to follow. */
 static hwnas_status warm_window(double *median, bool *is_over, hwnas_sampler *s, double deadline)
 {
-    double window[WINDOW_SAMPLES], sum = 0;
+    double window[WINDOW_SAMPLES], sum = 0, fastest = INFINITY;
+    const double beaten = (1 + BEATEN_BY) * s->options->give_up;
     int n = 0;
     *is_over = false;
     while (!*is_over && n < WINDOW_SAMPLES && (n < WINDOW_RUNS || sum < WINDOW_SECONDS)) {
         TRY(hwnas_sampler_report(s, "warming up"));
         TRY(take(&window[n], s));
+        fastest = fmin(fastest, window[n]);
         sum += window[n++] * s->runs;
-        *is_over = s->machine->now(s->machine) >= deadline;
+        *is_over = s->machine->now(s->machine) >= deadline ||
+                   (beaten > 0 && n >= RUNS_BEATEN && fastest > beaten);
     }
     hwnas_sort(window, (size_t)n);
     *median = hwnas_quantile(window, (size_t)n, 0.5);

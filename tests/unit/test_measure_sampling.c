@@ -81,6 +81,26 @@ static void test_gives_up(void **state)
     assert_string_equal(hwnas_stop_name(HWNAS_STOP_ABOVE), "above");
 }
 
+/* Nor is it warmed up to the end, where it is beaten by far. */
+static void test_hardly_warms_up(void **state)
+{
+    (void)state;
+    static const struct {
+        double give_up;
+        bool is_short;
+    } rows[] = {{0, false}, {0.7e-3, true}, {0.9e-3, false}, {1.2e-3, false}};
+    fake_machine whole = make_machine(constant);
+    const size_t n = measure_on(&whole, (hwnas_measure_options)HWNAS_MEASURE_DEFAULTS).n_warm_up;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fake_machine machine = make_machine(constant);
+        hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+        options.give_up = rows[i].give_up;
+        hwnas_measurement m = measure_on(&machine, options);
+        assert_true(rows[i].is_short ? m.n_warm_up <= 5 && m.n_warm_up < n : m.n_warm_up == n);
+        assert_near(m.p50, 1e-3, 1e-6);
+    }
+}
+
 static double bimodal(fake_machine *m)
 {
     return hwnas_rng_u32(&m->rng) % 2 ? 1e-3 : 1.5e-3;
@@ -372,6 +392,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_constant),
         cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_gives_up),
+        cmocka_unit_test(test_hardly_warms_up),
         cmocka_unit_test(test_bimodal),
         cmocka_unit_test(test_sometimes_slow),
         cmocka_unit_test(test_warm_up_waits),

@@ -279,6 +279,24 @@ static void after_three_attempts_it_is_unstable(void **state)
     assert_non_null(hwnas_measurement_doubt(&a));
 }
 
+/* What was far too slow each time is not worth another attempt; what was not, is. */
+static void what_is_beaten_is_not_tried_again(void **state)
+{
+    (void)state;
+    static const struct {
+        double give_up;
+        int n_attempts;
+    } rows[] = {{1.3e-3, 1}, {1.4e-3, 3}, {1.6e-3, 3}, {0, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fake_machine m = make_machine(always_shared); /* 1.5 ms */
+        hwnas_measure_options o = defaults;
+        o.give_up = rows[i].give_up;
+        hwnas_measurement a = measure_on(&m, &o);
+        assert_int_equal(a.n_attempts, rows[i].n_attempts);
+        assert_true(a.is_unstable);
+    }
+}
+
 /* The rule for a reading; the reading itself where the processor can be read. */
 static void half_the_width_is_a_shared_core(void **state)
 {
@@ -316,6 +334,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_slow_minute_is_not_a_slow_network),
         cmocka_unit_test(it_moves_to_a_better_core),
         cmocka_unit_test(after_three_attempts_it_is_unstable),
+        cmocka_unit_test(what_is_beaten_is_not_tried_again),
         cmocka_unit_test(half_the_width_is_a_shared_core),
     };
     if (argc > 1)
