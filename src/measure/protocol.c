@@ -7,16 +7,17 @@
 #include "measure/conclude.h"
 #include "measure/sampler.h"
 
-/* At most so many attempts in all, with a pause of so much of the budget before the second, then twice
- * it. */
+/* At most so many attempts in all, with a pause of so much of the budget before the second, then
+ * twice it. */
 enum { MAX_ATTEMPTS = 3 };
 static const double PAUSE_SHARE = 0.25;
-static const double BEATEN_BY = 0.1;     /* of the fastest sample, so that no other attempt is worth it */
-enum { FEWEST = 10 };                    /* samples of a block */
+static const double BEATEN_BY =
+    0.1;              /* of the fastest sample, so that no other attempt is worth it */
+enum { FEWEST = 10 }; /* samples of a block */
 static const double LOST_SHARE = 0.01;   /* losing more than this disturbs a block */
 static const double BLOCK_SECONDS = 0.1; /* the witness of stolen time ticks in 0.01 s */
-/* RAPL's counters move about once a millisecond (Intel 64 and IA-32 Architectures Software Developer's
- * Manual, volume 3, 15.10): in less than some of them energy is 0 or that of others. */
+/* RAPL's counters move about once a millisecond (Intel 64 and IA-32 Architectures Software
+ * Developer's Manual, volume 3, 15.10): in less than some of them energy is 0 or that of others. */
 static const double SPAN_SECONDS = 5e-3;
 
 static void begin_span(hwnas_sampler *s)

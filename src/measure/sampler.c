@@ -52,8 +52,8 @@ hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n)
     return HWNAS_OK;
 }
 
-/* What the sample's inferences take together: by the device's own clock where it has one, so that the ways of
- * inputs and outputs, which the first run has gone, do not count. */
+/* What the sample's inferences take together: by the device's own clock where it has one, so that
+ * the ways of inputs and outputs, which the first run has gone, do not count. */
 static hwnas_status time_runs(double *seconds, hwnas_sampler *s)
 {
     const hwnas_device_ops *ops = s->exec->ops;
@@ -108,8 +108,9 @@ static hwnas_status choose_runs(hwnas_sampler *s)
     return HWNAS_OK;
 }
 
-/* Median of one window; `is_over` when the time for warm-up ended it, or it is clear that the network
- * is beaten: being warm would not make so much of a difference, and samples are still to follow. */
+/* Median of one window; `is_over` when the time for warm-up ended it, or it is clear that the
+ * network is beaten: being warm would not make so much of a difference, and samples are still to
+ * follow. */
 static hwnas_status warm_window(double *median, bool *is_over, hwnas_sampler *s, double deadline)
 {
     double window[WINDOW_SAMPLES], sum = 0, fastest = INFINITY;
@@ -191,8 +192,8 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
 
 /* ---- Samples and witnesses ---- */
 
-/* Whether the samples' ground is not ours alone: for a device with clocks of its own, whether heat or power holds
- * them down; else whether someone shares our core. */
+/* Whether the samples' ground is not ours alone: for a device with clocks of its own, whether heat
+ * or power holds them down; else whether someone shares our core. */
 static bool is_shared(const hwnas_sampler *s, double *hertz)
 {
     if (!s->exec->ops->slowed)

@@ -262,6 +262,10 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
                    s->wall_seconds);
     if (s->n_estimated)
         hwnas_str_addf(out, ", %zu of them estimated and not measured", s->n_estimated);
+    if (s->n_made_good)
+        hwnas_str_addf(out, ", %zu estimated first and measured then", s->n_made_good);
+    if (!isnan(s->estimate_error))
+        hwnas_str_addf(out, " (%.1f %% off in the median)", 100 * s->estimate_error);
     if (s->n_short)
         hwnas_str_addf(out, ", %zu of them with a short measurement", s->n_short);
     if (s->wall_seconds >= 1)
@@ -379,17 +383,20 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     long winner = hwnas_summary_winner(s);
     const json_t *device =
         s->goals.devices.n == 1 ? json_object_get(s->devices, s->goals.devices.rows[0].name) : NULL;
-    json_t *json = json_pack(
-        "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s?, "
-        "s:f, s:f, s:b}",
-        "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity, "device",
-        device, "devices", s->devices, "trials", (json_int_t)s->n_trials, "finished",
-        (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed, "feasible",
-        (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated, "warm",
-        (json_int_t)s->n_warm, "front", list_json(s, &s->fronts[0]), "winner",
-        index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1), "failures",
-        failures_json(s), "ended", s->ended, "wall_seconds", s->wall_seconds, "run_seconds",
-        s->run_seconds, "interrupted", s->is_interrupted);
+    json_t *json =
+        json_pack("{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
+                  "s:o, s:o, s:o, s:s?, "
+                  "s:f, s:f, s:b}",
+                  "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity,
+                  "device", device, "devices", s->devices, "trials", (json_int_t)s->n_trials,
+                  "finished", (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed,
+                  "feasible", (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated,
+                  "made_good", (json_int_t)s->n_made_good, "estimate_error",
+                  isnan(s->estimate_error) ? json_null() : json_real(s->estimate_error), "warm",
+                  (json_int_t)s->n_warm, "front", list_json(s, &s->fronts[0]), "winner",
+                  index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1),
+                  "failures", failures_json(s), "ended", s->ended, "wall_seconds", s->wall_seconds,
+                  "run_seconds", s->run_seconds, "interrupted", s->is_interrupted);
     if (s->goals.is_front_per_device)
         json_object_set_new(json, "fronts", fronts_json(s));
     return json;

@@ -143,7 +143,8 @@ static void join(local_search *search, uint64_t trial, const hwnas_arch *arch,
     }
     search->n = n;
     HWNAS_GROW(search->members, search->n, search->capacity);
-    search->members[search->n++] = (member){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
+    search->members[search->n++] =
+        (member){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
 }
 
 /* Of a trial that is told again; false: it is none of the climb. */

@@ -20,7 +20,7 @@ typedef struct hwnas_score {
      * It tells a model how near to a limit feasible trials are, which `violation` does not. */
     int n_margins;
     double margins[HWNAS_MAX_MARGINS];
-    int rung; /* that it was evaluated at; 0 is the real thing (hwnas_strategy_ops.rung) */
+    int rung;         /* that it was evaluated at; 0 is the real thing (hwnas_strategy_ops.rung) */
     bool is_estimate; /* some value is none of a measurement; the trial may be told again */
 } hwnas_score;
 

@@ -15,7 +15,8 @@ typedef struct hwnas_twins {
 
 void hwnas_twins_done(hwnas_twins *twins);
 
-/* The trial's encoding is borrowed. An estimate stands for its network, and says nothing of pairs. */
+/* The trial's encoding is borrowed. An estimate stands for its network, and says nothing of pairs.
+ */
 void hwnas_twins_add(hwnas_twins *twins, const hwnas_told *told, int n_objectives);
 /* The network was tried, and in no pair did the second trial tell anything. */
 bool hwnas_twins_has(const hwnas_twins *twins, const hwnas_encoding *encoding);

@@ -108,8 +108,8 @@ static hwnas_status write(int64_t *order, hwnas_store *store, const hwnas_trial 
     int64_t number = (int64_t)trial->number;
     TRY(hwnas_sqlite_query_int(
         order, store,
-        hwnas_sqlite_bind(store, statement, "tttddi", hwnas_status_name(trial->status), trial->message,
-                          trial->detail, trial->seconds, trial->violation, number),
+        hwnas_sqlite_bind(store, statement, "tttddi", hwnas_status_name(trial->status),
+                          trial->message, trial->detail, trial->seconds, trial->violation, number),
         -1));
     if (*order < 0)
         return statement == REVISE ? fail_revise(store, trial->number)

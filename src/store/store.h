@@ -65,8 +65,8 @@ HWNAS_CHECKED hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number
 /* Records its end with all its values. `trial->order` is set. */
 HWNAS_CHECKED hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial);
 
-/* Writes a finished trial anew, as it was estimated and is measured now: values, status, message, detail,
- * seconds and violation; the order in which it finished stays. */
+/* Writes a finished trial anew, as it was estimated and is measured now: values, status, message,
+ * detail, seconds and violation; the order in which it finished stays. */
 HWNAS_CHECKED hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial);
 
 /* All trials by number. `out` is an array of n, release with hwnas_trials_free(). */

@@ -175,7 +175,8 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         TRY_OUT(require_all(e, trial));
     trial->violation = hwnas_trial_violation(trial, e->job, is_whole);
     if (c->estimate)
-        json_object_set_new(detail, "estimate", json_real(hwnas_trial_estimate(c->estimate)->value));
+        json_object_set_new(detail, "estimate",
+                            json_real(hwnas_trial_estimate(c->estimate)->value));
     if (json_object_size(detail))
         trial->detail = json_dumps(detail, JSON_COMPACT);
 out:

@@ -22,8 +22,10 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwn
                                                 const volatile sig_atomic_t *stop);
 void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
 
-/* What is learnt of latencies goes into the study as well, as long as it is open; NULL: it is closed. */
-HWNAS_CHECKED hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *evaluator, hwnas_store *study);
+/* What is learnt of latencies goes into the study as well, as long as it is open; NULL: it is
+ * closed. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *evaluator,
+                                                     hwnas_store *study);
 /* What the user should know of the table of latencies, as a sentence; NULL: nothing. Borrowed. */
 const char *hwnas_evaluator_note(const hwnas_evaluator *evaluator);
 
@@ -40,12 +42,13 @@ typedef struct hwnas_candidate {
     /* A finished trial of the same network and settings, whose measurements are taken over where it
      * has them; NULL: none. */
     const hwnas_trial *twin;
-    const char *twin_study; /* that it is of; NULL: this one */
-    const hwnas_front *front; /* measured so far; NULL: not known */
-    const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt; NULL: it is new */
-    bool may_wait;            /* an estimate will do for now: who asks comes back (study/waiting.h) */
+    const char *twin_study;      /* that it is of; NULL: this one */
+    const hwnas_front *front;    /* measured so far; NULL: not known */
+    const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt;
+                                    NULL: it is new */
+    bool may_wait;         /* an estimate will do for now: who asks comes back (study/waiting.h) */
     int rung;              /* 0: measured as the job says; 1: shortly */
-    bool is_recalled_only;  /* what is not known is not measured: HWNAS_E_NOT_FOUND */
+    bool is_recalled_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
 
 /* Fills in values, violation and detail of a trial. A trial that misses a limit by what costs
@@ -67,10 +70,10 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator
 /* Networks that are measured in turns need one runner: the same threads and precision on it. */
 bool hwnas_evaluate_can_race(const hwnas_evaluator *evaluator, const hwnas_candidate *candidates,
                              int n, int device);
-/* `n` networks in turns on a device that runs, of at most `seconds` for each (measure/race.h): a row
- * of `turns` for each block in which nobody was disturbed, turns[block * n + network], with the values
- * that a median gives at the end of theirs. `turns` is yours, with hwnas_trials_free() of *n_blocks * n;
- * no blocks where the machine let none be whole. */
+/* `n` networks in turns on a device that runs, of at most `seconds` for each (measure/race.h): a
+ * row of `turns` for each block in which nobody was disturbed, turns[block * n + network], with the
+ * values that a median gives at the end of theirs. `turns` is yours, with hwnas_trials_free() of
+ * *n_blocks * n; no blocks where the machine let none be whole. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks,
                                                hwnas_evaluator *evaluator,
                                                const hwnas_candidate *candidates, int n, int device,

@@ -8,12 +8,12 @@
 #include "study/judge.h"
 #include "study/spare.h"
 
-/* One in so many measurements is of a network that an estimate would spare, so that a table which is
- * wrong finds out. */
+/* One in so many measurements is of a network that an estimate would spare, so that a table which
+ * is wrong finds out. */
 enum { AUDIT_EVERY = 20 };
 
-/* Another attempt is for a disturbance that passes. After so many measurements that stayed unstable it
- * does not, and there is one attempt for each until one is steady. */
+/* Another attempt is for a disturbance that passes. After so many measurements that stayed unstable
+ * it does not, and there is one attempt for each until one is steady. */
 enum { PATIENCE = 3 };
 
 /* The interval of the lower rung, in widths of the job's. */

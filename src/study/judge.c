@@ -60,9 +60,8 @@ static double margin(const hwnas_trial *trial, const hwnas_limit *limit)
 
 hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
 {
-    hwnas_score score = {.violation = INFINITY,
-                         .rung = trial->rung,
-                         .is_estimate = hwnas_trial_is_estimated(trial)};
+    hwnas_score score = {
+        .violation = INFINITY, .rung = trial->rung, .is_estimate = hwnas_trial_is_estimated(trial)};
     if (trial->status != HWNAS_OK)
         return score;
     score.violation = trial->violation;
@@ -85,8 +84,7 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
 {
     /* A cheap look at a network finds candidates, not members of a front. */
     if (!trial->is_finished || trial->status != HWNAS_OK || trial->rung ||
-        hwnas_trial_is_estimated(trial) ||
-        hwnas_front_violation(trial, goals, front, true) > 0)
+        hwnas_trial_is_estimated(trial) || hwnas_front_violation(trial, goals, front, true) > 0)
         return false;
     for (int i = 0; i < goals->n_objectives; i++)
         if (hwnas_goal_counts(&goals->objectives[i], goals, front) &&
@@ -97,8 +95,8 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
 
 bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
 {
-    if (!goals->n_targets || !trial->is_finished || trial->rung || hwnas_trial_is_estimated(trial) ||
-        hwnas_trial_score(trial, goals).violation > 0)
+    if (!goals->n_targets || !trial->is_finished || trial->rung ||
+        hwnas_trial_is_estimated(trial) || hwnas_trial_score(trial, goals).violation > 0)
         return false;
     for (int i = 0; i < goals->n_targets; i++)
         if (limit_violation(trial, &goals->targets[i], true) > 0)

@@ -18,8 +18,8 @@ bool hwnas_trial_is_estimated(const hwnas_trial *trial);
 /* Does a table know its own error well enough to be relied on? */
 bool hwnas_table_is_trusted(const hwnas_latency_table *table);
 
-/* The best that the objectives can be as far as the intervals of estimated values go, or in a bold search
- * what they are most likely, minimised; false: one is not known. */
+/* The best that the objectives can be as far as the intervals of estimated values go, or in a bold
+ * search what they are most likely, minimised; false: one is not known. */
 bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals);
 /* Objectives, limits and targets of the job have values, if only estimated ones. */
 bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals);
@@ -31,9 +31,10 @@ bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals);
 bool hwnas_trial_is_hopeless(const hwnas_trial *trial, const hwnas_job *goals,
                              const hwnas_front *front);
 
-/* Seconds from which on the median latency on a device, whose value will be called `latency`, decides
- * alone that the trial misses a limit or that a member of `front` (NULL: not known) dominates it; 0: there
- * is no such number, as the job asks for something else that is not known yet. */
+/* Seconds from which on the median latency on a device, whose value will be called `latency`,
+ * decides alone that the trial misses a limit or that a member of `front` (NULL: not known)
+ * dominates it; 0: there is no such number, as the job asks for something else that is not known
+ * yet. */
 double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_job *goals,
                            const hwnas_front *front, const char *latency);
 

@@ -48,12 +48,12 @@ typedef struct study {
     size_t n_done, done_room;
     hwnas_score *scores; /* of these */
     size_t n_scores, score_room;
-    void *by_network; /* search tree of known */
+    void *by_network;      /* search tree of known */
     hwnas_waiting waiting; /* ids are indices of `done` */
     size_t next_round;     /* n_done from which on the front is measured */
     double run_seconds;    /* of the measured trials of this session, ... */
     size_t n_run;          /* ... which are so many */
-    uint64_t next;    /* number of the next trial */
+    uint64_t next;         /* number of the next trial */
     uint64_t n_failed, n_warm;
     int n_hopeless;
     bool is_target_met, is_exhausted;
@@ -153,8 +153,8 @@ static void settle(hwnas_trial *trial, hwnas_status status, double started)
 }
 
 /* Evaluates an architecture as the trial, whose number and rung are given: one that `is_new` begins
- * in the store, one that was estimated (`estimate`, else NULL) is measured. The trial's own failure is
- * told in it. */
+ * in the store, one that was estimated (`estimate`, else NULL) is measured. The trial's own failure
+ * is told in it. */
 static hwnas_status evaluate(study *s, hwnas_trial *trial, const hwnas_arch *walked, bool is_new,
                              const hwnas_trial *estimate)
 {
@@ -489,18 +489,15 @@ static hwnas_status give_up(const study *s)
                       "%s", error.hint);
 }
 
-/* An estimated trial is to be measured before another one is made: in the end, or before the time for it
- * is gone, all that may belong to the front; and now and then those that would be on it. */
+/* An estimated trial is to be measured before another one is made: in the end, or before the time
+ * for it is gone, all that may belong to the front; and now and then those that would be on it. */
 static bool find_due(size_t *id, study *s, bool is_over)
 {
-    const double mean =
-        s->n_run ? s->run_seconds / (double)s->n_run : s->job->max_seconds;
-    const double left =
-        s->job->max_minutes > 0 ? search_seconds(s) - seconds_so_far(s) : INFINITY;
+    const double mean = s->n_run ? s->run_seconds / (double)s->n_run : s->job->max_seconds;
+    const double left = s->job->max_minutes > 0 ? search_seconds(s) - seconds_so_far(s) : INFINITY;
     const double now = is_over ? INFINITY : hwnas_now();
     const bool is_round = s->n_done >= s->next_round;
-    if (left <= 0 || !s->waiting.n ||
-        (!is_over && !is_round && (double)s->waiting.n * mean < left))
+    if (left <= 0 || !s->waiting.n || (!is_over && !is_round && (double)s->waiting.n * mean < left))
         return false;
     const size_t n_possible = hwnas_waiting_possible(id, &s->waiting, now);
     const size_t n_front = hwnas_waiting_front(id, &s->waiting, &s->front, now);

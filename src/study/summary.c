@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "study/facts.h"
 #include "study/identity.h"
+#include "study/judge.h"
 #include "study/spare.h"
 
 static json_t *detail_of(const hwnas_trial *trial)
@@ -13,12 +15,21 @@ static json_t *detail_of(const hwnas_trial *trial)
     return trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
 }
 
-static double run_seconds(const hwnas_trial *trial)
+/* Adds what is in the details of a trial. `errors` has `n_errors` of estimates that were made good.
+ */
+static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
+                         const hwnas_trial *trial)
 {
     json_t *detail = detail_of(trial);
-    double seconds = json_number_value(json_object_get(detail, "run_seconds"));
+    const json_t *estimate = json_object_get(detail, "estimate");
+    const hwnas_metric *p50 = hwnas_metric_of_value("latency.p50");
+    const hwnas_value_row *v =
+        estimate ? hwnas_trial_value(trial, hwnas_goal_of(p50, 0, &s->goals.devices).name) : NULL;
+    s->run_seconds += json_number_value(json_object_get(detail, "run_seconds"));
+    s->n_made_good += estimate != NULL;
+    if (v && v->value > 0 && !hwnas_trial_is_unstable(trial))
+        errors[(*n_errors)++] = fabs(json_number_value(estimate) / v->value - 1);
     json_decref(detail);
-    return seconds;
 }
 
 static void find_fronts(hwnas_summary *s)
@@ -35,7 +46,8 @@ static void find_fronts(hwnas_summary *s)
 
 static void count(hwnas_summary *s)
 {
-    double least = INFINITY;
+    double least = INFINITY, *errors = hwnas_alloc((s->n_trials + 1) * sizeof *errors);
+    size_t n_errors = 0;
     s->closest = -1;
     for (size_t i = 0; i < s->n_trials; i++) {
         const hwnas_trial *trial = &s->trials[i];
@@ -46,7 +58,7 @@ static void count(hwnas_summary *s)
         s->n_failed += trial->status != HWNAS_OK;
         s->n_short += trial->rung > 0;
         s->n_estimated += hwnas_trial_is_estimated(trial);
-        s->run_seconds += run_seconds(trial);
+        count_detail(s, errors, &n_errors, trial);
         for (int f = 0; f < s->n_fronts; f++)
             is_feasible |= hwnas_trial_is_feasible(trial, &s->goals, f);
         s->n_feasible += is_feasible;
@@ -55,6 +67,9 @@ static void count(hwnas_summary *s)
             s->closest = (long)i;
         }
     }
+    hwnas_sort(errors, n_errors);
+    s->estimate_error = n_errors ? hwnas_quantile(errors, n_errors, 0.5) : NAN;
+    free(errors);
 }
 
 long hwnas_summary_winner(const hwnas_summary *s)

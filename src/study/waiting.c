@@ -11,7 +11,8 @@
 
 enum { FEWEST_RATIOS = 5, MOST_TRIES = 3 };
 
-/* Seconds until the next try of a trial; and of any, twice as long after each that was disturbed. */
+/* Seconds until the next try of a trial; and of any, twice as long after each that was disturbed.
+ */
 static const double PAUSE = 5, SHORTEST_PAUSE = 0.5;
 
 struct hwnas_waiting_row {
@@ -69,8 +70,8 @@ static void learn_ratio(hwnas_waiting *waiting, const hwnas_trial *estimated,
     }
 }
 
-/* The trial with its estimates times a ratio; its values are to be freed. All that is estimated is in
- * proportion to the latency, or to its inverse. */
+/* The trial with its estimates times a ratio; its values are to be freed. All that is estimated is
+ * in proportion to the latency, or to its inverse. */
 static hwnas_trial put_right(const hwnas_trial *trial, double ratio)
 {
     hwnas_trial out = *trial;
@@ -88,8 +89,8 @@ static hwnas_trial put_right(const hwnas_trial *trial, double ratio)
 
 /* ---- Rows ---- */
 
-/* False: the trial is hopeless with its estimates as they were and as they are put right, or, in a bold
- * search, misses a limit. */
+/* False: the trial is hopeless with its estimates as they were and as they are put right, or, in a
+ * bold search, misses a limit. */
 static bool assess(hwnas_waiting_row *row, const hwnas_waiting *waiting, const hwnas_front *front)
 {
     const hwnas_job *goals = waiting->goals;

@@ -69,14 +69,62 @@ networks() {
     refuses 2 "no device 'cup'" calibrate nas_bench_macro --device cup
 }
 
-@test "a front is measured, whatever was estimated" {
-    ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null \
-        --objectives 'accuracy, latency' --strategy random --trials 120 --seconds 0.02 --study s.db --json
-    is out "all(r['objectives']['latency.p50']['source'] == 'measured' for r in d['front'])"
-    is out "d['finished'] == 120 and 0 <= d['estimated'] < 110"
-    ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --estimate off \
-        --objectives 'accuracy, latency' --strategy random --trials 40 --seconds 0.02 --study t.db --json
-    is out "d['estimated'] == 0"
+finished() {
+    python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM trial WHERE status IS NOT NULL").fetchone()[0])' "$1"
+}
+
+# Of a study with accuracy and latency: the front is measured, and no network that was left out at its estimate
+# could have been on it, as far as intervals go and with the largest error that was seen.
+left_out_rightly() {
+    python3 - "$1" <<'END'
+import json, sqlite3, sys
+rows = sqlite3.connect(sys.argv[1]).execute(
+    "SELECT t.number, a.value, l.value, l.low, l.source, t.detail FROM trial t"
+    " JOIN value a ON a.trial = t.number AND a.metric = 'accuracy'"
+    " JOIN value l ON l.trial = t.number AND l.metric = 'latency.p50' WHERE t.status = 'ok'").fetchall()
+measured = [r for r in rows if r[4] == "measured"]
+made_good = [(r[2], json.loads(r[5])["estimate"]) for r in measured if "estimate" in json.loads(r[5] or "{}")]
+slack = max([1.0] + [truth / estimate for truth, estimate in made_good])
+for number, accuracy, _, low, source, _ in rows:
+    assert source in ("measured", "estimated"), source
+    assert source == "measured" or any(m[1] >= accuracy and m[2] <= low * slack for m in measured), number
+print(f"# {len(measured)} measured, {len(made_good)} of them estimated first, {len(rows) - len(measured)} left out")
+END
+}
+
+@test "a front is measured, and what was left out could not have been on it" {
+    search() {
+        ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device cpu --threads 1 \
+            --objectives 'accuracy, latency' --strategy random --trials 120 --seconds 0.05 --interval 0.1 --ties 0 \
+            "$@" --json
+        is out "all(r['objectives']['latency.p50']['source'] == 'measured' for r in d['front'])"
+        is out "d['finished'] == 120 and d['estimated'] + d['made_good'] <= 120"
+        is out "(d['estimate_error'] is None) >= (d['made_good'] == 0)"
+    }
+    search --study a.db
+    left_out_rightly a.db >&3
+    search --study b.db --seed 2 # with what the first one learnt
+    left_out_rightly b.db >&3
+    search --study c.db --estimate off
+    is out "d['estimated'] == 0 and d['made_good'] == 0"
     refuses 2 "estimate is auto, bold or off, not 'maybe'" search --space nas_bench_macro --device null \
         --objectives latency --estimate maybe
+}
+
+@test "killed while its estimates wait, a search goes on with them" {
+    ends 0 calibrate nas_bench_macro --threads 1 --minutes 0.05
+    set -- search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device cpu --threads 1 \
+        --objectives 'accuracy, latency' --strategy nsga2 --trials 500 --seconds 0.05 --interval 0.1 --ties 0 \
+        --study k.db --json
+    "$HWNAS" "$@" >out 2>err &
+    local pid=$!
+    for _ in $(seq 300); do [ -e k.db ] && break; sleep 0.1; done
+    sleep 1
+    kill -KILL $pid
+    wait $pid || true
+    [ "$(finished k.db)" -lt 500 ]
+    ends 0 "$@" --resume
+    is out "d['finished'] == 500 and d['failed'] == 0 and d['ended'] == 'all trials were made'"
+    left_out_rightly k.db >&3
 }

@@ -58,8 +58,8 @@ static hwnas_observation *observe_from(hwnas_rng *rng, int least, int most, doub
     o->is_steady = true;
     const double slow = exp(level * normal(rng));
     for (int i = 0; i < N; i++) {
-        o->parts[i] =
-            make_part((int)(hwnas_rng_double(rng) * 2), least + (int)(hwnas_rng_double(rng) * most));
+        o->parts[i] = make_part((int)(hwnas_rng_double(rng) * 2),
+                                least + (int)(hwnas_rng_double(rng) * most));
         const double seconds = slow * part_seconds(&o->parts[i]);
         o->set_of[i] = i;
         o->set_seconds[i] = seconds * exp(noise * normal(rng));

@@ -230,8 +230,8 @@ static void test_energy_by_a_slow_counter(void **state)
     assert_near(m.energy, 50 * 25e-6, 0.1 * 50 * 25e-6);
     machine = make_machine(short_and_noisy);
     machine.base.joules = joules_by_the_millisecond;
-    m = measure_on(&machine, (hwnas_measure_options){
-                                 .interval = 0.1, .max_seconds = 1, .min_samples = 100});
+    m = measure_on(&machine,
+                   (hwnas_measure_options){.interval = 0.1, .max_seconds = 1, .min_samples = 100});
     assert_true(isnan(m.energy)); /* some milliseconds say nothing, least of all nothing at all */
 }
 

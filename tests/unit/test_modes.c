@@ -17,7 +17,6 @@
 #include "measure/pace.h"
 #include "measure/wire.h"
 
-
 static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
 
 static hwnas_measurement measure_on(fake_machine *m, const hwnas_measure_options *options)
@@ -46,10 +45,19 @@ static void modes_are_spelled(void **state)
     assert_int_equal(hwnas_mode_parse(&o, "sustained=60"), HWNAS_OK);
     assert_int_equal(o.mode, HWNAS_SUSTAINED);
     assert_true(o.max_seconds == 60);
-    static const char *const wrong[] = {
-        "",              "warm",         "hot=1",          "col",          "cold=",
-        "cold=0.1",      "coldweights",  "sustained=",     "sustained=1s", "sustained=-1",
-        "sustained=nan", "after-idle=0", "after-idle=1e9"};
+    static const char *const wrong[] = {"",
+                                        "warm",
+                                        "hot=1",
+                                        "col",
+                                        "cold=",
+                                        "cold=0.1",
+                                        "coldweights",
+                                        "sustained=",
+                                        "sustained=1s",
+                                        "sustained=-1",
+                                        "sustained=nan",
+                                        "after-idle=0",
+                                        "after-idle=1e9"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(hwnas_mode_parse(&o, wrong[i]), HWNAS_E_USAGE);
         assert_non_null(strstr(hwnas_last_error()->hint, "after-idle[=SECONDS]"));

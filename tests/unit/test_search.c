@@ -259,9 +259,10 @@ static void a_study_is_continued(void **state)
 }
 
 /* Eight trials open at a time, told in the wrong order; every fifth fails. */
-/* What was estimated and then measured is as if it had been measured at once: of each trial an estimate
- * that is worse than all others, of the first one that is better than all others, and of each of a few
- * trials such a one; a climb does not bring back what such an estimate drove out of it. */
+/* What was estimated and then measured is as if it had been measured at once: of each trial an
+ * estimate that is worse than all others, of the first one that is better than all others, and of
+ * each of a few trials such a one; a climb does not bring back what such an estimate drove out of
+ * it. */
 static void a_measurement_replaces_an_estimate(void **state)
 {
     (void)state;

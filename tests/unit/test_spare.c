@@ -78,7 +78,7 @@ static void spares_what_cannot_win(void **state)
     assert_false(is_hopeless(job, &front, 91, 5.1e-3, 6e-3)); /* more accurate */
     hwnas_job_free(job);
     job = load_job("latency.p50 <= 10 ms", "bold");
-    assert_true(is_hopeless(job, &front, 89, 4.9e-3, 5.2e-3));   /* more likely slower than not */
+    assert_true(is_hopeless(job, &front, 89, 4.9e-3, 5.2e-3)); /* more likely slower than not */
     assert_false(is_hopeless(job, &front, 89, 4.8e-3, 5.1e-3));
     assert_false(is_hopeless(job, &front, 89, 4.9e-3, 5.0e-3));
     assert_false(is_hopeless(job, NULL, 99, 9.9e-3, 12e-3)); /* limits are none the narrower */
@@ -145,8 +145,7 @@ static void wait_for(waiting_case *c, double accuracy, double seconds)
 
 static void measure(waiting_case *c, size_t id, double accuracy, double seconds, bool is_unstable)
 {
-    hwnas_trial trial = {.is_finished = true,
-                         .detail = is_unstable ? "{\"unstable\":true}" : NULL};
+    hwnas_trial trial = {.is_finished = true, .detail = is_unstable ? "{\"unstable\":true}" : NULL};
     add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
     add(&trial, "latency.p50", "measured", seconds, seconds, seconds);
     hwnas_waiting_tell(&c->waiting, id, &trial);
@@ -184,9 +183,9 @@ static void what_gives_way_makes_room(void **state)
     measure(&c, 1, 89, 5.6e-3, false);
     assert_int_equal(hwnas_waiting_front(&next, &c.waiting, &c.front, 0), 0);
     assert_int_equal(c.waiting.n, 0);
-    wait_for(&c, 90, 7.5e-3); /* may be faster than the 7 ms that were measured */
-    wait_for(&c, 85, 7.5e-3); /* cannot be faster than 5.6 ms */
-    wait_for(&c, 95, 12e-3);  /* misses the limit for sure */
+    wait_for(&c, 90, 7.5e-3);  /* may be faster than the 7 ms that were measured */
+    wait_for(&c, 85, 7.5e-3);  /* cannot be faster than 5.6 ms */
+    wait_for(&c, 95, 12e-3);   /* misses the limit for sure */
     wait_for(&c, 95, 10.5e-3); /* may meet it */
     assert_int_equal(hwnas_waiting_front(&next, &c.waiting, &c.front, 0), 0);
     assert_int_equal(hwnas_waiting_possible(&next, &c.waiting, 0), 2);
@@ -257,7 +256,7 @@ static void what_is_disturbed_is_put_off(void **state)
     assert_true(hwnas_waiting_put_off(&c.waiting, 0, 200));
     assert_true(c.waiting.next_try > 201); /* the third on end */
     assert_int_equal(hwnas_waiting_front(&next, &c.waiting, &c.front, INFINITY), 2);
-    assert_int_equal(next, 2); /* that was tried less */
+    assert_int_equal(next, 2);                               /* that was tried less */
     assert_false(hwnas_waiting_put_off(&c.waiting, 0, 300)); /* is told as it is */
     measure(&c, 0, 90, 5e-3, true);
     assert_int_equal(hwnas_waiting_front(&next, &c.waiting, &c.front, 400), 1);

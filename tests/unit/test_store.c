@@ -165,8 +165,12 @@ static void trials_are_revised(void **state)
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     for (uint64_t i = 0; i < 3; i++)
         add_trial(store, i);
-    hwnas_value_row values[] = {
-        {.metric = "latency.p50", .value = 0.25, .low = 0.2, .high = 0.3, .unit = "s", .source = "measured"}};
+    hwnas_value_row values[] = {{.metric = "latency.p50",
+                                 .value = 0.25,
+                                 .low = 0.2,
+                                 .high = 0.3,
+                                 .unit = "s",
+                                 .source = "measured"}};
     hwnas_trial trial = finished(1);
     trial.n_values = 1;
     trial.values = values;
