@@ -114,7 +114,8 @@ int main(int argc, char **argv)
     ok(api->SessionGetInputCount(m.session, &m.n_inputs));
     ok(api->SessionGetOutputCount(m.session, &m.n_outputs));
     if (m.n_inputs > MAX_PORTS || m.n_outputs > MAX_PORTS) {
-        fprintf(stderr, "engine_ort: '%s' has more than %d inputs or outputs\n", argv[2], MAX_PORTS);
+        fprintf(stderr, "engine_ort: '%s' has more than %d inputs or outputs\n", argv[2],
+                MAX_PORTS);
         return 1;
     }
     for (size_t i = 0; i < m.n_inputs; i++) {

@@ -1,8 +1,8 @@
 /* engine_worker.h: what the programs of `engine` that are written in C share. A worker opens one
  * model and says so in a line of JSON; then each line of its input is a number of seconds to run
  * for, answered by a line of JSON with the median of the runs, that of those with the core to
- * themselves (measure/pace.h; null: none), and the pace of the core before or after them, whichever was
- * slower. It ends with its input. */
+ * themselves (measure/pace.h; null: none), and the pace of the core before or after them, whichever
+ * was slower. It ends with its input. */
 #ifndef HWNAS_BENCHMARKS_ENGINE_WORKER_H
 #define HWNAS_BENCHMARKS_ENGINE_WORKER_H
 
@@ -41,8 +41,8 @@ static inline void worker_fill(float *values, size_t n, int is_whole)
     }
 }
 
-/* Seconds that a fixed piece of arithmetic takes, some milliseconds. Who shares the core with us, or its
- * clock, makes it slower. */
+/* Seconds that a fixed piece of arithmetic takes, some milliseconds. Who shares the core with us,
+ * or its clock, makes it slower. */
 static inline double worker_pace(void)
 {
     typedef float vector __attribute__((vector_size(64)));

@@ -120,9 +120,10 @@ static void report(const char *space, const result *results, size_t n)
     const double tau = hwnas_kendall_tau(truth, estimates, n);
     hwnas_sort(errors, n);
     hwnas_sort(ratios, n);
-    printf("%s: estimates are %+.1f %% off in the middle; without that %.0f %% are within 5 %%\n", space,
-           100 * (hwnas_quantile(ratios, n, 0.5) - 1), share_around(ratios, n, 0.05));
-    printf("%s: median error %.1f %%, 90 %% of them within %.1f %%, worst %.0f %%; %.0f %% in the 95 %% "
+    printf("%s: estimates are %+.1f %% off in the middle; without that %.0f %% are within 5 %%\n",
+           space, 100 * (hwnas_quantile(ratios, n, 0.5) - 1), share_around(ratios, n, 0.05));
+    printf("%s: median error %.1f %%, 90 %% of them within %.1f %%, worst %.0f %%; %.0f %% in the "
+           "95 %% "
            "interval; tau %.3f\n",
            space, 100 * hwnas_quantile(errors, n, 0.5), 100 * hwnas_quantile(errors, n, 0.9),
            100 * errors[n - 1], 100.0 * (double)n_inside / (double)n, tau);
@@ -206,7 +207,8 @@ static void try_space(const char *name, const plan *p)
     must(hwnas_latencies_table(&table, latencies, done.key));
     if (p->n_networks) {
         const size_t n = judge(results, table, space, p);
-        printf("%s: %d networks estimated and measured, %zu of them steadily\n", name, p->n_networks, n);
+        printf("%s: %d networks estimated and measured, %zu of them steadily\n", name,
+               p->n_networks, n);
         if (n)
             report(name, results, n);
         time_estimates(table, space, 1);

@@ -1,5 +1,6 @@
-/* plain_loop: how a latency is often measured: build, 5 runs to warm up, the mean of 30. For comparison
- * with the protocol, on the same engine in this process; one ONNX file after the other, one thread.
+/* plain_loop: how a latency is often measured: build, 5 runs to warm up, the mean of 30. For
+ * comparison with the protocol, on the same engine in this process; one ONNX file after the other,
+ * one thread.
  *
  * usage: plain_loop FILE.onnx...      prints seconds, one line each */
 #include <stdio.h>

@@ -5,7 +5,8 @@
 
 #include "base/stats.h"
 
-static const double MAX_WIDTH = 0.05; /* of the median's interval, where most samples were disturbed */
+/* Of the median's interval, where most samples were disturbed. */
+static const double MAX_WIDTH = 0.05;
 static const double MAX_DRIFT = 0.03; /* one step of a Xeon's clock rate was 2.8 % */
 
 /* A quantile is carried when its upper 95 % bound lies within the sample: the probability that
@@ -87,8 +88,8 @@ static void conclude_energy(hwnas_measurement *out, const hwnas_sampler *s)
 {
     out->energy = out->energy_low = out->energy_high = NAN;
     if (s->n_energies >= HWNAS_CARRY_MEDIAN)
-        out->energy = hwnas_median(&out->energy_low, &out->energy_high, s->scratch, s->energy,
-                                   s->n_energies);
+        out->energy =
+            hwnas_median(&out->energy_low, &out->energy_high, s->scratch, s->energy, s->n_energies);
 }
 
 void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
@@ -135,7 +136,8 @@ const char *hwnas_measurement_doubt(const hwnas_measurement *m)
         return "other work took the cores, or a part of them, nearly all of the time";
     if (m->disturbed_share > HWNAS_MOSTLY_DISTURBED &&
         m->p50_high - m->p50_low > MAX_WIDTH * m->p50)
-        return "other work took the cores most of the time, and what was left differs by more than 5 %";
+        return "other work took the cores most of the time, and what was left differs by more than "
+               "5 %";
     if (hwnas_modes[m->mode].is_whole) /* how it changes is what was asked for */
         return NULL;
     if (fabs(m->drift) > MAX_DRIFT)

@@ -4,17 +4,17 @@
 
 #include "measure/sampler.h"
 
-/* Shares of the sampling time that was set aside. With more than the first, sampling goes on to the end
- * of the budget, in hope of better, and what is left has to agree; with more than the second what is
- * left is not to be trusted. docs/measuring.md has the evidence. */
+/* Shares of the sampling time that was set aside. With more than the first, sampling goes on to the
+ * end of the budget, in hope of better, and what is left has to agree; with more than the second
+ * what is left is not to be trusted. docs/measuring.md has the evidence. */
 #define HWNAS_MOSTLY_DISTURBED 0.5
 #define HWNAS_MAX_DISTURBED 0.9
 
 /* Median of n values and its 95 % interval; `scratch` has room for n, and has them sorted after. */
 double hwnas_median(double *low, double *high, double *scratch, const double *values, size_t n);
 
-/* Second half of n samples, which are in the order of time, against the first, minus 1: 0 when their
- * intervals overlap, so that chance is no trend. */
+/* Second half of n samples, which are in the order of time, against the first, minus 1: 0 when
+ * their intervals overlap, so that chance is no trend. */
 double hwnas_find_trend(double *scratch, const double *samples, size_t n);
 /* The better founded of two attempts. */
 bool hwnas_is_steadier(const hwnas_measurement *a, const hwnas_measurement *b);

@@ -71,8 +71,8 @@ int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
     return n;
 }
 
-/* Files are made for all to read, and opened for reading, which is enough for flock(), as another user's file in a
- * directory for all may not be opened otherwise (fs.protected_regular). */
+/* Files are made for all to read, and opened for reading, which is enough for flock(), as another
+ * user's file in a directory for all may not be opened otherwise (fs.protected_regular). */
 int hwnas_core_lock(int number)
 {
     char path[64];

@@ -18,8 +18,8 @@ typedef struct hwnas_cores {
 void hwnas_cores_take(hwnas_cores *out, int threads);
 void hwnas_cores_release(hwnas_cores *cores);
 
-/* Takes one core: an open file that holds it until it is closed; HWNAS_CORE_TAKEN: somebody else has
- * it; -2: nothing can be locked. */
+/* Takes one core: an open file that holds it until it is closed; HWNAS_CORE_TAKEN: somebody else
+ * has it; -2: nothing can be locked. */
 enum { HWNAS_CORE_TAKEN = -1 };
 int hwnas_core_lock(int number);
 

@@ -1,7 +1,7 @@
 /* evict.c: by the instruction that writes a line of the caches back and drops it, which all cores
- * obey, for each page that is present. It takes about 35 us for a MiB, where reading a buffer larger
- * than the caches takes as long for all of them, and leaves the private caches of other cores as
- * they are. */
+ * obey, for each page that is present. It takes about 35 us for a MiB, where reading a buffer
+ * larger than the caches takes as long for all of them, and leaves the private caches of other
+ * cores as they are. */
 #include "measure/evict.h"
 
 #include <errno.h>

@@ -12,8 +12,8 @@ HWNAS_CHECKED hwnas_status hwnas_evictor_open(hwnas_evictor **out);
 void hwnas_evictor_close(hwnas_evictor *evictor); /* accepts NULL */
 
 /* Notes what every page holds. The pages that hold something else at the second call are kept by
- * hwnas_evict_constants() from then on: call it after each of two runs on different inputs, and those
- * are the activations. */
+ * hwnas_evict_constants() from then on: call it after each of two runs on different inputs, and
+ * those are the activations. */
 HWNAS_CHECKED hwnas_status hwnas_evictor_note(hwnas_evictor *evictor);
 
 HWNAS_CHECKED hwnas_status hwnas_evict_all(hwnas_evictor *evictor);

@@ -15,18 +15,18 @@
 /* What one measurement taught. Parts that a device runs in one step, or in steps that share parts,
  * are a set that was timed together. */
 typedef struct hwnas_observation {
-    double seconds;  /* median of the network as a whole */
-    bool is_steady;  /* by a measurement without doubt: what an estimate foretells */
+    double seconds; /* median of the network as a whole */
+    bool is_steady; /* by a measurement without doubt: what an estimate foretells */
     size_t n_parts, n_sets;
     hwnas_part *parts; /* in the order of the cut; their nodes mean nothing */
     int *set_of;       /* by part; -1: no step has it */
     double *set_seconds;
 } hwnas_observation;
 
-/* Of a measurement of `graph`; `steps` are of hwnas_graph_fold(graph), NULL: none. Of steps the shares
- * of the time are taken. The whole is the measurement's median where that is steady, else what took
- * turns with the steps, so that both saw the same machine; without steps, a mixed measurement teaches
- * nothing: NULL. Yours to free with hwnas_observation_free(). */
+/* Of a measurement of `graph`; `steps` are of hwnas_graph_fold(graph), NULL: none. Of steps the
+ * shares of the time are taken. The whole is the measurement's median where that is steady, else
+ * what took turns with the steps, so that both saw the same machine; without steps, a mixed
+ * measurement teaches nothing: NULL. Yours to free with hwnas_observation_free(). */
 hwnas_observation *hwnas_observation_new(const hwnas_graph *graph,
                                          const hwnas_measurement *measurement,
                                          const hwnas_step_times *steps);
@@ -39,18 +39,18 @@ hwnas_latency_table *hwnas_latency_table_new(void);
 void hwnas_latency_table_free(hwnas_latency_table *table); /* accepts NULL */
 
 /* Adds an observation, which is copied. hwnas_latency_table_tell() estimates the network first, as
- * if it had not been measured, which is how a table knows its error; hwnas_latency_table_recall() adds
- * what comes of a file, and does so with the last of it alone. */
+ * if it had not been measured, which is how a table knows its error; hwnas_latency_table_recall()
+ * adds what comes of a file, and does so with the last of it alone. */
 void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation *observation);
 void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observation *observation);
-void hwnas_latency_table_recall(hwnas_latency_table *table,
-                                hwnas_observation *const *observations, size_t n);
+void hwnas_latency_table_recall(hwnas_latency_table *table, hwnas_observation *const *observations,
+                                size_t n);
 
 typedef struct hwnas_latency_estimate {
-    /* Median, and the 95 % interval, of what a steady measurement would give; where the table has hardly
-     * any, of what any would. */
+    /* Median, and the 95 % interval, of what a steady measurement would give; where the table has
+     * hardly any, of what any would. */
     double seconds, low, high;
-    int n_parts, n_unknown;    /* parts of the network, and those of them never timed */
+    int n_parts, n_unknown; /* parts of the network, and those of them never timed */
 } hwnas_latency_estimate;
 
 /* False: the table knows too little to say anything. */
@@ -63,7 +63,8 @@ double hwnas_latency_table_doubt(hwnas_latency_table *table, const hwnas_parts *
 
 typedef struct hwnas_latency_state {
     size_t n_parts, n_networks; /* that were timed */
-    size_t n_judged; /* networks estimated before they were measured, steadily if any are; of the last: */
+    size_t n_judged; /* networks estimated before they were measured, steadily if any are; of the
+                        last: */
     double error;    /* median of |estimate / measured - 1|; NaN without any */
     double within_5, within_10; /* shares whose error is at most 5 and 10 % */
     double coverage;            /* share that lay in the interval */

@@ -91,8 +91,8 @@ static double real_joules(hwnas_machine *machine)
     return m->energy ? hwnas_energy_joules(m->energy) : NAN;
 }
 
-/* Four chains of multiply-add that stay in registers, 0.1 ms of them: they see the clock rate of the core
- * and nothing of caches or memory. */
+/* Four chains of multiply-add that stay in registers, 0.1 ms of them: they see the clock rate of
+ * the core and nothing of caches or memory. */
 static double time_reference(void)
 {
     volatile double scale = 0.999, shift = 1e-3; /* not to be computed in advance */
@@ -116,8 +116,8 @@ static bool real_is_shared(hwnas_machine *machine, double *hertz)
     return hwnas_pace_is_shared(pace, hwnas_place_is_alone());
 }
 
-/* The best of some tries, so that a time slice lost to another process does not count as a slower machine;
- * of tries on a core of our own only, as a neighbour is another witness's word. */
+/* The best of some tries, so that a time slice lost to another process does not count as a slower
+ * machine; of tries on a core of our own only, as a neighbour is another witness's word. */
 static double real_reference(hwnas_machine *machine)
 {
     double best = INFINITY, hertz;

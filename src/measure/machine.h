@@ -21,8 +21,8 @@ struct hwnas_machine {
     double (*joules)(hwnas_machine *machine);
     /* Seconds of a small fixed workload. */
     double (*reference)(hwnas_machine *machine);
-    /* Somebody else is on this thread's physical core right now. Sets the core's clock rate; NaN when
-     * it cannot be told. Takes a few microseconds. */
+    /* Somebody else is on this thread's physical core right now. Sets the core's clock rate; NaN
+     * when it cannot be told. Takes a few microseconds. */
     bool (*is_shared)(hwnas_machine *machine, double *hertz);
     void (*pause)(hwnas_machine *machine, double seconds);
     /* Looks for a core that nobody shares. true: the thread has moved to another one. */
@@ -39,8 +39,8 @@ HWNAS_CHECKED hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *
                                             const hwnas_measure_options *options,
                                             hwnas_machine *machine);
 
-/* The same, again and again after pauses while the machine is disturbed; hwnas_measure_exec() is this
- * on the machine that we have. */
+/* The same, again and again after pauses while the machine is disturbed; hwnas_measure_exec() is
+ * this on the machine that we have. */
 HWNAS_CHECKED hwnas_status hwnas_measure_retry(hwnas_measurement *out, hwnas_exec *exec,
                                                const hwnas_graph *graph,
                                                const hwnas_measure_options *options,

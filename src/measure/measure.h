@@ -26,10 +26,11 @@ typedef struct hwnas_measure_options {
     hwnas_mode mode;
     double idle_seconds; /* the pause before each sample, in the mode that has one */
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
-    double max_seconds; /* time for warm-up and samples together; then the interval stays wider */
+    double max_seconds;   /* time for warm-up and samples together; then the interval stays wider */
     double steps_seconds; /* time for steps, where those are asked for; 0: as much again */
     int min_samples;
-    /* Seconds: enough is known when the whole interval of the median lies above; 0: that is never enough. */
+    /* Seconds: enough is known when the whole interval of the median lies above; 0: that is never
+     * enough. */
     double give_up;
     int max_attempts;    /* where the machine is disturbed; 0: some */
     double timeout;      /* silence longer than this while a request is served is a hang */
@@ -42,7 +43,10 @@ typedef struct hwnas_measure_options {
 } hwnas_measure_options;
 /* 30 samples are the fewest round number that carries a p90; see docs/measuring.md. */
 #define HWNAS_MEASURE_DEFAULTS                                                                     \
-    {.idle_seconds = 0.1, .interval = 0.01, .max_seconds = 1.0, .min_samples = 30, .timeout = 60}
+    {                                                                                              \
+        .idle_seconds = 0.1, .interval = 0.01, .max_seconds = 1.0, .min_samples = 30,              \
+        .timeout = 60                                                                              \
+    }
 
 /* "hot", "cold-weights", "cold", "after-idle", "sustained" */
 const char *hwnas_mode_name(hwnas_mode mode);
@@ -52,7 +56,8 @@ const char *hwnas_mode_help(hwnas_mode mode);
  * unknown name is HWNAS_E_USAGE with the known ones. */
 HWNAS_CHECKED hwnas_status hwnas_mode_parse(hwnas_measure_options *options, const char *text);
 
-/* The seconds that belong to the mode of `options`: the pause, the budget; NaN where it has none. */
+/* The seconds that belong to the mode of `options`: the pause, the budget; NaN where it has none.
+ */
 double hwnas_mode_seconds(const hwnas_measure_options *options);
 
 typedef enum hwnas_stop {
@@ -73,8 +78,8 @@ typedef struct hwnas_measurement {
     double p90, p99, min;          /* p90, p99: NaN where the samples cannot carry them */
     /* 95 % intervals; NaN where the samples do not bound them on both sides. */
     double p90_low, p90_high, p99_low, p99_high;
-    /* Joules of one run, by the counters of the whole machine: median over blocks of samples and its
-     * 95 % interval; NaN where there is no counter, or too few blocks. */
+    /* Joules of one run, by the counters of the whole machine: median over blocks of samples and
+     * its 95 % interval; NaN where there is no counter, or too few blocks. */
     double energy, energy_low, energy_high;
     double compile_seconds, first_run_seconds;
     double run_seconds;   /* inside runs: warm-up, samples, disturbed ones */
@@ -87,11 +92,12 @@ typedef struct hwnas_measurement {
     double disturbed_share; /* of the sampling time, 0 to 1 */
     double drift;           /* reference workload after / before, minus 1 */
     double trend;           /* median of the second half of the samples / of the first, minus 1 */
-    double shared_share;    /* of the looks at the core: somebody else was on it too; NaN: no look */
-    double hertz;           /* clock rate of the core between samples, median; NaN: not known */
+    double shared_share; /* of the looks at the core: somebody else was on it too; NaN: no look */
+    double hertz;        /* clock rate of the core between samples, median; NaN: not known */
     /* Medians of the first and the last tenth of the samples; NaN but in the mode `sustained`. */
     double p50_first, p50_last;
-    int n_attempts; /* how often it was measured before the machine was quiet enough, or we gave up */
+    int n_attempts; /* how often it was measured before the machine was quiet enough, or we gave up
+                     */
     hwnas_mode mode;
 } hwnas_measurement;
 
@@ -130,8 +136,8 @@ typedef struct hwnas_runner hwnas_runner;
 HWNAS_CHECKED hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threads);
 void hwnas_runner_close(hwnas_runner *runner); /* accepts NULL */
 
-/* The program that is started with the argument `runner`, unless $HWNAS_RUNNER names another. Without
- * a call: the running program itself, which then must be hwnas. Borrowed. */
+/* The program that is started with the argument `runner`, unless $HWNAS_RUNNER names another.
+ * Without a call: the running program itself, which then must be hwnas. Borrowed. */
 void hwnas_runner_use(const char *program);
 
 /* Measures a graph (not folded yet). A crash, hang or lack of memory in the child is a status with
@@ -140,11 +146,10 @@ HWNAS_CHECKED hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_ru
                                                 const hwnas_graph *graph,
                                                 const hwnas_measure_options *options);
 
-/* As hwnas_runner_measure(), and then the time of each step, for up to max_seconds more. `out` is as
- * deployed; `steps` is to be done with. */
+/* As hwnas_runner_measure(), and then the time of each step, for up to max_seconds more. `out` is
+ * as deployed; `steps` is to be done with. */
 HWNAS_CHECKED hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out,
-                                                      hwnas_step_times *steps,
-                                                      hwnas_runner *runner,
+                                                      hwnas_step_times *steps, hwnas_runner *runner,
                                                       const hwnas_graph *graph,
                                                       const hwnas_measure_options *options);
 

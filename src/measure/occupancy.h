@@ -11,16 +11,17 @@ typedef struct hwnas_core_ticks {
     unsigned long long stolen; /* by the hypervisor */
 } hwnas_core_ticks;
 
-/* Reads the next line of a core in a text of /proc/stat, "cpu0 user nice system idle iowait irq softirq
- * steal ..." (proc(5)). Returns where to go on; NULL: there is none. */
+/* Reads the next line of a core in a text of /proc/stat, "cpu0 user nice system idle iowait irq
+ * softirq steal ..." (proc(5)). Returns where to go on; NULL: there is none. */
 const char *hwnas_core_ticks_next(hwnas_core_ticks *out, const char *text);
 
 /* When somebody looks, what he himself has had of the cores. */
 typedef struct hwnas_look {
-    double now;   /* seconds */
-    double own;   /* seconds that this process has computed in all, since the last look on `core` */
+    double now; /* seconds */
+    double own; /* seconds that this process has computed in all, since the last look on `core` */
     int core;
-    double other; /* seconds that one has computed who only does so while this process waits, anywhere */
+    double other; /* seconds that one has computed who only does so while this process waits,
+                     anywhere */
 } hwnas_look;
 
 /* All zero at first. Of cores from HWNAS_MAX_CORES on nothing is known. */

@@ -17,8 +17,7 @@ static const double ASSUMED_WIDTH = 4 * 0.9;
 
 #if defined __x86_64__
 #define CHAIN "add %1, %0\n\t"
-#define WIDE                                                                                       \
-    "add %6, %0\n\tadd %6, %1\n\tadd %6, %2\n\tadd %6, %3\n\tadd %6, %4\n\tadd %6, %5\n\t"
+#define WIDE "add %6, %0\n\tadd %6, %1\n\tadd %6, %2\n\tadd %6, %3\n\tadd %6, %4\n\tadd %6, %5\n\t"
 #elif defined __aarch64__
 #define CHAIN "add %0, %0, %1\n\t"
 #define WIDE                                                                                       \
@@ -63,9 +62,9 @@ bool hwnas_pace_is_shared(hwnas_pace pace, bool may_assume)
         return false;
     if (widest == 0 && may_assume && is_wide_by_design())
         widest = ASSUMED_WIDTH;
-    /* An interrupt within the chain makes the rest look wide, and so does a clock rate that rises meanwhile.
-     * One such reading in thousands must not make every core a shared one ever after, so what all
-     * readings of a run reach is believed. */
+    /* An interrupt within the chain makes the rest look wide, and so does a clock rate that rises
+     * meanwhile. One such reading in thousands must not make every core a shared one ever after, so
+     * what all readings of a run reach is believed. */
     least = n == 0 ? pace.width : fmin(least, pace.width);
     if (++n == RUN_OF_READINGS) {
         widest = fmax(widest, least);

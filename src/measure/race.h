@@ -1,10 +1,10 @@
-/* race.h: several networks measured in turns in one process, so that whatever happens to the machine
- * happens to all of them.
+/* race.h: several networks measured in turns in one process, so that whatever happens to the
+ * machine happens to all of them.
  *
  * A block gives each network two turns: all in a random order, then all in the reverse of it, A B B
  * A for two. What changes steadily within a block cancels out. Differences are taken within blocks,
- * and their spread over the blocks is what the interval of a difference stands on: a randomised block
- * design (Montgomery, "Design and Analysis of Experiments", chapter 4). */
+ * and their spread over the blocks is what the interval of a difference stands on: a randomised
+ * block design (Montgomery, "Design and Analysis of Experiments", chapter 4). */
 #ifndef HWNAS_MEASURE_RACE_H
 #define HWNAS_MEASURE_RACE_H
 

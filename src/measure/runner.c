@@ -1,4 +1,5 @@
-/* runner.c: the parent's side of the runner: ask and wait. The child itself is in runner_child.c. */
+/* runner.c: the parent's side of the runner: ask and wait. The child itself is in runner_child.c.
+ */
 #define _GNU_SOURCE 1 /* MSG_NOSIGNAL, program_invocation_name */
 #include <errno.h>
 #include <math.h>

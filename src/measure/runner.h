@@ -13,8 +13,8 @@ pid_t hwnas_runner_pid(const hwnas_runner *runner);
 /* The child's cores, one for each of its threads, are these, held by somebody else. */
 void hwnas_runner_pin(hwnas_runner *runner, const int *cores);
 
-/* The parts of hwnas_runner_measure(): sends MEASURE and the graph; sends one graph more; sends GO; waits for an ANSWER,
- * whose failure becomes ours. */
+/* The parts of hwnas_runner_measure(): sends MEASURE and the graph; sends one graph more; sends GO;
+ * waits for an ANSWER, whose failure becomes ours. */
 HWNAS_CHECKED hwnas_status hwnas_runner_request(hwnas_runner *runner, const json_t *request,
                                                 const void *onnx, size_t length,
                                                 const hwnas_measure_options *options);

@@ -47,11 +47,12 @@ typedef struct hwnas_sampler {
     double span_start, span_joules;
     size_t span_runs; /* that were done before */
     bool is_in_span;
-    double hertz[HWNAS_MAX_BLOCKS];  /* clock rate at the end of it */
+    double hertz[HWNAS_MAX_BLOCKS]; /* clock rate at the end of it */
 } hwnas_sampler;
 
-/* Everything up to samples: buffers, the first run, whose time comes out, warm-up until `deadline` at
- * most, room for what `seconds` may hold. The sampler is to be done with even after a failure. */
+/* Everything up to samples: buffers, the first run, whose time comes out, warm-up until `deadline`
+ * at most, room for what `seconds` may hold. The sampler is to be done with even after a failure.
+ */
 HWNAS_CHECKED hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out,
                                               hwnas_exec *exec, const hwnas_graph *graph,
                                               const hwnas_measure_options *options,
@@ -69,7 +70,8 @@ HWNAS_CHECKED hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n);
 HWNAS_CHECKED hwnas_status hwnas_sampler_sample(hwnas_sampler *s);
 /* Looks at the core: were the samples since the last look taken on a core of our own? */
 void hwnas_sampler_look(hwnas_sampler *s);
-/* Joules that the device has used, where it counts its own, else the machine; from any beginning, or NaN. */
+/* Joules that the device has used, where it counts its own, else the machine; from any beginning,
+ * or NaN. */
 double hwnas_sampler_joules(const hwnas_sampler *s);
 /* Looks for a better core, and where there is one, gets the executable's data there. */
 HWNAS_CHECKED hwnas_status hwnas_sampler_settle(hwnas_sampler *s);

@@ -93,9 +93,9 @@ static hwnas_status receive_frame(void **out, hwnas_frame *frame, const session 
     return status;
 }
 
-/* A heartbeat, whole or not at all. It never waits: of several copies the parent hears one after the
- * other, and what those that it does not hear yet have said fills the socket in some seconds. A copy
- * that then waited would be no load for the others. */
+/* A heartbeat, whole or not at all. It never waits: of several copies the parent hears one after
+ * the other, and what those that it does not hear yet have said fills the socket in some seconds. A
+ * copy that then waited would be no load for the others. */
 static void beat(const session *s, const char *phase)
 {
     unsigned char frame[HWNAS_FRAME_HEAD + sizeof s->phase];
@@ -411,7 +411,7 @@ static hwnas_status serve_request(session *s)
     TRY(receive_frame(&text, &frame, s, HWNAS_FRAME_OPEN, HWNAS_FRAME_MEASURE));
     json_t *request = json_loadb(text, frame.length, 0, NULL);
     const json_int_t n = json_integer_value(json_object_get(request, "race"));
-    hwnas_status status = frame.type == HWNAS_FRAME_OPEN      ? serve_open(s, request)
+    hwnas_status status = frame.type == HWNAS_FRAME_OPEN  ? serve_open(s, request)
                           : n > 0 && n <= HWNAS_RACE_MOST ? serve_race(s, request, (int)n)
                                                           : serve_measure(s, request);
     json_decref(request);

@@ -2,8 +2,8 @@
  *
  * Runs step by step take turns with runs as deployed, so both saw the same machine: a change of its
  * clock rate between them does not look like a part that is missing from the sum. What is known of
- * disturbance is treated as in protocol.c: a pair of runs in which the threads lost their cores, or shared
- * one, is set aside. */
+ * disturbance is treated as in protocol.c: a pair of runs in which the threads lost their cores, or
+ * shared one, is set aside. */
 #include "measure/steps.h"
 
 #include <math.h>
@@ -52,8 +52,8 @@ static hwnas_status take_pair(double *row, stepper *s)
     return HWNAS_OK;
 }
 
-/* Whether somebody was on our core before the pair or after it. A device with memory of its own does not
- * run on it. */
+/* Whether somebody was on our core before the pair or after it. A device with memory of its own
+ * does not run on it. */
 static bool was_shared(stepper *s)
 {
     double hertz;

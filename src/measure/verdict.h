@@ -12,7 +12,8 @@ typedef enum hwnas_verdict {
     HWNAS_SAME,      /* it lies within 1 / (1 + t) and 1 + t */
     HWNAS_FASTER,    /* it lies below 1 / (1 + t) */
     HWNAS_SLOWER,    /* it lies above 1 + t */
-    HWNAS_AMBIGUOUS, /* it lies on both sides of a border: more samples are needed, or a quieter hour */
+    HWNAS_AMBIGUOUS, /* it lies on both sides of a border: more samples are needed, or a quieter
+                        hour */
     HWNAS_N_VERDICTS
 } hwnas_verdict;
 
@@ -37,6 +38,6 @@ hwnas_judgement hwnas_judge_timings(hwnas_timing before, hwnas_timing after, dou
 /* A new measurement against a recorded one. Where either is unstable the verdict is at most `same`:
  * a doubtful number accuses nobody. */
 hwnas_judgement hwnas_judge_baseline(hwnas_timing before, bool was_unstable,
-                                        const hwnas_measurement *now, double tolerance);
+                                     const hwnas_measurement *now, double tolerance);
 
 #endif

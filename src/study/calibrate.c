@@ -15,8 +15,9 @@ enum {
     HOPELESS = 5,     /* failures in a row that end it */
     MAX_HELD_OUT = 4096,
 };
-/* Short and many: a network more teaches more than the same one measured twice as well. The time is what
- * it takes at most to have a few samples that nobody disturbed; on a machine of our own a third does. */
+/* Short and many: a network more teaches more than the same one measured twice as well. The time is
+ * what it takes at most to have a few samples that nobody disturbed; on a machine of our own a
+ * third does. */
 static const double INTERVAL = 0.02, SECONDS = 0.3;
 static const int SAMPLES = 6;
 

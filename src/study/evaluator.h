@@ -25,7 +25,7 @@ struct hwnas_evaluator {
     hwnas_measure_options options;
     int n_in_vain;              /* measurements on end that stayed unstable */
     hwnas_latencies *latencies; /* NULL: nothing is estimated */
-    size_t n_run, n_audited;    /* measurements; of these of networks that an estimate would spare */
+    size_t n_run, n_audited; /* measurements; of these of networks that an estimate would spare */
 };
 
 /* What a device runs with: its own setting, else the candidate's. */
@@ -69,8 +69,8 @@ hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwn
 HWNAS_CHECKED hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial,
                                                 hwnas_evaluator *e, const hwnas_candidate *c,
                                                 int device, json_t *detail);
-/* Measures a candidate on a device that runs. `trial` (NULL: it does not matter) is what is known of it so
- * far: where that is enough to tell that it is beaten, measuring stops early. */
+/* Measures a candidate on a device that runs. `trial` (NULL: it does not matter) is what is known
+ * of it so far: where that is enough to tell that it is beaten, measuring stops early. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial,
                                               hwnas_evaluator *e, const hwnas_candidate *c,
                                               int device, double seconds);

@@ -25,7 +25,7 @@ typedef struct hwnas_job {
     const char *space;     /* name or file */
     const char *predictor; /* of the accuracy; NULL: none */
     bool trains; /* a predictor `command` may run its program; not for a plan, or to explain */
-    int64_t train_budget;  /* trainings that a predictor `command` may make; 0: one for each trial */
+    int64_t train_budget; /* trainings that a predictor `command` may make; 0: one for each trial */
     hwnas_job_devices devices; /* none: nothing is measured */
     hwnas_place space_place, predictor_place, train_budget_place, strategy_place, budget_place;
     hwnas_setting_values threads, batch, dtype; /* study/settings.h */
@@ -73,9 +73,9 @@ typedef struct hwnas_job_flag {
     const char *value;
 } hwnas_job_flag;
 
-/* Reads a job (`path` NULL: from flags alone), replaces what flags say (NULL: none), and checks that it
- * can be run: a space, objectives that the job's predictor and devices can give, limits that do not
- * exclude each other. A flag's mistake has the place "--NAME". */
+/* Reads a job (`path` NULL: from flags alone), replaces what flags say (NULL: none), and checks
+ * that it can be run: a space, objectives that the job's predictor and devices can give, limits
+ * that do not exclude each other. A flag's mistake has the place "--NAME". */
 HWNAS_CHECKED hwnas_status hwnas_job_load(hwnas_job **out, const char *path,
                                           const hwnas_job_flag *flags);
 void hwnas_job_free(hwnas_job *job);

@@ -43,8 +43,8 @@ bool hwnas_trial_is_unstable(const hwnas_trial *trial);
  * each removed one has a witness on the front (compare Laumanns, Thiele, Deb, Zitzler, "Combining
  * Convergence and Diversity in Evolutionary Multiobjective Optimization", 2002, whose archive
  * treats all within epsilon so). An unstable trial removes none that is stable: a
- * doubtful number may stand beside a clean one, with its mark, but not in its place. `out` gets indices of trials in that order, and has room for n.
- * Returns how many. */
+ * doubtful number may stand beside a clean one, with its mark, but not in its place. `out` gets
+ * indices of trials in that order, and has room for n. Returns how many. */
 size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_job *goals,
                         int front);
 

@@ -19,7 +19,8 @@ const hwnas_setting_kind hwnas_setting_table[HWNAS_N_SETTINGS] = {
     [HWNAS_DTYPE] = {"dtype", HWNAS_N_PRECISIONS, dtype_word, SETTING(dtype)},
 };
 
-const hwnas_setting_values *hwnas_setting_of_job(const hwnas_setting_kind *setting, const hwnas_job *job)
+const hwnas_setting_values *hwnas_setting_of_job(const hwnas_setting_kind *setting,
+                                                 const hwnas_job *job)
 {
     return (const hwnas_setting_values *)((const char *)job + setting->values);
 }
@@ -121,7 +122,8 @@ hwnas_status hwnas_settings_space(const hwnas_space **out, hwnas_space *space, c
     hwnas_space *wide = hwnas_arena_copy(arena, space, sizeof *space);
     wide->choices =
         hwnas_arena_alloc(arena, (space->n_choices + HWNAS_N_SETTINGS) * sizeof *wide->choices);
-    wide->genes = hwnas_arena_alloc(arena, (space->n_genes + HWNAS_N_SETTINGS) * sizeof *wide->genes);
+    wide->genes =
+        hwnas_arena_alloc(arena, (space->n_genes + HWNAS_N_SETTINGS) * sizeof *wide->genes);
     if (space->n_choices)
         memcpy(wide->choices, space->choices, space->n_choices * sizeof *wide->choices);
     if (space->n_genes)
@@ -150,8 +152,7 @@ hwnas_settings hwnas_settings_of(const hwnas_arch *arch, const hwnas_job *job)
     for (int i = HWNAS_N_SETTINGS - 1; i >= 0; i--) {
         const hwnas_setting_kind *s = &hwnas_setting_table[i];
         if (is_open(i, job))
-            *hwnas_setting_in(s, &out) =
-                hwnas_setting_of_job(s, job)->values[arch->genes[--gene]];
+            *hwnas_setting_in(s, &out) = hwnas_setting_of_job(s, job)->values[arch->genes[--gene]];
     }
     return out;
 }

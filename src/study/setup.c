@@ -29,9 +29,9 @@ static void choose(hwnas_choice_of_strategy *out, const hwnas_job *job, const hw
     free(why);
 }
 
-/* Ways to evaluate a network: a short measurement besides the whole one, where something is measured.
- * `auto` is not told: next to the start of a runner and a warm-up a short one saves little, so a
- * ladder is for those who ask for it by name. */
+/* Ways to evaluate a network: a short measurement besides the whole one, where something is
+ * measured. `auto` is not told: next to the start of a runner and a warm-up a short one saves
+ * little, so a ladder is for those who ask for it by name. */
 static int count_rungs(const hwnas_job *job)
 {
     const hwnas_device_ops *ops;

@@ -4,10 +4,10 @@
  * better otherwise cannot be told from it by the intervals of their latencies, is a near tie. At
  * the end of a search the networks of each such group take turns in one runner (measure/race.h), so
  * that whatever changes on the machine meanwhile changes all of them. Those that need runners of
- * their own, as their threads differ, do so forwards and backwards, one after the other. A round's own
- * speed, the geometric mean of its values, is divided out: the rounds say how the members differ,
- * and where they lie together stays as it was first measured, so that they can be compared with
- * networks that were not measured again. What cannot be told apart by then counts as equal. */
+ * their own, as their threads differ, do so forwards and backwards, one after the other. A round's
+ * own speed, the geometric mean of its values, is divided out: the rounds say how the members
+ * differ, and where they lie together stays as it was first measured, so that they can be compared
+ * with networks that were not measured again. What cannot be told apart by then counts as equal. */
 #ifndef HWNAS_STUDY_TIES_H
 #define HWNAS_STUDY_TIES_H
 
