@@ -52,7 +52,8 @@ typedef struct study {
     hwnas_waiting waiting; /* ids are indices of `done` */
     size_t next_round;     /* n_done from which on the front is measured */
     double run_seconds;    /* of the measured trials of this session, ... */
-    size_t n_run;          /* ... which are so many */
+    size_t n_run;          /* ... of which so many were undisturbed */
+    bool is_pressed;       /* the time left is as much as measuring the front takes */
     uint64_t next;         /* number of the next trial */
     uint64_t n_failed, n_warm;
     int n_hopeless;
@@ -227,7 +228,10 @@ static hwnas_status make_good(study *s, size_t id)
     trial->order = old->order;
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, old->code));
     TRY_OUT(evaluate(s, trial, walked, false, old));
-    if (hwnas_trial_is_unstable(trial) && hwnas_waiting_put_off(&s->waiting, id, hwnas_now()))
+    /* What a twin measured will not be another the next time. */
+    if (hwnas_trial_is_unstable(trial) && !s->is_pressed &&
+        !find_twin(s, trial->digest, hwnas_settings_of(walked, s->job)) &&
+        hwnas_waiting_put_off(&s->waiting, id, hwnas_now()))
         goto out;
     TRY_OUT(hwnas_store_revise(s->store, trial));
     hwnas_waiting_tell(&s->waiting, id, trial);
@@ -504,7 +508,8 @@ static bool find_due(size_t *id, study *s, bool is_over)
     const size_t n = s->job->is_bold ? n_front : n_possible;
     if (is_round && !n_front)
         s->next_round = 2 * s->n_done;
-    if (is_over || (double)n_front * mean >= left)
+    s->is_pressed = (double)n_front * mean >= left;
+    if (is_over || s->is_pressed)
         return n > 0;
     return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean >= left);
 }
