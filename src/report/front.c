@@ -246,6 +246,16 @@ static void add_best(hwnas_str *out, const hwnas_summary *s, const char *title, 
     free(words);
 }
 
+static void add_estimates(hwnas_str *out, const hwnas_summary *s)
+{
+    if (!s->n_estimated && !s->n_made_good)
+        return;
+    hwnas_str_addf(out, "\nestimates   %zu trials were left at theirs, %zu measured later",
+                   s->n_estimated, s->n_made_good);
+    if (!isnan(s->estimate_error))
+        hwnas_str_addf(out, ": %.1f %% off in the median", 100 * s->estimate_error);
+}
+
 static void add_outcome(hwnas_str *out, const hwnas_summary *s)
 {
     for (int i = 0; i < s->goals.n_limits; i++)
@@ -260,12 +270,6 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed, in %.*f s",
                    s->n_finished, s->n_feasible, s->n_failed, s->wall_seconds < 10,
                    s->wall_seconds);
-    if (s->n_estimated)
-        hwnas_str_addf(out, ", %zu of them estimated and not measured", s->n_estimated);
-    if (s->n_made_good)
-        hwnas_str_addf(out, ", %zu estimated first and measured then", s->n_made_good);
-    if (!isnan(s->estimate_error))
-        hwnas_str_addf(out, " (%.1f %% off in the median)", 100 * s->estimate_error);
     if (s->n_short)
         hwnas_str_addf(out, ", %zu of them with a short measurement", s->n_short);
     if (s->wall_seconds >= 1)
@@ -276,6 +280,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     if (s->n_warm)
         hwnas_str_addf(out, "\n            the first %llu taken over from another study",
                        (unsigned long long)s->n_warm);
+    add_estimates(out, s);
     if (s->ended)
         hwnas_str_addf(out, "\nended       %s", s->ended);
     hwnas_str_addf(out, "\nstudy       %s\n", s->study);
