@@ -1,0 +1,181 @@
+/* begin.c: what a session begins with: its file, the trials of earlier sessions, those of another
+ * study. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "graph/elaborate.h"
+#include "study/facts.h"
+#include "study/session.h"
+#include "study/warm.h"
+
+hwnas_status hwnas_session_open_store(hwnas_session *s)
+{
+    const char *path = s->job->study;
+    if (s->options->overwrite && hwnas_file_exists(path)) {
+        hwnas_store *old;
+        TRY(hwnas_store_open(&old, path, HWNAS_STORE_RESUME)); /* only one of ours is replaced */
+        hwnas_store_close(old);
+        if (unlink(path))
+            return hwnas_fail(HWNAS_E_IO, NULL, "cannot remove %s", path);
+    }
+    if (!s->options->resume)
+        return hwnas_store_open(&s->store, path, HWNAS_STORE_CREATE);
+    return hwnas_store_open(&s->store, path, HWNAS_STORE_RESUME);
+}
+
+/* ---- Warm start ---- */
+
+/* Takes one trial over unless it would have to be measured; *is_taken says. Those below `n_skip`
+ * are in the store already. */
+static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_trial *from,
+                              uint64_t n_skip)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    hwnas_arch *walked = NULL, *arch = NULL;
+    hwnas_graph *graph = NULL;
+    hwnas_candidate c = {.twin = from, .twin_study = s->job->warm_start, .is_recalled_only = true};
+    double started = hwnas_now();
+    *is_taken = false;
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, from->code));
+    arch = hwnas_settings_strip(walked, s->setup.space);
+    c.arch = arch;
+    c.settings = hwnas_settings_of(walked, s->job);
+    TRY_OUT(hwnas_graph_build(&graph, arch, c.settings.batch));
+    c.graph = graph;
+    memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
+    trial->code = hwnas_arch_code(walked);
+    status = hwnas_evaluate(trial, s->setup.evaluator, &c);
+    if (status != HWNAS_OK && !hwnas_trial_is_fatal(status)) {
+        hwnas_error_clear();
+        status = HWNAS_OK;
+        goto out;
+    }
+    TRY_OUT(status);
+    *is_taken = true;
+    if (s->n_warm < n_skip)
+        goto out;
+    trial->number = s->next++;
+    hwnas_trial_settle(trial, HWNAS_OK, started);
+    TRY_OUT(hwnas_store_start(s->store, trial->number, trial->code, trial->digest, 0));
+    TRY_OUT(hwnas_store_finish(s->store, trial));
+    status = hwnas_session_absorb(s, trial, walked);
+    trial = NULL;
+out:
+    hwnas_graph_free(graph);
+    hwnas_arch_free(walked);
+    hwnas_arch_free(arch);
+    if (trial)
+        hwnas_trials_free(trial, 1);
+    return status;
+}
+
+static hwnas_status write_warm(const hwnas_session *s, bool is_done)
+{
+    json_t *fact = json_pack("{s:s, s:I, s:b}", "study", s->job->warm_start, "trials",
+                             (json_int_t)s->n_warm, "done", is_done);
+    hwnas_status status = hwnas_facts_set_json(s->store, "warm_start", fact);
+    json_decref(fact);
+    return status;
+}
+
+/* Begins with the trials of another study; a session that died meanwhile is gone on with. */
+static hwnas_status warm_up(hwnas_session *s)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_warm_start warm = {0};
+    json_t *fact = NULL;
+    uint64_t n_skip = s->next;
+    TRY_OUT(hwnas_facts_json(&fact, s->store, "warm_start"));
+    if (json_is_true(json_object_get(fact, "done"))) {
+        s->n_warm = (uint64_t)json_integer_value(json_object_get(fact, "trials"));
+        goto out;
+    }
+    if (!s->job->warm_start || (!fact && s->next))
+        goto out;
+    TRY_OUT(hwnas_warm_start_load(&warm, s->job, s->setup.walked, s->setup.evaluator));
+    TRY_OUT(write_warm(s, false));
+    for (size_t i = 0; i < warm.n && !hwnas_session_should_stop(s); i++) {
+        bool is_taken;
+        TRY_OUT(take_over(s, &is_taken, &warm.trials[i], n_skip));
+        s->n_warm += is_taken;
+    }
+    if (!hwnas_session_should_stop(s))
+        TRY_OUT(write_warm(s, true));
+out:
+    hwnas_warm_start_done(&warm);
+    json_decref(fact);
+    return status;
+}
+
+/* ---- Earlier sessions ---- */
+
+static hwnas_trial *move_trial(hwnas_trial *from)
+{
+    hwnas_trial *to = hwnas_alloc(sizeof *to);
+    *to = *from;
+    from->code = from->message = from->detail = NULL;
+    from->values = NULL;
+    return to;
+}
+
+static int compare_order(const void *a, const void *b)
+{
+    const hwnas_trial *x = a, *y = b;
+    if (x->is_finished != y->is_finished)
+        return x->is_finished ? -1 : 1;
+    return x->is_finished ? (x->order > y->order) - (x->order < y->order)
+                          : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Tells the strategy what the store remembers, in the order in which it happened, and then runs
+ * again what was running when the last session died. */
+static hwnas_status replay_trials(hwnas_session *s)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *trials = NULL;
+    hwnas_arch *walked = NULL;
+    size_t n = 0;
+    TRY_OUT(hwnas_store_trials(&trials, &n, s->store));
+    s->next = n;
+    qsort(trials, n, sizeof *trials, compare_order);
+    for (size_t i = 0; i < n; i++) {
+        hwnas_arch_free(walked);
+        walked = NULL;
+        TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trials[i].code));
+        if (trials[i].is_finished)
+            TRY_OUT(hwnas_session_absorb(s, move_trial(&trials[i]), walked));
+        else if (!hwnas_session_should_stop(s))
+            TRY_OUT(hwnas_session_try(s, trials[i].number, walked, trials[i].rung, false));
+        if (trials[i].is_finished)
+            s->session_first = s->n_done;
+    }
+out:
+    hwnas_arch_free(walked);
+    hwnas_trials_free(trials, n);
+    return status;
+}
+
+hwnas_status hwnas_session_begin(hwnas_session *s)
+{
+    char *job = NULL, *seconds = NULL;
+    TRY(hwnas_store_get(&job, s->store, "job"));
+    bool is_new = !job; /* or its process died before the first trial */
+    free(job);
+    if (is_new) {
+        TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
+        TRY(hwnas_facts_write(s->store, s->job, s->setup.walked));
+        TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
+        return warm_up(s);
+    }
+    TRY(hwnas_facts_check(s->store, s->job, s->setup.walked));
+    TRY(hwnas_store_get(&seconds, s->store, "wall_seconds"));
+    s->earlier_seconds = seconds ? atof(seconds) : 0;
+    free(seconds);
+    TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
+    TRY(replay_trials(s));
+    return warm_up(s);
+}

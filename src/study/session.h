@@ -1,0 +1,68 @@
+/* session.h: one session of a study from inside, as its files share it: begin.c takes up what there
+ * is, trial.c does a trial, study.c is the loop over them. */
+#ifndef HWNAS_STUDY_SESSION_H
+#define HWNAS_STUDY_SESSION_H
+
+#include "study/setup.h"
+#include "study/study.h"
+#include "study/waiting.h"
+
+typedef struct hwnas_session {
+    const hwnas_job *job;
+    const hwnas_study_options *options;
+    hwnas_setup setup;
+    hwnas_store *store;
+    hwnas_front front;  /* by values; for progress */
+    hwnas_trial **done; /* finished trials in the order in which they finished */
+    size_t n_done, done_room;
+    hwnas_score *scores; /* of these */
+    size_t n_scores, score_room;
+    void *by_network;      /* search tree of measured networks; trial.c */
+    hwnas_waiting waiting; /* ids are indices of `done` */
+    size_t next_round;     /* n_done from which on the front is measured */
+    double run_seconds;    /* of the measured trials of this session, ... */
+    size_t n_run;          /* ... of which so many were undisturbed */
+    bool is_pressed;       /* the time left is as much as measuring the front takes */
+    uint64_t next;         /* number of the next trial */
+    uint64_t n_failed, n_warm;
+    int n_hopeless;
+    bool is_target_met, is_exhausted;
+    double started, earlier_seconds;
+    uint64_t session_first; /* trials that earlier sessions finished */
+} hwnas_session;
+
+static inline bool hwnas_session_should_stop(const hwnas_session *s)
+{
+    return s->options->stop && *s->options->stop;
+}
+
+/* ---- trial.c ---- */
+
+/* A failure that says something about the machine or the set-up, not about one candidate. */
+bool hwnas_trial_is_fatal(hwnas_status status);
+/* Writes into a trial what an evaluation that began at `started` came to. A failed one has no
+ * values. */
+void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started);
+
+/* Takes a finished trial: tells the strategy and remembers it. */
+HWNAS_CHECKED hwnas_status hwnas_session_absorb(hwnas_session *s, hwnas_trial *trial,
+                                                const hwnas_arch *walked);
+/* Evaluates an architecture as trial `number` and stores what came of it; one that `is_new` is not
+ * in the store yet. */
+HWNAS_CHECKED hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number,
+                                             const hwnas_arch *walked, int rung, bool is_new);
+/* Measures trial `id` of `done`, which was estimated, and writes it anew; or, where that was
+ * disturbed, puts it off. */
+HWNAS_CHECKED hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id);
+/* Frees what is remembered of trials. */
+void hwnas_session_forget(hwnas_session *s);
+
+/* ---- begin.c ---- */
+
+/* Opens the study's file as the options say. */
+HWNAS_CHECKED hwnas_status hwnas_session_open_store(hwnas_session *s);
+/* Writes down what the study is, or checks that it is the same one and tells the strategy what the
+ * store remembers; then takes over the trials of a warm start. */
+HWNAS_CHECKED hwnas_status hwnas_session_begin(hwnas_session *s);
+
+#endif

@@ -1,0 +1,205 @@
+/* trial.c: one trial of a session: what is known of networks already, evaluating one, and what is
+ * learnt of it. */
+#include <math.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "graph/elaborate.h"
+#include "study/judge.h"
+#include "study/session.h"
+
+/* A measured network, to find it again. */
+typedef struct known {
+    char digest[33];
+    hwnas_settings settings;
+    const hwnas_trial *trial;
+} known;
+
+/* ---- Memory of what is done ---- */
+
+static int compare_networks(const void *a, const void *b)
+{
+    const known *x = a, *y = b;
+    int order = strcmp(x->digest, y->digest);
+    return order ? order : memcmp(&x->settings, &y->settings, sizeof x->settings);
+}
+
+static const hwnas_trial *find_twin(hwnas_session *s, const char *digest, hwnas_settings settings)
+{
+    known key = {.settings = settings};
+    memcpy(key.digest, digest, sizeof key.digest);
+    void *found = tfind(&key, &s->by_network, compare_networks);
+    return found ? (*(known **)found)->trial : NULL;
+}
+
+static bool is_measured(const hwnas_trial *trial)
+{
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (!strcmp(trial->values[i].source, "measured"))
+            return true;
+    return false;
+}
+
+/* The first of a network stays. */
+static void remember(hwnas_session *s, const hwnas_trial *trial, hwnas_settings settings)
+{
+    known *row = hwnas_alloc(sizeof *row);
+    *row = (known){.settings = settings, .trial = trial};
+    memcpy(row->digest, trial->digest, sizeof row->digest);
+    if (*(known **)tsearch(row, &s->by_network, compare_networks) != row)
+        free(row);
+}
+
+/* Takes what is known of a finished trial, for the first time or as it was measured by now: tells
+ * the strategy and remembers it. */
+static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
+{
+    const hwnas_trial *trial = s->done[id];
+    const hwnas_score score = s->scores[id] = hwnas_trial_score(trial, s->job);
+    s->n_failed += trial->status != HWNAS_OK;
+    s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
+    if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
+        remember(s, trial, hwnas_settings_of(walked, s->job));
+    if (score.is_estimate && !trial->rung) {
+        hwnas_waiting_add(&s->waiting, id, trial, &s->front);
+    } else if (score.violation == 0 && !trial->rung) {
+        hwnas_point point = {.id = id};
+        memcpy(point.objectives, score.objectives, sizeof point.objectives);
+        hwnas_front_insert(&s->front, &point);
+    }
+    if (!score.is_estimate)
+        hwnas_waiting_update(&s->waiting, &s->front);
+    return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
+}
+
+hwnas_status hwnas_session_absorb(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked)
+{
+    HWNAS_GROW(s->done, s->n_done, s->done_room);
+    HWNAS_GROW(s->scores, s->n_scores, s->score_room);
+    s->done[s->n_done++] = trial;
+    return learn(s, s->n_scores++, walked);
+}
+
+void hwnas_session_forget(hwnas_session *s)
+{
+    while (s->by_network) {
+        known *row = *(known **)s->by_network;
+        tdelete(row, &s->by_network, compare_networks);
+        free(row);
+    }
+    for (size_t i = 0; i < s->n_done; i++)
+        hwnas_trials_free(s->done[i], 1);
+    free(s->done);
+    free(s->scores);
+    hwnas_front_done(&s->front);
+    hwnas_waiting_done(&s->waiting);
+}
+
+/* ---- One trial ---- */
+
+bool hwnas_trial_is_fatal(hwnas_status status)
+{
+    return status == HWNAS_E_INTERRUPTED || status == HWNAS_E_LIBRARY || status == HWNAS_E_USAGE;
+}
+
+void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started)
+{
+    if (status != HWNAS_OK) {
+        trial->message = hwnas_strdup(hwnas_last_error()->message);
+        trial->n_values = 0;
+        trial->violation = INFINITY;
+    }
+    trial->status = status;
+    trial->seconds += hwnas_now() - started;
+}
+
+/* Evaluates an architecture as the trial, whose number and rung are given: one that `is_new` begins
+ * in the store, one that was estimated (`estimate`, else NULL) is measured. The trial's own failure
+ * is told in it. */
+static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked,
+                             bool is_new, const hwnas_trial *estimate)
+{
+    hwnas_graph *graph = NULL;
+    hwnas_arch *arch = hwnas_settings_strip(walked, s->setup.space);
+    hwnas_candidate c = {.arch = arch,
+                         .settings = hwnas_settings_of(walked, s->job),
+                         .estimate = estimate,
+                         .may_wait = !trial->rung && hwnas_waiting_suits(s->job),
+                         .rung = trial->rung};
+    double started = hwnas_now();
+    trial->code = hwnas_arch_code(walked);
+    hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
+    if (status == HWNAS_OK)
+        memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
+    hwnas_status stored =
+        is_new ? hwnas_store_start(s->store, trial->number, trial->code, trial->digest, trial->rung)
+               : HWNAS_OK;
+    c.graph = graph;
+    c.front = &s->front;
+    c.twin = find_twin(s, trial->digest, c.settings);
+    if (stored == HWNAS_OK && status == HWNAS_OK)
+        status = hwnas_evaluate(trial, s->setup.evaluator, &c);
+    hwnas_graph_free(graph);
+    hwnas_arch_free(arch);
+    if (stored != HWNAS_OK || hwnas_trial_is_fatal(status))
+        return stored != HWNAS_OK ? stored : status;
+    hwnas_trial_settle(trial, status, started);
+    s->n_hopeless = status == HWNAS_OK ? 0 : s->n_hopeless + 1;
+    if (is_measured(trial) &&
+        !c.twin) { /* what is disturbed counts for what it makes the others cost */
+        s->run_seconds += hwnas_now() - started;
+        s->n_run += !hwnas_trial_is_unstable(trial);
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number, const hwnas_arch *walked,
+                               int rung, bool is_new)
+{
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    trial->number = number;
+    trial->rung = rung;
+    hwnas_status status = evaluate(s, trial, walked, is_new, NULL);
+    if (status != HWNAS_OK) {
+        /* The trial stays "running" in the store: the next session repeats it. */
+        hwnas_trials_free(trial, 1);
+        return status;
+    }
+    TRY(hwnas_store_finish(s->store, trial));
+    return hwnas_session_absorb(s, trial, walked);
+}
+
+static void swap_trials(hwnas_trial *a, hwnas_trial *b)
+{
+    const hwnas_trial was = *a;
+    *a = *b;
+    *b = was;
+}
+
+hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *old = s->done[id], *trial = hwnas_alloc(sizeof *trial);
+    hwnas_arch *walked = NULL;
+    trial->number = old->number;
+    trial->seconds = old->seconds;
+    trial->is_finished = true;
+    trial->order = old->order;
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, old->code));
+    TRY_OUT(evaluate(s, trial, walked, false, old));
+    /* What a twin measured will not be another the next time. */
+    if (hwnas_trial_is_unstable(trial) && !s->is_pressed &&
+        !find_twin(s, trial->digest, hwnas_settings_of(walked, s->job)) &&
+        hwnas_waiting_put_off(&s->waiting, id, hwnas_now()))
+        goto out;
+    TRY_OUT(hwnas_store_revise(s->store, trial));
+    hwnas_waiting_tell(&s->waiting, id, trial);
+    swap_trials(old, trial);
+    status = learn(s, id, walked);
+out:
+    hwnas_arch_free(walked);
+    hwnas_trials_free(trial, 1);
+    return status;
+}
