@@ -377,6 +377,11 @@ END
     done < <(sed -n '4,$p' "$BATS_TEST_TMPDIR/work/out" | sed 's/ *$//')
     ask --latency-target 100ms --load 20/s
     says "$BATS_TEST_TMPDIR/work/out" 'winner     xeon-2c*1.389 USD a million'
-    ask --latency-target 20ms --load 20/s
-    says "$BATS_TEST_TMPDIR/work/out" 'out        xeon-2c: *a batch alone takes 55.1 ms'
+    says "$BATS_TEST_TMPDIR/work/out" 'v100 *41.67'
+    ask --latency-target 10ms --load 20/s
+    says "$BATS_TEST_TMPDIR/work/out" 'xeon-2c *no: a batch alone takes 10.24 ms'
+    says "$BATS_TEST_TMPDIR/work/out" 'out        xeon-2c: no setting will do'
+    ask --latency-target 100ms --load 1000/s --percentile p99
+    says "$BATS_TEST_TMPDIR/work/out" 'xeon-2c *15 *0.4167'
+    says "$BATS_TEST_TMPDIR/work/out" 'out        v100: *its p99 is not recorded'
 }
