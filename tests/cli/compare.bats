@@ -365,23 +365,24 @@ END
 }
 
 @test "the decision of docs/cpu-or-gpu.md comes out as it says" {
+    local answer=$BATS_TEST_TMPDIR/answer
     cd "$HWNAS_SRC"
     ask() {
         "$HWNAS" compare resnet50 --price examples/prices.yaml --percentile p50 --profile \
             examples/profiles/xeon-2c.json,examples/profiles/v100-published.json "$@" \
-            >"$BATS_TEST_TMPDIR/work/out"
+            >"$answer"
     }
     ask --latency-target 100ms --load 1000/s
     while IFS= read -r line; do
         grep -qxF -- "    $line" docs/cpu-or-gpu.md || [ ! "$line" ] || { echo "$line" && false; }
-    done < <(sed -n '4,$p' "$BATS_TEST_TMPDIR/work/out" | sed 's/ *$//')
+    done < <(sed -n '4,$p' "$answer" | sed 's/ *$//')
     ask --latency-target 100ms --load 20/s
-    says "$BATS_TEST_TMPDIR/work/out" 'winner     xeon-2c*1.389 USD a million'
-    says "$BATS_TEST_TMPDIR/work/out" 'v100 *41.67'
+    says "$answer" 'winner     xeon-2c*1.389 USD a million'
+    says "$answer" 'v100 *41.67'
     ask --latency-target 10ms --load 20/s
-    says "$BATS_TEST_TMPDIR/work/out" 'xeon-2c *no: a batch alone takes 10.24 ms'
-    says "$BATS_TEST_TMPDIR/work/out" 'out        xeon-2c: no setting will do'
+    says "$answer" 'xeon-2c *no: a batch alone takes 10.24 ms'
+    says "$answer" 'out        xeon-2c: no setting will do'
     ask --latency-target 100ms --load 1000/s --percentile p99
-    says "$BATS_TEST_TMPDIR/work/out" 'xeon-2c *15 *0.4167'
-    says "$BATS_TEST_TMPDIR/work/out" 'out        v100: *its p99 is not recorded'
+    says "$answer" 'xeon-2c *15 *0.4167'
+    says "$answer" 'out        v100: *its p99 is not recorded'
 }
