@@ -11,9 +11,9 @@
  * twice it. */
 enum { MAX_ATTEMPTS = 3 };
 static const double PAUSE_SHARE = 0.25;
-static const double BEATEN_BY =
-    0.1;              /* of the fastest sample, so that no other attempt is worth it */
-enum { FEWEST = 10 }; /* samples of a block */
+/* By so much the fastest sample is beaten where no other attempt is worth it. */
+static const double BEATEN_BY = 0.1;
+enum { FEWEST = 10 };                    /* samples of a block */
 static const double LOST_SHARE = 0.01;   /* losing more than this disturbs a block */
 static const double BLOCK_SECONDS = 0.1; /* the witness of stolen time ticks in 0.01 s */
 /* RAPL's counters move about once a millisecond (Intel 64 and IA-32 Architectures Software

@@ -390,8 +390,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         s->goals.devices.n == 1 ? json_object_get(s->devices, s->goals.devices.rows[0].name) : NULL;
     json_t *json =
         json_pack("{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
-                  "s:o, s:o, s:o, s:s?, "
-                  "s:f, s:f, s:b}",
+                  "s:o, s:o, s:o, s:s?, s:f, s:f, s:b}",
                   "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity,
                   "device", device, "devices", s->devices, "trials", (json_int_t)s->n_trials,
                   "finished", (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed,

@@ -10,7 +10,7 @@ enum { FEWEST_JUDGED = 10 };
 /* ... of which so many were in the intervals, that should hold 95 %. */
 static const double LEAST_COVERAGE = 0.8;
 
-static bool is_estimate(const hwnas_value_row *v)
+bool hwnas_value_is_estimate(const hwnas_value_row *v)
 {
     return !strcmp(v->source, HWNAS_ESTIMATED);
 }
@@ -18,7 +18,7 @@ static bool is_estimate(const hwnas_value_row *v)
 const hwnas_value_row *hwnas_trial_estimate(const hwnas_trial *trial)
 {
     for (size_t i = 0; i < trial->n_values; i++)
-        if (is_estimate(&trial->values[i]))
+        if (hwnas_value_is_estimate(&trial->values[i]))
             return &trial->values[i];
     return NULL;
 }
@@ -38,7 +38,7 @@ bool hwnas_table_is_trusted(const hwnas_latency_table *table)
 static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
 {
     const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
-    if (!v || !is_estimate(v))
+    if (!v || !hwnas_value_is_estimate(v))
         return false;
     const double best = limit->is_upper ? v->low : v->high;
     return hwnas_limit_violation(limit, best, best) > 0;
@@ -52,9 +52,9 @@ bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hw
         if (!v)
             return false;
         const bool is_maximised = goal->metric->is_maximised;
-        const double best = !is_estimate(v) || goals->is_bold ? v->value
-                            : is_maximised                    ? v->high
-                                                              : v->low;
+        const double best = !hwnas_value_is_estimate(v) || goals->is_bold ? v->value
+                            : is_maximised                                ? v->high
+                                                                          : v->low;
         out[i] = is_maximised ? -best : best;
     }
     return true;

@@ -10,7 +10,9 @@
 
 #define HWNAS_ESTIMATED "estimated" /* the source of such values */
 
-/* The first value that is an estimate in the place of a measurement; NULL: none is. */
+/* An estimate in the place of a measurement. */
+bool hwnas_value_is_estimate(const hwnas_value_row *value);
+/* The first such value; NULL: none is. */
 const hwnas_value_row *hwnas_trial_estimate(const hwnas_trial *trial);
 /* Some value of the trial is an estimate in the place of a measurement: it cannot be on a front. */
 bool hwnas_trial_is_estimated(const hwnas_trial *trial);

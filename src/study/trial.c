@@ -147,8 +147,8 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
         return stored != HWNAS_OK ? stored : status;
     hwnas_trial_settle(trial, status, started);
     s->n_hopeless = status == HWNAS_OK ? 0 : s->n_hopeless + 1;
-    if (is_measured(trial) &&
-        !c.twin) { /* what is disturbed counts for what it makes the others cost */
+    /* What is disturbed counts for what it makes the others cost. */
+    if (is_measured(trial) && !c.twin) {
         s->run_seconds += hwnas_now() - started;
         s->n_run += !hwnas_trial_is_unstable(trial);
     }

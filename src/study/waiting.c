@@ -44,11 +44,6 @@ double hwnas_waiting_ratio(const hwnas_waiting *waiting)
     return hwnas_quantile(sorted, n, 0.5);
 }
 
-static bool is_estimate(const hwnas_value_row *v)
-{
-    return !strcmp(v->source, HWNAS_ESTIMATED);
-}
-
 static bool is_maximised(const hwnas_value_row *v)
 {
     const hwnas_metric *metric = hwnas_metric_of_value(v->metric);
@@ -62,7 +57,7 @@ static void learn_ratio(hwnas_waiting *waiting, const hwnas_trial *estimated,
     for (size_t i = 0; i < estimated->n_values; i++) {
         const hwnas_value_row *e = &estimated->values[i];
         const hwnas_value_row *m = hwnas_trial_value(measured, e->metric);
-        if (!is_estimate(e) || !m || !(m->value > 0) || !(e->value > 0))
+        if (!hwnas_value_is_estimate(e) || !m || !(m->value > 0) || !(e->value > 0))
             continue;
         waiting->ratios[waiting->n_ratios++ % HWNAS_WAITING_RATIOS] =
             is_maximised(e) ? e->value / m->value : m->value / e->value;
@@ -78,7 +73,9 @@ static hwnas_trial put_right(const hwnas_trial *trial, double ratio)
     out.values = hwnas_alloc((trial->n_values + 1) * sizeof *out.values);
     for (size_t i = 0; i < trial->n_values; i++) {
         hwnas_value_row v = trial->values[i];
-        const double factor = !is_estimate(&v) ? 1 : is_maximised(&v) ? 1 / ratio : ratio;
+        const double factor = !hwnas_value_is_estimate(&v) ? 1
+                              : is_maximised(&v)           ? 1 / ratio
+                                                           : ratio;
         v.value *= factor;
         v.low *= factor;
         v.high *= factor;
