@@ -33,6 +33,7 @@ struct hwnas_evictor {
 };
 
 #if defined __x86_64__
+#include <cpuid.h>
 #include <immintrin.h>
 __attribute__((target("clflushopt"))) static void drop(const char *at)
 {
@@ -45,7 +46,8 @@ static void wait_for_drops(void)
 }
 static bool can_drop(void)
 {
-    return __builtin_cpu_supports("clflushopt");
+    unsigned a, b = 0, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_CLFLUSHOPT;
 }
 #elif defined __aarch64__
 static void drop(const char *at)

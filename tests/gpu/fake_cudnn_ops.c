@@ -1,5 +1,6 @@
 /* fake_cudnn_ops.c: computes graphs for the stand-in for cuDNN. Every tensor is read into floats in
  * the order of its dimensions, whatever its strides; then loops as a textbook has them. */
+#include "base/half.h"
 #include "fake_cudnn.h"
 
 #include <math.h>
@@ -20,13 +21,13 @@ size_t fake_type_size(cudnnDataType_t type)
 
 float fake_read(const void *at, cudnnDataType_t type, int64_t i)
 {
-    _Float16 half;
+    uint16_t half;
     uint32_t bits;
     float value;
     switch (type) {
     case CUDNN_DATA_HALF:
         memcpy(&half, (const char *)at + 2 * i, sizeof half);
-        return half;
+        return hwnas_half_value(half);
     case CUDNN_DATA_BFLOAT16:
         bits = (uint32_t)((const uint16_t *)at)[i] << 16;
         memcpy(&value, &bits, sizeof value);
@@ -42,8 +43,8 @@ float fake_read(const void *at, cudnnDataType_t type, int64_t i)
 
 void fake_write(void *at, cudnnDataType_t type, int64_t i, double value)
 {
-    const _Float16 half = (_Float16)value;
     const float single = (float)value;
+    const uint16_t half = hwnas_half_of(single);
     uint32_t bits;
     switch (type) {
     case CUDNN_DATA_HALF:

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/half.h"
 #include "base/str.h"
 #include "device/cudnn/bytes.h"
 #include "device/cudnn/compile.h"
@@ -564,13 +565,14 @@ static void weights_lie_as_their_readers_want(void **state)
     assert_memory_equal(t->strides, strides, sizeof strides);
     assert_int_equal(t->bytes, 4 * 27 * 2);
     float plain[4 * 27];
-    _Float16 *laid_out = calloc(4 * 27, sizeof *laid_out);
+    uint16_t *laid_out = calloc(4 * 27, sizeof *laid_out);
     hwnas_tensor_fill(&net->graph->tensors[t->source], plain);
     hwnas_cudnn_fill(laid_out, net, found);
     for (int o = 0; o < 4; o++)
         for (int c = 0; c < 3; c++)
             for (int at = 0; at < 9; at++)
-                assert_true(laid_out[o * 27 + at * 3 + c] == (_Float16)plain[o * 27 + c * 9 + at]);
+                assert_int_equal(laid_out[o * 27 + at * 3 + c],
+                                 hwnas_half_of(plain[o * 27 + c * 9 + at]));
     free(laid_out);
     hwnas_cudnn_net_free(net);
 }

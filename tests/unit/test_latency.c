@@ -20,6 +20,7 @@
 #include "base/rng.h"
 #include "measure/latency_table.h"
 #include "store/latency.h"
+#include "study/spare.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

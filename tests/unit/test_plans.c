@@ -52,7 +52,7 @@ typedef struct tally {
 static void count(tally *t, hwnas_device *device, hwnas_arch *arch, const char *name,
                   hwnas_precision precision)
 {
-    hwnas_graph *raw, *graph;
+    hwnas_graph *raw = NULL, *graph = NULL;
     hwnas_exec *exec = NULL;
     hwnas_foresight f;
     const hwnas_exec_options options = {.precision = precision};

@@ -235,8 +235,8 @@ static void samples_are_uniform(void **state)
 
 static void check_onnx(const hwnas_arch *arch, const hwnas_graph *graph)
 {
-    hwnas_graph *back;
-    void *bytes;
+    hwnas_graph *back = NULL;
+    void *bytes = NULL;
     size_t length;
     if (hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_SEEDS) ||
         hwnas_onnx_read(&back, arch->space->name, bytes, length))
@@ -249,7 +249,7 @@ static void check_onnx(const hwnas_arch *arch, const hwnas_graph *graph)
 static void check_yaml(const hwnas_arch *arch, const hwnas_graph *graph)
 {
     hwnas_str text = {0};
-    hwnas_space *space;
+    hwnas_space *space = NULL;
     if (hwnas_arch_yaml_write(&text, arch) ||
         hwnas_space_parse(&space, "fixed.yaml", text.s, text.n, NULL) || hwnas_graph_check(space))
         fail_at("no YAML", arch);

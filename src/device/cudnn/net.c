@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "device/cudnn/steps.h"
 
 static const struct {
@@ -53,29 +54,17 @@ int64_t hwnas_cudnn_count(const hwnas_cudnn_tensor *tensor)
     return count;
 }
 
-/* The upper half, rounded to even. */
-static uint16_t to_bf16(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 64); /* not a number stays none */
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 static void store(void *out, int64_t at, hwnas_cudnn_type type, float value)
 {
     switch (type) {
     case HWNAS_CUDNN_F32:
         ((float *)out)[at] = value;
         break;
-    case HWNAS_CUDNN_F16: {
-        const _Float16 half = (_Float16)value;
-        memcpy((uint16_t *)out + at, &half, sizeof half);
+    case HWNAS_CUDNN_F16:
+        ((uint16_t *)out)[at] = hwnas_half_of(value);
         break;
-    }
     case HWNAS_CUDNN_BF16:
-        ((uint16_t *)out)[at] = to_bf16(value);
+        ((uint16_t *)out)[at] = hwnas_bfloat16_of(value);
         break;
     case HWNAS_CUDNN_S8:
         ((int8_t *)out)[at] = (int8_t)value;

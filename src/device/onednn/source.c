@@ -6,6 +6,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include "base/half.h"
 #include "device/onednn/lower.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
@@ -222,24 +223,6 @@ size_t hwnas_onednn_bytes(const hwnas_onednn_source *source, int tensor)
            dnnl_data_type_size(source->kept[tensor]);
 }
 
-/* To the nearest, of two the even one. */
-static uint16_t to_bfloat16(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (value != value) /* stays so, whatever is cut off */
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static uint16_t to_float16(float value)
-{
-    const _Float16 narrowed = (_Float16)value;
-    uint16_t bits;
-    memcpy(&bits, &narrowed, sizeof bits);
-    return bits;
-}
-
 hwnas_status hwnas_onednn_fill(void *out, const hwnas_onednn_source *source, int tensor)
 {
     const hwnas_tensor *weight = &source->graph->tensors[tensor];
@@ -258,7 +241,7 @@ hwnas_status hwnas_onednn_fill(void *out, const hwnas_onednn_source *source, int
         else if (type == dnnl_u8)
             ((uint8_t *)out)[i] = (uint8_t)value;
         else
-            ((uint16_t *)out)[i] = type == dnnl_bf16 ? to_bfloat16(value) : to_float16(value);
+            ((uint16_t *)out)[i] = type == dnnl_bf16 ? hwnas_bfloat16_of(value) : hwnas_half_of(value);
     }
     free(floats);
     return HWNAS_OK;

@@ -79,6 +79,8 @@ DEVICE unsigned short kernel_to_half(float x)
 #include <math.h>
 #include <string.h>
 
+#include "base/half.h"
+
 /* The host's own: how many blocks and threads; whether threads come in the opposite order, so that
  * a missing barrier shows. */
 typedef struct kernel_launch {
@@ -124,17 +126,12 @@ DEVICE unsigned kernel_float_to_bits(float x)
 
 DEVICE float kernel_from_half(unsigned short bits)
 {
-    _Float16 x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return hwnas_half_value(bits);
 }
 
 DEVICE unsigned short kernel_to_half(float x)
 {
-    const _Float16 half = (_Float16)x;
-    unsigned short bits;
-    memcpy(&bits, &half, sizeof bits);
-    return bits;
+    return hwnas_half_of(x);
 }
 
 #endif
