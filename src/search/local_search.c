@@ -4,7 +4,8 @@
  * of it dominates, and each of their neighbours is tried. When all are, a new climb begins.
  *
  * What a trial is to the climb is decided when it is told, so that it follows from the order of
- * the tells alone. */
+ * the tells alone. That a member is explored is only noted, to save looking again: no draw depends
+ * on whether the note is there, as a search that is continued begins without notes. */
 #include "search/neighbours.h"
 #include "search/seen.h"
 #include "search/strategy.h"
@@ -54,40 +55,43 @@ static void destroy(hwnas_strategy *strategy)
     free(search);
 }
 
-/* A neighbour that was not proposed, drawn at random; false when there is none. */
+/* A neighbour that was not proposed, drawn at random; false, and nothing is drawn, when there is
+ * none. */
 static bool draw_neighbour(const local_search *search, const hwnas_arch *of, hwnas_arch *out,
                            hwnas_rng *rng)
 {
     hwnas_neighbours all;
-    bool found = false;
+    size_t n_new = 0;
     hwnas_neighbours_of(&all, of);
-    hwnas_neighbours_shuffle(&all, rng);
-    for (size_t i = 0; i < all.n && !found; i++) {
-        found = !hwnas_seen_has(&search->seen, all.archs[i]);
-        if (found)
-            hwnas_arch_assign(out, all.archs[i]);
-    }
+    for (size_t i = 0; i < all.n; i++)
+        if (!hwnas_seen_has(&search->seen, all.archs[i])) {
+            hwnas_arch *new = all.archs[i];
+            all.archs[i] = all.archs[n_new];
+            all.archs[n_new++] = new;
+        }
+    if (n_new)
+        hwnas_arch_assign(out, all.archs[hwnas_rng_below(rng, (uint32_t)n_new)]);
     hwnas_neighbours_done(&all);
-    return found;
+    return n_new > 0;
 }
 
 /* A step from a member drawn at random among those that are not explored. */
 static bool draw_step(local_search *search, hwnas_arch *out, hwnas_rng *rng)
 {
-    for (;;) {
-        size_t n_open = 0;
-        for (size_t i = 0; i < search->n; i++)
-            n_open += !search->members[i].is_explored;
-        if (!n_open)
-            return false;
-        size_t skip = hwnas_rng_below(rng, (uint32_t)n_open);
-        member *m = search->members;
-        while (m->is_explored || skip-- > 0)
-            m++;
-        if (draw_neighbour(search, m->arch, out, rng))
-            return true;
-        m->is_explored = true;
+    size_t *order = hwnas_alloc((search->n + 1) * sizeof *order);
+    bool found = false;
+    for (size_t i = 0; i < search->n; i++) {
+        size_t j = hwnas_rng_below(rng, (uint32_t)i + 1);
+        order[i] = order[j];
+        order[j] = i;
     }
+    for (size_t i = 0; i < search->n && !found; i++) {
+        member *m = &search->members[order[i]];
+        found = !m->is_explored && draw_neighbour(search, m->arch, out, rng);
+        m->is_explored = !found;
+    }
+    free(order);
+    return found;
 }
 
 static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *out)
