@@ -14,7 +14,7 @@
 #include "graph/rewrite.h"
 
 /* Protobuf's own limit. */
-#define MAX_FILE_BYTES ((size_t)2 << 30)
+#define MAX_FILE_BYTES ((size_t)INT32_MAX) /* as protobuf has it */
 
 typedef hwnas_onnx_named named;
 typedef hwnas_onnx_reader reader;
@@ -407,6 +407,8 @@ hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *ski
     if (status == HWNAS_OK)
         status = read_model(out, path, !slash ? "." : slash == folder ? "/" : folder, bytes, length,
                             skipped);
+    else if (status == HWNAS_E_INPUT && !*hwnas_last_error()->hint)
+        hwnas_hint(status, "is it a model? a large one keeps its weights in a file beside it");
     free(folder);
     free(bytes);
     return status;

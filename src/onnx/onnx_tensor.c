@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "onnx/onnx_reader.h"
 
 const int32_t hwnas_onnx_types[HWNAS_N_DTYPES] = {
@@ -141,6 +143,39 @@ static bool entry_number(uint64_t *out, const Onnx__TensorProto *from, const cha
     return end > text && !*end && !errno && *text != '-';
 }
 
+static hwnas_status read_at(void *out, int fd, size_t n_bytes, size_t offset, const char *path)
+{
+    for (size_t done = 0; done < n_bytes;) {
+        const ssize_t n = pread(fd, (char *)out + done, n_bytes - done, (off_t)(offset + done));
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return hwnas_fail(HWNAS_E_IO, NULL, "cannot read %s: %s", path,
+                              n ? strerror(errno) : "it was cut short meanwhile");
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return HWNAS_OK;
+}
+
+/* Opens the file beside the model that has `n_bytes` of a tensor from `offset` on. */
+static hwnas_status open_external(int *out, const char *path, const char *tensor, size_t offset,
+                                  size_t n_bytes)
+{
+    int fd = -1;
+    size_t size = 0;
+    hwnas_status status = hwnas_file_open(&fd, &size, path);
+    if (status == HWNAS_OK && (size < offset || size - offset < n_bytes)) {
+        close(fd);
+        status = hwnas_fail(HWNAS_E_IO, NULL, "the file is too short");
+    }
+    if (status == HWNAS_OK)
+        *out = fd;
+    else
+        status = hwnas_hint(hwnas_fail(status == HWNAS_E_INPUT ? status : HWNAS_E_IO, NULL,
+                                       "cannot read the values of '%s' from %s: %s", tensor, path,
+                                       hwnas_last_error()->message),
+                            "it belongs beside the model, whole");
+    return status;
+}
+
 /* Bytes in a file beside the model; yours to free(). */
 static hwnas_status read_external(unsigned char **out, const char *folder,
                                   const Onnx__TensorProto *from, size_t n_bytes)
@@ -149,7 +184,7 @@ static hwnas_status read_external(unsigned char **out, const char *folder,
     const char *location =
         hwnas_onnx_find_entry(from->external_data, from->n_external_data, "location");
     uint64_t offset, length;
-    FILE *file = NULL;
+    int fd = -1;
     void *bytes = NULL;
     char *path = NULL;
     if (!folder || is_empty(location) || *location == '/' || strstr(location, ".."))
@@ -164,27 +199,14 @@ static hwnas_status read_external(unsigned char **out, const char *folder,
                             from->name, n_bytes, location);
         goto out;
     }
-    file = fopen(path, "rb");
-    off_t end = -1;
-    if (file && !fseeko(file, 0, SEEK_END))
-        end = ftello(file);
-    if (end < 0 || (uint64_t)end < offset || (uint64_t)end - offset < n_bytes) {
-        status = hwnas_hint(hwnas_fail(HWNAS_E_IO, NULL,
-                                       "cannot read the values of '%s' from %s: %s", from->name,
-                                       path, end < 0 ? strerror(errno) : "the file is too short"),
-                            "it belongs beside the model");
-        goto out;
-    }
+    TRY_OUT(open_external(&fd, path, from->name, offset, n_bytes));
     TRY_OUT(hwnas_try_alloc(&bytes, n_bytes, from->name));
-    if (fseeko(file, (off_t)offset, SEEK_SET) || fread(bytes, 1, n_bytes, file) != n_bytes) {
-        status = hwnas_fail(HWNAS_E_IO, NULL, "cannot read %s: %s", path, strerror(errno));
-        goto out;
-    }
+    TRY_OUT(read_at(bytes, fd, n_bytes, offset, path));
     *out = bytes;
     bytes = NULL;
 out:
-    if (file)
-        fclose(file);
+    if (fd >= 0)
+        close(fd);
     free(bytes);
     free(path);
     return status;
@@ -244,8 +266,8 @@ hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena, const Onnx__Tens
         TRY(read_external(&read, folder, from, (size_t)count * size));
         bytes = read;
     } else {
-        const size_t n = from->has_raw_data ? from->raw_data.len / size
-                                            : n_typed_values(from, dtype);
+        const size_t n =
+            from->has_raw_data ? from->raw_data.len / size : n_typed_values(from, dtype);
         if (n != (size_t)count || (from->has_raw_data && from->raw_data.len % size))
             return hwnas_fail(HWNAS_E_INPUT, NULL,
                               "'%s' has data of %zu values where %" PRId64 " values belong",
