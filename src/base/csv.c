@@ -137,12 +137,9 @@ static hwnas_status parse_line(loader *l, const char *text, size_t n)
 
 static hwnas_status parse(loader *l, const char *text, size_t n)
 {
-    static const char bom[] = "\xef\xbb\xbf";
-    size_t done = n >= 3 && !memcmp(text, bom, 3) ? 3 : 0;
-    while (done < n) {
-        size_t length = line_length(text + done, n - done);
+    for (size_t done = 0, length; done < n; done += length) {
+        length = line_length(text + done, n - done);
         TRY(parse_line(l, text + done, length));
-        done += length;
     }
     hwnas_place place = at(l, l->cell_line);
     if (csv_fini(&l->parser, on_cell, on_row, l))
@@ -161,7 +158,7 @@ hwnas_status hwnas_csv_load(hwnas_csv **out, const char *path)
     hwnas_status status = HWNAS_OK;
     char *text = NULL;
     size_t n = 0;
-    TRY(hwnas_file_read(&text, &n, path, LIMIT));
+    TRY(hwnas_file_read_text(&text, &n, path, LIMIT));
     hwnas_csv *csv = hwnas_alloc(sizeof *csv);
     csv->arena = hwnas_arena_new();
     csv->path = hwnas_arena_printf(csv->arena, "%s", path);

@@ -11,41 +11,77 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+/* What a path leads to that is neither a file nor a directory. */
+static const char *kind_of(mode_t mode)
+{
+    return S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+hwnas_status hwnas_file_open(int *out, size_t *size, const char *path)
+{
+    const hwnas_place place = {.file = path};
+    struct stat st;
+    /* A pipe that nobody writes to would hold up open() for ever. */
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st)) {
+        const int error = errno;
+        if (fd >= 0)
+            close(fd);
+        if (error == ENXIO) /* a socket, or a device without a driver */
+            return hwnas_fail(HWNAS_E_INPUT, &place, "this is not a regular file");
+        return hwnas_fail(error == ENOENT ? HWNAS_E_NOT_FOUND : HWNAS_E_IO, &place,
+                          "cannot open the file: %s", strerror(error));
+    }
+    if (S_ISREG(st.st_mode)) {
+        *out = fd;
+        *size = (size_t)st.st_size;
+        return HWNAS_OK;
+    }
+    close(fd);
+    if (S_ISDIR(st.st_mode))
+        return hwnas_fail(HWNAS_E_INPUT, &place, "this is a directory, a file was expected");
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is %s, a regular file was expected",
+                                 kind_of(st.st_mode)),
+                      "write it to a file first: some files are read more than once");
+}
+
+static hwnas_status too_large(const char *path, size_t limit)
+{
+    const hwnas_place place = {.file = path};
+    return hwnas_fail(HWNAS_E_INPUT, &place, "the file is larger than %zu MiB", limit >> 20);
+}
+
 hwnas_status hwnas_file_read(char **out, size_t *length, const char *path, size_t limit)
 {
     hwnas_status status = HWNAS_OK;
     char *text = NULL;
-    size_t n = 0, capacity = 0;
-    hwnas_place place = {.file = path};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return hwnas_fail(errno == ENOENT ? HWNAS_E_NOT_FOUND : HWNAS_E_IO, &place,
-                          "cannot open the file: %s", strerror(errno));
-    struct stat st;
-    if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
-        status = hwnas_fail(HWNAS_E_INPUT, &place, "this is a directory, a file was expected");
+    size_t n = 0, size = 0;
+    int fd = -1;
+    const hwnas_place place = {.file = path};
+    TRY(hwnas_file_open(&fd, &size, path));
+    if (size > limit) {
+        status = too_large(path, limit);
         goto out;
     }
-    for (;;) {
-        if (n + 1 >= capacity) {
-            capacity = capacity ? 2 * capacity : 65536;
-            text = hwnas_realloc(text, capacity);
+    /* Files of the kernel have no size, and others may grow meanwhile. */
+    for (size_t capacity = size + 2;; capacity *= 2) {
+        text = hwnas_realloc(text, capacity);
+        ssize_t got = 1;
+        while (n + 1 < capacity && got != 0) {
+            got = read(fd, text + n, capacity - n - 1);
+            if (got < 0 && errno != EINTR) {
+                status =
+                    hwnas_fail(HWNAS_E_IO, &place, "cannot read the file: %s", strerror(errno));
+                goto out;
+            }
+            n += got > 0 ? (size_t)got : 0;
         }
-        ssize_t got = read(fd, text + n, capacity - n - 1);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            status = hwnas_fail(HWNAS_E_IO, &place, "cannot read the file: %s", strerror(errno));
+        if (n > limit) {
+            status = too_large(path, limit);
             goto out;
         }
         if (got == 0)
             break;
-        n += (size_t)got;
-        if (n > limit) {
-            status = hwnas_fail(HWNAS_E_INPUT, &place, "the file is larger than %zu MiB",
-                                limit >> 20);
-            goto out;
-        }
     }
     text[n] = '\0';
     *out = text;
@@ -58,58 +94,34 @@ out:
     return status;
 }
 
-/* The file beside `path` that is to take its place. Its name is yours to free(), on failure too. */
-static hwnas_status open_temporary(char **name, int *fd, const char *path)
+/* UTF-16 and UTF-32 by their byte order marks, or by two first characters of ASCII. */
+static bool is_wide(const char *t, size_t n)
 {
-    const hwnas_place place = {.file = path};
-    struct stat st;
-    *name = hwnas_printf("%s.tmp.%ld", path, (long)getpid());
-    if (!stat(path, &st) && S_ISDIR(st.st_mode))
-        errno = EISDIR;
-    else if ((*fd = open(*name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) >= 0)
-        return HWNAS_OK;
-    return hwnas_fail(HWNAS_E_IO, &place, "cannot write the file: %s", strerror(errno));
+    if (n >= 2 && (!memcmp(t, "\xff\xfe", 2) || !memcmp(t, "\xfe\xff", 2)))
+        return true;
+    return n >= 4 && !t[0] != !t[1] && !t[0] == !t[2] && !t[1] == !t[3];
 }
 
-hwnas_status hwnas_file_try(const char *path)
+hwnas_status hwnas_file_read_text(char **out, size_t *length, const char *path, size_t limit)
 {
-    char *temporary;
-    int fd;
-    hwnas_status status = open_temporary(&temporary, &fd, path);
-    if (status == HWNAS_OK) {
-        close(fd);
-        unlink(temporary);
+    static const char mark[] = "\xef\xbb\xbf"; /* Windows begins UTF-8 with it */
+    const hwnas_place place = {.file = path, .line = 1, .column = 1};
+    char *text = NULL;
+    size_t n = 0;
+    TRY(hwnas_file_read(&text, &n, path, limit));
+    if (is_wide(text, n)) {
+        free(text);
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not UTF-8 but UTF-16"),
+                          "save the file as UTF-8; what some editors call 'Unicode' is UTF-16");
     }
-    free(temporary);
-    return status;
-}
-
-hwnas_status hwnas_file_write(const char *path, const void *bytes, size_t length)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_place place = {.file = path};
-    char *temporary;
-    int fd;
-    TRY_OUT(open_temporary(&temporary, &fd, path));
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(fd, (const char *)bytes + done, length - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            status = hwnas_fail(HWNAS_E_IO, &place, "cannot write the file: %s", strerror(errno));
-            break;
-        }
-        done += (size_t)n;
+    if (n >= 3 && !memcmp(text, mark, 3)) {
+        n -= 3;
+        memmove(text, text + 3, n + 1);
     }
-    if (close(fd) && status == HWNAS_OK)
-        status = hwnas_fail(HWNAS_E_IO, &place, "cannot write the file: %s", strerror(errno));
-    if (status == HWNAS_OK && rename(temporary, path))
-        status = hwnas_fail(HWNAS_E_IO, &place, "cannot write the file: %s", strerror(errno));
-    if (status != HWNAS_OK)
-        unlink(temporary);
-out:
-    free(temporary);
-    return status;
+    *out = text;
+    if (length)
+        *length = n;
+    return HWNAS_OK;
 }
 
 bool hwnas_file_exists(const char *path)
@@ -149,9 +161,9 @@ hwnas_status hwnas_file_find(char **out, const char *name, const char *room, con
     if (found)
         *out = found;
     else
-        status = hwnas_hint(
-            hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "there is no '%s' in %s", name, room),
-            "looked for %s%s in %s; a path to a file works too", name, suffix, looked.s);
+        status =
+            hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "there is no '%s' in %s", name, room),
+                       "looked for %s%s in %s; a path to a file works too", name, suffix, looked.s);
     hwnas_str_done(&looked);
     return status;
 }

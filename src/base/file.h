@@ -7,15 +7,34 @@
 
 #include "base/status.h"
 
+/* Opens a regular file for reading; anything else is refused, at once. */
+HWNAS_CHECKED hwnas_status hwnas_file_open(int *out, size_t *size, const char *path);
+
 /* Reads a regular file of at most `limit` bytes. The text is NUL-terminated and yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_file_read(char **out, size_t *length, const char *path,
                                            size_t limit);
 
-/* Writes beside `path` and renames over it. */
+/* The same of a text in UTF-8, without its byte order mark. UTF-16 is refused. */
+HWNAS_CHECKED hwnas_status hwnas_file_read_text(char **out, size_t *length, const char *path,
+                                                size_t limit);
+
+/* Writes a whole file in the place of what is there. An old file stays whole until then, and gives
+ * its mode to the new one; a symbolic link is followed; a pipe or a device is written to. */
 HWNAS_CHECKED hwnas_status hwnas_file_write(const char *path, const void *bytes, size_t length);
 
 /* Whether that would work, for those who have long work before them. Leaves what is there. */
 HWNAS_CHECKED hwnas_status hwnas_file_try(const char *path);
+
+/* The two halves of hwnas_file_write(), for files that appear together. A draft is on the disk but
+ * has no name; where `path` is a pipe or a device, it is written at publication, and `bytes` must
+ * live until then. */
+typedef struct hwnas_draft hwnas_draft;
+HWNAS_CHECKED hwnas_status hwnas_draft_make(hwnas_draft **out, const char *path, const void *bytes,
+                                            size_t length);
+HWNAS_CHECKED hwnas_status hwnas_draft_publish(hwnas_draft *draft);
+void hwnas_draft_free(hwnas_draft *draft); /* forgets it unless it was published */
+/* It goes to a pipe or a device. */
+bool hwnas_draft_is_stream(const hwnas_draft *draft);
 
 bool hwnas_file_exists(const char *path);
 

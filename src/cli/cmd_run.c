@@ -81,8 +81,8 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
     hwnas_graph *graph = NULL;
     hwnas_str output = {0};
     TRY_OUT(hwnas_precision_find(&how.precision, dtype));
-    TRY_OUT(hwnas_file_read(&input, &input_bytes, input_path, limit));
     TRY_OUT(hwnas_onnx_load(&graph, model, NULL));
+    TRY_OUT(hwnas_file_read(&input, &input_bytes, input_path, limit));
     TRY_OUT(infer(&output, graph, device, &how, (const float *)(void *)input, input_bytes));
     TRY_OUT(hwnas_file_write(output_path, output.s, output.n));
 out:

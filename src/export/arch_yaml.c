@@ -161,7 +161,7 @@ hwnas_status hwnas_arch_yaml_write(hwnas_str *out, const hwnas_arch *arch)
     hwnas_str text = {0};
     char *file = NULL;
     size_t length;
-    TRY_OUT(hwnas_file_read(&file, &length, arch->space->path, MAX_BYTES));
+    TRY_OUT(hwnas_file_read_text(&file, &length, arch->space->path, MAX_BYTES));
     hwnas_str_addn(&text, file, length);
     TRY_OUT(replace_section(&text, "choices", arch, add_choices));
     if (has_set_settings(arch->space))

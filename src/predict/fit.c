@@ -1,10 +1,8 @@
 /* fit.c: fitting a predictor to a table and judging one by a table. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/stats.h"
@@ -122,43 +120,25 @@ out:
     return status;
 }
 
-/* Like hwnas_file_write(), but says `path` in its message: the name that the user gave. */
-static hwnas_status write_beside(const char *beside, const char *path, const char *text)
-{
-    hwnas_status status = hwnas_file_write(beside, text, strlen(text));
-    if (status == HWNAS_OK)
-        return status;
-    hwnas_error error = *hwnas_last_error();
-    hwnas_place place = {.file = path};
-    return hwnas_hint(hwnas_fail(status, &place, "%s", error.message),
-                      "does its directory exist, and may you write there?");
-}
-
-/* Writes both files beside their places first, so that a full disk leaves neither. */
+/* Both files appear or, with a full disk, neither. What goes to a pipe or a device has no card. */
 static hwnas_status write_both(const hwnas_fit *fit)
 {
     hwnas_status status = HWNAS_OK;
     const char *path = fit->options->out;
     int stem = (int)strlen(path) - (hwnas_ends_with(path, ".json") ? (int)strlen(".json") : 0);
     char *card_path = hwnas_printf("%.*s.md", stem, path);
-    char *new_path = hwnas_printf("%s.new", path), *new_card = hwnas_printf("%s.new", card_path);
     char *text = hwnas_fit_text(fit), *card = hwnas_card_text(fit);
-    hwnas_place place = {.file = path};
-    TRY_OUT(write_beside(new_path, path, text));
-    TRY_OUT(write_beside(new_card, card_path, card));
-    if (rename(new_path, path)) {
-        status = hwnas_fail(HWNAS_E_IO, &place, "cannot write the file: %s", strerror(errno));
-    } else if (rename(new_card, card_path)) {
-        place.file = card_path;
-        status = hwnas_fail(HWNAS_E_IO, &place, "cannot write the card: %s", strerror(errno));
-        unlink(path);
+    hwnas_draft *model_draft = NULL, *card_draft = NULL;
+    TRY_OUT(hwnas_draft_make(&model_draft, path, text, strlen(text)));
+    if (!hwnas_draft_is_stream(model_draft)) {
+        TRY_OUT(hwnas_draft_make(&card_draft, card_path, card, strlen(card)));
+        TRY_OUT(hwnas_draft_publish(card_draft));
     }
+    status = hwnas_draft_publish(model_draft);
 out:
-    unlink(new_path);
-    unlink(new_card);
+    hwnas_draft_free(model_draft);
+    hwnas_draft_free(card_draft);
     free(card_path);
-    free(new_path);
-    free(new_card);
     free(text);
     free(card);
     return status;

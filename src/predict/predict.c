@@ -94,7 +94,7 @@ static hwnas_status load_file(hwnas_predictor **out, const char *name, const hwn
     json_t *file = NULL;
     size_t length;
     TRY_OUT(hwnas_file_find(&path, name, "predictors", ".json"));
-    TRY_OUT(hwnas_file_read(&text, &length, path, MAX_BYTES));
+    TRY_OUT(hwnas_file_read_text(&text, &length, path, MAX_BYTES));
     json_error_t error;
     file = json_loadb(text, length, 0, &error);
     if (!file) {

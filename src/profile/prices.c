@@ -58,7 +58,7 @@ hwnas_status hwnas_prices_load(hwnas_prices **out, const char *path)
     size_t length;
     prices->arena = hwnas_arena_new();
     prices->path = hwnas_arena_string(prices->arena, path, strlen(path));
-    TRY_OUT(hwnas_file_read(&text, &length, path, MAX_BYTES));
+    TRY_OUT(hwnas_file_read_text(&text, &length, path, MAX_BYTES));
     TRY_OUT(hwnas_yaml_parse(&root, prices->arena, path, text, length));
     TRY_OUT(read_prices(prices, root));
     *out = prices;

@@ -197,7 +197,7 @@ hwnas_status hwnas_profile_load(hwnas_profile **out, const char *path)
     json_t *json = NULL;
     char *text = NULL;
     size_t length;
-    TRY_OUT(hwnas_file_read(&text, &length, path, MAX_BYTES));
+    TRY_OUT(hwnas_file_read_text(&text, &length, path, MAX_BYTES));
     json = json_loadb(text, length, 0, &error);
     if (!json) {
         r.place.line = error.line;

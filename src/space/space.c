@@ -33,7 +33,7 @@ hwnas_status hwnas_space_load(hwnas_space **out, const char *name)
     char *file = hwnas_printf("%.*s", (int)n, name), *path = NULL, *text = NULL;
     size_t length;
     TRY_OUT(find(&path, file));
-    TRY_OUT(hwnas_file_read(&text, &length, path, MAX_BYTES));
+    TRY_OUT(hwnas_file_read_text(&text, &length, path, MAX_BYTES));
     TRY_OUT(hwnas_space_parse(out, path, text, length, name[n] ? name + n + 1 : NULL));
 out:
     free(text);

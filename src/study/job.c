@@ -189,7 +189,7 @@ static hwnas_status read_all(hwnas_job *job, const hwnas_job_flag *flags)
     size_t length;
     hwnas_yaml *root = NULL;
     if (job->path) {
-        TRY_OUT(hwnas_file_read(&text, &length, job->path, (size_t)1 << 20));
+        TRY_OUT(hwnas_file_read_text(&text, &length, job->path, (size_t)1 << 20));
         TRY_OUT(hwnas_yaml_parse(&root, job->arena, job->path, text, length));
         TRY_OUT(check_keys(root));
     }

@@ -96,7 +96,7 @@ hwnas_status hwnas_gpu_read(hwnas_gpu *out, const char *name)
     char *file = NULL, *text = NULL;
     hwnas_status status = hwnas_file_find(&file, name, "gpus", ".json");
     if (status == HWNAS_OK)
-        status = hwnas_file_read(&text, NULL, file, LARGEST_FILE);
+        status = hwnas_file_read_text(&text, NULL, file, LARGEST_FILE);
     if (status == HWNAS_OK)
         status = parse(out, text, file);
     free(text);
