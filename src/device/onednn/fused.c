@@ -9,7 +9,7 @@
 #include "device/onednn/primitive.h"
 #include "graph/op.h"
 
-enum { MAX_INPUTS = 4 + HWNAS_ONEDNN_MAX_POSTS };
+enum { MAX_INPUTS = 4 + HWNAS_ONEDNN_MAX_POSTS, IMAGE_RANK = 4 };
 
 /* A reorder at the border, into or out of the scratch memory, behind what primitives want of it. */
 typedef struct border {
@@ -84,9 +84,12 @@ static dnnl_status_t add_posts(maker *m)
 
 /* ---- Arguments ---- */
 
+/* Whether channels last is plain too: one channel or one pixel, or a dimension that is absent. */
 static bool lies_alike(const hwnas_tensor *t)
 {
-    return t->rank != 4 || t->dims[1] == 1 || (t->dims[2] == 1 && t->dims[3] == 1);
+    const int channels = t->rank - 3;
+    return channels < 0 || t->dims[channels] == 1 ||
+           (t->dims[channels + 1] == 1 && t->dims[channels + 2] == 1);
 }
 
 /* A reorder of a tensor between its layout and the group's, if they differ. */
@@ -100,15 +103,15 @@ static hwnas_status add_border(maker *m, border *b, int tensor, bool is_input)
     dnnl_memory_desc_t outside = NULL, inside = NULL;
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_attr_t attr = NULL;
-    if (lies == m->group->layout || lies_alike(t) || m->is_reorder)
+    if (lies == m->group->layout || lies_alike(t) || m->is_reorder) /* else it is of an image */
         return HWNAS_OK;
     b->primitive.name = name;
     b->primitive.device = m->device;
     TRY_OUT(hwnas_onednn_attr(&attr, name));
     TRY_DNNL_OUT("describe", name,
-                 hwnas_onednn_describe_tensor(&outside, m, tensor, t->rank, lies));
+                 hwnas_onednn_describe_tensor(&outside, m, tensor, IMAGE_RANK, lies));
     TRY_DNNL_OUT("describe", name,
-                 hwnas_onednn_describe_tensor(&inside, m, tensor, t->rank, m->group->layout));
+                 hwnas_onednn_describe_tensor(&inside, m, tensor, IMAGE_RANK, m->group->layout));
     const const_dnnl_memory_desc_t from = is_input ? outside : inside;
     const const_dnnl_memory_desc_t to = is_input ? inside : outside;
     TRY_DNNL_OUT("describe", name,
@@ -132,8 +135,7 @@ out:
 static hwnas_status add_input(maker *m, int arg, const_dnnl_memory_desc_t desc, int tensor)
 {
     hwnas_onednn_step *s = m->step;
-    const hwnas_tensor *t = &m->graph->tensors[tensor];
-    if (t->rank == 4 && hwnas_onednn_bytes(m->source, tensor) == dnnl_memory_desc_get_size(desc))
+    if (hwnas_onednn_bytes(m->source, tensor) == dnnl_memory_desc_get_size(desc))
         TRY(add_border(m, &m->made->before[s->n_inputs], tensor, true));
     s->input_ids[s->n_inputs++] = tensor;
     return arg == DNNL_ARG_UNDEF ? HWNAS_OK : hwnas_onednn_primitive_add(&m->made->main, arg, desc);
@@ -187,7 +189,7 @@ out:
 static hwnas_status add_bias(maker *m)
 {
     hwnas_status status = HWNAS_OK;
-    const int bias = m->group->bias >= 0 ? m->group->bias : m->root->inputs[2];
+    const int bias = m->group->bias;
     void *values = NULL;
     TRY_OUT(values_of(&values, m, bias));
     for (int64_t i = 0, n = hwnas_tensor_count(&m->graph->tensors[bias]); i < n; i++)

@@ -107,7 +107,7 @@ static dnnl_status_t make_conv(maker *m)
     TRY_STATUS(describe_in(m, 0, 4, HWNAS_ONEDNN_IMAGE));
     TRY_STATUS(describe_out(m, 4, HWNAS_ONEDNN_IMAGE));
     TRY_STATUS(describe_weights(m, groups > 1 ? 5 : 4, groups > 1 ? grouped : whole));
-    if (m->root->n_inputs > 2)
+    if (m->group->bias >= 0)
         TRY_STATUS(hwnas_onednn_describe(&m->bias, dnnl_f32, 1, whole, HWNAS_ONEDNN_PLAIN));
     return dnnl_convolution_forward_primitive_desc_create(
         &m->desc, m->device->engine, dnnl_forward_inference, dnnl_convolution_direct, m->in[0],
@@ -124,7 +124,7 @@ static dnnl_status_t make_product(maker *m)
     TRY_STATUS(hwnas_onednn_describe_rows(&m->in[0], m, m->group->reads[0]));
     TRY_STATUS(hwnas_onednn_describe_rows(&m->out, m, m->group->output));
     TRY_STATUS(describe_weights(m, 2, dims));
-    if (m->root->n_inputs > 2 || m->group->bias >= 0)
+    if (m->group->bias >= 0)
         TRY_STATUS(hwnas_onednn_describe(&m->bias, dnnl_f32, 2, per_column, HWNAS_ONEDNN_PLAIN));
     return dnnl_matmul_primitive_desc_create(&m->desc, m->device->engine, m->in[0], m->weights,
                                              m->bias, m->out, m->attr);

@@ -170,6 +170,15 @@ static bool begins_image(const finder *f, const hwnas_node *node)
     return false;
 }
 
+/* Reorders what it reads if need be, but for a slice: of images it makes images. */
+static bool reads_images(const finder *f, size_t n)
+{
+    const hwnas_node *node = &f->graph->nodes[n];
+    const hwnas_onednn_layout layout = f->out->layouts[node->output];
+    return !f->is_own[n] && is_image_op(f->graph, node) && layout != HWNAS_ONEDNN_FREE &&
+           (layout == HWNAS_ONEDNN_IMAGE || !is(node, "slice"));
+}
+
 static void choose_images(const finder *f)
 {
     hwnas_onednn_layout *layouts = f->out->layouts;
@@ -178,13 +187,13 @@ static void choose_images(const finder *f)
         if (!f->is_own[i] && begins_image(f, node))
             layouts[node->output] = HWNAS_ONEDNN_IMAGE;
     }
-    for (size_t i = 0; i < f->graph->n_nodes; i++) {
+    for (size_t i = 0; i < f->graph->n_outputs; i++)
+        layouts[f->graph->outputs[i]] = HWNAS_ONEDNN_PLAIN;
+    for (size_t i = f->graph->n_nodes; i-- > 0;) { /* what is plain makes all slices before it so */
         const hwnas_node *node = &f->graph->nodes[i];
-        for (int k = 0; k < node->n_inputs; k++)
-            if (f->is_own[i] || !is_image_op(f->graph, node) ||
-                layouts[node->output] == HWNAS_ONEDNN_FREE)
-                if (layouts[node->inputs[k]] == HWNAS_ONEDNN_IMAGE)
-                    layouts[node->inputs[k]] = HWNAS_ONEDNN_PLAIN;
+        for (int k = 0; k < node->n_inputs && !reads_images(f, i); k++)
+            if (layouts[node->inputs[k]] == HWNAS_ONEDNN_IMAGE)
+                layouts[node->inputs[k]] = HWNAS_ONEDNN_PLAIN;
     }
     /* What moves values of images that have become plain makes no image. */
     for (size_t i = 0; i < f->graph->n_nodes; i++) {
@@ -216,7 +225,7 @@ static void set_plain(const finder *f, int tensor)
 static void choose_plain(const finder *f)
 {
     for (size_t i = 0; i < f->graph->n_outputs; i++)
-        f->out->layouts[f->graph->outputs[i]] = HWNAS_ONEDNN_PLAIN;
+        f->out->layouts[f->graph->outputs[i]] = HWNAS_ONEDNN_PLAIN; /* without groups as well */
     for (size_t i = 0; i < f->graph->n_nodes; i++) {
         const hwnas_node *node = &f->graph->nodes[i];
         const bool is_ours = f->is_own[i] || f->out->of_node[i] >= 0 || is(node, "slice");
@@ -237,7 +246,8 @@ static int matrix_of(const hwnas_graph *graph, const hwnas_node *node)
         return -1;
     const int tensor = node->inputs[1];
     const bool is_matrix = is_weight(graph, tensor) && graph->tensors[tensor].rank == 2 &&
-                           !is_weight(graph, node->inputs[0]);
+                           !is_weight(graph, node->inputs[0]) &&
+                           (node->n_inputs < 3 || is_weight(graph, node->inputs[2]));
     return is_matrix && hwnas_node_input(graph, node, 0)->rank >= 2 ? tensor : -1;
 }
 
@@ -422,10 +432,17 @@ static bool extend(group *g, const finder *f)
     return take_binary(g, f, node);
 }
 
+/* The root's own bias; a group that has none may take one. */
+static int bias_of(const hwnas_node *root)
+{
+    const bool has_bias = (is(root, "conv") || is(root, "linear")) && root->n_inputs > 2;
+    return has_bias ? root->inputs[2] : -1;
+}
+
 static void grow(group *g, const finder *f, size_t n, bool ends_as_floats)
 {
     const hwnas_node *root = &f->graph->nodes[n];
-    *g = (group){.n_nodes = 1, .nodes = {(int)n}, .bias = -1, .output = root->output};
+    *g = (group){.n_nodes = 1, .nodes = {(int)n}, .bias = bias_of(root), .output = root->output};
     g->layout = begins_image(f, root) ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
     g->ends_as_floats = ends_as_floats;
     hwnas_onednn_read_bytes(g, f);

@@ -429,18 +429,15 @@ out:
     return status;
 }
 
-/* What leaves the graph must not disappear inside of a partition. */
-static hwnas_status lower_output(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
-                                 size_t index)
+/* Keeps a tensor from disappearing inside of a partition. `id` is the end's. */
+static hwnas_status lower_end(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
+                              int tensor, size_t id)
 {
-    const hwnas_graph *graph = source->graph;
-    const int tensor = graph->outputs[index];
-    const char *name = graph->tensors[tensor].name;
+    const char *name = source->graph->tensors[tensor].name;
     dnnl_graph_op_t end = NULL;
     dnnl_graph_logical_tensor_t port;
     TRY(hwnas_onednn_plain(&port, source, tensor));
-    dnnl_status_t status =
-        dnnl_graph_op_create(&end, graph->n_nodes + index, dnnl_graph_op_end, name);
+    dnnl_status_t status = dnnl_graph_op_create(&end, id, dnnl_graph_op_end, name);
     if (status == dnnl_success)
         status = dnnl_graph_op_add_input(end, &port);
     if (status == dnnl_success)
@@ -449,12 +446,47 @@ static hwnas_status lower_output(dnnl_graph_graph_t target, const hwnas_onednn_s
     return hwnas_onednn_status(status, "take", name);
 }
 
+/* oneDNN 3.7 takes a sum into a LayerNorm before it, at once or behind other elementwise operators,
+ * and then leaves it out. A quantisation it takes as it should. */
+static bool loses_sum(const hwnas_onednn_source *source, const hwnas_node *node)
+{
+    const hwnas_graph *graph = source->graph;
+    if (rule_of(source, node)->kind != dnnl_graph_op_layer_norm)
+        return false;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (!strcmp(graph->nodes[i].op->name, "quantize_linear") &&
+            graph->nodes[i].inputs[0] == node->output)
+            return false;
+    return true;
+}
+
+/* An attention's bias: in oneDNN 3.7 its strides are right with all dimensions, and at batch 1. */
+static bool misreads_bias(const hwnas_graph *graph, const hwnas_node *node)
+{
+    enum { MASK = 2 }; /* rank, up to which it is right too */
+    const hwnas_tensor *out = hwnas_node_output(graph, node);
+    if (strcmp(node->op->name, "add") || out->rank < 4 || out->dims[0] == 1)
+        return false;
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int rank = hwnas_node_input(graph, node, i)->rank;
+        if (rank > MASK && rank < out->rank)
+            return true;
+    }
+    return false;
+}
+
 hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
                                 const int *group_of)
 {
-    for (size_t i = 0; i < source->graph->n_nodes; i++)
+    const hwnas_graph *graph = source->graph;
+    size_t id = graph->n_nodes;
+    for (size_t i = 0; i < graph->n_nodes; i++)
         TRY(lower_node(target, source, i, group_of[i] >= 0));
-    for (size_t i = 0; i < source->graph->n_outputs; i++)
-        TRY(lower_output(target, source, i));
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        TRY(lower_end(target, source, graph->outputs[i], id++));
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (group_of[i] < 0 &&
+            (loses_sum(source, &graph->nodes[i]) || misreads_bias(graph, &graph->nodes[i])))
+            TRY(lower_end(target, source, graph->nodes[i].output, id++));
     return HWNAS_OK;
 }

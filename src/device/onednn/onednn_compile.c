@@ -54,7 +54,7 @@ static hwnas_status cut(compiler *c)
     return HWNAS_OK;
 }
 
-/* The partition's nodes, in the arena; none for the end of an output. */
+/* The partition's nodes, in the arena; none for the end of a tensor. */
 static hwnas_status nodes_of(hwnas_exec_step *out, const compiler *c,
                              dnnl_graph_partition_t partition)
 {

@@ -89,9 +89,8 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     hwnas_tensor_fill(hwnas_node_input(graph, root, 1), r->weights);
     if (!strcmp(root->op->name, "matmul"))
         TRY(turn(r->weights, r, step->name));
-    if (group->bias >= 0 || root->n_inputs > 2)
-        hwnas_tensor_fill(&graph->tensors[group->bias >= 0 ? group->bias : root->inputs[2]],
-                          r->bias);
+    if (group->bias >= 0)
+        hwnas_tensor_fill(&graph->tensors[group->bias], r->bias);
     r->n_posts = group->n_posts;
     memcpy(r->posts, group->posts, sizeof r->posts);
     step->n_inputs = step->n_outputs = 1;

@@ -1,0 +1,321 @@
+/* test_device_blocks.c: small networks on `cpu` against `ref`: what once came out wrong, and its
+ * relatives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/elaborate.h"
+#include "graph/op.h"
+#include "tests/unit/device_fixture.h"
+
+/* Builds a space that is written as text, which has one network. */
+static hwnas_graph *network(const char *text, int batch)
+{
+    hwnas_space *space = NULL;
+    hwnas_graph *graph = NULL, *folded = NULL;
+    ok(hwnas_space_parse(&space, "text", text, strlen(text), NULL));
+    ok(hwnas_graph_check(space));
+    hwnas_arch *arch = hwnas_arch_new(space);
+    ok(hwnas_graph_build(&graph, arch, batch));
+    ok(hwnas_graph_fold(&folded, graph));
+    hwnas_graph_free(graph);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    return folded;
+}
+
+/* At batch 1 and 2; rows.c takes few vectors, so some cases have many. */
+static void agrees(const char *input, const char *statements)
+{
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (int batch = 1; batch <= 2; batch++) {
+        char text[4096];
+        snprintf(text, sizeof text, "hwnas: 1\nname: block\ninput: %s\n%s", input, statements);
+        hwnas_graph *graph = network(text, batch);
+        compare(statements, cpu, graph, ref, graph, 1);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+/* ---- Biases ---- */
+
+/* W = 0, b = 10, then 1 is added. */
+static void a_constant_does_not_take_the_place_of_a_bias(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {1, 9};
+    hwnas_device *cpu = open_device("cpu", 1);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const int64_t dims[] = {rows[i], 4, 0}, w_dims[] = {2, 4}, b_dims[] = {2};
+        const float w[8] = {0}, b[] = {10, 20}, more[] = {1, 2};
+        hwnas_graph *graph = hwnas_graph_new("bias", 1);
+        int inputs[3], constant, out;
+        inputs[0] = add_input(graph, dims);
+        ok(hwnas_graph_add_constant(&inputs[1], graph, "w", 2, w_dims, w));
+        ok(hwnas_graph_add_constant(&inputs[2], graph, "b", 1, b_dims, b));
+        ok(hwnas_graph_add_constant(&constant, graph, "more", 1, b_dims, more));
+        ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("linear"), "linear", NULL, 3, inputs,
+                                false));
+        hwnas_graph_add_output(graph, add(graph, "add", "", out, constant));
+        float *got = outcome(cpu, graph, 1);
+        for (int64_t k = 0; k < rows[i]; k++) {
+            assert_true(got[2 * k] == 11);
+            assert_true(got[2 * k + 1] == 22);
+        }
+        free(got);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
+}
+
+static void biases_and_constants_add_up(void **state)
+{
+    (void)state;
+    static const char *const constants[] = {"[6]", "[1, 6]", "[1]", "[5, 6]", "[5, 1]"};
+    for (size_t i = 0; i < COUNT(constants); i++)
+        for (int has_bias = 0; has_bias < 2; has_bias++)
+            for (int is_function = 0; is_function < 2; is_function++) {
+                char text[512];
+                snprintf(text, sizeof text,
+                         "network:\n  - linear: {out: 6, bias: %s}\n%s"
+                         "  - add:\n      - []\n      - - weight: {shape: %s}\n",
+                         has_bias ? "true" : "false", is_function ? "  - tanh\n" : "",
+                         constants[i]);
+                agrees("{x: [5, 9]}", text);
+                snprintf(text, sizeof text,
+                         "network:\n  - flatten\n  - linear: {out: 6, bias: %s}\n%s"
+                         "  - add:\n      - []\n      - - weight: {shape: %s}\n",
+                         has_bias ? "true" : "false", is_function ? "  - tanh\n" : "",
+                         i < 3 ? constants[i] : "[6]");
+                agrees("{x: [5, 9]}", text);
+            }
+}
+
+/* A bias that the network computes is no weight. */
+static void a_bias_may_be_an_activation(void **state)
+{
+    (void)state;
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    const int64_t dims[] = {7, 5, 0}, w_dims[] = {3, 5}, b_dims[] = {3, 0};
+    hwnas_graph *graph = hwnas_graph_new("bias", 1);
+    int inputs[3], out;
+    inputs[0] = add_input(graph, dims);
+    inputs[2] = add(graph, "tanh", "", add_input(graph, b_dims), -1);
+    ok(hwnas_graph_add_weight(&inputs[1], graph, "w", 2, w_dims, HWNAS_INIT_FAN_IN, true));
+    ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("linear"), "linear", NULL, 3, inputs,
+                            false));
+    hwnas_graph_add_output(graph, out);
+    compare("linear with a bias that is computed", cpu, graph, ref, graph, 1);
+    hwnas_graph_free(graph);
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+/* ---- Images ---- */
+
+static void slices_of_images_reach_what_is_no_image(void **state)
+{
+    (void)state;
+    static const char *const slices[] = {
+        "{begin: 2, end: 6}",
+        "{begin: 1, axis: 2, end: 5}",
+        "{begin: -4, axis: 3}",
+        "{begin: 1, axis: 1, step: 3}",
+    };
+    static const char *const readers[] = {
+        "  - flatten\n  - linear: {out: 10}\n",
+        "  - mean: {axes: [2, 3]}\n",
+        "  - mean: {axes: 1, keep: true}\n",
+        "  - transpose: {order: [0, 2, 3, 1]}\n",
+        "  - softmax: {axis: 1}\n",
+        "  - softmax\n",
+        "  - reshape: {shape: [-1]}\n",
+        "",
+        "  - slice: {begin: 1}\n",
+        "  - slice: {begin: 1}\n  - flatten\n",
+        "  - relu\n  - slice: {begin: 1}\n  - conv: {out: 4}\n",
+        "  - add:\n      - [mean: {axes: 1, keep: true}]\n      - [conv: {out: 3}]\n",
+        "  - concat:\n      - [slice: {end: 1}, flatten]\n      - [slice: {begin: 1}, flatten]\n",
+    };
+    for (size_t s = 0; s < COUNT(slices); s++)
+        for (size_t r = 0; r < COUNT(readers); r++) {
+            char text[512];
+            snprintf(text, sizeof text,
+                     "network:\n  - conv: {out: 8, kernel: 3, pad: 1}\n  - slice: %s\n%s",
+                     slices[s], readers[r]);
+            agrees("{image: [5, 7, 6]}", text);
+        }
+}
+
+/* Two slices of one image, of which one alone goes on as an image. */
+static void halves_of_an_image_go_their_ways(void **state)
+{
+    (void)state;
+    agrees("{image: [5, 7, 6]}", "network:\n"
+                                 "  - conv: {out: 8, kernel: 3, pad: 1}\n"
+                                 "  - as: x\n"
+                                 "  - slice: {end: 4}\n"
+                                 "  - slice: {begin: 1, axis: 2}\n"
+                                 "  - conv: {out: 4}\n"
+                                 "  - flatten\n"
+                                 "  - as: a\n"
+                                 "  - from: x\n"
+                                 "  - slice: {begin: 4}\n"
+                                 "  - flatten\n"
+                                 "  - concat: [[], [from: a]]\n");
+}
+
+/* A learned tensor, with as many dimensions as there are before a 0. */
+static int weight_of(hwnas_graph *graph, const int64_t *dims)
+{
+    int rank = 0, out = -1;
+    while (rank < 4 && dims[rank])
+        rank++;
+    ok(hwnas_graph_add_weight(&out, graph, "operand", rank, dims, HWNAS_INIT_NEAR_ONE, true));
+    return out;
+}
+
+static void images_take_operands_of_every_rank(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {
+        {0},       {1},       {6},       {7, 6}, {7, 1},       {8, 7, 6},    {8, 1, 1},   {8, 7, 1},
+        {8, 1, 6}, {1, 7, 6}, {1, 1, 6}, {1, 6}, {1, 8, 7, 6}, {2, 8, 1, 1}, {2, 8, 7, 6}};
+    static const char *const joins[] = {"add", "mul", "sub", "div"};
+    static const char *const makers[][2] = {{"conv", "out=8"}, {"max_pool", "kernel=1"}};
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (size_t i = 0; i < COUNT(shapes) * COUNT(makers) * COUNT(joins) * 4; i++) {
+        const bool is_first = i % 2, goes_on = i / 2 % 2;
+        const char *const *maker = makers[i / 4 % COUNT(makers)];
+        const char *join = joins[i / 4 / COUNT(makers) % COUNT(joins)];
+        const int64_t *shape = shapes[i / 4 / COUNT(makers) / COUNT(joins)], dims[] = {2, 8, 7, 6};
+        hwnas_graph *graph = hwnas_graph_new("operands", i);
+        int x = add(graph, maker[0], maker[1], add_input(graph, dims), -1);
+        const int operand = weight_of(graph, shape);
+        if (!strcmp(join, "div") && is_first)
+            x = add(graph, "sigmoid", "", x, -1); /* not near zero */
+        x = is_first ? add(graph, join, "", operand, x) : add(graph, join, "", x, operand);
+        x = goes_on ? add(graph, "conv", "out=3 kernel=3", x, -1) : add(graph, "relu", "", x, -1);
+        hwnas_graph_add_output(graph, x);
+        char what[96];
+        snprintf(what, sizeof what, "case %zu: %s behind %s", i, join, maker[0]);
+        compare(what, cpu, graph, ref, graph, 1);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+/* ---- Attention ---- */
+
+#define ATTENTION                                                                                  \
+    "templates:\n"                                                                                 \
+    "  heads:\n"                                                                                   \
+    "    - linear: {out: in}\n"                                                                    \
+    "    - reshape: {shape: [10, 3, 8]}\n"                                                         \
+    "    - transpose: {order: [0, 2, 1, 3]}\n"                                                     \
+    "  attention:\n"                                                                               \
+    "    - as: t\n"                                                                                \
+    "    - heads\n"                                                                                \
+    "    - transpose: {order: [0, 1, 3, 2]}\n"                                                     \
+    "    - as: k\n"                                                                                \
+    "    - from: t\n"                                                                              \
+    "    - heads\n"                                                                                \
+    "    - as: v\n"                                                                                \
+    "    - from: t\n"                                                                              \
+    "    - heads\n"                                                                                \
+    "    - matmul: [[], [from: k]]\n"                                                              \
+    "    - softmax\n"                                                                              \
+    "    - matmul: [[], [from: v]]\n"                                                              \
+    "    - transpose: {order: [0, 2, 1, 3]}\n"                                                     \
+    "    - reshape: {shape: [-1, 24]}\n"                                                           \
+    "    - linear: {out: 24}\n"
+
+static void sums_behind_norms_stay(void **state)
+{
+    (void)state;
+    static const char *const blocks[] = {
+        "  - residual: [attention, layer_norm]\n",
+        "  - residual: [attention, layer_norm: {bias: false}]\n",
+        "  - add:\n      - [attention, layer_norm]\n      - [linear: {out: 24}, layer_norm]\n",
+        "  - residual: [layer_norm, attention, layer_norm]\n  - layer_norm\n",
+        "  - residual: [attention, layer_norm, relu]\n",
+        "  - residual: [attention, layer_norm, tanh, scale: {by: 0.5}]\n",
+        "  - attention\n  - layer_norm\n  - add:\n      - []\n      - - weight: {shape: [10, "
+        "24]}\n",
+        "  - attention\n  - layer_norm\n  - add:\n      - []\n      - - weight: {shape: [24]}\n",
+        "  - residual: [attention, layer_norm]\n  - residual: [linear: {out: 24}, layer_norm]\n",
+    };
+    for (size_t i = 0; i < COUNT(blocks); i++) {
+        char text[2048];
+        snprintf(text, sizeof text, "%snetwork:\n%s", ATTENTION, blocks[i]);
+        agrees("{x: [10, 24]}", text);
+    }
+}
+
+/* Softmax of q k' with something added, times v; `is_weight`: what is added is no input. */
+static hwnas_graph *biased_attention(const int64_t *shape, bool is_weight, bool is_scaled)
+{
+    const int64_t q_dims[] = {2, 3, 10, 8}, k_dims[] = {2, 3, 8, 10};
+    hwnas_graph *graph = hwnas_graph_new("attention", 1);
+    const int q = add_input(graph, q_dims), k = add_input(graph, k_dims);
+    const int v = add_input(graph, q_dims);
+    int scores = add(graph, "matmul", "", q, k);
+    if (is_scaled)
+        scores = add(graph, "scale", "by=0.25", scores, -1);
+    const int bias = is_weight ? weight_of(graph, shape)
+                               : add(graph, "sigmoid", "", add_input(graph, shape), -1);
+    const int sum = add(graph, "add", "", scores, bias);
+    int x = add(graph, "matmul", "", add(graph, "softmax", "", sum, -1), v);
+    x = add(graph, "transpose", "order=0,2,1,3", x, -1);
+    hwnas_graph_add_output(graph, add(graph, "reshape", "shape=10,24", x, -1));
+    return graph;
+}
+
+static void attention_takes_a_bias_of_every_rank(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {
+        {1},           {10},           {10, 10},       {10, 1},
+        {1, 10},       {3, 10, 10},    {3, 1, 10},     {3, 1, 1},
+        {1, 10, 10},   {3, 10, 1},     {2, 3, 10, 10}, {1, 3, 10, 10},
+        {2, 1, 1, 10}, {2, 1, 10, 10}, {1, 1, 10, 10}, {2, 3, 1, 10},
+        {2, 3, 1, 1},
+    };
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    for (size_t i = 0; i < COUNT(shapes) * 4; i++) {
+        hwnas_graph *graph = biased_attention(shapes[i / 4], i % 2, i / 2 % 2);
+        char what[96];
+        snprintf(what, sizeof what, "attention, case %zu", i);
+        compare(what, cpu, graph, ref, graph, 1);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_constant_does_not_take_the_place_of_a_bias),
+        cmocka_unit_test(biases_and_constants_add_up),
+        cmocka_unit_test(a_bias_may_be_an_activation),
+        cmocka_unit_test(slices_of_images_reach_what_is_no_image),
+        cmocka_unit_test(halves_of_an_image_go_their_ways),
+        cmocka_unit_test(images_take_operands_of_every_rank),
+        cmocka_unit_test(sums_behind_norms_stay),
+        cmocka_unit_test(attention_takes_a_bias_of_every_rank),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
