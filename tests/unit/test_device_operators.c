@@ -353,7 +353,14 @@ static void wrong_attributes_are_named(void **state)
         hwnas_graph_free(graph);
     }
     hwnas_graph *graph = hwnas_graph_new("wrong", 1);
-    const int64_t dims[2][4] = {{1, 2, 3, 3}, {1, 2, 3, 4}};
+    const int64_t dims[2][4] = {{1, 2, 3, 3}, {1, 2, 3, 4}}, scales[] = {3, 0};
+    const int to_bytes[] = {add_input(graph, dims[0]), add_input(graph, scales)};
+    hwnas_attr *axis = attributes(hwnas_op_by_name("quantize_linear"), "axis=-8");
+    assert_int_equal(hwnas_graph_add_node(&(int){0}, graph, hwnas_op_by_name("quantize_linear"),
+                                          "x", axis, 2, to_bytes, false),
+                     HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "scales of shape 3 do not fit 1x2x3x3"));
+    free(axis);
     int inputs[] = {add_input(graph, dims[0]), add_input(graph, dims[1])}, out = -1;
     assert_int_equal(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("concat"), "x", NULL, 2,
                                           inputs, true),

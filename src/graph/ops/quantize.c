@@ -29,7 +29,7 @@ static hwnas_status check(const hwnas_graph *graph, const hwnas_node *node)
     for (int i = SCALE; i < node->n_inputs; i++) {
         const hwnas_tensor *of = hwnas_node_input(graph, node, i);
         const int64_t n = hwnas_tensor_count(of);
-        if (of->rank > 1 || (n != 1 && (axis >= in->rank || n != in->dims[axis])) ||
+        if (of->rank > 1 || (n != 1 && (axis < 0 || axis >= in->rank || n != in->dims[axis])) ||
             n != hwnas_tensor_count(hwnas_node_input(graph, node, SCALE)))
             return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s': scales of shape %s do not fit %s",
                               node->op->name, hwnas_tensor_shape(of).s, hwnas_tensor_shape(in).s);
