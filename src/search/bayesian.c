@@ -196,6 +196,8 @@ static double reference_of(const bayesian *search, int objective)
         if (!isinf(search->told[i].score.violation) && isfinite(y))
             values[n++] = y;
     }
+    if (n == 0)
+        return 0; /* no trial has a number to be better than */
     hwnas_sort(values, n);
     least = values[0];
     most = values[n - 1];
@@ -292,8 +294,6 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
                           .limit = limit};
     find_front(search, &front);
     parents p = find_parents(search, &front);
-    for (int k = 0; k < search->config.n_objectives; k++)
-        reference[k] = reference_of(search, k);
     if (search->seen.space_size && search->seen.space_size - search->seen.n <= limit) {
         hwnas_candidates_add_all(&c);
     } else {
@@ -304,6 +304,8 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
         hwnas_candidates_add_random(&c, search->config.seed, trial, rng);
     }
     bool any = front.n > 0;
+    for (int k = 0; any && k < search->config.n_objectives; k++)
+        reference[k] = reference_of(search, k);
     if (any)
         hwnas_gain_init(&gain, &front, hwnas_surrogate_scales(search->surrogate), reference, rng);
     judge(search, any ? &gain : NULL, worth, &c, 0);

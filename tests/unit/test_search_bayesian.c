@@ -219,6 +219,27 @@ static void bayesian_learns_from_failures(void **state)
     hwnas_space_free(space);
 }
 
+/* Trials that all miss a limit and have no numbers: nothing is known but how far off they are. */
+static void bayesian_goes_on_without_numbers(void **state)
+{
+    (void)state;
+    enum { N_TRIALS = 40, N_FAR = 30 };
+    hwnas_space *space = load_macro_space();
+    hwnas_strategy *strategy = make_bayesian(space, 1, 2);
+    hwnas_arch *arch = hwnas_arch_new(space);
+    for (uint64_t trial = 0; trial < N_TRIALS; trial++) {
+        ask(strategy, trial, arch);
+        hwnas_score score = {.objectives = {NAN, NAN},
+                             .violation = 1 + macro_score(arch).objectives[0]};
+        if (trial >= N_FAR)
+            score = macro_score(arch);
+        tell(strategy, trial, arch, &score);
+    }
+    hwnas_arch_free(arch);
+    hwnas_strategy_free(strategy);
+    hwnas_space_free(space);
+}
+
 /* The table gives encodings of one network one value. Once that has been seen, no network is tried
  * again in another spelling. */
 static int count_twins(bool is_estimated_first)
@@ -301,6 +322,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bayesian_finds_the_front),
         cmocka_unit_test(bayesian_keeps_to_a_limit),
         cmocka_unit_test(bayesian_learns_from_failures),
+        cmocka_unit_test(bayesian_goes_on_without_numbers),
         cmocka_unit_test(bayesian_knows_twins),
         cmocka_unit_test(bayesian_learns_what_is_measured_later),
     };
