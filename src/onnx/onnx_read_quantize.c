@@ -93,8 +93,8 @@ hwnas_status hwnas_onnx_read_conv_integer(int *out, hwnas_onnx_reader *r,
     return hwnas_onnx_built(out, &b, hwnas_onnx_cast(&b, x, HWNAS_INT32));
 }
 
-/* The scale and the zero point are found from the values, which with 0 span 0 to 255. Three
- * outputs. */
+/* The scale and the zero point are found from the values, which with 0 span 0 to 255. Of zeros
+ * alone the scale is 1, as ONNX Runtime has it; ONNX's text divides by 0 there. Three outputs. */
 hwnas_status hwnas_onnx_read_dynamic_quantize(int *out, hwnas_onnx_reader *r,
                                               const Onnx__NodeProto *node, const char *name)
 {
@@ -107,8 +107,12 @@ hwnas_status hwnas_onnx_read_dynamic_quantize(int *out, hwnas_onnx_reader *r,
     int high = hwnas_onnx_reduce(&b, "reduce_max", x, 0, NULL, false);
     low = hwnas_onnx_make(&b, "min", NULL, low, zero);
     high = hwnas_onnx_make(&b, "max", NULL, high, zero);
-    int scale = hwnas_onnx_make(&b, "sub", NULL, high, low);
-    scale = hwnas_onnx_make(&b, "div", NULL, scale, hwnas_onnx_number(&b, 255, HWNAS_FLOAT32));
+    const int span = hwnas_onnx_make(&b, "sub", NULL, high, low);
+    const int choice[] = {
+        hwnas_onnx_make(&b, "greater", NULL, span, zero),
+        hwnas_onnx_make(&b, "div", NULL, span, hwnas_onnx_number(&b, 255, HWNAS_FLOAT32)),
+        hwnas_onnx_number(&b, 1, HWNAS_FLOAT32)};
+    const int scale = hwnas_onnx_make_n(&b, "where", NULL, 3, choice);
     int point = hwnas_onnx_make(&b, "div", NULL, low, scale);
     point = hwnas_onnx_make(&b, "round", NULL, hwnas_onnx_make(&b, "neg", NULL, point, -1), -1);
     point = hwnas_onnx_make(&b, "max", NULL, point, zero);

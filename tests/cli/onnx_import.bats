@@ -74,3 +74,32 @@ END
     "$HWNAS" compare --baseline then.json --seconds 0.05 --json >again.json 2>/dev/null || true
     [[ $(<again.json) == *'"now_p50_seconds"'* ]]
 }
+
+# What ONNX Runtime does; ONNX's text divides zeros by a scale of 0.
+@test "DynamicQuantizeLinear of zeros has the scale 1 and the zero point 0" {
+    need onnx
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR" <<'END'
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+outputs = {"quantised": [4], "scale": [], "point": []}
+graph = helper.make_graph(
+    [helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "z"]),
+     helper.make_node("Cast", ["q"], ["quantised"], to=TensorProto.FLOAT),
+     helper.make_node("Cast", ["z"], ["point"], to=TensorProto.FLOAT)], "g",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
+    [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in outputs.items()])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+onnx.save(model, sys.argv[1] + "/zeros.onnx")
+np.zeros(4, np.float32).tofile(sys.argv[1] + "/in.bin")
+np.array([0, 0, 0, 0, 1, 0], np.float32).tofile(sys.argv[1] + "/want.bin")
+END
+    cd "$BATS_TEST_TMPDIR"
+    local device
+    for device in ref cpu; do
+        "$HWNAS" run zeros.onnx --device $device --input in.bin --output out.bin
+        cmp out.bin want.bin
+    done
+}
