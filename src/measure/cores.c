@@ -4,13 +4,14 @@
 #include "measure/cores.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 typedef struct core {
@@ -71,21 +72,22 @@ int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
     return n;
 }
 
-/* Files are made for all to read, and opened for reading, which is enough for flock(), as another
- * user's file in a directory for all may not be opened otherwise (fs.protected_regular). */
+/* A name in the kernel's own room for sockets (unix(7), "abstract"): one owner at a time, whoever
+ * that is, gone with its process, and nothing on the disk that another user could stand in the way
+ * of. Processes in another network namespace do not see it. */
 int hwnas_core_lock(int number)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/hwnas-core-%d.lock", number);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 && errno == ENOENT)
-        fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "hwnas-core-%d", number);
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -2;
-    if (!flock(fd, LOCK_EX | LOCK_NB))
+    if (!bind(fd, (const struct sockaddr *)&name,
+              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
         return fd;
+    const bool is_taken = errno == EADDRINUSE;
     close(fd);
-    return HWNAS_CORE_TAKEN;
+    return is_taken ? HWNAS_CORE_TAKEN : -2;
 }
 
 void hwnas_cores_take(hwnas_cores *out, int threads)

@@ -9,16 +9,16 @@ enum { HWNAS_MAX_CORES = 1024 };
 int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads);
 
 /* The same, and held: another program of ours on this machine takes other cores while there are
- * some. A core is held by flock(2) on a file of the temporary directory, so it goes with the
- * process; where no free ones are left, or nothing can be locked, the best are shared. */
+ * some. A core is held by a socket that has its name, so it goes with the process; where no free
+ * ones are left, or nothing can be locked, the best are shared. */
 typedef struct hwnas_cores {
     int n, numbers[HWNAS_MAX_CORES];
-    int n_locks, locks[HWNAS_MAX_CORES]; /* open files */
+    int n_locks, locks[HWNAS_MAX_CORES]; /* sockets */
 } hwnas_cores;
 void hwnas_cores_take(hwnas_cores *out, int threads);
 void hwnas_cores_release(hwnas_cores *cores);
 
-/* Takes one core: an open file that holds it until it is closed; HWNAS_CORE_TAKEN: somebody else
+/* Takes one core: a socket that holds it until it is closed; HWNAS_CORE_TAKEN: somebody else
  * has it; -2: nothing can be locked. */
 enum { HWNAS_CORE_TAKEN = -1 };
 int hwnas_core_lock(int number);

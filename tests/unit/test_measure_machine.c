@@ -8,9 +8,12 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "measure/cores.h"
@@ -108,6 +111,41 @@ static void test_cores_are_held(void **state)
     assert_int_equal(b.n_locks, 0);
 }
 
+/* A core is taken for every user of the machine, until the process ends, and by nothing that lies
+ * in a folder where somebody else could put something under its name. */
+static void test_a_core_is_held_for_all(void **state)
+{
+    (void)state;
+    enum { NUMBER = 987654 }; /* which no machine has */
+    char path[64], target[64] = "", byte;
+    int ready[2], done[2];
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(done), 0);
+    const pid_t pid = fork();
+    if (!pid) {
+        const bool is_other = geteuid() || !setuid(65534);
+        const char answer = is_other && hwnas_core_lock(NUMBER) >= 0;
+        if (write(ready[1], &answer, 1) != 1 || read(done[0], &byte, 1) < 0)
+            _exit(1);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_true(byte);
+    assert_int_equal(hwnas_core_lock(NUMBER), HWNAS_CORE_TAKEN);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    const int fd = hwnas_core_lock(NUMBER);
+    assert_true(fd >= 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_true(readlink(path, target, sizeof target - 1) > 0);
+    assert_non_null(strstr(target, "socket:"));
+    close(fd);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(done[i]);
+    }
+}
+
 static void write_text(const char *folder, const char *file, const char *text)
 {
     char path[1024];
@@ -162,6 +200,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_cores),
         cmocka_unit_test(test_cores_are_held),
+        cmocka_unit_test(test_a_core_is_held_for_all),
         cmocka_unit_test(test_energy_counters),
     };
     if (argc > 1)
