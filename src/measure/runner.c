@@ -15,7 +15,9 @@
 #include "measure/wire.h"
 #include "onnx/onnx.h"
 
-enum { SLICE_MS = 100 };
+enum { SLICE_MS = 100, LONGEST_PHASE = 1024 };
+/* An answer may take so many times the silence that is a hang, and the time for measuring. */
+static const double SILENCES = 30, BUDGETS = 10;
 /* Loading the libraries of a device from a cold disk is not a hang. */
 static const double START_TIMEOUT = 60;
 
@@ -51,19 +53,22 @@ void hwnas_runner_close(hwnas_runner *runner)
     free(runner);
 }
 
-/* Waits until the socket is ready or hung up. */
+/* Waits until the socket is ready or hung up, and takes what the child writes to standard error
+ * meanwhile. */
 static hwnas_status wait_ready(hwnas_runner *r, short events, double timeout,
                                const hwnas_measure_options *o)
 {
     /* Silence is added up slice by slice, so that a job that was stopped (Ctrl-Z) or a machine that
      * slept does not come back to a timeout. */
     for (double silence = 0; silence < timeout;) {
-        struct pollfd p = {.fd = r->fd, .events = events};
+        struct pollfd p[] = {{.fd = r->fd, .events = events}, {.fd = r->log, .events = POLLIN}};
         double start = hwnas_now();
         if (o->stop && *o->stop)
             return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while %s", r->phase);
-        int n = poll(&p, 1, (int)fmin(SLICE_MS, ceil(1e3 * (timeout - silence))));
-        if (n > 0)
+        int n = poll(p, 2, (int)fmin(SLICE_MS, ceil(1e3 * (timeout - silence))));
+        if (n > 0 && p[1].revents)
+            hwnas_runner_drain_log(r);
+        if (n > 0 && p[0].revents)
             return HWNAS_OK;
         if (n < 0 && errno != EINTR)
             return hwnas_fail(HWNAS_E_IO, NULL, "cannot wait for the runner: %s", strerror(errno));
@@ -141,7 +146,8 @@ static hwnas_status receive_frame(char **out, hwnas_frame *frame, hwnas_runner *
     unsigned char head[HWNAS_FRAME_HEAD];
     TRY(receive_all(r, head, sizeof head, timeout, o));
     if (!hwnas_frame_decode(frame, head) || frame->type < HWNAS_FRAME_PHASE ||
-        frame->type > HWNAS_FRAME_ANSWER)
+        frame->type > HWNAS_FRAME_ANSWER ||
+        (frame->type == HWNAS_FRAME_PHASE && frame->length > LONGEST_PHASE))
         return hwnas_runner_spoke_nonsense();
     char *text = hwnas_alloc(frame->length + 1);
     hwnas_status status = receive_all(r, text, frame->length, timeout, o);
@@ -167,14 +173,34 @@ static hwnas_status read_verdict(const json_t *answer)
     return *hint ? hwnas_hint(status, "%s", hint) : status;
 }
 
+/* A child that says again and again that it lives, and nothing else, is not waited for without
+ * end. */
+static hwnas_status check_patience(const hwnas_runner *r, double waited, double timeout,
+                                   const hwnas_measure_options *o)
+{
+    const double most =
+        SILENCES * timeout + BUDGETS * (double)r->n_graphs * (o->max_seconds + o->steps_seconds);
+    if (o->stop && *o->stop)
+        return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while %s", r->phase);
+    if (waited <= most)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL,
+                                 "the runner gave no answer for %.0f s while %s, and was killed",
+                                 waited, r->phase),
+                      "when the device is that slow, raise the timeout");
+}
+
 /* Hears phases until the answer is there. */
 static hwnas_status receive_answer(json_t **out, hwnas_runner *r, double timeout,
                                    const hwnas_measure_options *o)
 {
-    for (;;) {
+    for (double waited = 0, last = hwnas_now();;) {
         hwnas_frame frame;
         char *text = NULL;
+        TRY(check_patience(r, waited, timeout, o));
         TRY(receive_frame(&text, &frame, r, timeout, o));
+        waited += fmin(hwnas_now() - last, timeout); /* a machine may sleep in between */
+        last = hwnas_now();
         if (frame.type == HWNAS_FRAME_ANSWER) {
             json_t *answer = json_loadb(text, frame.length, 0, NULL);
             free(text);
@@ -261,8 +287,8 @@ hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const 
 {
     TRY(ensure_child(r, o));
     /* What was said in an earlier request explains nothing in this one. */
-    if (ftruncate(r->log, 0))
-        return hwnas_fail(HWNAS_E_IO, NULL, "cannot clear the runner's log: %s", strerror(errno));
+    hwnas_runner_drain_log(r);
+    r->n_tail = r->n_graphs = 0;
     snprintf(r->phase, sizeof r->phase, "reading");
     r->n_requests++;
     TRY(send_json(r, HWNAS_FRAME_MEASURE, request, o->timeout, o));
@@ -272,6 +298,7 @@ hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const 
 hwnas_status hwnas_runner_send_graph(hwnas_runner *r, const void *onnx, size_t length,
                                      const hwnas_measure_options *o)
 {
+    r->n_graphs++;
     return send_frame(r, HWNAS_FRAME_GRAPH, onnx, length, o->timeout, o);
 }
 

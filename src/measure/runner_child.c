@@ -1,18 +1,17 @@
 /* runner_child.c: the child of a runner: its start, its end, and what became of it.
  *
  * The child's standard input and output are one socket, so there is one descriptor to wait on and
- * send() can leave SIGPIPE out of it. Its standard error is a file in memory: it never blocks a
- * child that talks much, and its last line goes into the message when the child dies. */
-#define _GNU_SOURCE 1 /* memfd_create(), strcasestr(), sigabbrev_np() */
+ * send() can leave SIGPIPE out of it. Its standard error is a pipe that is emptied while we wait
+ * for the child: of any amount only the end is kept, whose last line goes into the message when the
+ * child dies. */
+#define _GNU_SOURCE 1 /* pipe2(), F_SETPIPE_SZ, strcasestr(), sigabbrev_np() */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,7 +21,11 @@
 
 extern char **environ;
 
-enum { GRACE_MS = 1000, TAIL_BYTES = 4096 };
+enum {
+    GRACE_MS = 1000,
+    PIPE_BYTES = 1 << 20, /* for what is said while we wait for another child; the most that anybody
+                             may ask for */
+};
 
 static void close_fd(int *fd)
 {
@@ -112,18 +115,18 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
 {
     hwnas_status status = HWNAS_OK;
     const char *program = getenv("HWNAS_RUNNER");
-    int fds[2] = {-1, -1};
+    int fds[2] = {-1, -1}, log[2] = {-1, -1};
     char **environment = make_environment(r, cores, n_cores);
     if (!program || !*program)
         program = default_program;
-    r->log = memfd_create("hwnas-runner-stderr", MFD_CLOEXEC);
-    if (r->log < 0 || fcntl(r->log, F_SETFL, O_APPEND) ||
+    if (pipe2(log, O_CLOEXEC) || fcntl(log[0], F_SETFL, O_NONBLOCK) ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) ||
         fcntl(fds[0], F_SETFL, O_NONBLOCK)) {
         status = hwnas_fail(HWNAS_E_IO, NULL, "cannot set up a runner: %s", strerror(errno));
         goto out;
     }
-    int error = spawn(&r->pid, program, fds[1], r->log, environment);
+    fcntl(log[1], F_SETPIPE_SZ, PIPE_BYTES); /* less does as well */
+    int error = spawn(&r->pid, program, fds[1], log[1], environment);
     if (error) {
         r->pid = 0;
         status = hwnas_fail(HWNAS_E_IO, NULL, "cannot start the runner '%s': %s", program,
@@ -131,15 +134,35 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
         goto out;
     }
     r->fd = fds[0];
-    r->n_requests = 0;
-    fds[0] = -1;
+    r->log = log[0];
+    r->n_requests = r->n_graphs = r->n_tail = 0;
+    fds[0] = log[0] = -1;
 out:
     free_environment(environment);
     close_fd(&fds[0]);
     close_fd(&fds[1]);
-    if (status != HWNAS_OK)
-        close_fd(&r->log);
+    close_fd(&log[0]);
+    close_fd(&log[1]);
     return status;
+}
+
+void hwnas_runner_drain_log(hwnas_runner *r)
+{
+    const size_t room = sizeof r->tail;
+    char bytes[sizeof r->tail];
+    /* As much as a pipe holds: a child that writes on and on does not keep us here. */
+    for (size_t taken = 0; taken < PIPE_BYTES;) {
+        const ssize_t n = r->log < 0 ? -1 : read(r->log, bytes, sizeof bytes);
+        if (n == 0) /* it has closed it, which poll() would tell for ever */
+            close_fd(&r->log);
+        if (n <= 0)
+            return;
+        const size_t got = (size_t)n, kept = r->n_tail < room - got ? r->n_tail : room - got;
+        memmove(r->tail, r->tail + r->n_tail - kept, kept);
+        memcpy(r->tail + kept, bytes, got);
+        r->n_tail = kept + got;
+        taken += got;
+    }
 }
 
 /* Waits for the child's end, at most GRACE_MS, then ends it: `was_alive`. Returns its wait
@@ -151,6 +174,7 @@ static int reap(hwnas_runner *r, bool *was_alive)
     pid_t got = 0;
     for (int i = 0; i < GRACE_MS && got == 0; i++) {
         got = waitpid(r->pid, &wait_status, WNOHANG);
+        hwnas_runner_drain_log(r); /* a child may have much to say before it dies */
         if (got == 0)
             nanosleep(&nap, NULL);
     }
@@ -176,18 +200,6 @@ void hwnas_runner_end_child(hwnas_runner *r, bool at_once)
     hwnas_cores_release(&r->cores);
 }
 
-/* The end of what the child wrote to standard error. */
-static void read_tail(char tail[TAIL_BYTES], const hwnas_runner *r)
-{
-    struct stat st;
-    ssize_t n = 0;
-    if (!fstat(r->log, &st)) {
-        off_t from = st.st_size > TAIL_BYTES - 1 ? st.st_size - (TAIL_BYTES - 1) : 0;
-        n = pread(r->log, tail, TAIL_BYTES - 1, from);
-    }
-    tail[n > 0 ? n : 0] = '\0';
-}
-
 /* The last line with something in it; cuts `tail`. */
 static const char *last_line(char *tail)
 {
@@ -208,11 +220,12 @@ static bool tells_of_memory(const char *tail)
 
 hwnas_status hwnas_runner_judge_child(hwnas_runner *r)
 {
-    char tail[TAIL_BYTES];
+    char tail[sizeof r->tail + 1];
     bool was_alive;
     close_fd(&r->fd);
     int wait_status = reap(r, &was_alive);
-    read_tail(tail, r);
+    memcpy(tail, r->tail, r->n_tail);
+    tail[r->n_tail] = '\0';
     close_fd(&r->log);
     bool of_memory = tells_of_memory(tail);
     const char *line = last_line(tail), *colon = *line ? ": " : "";

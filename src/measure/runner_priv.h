@@ -10,8 +10,11 @@ struct hwnas_runner {
     int threads;
     pid_t pid;         /* 0: no child */
     int fd;            /* socket to it */
-    int log;           /* its standard error */
+    int log;           /* a pipe from its standard error */
+    char tail[4096];   /* what came last from there, */
+    size_t n_tail;     /* so many bytes */
     char phase[64];    /* what it said that it is doing */
+    size_t n_graphs;   /* of the request that it is serving */
     size_t n_requests; /* that the child has had */
     hwnas_device_info info;
     hwnas_cores cores; /* of the child */
@@ -22,6 +25,8 @@ struct hwnas_runner {
 HWNAS_CHECKED hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_cores);
 /* Ends it, if there is one: politely when it is idle, at once when it is not. */
 void hwnas_runner_end_child(hwnas_runner *r, bool at_once);
+/* Takes what it has written to standard error. */
+void hwnas_runner_drain_log(hwnas_runner *r);
 /* It has ended without an answer, or is about to: why? Never HWNAS_OK. */
 HWNAS_CHECKED hwnas_status hwnas_runner_judge_child(hwnas_runner *r);
 

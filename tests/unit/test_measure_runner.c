@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -236,6 +237,107 @@ static void test_wrong_programs(void **state)
     assert_works();
 }
 
+/* ---- A runner that means ill ---- */
+
+static void send_words(hwnas_frame_type type, const char *words, size_t length)
+{
+    unsigned char head[HWNAS_FRAME_HEAD];
+    hwnas_frame_encode(head, (hwnas_frame){.type = type, .length = length});
+    if (write(STDOUT_FILENO, head, sizeof head) != sizeof head ||
+        write(STDOUT_FILENO, words, length) != (ssize_t)length)
+        _exit(1);
+}
+
+/* Opens as it should. */
+static void pretend(void)
+{
+    char bytes[4096];
+    hwnas_device_info info = {.threads = 1};
+    json_t *answer = json_pack("{s:s, s:s, s:s, s:o}", "status", hwnas_status_name(HWNAS_OK),
+                               "message", "", "hint", "", "info", hwnas_wire_info(&info));
+    char *text = json_dumps(answer, 0);
+    if (read(STDIN_FILENO, bytes, sizeof bytes) <= 0)
+        _exit(1);
+    send_words(HWNAS_FRAME_ANSWER, text, strlen(text));
+    if (read(STDIN_FILENO, bytes, sizeof bytes) <= 0)
+        _exit(1);
+    free(text);
+    json_decref(answer);
+}
+
+/* This program as a runner with $HOSTILE. */
+static int be_hostile(const char *how)
+{
+    static char line[1024], words[1 << 20];
+    pretend();
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    for (int i = 0; !strcmp(how, "heartbeats"); i++)
+        send_words(HWNAS_FRAME_PHASE, i % 2 ? "this" : "that", 4);
+    if (!strcmp(how, "words"))
+        send_words(HWNAS_FRAME_PHASE, words, sizeof words);
+    const bool is_endless = !strcmp(how, "stderr");
+    for (int i = 0; i < 64 << 10 || is_endless; i++)
+        if (write(STDERR_FILENO, line, sizeof line) < 0)
+            return 1;
+    send_words(HWNAS_FRAME_PHASE, "talking", 7);
+    for (int i = 0; i < 64 << 10; i++)
+        if (write(STDERR_FILENO, line, sizeof line) < 0)
+            return 1;
+    fputs("the last word\n", stderr);
+    return 3;
+}
+
+static off_t largest_open;
+
+/* Looks for what the parent holds of it. */
+static void look_at_files(void *context, const char *phase)
+{
+    (void)context;
+    (void)phase;
+    struct stat st;
+    for (int fd = 0; fd < 64; fd++)
+        if (!fstat(fd, &st) && st.st_size > largest_open)
+            largest_open = st.st_size;
+}
+
+static void test_hostile_runners(void **state)
+{
+    (void)state;
+    const struct {
+        const char *how;
+        double timeout;
+        hwnas_status status;
+        const char *words;
+    } cases[] = {
+        {"much", 60, HWNAS_E_CRASHED, "ended with status 3 while talking: the last word"},
+        {"words", 60, HWNAS_E_CRASHED, "no answer"},
+        {"heartbeats", 0.2, HWNAS_E_TIMEOUT, "was killed"},
+        {"stderr", 0.2, HWNAS_E_TIMEOUT, "said nothing for"},
+    };
+    hwnas_measure_options options = quick;
+    options.progress = look_at_files;
+    setenv("HWNAS_RUNNER", "/proc/self/exe", 1);
+    alarm(120); /* a parent that hangs is to fail */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("HOSTILE", cases[i].how, 1);
+        options.timeout = cases[i].timeout;
+        hwnas_status status = measure_tiny(options);
+        if (status != cases[i].status || !strstr(hwnas_last_error()->message, cases[i].words))
+            fail_msg("%s: status %s, %s", cases[i].how, hwnas_status_name(status),
+                     hwnas_last_error()->message);
+    }
+    assert_true(largest_open < 8 << 20);
+    volatile sig_atomic_t stop = 1;
+    setenv("HOSTILE", "heartbeats", 1);
+    options.stop = &stop;
+    assert_int_equal(measure_tiny(options), HWNAS_E_INTERRUPTED);
+    alarm(0);
+    unsetenv("HOSTILE");
+    unsetenv("HWNAS_RUNNER");
+    assert_works();
+}
+
 /* What the child says of itself arrives as it is, and a child that only cannot is kept. */
 static void test_own_words(void **state)
 {
@@ -296,6 +398,9 @@ static void test_child_dies_with_its_parent(void **state)
 
 int main(int argc, char **argv)
 {
+    const char *hostile = getenv("HOSTILE");
+    if (argc == 2 && !strcmp(argv[1], "runner") && hostile)
+        return be_hostile(hostile);
     if (argc == 2 && !strcmp(argv[1], "runner"))
         return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
     const struct CMUnitTest tests[] = {
@@ -307,6 +412,7 @@ int main(int argc, char **argv)
         WITH_RUNNER(test_sigint_is_not_for_the_child),
         WITH_RUNNER(test_heartbeat_outlasts_the_timeout),
         WITH_RUNNER(test_wrong_programs),
+        WITH_RUNNER(test_hostile_runners),
         WITH_RUNNER(test_own_words),
         WITH_RUNNER(test_child_dies_with_its_parent),
     };
