@@ -148,25 +148,18 @@ static hwnas_status parse(loader *l, const char *text, size_t n)
     place.line = 0;
     if (!l->has_header)
         return hwnas_fail(HWNAS_E_INPUT, &place, "the file is empty, a header row was expected");
-    if (!l->csv->n_rows)
-        return hwnas_fail(HWNAS_E_INPUT, &place, "there is a header but no row");
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_csv_load(hwnas_csv **out, const char *path)
+hwnas_status hwnas_csv_parse(hwnas_csv **out, const char *path, const char *text, size_t n)
 {
-    hwnas_status status = HWNAS_OK;
-    char *text = NULL;
-    size_t n = 0;
-    TRY(hwnas_file_read_text(&text, &n, path, LIMIT));
     hwnas_csv *csv = hwnas_alloc(sizeof *csv);
     csv->arena = hwnas_arena_new();
     csv->path = hwnas_arena_printf(csv->arena, "%s", path);
     loader l = {.csv = csv};
     csv_init(&l.parser, CSV_STRICT | CSV_STRICT_FINI);
-    status = parse(&l, text, n);
+    hwnas_status status = parse(&l, text, n);
     csv_free(&l.parser);
-    free(text);
     csv->names = l.cells;
     if (status != HWNAS_OK) {
         hwnas_csv_free(csv);
@@ -175,6 +168,24 @@ hwnas_status hwnas_csv_load(hwnas_csv **out, const char *path)
     csv->cells = l.cells + csv->n_columns + 1;
     *out = csv;
     return HWNAS_OK;
+}
+
+hwnas_status hwnas_csv_load(hwnas_csv **out, const char *path)
+{
+    hwnas_csv *csv = NULL;
+    char *text = NULL;
+    size_t n = 0;
+    hwnas_place place = {.file = path};
+    TRY(hwnas_file_read_text(&text, &n, path, LIMIT));
+    hwnas_status status = hwnas_csv_parse(&csv, path, text, n);
+    free(text);
+    if (status == HWNAS_OK && !csv->n_rows) {
+        hwnas_csv_free(csv);
+        return hwnas_fail(HWNAS_E_INPUT, &place, "there is a header but no row");
+    }
+    if (status == HWNAS_OK)
+        *out = csv;
+    return status;
 }
 
 void hwnas_csv_free(hwnas_csv *csv)

@@ -18,6 +18,9 @@ typedef struct hwnas_csv {
 /* A row with too few or too many cells, two columns of one name, no rows: HWNAS_E_INPUT with the
  * line. */
 HWNAS_CHECKED hwnas_status hwnas_csv_load(hwnas_csv **out, const char *path);
+/* The same of a text, which may be a header alone; `path` is for messages. */
+HWNAS_CHECKED hwnas_status hwnas_csv_parse(hwnas_csv **out, const char *path, const char *text,
+                                           size_t n);
 void hwnas_csv_free(hwnas_csv *csv);
 
 long hwnas_csv_column(const hwnas_csv *csv, const char *name); /* -1: none */

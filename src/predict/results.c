@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/str.h"
 
 /* More than a hundred thousand rows. */
@@ -45,27 +44,68 @@ static hwnas_status read_row(hwnas_results *results, const hwnas_csv *csv, size_
     return HWNAS_OK;
 }
 
-static hwnas_status check_columns(const hwnas_csv *csv, const char *target)
+/* Looks at the first line alone: what the lines of another file are like says nothing. */
+static hwnas_status check_header(const hwnas_results *results, const char *text, size_t n)
 {
-    const char *const names[N_COLUMNS] = {"code", "digest", target, "sd", "seconds"};
-    hwnas_place place = {.file = csv->path, .line = 1};
-    for (size_t i = 0; i < N_COLUMNS; i++)
-        if (csv->n_columns != N_COLUMNS || strcmp(csv->names[i], names[i]))
-            return hwnas_hint(
-                hwnas_fail(HWNAS_E_INPUT, &place,
-                           "this is not a file of results for '%s': its columns must be "
-                           "code, digest, %s, sd, seconds",
-                           target, target),
-                "name another file, or another column");
-    return HWNAS_OK;
+    const char *const names[N_COLUMNS] = {"code", "digest", results->target, "sd", "seconds"};
+    const char *end = memchr(text, '\n', n);
+    hwnas_place place = {.file = results->path, .line = 1};
+    hwnas_csv *csv = NULL;
+    bool is_ours =
+        hwnas_csv_parse(&csv, results->path, text, end ? (size_t)(end - text) : n) == HWNAS_OK &&
+        csv->n_columns == N_COLUMNS;
+    for (size_t i = 0; i < N_COLUMNS && is_ours; i++)
+        is_ours = !strcmp(csv->names[i], names[i]);
+    hwnas_csv_free(csv);
+    if (is_ours)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                 "this is not a file of results for '%s': its columns must be "
+                                 "code, digest, %s, sd, seconds",
+                                 results->target, results->target),
+                      "name another file, or another column");
 }
 
-/* Where the last whole line ends. */
-static size_t whole_lines(const char *text, size_t n)
+/* ---- The end of the file ---- */
+
+/* A file of results as it is there, and how it ends. */
+typedef struct content {
+    char *text;
+    size_t n;
+    size_t kept;  /* without what a killed writer left */
+    bool is_open; /* the last line that is kept lacks its newline */
+} content;
+
+static char *header_for(const char *target)
 {
-    while (n > 0 && text[n - 1] != '\n')
-        n--;
-    return n;
+    return hwnas_printf("code,digest,%s,sd,seconds\n", target);
+}
+
+/* A line without a newline that a writer of ours was killed in: it begins like a row of ours, whose
+ * code is quoted, and lacks cells. */
+static bool is_torn(const char *line, size_t n)
+{
+    size_t commas = 0;
+    bool is_quoted = false;
+    if (!n || *line != '"')
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        is_quoted ^= line[i] == '"';
+        commas += line[i] == ',' && !is_quoted;
+    }
+    return is_quoted || commas < N_COLUMNS - 1;
+}
+
+static void find_end(content *c, const char *target)
+{
+    char *header = header_for(target);
+    const bool is_begun = c->n < strlen(header) && !memcmp(c->text, header, c->n);
+    size_t line = c->n;
+    free(header);
+    while (line > 0 && c->text[line - 1] != '\n')
+        line--;
+    c->kept = is_begun ? 0 : is_torn(c->text + line, c->n - line) ? line : c->n;
+    c->is_open = c->kept > line;
 }
 
 static hwnas_status fail_io(const hwnas_results *results, const char *verb)
@@ -75,62 +115,90 @@ static hwnas_status fail_io(const hwnas_results *results, const char *verb)
                       strerror(errno));
 }
 
-/* Opens and locks the file, and cuts off what a dead writer left. `lines`: how many there are. */
-static hwnas_status open_locked(int *out, size_t *lines, const hwnas_results *results)
+static hwnas_status lock(const hwnas_results *results, int fd, int how)
+{
+    while (flock(fd, how))
+        if (errno != EINTR)
+            return fail_io(results, "lock");
+    return HWNAS_OK;
+}
+
+/* All that an open file has; a file that is none is refused before it is waited for. */
+static hwnas_status read_content(content *out, const hwnas_results *results, int fd)
+{
+    hwnas_place place = {.file = results->path};
+    struct stat st;
+    if (fstat(fd, &st))
+        return fail_io(results, "read");
+    if (!S_ISREG(st.st_mode))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a regular file"),
+                          "results are kept in a CSV file");
+    if ((size_t)st.st_size > MAX_BYTES)
+        return hwnas_fail(HWNAS_E_INPUT, &place, "the file is larger than %zu MiB",
+                          MAX_BYTES >> 20);
+    content c = {.text = hwnas_alloc((size_t)st.st_size + 1)};
+    while (c.n < (size_t)st.st_size) {
+        ssize_t got = pread(fd, c.text + c.n, (size_t)st.st_size - c.n, (off_t)c.n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            free(c.text);
+            return fail_io(results, "read");
+        }
+        if (got == 0)
+            break;
+        c.n += (size_t)got;
+    }
+    find_end(&c, results->target);
+    *out = c;
+    return HWNAS_OK;
+}
+
+/* Takes the rows behind those that are known. Of a file that was put anew nothing is forgotten. */
+static hwnas_status take_rows(hwnas_results *results, const content *c)
 {
     hwnas_status status = HWNAS_OK;
-    char *text = NULL;
-    size_t n, whole;
-    int fd = open(results->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return fail_io(results, "write");
-    while (flock(fd, LOCK_EX))
-        if (errno != EINTR) {
-            status = fail_io(results, "lock");
-            goto out;
-        }
-    TRY_OUT(hwnas_file_read(&text, &n, results->path, MAX_BYTES));
-    whole = whole_lines(text, n);
-    if (whole < n && ftruncate(fd, (off_t)whole)) {
-        status = fail_io(results, "mend");
-        goto out;
-    }
-    *lines = 0;
-    for (size_t i = 0; i < whole; i++)
-        *lines += text[i] == '\n';
-    *out = fd;
-    fd = -1;
+    hwnas_csv *csv = NULL;
+    if (!c->kept)
+        return HWNAS_OK;
+    TRY_OUT(check_header(results, c->text, c->kept));
+    TRY_OUT(hwnas_csv_parse(&csv, results->path, c->text, c->kept));
+    for (size_t row = results->n; row < csv->n_rows; row++)
+        TRY_OUT(read_row(results, csv, row));
+    /* How long a training took may be cut in the middle of the number. */
+    if (c->is_open && results->n && results->n == csv->n_rows)
+        results->rows[results->n - 1].seconds = NAN;
 out:
-    free(text);
-    if (fd >= 0)
-        close(fd);
+    hwnas_csv_free(csv);
+    return status;
+}
+
+hwnas_status hwnas_results_refresh(hwnas_results *results)
+{
+    hwnas_status status = HWNAS_OK;
+    content c = {.text = NULL};
+    int fd = open(results->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? HWNAS_OK : fail_io(results, "read");
+    TRY_OUT(lock(results, fd, LOCK_SH));
+    TRY_OUT(read_content(&c, results, fd));
+    status = take_rows(results, &c);
+out:
+    free(c.text);
+    close(fd);
     return status;
 }
 
 hwnas_status hwnas_results_open(hwnas_results **out, const char *path, const char *target)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_csv *csv = NULL;
-    size_t lines = 0;
-    int fd = -1;
     hwnas_results *results = hwnas_alloc(sizeof *results);
     results->path = hwnas_strdup(path);
     results->target = hwnas_strdup(target);
-    if (hwnas_file_exists(path))
-        TRY_OUT(open_locked(&fd, &lines, results));
-    if (lines > 1) { /* a header alone is no table */
-        TRY_OUT(hwnas_csv_load(&csv, path));
-        TRY_OUT(check_columns(csv, target));
-    }
-    for (size_t row = 0; csv && row < csv->n_rows; row++)
-        TRY_OUT(read_row(results, csv, row));
-    *out = results;
-    results = NULL;
-out:
-    if (fd >= 0)
-        close(fd);
-    hwnas_csv_free(csv);
-    hwnas_results_close(results);
+    hwnas_status status = hwnas_results_refresh(results);
+    if (status == HWNAS_OK)
+        *out = results;
+    else
+        hwnas_results_close(results);
     return status;
 }
 
@@ -161,35 +229,58 @@ static void add_number(hwnas_str *text, double value, const char *format)
         hwnas_str_addf(text, format, value);
 }
 
+static void add_rows(hwnas_str *text, const hwnas_result *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        hwnas_str_addf(text, "\"%s\",%s,%.10g", rows[i].code, rows[i].digest.hex, rows[i].value);
+        add_number(text, rows[i].sd, "%.10g");
+        add_number(text, rows[i].seconds, "%.3f");
+        hwnas_str_add(text, "\n");
+    }
+}
+
+/* Puts a text behind what is kept of the file. It is on the disk when this returns: a row may stand
+ * for hours. */
+static hwnas_status append(const hwnas_results *results, int fd, const content *c,
+                           const hwnas_str *text)
+{
+    if (c->kept < c->n && ftruncate(fd, (off_t)c->kept))
+        return fail_io(results, "mend");
+    if (pwrite(fd, text->s, text->n, (off_t)c->kept) == (ssize_t)text->n && !fdatasync(fd))
+        return HWNAS_OK;
+    hwnas_status status = fail_io(results, "write");
+    if (ftruncate(fd, (off_t)c->kept))
+        hwnas_hint(status, "its last line may be incomplete");
+    return status;
+}
+
 hwnas_status hwnas_results_add(hwnas_results *results, const hwnas_result *rows, size_t n)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_str text = {0};
-    size_t lines;
+    content c = {.text = NULL};
+    char *header = header_for(results->target);
     int fd = -1;
     if (!n)
-        return HWNAS_OK;
-    TRY_OUT(open_locked(&fd, &lines, results));
-    if (!lines)
-        hwnas_str_addf(&text, "code,digest,%s,sd,seconds\n", results->target);
-    for (size_t i = 0; i < n; i++) {
-        hwnas_str_addf(&text, "\"%s\",%s,%.10g", rows[i].code, rows[i].digest.hex, rows[i].value);
-        add_number(&text, rows[i].sd, "%.10g");
-        add_number(&text, rows[i].seconds, "%.3f");
-        hwnas_str_add(&text, "\n");
-    }
-    off_t before = lseek(fd, 0, SEEK_END);
-    if (write(fd, text.s, text.n) != (ssize_t)text.n) {
+        goto out;
+    fd = open(results->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0) {
         status = fail_io(results, "write");
-        if (ftruncate(fd, before)) /* the next to open it does so, then */
-            hwnas_hint(status, "its last line may be incomplete");
         goto out;
     }
+    TRY_OUT(lock(results, fd, LOCK_EX));
+    TRY_OUT(read_content(&c, results, fd));
+    TRY_OUT(take_rows(results, &c));
+    hwnas_str_add(&text, c.is_open ? "\n" : c.kept ? "" : header);
+    add_rows(&text, rows, n);
+    TRY_OUT(append(results, fd, &c, &text));
     for (size_t i = 0; i < n; i++)
         keep(results, &rows[i], 0);
 out:
     if (fd >= 0)
         close(fd);
+    free(c.text);
+    free(header);
     hwnas_str_done(&text);
     return status;
 }

@@ -1,8 +1,10 @@
 /* results.h: a file of trained networks that grows, a CSV with the columns `code`, `digest`, the
  * target's name, `sd` and `seconds` (the last two may be empty). `hwnas predictor fit` reads it.
  *
- * A row is appended by one write under a lock, so several processes may share a file; a row that a
- * dead writer left unfinished is cut off by the next to open it. */
+ * A row is appended by one write under a lock, so several processes may share a file. Reading
+ * changes nothing. A row that a killed writer left unfinished is passed over, and cut off by the
+ * next to append; a last row that only lacks its newline counts. A file with another header is not
+ * ours: it is refused, and never written to. */
 #ifndef HWNAS_PREDICT_RESULTS_H
 #define HWNAS_PREDICT_RESULTS_H
 
@@ -20,7 +22,7 @@ typedef struct hwnas_result {
 typedef struct hwnas_results {
     char *path, *target;
     size_t n, capacity;
-    hwnas_result *rows;
+    hwnas_result *rows; /* in the order of the file */
 } hwnas_results;
 
 /* A file that is not there yet is empty; it is made with the first row. HWNAS_E_INPUT for a file of
@@ -29,10 +31,13 @@ HWNAS_CHECKED hwnas_status hwnas_results_open(hwnas_results **out, const char *p
                                               const char *target);
 void hwnas_results_close(hwnas_results *results); /* accepts NULL */
 
+/* Takes in what others have appended since. */
+HWNAS_CHECKED hwnas_status hwnas_results_refresh(hwnas_results *results);
+
 /* The last row of a network; NULL: none. Borrowed until the next addition. */
 const hwnas_result *hwnas_results_find(const hwnas_results *results, hwnas_digest digest);
 
-/* Appends rows, all or none. Nothing of them is kept. */
+/* Appends rows, all or none, behind what others have appended. Nothing of them is kept. */
 HWNAS_CHECKED hwnas_status hwnas_results_add(hwnas_results *results, const hwnas_result *rows,
                                              size_t n);
 

@@ -60,11 +60,42 @@ END
     cmp calls before
     says train.nas_bench_201.csv 'code,digest,accuracy_pct,sd,seconds'
     ends 0 predictor eval table:train.nas_bench_201.csv#accuracy_pct nas_bench_201 train.nas_bench_201.csv
-    # A writer that died in the middle of a row.
+    # A writer that died in the middle of a row: what is written next is whole.
     printf '"1111' >>train.nas_bench_201.csv
     ends 0 predictor score command:./train nas_bench_201 data.csv
     cmp calls before
+    printf 'arch\n222222\n' >data.csv
+    ends 0 predictor score command:./train nas_bench_201 data.csv
     not grep -q 1111 train.nas_bench_201.csv
+    grep -q '^"222222",' train.nas_bench_201.csv
+}
+
+@test "a file that is not one of results is left as it is" {
+    program 'echo x >>calls' 'echo 70'
+    printf 'my notes\non trainings, and more' >notes.txt
+    cp notes.txt before
+    refuses 2 "notes.txt:*not a file of results" predictor score 'command:./train#cache=notes.txt' nas_bench_201 data.csv
+    cmp notes.txt before
+    printf 'arch,acc\n' >notes.txt
+    cp notes.txt before
+    refuses 2 "notes.txt:1: *not a file of results" predictor score 'command:./train#cache=notes.txt' nas_bench_201 data.csv
+    cmp notes.txt before
+    [ ! -e calls ]
+}
+
+@test "a last row without its newline counts, and looking does not change the file" {
+    program 'echo x >>calls' 'echo 70'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    truncate -s -1 train.nas_bench_201.csv
+    cp train.nas_bench_201.csv before
+    cp calls calls_before
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    ends 0 search --space nas_bench_201 --accuracy command:./train --objectives accuracy,macs --trials 5 --dry-run
+    cmp train.nas_bench_201.csv before
+    cmp calls calls_before
+    printf 'arch\n222222\n' >data.csv
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    [ "$(wc -l <train.nas_bench_201.csv)" = 5 ]
 }
 
 @test "several run at a time, words are arguments, and the file and the column have names" {

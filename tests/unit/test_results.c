@@ -58,7 +58,31 @@ static void results_come_back(void **state)
     assert_int_equal(hwnas_results_open(&a, path, "loss"), HWNAS_E_INPUT);
 }
 
-/* Whatever byte a writer died at, all rows before it are there, and the next row is whole. */
+/* A row of which the seconds alone may be cut counts. */
+static size_t rows_before(const char *text, size_t cut)
+{
+    size_t n = 0, commas = 0;
+    bool is_quoted = false;
+    for (size_t i = 0; i < cut; i++) {
+        is_quoted ^= text[i] == '"';
+        commas = text[i] == '\n' ? 0 : commas + (text[i] == ',' && !is_quoted);
+        n += text[i] == '\n';
+    }
+    return n ? n - 1 + (commas == 4) : 0;
+}
+
+static void compare_file(const char *want, size_t length)
+{
+    char *text;
+    size_t n;
+    assert_int_equal(hwnas_file_read(&text, &n, path, 1 << 20), HWNAS_OK);
+    assert_int_equal(n, length);
+    assert_memory_equal(text, want, length);
+    free(text);
+}
+
+/* Whatever byte a writer died at, all rows before it are there, reading changes nothing, and the
+ * next row is whole. */
 static void a_torn_row_is_cut_off(void **state)
 {
     char *text;
@@ -72,22 +96,96 @@ static void a_torn_row_is_cut_off(void **state)
     hwnas_results_close(r);
     assert_int_equal(hwnas_file_read(&text, &length, path, 1 << 20), HWNAS_OK);
     for (size_t cut = 0; cut < length; cut++) {
-        size_t n_lines = 0;
-        for (size_t i = 0; i < cut; i++)
-            n_lines += text[i] == '\n';
+        const size_t n_whole = rows_before(text, cut);
         assert_int_equal(hwnas_file_write(path, text, cut), HWNAS_OK);
         assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_OK);
-        assert_int_equal(r->n, n_lines ? n_lines - 1 : 0);
+        compare_file(text, cut);
+        assert_int_equal(r->n, n_whole);
         const hwnas_result next = result("3", "d", 3);
         assert_int_equal(hwnas_results_add(r, &next, 1), HWNAS_OK);
-        const size_t n = r->n;
         hwnas_results_close(r);
         assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_OK);
-        assert_int_equal(r->n, n);
-        assert_true(r->rows[n - 1].value == 3);
+        assert_int_equal(r->n, n_whole + 1);
+        for (size_t i = 0; i < n_whole; i++)
+            assert_true(r->rows[i].value == rows[i].value);
+        assert_true(r->rows[n_whole].value == 3 && r->rows[n_whole].seconds == 1.5);
         hwnas_results_close(r);
     }
     free(text);
+}
+
+/* Text of others, with the header of results or without, is not changed by reading or refusing. */
+static void files_of_others_stay(void **state)
+{
+    static const char digest[] = "0123456789abcdef0123456789abcdef";
+    static const struct {
+        const char *text, *row;
+        hwnas_status status;
+    } cases[] = {
+        {"my notes\non trainings", "", HWNAS_E_INPUT},
+        {"arch,acc\n", "", HWNAS_E_INPUT}, /* a header alone has columns too */
+        {"code,digest,loss,sd,seconds\n", "", HWNAS_E_INPUT},
+        {"code,digest,acc,sd,seconds\na, b", "", HWNAS_E_INPUT}, /* none of our rows, cut off */
+        {"code,digest,acc,sd,seconds\nmine,", ",5,,", HWNAS_OK}, /* an editor ends it so */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hwnas_results *r;
+        char *text = *cases[i].row ? hwnas_printf("%s%s%s", cases[i].text, digest, cases[i].row)
+                                   : hwnas_strdup(cases[i].text);
+        assert_int_equal(hwnas_file_write(path, text, strlen(text)), HWNAS_OK);
+        assert_int_equal(hwnas_results_open(&r, path, "acc"), cases[i].status);
+        compare_file(text, strlen(text));
+        if (cases[i].status == HWNAS_OK) {
+            const hwnas_result next = result("3", "d", 3);
+            assert_int_equal(r->n, 1);
+            assert_int_equal(hwnas_results_add(r, &next, 1), HWNAS_OK);
+            hwnas_results_close(r);
+            assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_OK);
+            assert_int_equal(r->n, 2);
+            assert_string_equal(r->rows[0].code, "mine");
+            hwnas_results_close(r);
+        }
+        free(text);
+    }
+}
+
+/* One that was put in the place of a file of results after it was opened is not written to. */
+static void a_file_that_changed_is_not_written_to(void **state)
+{
+    static const char notes[] = "other notes\nwithout an end";
+    hwnas_results *r;
+    (void)state;
+    unlink(path);
+    assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_OK);
+    assert_int_equal(hwnas_file_write(path, notes, strlen(notes)), HWNAS_OK);
+    const hwnas_result row = result("1", "a", 1);
+    assert_int_equal(hwnas_results_add(r, &row, 1), HWNAS_E_INPUT);
+    compare_file(notes, strlen(notes));
+    hwnas_results_close(r);
+    assert_int_equal(hwnas_results_open(&r, "/dev/null", "acc"), HWNAS_E_INPUT);
+}
+
+static void rows_of_others_are_taken_in(void **state)
+{
+    hwnas_results *a, *b;
+    (void)state;
+    unlink(path);
+    assert_int_equal(hwnas_results_open(&a, path, "acc"), HWNAS_OK);
+    assert_int_equal(hwnas_results_open(&b, path, "acc"), HWNAS_OK);
+    const hwnas_result rows[] = {result("1", "a", 1), result("2", "b", 2), result("3", "c", 3)};
+    assert_int_equal(hwnas_results_add(a, &rows[0], 1), HWNAS_OK);
+    assert_int_equal(hwnas_results_add(b, &rows[1], 1), HWNAS_OK);
+    assert_int_equal(hwnas_results_add(a, &rows[2], 1), HWNAS_OK);
+    assert_int_equal(hwnas_results_refresh(b), HWNAS_OK);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(a->rows[i].value == rows[i].value);
+        assert_true(b->rows[i].value == rows[i].value);
+    }
+    assert_int_equal(a->n, 3);
+    assert_int_equal(b->n, 3);
+    hwnas_results_close(a);
+    hwnas_results_close(b);
 }
 
 /* Processes that append at one time. */
@@ -221,9 +319,15 @@ static int tear_down(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_come_back),  cmocka_unit_test(a_torn_row_is_cut_off),
-        cmocka_unit_test(writers_do_not_mix), cmocka_unit_test(suggestions_are_spread),
-        cmocka_unit_test(vectors_of_a_cell),  cmocka_unit_test(programs_answer),
+        cmocka_unit_test(results_come_back),
+        cmocka_unit_test(a_torn_row_is_cut_off),
+        cmocka_unit_test(files_of_others_stay),
+        cmocka_unit_test(a_file_that_changed_is_not_written_to),
+        cmocka_unit_test(rows_of_others_are_taken_in),
+        cmocka_unit_test(writers_do_not_mix),
+        cmocka_unit_test(suggestions_are_spread),
+        cmocka_unit_test(vectors_of_a_cell),
+        cmocka_unit_test(programs_answer),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
