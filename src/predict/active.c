@@ -1,16 +1,14 @@
 #include "predict/active.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/str.h"
 #include "graph/elaborate.h"
 #include "predict/predict_priv.h"
 #include "predict/results.h"
+#include "predict/scratch.h"
 #include "predict/suggest.h"
 
 enum {
@@ -61,18 +59,12 @@ static hwnas_status fit(active_predictor *p, size_t n)
     hwnas_status status = HWNAS_OK;
     hwnas_fit_result result = {.chosen = NULL};
     hwnas_predictor *fitted = NULL;
-    const char *tmp = getenv("TMPDIR");
-    char *folder = hwnas_printf("%s/hwnas.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    hwnas_scratch scratch = {.folder = NULL};
     char *files[3] = {NULL};
-    if (!mkdtemp(folder)) {
-        status =
-            hwnas_fail(HWNAS_E_IO, NULL, "cannot make a temporary directory: %s", strerror(errno));
-        free(folder);
-        return status;
-    }
+    TRY(hwnas_scratch_open(&scratch));
     static const char *const names[] = {"rows.csv", "fit.json", "fit.md"};
     for (size_t i = 0; i < 3; i++)
-        files[i] = hwnas_printf("%s/%s", folder, names[i]);
+        files[i] = hwnas_printf("%s/%s", scratch.folder, names[i]);
     const hwnas_fit_options options = {.space = p->base.space->path,
                                        .data = files[0],
                                        .target = p->base.target,
@@ -86,12 +78,9 @@ static hwnas_status fit(active_predictor *p, size_t n)
     p->fitted = fitted;
     p->n_fitted = n;
 out:
-    for (size_t i = 0; i < 3; i++) {
-        unlink(files[i]);
+    hwnas_scratch_close(&scratch);
+    for (size_t i = 0; i < 3; i++)
         free(files[i]);
-    }
-    rmdir(folder);
-    free(folder);
     free(result.chosen);
     return status;
 }

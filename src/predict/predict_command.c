@@ -8,16 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
 #include "export/exporter.h"
 #include "graph/elaborate.h"
+#include "predict/claims.h"
 #include "predict/predict_priv.h"
 #include "predict/program.h"
 #include "predict/results.h"
+#include "predict/scratch.h"
+#include "predict/supervise.h"
 
 extern char **environ;
 
@@ -95,14 +97,8 @@ static hwnas_status set_options(command_predictor *p, char *text)
 /* Is it a program that can be run, there or in $PATH? Told now, not after a search has begun. */
 static hwnas_status check_program(const char *name)
 {
-    bool found = strchr(name, '/') && !access(name, X_OK);
-    char *path = hwnas_strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin"), *rest = path;
-    for (char *folder; !found && !strchr(name, '/') && (folder = strsep(&rest, ":"));) {
-        char *candidate = hwnas_printf("%s/%s", *folder ? folder : ".", name);
-        found = !access(candidate, X_OK) && hwnas_file_exists(candidate);
-        free(candidate);
-    }
-    free(path);
+    char *found = hwnas_program_find(name);
+    free(found);
     if (found)
         return HWNAS_OK;
     hwnas_place place = {.file = name};
@@ -191,7 +187,9 @@ enum { ONNX, PYTORCH, N_FORMATS = sizeof formats / sizeof *formats };
 typedef struct request {
     const hwnas_arch *arch;
     hwnas_digest digest;
-    char *code, *folder;
+    char *code;
+    bool is_claimed;
+    hwnas_scratch scratch;
     char *paths[N_FORMATS]; /* "" where the format cannot say the network */
     char *arguments[MAX_WORDS + 3];
     char **environment;
@@ -225,27 +223,41 @@ static char **make_environment(const request *r)
 
 typedef struct batch {
     command_predictor *predictor;
+    hwnas_claims *claims;
     request *requests;
     hwnas_run *runs;
     size_t n;
 } batch;
+
+/* READY: the network is ours to train. What others train is looked for again later; as they keep
+ * their result before they give up their claim, it is there when we have the claim. */
+static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
+{
+    hwnas_results *results = b->predictor->results;
+    TRY(hwnas_claims_take(&r->is_claimed, b->claims, r->digest));
+    *state = r->is_claimed ? HWNAS_RUN_READY : HWNAS_RUN_LATER;
+    if (!r->is_claimed)
+        return HWNAS_OK;
+    TRY(hwnas_results_refresh(results));
+    if (!hwnas_results_find(results, r->digest))
+        return HWNAS_OK;
+    *state = HWNAS_RUN_OVER;
+    hwnas_claims_give_up(b->claims, r->digest);
+    return HWNAS_OK;
+}
 
 static hwnas_status prepare(void *context, hwnas_run *run)
 {
     batch *b = context;
     const command_predictor *p = b->predictor;
     request *r = &b->requests[run - b->runs];
-    const char *tmp = getenv("TMPDIR");
-    hwnas_place place = {.file = tmp && *tmp ? tmp : "/tmp"};
+    TRY(claim(b, r, &run->state));
+    if (run->state != HWNAS_RUN_READY)
+        return HWNAS_OK;
     r->code = hwnas_arch_code(r->arch);
-    r->folder = hwnas_printf("%s/hwnas.XXXXXX", place.file);
-    if (!mkdtemp(r->folder)) {
-        *r->folder = '\0';
-        return hwnas_fail(HWNAS_E_IO, &place, "cannot make a temporary directory: %s",
-                          strerror(errno));
-    }
+    TRY(hwnas_scratch_open(&r->scratch));
     for (int i = 0; i < N_FORMATS; i++) {
-        r->paths[i] = hwnas_printf("%s/%s", r->folder, formats[i].file);
+        r->paths[i] = hwnas_printf("%s/%s", r->scratch.folder, formats[i].file);
         hwnas_status status = hwnas_export(r->paths[i], formats[i].format, r->arch, 1);
         if (status != HWNAS_OK && (i == ONNX || status != HWNAS_E_UNSUPPORTED))
             return status;
@@ -260,19 +272,16 @@ static hwnas_status prepare(void *context, hwnas_run *run)
     return HWNAS_OK;
 }
 
-static void clean_up(request *r)
+static void clean_up(batch *b, request *r)
 {
-    for (int i = 0; i < N_FORMATS; i++) {
-        if (r->paths[i] && *r->paths[i])
-            unlink(r->paths[i]);
+    hwnas_scratch_close(&r->scratch);
+    if (r->is_claimed)
+        hwnas_claims_give_up(b->claims, r->digest);
+    for (int i = 0; i < N_FORMATS; i++)
         free(r->paths[i]);
-    }
-    if (r->folder && *r->folder)
-        rmdir(r->folder); /* stays when the program has put something there */
     for (size_t i = 0; r->environment && r->environment[i]; i++)
         free(r->environment[i]);
     free(r->environment);
-    free(r->folder);
     free(r->code);
 }
 
@@ -283,7 +292,8 @@ static hwnas_status keep(void *context, hwnas_run *run)
     request *r = &b->requests[run - b->runs];
     hwnas_status status = HWNAS_OK;
     if (run->error.status) {
-        char *message = hwnas_printf("%s: %s", r->code, run->error.message);
+        char *message = hwnas_printf("%s: %s", r->code ? r->code : r->digest.hex,
+                                     run->error.message);
         snprintf(run->error.message, sizeof run->error.message, "%s", message);
         free(message);
     } else {
@@ -294,7 +304,7 @@ static hwnas_status keep(void *context, hwnas_run *run)
                                      .seconds = run->seconds};
         status = hwnas_results_add(b->predictor->results, &result, 1);
     }
-    clean_up(r);
+    clean_up(b, r);
     return status;
 }
 
@@ -337,12 +347,17 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
         hwnas_graph_free(graph);
         ask(&b, archs[i], digests[i]);
     }
-    TRY_OUT(hwnas_programs_run(&programs, b.runs, b.n));
+    if (b.n) {
+        hwnas_scratch_sweep();
+        TRY_OUT(hwnas_claims_open(&b.claims, p->cache));
+        TRY_OUT(hwnas_programs_run(&programs, b.runs, b.n));
+    }
     for (size_t i = 0; i < n; i++) {
         const hwnas_result *result = hwnas_results_find(p->results, digests[i]);
         out[i] = (hwnas_estimate){.mean = result->value, .sd = result->sd, .is_trained = true};
     }
 out:
+    hwnas_claims_close(b.claims);
     free(digests);
     free(b.requests);
     free(b.runs);

@@ -5,20 +5,18 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "predict/supervise.h"
 
 enum { SLICE_MS = 20, TAIL_BYTES = 4096 };
-static const double GRACE = 2; /* seconds between SIGTERM and SIGKILL */
 /* A program that says more than this on one stream has lost its mind, not just its patience. */
 #define MAX_OUTPUT ((size_t)64 << 20)
 
@@ -33,9 +31,9 @@ typedef enum verdict { RUNNING, TOO_LONG, TOO_MUCH, STOPPED } verdict;
 
 typedef struct child {
     hwnas_run *run; /* NULL: the seat is free */
-    pid_t pid;
+    hwnas_supervised process;
     int attempt;
-    double begun, killed_at; /* killed_at 0: not told to end */
+    double begun;
     verdict verdict;
     tail out, err;
 } child;
@@ -47,51 +45,39 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static int spawn(child *c, int out, int err)
+static int start_process(child *c, int out, int err)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                              POSIX_SPAWN_SETPGROUP);
-    int error = posix_spawnp(&c->pid, c->run->arguments[0], &actions, &attributes,
-                             c->run->arguments, c->run->environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    const char *name = c->run->arguments[0];
+    char *path = hwnas_program_find(name);
+    const hwnas_program program = {.path = path ? path : name,
+                                   .arguments = c->run->arguments,
+                                   .environment = c->run->environment,
+                                   .out = out,
+                                   .err = err};
+    const int error = hwnas_supervise(&c->process, &program);
+    free(path);
     return error;
 }
 
-static hwnas_status start(child *c, hwnas_run *run)
+/* An attempt at the child's run. */
+static hwnas_status start(child *c)
 {
     int out[2] = {-1, -1}, err[2] = {-1, -1}, error = 0;
-    c->run = run;
     if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) || fcntl(out[0], F_SETFL, O_NONBLOCK) ||
         fcntl(err[0], F_SETFL, O_NONBLOCK))
         error = errno;
     if (!error)
-        error = spawn(c, out[1], err[1]);
+        error = start_process(c, out[1], err[1]);
     close_fd(&out[1]);
     close_fd(&err[1]);
     if (error) {
         close_fd(&out[0]);
         close_fd(&err[0]);
-        c->run = NULL;
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "cannot start the program '%s': %s",
-                                     run->arguments[0], strerror(error)),
+                                     c->run->arguments[0], strerror(error)),
                           "it must exist and be executable, and a script begins with #!");
     }
     c->begun = hwnas_now();
-    c->killed_at = 0;
     c->verdict = RUNNING;
     c->out = (tail){.fd = out[0]};
     c->err = (tail){.fd = err[0]};
@@ -133,13 +119,12 @@ static char *last_line(tail *t)
     return t->bytes + start;
 }
 
-static void end_group(child *c, verdict why, double now)
+static void stop(child *c, verdict why)
 {
-    if (c->killed_at)
+    if (c->verdict != RUNNING)
         return;
     c->verdict = why;
-    c->killed_at = now;
-    kill(-c->pid, SIGTERM);
+    hwnas_supervised_stop(&c->process);
 }
 
 /* A decimal number and nothing that strtod() also takes: hexadecimal, inf, nan. */
@@ -205,19 +190,6 @@ static hwnas_status judge(child *c, int wait_status, double timeout)
     return read_answer(c->run, &c->out);
 }
 
-/* When the program has ended: what is left of its group ends too, before the number of the process
- * is free for another. */
-static bool has_ended(child *c, int *wait_status)
-{
-    siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
-        return false;
-    kill(-c->pid, SIGKILL);
-    while (waitpid(c->pid, wait_status, 0) < 0 && errno == EINTR)
-        continue;
-    return true;
-}
-
 static void take_message(hwnas_run *run, hwnas_status status)
 {
     run->error = status ? *hwnas_last_error() : (hwnas_error){.status = HWNAS_OK};
@@ -242,18 +214,15 @@ static hwnas_status end(const hwnas_programs *p, hwnas_run *run)
 static bool attend(child *c, const hwnas_programs *p)
 {
     int wait_status;
-    double now = hwnas_now();
     drain(&c->out);
     drain(&c->err);
     if (p->stop && *p->stop)
-        end_group(c, STOPPED, now);
+        stop(c, STOPPED);
     else if (c->out.total > MAX_OUTPUT || c->err.total > MAX_OUTPUT)
-        end_group(c, TOO_MUCH, now);
-    else if (now - c->begun > p->timeout)
-        end_group(c, TOO_LONG, now);
-    if (c->killed_at && now - c->killed_at > GRACE)
-        kill(-c->pid, SIGKILL);
-    if (!has_ended(c, &wait_status))
+        stop(c, TOO_MUCH);
+    else if (hwnas_now() - c->begun > p->timeout)
+        stop(c, TOO_LONG);
+    if (!hwnas_supervised_has_ended(&wait_status, &c->process))
         return false;
     drain(&c->out);
     drain(&c->err);
@@ -264,7 +233,7 @@ static bool attend(child *c, const hwnas_programs *p)
     take_message(c->run, status);
     if (status == HWNAS_E_CRASHED && c->verdict == RUNNING && c->attempt < p->retries) {
         c->attempt++;
-        status = start(c, c->run);
+        status = start(c);
         if (status == HWNAS_OK)
             return false;
         take_message(c->run, status);
@@ -272,58 +241,110 @@ static bool attend(child *c, const hwnas_programs *p)
     return true;
 }
 
-/* Sleeps until a child says something, at most a slice: its end is no event of poll(). */
+/* Sleeps until a child says something or ends, at most a slice. */
 static void wait_a_little(const child *children, size_t n)
 {
-    struct pollfd *fds = hwnas_alloc(2 * n * sizeof *fds);
+    struct pollfd *fds = hwnas_alloc(3 * n * sizeof *fds);
     for (size_t i = 0; i < n; i++) {
-        fds[2 * i] =
-            (struct pollfd){.fd = children[i].run ? children[i].out.fd : -1, .events = POLLIN};
-        fds[2 * i + 1] =
-            (struct pollfd){.fd = children[i].run ? children[i].err.fd : -1, .events = POLLIN};
-        /* Too much has been said: what more there is stays in the pipe. */
-        if (children[i].killed_at)
-            fds[2 * i].fd = fds[2 * i + 1].fd = -1;
+        const child *c = &children[i];
+        /* Once a program is told to end, what more it says stays in the pipe. */
+        const bool is_heard = c->run && c->verdict == RUNNING;
+        fds[3 * i] = (struct pollfd){.fd = is_heard ? c->out.fd : -1, .events = POLLIN};
+        fds[3 * i + 1] = (struct pollfd){.fd = is_heard ? c->err.fd : -1, .events = POLLIN};
+        fds[3 * i + 2] = (struct pollfd){.fd = c->run ? c->process.report : -1, .events = POLLIN};
     }
-    poll(fds, 2 * n, SLICE_MS);
+    poll(fds, 3 * n, SLICE_MS);
     free(fds);
 }
 
-/* Begins a run in a free seat. */
+/* Begins a run in a free seat, unless it is over already or left for later. */
 static hwnas_status begin(child *c, const hwnas_programs *p, hwnas_run *run)
 {
-    c->attempt = 0;
     hwnas_status status = p->begin(p->context, run);
+    if (status == HWNAS_OK && run->state != HWNAS_RUN_READY)
+        return HWNAS_OK;
+    c->run = run;
+    c->attempt = 0;
     if (status == HWNAS_OK)
-        status = start(c, run);
+        status = start(c);
     take_message(run, status);
-    return status == HWNAS_OK ? HWNAS_OK : end(p, run);
+    if (status == HWNAS_OK)
+        return HWNAS_OK;
+    c->run = NULL;
+    run->state = HWNAS_RUN_OVER;
+    return end(p, run);
+}
+
+/* The runs of one call. */
+typedef struct crew {
+    const hwnas_programs *programs;
+    hwnas_run *runs;
+    size_t n_runs, n_seats, n_running;
+    child *seats;
+    hwnas_error first; /* failure; status HWNAS_OK: none yet */
+} crew;
+
+static void note_failure(crew *w, hwnas_status status)
+{
+    if (status && !w->first.status)
+        w->first = *hwnas_last_error();
+}
+
+static void attend_all(crew *w)
+{
+    w->n_running = 0;
+    for (size_t i = 0; i < w->n_seats; i++) {
+        child *c = &w->seats[i];
+        hwnas_run *run = c->run;
+        if (run && attend(c, w->programs)) {
+            c->run = NULL;
+            run->state = HWNAS_RUN_OVER;
+            note_failure(w, end(w->programs, run));
+        }
+        w->n_running += c->run != NULL;
+    }
+}
+
+static bool is_stopped(const crew *w)
+{
+    return w->programs->stop && *w->programs->stop;
+}
+
+/* Fills the free seats; returns how many runs are left for later. */
+static size_t begin_all(crew *w)
+{
+    size_t n_later = 0;
+    for (size_t i = 0, seat = 0; i < w->n_runs && !w->first.status; i++) {
+        while (seat < w->n_seats && w->seats[seat].run)
+            seat++;
+        if (seat < w->n_seats && w->runs[i].state == HWNAS_RUN_LATER && !is_stopped(w)) {
+            note_failure(w, begin(&w->seats[seat], w->programs, &w->runs[i]));
+            w->n_running += w->seats[seat].run != NULL;
+        }
+        n_later += w->runs[i].state == HWNAS_RUN_LATER;
+    }
+    return w->first.status ? 0 : n_later;
 }
 
 hwnas_status hwnas_programs_run(const hwnas_programs *programs, hwnas_run *runs, size_t n)
 {
-    hwnas_error first = {.status = HWNAS_OK};
-    const size_t n_seats = programs->jobs < n ? programs->jobs : n;
-    child *children = hwnas_alloc(n_seats * sizeof *children);
-    for (size_t next = 0, n_running = 1; n_running;) {
-        n_running = 0;
-        for (size_t i = 0; i < n_seats; i++) {
-            child *c = &children[i];
-            hwnas_run *run = c->run;
-            hwnas_status status = HWNAS_OK;
-            if (run && attend(c, programs)) {
-                c->run = NULL;
-                status = end(programs, run);
-            }
-            if (!c->run && !first.status && !status && next < n)
-                status = begin(c, programs, &runs[next++]);
-            if (status && !first.status)
-                first = *hwnas_last_error();
-            n_running += c->run != NULL;
-        }
-        if (n_running)
-            wait_a_little(children, n_seats);
+    crew w = {.programs = programs,
+              .runs = runs,
+              .n_runs = n,
+              .n_seats = programs->jobs < n ? programs->jobs : n};
+    w.seats = hwnas_alloc(w.n_seats * sizeof *w.seats);
+    for (;;) {
+        attend_all(&w);
+        const size_t n_later = begin_all(&w);
+        if (n_later && is_stopped(&w))
+            note_failure(&w, hwnas_fail(HWNAS_E_INTERRUPTED, NULL,
+                                        "interrupted before %zu trainings", n_later));
+        if (!w.n_running && (!n_later || w.first.status))
+            break;
+        if (programs->tick)
+            programs->tick(programs->context);
+        wait_a_little(w.seats, w.n_seats);
     }
-    free(children);
-    return first.status ? fail_as(&first) : HWNAS_OK;
+    free(w.seats);
+    return w.first.status ? fail_as(&w.first) : HWNAS_OK;
 }

@@ -1,7 +1,7 @@
 /* program.h: programs of the user's, run side by side, each for one answer.
  *
- * A program gets a process group of its own; whatever it started ends with it. Its last line on
- * standard output is the answer; of its standard error the last line goes into a message. */
+ * Whatever a program started ends with it, and it ends with us (predict/supervise.h). Its last line
+ * on standard output is the answer; of its standard error the last line goes into a message. */
 #ifndef HWNAS_PREDICT_PROGRAM_H
 #define HWNAS_PREDICT_PROGRAM_H
 
@@ -9,8 +9,13 @@
 
 #include "base/status.h"
 
+/* begin() may leave a run for later, to be asked again in a moment, or see that it is over, because
+ * its answer is there. */
+typedef enum hwnas_run_state { HWNAS_RUN_LATER, HWNAS_RUN_READY, HWNAS_RUN_OVER } hwnas_run_state;
+
 /* One run: begin() fills in the first part, hwnas_programs_run() the rest. */
 typedef struct hwnas_run {
+    hwnas_run_state state;
     char **arguments;   /* [0] is the program, sought in $PATH; NULL-terminated; borrowed */
     char **environment; /* NULL-terminated; borrowed */
 
@@ -25,10 +30,12 @@ typedef struct hwnas_programs {
                        again */
     double timeout; /* seconds; then the group is told to end (SIGTERM), 2 s later killed */
     const volatile sig_atomic_t *stop; /* (optional) becomes nonzero: all are ended */
-    /* Called before a run's first attempt. */
+    /* Called before a run's first attempt; sets its state. */
     hwnas_status (*begin)(void *context, hwnas_run *run);
-    /* Called once for each run that was begun, when it is over. It may change the run's message. */
+    /* Called once for each run that was READY or whose begin() failed, when it is over. It may change the run's message. */
     hwnas_status (*done)(void *context, hwnas_run *run);
+    /* (optional) Called many times a second while something runs or is left for later. */
+    void (*tick)(void *context);
     void *context;
 } hwnas_programs;
 

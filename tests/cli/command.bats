@@ -140,6 +140,65 @@ END
     gone "$(<parent)"
 }
 
+@test "a child in a session of its own ends too" {
+    program 'setsid sh -c "trap \"\" TERM; echo \$\$ >child; sleep 1000; sleep 1000" &' \
+        'while [ ! -s child ]; do sleep 0.02; done' 'sleep 1000'
+    fails 1 "did not end within 3 s" './train#timeout=3'
+    gone "$(<child)"
+    rm child
+    program 'setsid sh -c "echo \$\$ >child; exec sleep 1000" &' \
+        'while [ ! -s child ]; do sleep 0.02; done' 'echo 60'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    gone "$(<child)"
+}
+
+@test "what was killed leaves no training behind, and no directory for the next" {
+    program 'echo $$ >parent' 'sleep 1000 & echo $! >child' 'wait'
+    "$HWNAS" predictor score command:./train nas_bench_201 data.csv >out 2>err &
+    local hwnas=$!
+    while [ ! -s child ]; do sleep 0.05; done
+    kill -9 "$hwnas"
+    wait "$hwnas" || true
+    gone "$(<parent)"
+    gone "$(<child)"
+    mkdir "$TMPDIR/hwnas-scratch.mine" && touch "$TMPDIR/hwnas-scratch.mine/weights.pt"
+    program 'mkdir "${1%/*}/__pycache__" && touch "${1%/*}/__pycache__/net.cpython-311.pyc"' 'echo 60'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    [ "$(ls "$TMPDIR")" = hwnas-scratch.mine ]
+    [ -e "$TMPDIR/hwnas-scratch.mine/weights.pt" ]
+}
+
+@test "processes that share a file of results train no network twice" {
+    program 'echo "$HWNAS_CODE" >>calls' 'sleep 0.1' 'echo 60'
+    printf 'arch\n421211\n334131\n000000\n222222\n323232\n131313\n' >data.csv
+    local hwnas=() p
+    for p in 1 2 3; do
+        "$HWNAS" predictor score 'command:./train#jobs=2' nas_bench_201 data.csv >"out$p" 2>"err$p" &
+        hwnas+=($!)
+    done
+    for p in "${hwnas[@]}"; do wait "$p"; done
+    [ "$(wc -l <calls)" = 6 ]
+    [ "$(wc -l <train.nas_bench_201.csv)" = 7 ]
+    cmp out1 out2
+    cmp out1 out3
+    [ ! -e train.nas_bench_201.csv-lock ]
+}
+
+@test "a claim ends with its process" {
+    program 'echo $$ >>pids' 'exec sleep 1000'
+    "$HWNAS" predictor score command:./train nas_bench_201 data.csv >out 2>err &
+    local first=$!
+    while [ ! -s pids ]; do sleep 0.05; done
+    printf '#!/bin/sh\necho 60\n' >new && chmod +x new && mv new train
+    "$HWNAS" predictor score command:./train nas_bench_201 data.csv >out2 2>err2 &
+    local second=$!
+    sleep 0.3
+    [ ! -s out2 ] # it waits for the first
+    kill -9 "$first"
+    wait "$second"
+    [ "$(wc -l <out2)" = 4 ]
+}
+
 @test "a program that prints without end is killed" {
     program 'yes'
     fails 1 "wrote more than 64 MiB" ./train

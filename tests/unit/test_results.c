@@ -7,10 +7,13 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +23,7 @@
 #include "predict/program.h"
 #include "predict/results.h"
 #include "predict/suggest.h"
+#include "predict/supervise.h"
 #include "predict/vector.h"
 #include "space/table.h"
 
@@ -273,6 +277,7 @@ static hwnas_status begin(void *context, hwnas_run *run)
     const hwnas_run *first = context;
     run->arguments = sh[run - first];
     run->environment = nothing;
+    run->state = HWNAS_RUN_READY;
     return HWNAS_OK;
 }
 
@@ -298,6 +303,88 @@ static void programs_answer(void **state)
     p.jobs = 1;
     assert_int_equal(hwnas_programs_run(&p, runs, 3), HWNAS_E_CRASHED);
     assert_null(runs[2].arguments);
+}
+
+static char *script[] = {NULL, NULL};
+
+static hwnas_status begin_script(void *context, hwnas_run *run)
+{
+    (void)context;
+    run->arguments = script;
+    run->environment = nothing;
+    run->state = HWNAS_RUN_READY;
+    return HWNAS_OK;
+}
+
+static void write_script(const char *text)
+{
+    assert_int_equal(hwnas_file_write(path, text, strlen(text)), HWNAS_OK);
+    assert_int_equal(chmod(path, 0755), 0);
+    script[0] = path;
+}
+
+static const hwnas_programs one_script = {
+    .jobs = 1, .retries = 3, .timeout = 60, .begin = begin_script, .done = done};
+
+/* nohup, some containers and shells hand it down so. */
+static void sigchld_may_be_ignored(void **state)
+{
+    hwnas_run run = {0};
+    (void)state;
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    write_script("#!/bin/sh\n/bin/true; echo 7\n");
+    assert_int_equal(hwnas_programs_run(&one_script, &run, 1), HWNAS_OK);
+    assert_true(run.mean == 7);
+    memset(&run, 0, sizeof run);
+    write_script("#!/bin/sh\nexit 3\n");
+    assert_int_equal(hwnas_programs_run(&one_script, &run, 1), HWNAS_E_CRASHED);
+    assert_non_null(strstr(hwnas_last_error()->message, "ended with status 3"));
+    signal(SIGCHLD, before);
+}
+
+static void a_retry_that_cannot_start_is_a_failure(void **state)
+{
+    hwnas_run run = {0};
+    (void)state;
+    write_script("#!/bin/sh\n/bin/chmod -x \"$0\"\nexit 1\n");
+    assert_int_equal(hwnas_programs_run(&one_script, &run, 1), HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "cannot start"));
+    assert_non_null(strstr(hwnas_last_error()->message, "Permission denied"));
+}
+
+/* A program that is still being written, by a copy or by a compiler, is waited for. */
+static void a_busy_program_is_waited_for(void **state)
+{
+    enum { RUNS = 5 };
+    (void)state;
+    char *text;
+    size_t length;
+    assert_int_equal(hwnas_file_read(&text, &length, "/bin/echo", 64 << 20), HWNAS_OK);
+    assert_int_equal(hwnas_file_write(path, text, length), HWNAS_OK);
+    assert_int_equal(chmod(path, 0755), 0);
+    free(text);
+    char *arguments[] = {path, (char *)"5", NULL};
+    for (int i = 0; i < RUNS; i++) {
+        hwnas_supervised s;
+        const int writer = open(path, O_WRONLY | O_CLOEXEC);
+        const pid_t closer = fork();
+        if (closer == 0) { /* holds it open a little longer than we do */
+            usleep(100000);
+            _exit(0);
+        }
+        close(writer);
+        const hwnas_program program = {.path = path,
+                                       .arguments = arguments,
+                                       .environment = nothing,
+                                       .out = STDERR_FILENO,
+                                       .err = STDERR_FILENO};
+        assert_int_equal(hwnas_supervise(&s, &program), 0);
+        int wait_status = -1;
+        while (!hwnas_supervised_has_ended(&wait_status, &s))
+            usleep(1000);
+        assert_int_equal(wait_status, 0);
+        waitpid(closer, NULL, 0);
+    }
 }
 
 static int set_up(void **state)
@@ -328,6 +415,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(suggestions_are_spread),
         cmocka_unit_test(vectors_of_a_cell),
         cmocka_unit_test(programs_answer),
+        cmocka_unit_test(sigchld_may_be_ignored),
+        cmocka_unit_test(a_retry_that_cannot_start_is_a_failure),
+        cmocka_unit_test(a_busy_program_is_waited_for),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
