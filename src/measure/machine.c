@@ -149,11 +149,24 @@ static void real_pause(hwnas_machine *machine, double seconds)
         continue;
 }
 
+static void unwatch(real_machine *m)
+{
+    for (int i = 0; i < m->n_threads; i++)
+        close(m->schedstat[i]);
+    if (m->stat >= 0)
+        close(m->stat);
+    m->n_threads = 0;
+    m->stat = -1;
+    CPU_ZERO(&m->cores);
+}
+
 /* Opens the books of each thread, and notes the cores that any of them may use: a device may have
- * bound each to one of its own. */
+ * bound each to one of its own. Several executables of one process are watched one after the other;
+ * each thread is counted once. */
 static void real_watch(hwnas_machine *machine)
 {
     real_machine *m = (real_machine *)machine;
+    unwatch(m);
     DIR *tasks = opendir("/proc/self/task");
     for (struct dirent *e; tasks && (e = readdir(tasks)) && m->n_threads < MAX_THREADS;) {
         char path[300];
@@ -195,10 +208,7 @@ void hwnas_machine_close(hwnas_machine *machine)
     real_machine *m = (real_machine *)machine;
     if (!m)
         return;
-    for (int i = 0; i < m->n_threads; i++)
-        close(m->schedstat[i]);
-    if (m->stat >= 0)
-        close(m->stat);
+    unwatch(m);
     hwnas_energy_close(m->energy);
     free(m);
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +36,34 @@ static void test_real_machine(void **state)
     assert_true(isnan(waited) || waited >= 0);
     hwnas_machine_close(m);
     hwnas_machine_close(NULL);
+}
+
+static int count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int n = 0;
+    assert_non_null(folder);
+    while (readdir(folder))
+        n++;
+    closedir(folder);
+    return n;
+}
+
+/* A race watches one machine once for each network. */
+static void test_real_machine_is_watched_again(void **state)
+{
+    (void)state;
+    hwnas_machine *m = hwnas_machine_open();
+    m->watch(m);
+    const int n_descriptors = count_descriptors();
+    const double start = m->now(m), waited = m->waited(m);
+    for (int i = 0; i < 7; i++)
+        m->watch(m);
+    assert_int_equal(count_descriptors(), n_descriptors);
+    /* One thread cannot have waited longer than the time that has passed. */
+    if (!isnan(waited))
+        assert_true(m->waited(m) - waited <= m->now(m) - start);
+    hwnas_machine_close(m);
 }
 
 /* Lines as proc(5) has them, in hundredths of a second. */
@@ -197,6 +226,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real_machine),
+        cmocka_unit_test(test_real_machine_is_watched_again),
         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_cores),
         cmocka_unit_test(test_cores_are_held),
