@@ -255,10 +255,11 @@ static hwnas_status show_plan(hwnas_job *job, bool as_json)
     hwnas_str text = {0};
     job->trains = false;
     TRY(hwnas_plan_make(&plan, job, hwnas_stop_on_signals()));
-    if (as_json)
-        return hwnas_print_json(hwnas_plan_json(&plan, job));
-    hwnas_plan_text(&text, &plan, job);
-    return hwnas_print_text(&text);
+    json_t *json = as_json ? hwnas_plan_json(&plan, job) : NULL;
+    if (!as_json)
+        hwnas_plan_text(&text, &plan, job);
+    hwnas_plan_done(&plan);
+    return as_json ? hwnas_print_json(json) : hwnas_print_text(&text);
 }
 
 hwnas_status hwnas_cmd_search(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "study/settings.h"
+#include "study/spare.h"
 
 static const char *job_text(const hwnas_summary *s, const char *key)
 {
@@ -25,6 +26,19 @@ static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal
                        v->value / m->scale, m->unit);
 }
 
+/* A limit is kept or missed by the whole interval, so it is a part of what is said. */
+static void add_limit_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal *goal)
+{
+    const hwnas_metric *m = goal->metric;
+    const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+    add_words(out, trial, goal);
+    if (v && m->source == HWNAS_FROM_DEVICE && has_interval(v))
+        hwnas_str_addf(out, " [%.*f, %.*f]", m->decimals, v->low / m->scale, m->decimals,
+                       v->high / m->scale);
+    if (v && hwnas_value_is_estimate(v))
+        hwnas_str_addf(out, " (%s)", HWNAS_ESTIMATED);
+}
+
 char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_job *goals)
 {
     hwnas_str words = {0};
@@ -43,7 +57,7 @@ char *hwnas_limit_words(const hwnas_trial *trial, const hwnas_job *goals)
         for (int j = 0; j < i; j++)
             is_said |= !strcmp(goals->limits[j].goal.name, goals->limits[i].goal.name);
         if (!is_said)
-            add_words(&words, trial, &goals->limits[i].goal);
+            add_limit_words(&words, trial, &goals->limits[i].goal);
     }
     return words.s;
 }

@@ -125,6 +125,8 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
     if (*plan->choice.why)
         hwnas_str_addf(out, "             chosen because %s\n", plan->choice.why);
     add_goals(out, job);
+    if (plan->missed)
+        hwnas_str_addf(out, "             note: the smallest network misses %s\n", plan->missed);
     add_devices(out, job);
     if (job->warm_start)
         hwnas_str_addf(out, "begins with  up to %zu trials of %s\n", plan->n_warm, job->warm_start);
@@ -142,11 +144,12 @@ static json_t *number(double value)
 
 json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
 {
-    return json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:I, s:s, s:b}", "format",
-                     "hwnas.plan", "version", 1, "job", hwnas_job_identity(job), "encodings_exact",
-                     plan->encodings, "encodings_are_exact", plan->is_exact, "strategy",
-                     plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
+    return json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:s, s:b}",
+                     "format", "hwnas.plan", "version", 1, "job", hwnas_job_identity(job),
+                     "encodings_exact", plan->encodings, "encodings_are_exact", plan->is_exact,
+                     "strategy", plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
                      number(plan->seconds_a_trial), "trials", number(plan->trials), "minutes",
-                     number(plan->minutes), "warm", (json_int_t)plan->n_warm, "study", job->study,
-                     "study_exists", hwnas_file_exists(job->study));
+                     number(plan->minutes), "missed", plan->missed, "warm",
+                     (json_int_t)plan->n_warm, "study", job->study, "study_exists",
+                     hwnas_file_exists(job->study));
 }

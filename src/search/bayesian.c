@@ -374,6 +374,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
 const hwnas_strategy_ops hwnas_strategy_bayesian = {
     .name = "bayesian",
     .help = "model-guided: Gaussian processes and expected hypervolume improvement",
+    .seeks_feasible = true,
     .min_trials = min_trials,
     .create = create,
     .ask = ask,

@@ -182,6 +182,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
 const hwnas_strategy_ops hwnas_strategy_local_search = {
     .name = "local-search",
     .help = "tries the neighbours of the best, and begins anew when none is better",
+    .seeks_feasible = true,
     .create = create,
     .ask = ask,
     .tell = tell,

@@ -37,6 +37,9 @@ enum { N_ENDS = 2 };
 /* Attempts that repeat an old trial before a random newcomer is taken instead. */
 enum { MAX_TRIES = 64 };
 
+/* In a tournament while nothing is feasible. */
+enum { N_SEEKERS = 8 };
+
 typedef struct member {
     hwnas_arch *arch;
     hwnas_score score;
@@ -213,11 +216,25 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
     return HWNAS_OK;
 }
 
+static bool has_feasible(const nsga2 *search)
+{
+    for (size_t i = 0; i < search->n; i++)
+        if (search->members[i].score.violation == 0)
+            return true;
+    return false;
+}
+
+/* Of two members; while nothing is feasible of more, as there is one goal and no front to spread.
+ */
 static const member *tournament(const nsga2 *search, hwnas_rng *rng)
 {
-    const member *a = &search->members[hwnas_rng_below(rng, (uint32_t)search->n)];
-    const member *b = &search->members[hwnas_rng_below(rng, (uint32_t)search->n)];
-    return is_better(b, a) ? b : a;
+    const member *best = &search->members[hwnas_rng_below(rng, (uint32_t)search->n)];
+    const int n = has_feasible(search) ? 2 : N_SEEKERS;
+    for (int i = 1; i < n; i++) {
+        const member *other = &search->members[hwnas_rng_below(rng, (uint32_t)search->n)];
+        best = is_better(other, best) ? other : best;
+    }
+    return best;
 }
 
 /* Crossover or mutation of one gene, by equal chance. Both at once, as for real numbers, moves too
@@ -261,6 +278,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
 const hwnas_strategy_ops hwnas_strategy_nsga2 = {
     .name = "nsga2",
     .help = "steady-state NSGA-II: evolves a population towards the whole front",
+    .seeks_feasible = true,
     .create = create,
     .ask = ask,
     .tell = tell,

@@ -125,6 +125,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
 const hwnas_strategy_ops hwnas_strategy_regularized_evolution = {
     .name = "regularized-evolution",
     .help = "aging evolution: mutates the best of a sample, the oldest leave (one objective)",
+    .seeks_feasible = true,
     .max_objectives = 1,
     .min_trials = min_trials,
     .create = create,

@@ -41,6 +41,9 @@ typedef struct hwnas_strategy hwnas_strategy;
 typedef struct hwnas_strategy_ops {
     const char *name, *help;
     int max_objectives; /* 0: any number */
+    /* While nothing is feasible it proposes what comes nearer to the limits: when it finds nothing,
+     * that says something. */
+    bool seeks_feasible;
     /* (optional) The fewest trials that it makes sense with. */
     uint64_t (*min_trials)(const hwnas_strategy_config *config);
     /* HWNAS_E_INPUT for a search that it cannot do. */

@@ -159,6 +159,14 @@ out:
     return status;
 }
 
+static hwnas_status make_ready(hwnas_session *s)
+{
+    TRY(warm_up(s));
+    if (s->next - s->n_warm < HWNAS_MAX_STARTS)
+        s->n_starts = hwnas_probe_starts(s->starts, s->job, s->setup.walked);
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_session_begin(hwnas_session *s)
 {
     char *job = NULL, *seconds = NULL;
@@ -169,7 +177,7 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
         TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
         TRY(hwnas_facts_write(s->store, s->job, s->setup.walked));
         TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
-        return warm_up(s);
+        return make_ready(s);
     }
     TRY(hwnas_facts_check(s->store, s->job, s->setup.walked));
     TRY(hwnas_store_get(&seconds, s->store, "wall_seconds"));
@@ -177,5 +185,5 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
     free(seconds);
     TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
     TRY(replay_trials(s));
-    return warm_up(s);
+    return make_ready(s);
 }

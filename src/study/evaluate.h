@@ -57,6 +57,10 @@ typedef struct hwnas_candidate {
 HWNAS_CHECKED hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *evaluator,
                                           const hwnas_candidate *candidate);
 
+/* The values that need neither a run nor a predictor: recalled and computed. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_costs(hwnas_trial *trial, hwnas_evaluator *evaluator,
+                                                const hwnas_candidate *candidate);
+
 /* The values that need no run: recalled, computed and predicted. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *evaluator,
                                                const hwnas_candidate *candidate);

@@ -65,10 +65,16 @@ out:
     return status;
 }
 
-hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+hwnas_status hwnas_evaluate_costs(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
     TRY(recall(trial, e, c));
     add_costs(trial, e, c);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    TRY(hwnas_evaluate_costs(trial, e, c));
     if (!e->predictor)
         return HWNAS_OK;
     hwnas_estimate estimate;

@@ -6,13 +6,34 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "graph/elaborate.h"
 #include "study/probe.h"
 #include "study/setup.h"
 #include "study/warm.h"
 
-/* Seconds that one network takes as a trial; NaN when it fails. */
-static double time_network(const hwnas_setup *setup, const hwnas_job *job, const hwnas_arch *arch)
+/* Limits that a network misses by the better end of its interval. */
+static char *missed_limits(const hwnas_trial *trial, const hwnas_job *job)
+{
+    hwnas_str out = {0};
+    for (int i = 0; i < job->n_limits; i++) {
+        const hwnas_limit *limit = &job->limits[i];
+        const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
+        if (!v || limit->goal.metric->source == HWNAS_FROM_PREDICTOR)
+            continue;
+        const double end = isnan(v->low) ? v->value : limit->is_upper ? v->low : v->high;
+        if (hwnas_limit_violation(limit, end, end) > 0)
+            hwnas_str_addf(&out, "%s%s, with %.*f %s", out.n ? "; " : "", limit->text,
+                           limit->goal.metric->decimals, v->value / limit->goal.metric->scale,
+                           limit->goal.metric->unit);
+    }
+    return out.s;
+}
+
+/* Seconds that one network takes as a trial; NaN when it fails. `missed`: hwnas_plan.missed of this
+ * network, NULL: it does not matter. */
+static double time_network(char **missed, const hwnas_setup *setup, const hwnas_job *job,
+                           const hwnas_arch *arch)
 {
     hwnas_graph *graph = NULL;
     hwnas_trial trial = {0};
@@ -26,6 +47,8 @@ static double time_network(const hwnas_setup *setup, const hwnas_job *job, const
                 status = hwnas_evaluate_on(&trial, setup->evaluator, &c, d, job->max_seconds);
         if (status == HWNAS_OK)
             seconds = hwnas_now() - started;
+        if (status == HWNAS_OK && missed)
+            *missed = missed_limits(&trial, job);
     }
     hwnas_error_clear();
     hwnas_graph_free(graph);
@@ -44,7 +67,7 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
             i < 2 ? hwnas_probe_extreme(setup->space, macs, i == 1) : hwnas_arch_new(setup->space);
         if (i == 2)
             hwnas_arch_sample(arch, &rng);
-        out->seconds[i] = time_network(setup, job, arch);
+        out->seconds[i] = time_network(i ? NULL : &out->missed, setup, job, arch);
         if (!isnan(out->seconds[i])) {
             sum += out->seconds[i];
             n++;
@@ -78,7 +101,7 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     hwnas_warm_start warm = {0};
     char *count = NULL;
     TRY_OUT(hwnas_setup_open(&setup, job, NULL, stop));
-    TRY_OUT(hwnas_probe(setup.evaluator, job, setup.space));
+    TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));
     if (job->warm_start)
         TRY_OUT(hwnas_warm_start_load(&warm, job, setup.walked, setup.evaluator));
     count = hwnas_space_count(setup.walked, &plan.is_exact);
@@ -90,9 +113,17 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     time_networks(&plan, &setup, job);
     estimate(&plan, job);
     *out = plan;
+    plan.missed = NULL;
 out:
+    hwnas_plan_done(&plan);
     free(count);
     hwnas_warm_start_done(&warm);
     hwnas_setup_close(&setup);
     return status;
+}
+
+void hwnas_plan_done(hwnas_plan *plan)
+{
+    free(plan->missed);
+    plan->missed = NULL;
 }

@@ -18,12 +18,14 @@ typedef struct hwnas_plan {
                                             network; NaN: it failed */
     double seconds_a_trial;              /* mean of these; NaN: all failed */
     double trials, minutes;              /* estimates; NaN: nothing bounds them beforehand */
+    char *missed; /* by the smallest network, as clauses joined by "; "; NULL: no limit */
     size_t n_warm;                       /* trials of another study to begin with, at most */
 } hwnas_plan;
 
-/* Opens all that a search needs, looks whether its limits can be met (HWNAS_E_INFEASIBLE), and
- * tries three networks for their time. Writes nothing. */
+/* Opens all that a search needs, and tries three networks for their time. HWNAS_E_INFEASIBLE where
+ * study/probe.h proves it. Writes nothing. */
 HWNAS_CHECKED hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
                                            const volatile sig_atomic_t *stop);
+void hwnas_plan_done(hwnas_plan *plan);
 
 #endif

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "graph/elaborate.h"
 #include "search/ends.h"
-#include "study/judge.h"
 
 enum { N_SAMPLES = 32, MAX_BUILDS = 4000 };
-static const double MARGIN = 0.1; /* by which a measured limit must be missed */
+
+/* Of so many networks each is looked at, in some seconds. */
+#define MAX_PROOF ((uint64_t)10000)
 
 /* ---- The ends of a space ---- */
 
@@ -91,48 +91,87 @@ hwnas_arch *hwnas_probe_extreme(const hwnas_space *space, const hwnas_metric *me
     return d.best ? d.best : hwnas_arch_new(space);
 }
 
-/* ---- Limits ---- */
+/* ---- Where a search with limits begins ---- */
 
-/* The value of a network that comes nearest to a limit so far. */
-typedef struct nearest {
-    double violation;
-    hwnas_value_row value;
-    char *code; /* NULL: no network gave the value */
-} nearest;
-
-static void judge(nearest *best, const hwnas_limit *limit, const hwnas_trial *trial,
-                  const hwnas_arch *arch)
+/* The sizes that a limit's metric grows with; 0: none is known. */
+static int sizes_for(const char *out[2], const hwnas_limit *limit)
 {
-    const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
-    if (!v)
-        return;
-    bool is_bounded = !strcmp(v->source, "measured") && !isnan(v->low);
-    double end = !is_bounded ? v->value : limit->is_upper ? v->low : v->high;
-    double violation = hwnas_limit_violation(limit, end, end);
-    if (best->code && violation >= best->violation)
-        return;
-    free(best->code);
-    *best = (nearest){.violation = violation, .value = *v, .code = hwnas_arch_code(arch)};
+    switch (limit->goal.metric->source) {
+    case HWNAS_FROM_DEVICE:
+        out[0] = "macs";
+        out[1] = "params";
+        return 2;
+    case HWNAS_FROM_GRAPH:
+        out[0] = limit->goal.metric->name;
+        return 1;
+    default:
+        return 0;
+    }
 }
 
-/* Evaluates one network for a limit, with one setting. A network that fails tells nothing. */
-static hwnas_status try_network(nearest *best, hwnas_evaluator *e, const hwnas_job *job,
-                                const hwnas_limit *limit, const hwnas_arch *arch,
-                                hwnas_settings settings)
+static bool wants_large(const hwnas_limit *limit)
+{
+    return limit->is_upper == limit->goal.metric->is_maximised;
+}
+
+static bool is_among(const hwnas_arch *arch, hwnas_arch *const *archs, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (hwnas_arch_equal(archs[i], arch))
+            return true;
+    return false;
+}
+
+int hwnas_probe_starts(hwnas_arch *out[HWNAS_MAX_STARTS], const hwnas_job *job,
+                       const hwnas_space *walked)
+{
+    int n = 0;
+    for (int i = 0; i < job->n_limits; i++) {
+        const char *sizes[2];
+        const int n_sizes = sizes_for(sizes, &job->limits[i]);
+        for (int s = 0; s < n_sizes && n < HWNAS_MAX_STARTS; s++) {
+            hwnas_arch *arch = hwnas_probe_extreme(walked, hwnas_metric_of_value(sizes[s]),
+                                                   wants_large(&job->limits[i]));
+            if (is_among(arch, out, n))
+                hwnas_arch_free(arch);
+            else
+                out[n++] = arch;
+        }
+    }
+    return n;
+}
+
+/* ---- Proof ---- */
+
+/* The network that comes nearest to a limit. */
+typedef struct nearest {
+    double violation; /* INFINITY: no network has the value */
+    double value;
+    char *code;
+} nearest;
+
+/* Takes a network that comes nearer. One that cannot be built is none. */
+static hwnas_status judge(nearest *best, hwnas_evaluator *e, const hwnas_job *job,
+                          const hwnas_limit *limit, const hwnas_space *space,
+                          const hwnas_arch *walked)
 {
     hwnas_graph *graph = NULL;
     hwnas_trial trial = {0};
-    hwnas_candidate c = {.arch = arch, .settings = settings};
-    hwnas_status status = hwnas_graph_build(&graph, arch, settings.batch);
+    hwnas_arch *arch = hwnas_settings_strip(walked, space);
+    hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_of(walked, job)};
+    hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
     c.graph = graph;
     if (status == HWNAS_OK)
-        status = hwnas_evaluate_free(&trial, e, &c);
-    int device = limit->goal.device;
-    if (status == HWNAS_OK && device >= 0 && hwnas_evaluator_device(e, device))
-        status = hwnas_evaluate_on(&trial, e, &c, device, job->max_seconds);
-    if (status == HWNAS_OK)
-        judge(best, limit, &trial, arch);
+        status = hwnas_evaluate_costs(&trial, e, &c);
+    const hwnas_value_row *v =
+        status == HWNAS_OK ? hwnas_trial_value(&trial, limit->goal.name) : NULL;
+    const double violation = v ? hwnas_limit_violation(limit, v->value, v->value) : INFINITY;
+    if (violation < best->violation) {
+        free(best->code);
+        *best = (nearest){violation, v->value, hwnas_arch_code(walked)};
+    }
     hwnas_graph_free(graph);
+    hwnas_arch_free(arch);
     free(trial.values);
     if (status == HWNAS_E_INTERRUPTED || status == HWNAS_E_LIBRARY)
         return status;
@@ -140,65 +179,46 @@ static hwnas_status try_network(nearest *best, hwnas_evaluator *e, const hwnas_j
     return HWNAS_OK;
 }
 
-static hwnas_status cannot_be_met(const nearest *best, const hwnas_limit *limit, bool largest)
+static hwnas_status cannot_be_met(const nearest *best, const hwnas_limit *limit)
 {
     const hwnas_metric *m = limit->goal.metric;
-    double scale = m->scale;
-    bool is_bounded = !strcmp(best->value.source, "measured") && !isnan(best->value.low);
-    char *interval = is_bounded
-                         ? hwnas_printf(" [%.*f, %.*f]", m->decimals, best->value.low / scale,
-                                        m->decimals, best->value.high / scale)
-                         : hwnas_strdup("");
-    hwnas_status status =
-        hwnas_hint(hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
-                              "no network of the space meets %s: the %s, %s, has %.*f%s %s",
-                              limit->text, largest ? "largest" : "smallest", best->code,
-                              m->decimals, best->value.value / scale, interval, m->unit),
-                   "relax the constraint, or choose another space%s",
-                   limit->goal.device >= 0 ? " or device" : "");
-    free(interval);
-    return status;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
+                                 "no network of the space meets %s: the %s, %s, has %.*f %s",
+                                 limit->text, wants_large(limit) ? "largest" : "smallest",
+                                 best->code, m->decimals, best->value / m->scale, m->unit),
+                      "relax the constraint, or choose another space");
 }
 
-static hwnas_status probe_limit(hwnas_evaluator *e, const hwnas_job *job, const hwnas_space *space,
-                                const hwnas_limit *limit)
+/* Looks at one network after the other until one meets the limit. */
+static hwnas_status prove(hwnas_evaluator *e, const hwnas_job *job, const hwnas_limit *limit,
+                          const hwnas_space *space, const hwnas_space *walked)
 {
     hwnas_status status = HWNAS_OK;
-    bool is_measured = limit->goal.device >= 0;
-    bool largest = limit->is_upper == limit->goal.metric->is_maximised;
-    const char *const sizes[] = {"macs", "params"};
     nearest best = {.violation = INFINITY};
-    hwnas_arch *arch = NULL;
-    for (int s = 0; s < (is_measured ? 2 : 1); s++) {
-        const hwnas_metric *size =
-            is_measured ? hwnas_metric_of_value(sizes[s]) : limit->goal.metric;
-        hwnas_arch_free(arch);
-        arch = hwnas_probe_extreme(space, size, largest);
-        hwnas_settings settings = hwnas_settings_first(job);
-        do {
-            TRY_OUT(try_network(&best, e, job, limit, arch, settings));
-            if (best.code && best.violation <= (is_measured ? MARGIN : 0))
-                goto out;
-        } while (hwnas_settings_next(&settings, job));
+    hwnas_arch *arch = hwnas_probe_extreme(walked, limit->goal.metric, wants_large(limit));
+    TRY_OUT(judge(&best, e, job, limit, space, arch));
+    hwnas_arch_free(arch);
+    arch = best.violation > 0 ? hwnas_arch_first(walked) : NULL;
+    while (arch && best.violation > 0) {
+        TRY_OUT(judge(&best, e, job, limit, space, arch));
+        if (!hwnas_arch_next(arch))
+            break;
     }
-    if (best.code)
-        status = cannot_be_met(&best, limit, largest);
+    if (best.violation > 0 && best.code)
+        status = cannot_be_met(&best, limit);
 out:
     hwnas_arch_free(arch);
     free(best.code);
     return status;
 }
 
-hwnas_status hwnas_probe(hwnas_evaluator *e, const hwnas_job *job, const hwnas_space *space)
+hwnas_status hwnas_probe_limits(hwnas_evaluator *e, const hwnas_job *job, const hwnas_space *space,
+                                const hwnas_space *walked)
 {
-    /* What is computed first: it costs nothing. */
-    for (int measured = 0; measured < 2; measured++)
-        for (int i = 0; i < job->n_limits; i++) {
-            const hwnas_metric *metric = job->limits[i].goal.metric;
-            bool is_turn =
-                measured ? metric->source == HWNAS_FROM_DEVICE : metric->source == HWNAS_FROM_GRAPH;
-            if (is_turn)
-                TRY(probe_limit(e, job, space, &job->limits[i]));
-        }
+    if (!hwnas_space_count_up_to(walked, MAX_PROOF))
+        return HWNAS_OK;
+    for (int i = 0; i < job->n_limits; i++)
+        if (job->limits[i].goal.metric->source == HWNAS_FROM_GRAPH)
+            TRY(prove(e, job, &job->limits[i], space, walked));
     return HWNAS_OK;
 }

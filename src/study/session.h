@@ -3,6 +3,7 @@
 #ifndef HWNAS_STUDY_SESSION_H
 #define HWNAS_STUDY_SESSION_H
 
+#include "study/probe.h"
 #include "study/setup.h"
 #include "study/study.h"
 #include "study/waiting.h"
@@ -27,6 +28,8 @@ typedef struct hwnas_session {
     uint64_t n_failed, n_warm;
     int n_hopeless;
     bool is_target_met, is_exhausted;
+    int n_starts; /* proposals that come before the strategy's */
+    hwnas_arch *starts[HWNAS_MAX_STARTS];
     double started, earlier_seconds;
     uint64_t session_first; /* trials that earlier sessions finished */
 } hwnas_session;

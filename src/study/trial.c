@@ -93,6 +93,8 @@ void hwnas_session_forget(hwnas_session *s)
         hwnas_trials_free(s->done[i], 1);
     free(s->done);
     free(s->scores);
+    for (int i = 0; i < s->n_starts; i++)
+        hwnas_arch_free(s->starts[i]);
     hwnas_front_done(&s->front);
     hwnas_waiting_done(&s->waiting);
 }
