@@ -36,6 +36,9 @@ void hwnas_draft_free(hwnas_draft *draft); /* forgets it unless it was published
 /* It goes to a pipe or a device. */
 bool hwnas_draft_is_stream(const hwnas_draft *draft);
 
+/* The name behind all symbolic links, of a file that may not exist. Yours to free(). */
+char *hwnas_file_follow(const char *path);
+
 bool hwnas_file_exists(const char *path);
 
 /* Finds a file that ships with hwnas: `name` itself when it is a path to a file; else

@@ -51,8 +51,7 @@ static hwnas_status fail_write(const char *path, int error)
     return status;
 }
 
-/* The name behind all symbolic links, of a file that may not exist. */
-static char *follow_links(const char *path)
+char *hwnas_file_follow(const char *path)
 {
     char *name = hwnas_strdup(path), link[4096];
     for (int i = 0; i < MAX_LINKS; i++) {
@@ -154,7 +153,7 @@ static int open_draft(hwnas_draft *d)
     int error = is_there ? refuse(d->path, &st) : 0;
     if (error || (is_there && is_stream(&st)))
         return error;
-    d->target = follow_links(d->path);
+    d->target = hwnas_file_follow(d->path);
     d->fd = open_nameless(d->target);
     if (d->fd < 0)
         d->fd = open_named(&d->temporary, d->target);

@@ -1,8 +1,8 @@
 /* sqlite.c: a study in one SQLite file.
  *
- * A new study is made beside its name and renamed to it, so it is complete or not there. While it
- * is open for changes it is in WAL mode, which lets others read; at rest it is one plain file. This
- * is the file and its statements; sqlite_trials.c has what goes in and comes out. */
+ * While it is open for changes it is in WAL mode, which lets others read; at rest it is one plain
+ * file. This is the file and its statements; sqlite_draft.c has how it comes to be, sqlite_trials.c
+ * what goes in and comes out. */
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 
 #include <sqlite3.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "store/sqlite_priv.h"
@@ -197,8 +198,15 @@ hwnas_status hwnas_sqlite_end(hwnas_store *store, hwnas_status status)
 
 /* Opening and closing */
 
+hwnas_status hwnas_sqlite_fail_exists(const char *path)
+{
+    const hwnas_place place = {.file = path};
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the study exists already"),
+                      "--resume goes on with it; --study FILE names another");
+}
+
 /* Whether a file may, or must not, be there already. */
-static hwnas_status check_path(const char *path, hwnas_store_mode mode)
+static hwnas_status check_path(bool *is_there, const char *path, hwnas_store_mode mode)
 {
     hwnas_place place = {.file = path};
     struct stat st;
@@ -207,56 +215,44 @@ static hwnas_status check_path(const char *path, hwnas_store_mode mode)
     if (hwnas_starts_with(path, "postgresql://"))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "studies in PostgreSQL come later"),
                           "give the name of a file");
-    if (!stat(path, &st)) {
+    *is_there = !stat(path, &st);
+    if (*is_there) {
         if (S_ISDIR(st.st_mode))
             return hwnas_fail(HWNAS_E_INPUT, &place, "this is a directory, a study is a file");
         if (mode == HWNAS_STORE_CREATE)
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the study exists already"),
-                              "--resume goes on with it; --study FILE names another");
+            return hwnas_sqlite_fail_exists(path);
         if (!S_ISREG(st.st_mode))
             return hwnas_fail(HWNAS_E_INPUT, &place, "this is not a regular file");
         return HWNAS_OK;
     }
     if (errno != ENOENT)
         return hwnas_fail(HWNAS_E_IO, &place, "cannot open the study: %s", strerror(errno));
-    if (mode == HWNAS_STORE_CREATE)
+    if (mode == HWNAS_STORE_CREATE || mode == HWNAS_STORE_REPLACE)
         return HWNAS_OK;
     return hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, &place, "there is no such study"),
                       mode == HWNAS_STORE_RESUME ? "without --resume it is started"
                                                  : "is it the right directory?");
 }
 
-static hwnas_status open_file(hwnas_store *store, const char *file, int flags)
+static const char *current_file(const hwnas_store *store)
 {
-    if (sqlite3_open_v2(file, &store->db, flags, NULL) != SQLITE_OK)
+    return store->draft ? store->draft : store->file;
+}
+
+static hwnas_status open_file(hwnas_store *store)
+{
+    if (sqlite3_open_v2(current_file(store), &store->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
         return hwnas_sqlite_fail(store);
     sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
     return HWNAS_OK;
 }
 
-/* Makes an empty study beside its name, then gives it the name. */
-static hwnas_status create(hwnas_store *store)
+hwnas_status hwnas_sqlite_begin(hwnas_store *store)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_place place = {.file = store->path};
-    char *file = hwnas_printf("%s-new", store->file);
-    unlink(file); /* of a process that died here */
-    TRY_OUT(open_file(store, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-    if (sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+    hwnas_status status = open_file(store);
+    if (status == HWNAS_OK && sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK)
         status = hwnas_sqlite_fail(store);
-        goto out;
-    }
-    if (rename(file, store->file)) {
-        status = hwnas_fail(HWNAS_E_IO, &place, "cannot create the study: %s", strerror(errno));
-        goto out;
-    }
-    store->is_created = true;
-out:
-    sqlite3_close(store->db);
-    store->db = NULL;
-    if (status != HWNAS_OK)
-        unlink(file);
-    free(file);
+    hwnas_sqlite_close(store);
     return status;
 }
 
@@ -265,18 +261,26 @@ static int32_t big_endian(const unsigned char *bytes)
     return (int32_t)((uint32_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]);
 }
 
+enum { USER_VERSION = 60, APPLICATION = 68 }; /* where they stand in the header */
+static const char magic[16] = "SQLite format 3";
+
+bool hwnas_sqlite_is_ours(const unsigned char header[HWNAS_SQLITE_HEADER])
+{
+    return !memcmp(header, magic, sizeof magic) &&
+           big_endian(header + APPLICATION) == APPLICATION_ID;
+}
+
 /* Looks at the first bytes (https://www.sqlite.org/fileformat.html, section 1.3) before SQLite
  * does, which would recover, and so change, a file that is not ours. They are read through its
  * descriptor: closing one of our own would drop the locks that this process has on the file. */
 static hwnas_status check_header(const hwnas_store *store)
 {
-    enum { USER_VERSION = 60, APPLICATION = 68, SIZE = 100 };
-    static const char magic[16] = "SQLite format 3";
-    unsigned char header[SIZE] = {0};
+    unsigned char header[HWNAS_SQLITE_HEADER] = {0};
     hwnas_place place = {.file = store->path};
     sqlite3_file *file = NULL;
     sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-    int code = file->pMethods->xRead(file, header, SIZE, 0); /* a short read is filled with 0 */
+    int code =
+        file->pMethods->xRead(file, header, sizeof header, 0); /* a short read is filled with 0 */
     if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ)
         return hwnas_fail(HWNAS_E_IO, &place, "cannot read the study");
     if (memcmp(header, magic, sizeof magic))
@@ -284,7 +288,7 @@ static hwnas_status check_header(const hwnas_store *store)
                           "a study is an SQLite database; is it the right file?");
     if (code != SQLITE_OK)
         return hwnas_sqlite_damaged(store, "it is cut short");
-    if (big_endian(header + APPLICATION) != APPLICATION_ID)
+    if (!hwnas_sqlite_is_ours(header))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a study of hwnas"),
                           "it is an SQLite database of another program");
     int version = big_endian(header + USER_VERSION);
@@ -309,12 +313,12 @@ static hwnas_status check_pages(const hwnas_store *store)
     return status;
 }
 
-static hwnas_status open_study(hwnas_store *store, bool for_reading)
+hwnas_status hwnas_sqlite_open(hwnas_store *store, bool for_reading)
 {
     hwnas_place place = {.file = store->path};
     /* What a dead writer left in the write-ahead log can only be read by someone who may write;
      * SQLite falls back to reading alone by itself where the permissions say so. */
-    TRY(open_file(store, store->file, SQLITE_OPEN_READWRITE));
+    TRY(open_file(store));
     TRY(check_header(store));
     TRY(check_pages(store));
     for (int i = 0; i < N_STATEMENTS; i++)
@@ -327,70 +331,98 @@ static hwnas_status open_study(hwnas_store *store, bool for_reading)
     if (sqlite3_db_readonly(store->db, "main"))
         return hwnas_fail(HWNAS_E_IO, &place, "the study may not be written");
     /* NORMAL: a power cut may take the last trials, the death of the process takes none. */
-    if (sqlite3_exec(store->db,
-                     "PRAGMA journal_mode = WAL;"
-                     "PRAGMA synchronous = NORMAL;"
-                     "PRAGMA foreign_keys = ON;",
-                     NULL, NULL, NULL) != SQLITE_OK)
+    if ((!store->draft &&
+         sqlite3_exec(store->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL) != SQLITE_OK) ||
+        sqlite3_exec(store->db, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON", NULL, NULL,
+                     NULL) != SQLITE_OK)
         return hwnas_sqlite_fail(store);
+    hwnas_lock_sign(&store->lock);
     return HWNAS_OK;
 }
 
-static void delete_files(const hwnas_store *store)
+void hwnas_sqlite_close(hwnas_store *store)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char *file = hwnas_printf("%s%s", store->file, suffixes[i]);
-        unlink(file);
-        free(file);
+    for (int i = 0; i < N_STATEMENTS; i++) {
+        sqlite3_finalize(store->statements[i]);
+        store->statements[i] = NULL;
     }
+    sqlite3_close(store->db);
+    store->db = NULL;
+    hwnas_lock_sign(&store->replaced);
 }
 
 static void shut(hwnas_store *store, bool and_delete)
 {
     if (!store)
         return;
-    bool is_whole = store->statements[N_STATEMENTS - 1] != NULL;
-    for (int i = 0; i < N_STATEMENTS; i++)
-        sqlite3_finalize(store->statements[i]);
-    if (is_whole && store->lock.path) {
+    const bool is_whole = store->statements[N_STATEMENTS - 1] != NULL;
+    if (is_whole && store->lock.file && !store->draft) {
+        for (int i = 0; i < N_STATEMENTS; i++)
+            sqlite3_reset(store->statements[i]);
         /* One plain file again. Not when somebody reads just now; then WAL mode stays. */
         sqlite3_busy_timeout(store->db, 0);
         sqlite3_exec(store->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
     }
-    sqlite3_close(store->db);
-    if (and_delete)
-        delete_files(store);
+    hwnas_sqlite_close(store);
+    if (and_delete || store->draft)
+        hwnas_sqlite_delete(current_file(store), true);
     hwnas_lock_release(&store->lock);
+    hwnas_lock_release(&store->replaced);
+    free(store->draft);
     free(store->file);
+    free(store->path);
     free(store);
+}
+
+/* A study that is to be replaced must be one, and stays locked meanwhile. */
+static hwnas_status hold_old(hwnas_store *store)
+{
+    TRY(hwnas_lock_take(&store->replaced, store->file, store->path));
+    hwnas_status status = hwnas_sqlite_open(store, true);
+    hwnas_sqlite_close(store);
+    return status;
+}
+
+static hwnas_status open_as(hwnas_store *store, hwnas_store_mode mode, bool is_there)
+{
+    if (mode == HWNAS_STORE_READ)
+        return hwnas_sqlite_open(store, true);
+    if (mode == HWNAS_STORE_RESUME) {
+        TRY(hwnas_lock_take(&store->lock, store->file, store->path));
+        hwnas_sqlite_tidy(store);
+        return hwnas_sqlite_open(store, false);
+    }
+    if (is_there)
+        TRY(hold_old(store));
+    TRY(hwnas_sqlite_create(store));
+    return is_there ? HWNAS_OK : hwnas_store_publish(store);
 }
 
 hwnas_status hwnas_store_open(hwnas_store **out, const char *path, hwnas_store_mode mode)
 {
-    hwnas_status status = HWNAS_OK;
-    TRY(check_path(path, mode));
+    bool is_there = false;
+    TRY(check_path(&is_there, path, mode));
     hwnas_store *store = hwnas_alloc(sizeof *store);
-    const char *here = *path == '/' ? "" : "./";
-    store->file = hwnas_printf("%s%s", here, path);
-    store->path = store->file + strlen(here);
-    if (mode != HWNAS_STORE_READ)
-        TRY_OUT(hwnas_lock_take(&store->lock, path));
-    if (mode == HWNAS_STORE_CREATE) {
-        TRY_OUT(check_path(path, mode)); /* once more, now that nobody else may create it */
-        TRY_OUT(create(store));
-    }
-    TRY_OUT(open_study(store, mode == HWNAS_STORE_READ));
-    *out = store;
-    return HWNAS_OK;
-out:
-    shut(store, store->is_created);
+    char *target = hwnas_file_follow(path);
+    store->path = hwnas_strdup(path);
+    store->file = hwnas_printf("%s%s", *target == '/' ? "" : "./", target);
+    free(target);
+    const hwnas_status status = open_as(store, mode, is_there);
+    if (status == HWNAS_OK)
+        *out = store;
+    else
+        shut(store, store->is_created);
     return status;
 }
 
 void hwnas_store_close(hwnas_store *store)
 {
     shut(store, false);
+}
+
+void hwnas_store_remove(hwnas_store *store)
+{
+    shut(store, store->is_created);
 }
 
 void hwnas_store_discard(hwnas_store *store)

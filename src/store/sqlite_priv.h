@@ -28,13 +28,37 @@ enum {
 };
 
 struct hwnas_store {
-    char *file;       /* for SQLite, which gives names like ":memory:" a meaning: "./" and ... */
-    const char *path; /* ... as the user wrote it */
-    hwnas_lock lock;  /* not held: only for reading */
-    bool is_created;  /* by this process */
+    char *path;      /* as the user wrote it */
+    char *file;      /* without symbolic links; "./" keeps SQLite from giving names like ":memory:"
+                        a meaning */
+    char *draft;     /* the file until the study is published; NULL: it is */
+    hwnas_lock lock; /* of the file; not held: only for reading */
+    hwnas_lock replaced; /* of the study whose place the draft is to take */
+    bool is_created;     /* by this process */
     sqlite3 *db;
     sqlite3_stmt *statements[N_STATEMENTS];
 };
+
+enum { HWNAS_SQLITE_HEADER = 100 };
+
+/* Opens the file, or its draft, and looks whether it is a study, and whole. */
+HWNAS_CHECKED hwnas_status hwnas_sqlite_open(hwnas_store *store, bool for_reading);
+/* Closes it; it may be opened again. */
+void hwnas_sqlite_close(hwnas_store *store);
+/* Whether this is the beginning of a study, of any version. */
+bool hwnas_sqlite_is_ours(const unsigned char header[HWNAS_SQLITE_HEADER]);
+/* Writes the tables into the empty draft. */
+HWNAS_CHECKED hwnas_status hwnas_sqlite_begin(hwnas_store *store);
+
+/* ---- sqlite_draft.c ---- */
+
+/* Makes and opens an empty draft. */
+HWNAS_CHECKED hwnas_status hwnas_sqlite_create(hwnas_store *store);
+/* Deletes the draft that a dead process left, if there is one and it can be. */
+void hwnas_sqlite_tidy(const hwnas_store *store);
+/* Deletes a file with all that SQLite has beside it, or that alone. */
+void hwnas_sqlite_delete(const char *file, bool and_itself);
+hwnas_status hwnas_sqlite_fail_exists(const char *path);
 
 /* What SQLite's last failure means for the user. */
 hwnas_status hwnas_sqlite_fail(const hwnas_store *store);

@@ -15,8 +15,9 @@
 typedef struct hwnas_store hwnas_store;
 
 typedef enum hwnas_store_mode {
-    HWNAS_STORE_CREATE, /* must not exist yet: HWNAS_E_INPUT, hint --resume */
-    HWNAS_STORE_RESUME, /* must exist and be one of ours of this version */
+    HWNAS_STORE_CREATE,  /* must not exist yet: HWNAS_E_INPUT, hint --resume */
+    HWNAS_STORE_REPLACE, /* makes a draft; one of ours that exists stays until it is published */
+    HWNAS_STORE_RESUME,  /* must exist and be one of ours of this version */
     HWNAS_STORE_READ,
 } hwnas_store_mode;
 
@@ -51,6 +52,12 @@ typedef struct hwnas_trial {
 HWNAS_CHECKED hwnas_status hwnas_store_open(hwnas_store **out, const char *path,
                                             hwnas_store_mode mode);
 void hwnas_store_close(hwnas_store *store);
+/* Whether it is a draft: a study that is not in its place yet, and is deleted when it is closed. */
+bool hwnas_store_is_draft(const hwnas_store *store);
+/* Puts a draft into its place, with a new connection: nobody may borrow the old one. */
+HWNAS_CHECKED hwnas_status hwnas_store_publish(hwnas_store *store);
+/* Closes, and deletes what was just created. */
+void hwnas_store_remove(hwnas_store *store);
 /* Closes and deletes a study that was just created and has no trial. */
 void hwnas_store_discard(hwnas_store *store);
 

@@ -2,10 +2,8 @@
  * study. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "graph/elaborate.h"
 #include "study/facts.h"
 #include "study/session.h"
@@ -13,17 +11,10 @@
 
 hwnas_status hwnas_session_open_store(hwnas_session *s)
 {
-    const char *path = s->job->study;
-    if (s->options->overwrite && hwnas_file_exists(path)) {
-        hwnas_store *old;
-        TRY(hwnas_store_open(&old, path, HWNAS_STORE_RESUME)); /* only one of ours is replaced */
-        hwnas_store_close(old);
-        if (unlink(path))
-            return hwnas_fail(HWNAS_E_IO, NULL, "cannot remove %s", path);
-    }
-    if (!s->options->resume)
-        return hwnas_store_open(&s->store, path, HWNAS_STORE_CREATE);
-    return hwnas_store_open(&s->store, path, HWNAS_STORE_RESUME);
+    const hwnas_store_mode mode = s->options->resume      ? HWNAS_STORE_RESUME
+                                  : s->options->overwrite ? HWNAS_STORE_REPLACE
+                                                          : HWNAS_STORE_CREATE;
+    return hwnas_store_open(&s->store, s->job->study, mode);
 }
 
 /* ---- Warm start ---- */

@@ -57,6 +57,8 @@ HWNAS_CHECKED hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number,
 /* Measures trial `id` of `done`, which was estimated, and writes it anew; or, where that was
  * disturbed, puts it off. */
 HWNAS_CHECKED hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id);
+/* Puts a study that replaces another into its place, if it is not there yet. */
+HWNAS_CHECKED hwnas_status hwnas_session_publish(hwnas_session *s);
 /* Frees what is remembered of trials. */
 void hwnas_session_forget(hwnas_session *s);
 

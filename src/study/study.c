@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -245,12 +244,10 @@ static void discard(hwnas_session *s, hwnas_status why)
     if (s->n_done && !is_job_wrong)
         return;
     part_from_store(s);
-    if (s->n_done) {
-        hwnas_store_close(s->store);
-        unlink(s->job->study);
-    } else {
+    if (s->n_done)
+        hwnas_store_remove(s->store);
+    else
         hwnas_store_discard(s->store);
-    }
     s->store = NULL;
 }
 
@@ -269,6 +266,18 @@ static hwnas_status open_setup(hwnas_session *s)
     /* That the job names another strategy is told by comparing the facts. */
     is_there &= !strcmp(s->job->strategy, "auto") || !strcmp(s->job->strategy, choice.name);
     return hwnas_setup_open(&s->setup, s->job, is_there ? &choice : NULL, s->options->stop);
+}
+
+/* A search that was interrupted before its first trial has replaced nothing. */
+static hwnas_status check_draft(const hwnas_session *s)
+{
+    const hwnas_place place = {.file = s->job->study};
+    if (!hwnas_store_is_draft(s->store))
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INTERRUPTED, &place,
+                   "interrupted before the first trial: the old study is still there"),
+        "the same command begins again");
 }
 
 hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
@@ -299,6 +308,7 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
             discard(&s, status);
         goto out;
     }
+    TRY_OUT(s.n_done ? hwnas_session_publish(&s) : check_draft(&s));
     TRY_OUT(remember_time(&s));
     TRY_OUT(hwnas_summary_load(out, s.store, job->study));
     (*out)->is_interrupted = hwnas_session_should_stop(&s);

@@ -74,12 +74,22 @@ static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
     return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
 }
 
+hwnas_status hwnas_session_publish(hwnas_session *s)
+{
+    if (!hwnas_store_is_draft(s->store))
+        return HWNAS_OK;
+    TRY(hwnas_evaluator_use_study(s->setup.evaluator, NULL)); /* it borrows the connection */
+    TRY(hwnas_store_publish(s->store));
+    return hwnas_evaluator_use_study(s->setup.evaluator, s->store);
+}
+
 hwnas_status hwnas_session_absorb(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked)
 {
     HWNAS_GROW(s->done, s->n_done, s->done_room);
     HWNAS_GROW(s->scores, s->n_scores, s->score_room);
     s->done[s->n_done++] = trial;
-    return learn(s, s->n_scores++, walked);
+    TRY(learn(s, s->n_scores++, walked));
+    return trial->status == HWNAS_OK ? hwnas_session_publish(s) : HWNAS_OK;
 }
 
 void hwnas_session_forget(hwnas_session *s)

@@ -399,6 +399,61 @@ END
     is out "d['finished'] == 10 and d['job']['seed'] == 4"
 }
 
+@test "--overwrite keeps the old study until the new one has a trial" {
+    local before first
+    job
+    ends 0 search job.yaml
+    before=$(trials job.db)
+    job "device: null"
+    HWNAS_RUNNER_FAULT=crash ends 1 search job.yaml --overwrite
+    says err "failed, the last so"
+    [ "$(trials job.db)" = "$before" ]
+    HWNAS_RUNNER_FAULT=hang "$HWNAS" search job.yaml --overwrite >first.out 2>first.err 3>&- &
+    first=$!
+    for _ in $(seq 500); do
+        [ ! -e job.db-new ] || [ "$(/usr/bin/python3 -c 'import sqlite3
+print(*sqlite3.connect("job.db-new").execute("SELECT count(*) FROM trial").fetchone())')" != 1 ] || break
+        sleep 0.02
+    done
+    refuses 1 "job.db: the study is in use by process $first" search job.yaml --resume
+    ln -s job.db other.db
+    refuses 1 "other.db: the study is in use by process $first" search job.yaml --overwrite --study other.db
+    rm other.db
+    kill -INT $first
+    wait $first || [ $? -eq 130 ]
+    says first.err "job.db: interrupted before the first trial: the old study is still there"
+    [ "$(trials job.db)" = "$before" ]
+    [ "$(ls job.db*)" = job.db ]
+}
+
+@test "--overwrite while somebody reads the old study" {
+    job
+    ends 0 search job.yaml
+    /usr/bin/python3 - <<'END'
+import os, sqlite3, subprocess
+old = sqlite3.connect("job.db", isolation_level=None)
+old.execute("PRAGMA journal_mode = WAL")
+old.execute("BEGIN")
+count = "SELECT count(*) FROM trial"
+assert old.execute(count).fetchone() == (30,)
+writer = sqlite3.connect("job.db")
+writer.execute("INSERT INTO fact VALUES ('unread', 'by the reader')")
+writer.commit()
+writer.close()
+assert os.path.exists("job.db-wal")
+done = subprocess.run([os.environ["HWNAS"], "search", "job.yaml", "--overwrite", "--trials", "12"],
+                      capture_output=True, text=True)
+assert done.returncode == 0, done.stderr
+assert old.execute(count).fetchone() == (30,)
+new = sqlite3.connect("job.db")
+assert new.execute(count).fetchone() == (12,)
+old.close()
+assert new.execute(count).fetchone() == (12,)
+new.close()
+END
+    [ "$(ls job.db*)" = job.db ]
+}
+
 @test "a space that changed since the study was made" {
     tiny
     ends 0 search job.yaml --trials 2

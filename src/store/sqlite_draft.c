@@ -1,0 +1,155 @@
+/* sqlite_draft.c: a study that is being made lies beside the place that it is for, as STUDY-new,
+ * and takes that name when it is worth to be seen: a new one at once, one that replaces another
+ * with its first trial. Whatever happens before leaves the old one as it is, and a STUDY-new that
+ * the next search takes away.
+ *
+ * Until then it has a rollback journal, not a write-ahead log, so that one rename() moves all of
+ * it. */
+#define _GNU_SOURCE 1 /* renameat2() */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/sqlite_priv.h"
+
+/* What SQLite lays beside a file, and the file, which goes last. */
+void hwnas_sqlite_delete(const char *file, bool and_itself)
+{
+    static const char *const suffixes[] = {"-journal", "-wal", "-shm", ""};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes - !and_itself; i++) {
+        char *name = hwnas_printf("%s%s", file, suffixes[i]);
+        unlink(name);
+        free(name);
+    }
+}
+
+/* ---- Making ---- */
+
+/* Deletes a draft whose process has died. */
+static hwnas_status sweep(const char *draft, const char *path)
+{
+    const hwnas_place place = {.file = path};
+    unsigned char header[HWNAS_SQLITE_HEADER] = {0};
+    hwnas_lock lock = {0};
+    hwnas_status status = hwnas_lock_take(&lock, draft, path);
+    if (status == HWNAS_E_NOT_FOUND) {
+        hwnas_error_clear();
+        return HWNAS_OK;
+    }
+    TRY(status);
+    const ssize_t n = pread(hwnas_lock_descriptor(&lock), header, sizeof header, 0);
+    if (n == 0 || (n == (ssize_t)sizeof header && hwnas_sqlite_is_ours(header)))
+        hwnas_sqlite_delete(draft, true);
+    else
+        status = hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &place, "%s is in the way, and it is no study", draft),
+            "move it to another place; a study is made under that name");
+    hwnas_lock_release(&lock);
+    return status;
+}
+
+void hwnas_sqlite_tidy(const hwnas_store *store)
+{
+    char *draft = hwnas_printf("%s-new", store->file);
+    if (sweep(draft, store->path) != HWNAS_OK)
+        hwnas_error_clear();
+    free(draft);
+}
+
+static hwnas_status make_draft(hwnas_store *store)
+{
+    for (bool is_there = true; is_there;) {
+        TRY(sweep(store->draft, store->path));
+        TRY(hwnas_lock_make(&store->lock, &is_there, store->draft, store->path));
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_sqlite_create(hwnas_store *store)
+{
+    char *draft = hwnas_printf("%s-new", store->file);
+    hwnas_status status = HWNAS_OK;
+    store->draft = draft;
+    status = make_draft(store);
+    if (status != HWNAS_OK) { /* what is there is not ours to delete */
+        store->draft = NULL;
+        free(draft);
+        return status;
+    }
+    store->is_created = true;
+    TRY(hwnas_sqlite_begin(store));
+    return hwnas_sqlite_open(store, false);
+}
+
+/* ---- Publishing ---- */
+
+static hwnas_status fail_rename(const hwnas_store *store)
+{
+    const hwnas_place place = {.file = store->path};
+    if (errno == EEXIST)
+        return hwnas_sqlite_fail_exists(store->path);
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_IO, &place, "cannot create the study: %s", strerror(errno)),
+        "the directory of a study must exist and be writable");
+}
+
+static hwnas_status take_name(const hwnas_store *store)
+{
+    struct stat st;
+    if (!renameat2(AT_FDCWD, store->draft, AT_FDCWD, store->file, RENAME_NOREPLACE))
+        return HWNAS_OK;
+    if (errno != EINVAL && errno != ENOSYS)
+        return fail_rename(store);
+    if (!stat(store->file, &st))
+        return hwnas_sqlite_fail_exists(store->path);
+    return rename(store->draft, store->file) ? fail_rename(store) : HWNAS_OK;
+}
+
+/* Puts all of the old study into its one file, and takes what SQLite has beside it: the new one
+ * must not be read with it. Who still reads the old one goes on with the files that it has open,
+ * and SQLite leaves ours alone, as it sees that its own has moved. */
+static void settle_old(const hwnas_store *store)
+{
+    sqlite3 *old = NULL;
+    if (sqlite3_open_v2(store->file, &old, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
+        sqlite3_exec(old, "PRAGMA wal_checkpoint(PASSIVE); PRAGMA journal_mode = DELETE", NULL,
+                     NULL, NULL);
+    sqlite3_close(old);
+    hwnas_sqlite_delete(store->file, false);
+}
+
+/* The new file takes the mode of the old one. */
+static hwnas_status replace(hwnas_store *store)
+{
+    struct stat st;
+    settle_old(store);
+    if (!fstat(hwnas_lock_descriptor(&store->replaced), &st) &&
+        fchmod(hwnas_lock_descriptor(&store->lock), st.st_mode & 0777))
+        errno = 0;
+    if (rename(store->draft, store->file))
+        return fail_rename(store);
+    hwnas_lock_release(&store->replaced);
+    return HWNAS_OK;
+}
+
+bool hwnas_store_is_draft(const hwnas_store *store)
+{
+    return store->draft != NULL;
+}
+
+hwnas_status hwnas_store_publish(hwnas_store *store)
+{
+    if (!store->draft)
+        return HWNAS_OK;
+    hwnas_sqlite_close(store);
+    TRY(store->replaced.file ? replace(store) : take_name(store));
+    free(store->draft);
+    store->draft = NULL;
+    return hwnas_sqlite_open(store, false);
+}
