@@ -30,4 +30,8 @@ HWNAS_CHECKED hwnas_status hwnas_runner_spoke_nonsense(void);
 /* Ends the child at once; keeps the failure that is recorded. */
 void hwnas_runner_stop(hwnas_runner *runner);
 
+/* The child's side on two descriptors, and nothing of what makes a process of its own of it. Requests
+ * bind threads and limit memory, though. */
+HWNAS_CHECKED hwnas_status hwnas_runner_serve_streams(int in, int out);
+
 #endif

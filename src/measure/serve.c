@@ -23,6 +23,7 @@
 #include "measure/cores.h"
 #include "measure/place.h"
 #include "measure/race.h"
+#include "measure/runner.h"
 #include "measure/steps.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
@@ -422,9 +423,9 @@ static hwnas_status serve_request(session *s)
 /* Ends this process when the parent's end closes, whatever the other threads are stuck in; when
  * they are not, the main thread has read the end and is away before. PR_SET_PDEATHSIG would be
  * shorter, but it fires when the *thread* that started us ends. */
-static void *wait_for_hangup(void *session_in)
+static void *wait_for_hangup(void *in)
 {
-    struct pollfd parent = {.fd = *(int *)session_in};
+    struct pollfd parent = {.fd = *(int *)in};
     while (poll(&parent, 1, -1) < 0 && errno == EINTR)
         continue;
     sleep(1);
@@ -445,12 +446,12 @@ static hwnas_status watch_parent(int *in)
 }
 
 /* Takes the standard streams for frames, so that a library that prints cannot break one. */
-static hwnas_status claim_streams(session *s)
+static hwnas_status claim_streams(int *in, int *out)
 {
-    s->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    s->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    *in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    *out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (s->in < 0 || s->out < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
+    if (*in < 0 || *out < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
         dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return hwnas_fail(HWNAS_E_IO, NULL, "cannot set up the runner's streams: %s",
                           strerror(errno));
@@ -471,19 +472,25 @@ static void be_expendable(void)
     }
 }
 
-hwnas_status hwnas_runner_serve(void)
+hwnas_status hwnas_runner_serve_streams(int in, int out)
 {
-    session s = {0};
+    session s = {.in = in, .out = out};
     hwnas_status status;
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
-    be_expendable();
-    TRY(claim_streams(&s));
-    TRY(watch_parent(&s.in));
     do
         status = serve_request(&s);
     while (status == HWNAS_OK);
     hwnas_device_close(s.device);
     return status == HWNAS_E_NOT_FOUND ? HWNAS_OK : status;
+}
+
+hwnas_status hwnas_runner_serve(void)
+{
+    int in, out;
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    be_expendable();
+    TRY(claim_streams(&in, &out));
+    TRY(watch_parent(&in));
+    return hwnas_runner_serve_streams(in, out);
 }

@@ -1,24 +1,19 @@
 /* Any bytes as an ONNX file: they are refused with a message, or folded, priced, and written again
  * as a file that means the same. */
-#include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "onnx/onnx.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Larger weights would make slow cases of no interest. */
 static const int64_t MAX_WEIGHTS = 1 << 20;
 
-/* The message that every failure owes its user. */
 static void check_message(hwnas_status status)
 {
-    const hwnas_error *error = hwnas_last_error();
-    assert(status == HWNAS_E_INPUT || status == HWNAS_E_UNSUPPORTED || status == HWNAS_E_MEMORY);
-    assert(error->status == status && *error->message);
-    assert(!strchr(error->message, '\n') && !strchr(error->hint, '\n'));
+    FUZZ_CHECK(status == HWNAS_E_INPUT || status == HWNAS_E_UNSUPPORTED ||
+               status == HWNAS_E_MEMORY);
+    fuzz_check_message(status);
 }
 
 /* What we write is read again, and is the same network. */
@@ -33,9 +28,9 @@ static void check_round_trip(const hwnas_graph *graph)
         return;
     }
     status = hwnas_onnx_read(&back, "again", bytes, length);
-    assert(status == HWNAS_OK);
+    FUZZ_CHECK(status == HWNAS_OK);
     const hwnas_digest before = hwnas_graph_digest(graph), after = hwnas_graph_digest(back);
-    assert(!strcmp(before.hex, after.hex));
+    FUZZ_CHECK(!strcmp(before.hex, after.hex));
     hwnas_graph_free(back);
     free(bytes);
 }
@@ -50,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     hwnas_costs costs;
     hwnas_graph_costs(&costs, graph);
-    assert(costs.params >= 0 && costs.macs >= 0 && costs.peak_bytes >= 0);
+    FUZZ_CHECK(costs.params >= 0 && costs.macs >= 0 && costs.peak_bytes >= 0);
     if (costs.weight_bytes <= MAX_WEIGHTS) {
         check_round_trip(graph);
         status = hwnas_graph_fold(&folded, graph);

@@ -1,15 +1,16 @@
-/* Runs a fuzz target over files, without a fuzzer, and speaks TAP: FOLDER... Each file is a case; a
- * case that does not end, or ends the program, is a failure of the whole. */
+/* Runs a fuzz target over files, without a fuzzer, and speaks TAP: [FOLDER...], else the corpus
+ * that has the target's name. Each file is a case; a case that does not end, or ends the program,
+ * is a failure of the whole. */
+#define _GNU_SOURCE 1 /* program_invocation_short_name */
 #include <dirent.h>
-#include <stdint.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static int is_visible(const struct dirent *entry)
 {
@@ -44,10 +45,12 @@ static int replay(const char *folder, int n)
 int main(int argc, char **argv)
 {
     int n = 0;
-#ifdef HWNAS_FUZZ_CORPUS
-    if (argc == 1)
-        n = replay(HWNAS_FUZZ_CORPUS, n);
-#endif
+    if (argc == 1) {
+        const char *name = strstr(program_invocation_short_name, "fuzz_") + strlen("fuzz_");
+        char *corpus = hwnas_printf("%s/tests/fuzz/corpus/%s", HWNAS_SOURCE_DIR, name);
+        n = replay(corpus, n);
+        free(corpus);
+    }
     for (int i = 1; i < argc; i++)
         n = replay(argv[i], n);
     printf("1..%d\n", n);
