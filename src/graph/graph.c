@@ -193,6 +193,22 @@ static void set_fallback(hwnas_attr *attr, const hwnas_attr_row *row)
         attr->ints[i] = (int64_t)row->fallback;
 }
 
+/* What a file says may come here from readers that have looked at nothing: within its range an
+ * attribute divides nothing by zero and overflows no sum. */
+static hwnas_status check_range(const hwnas_op *op, const hwnas_attr_row *row,
+                                const hwnas_attr *attr)
+{
+    const bool is_number = row->kind == HWNAS_ATTR_NUMBER;
+    const int n = row->kind != HWNAS_ATTR_INTS ? 1 : row->count ? row->count : attr->n;
+    for (int i = 0; i < n; i++) {
+        const double value = is_number ? attr->number : (double)attr->ints[i];
+        if (!(value >= row->low && value <= row->high))
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' of '%s' is %.12g, not from %.12g to %.12g",
+                              row->name, op->name, value, row->low, row->high);
+    }
+    return HWNAS_OK;
+}
+
 /* Copies the given attributes and fills in what was left out. */
 static hwnas_status set_attrs(hwnas_node *node, hwnas_graph *graph, const hwnas_attr *given,
                               bool make_weights)
@@ -204,6 +220,7 @@ static hwnas_status set_attrs(hwnas_node *node, hwnas_graph *graph, const hwnas_
     node->attrs = hwnas_arena_alloc(graph->arena, (size_t)(n ? n : 1) * sizeof *node->attrs);
     for (int i = 0; i < n; i++) {
         if (given && given[i].is_set) {
+            TRY(check_range(node->op, &rows[i], &given[i]));
             node->attrs[i] = given[i];
             continue;
         }

@@ -127,7 +127,10 @@ int hwnas_onnx_cut(builder *b, int x, int64_t axis, int64_t begin, int64_t end, 
 int hwnas_onnx_cast(builder *b, int x, hwnas_dtype to)
 {
     const hwnas_attr attr = hwnas_attr_int(to);
-    return hwnas_onnx_tensor(b, x).dtype == to ? x : hwnas_onnx_make(b, "cast", &attr, x, -1);
+    const hwnas_dtype from = hwnas_onnx_tensor(b, x).dtype;
+    /* Between floats nothing happens, as where the file itself casts. */
+    const bool is_same = from == to || (!hwnas_dtype_is_whole(from) && !hwnas_dtype_is_whole(to));
+    return is_same ? x : hwnas_onnx_make(b, "cast", &attr, x, -1);
 }
 
 int hwnas_onnx_reduce(builder *b, const char *op, int x, int n, const int64_t *axes, bool keep)

@@ -90,10 +90,10 @@ hwnas_status hwnas_onnx_read_tile(int *out, hwnas_onnx_reader *r, const Onnx__No
             x = hwnas_onnx_reshape(&b, x, 3, (int64_t[]){before, 1, rest});
             x = hwnas_onnx_make(&b, "expand", &shape, x, -1);
         }
-        dims[i] *= n;
-        before *= dims[i];
-        if (before > INT64_C(1) << 40)
-            hwnas_onnx_refuse(&b, "repeats", "make too much of it");
+        if (b.status == HWNAS_OK) { /* so what it makes is a tensor, and its size a number */
+            dims[i] *= n;
+            before *= dims[i];
+        }
     }
     return hwnas_onnx_built(out, &b, hwnas_onnx_reshape(&b, x, in.rank, dims));
 }
@@ -126,9 +126,10 @@ hwnas_status hwnas_onnx_read_depth_space(int *out, hwnas_onnx_reader *r,
         x = hwnas_onnx_reshape(&b, x, 6, (int64_t[]){d[0], d[1], d[2] / s, s, d[3] / s, s});
         x = hwnas_onnx_transpose(&b, x, 6, (int64_t[]){0, 3, 5, 1, 2, 4});
     }
-    const int64_t spaced[] = {d[0], d[1] / (s * s), d[2] * s, d[3] * s};
-    const int64_t deep[] = {d[0], d[1] * s * s, d[2] / s, d[3] / s};
-    return hwnas_onnx_built(out, &b, hwnas_onnx_reshape(&b, x, 4, to_space ? spaced : deep));
+    const int64_t channels = to_space ? d[1] / (s * s) : d[1] * (s * s);
+    const int64_t height = to_space ? d[2] * s : d[2] / s, width = to_space ? d[3] * s : d[3] / s;
+    x = hwnas_onnx_reshape(&b, x, 4, (int64_t[]){d[0], channels, height, width});
+    return hwnas_onnx_built(out, &b, x);
 }
 
 /* ---- triangles and diagonals ---- */

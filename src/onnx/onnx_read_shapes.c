@@ -168,6 +168,8 @@ hwnas_status hwnas_onnx_read_flatten(int *out, hwnas_onnx_reader *r, const Onnx_
     const hwnas_tensor *in = &r->graph->tensors[input];
     axis += axis < 0 ? in->rank : 0;
     const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
+    if (axis < 0)
+        return hwnas_onnx_unsupported(node, "axis", "names a dimension that is not there");
     if (axis > 0)
         return hwnas_onnx_add(out, r, "flatten", name, NULL, &attr, 1, &input);
     for (int i = 0; i < in->rank; i++)
@@ -273,11 +275,18 @@ hwnas_status hwnas_onnx_read_concat(int *out, hwnas_onnx_reader *r, const Onnx__
 
 /* ---- parts ---- */
 
+/* A bound beyond any dimension, such as the least number that there is, says "all of it". */
+static int64_t within(int64_t bound)
+{
+    const int64_t most = INT64_C(1) << 40; /* elements of a tensor */
+    return bound < -most ? -most : bound > most ? most : bound;
+}
+
 static hwnas_status add_slice(int *out, hwnas_onnx_reader *r, const char *name, const char *suffix,
                               int input, int64_t axis, int64_t begin, int64_t end, int64_t step)
 {
-    const hwnas_attr attrs[] = {{.is_set = true, .n = 1, .ints = {begin}},
-                                {.is_set = true, .n = 1, .ints = {end}},
+    const hwnas_attr attrs[] = {{.is_set = true, .n = 1, .ints = {within(begin)}},
+                                {.is_set = true, .n = 1, .ints = {within(end)}},
                                 {.is_set = true, .n = 1, .ints = {axis}},
                                 {.is_set = true, .n = 1, .ints = {step}}};
     return hwnas_onnx_add(out, r, "slice", name, suffix, attrs, 1, &input);
@@ -374,6 +383,8 @@ hwnas_status hwnas_onnx_read_split(int *out, hwnas_onnx_reader *r, const Onnx__N
         const int64_t size = sizes.n >= 0 ? sizes.items[i] : n - at < even ? n - at : even;
         const char *suffix = i ? hwnas_arena_printf(r->graph->arena, "part%zu", i) : NULL;
         int part;
+        if (size < 1 || size > n - at)
+            return hwnas_onnx_unsupported(node, "split", "has sizes that are not the input's parts");
         TRY(add_slice(&part, r, name, suffix, input, axis, at, at + size, 1));
         at += size;
         if (i == 0)

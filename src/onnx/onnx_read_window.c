@@ -322,6 +322,10 @@ static void read_transposed_pads(builder *b, window *w, const hwnas_tensor *in, 
         int64_t wanted = size * w->stride[i];
         if (shape && shape->n_ints >= (size_t)w->n)
             wanted = shape->ints[shape->n_ints - (size_t)w->n + (size_t)i];
+        if (wanted < 1 || wanted > INT64_C(1) << 60) {
+            hwnas_onnx_refuse(b, "output_shape", "is out of range");
+            return;
+        }
         const int64_t all = full > wanted ? full - wanted : 0, half = all / 2;
         w->before[i] = is_upper ? half : all - half;
         w->after[i] = all - w->before[i];

@@ -1,5 +1,6 @@
 #include "graph/ops/elementwise.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -78,6 +79,14 @@ hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank)
     return HWNAS_OK;
 }
 
+int64_t hwnas_place_of(float index, int64_t n)
+{
+    const double at = trunc(index);
+    if (!(at >= -(double)n)) /* or no number */
+        return 0;
+    return at >= (double)n ? n - 1 : (int64_t)at + (at < 0 ? n : 0);
+}
+
 hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs)
 {
     double total = (double)macs;
@@ -89,6 +98,17 @@ hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, i
     return HWNAS_OK;
 }
 
+/* The nearest float that a type of 32 or 64 bits can hold; ONNX does not say what becomes of
+ * others. */
+static float clamp_wide(float value, hwnas_dtype dtype)
+{
+    const bool is_long = dtype == HWNAS_INT64 || dtype == HWNAS_UINT64;
+    const bool is_signed = dtype == HWNAS_INT64 || dtype == HWNAS_INT32;
+    const float end = ldexpf(1, (is_long ? 64 : 32) - is_signed);
+    const float least = is_signed ? -end : 0;
+    return value < least ? least : value >= end ? nextafterf(end, 0) : value;
+}
+
 float hwnas_as_dtype(float value, hwnas_dtype dtype)
 {
     static const int bits[HWNAS_N_DTYPES] = {
@@ -97,9 +117,12 @@ float hwnas_as_dtype(float value, hwnas_dtype dtype)
         return value;
     if (dtype == HWNAS_BOOL)
         return value != 0;
-    value = truncf(value);
-    if (!bits[dtype] || isnan(value))
-        return value;
+    value = isfinite(value) ? truncf(value) + 0.0f /* no -0 */
+            : value > 0     ? FLT_MAX
+            : value < 0     ? -FLT_MAX
+                            : 0;
+    if (!bits[dtype])
+        return clamp_wide(value, dtype);
     const double range = ldexp(1, bits[dtype]);
     const bool is_signed = dtype == HWNAS_INT16 || dtype == HWNAS_INT8;
     const double wrapped = value - range * floor(value / range);

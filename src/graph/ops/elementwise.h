@@ -39,6 +39,10 @@ void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
 /* Where an axis that may count from the end, as -1, is among `rank` dimensions. */
 hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank);
 
+/* What an index of a dimension of `n` names, counted from the end when it is less than 0. One outside
+ * of the dimension is taken for the nearest that is in it: nothing is read or written beyond. */
+int64_t hwnas_place_of(float index, int64_t n);
+
 /* HWNAS_E_INPUT when `out` would take more than 2^46 (7e13) multiply-accumulates, each of its
  * elements `macs`; so the sum over 2^17 layers stays within 64 bits whatever a file claims. */
 hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs);

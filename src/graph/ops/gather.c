@@ -33,14 +33,6 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     return HWNAS_OK;
 }
 
-/* A number outside of the table is taken for the nearest that is in it: nothing may be
- * read beyond. */
-static int64_t row_of(float index, int64_t n)
-{
-    const int64_t i = (int64_t)index + (index < 0 ? n : 0);
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
 static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
                     float *output)
 {
@@ -54,7 +46,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     for (int64_t b = 0; b < n_before; b++)
         for (int64_t i = 0; i < n_indices; i++, output += width)
             memcpy(output,
-                   inputs[TABLE] + (b * n_rows + row_of(inputs[INDICES][i], n_rows)) * width,
+                   inputs[TABLE] + (b * n_rows + hwnas_place_of(inputs[INDICES][i], n_rows)) * width,
                    (size_t)width * sizeof *output);
 }
 

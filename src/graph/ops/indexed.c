@@ -44,14 +44,6 @@ static void settle(const hwnas_graph *graph, hwnas_node *node)
         node->attrs->ints[0] < 0 ? hwnas_node_input(graph, node, DATA)->rank : 0;
 }
 
-/* A number outside of the dimension is taken for the nearest that is in it: nothing is touched
- * beyond. */
-static int64_t place_of(float index, int64_t n)
-{
-    const int64_t i = (int64_t)index + (index < 0 ? n : 0);
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
 static float reduced(int64_t reduction, float old, float update)
 {
     switch (reduction) {
@@ -93,7 +85,8 @@ static int64_t element_at(const hwnas_tensor *data, const hwnas_walk *walk, int6
 {
     int64_t at = 0;
     for (int i = 0; i < data->rank; i++)
-        at = at * data->dims[i] + (i == axis ? place_of(index, data->dims[i]) : walk->index[i]);
+        at = at * data->dims[i] +
+             (i == axis ? hwnas_place_of(index, data->dims[i]) : walk->index[i]);
     return at;
 }
 
@@ -174,7 +167,7 @@ static int64_t place_nd(const hwnas_tensor *data, int64_t from, int64_t n, const
 {
     int64_t at = 0;
     for (int64_t i = 0; i < n; i++)
-        at = at * data->dims[from + i] + place_of(index[i], data->dims[from + i]);
+        at = at * data->dims[from + i] + hwnas_place_of(index[i], data->dims[from + i]);
     return at;
 }
 
