@@ -176,12 +176,13 @@ static hwnas_status check_format(const reader *r, const json_t *json)
 static hwnas_status read_profile(reader *r, const json_t *json)
 {
     const json_t *devices = json_object_get(json, "devices"), *rows = json_object_get(json, "rows");
+    const json_t *device = json_object_get(json, "device"); /* null in a profile without devices */
     TRY(check_format(r, json));
     read_head(r, json);
     for (size_t i = 0; i < json_array_size(devices); i++)
         TRY(read_device(r, json_array_get(devices, i)));
-    if (!json_array_size(devices) && json_object_get(json, "device"))
-        TRY(read_device(r, json_object_get(json, "device")));
+    if (!json_array_size(devices) && device && !json_is_null(device))
+        TRY(read_device(r, device));
     if (!json_array_size(rows))
         return hwnas_fail(HWNAS_E_INPUT, &r->place, "the profile has no rows");
     for (size_t i = 0; i < json_array_size(rows); i++)
