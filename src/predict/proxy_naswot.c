@@ -1,4 +1,4 @@
-/* The proxy naswot. K[i][j] is the number of ReLUs on which inputs i and j agree; inputs that a
+/* The proxy naswot. K[i][j] is the number of activations on which inputs i and j agree; inputs that a
  * network tells apart make the kernel diagonal and its determinant large. Inputs are standard
  * normal: no data are needed, and Mellor et al. find the score little changed by what the images
  * are. */
@@ -13,13 +13,17 @@
 typedef struct kernel {
     int64_t batch;
     double *agreements; /* batch x batch */
-    size_t n_relus;
+    size_t n_gates;
 } kernel;
 
-/* Activations of two pieces with their border at zero. */
+/* Activations that a unit passes on one side of zero and damps on the other, or saturates on both:
+ * the sign of what goes in is its pattern. The paper has ReLUs alone. */
 static bool is_gate(const hwnas_node *node)
 {
-    static const char *const names[] = {"relu", "leaky_relu", "clip", "hard_swish"};
+    static const char *const names[] = {"relu",    "leaky_relu", "clip",     "hard_swish", "prelu",
+                                        "elu",     "selu",       "celu",     "gelu",       "mish",
+                                        "sigmoid", "tanh",       "softplus", "softsign",
+                                        "hard_sigmoid"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(node->op->name, names[i]))
             return true;
@@ -55,7 +59,7 @@ static hwnas_status see(void *context, const hwnas_graph *graph, const hwnas_nod
             k->agreements[i * k->batch + j] += (double)(n - differ);
         }
     free(patterns);
-    k->n_relus++;
+    k->n_gates++;
     return HWNAS_OK;
 }
 
@@ -82,13 +86,14 @@ hwnas_status hwnas_proxy_naswot(double *out, const hwnas_graph *graph, hwnas_dev
     const hwnas_walk walk = {
         .device = device, .seed = seed, .deviation = deviation, .context = &k, .see = see};
     TRY_OUT(hwnas_untrained_walk(graph, images, &walk));
-    if (!k.n_relus) {
+    if (!k.n_gates) {
         status = hwnas_hint(
-            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "naswot needs ReLUs, the network has none"),
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "naswot needs activations (ReLU, GELU, SiLU, tanh ...), "
+                                             "the network has none"),
             "proxy:zen and proxy:synflow need none");
         goto out;
     }
-    /* Inputs that no ReLU tells apart would make the determinant zero; the penalty keeps it finite
+    /* Inputs that no activation tells apart would make the determinant zero; the penalty keeps it finite
      * and at the end of the ranking. */
     for (int64_t i = 0; i < batch; i++)
         ones[i] = 1;

@@ -12,18 +12,39 @@ static const char *job_text(const hwnas_summary *s, const char *key)
     return json_string_value(json_object_get(s->identity, key));
 }
 
+static bool is_by_proxy(const hwnas_summary *s)
+{
+    const char *predictor = job_text(s, "accuracy");
+    return predictor && hwnas_starts_with(predictor, "proxy:");
+}
+
 static bool has_interval(const hwnas_value_row *v)
 {
     return !isnan(v->low) && !isnan(v->high);
+}
+
+static bool is_of_source(const hwnas_value_row *v, const char *source)
+{
+    return v && !strcmp(v->source, source);
+}
+
+/* What an accuracy is worth: " (trained)", " (predicted)". */
+static void add_source(hwnas_str *out, const hwnas_value_row *v, const hwnas_metric *metric)
+{
+    if (metric->source == HWNAS_FROM_PREDICTOR &&
+        (is_of_source(v, "trained") || is_of_source(v, "predicted")))
+        hwnas_str_addf(out, " (%s)", v->source);
 }
 
 static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal *goal)
 {
     const hwnas_metric *m = goal->metric;
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
-    if (v)
-        hwnas_str_addf(out, "%s%s %.*f %s", out->n ? ", " : "", goal->name, m->decimals,
-                       v->value / m->scale, m->unit);
+    if (!v)
+        return;
+    hwnas_str_addf(out, "%s%s %.*f%s%s", out->n ? ", " : "", *m->unit ? goal->name : m->title,
+                   m->decimals, v->value / m->scale, *m->unit ? " " : "", m->unit);
+    add_source(out, v, m);
 }
 
 /* A limit is kept or missed by the whole interval, so it is a part of what is said. */
@@ -94,17 +115,34 @@ static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
         const hwnas_metric *metric = hwnas_metric_of_value(usual[i]);
         hwnas_goal goal =
             hwnas_goal_of(metric, metric->source == HWNAS_FROM_DEVICE ? which : -1, &g->devices);
+        if (is_by_proxy(s))
+            hwnas_goals_of_scores(&goal, 1);
         add_column(out, &n, &goal, example);
     }
     return n;
 }
 
-static char *cell(const hwnas_trial *trial, const hwnas_goal *goal)
+/* Some accuracy of the front comes from a training, so that each is told what it is. */
+static bool has_trained(const hwnas_summary *s, const hwnas_summary_front *front)
+{
+    bool is_there = false;
+    for (size_t i = 0; i < front->n; i++)
+        is_there |= is_of_source(hwnas_trial_value(&s->trials[front->trials[i]], "accuracy"),
+                                 "trained");
+    return is_there;
+}
+
+static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, bool with_source)
 {
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
     const hwnas_metric *m = goal->metric;
     if (!v)
         return hwnas_strdup("-");
+    if (with_source && m->source == HWNAS_FROM_PREDICTOR) {
+        char *value = cell(trial, goal, false), *both = hwnas_printf("%s %s", value, v->source);
+        free(value);
+        return both;
+    }
     if (!strcmp(v->source, "measured") && has_interval(v) && v->low < v->high)
         return hwnas_printf("%.*f%s%s [%.*f, %.*f]", m->decimals, v->value / m->scale,
                             v->rounds ? " =" : "", hwnas_trial_is_unstable(trial) ? " ?" : "",
@@ -127,12 +165,13 @@ static void add_table(hwnas_str *out, const hwnas_summary *s, const hwnas_summar
 {
     hwnas_goal shown[MAX_COLUMNS];
     int n = columns(shown, s, front), widths[MAX_COLUMNS];
+    const bool with_source = has_trained(s, front);
     for (int c = 0; c < n; c++) {
         char *text = heading(&shown[c]);
         widths[c] = (int)strlen(text);
         free(text);
         for (size_t i = 0; i < front->n; i++) {
-            text = cell(&s->trials[front->trials[i]], &shown[c]);
+            text = cell(&s->trials[front->trials[i]], &shown[c], with_source);
             if ((int)strlen(text) > widths[c])
                 widths[c] = (int)strlen(text);
             free(text);
@@ -150,7 +189,7 @@ static void add_table(hwnas_str *out, const hwnas_summary *s, const hwnas_summar
         hwnas_str_addf(out, "%c %5llu", (long)front->trials[i] == front->winner ? '*' : ' ',
                        (unsigned long long)trial->number);
         for (int c = 0; c < n; c++) {
-            char *text = cell(trial, &shown[c]);
+            char *text = cell(trial, &shown[c], with_source);
             hwnas_str_addf(out, "  %*s", widths[c], text);
             free(text);
         }
@@ -168,7 +207,7 @@ static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summa
         for (size_t k = 0; k < trial->n_values; k++) {
             bool is_measured = !strcmp(trial->values[k].source, "measured");
             has_measured |= is_measured && has_interval(&trial->values[k]);
-            has_predicted |= !is_measured && has_interval(&trial->values[k]);
+            has_predicted |= is_of_source(&trial->values[k], "predicted") && has_interval(&trial->values[k]);
             has_again |= trial->values[k].rounds > 0;
         }
     }
@@ -218,10 +257,9 @@ static void add_title(hwnas_str *out, const hwnas_summary *s, const hwnas_summar
 /* A proxy's score stands in the column of the accuracy. */
 static void add_doubt(hwnas_str *out, const hwnas_summary *s)
 {
-    const char *predictor = job_text(s, "accuracy");
-    if (predictor && hwnas_starts_with(predictor, "proxy:"))
-        hwnas_str_addf(out, "accuracy is the score of %s: it ranks, and is no percentage\n",
-                       predictor);
+    if (is_by_proxy(s))
+        hwnas_str_addf(out, "score       of %s: it ranks, and is no percentage\n",
+                       job_text(s, "accuracy"));
 }
 
 static void add_devices(hwnas_str *out, const hwnas_summary *s)
@@ -270,6 +308,19 @@ static void add_estimates(hwnas_str *out, const hwnas_summary *s)
         hwnas_str_addf(out, ": %.1f %% off in the median", 100 * s->estimate_error);
 }
 
+/* Why networks dropped out: the last that did. */
+static void add_failure(hwnas_str *out, const hwnas_summary *s)
+{
+    for (size_t i = s->n_trials; i-- > 0;) {
+        const hwnas_trial *trial = &s->trials[i];
+        if (!trial->is_finished || trial->status == HWNAS_OK)
+            continue;
+        hwnas_str_addf(out, "\n            the last that failed: trial %llu: %s",
+                       (unsigned long long)trial->number, trial->message ? trial->message : "?");
+        return;
+    }
+}
+
 static void add_outcome(hwnas_str *out, const hwnas_summary *s)
 {
     for (int i = 0; i < s->goals.n_limits; i++)
@@ -294,6 +345,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     if (s->n_warm)
         hwnas_str_addf(out, "\n            the first %llu taken over from another study",
                        (unsigned long long)s->n_warm);
+    add_failure(out, s);
     add_estimates(out, s);
     if (s->ended)
         hwnas_str_addf(out, "\nended       %s", s->ended);
@@ -328,9 +380,11 @@ json_t *hwnas_value_json(const hwnas_value_row *v)
     double scale = metric ? metric->scale : 1;
     json_t *low = has_interval(v) ? json_real(v->low / scale) : json_null();
     json_t *high = has_interval(v) ? json_real(v->high / scale) : json_null();
+    const bool is_score = metric && metric->source == HWNAS_FROM_PREDICTOR &&
+                          is_of_source(v, "computed"); /* a proxy's */
     json_t *json =
         json_pack("{s:f, s:s, s:o, s:o, s:s}", "value", v->value / scale, "unit",
-                  metric ? metric->unit : v->unit, "low", low, "high", high, "source", v->source);
+                  is_score ? "score" : metric ? metric->unit : v->unit, "low", low, "high", high, "source", v->source);
     if (v->rounds)
         json_object_set_new(json, "rounds", json_integer(v->rounds));
     return json;

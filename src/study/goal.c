@@ -171,6 +171,23 @@ hwnas_status hwnas_goals_parse(hwnas_goal *goals, int *n, int max, const char *t
     return HWNAS_OK;
 }
 
+void hwnas_goals_of_scores(hwnas_goal *goals, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (goals[i].metric->source == HWNAS_FROM_PREDICTOR)
+            goals[i].metric = &hwnas_score_metric;
+}
+
+void hwnas_limits_of_scores(hwnas_limit *limits, int n)
+{
+    for (int i = 0; i < n; i++) {
+        hwnas_goals_of_scores(&limits[i].goal, 1);
+        char *unit = strrchr(limits[i].text, ' ');
+        if (limits[i].goal.metric == &hwnas_score_metric && unit && !strcmp(unit, " %"))
+            *unit = '\0';
+    }
+}
+
 /* ---- Limits ---- */
 
 static hwnas_status read_operator(hwnas_limit *limit, char text[3], reader *r)
@@ -276,7 +293,7 @@ hwnas_status hwnas_limits_check(const hwnas_limit *limits, int n)
 {
     for (int i = 0; i < n; i++) {
         const hwnas_limit *a = &limits[i];
-        double most = a->goal.metric->source == HWNAS_FROM_PREDICTOR ? 100 : INFINITY;
+        const double most = strcmp(a->goal.metric->unit, "%") ? INFINITY : 100;
         bool is_possible =
             a->is_upper ? a->value > 0 : a->value < most || (a->value == most && !a->is_strict);
         if (!is_possible)

@@ -57,6 +57,10 @@ HWNAS_CHECKED hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int m
                                               const char *text, const hwnas_place *place,
                                               bool is_verbatim, const hwnas_job_devices *devices);
 
+/* Goals of the accuracy are meant for a proxy's score. */
+void hwnas_goals_of_scores(hwnas_goal *goals, int n);
+void hwnas_limits_of_scores(hwnas_limit *limits, int n);
+
 /* HWNAS_E_INPUT for limits that no value can meet together, at the place of the later one. */
 HWNAS_CHECKED hwnas_status hwnas_limits_check(const hwnas_limit *limits, int n);
 

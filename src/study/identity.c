@@ -183,6 +183,7 @@ hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity)
     const json_t *objectives = json_object_get(identity, "objectives");
     const json_t *constraints = json_object_get(identity, "constraints");
     const char *fronts = json_string_value(json_object_get(identity, "fronts"));
+    const char *predictor = json_string_value(json_object_get(identity, "accuracy"));
     bool is_clear = read_devices(&out->devices, json_object_get(identity, "devices"));
     out->is_front_per_device = fronts && !strcmp(fronts, "each");
     for (int i = 0; i < HWNAS_N_SETTINGS; i++)
@@ -197,6 +198,10 @@ hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity)
         const char *text = json_string_value(json_array_get(constraints, i));
         TRY(hwnas_limits_parse(out->limits, &out->n_limits, HWNAS_MAX_LIMITS, text ? text : "",
                                &nowhere, false, &out->devices));
+    }
+    if (predictor && hwnas_starts_with(predictor, "proxy:")) {
+        hwnas_goals_of_scores(out->objectives, out->n_objectives);
+        hwnas_limits_of_scores(out->limits, out->n_limits);
     }
     if (!is_clear || !out->n_objectives)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "the study does not say what it searched for");

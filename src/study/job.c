@@ -135,7 +135,7 @@ static hwnas_status check_given(const hwnas_job *job, const hwnas_metric *metric
     return HWNAS_OK;
 }
 
-static hwnas_status check(const hwnas_job *job)
+static hwnas_status check(hwnas_job *job)
 {
     hwnas_place place = {.file = job->path};
     if (!job->space)
@@ -150,6 +150,11 @@ static hwnas_status check(const hwnas_job *job)
         TRY(check_given(job, job->limits[i].goal.metric));
     for (int i = 0; i < job->n_targets; i++)
         TRY(check_given(job, job->targets[i].goal.metric));
+    if (job->predictor && hwnas_starts_with(job->predictor, "proxy:")) {
+        hwnas_goals_of_scores(job->objectives, job->n_objectives);
+        hwnas_limits_of_scores(job->limits, job->n_limits);
+        hwnas_limits_of_scores(job->targets, job->n_targets);
+    }
     TRY(hwnas_limits_check(job->limits, job->n_limits));
     return hwnas_limits_check(job->targets, job->n_targets);
 }

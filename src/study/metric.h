@@ -22,7 +22,7 @@ typedef struct hwnas_metric {
     hwnas_metric_source source;
     bool is_maximised;
     const char *si;    /* unit inside the program and in the store */
-    const char *unit;  /* as shown */
+    const char *unit;  /* as shown; "": none */
     double scale;      /* shown value = value / scale */
     const char *title; /* column of a table */
     int decimals;
@@ -30,6 +30,8 @@ typedef struct hwnas_metric {
 } hwnas_metric;
 
 extern const hwnas_metric hwnas_metrics[]; /* ends with a NULL name */
+/* The accuracy of a job whose predictor is a proxy: its score has no unit. */
+extern const hwnas_metric hwnas_score_metric;
 
 /* HWNAS_E_INPUT with "did you mean" when there is none. "latency" means latency.p50. */
 HWNAS_CHECKED hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name,

@@ -108,8 +108,36 @@ END
 @test "a search by a proxy says that its accuracy is a score" {
     job "accuracy: proxy:log-params" 'budget: {trials: 20}'
     ends 0 search job.yaml
-    says out "accuracy is the score of proxy:log-params: it ranks, and is no percentage"
+    says out "score *of proxy:log-params: it ranks, and is no percentage"
+    says out "winner *trial *: score "
+    not grep -q % out
+    ends 0 explain job.db
+    not grep -q % out
     ends 0 search job.yaml --overwrite --json
     is out "all(t['objectives']['accuracy']['source'] == 'computed' for t in d['front'])"
     is out "all(t['objectives']['accuracy']['low'] is None for t in d['front'])"
+    is out "all(t['objectives']['accuracy']['unit'] == 'score' for t in d['front'])"
+    # A score has no bound of 100.
+    ends 3 search job.yaml --overwrite --constraints 'accuracy >= 300'
+    says err "met accuracy >= 300; the closest is trial *: score "
+}
+
+@test "each accuracy is said to be trained or predicted" {
+    trainer
+    budget 24 'budget: {trials: 60}'
+    ends 0 search job.yaml
+    grep -q '^[* ] .*[0-9] trained .*[0-9]$' out
+    says out "winner *: accuracy * % (*ed), macs"
+    job 'accuracy: nas_bench_macro_cifar10' 'study: other.db'
+    ends 0 search job.yaml
+    says out "winner *: accuracy * % (predicted), macs"
+}
+
+@test "why networks failed is told beside the front" {
+    printf '%s\n' 'hwnas: 1' 'name: some' 'input: {image: [3, 8, 8]}' 'choices: {act: {values: [1, 0]}, w: {values: [4, 8, 16]}}' 'network:' \
+        '  - conv: {out: w, kernel: 3, pad: 1}' '  - if: act' '    then: [relu]' '    else: []' \
+        '  - global_avg_pool' '  - flatten' '  - linear: {out: 2}' >some.yaml
+    ends 0 search --space some.yaml --accuracy proxy:naswot --objectives accuracy,macs --trials 6
+    says out "6 finished, * 3 failed"
+    says out "the last that failed: trial *: *naswot needs activations"
 }
