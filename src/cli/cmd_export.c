@@ -1,15 +1,11 @@
 /* export: one network of a study or a space, in a format that others read. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "cli/cli.h"
-#include "device/calibrate.h"
-#include "graph/elaborate.h"
-#include "onnx/onnx.h"
-#include "export/exporter.h"
 #include "cli/model.h"
-#include "study/settings.h"
+#include "cli/write_network.h"
 #include "study/summary.h"
 
 static const hwnas_usage usage = {
@@ -20,8 +16,14 @@ static const hwnas_usage usage = {
              "hwnas export --space accel_nasbench --arch CODE --format onnx --out net.onnx",
     .max_arguments = 1};
 
-/* The space and the architecture of a study's trial. */
-static hwnas_status pick(char **space, char **code, int *batch, const char *study, long number)
+/* Of a study, or of a space. */
+typedef struct picked {
+    char *space, *code;
+    hwnas_network_file file;
+} picked;
+
+/* The space and the architecture of a study's trial, and how it was measured. */
+static hwnas_status pick(picked *out, const char *study, long number)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_place place = {.file = study};
@@ -39,66 +41,35 @@ static hwnas_status pick(char **space, char **code, int *batch, const char *stud
                                          number);
         goto out;
     }
-    *space = hwnas_strdup(json_string_value(json_object_get(summary->identity, "space")));
-    *code = hwnas_strdup(summary->trials[number].code);
-    hwnas_settings settings = hwnas_settings_cut(*code, &summary->goals);
-    if (!*batch)
-        *batch = settings.batch;
+    out->space = hwnas_strdup(json_string_value(json_object_get(summary->identity, "space")));
+    out->code = hwnas_strdup(summary->trials[number].code);
+    hwnas_settings settings = hwnas_settings_cut(out->code, &summary->goals);
+    if (!out->file.batch)
+        out->file.batch = settings.batch;
+    out->file.precision = hwnas_trial_precision(&summary->goals, settings, -1);
 out:
     hwnas_summary_free(summary);
     hwnas_store_close(store);
     return status;
 }
 
-/* The network as a device gets it: folded, and of bytes if that is asked for, with ranges of random
- * inputs. */
-static hwnas_status write_folded(const char *path, const hwnas_arch *arch, int batch,
-                                 hwnas_precision precision)
-{
-    hwnas_status status = HWNAS_OK;
-    const hwnas_device_options with = {.threads = 1};
-    const hwnas_exec_options options = {.precision = precision};
-    hwnas_graph *graph = NULL, *folded = NULL, *quantized = NULL;
-    hwnas_device *cpu = NULL;
-    int *origin = NULL;
-    void *bytes = NULL;
-    size_t length;
-    TRY_OUT(hwnas_graph_build(&graph, arch, batch));
-    TRY_OUT(hwnas_graph_fold(&folded, graph));
-    if (precision == HWNAS_S8) {
-        TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
-        TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, &options,
-                                      HWNAS_QUANTIZE_FILE));
-    }
-    TRY_OUT(hwnas_onnx_write(&bytes, &length, quantized ? quantized : folded, HWNAS_ONNX_VALUES));
-    TRY_OUT(hwnas_file_write(path, bytes, length));
-out:
-    free(bytes);
-    free(origin);
-    hwnas_device_close(cpu);
-    hwnas_graph_free(quantized);
-    hwnas_graph_free(folded);
-    hwnas_graph_free(graph);
-    return status;
-}
-
-static hwnas_status write_network(const char *space_name, const char *code, int batch,
-                                  const char *format, const char *dtype, bool is_folded,
-                                  const char *path)
+static hwnas_status write_picked(picked *p, const char *dtype)
 {
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
-    hwnas_precision precision;
-    TRY(hwnas_precision_find(&precision, dtype));
-    if (precision != HWNAS_F32 && (precision != HWNAS_S8 || strcmp(format, "onnx")))
+    const bool is_onnx = !strcmp(p->file.format, "onnx");
+    if (dtype)
+        TRY(hwnas_precision_find(&p->file.precision, dtype));
+    if (dtype && p->file.precision != HWNAS_F32 && (p->file.precision != HWNAS_S8 || !is_onnx))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--dtype is f32, or s8 with --format onnx");
-    if (is_folded && strcmp(format, "onnx"))
+    if (p->file.is_folded && !is_onnx)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--fold goes with --format onnx");
-    TRY(hwnas_model_pick(&space, &arch, space_name, code));
-    batch = batch ? batch : 1;
-    hwnas_status status = is_folded || precision == HWNAS_S8
-                              ? write_folded(path, arch, batch, precision)
-                              : hwnas_export(path, format, arch, batch);
+    TRY(hwnas_model_pick(&space, &arch, p->space, p->code));
+    p->file.batch = p->file.batch ? p->file.batch : 1;
+    hwnas_status status = hwnas_network_write(&p->file, arch);
+    const char *note = hwnas_network_file_note(&p->file);
+    if (status == HWNAS_OK && *note)
+        fprintf(stderr, "hwnas: note: %s%s\n", p->file.path, note);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;
@@ -107,7 +78,7 @@ static hwnas_status write_network(const char *space_name, const char *code, int 
 hwnas_status hwnas_cmd_export(int argc, char **argv)
 {
     const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
-               *dtype = "f32";
+               *dtype = NULL;
     long trial = -1, batch = 0;
     bool best = false, is_folded = false, done;
     int n;
@@ -119,7 +90,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
-         "f32, or s8: an ONNX file of bytes (QDQ), ranges of random inputs"},
+         "f32, or s8: an ONNX file of bytes (QDQ), ranges of random inputs; of a study: as measured"},
         {"fold", 0, HWNAS_OPTION_FLAG, &is_folded, NULL,
          "an ONNX file with BatchNorm in its convolutions and no dead branches"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
@@ -142,15 +113,21 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--best and --trial exclude each other");
     if (batch > 1 << 20)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--batch must be at most %d", 1 << 20);
-    if (space)
-        return write_network(space, code, (int)batch, format, dtype, is_folded, path);
-    char *picked_space = NULL, *picked_code = NULL;
-    int picked_batch = (int)batch;
-    hwnas_status status = pick(&picked_space, &picked_code, &picked_batch, study, trial);
+    picked p = {.file = {.path = path,
+                         .format = format,
+                         .precision = HWNAS_F32,
+                         .batch = (int)batch,
+                         .is_folded = is_folded}};
+    hwnas_status status = HWNAS_OK;
+    if (space) {
+        p.space = hwnas_strdup(space);
+        p.code = code ? hwnas_strdup(code) : NULL;
+    } else {
+        status = pick(&p, study, trial);
+    }
     if (status == HWNAS_OK)
-        status =
-            write_network(picked_space, picked_code, picked_batch, format, dtype, is_folded, path);
-    free(picked_space);
-    free(picked_code);
+        status = write_picked(&p, dtype);
+    free(p.space);
+    free(p.code);
     return status;
 }

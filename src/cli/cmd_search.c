@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "export/exporter.h"
+#include "cli/write_network.h"
 #include "graph/elaborate.h"
 #include "report/front.h"
 #include "report/plan_text.h"
@@ -105,9 +105,15 @@ static hwnas_status export_winner(const hwnas_job *job, const hwnas_summary *sum
         if (!files[i].path)
             continue;
         char *path = export_path(files[i].path, job, front->device);
-        status = hwnas_export(path, files[i].format, arch, settings.batch);
+        const hwnas_network_file file = {
+            .path = path,
+            .format = files[i].format,
+            .precision = hwnas_trial_precision(&summary->goals, settings, front->device),
+            .batch = settings.batch};
+        status = hwnas_network_write(&file, arch);
         if (status == HWNAS_OK)
-            fprintf(stderr, "wrote %s\n", path);
+            fprintf(stderr, "wrote %s%s%s\n", path, *hwnas_network_file_note(&file) ? ", which" : "",
+                    hwnas_network_file_note(&file));
         free(path);
         TRY_OUT(status);
     }

@@ -133,3 +133,26 @@ macs_of() {
     ends 0 export job.db --trial 0 --format onnx --out x.onnx
     [ -s x.onnx ]
 }
+
+# s8_in FILE: how many nodes of an ONNX file quantize.
+s8_in() {
+    grep -ac DequantizeLinear "$1" || true
+}
+
+@test "a network that was measured in s8 is written in s8, or it is said that it is not" {
+    job "device: null" "dtype: s8" "objectives: [accuracy, latency.p50]" "budget: {trials: 4}" \
+        "measure: {seconds: 0.05}" "export: {onnx: a.onnx, pytorch: b.py, yaml: c.yaml}"
+    ends 0 search job.yaml
+    [ "$(s8_in a.onnx)" -gt 0 ]
+    says err "wrote a.onnx, which is in s8 (QDQ)"
+    says err "wrote b.py, which is in f32, where the network was measured in s8"
+    says err "wrote c.yaml, which is in f32"
+    ends 0 export job.db --format onnx --out d.onnx
+    cmp a.onnx d.onnx
+    says err "note: d.onnx is in s8"
+    ends 0 export job.db --format onnx --dtype f32 --out e.onnx
+    [ "$(s8_in e.onnx)" = 0 ]
+    [ ! -s err ]
+    ends 0 export job.db --format pytorch --out f.py
+    says err "note: f.py is in f32, where the network was measured in s8"
+}

@@ -1,0 +1,80 @@
+#include "cli/write_network.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "device/calibrate.h"
+#include "export/exporter.h"
+#include "graph/elaborate.h"
+#include "onnx/onnx.h"
+
+/* The network as a device gets it: folded, and of bytes if that is asked for, with ranges of random
+ * inputs. */
+static hwnas_status write_folded(const char *path, const hwnas_arch *arch, int batch,
+                                 hwnas_precision precision)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_device_options with = {.threads = 1};
+    const hwnas_exec_options options = {.precision = precision};
+    hwnas_graph *graph = NULL, *folded = NULL, *quantized = NULL;
+    hwnas_device *cpu = NULL;
+    int *origin = NULL;
+    void *bytes = NULL;
+    size_t length;
+    TRY_OUT(hwnas_graph_build(&graph, arch, batch));
+    TRY_OUT(hwnas_graph_fold(&folded, graph));
+    if (precision == HWNAS_S8) {
+        TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
+        TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, &options,
+                                      HWNAS_QUANTIZE_FILE));
+    }
+    TRY_OUT(hwnas_onnx_write(&bytes, &length, quantized ? quantized : folded, HWNAS_ONNX_VALUES));
+    TRY_OUT(hwnas_file_write(path, bytes, length));
+out:
+    free(bytes);
+    free(origin);
+    hwnas_device_close(cpu);
+    hwnas_graph_free(quantized);
+    hwnas_graph_free(folded);
+    hwnas_graph_free(graph);
+    return status;
+}
+
+static bool is_onnx(const hwnas_network_file *file)
+{
+    return !strcmp(file->format, "onnx");
+}
+
+hwnas_status hwnas_network_write(const hwnas_network_file *file, const hwnas_arch *arch)
+{
+    const bool is_of_bytes = is_onnx(file) && file->precision == HWNAS_S8;
+    if (is_onnx(file) && (file->is_folded || is_of_bytes))
+        return write_folded(file->path, arch, file->batch,
+                            is_of_bytes ? HWNAS_S8 : HWNAS_F32);
+    return hwnas_export(file->path, file->format, arch, file->batch);
+}
+
+const char *hwnas_network_file_note(const hwnas_network_file *file)
+{
+    static const char *const as_f32[] = {
+        [HWNAS_F32] = "",
+        [HWNAS_BF16] = " is in f32, where the network was measured in bf16",
+        [HWNAS_F16] = " is in f32, where the network was measured in f16",
+        [HWNAS_S8] = " is in f32, where the network was measured in s8: to be quantized"};
+    if (is_onnx(file) && file->precision == HWNAS_S8)
+        return " is in s8 (QDQ), with ranges of random inputs: calibrate it with data of your own";
+    return as_f32[file->precision];
+}
+
+hwnas_precision hwnas_trial_precision(const hwnas_job *goals, hwnas_settings settings, int device)
+{
+    const hwnas_job_devices *devices = &goals->devices;
+    int dtype = settings.dtype ? settings.dtype : 1 + HWNAS_F32;
+    for (int i = 0; i < devices->n; i++)
+        if ((device < 0 || i == device) && devices->rows[i].dtype) {
+            dtype = devices->rows[i].dtype;
+            break;
+        }
+    return (hwnas_precision)(dtype - 1);
+}

@@ -1,0 +1,26 @@
+/* write_network.h: a network as a file for others, in the precision in which it was searched. */
+#ifndef HWNAS_CLI_WRITE_NETWORK_H
+#define HWNAS_CLI_WRITE_NETWORK_H
+
+#include "device/device.h"
+#include "space/arch.h"
+#include "study/settings.h"
+
+typedef struct hwnas_network_file {
+    const char *path, *format;
+    hwnas_precision precision; /* an ONNX file has s8 as QDQ nodes; others are written as f32 */
+    int batch;                 /* of an ONNX file */
+    bool is_folded;            /* ONNX: without batch norms and dead branches */
+} hwnas_network_file;
+
+HWNAS_CHECKED hwnas_status hwnas_network_write(const hwnas_network_file *file,
+                                               const hwnas_arch *arch);
+/* What the file has in the place of the precision that the network was measured in, as a clause;
+ * "": there is nothing to say. */
+const char *hwnas_network_file_note(const hwnas_network_file *file);
+
+/* The precision that a trial was measured in, by a device's own setting before the trial's;
+ * `device` -1: the first that runs. */
+hwnas_precision hwnas_trial_precision(const hwnas_job *goals, hwnas_settings settings, int device);
+
+#endif
