@@ -175,7 +175,10 @@ static hwnas_status sample(int argc, char **argv)
     for (long i = 0; i < n_samples; i++) {
         hwnas_graph *graph;
         hwnas_costs costs;
-        hwnas_arch_sample(arch, &rng);
+        if (!hwnas_arch_sample(arch, &rng)) {
+            status = hwnas_space_none_found(space);
+            goto out;
+        }
         TRY_OUT(hwnas_graph_build(&graph, arch, 1));
         hwnas_graph_costs(&costs, graph);
         hwnas_graph_free(graph);

@@ -145,8 +145,7 @@ hwnas_status hwnas_graph_check(hwnas_space *space)
     if (status == HWNAS_OK && hwnas_arch_settle(arch))
         status = try_build(arch);
     for (int n = 0; n < N_RANDOM && space->n_genes && status == HWNAS_OK; n++) {
-        hwnas_arch_sample(arch, &rng);
-        status = try_build(arch);
+        status = hwnas_arch_sample(arch, &rng) ? try_build(arch) : hwnas_space_none_found(space);
     }
     hwnas_arch_free(arch);
     return status;

@@ -350,8 +350,8 @@ hwnas_status hwnas_encoding_find(hwnas_encoding **out, const hwnas_space *space,
     hwnas_rng rng = hwnas_rng_new(0, DRAW_STREAM);
     hwnas_arch *drawn = hwnas_arch_new(space);
     for (size_t i = 0; i < N_DRAWN; i++) {
-        hwnas_arch_sample(drawn, &rng);
-        TRY_OUT(note_network(&s, drawn));
+        TRY_OUT(hwnas_arch_sample(drawn, &rng) ? note_network(&s, drawn)
+                                               : hwnas_space_none_found(space));
     }
     for (size_t i = 0; i < n_given; i++)
         TRY_OUT(note_network(&s, archs[i * n / n_given]));

@@ -78,7 +78,8 @@ static hwnas_status fill(pool *p, size_t n, uint64_t seed)
         goto out;
     }
     for (size_t tries = 0; p->n < wanted && tries < 20 * n; tries++) {
-        hwnas_arch_sample(arch, &rng);
+        if (!hwnas_arch_sample(arch, &rng))
+            break;
         TRY_OUT(add(p, arch));
     }
 out:

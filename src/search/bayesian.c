@@ -63,14 +63,18 @@ static int by_cost(const void *a, const void *b)
 }
 
 /* One random network of each slice of like MACs, the slices in random order. */
-static void make_design(bayesian *search)
+static hwnas_status make_design(bayesian *search)
 {
     enum { N_DRAFTS = N_INITIAL * N_PER_SLICE };
-    draft drafts[N_DRAFTS];
+    hwnas_status status = HWNAS_OK;
+    draft drafts[N_DRAFTS] = {0};
     hwnas_rng rng = hwnas_rng_new(search->config.seed, DESIGN_STREAM);
     for (int i = 0; i < N_DRAFTS; i++) {
         drafts[i] = (draft){.arch = hwnas_arch_new(search->config.space), .order = i};
-        hwnas_arch_sample(drafts[i].arch, &rng);
+        if (!hwnas_arch_sample(drafts[i].arch, &rng)) {
+            status = hwnas_space_none_found(search->config.space);
+            goto out;
+        }
         drafts[i].cost = hwnas_codebook_get(&search->book, drafts[i].arch)->encoding.costs[0];
     }
     qsort(drafts, N_DRAFTS, sizeof *drafts, by_cost);
@@ -80,24 +84,13 @@ static void make_design(bayesian *search)
         search->design[i] = search->design[slice];
         search->design[slice] = hwnas_arch_copy(drafts[i * N_PER_SLICE + (int)within].arch);
     }
+out:
     for (int i = 0; i < N_DRAFTS; i++)
         hwnas_arch_free(drafts[i].arch);
+    return status;
 }
 
 /* ---- Life ---- */
-
-static hwnas_status create(hwnas_strategy **out, const hwnas_strategy_config *config)
-{
-    bayesian *search = hwnas_alloc(sizeof *search);
-    search->base.ops = &hwnas_strategy_bayesian;
-    search->config = *config;
-    hwnas_seen_init(&search->seen, config->space);
-    hwnas_codebook_init(&search->book);
-    search->surrogate = hwnas_surrogate_new(&search->config);
-    make_design(search);
-    *out = &search->base;
-    return HWNAS_OK;
-}
 
 static void free_told(hwnas_told *told)
 {
@@ -121,6 +114,22 @@ static void destroy(hwnas_strategy *strategy)
     hwnas_codebook_done(&search->book);
     hwnas_seen_done(&search->seen);
     free(search);
+}
+
+static hwnas_status create(hwnas_strategy **out, const hwnas_strategy_config *config)
+{
+    bayesian *search = hwnas_alloc(sizeof *search);
+    search->base.ops = &hwnas_strategy_bayesian;
+    search->config = *config;
+    hwnas_seen_init(&search->seen, config->space);
+    hwnas_codebook_init(&search->book);
+    search->surrogate = hwnas_surrogate_new(&search->config);
+    const hwnas_status status = make_design(search);
+    if (status == HWNAS_OK)
+        *out = &search->base;
+    else
+        destroy(&search->base);
+    return status;
 }
 
 /* ---- Tell ---- */

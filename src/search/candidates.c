@@ -98,8 +98,8 @@ void hwnas_candidates_add_random(hwnas_candidates *c, uint64_t seed, uint64_t tr
     for (size_t tries = 0; tries < c->limit && c->n < c->limit; tries++) {
         hwnas_rng of_one = hwnas_strategy_rng(
             &(hwnas_strategy_config){.seed = seed + RANDOM_STREAM}, hwnas_rng_below(rng, n));
-        hwnas_arch_sample(arch, &of_one);
-        add(c, arch);
+        if (hwnas_arch_sample(arch, &of_one))
+            add(c, arch);
     }
     hwnas_arch_free(arch);
 }

@@ -1,6 +1,8 @@
 /* ends.c: the two ends of a space. */
 #include "search/ends.h"
 
+#include "space/repair.h"
+
 static bool is_number(const hwnas_value *value)
 {
     return value->kind == HWNAS_VALUE_INT || value->kind == HWNAS_VALUE_REAL;
@@ -25,14 +27,19 @@ static int index_at(const hwnas_gene *gene, hwnas_end end)
     return at;
 }
 
-void hwnas_end_sample(hwnas_arch *out, hwnas_end end, hwnas_rng *rng)
+bool hwnas_end_sample(hwnas_arch *out, hwnas_end end, hwnas_rng *rng)
 {
-    hwnas_arch_sample(out, rng);
+    if (!hwnas_arch_sample(out, rng))
+        return false;
     for (size_t i = 0; i < out->space->n_genes; i++) {
         int at = index_at(&out->space->genes[i], end);
         if (at >= 0)
             out->genes[i] = (uint16_t)at;
     }
-    if (!hwnas_arch_settle(out))
-        hwnas_arch_sample(out, rng);
+    if (hwnas_arch_settle(out))
+        return true;
+    hwnas_repair *repair = hwnas_repair_new(out);
+    const bool found = hwnas_repair_find(out, repair, SIZE_MAX, 0) || hwnas_arch_sample(out, rng);
+    hwnas_repair_free(repair);
+    return found;
 }

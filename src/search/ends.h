@@ -10,7 +10,8 @@
 
 typedef enum hwnas_end { HWNAS_SMALLEST, HWNAS_LARGEST } hwnas_end;
 
-/* Genes whose values are all numbers go to that end, the others are sampled. */
-void hwnas_end_sample(hwnas_arch *out, hwnas_end end, hwnas_rng *rng);
+/* Genes whose values are all numbers go to that end, the others are sampled; what a constraint
+ * forbids is mended by the fewest changes. false: no architecture was found. */
+bool hwnas_end_sample(hwnas_arch *out, hwnas_end end, hwnas_rng *rng);
 
 #endif

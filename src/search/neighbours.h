@@ -10,7 +10,8 @@ typedef struct hwnas_neighbours {
 } hwnas_neighbours;
 
 /* Every valid architecture that differs from `of` in one gene that counts, by gene and value, plus
- * what settling it then changes. */
+ * what settling it then changes. A gene that no value fits without others changes with the fewest
+ * others, once for each value. */
 void hwnas_neighbours_of(hwnas_neighbours *out, const hwnas_arch *of);
 void hwnas_neighbours_shuffle(hwnas_neighbours *neighbours, hwnas_rng *rng);
 void hwnas_neighbours_done(hwnas_neighbours *neighbours);

@@ -253,12 +253,14 @@ static void breed(const nsga2 *search, hwnas_arch *child, hwnas_rng *rng)
 /* One attempt at a proposal; false when it is not new. */
 static bool try_proposal(const nsga2 *search, uint64_t trial, hwnas_arch *out, hwnas_rng *rng)
 {
-    if (trial < N_ENDS)
-        hwnas_end_sample(out, trial == 0 ? HWNAS_SMALLEST : HWNAS_LARGEST, rng);
-    else if (trial < (uint64_t)search->config.population || search->n < 2)
+    if (trial < N_ENDS) {
+        if (!hwnas_end_sample(out, trial == 0 ? HWNAS_SMALLEST : HWNAS_LARGEST, rng))
+            return false;
+    } else if (trial < (uint64_t)search->config.population || search->n < 2) {
         return false;
-    else
+    } else {
         breed(search, out, rng);
+    }
     return !hwnas_seen_has(&search->seen, out);
 }
 

@@ -7,6 +7,9 @@
 /* Of a larger space no study ever sees half. */
 #define MAX_COUNTED ((uint64_t)UINT32_MAX)
 
+/* Samples that are seen, before the others get better chances; and before it is given up. */
+enum { TRIES = 64, EVEN_TRIES = 256 };
+
 void hwnas_seen_init(hwnas_seen *seen, const hwnas_space *space)
 {
     *seen = (hwnas_seen){
@@ -62,12 +65,25 @@ void hwnas_seen_add(hwnas_seen *seen, const hwnas_arch *arch)
     seen->n++;
 }
 
-/* The first encoding in lexical order that is not seen, after passing over `n_skipped` of them. */
+/* The first encoding that is not seen, after passing over `n_skipped` of them. */
 static void walk_to_new(const hwnas_seen *seen, hwnas_arch *out, uint64_t n_skipped)
 {
-    memset(out->genes, 0, seen->space->n_genes * sizeof *out->genes);
+    hwnas_arch *first = hwnas_arch_first(seen->space);
+    hwnas_arch_assign(out, first);
+    hwnas_arch_free(first);
     while (hwnas_seen_has(seen, out) || n_skipped-- > 0)
         hwnas_arch_next(out);
+}
+
+/* Of a space that is too large to be counted, and which few architectures are found of. */
+static hwnas_status none_new(const hwnas_seen *seen)
+{
+    hwnas_place place = {.file = seen->space->path};
+    return hwnas_hint(hwnas_fail(HWNAS_E_EXHAUSTED, &place,
+                                 "no new network of the space '%s' was found beside the %zu that "
+                                 "have been proposed",
+                                 seen->space->name, seen->n),
+                      "its constraints leave few that can be found");
 }
 
 hwnas_status hwnas_seen_sample_new(const hwnas_seen *seen, hwnas_arch *out, hwnas_rng *rng)
@@ -81,8 +97,16 @@ hwnas_status hwnas_seen_sample_new(const hwnas_seen *seen, hwnas_arch *out, hwna
         walk_to_new(seen, out, hwnas_rng_below(rng, n_left));
         return HWNAS_OK;
     }
-    do /* at most half is seen, so two tries are enough on average */
-        hwnas_arch_sample(out, rng);
-    while (hwnas_seen_has(seen, out));
-    return HWNAS_OK;
+    for (int i = 0; i < TRIES; i++) {
+        if (!hwnas_arch_sample(out, rng))
+            return hwnas_space_none_found(seen->space);
+        if (!hwnas_seen_has(seen, out))
+            return HWNAS_OK;
+    }
+    /* With conditions a few may have nearly all the chances. At most half is seen, so two tries are
+     * enough on average where all have the same. */
+    for (int i = 0; i < EVEN_TRIES; i++)
+        if (hwnas_arch_sample_evenly(out, rng) && !hwnas_seen_has(seen, out))
+            return HWNAS_OK;
+    return none_new(seen);
 }

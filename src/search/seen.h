@@ -17,7 +17,8 @@ void hwnas_seen_done(hwnas_seen *seen);
 bool hwnas_seen_has(const hwnas_seen *seen, const hwnas_arch *arch);
 void hwnas_seen_add(hwnas_seen *seen, const hwnas_arch *arch); /* a copy, unless it is there */
 
-/* Uniform over the encodings not seen; `out` is not added. HWNAS_E_EXHAUSTED when there is none. */
+/* As hwnas_arch_sample() draws from the encodings not seen; `out` is not added. HWNAS_E_EXHAUSTED
+ * when there is none, or none was found. */
 HWNAS_CHECKED hwnas_status hwnas_seen_sample_new(const hwnas_seen *seen, hwnas_arch *out,
                                                  hwnas_rng *rng);
 

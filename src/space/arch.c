@@ -1,4 +1,4 @@
-/* arch.c: one point of a space: sampling, variation, and its spelling. */
+/* arch.c: one point of a space, and its spelling. */
 #include "space/arch.h"
 
 #include <assert.h>
@@ -7,9 +7,6 @@
 #include <string.h>
 
 #include "base/str.h"
-
-/* Attempts to meet the constraints of a space by chance. */
-enum { MAX_TRIES = 20000 };
 
 static size_t genes_size(const hwnas_space *space)
 {
@@ -55,113 +52,6 @@ uint64_t hwnas_arch_hash(const hwnas_arch *arch)
     return hash;
 }
 
-static void sample(hwnas_arch *arch, hwnas_rng *rng)
-{
-    for (size_t i = 0; i < arch->space->n_genes; i++)
-        arch->genes[i] =
-            (uint16_t)hwnas_rng_below(rng, (uint32_t)arch->space->genes[i].n_values);
-}
-
-void hwnas_arch_sample(hwnas_arch *arch, hwnas_rng *rng)
-{
-    for (int i = 0; i < MAX_TRIES; i++) {
-        sample(arch, rng);
-        if (hwnas_arch_settle(arch))
-            return;
-    }
-}
-
-/* Another value for gene i, uniform over the others. */
-static void change(hwnas_arch *arch, size_t i, hwnas_rng *rng)
-{
-    uint32_t n = (uint32_t)arch->space->genes[i].n_values;
-    arch->genes[i] = (uint16_t)((arch->genes[i] + 1 + hwnas_rng_below(rng, n - 1)) % n);
-}
-
-static void mutate(hwnas_arch *arch, double rate, hwnas_rng *rng)
-{
-    const hwnas_space *space = arch->space;
-    bool changed = false;
-    size_t n_free = 0;
-    for (size_t i = 0; i < space->n_genes; i++) {
-        if (space->genes[i].n_values < 2)
-            continue;
-        n_free++;
-        if (hwnas_rng_double(rng) < rate) {
-            change(arch, i, rng);
-            changed = true;
-        }
-    }
-    if (changed || n_free == 0)
-        return;
-    size_t nth = hwnas_rng_below(rng, (uint32_t)n_free);
-    for (size_t i = 0; i < space->n_genes; i++)
-        if (space->genes[i].n_values > 1 && nth-- == 0)
-            change(arch, i, rng);
-}
-
-void hwnas_arch_mutate(hwnas_arch *arch, double rate, hwnas_rng *rng)
-{
-    if (!arch->space->has_rules) {
-        mutate(arch, rate, rng);
-        return;
-    }
-    /* A change of genes that do not count is none. */
-    hwnas_arch *parent = hwnas_arch_copy(arch);
-    bool is_valid = false;
-    for (int i = 0; i < MAX_TRIES && (!is_valid || hwnas_arch_equal(arch, parent)); i++) {
-        hwnas_arch_assign(arch, parent);
-        mutate(arch, rate, rng);
-        is_valid = hwnas_arch_settle(arch);
-    }
-    if (!is_valid)
-        hwnas_arch_assign(arch, parent);
-    hwnas_arch_free(parent);
-}
-
-void hwnas_arch_cross(hwnas_arch *child, const hwnas_arch *a, const hwnas_arch *b, hwnas_rng *rng)
-{
-    for (int i = 0; i < MAX_TRIES; i++) {
-        for (size_t g = 0; g < child->space->n_genes; g++)
-            child->genes[g] = hwnas_rng_below(rng, 2) ? a->genes[g] : b->genes[g];
-        if (hwnas_arch_settle(child))
-            return;
-    }
-    hwnas_arch_assign(child, a);
-}
-
-static bool next(hwnas_arch *arch)
-{
-    for (size_t i = arch->space->n_genes; i-- > 0;) {
-        if (++arch->genes[i] < arch->space->genes[i].n_values)
-            return true;
-        arch->genes[i] = 0;
-    }
-    return false;
-}
-
-bool hwnas_arch_next(hwnas_arch *arch)
-{
-    if (!arch->space->has_rules)
-        return next(arch);
-    hwnas_arch *settled = hwnas_arch_copy(arch);
-    bool found = false;
-    while (!found && next(arch)) {
-        hwnas_arch_assign(settled, arch);
-        found = hwnas_arch_settle(settled) && hwnas_arch_equal(settled, arch);
-    }
-    hwnas_arch_free(settled);
-    return found;
-}
-
-hwnas_arch *hwnas_arch_first(const hwnas_space *space)
-{
-    hwnas_arch *arch = hwnas_arch_new(space);
-    if (!hwnas_arch_settle(arch) && !hwnas_arch_next(arch))
-        hwnas_arch_settle(arch); /* there is none; hwnas_space_check_rules() says so */
-    return arch;
-}
-
 char *hwnas_arch_code(const hwnas_arch *arch)
 {
     const hwnas_space *space = arch->space;
@@ -183,17 +73,14 @@ char *hwnas_arch_code(const hwnas_arch *arch)
 
 static hwnas_status bad_code(const hwnas_space *space, const char *code, const char *what)
 {
-    hwnas_arch *example = hwnas_arch_new(space);
-    hwnas_rng rng = hwnas_rng_new(0, 0);
-    if (!hwnas_arch_settle(example))
-        hwnas_arch_sample(example, &rng);
-    char *text = hwnas_arch_code(example);
+    hwnas_arch *example = hwnas_arch_first(space);
+    char *text = example ? hwnas_arch_code(example) : NULL;
     hwnas_status status =
         hwnas_fail(HWNAS_E_INPUT, NULL, "'%.200s' is no architecture of the space '%s': %s", code,
                    space->name, what);
-    if (space->n_genes)
+    if (space->n_genes && text)
         hwnas_hint(status, "an architecture of it looks like %.400s", text);
-    else
+    else if (!space->n_genes)
         hwnas_hint(status, "it has one network, whose code is empty");
     free(text);
     hwnas_arch_free(example);
@@ -217,8 +104,8 @@ static hwnas_status parse_labels(size_t *n_given, hwnas_arch *arch, const hwnas_
             length = end ? (size_t)(end - text) - at : n - at;
         }
         size_t v = 0;
-        while (v < gene->n_values && (strlen(gene->labels[v]) != length ||
-                                      memcmp(gene->labels[v], text + at, length)))
+        while (v < gene->n_values &&
+               (strlen(gene->labels[v]) != length || memcmp(gene->labels[v], text + at, length)))
             v++;
         if (v == gene->n_values) {
             snprintf(what, sizeof what, "'%.*s' is no value of '%s' at position %zu",

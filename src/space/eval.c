@@ -142,6 +142,23 @@ static hwnas_status compare(hwnas_value *out, hwnas_operator op, const hwnas_val
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_operator_apply(hwnas_value *out, hwnas_operator op, const hwnas_value *a,
+                                  const hwnas_value *b, const hwnas_place *place)
+{
+    if (op != HWNAS_OP_INDEX)
+        return op <= HWNAS_OP_GE ? compare(out, op, a, b, place) : arithmetic(out, op, a, b, place);
+    if (a->kind != HWNAS_VALUE_LIST || b->kind != HWNAS_VALUE_INT)
+        return hwnas_fail(HWNAS_E_INPUT, place,
+                          "%s has no positions: '[ ]' needs a list and a whole number",
+                          hwnas_value_kind_name(a->kind));
+    if (b->i < 0 || (uint64_t)b->i >= a->list.n)
+        return hwnas_fail(HWNAS_E_INPUT, place,
+                          "there is no position %lld in a list of %zu, they count from 0",
+                          (long long)b->i, a->list.n);
+    *out = a->list.items[b->i];
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_expr_eval_truth(bool *out, const hwnas_expr *expr, const hwnas_frame *frame,
                                    hwnas_arena *scratch)
 {
@@ -190,19 +207,7 @@ static hwnas_status eval_operator(hwnas_value *out, const hwnas_expr *expr,
         return arithmetic(out, HWNAS_OP_SUB, &zero, &a, &expr->place);
     }
     TRY(hwnas_expr_eval(&b, expr->args[1], frame, scratch));
-    if (op != HWNAS_OP_INDEX)
-        return op <= HWNAS_OP_GE ? compare(out, op, &a, &b, &expr->place)
-                                 : arithmetic(out, op, &a, &b, &expr->place);
-    if (a.kind != HWNAS_VALUE_LIST || b.kind != HWNAS_VALUE_INT)
-        return hwnas_fail(HWNAS_E_INPUT, &expr->place,
-                          "%s has no positions: '[ ]' needs a list and a whole number",
-                          hwnas_value_kind_name(a.kind));
-    if (b.i < 0 || (uint64_t)b.i >= a.list.n)
-        return hwnas_fail(HWNAS_E_INPUT, &expr->place,
-                          "there is no position %lld in a list of %zu, they count from 0",
-                          (long long)b.i, a.list.n);
-    *out = a.list.items[b.i];
-    return HWNAS_OK;
+    return hwnas_operator_apply(out, op, &a, &b, &expr->place);
 }
 
 /* min and max: the argument that wins, so whole numbers stay whole. */

@@ -10,6 +10,11 @@ typedef struct hwnas_operator_row {
 } hwnas_operator_row;
 extern const hwnas_operator_row hwnas_operator_rows[HWNAS_N_OPERATORS];
 
+/* Of two operands: comparisons, arithmetic and a[i]. */
+HWNAS_CHECKED hwnas_status hwnas_operator_apply(hwnas_value *out, hwnas_operator op,
+                                                const hwnas_value *a, const hwnas_value *b,
+                                                const hwnas_place *place);
+
 typedef struct hwnas_function_row {
     const char *name;
     int min_args, max_args; /* max_args < 0: any number */

@@ -319,9 +319,11 @@ hwnas_status hwnas_space_parse(hwnas_space **out, const char *path, const char *
     hwnas_status status = hwnas_yaml_parse(&root, arena, path, text, length);
     if (status == HWNAS_OK)
         status = parse_file(space, root, settings);
-    if (status == HWNAS_OK)
+    if (status == HWNAS_OK) {
+        hwnas_space_prepare(space);
         *out = space;
-    else
+    } else {
         hwnas_space_free(space);
+    }
     return status;
 }

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "space/arch.h"
+#include "space/backtrack.h"
+#include "space/diagram.h"
 
-/* Combinations of the choices that rules look at that are tried one by one when counting. */
-#define MAX_COMBINATIONS ((uint64_t)1 << 20)
+enum { EXAMPLE_STREAM = 3 };
 
 static const char *const position_name = "i";
 static const hwnas_template position_scope = {
@@ -100,6 +101,106 @@ static hwnas_status try_rules(const hwnas_arch *arch, hwnas_arena *arena)
     return HWNAS_OK;
 }
 
+/* ---- What follows from them ---- */
+
+void hwnas_space_prepare(hwnas_space *space)
+{
+    space->rules = NULL;
+    if (!space->has_rules)
+        return;
+    hwnas_ruleset *rules = hwnas_ruleset_new(space, NULL, space->arena);
+    space->rules = rules;
+    if (!rules)
+        return;
+    rules->diagram = hwnas_diagram_new(rules, space->arena);
+    if (rules->diagram) {
+        rules->is_empty = !hwnas_diagram_has_any(rules->diagram);
+        return;
+    }
+    hwnas_rng rng = hwnas_rng_new(0, EXAMPLE_STREAM);
+    uint16_t *genes = hwnas_arena_alloc(space->arena, space->n_genes * sizeof *genes);
+    const hwnas_finding finding = hwnas_backtrack(genes, rules, NULL, &rng);
+    rules->is_empty = finding == HWNAS_NONE;
+    rules->example = finding == HWNAS_FOUND ? genes : NULL;
+}
+
+/* ---- Spaces without an architecture ---- */
+
+/* Is it proven that no architecture meets the first `n` constraints? */
+static bool is_refuted(const hwnas_space *space, size_t n)
+{
+    hwnas_arena *arena = hwnas_arena_new();
+    bool *mask = hwnas_arena_alloc(arena, space->n_constraints);
+    memset(mask, true, n);
+    const hwnas_ruleset *rules = hwnas_ruleset_new(space, mask, arena);
+    const hwnas_diagram *diagram = rules ? hwnas_diagram_new(rules, arena) : NULL;
+    const bool is_empty = diagram && !hwnas_diagram_has_any(diagram);
+    hwnas_arena_free(arena);
+    return is_empty;
+}
+
+/* The first constraint that leaves no architecture, with those above it. */
+static size_t first_contradiction(const hwnas_space *space)
+{
+    size_t low = 1, high = space->n_constraints;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (is_refuted(space, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low - 1;
+}
+
+/* The constraint that most random networks do not meet, and the part of them. */
+static size_t worst_constraint(double *part, const hwnas_space *space)
+{
+    enum { N = 2000 };
+    size_t *n_failed = hwnas_alloc(space->n_constraints * sizeof *n_failed), worst = 0;
+    hwnas_arch *arch = hwnas_arch_new(space);
+    hwnas_rng rng = hwnas_rng_new(0, EXAMPLE_STREAM);
+    for (int i = 0; i < N; i++) {
+        hwnas_arena *arena = hwnas_arena_new();
+        for (size_t g = 0; g < space->n_genes; g++)
+            arch->genes[g] = (uint16_t)hwnas_rng_below(&rng, (uint32_t)space->genes[g].n_values);
+        hwnas_arch_settle(arch);
+        hwnas_frame frame = {.choices = hwnas_arch_values(arch, arena)};
+        for (size_t c = 0; c < space->n_constraints; c++) {
+            bool truth = false;
+            if (hwnas_expr_eval_truth(&truth, space->constraints[c], &frame, arena) != HWNAS_OK)
+                truth = false;
+            n_failed[c] += !truth;
+        }
+        hwnas_arena_free(arena);
+    }
+    for (size_t c = 0; c < space->n_constraints; c++)
+        worst = n_failed[c] > n_failed[worst] ? c : worst;
+    *part = (double)n_failed[worst] / N;
+    hwnas_arch_free(arch);
+    free(n_failed);
+    return worst;
+}
+
+hwnas_status hwnas_space_none_found(const hwnas_space *space)
+{
+    if (space->rules && space->rules->is_empty) {
+        const size_t at = first_contradiction(space);
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &space->constraints[at]->place,
+                       at ? "no architecture meets this constraint and those above it"
+                          : "no architecture meets this constraint"),
+            "every combination of the choices breaks one: relax it, or allow more values");
+    }
+    double part;
+    const size_t at = worst_constraint(&part, space);
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &space->constraints[at]->place,
+                                 "no architecture was found that meets the constraints; %.4g %% of "
+                                 "random networks break this one",
+                                 100 * part),
+                      "there may be some all the same: relax it, or use fewer values");
+}
+
 hwnas_status hwnas_space_check_rules(const hwnas_space *space)
 {
     enum { N_RANDOM = 16 };
@@ -111,14 +212,11 @@ hwnas_status hwnas_space_check_rules(const hwnas_space *space)
     hwnas_rng rng = hwnas_rng_new(0, 0);
     TRY_OUT(try_rules(arch, arena));
     for (int i = 0; i < N_RANDOM; i++) {
-        hwnas_arch_sample(arch, &rng);
-        TRY_OUT(try_rules(arch, arena));
-        if (!hwnas_arch_settle(arch)) {
-            status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &space->constraints[0]->place,
-                                           "no architecture was found that meets the constraints"),
-                                "thousands of random ones were tried");
+        if (!hwnas_arch_sample(arch, &rng)) {
+            status = hwnas_space_none_found(space);
             break;
         }
+        TRY_OUT(try_rules(arch, arena));
     }
 out:
     hwnas_arch_free(arch);
@@ -128,117 +226,54 @@ out:
 
 /* ---- Counting ---- */
 
-/* Marks the genes of the choices that an expression names. */
-static void mark(bool *is_seen, const hwnas_space *space, const hwnas_expr *expr)
+static char *text_of(const mpz_t number)
 {
-    if (expr->kind == HWNAS_EXPR_CHOICE) {
-        const hwnas_choice *choice = &space->choices[expr->slot];
-        memset(is_seen + choice->first_gene, true, choice->n_positions);
-    }
-    for (size_t i = 0; i < expr->n_args; i++)
-        mark(is_seen, space, expr->args[i]);
-}
-
-static void mark_rules(bool *is_seen, const hwnas_space *space)
-{
-    for (size_t c = 0; c < space->n_choices; c++)
-        if (space->choices[c].when)
-            mark(is_seen, space, space->choices[c].when);
-    for (size_t i = 0; i < space->n_constraints; i++)
-        mark(is_seen, space, space->constraints[i]);
-}
-
-/* The next combination of the genes that rules look at. */
-static bool next_seen(hwnas_arch *arch, const bool *is_seen)
-{
-    for (size_t i = arch->space->n_genes; i-- > 0;) {
-        if (!is_seen[i])
-            continue;
-        if (++arch->genes[i] < arch->space->genes[i].n_values)
-            return true;
-        arch->genes[i] = 0;
-    }
-    return false;
-}
-
-/* Adds the encodings of one combination: the product over the other genes that count. */
-static void add_combination(mpz_t sum, const hwnas_arch *combination, hwnas_arch *settled,
-                            const bool *is_seen)
-{
-    const hwnas_space *space = combination->space;
-    mpz_t product;
-    hwnas_arch_assign(settled, combination);
-    if (!hwnas_arch_settle(settled) || !hwnas_arch_equal(settled, combination))
-        return;
-    mpz_init_set_ui(product, 1);
-    hwnas_arena *arena = hwnas_arena_new();
-    hwnas_value *values = hwnas_arch_values(settled, arena);
-    for (size_t i = 0; i < space->n_genes; i++) {
-        const hwnas_gene *gene = &space->genes[i];
-        if (!is_seen[i] && holds(&space->choices[gene->choice], gene->position, values, arena))
-            mpz_mul_ui(product, product, gene->n_values);
-    }
-    hwnas_arena_free(arena);
-    mpz_add(sum, sum, product);
-    mpz_clear(product);
-}
-
-/* false: there are too many combinations; then `out` is untouched. */
-static bool count_with_rules(mpz_t out, const hwnas_space *space)
-{
-    bool *is_seen = hwnas_alloc(space->n_genes + 1);
-    uint64_t combinations = 1;
-    mark_rules(is_seen, space);
-    for (size_t i = 0; i < space->n_genes; i++)
-        if (is_seen[i] && (__builtin_mul_overflow(combinations, space->genes[i].n_values,
-                                                  &combinations) ||
-                           combinations > MAX_COMBINATIONS))
-            combinations = MAX_COMBINATIONS + 1;
-    bool is_few = combinations <= MAX_COMBINATIONS;
-    if (is_few) {
-        hwnas_arch *arch = hwnas_arch_new(space), *settled = hwnas_arch_new(space);
-        mpz_set_ui(out, 0);
-        do
-            add_combination(out, arch, settled, is_seen);
-        while (next_seen(arch, is_seen));
-        hwnas_arch_free(arch);
-        hwnas_arch_free(settled);
-    }
-    free(is_seen);
-    return is_few;
-}
-
-static bool count(mpz_t out, const hwnas_space *space)
-{
-    if (space->has_rules && count_with_rules(out, space))
-        return true;
-    mpz_set_ui(out, 1);
-    for (size_t i = 0; i < space->n_genes; i++)
-        mpz_mul_ui(out, out, space->genes[i].n_values);
-    return !space->has_rules;
-}
-
-char *hwnas_space_count(const hwnas_space *space, bool *is_exact)
-{
-    mpz_t number;
-    mpz_init(number);
-    bool exact = count(number, space);
-    if (is_exact)
-        *is_exact = exact;
     char *gmp_text = mpz_get_str(NULL, 10, number), *text = hwnas_strdup(gmp_text);
     void (*gmp_free)(void *, size_t);
     mp_get_memory_functions(NULL, NULL, &gmp_free);
     gmp_free(gmp_text, strlen(gmp_text) + 1);
+    return text;
+}
+
+/* Of all combinations. */
+static void count_plain(mpz_t out, const hwnas_space *space)
+{
+    mpz_set_ui(out, 1);
+    for (size_t i = 0; i < space->n_genes; i++)
+        mpz_mul_ui(out, out, space->genes[i].n_values);
+}
+
+static const hwnas_diagram *diagram_of(const hwnas_space *space)
+{
+    return space->rules ? space->rules->diagram : NULL;
+}
+
+char *hwnas_space_count(const hwnas_space *space, bool *is_exact)
+{
+    const hwnas_diagram *diagram = diagram_of(space);
+    const bool is_refuted = space->rules && space->rules->is_empty;
+    if (is_exact)
+        *is_exact = !space->has_rules || diagram || is_refuted;
+    if (diagram || is_refuted)
+        return hwnas_strdup(is_refuted ? "0" : diagram->count);
+    mpz_t number;
+    mpz_init(number);
+    count_plain(number, space);
+    char *text = text_of(number);
     mpz_clear(number);
     return text;
 }
 
 uint64_t hwnas_space_count_up_to(const hwnas_space *space, uint64_t limit)
 {
+    if (space->has_rules) {
+        const uint64_t n = diagram_of(space) ? diagram_of(space)->few : 0;
+        return n <= limit ? n : 0;
+    }
     mpz_t number;
     mpz_init(number);
-    bool is_exact = count(number, space);
-    bool fits = is_exact && mpz_sizeinbase(number, 2) <= 63 && mpz_get_ui(number) <= limit;
+    count_plain(number, space);
+    bool fits = mpz_sizeinbase(number, 2) <= 63 && mpz_get_ui(number) <= limit;
     uint64_t result = fits ? mpz_get_ui(number) : 0;
     mpz_clear(number);
     return result;

@@ -35,8 +35,8 @@ typedef struct hwnas_setting {
     hwnas_place place;
     hwnas_value value;
     hwnas_expr *expr; /* (optional) what the file says it is; it sees the settings above */
-    bool is_set;     /* by the user, with the space's name; else `value` is the file's */
-    size_t n_values; /* that it may have, the default first; 0: any number */
+    bool is_set;      /* by the user, with the space's name; else `value` is the file's */
+    size_t n_values;  /* that it may have, the default first; 0: any number */
     const hwnas_value *values;
 } hwnas_setting;
 
@@ -64,8 +64,9 @@ typedef struct hwnas_space {
     size_t n_genes; /* 0 for a fixed network */
     hwnas_gene *genes;
     size_t n_constraints;
-    hwnas_expr **constraints; /* all must hold; they see the choices */
-    bool has_rules;           /* a condition or a constraint: not every encoding counts */
+    hwnas_expr **constraints;    /* all must hold; they see the choices */
+    bool has_rules;              /* a condition or a constraint: not every encoding counts */
+    struct hwnas_ruleset *rules; /* what is known of them; NULL without any, or with too many */
     size_t n_symbols;
     const char **symbols; /* the words among the values, sorted */
     size_t n_templates;
@@ -84,11 +85,15 @@ HWNAS_CHECKED hwnas_status hwnas_space_parse(hwnas_space **out, const char *path
 size_t hwnas_space_name_length(const char *name);
 void hwnas_space_free(hwnas_space *space);
 
+/* Finds out what follows from the rules, once choices and constraints are there; a space that was
+ * read has it. It takes bounded time, about a second at worst. */
+void hwnas_space_prepare(hwnas_space *space);
+
 /* Number of encodings that count, in decimal; yours to free(). With conditions and constraints it
- * is exact when the choices that they look at have at most 2^20 combinations, else an upper bound.
- * `is_exact` may be NULL. */
+ * is exact unless too many different things follow from the first genes for those behind, as when
+ * sums of large numbers meet; then it is an upper bound. `is_exact` may be NULL. */
 char *hwnas_space_count(const hwnas_space *space, bool *is_exact);
-/* The same as a number when it is exact and at most `limit`, else 0. */
+/* The same as a number when it is exact and at most `limit`; 0 too when there is none. */
 uint64_t hwnas_space_count_up_to(const hwnas_space *space, uint64_t limit);
 
 #endif

@@ -38,7 +38,8 @@ typedef struct calibrator {
 static hwnas_graph *draw(calibrator *c, hwnas_arch *arch)
 {
     hwnas_graph *graph = NULL;
-    hwnas_arch_sample(arch, &c->rng);
+    if (!hwnas_arch_sample(arch, &c->rng))
+        return NULL;
     if (hwnas_graph_build(&graph, arch, c->options->batch) != HWNAS_OK) {
         hwnas_error_clear();
         return NULL;

@@ -65,9 +65,9 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
     for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++) {
         hwnas_arch *arch =
             i < 2 ? hwnas_probe_extreme(setup->space, macs, i == 1) : hwnas_arch_new(setup->space);
-        if (i == 2)
-            hwnas_arch_sample(arch, &rng);
-        out->seconds[i] = time_network(i ? NULL : &out->missed, setup, job, arch);
+        const bool is_there = i != 2 || hwnas_arch_sample(arch, &rng);
+        out->seconds[i] =
+            is_there ? time_network(i ? NULL : &out->missed, setup, job, arch) : NAN;
         if (!isnan(out->seconds[i])) {
             sum += out->seconds[i];
             n++;

@@ -75,11 +75,9 @@ hwnas_arch *hwnas_probe_extreme(const hwnas_space *space, const hwnas_metric *me
             consider(&d, trial);
     }
     for (int i = 0; i < N_SAMPLES; i++) {
-        if (i < 2)
-            hwnas_end_sample(trial, i ? HWNAS_LARGEST : HWNAS_SMALLEST, &rng);
-        else
-            hwnas_arch_sample(trial, &rng);
-        consider(&d, trial);
+        if (i < 2 ? hwnas_end_sample(trial, i ? HWNAS_LARGEST : HWNAS_SMALLEST, &rng)
+                  : hwnas_arch_sample(trial, &rng))
+            consider(&d, trial);
     }
     bool is_better = d.best != NULL;
     while (is_better && d.n_builds < MAX_BUILDS) {

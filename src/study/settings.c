@@ -141,6 +141,7 @@ hwnas_status hwnas_settings_space(const hwnas_space **out, hwnas_space *space, c
                                   "give %s one value, or rename the choice", setting->name);
         add_choice(wide, setting, values);
     }
+    hwnas_space_prepare(wide);
     *out = wide;
     return HWNAS_OK;
 }

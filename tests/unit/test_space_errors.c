@@ -149,7 +149,7 @@ static const struct bad_input {
           "network: [relu, let: {c: b}]\n",
      6, 29, "division by zero", NULL},
     {CHOICES("  a: {values: [1, 2]}\nconstraints: [a > 2]\n"), 6, 15,
-     "no architecture was found that meets the constraints", NULL},
+     "no architecture meets this constraint", "relax it"},
     {CHOICES("  a: {values: [1, 2]}\nconstraints: [c > 2]\n"), 6, 15, "'c' is no name", NULL},
     {CHOICES("  a: {values: [1, 2]}\nconstraints: a > 2\n"), 6, 14, "constraints must be a list",
      NULL},
