@@ -134,6 +134,15 @@ static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *
                                                                                           : NULL;
 }
 
+/* Another tensor, which may be a weight that nobody has copied yet, instead of `tensor`. */
+static hwnas_status take_place(rewrite *r, int tensor, int other)
+{
+    if (r->place[other] < 0 && r->from->tensors[other].kind == HWNAS_TENSOR_WEIGHT)
+        TRY(hwnas_rewrite_copy_weight(r, other));
+    r->place[tensor] = r->place[other];
+    return HWNAS_OK;
+}
+
 static hwnas_status fold_nodes(rewrite *r)
 {
     hwnas_status status = HWNAS_OK;
@@ -146,11 +155,11 @@ static hwnas_status fold_nodes(rewrite *r)
         if (r->place[node->output] >= 0)
             continue; /* this BatchNorm went into its convolution */
         if (same[node->output] != node->output)
-            r->place[node->output] = r->place[same[node->output]];
+            TRY_OUT(take_place(r, node->output, same[node->output]));
         else if (!is_live[i])
             continue;
         else if (is(node, "dropout"))
-            r->place[node->output] = r->place[node->inputs[0]];
+            TRY_OUT(take_place(r, node->output, node->inputs[0]));
         else if (is_constant(r, node))
             TRY_OUT(fold_constant(r, node));
         else if (norm)

@@ -142,6 +142,27 @@ static void folding_leaves_shared_convolutions(void **state)
     hwnas_device_close(ref);
 }
 
+/* A weight stands in for the sum of it with zeros, and for what dropout makes of it. */
+static void folding_keeps_the_values_of_weights(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {"add", "dropout"};
+    hwnas_device *ref = open_device("ref", 1);
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        hwnas_graph *graph = hwnas_graph_new("weight", 1), *folded = NULL;
+        const int64_t dims[] = {3, 4, 0};
+        int weight = -1;
+        const int zero = add(graph, "zero", "", add_input(graph, dims), -1);
+        ok(hwnas_graph_add_weight(&weight, graph, "w", 2, dims, HWNAS_INIT_NEAR_ONE, true));
+        hwnas_graph_add_output(graph, add(graph, ops[i], "", weight, i ? -1 : zero));
+        ok(hwnas_graph_fold(&folded, graph));
+        compare(ops[i], ref, folded, ref, graph, 1);
+        hwnas_graph_free(folded);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(ref);
+}
+
 static hwnas_graph *folded_block(uint64_t seed)
 {
     hwnas_graph *graph = block(1, seed), *folded = NULL;
@@ -265,6 +286,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(folding_changes_nothing),
         cmocka_unit_test(cells_with_all_kinds_of_edges),
         cmocka_unit_test(folding_leaves_shared_convolutions),
+        cmocka_unit_test(folding_keeps_the_values_of_weights),
         cmocka_unit_test(weights_do_not_survive_their_network),
         cmocka_unit_test(executables_do_not_disturb_each_other),
         cmocka_unit_test(whole_networks),
