@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,12 +176,12 @@ static void halves_of_an_image_go_their_ways(void **state)
 }
 
 /* A learned tensor, with as many dimensions as there are before a 0. */
-static int weight_of(hwnas_graph *graph, const int64_t *dims)
+static int weight_of(hwnas_graph *graph, const int64_t *dims, const char *name)
 {
     int rank = 0, out = -1;
     while (rank < 4 && dims[rank])
         rank++;
-    ok(hwnas_graph_add_weight(&out, graph, "operand", rank, dims, HWNAS_INIT_NEAR_ONE, true));
+    ok(hwnas_graph_add_weight(&out, graph, name, rank, dims, HWNAS_INIT_NEAR_ONE, true));
     return out;
 }
 
@@ -200,7 +201,7 @@ static void images_take_operands_of_every_rank(void **state)
         const int64_t *shape = shapes[i / 4 / COUNT(makers) / COUNT(joins)], dims[] = {2, 8, 7, 6};
         hwnas_graph *graph = hwnas_graph_new("operands", i);
         int x = add(graph, maker[0], maker[1], add_input(graph, dims), -1);
-        const int operand = weight_of(graph, shape);
+        const int operand = weight_of(graph, shape, "operand");
         if (!strcmp(join, "div") && is_first)
             x = add(graph, "sigmoid", "", x, -1); /* not near zero */
         x = is_first ? add(graph, join, "", operand, x) : add(graph, join, "", x, operand);
@@ -272,7 +273,7 @@ static hwnas_graph *biased_attention(const int64_t *shape, bool is_weight, bool 
     int scores = add(graph, "matmul", "", q, k);
     if (is_scaled)
         scores = add(graph, "scale", "by=0.25", scores, -1);
-    const int bias = is_weight ? weight_of(graph, shape)
+    const int bias = is_weight ? weight_of(graph, shape, "operand")
                                : add(graph, "sigmoid", "", add_input(graph, shape), -1);
     const int sum = add(graph, "add", "", scores, bias);
     int x = add(graph, "matmul", "", add(graph, "softmax", "", sum, -1), v);
@@ -303,6 +304,125 @@ static void attention_takes_a_bias_of_every_rank(void **state)
     hwnas_device_close(ref);
 }
 
+/* ---- bf16 ---- */
+
+/* In bf16, where oneDNN's graphs do everything: within some roundings of the largest value. */
+static void check_bf16(const char *what, const hwnas_graph *graph)
+{
+    const double limit = 0.04;
+    hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+    hwnas_device_info info;
+    cpu->ops->describe(cpu, &info);
+    if ((info.native | info.emulated) & 1U << HWNAS_BF16) {
+        const hwnas_exec_options options = {.precision = HWNAS_BF16};
+        const int64_t n = count_outputs(graph);
+        float *input = random_values(hwnas_tensor_count(&graph->tensors[graph->inputs[0]]), 0);
+        float *wanted = hwnas_alloc((size_t)n * sizeof *wanted);
+        float *got = hwnas_alloc((size_t)n * sizeof *got);
+        double largest = 0, error = 0;
+        hwnas_exec *exec;
+        ok(hwnas_device_compile(&exec, ref, graph, NULL));
+        ok(ref->ops->run(exec, (const float *[]){input}, &wanted));
+        hwnas_exec_free(exec);
+        ok(hwnas_device_compile(&exec, cpu, graph, &options));
+        ok(cpu->ops->run(exec, (const float *[]){input}, &got));
+        hwnas_exec_free(exec);
+        for (int64_t i = 0; i < n; i++) {
+            largest = fmax(largest, fabs((double)wanted[i]));
+            error = fmax(error, fabs((double)wanted[i] - got[i]));
+        }
+        if (!(error <= limit * largest))
+            fail_msg("%s: off by %g of %g", what, error, largest);
+        free(got);
+        free(wanted);
+        free(input);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+static void what_bf16_must_not_fuse(void **state)
+{
+    (void)state;
+    static const char *const blocks[] = {
+        "  - residual:\n      - avg_pool: {kernel: 3, pad: 1}\n",
+        "  - residual:\n      - max_pool: {kernel: 3, pad: 1}\n",
+        "  - conv: {out: 3}\n  - residual: [sigmoid]\n",
+        "  - relu\n  - residual: [sigmoid]\n  - mul: [[], [tanh]]\n",
+        "  - conv: {out: 1}\n  - conv: {out: 1, kernel: 3, pad: 1}\n",
+        "  - conv: {out: 8}\n  - relu\n  - conv: {out: 8, kernel: 3, pad: 1, groups: 8}\n",
+        "  - softmax: {axis: 1}\n  - sub:\n      - []\n      - - weight: {shape: [6, 1, 1]}\n"
+        "        - sigmoid\n",
+    };
+    for (size_t i = 0; i < COUNT(blocks); i++) {
+        char text[512];
+        snprintf(text, sizeof text, "hwnas: 1\nname: b\ninput: {image: [6, 5, 7]}\nnetwork:\n%s",
+                 blocks[i]);
+        hwnas_graph *graph = network(text, 2);
+        check_bf16(blocks[i], graph);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* A product of rows, all dimensions but the last being one, with an operand that repeats some. */
+static void bf16_products_of_rows_take_operands(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {
+        {3, 1, 1, 16}, {4, 1, 16}, {1, 4, 1, 1}, {16}, {3, 4, 2, 16}};
+    for (size_t i = 0; i < COUNT(shapes) * 2; i++) {
+        const int64_t dims[] = {3, 4, 2, 5}, matrix[4] = {5, 16};
+        hwnas_graph *graph = hwnas_graph_new("rows", i);
+        int x = add(graph, "matmul", "", add_input(graph, dims), weight_of(graph, matrix, "w"));
+        x = i % 2 ? add(graph, "relu", "", x, -1) : x;
+        x = add(graph, "add", "", x, weight_of(graph, shapes[i / 2], "operand"));
+        hwnas_graph_add_output(graph, x);
+        check_bf16("rows", graph);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* A sum behind a difference, with an operand that is repeated. */
+static void bf16_sums_take_operands(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {{9, 1}, {1, 1}, {3, 1, 1}, {3, 9, 1}};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        const int64_t dims[4] = {3, 9, 1};
+        hwnas_graph *graph = hwnas_graph_new("sums", i);
+        int x = add_input(graph, dims);
+        x = add(graph, "sub", "", x, weight_of(graph, dims, "w"));
+        hwnas_graph_add_output(graph, add(graph, "add", "", x, weight_of(graph, shapes[i], "v")));
+        check_bf16("sums", graph);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Bytes made of floats and back, for a convolution with a kernel of floats. */
+static void bf16_takes_bytes_that_meet_floats(void **state)
+{
+    (void)state;
+    static const char *const readers[][2] = {{"conv", "out=8 kernel=3 pad=1"},
+                                             {"zero", "stride=2"}};
+    for (size_t i = 0; i < COUNT(readers); i++) {
+        const int64_t dims[] = {2, 8, 5, 7};
+        const float scale = 0.02F, zero = 128;
+        hwnas_attr axis[1] = {{.is_set = true, .n = 1}};
+        hwnas_graph *graph = hwnas_graph_new("bytes", i);
+        int inputs[3] = {add_input(graph, dims)}, x;
+        ok(hwnas_graph_add_constant(&inputs[1], graph, "scale", 0, dims, &scale));
+        ok(hwnas_graph_add_constant(&inputs[2], graph, "zero", 0, dims, &zero));
+        graph->tensors[inputs[2]].dtype = HWNAS_UINT8;
+        ok(hwnas_graph_add_node(&inputs[0], graph, hwnas_op_by_name("quantize_linear"), "q", axis,
+                                3, inputs, false));
+        ok(hwnas_graph_add_node(&x, graph, hwnas_op_by_name("dequantize_linear"), "r", axis, 3,
+                                inputs, false));
+        hwnas_graph_add_output(graph, add(graph, readers[i][0], readers[i][1], x, -1));
+        check_bf16("bytes", graph);
+        hwnas_graph_free(graph);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +434,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(images_take_operands_of_every_rank),
         cmocka_unit_test(sums_behind_norms_stay),
         cmocka_unit_test(attention_takes_a_bias_of_every_rank),
+        cmocka_unit_test(what_bf16_must_not_fuse),
+        cmocka_unit_test(bf16_products_of_rows_take_operands),
+        cmocka_unit_test(bf16_sums_take_operands),
+        cmocka_unit_test(bf16_takes_bytes_that_meet_floats),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

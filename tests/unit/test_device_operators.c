@@ -282,6 +282,8 @@ static void every_operator_on_cpu(void **state)
         {"expand", "shape=3,4,5", {{4, 1}}},
         {"expand", "shape=3,1,5", {{3, 7, 1}}},
         {"upsample", "by=2", {{3, 5, 7, 9}}},
+        {"upsample", "by=2", {{2, 3, 1, 1}}},
+        {"upsample", "by=4,3 linear=1", {{2, 3, 1, 1}}},
         {"upsample", "by=3,1", {{1, 16, 4, 6}}},
         {"upsample", "by=2 linear=1", {{3, 5, 7, 9}}},
         {"upsample", "by=3,4 linear=1", {{1, 16, 4, 6}}},

@@ -8,6 +8,7 @@
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
+#include "device/onednn/guard.h"
 #include "device/onednn/steps.h"
 #include "graph/op.h"
 #include "graph/ops/recurrent.h"
@@ -213,6 +214,14 @@ static bool is_common_layer_norm(const hwnas_graph *graph, const hwnas_node *nod
            hwnas_node_input(graph, node, 2)->rank == 1 && has_whole_weights(graph, node);
 }
 
+/* A single pixel lies plain and with its channels last at once, and oneDNN 3.7 mistakes one for the
+ * other. */
+static bool has_pixels(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    return in->dims[2] * in->dims[3] > 1;
+}
+
 static void lower_upsample(op *o)
 {
     set_text(o, dnnl_graph_op_attr_mode, attr_of(o, "linear")->ints[0] ? "linear" : "nearest");
@@ -330,7 +339,8 @@ static const struct rule {
     {"sub", dnnl_graph_op_subtract, no_attributes, NULL, NULL},
     {"tanh", dnnl_graph_op_tanh, no_attributes, NULL, NULL},
     {"transpose", dnnl_graph_op_static_transpose, lower_order, NULL, NULL},
-    {"upsample", dnnl_graph_op_interpolate, lower_upsample, NULL, NULL},
+    {"upsample", dnnl_graph_op_interpolate, lower_upsample, has_pixels, NULL},
+    {"upsample", OWN, NULL, &hwnas_onednn_loops},
     {"zero", dnnl_graph_op_convolution, lower_strided_zero, is_strided, NULL},
     {"zero", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
 };
@@ -446,47 +456,20 @@ static hwnas_status lower_end(dnnl_graph_graph_t target, const hwnas_onednn_sour
     return hwnas_onednn_status(status, "take", name);
 }
 
-/* oneDNN 3.7 takes a sum into a LayerNorm before it, at once or behind other elementwise operators,
- * and then leaves it out. A quantisation it takes as it should. */
-static bool loses_sum(const hwnas_onednn_source *source, const hwnas_node *node)
-{
-    const hwnas_graph *graph = source->graph;
-    if (rule_of(source, node)->kind != dnnl_graph_op_layer_norm)
-        return false;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!strcmp(graph->nodes[i].op->name, "quantize_linear") &&
-            graph->nodes[i].inputs[0] == node->output)
-            return false;
-    return true;
-}
-
-/* An attention's bias: in oneDNN 3.7 its strides are right with all dimensions, and at batch 1. */
-static bool misreads_bias(const hwnas_graph *graph, const hwnas_node *node)
-{
-    enum { MASK = 2 }; /* rank, up to which it is right too */
-    const hwnas_tensor *out = hwnas_node_output(graph, node);
-    if (strcmp(node->op->name, "add") || out->rank < 4 || out->dims[0] == 1)
-        return false;
-    for (int i = 0; i < node->n_inputs; i++) {
-        const int rank = hwnas_node_input(graph, node, i)->rank;
-        if (rank > MASK && rank < out->rank)
-            return true;
-    }
-    return false;
-}
-
 hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
                                 const int *group_of)
 {
+    hwnas_status status = HWNAS_OK;
     const hwnas_graph *graph = source->graph;
     size_t id = graph->n_nodes;
     for (size_t i = 0; i < graph->n_nodes; i++)
         TRY(lower_node(target, source, i, group_of[i] >= 0));
     for (size_t i = 0; i < graph->n_outputs; i++)
         TRY(lower_end(target, source, graph->outputs[i], id++));
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (group_of[i] < 0 &&
-            (loses_sum(source, &graph->nodes[i]) || misreads_bias(graph, &graph->nodes[i])))
-            TRY(lower_end(target, source, graph->nodes[i].output, id++));
-    return HWNAS_OK;
+    bool *is_end = hwnas_onednn_guard(source, group_of);
+    for (size_t i = 0; i < graph->n_tensors && status == HWNAS_OK; i++)
+        if (is_end[i])
+            status = lower_end(target, source, (int)i, id++);
+    free(is_end);
+    return status;
 }

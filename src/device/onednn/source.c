@@ -55,6 +55,30 @@ static void keep_bytes(hwnas_onednn_source *s)
         s->kept[graph->outputs[i]] = dnnl_f32;
 }
 
+static const hwnas_node *reverse_before(const hwnas_graph *graph, const hwnas_node *node, int i)
+{
+    const int producer = hwnas_node_input(graph, node, i)->producer;
+    const hwnas_node *before = producer < 0 ? NULL : &graph->nodes[producer];
+    return before && is(before, "dequantize_linear") ? before : NULL;
+}
+
+/* The bytes that are reversed for a product with floats are floats all the way: oneDNN 3.7 ends the
+ * process when it is to cut a graph with such a product. Groups have none of it. */
+static void keep_half_products(hwnas_onednn_source *s)
+{
+    const hwnas_graph *graph = s->graph;
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const hwnas_node *node = &graph->nodes[n];
+        if (!is(node, "conv") && !is(node, "linear") && !is(node, "matmul") && !is(node, "zero"))
+            continue; /* a zero is lowered as one */
+        const hwnas_node *const reverses[] = {reverse_before(graph, node, 0),
+                                              reverse_before(graph, node, 1)};
+        for (int i = 0; i < 2; i++)
+            if (reverses[i] && !reverses[1 - i])
+                s->kept[reverses[i]->inputs[0]] = dnnl_f32;
+    }
+}
+
 /* ---- bf16 and f16 ---- */
 
 typedef struct caster {
@@ -187,7 +211,9 @@ hwnas_status hwnas_onednn_source_init(hwnas_onednn_source *out, const hwnas_grap
     for (size_t i = 0; i < graph->n_tensors; i++)
         s.kept[i] = dnnl_f32;
     keep_bytes(&s);
-    if (precision != HWNAS_BF16 && precision != HWNAS_F16) {
+    if (precision == HWNAS_BF16 || precision == HWNAS_F16) {
+        keep_half_products(&s);
+    } else {
         *out = s;
         return HWNAS_OK;
     }

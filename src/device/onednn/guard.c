@@ -1,0 +1,148 @@
+/* guard.c: faults of oneDNN 3.7, each found by tests/unit/test_random_graphs.c or in a network. */
+#include "device/onednn/guard.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/onednn/groups.h"
+#include "device/onednn/lower.h"
+#include "graph/op.h"
+
+typedef struct guard {
+    const hwnas_onednn_source *source;
+    const hwnas_graph *graph; /* its */
+    const int *group_of;
+    int *n_readers; /* by tensor */
+    bool *is_end;   /* by tensor */
+} guard;
+
+static bool is(const hwnas_node *node, const char *op)
+{
+    return !strcmp(node->op->name, op);
+}
+
+static bool is_product(const hwnas_node *node)
+{
+    return is(node, "conv") || is(node, "linear") || is(node, "matmul");
+}
+
+static bool is_binary(const hwnas_node *node)
+{
+    dnnl_alg_kind_t alg;
+    return hwnas_onednn_binary(&alg, node);
+}
+
+static bool is_function(const hwnas_node *node)
+{
+    hwnas_onednn_post p;
+    return hwnas_onednn_function(&p, node);
+}
+
+/* The node whose result oneDNN may fuse with the only one that reads it, or NULL. */
+static const hwnas_node *fusible(const guard *g, int tensor)
+{
+    const int n = g->graph->tensors[tensor].producer;
+    return n >= 0 && g->group_of[n] < 0 && g->n_readers[tensor] == 1 &&
+                   !hwnas_onednn_own(g->source, &g->graph->nodes[n])
+               ? &g->graph->nodes[n]
+               : NULL;
+}
+
+/* Where a chain of elementwise operators begins that ends with `tensor`: the first node that is
+ * none, or NULL. */
+static const hwnas_node *origin_of(const guard *g, int tensor, bool through_binaries)
+{
+    const hwnas_node *node = fusible(g, tensor);
+    while (node && (is_function(node) || (through_binaries && is_binary(node)))) {
+        const hwnas_tensor *first = hwnas_node_input(g->graph, node, 0);
+        const bool is_whole =
+            hwnas_tensor_count(first) == hwnas_tensor_count(hwnas_node_output(g->graph, node));
+        node = fusible(g, node->inputs[!is_whole && node->n_inputs > 1]);
+    }
+    return node;
+}
+
+/* Whether sums and products are right in what a chain begins with. */
+static bool takes_binaries(const hwnas_node *origin)
+{
+    return origin && (is_product(origin) || is_binary(origin));
+}
+
+/* Sums and products stay out of what is no product and no sum. A LayerNorm leaves them out of its
+ * result, a mean over windows and a softmax read other values than theirs, and a function of one
+ * value with one of them has slow code or, in bf16, none. */
+static void guard_binary(const guard *g, const hwnas_node *node)
+{
+    for (int i = 0; i < 2 && is_binary(node); i++)
+        if (fusible(g, node->inputs[i]) && !takes_binaries(origin_of(g, node->inputs[i], false)))
+            g->is_end[node->inputs[i]] = true;
+}
+
+/* An attention's bias of three dimensions is read with wrong strides from batch 2 on. */
+static void guard_attention(const guard *g, const hwnas_node *node)
+{
+    enum { MASK = 2 }; /* rank, up to which it is right */
+    const hwnas_tensor *out = hwnas_node_output(g->graph, node);
+    if (!is(node, "add") || out->rank < 4 || out->dims[0] == 1)
+        return;
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int rank = hwnas_node_input(g->graph, node, i)->rank;
+        if (rank > MASK && rank < out->rank)
+            g->is_end[node->output] = true;
+    }
+}
+
+/* One value for each column, or one for all. */
+static bool is_row(const hwnas_tensor *t)
+{
+    return t->rank == 0 || hwnas_tensor_count(t) == 1 ||
+           hwnas_tensor_count(t) == t->dims[t->rank - 1];
+}
+
+static bool is_attention(const guard *g, const hwnas_node *origin)
+{
+    return origin && is(origin, "matmul") && hwnas_node_input(g->graph, origin, 1)->rank > 2;
+}
+
+/* An operand that is repeated along some dimensions before the last is read wrongly behind whatever
+ * is not an attention's product: products with a matrix are made of rows, all dimensions but the
+ * last being one, and sums take it for one value for each channel. */
+static void guard_operand(const guard *g, const hwnas_node *node)
+{
+    const int64_t n = hwnas_tensor_count(hwnas_node_output(g->graph, node));
+    for (int i = 0; i < 2 && is_binary(node); i++) {
+        const hwnas_tensor *other = hwnas_node_input(g->graph, node, 1 - i);
+        if (fusible(g, node->inputs[i]) && !is_row(other) && hwnas_tensor_count(other) != n &&
+            !is_attention(g, origin_of(g, node->inputs[i], true)))
+            g->is_end[node->inputs[i]] = true;
+    }
+}
+
+/* Depthwise convolutions inside of another are slow, and in bf16 end the process. */
+static void guard_depthwise(const guard *g, const hwnas_node *node)
+{
+    if (is(node, "conv") &&
+        hwnas_node_attr(node, "groups")->ints[0] == hwnas_node_input(g->graph, node, 0)->dims[1] &&
+        fusible(g, node->inputs[0]))
+        g->is_end[node->inputs[0]] = true;
+}
+
+bool *hwnas_onednn_guard(const hwnas_onednn_source *source, const int *group_of)
+{
+    static void (*const guards[])(const guard *g, const hwnas_node *node) = {
+        guard_binary, guard_attention, guard_operand, guard_depthwise};
+    const hwnas_graph *graph = source->graph;
+    guard g = {.source = source, .graph = graph, .group_of = group_of};
+    g.is_end = hwnas_alloc((graph->n_tensors + 1) * sizeof *g.is_end);
+    g.n_readers = hwnas_alloc((graph->n_tensors + 1) * sizeof *g.n_readers);
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        for (int k = 0; k < graph->nodes[i].n_inputs; k++)
+            g.n_readers[graph->nodes[i].inputs[k]]++;
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        g.n_readers[graph->outputs[i]]++;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        for (size_t k = 0; k < sizeof guards / sizeof *guards && group_of[i] < 0; k++)
+            guards[k](&g, &graph->nodes[i]);
+    free(g.n_readers);
+    return g.is_end;
+}

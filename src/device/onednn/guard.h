@@ -1,0 +1,11 @@
+/* guard.h: what oneDNN's graphs fuse and compute wrongly, or cannot compute. */
+#ifndef HWNAS_DEVICE_ONEDNN_GUARD_H
+#define HWNAS_DEVICE_ONEDNN_GUARD_H
+
+#include "device/onednn/source.h"
+
+/* By tensor: whether what makes it must not be fused with what reads it. `group_of`, by node: -1
+ * where it is left to oneDNN. Yours to free(). */
+bool *hwnas_onednn_guard(const hwnas_onednn_source *source, const int *group_of);
+
+#endif
