@@ -130,13 +130,68 @@ bool hwnas_file_exists(const char *path)
     return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
+/* The directory of a name, which loses that; what is left in `base`. */
+static bool find_directory(struct stat *out, const char **base, char *name)
+{
+    char *slash = strrchr(name, '/');
+    *base = slash ? slash + 1 : name;
+    if (!slash)
+        return !stat(".", out);
+    if (slash == name)
+        return !stat("/", out);
+    *slash = '\0';
+    return !stat(name, out);
+}
+
+static bool is_one_inode(const struct stat *x, const struct stat *y)
+{
+    return x->st_dev == y->st_dev && x->st_ino == y->st_ino;
+}
+
+bool hwnas_file_is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    const bool has_a = !stat(a, &x), has_b = !stat(b, &y);
+    if (has_a || has_b)
+        return has_a && has_b && is_one_inode(&x, &y) && S_ISREG(x.st_mode);
+    char *first = hwnas_file_follow(a), *second = hwnas_file_follow(b);
+    const char *p, *q;
+    const bool is_same = find_directory(&x, &p, first) && find_directory(&y, &q, second) &&
+                         is_one_inode(&x, &y) && !strcmp(p, q);
+    free(first);
+    free(second);
+    return is_same;
+}
+
+hwnas_status hwnas_file_check_output(const char *output, const char *input)
+{
+    const hwnas_place place = {.file = output};
+    if (!output || !input || !hwnas_file_is_same(output, input))
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &place, "this would be written over what is read from it"),
+        "give the output another name");
+}
+
+/* What is there, but is no regular file, says so itself. */
+static hwnas_status fail_missing(const char *name)
+{
+    const hwnas_place place = {.file = name};
+    int fd = -1;
+    size_t size;
+    hwnas_status status = hwnas_file_open(&fd, &size, name);
+    if (status == HWNAS_OK) /* it has come meanwhile */
+        close(fd);
+    return status != HWNAS_OK && status != HWNAS_E_NOT_FOUND
+               ? status
+               : hwnas_fail(HWNAS_E_NOT_FOUND, &place, "there is no such file");
+}
+
 hwnas_status hwnas_file_find(char **out, const char *name, const char *room, const char *suffix)
 {
     if (strchr(name, '/') || hwnas_ends_with(name, suffix) || hwnas_file_exists(name)) {
-        if (!hwnas_file_exists(name)) {
-            hwnas_place place = {.file = name};
-            return hwnas_fail(HWNAS_E_NOT_FOUND, &place, "there is no such file");
-        }
+        if (!hwnas_file_exists(name))
+            return fail_missing(name);
         *out = hwnas_strdup(name);
         return HWNAS_OK;
     }

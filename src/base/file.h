@@ -39,6 +39,11 @@ bool hwnas_draft_is_stream(const hwnas_draft *draft);
 /* The name behind all symbolic links, of a file that may not exist. Yours to free(). */
 char *hwnas_file_follow(const char *path);
 
+/* Whether two paths lead to one file, that is there or would be. */
+bool hwnas_file_is_same(const char *a, const char *b);
+/* Refuses an output that is the input. */
+HWNAS_CHECKED hwnas_status hwnas_file_check_output(const char *output, const char *input);
+
 bool hwnas_file_exists(const char *path);
 
 /* Finds a file that ships with hwnas: `name` itself when it is a path to a file; else

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/model.h"
 #include "cli/write_network.h"
@@ -113,6 +114,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--best and --trial exclude each other");
     if (batch > 1 << 20)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--batch must be at most %d", 1 << 20);
+    TRY(hwnas_file_check_output(path, study ? study : space));
     picked p = {.file = {.path = path,
                          .format = format,
                          .precision = HWNAS_F32,

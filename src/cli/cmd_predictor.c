@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "graph/elaborate.h"
 #include "predict/predict.h"
@@ -63,6 +64,8 @@ static hwnas_status fit(int argc, char **argv)
         return HWNAS_OK;
     if (!target || !out)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is missing", target ? "--out" : "--target");
+    TRY(hwnas_file_check_output(out, arguments[0]));
+    TRY(hwnas_file_check_output(out, arguments[1]));
     if (folds < 2 || folds > 100)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--folds must be between 2 and 100");
     hwnas_str command = {0};

@@ -73,6 +73,8 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
         return HWNAS_OK;
     if (!input_path || !output_path)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--input and --output are needed");
+    TRY(hwnas_file_check_output(output_path, model));
+    TRY(hwnas_file_check_output(output_path, input_path));
     hwnas_status status = HWNAS_OK;
     const size_t limit = (size_t)2 << 30;
     char *input = NULL;

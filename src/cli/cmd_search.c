@@ -1,5 +1,4 @@
 /* search: runs a job, shows progress, prints the front, exports the winner. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "graph/elaborate.h"
 #include "report/front.h"
 #include "report/plan_text.h"
+#include "study/exports.h"
 #include "study/settings.h"
 #include "study/study.h"
 
@@ -54,57 +54,23 @@ static void show_progress(void *context, const hwnas_progress *p)
     free(best);
 }
 
-/* That the winner can be written is seen before the search, not after it. */
-static hwnas_status check_exports(const hwnas_job *job)
-{
-    const char *const paths[] = {job->export_onnx, job->export_pytorch, job->export_yaml};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        if (!paths[i])
-            continue;
-        char *directory = hwnas_strdup(paths[i]), *slash = strrchr(directory, '/');
-        slash = slash == directory ? slash + 1 : slash;
-        if (slash)
-            *slash = '\0';
-        int error = access(slash ? directory : ".", W_OK | X_OK) ? errno : 0;
-        free(directory);
-        hwnas_place place = {.file = job->path};
-        if (error)
-            return hwnas_hint(
-                hwnas_fail(HWNAS_E_IO, &place, "cannot write %s: %s", paths[i], strerror(error)),
-                "the directory of an export must exist and be writable");
-    }
-    return HWNAS_OK;
-}
-
-/* "best.onnx"; of a front of its own, "best-pi.onnx". */
-static char *export_path(const char *path, const hwnas_job *job, int device)
-{
-    if (device < 0)
-        return hwnas_strdup(path);
-    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
-    return hwnas_printf("%.*s-%s%s", (int)stem, path, job->devices.rows[device].name, path + stem);
-}
-
 static hwnas_status export_winner(const hwnas_job *job, const hwnas_summary *summary,
                                   const hwnas_summary_front *front)
 {
-    const struct {
-        const char *format, *path;
-    } files[] = {
-        {"onnx", job->export_onnx}, {"pytorch", job->export_pytorch}, {"yaml", job->export_yaml}};
+    hwnas_job_export files[HWNAS_N_EXPORTS];
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
     char *code = NULL;
+    hwnas_job_exports(files, job);
     TRY_OUT(hwnas_graph_load_space(&space, job->space));
     code = hwnas_strdup(summary->trials[front->winner].code);
     hwnas_settings settings = hwnas_settings_cut(code, job);
     TRY_OUT(hwnas_arch_parse(&arch, space, code));
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < HWNAS_N_EXPORTS; i++) {
         if (!files[i].path)
             continue;
-        char *path = export_path(files[i].path, job, front->device);
+        char *path = hwnas_job_export_path(files[i].path, job, front->device);
         const hwnas_network_file file = {
             .path = path,
             .format = files[i].format,
@@ -239,7 +205,7 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
     line progress = {.job = job};
     hwnas_study_options options = {
         .resume = given->resume, .overwrite = given->overwrite, .stop = hwnas_stop_on_signals()};
-    TRY(check_exports(job));
+    TRY(hwnas_job_check_exports(job));
     if (!given->quiet && isatty(STDERR_FILENO)) {
         options.progress = show_progress;
         options.context = &progress;
@@ -278,8 +244,7 @@ hwnas_status hwnas_cmd_search(int argc, char **argv)
         return HWNAS_OK;
     TRY(check_line(&given));
     TRY(hwnas_job_load(&job, given.path, given.keys));
-    hwnas_status status =
-        given.dry_run ? show_plan(job, given.as_json) : run_search(job, &given);
+    hwnas_status status = given.dry_run ? show_plan(job, given.as_json) : run_search(job, &given);
     hwnas_job_free(job);
     return status;
 }
