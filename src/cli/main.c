@@ -1,9 +1,11 @@
 /* main.c: the program: its commands, and how a failure is told. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -106,8 +108,18 @@ static void print_error(void)
         fprintf(stderr, "  hint: %s\n", error->hint);
 }
 
+/* A pipe may come from a program that does not wait for its own; a full one is no failure here. */
+static void make_blocking(int fd)
+{
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0 && flags & O_NONBLOCK)
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
 int main(int argc, char **argv)
 {
+    make_blocking(STDOUT_FILENO);
+    make_blocking(STDERR_FILENO);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other */
     if (argc > 1 && !strcmp(argv[1], "--version"))
         argv[1] = "version";

@@ -130,7 +130,9 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
     if (error) {
         r->pid = 0;
         status = hwnas_fail(HWNAS_E_IO, NULL, "cannot start the runner '%s': %s", program,
-                            strerror(error));
+                            error == EAGAIN ? "there may be no more processes" : strerror(error));
+        if (error == EAGAIN)
+            hwnas_hint(status, "raise the limit of processes: 'ulimit -u', or the container's");
         goto out;
     }
     r->fd = fds[0];

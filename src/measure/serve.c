@@ -441,7 +441,8 @@ static hwnas_status watch_parent(int *in)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     int error = pthread_create(&thread, &attr, wait_for_hangup, in);
     pthread_attr_destroy(&attr);
-    return error ? hwnas_fail(HWNAS_E_IO, NULL, "cannot start a thread: %s", strerror(error))
+    return error ? hwnas_fail(HWNAS_E_IO, NULL, "cannot start a thread: %s",
+                              error == EAGAIN ? "there may be no more" : strerror(error))
                  : HWNAS_OK;
 }
 

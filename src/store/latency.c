@@ -61,7 +61,7 @@ static hwnas_status fail(const hwnas_latency_file *file)
 {
     const hwnas_place place = {.file = file->path};
     return hwnas_hint(hwnas_fail(HWNAS_E_IO, &place, "cannot use the table of latencies: %s",
-                                 sqlite3_errmsg(file->db)),
+                                 hwnas_sqlite_reason(file->db)),
                       "it is a cache: it may be deleted");
 }
 

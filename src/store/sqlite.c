@@ -109,12 +109,36 @@ static const char *const sql[N_STATEMENTS] = {
 
 /* Failures */
 
+const char *hwnas_sqlite_reason(sqlite3 *db)
+{
+    const int code = sqlite3_errcode(db) & 0xff, error = sqlite3_system_errno(db);
+    switch (code) {
+    case SQLITE_OK: /* it did as it was told, and the answer makes no sense */
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+    case SQLITE_CORRUPT:
+        return "it is damaged or cut short";
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return "another program keeps it locked";
+    case SQLITE_FULL:
+        return "the disk is full";
+    case SQLITE_READONLY:
+        return "it may not be written";
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+        return error ? strerror(error) : "the disk, or its file system, does not do as it should";
+    default:
+        return sqlite3_errmsg(db);
+    }
+}
+
 hwnas_status hwnas_sqlite_fail(const hwnas_store *store)
 {
     static const struct {
         int code;
         hwnas_status status;
-        const char *message, *hint;
+        const char *message, *hint; /* message NULL: SQLite's reason */
     } rows[] = {
         {SQLITE_NOTADB, HWNAS_E_INPUT, "this is not a study of hwnas", "is it the right file?"},
         {SQLITE_CORRUPT, HWNAS_E_INPUT, "the study is damaged or cut short",
@@ -125,16 +149,24 @@ hwnas_status hwnas_sqlite_fail(const hwnas_store *store)
          "make room, then go on with --resume; every finished trial is in the study"},
         {SQLITE_NOMEM, HWNAS_E_MEMORY, "no memory for SQLite", ""},
         {SQLITE_READONLY, HWNAS_E_IO, "the study may not be written", "look at its permissions"},
+        {SQLITE_CANTOPEN, HWNAS_E_IO, NULL,
+         "are it and its directory readable and writable? files lie beside it while it is open"},
+        {SQLITE_IOERR, HWNAS_E_IO, NULL,
+         "is there room on the disk, and is it whole? every finished trial is in the study"},
     };
     hwnas_place place = {.file = store->path};
+    const char *reason = hwnas_sqlite_reason(store->db);
     int code = sqlite3_errcode(store->db) & 0xff;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].code == code)
+        if (rows[i].code == code && rows[i].message)
             return hwnas_hint(hwnas_fail(rows[i].status, &place, "%s", rows[i].message), "%s",
                               rows[i].hint);
-    bool is_system = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
-    return hwnas_fail(is_system ? HWNAS_E_IO : HWNAS_E_LIBRARY, &place, "SQLite: %s",
-                      sqlite3_errmsg(store->db));
+        else if (rows[i].code == code)
+            return hwnas_hint(
+                hwnas_fail(rows[i].status, &place, "cannot use the study: %s", reason), "%s",
+                rows[i].hint);
+    return hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, &place, "cannot use the study: %s", reason),
+                      "did another program change it?");
 }
 
 hwnas_status hwnas_sqlite_damaged(const hwnas_store *store, const char *what)

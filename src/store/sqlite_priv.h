@@ -60,6 +60,8 @@ void hwnas_sqlite_tidy(const hwnas_store *store);
 void hwnas_sqlite_delete(const char *file, bool and_itself);
 hwnas_status hwnas_sqlite_fail_exists(const char *path);
 
+/* What SQLite's last failure was, in words that follow "cannot ...: ". */
+const char *hwnas_sqlite_reason(sqlite3 *db);
 /* What SQLite's last failure means for the user. */
 hwnas_status hwnas_sqlite_fail(const hwnas_store *store);
 hwnas_status hwnas_sqlite_damaged(const hwnas_store *store, const char *what);

@@ -41,13 +41,36 @@ hwnas_status hwnas_facts_json(json_t **out, hwnas_store *store, const char *key)
 hwnas_status hwnas_facts_set_json(hwnas_store *store, const char *key, const json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    if (!text) /* nothing else keeps it from being made */
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a name that the study is to keep is not UTF-8");
     hwnas_status status = hwnas_store_set(store, key, text);
     free(text);
     return status;
 }
 
+static hwnas_status check_text(const char *what, const char *text)
+{
+    json_t *json = text ? json_string(text) : NULL;
+    const bool is_good = !text || json;
+    json_decref(json);
+    return is_good
+               ? HWNAS_OK
+               : hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "the %s '%s' is not UTF-8", what, text),
+                            "give the file or its directory another name");
+}
+
+static hwnas_status check_texts(const hwnas_job *job)
+{
+    TRY(check_text("space", job->space));
+    TRY(check_text("accuracy", job->predictor));
+    for (int i = 0; i < job->devices.n; i++)
+        TRY(check_text("device", job->devices.rows[i].spelling));
+    return check_text("study of the warm start", job->warm_start);
+}
+
 hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job, const hwnas_space *space)
 {
+    TRY(check_texts(job));
     hwnas_status status = HWNAS_OK;
     json_t *identity = hwnas_job_identity(job), *fingerprint = hwnas_job_fingerprint(job);
     char *text = hwnas_space_fingerprint(space);

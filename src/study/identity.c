@@ -184,7 +184,8 @@ hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity)
     const json_t *constraints = json_object_get(identity, "constraints");
     const char *fronts = json_string_value(json_object_get(identity, "fronts"));
     const char *predictor = json_string_value(json_object_get(identity, "accuracy"));
-    bool is_clear = read_devices(&out->devices, json_object_get(identity, "devices"));
+    bool is_clear = json_is_string(json_object_get(identity, "space"));
+    is_clear &= read_devices(&out->devices, json_object_get(identity, "devices"));
     out->is_front_per_device = fronts && !strcmp(fronts, "each");
     for (int i = 0; i < HWNAS_N_SETTINGS; i++)
         read_setting(out, &hwnas_setting_table[i],
