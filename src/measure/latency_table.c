@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "measure/latency_priv.h"
@@ -280,7 +281,9 @@ void hwnas_latency_table_describe(hwnas_latency_state *out, const hwnas_latency_
 char *hwnas_latency_table_key(const char *device, const hwnas_device_info *info,
                               const hwnas_exec_options *options)
 {
-    return hwnas_printf("%s; %s; %s; %s; %d threads; %s; hwnas %s", device, info->name,
-                        info->library, info->isa, info->threads,
+    char host[HWNAS_HOST_ID];
+    hwnas_host_id(host);
+    return hwnas_printf("%s; %s; host %s; %s; %s; %d threads; %s; hwnas %s", device, info->name,
+                        host, info->library, info->isa, info->threads,
                         hwnas_precision_name(options->precision), hwnas_version());
 }

@@ -71,8 +71,8 @@ typedef struct hwnas_latency_state {
 } hwnas_latency_state;
 void hwnas_latency_table_describe(hwnas_latency_state *out, const hwnas_latency_table *table);
 
-/* What a table belongs to, as one line: device, processor, library, instruction set, threads,
- * precision, version of hwnas. Yours to free(). */
+/* What a table belongs to, as one line: device, processor, machine (base/host.h), library,
+ * instruction set, threads, precision, version of hwnas. Yours to free(). */
 char *hwnas_latency_table_key(const char *device, const hwnas_device_info *info,
                               const hwnas_exec_options *options);
 

@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/str.h"
 
 static const int VERSION = 3; /* of what the numbers mean: graphs, sizes */
@@ -35,11 +36,12 @@ static void read_cpuinfo(char *out, size_t size, const char *name)
 char *hwnas_roofline_key(const char *device, const hwnas_device_info *info,
                          hwnas_precision precision)
 {
-    char microcode[64];
+    char microcode[64], host[HWNAS_HOST_ID];
     read_cpuinfo(microcode, sizeof microcode, "microcode");
-    return hwnas_printf("%d; %s; %s; microcode%s; %d cores; %s; %s; %d threads; %s", VERSION,
-                        device, info->name, microcode, hwnas_device_cores(), info->library,
-                        info->isa, info->threads, hwnas_precision_name(precision));
+    hwnas_host_id(host);
+    return hwnas_printf("%d; %s; %s; host %s; microcode%s; %d cores; %s; %s; %d threads; %s",
+                        VERSION, device, info->name, host, microcode, hwnas_device_cores(),
+                        info->library, info->isa, info->threads, hwnas_precision_name(precision));
 }
 
 /* Yours to free(); NULL: there is no home for it. */

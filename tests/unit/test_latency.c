@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "measure/latency_table.h"
@@ -407,9 +408,30 @@ static void refuses_what_it_cannot_write(void **state)
     assert_null(note);
 }
 
+/* Two machines with one processor, as of a cluster with one home directory, keep their times apart.
+ */
+static void key_names_the_machine(void **state)
+{
+    (void)state;
+    const hwnas_device_info info = {.name = "a processor", .library = "a library", .threads = 2};
+    const hwnas_exec_options options = {.precision = HWNAS_F32};
+    char here[HWNAS_HOST_ID], a[HWNAS_HOST_ID], b[HWNAS_HOST_ID], c[HWNAS_HOST_ID];
+    char *key = hwnas_latency_table_key("cpu", &info, &options);
+    hwnas_host_id(here);
+    assert_non_null(strstr(key, here));
+    hwnas_host_id_of(a, "0123456789abcdef\n", "node1");
+    hwnas_host_id_of(b, "0123456789abcdef\n", "node2");
+    hwnas_host_id_of(c, "fedcba9876543210\n", "node1");
+    assert_string_not_equal(a, b);
+    assert_string_not_equal(a, c);
+    assert_int_equal(strlen(a), HWNAS_HOST_ID - 1);
+    free(key);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(key_names_the_machine),
         cmocka_unit_test(learns_sums),
         cmocka_unit_test(foretells_steady_measurements),
         cmocka_unit_test(keeps_the_minutes_of_spaces_apart),
