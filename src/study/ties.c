@@ -35,35 +35,42 @@ typedef struct study {
     double deadline;
     size_t n;
     hwnas_trial *trials;
-    size_t *group; /* of each trial: its own index, or that of an earlier one of its group */
+    size_t *group; /* hwnas_ties_find() */
 } study;
 
 /* ---- Finding groups ---- */
 
-static size_t root_of(const study *s, size_t i)
+typedef struct groups {
+    const hwnas_job *job;
+    const hwnas_trial *trials;
+    size_t n, *group; /* of each trial: its own index, or that of an earlier one of its group */
+} groups;
+
+static size_t root_of(const size_t *group, size_t i)
 {
-    while (s->group[i] != i)
-        i = s->group[i];
+    while (group[i] != i)
+        i = group[i];
     return i;
 }
 
-static void join(study *s, size_t a, size_t b)
+static void join(size_t *group, size_t a, size_t b)
 {
-    size_t x = root_of(s, a), y = root_of(s, b);
-    s->group[x > y ? x : y] = x > y ? y : x;
+    size_t x = root_of(group, a), y = root_of(group, b);
+    group[x > y ? x : y] = x > y ? y : x;
 }
 
-/* The same trials without their intervals: then values alone decide. */
-static hwnas_trial *without_intervals(const study *s)
+/* The same trials with intervals of no width: then values alone decide. */
+static hwnas_trial *without_intervals(const groups *g)
 {
-    hwnas_trial *plain = hwnas_alloc((s->n + 1) * sizeof *plain);
-    for (size_t i = 0; i < s->n; i++) {
-        plain[i] = s->trials[i];
-        plain[i].values = hwnas_alloc((s->trials[i].n_values + 1) * sizeof *plain[i].values);
-        for (size_t v = 0; v < s->trials[i].n_values; v++) {
-            plain[i].values[v] = s->trials[i].values[v];
-            if (s->trials[i].is_finished && s->trials[i].violation == 0)
-                strcpy(plain[i].values[v].source, "plain");
+    hwnas_trial *plain = hwnas_alloc((g->n + 1) * sizeof *plain);
+    for (size_t i = 0; i < g->n; i++) {
+        plain[i] = g->trials[i];
+        plain[i].values = hwnas_alloc((plain[i].n_values + 1) * sizeof *plain[i].values);
+        for (size_t k = 0; k < plain[i].n_values; k++) {
+            hwnas_value_row *v = &plain[i].values[k];
+            *v = g->trials[i].values[k];
+            if (plain[i].is_finished && plain[i].violation == 0)
+                v->low = v->high = v->value;
         }
     }
     return plain;
@@ -78,11 +85,11 @@ static bool has(const size_t *list, size_t n, size_t which)
 }
 
 /* Nowhere worse, as far as intervals tell. */
-static bool covers(const study *s, const hwnas_trial *a, const hwnas_trial *b, int front)
+static bool covers(const groups *g, const hwnas_trial *a, const hwnas_trial *b, int front)
 {
-    for (int i = 0; i < s->job->n_objectives; i++) {
-        const hwnas_goal *goal = &s->job->objectives[i];
-        if (hwnas_goal_counts(goal, s->job, front) &&
+    for (int i = 0; i < g->job->n_objectives; i++) {
+        const hwnas_goal *goal = &g->job->objectives[i];
+        if (hwnas_goal_counts(goal, g->job, front) &&
             hwnas_value_compare(hwnas_trial_value(a, goal->name), hwnas_trial_value(b, goal->name),
                                 goal->metric) > 0)
             return false;
@@ -90,26 +97,37 @@ static bool covers(const study *s, const hwnas_trial *a, const hwnas_trial *b, i
     return true;
 }
 
-static void find_groups(study *s, int front)
+static void find_groups(groups *g, int front)
 {
-    size_t *with = hwnas_alloc((s->n + 1) * sizeof *with);
-    size_t *alone = hwnas_alloc((s->n + 1) * sizeof *alone);
-    hwnas_trial *plain = without_intervals(s);
-    size_t n_with = hwnas_front_find(with, s->trials, s->n, s->job, front);
-    size_t n_alone = hwnas_front_find(alone, plain, s->n, s->job, front);
+    size_t *with = hwnas_alloc((g->n + 1) * sizeof *with);
+    size_t *alone = hwnas_alloc((g->n + 1) * sizeof *alone);
+    hwnas_trial *plain = without_intervals(g);
+    size_t n_with = hwnas_front_find(with, g->trials, g->n, g->job, front);
+    size_t n_alone = hwnas_front_find(alone, plain, g->n, g->job, front);
     for (size_t i = 0; i < n_alone; i++) {
         if (has(with, n_with, alone[i]) ||
-            !hwnas_trial_is_feasible(&s->trials[alone[i]], s->job, front))
+            !hwnas_trial_is_feasible(&g->trials[alone[i]], g->job, front))
             continue;
         for (size_t j = 0; j < n_with; j++)
-            if (covers(s, &s->trials[with[j]], &s->trials[alone[i]], front))
-                join(s, alone[i], with[j]);
+            if (covers(g, &g->trials[with[j]], &g->trials[alone[i]], front))
+                join(g->group, alone[i], with[j]);
     }
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < g->n; i++)
         free(plain[i].values);
     free(plain);
     free(with);
     free(alone);
+}
+
+void hwnas_ties_find(size_t *group, const hwnas_trial *trials, size_t n, const hwnas_job *job)
+{
+    groups g = {.job = job, .trials = trials, .n = n, .group = group};
+    for (size_t i = 0; i < n; i++)
+        group[i] = i;
+    for (int f = 0; f < hwnas_n_fronts(job); f++)
+        find_groups(&g, f);
+    for (size_t i = 0; i < n; i++)
+        group[i] = root_of(group, i);
 }
 
 /* ---- Measuring ---- */
@@ -298,7 +316,7 @@ static hwnas_status measure_groups(study *s)
         int n = 0;
         bool is_new = false;
         for (size_t j = i; j < s->n && s->group[i] == i; j++)
-            if (root_of(s, j) == i) {
+            if (s->group[j] == i) {
                 members[n++] = j;
                 is_new |= !was_measured_again(&s->trials[j]);
             }
@@ -331,10 +349,7 @@ hwnas_status hwnas_ties_measure(hwnas_store *store, hwnas_evaluator *evaluator,
     TRY_OUT(hwnas_store_trials(&s.trials, &s.n, store));
     TRY_OUT(hwnas_store_replace(s.trials, s.n, store));
     s.group = hwnas_alloc((s.n + 1) * sizeof *s.group);
-    for (size_t i = 0; i < s.n; i++)
-        s.group[i] = i;
-    for (int f = 0; f < hwnas_n_fronts(job); f++)
-        find_groups(&s, f);
+    hwnas_ties_find(s.group, s.trials, s.n, job);
     TRY_OUT(measure_groups(&s));
 out:
     free(s.group);

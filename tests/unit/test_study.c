@@ -20,6 +20,7 @@
 #include "study/response.h"
 #include "study/probe.h"
 #include "study/settings.h"
+#include "study/spare.h"
 #include "study/standstill.h"
 #include "study/ties.h"
 
@@ -249,6 +250,29 @@ static void an_unstable_trial_removes_no_stable_one(void **state)
     b.trials[1].detail = (char *)"{\"samples\":6,\"unstable\":true}";
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
     assert_int_equal(front[0], 0);
+}
+
+/* A near tie of two measured trials is one whatever an estimate says, which is no member of a
+ * front. */
+static void estimates_hide_no_tie(void **state)
+{
+    (void)state;
+    bench b;
+    size_t group[3];
+    static const double accuracies[] = {50, 60, 70}, latencies[] = {1e-3, 1.1e-3, 0.9e-3};
+    fill(&b, 1, "measured", 1e-5);
+    for (int i = 0; i < 3; i++) {
+        b.values[i][0] = row("accuracy", "predicted", accuracies[i], 3);
+        b.values[i][1] =
+            row("latency.p50", i < 2 ? "measured" : HWNAS_ESTIMATED, latencies[i], 3e-4);
+    }
+    hwnas_ties_find(group, b.trials, 2, &b.goals);
+    assert_int_equal(group[0], 0);
+    assert_int_equal(group[1], 0);
+    hwnas_ties_find(group, b.trials, 3, &b.goals);
+    assert_int_equal(group[0], 0);
+    assert_int_equal(group[1], 0);
+    assert_int_equal(group[2], 2);
 }
 
 /* With intervals: no member could do for another, and each that is left out has a member
@@ -531,6 +555,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(exact_front_is_the_brute_force_front),
         cmocka_unit_test(front_with_intervals),
         cmocka_unit_test(an_unstable_trial_removes_no_stable_one),
+        cmocka_unit_test(estimates_hide_no_tie),
         cmocka_unit_test(limits_hold_for_intervals),
         cmocka_unit_test(ties_are_levelled),
         cmocka_unit_test(improvement_by_hand),
