@@ -43,7 +43,7 @@ typedef struct hwnas_candidate {
      * has them; NULL: none. */
     const hwnas_trial *twin;
     const char *twin_study;      /* that it is of; NULL: this one */
-    const hwnas_front *front;    /* measured so far; NULL: not known */
+    const hwnas_front *front;    /* measured undisturbed so far; NULL: not known */
     const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt;
                                     NULL: it is new */
     bool may_wait;         /* an estimate will do for now: who asks comes back (study/waiting.h) */

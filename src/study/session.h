@@ -14,6 +14,9 @@ typedef struct hwnas_session {
     hwnas_setup setup;
     hwnas_store *store;
     hwnas_front front;  /* by values; for progress */
+    /* The same of what was measured undisturbed: only these tell of others that they are beaten, as
+     * an unstable trial removes none that is stable (judge.h). */
+    hwnas_front steady;
     hwnas_trial **done; /* finished trials in the order in which they finished */
     size_t n_done, done_room;
     hwnas_score *scores; /* of these */

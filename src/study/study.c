@@ -147,7 +147,7 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
     if (left <= 0 || !s->waiting.n || (!is_over && !is_round && (double)s->waiting.n * mean < left))
         return false;
     const size_t n_possible = hwnas_waiting_possible(id, &s->waiting, now);
-    const size_t n_front = hwnas_waiting_front(id, &s->waiting, &s->front, now);
+    const size_t n_front = hwnas_waiting_front(id, &s->waiting, &s->steady, now);
     const size_t n = s->job->is_bold ? n_front : n_possible;
     if (is_round && !n_front)
         s->next_round = 2 * s->n_done;
@@ -287,6 +287,7 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     hwnas_session s = {.job = job,
                        .options = options,
                        .front = {.n_objectives = job->n_objectives},
+                       .steady = {.n_objectives = job->n_objectives},
                        .waiting = {.goals = job},
                        .next_round = FIRST_ROUND,
                        .started = hwnas_now()};

@@ -63,14 +63,16 @@ static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
     if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
         remember(s, trial, hwnas_settings_of(walked, s->job));
     if (score.is_estimate && !trial->rung) {
-        hwnas_waiting_add(&s->waiting, id, trial, &s->front);
+        hwnas_waiting_add(&s->waiting, id, trial, &s->steady);
     } else if (score.violation == 0 && !trial->rung) {
         hwnas_point point = {.id = id};
         memcpy(point.objectives, score.objectives, sizeof point.objectives);
         hwnas_front_insert(&s->front, &point);
+        if (!hwnas_trial_is_unstable(trial))
+            hwnas_front_insert(&s->steady, &point);
     }
     if (!score.is_estimate)
-        hwnas_waiting_update(&s->waiting, &s->front);
+        hwnas_waiting_update(&s->waiting, &s->steady);
     return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
 }
 
@@ -106,6 +108,7 @@ void hwnas_session_forget(hwnas_session *s)
     for (int i = 0; i < s->n_starts; i++)
         hwnas_arch_free(s->starts[i]);
     hwnas_front_done(&s->front);
+    hwnas_front_done(&s->steady);
     hwnas_waiting_done(&s->waiting);
 }
 
@@ -149,7 +152,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
         is_new ? hwnas_store_start(s->store, trial->number, trial->code, trial->digest, trial->rung)
                : HWNAS_OK;
     c.graph = graph;
-    c.front = &s->front;
+    c.front = &s->steady;
     c.twin = find_twin(s, trial->digest, c.settings);
     if (stored == HWNAS_OK && status == HWNAS_OK)
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/elaborate.h"
 #include "study/judge.h"
+#include "study/session.h"
 #include "study/spare.h"
 #include "study/waiting.h"
 
@@ -276,10 +278,66 @@ static void some_jobs_do_not_wait(void **state)
     assert_false(hwnas_waiting_suits(&job));
 }
 
+/* ---- In a session ---- */
+
+static hwnas_status tell_nobody(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
+                                const hwnas_score *score)
+{
+    (void)strategy;
+    (void)trial;
+    (void)arch;
+    (void)score;
+    return HWNAS_OK;
+}
+
+/* Takes a measured trial into a session. */
+static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, double latency,
+                   const char *detail)
+{
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    trial->number = s->n_done;
+    trial->is_finished = true;
+    trial->detail = hwnas_strdup(detail);
+    add(trial, "accuracy", "predicted", accuracy, NAN, NAN);
+    add(trial, "latency.p50", "measured", latency, 0.99 * latency, 1.01 * latency);
+    assert_int_equal(hwnas_session_absorb(s, trial, arch), HWNAS_OK);
+}
+
+/* A disturbed measurement is no reason to cut another one short or to leave it out. */
+static void the_unstable_beat_nobody(void **state)
+{
+    (void)state;
+    static const hwnas_strategy_ops deaf = {.tell = tell_nobody};
+    hwnas_strategy strategy = {.ops = &deaf};
+    hwnas_job *job = load_job("latency.p50 <= 10 ms", "auto");
+    hwnas_space *space = NULL;
+    assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_macro"), HWNAS_OK);
+    hwnas_arch *arch = hwnas_arch_first(space);
+    hwnas_session s = {.job = job,
+                       .front = {.n_objectives = 2},
+                       .steady = {.n_objectives = 2},
+                       .waiting = {.goals = job},
+                       .setup = {.strategy = &strategy}};
+    hwnas_trial rival = estimated(89, 5.1e-3, 6e-3);
+    absorb(&s, arch, 90, 5e-3, "{\"unstable\":true}");
+    assert_int_equal(s.front.n, 1);
+    assert_false(hwnas_trial_is_hopeless(&rival, job, &s.steady));
+    assert_near(hwnas_trial_give_up(&rival, job, &s.steady, "latency.p50"), 10e-3, 1e-12);
+    absorb(&s, arch, 90, 5e-3, "{\"unstable\":false}");
+    assert_true(hwnas_trial_is_hopeless(&rival, job, &s.steady));
+    assert_near(hwnas_trial_give_up(&rival, job, &s.steady, "latency.p50"), 5e-3, 1e-12);
+    hwnas_session_forget(&s);
+    free(rival.values);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    hwnas_job_free(job);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_what_cannot_win),
+        cmocka_unit_test(the_unstable_beat_nobody),
         cmocka_unit_test(knows_when_a_network_is_beaten),
         cmocka_unit_test(what_gives_way_makes_room),
         cmocka_unit_test(estimates_are_put_right),
