@@ -110,6 +110,8 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
                                 json_integer((json_int_t)c->twin->number));
             if (hwnas_trial_is_unstable(c->twin))
                 json_object_set_new(detail, "unstable", json_true());
+            if (hwnas_trial_stopped_early(c->twin))
+                json_object_set_new(detail, "stop", json_string(hwnas_stop_name(HWNAS_STOP_ABOVE)));
             if (c->twin_study)
                 json_object_set_new(detail, "of_study", json_string(c->twin_study));
             continue;

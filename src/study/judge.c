@@ -126,6 +126,11 @@ bool hwnas_trial_is_unstable(const hwnas_trial *trial)
     return trial->detail && strstr(trial->detail, "\"unstable\":true");
 }
 
+bool hwnas_trial_stopped_early(const hwnas_trial *trial)
+{
+    return trial->detail && strstr(trial->detail, "\"stop\":\"above\"");
+}
+
 typedef struct entry {
     const hwnas_trial *trial;
     bool is_unstable;

@@ -37,6 +37,10 @@ int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
 /* Its measurement is marked: the machine was disturbed (measure.h: hwnas_measurement_doubt). */
 bool hwnas_trial_is_unstable(const hwnas_trial *trial);
 
+/* Its measurement ended when it was clear that the network is beaten: enough to say so, too few
+ * samples for a number that stands for the network in another search. */
+bool hwnas_trial_stopped_early(const hwnas_trial *trial);
+
 /* The front of a job's trials by that comparison: going from the best in the first objective on, a
  * feasible trial stays unless one that stays is nowhere worse. Two that are equal in one objective
  * as far as was measured are so judged by the others; as nobody is removed but by one that stays,

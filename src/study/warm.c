@@ -6,6 +6,7 @@
 
 #include "study/facts.h"
 #include "study/identity.h"
+#include "study/judge.h"
 
 static bool is_text(const json_t *object, const char *key, const char *text)
 {
@@ -110,7 +111,8 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
     qsort(trials, n, sizeof *trials, by_order);
     out->trials = hwnas_alloc((n + 1) * sizeof *out->trials);
     for (size_t i = 0; i < n; i++) {
-        if (!trials[i].is_finished || trials[i].status != HWNAS_OK || trials[i].rung)
+        if (!trials[i].is_finished || trials[i].status != HWNAS_OK || trials[i].rung ||
+            hwnas_trial_stopped_early(&trials[i]))
             continue;
         translate(&trials[i], job, &theirs, same);
         out->trials[out->n++] = trials[i];
