@@ -174,6 +174,7 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
     TRY(hwnas_store_get(&seconds, s->store, "wall_seconds"));
     s->earlier_seconds = seconds ? atof(seconds) : 0;
     free(seconds);
+    TRY(hwnas_facts_check_devices(s->store, s->job, s->setup.evaluator));
     TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
     TRY(replay_trials(s));
     return make_ready(s);

@@ -166,8 +166,7 @@ out:
     return status;
 }
 
-hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
-                                       const hwnas_evaluator *evaluator)
+static json_t *describe_devices(const hwnas_job *job, const hwnas_evaluator *evaluator)
 {
     json_t *devices = json_object();
     for (int i = 0; i < job->devices.n; i++) {
@@ -178,8 +177,57 @@ hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
                                           info->library, "isa", info->isa, "threads",
                                           info->threads));
     }
+    return devices;
+}
+
+hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
+                                       const hwnas_evaluator *evaluator)
+{
+    json_t *devices = describe_devices(job, evaluator);
     hwnas_status status = hwnas_facts_set_json(store, "devices", devices);
     json_decref(devices);
+    return status;
+}
+
+/* "Intel(R) Xeon(R), oneDNN 2.6.0, avx512_core, threads 2"; yours to free(). */
+static char *device_words(const json_t *device)
+{
+    return hwnas_printf("%s, %s, %s, threads %d",
+                        json_string_value(json_object_get(device, "name")),
+                        json_string_value(json_object_get(device, "library")),
+                        json_string_value(json_object_get(device, "isa")),
+                        (int)json_integer_value(json_object_get(device, "threads")));
+}
+
+hwnas_status hwnas_facts_check_devices(hwnas_store *store, const hwnas_job *job,
+                                       const hwnas_evaluator *evaluator)
+{
+    const hwnas_place place = {.file = job->study};
+    hwnas_status status = HWNAS_OK;
+    json_t *then = NULL, *now = describe_devices(job, evaluator), *device;
+    const char *name;
+    TRY_OUT(hwnas_facts_json(&then, store, "devices"));
+    json_object_foreach(now, name, device)
+    {
+        const json_t *before = json_object_get(then, name);
+        if (!before || json_equal(before, device))
+            continue;
+        char *theirs = device_words(before), *ours = device_words(device);
+        status = hwnas_fail(HWNAS_E_INPUT, &place,
+                            "the trials of this study were measured on another '%s': %s; here it "
+                            "is %s",
+                            name, theirs, ours);
+        hwnas_hint(status,
+                   "latencies of two machines cannot be compared: continue it where it began, or "
+                   "begin another study here with --study OTHER.db --warm-start %s",
+                   job->study);
+        free(theirs);
+        free(ours);
+        goto out;
+    }
+out:
+    json_decref(then);
+    json_decref(now);
     return status;
 }
 

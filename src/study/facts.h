@@ -17,6 +17,10 @@ HWNAS_CHECKED hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job
  * moved, the study learns their new places. */
 HWNAS_CHECKED hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job,
                                              const hwnas_space *space);
+/* HWNAS_E_INPUT when what a device says of itself is not what it said when the study's trials were
+ * measured: two machines' latencies are not to be compared. */
+HWNAS_CHECKED hwnas_status hwnas_facts_check_devices(hwnas_store *store, const hwnas_job *job,
+                                                     const hwnas_evaluator *evaluator);
 /* The devices that run, by their names. */
 HWNAS_CHECKED hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
                                                      const hwnas_evaluator *evaluator);

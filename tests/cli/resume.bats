@@ -155,3 +155,22 @@ END
     ends 0 search job.yaml --resume --json
     is out "d['finished'] == 30"
 }
+
+@test "a study is not continued on another machine: the latencies would be of two" {
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.01}" \
+        "budget: {trials: 5}"
+    ends 0 search job.yaml
+    /usr/bin/python3 - <<'END'
+import json, sqlite3
+db = sqlite3.connect("job.db")
+(text,) = db.execute("SELECT value FROM fact WHERE key = 'devices'").fetchone()
+devices = json.loads(text)
+devices["null"].update(name="Some Other Processor", library="another library 9")
+db.execute("UPDATE fact SET value = ? WHERE key = 'devices'", (json.dumps(devices),))
+db.commit()
+END
+    trials job.db >before
+    refuses 2 "job.db: *measured on another 'null': Some Other Processor, another library 9, *; here it is *--study OTHER.db --warm-start" \
+        search job.yaml --resume --trials 8
+    trials job.db | cmp - before
+}

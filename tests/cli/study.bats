@@ -226,7 +226,7 @@ END
 }
 
 @test "a warm start takes trials over, and measures nothing twice" {
-    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05}" \
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05, early-stop: off}" \
         "budget: {trials: 10}"
     ends 0 search job.yaml --study old.db
     ends 0 search job.yaml --json --warm-start old.db --study new.db --seed 5
@@ -243,6 +243,19 @@ assert all('"of_study":"old.db"' in d and "samples" not in d for d in details), 
 END
     ends 0 search job.yaml --json --warm-start old.db --study new.db --seed 5 --resume --trials 12
     is out "(d['finished'], d['warm']) == (22, 10)"
+    # What was cut short, as the network was beaten, is no number for another search; nor is what equal
+    # networks had of it.
+    /usr/bin/python3 - <<'END'
+import sqlite3
+db = sqlite3.connect("old.db")
+db.execute("UPDATE trial SET detail = replace(detail, '\"stop\":\"interval\"', '\"stop\":\"above\"')"
+           " WHERE number = 3")
+db.execute("UPDATE trial SET detail = replace(detail, '\"stop\":\"budget\"', '\"stop\":\"above\"')"
+           " WHERE number = 3")
+db.commit()
+END
+    ends 0 search job.yaml --json --warm-start old.db --study short.db --seed 5
+    is out "d['warm'] == 9"
     # Another device measures anew, so nothing can be taken over.
     ends 0 search job.yaml --json --warm-start old.db --study ref.db --threads 2 --trials 3
     is out "(d['finished'], d['warm']) == (3, 0)"
@@ -332,7 +345,7 @@ END
 }
 
 @test "explain: latencies that were not measured are estimates, and say so" {
-    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05, ties: 0}" \
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05, ties: 0, estimate: off}" \
         "budget: {trials: 30}"
     ends 0 search job.yaml
     ends 0 explain job.db --json
