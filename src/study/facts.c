@@ -219,7 +219,8 @@ hwnas_status hwnas_facts_check_devices(hwnas_store *store, const hwnas_job *job,
                             name, theirs, ours);
         hwnas_hint(status,
                    "latencies of two machines cannot be compared: continue it where it began, or "
-                   "begin another study here with --study OTHER.db --warm-start %s",
+                   "begin another study with --study OTHER.db --warm-start %s, which measures the "
+                   "best of this one here first",
                    job->study);
         free(theirs);
         free(ours);

@@ -8,6 +8,9 @@
 #include "study/study.h"
 #include "study/waiting.h"
 
+/* Of the front of a warm start, as far as its measurements were not taken over. */
+enum { HWNAS_MAX_WARM_STARTS = 16 };
+
 typedef struct hwnas_session {
     const hwnas_job *job;
     const hwnas_study_options *options;
@@ -32,7 +35,7 @@ typedef struct hwnas_session {
     int n_hopeless;
     bool is_target_met, is_exhausted;
     int n_starts; /* proposals that come before the strategy's */
-    hwnas_arch *starts[HWNAS_MAX_STARTS];
+    hwnas_arch *starts[HWNAS_MAX_STARTS + HWNAS_MAX_WARM_STARTS];
     double started, earlier_seconds;
     uint64_t session_first; /* trials that earlier sessions finished */
 } hwnas_session;

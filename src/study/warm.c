@@ -7,6 +7,7 @@
 #include "study/facts.h"
 #include "study/identity.h"
 #include "study/judge.h"
+#include "study/summary.h"
 
 static bool is_text(const json_t *object, const char *key, const char *text)
 {
@@ -141,4 +142,40 @@ void hwnas_warm_start_done(hwnas_warm_start *warm)
 {
     hwnas_trials_free(warm->trials, warm->n);
     *warm = (hwnas_warm_start){0};
+}
+
+/* ---- Its best ---- */
+
+static int take_best(hwnas_arch **out, int most, const hwnas_summary *summary,
+                     const hwnas_space *walked)
+{
+    int n = 0;
+    for (int f = 0; f < summary->n_fronts; f++) {
+        const hwnas_summary_front *front = &summary->fronts[f];
+        const int share = most / summary->n_fronts;
+        const int n_taken = (int)front->n < share ? (int)front->n : share;
+        for (int i = 0; i < n_taken; i++) {
+            const size_t at = n_taken > 1 ? (size_t)i * (front->n - 1) / (size_t)(n_taken - 1) : 0;
+            if (hwnas_arch_parse(&out[n], walked, summary->trials[front->trials[at]].code) ==
+                HWNAS_OK)
+                n++;
+        }
+    }
+    return n;
+}
+
+int hwnas_warm_start_best(hwnas_arch **out, int most, const hwnas_job *job,
+                          const hwnas_space *walked)
+{
+    hwnas_store *store;
+    hwnas_summary *summary = NULL;
+    int n = 0;
+    if (hwnas_store_open(&store, job->warm_start, HWNAS_STORE_READ) == HWNAS_OK) {
+        if (hwnas_summary_load(&summary, store, job->warm_start) == HWNAS_OK)
+            n = take_best(out, most, summary, walked);
+        hwnas_summary_free(summary);
+        hwnas_store_close(store);
+    }
+    hwnas_error_clear();
+    return n;
 }

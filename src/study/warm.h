@@ -17,4 +17,10 @@ HWNAS_CHECKED hwnas_status hwnas_warm_start_load(hwnas_warm_start *out, const hw
                                                  const hwnas_evaluator *evaluator);
 void hwnas_warm_start_done(hwnas_warm_start *warm);
 
+/* Networks of the front of the study `job->warm_start`, evenly from one end to the other, at most
+ * `most`; each is yours to free. Where they were measured on another device, they are what is worth
+ * measuring first on this one. Returns how many; none of a study that cannot be read. */
+int hwnas_warm_start_best(hwnas_arch **out, int most, const hwnas_job *job,
+                          const hwnas_space *walked);
+
 #endif

@@ -256,9 +256,16 @@ db.commit()
 END
     ends 0 search job.yaml --json --warm-start old.db --study short.db --seed 5
     is out "d['warm'] == 9"
-    # Another device measures anew, so nothing can be taken over.
+    # Another device measures anew, so nothing can be taken over; what was best is measured first.
     ends 0 search job.yaml --json --warm-start old.db --study ref.db --threads 2 --trials 3
     is out "(d['finished'], d['warm']) == (3, 0)"
+    ends 0 study show old.db --json
+    trials ref.db | head -3 | cut -d ' ' -f 2 >begun
+    json out "'\n'.join(f['arch'] for f in d['front'])" >best
+    /usr/bin/python3 - <<'END'
+begun, best = (open(name).read().split() for name in ("begun", "best"))
+assert begun[:len(best)] == best[:3], (begun, best)
+END
     job "space: nas_bench_201" "accuracy: table:$TWO#top1_pct" "device: replay:$TWO#pi_ms"
     refuses 2 "old.db: the study is of another space" search job.yaml --warm-start old.db
     refuses 2 "nope.db: there is no such study" search job.yaml --warm-start nope.db
