@@ -65,6 +65,10 @@ HWNAS_CHECKED hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number,
 HWNAS_CHECKED hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id);
 /* Puts a study that replaces another into its place, if it is not there yet. */
 HWNAS_CHECKED hwnas_status hwnas_session_publish(hwnas_session *s);
+/* While nothing is feasible, the trial that comes closest to it, when its latency was only
+ * estimated: what is told of a search that found nothing should be measured. False: there is none
+ * such. */
+bool hwnas_session_find_closest(size_t *id, const hwnas_session *s);
 /* Frees what is remembered of trials. */
 void hwnas_session_forget(hwnas_session *s);
 

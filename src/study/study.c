@@ -157,18 +157,6 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
     return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean >= left);
 }
 
-/* When all is over and nothing is feasible, the trial that comes closest is to be measured. */
-static bool find_unmeasured_closest(size_t *id, const hwnas_session *s)
-{
-    double least = INFINITY;
-    for (size_t i = 0; i < s->n_scores && !s->front.n; i++)
-        if (!s->scores[i].rung && s->scores[i].violation < least) {
-            least = s->scores[i].violation;
-            *id = i;
-        }
-    return !isinf(least) && s->scores[*id].is_estimate && seconds_left(s) > 0;
-}
-
 static hwnas_status propose(hwnas_session *s, hwnas_arch *walked)
 {
     const uint64_t n_asked = s->next - s->n_warm;
@@ -192,8 +180,8 @@ static hwnas_status search(hwnas_session *s)
         size_t id;
         free(end);
         end = find_end(s);
-        const bool is_due =
-            find_due(&id, s, end != NULL) || (end && find_unmeasured_closest(&id, s));
+        const bool is_due = find_due(&id, s, end != NULL) ||
+                            (end && seconds_left(s) > 0 && hwnas_session_find_closest(&id, s));
         if (end && !is_due)
             break;
         TRY_OUT(is_due ? hwnas_session_make_good(s, id) : propose(s, walked));

@@ -94,6 +94,21 @@ hwnas_status hwnas_session_absorb(hwnas_session *s, hwnas_trial *trial, const hw
     return trial->status == HWNAS_OK ? hwnas_session_publish(s) : HWNAS_OK;
 }
 
+bool hwnas_session_find_closest(size_t *id, const hwnas_session *s)
+{
+    double least = INFINITY;
+    size_t closest = 0;
+    for (size_t i = 0; i < s->n_scores && !s->front.n; i++)
+        if (!s->scores[i].rung && s->scores[i].violation < least) {
+            least = s->scores[i].violation;
+            closest = i;
+        }
+    if (isinf(least) || !s->scores[closest].is_estimate)
+        return false;
+    *id = closest;
+    return true;
+}
+
 void hwnas_session_forget(hwnas_session *s)
 {
     while (s->by_network) {

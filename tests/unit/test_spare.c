@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "graph/elaborate.h"
 #include "study/judge.h"
@@ -290,6 +291,27 @@ static hwnas_status tell_nobody(hwnas_strategy *strategy, uint64_t trial, const 
     return HWNAS_OK;
 }
 
+/* A session of its own study, whose strategy does not listen. */
+static void begin_session(hwnas_session *s, const hwnas_job *job)
+{
+    static const hwnas_strategy_ops deaf = {.tell = tell_nobody};
+    static hwnas_strategy strategy = {.ops = &deaf};
+    char path[64];
+    *s = (hwnas_session){.job = job,
+                         .front = {.n_objectives = 2},
+                         .steady = {.n_objectives = 2},
+                         .waiting = {.goals = job},
+                         .setup = {.strategy = &strategy}};
+    snprintf(path, sizeof path, "test_spare-%d.db", (int)getpid());
+    assert_int_equal(hwnas_store_open(&s->store, path, HWNAS_STORE_CREATE), HWNAS_OK);
+}
+
+static void end_session(hwnas_session *s)
+{
+    hwnas_session_forget(s);
+    hwnas_store_discard(s->store);
+}
+
 /* Takes a measured trial into a session. */
 static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, double latency,
                    const char *detail)
@@ -300,6 +322,7 @@ static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, do
     trial->detail = hwnas_strdup(detail);
     add(trial, "accuracy", "predicted", accuracy, NAN, NAN);
     add(trial, "latency.p50", "measured", latency, 0.99 * latency, 1.01 * latency);
+    trial->violation = hwnas_trial_violation(trial, s->job, true);
     assert_int_equal(hwnas_session_absorb(s, trial, arch), HWNAS_OK);
 }
 
@@ -307,17 +330,12 @@ static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, do
 static void the_unstable_beat_nobody(void **state)
 {
     (void)state;
-    static const hwnas_strategy_ops deaf = {.tell = tell_nobody};
-    hwnas_strategy strategy = {.ops = &deaf};
+    hwnas_session s;
     hwnas_job *job = load_job("latency.p50 <= 10 ms", "auto");
     hwnas_space *space = NULL;
     assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_macro"), HWNAS_OK);
     hwnas_arch *arch = hwnas_arch_first(space);
-    hwnas_session s = {.job = job,
-                       .front = {.n_objectives = 2},
-                       .steady = {.n_objectives = 2},
-                       .waiting = {.goals = job},
-                       .setup = {.strategy = &strategy}};
+    begin_session(&s, job);
     hwnas_trial rival = estimated(89, 5.1e-3, 6e-3);
     absorb(&s, arch, 90, 5e-3, "{\"unstable\":true}");
     assert_int_equal(s.front.n, 1);
@@ -326,8 +344,37 @@ static void the_unstable_beat_nobody(void **state)
     absorb(&s, arch, 90, 5e-3, "{\"unstable\":false}");
     assert_true(hwnas_trial_is_hopeless(&rival, job, &s.steady));
     assert_near(hwnas_trial_give_up(&rival, job, &s.steady, "latency.p50"), 5e-3, 1e-12);
-    hwnas_session_forget(&s);
+    end_session(&s);
     free(rival.values);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    hwnas_job_free(job);
+}
+
+/* The closest network of a search that finds nothing is measured before it is told. */
+static void the_closest_is_measured(void **state)
+{
+    (void)state;
+    hwnas_session s;
+    hwnas_job *job = load_job("latency.p50 <= 10 ms", "auto");
+    hwnas_space *space = NULL;
+    size_t id = 0;
+    assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_macro"), HWNAS_OK);
+    hwnas_arch *arch = hwnas_arch_first(space);
+    begin_session(&s, job);
+    assert_false(hwnas_session_find_closest(&id, &s));
+    absorb(&s, arch, 90, 14e-3, "{}");
+    assert_false(hwnas_session_find_closest(&id, &s)); /* it is measured */
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    *trial = estimated(90, 11e-3, 13e-3);
+    trial->violation = hwnas_trial_violation(trial, job, false);
+    assert_int_equal(hwnas_session_absorb(&s, trial, arch), HWNAS_OK);
+    absorb(&s, arch, 90, 15e-3, "{}");
+    assert_true(hwnas_session_find_closest(&id, &s));
+    assert_int_equal(id, 1);
+    absorb(&s, arch, 90, 5e-3, "{}"); /* feasible */
+    assert_false(hwnas_session_find_closest(&id, &s));
+    end_session(&s);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     hwnas_job_free(job);
@@ -338,6 +385,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_what_cannot_win),
         cmocka_unit_test(the_unstable_beat_nobody),
+        cmocka_unit_test(the_closest_is_measured),
         cmocka_unit_test(knows_when_a_network_is_beaten),
         cmocka_unit_test(what_gives_way_makes_room),
         cmocka_unit_test(estimates_are_put_right),
