@@ -374,17 +374,24 @@ void hwnas_front_text(hwnas_str *out, const hwnas_summary *s)
 
 /* ---- JSON ---- */
 
+/* JSON has no other numbers than finite ones. */
+static json_t *number_json(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
 json_t *hwnas_value_json(const hwnas_value_row *v)
 {
     const hwnas_metric *metric = hwnas_metric_of_value(v->metric);
     double scale = metric ? metric->scale : 1;
-    json_t *low = has_interval(v) ? json_real(v->low / scale) : json_null();
-    json_t *high = has_interval(v) ? json_real(v->high / scale) : json_null();
+    json_t *low = number_json(has_interval(v) ? v->low / scale : NAN);
+    json_t *high = number_json(has_interval(v) ? v->high / scale : NAN);
     const bool is_score = metric && metric->source == HWNAS_FROM_PREDICTOR &&
                           is_of_source(v, "computed"); /* a proxy's */
+    const char *unit = is_score ? "score" : metric ? metric->unit : v->unit;
     json_t *json =
-        json_pack("{s:f, s:s, s:o, s:o, s:s}", "value", v->value / scale, "unit",
-                  is_score ? "score" : metric ? metric->unit : v->unit, "low", low, "high", high, "source", v->source);
+        json_pack("{s:o, s:s, s:o, s:o, s:s}", "value", number_json(v->value / scale), "unit",
+                  unit, "low", low, "high", high, "source", v->source);
     if (v->rounds)
         json_object_set_new(json, "rounds", json_integer(v->rounds));
     return json;
@@ -458,17 +465,18 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         s->goals.devices.n == 1 ? json_object_get(s->devices, s->goals.devices.rows[0].name) : NULL;
     json_t *json =
         json_pack("{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
-                  "s:o, s:o, s:o, s:s?, s:f, s:f, s:b}",
+                  "s:o, s:o, s:o, s:s?, s:o, s:o, s:b}",
                   "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity,
                   "device", device, "devices", s->devices, "trials", (json_int_t)s->n_trials,
                   "finished", (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed,
                   "feasible", (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated,
                   "made_good", (json_int_t)s->n_made_good, "estimate_error",
-                  isnan(s->estimate_error) ? json_null() : json_real(s->estimate_error), "warm",
+                  number_json(s->estimate_error), "warm",
                   (json_int_t)s->n_warm, "front", list_json(s, &s->fronts[0]), "winner",
                   index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1),
-                  "failures", failures_json(s), "ended", s->ended, "wall_seconds", s->wall_seconds,
-                  "run_seconds", s->run_seconds, "interrupted", s->is_interrupted);
+                  "failures", failures_json(s), "ended", s->ended, "wall_seconds",
+                  number_json(s->wall_seconds), "run_seconds", number_json(s->run_seconds),
+                  "interrupted", s->is_interrupted);
     if (s->goals.is_front_per_device)
         json_object_set_new(json, "fronts", fronts_json(s));
     return json;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/mem.h"
 #include "store/sqlite_priv.h"
 
@@ -46,6 +48,21 @@ static double column_double(sqlite3_stmt *stmt, int column)
     return is_null ? NAN : sqlite3_column_double(stmt, column);
 }
 
+/* Whether JSON can hold it: UTF-8. */
+static bool is_text(const char *text)
+{
+    json_t *json = text ? json_string(text) : NULL;
+    json_decref(json);
+    return json != NULL;
+}
+
+/* An end of an interval, which is known or not. */
+static double column_end(sqlite3_stmt *stmt, int column)
+{
+    const double end = column_double(stmt, column);
+    return isfinite(end) ? end : NAN;
+}
+
 /* Facts */
 
 hwnas_status hwnas_store_set(hwnas_store *store, const char *key, const char *value)
@@ -58,8 +75,11 @@ hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
     hwnas_status status = HWNAS_OK;
     sqlite3_stmt *stmt = hwnas_sqlite_bind(store, GET_FACT, "t", key);
     int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
-        *out = column_text(stmt, 0);
+    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+    if (code == SQLITE_ROW && !is_text(text))
+        status = hwnas_sqlite_damaged(store, "a fact is no text");
+    else if (code == SQLITE_ROW)
+        *out = hwnas_strdup(text);
     else if (code == SQLITE_DONE)
         *out = NULL;
     else
@@ -158,6 +178,8 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlit
         .violation = column_double(row, VIOLATION),
     };
     column_copy(out->digest, sizeof out->digest, row, DIGEST);
+    if (!is_text(out->code) || !is_text(out->digest) || (out->message && !is_text(out->message)))
+        return hwnas_sqlite_damaged(store, "a trial has no code, or other words that are no text");
     if (!out->is_finished)
         return HWNAS_OK;
     char name[32];
@@ -168,15 +190,18 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlit
                                         : hwnas_sqlite_damaged(store, "a status is unknown");
 }
 
-static void read_value(hwnas_trial *trial, sqlite3_stmt *row)
+static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, sqlite3_stmt *row)
 {
     hwnas_value_row v = {.value = column_double(row, VALUE),
-                         .low = column_double(row, LOW),
-                         .high = column_double(row, HIGH)};
+                         .low = column_end(row, LOW),
+                         .high = column_end(row, HIGH)};
     column_copy(v.metric, sizeof v.metric, row, METRIC);
     column_copy(v.unit, sizeof v.unit, row, UNIT);
     column_copy(v.source, sizeof v.source, row, SOURCE);
+    if (!isfinite(v.value) || !is_text(v.metric) || !is_text(v.unit) || !is_text(v.source))
+        return hwnas_sqlite_damaged(store, "a value is no number, or its words are no text");
     hwnas_trial_add(trial, &v);
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store)
@@ -193,7 +218,7 @@ hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store
             TRY_OUT(read_trial(&trials[count++], store, row));
         }
         if (sqlite3_column_type(row, METRIC) != SQLITE_NULL)
-            read_value(&trials[count - 1], row);
+            TRY_OUT(read_value(&trials[count - 1], store, row));
     }
     if (code != SQLITE_DONE) {
         status = hwnas_sqlite_fail(store);
@@ -224,18 +249,21 @@ hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_
     return hwnas_sqlite_end(store, status);
 }
 
-static void replace(hwnas_trial *trial, sqlite3_stmt *row)
+static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, sqlite3_stmt *row)
 {
     const char *metric = (const char *)sqlite3_column_text(row, 1);
+    if (!isfinite(column_double(row, 2)))
+        return hwnas_sqlite_damaged(store, "a value that was measured again is no number");
     for (size_t i = 0; i < trial->n_values; i++) {
         hwnas_value_row *v = &trial->values[i];
         if (strcmp(v->metric, metric ? metric : ""))
             continue;
         v->value = column_double(row, 2);
-        v->low = column_double(row, 3);
-        v->high = column_double(row, 4);
+        v->low = column_end(row, 3);
+        v->high = column_end(row, 4);
         v->rounds = sqlite3_column_int(row, 5);
     }
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_store_replace(hwnas_trial *trials, size_t n, hwnas_store *store)
@@ -243,12 +271,12 @@ hwnas_status hwnas_store_replace(hwnas_trial *trials, size_t n, hwnas_store *sto
     hwnas_status status = HWNAS_OK;
     sqlite3_stmt *row = store->statements[LIST_AGAIN];
     int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+    while (status == HWNAS_OK && (code = sqlite3_step(row)) == SQLITE_ROW) {
         uint64_t number = (uint64_t)sqlite3_column_int64(row, 0);
         if (number < n && trials[number].number == number)
-            replace(&trials[number], row);
+            status = replace(&trials[number], store, row);
     }
-    if (code != SQLITE_DONE)
+    if (status == HWNAS_OK && code != SQLITE_DONE)
         status = hwnas_sqlite_fail(store);
     sqlite3_reset(row);
     return status;

@@ -87,6 +87,11 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
     json_t *wall = NULL, *warm = NULL;
     s->study = hwnas_strdup(study);
     TRY_OUT(hwnas_facts_json(&s->identity, store, "job"));
+    if (s->identity && !json_string_value(json_object_get(s->identity, "space"))) {
+        hwnas_place place = {.file = study};
+        status = hwnas_fail(HWNAS_E_INPUT, &place, "the study does not say what it searched for");
+        goto out;
+    }
     if (!s->identity) {
         hwnas_place place = {.file = study};
         status =
