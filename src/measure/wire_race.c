@@ -83,6 +83,10 @@ hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
         status = hwnas_runner_hear(&answer, runner, options);
     if (status == HWNAS_OK && !hwnas_wire_read_race(&race, json_object_get(answer, "race")))
         status = hwnas_runner_spoke_nonsense();
+    if (status == HWNAS_OK && race.n != n) {
+        hwnas_race_done(&race);
+        status = hwnas_runner_spoke_nonsense();
+    }
     json_decref(answer);
     if (status == HWNAS_OK) {
         for (int i = 0; i < n; i++)
