@@ -174,7 +174,7 @@ static hwnas_status read_attr_input(hwnas_attr *out, reader *r, const hwnas_attr
     if (is_number)
         attr.number = shortest(from->data[0]);
     for (int i = 0; i < attr.n; i++)
-        attr.ints[i] = hwnas_onnx_whole(from->data[i]);
+        attr.ints[i] = hwnas_onnx_item(r, node->input[row->onnx_input], from, i);
     TRY(check_range(&attr, row, node));
     *out = attr;
     return HWNAS_OK;

@@ -51,6 +51,22 @@ hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r, const Onnx__NodePr
     return HWNAS_OK;
 }
 
+int64_t hwnas_onnx_item(const hwnas_onnx_reader *r, const char *name, const hwnas_tensor *from,
+                        int64_t k)
+{
+    const hwnas_onnx_named *value = hwnas_onnx_find_value(r, name);
+    value = value && value->same_as ? value->same_as : value;
+    const Onnx__TensorProto *constant = value ? value->constant : NULL;
+    int64_t item;
+    if (!constant || constant->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__INT64 ||
+        hwnas_onnx_is_external(constant))
+        return hwnas_onnx_whole(from->data[k]);
+    if (!constant->has_raw_data)
+        return constant->int64_data[k];
+    memcpy(&item, constant->raw_data.data + (size_t)k * sizeof item, sizeof item);
+    return item;
+}
+
 hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
                                   const Onnx__NodeProto *node, const char *attribute, size_t i)
 {
@@ -73,7 +89,7 @@ hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
         return hwnas_onnx_unsupported(node, attribute, "has more than 8 values");
     out->n = (int)n;
     for (int k = 0; k < out->n; k++)
-        out->items[k] = given ? given->ints[k] : hwnas_onnx_whole(from->data[k]);
+        out->items[k] = given ? given->ints[k] : hwnas_onnx_item(r, node->input[i], from, k);
     return HWNAS_OK;
 }
 

@@ -281,7 +281,7 @@ hwnas_status hwnas_onnx_read_reverse_sequence(int *out, hwnas_onnx_reader *r,
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     const hwnas_tensor in = hwnas_onnx_tensor(&b, x);
     const hwnas_tensor *lengths = hwnas_onnx_build_known(&b, 1, "sequence_lens");
-    if (time + batch != 1 || time < 0 || batch < 0 || in.rank < 2 || !lengths ||
+    if (time < 0 || time > 1 || batch != 1 - time || in.rank < 2 || !lengths ||
         hwnas_tensor_count(lengths) != in.dims[batch]) {
         hwnas_onnx_refuse(&b, "sequence_lens", "do not fit");
         return hwnas_onnx_built(out, &b, x);

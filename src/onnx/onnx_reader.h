@@ -163,6 +163,10 @@ typedef struct hwnas_onnx_list {
     int n;
     int64_t items[HWNAS_MAX_RANK];
 } hwnas_onnx_list;
+/* Whole number `k` of a constant that was found under `name`, as the file has it: `from` holds
+ * floats, of which none tells numbers above 2^24 apart. */
+int64_t hwnas_onnx_item(const hwnas_onnx_reader *r, const char *name, const hwnas_tensor *from,
+                        int64_t k);
 HWNAS_CHECKED hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
                                                 const Onnx__NodeProto *node, const char *attribute,
                                                 size_t i);
