@@ -140,14 +140,24 @@ static bool read_number(double *out, char **at)
     return true;
 }
 
-/* "ACCURACY" or "ACCURACY SD". */
+/* Goes past "%" with or without a blank before it. */
+static bool take_percent(char **at)
+{
+    char *sign = *at + strspn(*at, " \t");
+    if (*sign != '%')
+        return false;
+    *at = sign + 1;
+    return true;
+}
+
+/* "ACCURACY" or "ACCURACY SD", each perhaps with "%". */
 static hwnas_status read_answer(hwnas_run *run, tail *out)
 {
     char *line = last_line(out), *at = line;
     double mean, sd = NAN;
-    bool good = *line && read_number(&mean, &at);
+    bool good = *line && read_number(&mean, &at), is_percent = good && take_percent(&at);
     if (good && at[strspn(at, " \t,")])
-        good = read_number(&sd, &at) && sd >= 0;
+        good = read_number(&sd, &at) && sd >= 0 && take_percent(&at) == is_percent;
     if (!good || at[strspn(at, " \t")])
         return hwnas_hint(
             *line ? hwnas_fail(HWNAS_E_INPUT, NULL,
@@ -158,6 +168,7 @@ static hwnas_status read_answer(hwnas_run *run, tail *out)
             "deviation");
     run->mean = mean;
     run->sd = sd;
+    run->is_percent = is_percent;
     return HWNAS_OK;
 }
 

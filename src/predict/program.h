@@ -6,6 +6,7 @@
 #define HWNAS_PREDICT_PROGRAM_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 #include "base/status.h"
 
@@ -21,6 +22,7 @@ typedef struct hwnas_run {
 
     hwnas_error error; /* of the last attempt; status HWNAS_OK: none */
     double mean, sd;   /* sd NaN: the program gave none */
+    bool is_percent;   /* it put % behind */
     double seconds;    /* of the last attempt */
 } hwnas_run;
 

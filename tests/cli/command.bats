@@ -122,6 +122,35 @@ END
     fails 2 "printed nothing" ./train
 }
 
+@test "a fraction is not taken for a percentage" {
+    program 'case $HWNAS_CODE in 4*) echo 0.95 0.01;; *) echo 0.1;; esac'
+    fails 2 "printed 0.95: is this a fraction, or less than 1 %" ./train
+    says err "printed=percent"
+    ends 0 predictor score 'command:./train#printed=fraction' nas_bench_201 data.csv
+    says out '"421211",95,1'
+    says train.nas_bench_201.csv ',95,1,'
+    # Once a result is above 1 the file tells that the program prints percentages.
+    printf 'arch\n222222\n' >data.csv
+    program 'echo 0.5'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    says out '"222222",0.5,'
+    rm train.nas_bench_201.csv
+    program 'echo 0.5 %'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    says out '"222222",0.5,'
+    # A file of values up to 1 is asked about too.
+    program 'echo 70'
+    refuses 2 "no result in 'accuracy_pct' is above 0.5 %: are these fractions" predictor score command:./train nas_bench_201 data.csv
+    ends 0 predictor score 'command:./train#printed=percent' nas_bench_201 data.csv
+    rm train.nas_bench_201.csv
+    fails 2 "printed 70, which is no fraction" './train#printed=fraction'
+    program 'echo 700'
+    fails 2 "printed 700, which is no percentage" ./train
+    fails 2 "printed 700, which is no percentage" './train#printed=percent'
+    fails 2 "percent or fraction" './train#printed=share'
+    ends 0 predictor score 'command:./train#column=loss' nas_bench_201 data.csv
+}
+
 @test "a program that fails is tried again, and its last words are told" {
     program 'echo x >>calls' 'echo "no such GPU" >&2' 'exit 3'
     fails 1 "ended with status 3: no such GPU" './train#retries=2'
