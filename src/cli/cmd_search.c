@@ -30,28 +30,51 @@ typedef struct line {
     double last;
 } line;
 
+static char *progress_words(const line *l, const hwnas_progress *p)
+{
+    hwnas_str words = {0};
+    char *best =
+        p->winner ? hwnas_trial_words(p->winner, l->job) : hwnas_strdup("none feasible yet");
+    hwnas_str_addf(&words, "%llu", (unsigned long long)p->n_done);
+    if (p->max_trials)
+        hwnas_str_addf(&words, "/%llu", (unsigned long long)p->max_trials);
+    hwnas_str_addf(&words, " trials, best %s, front %zu, %.0f trials/min", best, p->n_front,
+                   p->trials_per_minute);
+    if (p->n_failed)
+        hwnas_str_addf(&words, ", %llu failed", (unsigned long long)p->n_failed);
+    if (*p->phase)
+        hwnas_str_addf(&words, ", %s", p->phase);
+    else if (!isnan(p->seconds_left) && p->seconds_left >= 0)
+        hwnas_str_addf(&words, ", %d:%02d left", (int)p->seconds_left / 60,
+                       (int)p->seconds_left % 60);
+    free(best);
+    return words.s;
+}
+
 static void show_progress(void *context, const hwnas_progress *p)
 {
     line *l = context;
     double now = hwnas_now();
-    if (now - l->last < 0.1 && !*p->phase)
+    if (now - l->last < 0.1)
         return;
+    char *words = progress_words(l, p);
+    fprintf(stderr, "\r\033[K%s", words);
+    free(words);
     l->last = now;
     l->is_shown = true;
-    char *best =
-        p->winner ? hwnas_trial_words(p->winner, l->job) : hwnas_strdup("none feasible yet");
-    fprintf(stderr, "\r\033[K%llu", (unsigned long long)p->n_done);
-    if (p->max_trials)
-        fprintf(stderr, "/%llu", (unsigned long long)p->max_trials);
-    fprintf(stderr, " trials, best %s, front %zu, %.0f trials/min", best, p->n_front,
-            p->trials_per_minute);
-    if (p->n_failed)
-        fprintf(stderr, ", %llu failed", (unsigned long long)p->n_failed);
-    if (*p->phase)
-        fprintf(stderr, ", %s", p->phase);
-    else if (!isnan(p->seconds_left) && p->seconds_left >= 0)
-        fprintf(stderr, ", %d:%02d left", (int)p->seconds_left / 60, (int)p->seconds_left % 60);
-    free(best);
+}
+
+/* For a file or a pipe: a line of its own, and few of them. */
+static void log_progress(void *context, const hwnas_progress *p)
+{
+    line *l = context;
+    double now = hwnas_now();
+    if (now - l->last < 10)
+        return;
+    char *words = progress_words(l, p);
+    fprintf(stderr, "hwnas: %s\n", words);
+    free(words);
+    l->last = now;
 }
 
 static hwnas_status export_winner(const hwnas_job *job, const hwnas_summary *summary,
@@ -165,7 +188,7 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
         {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL,
          "say what would be done, write nothing"},
         {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
-        {"quiet", 'q', HWNAS_OPTION_FLAG, &out->quiet, NULL, "no progress line"},
+        {"quiet", 'q', HWNAS_OPTION_FLAG, &out->quiet, NULL, "no progress"},
     };
     const char *values[MAX_KEYS] = {0};
     hwnas_option rows[sizeof own / sizeof *own + MAX_KEYS + 1] = {0}, *row = rows;
@@ -206,9 +229,11 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
     hwnas_study_options options = {
         .resume = given->resume, .overwrite = given->overwrite, .stop = hwnas_stop_on_signals()};
     TRY(hwnas_job_check_exports(job));
-    if (!given->quiet && isatty(STDERR_FILENO)) {
-        options.progress = show_progress;
+    if (!given->quiet) {
+        const bool is_terminal = isatty(STDERR_FILENO);
+        options.progress = is_terminal ? show_progress : log_progress;
         options.context = &progress;
+        progress.last = is_terminal ? 0 : hwnas_now();
     }
     hwnas_status status = hwnas_study_run(&summary, job, &options);
     if (progress.is_shown)

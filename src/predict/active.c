@@ -14,7 +14,8 @@
 enum {
     N_REFITS = 5, /* in the second half of the budget */
     STRIDE = 10,  /* networks asked for between two trainings when nobody knows how many will be */
-    MIN_FIT = 10  /* networks that a fit needs */
+    MIN_FIT = 10, /* networks that a fit needs */
+    RESERVE = 10  /* one of so many trainings is for the end of the search */
 };
 
 typedef struct active_predictor {
@@ -85,10 +86,33 @@ out:
     return status;
 }
 
+size_t hwnas_train_first(size_t budget)
+{
+    return budget / 2 < MIN_FIT ? MIN_FIT : budget / 2;
+}
+
 static size_t first_half(const active_predictor *p)
 {
-    const size_t half = p->options.budget / 2;
-    return half < MIN_FIT ? MIN_FIT : half;
+    return hwnas_train_first(p->options.budget);
+}
+
+static void trainings_of(hwnas_trainings *out, const hwnas_predictor *base)
+{
+    const active_predictor *p = (const active_predictor *)base;
+    p->command->row->trainings(out, p->command);
+    out->budget = p->options.budget ? p->options.budget : out->n_known;
+    out->reserved = p->options.budget / RESERVE;
+}
+
+/* Trains networks, watched and stopped as the search is. */
+static hwnas_status train(hwnas_estimate *out, active_predictor *p, const hwnas_arch *const *archs,
+                          size_t n)
+{
+    p->command->stop = p->base.stop;
+    p->command->watch = p->base.watch;
+    hwnas_status status = hwnas_predictor_score(out, p->command, archs, n);
+    p->base.spent = p->command->spent;
+    return status;
 }
 
 /* Fits on as many results as the plan says for so many, whoever made them and when. */
@@ -127,7 +151,10 @@ static size_t allowance(const active_predictor *p)
 {
     if (!p->options.budget)
         return 0;
-    const size_t half = first_half(p), rest = p->options.budget - half;
+    if (p->base.train_mode != HWNAS_TRAIN_PROMISING)
+        return p->base.train_mode == HWNAS_TRAIN_EACH ? p->options.budget : 0;
+    const size_t half = first_half(p);
+    const size_t rest = p->options.budget - p->options.budget / RESERVE - half;
     const double share = p->options.n_networks
                              ? (double)p->base.n_asked / (double)p->options.n_networks
                              : (double)p->base.n_asked / (double)(STRIDE * rest + 1);
@@ -167,10 +194,9 @@ static hwnas_status score_one(hwnas_estimate *out, active_predictor *p, const hw
     TRY(refit(p));
     TRY(count_costs(p));
     TRY(hwnas_predictor_score(&estimate, p->fitted, &arch, 1));
-    if (results_of(p)->n < allowance(p) && may_be_best(p, &estimate, (double)costs.macs)) {
-        p->command->stop = p->base.stop;
-        TRY(hwnas_predictor_score(&estimate, p->command, &arch, 1));
-    }
+    if (results_of(p)->n < allowance(p) && (p->base.train_mode == HWNAS_TRAIN_EACH ||
+                                            may_be_best(p, &estimate, (double)costs.macs)))
+        TRY(train(&estimate, p, &arch, 1));
     *out = estimate;
     return HWNAS_OK;
 }
@@ -192,6 +218,7 @@ static const hwnas_predictor_kind_row active_row = {
     .name = "active",
     .heeds_stop = true,
     .score = score_active,
+    .trainings = trainings_of,
     .free = free_active,
 };
 
@@ -213,9 +240,11 @@ static hwnas_status train_first(active_predictor *p)
     const hwnas_suggest_options options = {.n = n,
                                            .seed = p->options.seed,
                                            .n_known = n_known,
-                                           .known = (const hwnas_arch *const *)known};
+                                           .known = (const hwnas_arch *const *)known,
+                                           .violation = p->options.violation,
+                                           .context = p->options.context};
     TRY_OUT(hwnas_suggest(picked, p->base.space, &options));
-    TRY_OUT(hwnas_predictor_score(estimates, p->command, (const hwnas_arch *const *)picked, n));
+    TRY_OUT(train(estimates, p, (const hwnas_arch *const *)picked, n));
 out:
     for (size_t i = 0; i < n_known; i++)
         hwnas_arch_free(known[i]);
@@ -247,7 +276,8 @@ hwnas_status hwnas_predictor_train(hwnas_predictor **command, const hwnas_train_
                                 .space = (*command)->space,
                                 .target = hwnas_strdup((*command)->target),
                                 .unit = hwnas_strdup((*command)->unit),
-                                .stop = (*command)->stop};
+                                .stop = (*command)->stop,
+                                .watch = (*command)->watch};
     p->command = *command;
     p->options = *options;
     hwnas_status status = options->budget ? train_first(p) : HWNAS_OK;

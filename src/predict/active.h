@@ -1,6 +1,7 @@
 /* active.h: a predictor that is fitted while it is used, on trainings that it asks for itself.
  *
- * It begins with half of its budget: networks spread over the space (suggest.h). Then it estimates,
+ * It begins with half of its budget: networks spread over the space (suggest.h). A tenth is kept for
+ * the end of the search, for the networks of its front (HWNAS_TRAIN_EACH). Then it estimates,
  * and what may be among the best is trained before it is believed: a network whose mean plus
  * deviation is above every training of one with as many multiply-accumulates or fewer. Trainings
  * are spread over the search, and with every few of them the model is fitted anew. So an
@@ -21,7 +22,14 @@ typedef struct hwnas_train_options {
     size_t budget;
     uint64_t n_networks; /* that the search will ask for; 0: not known */
     uint64_t seed;
+    /* (optional) By how much a network misses the limits that are free to know, 0: it meets them.
+     * Only networks that do, or come nearest to it, are trained. */
+    double (*violation)(void *context, const hwnas_arch *arch);
+    void *context;
 } hwnas_train_options;
+
+/* Trainings of a budget that are made before the search begins. */
+size_t hwnas_train_first(size_t budget);
 
 /* Trains the first half, fits, and puts the predictor that does the rest in the place of *command,
  * a predictor of kind `command`, which it takes over. Another kind, too small a budget, or too few

@@ -2,6 +2,7 @@
 #include "predict/predict.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +161,25 @@ void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atom
 void hwnas_predictor_advance(hwnas_predictor *predictor, uint64_t n_asked)
 {
     predictor->n_asked = n_asked;
+}
+
+bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor)
+{
+    if (!predictor || !predictor->row->trainings)
+        return false;
+    *out = (hwnas_trainings){.seconds = NAN, .spent = predictor->spent, .n_jobs = 1};
+    predictor->row->trainings(out, predictor);
+    return true;
+}
+
+void hwnas_predictor_watch(hwnas_predictor *predictor, const hwnas_training_watch *watch)
+{
+    predictor->watch = *watch;
+}
+
+void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode mode)
+{
+    predictor->train_mode = mode;
 }
 
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "export/exporter.h"
@@ -305,6 +306,7 @@ typedef struct batch {
     request *requests;
     hwnas_run *runs;
     size_t n;
+    double begun;
 } batch;
 
 /* READY: the network is ours to train. What others train is looked for again later; as they keep
@@ -388,6 +390,17 @@ static hwnas_status keep(void *context, hwnas_run *run)
     return status;
 }
 
+static void tell(void *context)
+{
+    const batch *b = context;
+    const hwnas_training_watch *watch = &b->predictor->base.watch;
+    size_t n_done = 0;
+    for (size_t i = 0; i < b->n; i++)
+        n_done += b->runs[i].state == HWNAS_RUN_OVER;
+    if (watch->tell)
+        watch->tell(watch->context, n_done, b->n, hwnas_now() - b->begun);
+}
+
 /* Asks for a network that is neither known nor asked for. */
 static void ask(batch *b, const hwnas_arch *arch, hwnas_digest digest)
 {
@@ -409,13 +422,14 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
 {
     hwnas_status status = HWNAS_OK;
     command_predictor *p = (command_predictor *)base;
-    batch b = {.predictor = p};
+    batch b = {.predictor = p, .begun = hwnas_now()};
     const hwnas_programs programs = {.jobs = (size_t)p->jobs,
                                      .retries = (int)p->retries,
                                      .timeout = p->timeout,
                                      .stop = p->base.stop,
                                      .begin = prepare,
                                      .done = keep,
+                                     .tick = tell,
                                      .context = &b};
     hwnas_digest *digests = hwnas_alloc(n * sizeof *digests);
     b.requests = hwnas_alloc(n * sizeof *b.requests);
@@ -430,7 +444,9 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
     if (b.n) {
         hwnas_scratch_sweep();
         TRY_OUT(hwnas_claims_open(&b.claims, p->cache));
-        TRY_OUT(hwnas_programs_run(&programs, b.runs, b.n));
+        status = hwnas_programs_run(&programs, b.runs, b.n);
+        base->spent += hwnas_now() - b.begun;
+        TRY_OUT(status);
     }
     for (size_t i = 0; i < n; i++) {
         const hwnas_result *result = hwnas_results_find(p->results, digests[i]);
@@ -444,10 +460,26 @@ out:
     return status;
 }
 
+static void trainings_of(hwnas_trainings *out, const hwnas_predictor *base)
+{
+    const command_predictor *p = (const command_predictor *)base;
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < p->results->n; i++)
+        if (!isnan(p->results->rows[i].seconds)) {
+            sum += p->results->rows[i].seconds;
+            n++;
+        }
+    out->n_known = p->results->n;
+    out->n_jobs = (size_t)p->jobs;
+    out->seconds = n ? sum / (double)n : NAN;
+}
+
 const hwnas_predictor_kind_row hwnas_predictor_command = {
     .name = "command",
     .heeds_stop = true,
     .open = open_command,
     .score = score_command,
+    .trainings = trainings_of,
     .free = free_command,
 };

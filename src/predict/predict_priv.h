@@ -16,6 +16,8 @@ typedef struct hwnas_predictor_kind_row {
     hwnas_status (*open)(hwnas_predictor **out, const char *rest, const hwnas_space *space);
     hwnas_status (*score)(hwnas_estimate *out, hwnas_predictor *predictor,
                           const hwnas_arch *const *archs, size_t n);
+    /* (optional; NULL: it trains nothing) all but `spent` */
+    void (*trainings)(hwnas_trainings *out, const hwnas_predictor *predictor);
     void (*free)(hwnas_predictor *predictor);
 } hwnas_predictor_kind_row;
 
@@ -30,6 +32,9 @@ struct hwnas_predictor {
     char *target, *unit;
     const volatile sig_atomic_t *stop; /* NULL: never asked to */
     uint64_t n_asked;                  /* networks that the search has asked for before */
+    hwnas_training_watch watch;
+    hwnas_training_mode train_mode;
+    double spent; /* seconds of trainings */
 };
 
 /* A fitted predictor from a file whose header has been checked; `path` is for messages. */

@@ -19,6 +19,7 @@ static const double length_scale = 1.5;
 
 typedef struct candidate {
     hwnas_arch *arch;
+    double violation;
     hwnas_digest digest;
     double figures[MAX_FIGURES];
 } candidate;
@@ -27,6 +28,8 @@ typedef struct pool {
     const hwnas_space *space;
     size_t n, n_known; /* the known ones come first */
     candidate *items;
+    size_t capacity, n_suited; /* those that meet the limits */
+    const hwnas_suggest_options *options;
     size_t n_figures;
     double *kernel; /* n * n */
 } pool;
@@ -60,24 +63,48 @@ static hwnas_status add(pool *p, const hwnas_arch *arch)
     if (is_there(p, c.digest))
         return HWNAS_OK;
     c.arch = hwnas_arch_copy(arch);
+    c.violation = p->options->violation ? p->options->violation(p->options->context, arch) : 0;
+    p->n_suited += c.violation == 0;
+    HWNAS_GROW(p->items, p->n, p->capacity);
     p->items[p->n++] = c;
     return HWNAS_OK;
 }
 
-/* Random networks, all different; of a small space all that there are. */
+static int by_violation(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    return (x->violation > y->violation) - (x->violation < y->violation);
+}
+
+/* Leaves the networks that meet the limits; where these are too few, the nearest to them too. */
+static void leave_suited(pool *p)
+{
+    const size_t n_new = p->n - p->n_known;
+    size_t n_left = p->n_suited;
+    if (p->n_suited == n_new)
+        return;
+    qsort(p->items + p->n_known, n_new, sizeof *p->items, by_violation);
+    if (n_left < p->options->n)
+        n_left = p->options->n < n_new ? p->options->n : n_new;
+    for (size_t i = p->n_known + n_left; i < p->n; i++)
+        hwnas_arch_free(p->items[i].arch);
+    p->n = p->n_known + n_left;
+}
+
+/* Random networks, all different, until `n` of them meet the limits; of a small space all that there
+ * are. */
 static hwnas_status fill(pool *p, size_t n, uint64_t seed)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_rng rng = hwnas_rng_new(seed, POOL_STREAM);
     hwnas_arch *arch = hwnas_arch_first(p->space);
-    const size_t wanted = p->n + n;
     if (hwnas_space_count_up_to(p->space, n)) {
         do
             TRY_OUT(add(p, arch));
-        while (p->n < wanted && hwnas_arch_next(arch));
+        while (p->n_suited < n && hwnas_arch_next(arch));
         goto out;
     }
-    for (size_t tries = 0; p->n < wanted && tries < 20 * n; tries++) {
+    for (size_t tries = 0; p->n_suited < n && tries < 20 * n; tries++) {
         if (!hwnas_arch_sample(arch, &rng))
             break;
         TRY_OUT(add(p, arch));
@@ -214,12 +241,13 @@ hwnas_status hwnas_suggest(hwnas_arch **out, const hwnas_space *space,
     size_t size = options->pool ? options->pool : DEFAULT_POOL;
     if (size < 4 * options->n)
         size = 4 * options->n;
-    pool p = {.space = space, .n_figures = N_COSTS};
-    p.items = hwnas_alloc((options->n_known + size) * sizeof *p.items);
+    pool p = {.space = space, .options = options, .n_figures = N_COSTS};
     for (size_t i = 0; i < options->n_known; i++)
         TRY_OUT(add(&p, options->known[i]));
     p.n_known = p.n;
+    p.n_suited = 0;
     TRY_OUT(fill(&p, size, options->seed));
+    leave_suited(&p);
     if (p.n - p.n_known < options->n) {
         hwnas_place place = {.file = space->path};
         status = hwnas_fail(

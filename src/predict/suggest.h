@@ -19,6 +19,10 @@ typedef struct hwnas_suggest_options {
     const char *proxy; /* (optional) one more figure, "synflow" */
     size_t n_known;    /* networks with results already: not picked, and what they say counts */
     const hwnas_arch *const *known;
+    /* (optional) By how much a network misses limits, 0: it meets them. Those that miss one are
+     * picked only where too few meet them, the nearest ones first. */
+    double (*violation)(void *context, const hwnas_arch *arch);
+    void *context;
 } hwnas_suggest_options;
 
 /* `out` has room for options->n; the architectures are yours. HWNAS_E_INPUT when the space has not

@@ -50,8 +50,9 @@ static void add_devices(hwnas_str *out, const hwnas_job *job)
     }
     if (job->predictor)
         hwnas_str_addf(out, "accuracy     %s %s\n",
-                       hwnas_starts_with(job->predictor, "table:") ? "looked up in"
-                                                                   : "predicted by",
+                       hwnas_starts_with(job->predictor, "table:")     ? "looked up in"
+                       : hwnas_starts_with(job->predictor, "command:") ? "trained by"
+                                                                       : "predicted by",
                        job->predictor);
 }
 
@@ -96,6 +97,22 @@ static duration words_for(double seconds)
     return d;
 }
 
+static void add_trainings(hwnas_str *out, const hwnas_plan *plan)
+{
+    if (!plan->trains)
+        return;
+    hwnas_str_add(out, "trainings    ");
+    if (isnan(plan->n_trainings))
+        hwnas_str_add(out, "one for each trial");
+    else
+        hwnas_str_addf(out, "up to %.0f more", plan->n_trainings);
+    if (isnan(plan->seconds_a_training))
+        hwnas_str_add(out, "; how long one takes is not known, as there is no result yet\n");
+    else
+        hwnas_str_addf(out, ", of %s each by the results that there are\n",
+                       words_for(plan->seconds_a_training).text);
+}
+
 static void add_time(hwnas_str *out, const hwnas_plan *plan)
 {
     duration time = words_for(60 * plan->minutes);
@@ -110,7 +127,10 @@ static void add_time(hwnas_str *out, const hwnas_plan *plan)
     for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++)
         if (!isnan(plan->seconds[i]))
             hwnas_str_addf(out, "; %s %.3g s", titles[i], plan->seconds[i]);
-    if (isnan(plan->trials))
+    if (!isnan(plan->trials) && isnan(plan->minutes))
+        hwnas_str_addf(out, "\nin all       about %.0f trials, and the time of the trainings\n",
+                       plan->trials);
+    else if (isnan(plan->trials))
         hwnas_str_add(out, "\nin all       as many trials as it takes\n");
     else
         hwnas_str_addf(out, "\nin all       about %.0f trials in %s%s\n", plan->trials, time.text,
@@ -131,6 +151,7 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
     if (job->warm_start)
         hwnas_str_addf(out, "begins with  up to %zu trials of %s\n", plan->n_warm, job->warm_start);
     add_end(out, job);
+    add_trainings(out, plan);
     add_time(out, plan);
     hwnas_str_addf(out, "study        %s%s\n", job->study,
                    hwnas_file_exists(job->study) ? ", which exists: go on with --resume" : "");
@@ -144,7 +165,8 @@ static json_t *number(double value)
 
 json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
 {
-    return json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:s, s:b}",
+    json_t *json =
+        json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:s, s:b}",
                      "format", "hwnas.plan", "version", 1, "job", hwnas_job_identity(job),
                      "encodings_exact", plan->encodings, "encodings_are_exact", plan->is_exact,
                      "strategy", plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
@@ -152,4 +174,9 @@ json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
                      number(plan->minutes), "missed", plan->missed, "warm",
                      (json_int_t)plan->n_warm, "study", job->study, "study_exists",
                      hwnas_file_exists(job->study));
+    if (plan->trains) {
+        json_object_set_new(json, "trainings", number(plan->n_trainings));
+        json_object_set_new(json, "seconds_a_training", number(plan->seconds_a_training));
+    }
+    return json;
 }

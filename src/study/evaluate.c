@@ -157,6 +157,8 @@ static hwnas_status require_all(const hwnas_evaluator *e, const hwnas_trial *tri
 
 static bool is_complete(const hwnas_evaluator *e, const hwnas_trial *trial)
 {
+    if (e->predictor && !hwnas_trial_value(trial, "accuracy"))
+        return false; /* not trained, as it misses a limit */
     for (int i = 0; i < e->n; i++) {
         hwnas_goal goal = hwnas_goal_of(hwnas_metric_of_value("latency.p50"), i, &e->job->devices);
         if (!e->sites[i].memory && !hwnas_trial_value(trial, goal.name))

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "device/device.h"
+#include "predict/predict.h"
 #include "search/pareto.h"
 #include "space/arch.h"
 #include "store/store.h"
@@ -16,10 +17,11 @@ typedef struct hwnas_evaluator hwnas_evaluator;
 /* Loads the predictor and opens the devices, so that what the job asks of them is known to be
  * given; no network is run yet. Job and space (without settings) are borrowed. `stop` is set by a
  * signal handler. With `free_only` devices that run are left alone, and only hwnas_evaluate_free()
- * works. */
+ * works. Who watches trainings is told of them (NULL: nobody). */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
                                                 const hwnas_space *space, bool free_only,
-                                                const volatile sig_atomic_t *stop);
+                                                const volatile sig_atomic_t *stop,
+                                                const hwnas_training_watch *watch);
 void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
 
 /* What is learnt of latencies goes into the study as well, as long as it is open; NULL: it is
@@ -33,6 +35,18 @@ const char *hwnas_evaluator_note(const hwnas_evaluator *evaluator);
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *evaluator, int device);
 /* Some device of the job runs networks. */
 bool hwnas_evaluator_measures(const hwnas_evaluator *evaluator);
+
+/* To be called before a network is evaluated: with a budget of trainings its first half is spent
+ * here, on networks that meet the limits that are free to know. Where the job does not train, what
+ * was trained before says the accuracy. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_train_first(hwnas_evaluator *evaluator);
+/* What its predictor trains; false: nothing. */
+bool hwnas_evaluator_trainings(hwnas_trainings *out, const hwnas_evaluator *evaluator);
+/* Whether a predictor with a budget may train what it is asked for. */
+void hwnas_evaluator_may_train(hwnas_evaluator *evaluator, bool may_train);
+/* Trains a network, if there is a training left in the budget: its accuracy. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_train(hwnas_value_row *out, hwnas_evaluator *evaluator,
+                                                 const hwnas_arch *arch);
 
 /* An architecture as it is to be evaluated. */
 typedef struct hwnas_candidate {

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/elaborate.h"
 #include "study/evaluator.h"
+#include "study/judge.h"
 
 void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric,
                               int device, const char *source, double value, double low, double high)
@@ -72,23 +74,77 @@ hwnas_status hwnas_evaluate_costs(hwnas_trial *trial, hwnas_evaluator *e, const 
     return HWNAS_OK;
 }
 
+double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
+{
+    hwnas_evaluator *e = evaluator;
+    hwnas_settings settings = hwnas_settings_first(e->job);
+    double least = INFINITY;
+    do {
+        hwnas_trial trial = {.number = 0};
+        hwnas_graph *graph = NULL;
+        hwnas_candidate c = {.arch = arch, .settings = settings};
+        hwnas_status status = hwnas_graph_build(&graph, arch, settings.batch);
+        c.graph = graph;
+        if (status == HWNAS_OK)
+            status = recall(&trial, e, &c);
+        if (status == HWNAS_OK) {
+            add_costs(&trial, e, &c);
+            least = fmin(least, hwnas_trial_violation(&trial, e->job, false));
+        }
+        hwnas_error_clear();
+        hwnas_graph_free(graph);
+        free(trial.values);
+    } while (least > 0 && hwnas_settings_next(&settings, e->job));
+    return least;
+}
+
+static hwnas_value_row accuracy_row(const hwnas_evaluator *e, const hwnas_estimate *estimate)
+{
+    const bool exact = estimate->sd == 0;
+    hwnas_value_row row = {.value = estimate->mean,
+                           .low = exact ? NAN : estimate->mean - estimate->sd,
+                           .high = exact ? NAN : estimate->mean + estimate->sd};
+    snprintf(row.metric, sizeof row.metric, "accuracy");
+    snprintf(row.unit, sizeof row.unit, "%s", hwnas_metric_of_value("accuracy")->si);
+    snprintf(row.source, sizeof row.source, "%s",
+             estimate->is_trained                       ? "trained"
+             : hwnas_predictor_ranks_only(e->predictor) ? "computed"
+             : exact                                    ? "replayed"
+                                                        : "predicted");
+    return row;
+}
+
+hwnas_status hwnas_evaluator_train(hwnas_value_row *out, hwnas_evaluator *e, const hwnas_arch *arch)
+{
+    hwnas_estimate estimate;
+    hwnas_predictor_train_mode(e->predictor, HWNAS_TRAIN_EACH);
+    TRY(hwnas_predictor_score(&estimate, e->predictor, &arch, 1));
+    *out = accuracy_row(e, &estimate);
+    return HWNAS_OK;
+}
+
+/* A network that misses a limit already is not trained. */
+static hwnas_status add_accuracy(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    hwnas_trainings trainings;
+    hwnas_estimate estimate;
+    const bool is_missed = hwnas_trial_violation(trial, e->job, false) > 0;
+    const bool trains = hwnas_predictor_trainings(&trainings, e->predictor);
+    if (trains && !trainings.budget && (is_missed || !e->may_train))
+        return HWNAS_OK;
+    hwnas_predictor_train_mode(e->predictor, is_missed || !e->may_train ? HWNAS_TRAIN_NONE
+                                                                        : HWNAS_TRAIN_PROMISING);
+    hwnas_predictor_advance(e->predictor, trial->number);
+    TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
+    const hwnas_value_row row = accuracy_row(e, &estimate);
+    hwnas_evaluate_add_value(trial, e, "accuracy", -1, row.source, row.value, row.low, row.high);
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
     TRY(hwnas_evaluate_costs(trial, e, c));
-    if (!e->predictor)
-        return HWNAS_OK;
-    hwnas_estimate estimate;
-    hwnas_predictor_advance(e->predictor, trial->number);
-    TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
-    bool exact = estimate.sd == 0;
-    const char *source = estimate.is_trained                        ? "trained"
-                         : hwnas_predictor_ranks_only(e->predictor) ? "computed"
-                         : exact                                    ? "replayed"
-                                                                    : "predicted";
-    hwnas_evaluate_add_value(trial, e, "accuracy", -1, source, estimate.mean,
-                             exact ? NAN : estimate.mean - estimate.sd,
-                             exact ? NAN : estimate.mean + estimate.sd);
-    return HWNAS_OK;
+    return e->predictor ? add_accuracy(trial, e, c) : HWNAS_OK;
 }
 
 void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,

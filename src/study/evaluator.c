@@ -150,10 +150,9 @@ static hwnas_status check_goals(hwnas_evaluator *e)
     return HWNAS_OK;
 }
 
-/* With a budget of trainings its first half is spent here. Where the job does not train, what was
- * trained before says the rest. */
 static hwnas_status open_predictor(hwnas_evaluator *e, const hwnas_space *space,
-                                   const volatile sig_atomic_t *stop)
+                                   const volatile sig_atomic_t *stop,
+                                   const hwnas_training_watch *watch)
 {
     const hwnas_job *job = e->job;
     if (!job->predictor)
@@ -162,13 +161,28 @@ static hwnas_status open_predictor(hwnas_evaluator *e, const hwnas_space *space,
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->predictor_place);
     hwnas_predictor_stop_on(e->predictor, stop);
+    if (watch)
+        hwnas_predictor_watch(e->predictor, watch);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_evaluator_train_first(hwnas_evaluator *e)
+{
+    const hwnas_job *job = e->job;
+    if (!e->predictor)
+        return HWNAS_OK;
     const bool is_idle = !job->trains && !strcmp(hwnas_predictor_kind(e->predictor), "command");
     if (!job->train_budget && !is_idle)
         return HWNAS_OK;
     const hwnas_train_options options = {.budget = is_idle ? 0 : (size_t)job->train_budget,
                                          .n_networks = (uint64_t)job->max_trials,
-                                         .seed = job->seed};
-    status = hwnas_predictor_train(&e->predictor, &options);
+                                         .seed = job->seed,
+                                         .violation = hwnas_evaluate_free_violation,
+                                         .context = e};
+    /* An idle runner's threads would spin beside the program. */
+    hwnas_runner_close(e->runner);
+    e->runner = NULL;
+    hwnas_status status = hwnas_predictor_train(&e->predictor, &options);
     if (status == HWNAS_OK || !is_idle)
         return status == HWNAS_OK ? status : hwnas_fail_at(status, &job->train_budget_place);
     /* Too few results yet: nothing is known of the accuracy. */
@@ -180,18 +194,20 @@ static hwnas_status open_predictor(hwnas_evaluator *e, const hwnas_space *space,
 
 hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
                                   const hwnas_space *space, bool free_only,
-                                  const volatile sig_atomic_t *stop)
+                                  const volatile sig_atomic_t *stop,
+                                  const hwnas_training_watch *watch)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_evaluator *e = hwnas_alloc(sizeof *e);
     e->job = job;
+    e->may_train = true;
     e->options = (hwnas_measure_options)HWNAS_MEASURE_DEFAULTS;
     e->options.interval = job->interval;
     e->options.max_seconds = job->max_seconds;
     e->options.timeout = job->timeout;
     e->options.memory_limit = (size_t)job->memory_limit;
     e->options.stop = stop;
-    TRY_OUT(open_predictor(e, space, stop));
+    TRY_OUT(open_predictor(e, space, stop, watch));
     for (; e->n < job->devices.n; e->n++) {
         e->sites[e->n].row = &job->devices.rows[e->n];
         status = open_site(e, e->n, free_only);
@@ -234,6 +250,16 @@ bool hwnas_evaluator_measures(const hwnas_evaluator *e)
         if (!e->sites[i].memory)
             return true;
     return false;
+}
+
+bool hwnas_evaluator_trainings(hwnas_trainings *out, const hwnas_evaluator *e)
+{
+    return hwnas_predictor_trainings(out, e->predictor);
+}
+
+void hwnas_evaluator_may_train(hwnas_evaluator *e, bool may_train)
+{
+    e->may_train = may_train;
 }
 
 hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *e, hwnas_store *study)

@@ -17,6 +17,7 @@ typedef struct hwnas_site {
 struct hwnas_evaluator {
     const hwnas_job *job;
     hwnas_predictor *predictor; /* NULL: no accuracy */
+    bool may_train;             /* of a predictor with a budget */
     int n;
     hwnas_site sites[HWNAS_MAX_DEVICES];
     /* One runner at a time: the threads of an idle one would spin on the cores of the next. */
@@ -48,6 +49,10 @@ static inline hwnas_precision precision_at(const hwnas_site *s, int dtype)
 HWNAS_CHECKED hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads);
 
 /* ---- evaluate_values.c ---- */
+
+/* By how much a network misses limits that are free to know, of the graph and of devices that
+ * remember, with the setting that suits it best. */
+double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch);
 
 /* Puts a value at the end of the trial's, unless it has one of that name: the first to say a value
  * is nearer to the truth, a device before a count. `device` -1: of the network. */

@@ -75,7 +75,12 @@ static hwnas_status read_accuracy(hwnas_job *job, const hwnas_yaml *node)
 static hwnas_status read_train_budget(hwnas_job *job, const hwnas_yaml *node)
 {
     job->train_budget_place = node->place;
-    return hwnas_yaml_int(&job->train_budget, node, "train-budget", HWNAS_MIN_TRAIN_BUDGET, 1 << 20);
+    hwnas_status status = hwnas_yaml_int(&job->train_budget, node, "train-budget",
+                                         HWNAS_MIN_TRAIN_BUDGET, 1 << 20);
+    return status == HWNAS_OK
+               ? HWNAS_OK
+               : hwnas_hint(status, "10 trained networks are needed for a fit, and as many to "
+                                    "correct it; without the key every trial is trained");
 }
 
 /* ---- Devices and how they measure ---- */
@@ -452,8 +457,8 @@ static hwnas_status read_yaml(hwnas_job *job, const hwnas_yaml *node)
 const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "space", 0, true, true, read_space, "SPACE", "a YAML file, or a space that ships"},
     {NULL, "accuracy", 0, true, true, read_accuracy, "NAME", "a fitted predictor, table:, proxy:, onnx:, command:"},
-    {NULL, "train-budget", 0, true, false, read_train_budget, "N",
-     "trainings by accuracy: command:PROGRAM; others are estimated"},
+    {NULL, "train-budget", 0, false, false, read_train_budget, "N",
+     "trainings by command:PROGRAM, 20 at least; others are estimated"},
     {NULL, "device", 'd', false, true, read_device, "DEVICE", "cpu, ref, null, replay:FILE#COLUMN"},
     {NULL, "devices", 0, true, false, read_devices, "LIST", "several: '[cpu, {name: pi, device: ...}]'"},
     {NULL, "threads", 't', false, false, read_threads, "N", "of a measured network; or {values: [1, 2]}"},

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
+#include "predict/active.h"
 #include "study/probe.h"
 #include "study/setup.h"
 #include "study/warm.h"
@@ -77,6 +78,43 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
     out->seconds_a_trial = n ? sum / n : NAN;
 }
 
+/* Opens the program of the job, runs nothing. */
+static hwnas_status find_trainings(hwnas_trainings *out, bool *trains, const hwnas_job *job,
+                                   const hwnas_space *space)
+{
+    hwnas_predictor *predictor = NULL;
+    *trains = false;
+    if (!job->predictor || !hwnas_starts_with(job->predictor, "command:"))
+        return HWNAS_OK;
+    TRY(hwnas_predictor_load(&predictor, job->predictor, space));
+    *trains = hwnas_predictor_trainings(out, predictor);
+    hwnas_predictor_free(predictor);
+    return HWNAS_OK;
+}
+
+/* Seconds that all trainings take. Several run at a time where several are asked for at once: the
+ * first half of a budget. */
+static double training_time(const hwnas_plan *plan, const hwnas_job *job,
+                            const hwnas_trainings *trainings)
+{
+    const size_t first = job->train_budget ? hwnas_train_first((size_t)job->train_budget) : 0;
+    const double at_once = first > trainings->n_known ? (double)(first - trainings->n_known) : 0;
+    return (at_once / (double)trainings->n_jobs + plan->n_trainings - at_once) *
+           plan->seconds_a_training;
+}
+
+static void add_trainings(hwnas_plan *out, const hwnas_job *job, const hwnas_trainings *trainings)
+{
+    const double left = (double)job->train_budget - (double)trainings->n_known;
+    out->n_trainings = job->train_budget ? fmax(left, 0) : out->trials;
+    out->seconds_a_training = trainings->seconds;
+    if (out->n_trainings == 0)
+        return;
+    out->minutes += training_time(out, job, trainings) / 60;
+    if (job->max_minutes > 0)
+        out->minutes = fmin(isnan(out->minutes) ? INFINITY : out->minutes, job->max_minutes);
+}
+
 static void estimate(hwnas_plan *out, const hwnas_job *job)
 {
     double n = strtod(out->encodings, NULL);
@@ -99,9 +137,12 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     hwnas_setup setup = {0};
     hwnas_plan plan = {0};
     hwnas_warm_start warm = {0};
+    hwnas_trainings trainings;
     char *count = NULL;
-    TRY_OUT(hwnas_setup_open(&setup, job, NULL, stop));
+    TRY_OUT(hwnas_setup_open(&setup, job, NULL, stop, NULL));
+    hwnas_evaluator_may_train(setup.evaluator, false);
     TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));
+    TRY_OUT(hwnas_evaluator_train_first(setup.evaluator));
     if (job->warm_start)
         TRY_OUT(hwnas_warm_start_load(&warm, job, setup.walked, setup.evaluator));
     count = hwnas_space_count(setup.walked, &plan.is_exact);
@@ -112,6 +153,9 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     plan.n_warm = warm.n;
     time_networks(&plan, &setup, job);
     estimate(&plan, job);
+    TRY_OUT(find_trainings(&trainings, &plan.trains, job, setup.space));
+    if (plan.trains)
+        add_trainings(&plan, job, &trainings);
     *out = plan;
     plan.missed = NULL;
 out:

@@ -18,6 +18,9 @@ typedef struct hwnas_plan {
                                             network; NaN: it failed */
     double seconds_a_trial;              /* mean of these; NaN: all failed */
     double trials, minutes;              /* estimates; NaN: nothing bounds them beforehand */
+    bool trains;                         /* a program is to train networks: */
+    double n_trainings;                  /* so many more at most; NaN: nothing bounds them */
+    double seconds_a_training;           /* by the results that there are; NaN: there are none */
     char *missed; /* by the smallest network, as clauses joined by "; "; NULL: no limit */
     size_t n_warm;                       /* trials of another study to begin with, at most */
 } hwnas_plan;

@@ -27,13 +27,15 @@ typedef struct hwnas_session {
     void *by_network;      /* search tree of measured networks; trial.c */
     hwnas_waiting waiting; /* ids are indices of `done` */
     size_t next_round;     /* n_done from which on the front is measured */
-    double run_seconds;    /* of the measured trials of this session, ... */
+    double run_seconds;    /* of the measured trials of this session, but for trainings, ... */
     size_t n_run;          /* ... of which so many were undisturbed */
     bool is_pressed;       /* the time left is as much as measuring the front takes */
     uint64_t next;         /* number of the next trial */
     uint64_t n_failed, n_warm;
     int n_hopeless;
     bool is_target_met, is_exhausted;
+    char phase[64];   /* what is being trained */
+    char *in_vain;    /* why a training at the end failed; NULL: none did */
     int n_starts; /* proposals that come before the strategy's */
     hwnas_arch *starts[HWNAS_MAX_STARTS + HWNAS_MAX_WARM_STARTS];
     double started, earlier_seconds;
@@ -69,6 +71,9 @@ HWNAS_CHECKED hwnas_status hwnas_session_publish(hwnas_session *s);
  * estimated: what is told of a search that found nothing should be measured. False: there is none
  * such. */
 bool hwnas_session_find_closest(size_t *id, const hwnas_session *s);
+/* Trains trial `id` of `done`, whose accuracy was predicted, and writes it anew; *is_trained: there
+ * was a training left. */
+HWNAS_CHECKED hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id);
 /* Frees what is remembered of trials. */
 void hwnas_session_forget(hwnas_session *s);
 

@@ -47,7 +47,8 @@ static int count_rungs(const hwnas_job *job)
 
 hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
                               const hwnas_choice_of_strategy *choice,
-                              const volatile sig_atomic_t *stop)
+                              const volatile sig_atomic_t *stop,
+                              const hwnas_training_watch *watch)
 {
     hwnas_status status = hwnas_graph_load_space(&out->space, job->space);
     if (status != HWNAS_OK)
@@ -62,7 +63,7 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
     status = hwnas_strategy_new(&out->strategy, out->choice.name, &config);
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->strategy_place);
-    return hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop);
+    return hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop, watch);
 }
 
 void hwnas_setup_close(hwnas_setup *setup)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "study/facts.h"
 #include "study/probe.h"
 #include "study/session.h"
@@ -46,11 +47,23 @@ static uint64_t n_own(const hwnas_session *s)
     return s->n_done - s->n_warm;
 }
 
-/* Seconds for trials: what is left of the budget when near ties have had theirs. */
+/* Seconds for the trainings that are kept for the end, a quarter of the time at most. */
+static double reserved_seconds(const hwnas_session *s)
+{
+    hwnas_trainings t;
+    if (!hwnas_evaluator_trainings(&t, s->setup.evaluator) || t.n_known >= t.budget ||
+        isnan(t.seconds))
+        return 0;
+    const size_t left = t.budget - t.n_known, n = left < t.reserved ? left : t.reserved;
+    return fmin((double)n * t.seconds, 0.25 * 60 * s->job->max_minutes);
+}
+
+/* Seconds for trials: what is left of the budget when near ties and the last trainings have had
+ * theirs. */
 static double search_seconds(const hwnas_session *s)
 {
     double share = hwnas_evaluator_measures(s->setup.evaluator) ? s->job->ties : 0;
-    return 60 * s->job->max_minutes / (1 + share);
+    return (60 * s->job->max_minutes - reserved_seconds(s)) / (1 + share);
 }
 
 static double seconds_so_far(const hwnas_session *s)
@@ -81,7 +94,7 @@ static void report(hwnas_session *s, const char *phase)
         if (s->job->max_trials)
             p.seconds_left = 60 * ((double)p.max_trials - (double)p.n_done) / p.trials_per_minute;
     }
-    if (s->job->max_minutes > 0)
+    if (s->job->max_minutes > 0 && s->setup.evaluator)
         p.seconds_left =
             fmin(search_seconds(s) - p.seconds, isnan(p.seconds_left) ? INFINITY : p.seconds_left);
     if (s->front.n)
@@ -157,8 +170,22 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
     return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean >= left);
 }
 
+/* A training must leave the time to measure what would be on the front. */
+static bool may_train(hwnas_session *s)
+{
+    hwnas_trainings t;
+    size_t id;
+    if (!(s->job->max_minutes > 0) || !hwnas_evaluator_trainings(&t, s->setup.evaluator) ||
+        !t.budget || isnan(t.seconds))
+        return true;
+    const double mean = s->n_run ? s->run_seconds / (double)s->n_run : s->job->max_seconds;
+    const size_t n_front = hwnas_waiting_front(&id, &s->waiting, &s->front, INFINITY);
+    return seconds_so_far(s) + t.seconds + (double)(n_front + 1) * mean < search_seconds(s);
+}
+
 static hwnas_status propose(hwnas_session *s, hwnas_arch *walked)
 {
+    hwnas_evaluator_may_train(s->setup.evaluator, may_train(s));
     const uint64_t n_asked = s->next - s->n_warm;
     if (n_asked < (uint64_t)s->n_starts)
         return hwnas_session_try(s, s->next++, s->starts[n_asked], 0, true);
@@ -198,6 +225,61 @@ out:
     hwnas_arch_free(walked);
     free(end);
     return status;
+}
+
+/* ---- The last trainings ---- */
+
+/* The first of the front whose accuracy is only predicted: the winner before others. */
+static bool find_untrained(size_t *id, const hwnas_session *s)
+{
+    for (size_t i = 0; i < s->front.n; i++) {
+        const hwnas_value_row *v = hwnas_trial_value(s->done[s->front.points[i].id], "accuracy");
+        *id = s->front.points[i].id;
+        if (v && !strcmp(v->source, "predicted"))
+            return true;
+    }
+    return false;
+}
+
+static bool has_time_to_train(const hwnas_session *s)
+{
+    hwnas_trainings t;
+    return hwnas_evaluator_trainings(&t, s->setup.evaluator) && t.n_known < t.budget &&
+           (!(s->job->max_minutes > 0) ||
+            seconds_so_far(s) + (isnan(t.seconds) ? 0 : t.seconds) < 60 * s->job->max_minutes);
+}
+
+/* While the budget and the time last, what is on the front by a prediction is trained. What it
+ * really has may put another network there. A program that fails leaves the prediction. */
+static hwnas_status train_front(hwnas_session *s)
+{
+    bool is_trained = true;
+    size_t id;
+    while (is_trained && !hwnas_session_should_stop(s) && has_time_to_train(s) &&
+           find_untrained(&id, s)) {
+        hwnas_status status = hwnas_session_train(s, &is_trained, id);
+        if (status != HWNAS_OK && !hwnas_trial_is_fatal(status)) {
+            s->in_vain = hwnas_printf("a network of the front could not be trained: %s",
+                                      hwnas_last_error()->message);
+            hwnas_error_clear();
+            return HWNAS_OK;
+        }
+        TRY(status);
+        TRY(remember_time(s));
+    }
+    return HWNAS_OK;
+}
+
+/* As a predictor tells it while programs train. */
+static void tell_training(void *context, size_t n_done, size_t n, double seconds)
+{
+    hwnas_session *s = context;
+    if (n > 1)
+        snprintf(s->phase, sizeof s->phase, "trained %zu of %zu networks in %.0f s", n_done, n,
+                 seconds);
+    else
+        snprintf(s->phase, sizeof s->phase, "training a network for %.0f s", seconds);
+    report(s, s->phase);
 }
 
 static hwnas_status settle_ties(hwnas_session *s)
@@ -253,7 +335,8 @@ static hwnas_status open_setup(hwnas_session *s)
     }
     /* That the job names another strategy is told by comparing the facts. */
     is_there &= !strcmp(s->job->strategy, "auto") || !strcmp(s->job->strategy, choice.name);
-    return hwnas_setup_open(&s->setup, s->job, is_there ? &choice : NULL, s->options->stop);
+    const hwnas_training_watch watch = {.tell = tell_training, .context = s};
+    return hwnas_setup_open(&s->setup, s->job, is_there ? &choice : NULL, s->options->stop, &watch);
 }
 
 /* A search that was interrupted before its first trial has replaced nothing. */
@@ -266,6 +349,16 @@ static hwnas_status check_draft(const hwnas_session *s)
         hwnas_fail(HWNAS_E_INTERRUPTED, &place,
                    "interrupted before the first trial: the old study is still there"),
         "the same command begins again");
+}
+
+/* What limits can be met is no reason to train a network. */
+static hwnas_status probe(hwnas_session *s)
+{
+    hwnas_evaluator_may_train(s->setup.evaluator, false);
+    hwnas_status status =
+        hwnas_probe_limits(s->setup.evaluator, s->job, s->setup.space, s->setup.walked);
+    hwnas_evaluator_may_train(s->setup.evaluator, true);
+    return status;
 }
 
 hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
@@ -282,12 +375,15 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     TRY_OUT(open_setup(&s));
     /* Before the file is made, or one of the same name replaced. */
     if (!options->resume && (options->overwrite || !hwnas_file_exists(job->study)))
-        TRY_OUT(hwnas_probe_limits(s.setup.evaluator, job, s.setup.space, s.setup.walked));
+        TRY_OUT(probe(&s));
+    TRY_OUT(hwnas_evaluator_train_first(s.setup.evaluator));
     TRY_OUT(hwnas_session_open_store(&s));
     TRY_OUT(hwnas_evaluator_use_study(s.setup.evaluator, s.store));
     status = hwnas_session_begin(&s);
     if (status == HWNAS_OK)
         status = search(&s);
+    if (status == HWNAS_OK)
+        status = train_front(&s);
     if (status == HWNAS_OK && !hwnas_session_should_stop(&s))
         status = settle_ties(&s);
     if (status == HWNAS_E_INTERRUPTED)
@@ -302,8 +398,9 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     TRY_OUT(hwnas_summary_load(out, s.store, job->study));
     (*out)->is_interrupted = hwnas_session_should_stop(&s);
     const char *note = hwnas_evaluator_note(s.setup.evaluator);
-    (*out)->note = note ? hwnas_strdup(note) : NULL;
+    (*out)->note = s.in_vain ? hwnas_strdup(s.in_vain) : note ? hwnas_strdup(note) : NULL;
 out:
+    free(s.in_vain);
     close_study(&s);
     return status;
 }

@@ -145,6 +145,12 @@ void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started)
     trial->seconds += hwnas_now() - started;
 }
 
+static double training_seconds(const hwnas_session *s)
+{
+    hwnas_trainings trainings;
+    return hwnas_evaluator_trainings(&trainings, s->setup.evaluator) ? trainings.spent : 0;
+}
+
 /* Evaluates an architecture as the trial, whose number and rung are given: one that `is_new` begins
  * in the store, one that was estimated (`estimate`, else NULL) is measured. The trial's own failure
  * is told in it. */
@@ -158,7 +164,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
                          .estimate = estimate,
                          .may_wait = !trial->rung && hwnas_waiting_suits(s->job),
                          .rung = trial->rung};
-    double started = hwnas_now();
+    const double spent = training_seconds(s), started = hwnas_now();
     trial->code = hwnas_arch_code(walked);
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
     if (status == HWNAS_OK)
@@ -179,7 +185,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     s->n_hopeless = status == HWNAS_OK ? 0 : s->n_hopeless + 1;
     /* What is disturbed counts for what it makes the others cost. */
     if (is_measured(trial) && !c.twin) {
-        s->run_seconds += hwnas_now() - started;
+        s->run_seconds += hwnas_now() - started - (training_seconds(s) - spent);
         s->n_run += !hwnas_trial_is_unstable(trial);
     }
     return HWNAS_OK;
@@ -230,6 +236,61 @@ hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id)
     status = learn(s, id, walked);
 out:
     hwnas_arch_free(walked);
+    hwnas_trials_free(trial, 1);
+    return status;
+}
+
+/* The front of what is known now. */
+static void find_front(hwnas_session *s)
+{
+    s->front.n = 0;
+    for (size_t id = 0; id < s->n_done; id++) {
+        hwnas_point point = {.id = id};
+        memcpy(point.objectives, s->scores[id].objectives, sizeof point.objectives);
+        if (!s->scores[id].is_estimate && s->scores[id].violation == 0 && !s->done[id]->rung)
+            hwnas_front_insert(&s->front, &point);
+    }
+}
+
+static hwnas_trial *copy_trial(const hwnas_trial *from)
+{
+    hwnas_trial *to = hwnas_alloc(sizeof *to);
+    *to = *from;
+    to->code = hwnas_strdup(from->code);
+    to->message = from->message ? hwnas_strdup(from->message) : NULL;
+    to->detail = from->detail ? hwnas_strdup(from->detail) : NULL;
+    to->values = NULL;
+    to->n_values = to->value_room = 0;
+    for (size_t i = 0; i < from->n_values; i++)
+        hwnas_trial_add(to, &from->values[i]);
+    return to;
+}
+
+hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *trial = copy_trial(s->done[id]);
+    hwnas_arch *walked = NULL, *arch = NULL;
+    hwnas_value_row row;
+    const double started = hwnas_now();
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
+    arch = hwnas_settings_strip(walked, s->setup.space);
+    TRY_OUT(hwnas_evaluator_train(&row, s->setup.evaluator, arch));
+    *is_trained = !strcmp(row.source, "trained");
+    if (!*is_trained)
+        goto out;
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (!strcmp(trial->values[i].metric, row.metric))
+            trial->values[i] = row;
+    trial->violation = hwnas_trial_violation(trial, s->job, true);
+    trial->seconds += hwnas_now() - started;
+    TRY_OUT(hwnas_store_revise(s->store, trial));
+    swap_trials(s->done[id], trial);
+    status = learn(s, id, walked);
+    find_front(s);
+out:
+    hwnas_arch_free(walked);
+    hwnas_arch_free(arch);
     hwnas_trials_free(trial, 1);
     return status;
 }

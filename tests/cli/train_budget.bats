@@ -98,7 +98,9 @@ END
 @test "a budget that cannot be" {
     trainer
     budget 5
-    refuses 2 "job.yaml:*train-budget" search job.yaml
+    refuses 2 "job.yaml:*train-budget must be between 20 and" search job.yaml
+    ends 0 search --help
+    says out "20 at least"
     budget 20 "accuracy: proxy:log-macs"
     refuses 2 "needs a program that trains*a proxy" search job.yaml
     budget 20 "accuracy: table:$TABLE#acc_top1_pct_mean"
@@ -127,7 +129,7 @@ END
     budget 24 'budget: {trials: 60}'
     ends 0 search job.yaml
     grep -q '^[* ] .*[0-9] trained .*[0-9]$' out
-    says out "winner *: accuracy * % (*ed), macs"
+    says out "winner *: accuracy * % (trained), macs"
     job 'accuracy: nas_bench_macro_cifar10' 'study: other.db'
     ends 0 search job.yaml
     says out "winner *: accuracy * % (predicted), macs"
@@ -140,4 +142,78 @@ END
     ends 0 search --space some.yaml --accuracy proxy:naswot --objectives accuracy,macs --trials 6
     says out "6 finished, * 3 failed"
     says out "the last that failed: trial *: *naswot needs activations"
+}
+
+# macs_of_calls: the multiply-accumulates of the networks that were trained, in millions.
+most_macs_of_calls() {
+    /usr/bin/python3 - "$TABLE" <<'END'
+import csv, sys
+macs = {row["arch"]: float(row["macs_count"]) for row in csv.DictReader(open(sys.argv[1]))}
+print(max(macs[code.strip()] for code in open("calls")) / 1e6)
+END
+}
+
+@test "no network is trained that misses a limit which is free to know" {
+    trainer
+    budget 24 'budget: {trials: 60}' 'constraints: macs <= 30 M'
+    ends 0 search job.yaml --json
+    [ "$(wc -l <calls)" -gt 12 ]
+    [ "$(most_macs_of_calls | cut -d. -f1)" -lt 31 ]
+    # Nor without a budget, where every other network is.
+    rm -f calls train.nas_bench_macro.csv
+    job 'accuracy: command:./train' 'budget: {trials: 30}' 'constraints: macs <= 30 M' 'strategy: random'
+    ends 0 search job.yaml --overwrite --json
+    is out "d['finished'] == 30 and d['failed'] == 0 and d['feasible'] < 30"
+    [ "$(wc -l <calls)" -ge "$(json out "d['feasible'] / 3" | cut -d. -f1)" ]
+    [ "$(most_macs_of_calls | cut -d. -f1)" -lt 31 ]
+}
+
+@test "where too few networks meet the limits, those that come nearest are trained first" {
+    trainer
+    budget 20 'budget: {trials: 25}' 'constraints: macs <= 8 M'
+    ends 0 search job.yaml --json
+    [ "$(wc -l <calls)" -ge 10 ]
+    [ "$(most_macs_of_calls | cut -d. -f1)" -lt 20 ]
+}
+
+@test "a program that fails at the last trainings leaves the predictions, and that is said" {
+    trainer '[ "$(wc -l <calls)" -le 22 ] || exit 9' # a tenth of 24 is kept for the end
+    budget 24 'budget: {trials: 40}'
+    ends 0 search job.yaml
+    says err "a network of the front could not be trained: *ended with status 9"
+}
+
+@test "a plan tells how many trainings there are, and how long they take" {
+    trainer
+    budget 24 'budget: {trials: 60}'
+    ends 0 search job.yaml --dry-run
+    says out "accuracy     trained by command:"
+    says out "trainings    up to 24 more; how long one takes is not known"
+    says out "about 60 trials, and the time of the trainings"
+    [ ! -e calls ]
+    ends 0 search job.yaml --dry-run --json
+    is out "d['trainings'] == 24 and d['seconds_a_training'] is None and d['minutes'] is None"
+    # Six results of 100 s each: 6 of the first 12 are made, two at a time, and 12 more.
+    /usr/bin/python3 - "$TABLE" <<'END' >train.nas_bench_macro.csv
+import csv, sys
+print("code,digest,accuracy_pct,sd,seconds")
+for i, row in enumerate(list(csv.DictReader(open(sys.argv[1])))[:6]):
+    print('"%s",%032d,%s,,100' % (row["arch"], i, row["acc_top1_pct_mean"]))
+END
+    ends 0 search job.yaml --dry-run --json --accuracy 'command:./train#jobs=2'
+    is out "d['trainings'] == 18 and d['seconds_a_training'] == 100"
+    is out "abs(d['minutes'] * 60 - 1500) < 60"
+    ends 0 search job.yaml --dry-run
+    says out "trainings    up to 18 more, of 100 seconds each"
+}
+
+@test "without a terminal a line in ten seconds tells what is done" {
+    trainer
+    printf '%s\n' '#!/bin/sh' '[ -e slept ] || sleep 11' 'touch slept' 'echo 60' >train
+    job 'accuracy: command:./train' 'budget: {trials: 1}'
+    ends 0 search job.yaml
+    says err "hwnas: 0/1 trials, *training a network for 1*s"
+    rm -f slept train.nas_bench_macro.csv
+    ends 0 search job.yaml --overwrite --quiet
+    [ ! -s err ]
 }
