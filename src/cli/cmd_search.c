@@ -101,7 +101,8 @@ static hwnas_status export_winner(const hwnas_job *job, const hwnas_summary *sum
             .batch = settings.batch};
         status = hwnas_network_write(&file, arch);
         if (status == HWNAS_OK)
-            fprintf(stderr, "wrote %s%s%s\n", path, *hwnas_network_file_note(&file) ? ", which" : "",
+            fprintf(stderr, "wrote %s%s%s\n", path,
+                    *hwnas_network_file_note(&file) ? ", which" : "",
                     hwnas_network_file_note(&file));
         free(path);
         TRY_OUT(status);

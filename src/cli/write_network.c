@@ -26,8 +26,8 @@ static hwnas_status write_folded(const char *path, const hwnas_arch *arch, int b
     TRY_OUT(hwnas_graph_fold(&folded, graph));
     if (precision == HWNAS_S8) {
         TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
-        TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, &options,
-                                      HWNAS_QUANTIZE_FILE));
+        TRY_OUT(
+            hwnas_device_quantize(&quantized, &origin, cpu, folded, &options, HWNAS_QUANTIZE_FILE));
     }
     TRY_OUT(hwnas_onnx_write(&bytes, &length, quantized ? quantized : folded, HWNAS_ONNX_VALUES));
     TRY_OUT(hwnas_file_write(path, bytes, length));
@@ -50,8 +50,7 @@ hwnas_status hwnas_network_write(const hwnas_network_file *file, const hwnas_arc
 {
     const bool is_of_bytes = is_onnx(file) && file->precision == HWNAS_S8;
     if (is_onnx(file) && (file->is_folded || is_of_bytes))
-        return write_folded(file->path, arch, file->batch,
-                            is_of_bytes ? HWNAS_S8 : HWNAS_F32);
+        return write_folded(file->path, arch, file->batch, is_of_bytes ? HWNAS_S8 : HWNAS_F32);
     return hwnas_export(file->path, file->format, arch, file->batch);
 }
 

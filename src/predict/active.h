@@ -1,7 +1,7 @@
 /* active.h: a predictor that is fitted while it is used, on trainings that it asks for itself.
  *
- * It begins with half of its budget: networks spread over the space (suggest.h). A tenth is kept for
- * the end of the search, for the networks of its front (HWNAS_TRAIN_EACH). Then it estimates,
+ * It begins with half of its budget: networks spread over the space (suggest.h). A tenth is kept
+ * for the end of the search, for the networks of its front (HWNAS_TRAIN_EACH). Then it estimates,
  * and what may be among the best is trained before it is believed: a network whose mean plus
  * deviation is above every training of one with as many multiply-accumulates or fewer. Trainings
  * are spread over the search, and with every few of them the model is fitted anew. So an

@@ -182,11 +182,11 @@ static hwnas_status check_known(const command_predictor *p)
         most = fmax(most, p->results->rows[i].value);
     if (!is_in_percent(p) || p->printed || most <= 0 || most > 1)
         return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
-                                 "no result in '%s' is above %g %%: are these fractions?",
-                                 p->base.target, most),
-                      "if so, multiply them by 100 and say 'command:PROGRAM#printed=fraction'; else "
-                      "say '#printed=percent'");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &place, "no result in '%s' is above %g %%: are these fractions?",
+                   p->base.target, most),
+        "if so, multiply them by 100 and say 'command:PROGRAM#printed=fraction'; else "
+        "say '#printed=percent'");
 }
 
 /* Brings an answer into the column's unit. */
@@ -374,8 +374,8 @@ static hwnas_status keep(void *context, hwnas_run *run)
     if (!run->error.status && convert(b->predictor, run) != HWNAS_OK)
         run->error = *hwnas_last_error();
     if (run->error.status) {
-        char *message = hwnas_printf("%s: %s", r->code ? r->code : r->digest.hex,
-                                     run->error.message);
+        char *message =
+            hwnas_printf("%s: %s", r->code ? r->code : r->digest.hex, run->error.message);
         snprintf(run->error.message, sizeof run->error.message, "%s", message);
         free(message);
     } else {

@@ -1,5 +1,5 @@
-/* The proxy naswot. K[i][j] is the number of activations on which inputs i and j agree; inputs that a
- * network tells apart make the kernel diagonal and its determinant large. Inputs are standard
+/* The proxy naswot. K[i][j] is the number of activations on which inputs i and j agree; inputs that
+ * a network tells apart make the kernel diagonal and its determinant large. Inputs are standard
  * normal: no data are needed, and Mellor et al. find the score little changed by what the images
  * are. */
 #include <math.h>
@@ -20,10 +20,10 @@ typedef struct kernel {
  * the sign of what goes in is its pattern. The paper has ReLUs alone. */
 static bool is_gate(const hwnas_node *node)
 {
-    static const char *const names[] = {"relu",    "leaky_relu", "clip",     "hard_swish", "prelu",
-                                        "elu",     "selu",       "celu",     "gelu",       "mish",
-                                        "sigmoid", "tanh",       "softplus", "softsign",
-                                        "hard_sigmoid"};
+    static const char *const names[] = {"relu",     "leaky_relu", "clip",        "hard_swish",
+                                        "prelu",    "elu",        "selu",        "celu",
+                                        "gelu",     "mish",       "sigmoid",     "tanh",
+                                        "softplus", "softsign",   "hard_sigmoid"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(node->op->name, names[i]))
             return true;
@@ -87,14 +87,14 @@ hwnas_status hwnas_proxy_naswot(double *out, const hwnas_graph *graph, hwnas_dev
         .device = device, .seed = seed, .deviation = deviation, .context = &k, .see = see};
     TRY_OUT(hwnas_untrained_walk(graph, images, &walk));
     if (!k.n_gates) {
-        status = hwnas_hint(
-            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "naswot needs activations (ReLU, GELU, SiLU, tanh ...), "
-                                             "the network has none"),
-            "proxy:zen and proxy:synflow need none");
+        status = hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                       "naswot needs activations (ReLU, GELU, SiLU, tanh ...), "
+                                       "the network has none"),
+                            "proxy:zen and proxy:synflow need none");
         goto out;
     }
-    /* Inputs that no activation tells apart would make the determinant zero; the penalty keeps it finite
-     * and at the end of the ranking. */
+    /* Inputs that no activation tells apart would make the determinant zero; the penalty keeps it
+     * finite and at the end of the ranking. */
     for (int64_t i = 0; i < batch; i++)
         ones[i] = 1;
     hwnas_ridge_factor(k.agreements, (size_t)batch, 1e-6, ones);

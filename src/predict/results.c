@@ -159,10 +159,13 @@ static hwnas_status take_rows(hwnas_results *results, const content *c)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_csv *csv = NULL;
+    static const char mark[] = "\xef\xbb\xbf"; /* a spreadsheet's */
+    const size_t skipped = c->kept >= 3 && !memcmp(c->text, mark, 3) ? 3 : 0;
+    const char *text = c->text + skipped;
     if (!c->kept)
         return HWNAS_OK;
-    TRY_OUT(check_header(results, c->text, c->kept));
-    TRY_OUT(hwnas_csv_parse(&csv, results->path, c->text, c->kept));
+    TRY_OUT(check_header(results, text, c->kept - skipped));
+    TRY_OUT(hwnas_csv_parse(&csv, results->path, text, c->kept - skipped));
     for (size_t row = results->n; row < csv->n_rows; row++)
         TRY_OUT(read_row(results, csv, row));
     /* How long a training took may be cut in the middle of the number. */

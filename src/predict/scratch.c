@@ -13,8 +13,8 @@
 #include "base/str.h"
 
 /* All that is ever put into one. */
-static const char *const names[] = {"net.onnx", "net.py", "net.yaml", "rows.csv", "fit.json",
-                                    "fit.md"};
+static const char *const names[] = {"net.onnx", "net.py",   "net.yaml",
+                                    "rows.csv", "fit.json", "fit.md"};
 static const char prefix[] = "hwnas-scratch.";
 
 static const char *place_for_all(void)
@@ -54,8 +54,7 @@ hwnas_status hwnas_scratch_open(hwnas_scratch *out)
         }
         free(made.folder);
     }
-    return hwnas_fail(HWNAS_E_IO, &place, "cannot make a temporary directory: %s",
-                      strerror(errno));
+    return hwnas_fail(HWNAS_E_IO, &place, "cannot make a temporary directory: %s", strerror(errno));
 }
 
 /* Python's compiled modules, when the program has imported what it was given. */

@@ -91,8 +91,8 @@ static void leave_suited(pool *p)
     p->n = p->n_known + n_left;
 }
 
-/* Random networks, all different, until `n` of them meet the limits; of a small space all that there
- * are. */
+/* Random networks, all different, until `n` of them meet the limits; of a small space all that
+ * there are. */
 static hwnas_status fill(pool *p, size_t n, uint64_t seed)
 {
     hwnas_status status = HWNAS_OK;

@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static const double GRACE = 2;                /* seconds between SIGTERM and SIGKILL */
+static const double GRACE = 2;                 /* seconds between SIGTERM and SIGKILL */
 enum { BUSY_TRIES = 100, KILL_ROUNDS = 1000 }; /* of 20 and 5 ms */
 
 /* The supervisor's files, behind the standard ones. */

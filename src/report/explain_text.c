@@ -92,8 +92,8 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
     hwnas_str_addf(out, "One change away (%zu networks; in brackets the difference):\n\n  %-*s",
                    e->n_neighbours, first, "change");
     for (int g = 0; g < e->n_goals; g++) {
-        char *title = hwnas_printf("%s%s%s", e->goals[g].name,
-                                   *e->goals[g].metric->unit ? " " : "", e->goals[g].metric->unit);
+        char *title = hwnas_printf("%s%s%s", e->goals[g].name, *e->goals[g].metric->unit ? " " : "",
+                                   e->goals[g].metric->unit);
         titles[g] = title;
         widths[g] = (int)strlen(title);
         for (size_t i = 0; i < e->n_neighbours; i++) {

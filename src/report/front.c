@@ -127,8 +127,8 @@ static bool has_trained(const hwnas_summary *s, const hwnas_summary_front *front
 {
     bool is_there = false;
     for (size_t i = 0; i < front->n; i++)
-        is_there |= is_of_source(hwnas_trial_value(&s->trials[front->trials[i]], "accuracy"),
-                                 "trained");
+        is_there |=
+            is_of_source(hwnas_trial_value(&s->trials[front->trials[i]], "accuracy"), "trained");
     return is_there;
 }
 
@@ -207,7 +207,8 @@ static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summa
         for (size_t k = 0; k < trial->n_values; k++) {
             bool is_measured = !strcmp(trial->values[k].source, "measured");
             has_measured |= is_measured && has_interval(&trial->values[k]);
-            has_predicted |= is_of_source(&trial->values[k], "predicted") && has_interval(&trial->values[k]);
+            has_predicted |=
+                is_of_source(&trial->values[k], "predicted") && has_interval(&trial->values[k]);
             has_again |= trial->values[k].rounds > 0;
         }
     }

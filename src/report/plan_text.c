@@ -167,13 +167,12 @@ json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
 {
     json_t *json =
         json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:s, s:b}",
-                     "format", "hwnas.plan", "version", 1, "job", hwnas_job_identity(job),
-                     "encodings_exact", plan->encodings, "encodings_are_exact", plan->is_exact,
-                     "strategy", plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
-                     number(plan->seconds_a_trial), "trials", number(plan->trials), "minutes",
-                     number(plan->minutes), "missed", plan->missed, "warm",
-                     (json_int_t)plan->n_warm, "study", job->study, "study_exists",
-                     hwnas_file_exists(job->study));
+                  "format", "hwnas.plan", "version", 1, "job", hwnas_job_identity(job),
+                  "encodings_exact", plan->encodings, "encodings_are_exact", plan->is_exact,
+                  "strategy", plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
+                  number(plan->seconds_a_trial), "trials", number(plan->trials), "minutes",
+                  number(plan->minutes), "missed", plan->missed, "warm", (json_int_t)plan->n_warm,
+                  "study", job->study, "study_exists", hwnas_file_exists(job->study));
     if (plan->trains) {
         json_object_set_new(json, "trainings", number(plan->n_trainings));
         json_object_set_new(json, "seconds_a_training", number(plan->seconds_a_training));

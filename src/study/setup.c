@@ -47,8 +47,7 @@ static int count_rungs(const hwnas_job *job)
 
 hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
                               const hwnas_choice_of_strategy *choice,
-                              const volatile sig_atomic_t *stop,
-                              const hwnas_training_watch *watch)
+                              const volatile sig_atomic_t *stop, const hwnas_training_watch *watch)
 {
     hwnas_status status = hwnas_graph_load_space(&out->space, job->space);
     if (status != HWNAS_OK)

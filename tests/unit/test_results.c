@@ -131,6 +131,7 @@ static void files_of_others_stay(void **state)
         {"code,digest,loss,sd,seconds\n", "", HWNAS_E_INPUT},
         {"code,digest,acc,sd,seconds\na, b", "", HWNAS_E_INPUT}, /* none of our rows, cut off */
         {"code,digest,acc,sd,seconds\nmine,", ",5,,", HWNAS_OK}, /* an editor ends it so */
+        {"\xef\xbb\xbf" "code,digest,acc,sd,seconds\r\nmine,", ",5,,\r\n", HWNAS_OK},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
