@@ -20,7 +20,9 @@ static double now(void)
 }
 
 typedef struct encoder {
+    hwnas_encoding *encoding;
     hwnas_features *features;
+    double *row;
     float *inputs;
     double *terms;
 } encoder;
@@ -33,10 +35,16 @@ static void must(hwnas_status status)
     exit(2);
 }
 
+static void sample(hwnas_arch *arch, hwnas_rng *rng)
+{
+    if (!hwnas_arch_sample(arch, rng))
+        must(hwnas_space_none_found(arch->space));
+}
+
 static void draw(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 {
     (void)to;
-    hwnas_arch_sample(arch, rng);
+    sample(arch, rng);
 }
 
 /* The whole way, as a search goes it for each architecture that it looks at. */
@@ -45,7 +53,7 @@ static void build(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
     hwnas_graph *graph;
     hwnas_costs costs;
     (void)to;
-    hwnas_arch_sample(arch, rng);
+    sample(arch, rng);
     must(hwnas_graph_build(&graph, arch, 1));
     hwnas_graph_costs(&costs, graph);
     hwnas_graph_free(graph);
@@ -55,7 +63,7 @@ static void digest(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 {
     hwnas_graph *graph;
     (void)to;
-    hwnas_arch_sample(arch, rng);
+    sample(arch, rng);
     must(hwnas_graph_build(&graph, arch, 1));
     hwnas_graph_digest(graph);
     hwnas_graph_free(graph);
@@ -64,13 +72,15 @@ static void digest(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 static void encode_inputs(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 {
     (void)rng;
-    hwnas_features_inputs(to->features, to->inputs, arch);
+    must(hwnas_encoding_row(to->encoding, to->row, arch, false));
+    hwnas_features_inputs(to->features, to->inputs, to->row);
 }
 
 static void encode_terms(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 {
     (void)rng;
-    hwnas_features_terms(to->features, to->terms, arch);
+    must(hwnas_encoding_row(to->encoding, to->row, arch, false));
+    hwnas_features_terms(to->features, to->terms, to->row);
 }
 
 static const struct {
@@ -101,9 +111,11 @@ int main(int argc, char **argv)
     hwnas_arch *pool[POOL];
     for (int i = 0; i < POOL; i++) {
         pool[i] = hwnas_arch_new(space);
-        hwnas_arch_sample(pool[i], &rng);
+        sample(pool[i], &rng);
     }
-    encoder to = {.features = hwnas_features_new(space)};
+    encoder to = {.encoding = hwnas_encoding_new(space, NULL, 0)};
+    to.features = hwnas_features_new(to.encoding, false);
+    to.row = hwnas_alloc(to.encoding->n_columns * sizeof *to.row);
     to.inputs = hwnas_alloc(to.features->n_inputs * sizeof *to.inputs);
     to.terms = hwnas_alloc(to.features->n_terms * sizeof *to.terms);
     printf("%s: %zu genes, %zu inputs of trees, %zu terms of the ridge\n", space->name,
@@ -121,7 +133,9 @@ int main(int argc, char **argv)
     }
     free(to.inputs);
     free(to.terms);
+    free(to.row);
     hwnas_features_free(to.features);
+    hwnas_encoding_free(to.encoding);
     for (int i = 0; i < POOL; i++)
         hwnas_arch_free(pool[i]);
     hwnas_space_free(space);

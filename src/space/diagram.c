@@ -9,7 +9,9 @@
 /* A large diagram takes about a second and 100 MB. In the order of the file, which is tried first,
  * less: the other order is better where that one is bad. */
 static const uint64_t max_work[] = {(uint64_t)1 << 22, (uint64_t)1 << 25};
-enum { MAX_NODES = 1 << 20, MAX_EDGES = 1 << 22, MAX_KEYS = 1 << 26 };
+enum { MAX_NODES = 1 << 20, MAX_EDGES = 1 << 22, MAX_KEYS = 1 << 26, MAX_STATES = 1 << 24 };
+/* Edges times genes: what adding up their long numbers may take. */
+static const uint64_t max_digits = (uint64_t)1 << 28;
 /* Looks at rules that finding the other order may take. */
 enum { MAX_ORDERING = 1 << 26 };
 
@@ -246,7 +248,8 @@ static void expand(builder *b, uint32_t node, const uint32_t *state, size_t leve
     }
     b->partial.work += 1 + n;
     b->is_too_large = b->partial.work > b->most_work || b->n_edges > MAX_EDGES ||
-                      b->n_origins > MAX_NODES || b->keys.n_bytes > MAX_KEYS;
+                      b->n_origins > MAX_NODES || b->keys.n_bytes > MAX_KEYS ||
+                      b->n_below > MAX_STATES || b->n_edges * b->rules->space->n_genes > max_digits;
 }
 
 static void make_level(builder *b, size_t level)

@@ -126,12 +126,12 @@ void hwnas_space_prepare(hwnas_space *space)
 
 /* ---- Spaces without an architecture ---- */
 
-/* Is it proven that no architecture meets the first `n` constraints? */
-static bool is_refuted(const hwnas_space *space, size_t n)
+/* Is it proven that no architecture meets the constraints from `first` to before `end`? */
+static bool is_refuted(const hwnas_space *space, size_t first, size_t end)
 {
     hwnas_arena *arena = hwnas_arena_new();
     bool *mask = hwnas_arena_alloc(arena, space->n_constraints);
-    memset(mask, true, n);
+    memset(mask + first, true, end - first);
     const hwnas_ruleset *rules = hwnas_ruleset_new(space, mask, arena);
     const hwnas_diagram *diagram = rules ? hwnas_diagram_new(rules, arena) : NULL;
     const bool is_empty = diagram && !hwnas_diagram_has_any(diagram);
@@ -145,7 +145,7 @@ static size_t first_contradiction(const hwnas_space *space)
     size_t low = 1, high = space->n_constraints;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (is_refuted(space, middle))
+        if (is_refuted(space, 0, middle))
             high = middle;
         else
             low = middle + 1;
@@ -188,8 +188,9 @@ hwnas_status hwnas_space_none_found(const hwnas_space *space)
         const size_t at = first_contradiction(space);
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &space->constraints[at]->place,
-                       at ? "no architecture meets this constraint and those above it"
-                          : "no architecture meets this constraint"),
+                       is_refuted(space, at, at + 1)
+                           ? "no architecture meets this constraint"
+                           : "no architecture meets this constraint and those above it"),
             "every combination of the choices breaks one: relax it, or allow more values");
     }
     double part;

@@ -174,3 +174,66 @@ EOT
     chmod 000 s.yaml
     [ -r s.yaml ] || refuses 1 "s.yaml: *Permission denied" space check s.yaml
 }
+
+# chain: 45 choices of which each decides on the next, in chain.yaml.
+chain() {
+    /usr/bin/python3 - >chain.yaml <<'END'
+print("hwnas: 1\nname: chain\ninput: {image: [3, 8, 8]}\nchoices:\n  g0: {values: [0, 1]}")
+for i in range(1, 45):
+    print(f"  g{i}: {{values: [0, 1], when: g{i - 1} == 1}}")
+print("network:\n  - conv: {out: 1 +", " + ".join(f"g{i}" for i in range(45)) + "}")
+END
+}
+
+# rare CONSTRAINT: four choices of seven values under a constraint, and others, in rare.yaml.
+rare() {
+    cat >rare.yaml <<END
+hwnas: 1
+name: rare
+input: {image: [3, 8, 8]}
+choices:
+  a: {each_of: 4, values: [1, 2, 3, 4, 5, 6, 7]}
+  c: {each_of: 6, values: [1, 2, 3, 4, 5, 6, 7, 8]}
+constraints:
+  - a[0] == 1
+  - $1
+network:
+  - for: {k: c}
+    do:
+      - conv: {out: "k + sum(a)"}
+END
+}
+
+@test "constraints that few networks meet: counted, sampled, searched, resumed" {
+    rare "a[1] == 1 and a[2] == 1 and a[3] == 1"
+    ends 0 space check rare.yaml
+    says out "262144 encodings"
+    ends 0 space sample rare.yaml -n 200 --json
+    is out "len(d['archs']) == 200 and all(a['arch'].startswith('a=1111,') for a in d['archs'])"
+    printf '%s\n' "space: rare.yaml" "objectives: [macs, params]" "study: s.db" >job.yaml
+    local strategy
+    for strategy in auto random nsga2 regularized-evolution local-search; do
+        rm -f s.db
+        [ $strategy != regularized-evolution ] || sed -i 's/, params//' job.yaml
+        ends 0 search job.yaml --strategy $strategy --trials 40 -q
+        ends 0 search job.yaml --strategy $strategy --trials 60 -q --json --resume
+        is out "d['finished'] == 60"
+    done
+}
+
+@test "conditions in a chain: 46 networks, all of them found" {
+    chain
+    ends 0 space count chain.yaml --json
+    is out "(d['encodings'], d['encodings_is_exact'], d['distinct']) == (46, True, 46)"
+    printf '%s\n' "space: chain.yaml" "objectives: [macs]" "study: s.db" >job.yaml
+    ends 0 search job.yaml --strategy random --trials 100 -q --json
+    is out "d['finished'] == 46"
+}
+
+@test "check: the constraint that leaves no network is named, with its place" {
+    rare "sum(a) > 22"
+    refuses 2 "rare.yaml:9:5: no architecture meets this constraint and those above it*hint: *relax" \
+        space check rare.yaml
+    rare "sum(c) == 49"
+    refuses 2 "rare.yaml:9:5: no architecture meets this constraint*hint" space sample rare.yaml
+}

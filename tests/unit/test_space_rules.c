@@ -16,6 +16,7 @@
 
 #include "base/str.h"
 #include "search/neighbours.h"
+#include "search/search.h"
 #include "space/backtrack.h"
 #include "space/diagram.h"
 #include "space/repair.h"
@@ -244,16 +245,21 @@ static void neighbours_keep_the_rules(void **state)
 }
 
 /* One choice decides on the next, 45 of them: 46 networks. */
+static void add_chain(hwnas_str *choices)
+{
+    hwnas_str_add(choices, "  a: {values: [0, 1]}\n");
+    for (int i = 1; i < 45; i++)
+        hwnas_str_addf(choices,
+                       i == 1 ? "  g%d: {values: [0, 1], when: a == 1}\n"
+                              : "  g%d: {values: [0, 1], when: g%d == 1}\n",
+                       i, i - 1);
+}
+
 static void chained_conditions_are_counted(void **state)
 {
     (void)state;
     hwnas_str choices = {0};
-    hwnas_str_add(&choices, "  a: {values: [0, 1]}\n");
-    for (int i = 1; i < 45; i++)
-        hwnas_str_addf(&choices,
-                       i == 1 ? "  g%d: {values: [0, 1], when: a == 1}\n"
-                              : "  g%d: {values: [0, 1], when: g%d == 1}\n",
-                       i, i - 1);
+    add_chain(&choices);
     hwnas_space *space = space_of(choices.s, "");
     expect_count(space, "46");
     hwnas_arch *arch = hwnas_arch_first(space);
@@ -268,6 +274,90 @@ static void chained_conditions_are_counted(void **state)
     assert_int_equal(n, 46);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
+    hwnas_str_done(&choices);
+}
+
+/* ---- Searches ---- */
+
+enum { MAX_TRIALS = 80 };
+
+/* Tells a new strategy the first `n` trials and goes on, to the end of the space or of the log.
+ * Says how many there are then. */
+static size_t search_on(hwnas_arch *log[MAX_TRIALS], size_t n, const char *name,
+                        const hwnas_space *space)
+{
+    const hwnas_strategy_config config = {.space = space, .n_objectives = 1, .seed = 4};
+    hwnas_strategy *strategy = NULL;
+    hwnas_status status = HWNAS_OK;
+    if (hwnas_strategy_new(&strategy, name, &config) != HWNAS_OK)
+        fail_msg("%s", describe());
+    for (size_t k = 0; k < MAX_TRIALS && status == HWNAS_OK; k++) {
+        hwnas_score score = {0};
+        if (k >= n) {
+            log[k] = hwnas_arch_new(space);
+            status = strategy->ops->ask(strategy, k, log[k]);
+            n += status == HWNAS_OK;
+        }
+        for (size_t g = 0; g < space->n_genes; g++)
+            score.objectives[0] += fabs((double)log[k]->genes[g] - (double)(g % 3));
+        if (status == HWNAS_OK)
+            assert_int_equal(strategy->ops->tell(strategy, k, log[k], &score), HWNAS_OK);
+        else
+            hwnas_arch_free(log[k]);
+    }
+    if (status != HWNAS_OK)
+        assert_int_equal(status, HWNAS_E_EXHAUSTED);
+    hwnas_strategy_free(strategy);
+    return n;
+}
+
+/* Each network once, all of them met by the constraints; and what was ended in the middle goes on
+ * as if it had not been. */
+static void expect_search(const char *name, const hwnas_space *space,
+                          bool (*holds)(const hwnas_arch *arch), size_t expected)
+{
+    hwnas_arch *log[MAX_TRIALS], *again[MAX_TRIALS];
+    const size_t n = search_on(log, 0, name, space);
+    assert_int_equal(n, expected);
+    for (size_t k = 0; k < n; k++) {
+        assert_true(!holds || holds(log[k]));
+        for (size_t i = 0; i < k; i++)
+            assert_false(hwnas_arch_equal(log[i], log[k]));
+    }
+    for (size_t begin = 7; begin < n; begin += 24) {
+        for (size_t k = 0; k < begin; k++)
+            again[k] = hwnas_arch_copy(log[k]);
+        assert_int_equal(search_on(again, begin, name, space), n);
+        for (size_t k = 0; k < n; k++) {
+            assert_true(hwnas_arch_equal(again[k], log[k]));
+            hwnas_arch_free(again[k]);
+        }
+    }
+    for (size_t k = 0; k < n; k++)
+        hwnas_arch_free(log[k]);
+}
+
+static void every_strategy_keeps_the_rules(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"random", "nsga2", "regularized-evolution", "local-search",
+                                        "bayesian"};
+    hwnas_str choices = {0};
+    add_chain(&choices);
+    hwnas_space *chain = space_of(choices.s, "");
+    assert_int_equal(hwnas_graph_check(chain), HWNAS_OK);
+    for (size_t s = 0; s < COUNT(names); s++) {
+        expect_search(names[s], chain, NULL, 46);
+        for (size_t i = 0; i < COUNT(rare); i++) {
+            hwnas_space *space = space_of(rare[i].choices, rare[i].constraints);
+            assert_int_equal(hwnas_graph_check(space), HWNAS_OK);
+            const uint64_t few = hwnas_space_count_up_to(space, MAX_TRIALS);
+            expect_search(names[s], space, rare[i].holds, few ? few : MAX_TRIALS);
+            hwnas_space_free(space);
+        }
+    }
+    expect_search("exhaustive", chain, NULL, 46);
+    hwnas_space_free(chain);
     hwnas_str_done(&choices);
 }
 
@@ -405,7 +495,7 @@ static void contradictions_are_proven(void **state)
                 "  - a[0] > 0\n  - sum(a) <= 3\n  - a[3] + a[4] == 3\n  - a[5] != 9\n", 9,
                 together);
     expect_none("  a: {each_of: 30, values: [1, 2, 3]}\n", "  - sum(a) > 90\n", 7, alone);
-    expect_none("  a: {values: [1, 2]}\n", "  - false\n", 7, alone);
+    expect_none("  a: {values: [1, 2]}\n", "  - a > 1\n  - false\n  - a < 2\n", 8, alone);
 }
 
 /* Sums of 40 large numbers, of which no two are alike: no diagram can hold them. */
@@ -1069,6 +1159,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(rare_networks_are_sampled),
         cmocka_unit_test(neighbours_keep_the_rules),
         cmocka_unit_test(chained_conditions_are_counted),
+        cmocka_unit_test(every_strategy_keeps_the_rules),
         cmocka_unit_test(samples_have_the_chances_of_trying_again),
         cmocka_unit_test(rare_children_are_crossed),
         cmocka_unit_test(contradictions_are_proven),
