@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -196,8 +197,7 @@ hwnas_status hwnas_file_find(char **out, const char *name, const char *room, con
         return HWNAS_OK;
     }
     const char *path = getenv("HWNAS_PATH");
-    char *roots = hwnas_printf("%s%s%s:%s", path ? path : "", path ? ":" : "", HWNAS_SOURCE_DIR,
-                               HWNAS_DATA_DIR);
+    char *roots = hwnas_printf("%s:%s", path ? path : "", hwnas_data_root());
     hwnas_str looked = {0};
     char *found = NULL, *rest = roots;
     for (char *root; !found && (root = strsep(&rest, ":"));) {

@@ -14,14 +14,9 @@
 /* A search builds one graph after another, and fresh pages cost the kernel more than a graph costs
  * us. So a thread keeps this many bytes of freed arenas; none where a sanitizer watches what is
  * freed. */
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef HWNAS_SANITIZED
 #define MAX_SPARE 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define MAX_SPARE 0
-#endif
-#endif
-#ifndef MAX_SPARE
+#else
 #define MAX_SPARE (1 << 20)
 #endif
 

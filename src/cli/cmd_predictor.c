@@ -66,8 +66,8 @@ static hwnas_status fit(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is missing", target ? "--out" : "--target");
     TRY(hwnas_file_check_output(out, arguments[0]));
     TRY(hwnas_file_check_output(out, arguments[1]));
-    if (folds < 2 || folds > 100)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--folds must be between 2 and 100");
+    if (folds < 3 || folds > 100)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--folds must be between 3 and 100");
     hwnas_str command = {0};
     hwnas_str_addf(&command, "hwnas predictor fit %s %s --target %s --out %s", arguments[0],
                    arguments[1], target, out);

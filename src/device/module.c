@@ -8,30 +8,17 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/home.h"
 #include "base/str.h"
 #include "device/devices.h"
-
-/* The directory of the running program, or ".". Yours to free(). */
-static char *program_directory(void)
-{
-    char path[4096];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0)
-        return hwnas_strdup(".");
-    path[n] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash)
-        *slash = '\0';
-    return hwnas_strdup(path);
-}
 
 /* The module's file, yours to free(), or NULL with the directories that lack it. */
 static char *find(hwnas_str *looked, const char *name)
 {
     const char *given = getenv("HWNAS_MODULES");
-    char *program = program_directory(), *found = NULL;
-    char *places = hwnas_printf("%s:%s:%s/.libs:%s", given ? given : "", program, program,
-                                HWNAS_MODULE_DIR);
+    char *program = hwnas_own_folder(), *found = NULL;
+    char *places = hwnas_printf("%s:%s:%s/.libs:%s", given ? given : "", program ? program : ".",
+                                program ? program : ".", HWNAS_MODULE_DIR);
     char *rest = places, *place;
     while (!found && (place = strsep(&rest, ":"))) {
         if (!*place)

@@ -79,6 +79,9 @@ static bool can_drop(void)
 
 hwnas_status hwnas_evictor_open(hwnas_evictor **out)
 {
+#ifdef HWNAS_SANITIZED
+    return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the sanitizer's memory is too large to be walked");
+#endif
     if (!can_drop() || sysconf(_SC_PAGESIZE) != PAGE)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                           "this processor cannot put memory out of its caches");

@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "base/file.h"
+#include "base/home.h"
 #include "base/host.h"
 #include "base/str.h"
 
@@ -44,32 +45,13 @@ char *hwnas_roofline_key(const char *device, const hwnas_device_info *info,
                         info->library, info->isa, info->threads, hwnas_precision_name(precision));
 }
 
-/* Yours to free(); NULL: there is no home for it. */
-static char *directory(void)
+/* Yours to free(); NULL: there is no place for it. */
+static char *path_of(const char *key)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && *cache == '/')
-        return hwnas_printf("%s/hwnas", cache);
-    return home && *home == '/' ? hwnas_printf("%s/.cache/hwnas", home) : NULL;
-}
-
-static char *path_of(const char *directory, const char *key)
-{
-    return hwnas_printf("%s/roofline-%016llx.json", directory,
-                        (unsigned long long)XXH3_64bits(key, strlen(key)));
-}
-
-/* The folder and those that it is in. */
-static void make_directories(const char *path)
-{
-    char *part = hwnas_strdup(path);
-    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(part, 0777);
-        *slash = '/';
-    }
-    mkdir(part, 0777);
-    free(part);
+    char name[48];
+    snprintf(name, sizeof name, "roofline-%016llx.json",
+             (unsigned long long)XXH3_64bits(key, strlen(key)));
+    return hwnas_cache_path(name);
 }
 
 static json_t *encode_rate(const hwnas_rate *rate)
@@ -115,7 +97,7 @@ static double age_of(const char *path)
 
 bool hwnas_roofline_recall(hwnas_roofline *out, const char *key)
 {
-    char *folder = directory(), *path = folder ? path_of(folder, key) : NULL, *text = NULL;
+    char *path = path_of(key), *text = NULL;
     size_t length = 0;
     bool is_known = false;
     if (path && hwnas_file_read(&text, &length, path, MAX_FILE) == HWNAS_OK) {
@@ -128,13 +110,12 @@ bool hwnas_roofline_recall(hwnas_roofline *out, const char *key)
     hwnas_error_clear();
     free(text);
     free(path);
-    free(folder);
     return is_known;
 }
 
 void hwnas_roofline_keep(const hwnas_roofline *roofline, const char *key)
 {
-    char *folder = directory(), *path = folder ? path_of(folder, key) : NULL;
+    char *path = path_of(key);
     if (!path)
         return;
     json_t *bandwidths = json_array();
@@ -148,11 +129,10 @@ void hwnas_roofline_keep(const hwnas_roofline *roofline, const char *key)
                              "cache_bytes", roofline->cache_bytes, "flops",
                              encode_rate(&roofline->flops), "bandwidths", bandwidths);
     char *text = json_dumps(json, JSON_INDENT(1));
-    make_directories(folder);
+    hwnas_make_folders(path);
     if (text && hwnas_file_write(path, text, strlen(text)) != HWNAS_OK)
         hwnas_error_clear();
     json_decref(json);
     free(text);
     free(path);
-    free(folder);
 }

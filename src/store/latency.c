@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/mem.h"
 #include "store/sqlite_priv.h"
 
@@ -67,11 +68,7 @@ static hwnas_status fail(const hwnas_latency_file *file)
 
 char *hwnas_latency_cache_path(void)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && *cache == '/')
-        return hwnas_printf("%s/hwnas/latency-" CACHE_VERSION ".db", cache);
-    return home && *home == '/' ? hwnas_printf("%s/.cache/hwnas/latency-" CACHE_VERSION ".db", home)
-                                : NULL;
+    return hwnas_cache_path("latency-" CACHE_VERSION ".db");
 }
 
 void hwnas_latency_close(hwnas_latency_file *file)
@@ -93,18 +90,6 @@ static bool prepare(hwnas_latency_file *file)
         is_done = sqlite3_prepare_v3(file->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                      &file->statements[i], NULL) == SQLITE_OK;
     return is_done;
-}
-
-/* Makes the directories above a file. What fails is seen when the file is opened. */
-static void make_directories(const char *path)
-{
-    char *copy = hwnas_strdup(path);
-    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(copy, 0777);
-        *slash = '/';
-    }
-    free(copy);
 }
 
 static bool query_is(sqlite3 *db, const char *query, const char *wanted)
@@ -199,7 +184,7 @@ hwnas_status hwnas_latency_open(hwnas_latency_file **out, char **note, const cha
 {
     hwnas_latency_file *file = hwnas_alloc(sizeof *file);
     file->path = hwnas_strdup(path);
-    make_directories(path);
+    hwnas_make_folders(path);
     /* One process at a time looks whether the file is good: of two that find it bad, the second
      * must not put aside what the first has begun. */
     char *directory = hwnas_strdup(path), *slash = strrchr(directory, '/');

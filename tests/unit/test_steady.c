@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "graph/elaborate.h"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__GLIBC__) && !defined(HWNAS_SANITIZED)
 #define COUNTS 1
 #endif
 

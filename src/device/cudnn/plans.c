@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "base/file.h"
+#include "base/home.h"
 #include "base/str.h"
 
 enum { LARGEST_FILE = 64 << 20 };
@@ -91,13 +92,10 @@ size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans)
 /* The directory, yours to free(); NULL: plans are not kept. */
 static char *directory(void)
 {
-    const char *given = getenv("HWNAS_PLANS"), *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *given = getenv("HWNAS_PLANS");
     if (given)
         return *given ? hwnas_strdup(given) : NULL;
-    if (cache && *cache)
-        return hwnas_printf("%s/hwnas/plans", cache);
-    return home && *home ? hwnas_printf("%s/.cache/hwnas/plans", home) : NULL;
+    return hwnas_cache_path("plans");
 }
 
 /* What makes a plan another one, beside its signature. A GPU that is here has no description. */
@@ -123,19 +121,6 @@ static char *path_of(const hwnas_cuda_device *device, const char *signature)
                               (unsigned long long)XXH64(signature, strlen(signature), 0));
     free(place);
     return path;
-}
-
-static bool make_directories(const char *path)
-{
-    char *part = hwnas_strdup(path);
-    bool is_made = true;
-    for (char *slash = strchr(part + 1, '/'); slash && is_made; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        is_made = !mkdir(part, 0777) || errno == EEXIST;
-        *slash = '/';
-    }
-    free(part);
-    return is_made;
 }
 
 /* The text's own checksum, so that nothing cut short or changed gets into cuDNN, which trusts it. */
@@ -202,7 +187,8 @@ void hwnas_cudnn_plan_save(const hwnas_cudnn_plan *plan, const char *json,
 {
     char *path = path_of(device, plan->signature);
     const char *rest = json ? json : "";
-    if (path && make_directories(path)) {
+    if (path) {
+        hwnas_make_folders(path);
         json_t *head = json_pack(
             "{s:s, s:i, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I}", "format", "hwnas.plan", "version",
             1, "cudnn", (json_int_t)device->cudnn->version(), "origin",

@@ -1,0 +1,49 @@
+#!/usr/bin/env bats
+# Every benchmark still runs: its shortest form ends well and with a figure. What the figures are does not matter here.
+
+setup() {
+    cd "${HWNAS%/*}" # where benchmarks are run: the build directory
+    here=$HWNAS_SRC/benchmarks
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+}
+
+# measures COMMAND...: it ends with 0, and its last line is a figure.
+measures() {
+    run timeout 280 "$@"
+    [ "$status" = 0 ] && [[ ${lines[-1]} =~ ^figure\ [^\ ]+\ [^\ ]+\ [^\ ]+\ goal\ [^\ ]+\ (met|short)$ ]] && return
+    echo "$* ended with status $status, and with:"
+    printf '%s\n' "${lines[@]: -20}"
+    return 1
+}
+
+needs_ort_headers() {
+    [ -x benchmarks/engine_ort ] || skip "the headers of ONNX Runtime's C interface are not installed"
+}
+
+@test "every benchmark of the folder has a test" {
+    # A script, or a program that prints figures itself.
+    for file in $(find "$here" -maxdepth 1 -type f -executable) $(grep -l '"figure.h"' "$here"/*.c); do
+        name=${file##*/}
+        grep -q "^@test \"${name%.c}\"" "$BATS_TEST_FILENAME" || { echo "$name has none"; return 1; }
+    done
+}
+
+@test "space" { measures benchmarks/space --quick; }
+@test "latency_table" { measures benchmarks/latency_table --quick --minutes 0.05 --networks 4 nas_bench_201; }
+@test "search" { measures "$here/search" --quick --runs "$BATS_TEST_TMPDIR/runs"; }
+@test "search_ceiling" { measures "$here/search_ceiling" --quick; }
+@test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
+@test "predictors" { measures "$here/predictors" --quick --seeds 1 --out "$BATS_TEST_TMPDIR"; }
+@test "proxies" { measures "$here/proxies" --quick; }
+@test "suggest" { measures "$here/suggest" --quick; }
+@test "search-throughput" { measures "$here/search-throughput" --quick; }
+
+@test "engine" {
+    needs_ort_headers
+    measures "$here/engine" --quick
+}
+
+@test "repeatability" {
+    needs_ort_headers
+    measures "$here/repeatability" --quick --dir "$BATS_TEST_TMPDIR"
+}
