@@ -146,8 +146,8 @@ static double predict(double *nearest, const hwnas_part_kind *kind, const hwnas_
 
 void hwnas_latency_table_predict(const hwnas_latency_table *table, hwnas_timed_part *part)
 {
-    const hwnas_part_kind *kind = &table->kinds[part->kind];
-    const bool is_known = kind->n > 0;
+    const hwnas_part_kind *kind = part->kind < 0 ? NULL : &table->kinds[part->kind];
+    const bool is_known = kind && kind->n > 0;
     double nearest;
     const double mean = predict(&nearest, is_known ? kind : &table->any, &part->part);
     part->n = 0;

@@ -14,7 +14,7 @@ enum {
 /* What is known of a part. */
 typedef struct hwnas_timed_part {
     hwnas_part part;
-    int kind;       /* index of the table's kinds */
+    int kind;       /* index of the table's kinds; -1: of none of these */
     bool is_timed;  /* ever, also since the last fit */
     double n;       /* how often it was timed, as the fit knows; 0: predicted */
     double mean;    /* of the logarithms of seconds, levels taken out */

@@ -9,10 +9,10 @@
 #include "measure/latency_priv.h"
 
 enum {
-    FEWEST = 3,  /* networks that an estimate stands on */
-    MOST = 3000, /* networks that are kept: the first go when there are more */
+    FEWEST = 3,    /* networks that an estimate stands on */
+    MOST = 3000,   /* networks that are kept: the first go when there are more */
     RECALLED = 30, /* steady ones of a file that are held out, to know the error */
-    PRIOR = 20,  /* judged networks that the prior belief in the intervals is worth */
+    PRIOR = 20,    /* judged networks that the prior belief in the intervals is worth */
 };
 static const double NORMAL_95 = 1.96;
 
@@ -72,11 +72,20 @@ static void make_slots(hwnas_latency_table *table)
         table->slots[slot_of(table, table->parts[i].part.signature)] = (int)i;
 }
 
-static int find_kind(hwnas_latency_table *table, uint64_t kind)
+/* -1: none that was timed is of it. */
+static int look_for_kind(const hwnas_latency_table *table, uint64_t kind)
 {
     for (size_t i = 0; i < table->n_kinds; i++)
         if (table->kinds[i].kind == kind)
             return (int)i;
+    return -1;
+}
+
+static int find_kind(hwnas_latency_table *table, uint64_t kind)
+{
+    const int found = look_for_kind(table, kind);
+    if (found >= 0)
+        return found;
     HWNAS_GROW(table->kinds, table->n_kinds, table->kind_capacity);
     table->kinds[table->n_kinds] = (hwnas_part_kind){.kind = kind};
     return (int)table->n_kinds++;
@@ -95,6 +104,18 @@ int hwnas_latency_table_find(hwnas_latency_table *table, const hwnas_part *part)
         hwnas_latency_table_predict(table, new);
     table->slots[slot] = (int)table->n_parts;
     return (int)table->n_parts++;
+}
+
+/* What a fitted table says of a part. One that it does not have is not added: what it was asked
+ * must not change what it answers. */
+static hwnas_timed_part look(const hwnas_latency_table *table, const hwnas_part *part)
+{
+    const int index = table->n_slots ? table->slots[slot_of(table, part->signature)] : -1;
+    if (index >= 0)
+        return table->parts[index];
+    hwnas_timed_part out = {.part = *part, .kind = look_for_kind(table, part->kind)};
+    hwnas_latency_table_predict(table, &out);
+    return out;
 }
 
 /* ---- Adding ---- */
@@ -183,8 +204,8 @@ void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observatio
     hwnas_latency_table_add(table, o);
 }
 
-void hwnas_latency_table_recall(hwnas_latency_table *table,
-                                hwnas_observation *const *observations, size_t n)
+void hwnas_latency_table_recall(hwnas_latency_table *table, hwnas_observation *const *observations,
+                                size_t n)
 {
     size_t first = n, n_steady = 0; /* of those that are told */
     while (first > 0 && n_steady < RECALLED)
@@ -199,6 +220,15 @@ void hwnas_latency_table_recall(hwnas_latency_table *table,
         hwnas_latency_table_fit(table);
 }
 
+void hwnas_latency_table_replay(hwnas_latency_table *table, hwnas_observation *const *observations,
+                                size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        make_ready(table);
+        hwnas_latency_table_tell(table, observations[i]);
+    }
+}
+
 /* ---- Estimating ---- */
 
 /* Sums over the parts of a network. */
@@ -208,16 +238,15 @@ typedef struct sums {
     int n_unknown;
 } sums;
 
-static sums add_up(hwnas_latency_table *table, const hwnas_parts *parts)
+static sums add_up(const hwnas_latency_table *table, const hwnas_parts *parts)
 {
     sums s = {0};
     double variance = 0, unknown = 0;
     for (size_t i = 0; i < parts->n; i++) {
-        const int index = hwnas_latency_table_find(table, &parts->parts[i]);
-        const hwnas_timed_part *part = &table->parts[index];
+        const hwnas_timed_part timed = look(table, &parts->parts[i]), *part = &timed;
         const double error = part->seconds * part->sd;
         s.seconds += part->seconds;
-        s.factors += part->seconds * table->kinds[part->kind].factor;
+        s.factors += part->kind < 0 ? 0 : part->seconds * table->kinds[part->kind].factor;
         variance += error * error;
         unknown += part->n > 0 ? 0 : error;
         s.n_unknown += !(part->n > 0);

@@ -45,6 +45,10 @@ void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation
 void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observation *observation);
 void hwnas_latency_table_recall(hwnas_latency_table *table, hwnas_observation *const *observations,
                                 size_t n);
+/* Tells what a search measured one after the other, having asked the table before each: then it is
+ * the table that the search had, to the last bit. */
+void hwnas_latency_table_replay(hwnas_latency_table *table, hwnas_observation *const *observations,
+                                size_t n);
 
 typedef struct hwnas_latency_estimate {
     /* Median, and the 95 % interval, of what a steady measurement would give; where the table has

@@ -30,7 +30,9 @@ static const char tables[] =
     "    seconds REAL NOT NULL, is_steady INTEGER NOT NULL, parts BLOB NOT NULL,"
     "    sets BLOB NOT NULL);";
 
-enum { ADD_MACHINE, ADD_PART, ADD, PARTS, OBSERVED, N_SQL };
+enum { ADD_MACHINE, ADD_PART, ADD, PARTS, OBSERVED, LAST, N_SQL };
+
+enum { NEWEST = 3000 };
 
 static const char *const sql[N_SQL] = {
     [ADD_MACHINE] = "INSERT OR IGNORE INTO machine (name) VALUES (?)",
@@ -40,7 +42,9 @@ static const char *const sql[N_SQL] = {
     [PARTS] = "SELECT * FROM part ORDER BY signature",
     [OBSERVED] =
         "SELECT seconds, is_steady, parts, sets FROM (SELECT * FROM observation WHERE machine ="
-        " (SELECT id FROM machine WHERE name = ?) ORDER BY id DESC LIMIT 3000) ORDER BY id",
+        " (SELECT id FROM machine WHERE name = ?) AND id <= ? ORDER BY id DESC LIMIT ?)"
+        " ORDER BY id",
+    [LAST] = "SELECT coalesce(max(id), 0) FROM observation",
 };
 
 /* How a part stands in `parts`. */
@@ -282,8 +286,21 @@ static hwnas_observation *read_row(sqlite3_stmt *row, const hwnas_part *parts, s
     return NULL;
 }
 
-hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *file,
-                                const char *key)
+hwnas_status hwnas_latency_last(int64_t *out, hwnas_latency_file *file)
+{
+    sqlite3_stmt *row = file->statements[LAST];
+    const bool is_there = sqlite3_step(row) == SQLITE_ROW;
+    if (is_there)
+        *out = sqlite3_column_int64(row, 0);
+    sqlite3_reset(row);
+    return is_there ? HWNAS_OK : fail(file);
+}
+
+typedef void add_rows(hwnas_latency_table *table, hwnas_observation *const *observations, size_t n);
+
+/* The newest `most` rows of a key up to `last`, oldest first; `most` -1: all. */
+static hwnas_status read_rows(hwnas_latency_table *table, add_rows *add, hwnas_latency_file *file,
+                              const char *key, int64_t last, int most)
 {
     sqlite3_stmt *row = file->statements[OBSERVED];
     hwnas_part *parts = NULL;
@@ -293,12 +310,14 @@ hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *
     hwnas_status status = load_parts(&parts, &n_parts, file);
     if (status == HWNAS_OK) {
         sqlite3_bind_text(row, 1, key, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(row, 2, last);
+        sqlite3_bind_int(row, 3, most);
         while ((code = sqlite3_step(row)) == SQLITE_ROW) {
             HWNAS_GROW(all, n, room);
             all[n] = read_row(row, parts, n_parts);
             n += all[n] != NULL;
         }
-        hwnas_latency_table_recall(table, all, n);
+        add(table, all, n);
         status = code == SQLITE_DONE ? HWNAS_OK : fail(file);
         sqlite3_reset(row);
     }
@@ -307,6 +326,18 @@ hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *
     free(all);
     free(parts);
     return status;
+}
+
+hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *file,
+                                const char *key, int64_t last)
+{
+    return read_rows(table, hwnas_latency_table_recall, file, key, last, NEWEST);
+}
+
+hwnas_status hwnas_latency_replay(hwnas_latency_table *table, hwnas_latency_file *file,
+                                  const char *key)
+{
+    return read_rows(table, hwnas_latency_table_replay, file, key, INT64_MAX, -1);
 }
 
 /* ---- Writing ---- */

@@ -22,10 +22,15 @@ HWNAS_CHECKED hwnas_status hwnas_latency_open(hwnas_latency_file **out, char **n
 HWNAS_CHECKED hwnas_status hwnas_latency_of_study(hwnas_latency_file **out, hwnas_store *store);
 void hwnas_latency_close(hwnas_latency_file *file); /* accepts NULL */
 
-/* Adds to a table what the file has under a key, the newest 3000 networks. Rows that make no sense
- * are left out. */
+/* The number of the last row; 0: there is none. Rows are numbered as they come. */
+HWNAS_CHECKED hwnas_status hwnas_latency_last(int64_t *out, hwnas_latency_file *file);
+/* Adds to a table what the file has under a key up to row `last`, the newest 3000 networks of that.
+ * Rows that make no sense are left out. */
 HWNAS_CHECKED hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *file,
-                                              const char *key);
+                                              const char *key, int64_t last);
+/* Tells a table all that the file has under a key, as it was told when it was measured. */
+HWNAS_CHECKED hwnas_status hwnas_latency_replay(hwnas_latency_table *table,
+                                                hwnas_latency_file *file, const char *key);
 HWNAS_CHECKED hwnas_status hwnas_latency_add(hwnas_latency_file *file, const char *key,
                                              const hwnas_observation *observation);
 

@@ -20,7 +20,7 @@
 #include "store/sqlite_priv.h"
 
 #define APPLICATION_ID 1752064371 /* "hnas" */
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 #define BUSY_TIMEOUT_MS 10000
 #define STRING(x) STRING_OF(x)
 #define STRING_OF(x) #x
@@ -74,7 +74,41 @@ static const char schema[] =
                                             "    rounds INTEGER NOT NULL,"
                                             "    PRIMARY KEY (trial, metric)"
                                             ") WITHOUT ROWID;"
+                                            /* What the strategy was told, and what was put off,
+                                             * in the order in which it happened. */
+                                            "CREATE TABLE event ("
+                                            "    position INTEGER PRIMARY KEY,"
+                                            "    trial    INTEGER NOT NULL REFERENCES trial "
+                                            "(number),"
+                                            "    kind     TEXT NOT NULL"
+                                            ");"
+                                            /* A trial as it was at an event, where a later one
+                                             * wrote it anew. */
+                                            "CREATE TABLE earlier ("
+                                            "    event     INTEGER PRIMARY KEY REFERENCES event "
+                                            "(position),"
+                                            "    status    TEXT NOT NULL,"
+                                            "    message   TEXT,"
+                                            "    detail    TEXT,"
+                                            "    seconds   REAL,"
+                                            "    violation REAL"
+                                            ");"
+                                            "CREATE TABLE earlier_value ("
+                                            "    event    INTEGER NOT NULL REFERENCES earlier "
+                                            "(event),"
+                                            "    position INTEGER NOT NULL,"
+                                            "    metric   TEXT NOT NULL,"
+                                            "    value    REAL,"
+                                            "    low      REAL,"
+                                            "    high     REAL,"
+                                            "    unit     TEXT NOT NULL,"
+                                            "    source   TEXT NOT NULL,"
+                                            "    PRIMARY KEY (event, position)"
+                                            ") WITHOUT ROWID;"
                                             "COMMIT;";
+
+#define LAST_TOLD                                                                                  \
+    "(SELECT max(position) FROM event WHERE event.trial = ?1 AND kind != 'put off')"
 
 static const char *const sql[N_STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -105,6 +139,20 @@ static const char *const sql[N_STATEMENTS] = {
         " rounds = excluded.rounds",
     [LIST_AGAIN] =
         "SELECT trial, metric, value, low, high, rounds FROM again ORDER BY trial, metric",
+    [ADD_EVENT] = "INSERT INTO event (trial, kind) VALUES (?, ?)",
+    [KEEP] = "INSERT INTO earlier SELECT " LAST_TOLD ", status, message, detail, seconds, violation"
+             " FROM trial WHERE number = ?1",
+    [KEEP_VALUES] = "INSERT INTO earlier_value SELECT " LAST_TOLD ", position, metric, value, low,"
+                    " high, unit, source FROM value WHERE trial = ?1",
+    /* The columns of LIST, then the event's kind. */
+    [HISTORY] =
+        "SELECT number, code, digest, rung, finish_order, earlier.status, earlier.message,"
+        " earlier.detail, earlier.seconds, earlier.violation, metric, value, low, high, unit,"
+        " source, kind, event.position"
+        " FROM event JOIN trial ON number = event.trial"
+        " LEFT JOIN earlier ON earlier.event = event.position"
+        " LEFT JOIN earlier_value ON earlier_value.event = event.position"
+        " ORDER BY event.position, earlier_value.position",
 };
 
 /* Failures */
@@ -217,8 +265,18 @@ hwnas_status hwnas_sqlite_query_int(int64_t *out, hwnas_store *store, sqlite3_st
     return status;
 }
 
-hwnas_status hwnas_sqlite_end(hwnas_store *store, hwnas_status status)
+hwnas_status hwnas_store_begin(hwnas_store *store)
 {
+    if (store->depth == 0)
+        TRY(hwnas_sqlite_run(store, store->statements[BEGIN]));
+    store->depth++;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_end(hwnas_store *store, hwnas_status status)
+{
+    if (--store->depth > 0)
+        return status;
     if (status == HWNAS_OK)
         status = hwnas_sqlite_run(store, store->statements[COMMIT]);
     if (status != HWNAS_OK && !sqlite3_get_autocommit(store->db)) {

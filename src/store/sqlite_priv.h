@@ -24,6 +24,10 @@ enum {
     LIST,
     SET_AGAIN,
     LIST_AGAIN,
+    ADD_EVENT,
+    KEEP,
+    KEEP_VALUES,
+    HISTORY,
     N_STATEMENTS
 };
 
@@ -36,6 +40,7 @@ struct hwnas_store {
     hwnas_lock replaced; /* of the study whose place the draft is to take */
     bool is_created;     /* by this process */
     sqlite3 *db;
+    int depth;        /* of transactions: only the outermost is SQLite's */
     sqlite3_stmt *statements[N_STATEMENTS];
 };
 
@@ -74,7 +79,5 @@ HWNAS_CHECKED hwnas_status hwnas_sqlite_run(hwnas_store *store, sqlite3_stmt *st
 /* The first column of the first row; `none` without a row or when it is NULL. */
 HWNAS_CHECKED hwnas_status hwnas_sqlite_query_int(int64_t *out, hwnas_store *store,
                                                   sqlite3_stmt *stmt, int64_t none);
-/* Ends the transaction: COMMIT when all went well. */
-HWNAS_CHECKED hwnas_status hwnas_sqlite_end(hwnas_store *store, hwnas_status status);
 
 #endif

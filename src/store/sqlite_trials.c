@@ -27,7 +27,17 @@ enum {
     LOW,
     HIGH,
     UNIT,
-    SOURCE
+    SOURCE,
+    /* of HISTORY alone */
+    KIND,
+    POSITION
+};
+
+static const char *const event_kinds[HWNAS_N_EVENT_KINDS] = {
+    [HWNAS_EVENT_FINISHED] = "finished",
+    [HWNAS_EVENT_MEASURED] = "measured",
+    [HWNAS_EVENT_PUT_OFF] = "put off",
+    [HWNAS_EVENT_RUNNING] = "running", /* never stored */
 };
 
 static char *column_text(sqlite3_stmt *stmt, int column)
@@ -114,11 +124,17 @@ static hwnas_status fail_finish(hwnas_store *store, uint64_t number)
                       order < 0 ? "was never asked" : "is finished already");
 }
 
-static hwnas_status fail_revise(const hwnas_store *store, uint64_t number)
+static hwnas_status fail_unfinished(const hwnas_store *store, uint64_t number)
 {
     hwnas_place place = {.file = store->path};
     return hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu is not finished",
                       (unsigned long long)number);
+}
+
+static hwnas_status add_event(hwnas_store *store, int64_t number, hwnas_event_kind kind)
+{
+    return hwnas_sqlite_run(store,
+                            hwnas_sqlite_bind(store, ADD_EVENT, "it", number, event_kinds[kind]));
 }
 
 /* `statement`: FINISH or REVISE. */
@@ -132,7 +148,7 @@ static hwnas_status write(int64_t *order, hwnas_store *store, const hwnas_trial 
                           trial->message, trial->detail, trial->seconds, trial->violation, number),
         -1));
     if (*order < 0)
-        return statement == REVISE ? fail_revise(store, trial->number)
+        return statement == REVISE ? fail_unfinished(store, trial->number)
                                    : fail_finish(store, trial->number);
     for (size_t i = 0; i < trial->n_values; i++) {
         const hwnas_value_row *v = &trial->values[i];
@@ -146,22 +162,39 @@ static hwnas_status write(int64_t *order, hwnas_store *store, const hwnas_trial 
 hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial)
 {
     int64_t order = -1;
-    TRY(hwnas_sqlite_run(store, store->statements[BEGIN]));
-    TRY(hwnas_sqlite_end(store, write(&order, store, trial, FINISH)));
+    TRY(hwnas_store_begin(store));
+    hwnas_status status = write(&order, store, trial, FINISH);
+    if (status == HWNAS_OK)
+        status = add_event(store, (int64_t)trial->number, HWNAS_EVENT_FINISHED);
+    TRY(hwnas_store_end(store, status));
     trial->is_finished = true;
     trial->order = order;
     return HWNAS_OK;
 }
 
+static hwnas_status revise(hwnas_store *store, const hwnas_trial *trial)
+{
+    static const int before[] = {KEEP, KEEP_VALUES, REMOVE_VALUES};
+    const int64_t number = (int64_t)trial->number;
+    int64_t order = -1;
+    TRY(hwnas_sqlite_query_int(&order, store, hwnas_sqlite_bind(store, FIND, "i", number), -1));
+    if (order < 0)
+        return fail_unfinished(store, trial->number);
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, before[i], "i", number)));
+    TRY(write(&order, store, trial, REVISE));
+    return add_event(store, number, HWNAS_EVENT_MEASURED);
+}
+
 hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial)
 {
-    int64_t order = -1;
-    TRY(hwnas_sqlite_run(store, store->statements[BEGIN]));
-    hwnas_status status = hwnas_sqlite_run(
-        store, hwnas_sqlite_bind(store, REMOVE_VALUES, "i", (int64_t)trial->number));
-    if (status == HWNAS_OK)
-        status = write(&order, store, trial, REVISE);
-    return hwnas_sqlite_end(store, status);
+    TRY(hwnas_store_begin(store));
+    return hwnas_store_end(store, revise(store, trial));
+}
+
+hwnas_status hwnas_store_put_off(hwnas_store *store, uint64_t number)
+{
+    return add_event(store, (int64_t)number, HWNAS_EVENT_PUT_OFF);
 }
 
 static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlite3_stmt *row)
@@ -234,19 +267,121 @@ out:
     return status;
 }
 
+/* History */
+
+static hwnas_status read_kind(hwnas_event_kind *out, const hwnas_store *store, sqlite3_stmt *row)
+{
+    char name[16];
+    column_copy(name, sizeof name, row, KIND);
+    for (int k = 0; k < HWNAS_EVENT_RUNNING; k++)
+        if (!strcmp(name, event_kinds[k])) {
+            *out = (hwnas_event_kind)k;
+            return HWNAS_OK;
+        }
+    return hwnas_sqlite_damaged(store, "an event is unknown");
+}
+
+/* A history while it is read. */
+typedef struct history {
+    size_t n, room;
+    hwnas_event *events;
+    size_t n_trials;
+    hwnas_trial *trials; /* as they are now; those that an event has taken have no code */
+    bool *is_finished;   /* by trial: there was such an event */
+} history;
+
+/* A trial that no later event wrote anew is as it is now. */
+static hwnas_status read_event(hwnas_event *out, const hwnas_store *store, sqlite3_stmt *row,
+                               history *h)
+{
+    const uint64_t number = (uint64_t)sqlite3_column_int64(row, NUMBER);
+    TRY(read_kind(&out->kind, store, row));
+    if (number >= h->n_trials || h->is_finished[number] != (out->kind != HWNAS_EVENT_FINISHED))
+        return hwnas_sqlite_damaged(store, "its history is out of order");
+    h->is_finished[number] = true;
+    if (out->kind == HWNAS_EVENT_PUT_OFF) {
+        out->trial.number = number;
+        return HWNAS_OK;
+    }
+    if (sqlite3_column_type(row, STATUS) != SQLITE_NULL)
+        return read_trial(&out->trial, store, row);
+    if (!h->trials[number].code || !h->trials[number].is_finished)
+        return hwnas_sqlite_damaged(store, "its history does not fit its trials");
+    out->trial = h->trials[number];
+    h->trials[number] = (hwnas_trial){.number = number};
+    return HWNAS_OK;
+}
+
+static hwnas_status read_events(history *h, hwnas_store *store)
+{
+    sqlite3_stmt *row = store->statements[HISTORY];
+    int64_t last = -1;
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        if (sqlite3_column_int64(row, POSITION) != last) {
+            HWNAS_GROW(h->events, h->n, h->room);
+            h->events[h->n] = (hwnas_event){0};
+            TRY(read_event(&h->events[h->n++], store, row, h));
+        }
+        last = sqlite3_column_int64(row, POSITION);
+        if (sqlite3_column_type(row, METRIC) != SQLITE_NULL)
+            read_value(&h->events[h->n - 1].trial, row);
+    }
+    return code == SQLITE_DONE ? HWNAS_OK : hwnas_sqlite_fail(store);
+}
+
+static hwnas_status add_running(history *h, const hwnas_store *store)
+{
+    for (size_t i = 0; i < h->n_trials; i++) {
+        if (!h->trials[i].code)
+            continue;
+        if (h->trials[i].is_finished)
+            return hwnas_sqlite_damaged(store, "its history lacks a trial");
+        HWNAS_GROW(h->events, h->n, h->room);
+        h->events[h->n++] = (hwnas_event){.kind = HWNAS_EVENT_RUNNING, .trial = h->trials[i]};
+        h->trials[i] = (hwnas_trial){0};
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_history(hwnas_event **out, size_t *n, hwnas_store *store)
+{
+    hwnas_status status = HWNAS_OK;
+    history h = {0};
+    TRY_OUT(hwnas_store_trials(&h.trials, &h.n_trials, store));
+    h.is_finished = hwnas_alloc((h.n_trials + 1) * sizeof *h.is_finished);
+    for (size_t i = 0; i < h.n_trials; i++)
+        if (h.trials[i].number != i) {
+            status = hwnas_sqlite_damaged(store, "a trial is missing");
+            goto out;
+        }
+    TRY_OUT(read_events(&h, store));
+    TRY_OUT(add_running(&h, store));
+    *out = h.events;
+    *n = h.n;
+    h.events = NULL;
+    h.n = 0;
+out:
+    sqlite3_reset(store->statements[HISTORY]);
+    hwnas_events_free(h.events, h.n);
+    hwnas_trials_free(h.trials, h.n_trials);
+    free(h.is_finished);
+    return status;
+}
+
 /* Measured again */
 
 hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_value_row *values,
                                size_t n)
 {
     hwnas_status status = HWNAS_OK;
-    TRY(hwnas_sqlite_run(store, store->statements[BEGIN]));
+    TRY(hwnas_store_begin(store));
     for (size_t i = 0; i < n && status == HWNAS_OK; i++)
         status = hwnas_sqlite_run(
             store, hwnas_sqlite_bind(store, SET_AGAIN, "itdddi", (int64_t)number, values[i].metric,
                                      values[i].value, values[i].low, values[i].high,
                                      (int64_t)values[i].rounds));
-    return hwnas_sqlite_end(store, status);
+    return hwnas_store_end(store, status);
 }
 
 static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, sqlite3_stmt *row)

@@ -6,15 +6,26 @@
 
 #include "base/mem.h"
 
+static void free_parts(hwnas_trial *trial)
+{
+    free(trial->code);
+    free(trial->message);
+    free(trial->detail);
+    free(trial->values);
+}
+
 void hwnas_trials_free(hwnas_trial *trials, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        free(trials[i].code);
-        free(trials[i].message);
-        free(trials[i].detail);
-        free(trials[i].values);
-    }
+    for (size_t i = 0; i < n; i++)
+        free_parts(&trials[i]);
     free(trials);
+}
+
+void hwnas_events_free(hwnas_event *events, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free_parts(&events[i].trial);
+    free(events);
 }
 
 const hwnas_value_row *hwnas_trial_value(const hwnas_trial *trial, const char *metric)

@@ -31,6 +31,15 @@ typedef struct hwnas_value_row {
     int rounds; /* it was measured so often side by side with its rivals; 0: once, alone */
 } hwnas_value_row;
 
+/* What happened to a trial, in the order in which it did. */
+typedef enum hwnas_event_kind {
+    HWNAS_EVENT_FINISHED, /* measured, estimated or failed */
+    HWNAS_EVENT_MEASURED, /* it was estimated before */
+    HWNAS_EVENT_PUT_OFF,  /* it was to be measured, and the machine was disturbed */
+    HWNAS_EVENT_RUNNING,  /* asked, and not finished yet: after all others */
+    HWNAS_N_EVENT_KINDS
+} hwnas_event_kind;
+
 typedef struct hwnas_trial {
     uint64_t number; /* from 0, in the order of asking */
     int rung;        /* of the ladder of evaluations: 0 is the real thing, others are cheaper */
@@ -66,6 +75,11 @@ HWNAS_CHECKED hwnas_status hwnas_store_set(hwnas_store *store, const char *key, 
 /* NULL in `out` when it was never set; yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key);
 
+/* The changes until hwnas_store_end() are one transaction: all of them are written, or none, which
+ * is so unless `status` is HWNAS_OK. It returns the status of all. */
+HWNAS_CHECKED hwnas_status hwnas_store_begin(hwnas_store *store);
+HWNAS_CHECKED hwnas_status hwnas_store_end(hwnas_store *store, hwnas_status status);
+
 /* Records that a trial was asked. */
 HWNAS_CHECKED hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,
                                              const char *digest, int rung);
@@ -73,12 +87,25 @@ HWNAS_CHECKED hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number
 HWNAS_CHECKED hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial);
 
 /* Writes a finished trial anew, as it was estimated and is measured now: values, status, message,
- * detail, seconds and violation; the order in which it finished stays. */
+ * detail, seconds and violation; the order in which it finished stays. The history keeps what it
+ * was before. */
 HWNAS_CHECKED hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial);
+/* Records that a finished trial was put off. */
+HWNAS_CHECKED hwnas_status hwnas_store_put_off(hwnas_store *store, uint64_t number);
 
 /* All trials by number. `out` is an array of n, release with hwnas_trials_free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store);
 void hwnas_trials_free(hwnas_trial *trials, size_t n);
+
+typedef struct hwnas_event {
+    hwnas_event_kind kind;
+    hwnas_trial trial; /* as it was then; one that was put off has its number alone */
+} hwnas_event;
+
+/* All that happened, in its order. A strategy that is told the trials of a history as they were
+ * knows what the one knew that was there. Release with hwnas_events_free(). */
+HWNAS_CHECKED hwnas_status hwnas_store_history(hwnas_event **out, size_t *n, hwnas_store *store);
+void hwnas_events_free(hwnas_event *events, size_t n);
 
 /* Records values of a finished trial that were measured again (metric, value, low, high, rounds).
  * The first ones stay: hwnas_store_trials() gives those, as what a strategy did follows from them.

@@ -51,8 +51,8 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
         goto out;
     trial->number = s->next++;
     hwnas_trial_settle(trial, HWNAS_OK, started);
-    TRY_OUT(hwnas_store_start(s->store, trial->number, trial->code, trial->digest, 0));
-    TRY_OUT(hwnas_store_finish(s->store, trial));
+    TRY_OUT(hwnas_session_start(s, trial));
+    TRY_OUT(hwnas_session_write(s, trial, HWNAS_EVENT_FINISHED));
     status = hwnas_session_absorb(s, trial, walked);
     trial = NULL;
 out:
@@ -102,53 +102,7 @@ out:
     return status;
 }
 
-/* ---- Earlier sessions ---- */
-
-static hwnas_trial *move_trial(hwnas_trial *from)
-{
-    hwnas_trial *to = hwnas_alloc(sizeof *to);
-    *to = *from;
-    from->code = from->message = from->detail = NULL;
-    from->values = NULL;
-    return to;
-}
-
-static int compare_order(const void *a, const void *b)
-{
-    const hwnas_trial *x = a, *y = b;
-    if (x->is_finished != y->is_finished)
-        return x->is_finished ? -1 : 1;
-    return x->is_finished ? (x->order > y->order) - (x->order < y->order)
-                          : (x->number > y->number) - (x->number < y->number);
-}
-
-/* Tells the strategy what the store remembers, in the order in which it happened, and then runs
- * again what was running when the last session died. */
-static hwnas_status replay_trials(hwnas_session *s)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_trial *trials = NULL;
-    hwnas_arch *walked = NULL;
-    size_t n = 0;
-    TRY_OUT(hwnas_store_trials(&trials, &n, s->store));
-    s->next = n;
-    qsort(trials, n, sizeof *trials, compare_order);
-    for (size_t i = 0; i < n; i++) {
-        hwnas_arch_free(walked);
-        walked = NULL;
-        TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trials[i].code));
-        if (trials[i].is_finished)
-            TRY_OUT(hwnas_session_absorb(s, move_trial(&trials[i]), walked));
-        else if (!hwnas_session_should_stop(s))
-            TRY_OUT(hwnas_session_try(s, trials[i].number, walked, trials[i].rung, false));
-        if (trials[i].is_finished)
-            s->session_first = s->n_done;
-    }
-out:
-    hwnas_arch_free(walked);
-    hwnas_trials_free(trials, n);
-    return status;
-}
+/* ---- The whole ---- */
 
 /* ---- Proposals before the strategy's ---- */
 
@@ -212,6 +166,6 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
     free(seconds);
     TRY(hwnas_facts_check_devices(s->store, s->job, s->setup.evaluator));
     TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
-    TRY(replay_trials(s));
+    TRY(hwnas_session_replay(s));
     return make_ready(s);
 }

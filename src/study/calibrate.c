@@ -101,6 +101,7 @@ static hwnas_status measure(calibrator *c, const hwnas_graph *graph, bool is_ran
     hwnas_status status =
         hwnas_latencies_measure(&m, c->latencies, c->key, c->runner, graph, &options, true);
     if (status == HWNAS_OK) {
+        TRY(hwnas_latencies_keep(c->latencies));
         c->n_in_a_row = 0;
         c->state.n_measured++;
         c->state.n_unstable += m.is_unstable;

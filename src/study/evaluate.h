@@ -2,6 +2,7 @@
 #ifndef HWNAS_STUDY_EVALUATE_H
 #define HWNAS_STUDY_EVALUATE_H
 
+#include <jansson.h>
 #include <signal.h>
 
 #include "device/device.h"
@@ -28,6 +29,13 @@ void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
  * closed. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *evaluator,
                                                      hwnas_store *study);
+/* Writes into the study what was learnt of latencies since the last call: with the trial that it was
+ * learnt from, so that a search which dies between the two knows neither. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_keep(hwnas_evaluator *evaluator);
+/* What its next decisions depend on beside the tables: an object, yours to json_decref(), and going
+ * on from one. */
+json_t *hwnas_evaluator_state(const hwnas_evaluator *evaluator);
+void hwnas_evaluator_set_state(hwnas_evaluator *evaluator, const json_t *state);
 /* What the user should know of the table of latencies, as a sentence; NULL: nothing. Borrowed. */
 const char *hwnas_evaluator_note(const hwnas_evaluator *evaluator);
 

@@ -267,6 +267,24 @@ hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *e, hwnas_store *study)
     return e && e->latencies ? hwnas_latencies_use_study(e->latencies, study) : HWNAS_OK;
 }
 
+hwnas_status hwnas_evaluator_keep(hwnas_evaluator *e)
+{
+    return e->latencies ? hwnas_latencies_keep(e->latencies) : HWNAS_OK;
+}
+
+json_t *hwnas_evaluator_state(const hwnas_evaluator *e)
+{
+    return json_pack("{s:I, s:I, s:i}", "n_measured", (json_int_t)e->n_run, "n_audited",
+                     (json_int_t)e->n_audited, "n_in_vain", e->n_in_vain);
+}
+
+void hwnas_evaluator_set_state(hwnas_evaluator *e, const json_t *state)
+{
+    e->n_run = (size_t)json_integer_value(json_object_get(state, "n_measured"));
+    e->n_audited = (size_t)json_integer_value(json_object_get(state, "n_audited"));
+    e->n_in_vain = (int)json_integer_value(json_object_get(state, "n_in_vain"));
+}
+
 const char *hwnas_evaluator_note(const hwnas_evaluator *e)
 {
     return e->latencies ? hwnas_latencies_note(e->latencies) : NULL;

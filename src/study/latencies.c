@@ -1,5 +1,6 @@
 #include "study/latencies.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +17,20 @@ typedef struct keyed {
     hwnas_latency_table *table;
 } keyed;
 
+/* What was observed and is not in the study yet. */
+typedef struct open_row {
+    char *key;
+    hwnas_observation *observation;
+} open_row;
+
 struct hwnas_latencies {
     hwnas_latency_file *cache, *study; /* NULL: none */
+    int64_t last; /* row of the cache that is read; later ones are of others, or in the study */
     char *note;
     size_t n, capacity;
     keyed *rows;
+    size_t n_open, open_capacity;
+    open_row *open;
 };
 
 static void note_failure(hwnas_latencies *l)
@@ -38,7 +48,18 @@ hwnas_latencies *hwnas_latencies_open(bool with_cache)
     if (path && hwnas_latency_open(&l->cache, &l->note, path) != HWNAS_OK)
         note_failure(l);
     free(path);
+    if (l->cache && hwnas_latency_last(&l->last, l->cache) != HWNAS_OK)
+        note_failure(l);
     return l;
+}
+
+static void forget_open(hwnas_latencies *l)
+{
+    for (size_t i = 0; i < l->n_open; i++) {
+        free(l->open[i].key);
+        hwnas_observation_free(l->open[i].observation);
+    }
+    l->n_open = 0;
 }
 
 void hwnas_latencies_close(hwnas_latencies *l)
@@ -50,6 +71,8 @@ void hwnas_latencies_close(hwnas_latencies *l)
         hwnas_latency_table_free(l->rows[i].table);
     }
     free(l->rows);
+    forget_open(l);
+    free(l->open);
     hwnas_latency_close(l->cache);
     hwnas_latency_close(l->study);
     free(l->note);
@@ -61,20 +84,44 @@ const char *hwnas_latencies_note(const hwnas_latencies *l)
     return l->note;
 }
 
+/* How much of the cache a study knows: what was in it when the study began. */
+static hwnas_status agree_on_last(hwnas_latencies *l, hwnas_store *study)
+{
+    char *text = NULL, now[32];
+    TRY(hwnas_store_get(&text, study, "latency_cache"));
+    if (!text) {
+        snprintf(now, sizeof now, "%lld", (long long)l->last);
+        return hwnas_store_set(study, "latency_cache", now);
+    }
+    l->last = strtoll(text, NULL, 10);
+    free(text);
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_latencies_use_study(hwnas_latencies *l, hwnas_store *study)
 {
     hwnas_latency_close(l->study);
     l->study = NULL;
-    return study ? hwnas_latency_of_study(&l->study, study) : HWNAS_OK;
+    if (!study)
+        return HWNAS_OK;
+    TRY(agree_on_last(l, study));
+    TRY(hwnas_latency_of_study(&l->study, study));
+    return hwnas_latencies_keep(l);
+}
+
+hwnas_status hwnas_latencies_keep(hwnas_latencies *l)
+{
+    for (size_t i = 0; i < l->n_open && l->study; i++)
+        TRY(hwnas_latency_add(l->study, l->open[i].key, l->open[i].observation));
+    forget_open(l);
+    return HWNAS_OK;
 }
 
 static hwnas_status load(hwnas_latency_table *table, hwnas_latencies *l, const char *key)
 {
-    hwnas_latency_state state;
-    if (l->cache && hwnas_latency_load(table, l->cache, key) != HWNAS_OK)
+    if (l->cache && hwnas_latency_load(table, l->cache, key, l->last) != HWNAS_OK)
         note_failure(l);
-    hwnas_latency_table_describe(&state, table);
-    return state.n_networks || !l->study ? HWNAS_OK : hwnas_latency_load(table, l->study, key);
+    return l->study ? hwnas_latency_replay(table, l->study, key) : HWNAS_OK;
 }
 
 hwnas_status hwnas_latencies_table(hwnas_latency_table **out, hwnas_latencies *l, const char *key)
@@ -96,15 +143,16 @@ hwnas_status hwnas_latencies_table(hwnas_latency_table **out, hwnas_latencies *l
     return HWNAS_OK;
 }
 
-/* A cache that fails is left alone from then on; a study that does is a failure. */
-static hwnas_status write(hwnas_latencies *l, const char *key, const hwnas_observation *o)
+/* Takes the observation. A cache that fails is left alone from then on. */
+static void write(hwnas_latencies *l, const char *key, hwnas_observation *o)
 {
     if (l->cache && hwnas_latency_add(l->cache, key, o) != HWNAS_OK) {
         note_failure(l);
         hwnas_latency_close(l->cache);
         l->cache = NULL;
     }
-    return l->study ? hwnas_latency_add(l->study, key, o) : HWNAS_OK;
+    HWNAS_GROW(l->open, l->n_open, l->open_capacity);
+    l->open[l->n_open++] = (open_row){.key = hwnas_strdup(key), .observation = o};
 }
 
 hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l, const char *key,
@@ -116,7 +164,7 @@ hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l,
     hwnas_measure_options with_steps = *options;
     hwnas_parts parts = {0};
     hwnas_step_times steps = {0};
-    hwnas_observation *o = NULL;
+    hwnas_observation *o;
     hwnas_measurement m;
     TRY_OUT(hwnas_latencies_table(&table, l, key));
     hwnas_graph_cut(&parts, graph);
@@ -127,11 +175,10 @@ hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l,
     o = options->mode == HWNAS_HOT ? hwnas_observation_new(graph, &m, &steps) : NULL;
     if (o) {
         hwnas_latency_table_tell(table, o);
-        TRY_OUT(write(l, key, o));
+        write(l, key, o);
     }
     *out = m;
 out:
-    hwnas_observation_free(o);
     hwnas_step_times_done(&steps);
     hwnas_parts_done(&parts);
     return status;

@@ -1,5 +1,10 @@
 /* latencies.h: tables of latencies (measure/latency_table.h) with the files behind them: the cache
- * that all share, and the study's own rows, which stand in where the cache knows nothing. */
+ * that all share, and the study's own rows.
+ *
+ * A study that is continued has the tables that it had: what the cache knew when the study began,
+ * told once more what the study measured, in the same order. So it estimates as if nothing had
+ * happened, whatever others added to the cache meanwhile. Where that cache is gone, the study's own
+ * rows are all. */
 #ifndef HWNAS_STUDY_LATENCIES_H
 #define HWNAS_STUDY_LATENCIES_H
 
@@ -14,10 +19,13 @@ hwnas_latencies *hwnas_latencies_open(bool with_cache);
 void hwnas_latencies_close(hwnas_latencies *latencies); /* accepts NULL */
 /* What the user should know of the cache, as a sentence; NULL: nothing. Borrowed. */
 const char *hwnas_latencies_note(const hwnas_latencies *latencies);
-/* From now on observations go into the study as well; `study` NULL: no longer. Before any table is
- * asked for. */
+/* From now on observations go into the study as well, those of before the call included; `study`
+ * NULL: no longer. One that is continued is to be used before any table is asked for. */
 HWNAS_CHECKED hwnas_status hwnas_latencies_use_study(hwnas_latencies *latencies,
                                                      hwnas_store *study);
+
+/* Writes into the study, if there is one, what was observed since the last call. */
+HWNAS_CHECKED hwnas_status hwnas_latencies_keep(hwnas_latencies *latencies);
 
 /* The table of a key (hwnas_latency_table_key()), filled from the files when it is first asked for.
  */

@@ -1,5 +1,6 @@
 /* session.h: one session of a study from inside, as its files share it: begin.c takes up what there
- * is, trial.c does a trial, study.c is the loop over them. */
+ * is, history.c writes what happens and reads it again, trial.c does a trial, study.c is the loop
+ * over them. */
 #ifndef HWNAS_STUDY_SESSION_H
 #define HWNAS_STUDY_SESSION_H
 
@@ -27,7 +28,7 @@ typedef struct hwnas_session {
     void *by_network;      /* search tree of measured networks; trial.c */
     hwnas_waiting waiting; /* ids are indices of `done` */
     size_t next_round;     /* n_done from which on the front is measured */
-    double run_seconds;    /* of the measured trials of this session, but for trainings, ... */
+    double run_seconds;    /* of the measured trials, without trainings, ... */
     size_t n_run;          /* ... of which so many were undisturbed */
     bool is_pressed;       /* the time left is as much as measuring the front takes */
     uint64_t next;         /* number of the next trial */
@@ -58,6 +59,10 @@ void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started)
 /* Takes a finished trial: tells the strategy and remembers it. */
 HWNAS_CHECKED hwnas_status hwnas_session_absorb(hwnas_session *s, hwnas_trial *trial,
                                                 const hwnas_arch *walked);
+/* Trial `id` of `done`, which was estimated, is `trial` now, as it was measured: tells the strategy
+ * and remembers it. `trial` becomes what it was. */
+HWNAS_CHECKED hwnas_status hwnas_session_renew(hwnas_session *s, size_t id, hwnas_trial *trial,
+                                               const hwnas_arch *walked);
 /* Evaluates an architecture as trial `number` and stores what came of it; one that `is_new` is not
  * in the store yet. */
 HWNAS_CHECKED hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number,
@@ -76,6 +81,18 @@ bool hwnas_session_find_closest(size_t *id, const hwnas_session *s);
 HWNAS_CHECKED hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id);
 /* Frees what is remembered of trials. */
 void hwnas_session_forget(hwnas_session *s);
+
+/* ---- history.c ---- */
+
+/* Writes that a trial is begun: number, rung, code and digest are given. */
+HWNAS_CHECKED hwnas_status hwnas_session_start(hwnas_session *s, const hwnas_trial *trial);
+/* Writes what happened to a trial, and with it, in one transaction, what the next decisions depend
+ * on beside what the strategy was told. */
+HWNAS_CHECKED hwnas_status hwnas_session_write(hwnas_session *s, hwnas_trial *trial,
+                                               hwnas_event_kind kind);
+/* Goes through the history of the study as it was, so that all is as at its end; then runs again
+ * what was running. */
+HWNAS_CHECKED hwnas_status hwnas_session_replay(hwnas_session *s);
 
 /* ---- begin.c ---- */
 

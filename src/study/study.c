@@ -1,7 +1,8 @@
 /* study.c: the loop. Beside it: setup.c opens what it strings together, begin.c takes up what there
- * is, trial.c does one trial, facts.c knows a study again, warm.c takes trials over, probe.c finds
- * the networks to begin with, standstill.c says when not to go on, waiting.c which estimates are to
- * be made good, ties.c settles the front. */
+ * is, history.c writes what happens and goes through it again, trial.c does one trial, facts.c
+ * knows a study again, warm.c takes trials over, probe.c finds the networks to begin with,
+ * standstill.c says when not to go on, waiting.c which estimates are to be made good, ties.c settles
+ * the front. */
 #include "study/study.h"
 
 #include <math.h>
@@ -288,6 +289,7 @@ static hwnas_status settle_ties(hwnas_session *s)
     double seconds = s->job->ties * seconds_so_far(s);
     TRY(hwnas_ties_measure(s->store, s->setup.evaluator, s->job, s->setup.space, s->setup.walked,
                            seconds, s->options->stop));
+    TRY(hwnas_evaluator_keep(s->setup.evaluator));
     return remember_time(s);
 }
 

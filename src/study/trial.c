@@ -169,9 +169,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
     if (status == HWNAS_OK)
         memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
-    hwnas_status stored =
-        is_new ? hwnas_store_start(s->store, trial->number, trial->code, trial->digest, trial->rung)
-               : HWNAS_OK;
+    hwnas_status stored = is_new ? hwnas_session_start(s, trial) : HWNAS_OK;
     c.graph = graph;
     c.front = &s->steady;
     c.twin = find_twin(s, trial->digest, c.settings);
@@ -203,15 +201,17 @@ hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number, const hwnas_ar
         hwnas_trials_free(trial, 1);
         return status;
     }
-    TRY(hwnas_store_finish(s->store, trial));
+    TRY(hwnas_session_write(s, trial, HWNAS_EVENT_FINISHED));
     return hwnas_session_absorb(s, trial, walked);
 }
 
-static void swap_trials(hwnas_trial *a, hwnas_trial *b)
+hwnas_status hwnas_session_renew(hwnas_session *s, size_t id, hwnas_trial *trial,
+                                 const hwnas_arch *walked)
 {
-    const hwnas_trial was = *a;
-    *a = *b;
-    *b = was;
+    const hwnas_trial estimated = *s->done[id];
+    *s->done[id] = *trial;
+    *trial = estimated;
+    return learn(s, id, walked);
 }
 
 hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id)
@@ -228,12 +228,13 @@ hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id)
     /* What a twin measured will not be another the next time. */
     if (hwnas_trial_is_unstable(trial) && !s->is_pressed &&
         !find_twin(s, trial->digest, hwnas_settings_of(walked, s->job)) &&
-        hwnas_waiting_put_off(&s->waiting, id, hwnas_now()))
+        hwnas_waiting_put_off(&s->waiting, id, hwnas_now())) {
+        status = hwnas_session_write(s, trial, HWNAS_EVENT_PUT_OFF);
         goto out;
-    TRY_OUT(hwnas_store_revise(s->store, trial));
+    }
     hwnas_waiting_tell(&s->waiting, id, trial);
-    swap_trials(old, trial);
-    status = learn(s, id, walked);
+    TRY_OUT(hwnas_session_write(s, trial, HWNAS_EVENT_MEASURED));
+    status = hwnas_session_renew(s, id, trial, walked);
 out:
     hwnas_arch_free(walked);
     hwnas_trials_free(trial, 1);

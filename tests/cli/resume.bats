@@ -60,7 +60,7 @@ END
     /usr/bin/python3 - <<'END'
 import sqlite3
 db = sqlite3.connect("s.db")
-for table in ("value", "trial", "fact"):
+for table in ("event", "value", "trial", "fact"):
     db.execute("DELETE FROM " + table)
 db.commit()
 END

@@ -28,10 +28,10 @@ static hwnas_status use(hwnas_latency_file *file)
     hwnas_latency_table *table = hwnas_latency_table_new();
     hwnas_observation *observation = hwnas_observation_new(fuzz_graph(), &measurement, NULL);
     FUZZ_CHECK(observation);
-    TRY_OUT(hwnas_latency_load(table, file, "machine"));
+    TRY_OUT(hwnas_latency_load(table, file, "machine", INT64_MAX));
     check_estimate(table);
     TRY_OUT(hwnas_latency_add(file, "machine", observation));
-    TRY_OUT(hwnas_latency_load(table, file, "machine"));
+    TRY_OUT(hwnas_latency_replay(table, file, "machine"));
     check_estimate(table);
 out:
     hwnas_observation_free(observation);

@@ -103,7 +103,13 @@ def databases():
           "--threads", "1", "--constraints", "latency.p50 <= 1 s", "--trials", "8", "--seconds",
           "0.02", "--strategy", "random", "--study", "study.db", "--quiet")
     write("study", "good_search.db", shrink(f"{WORK}/study.db", (
-        "DELETE FROM value WHERE trial > 3", "DELETE FROM trial WHERE number > 3",
+        "DELETE FROM event WHERE trial > 3", "DELETE FROM value WHERE trial > 3",
+        "DELETE FROM trial WHERE number > 3",
+        "INSERT INTO earlier SELECT position, status, message, detail, seconds, violation"
+        " FROM event JOIN trial ON number = trial WHERE number = 0",
+        "INSERT INTO earlier_value SELECT event.position, value.position, metric, value, low, high,"
+        " unit, 'estimated' FROM event JOIN value USING (trial) WHERE trial = 0",
+        "INSERT INTO event (trial, kind) VALUES (0, 'put off'), (0, 'measured')",
         "INSERT INTO again SELECT trial, metric, value, low, high, 2 FROM value"
         " WHERE trial = 0 AND low IS NOT NULL")))
     write("latency", "good_cache.db", shrink(f"{WORK}/hwnas/latency-2.db", (

@@ -301,7 +301,7 @@ static size_t n_networks(hwnas_latency_file *file, const char *key)
 {
     hwnas_latency_state state;
     hwnas_latency_table *table = hwnas_latency_table_new();
-    assert_int_equal(hwnas_latency_load(table, file, key), HWNAS_OK);
+    assert_int_equal(hwnas_latency_load(table, file, key, INT64_MAX), HWNAS_OK);
     hwnas_latency_table_describe(&state, table);
     hwnas_latency_table_free(table);
     return state.n_networks;
@@ -329,7 +329,7 @@ static void keeps_what_it_learnt(void **state)
     assert_int_equal(n_networks(two, "a"), 30);
     assert_int_equal(n_networks(two, "b"), 1);
     assert_int_equal(n_networks(two, "c"), 0);
-    assert_int_equal(hwnas_latency_load(read, two, "a"), HWNAS_OK);
+    assert_int_equal(hwnas_latency_load(read, two, "a", INT64_MAX), HWNAS_OK);
     const hwnas_latency_estimate x = estimate(table, o), y = estimate(read, o);
     assert_float_equal(y.seconds, x.seconds, 1e-3 * x.seconds); /* their order is another */
     hwnas_latency_state known;

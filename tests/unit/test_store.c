@@ -158,6 +158,79 @@ static void full_trial(void **state)
     hwnas_store_close(store);
 }
 
+/* The history has a trial as it was each time that it was told. */
+static void history_has_what_was_written_anew(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    for (uint64_t i = 0; i < 3; i++)
+        add_trial(store, i);
+    hwnas_value_row values[] = {
+        {.metric = "latency.p50", .value = 0.25, .unit = "s", .source = "measured"}};
+    hwnas_trial trial = finished(1);
+    trial.n_values = 1;
+    trial.values = values;
+    trial.detail = NULL;
+    assert_int_equal(hwnas_store_put_off(store, 1), HWNAS_OK);
+    assert_int_equal(hwnas_store_revise(store, &trial), HWNAS_OK);
+    add_trial(store, 3);
+    assert_int_equal(hwnas_store_start(store, 4, "x", "", 1), HWNAS_OK);
+    hwnas_store_close(store);
+    static const struct {
+        hwnas_event_kind kind;
+        uint64_t number;
+        size_t n_values;
+    } wanted[] = {{HWNAS_EVENT_FINISHED, 0, 2}, {HWNAS_EVENT_FINISHED, 1, 2},
+                  {HWNAS_EVENT_FINISHED, 2, 2}, {HWNAS_EVENT_PUT_OFF, 1, 0},
+                  {HWNAS_EVENT_MEASURED, 1, 1}, {HWNAS_EVENT_FINISHED, 3, 2},
+                  {HWNAS_EVENT_RUNNING, 4, 0}};
+    store = open_ok(HWNAS_STORE_READ);
+    hwnas_event *events;
+    size_t n;
+    assert_int_equal(hwnas_store_history(&events, &n, store), HWNAS_OK);
+    assert_int_equal(n, sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(events[i].kind, wanted[i].kind);
+        assert_int_equal(events[i].trial.number, wanted[i].number);
+        assert_int_equal(events[i].trial.n_values, wanted[i].n_values);
+    }
+    assert_string_equal(events[1].trial.detail, "{\"samples\": 12}");
+    assert_string_equal(events[1].trial.code, "code-1");
+    assert_true(events[1].trial.is_finished && events[1].trial.order == 1);
+    assert_null(events[4].trial.detail);
+    assert_string_equal(events[4].trial.values[0].source, "measured");
+    assert_true(!events[6].trial.is_finished && events[6].trial.rung == 1);
+    hwnas_events_free(events, n);
+    hwnas_store_close(store);
+}
+
+/* All that is written between the two, or nothing. */
+static void transactions_are_whole(void **state)
+{
+    (void)state;
+    char *fact;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    add_trial(store, 0);
+    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
+    assert_int_equal(hwnas_store_set(store, "fact", "text"), HWNAS_OK);
+    add_trial(store, 1);
+    assert_int_equal(hwnas_store_end(store, HWNAS_E_TIMEOUT), HWNAS_E_TIMEOUT);
+    assert_int_equal(count_trials(store), 1);
+    assert_int_equal(hwnas_store_get(&fact, store, "fact"), HWNAS_OK);
+    assert_null(fact);
+    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
+    assert_int_equal(hwnas_store_set(store, "fact", "text"), HWNAS_OK);
+    add_trial(store, 1);
+    assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
+    hwnas_store_close(store);
+    store = open_ok(HWNAS_STORE_READ);
+    assert_int_equal(count_trials(store), 2);
+    assert_int_equal(hwnas_store_get(&fact, store, "fact"), HWNAS_OK);
+    assert_string_equal(fact, "text");
+    free(fact);
+    hwnas_store_close(store);
+}
+
 /* What was estimated and is measured now. */
 static void trials_are_revised(void **state)
 {
@@ -344,6 +417,8 @@ int main(int argc, char **argv)
         CASE(every_status_comes_back),
         CASE(full_trial),
         CASE(trials_are_revised),
+        CASE(history_has_what_was_written_anew),
+        CASE(transactions_are_whole),
         CASE(wrong_order_of_calls),
         CASE(failed_finish_changes_nothing),
         CASE(full_disk),

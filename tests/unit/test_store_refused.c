@@ -112,14 +112,46 @@ static void other_versions(void **state)
 {
     (void)state;
     hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
-    change_with_sqlite("PRAGMA user_version = 3");
-    expect_not_ours("the study has format 3, this hwnas knows format 2");
+    change_with_sqlite("PRAGMA user_version = 4");
+    expect_not_ours("the study has format 4, this hwnas knows format 3");
     expect_hint("newer");
-    change_with_sqlite("PRAGMA user_version = 1");
-    expect_not_ours("the study has format 1, this hwnas knows format 2");
+    change_with_sqlite("PRAGMA user_version = 2");
+    expect_not_ours("the study has format 2, this hwnas knows format 3");
     expect_hint("older");
-    change_with_sqlite("PRAGMA user_version = 2; DROP TABLE value");
+    change_with_sqlite("PRAGMA user_version = 3; DROP TABLE value");
     expect_not_ours("no such table");
+}
+
+/* What a history says must fit the trials. */
+static void broken_history(void **state)
+{
+    (void)state;
+    static const char *const changes[] = {
+        "DELETE FROM event WHERE trial = 1",
+        "UPDATE event SET trial = 7 WHERE trial = 1",
+        "UPDATE event SET kind = 'measured' WHERE trial = 1",
+        "UPDATE event SET kind = 'eaten' WHERE trial = 1",
+        "UPDATE event SET kind = 'running' WHERE trial = 1",
+        "INSERT INTO event (trial, kind) VALUES (1, 'finished')",
+        "INSERT INTO event (trial, kind) VALUES (1, 'measured')",
+        "UPDATE trial SET status = NULL, finish_order = NULL WHERE number = 1",
+        "UPDATE trial SET number = 1000000000000 WHERE number = 2",
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        hwnas_event *events;
+        size_t n;
+        hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+        for (uint64_t trial = 0; trial < 3; trial++)
+            add_trial(store, trial);
+        hwnas_store_close(store);
+        change_with_sqlite(changes[i]);
+        store = open_ok(HWNAS_STORE_READ);
+        hwnas_status status = hwnas_store_history(&events, &n, store);
+        assert_int_equal(status, HWNAS_E_INPUT);
+        assert_non_null(strstr(hwnas_last_error()->message, "the study is damaged"));
+        hwnas_store_close(store);
+        unlink(path);
+    }
 }
 
 static void truncated(void **state)
@@ -267,6 +299,7 @@ int main(int argc, char **argv)
         CASE(not_a_study),
         CASE(database_of_another_program),
         CASE(other_versions),
+        CASE(broken_history),
         CASE(truncated),
         CASE(damaged),
         CASE(unwritable),

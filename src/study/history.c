@@ -1,0 +1,128 @@
+/* history.c: what a session writes as it goes on, and goes through again when it is continued.
+ *
+ * A trial that was estimated and then measured is told twice, and between the two the strategy
+ * proposed what followed from the estimate. So the history has both, and is told again as it
+ * happened, not as the trials are in the end. What follows from counts and times of the sessions
+ * that were, and from nothing a strategy was told, is a fact of its own, written with each event.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "study/facts.h"
+#include "study/session.h"
+
+#define FACT "session"
+
+/* ---- Writing ---- */
+
+static hwnas_status write_state(const hwnas_session *s)
+{
+    json_t *fact = hwnas_evaluator_state(s->setup.evaluator);
+    json_object_set_new(fact, "run_seconds", json_real(s->run_seconds));
+    json_object_set_new(fact, "n_run", json_integer((json_int_t)s->n_run));
+    json_object_set_new(fact, "next_round", json_integer((json_int_t)s->next_round));
+    json_object_set_new(fact, "n_hopeless", json_integer(s->n_hopeless));
+    json_object_set_new(fact, "n_disturbed", json_integer(s->waiting.n_disturbed));
+    hwnas_status status = hwnas_facts_set_json(s->store, FACT, fact);
+    json_decref(fact);
+    return status;
+}
+
+hwnas_status hwnas_session_start(hwnas_session *s, const hwnas_trial *trial)
+{
+    TRY(hwnas_store_begin(s->store));
+    hwnas_status status = write_state(s);
+    if (status == HWNAS_OK)
+        status =
+            hwnas_store_start(s->store, trial->number, trial->code, trial->digest, trial->rung);
+    return hwnas_store_end(s->store, status);
+}
+
+static hwnas_status write_event(const hwnas_session *s, hwnas_trial *trial, hwnas_event_kind kind)
+{
+    TRY(hwnas_evaluator_keep(s->setup.evaluator));
+    TRY(write_state(s));
+    if (kind == HWNAS_EVENT_PUT_OFF)
+        return hwnas_store_put_off(s->store, trial->number);
+    return kind == HWNAS_EVENT_MEASURED ? hwnas_store_revise(s->store, trial)
+                                        : hwnas_store_finish(s->store, trial);
+}
+
+hwnas_status hwnas_session_write(hwnas_session *s, hwnas_trial *trial, hwnas_event_kind kind)
+{
+    TRY(hwnas_store_begin(s->store));
+    return hwnas_store_end(s->store, write_event(s, trial, kind));
+}
+
+/* ---- Going through it again ---- */
+
+static hwnas_status read_state(hwnas_session *s)
+{
+    json_t *fact = NULL;
+    TRY(hwnas_facts_json(&fact, s->store, FACT));
+    if (!fact)
+        return HWNAS_OK; /* nothing happened yet */
+    hwnas_evaluator_set_state(s->setup.evaluator, fact);
+    s->run_seconds = json_number_value(json_object_get(fact, "run_seconds"));
+    s->n_run = (size_t)json_integer_value(json_object_get(fact, "n_run"));
+    s->next_round = (size_t)json_integer_value(json_object_get(fact, "next_round"));
+    s->n_hopeless = (int)json_integer_value(json_object_get(fact, "n_hopeless"));
+    s->waiting.n_disturbed = (int)json_integer_value(json_object_get(fact, "n_disturbed"));
+    json_decref(fact);
+    return HWNAS_OK;
+}
+
+static hwnas_trial *move_trial(hwnas_trial *from)
+{
+    hwnas_trial *to = hwnas_alloc(sizeof *to);
+    *to = *from;
+    *from = (hwnas_trial){.number = to->number};
+    return to;
+}
+
+/* `ids` has where in `done` the trials are, by number. */
+static hwnas_status replay_event(hwnas_session *s, hwnas_event *event, size_t *ids)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *trial = &event->trial;
+    hwnas_arch *walked = NULL;
+    if (event->kind == HWNAS_EVENT_PUT_OFF) {
+        /* The machine may be quiet again. */
+        (void)hwnas_waiting_put_off(&s->waiting, ids[trial->number], -INFINITY);
+        return HWNAS_OK;
+    }
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
+    if (event->kind == HWNAS_EVENT_FINISHED) {
+        ids[trial->number] = s->n_done;
+        status = hwnas_session_absorb(s, move_trial(trial), walked);
+    } else if (event->kind == HWNAS_EVENT_MEASURED) {
+        hwnas_waiting_tell(&s->waiting, ids[trial->number], trial);
+        status = hwnas_session_renew(s, ids[trial->number], trial, walked);
+    } else if (!hwnas_session_should_stop(s)) {
+        status = hwnas_session_try(s, trial->number, walked, trial->rung, false);
+    }
+out:
+    hwnas_arch_free(walked);
+    return status;
+}
+
+hwnas_status hwnas_session_replay(hwnas_session *s)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_event *events = NULL;
+    size_t n = 0, n_past = 0;
+    TRY_OUT(hwnas_store_history(&events, &n, s->store));
+    size_t *ids = hwnas_alloc((n + 1) * sizeof *ids);
+    for (; n_past < n && events[n_past].kind != HWNAS_EVENT_RUNNING && status == HWNAS_OK; n_past++)
+        status = replay_event(s, &events[n_past], ids);
+    s->session_first = s->n_done;
+    s->next = s->n_done + (n - n_past);
+    if (status == HWNAS_OK)
+        status = read_state(s);
+    for (size_t i = n_past; i < n && status == HWNAS_OK; i++)
+        status = replay_event(s, &events[i], ids);
+    free(ids);
+out:
+    hwnas_events_free(events, n);
+    return status;
+}
