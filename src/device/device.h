@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-#define HWNAS_DEVICE_ABI 3
+#define HWNAS_DEVICE_ABI 4
 
 typedef struct hwnas_device_options {
     int threads; /* 0: all cores that this process may use */
@@ -48,6 +48,7 @@ typedef struct hwnas_device_info {
     unsigned native;   /* precisions that it has instructions for: a set of bits */
     unsigned emulated; /* those that it computes by way of others, without gain in speed */
     bool has_energy;   /* the machine has an energy counter; set by the runner */
+    bool computes;     /* a run gives the network's outputs, so that they can be verified */
 } hwnas_device_info;
 
 typedef struct hwnas_device_ops hwnas_device_ops;
@@ -99,6 +100,11 @@ struct hwnas_device_ops {
      * input and output. */
     hwnas_status (*run)(hwnas_exec *exec, const float *const *inputs, float *const *outputs);
     void (*free_exec)(hwnas_exec *exec);
+    /* (optional) The graph of bytes that a folded graph becomes in s8; else it is what
+     * hwnas_device_quantize() makes, in the form HWNAS_QUANTIZE_FUSED (device/calibrate.h). Both
+     * are the caller's; `origin` is by node the node that it comes from, or -1. */
+    hwnas_status (*quantize)(hwnas_graph **out, int **origin, hwnas_device *device,
+                             const hwnas_graph *graph, const hwnas_exec_options *options);
     /* (optional) Bytes that the executable holds: weights and buffers. */
     size_t (*memory)(const hwnas_exec *exec);
     /* (optional) What a run would take. */

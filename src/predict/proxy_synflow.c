@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/node.h"
 #include "predict/proxy.h"
 #include "predict/untrained.h"
 

@@ -14,12 +14,6 @@
 /* One standard normal number (Box and Muller 1958). */
 double hwnas_rng_normal(hwnas_rng *rng);
 
-/* Runs one node of a graph. `operands` has one buffer for each input of the node, weights included;
- * values and shapes are the graph's. `device` NULL, or one that lacks the operator: plain loops. */
-HWNAS_CHECKED hwnas_status hwnas_node_run(const hwnas_graph *graph, const hwnas_node *node,
-                                          hwnas_device *device, const float *const *operands,
-                                          float *output);
-
 /* What a walk tells of each node as soon as it has run; buffers are gone afterwards. */
 typedef struct hwnas_walk {
     hwnas_device *device; /* NULL: plain loops */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cudnn/bytes.h"
 #include "device/cudnn/cuda_exec.h"
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
@@ -46,8 +47,7 @@ static hwnas_status ask_properties(hwnas_cuda_device *device, int ordinal)
 {
     const hwnas_cudnn_api *cudnn = device->cudnn;
     const int32_t number = ordinal;
-    cudnnStatus_t result =
-        cudnn->create(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device->properties);
+    cudnnStatus_t result = cudnn->create(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device->properties);
     if (result == CUDNN_STATUS_SUCCESS)
         result = cudnn->set(device->properties, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32,
                             1, &number);
@@ -83,8 +83,10 @@ static void cuda_describe(const hwnas_device *base, hwnas_device_info *out)
     const hwnas_cuda_device *device = (const hwnas_cuda_device *)base;
     int driver = 0;
     hwnas_live_api(device->live)->driver_version(&driver);
-    *out = (hwnas_device_info){
-        .threads = 1, .has_energy = !isnan(hwnas_nvml_joules(hwnas_live_nvml(device->live)))};
+    *out =
+        (hwnas_device_info){.threads = 1,
+                            .computes = true,
+                            .has_energy = !isnan(hwnas_nvml_joules(hwnas_live_nvml(device->live)))};
     snprintf(out->name, sizeof out->name, "%s", device->gpu.name);
     snprintf(out->isa, sizeof out->isa, "sm_%d", device->gpu.sm);
     if (device->cudnn) {
@@ -95,6 +97,12 @@ static void cuda_describe(const hwnas_device *base, hwnas_device_info *out)
         snprintf(out->library, sizeof out->library, "own kernels, driver for CUDA %d.%d",
                  driver / 1000, driver / 10 % 100);
     }
+}
+
+static hwnas_status cuda_quantize(hwnas_graph **out, int **origin, hwnas_device *device,
+                                  const hwnas_graph *graph, const hwnas_exec_options *options)
+{
+    return hwnas_cudnn_quantize(out, origin, (hwnas_cuda_device *)device, graph, options);
 }
 
 const hwnas_device_ops hwnas_cuda_ops = {
@@ -108,6 +116,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .compile = hwnas_cuda_compile,
     .run = hwnas_cuda_run,
     .free_exec = hwnas_cuda_free_exec,
+    .quantize = cuda_quantize,
     .memory = hwnas_cudnn_held,
     .foresee = hwnas_cudnn_foresee,
     .steps = hwnas_cudnn_steps,

@@ -140,7 +140,7 @@ static void onednn_describe(const hwnas_device *base, hwnas_device_info *out)
 {
     const onednn_device *device = (const onednn_device *)base;
     const dnnl_version_t *version = dnnl_version();
-    *out = (hwnas_device_info){.threads = device->threads};
+    *out = (hwnas_device_info){.threads = device->threads, .computes = true};
     hwnas_onednn_find_precisions(device, &out->native, &out->emulated);
     hwnas_device_cpu_name(out->name, sizeof out->name);
     snprintf(out->library, sizeof out->library, "oneDNN %d.%d.%d", version->major, version->minor,

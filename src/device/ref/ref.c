@@ -30,8 +30,11 @@ static hwnas_status ref_open(hwnas_device **out, const char *argument,
 static void ref_describe(const hwnas_device *device, hwnas_device_info *out)
 {
     (void)device;
-    *out = (hwnas_device_info){.library = "plain C", .isa = "as compiled", .threads = 1,
-                                .native = 1U << HWNAS_F32};
+    *out = (hwnas_device_info){.library = "plain C",
+                               .isa = "as compiled",
+                               .threads = 1,
+                               .native = 1U << HWNAS_F32,
+                               .computes = true};
     hwnas_device_cpu_name(out->name, sizeof out->name);
 }
 
