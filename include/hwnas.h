@@ -19,19 +19,20 @@ extern "C" {
 
 typedef enum hwnas_status {
     HWNAS_OK = 0,
-    HWNAS_E_USAGE,       /* the command line is wrong */
-    HWNAS_E_INPUT,       /* a file or value given by the user is wrong */
-    HWNAS_E_NOT_FOUND,   /* a named thing does not exist */
-    HWNAS_E_INFEASIBLE,  /* no network meets the constraints */
-    HWNAS_E_EXHAUSTED,   /* every network of the space has been proposed */
-    HWNAS_E_INTERRUPTED, /* stopped by a signal; what is finished is saved */
-    HWNAS_E_IO,          /* the system refused to read or write */
-    HWNAS_E_MEMORY,      /* out of memory */
-    HWNAS_E_UNSUPPORTED, /* the device cannot do this */
-    HWNAS_E_TIMEOUT,     /* the runner did not answer in time */
-    HWNAS_E_CRASHED,     /* the runner died */
-    HWNAS_E_LIBRARY,     /* a library that we use reported an error */
-    HWNAS_E_SLOWER,      /* a network got slower than it was recorded */
+    HWNAS_E_USAGE,        /* the command line is wrong */
+    HWNAS_E_INPUT,        /* a file or value given by the user is wrong */
+    HWNAS_E_NOT_FOUND,    /* a named thing does not exist */
+    HWNAS_E_INFEASIBLE,   /* no network meets the constraints */
+    HWNAS_E_EXHAUSTED,    /* every network of the space has been proposed */
+    HWNAS_E_INTERRUPTED,  /* stopped by a signal; what is finished is saved */
+    HWNAS_E_IO,           /* the system refused to read or write */
+    HWNAS_E_MEMORY,       /* out of memory */
+    HWNAS_E_UNSUPPORTED,  /* the device cannot do this */
+    HWNAS_E_TIMEOUT,      /* the runner did not answer in time */
+    HWNAS_E_CRASHED,      /* the runner died */
+    HWNAS_E_LIBRARY,      /* a library that we use reported an error */
+    HWNAS_E_SLOWER,       /* a network got slower than it was recorded */
+    HWNAS_E_WRONG_RESULT, /* the device computes a network wrong */
     HWNAS_N_STATUS
 } hwnas_status;
 

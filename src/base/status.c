@@ -23,6 +23,7 @@ static const struct {
     [HWNAS_E_CRASHED] = {"crashed", 1},
     [HWNAS_E_LIBRARY] = {"library", 1},
     [HWNAS_E_SLOWER] = {"slower", 1},
+    [HWNAS_E_WRONG_RESULT] = {"wrong_result", 1},
 };
 
 static _Thread_local hwnas_error last;

@@ -25,6 +25,7 @@
 #include "measure/race.h"
 #include "measure/runner.h"
 #include "measure/steps.h"
+#include "measure/verify.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
 
@@ -361,6 +362,33 @@ out:
     return status;
 }
 
+/* MEASURE and GRAPH: the result is wanted, not its time. */
+static hwnas_status serve_verify(session *s, const json_t *request)
+{
+    hwnas_status status;
+    hwnas_measure_options options;
+    hwnas_verified verified;
+    hwnas_graph *graph = NULL;
+    hwnas_frame frame;
+    void *onnx = NULL;
+    s->phase[0] = '\0';
+    TRY(receive_frame(&onnx, &frame, s, HWNAS_FRAME_GRAPH, HWNAS_FRAME_GRAPH));
+    if (!s->device || !hwnas_wire_read_options(&options, request))
+        TRY_OUT(hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options or a device"));
+    options.progress = say;
+    options.context = s;
+    say(s, "reading");
+    TRY_OUT(set_memory_limit(0));
+    TRY_OUT(hwnas_onnx_read(&graph, "the candidate", onnx, frame.length));
+    TRY_OUT(inject_fault(s));
+    TRY_OUT(hwnas_verify(&verified, s->device, graph,
+                         json_number_value(json_object_get(request, "verify")), &options));
+out:
+    hwnas_graph_free(graph);
+    free(onnx);
+    return answer(s, status, "verified", status ? NULL : hwnas_wire_verified(&verified));
+}
+
 /* Keeps the threads that are not OpenMP's on the chosen cores as well. */
 static void pin(const json_t *cores)
 {
@@ -414,7 +442,9 @@ static hwnas_status serve_request(session *s)
     const json_int_t n = json_integer_value(json_object_get(request, "race"));
     hwnas_status status = frame.type == HWNAS_FRAME_OPEN  ? serve_open(s, request)
                           : n > 0 && n <= HWNAS_RACE_MOST ? serve_race(s, request, (int)n)
-                                                          : serve_measure(s, request);
+                          : json_is_number(json_object_get(request, "verify"))
+                              ? serve_verify(s, request)
+                              : serve_measure(s, request);
     json_decref(request);
     free(text);
     return status;

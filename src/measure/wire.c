@@ -120,6 +120,7 @@ static const field info_fields[] = {
     INFO(native, FIELD_INT),
     INFO(emulated, FIELD_INT),
     INFO(has_energy, FIELD_BOOL),
+    INFO(computes, FIELD_BOOL),
     {0},
 };
 

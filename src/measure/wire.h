@@ -19,11 +19,13 @@ typedef enum hwnas_frame_type {
     HWNAS_FRAME_OPEN = 1, /* {device, threads, cores: [..], allowed: [..]} */
     HWNAS_FRAME_MEASURE,  /* hwnas_measure_options and `steps`: whether to time them as well;
                              `is_copy`: one of several;
-                             `race`: so many graphs follow, to be compared */
+                             `race`: so many graphs follow, to be compared;
+                             `verify`: the result is wanted, not a time,
+                             and the loops may take so many seconds */
     HWNAS_FRAME_GRAPH,
     HWNAS_FRAME_PHASE,
-    HWNAS_FRAME_ANSWER, /* {status, message, hint} and info, window, race or measurement, with
-                             `steps` in it */
+    HWNAS_FRAME_ANSWER, /* {status, message, hint} and info, window, race, verified or
+                             measurement, with `steps` in it */
     HWNAS_FRAME_GO,     /* {lead, seconds} of the window that copies share */
 } hwnas_frame_type;
 
