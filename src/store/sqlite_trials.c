@@ -35,7 +35,7 @@ enum {
 
 static const char *const event_kinds[HWNAS_N_EVENT_KINDS] = {
     [HWNAS_EVENT_FINISHED] = "finished",
-    [HWNAS_EVENT_MEASURED] = "measured",
+    [HWNAS_EVENT_REVISED] = "revised",
     [HWNAS_EVENT_PUT_OFF] = "put off",
     [HWNAS_EVENT_RUNNING] = "running", /* never stored */
 };
@@ -183,7 +183,7 @@ static hwnas_status revise(hwnas_store *store, const hwnas_trial *trial)
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, before[i], "i", number)));
     TRY(write(&order, store, trial, REVISE));
-    return add_event(store, number, HWNAS_EVENT_MEASURED);
+    return add_event(store, number, HWNAS_EVENT_REVISED);
 }
 
 hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial)
@@ -325,7 +325,7 @@ static hwnas_status read_events(history *h, hwnas_store *store)
         }
         last = sqlite3_column_int64(row, POSITION);
         if (sqlite3_column_type(row, METRIC) != SQLITE_NULL)
-            read_value(&h->events[h->n - 1].trial, row);
+            TRY(read_value(&h->events[h->n - 1].trial, store, row));
     }
     return code == SQLITE_DONE ? HWNAS_OK : hwnas_sqlite_fail(store);
 }

@@ -34,7 +34,7 @@ typedef struct hwnas_value_row {
 /* What happened to a trial, in the order in which it did. */
 typedef enum hwnas_event_kind {
     HWNAS_EVENT_FINISHED, /* measured, estimated or failed */
-    HWNAS_EVENT_MEASURED, /* it was estimated before */
+    HWNAS_EVENT_REVISED, /* measured or trained; it was estimated or predicted before */
     HWNAS_EVENT_PUT_OFF,  /* it was to be measured, and the machine was disturbed */
     HWNAS_EVENT_RUNNING,  /* asked, and not finished yet: after all others */
     HWNAS_N_EVENT_KINDS

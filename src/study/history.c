@@ -44,7 +44,7 @@ static hwnas_status write_event(const hwnas_session *s, hwnas_trial *trial, hwna
     TRY(write_state(s));
     if (kind == HWNAS_EVENT_PUT_OFF)
         return hwnas_store_put_off(s->store, trial->number);
-    return kind == HWNAS_EVENT_MEASURED ? hwnas_store_revise(s->store, trial)
+    return kind == HWNAS_EVENT_REVISED ? hwnas_store_revise(s->store, trial)
                                         : hwnas_store_finish(s->store, trial);
 }
 
@@ -95,7 +95,7 @@ static hwnas_status replay_event(hwnas_session *s, hwnas_event *event, size_t *i
     if (event->kind == HWNAS_EVENT_FINISHED) {
         ids[trial->number] = s->n_done;
         status = hwnas_session_absorb(s, move_trial(trial), walked);
-    } else if (event->kind == HWNAS_EVENT_MEASURED) {
+    } else if (event->kind == HWNAS_EVENT_REVISED) {
         hwnas_waiting_tell(&s->waiting, ids[trial->number], trial);
         status = hwnas_session_renew(s, ids[trial->number], trial, walked);
     } else if (!hwnas_session_should_stop(s)) {

@@ -52,6 +52,17 @@ static void remember(hwnas_session *s, const hwnas_trial *trial, hwnas_settings 
         free(row);
 }
 
+static void add_to_fronts(hwnas_session *s, size_t id)
+{
+    if (s->scores[id].violation != 0 || s->done[id]->rung)
+        return;
+    hwnas_point point = {.id = id};
+    memcpy(point.objectives, s->scores[id].objectives, sizeof point.objectives);
+    hwnas_front_insert(&s->front, &point);
+    if (!hwnas_trial_is_unstable(s->done[id]))
+        hwnas_front_insert(&s->steady, &point);
+}
+
 /* Takes what is known of a finished trial, for the first time or as it was measured by now: tells
  * the strategy and remembers it. */
 static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
@@ -62,18 +73,22 @@ static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
     s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
     if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
         remember(s, trial, hwnas_settings_of(walked, s->job));
-    if (score.is_estimate && !trial->rung) {
+    if (score.is_estimate && !trial->rung)
         hwnas_waiting_add(&s->waiting, id, trial, &s->steady);
-    } else if (score.violation == 0 && !trial->rung) {
-        hwnas_point point = {.id = id};
-        memcpy(point.objectives, score.objectives, sizeof point.objectives);
-        hwnas_front_insert(&s->front, &point);
-        if (!hwnas_trial_is_unstable(trial))
-            hwnas_front_insert(&s->steady, &point);
-    }
+    else
+        add_to_fronts(s, id);
     if (!score.is_estimate)
         hwnas_waiting_update(&s->waiting, &s->steady);
     return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
+}
+
+/* The fronts of what is known now. */
+static void find_fronts(hwnas_session *s)
+{
+    s->front.n = s->steady.n = 0;
+    for (size_t id = 0; id < s->n_done; id++)
+        if (!s->scores[id].is_estimate)
+            add_to_fronts(s, id);
 }
 
 hwnas_status hwnas_session_publish(hwnas_session *s)
@@ -211,7 +226,9 @@ hwnas_status hwnas_session_renew(hwnas_session *s, size_t id, hwnas_trial *trial
     const hwnas_trial estimated = *s->done[id];
     *s->done[id] = *trial;
     *trial = estimated;
-    return learn(s, id, walked);
+    TRY(learn(s, id, walked));
+    find_fronts(s); /* where it may stand with what it was */
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id)
@@ -233,24 +250,12 @@ hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id)
         goto out;
     }
     hwnas_waiting_tell(&s->waiting, id, trial);
-    TRY_OUT(hwnas_session_write(s, trial, HWNAS_EVENT_MEASURED));
+    TRY_OUT(hwnas_session_write(s, trial, HWNAS_EVENT_REVISED));
     status = hwnas_session_renew(s, id, trial, walked);
 out:
     hwnas_arch_free(walked);
     hwnas_trials_free(trial, 1);
     return status;
-}
-
-/* The front of what is known now. */
-static void find_front(hwnas_session *s)
-{
-    s->front.n = 0;
-    for (size_t id = 0; id < s->n_done; id++) {
-        hwnas_point point = {.id = id};
-        memcpy(point.objectives, s->scores[id].objectives, sizeof point.objectives);
-        if (!s->scores[id].is_estimate && s->scores[id].violation == 0 && !s->done[id]->rung)
-            hwnas_front_insert(&s->front, &point);
-    }
 }
 
 static hwnas_trial *copy_trial(const hwnas_trial *from)
@@ -285,10 +290,8 @@ hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id)
             trial->values[i] = row;
     trial->violation = hwnas_trial_violation(trial, s->job, true);
     trial->seconds += hwnas_now() - started;
-    TRY_OUT(hwnas_store_revise(s->store, trial));
-    swap_trials(s->done[id], trial);
-    status = learn(s, id, walked);
-    find_front(s);
+    TRY_OUT(hwnas_session_write(s, trial, HWNAS_EVENT_REVISED));
+    status = hwnas_session_renew(s, id, trial, walked);
 out:
     hwnas_arch_free(walked);
     hwnas_arch_free(arch);

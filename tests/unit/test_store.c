@@ -182,7 +182,7 @@ static void history_has_what_was_written_anew(void **state)
         size_t n_values;
     } wanted[] = {{HWNAS_EVENT_FINISHED, 0, 2}, {HWNAS_EVENT_FINISHED, 1, 2},
                   {HWNAS_EVENT_FINISHED, 2, 2}, {HWNAS_EVENT_PUT_OFF, 1, 0},
-                  {HWNAS_EVENT_MEASURED, 1, 1}, {HWNAS_EVENT_FINISHED, 3, 2},
+                  {HWNAS_EVENT_REVISED, 1, 1}, {HWNAS_EVENT_FINISHED, 3, 2},
                   {HWNAS_EVENT_RUNNING, 4, 0}};
     store = open_ok(HWNAS_STORE_READ);
     hwnas_event *events;
