@@ -30,6 +30,7 @@ static const char tables[] =
     "    seconds REAL NOT NULL, is_steady INTEGER NOT NULL, parts BLOB NOT NULL,"
     "    sets BLOB NOT NULL);";
 
+enum { LOCK_NAPS = 300 }; /* of 10 ms */
 enum { ADD_MACHINE, ADD_PART, ADD, PARTS, OBSERVED, LAST, N_SQL };
 
 enum { NEWEST = 3000 };
@@ -184,6 +185,21 @@ static hwnas_status open_or_begin(hwnas_latency_file *file, char **note)
     return open_cache(file, true) ? HWNAS_OK : fail(file);
 }
 
+/* Locks the directory of a file: a descriptor, or -1. Whoever may read the directory can lock it,
+ * so we wait for a while and not for ever. */
+static int lock_directory(const char *path)
+{
+    static const struct timespec nap = {.tv_nsec = 10000000};
+    char *directory = hwnas_strdup(path), *slash = strrchr(directory, '/');
+    if (slash)
+        slash[1] = '\0';
+    const int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(directory);
+    for (int i = 0; fd >= 0 && i < LOCK_NAPS && flock(fd, LOCK_EX | LOCK_NB); i++)
+        nanosleep(&nap, NULL);
+    return fd;
+}
+
 hwnas_status hwnas_latency_open(hwnas_latency_file **out, char **note, const char *path)
 {
     hwnas_latency_file *file = hwnas_alloc(sizeof *file);
@@ -191,13 +207,7 @@ hwnas_status hwnas_latency_open(hwnas_latency_file **out, char **note, const cha
     hwnas_make_folders(path);
     /* One process at a time looks whether the file is good: of two that find it bad, the second
      * must not put aside what the first has begun. */
-    char *directory = hwnas_strdup(path), *slash = strrchr(directory, '/');
-    if (slash)
-        slash[1] = '\0';
-    const int lock = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(directory);
-    if (lock >= 0)
-        flock(lock, LOCK_EX);
+    const int lock = lock_directory(path);
     hwnas_status status = open_or_begin(file, note);
     if (lock >= 0)
         close(lock);

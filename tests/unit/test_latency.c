@@ -7,11 +7,13 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -428,6 +430,25 @@ static void key_names_the_machine(void **state)
     free(key);
 }
 
+/* Anybody who may read the directory can lock it, and keep it. */
+static void does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/hwnas-test-latency.XXXXXX", path[64], *note = NULL;
+    hwnas_latency_file *file;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/latency.db", folder);
+    const int held = open(folder, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    alarm(60); /* a wait without end is to fail */
+    assert_int_equal(hwnas_latency_open(&file, &note, path), HWNAS_OK);
+    alarm(0);
+    hwnas_latency_close(file);
+    close(held);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +462,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(keeps_what_it_learnt),
         cmocka_unit_test(survives_damage),
         cmocka_unit_test(refuses_what_it_cannot_write),
+        cmocka_unit_test(does_not_wait_for_ever),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
