@@ -51,8 +51,7 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
         goto out;
     trial->number = s->next++;
     hwnas_trial_settle(trial, HWNAS_OK, started);
-    TRY_OUT(hwnas_session_start(s, trial));
-    TRY_OUT(hwnas_session_write(s, trial, HWNAS_EVENT_FINISHED));
+    TRY_OUT(hwnas_session_write_whole(s, trial));
     status = hwnas_session_absorb(s, trial, walked);
     trial = NULL;
 out:

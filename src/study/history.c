@@ -54,6 +54,15 @@ hwnas_status hwnas_session_write(hwnas_session *s, hwnas_trial *trial, hwnas_eve
     return hwnas_store_end(s->store, write_event(s, trial, kind));
 }
 
+hwnas_status hwnas_session_write_whole(hwnas_session *s, hwnas_trial *trial)
+{
+    TRY(hwnas_store_begin(s->store));
+    hwnas_status status = hwnas_session_start(s, trial);
+    if (status == HWNAS_OK)
+        status = hwnas_session_write(s, trial, HWNAS_EVENT_FINISHED);
+    return hwnas_store_end(s->store, status);
+}
+
 /* ---- Going through it again ---- */
 
 static hwnas_status read_state(hwnas_session *s)

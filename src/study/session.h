@@ -90,6 +90,9 @@ HWNAS_CHECKED hwnas_status hwnas_session_start(hwnas_session *s, const hwnas_tri
  * on beside what the strategy was told. */
 HWNAS_CHECKED hwnas_status hwnas_session_write(hwnas_session *s, hwnas_trial *trial,
                                                hwnas_event_kind kind);
+/* Writes in one transaction that a trial was begun and finished: one that is taken over is never
+ * running, as it would be measured after a death. */
+HWNAS_CHECKED hwnas_status hwnas_session_write_whole(hwnas_session *s, hwnas_trial *trial);
 /* Goes through the history of the study as it was, so that all is as at its end; then runs again
  * what was running. */
 HWNAS_CHECKED hwnas_status hwnas_session_replay(hwnas_session *s);

@@ -37,6 +37,15 @@ cases["regularized-evolution, estimated"] = still + ["--objectives", "accuracy"]
     "--strategy", "regularized-evolution", "--trials", "70", "--constraints", "latency.p50 <= 60 ms"]
 cases["successive-halving, measured"] = still + both + ["--strategy", "successive-halving", "--trials", "60"]
 cases["auto, estimated"] = still + both + ["--trials", "40", "--constraints", "latency.p50 <= 60 ms"]
+warm = os.path.abspath("warm.db")
+cases["warm start, nsga2, estimated"] = still + both + ["--strategy", "nsga2", "--trials", "40", "--warm-start", warm]
+
+
+def make_warm():
+    subprocess.run([program, "search", "--space", "nas_bench_macro", "--seed", "77", "--study", warm] + still + both + [
+        "--strategy", "random", "--trials", "40", "--estimate", "off"], check=True, capture_output=True,
+        env=dict(os.environ, HWNAS_RUNNER=runner, STILL_BY_SIZE="1", STILL_BY_NETWORK="1",
+                 XDG_CACHE_HOME=os.path.abspath("warm.cache")))
 
 
 def run(arguments, name, **environment):
@@ -144,5 +153,6 @@ def choose_cases():
     return rng.sample(estimated, 3) + rng.sample(sorted(set(cases) - set(estimated)), 3)
 
 
+make_warm()
 n_measured = sum(try_case(c, cases[c], random.Random(f"{seed} {c}")) for c in choose_cases())
 assert names or n_measured > 10, n_measured
