@@ -136,7 +136,7 @@ def try_case(name, arguments, rng):
         what = f"{name}, seed {seed}, died at {first} and {second - first} later of {n_moments}"
         lines = continue_after(what, arguments, [first, max(1, second - first)])
         compare(what, whole, tables, lines)
-    n_measured = sum("'measured'" in row for row in tables[2])
+    n_measured = sum("'revised'" in row for row in tables[2])
     print(f"# {name}: {n_events} events, {n_measured} of them measurements of what was estimated, "
           f"{len(moments) + len(twice)} deaths")
     return n_measured

@@ -109,7 +109,7 @@ def databases():
         " FROM event JOIN trial ON number = trial WHERE number = 0",
         "INSERT INTO earlier_value SELECT event.position, value.position, metric, value, low, high,"
         " unit, 'estimated' FROM event JOIN value USING (trial) WHERE trial = 0",
-        "INSERT INTO event (trial, kind) VALUES (0, 'put off'), (0, 'measured')",
+        "INSERT INTO event (trial, kind) VALUES (0, 'put off'), (0, 'revised')",
         "INSERT INTO again SELECT trial, metric, value, low, high, 2 FROM value"
         " WHERE trial = 0 AND low IS NOT NULL")))
     write("latency", "good_cache.db", shrink(f"{WORK}/hwnas/latency-2.db", (

@@ -129,11 +129,11 @@ static void broken_history(void **state)
     static const char *const changes[] = {
         "DELETE FROM event WHERE trial = 1",
         "UPDATE event SET trial = 7 WHERE trial = 1",
-        "UPDATE event SET kind = 'measured' WHERE trial = 1",
+        "UPDATE event SET kind = 'revised' WHERE trial = 1",
         "UPDATE event SET kind = 'eaten' WHERE trial = 1",
         "UPDATE event SET kind = 'running' WHERE trial = 1",
         "INSERT INTO event (trial, kind) VALUES (1, 'finished')",
-        "INSERT INTO event (trial, kind) VALUES (1, 'measured')",
+        "INSERT INTO event (trial, kind) VALUES (1, 'revised')",
         "UPDATE trial SET status = NULL, finish_order = NULL WHERE number = 1",
         "UPDATE trial SET number = 1000000000000 WHERE number = 2",
     };
