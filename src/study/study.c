@@ -180,7 +180,7 @@ static bool may_train(hwnas_session *s)
         !t.budget || isnan(t.seconds))
         return true;
     const double mean = s->n_run ? s->run_seconds / (double)s->n_run : s->job->max_seconds;
-    const size_t n_front = hwnas_waiting_front(&id, &s->waiting, &s->front, INFINITY);
+    const size_t n_front = hwnas_waiting_front(&id, &s->waiting, &s->steady, INFINITY);
     return seconds_so_far(s) + t.seconds + (double)(n_front + 1) * mean < search_seconds(s);
 }
 
