@@ -126,8 +126,23 @@ static hwnas_status most_failed(const hwnas_summary *summary)
                       "'hwnas study show %s --json' lists the failures", summary->study);
 }
 
+/* Networks would have met the constraints, were they computed right; NULL: none would. */
+static const hwnas_trial *find_wrong(const hwnas_summary *summary)
+{
+    for (size_t i = 0; i < summary->n_trials; i++)
+        if (summary->trials[i].is_finished && summary->trials[i].status == HWNAS_E_WRONG_RESULT)
+            return &summary->trials[i];
+    return NULL;
+}
+
 static hwnas_status no_winner(const hwnas_summary *summary)
 {
+    const hwnas_trial *wrong = find_wrong(summary);
+    if (wrong)
+        return hwnas_fail(
+            HWNAS_E_WRONG_RESULT, NULL,
+            "each network that met the constraints gave a wrong result; trial %llu: %s",
+            (unsigned long long)wrong->number, wrong->message);
     if (2 * summary->n_failed > summary->n_finished)
         return most_failed(summary);
     hwnas_str limits = {0};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/verified.h"
 #include "study/settings.h"
 #include "study/spare.h"
 
@@ -348,6 +349,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
                        (unsigned long long)s->n_warm);
     add_failure(out, s);
     add_estimates(out, s);
+    hwnas_verified_text(out, s);
     if (s->ended)
         hwnas_str_addf(out, "\nended       %s", s->ended);
     hwnas_str_addf(out, "\nstudy       %s\n", s->study);
@@ -404,11 +406,17 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
     for (size_t i = 0; i < trial->n_values; i++)
         json_object_set_new(values, trial->values[i].metric, hwnas_value_json(&trial->values[i]));
     json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
+    json_t *verified = json_incref(json_object_get(detail, "verified"));
+    json_object_del(detail, "verified");
+    if (!json_object_size(detail)) {
+        json_decref(detail);
+        detail = NULL;
+    }
     char *code = hwnas_strdup(trial->code);
     hwnas_settings settings = hwnas_settings_cut(code, goals);
-    json_t *json =
-        json_pack("{s:I, s:s, s:s, s:o, s:o*}", "trial", (json_int_t)trial->number, "arch", code,
-                  "digest", trial->digest, "objectives", values, "measurement", detail);
+    json_t *json = json_pack("{s:I, s:s, s:s, s:o, s:o*, s:o*}", "trial", (json_int_t)trial->number,
+                             "arch", code, "digest", trial->digest, "objectives", values,
+                             "measurement", detail, "verified", verified);
     if (trial->rung)
         json_object_set_new(json, "rung", json_integer(trial->rung));
     for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
@@ -478,6 +486,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
                   "failures", failures_json(s), "ended", s->ended, "wall_seconds",
                   number_json(s->wall_seconds), "run_seconds", number_json(s->run_seconds),
                   "interrupted", s->is_interrupted);
+    json_object_set_new(json, "verified", hwnas_verified_json(s));
     if (s->goals.is_front_per_device)
         json_object_set_new(json, "fronts", fronts_json(s));
     return json;

@@ -150,6 +150,7 @@ static hwnas_status make_ready(hwnas_session *s)
 hwnas_status hwnas_session_begin(hwnas_session *s)
 {
     char *job = NULL, *seconds = NULL;
+    TRY(hwnas_verified_load(&s->verified, s->store));
     TRY(hwnas_store_get(&job, s->store, "job"));
     bool is_new = !job; /* or its process died before the first trial */
     free(job);

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "device/device.h"
+#include "measure/verify.h"
 #include "predict/predict.h"
 #include "search/pareto.h"
 #include "space/arch.h"
@@ -104,5 +105,16 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_block
                                                hwnas_evaluator *evaluator,
                                                const hwnas_candidate *candidates, int n, int device,
                                                double seconds);
+
+/* Why results of a device of the job cannot be verified, as half a sentence; NULL: they can. */
+const char *hwnas_evaluator_unverifiable(const hwnas_evaluator *evaluator, int device);
+/* Runs the network once on a device of the job and compares what it gives with a reference
+ * (measure/verify.h); `ref` may take so many seconds. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_verify(hwnas_verified *out, hwnas_evaluator *evaluator,
+                                                 const hwnas_candidate *candidate, int device,
+                                                 double ref_seconds);
+/* What the candidate is computed in on a device of the job. */
+hwnas_precision hwnas_evaluate_precision(const hwnas_evaluator *evaluator,
+                                         const hwnas_candidate *candidate, int device);
 
 #endif

@@ -40,9 +40,8 @@ static char *key_of(const hwnas_evaluator *e, const hwnas_candidate *c, int devi
     return hwnas_latency_table_key(s->row->spelling, &info, &exec);
 }
 
-/* The graph as a device gets it, of its own batch where it has one; `own` is to be freed. */
-static hwnas_status graph_at(const hwnas_graph **out, hwnas_graph **own, const hwnas_evaluator *e,
-                             const hwnas_candidate *c, int device)
+hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
+                                  const hwnas_evaluator *e, const hwnas_candidate *c, int device)
 {
     const hwnas_site *s = &e->sites[device];
     if (batch_at(s, c->settings.batch) != c->settings.batch)
@@ -68,7 +67,7 @@ hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial, hwnas_eva
     TRY_OUT(hwnas_latencies_table(&table, e->latencies, key));
     if (!hwnas_table_is_trusted(table))
         goto out;
-    TRY_OUT(graph_at(&graph, &own, e, c, device));
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
     hwnas_graph_cut(&parts, graph);
     if (!hwnas_latency_table_estimate(&l, table, &parts))
         goto out;
@@ -119,7 +118,7 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
     options.give_up = give_up_of(trial, e, c, device);
     if (c->estimate || e->n_in_vain >= PATIENCE)
         options.max_attempts = 1;
-    TRY_OUT(graph_at(&graph, &own, e, c, device));
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
     TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
                 : hwnas_runner_measure(out, e->runner, graph, &options));
@@ -184,7 +183,7 @@ hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks, hwnas_evalu
     const hwnas_measure_options options =
         hwnas_evaluate_options(e, &candidates[0], device, seconds);
     for (int i = 0; i < n; i++)
-        TRY_OUT(graph_at(&graphs[i], &own[i], e, &candidates[i], device));
+        TRY_OUT(hwnas_evaluate_graph(&graphs[i], &own[i], e, &candidates[i], device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, candidates[0].settings.threads)));
     TRY_OUT(hwnas_runner_race(&race, e->runner, graphs, n, &options));
     /* Blocks that count were clean, however many were not: better than what single measurements

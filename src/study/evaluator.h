@@ -70,6 +70,10 @@ void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e
 /* How a candidate is measured on a device in at most `seconds`. */
 hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwnas_candidate *c,
                                              int device, double seconds);
+/* The graph as a device gets it, of its own batch where it has one; `own` is to be freed. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
+                                                const hwnas_evaluator *e, const hwnas_candidate *c,
+                                                int device);
 /* Puts estimates in the place of a measurement that would be for nothing; *is_spared: they are. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial,
                                                 hwnas_evaluator *e, const hwnas_candidate *c,

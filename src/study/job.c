@@ -221,6 +221,7 @@ hwnas_status hwnas_job_load(hwnas_job **out, const char *path, const hwnas_job_f
                        .interval = 0.01,
                        .max_seconds = 1,
                        .ties = 0.1,
+                       .verifies = true,
                        .timeout = 60,
                        .trains = true};
     hwnas_status status = read_all(job, flags);

@@ -47,6 +47,7 @@ typedef struct hwnas_job {
     double interval;          /* of a measurement, relative */
     double max_seconds;       /* of a measurement */
     double ties;              /* time for measuring near ties again, as a part of the search's */
+    bool verifies;            /* the front's networks are compared with a reference */
     double timeout;           /* of a runner's silence, seconds */
     int64_t memory_limit;     /* of a runner, bytes; 0: none */
     const char *study;        /* SQLite file */

@@ -419,6 +419,18 @@ static hwnas_status read_early_stop(hwnas_job *job, const hwnas_yaml *node)
                      "auto stops measuring a network when it is clear that another one beats it");
 }
 
+static hwnas_status read_verify(hwnas_job *job, const hwnas_yaml *node)
+{
+    const char *text;
+    TRY(hwnas_yaml_text(&text, node, "verify"));
+    job->verifies = !strcmp(text, "front");
+    if (job->verifies || !strcmp(text, "none"))
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &node->place, "verify is front or none, not '%.30s'", text),
+        "front compares the result of each network of the front with a reference");
+}
+
 static hwnas_status read_timeout(hwnas_job *job, const hwnas_yaml *node)
 {
     return hwnas_yaml_number(&job->timeout, node, "timeout", 0.1, 1e6);
@@ -488,6 +500,8 @@ const hwnas_job_key hwnas_job_keys[] = {
      "auto: spares measurements where an estimate tells enough; bold; off"},
     {"measure", "early-stop", 0, true, true, read_early_stop, "HOW",
      "auto: stops measuring when a network is clearly beaten; off"},
+    {"measure", "verify", 0, true, true, read_verify, "WHAT",
+     "front: compares the results of the front's networks with a reference; none"},
     {"measure", "timeout", 0, true, false, read_timeout, "X", "seconds of silence that are a hang"},
     {"measure", "memory", 0, true, false, read_memory, "MIB", "that a candidate may use"},
     {NULL, "study", 's', false, true, read_study, "FILE", "where the study is kept (JOB.db)"},

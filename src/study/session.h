@@ -7,6 +7,7 @@
 #include "study/probe.h"
 #include "study/setup.h"
 #include "study/study.h"
+#include "study/verified.h"
 #include "study/waiting.h"
 
 /* Of the front of a warm start, as far as its measurements were not taken over. */
@@ -27,6 +28,8 @@ typedef struct hwnas_session {
     size_t n_scores, score_room;
     void *by_network;      /* search tree of measured networks; trial.c */
     hwnas_waiting waiting; /* ids are indices of `done` */
+    json_t *verified;      /* results against a reference; study/verified.h */
+    double verify_seconds; /* spent on them in this session */
     size_t next_round;     /* n_done from which on the front is measured */
     double run_seconds;    /* of the measured trials, without trainings, ... */
     size_t n_run;          /* ... of which so many were undisturbed */
@@ -79,6 +82,8 @@ bool hwnas_session_find_closest(size_t *id, const hwnas_session *s);
 /* Trains trial `id` of `done`, whose accuracy was predicted, and writes it anew; *is_trained: there
  * was a training left. */
 HWNAS_CHECKED hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id);
+/* Makes fronts and memory anew of what is done, as some results were found wrong by now. */
+void hwnas_session_drop_wrong(hwnas_session *s);
 /* Frees what is remembered of trials. */
 void hwnas_session_forget(hwnas_session *s);
 

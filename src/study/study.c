@@ -2,7 +2,7 @@
  * is, history.c writes what happens and goes through it again, trial.c does one trial, facts.c
  * knows a study again, warm.c takes trials over, probe.c finds the networks to begin with,
  * standstill.c says when not to go on, waiting.c which estimates are to be made good, ties.c settles
- * the front. */
+ * the front, verify.c sees that its networks are computed right. */
 #include "study/study.h"
 
 #include <math.h>
@@ -18,6 +18,7 @@
 #include "study/session.h"
 #include "study/standstill.h"
 #include "study/ties.h"
+#include "study/verify.h"
 
 enum {
     HOPELESS = 5, /* so many failures in a row, for a reason of the machine, end a study without any
@@ -256,7 +257,7 @@ static hwnas_status train_front(hwnas_session *s)
 {
     bool is_trained = true;
     size_t id;
-    while (is_trained && !hwnas_session_should_stop(s) && has_time_to_train(s) &&
+    while (is_trained && !s->in_vain && !hwnas_session_should_stop(s) && has_time_to_train(s) &&
            find_untrained(&id, s)) {
         hwnas_status status = hwnas_session_train(s, &is_trained, id);
         if (status != HWNAS_OK && !hwnas_trial_is_fatal(status)) {
@@ -291,6 +292,26 @@ static hwnas_status settle_ties(hwnas_session *s)
                            seconds, s->options->stop));
     TRY(hwnas_evaluator_keep(s->setup.evaluator));
     return remember_time(s);
+}
+
+/* A network of the front whose result is wrong leaves it, and the search goes on as if that one had
+ * failed: what was kept off by it may have to be measured, and ties be settled again. */
+static hwnas_status search_and_verify(hwnas_session *s)
+{
+    for (bool is_right = false; !is_right;) {
+        TRY(search(s));
+        TRY(train_front(s));
+        if (hwnas_session_should_stop(s))
+            return HWNAS_OK;
+        TRY(settle_ties(s));
+        if (s->job->verifies)
+            report(s, "verifying the front");
+        TRY(hwnas_session_verify(s, &is_right));
+        TRY(remember_time(s));
+        if (!is_right)
+            hwnas_session_drop_wrong(s);
+    }
+    return HWNAS_OK;
 }
 
 /* Before the store that its table of latencies writes to is closed. */
@@ -383,11 +404,7 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     TRY_OUT(hwnas_evaluator_use_study(s.setup.evaluator, s.store));
     status = hwnas_session_begin(&s);
     if (status == HWNAS_OK)
-        status = search(&s);
-    if (status == HWNAS_OK)
-        status = train_front(&s);
-    if (status == HWNAS_OK && !hwnas_session_should_stop(&s))
-        status = settle_ties(&s);
+        status = search_and_verify(&s);
     if (status == HWNAS_E_INTERRUPTED)
         status = HWNAS_OK;
     if (status != HWNAS_OK) {

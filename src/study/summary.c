@@ -9,6 +9,7 @@
 #include "study/identity.h"
 #include "study/judge.h"
 #include "study/spare.h"
+#include "study/verified.h"
 
 static json_t *detail_of(const hwnas_trial *trial)
 {
@@ -108,6 +109,8 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
     TRY_OUT(hwnas_job_goals(&s->goals, s->identity));
     TRY_OUT(hwnas_store_trials(&s->trials, &s->n_trials, store));
     TRY_OUT(hwnas_store_replace(s->trials, s->n_trials, store));
+    TRY_OUT(hwnas_verified_load(&s->verified, store));
+    hwnas_verified_apply(s->trials, s->n_trials, s->verified);
     find_fronts(s);
     count(s);
     *out = s;
@@ -126,6 +129,7 @@ void hwnas_summary_free(hwnas_summary *s)
     hwnas_trials_free(s->trials, s->n_trials);
     json_decref(s->identity);
     json_decref(s->devices);
+    json_decref(s->verified);
     for (int f = 0; f < s->n_fronts; f++)
         free(s->fronts[f].trials);
     free(s->study);

@@ -18,6 +18,7 @@ typedef struct hwnas_summary {
     hwnas_job goals;  /* objectives, limits, devices and settings only */
     json_t *identity; /* of the job */
     json_t *devices;  /* what those that run say of themselves, by name */
+    json_t *verified; /* results against a reference; study/verified.h */
     char *study;      /* file */
     char *ended;      /* why the search is over; NULL: it is not, or died */
     uint64_t n_warm;  /* trials taken over from another study, the first ones */

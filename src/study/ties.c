@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "graph/elaborate.h"
 #include "study/judge.h"
+#include "study/verified.h"
 
 static const double SHARE = 0.25; /* of the time of a measurement, for one turn */
 
@@ -344,15 +345,19 @@ hwnas_status hwnas_ties_measure(hwnas_store *store, hwnas_evaluator *evaluator,
                .walked = walked,
                .stop = stop,
                .deadline = hwnas_now() + seconds};
+    json_t *verified = NULL;
     if (!hwnas_evaluator_measures(evaluator))
         return HWNAS_OK;
     TRY_OUT(hwnas_store_trials(&s.trials, &s.n, store));
     TRY_OUT(hwnas_store_replace(s.trials, s.n, store));
+    TRY_OUT(hwnas_verified_load(&verified, store));
+    hwnas_verified_apply(s.trials, s.n, verified);
     s.group = hwnas_alloc((s.n + 1) * sizeof *s.group);
     hwnas_ties_find(s.group, s.trials, s.n, job);
     TRY_OUT(measure_groups(&s));
 out:
     free(s.group);
+    json_decref(verified);
     hwnas_trials_free(s.trials, s.n);
     return status;
 }

@@ -52,9 +52,15 @@ static void remember(hwnas_session *s, const hwnas_trial *trial, hwnas_settings 
         free(row);
 }
 
+/* A wrong result belongs on no front. */
+static bool is_wrong(const hwnas_session *s, size_t id)
+{
+    return hwnas_verified_is_wrong(s->verified, s->done[id]->number);
+}
+
 static void add_to_fronts(hwnas_session *s, size_t id)
 {
-    if (s->scores[id].violation != 0 || s->done[id]->rung)
+    if (s->scores[id].violation != 0 || s->done[id]->rung || is_wrong(s, id))
         return;
     hwnas_point point = {.id = id};
     memcpy(point.objectives, s->scores[id].objectives, sizeof point.objectives);
@@ -63,22 +69,40 @@ static void add_to_fronts(hwnas_session *s, size_t id)
         hwnas_front_insert(&s->steady, &point);
 }
 
-/* Takes what is known of a finished trial, for the first time or as it was measured by now: tells
- * the strategy and remembers it. */
-static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
+static hwnas_settings settings_of(const hwnas_session *s, const hwnas_trial *trial)
+{
+    char *code = hwnas_strdup(trial->code);
+    const hwnas_settings settings = hwnas_settings_cut(code, s->job);
+    free(code);
+    return settings;
+}
+
+/* Puts a finished trial where it belongs: into the memory, on the fronts, among those that wait. */
+static void place(hwnas_session *s, size_t id)
 {
     const hwnas_trial *trial = s->done[id];
-    const hwnas_score score = s->scores[id] = hwnas_trial_score(trial, s->job);
-    s->n_failed += trial->status != HWNAS_OK;
+    const hwnas_score score = s->scores[id];
+    if (is_wrong(s, id))
+        return;
     s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
     if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
-        remember(s, trial, hwnas_settings_of(walked, s->job));
+        remember(s, trial, settings_of(s, trial));
     if (score.is_estimate && !trial->rung)
         hwnas_waiting_add(&s->waiting, id, trial, &s->steady);
     else
         add_to_fronts(s, id);
     if (!score.is_estimate)
         hwnas_waiting_update(&s->waiting, &s->steady);
+}
+
+/* Takes what is known of a finished trial, for the first time or as it was measured by now: tells
+ * the strategy, as it would if nobody had looked at results, and remembers it. */
+static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
+{
+    const hwnas_trial *trial = s->done[id];
+    const hwnas_score score = s->scores[id] = hwnas_trial_score(trial, s->job);
+    s->n_failed += trial->status != HWNAS_OK;
+    place(s, id);
     return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
 }
 
@@ -114,7 +138,7 @@ bool hwnas_session_find_closest(size_t *id, const hwnas_session *s)
     double least = INFINITY;
     size_t closest = 0;
     for (size_t i = 0; i < s->n_scores && !s->front.n; i++)
-        if (!s->scores[i].rung && s->scores[i].violation < least) {
+        if (!s->scores[i].rung && s->scores[i].violation < least && !is_wrong(s, i)) {
             least = s->scores[i].violation;
             closest = i;
         }
@@ -124,13 +148,28 @@ bool hwnas_session_find_closest(size_t *id, const hwnas_session *s)
     return true;
 }
 
-void hwnas_session_forget(hwnas_session *s)
+static void forget_networks(hwnas_session *s)
 {
     while (s->by_network) {
         known *row = *(known **)s->by_network;
         tdelete(row, &s->by_network, compare_networks);
         free(row);
     }
+}
+
+void hwnas_session_drop_wrong(hwnas_session *s)
+{
+    forget_networks(s);
+    s->front.n = s->steady.n = s->waiting.n = 0;
+    s->is_target_met = false;
+    for (size_t i = 0; i < s->n_done; i++)
+        place(s, i);
+}
+
+void hwnas_session_forget(hwnas_session *s)
+{
+    forget_networks(s);
+    json_decref(s->verified);
     for (size_t i = 0; i < s->n_done; i++)
         hwnas_trials_free(s->done[i], 1);
     free(s->done);

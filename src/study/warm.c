@@ -8,6 +8,7 @@
 #include "study/identity.h"
 #include "study/judge.h"
 #include "study/summary.h"
+#include "study/verified.h"
 
 static bool is_text(const json_t *object, const char *key, const char *text)
 {
@@ -88,7 +89,7 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
     size_t n = 0;
     int same[HWNAS_MAX_DEVICES];
     char *space = NULL, *mine = hwnas_space_fingerprint(walked);
-    json_t *identity = NULL, *infos = NULL;
+    json_t *identity = NULL, *infos = NULL, *verified = NULL;
     TRY_OUT(hwnas_store_get(&space, store, "space"));
     TRY_OUT(hwnas_facts_json(&identity, store, "job"));
     TRY_OUT(hwnas_facts_json(&infos, store, "devices"));
@@ -109,6 +110,8 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
     for (int d = 0; d < job->devices.n; d++)
         same[d] = same_settings ? find_device(job, d, evaluator, &theirs, infos) : -1;
     TRY_OUT(hwnas_store_trials(&trials, &n, store));
+    TRY_OUT(hwnas_verified_load(&verified, store));
+    hwnas_verified_apply(trials, n, verified);
     qsort(trials, n, sizeof *trials, by_order);
     out->trials = hwnas_alloc((n + 1) * sizeof *out->trials);
     for (size_t i = 0; i < n; i++) {
@@ -121,6 +124,7 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
     }
 out:
     hwnas_trials_free(trials, n);
+    json_decref(verified);
     json_decref(identity);
     json_decref(infos);
     free(space);

@@ -6,12 +6,20 @@
  * network; with STILL_BY_SIZE for each operator of the network. With STILL_GROWS each inference
  * takes 0.1 % more than the one before. With STILL_BY_NETWORK what is measured of a network is a
  * function of the network alone: it has a pace of its own, up to 10 % off, chance begins anew with
- * each, and one in 16 cannot be compiled. */
+ * each, and one in 16 cannot be compiled.
+ *
+ * With STILL_COMPUTES the device computes as well, as `ref` does, so that its results are verified;
+ * with STILL_WRONG=DIGEST[,DIGEST...] the results of networks whose folded graphs have these digests
+ * are wrong, and with STILL_WRONG=all those of each. STILL_LOG names a file that gets the digest of
+ * each network that is computed: once when it is measured, and once when it is verified. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "device/devices.h"
+#include "graph/rewrite.h"
 #include "measure/machine.h"
 
 static double clock_seconds = 1000;
@@ -28,7 +36,26 @@ typedef struct still_exec {
     hwnas_exec base;
     double seconds;
     hwnas_rng *rng, own;
+    hwnas_graph *graph; /* to be computed in the first run; NULL: nothing is */
+    bool is_wrong;
 } still_exec;
+
+static bool computes(void)
+{
+    return getenv("STILL_COMPUTES") != NULL;
+}
+
+/* The list has the digest, or "all". */
+static bool is_listed(const char *list, const char *digest)
+{
+    while (list && *list) {
+        const size_t n = strcspn(list, ",");
+        if (n && (!strncmp(list, digest, n) || !strncmp(list, "all", n)))
+            return true;
+        list += n + (list[n] == ',');
+    }
+    return false;
+}
 
 static hwnas_status still_open(hwnas_device **out, const char *argument,
                                const hwnas_device_options *options)
@@ -42,7 +69,8 @@ static hwnas_status still_open(hwnas_device **out, const char *argument,
 static void still_describe(const hwnas_device *device, hwnas_device_info *out)
 {
     (void)device;
-    *out = (hwnas_device_info){.name = "a still machine", .threads = 1, .native = ~0U};
+    *out = (hwnas_device_info){.name = "a still machine", .threads = 1, .native = ~0U,
+                                .computes = computes()};
 }
 
 static void still_close(hwnas_device *device)
@@ -70,24 +98,54 @@ static hwnas_status still_compile(hwnas_exec **out, hwnas_device *device, const 
     exec->own = hwnas_rng_new(number, 1);
     exec->rng = is_by_network ? &exec->own : &rng;
     exec->seconds *= is_by_network ? 0.9 + 0.2 * hwnas_rng_double(&exec->own) : 1;
+    if (computes())
+        TRY(hwnas_graph_copy(&exec->graph, graph));
+    exec->is_wrong = is_listed(getenv("STILL_WRONG"), digest.hex);
     *out = &exec->base;
     return HWNAS_OK;
 }
 
-static hwnas_status still_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
+/* One result of the graph, which is folded, by `ref`. */
+static hwnas_status compute(const still_exec *exec, const float *const *inputs,
+                            float *const *outputs)
+{
+    hwnas_status status;
+    const hwnas_device_options options = {.threads = 1};
+    hwnas_device *ref = NULL;
+    hwnas_exec *right = NULL;
+    TRY_OUT(hwnas_device_open(&ref, "ref", &options));
+    TRY_OUT(hwnas_device_compile(&right, ref, exec->graph, NULL));
+    TRY_OUT(ref->ops->run(right, inputs, outputs));
+    if (exec->is_wrong)
+        outputs[0][1] += 10;
+    FILE *log = getenv("STILL_LOG") ? fopen(getenv("STILL_LOG"), "a") : NULL;
+    if (log) {
+        fprintf(log, "%s\n", hwnas_graph_digest(exec->graph).hex);
+        fclose(log);
+    }
+out:
+    hwnas_exec_free(right);
+    hwnas_device_close(ref);
+    return status;
+}
+
+static hwnas_status still_run(hwnas_exec *base, const float *const *inputs, float *const *outputs)
 {
     static double slowness = 1;
-    still_exec *e = (still_exec *)exec;
-    (void)inputs;
-    (void)outputs;
-    pass(slowness * e->seconds * (0.99 + 0.02 * hwnas_rng_double(e->rng)));
+    still_exec *exec = (still_exec *)base;
+    pass(slowness * exec->seconds * (0.99 + 0.02 * hwnas_rng_double(exec->rng)));
     slowness *= getenv("STILL_GROWS") ? 1.001 : 1;
+    if (exec->graph)
+        TRY(compute(exec, inputs, outputs));
+    hwnas_graph_free(exec->graph);
+    exec->graph = NULL;
     return HWNAS_OK;
 }
 
-static void still_free_exec(hwnas_exec *exec)
+static void still_free_exec(hwnas_exec *base)
 {
-    free(exec);
+    hwnas_graph_free(((still_exec *)base)->graph);
+    free(base);
 }
 
 const hwnas_device_ops hwnas_null_device = {

@@ -1,0 +1,37 @@
+/* evaluate_verify.c: the result of a candidate on a device, against a reference. */
+#include <string.h>
+
+#include "study/evaluator.h"
+
+const char *hwnas_evaluator_unverifiable(const hwnas_evaluator *e, int device)
+{
+    const hwnas_site *s = &e->sites[device];
+    if (s->memory)
+        return "it remembers published numbers and runs nothing";
+    if (!strcmp(s->row->spelling, "ref"))
+        return "it is the reference itself";
+    return s->info.computes ? NULL : "it computes nothing";
+}
+
+hwnas_precision hwnas_evaluate_precision(const hwnas_evaluator *e, const hwnas_candidate *c,
+                                         int device)
+{
+    return precision_at(&e->sites[device], c->settings.dtype);
+}
+
+hwnas_status hwnas_evaluate_verify(hwnas_verified *out, hwnas_evaluator *e,
+                                   const hwnas_candidate *c, int device, double ref_seconds)
+{
+    hwnas_status status;
+    hwnas_graph *own = NULL;
+    const hwnas_graph *graph;
+    const hwnas_measure_options options =
+        hwnas_evaluate_options(e, c, device, e->options.max_seconds);
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
+    TRY_OUT(
+        hwnas_evaluator_use_runner(e, device, threads_at(&e->sites[device], c->settings.threads)));
+    status = hwnas_runner_verify(out, e->runner, graph, ref_seconds, &options);
+out:
+    hwnas_graph_free(own);
+    return status;
+}

@@ -1,0 +1,167 @@
+#include "study/verified.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "study/facts.h"
+
+#define FACT "verified"
+
+hwnas_status hwnas_verified_load(json_t **out, hwnas_store *store)
+{
+    json_t *verified = NULL;
+    TRY(hwnas_facts_json(&verified, store, FACT));
+    if (!verified)
+        verified = json_object();
+    if (!json_object_get(verified, "trials"))
+        json_object_set_new(verified, "trials", json_object());
+    if (!json_object_get(verified, "skipped"))
+        json_object_set_new(verified, "skipped", json_object());
+    *out = verified;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_verified_save(hwnas_store *store, const json_t *verified)
+{
+    return hwnas_facts_set_json(store, FACT, verified);
+}
+
+/* ---- Results of one trial: an object by device ---- */
+
+static json_t *results_of(const json_t *verified, uint64_t number)
+{
+    char key[24];
+    snprintf(key, sizeof key, "%llu", (unsigned long long)number);
+    return json_object_get(json_object_get(verified, "trials"), key);
+}
+
+static bool is_known(const json_t *result)
+{
+    return json_object_get(result, "against") != NULL;
+}
+
+static bool is_wrong(const json_t *result)
+{
+    return is_known(result) && json_object_get(result, "message");
+}
+
+bool hwnas_verified_is_known(const json_t *verified, uint64_t number, const char *device)
+{
+    return is_known(json_object_get(results_of(verified, number), device));
+}
+
+/* The first wrong one; NULL: none is. */
+static const json_t *find_wrong(const json_t *results)
+{
+    const char *device;
+    json_t *result;
+    json_object_foreach((json_t *)results, device, result)
+    {
+        if (is_wrong(result))
+            return result;
+    }
+    return NULL;
+}
+
+bool hwnas_verified_is_wrong(const json_t *verified, uint64_t number)
+{
+    return find_wrong(results_of(verified, number)) != NULL;
+}
+
+void hwnas_verified_note(json_t *verified, uint64_t number, const char *device,
+                         const hwnas_verified *result, const char *message)
+{
+    char key[24];
+    json_t *results = results_of(verified, number);
+    json_t *one = result ? hwnas_wire_verified(result) : json_object();
+    snprintf(key, sizeof key, "%llu", (unsigned long long)number);
+    if (message)
+        json_object_set_new(one, "message", json_string(message));
+    if (!results) {
+        results = json_object();
+        json_object_set_new(json_object_get(verified, "trials"), key, results);
+    }
+    json_object_set_new(results, device, one);
+}
+
+static bool is_right(const json_t *results)
+{
+    const char *device;
+    json_t *result;
+    json_object_foreach((json_t *)results, device, result)
+    {
+        if (!is_known(result) || is_wrong(result))
+            return false;
+    }
+    return json_object_size(results) > 0;
+}
+
+void hwnas_verified_count(size_t *n_right, size_t *n_wrong, const json_t *verified)
+{
+    const char *number;
+    json_t *results;
+    *n_right = *n_wrong = 0;
+    json_object_foreach(json_object_get(verified, "trials"), number, results)
+    {
+        *n_right += is_right(results);
+        *n_wrong += find_wrong(results) != NULL;
+    }
+}
+
+/* ---- In trials ---- */
+
+/* What a trial's detail has of one result; NULL: nothing is known. */
+static json_t *brief(const json_t *result)
+{
+    if (!is_known(result))
+        return NULL;
+    return json_pack("{s:O, s:O, s:O}", "against", json_object_get(result, "against"), "error",
+                     json_object_get(result, "error"), "tolerance",
+                     json_object_get(result, "tolerance"));
+}
+
+static void add_to_detail(hwnas_trial *trial, const json_t *results)
+{
+    const char *device;
+    json_t *result, *all = json_object(), *first = NULL;
+    json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
+    json_object_foreach((json_t *)results, device, result)
+    {
+        first = brief(result);
+        if (first)
+            json_object_set_new(all, device, first);
+    }
+    if (!detail)
+        detail = json_object();
+    if (json_object_size(all))
+        json_object_set(detail, "verified", json_object_size(results) == 1 && first ? first : all);
+    json_decref(all);
+    free(trial->detail);
+    trial->detail = json_dumps(detail, JSON_COMPACT);
+    json_decref(detail);
+}
+
+static void fail_trial(hwnas_trial *trial, const json_t *wrong)
+{
+    const char *message = json_string_value(json_object_get(wrong, "message"));
+    free(trial->message);
+    trial->message = hwnas_strdup(message ? message : "?");
+    trial->status = HWNAS_E_WRONG_RESULT;
+    trial->n_values = 0;
+    trial->violation = INFINITY;
+}
+
+void hwnas_verified_apply(hwnas_trial *trials, size_t n, const json_t *verified)
+{
+    for (size_t i = 0; i < n; i++) {
+        const json_t *results = results_of(verified, trials[i].number);
+        const json_t *wrong = find_wrong(results);
+        if (!results || !trials[i].is_finished)
+            continue;
+        add_to_detail(&trials[i], results);
+        if (wrong)
+            fail_trial(&trials[i], wrong);
+    }
+}

@@ -1,0 +1,145 @@
+# A time is believed only of the right result: what a search's front and `profile --verify` compare
+# with a reference. The still machine computes, and is wrong where it is told to be (still_runner.c).
+load helpers
+
+# still: a search that is the same each time, on a machine that computes. Other ARGUMENTS follow.
+still_search() {
+    job "device: null" "accuracy: nas_bench_macro_cifar10" "objectives: [accuracy, latency.p50]" \
+        "budget: {trials: 12}" "seed: 3" "measure: {seconds: 0.1, estimate: off, ties: 0}"
+    STILL_COMPUTES=1 STILL_BY_SIZE=1 STILL_LOG=$PWD/log undisturbed ends "$@"
+}
+
+setup_file() {
+    command -v /usr/bin/python3
+}
+
+@test "the front is verified: in text, in JSON, once" {
+    still_search 0 search job.yaml --study s.db
+    says out "verified    * networks of the front against ref, largest error "
+    local n
+    n=$(wc -l <log)
+    "$HWNAS" study show s.db --json >shown.json
+    is shown.json "d['verified']['networks'] == d['verified']['right'] == len(d['front']) >= 2"
+    is shown.json "d['verified']['wrong'] == 0 and d['verified']['skipped'] == {}"
+    is shown.json "all(t['verified']['against'] == 'ref' for t in d['front'])"
+    is shown.json "all(0 <= t['verified']['error'] <= t['verified']['tolerance'] == 1e-4 for t in d['front'])"
+    [ "$n" -eq "$(json shown.json "d['finished'] + len(d['front'])")" ]
+
+    # What is recorded is not done again.
+    still_search 0 search job.yaml --study s.db --resume
+    [ "$(wc -l <log)" -eq "$n" ]
+    says out "verified    * networks of the front against ref"
+}
+
+# digest NUMBER: what the log has of the front's network of this number, from 0.
+digest() {
+    tail -n "$(json right.json "len(d['front'])")" log | sed -n "$(($1 + 1))p"
+}
+
+@test "a wrong network of the front is a failed trial, and the next best takes its place" {
+    still_search 0 search job.yaml --study right.db --json
+    cp out right.json
+    export STILL_WRONG
+    STILL_WRONG=$(digest 0)
+    still_search 0 search job.yaml --study s.db --json
+    cp out wrong.json
+    local trial
+    trial=$(json right.json "d['winner']['trial']")
+    is wrong.json "d['failed'] == 1 and d['verified']['wrong'] == 1 and d['failures'][0]['trial'] == $trial"
+    is wrong.json "d['failures'][0]['status'] == 'wrong_result'"
+    is wrong.json "'the result on null in f32 is wrong' in d['failures'][0]['message']"
+    is wrong.json "'number 1 of' in d['failures'][0]['message'] and 'instead of' in d['failures'][0]['message']"
+    is wrong.json "d['winner']['trial'] != $trial and all(t['trial'] != $trial for t in d['front'])"
+    is wrong.json "all('verified' in t for t in d['front'])"
+    is wrong.json "d['verified']['right'] == len(d['front'])"
+
+    # All that read the study agree, and a session more does not take it back.
+    ends 0 study show s.db
+    says out "; 1 wrong result, failed: trial $trial"
+    says out "the last that failed: trial $trial: the result on null in f32 is wrong"
+    "$HWNAS" export s.db --format yaml --out best.yaml
+    STILL_WRONG=''
+    still_search 0 search job.yaml --study s.db --resume --json
+    is out "d['failed'] == 1 and d['winner']['trial'] == $(json wrong.json "d['winner']['trial']")"
+    still_search 0 search job.yaml --trials 16 --study s.db --resume --json
+    is out "d['finished'] == 16 and all(t['trial'] != $trial for t in d['front'])"
+    is out "d['verified']['right'] == len(d['front'])"
+}
+
+@test "a trial that failed so is not taken over by a warm start" {
+    still_search 0 search job.yaml --study right.db --json
+    cp out right.json
+    STILL_WRONG=$(digest 0) still_search 0 search job.yaml --study s.db --json
+    local wrong
+    wrong=$(json right.json "d['winner']['arch']")
+    still_search 0 search job.yaml --trials 1 --study t.db --warm-start s.db --json
+    is out "d['warm'] == 11 and all(t['arch'] != '$wrong' for t in d['front'])"
+}
+
+@test "a device that is always wrong ends the search with exit code 1" {
+    STILL_WRONG=all still_search 1 search job.yaml --study s.db
+    says err "best networks gave a wrong result"
+    [ ! -s out ]
+    # Fewer than would condemn the device, but all there are.
+    STILL_WRONG=all still_search 1 search job.yaml --study t.db --trials 3
+    says err "each network that met the constraints gave a wrong result; trial"
+}
+
+@test "verify: none, and devices that compute nothing, are told" {
+    still_search 0 search job.yaml --study s.db --verify none
+    says out "verified    no, null: the job says verify: none"
+    ends 0 search job.yaml --study n.db
+    says out "verified    no, null: it computes nothing"
+    ends 0 search "$REPLAY" --trials 5 --study r.db --json
+    is out "d['verified']['right'] == 0 and all('runs nothing' in v for v in d['verified']['skipped'].values())"
+    refuses 2 "verify is front or none, not 'all'" search job.yaml --verify all
+}
+
+@test "several devices: each is verified, or said to be skipped" {
+    job "device" "accuracy: nas_bench_macro_cifar10" "budget: {trials: 4}" "seed: 3" \
+        "devices: [{name: a, device: null}, {name: b, device: replay:$TABLE#macs_count}]" \
+        "objectives: [accuracy, latency.p50 on a]" "measure: {seconds: 0.1, estimate: off, ties: 0}"
+    STILL_COMPUTES=1 STILL_BY_SIZE=1 undisturbed ends 0 search job.yaml --study s.db
+    says out "networks of the front against ref"
+    says out "not on b: it remembers published numbers and runs nothing"
+    job "device" "accuracy: nas_bench_macro_cifar10" "budget: {trials: 4}" "seed: 3" \
+        "devices: [{name: a, device: null}, {name: b, device: null, batch: 2}]" "fronts: each" \
+        "objectives: [accuracy, latency.p50 on a, latency.p50 on b]" "measure: {seconds: 0.1, estimate: off, ties: 0}"
+    STILL_COMPUTES=1 STILL_BY_SIZE=1 undisturbed ends 0 search job.yaml --study t.db --json
+    is out "all('verified' in t for f in d['fronts'].values() for t in f['front'])"
+}
+
+@test "the search on cpu verifies its front" {
+    job "device: cpu" "threads: 1" "accuracy: nas_bench_macro_cifar10" "objectives: [accuracy, latency.p50]" \
+        "budget: {trials: 4}" "measure: {seconds: 0.05}"
+    ends 0 search job.yaml --study s.db --json
+    is out "d['verified']['right'] == len(d['front']) and d['verified']['largest_error'] < 1e-4"
+}
+
+@test "profile --verify: a right model has its error, a wrong one no time" {
+    ends 0 profile mnist_cnn lstm_text_generation --verify --seconds 0.05 --json
+    is out "all(r['verified_against'] == 'ref' and r['verified_error'] < r['verified_tolerance'] == 1e-4 for r in d['rows'])"
+    ends 0 profile mnist_cnn --dtype f32,s8 --verify --seconds 0.05
+    says out "verified: 2 of 2 rows against a reference, largest error "
+    ends 0 profile mnist_cnn --device null,ref --verify --seconds 0.05
+    says out "not verified on null: it computes nothing"
+    says out "not verified on ref: it is the reference itself"
+
+    export STILL_COMPUTES=1 STILL_LOG=$PWD/log
+    undisturbed ends 0 profile mnist_cnn mnist_mlp --device null --verify --save right.json
+    STILL_WRONG=$(head -n 1 log) undisturbed ends 1 profile mnist_cnn mnist_mlp --device null --verify --json
+    is out "d['rows'][0]['status'] == 'wrong_result' and 'p50_seconds' not in d['rows'][0]"
+    is out "'is wrong' in d['rows'][0]['message'] and d['rows'][0]['verified_error'] > d['rows'][0]['verified_tolerance']"
+    is out "d['rows'][1]['status'] == 'ok' and d['rows'][1]['verified_against'] == 'ref'"
+    says err "mnist_cnn: the result on null in f32 is wrong"
+    refuses 2 "--verify runs one copy" profile mnist_cnn --verify --streams 2
+}
+
+@test "on a GPU, that is its stand-in, results are verified in each precision" {
+    [ -e "$HWNAS_MODULES/hwnas-cuda.so" ] || skip "built without CUDA"
+    [ -e "$HWNAS_FAKE_GPU/libcuda.so.1" ] || skip "without the stand-in"
+    LD_LIBRARY_PATH=$HWNAS_FAKE_GPU ends 0 profile mnist_mlp mnist_cnn --device cuda:0:own \
+        --dtype f32,f16,bf16 --verify --seconds 0.02 --json
+    is out "len(d['rows']) == 6 and all(r['verified_against'] == 'ref' for r in d['rows'])"
+    ends 1 profile mnist_mlp --device cuda-dry:h200 --verify
+}
