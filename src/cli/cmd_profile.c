@@ -105,6 +105,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"name", 0, HWNAS_OPTION_TEXT, &o.name, "NAME", NULL},
         {"layers", 'l', HWNAS_OPTION_FLAG, &s.with_layers, NULL,
          "the parts of each network: time, work, share of the roofline"},
+        {"verify", 0, HWNAS_OPTION_FLAG, &s.verifies, NULL,
+         "compare the result of each with a reference first; a wrong one gets no time"},
         {"json", 0, HWNAS_OPTION_FLAG, &o.as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement, or layer"},
         {0}};
@@ -122,6 +124,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     if (s.with_layers && (lists.streams || s.options.mode != HWNAS_HOT))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "--layers are measured in the mode hot, without --streams");
+    if (s.verifies && lists.streams)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--verify runs one copy; leave out --streams");
     if (o.name)
         TRY(hwnas_text_check("--name", o.name));
     if (o.as_json && o.as_csv)

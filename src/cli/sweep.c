@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/model.h"
 #include "measure/streams.h"
+#include "measure/verify.h"
 #include "profile/command.h"
 
 /* "1,2,8" */
@@ -88,6 +89,7 @@ typedef struct cursor {
     hwnas_streams *copies; /* ... or these, or neither when they cannot be had: then */
     hwnas_status status;   /* says why, with */
     const char *message;
+    hwnas_device_info info; /* of the device, where it works */
     hwnas_graph *graph;
     int device, threads, streams, model, batch, precision; /* positions in the lists */
 } cursor;
@@ -138,10 +140,31 @@ out:
     return status;
 }
 
+/* Whether the device is right; `row` says so. One that computes nothing, or is the reference
+ * itself, is left out. */
+static hwnas_status verify(hwnas_profile_row *row, const cursor *c,
+                           const hwnas_measure_options *options)
+{
+    hwnas_verified v;
+    if (!c->info.computes)
+        row->unverified = "it computes nothing";
+    else if (!strcmp(row->device, "ref"))
+        row->unverified = "it is the reference itself";
+    if (row->unverified)
+        return HWNAS_OK;
+    TRY(hwnas_runner_verify(&v, c->runner, c->graph, HWNAS_VERIFY_REF_SECONDS, options));
+    row->verified_against = hwnas_arena_string(c->profile->arena, v.against, strlen(v.against));
+    row->verified_error = v.error;
+    row->verified_tolerance = v.tolerance;
+    return hwnas_verified_judge(&v, row->device, options->exec.precision);
+}
+
 static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
                             const hwnas_measure_options *options)
 {
     double runs_per_second;
+    if (c->runner && c->sweep->verifies)
+        TRY(verify(row, c, options));
     if (c->runner) {
         TRY(run_alone(row, c, options));
         runs_per_second = 1 / row->m.p50;
@@ -252,15 +275,16 @@ static void open_runner(cursor *c)
     const hwnas_sweep *s = c->sweep;
     const char *device = s->devices[c->device];
     const int threads = s->threads[c->threads], streams = count_streams(c);
-    hwnas_device_info info = {0};
+    hwnas_device_info *info = &c->info;
+    *info = (hwnas_device_info){0};
     c->status = streams ? hwnas_streams_open(&c->copies, device, threads, streams)
                         : hwnas_runner_open(&c->runner, device, threads);
     if (c->status == HWNAS_OK)
-        c->status = streams ? hwnas_streams_describe(&info, c->copies)
-                            : hwnas_runner_describe(&info, c->runner);
+        c->status = streams ? hwnas_streams_describe(info, c->copies)
+                            : hwnas_runner_describe(info, c->runner);
     if (c->status != HWNAS_OK)
         c->message = keep_message(c);
-    hwnas_profile_add_device(c->profile, device, c->status == HWNAS_OK ? &info : NULL);
+    hwnas_profile_add_device(c->profile, device, c->status == HWNAS_OK ? info : NULL);
 }
 
 static void close_runner(cursor *c)

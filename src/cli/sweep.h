@@ -29,6 +29,7 @@ typedef struct hwnas_sweep {
     int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one; or HWNAS_SWEEP_FILL */
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
     bool with_layers; /* time the parts of each as well, in one copy, hot */
+    bool verifies;    /* compare the result of each with a reference; in one copy */
     bool skips;       /* leave out what cannot be computed, and say so */
     hwnas_measure_options options;
 } hwnas_sweep;

@@ -51,6 +51,9 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("command", "command", TEXT, ALWAYS, command),
     FIELD("arch", "arch", TEXT, ALWAYS, arch),
     FIELD("digest", "digest", DIGEST, ALWAYS, digest),
+    FIELD("verified_against", "verified_against", TEXT, ALWAYS, verified_against),
+    FIELD("verified_error", "verified_error", NUMBER, ALWAYS, verified_error),
+    FIELD("verified_tolerance", "verified_tolerance", NUMBER, ALWAYS, verified_tolerance),
     FIELD("message", "message", TEXT, FAILED, message),
     {0},
 };
@@ -76,7 +79,7 @@ json_t *hwnas_field_json(const hwnas_profile_field *field, const hwnas_profile_r
     case HWNAS_FIELD_SIZE:
         return json_integer((json_int_t) * (const size_t *)at);
     case HWNAS_FIELD_NUMBER:
-        return isnan(*(const double *)at) ? json_null() : json_real(*(const double *)at);
+        return !isfinite(*(const double *)at) ? json_null() : json_real(*(const double *)at);
     case HWNAS_FIELD_FLAG:
         return json_boolean(*(const bool *)at);
     case HWNAS_FIELD_PRECISION:

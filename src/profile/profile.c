@@ -1,6 +1,7 @@
 #define _GNU_SOURCE 1 /* gmtime_r() */
 #include "profile/profile.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,6 @@ hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)
 {
     HWNAS_ARENA_GROW(profile->arena, profile->rows, profile->n_rows, profile->row_capacity);
     hwnas_profile_row *row = &profile->rows[profile->n_rows++];
-    *row = (hwnas_profile_row){.streams = 1};
+    *row = (hwnas_profile_row){.streams = 1, .verified_error = NAN, .verified_tolerance = NAN};
     return row;
 }

@@ -32,6 +32,9 @@ typedef struct hwnas_profile_row {
     const char *mode, *stop; /* "hot"; "interval" or "budget": why sampling ended */
     double mode_seconds;     /* that belong to the mode; NaN: none */
     const char *command;     /* that makes this row again */
+    const char *verified_against; /* what its result was compared with; NULL: it was not */
+    const char *unverified;       /* why not, where it was asked for */
+    double verified_error, verified_tolerance; /* NaN: it was not */
 } hwnas_profile_row;
 
 /* The machine that did the measuring. */

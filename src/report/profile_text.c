@@ -238,6 +238,27 @@ static void add_ends(hwnas_str *out, const hwnas_profile *profile)
     }
 }
 
+/* How many results were compared with a reference, and how far off they were. */
+static void add_verified(hwnas_str *out, const hwnas_profile *profile)
+{
+    size_t n = 0;
+    double largest = 0;
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        const hwnas_profile_row *row = &profile->rows[i];
+        if (!row->verified_against || row->status == HWNAS_E_WRONG_RESULT)
+            continue;
+        n++;
+        largest = fmax(largest, row->verified_error);
+    }
+    if (n)
+        hwnas_str_addf(out, "verified: %zu of %zu rows against a reference, largest error %.1g\n",
+                       n, profile->n_rows, largest);
+    for (size_t i = 0; i < profile->n_rows; i++)
+        if (profile->rows[i].unverified)
+            hwnas_str_addf(out, "not verified on %s: %s\n", profile->rows[i].device,
+                           profile->rows[i].unverified);
+}
+
 void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
 {
     hwnas_grid grid = {0};
@@ -262,6 +283,7 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
             break;
         }
     add_ends(out, profile);
+    add_verified(out, profile);
     hwnas_precision_notes(out, profile);
     add_doubts(out, profile);
 }
