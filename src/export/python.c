@@ -137,29 +137,29 @@ static const struct {
     const char *text;
     int level;
 } operators[HWNAS_N_OPERATORS] = {
-    [HWNAS_OP_IF] = {" if ", CONDITIONAL},
-    [HWNAS_OP_OR] = {" or ", OR},
-    [HWNAS_OP_AND] = {" and ", AND},
-    [HWNAS_OP_NOT] = {"not ", NOT},
-    [HWNAS_OP_EQ] = {" == ", COMPARE},
-    [HWNAS_OP_NE] = {" != ", COMPARE},
-    [HWNAS_OP_LT] = {" < ", COMPARE},
-    [HWNAS_OP_LE] = {" <= ", COMPARE},
-    [HWNAS_OP_GT] = {" > ", COMPARE},
-    [HWNAS_OP_GE] = {" >= ", COMPARE},
-    [HWNAS_OP_ADD] = {" + ", SUM},
-    [HWNAS_OP_SUB] = {" - ", SUM},
-    [HWNAS_OP_MUL] = {" * ", PRODUCT},
-    [HWNAS_OP_DIV] = {" / ", PRODUCT},
-    [HWNAS_OP_FLOOR_DIV] = {" // ", PRODUCT},
-    [HWNAS_OP_MOD] = {" % ", PRODUCT},
-    [HWNAS_OP_NEGATE] = {"-", SIGN},
-    [HWNAS_OP_INDEX] = {"[", PRIMARY},
+    [HWNAS_OPERATOR_IF] = {" if ", CONDITIONAL},
+    [HWNAS_OPERATOR_OR] = {" or ", OR},
+    [HWNAS_OPERATOR_AND] = {" and ", AND},
+    [HWNAS_OPERATOR_NOT] = {"not ", NOT},
+    [HWNAS_OPERATOR_EQ] = {" == ", COMPARE},
+    [HWNAS_OPERATOR_NE] = {" != ", COMPARE},
+    [HWNAS_OPERATOR_LT] = {" < ", COMPARE},
+    [HWNAS_OPERATOR_LE] = {" <= ", COMPARE},
+    [HWNAS_OPERATOR_GT] = {" > ", COMPARE},
+    [HWNAS_OPERATOR_GE] = {" >= ", COMPARE},
+    [HWNAS_OPERATOR_ADD] = {" + ", SUM},
+    [HWNAS_OPERATOR_SUB] = {" - ", SUM},
+    [HWNAS_OPERATOR_MUL] = {" * ", PRODUCT},
+    [HWNAS_OPERATOR_DIV] = {" / ", PRODUCT},
+    [HWNAS_OPERATOR_FLOOR_DIV] = {" // ", PRODUCT},
+    [HWNAS_OPERATOR_MOD] = {" % ", PRODUCT},
+    [HWNAS_OPERATOR_NEGATE] = {"-", SIGN},
+    [HWNAS_OPERATOR_INDEX] = {"[", PRIMARY},
 };
 
 static bool is_logic(hwnas_operator op)
 {
-    return op == HWNAS_OP_AND || op == HWNAS_OP_OR || op == HWNAS_OP_NOT;
+    return op == HWNAS_OPERATOR_AND || op == HWNAS_OPERATOR_OR || op == HWNAS_OPERATOR_NOT;
 }
 
 /* Is argument `i` of the operator only asked whether it is true? */
@@ -171,7 +171,7 @@ static bool asks_truth(const hwnas_py *expr, size_t i, bool truth)
         return truth;
     if (expr->kind != HWNAS_PY_OPERATOR)
         return false;
-    return is_logic(expr->op) || (expr->op == HWNAS_OP_IF && (i == 0 || truth));
+    return is_logic(expr->op) || (expr->op == HWNAS_OPERATOR_IF && (i == 0 || truth));
 }
 
 static void count(const hwnas_py *expr, bool truth)

@@ -64,18 +64,19 @@ static const hwnas_py *convert_operator(hwnas_torch_scope *s, const hwnas_expr *
     hwnas_operator op = (hwnas_operator)expr->op;
     const hwnas_sight *sight = hwnas_export_saw(s->export, expr);
     const hwnas_py *args[3];
-    if (op == HWNAS_OP_IF && (sight->outcomes == 1 || sight->outcomes == 2))
+    if (op == HWNAS_OPERATOR_IF && (sight->outcomes == 1 || sight->outcomes == 2))
         return hwnas_torch_convert(s, expr->args[sight->outcomes == 2 ? 1 : 2]);
     for (size_t i = 0; i < expr->n_args; i++)
         args[i] = hwnas_torch_convert(s, expr->args[i]);
-    if (op == HWNAS_OP_IF && hwnas_py_is_value(args[0]))
+    if (op == HWNAS_OPERATOR_IF && hwnas_py_is_value(args[0]))
         return args[hwnas_py_is_true(args[0]) ? 1 : 2];
-    if (op == HWNAS_OP_AND || op == HWNAS_OP_OR)
+    if (op == HWNAS_OPERATOR_AND || op == HWNAS_OPERATOR_OR)
         for (size_t i = 0; i < 2; i++)
             if (hwnas_py_is_value(args[i]))
-                return hwnas_py_is_true(args[i]) == (op == HWNAS_OP_AND) ? args[1 - i] : args[i];
-    if (op == HWNAS_OP_DIV && sight->outcomes == 1)
-        op = HWNAS_OP_FLOOR_DIV;
+                return hwnas_py_is_true(args[i]) == (op == HWNAS_OPERATOR_AND) ? args[1 - i]
+                                                                               : args[i];
+    if (op == HWNAS_OPERATOR_DIV && sight->outcomes == 1)
+        op = HWNAS_OPERATOR_FLOOR_DIV;
     return hwnas_py_operator(s->arena, op, expr->n_args, args);
 }
 

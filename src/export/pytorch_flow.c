@@ -91,7 +91,7 @@ void hwnas_torch_switch(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequ
         if (hwnas_py_is_value(value) ? !hwnas_py_equal(value, label)
                                      : !(outcomes >> (i < 63 ? i : 63) & 1))
             continue;
-        conditions[n] = hwnas_py_operator(s->arena, HWNAS_OP_EQ, 2, sides);
+        conditions[n] = hwnas_py_operator(s->arena, HWNAS_OPERATOR_EQ, 2, sides);
         bodies[n++] = &stmt->bodies[i];
     }
     if (n == 1)

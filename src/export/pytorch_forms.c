@@ -346,7 +346,7 @@ const hwnas_py *hwnas_torch_parameter(hwnas_torch_scope *s, const hwnas_py *modu
             dims[n++] = module->args[i];
     const hwnas_value small = {.kind = HWNAS_VALUE_REAL, .r = 0.02};
     const hwnas_py *factors[] = {call(s, "torch.randn", n, dims), hwnas_py_value(s->arena, small)};
-    const hwnas_py *values = hwnas_py_operator(s->arena, HWNAS_OP_MUL, 2, factors);
+    const hwnas_py *values = hwnas_py_operator(s->arena, HWNAS_OPERATOR_MUL, 2, factors);
     return call(s, "nn.Parameter", 1, &values);
 }
 

@@ -176,7 +176,7 @@ static const hwnas_py *channels_after(hwnas_torch_scope *s, const hwnas_stmt *st
         if (!row->doubles_channels || !hwnas_torch_known(s, stmt, row->doubles_channels))
             return out;
         const hwnas_py *factors[] = {out, hwnas_py_int(s->arena, 2)};
-        return hwnas_torch_fold(s, hwnas_py_operator(s->arena, HWNAS_OP_MUL, 2, factors));
+        return hwnas_torch_fold(s, hwnas_py_operator(s->arena, HWNAS_OPERATOR_MUL, 2, factors));
     }
     if (row->looks_at != HWNAS_TORCH_RATIO || s->export->is_concrete) {
         const hwnas_py *channels = hwnas_torch_channels(s, seen);
@@ -186,8 +186,9 @@ static const hwnas_py *channels_after(hwnas_torch_scope *s, const hwnas_stmt *st
     }
     int64_t ratio = hwnas_export_saw(s->export, stmt)->value;
     const hwnas_py *factors[] = {s->in, hwnas_py_int(s->arena, ratio)};
-    return ratio == 1 ? s->in
-                      : hwnas_torch_fold(s, hwnas_py_operator(s->arena, HWNAS_OP_MUL, 2, factors));
+    return ratio == 1
+               ? s->in
+               : hwnas_torch_fold(s, hwnas_py_operator(s->arena, HWNAS_OPERATOR_MUL, 2, factors));
 }
 
 /* A layer that pads left, right, top and bottom, where the next cannot. */
@@ -378,7 +379,7 @@ static void translate_call(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
     }
     /* Only the module itself knows: layers[-1].out_channels. */
     const hwnas_py *last[] = {hwnas_py_of(s->arena, to->list), hwnas_py_int(s->arena, -1)};
-    const hwnas_py *item = hwnas_py_operator(s->arena, HWNAS_OP_INDEX, 2, last);
+    const hwnas_py *item = hwnas_py_operator(s->arena, HWNAS_OPERATOR_INDEX, 2, last);
     hwnas_torch_push_module(s, to, module, stmt->name);
     hwnas_torch_assign_channels(s, to,
                                 hwnas_py_make(s->arena, HWNAS_PY_MEMBER, "out_channels", 1, &item));

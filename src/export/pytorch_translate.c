@@ -59,7 +59,7 @@ static void nest_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hw
         hwnas_py *plain = hwnas_arena_copy(s->arena, residual, sizeof *residual);
         plain->text = "nn.Sequential";
         const hwnas_py *args[] = {when, residual, plain};
-        module = hwnas_py_operator(s->arena, HWNAS_OP_IF, 3, args);
+        module = hwnas_py_operator(s->arena, HWNAS_OPERATOR_IF, 3, args);
     }
     hwnas_torch_push_module(s, to, module, "residual");
     s->is_fresh = s->is_fresh || !when;
@@ -110,7 +110,8 @@ static const hwnas_py *sum_of(hwnas_torch_scope *s, size_t n, const hwnas_py *co
     for (size_t i = are_equal ? n - 1 : 1; i < n; i++) {
         const hwnas_py *sides[] = {sum, are_equal ? hwnas_py_int(s->arena, (int64_t)n) : terms[i]};
         sum = hwnas_torch_fold(
-            s, hwnas_py_operator(s->arena, are_equal ? HWNAS_OP_MUL : HWNAS_OP_ADD, 2, sides));
+            s, hwnas_py_operator(s->arena, are_equal ? HWNAS_OPERATOR_MUL : HWNAS_OPERATOR_ADD, 2,
+                                 sides));
     }
     return sum;
 }

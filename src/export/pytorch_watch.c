@@ -113,17 +113,17 @@ static hwnas_status watch_operator(hwnas_export *export, const hwnas_expr *expr,
     bool truth;
     hwnas_value value;
     switch ((hwnas_operator)expr->op) {
-    case HWNAS_OP_IF:
+    case HWNAS_OPERATOR_IF:
         TRY(watch_truth(export, &truth, expr->args[0], frame));
         note(export, expr, truth);
         return watch_expr(export, expr->args[truth ? 1 : 2], frame);
-    case HWNAS_OP_AND:
-    case HWNAS_OP_OR:
+    case HWNAS_OPERATOR_AND:
+    case HWNAS_OPERATOR_OR:
         TRY(watch_truth(export, &truth, expr->args[0], frame));
-        if (truth == (expr->op == HWNAS_OP_AND))
+        if (truth == (expr->op == HWNAS_OPERATOR_AND))
             TRY(watch_expr(export, expr->args[1], frame));
         return HWNAS_OK;
-    case HWNAS_OP_DIV: /* whole numbers stay whole, which takes another operator in Python */
+    case HWNAS_OPERATOR_DIV: /* whole numbers stay whole, which takes another operator in Python */
         TRY(hwnas_expr_eval(&value, expr, frame, export->arena));
         note(export, expr, value.kind == HWNAS_VALUE_REAL);
         break;

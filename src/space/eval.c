@@ -8,12 +8,15 @@
 #include "space/expr.h"
 
 const hwnas_operator_row hwnas_operator_rows[HWNAS_N_OPERATORS] = {
-    [HWNAS_OP_IF] = {"?", 1},         [HWNAS_OP_OR] = {"or", 2},  [HWNAS_OP_AND] = {"and", 3},
-    [HWNAS_OP_NOT] = {"not", 4},      [HWNAS_OP_EQ] = {"==", 5},  [HWNAS_OP_NE] = {"!=", 5},
-    [HWNAS_OP_LT] = {"<", 5},         [HWNAS_OP_LE] = {"<=", 5},  [HWNAS_OP_GT] = {">", 5},
-    [HWNAS_OP_GE] = {">=", 5},        [HWNAS_OP_ADD] = {"+", 6},  [HWNAS_OP_SUB] = {"-", 6},
-    [HWNAS_OP_MUL] = {"*", 7},        [HWNAS_OP_DIV] = {"/", 7},  [HWNAS_OP_FLOOR_DIV] = {"//", 7},
-    [HWNAS_OP_MOD] = {"%", 7},        [HWNAS_OP_NEGATE] = {"-", 8}, [HWNAS_OP_INDEX] = {"[", 9},
+    [HWNAS_OPERATOR_IF] = {"?", 1},         [HWNAS_OPERATOR_OR] = {"or", 2},
+    [HWNAS_OPERATOR_AND] = {"and", 3},      [HWNAS_OPERATOR_NOT] = {"not", 4},
+    [HWNAS_OPERATOR_EQ] = {"==", 5},        [HWNAS_OPERATOR_NE] = {"!=", 5},
+    [HWNAS_OPERATOR_LT] = {"<", 5},         [HWNAS_OPERATOR_LE] = {"<=", 5},
+    [HWNAS_OPERATOR_GT] = {">", 5},         [HWNAS_OPERATOR_GE] = {">=", 5},
+    [HWNAS_OPERATOR_ADD] = {"+", 6},        [HWNAS_OPERATOR_SUB] = {"-", 6},
+    [HWNAS_OPERATOR_MUL] = {"*", 7},        [HWNAS_OPERATOR_DIV] = {"/", 7},
+    [HWNAS_OPERATOR_FLOOR_DIV] = {"//", 7}, [HWNAS_OPERATOR_MOD] = {"%", 7},
+    [HWNAS_OPERATOR_NEGATE] = {"-", 8},     [HWNAS_OPERATOR_INDEX] = {"[", 9},
 };
 
 enum { IN, HEIGHT, WIDTH, LENGTH };
@@ -89,16 +92,16 @@ static hwnas_status divide(hwnas_value *out, hwnas_operator op, const hwnas_valu
         return hwnas_fail(HWNAS_E_INPUT, place, "division by zero");
     if (a->kind != HWNAS_VALUE_INT || b->kind != HWNAS_VALUE_INT) {
         double q = as_real(a) / as_real(b);
-        *out = op == HWNAS_OP_DIV         ? real_value(q)
-               : op == HWNAS_OP_FLOOR_DIV ? real_value(floor(q))
-                                          : real_value(as_real(a) - floor(q) * as_real(b));
+        *out = op == HWNAS_OPERATOR_DIV         ? real_value(q)
+               : op == HWNAS_OPERATOR_FLOOR_DIV ? real_value(floor(q))
+                                                : real_value(as_real(a) - floor(q) * as_real(b));
         return isfinite(out->r) ? HWNAS_OK : overflow(place);
     }
     if (b->i == -1 && a->i == INT64_MIN)
         return overflow(place);
-    if (op == HWNAS_OP_DIV)
+    if (op == HWNAS_OPERATOR_DIV)
         *out = a->i % b->i ? real_value((double)a->i / (double)b->i) : int_value(a->i / b->i);
-    else if (op == HWNAS_OP_FLOOR_DIV)
+    else if (op == HWNAS_OPERATOR_FLOOR_DIV)
         *out = int_value(floor_div(a->i, b->i));
     else
         *out = int_value(a->i - floor_div(a->i, b->i) * b->i);
@@ -110,43 +113,44 @@ static hwnas_status arithmetic(hwnas_value *out, hwnas_operator op, const hwnas_
 {
     TRY(need_number(a, place));
     TRY(need_number(b, place));
-    if (op == HWNAS_OP_DIV || op == HWNAS_OP_FLOOR_DIV || op == HWNAS_OP_MOD)
+    if (op == HWNAS_OPERATOR_DIV || op == HWNAS_OPERATOR_FLOOR_DIV || op == HWNAS_OPERATOR_MOD)
         return divide(out, op, a, b, place);
     if (a->kind == HWNAS_VALUE_INT && b->kind == HWNAS_VALUE_INT) {
         int64_t i;
-        bool wraps = op == HWNAS_OP_ADD   ? __builtin_add_overflow(a->i, b->i, &i)
-                     : op == HWNAS_OP_SUB ? __builtin_sub_overflow(a->i, b->i, &i)
-                                          : __builtin_mul_overflow(a->i, b->i, &i);
+        bool wraps = op == HWNAS_OPERATOR_ADD   ? __builtin_add_overflow(a->i, b->i, &i)
+                     : op == HWNAS_OPERATOR_SUB ? __builtin_sub_overflow(a->i, b->i, &i)
+                                                : __builtin_mul_overflow(a->i, b->i, &i);
         *out = int_value(i);
         return wraps ? overflow(place) : HWNAS_OK;
     }
     double x = as_real(a), y = as_real(b);
-    *out = real_value(op == HWNAS_OP_ADD ? x + y : op == HWNAS_OP_SUB ? x - y : x * y);
+    *out = real_value(op == HWNAS_OPERATOR_ADD ? x + y : op == HWNAS_OPERATOR_SUB ? x - y : x * y);
     return isfinite(out->r) ? HWNAS_OK : overflow(place);
 }
 
 static hwnas_status compare(hwnas_value *out, hwnas_operator op, const hwnas_value *a,
                             const hwnas_value *b, const hwnas_place *place)
 {
-    if (op == HWNAS_OP_EQ || op == HWNAS_OP_NE) {
-        *out = int_value(hwnas_value_equal(a, b) == (op == HWNAS_OP_EQ));
+    if (op == HWNAS_OPERATOR_EQ || op == HWNAS_OPERATOR_NE) {
+        *out = int_value(hwnas_value_equal(a, b) == (op == HWNAS_OPERATOR_EQ));
         return HWNAS_OK;
     }
     TRY(need_number(a, place));
     TRY(need_number(b, place));
     int sign = order(a, b);
-    *out = int_value(op == HWNAS_OP_LT   ? sign < 0
-                     : op == HWNAS_OP_LE ? sign <= 0
-                     : op == HWNAS_OP_GT ? sign > 0
-                                         : sign >= 0);
+    *out = int_value(op == HWNAS_OPERATOR_LT   ? sign < 0
+                     : op == HWNAS_OPERATOR_LE ? sign <= 0
+                     : op == HWNAS_OPERATOR_GT ? sign > 0
+                                               : sign >= 0);
     return HWNAS_OK;
 }
 
 hwnas_status hwnas_operator_apply(hwnas_value *out, hwnas_operator op, const hwnas_value *a,
                                   const hwnas_value *b, const hwnas_place *place)
 {
-    if (op != HWNAS_OP_INDEX)
-        return op <= HWNAS_OP_GE ? compare(out, op, a, b, place) : arithmetic(out, op, a, b, place);
+    if (op != HWNAS_OPERATOR_INDEX)
+        return op <= HWNAS_OPERATOR_GE ? compare(out, op, a, b, place)
+                                       : arithmetic(out, op, a, b, place);
     if (a->kind != HWNAS_VALUE_LIST || b->kind != HWNAS_VALUE_INT)
         return hwnas_fail(HWNAS_E_INPUT, place,
                           "%s has no positions: '[ ]' needs a list and a whole number",
@@ -183,17 +187,17 @@ static hwnas_status eval_operator(hwnas_value *out, const hwnas_expr *expr,
     hwnas_operator op = (hwnas_operator)expr->op;
     bool truth;
     switch (op) {
-    case HWNAS_OP_IF:
+    case HWNAS_OPERATOR_IF:
         TRY(hwnas_expr_eval_truth(&truth, expr->args[0], frame, scratch));
         return hwnas_expr_eval(out, expr->args[truth ? 1 : 2], frame, scratch);
-    case HWNAS_OP_OR:
-    case HWNAS_OP_AND:
+    case HWNAS_OPERATOR_OR:
+    case HWNAS_OPERATOR_AND:
         TRY(hwnas_expr_eval_truth(&truth, expr->args[0], frame, scratch));
-        if (truth == (op == HWNAS_OP_AND))
+        if (truth == (op == HWNAS_OPERATOR_AND))
             TRY(hwnas_expr_eval_truth(&truth, expr->args[1], frame, scratch));
         *out = int_value(truth);
         return HWNAS_OK;
-    case HWNAS_OP_NOT:
+    case HWNAS_OPERATOR_NOT:
         TRY(hwnas_expr_eval_truth(&truth, expr->args[0], frame, scratch));
         *out = int_value(!truth);
         return HWNAS_OK;
@@ -202,9 +206,9 @@ static hwnas_status eval_operator(hwnas_value *out, const hwnas_expr *expr,
     }
     hwnas_value a, b = int_value(0);
     TRY(hwnas_expr_eval(&a, expr->args[0], frame, scratch));
-    if (op == HWNAS_OP_NEGATE) {
+    if (op == HWNAS_OPERATOR_NEGATE) {
         hwnas_value zero = int_value(0);
-        return arithmetic(out, HWNAS_OP_SUB, &zero, &a, &expr->place);
+        return arithmetic(out, HWNAS_OPERATOR_SUB, &zero, &a, &expr->place);
     }
     TRY(hwnas_expr_eval(&b, expr->args[1], frame, scratch));
     return hwnas_operator_apply(out, op, &a, &b, &expr->place);
@@ -325,7 +329,7 @@ static hwnas_status f_sum(hwnas_value *out, const hwnas_value *args, size_t n,
     TRY(need_list(&args[0], place));
     hwnas_value sum = int_value(0);
     for (size_t i = 0; i < args[0].list.n; i++)
-        TRY(arithmetic(&sum, HWNAS_OP_ADD, &sum, &args[0].list.items[i], place));
+        TRY(arithmetic(&sum, HWNAS_OPERATOR_ADD, &sum, &args[0].list.items[i], place));
     *out = sum;
     return HWNAS_OK;
 }

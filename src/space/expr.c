@@ -241,7 +241,7 @@ static hwnas_status parse_primary(hwnas_expr **out, parser *p)
         return parse_list(*out, p, "]");
     }
     if (take(p, "not") || take(p, "-")) {
-        hwnas_operator op = *start == '-' ? HWNAS_OP_NEGATE : HWNAS_OP_NOT;
+        hwnas_operator op = *start == '-' ? HWNAS_OPERATOR_NEGATE : HWNAS_OPERATOR_NOT;
         hwnas_expr *operand;
         TRY(parse(&operand, p, hwnas_operator_rows[op].precedence));
         *out = new_operator(p, op, start, operand, NULL, NULL);
@@ -263,10 +263,10 @@ static hwnas_status parse_primary(hwnas_expr **out, parser *p)
 static int take_operator(parser *p, int least)
 {
     static const hwnas_operator longest_first[] = {
-        HWNAS_OP_FLOOR_DIV, HWNAS_OP_EQ,  HWNAS_OP_NE,  HWNAS_OP_LE,  HWNAS_OP_GE,
-        HWNAS_OP_OR,        HWNAS_OP_AND, HWNAS_OP_LT,  HWNAS_OP_GT,  HWNAS_OP_ADD,
-        HWNAS_OP_SUB,       HWNAS_OP_MUL, HWNAS_OP_DIV, HWNAS_OP_MOD, HWNAS_OP_INDEX,
-        HWNAS_OP_IF,
+        HWNAS_OPERATOR_FLOOR_DIV, HWNAS_OPERATOR_EQ,  HWNAS_OPERATOR_NE,    HWNAS_OPERATOR_LE,
+        HWNAS_OPERATOR_GE,        HWNAS_OPERATOR_OR,  HWNAS_OPERATOR_AND,   HWNAS_OPERATOR_LT,
+        HWNAS_OPERATOR_GT,        HWNAS_OPERATOR_ADD, HWNAS_OPERATOR_SUB,   HWNAS_OPERATOR_MUL,
+        HWNAS_OPERATOR_DIV,       HWNAS_OPERATOR_MOD, HWNAS_OPERATOR_INDEX, HWNAS_OPERATOR_IF,
     };
     for (size_t i = 0; i < sizeof longest_first / sizeof *longest_first; i++) {
         const char *before = p->at;
@@ -294,21 +294,21 @@ static hwnas_status parse(hwnas_expr **out, parser *p, int least)
         int precedence = hwnas_operator_rows[op].precedence;
         if (p->size > MAX_SIZE)
             return too_long(p);
-        if (precedence == hwnas_operator_rows[HWNAS_OP_EQ].precedence) {
+        if (precedence == hwnas_operator_rows[HWNAS_OPERATOR_EQ].precedence) {
             if (is_compared)
                 return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &left->place,
                                              "comparisons do not chain: '%.40s'", start),
                                   "write a < b and b < c");
             is_compared = true;
-        } else if (precedence < hwnas_operator_rows[HWNAS_OP_EQ].precedence) {
+        } else if (precedence < hwnas_operator_rows[HWNAS_OPERATOR_EQ].precedence) {
             is_compared = false;
         }
-        if (op == HWNAS_OP_IF) {
+        if (op == HWNAS_OPERATOR_IF) {
             TRY(parse(&right, p, precedence));
             if (!take(p, ":"))
                 return unexpected(p, "':'");
             TRY(parse(&third, p, precedence));
-        } else if (op == HWNAS_OP_INDEX) {
+        } else if (op == HWNAS_OPERATOR_INDEX) {
             TRY(parse(&right, p, 0));
             if (!take(p, "]"))
                 return unexpected(p, "']'");

@@ -62,24 +62,24 @@ typedef struct hwnas_expr {
 
 /* Operators, by precedence from loose to tight. */
 typedef enum hwnas_operator {
-    HWNAS_OP_IF, /* c ? a : b */
-    HWNAS_OP_OR,
-    HWNAS_OP_AND,
-    HWNAS_OP_NOT,
-    HWNAS_OP_EQ,
-    HWNAS_OP_NE,
-    HWNAS_OP_LT,
-    HWNAS_OP_LE,
-    HWNAS_OP_GT,
-    HWNAS_OP_GE,
-    HWNAS_OP_ADD,
-    HWNAS_OP_SUB,
-    HWNAS_OP_MUL,
-    HWNAS_OP_DIV,       /* exact: 7 / 2 is 3.5, 6 / 2 is 3 */
-    HWNAS_OP_FLOOR_DIV, /* // */
-    HWNAS_OP_MOD,       /* % */
-    HWNAS_OP_NEGATE,
-    HWNAS_OP_INDEX, /* a[i] */
+    HWNAS_OPERATOR_IF, /* c ? a : b */
+    HWNAS_OPERATOR_OR,
+    HWNAS_OPERATOR_AND,
+    HWNAS_OPERATOR_NOT,
+    HWNAS_OPERATOR_EQ,
+    HWNAS_OPERATOR_NE,
+    HWNAS_OPERATOR_LT,
+    HWNAS_OPERATOR_LE,
+    HWNAS_OPERATOR_GT,
+    HWNAS_OPERATOR_GE,
+    HWNAS_OPERATOR_ADD,
+    HWNAS_OPERATOR_SUB,
+    HWNAS_OPERATOR_MUL,
+    HWNAS_OPERATOR_DIV,       /* exact: 7 / 2 is 3.5, 6 / 2 is 3 */
+    HWNAS_OPERATOR_FLOOR_DIV, /* // */
+    HWNAS_OPERATOR_MOD,       /* % */
+    HWNAS_OPERATOR_NEGATE,
+    HWNAS_OPERATOR_INDEX, /* a[i] */
     HWNAS_N_OPERATORS
 } hwnas_operator;
 

@@ -223,7 +223,8 @@ static bool is_call(const hwnas_expr *expr, const char *name)
 static bool is_sum(const hwnas_partial *p, const hwnas_expr *expr)
 {
     if (expr->kind == HWNAS_EXPR_OPERATOR)
-        return expr->op == HWNAS_OP_ADD || expr->op == HWNAS_OP_SUB || expr->op == HWNAS_OP_NEGATE;
+        return expr->op == HWNAS_OPERATOR_ADD || expr->op == HWNAS_OPERATOR_SUB ||
+               expr->op == HWNAS_OPERATOR_NEGATE;
     return is_call(expr, "sum") && is_list(p, expr->args[0]);
 }
 
@@ -259,7 +260,7 @@ static bool add_terms(sum *s, hwnas_partial *p, const hwnas_expr *expr, int sign
         return add_term(s, p, mark, r, sign);
     }
     if (expr->kind == HWNAS_EXPR_OPERATOR) {
-        const int last = expr->op == HWNAS_OP_ADD ? sign : -sign;
+        const int last = expr->op == HWNAS_OPERATOR_ADD ? sign : -sign;
         return (expr->n_args < 2 || add_terms(s, p, expr->args[0], sign)) &&
                add_terms(s, p, expr->args[expr->n_args - 1], last);
     }
@@ -313,8 +314,8 @@ static range divide(hwnas_operator op, const range *a, const range *b, bool may_
 {
     const bool is_whole = a->is_whole && b->is_whole;
     if (!(b->low > 0 || b->high < 0) || !isfinite(b->low + b->high + a->low + a->high))
-        return between(-INFINITY, INFINITY, is_whole && op != HWNAS_OP_DIV, true);
-    if (op == HWNAS_OP_MOD) {
+        return between(-INFINITY, INFINITY, is_whole && op != HWNAS_OPERATOR_DIV, true);
+    if (op == HWNAS_OPERATOR_MOD) {
         const double most = fmax(fabs(b->low), fabs(b->high));
         if (!is_whole) /* rounding may leave a little more than the divisor */
             return between(-2 * most, 2 * most, false, may_fail);
@@ -326,8 +327,8 @@ static range divide(hwnas_operator op, const range *a, const range *b, bool may_
     const double ends[] = {a->low / b->low, a->low / b->high, a->high / b->low, a->high / b->high};
     const double low = fmin(fmin(ends[0], ends[1]), fmin(ends[2], ends[3]));
     const double high = fmax(fmax(ends[0], ends[1]), fmax(ends[2], ends[3]));
-    return op == HWNAS_OP_DIV ? between(low, high, false, may_fail)
-                              : between(floor(low), floor(high), is_whole, may_fail);
+    return op == HWNAS_OPERATOR_DIV ? between(low, high, false, may_fail)
+                                    : between(floor(low), floor(high), is_whole, may_fail);
 }
 
 static range compare(hwnas_operator op, const range *a, const range *b, bool may_fail)
@@ -336,25 +337,25 @@ static range compare(hwnas_operator op, const range *a, const range *b, bool may
     const bool not_above = a->high <= b->low, not_below = a->low >= b->high;
     bool yes = false, no = false;
     switch (op) {
-    case HWNAS_OP_LT:
+    case HWNAS_OPERATOR_LT:
         yes = below;
         no = not_below;
         break;
-    case HWNAS_OP_LE:
+    case HWNAS_OPERATOR_LE:
         yes = not_above;
         no = above;
         break;
-    case HWNAS_OP_GT:
+    case HWNAS_OPERATOR_GT:
         yes = above;
         no = not_above;
         break;
-    case HWNAS_OP_GE:
+    case HWNAS_OPERATOR_GE:
         yes = not_below;
         no = below;
         break;
     default: /* == and != */
-        yes = op == HWNAS_OP_EQ ? not_above && not_below : below || above;
-        no = op == HWNAS_OP_EQ ? below || above : not_above && not_below;
+        yes = op == HWNAS_OPERATOR_EQ ? not_above && not_below : below || above;
+        no = op == HWNAS_OPERATOR_EQ ? below || above : not_above && not_below;
         break;
     }
     return between(yes, !no, true, may_fail);
@@ -365,20 +366,21 @@ static range bounds(hwnas_operator op, const range *a, const range *b)
 {
     const bool are_numbers = a->is_number && b->is_number;
     const bool may_fail = a->may_fail || b->may_fail;
-    if (op == HWNAS_OP_EQ || op == HWNAS_OP_NE)
+    if (op == HWNAS_OPERATOR_EQ || op == HWNAS_OPERATOR_NE)
         return are_numbers ? compare(op, a, b, may_fail) : truth_range(may_fail);
     if (!are_numbers)
-        return op <= HWNAS_OP_GE ? truth_range(true) : between(-INFINITY, INFINITY, false, true);
+        return op <= HWNAS_OPERATOR_GE ? truth_range(true)
+                                       : between(-INFINITY, INFINITY, false, true);
     switch (op) {
-    case HWNAS_OP_ADD:
+    case HWNAS_OPERATOR_ADD:
         return between(a->low + b->low, a->high + b->high, a->is_whole && b->is_whole, may_fail);
-    case HWNAS_OP_SUB:
+    case HWNAS_OPERATOR_SUB:
         return between(a->low - b->high, a->high - b->low, a->is_whole && b->is_whole, may_fail);
-    case HWNAS_OP_MUL:
+    case HWNAS_OPERATOR_MUL:
         return multiply(a, b, may_fail);
-    case HWNAS_OP_DIV:
-    case HWNAS_OP_FLOOR_DIV:
-    case HWNAS_OP_MOD:
+    case HWNAS_OPERATOR_DIV:
+    case HWNAS_OPERATOR_FLOOR_DIV:
+    case HWNAS_OPERATOR_MOD:
         return divide(op, a, b, may_fail);
     default:
         return compare(op, a, b, may_fail);
@@ -395,7 +397,7 @@ static range settled(hwnas_partial *p, size_t mark, range r)
 
 static range reduce_and_or(hwnas_partial *p, const hwnas_expr *expr)
 {
-    const hwnas_truth deciding = expr->op == HWNAS_OP_OR ? HWNAS_TRUE : HWNAS_FALSE;
+    const hwnas_truth deciding = expr->op == HWNAS_OPERATOR_OR ? HWNAS_TRUE : HWNAS_FALSE;
     const size_t mark = p->n_key;
     put_tag(p, 'o', expr->op);
     const range a = part(p, reduce(p, expr->args[0]));
@@ -500,7 +502,7 @@ static range reduce_index(hwnas_partial *p, const hwnas_expr *expr)
         return forget_key(p, mark, failure());
     if (base.is_known && index.is_known)
         return forget_key(p, mark,
-                          computed(hwnas_operator_apply(&value, HWNAS_OP_INDEX, &base.value,
+                          computed(hwnas_operator_apply(&value, HWNAS_OPERATOR_INDEX, &base.value,
                                                         &index.value, &expr->place),
                                    &value));
     return anything();
@@ -511,14 +513,14 @@ static range reduce_operator(hwnas_partial *p, const hwnas_expr *expr)
     const hwnas_operator op = (hwnas_operator)expr->op;
     range out;
     switch (op) {
-    case HWNAS_OP_IF:
+    case HWNAS_OPERATOR_IF:
         return reduce_if(p, expr);
-    case HWNAS_OP_OR:
-    case HWNAS_OP_AND:
+    case HWNAS_OPERATOR_OR:
+    case HWNAS_OPERATOR_AND:
         return reduce_and_or(p, expr);
-    case HWNAS_OP_NOT:
+    case HWNAS_OPERATOR_NOT:
         return reduce_not(p, expr);
-    case HWNAS_OP_INDEX:
+    case HWNAS_OPERATOR_INDEX:
         return reduce_index(p, expr);
     default:
         break;
@@ -527,10 +529,10 @@ static range reduce_operator(hwnas_partial *p, const hwnas_expr *expr)
         return out;
     const size_t mark = p->n_key;
     put_tag(p, 'o', op);
-    const bool is_negation = op == HWNAS_OP_NEGATE;
+    const bool is_negation = op == HWNAS_OPERATOR_NEGATE;
     const range a = is_negation ? known_int(0) : part(p, reduce(p, expr->args[0]));
     const range b = part(p, reduce(p, expr->args[is_negation ? 0 : 1]));
-    const hwnas_operator binary = is_negation ? HWNAS_OP_SUB : op;
+    const hwnas_operator binary = is_negation ? HWNAS_OPERATOR_SUB : op;
     hwnas_value value;
     if (a.is_error || b.is_error)
         return forget_key(p, mark, failure());
@@ -605,7 +607,8 @@ static range reduce_ordered_sum(hwnas_partial *p, const hwnas_expr *expr)
             return forget_key(p, mark, failure());
         if (total.is_known && r.is_known) {
             p->n_key = here;
-            if (hwnas_operator_apply(&value, HWNAS_OP_ADD, &total.value, &r.value, &expr->place))
+            if (hwnas_operator_apply(&value, HWNAS_OPERATOR_ADD, &total.value, &r.value,
+                                     &expr->place))
                 return forget_key(p, mark, failure());
             total = known(value);
             continue;
@@ -613,7 +616,7 @@ static range reduce_ordered_sum(hwnas_partial *p, const hwnas_expr *expr)
         if (total.is_known) /* a number and a rest cannot be mixed up: the rest begins otherwise */
             put_value(p, &total.value);
         part(p, r);
-        total = bounds(HWNAS_OP_ADD, &total, &r);
+        total = bounds(HWNAS_OPERATOR_ADD, &total, &r);
     }
     if (total.is_known)
         return forget_key(p, mark, total);

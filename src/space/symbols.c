@@ -45,8 +45,8 @@ static void walk_expr(word_list *list, const hwnas_expr *expr, int role, const h
         add_word(list, &expr->value, &expr->place, role, t);
     if (expr->kind == HWNAS_EXPR_CHOICE)
         list->is_used[expr->slot] = true;
-    bool is_test =
-        expr->kind == HWNAS_EXPR_OPERATOR && (expr->op == HWNAS_OP_EQ || expr->op == HWNAS_OP_NE);
+    bool is_test = expr->kind == HWNAS_EXPR_OPERATOR &&
+                   (expr->op == HWNAS_OPERATOR_EQ || expr->op == HWNAS_OPERATOR_NE);
     for (size_t i = 0; i < expr->n_args; i++)
         walk_expr(list, expr->args[i], is_test ? TESTED : HANDED, t);
 }
