@@ -189,7 +189,7 @@ static hwnas_status run_residual(builder *b, call *c, const hwnas_stmt *stmt, in
     *tensor = sides[0];
     if (!when)
         return HWNAS_OK;
-    hwnas_status status = add_node(b, c, stmt, hwnas_op_by_name("add"), NULL, 2, sides, tensor);
+    hwnas_status status = add_node(b, c, stmt, hwnas_ops[HWNAS_OP_ADD], NULL, 2, sides, tensor);
     return status == HWNAS_OK
                ? status
                : hwnas_hint(status,

@@ -15,11 +15,6 @@
 
 typedef hwnas_rewrite rewrite;
 
-static bool is(const hwnas_node *node, const char *op)
-{
-    return !strcmp(node->op->name, op);
-}
-
 /* A weight of the new graph with values to be written; NULL with the failure in `status`. */
 static float *new_weight(hwnas_status *status, int *out, rewrite *r, const hwnas_node *node,
                          const char *suffix, int rank, const int64_t *dims)
@@ -127,11 +122,13 @@ static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *
                                     const int *lone_reader)
 {
     const int reader = lone_reader[node->output];
-    if (!is(node, "conv") || reader < 0)
+    if (node->op->id != HWNAS_OP_CONV || reader < 0)
         return NULL;
     const hwnas_node *norm = &graph->nodes[reader];
-    return is(norm, "batch_norm") && all_weights(graph, node) && all_weights(graph, norm) ? norm
-                                                                                          : NULL;
+    return norm->op->id == HWNAS_OP_BATCH_NORM && all_weights(graph, node) &&
+                   all_weights(graph, norm)
+               ? norm
+               : NULL;
 }
 
 /* Another tensor, which may be a weight that nobody has copied yet, instead of `tensor`. */
@@ -158,7 +155,7 @@ static hwnas_status fold_nodes(rewrite *r)
             TRY_OUT(take_place(r, node->output, same[node->output]));
         else if (!is_live[i])
             continue;
-        else if (is(node, "dropout"))
+        else if (node->op->id == HWNAS_OP_DROPOUT)
             TRY_OUT(take_place(r, node->output, node->inputs[0]));
         else if (is_constant(r, node))
             TRY_OUT(fold_constant(r, node));

@@ -26,11 +26,6 @@ typedef struct product {
     int n_nodes; /* looked at; bounded, whatever a file holds */
 } product;
 
-static bool is(const hwnas_node *node, const char *op)
-{
-    return node && !strcmp(node->op->name, op);
-}
-
 static const hwnas_node *producer(const fuser *f, int tensor)
 {
     const int node = f->graph->tensors[tensor].producer;
@@ -57,14 +52,15 @@ static bool multiply(product *p, const fuser *f, int tensor, int x)
         p->number *= number;
         return true;
     }
-    if (tensor != x && is(node, "mul"))
+    if (tensor != x && hwnas_node_is(node, HWNAS_OP_MUL))
         return multiply(p, f, node->inputs[0], x) && multiply(p, f, node->inputs[1], x);
-    if (tensor != x && is(node, "div") && is_number(&number, f, node->inputs[1])) {
+    if (tensor != x && hwnas_node_is(node, HWNAS_OP_DIV) &&
+        is_number(&number, f, node->inputs[1])) {
         p->number /= number;
         return multiply(p, f, node->inputs[0], x);
     }
-    const bool is_cube =
-        tensor != x && is(node, "pow") && is_number(&number, f, node->inputs[1]) && number == 3;
+    const bool is_cube = tensor != x && hwnas_node_is(node, HWNAS_OP_POW) &&
+                         is_number(&number, f, node->inputs[1]) && number == 3;
     const int factor = is_cube ? node->inputs[0] : tensor;
     for (int i = 0; i < (is_cube ? 3 : 1); i++) {
         if (p->n == MAX_FACTORS)
@@ -91,7 +87,7 @@ static const hwnas_node *beside(const fuser *f, int tensor, double value)
 {
     const hwnas_node *sum = producer(f, tensor);
     double number;
-    for (int i = 0; i < 2 && is(sum, "add"); i++)
+    for (int i = 0; i < 2 && hwnas_node_is(sum, HWNAS_OP_ADD); i++)
         if (is_number(&number, f, sum->inputs[i]) && number == value)
             return producer(f, sum->inputs[1 - i]);
     return NULL;
@@ -102,7 +98,7 @@ static int x_of_erf(const fuser *f, const hwnas_node *erf_node)
 {
     const hwnas_node *scaled = producer(f, erf_node->inputs[0]);
     double number;
-    if (!is(scaled, "mul") && !is(scaled, "div"))
+    if (!hwnas_node_is(scaled, HWNAS_OP_MUL) && !hwnas_node_is(scaled, HWNAS_OP_DIV))
         return NO_TENSOR;
     const int x = scaled->inputs[is_number(&number, f, scaled->inputs[0]) ? 1 : 0];
     return is_power(f, erf_node->inputs[0], sqrt(0.5), x, 1) ? x : NO_TENSOR;
@@ -113,11 +109,12 @@ static int x_of_tanh(const fuser *f, const hwnas_node *tanh_node)
 {
     const hwnas_node *scaled = producer(f, tanh_node->inputs[0]);
     double number;
-    if (!is(scaled, "mul"))
+    if (!hwnas_node_is(scaled, HWNAS_OP_MUL))
         return NO_TENSOR;
     const int z = scaled->inputs[is_number(&number, f, scaled->inputs[0]) ? 1 : 0];
     const hwnas_node *sum = producer(f, z);
-    if (!is(sum, "add") || !is_power(f, tanh_node->inputs[0], sqrt(2 / M_PI), z, 1))
+    if (!hwnas_node_is(sum, HWNAS_OP_ADD) ||
+        !is_power(f, tanh_node->inputs[0], sqrt(2 / M_PI), z, 1))
         return NO_TENSOR;
     for (int i = 0; i < 2; i++)
         if (is_power(f, sum->inputs[1 - i], 0.044715, sum->inputs[i], 3))
@@ -130,21 +127,21 @@ static void find_gelu(fuser *f, int n)
 {
     const hwnas_node *node = &f->graph->nodes[n];
     product all = {.number = 1};
-    if (!is(node, "mul") || !multiply(&all, f, node->output, NO_TENSOR))
+    if (!hwnas_node_is(node, HWNAS_OP_MUL) || !multiply(&all, f, node->output, NO_TENSOR))
         return;
     for (int i = 0; i < all.n; i++) {
         const int gate = all.factors[i];
         const hwnas_node *bent = beside(f, gate, 1);
-        const int x = is(bent, "erf")    ? x_of_erf(f, bent)
-                      : is(bent, "tanh") ? x_of_tanh(f, bent)
-                                         : NO_TENSOR;
+        const int x = hwnas_node_is(bent, HWNAS_OP_ERF)    ? x_of_erf(f, bent)
+                      : hwnas_node_is(bent, HWNAS_OP_TANH) ? x_of_tanh(f, bent)
+                                                           : NO_TENSOR;
         product p = {.number = 1};
         if (x == NO_TENSOR || !multiply(&p, f, node->output, x) || p.n != 2 ||
             fabs(p.number - 0.5) > 1e-4 || (p.factors[0] != x && p.factors[1] != x) ||
             (p.factors[0] != gate && p.factors[1] != gate))
             continue;
         f->x[n] = x;
-        f->is_tanh[n] = is(bent, "tanh");
+        f->is_tanh[n] = hwnas_node_is(bent, HWNAS_OP_TANH);
     }
 }
 
@@ -183,7 +180,7 @@ static hwnas_status fuse_nodes(hwnas_rewrite *r)
             continue;
         }
         const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {f->is_tanh[n]}};
-        TRY_OUT(hwnas_graph_add_node(&r->place[node->output], r->to, hwnas_op_by_name("gelu"),
+        TRY_OUT(hwnas_graph_add_node(&r->place[node->output], r->to, hwnas_ops[HWNAS_OP_GELU],
                                      node->name, &attr, 1, &r->place[f->x[n]], false));
         hwnas_rewrite_keep_name(r, node->output);
     }

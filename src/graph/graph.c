@@ -174,7 +174,7 @@ int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor)
         return 0;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
-        if (strcmp(node->op->name, "gather") || node->inputs[INDICES] != tensor)
+        if (node->op->id != HWNAS_OP_GATHER || node->inputs[INDICES] != tensor)
             continue;
         const hwnas_tensor *table = &graph->tensors[node->inputs[TABLE]];
         const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];

@@ -4,15 +4,15 @@
 #include <assert.h>
 #include <string.h>
 
-#define OP(name) extern const hwnas_op hwnas_op_##name;
+#define OP(name, NAME) extern const hwnas_op hwnas_op_##name;
 #include "graph/op_list.h"
 #undef OP
 
 const hwnas_op *const hwnas_ops[] = {
-#define OP(name) &hwnas_op_##name,
+#define OP(name, NAME) [HWNAS_OP_##NAME] = &hwnas_op_##name,
 #include "graph/op_list.h"
 #undef OP
-    NULL,
+    [HWNAS_N_OPS] = NULL,
 };
 
 const hwnas_op *hwnas_op_by_name(const char *name)

@@ -39,7 +39,39 @@ typedef struct hwnas_onnx_row {
     bool is_ignored;      /* has no effect at inference: any value will do; never written */
 } hwnas_onnx_row;
 
+/* The identity of an operator: HWNAS_OP_CONV. It is the index into hwnas_ops, and of tables that
+ * have a row for each operator. What is kept in a file or hashed is the name. */
+typedef enum hwnas_op_id {
+#define OP(name, NAME) HWNAS_OP_##NAME,
+#include "graph/op_list.h"
+#undef OP
+    HWNAS_N_OPS
+} hwnas_op_id;
+
+/* What an operator is to those who treat several alike. */
+typedef enum hwnas_op_class {
+    HWNAS_CLASS_OTHER,
+    HWNAS_CLASS_ACTIVATION, /* of a unit: passes one side of zero and damps or saturates the other,
+                               or saturates both */
+    HWNAS_CLASS_ARITHMETIC, /* +, -, *, / of two tensors */
+    HWNAS_CLASS_POOL,       /* of the windows of an image, or of all of it */
+    HWNAS_CLASS_PRODUCT, /* with a kernel, input 1, and perhaps a bias; int8 has kernels for it */
+    HWNAS_CLASS_QUANTIZATION /* floats to int8 and back */
+} hwnas_op_class;
+
+/* How an operator joins others in one part of a network, which a device runs as one kernel
+ * (parts.c). */
+typedef enum hwnas_op_fusion {
+    HWNAS_FUSION_BEGINS, /* it begins a part, which others may join */
+    HWNAS_FUSION_JOINS,  /* it joins the part before it */
+    HWNAS_FUSION_ALONE,  /* nothing joins it: it only moves values, or has one kernel that takes
+                            nothing more */
+} hwnas_op_fusion;
+
 struct hwnas_op {
+    hwnas_op_id id;
+    hwnas_op_class class;
+    hwnas_op_fusion fusion;
     const char *name; /* as written in a space */
     const char *onnx; /* ONNX operator; NULL: a layer that is made of other operators */
     int onnx_since;   /* the first opset in which it means this; 0: the first that is read */
@@ -54,6 +86,10 @@ struct hwnas_op {
     bool joins;    /* may join branches: add, mul, concat */
     bool keeps_zeros; /* zeros give zeros, at least without a bias */
     bool takes_integers; /* in a space, an input may hold whole numbers */
+    bool is_epilogue;    /* kernels of convolutions and products end with it at no cost */
+    bool is_spatial;     /* works on images: four dimensions, of which the last two are places */
+    bool has_int8_kernel; /* engines that run ONNX have one for images, beside products' */
+    bool is_common;       /* nearly every network has it: it tells nothing about one */
     bool is_internal; /* no word of the space language: inside of layers, or read from ONNX files */
 
     /* (optional) Makes a layer of other operators, whose nodes and weights are named after `node`,
@@ -81,11 +117,17 @@ struct hwnas_op {
 /* NULL when there is none. */
 const hwnas_op *hwnas_op_by_name(const char *name);
 const hwnas_op *hwnas_op_by_onnx(const char *onnx);
-/* The operators, NULL-terminated. */
+/* The operators by their identities, and NULL at the end. */
 extern const hwnas_op *const hwnas_ops[];
 
 /* Attribute of a node by its name in a space; the name must exist. */
 const hwnas_attr *hwnas_node_attr(const hwnas_node *node, const char *name);
+
+/* Is it a node of this operator? NULL is none. */
+static inline bool hwnas_node_is(const hwnas_node *node, hwnas_op_id id)
+{
+    return node && node->op->id == id;
+}
 
 static inline const hwnas_tensor *hwnas_node_input(const hwnas_graph *graph, const hwnas_node *node,
                                                    int i)

@@ -11,39 +11,6 @@
 #include "graph/op.h"
 #include "graph/rewrite.h"
 
-#define OP(name) extern const hwnas_op hwnas_op_##name;
-#include "graph/op_list.h"
-#undef OP
-
-/* Operators that go into the part before them. */
-static const hwnas_op *const followers[] = {
-    &hwnas_op_relu,       &hwnas_op_add,      &hwnas_op_hard_swish, &hwnas_op_clip,
-    &hwnas_op_mul,        &hwnas_op_sigmoid,  &hwnas_op_gelu,       &hwnas_op_hard_sigmoid,
-    &hwnas_op_leaky_relu, &hwnas_op_tanh,     &hwnas_op_sub,        &hwnas_op_div,
-    &hwnas_op_max,        &hwnas_op_min,      &hwnas_op_elu,        &hwnas_op_abs,
-    &hwnas_op_exp,        &hwnas_op_softplus, &hwnas_op_mish,       &hwnas_op_round,
-    &hwnas_op_sqrt,       &hwnas_op_log,      &hwnas_op_scale,
-};
-
-/* Operators that nothing goes into: they only move values, or a device has one kernel for them that
- * takes nothing more. */
-static const hwnas_op *const closed[] = {
-    &hwnas_op_reshape,   &hwnas_op_flatten,         &hwnas_op_transpose, &hwnas_op_concat,
-    &hwnas_op_slice,     &hwnas_op_gather,          &hwnas_op_lstm_core, &hwnas_op_gru_core,
-    &hwnas_op_embedding, &hwnas_op_global_avg_pool, &hwnas_op_mean,
-};
-
-static const hwnas_op *const pools[] = {&hwnas_op_avg_pool, &hwnas_op_max_pool};
-
-#define IS_IN(op, set) is_in(op, set, sizeof(set) / sizeof *(set))
-static bool is_in(const hwnas_op *op, const hwnas_op *const *set, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (set[i] == op)
-            return true;
-    return false;
-}
-
 enum { NONE = -1 };
 
 /* What is needed only while cutting. By tensor: */
@@ -123,7 +90,7 @@ static void extend(cutter *c, int index, int node_index, int into)
         if (i == into)
             continue;
         if (is_weight && tensor->rank == 1 && i >= node->n_data_inputs &&
-            node->op == &hwnas_op_conv)
+            node->op->id == HWNAS_OP_CONV)
             continue; /* a bias, which BatchNorm brings as well */
         hash = mix_tensor(hash, tensor);
         if (is_weight) {
@@ -146,14 +113,14 @@ static void extend(cutter *c, int index, int node_index, int into)
 static bool is_pointwise(const hwnas_graph *graph, const hwnas_node *node)
 {
     const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
-    return node->op == &hwnas_op_conv && weight->dims[2] == 1 && weight->dims[3] == 1 &&
+    return node->op->id == HWNAS_OP_CONV && weight->dims[2] == 1 && weight->dims[3] == 1 &&
            weight->dims[1] == hwnas_node_input(graph, node, 0)->dims[1];
 }
 
 static bool is_depthwise(const hwnas_graph *graph, const hwnas_node *node, int64_t kernel)
 {
     const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
-    return node->op == &hwnas_op_conv && weight->dims[1] == 1 && weight->dims[2] == kernel &&
+    return node->op->id == HWNAS_OP_CONV && weight->dims[1] == 1 && weight->dims[2] == kernel &&
            weight->dims[3] == kernel && weight->dims[0] > 1 &&
            weight->dims[0] == hwnas_node_input(graph, node, 0)->dims[1];
 }
@@ -163,20 +130,19 @@ static bool joins(const cutter *c, const hwnas_part *part, int node_index)
 {
     const hwnas_graph *graph = c->graph;
     const hwnas_node *node = &graph->nodes[node_index], *first = &graph->nodes[part->first];
-    if (IS_IN(first->op, closed))
+    if (first->op->fusion == HWNAS_FUSION_ALONE)
         return false;
-    if (node->op == &hwnas_op_batch_norm)
-        return graph->nodes[part->last].op == &hwnas_op_conv;
+    if (node->op->id == HWNAS_OP_BATCH_NORM)
+        return graph->nodes[part->last].op->id == HWNAS_OP_CONV;
     if (is_depthwise(graph, node, 3))
         return is_pointwise(graph, first);
-    if (IS_IN(first->op, pools))
-        return node->op->max_inputs > 1 && IS_IN(node->op, followers);
-    return IS_IN(node->op, followers);
+    return node->op->fusion == HWNAS_FUSION_JOINS &&
+           (first->op->class != HWNAS_CLASS_POOL || node->op->max_inputs > 1);
 }
 
 static bool is_pool(const cutter *c, int part)
 {
-    return IS_IN(c->graph->nodes[c->out->parts[part].first].op, pools);
+    return c->graph->nodes[c->out->parts[part].first].op->class == HWNAS_CLASS_POOL;
 }
 
 /* The part that a node goes on with, or NONE; `into`: by which input. If there are several it is
@@ -226,11 +192,11 @@ static void place_node(cutter *c, int node_index)
         is_constant &= c->is_constant[c->same[node->inputs[i]]];
     if (is_constant) {
         c->is_constant[node->output] = true;
-    } else if (node->op == &hwnas_op_dropout) {
+    } else if (node->op->id == HWNAS_OP_DROPOUT) {
         take_place(c, node->output, c->same[node->inputs[0]]);
     } else if ((host = find_host(c, node_index, &into)) == NONE) {
         begin_part(c, node_index);
-    } else if (node->op == &hwnas_op_batch_norm) { /* folded into the convolution's weights */
+    } else if (node->op->id == HWNAS_OP_BATCH_NORM) { /* folded into the convolution's weights */
         c->out->of_node[node_index] = host;
         c->out->parts[host].last = node_index;
         c->part[node->output] = host;
@@ -255,7 +221,7 @@ static void unite_swish(cutter *c, const bool *is_live, int node_index)
     const hwnas_node *gate = &graph->nodes[node_index];
     const int x = c->same[gate->inputs[0]], reader = c->lone_reader[gate->output];
     const hwnas_node *product = reader == NONE ? NULL : &graph->nodes[reader];
-    if (product && product->op == &hwnas_op_mul && c->lone_reader[x] == NONE &&
+    if (product && product->op->id == HWNAS_OP_MUL && c->lone_reader[x] == NONE &&
         (c->same[product->inputs[0]] == x || c->same[product->inputs[1]] == x) &&
         count_readers(c, is_live, x) == 2)
         c->lone_reader[x] = node_index;
@@ -278,8 +244,8 @@ void hwnas_graph_cut(hwnas_parts *out, const hwnas_graph *graph)
         out->of_folded = hwnas_realloc(out->of_folded, out->node_capacity * sizeof *out->of_folded);
     }
     for (size_t n = 0; n < graph->n_nodes; n++)
-        if (is_live[n] && (graph->nodes[n].op == &hwnas_op_sigmoid ||
-                           graph->nodes[n].op == &hwnas_op_hard_sigmoid))
+        if (is_live[n] && (graph->nodes[n].op->id == HWNAS_OP_SIGMOID ||
+                           graph->nodes[n].op->id == HWNAS_OP_HARD_SIGMOID))
             unite_swish(&c, is_live, (int)n);
     out->n = out->n_folded = 0;
     out->n_nodes = graph->n_nodes;

@@ -24,15 +24,10 @@ typedef struct quantizer {
     size_t n_reverses;
 } quantizer;
 
-static bool is(const hwnas_node *node, const char *op)
-{
-    return !strcmp(node->op->name, op);
-}
-
 bool hwnas_graph_is_quantized(const hwnas_graph *graph)
 {
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (is(&graph->nodes[i], "dequantize_linear"))
+        if (graph->nodes[i].op->id == HWNAS_OP_DEQUANTIZE_LINEAR)
             return true;
     return false;
 }
@@ -40,8 +35,8 @@ bool hwnas_graph_is_quantized(const hwnas_graph *graph)
 bool hwnas_reverses_kernel(const hwnas_graph *graph, const hwnas_node *node)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
-    return is(node, "dequantize_linear") && in->kind == HWNAS_TENSOR_WEIGHT && in->rank > 1 &&
-           (in->dtype == HWNAS_INT8 || in->dtype == HWNAS_UINT8);
+    return node->op->id == HWNAS_OP_DEQUANTIZE_LINEAR && in->kind == HWNAS_TENSOR_WEIGHT &&
+           in->rank > 1 && (in->dtype == HWNAS_INT8 || in->dtype == HWNAS_UINT8);
 }
 
 bool hwnas_is_kernel_of_bytes(const hwnas_graph *graph, const hwnas_node *node)
@@ -51,7 +46,7 @@ bool hwnas_is_kernel_of_bytes(const hwnas_graph *graph, const hwnas_node *node)
         return false;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_node *reader = &graph->nodes[i];
-        const bool multiplies = is(reader, "conv") || is(reader, "linear") || is(reader, "matmul");
+        const bool multiplies = reader->op->class == HWNAS_CLASS_PRODUCT;
         for (int k = 0; k < reader->n_inputs; k++)
             if (reader->inputs[k] == node->output && !(multiplies && k == KERNEL))
                 return false;
@@ -67,11 +62,12 @@ static bool is_image(const hwnas_tensor *tensor)
 /* A product with weights: a row says which dimension of them is the output's; < 0: from the end. */
 static bool has_kernel(int *axis, const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (!is(node, "conv") && !is(node, "linear") && !is(node, "matmul"))
+    if (node->op->class != HWNAS_CLASS_PRODUCT)
         return false;
     const hwnas_tensor *kernel = hwnas_node_input(graph, node, 1);
-    *axis = is(node, "matmul") ? 1 : 0;
-    return kernel->kind == HWNAS_TENSOR_WEIGHT && (!is(node, "matmul") || kernel->rank == 2) &&
+    const bool is_matmul = node->op->id == HWNAS_OP_MATMUL;
+    *axis = is_matmul ? 1 : 0;
+    return kernel->kind == HWNAS_TENSOR_WEIGHT && (!is_matmul || kernel->rank == 2) &&
            !hwnas_dtype_is_whole(kernel->dtype) &&
            hwnas_node_input(graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT &&
            !hwnas_dtype_is_whole(hwnas_node_input(graph, node, 0)->dtype);
@@ -81,10 +77,11 @@ static bool has_kernel(int *axis, const hwnas_graph *graph, const hwnas_node *no
  * them: they need another scale. */
 static bool passes(const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (is(node, "max_pool")) /* fewer channels than a register has bytes: oneDNN's slow code */
+    /* Fewer channels than a register has bytes: oneDNN's slow code. */
+    if (node->op->id == HWNAS_OP_MAX_POOL)
         return hwnas_node_output(graph, node)->dims[1] >= 32;
-    return is(node, "concat") && is_image(hwnas_node_output(graph, node)) &&
-            hwnas_node_attr(node, "axis")->ints[0] == 1;
+    return node->op->id == HWNAS_OP_CONCAT && is_image(hwnas_node_output(graph, node)) &&
+           hwnas_node_attr(node, "axis")->ints[0] == 1;
 }
 
 /* The end of a residual block: one summand comes of a convolution straight, which then adds the
@@ -92,7 +89,7 @@ static bool passes(const hwnas_graph *graph, const hwnas_node *node)
 static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const int *lone_reader)
 {
     int axis, last = -1;
-    if (!is(node, "add") || !is_image(hwnas_node_output(graph, node)))
+    if (node->op->id != HWNAS_OP_ADD || !is_image(hwnas_node_output(graph, node)))
         return -1;
     for (int i = 0; i < 2; i++) {
         const hwnas_tensor *t = hwnas_node_input(graph, node, i);
@@ -106,17 +103,6 @@ static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const
             last = i;
     }
     return last < 0 ? -1 : 1 - last;
-}
-
-/* Operators of one input that a convolution's partition ends with. */
-static bool bends(const hwnas_node *node)
-{
-    static const char *const names[] = {"relu",      "clip",    "hard_swish", "hard_sigmoid",
-                                        "leaky_relu", "sigmoid", "tanh",       "gelu"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is(node, names[i]))
-            return true;
-    return false;
 }
 
 /* From the end to the beginning: whether somebody wants a tensor as bytes is known when its
@@ -142,7 +128,7 @@ static void decide(quantizer *q, const hwnas_graph *graph)
                 q->wants[node->inputs[i]] = is_due[node->inputs[i]] = true;
         } else if (is_due[node->output] && other >= 0) {
             q->wants[node->inputs[other]] = is_due[node->inputs[other]] = true;
-        } else if (is_due[node->output] && bends(node)) {
+        } else if (is_due[node->output] && node->op->is_epilogue) {
             is_due[node->inputs[0]] = true;
         }
     }
@@ -156,7 +142,7 @@ static void decide(quantizer *q, const hwnas_graph *graph)
 static bool has_attention(const hwnas_graph *graph)
 {
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (is(&graph->nodes[i], "matmul") &&
+        if (graph->nodes[i].op->id == HWNAS_OP_MATMUL &&
             hwnas_node_input(graph, &graph->nodes[i], 1)->kind != HWNAS_TENSOR_WEIGHT)
             return true;
     return false;
@@ -165,23 +151,11 @@ static bool has_attention(const hwnas_graph *graph)
 /* What engines have kernels of bytes for, as long as each tensor around them is quantised. */
 static bool has_byte_kernel(const hwnas_graph *graph, const hwnas_node *node)
 {
-    static const char *const names[] = {"add",      "mul",     "global_avg_pool", "avg_pool",
-                                        "max_pool", "sigmoid", "leaky_relu"};
     int axis;
-    if (is(node, "conv"))
+    if (node->op->id == HWNAS_OP_CONV)
         return has_kernel(&axis, graph, node);
-    if (has_attention(graph))
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is(node, names[i]))
-            return is_image(hwnas_node_output(graph, node));
-    return is(node, "concat") && is_image(hwnas_node_output(graph, node));
-}
-
-/* Bytes are cut off where these functions do it. */
-static bool cuts_off(const hwnas_node *node)
-{
-    return is(node, "relu") || is(node, "clip");
+    return node->op->has_int8_kernel && is_image(hwnas_node_output(graph, node)) &&
+           !has_attention(graph);
 }
 
 /* Each operator by itself: what it reads and what it makes. A function that cuts off goes with the
@@ -192,10 +166,11 @@ static void decide_for_files(quantizer *q, const hwnas_graph *graph)
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
         const bool multiplies = has_kernel(&axis, graph, node);
+        const bool does_clip = node->op->id == HWNAS_OP_RELU || node->op->id == HWNAS_OP_CLIP;
         const int before = hwnas_node_input(graph, node, 0)->producer;
         q->is_quantized[n] = true;
         if (!multiplies && !has_byte_kernel(graph, node)) {
-            if (cuts_off(node) && before >= 0 && q->wants[node->inputs[0]]) {
+            if (does_clip && before >= 0 && q->wants[node->inputs[0]]) {
                 q->wants[node->output] = true;
                 q->wants[node->inputs[0]] = false;
             }
@@ -258,7 +233,8 @@ static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const ch
 static hwnas_range range_of(const quantizer *q, const hwnas_graph *graph, int tensor)
 {
     int producer = graph->tensors[tensor].producer;
-    while (producer >= 0 && q->is_quantized[producer] && is(&graph->nodes[producer], "max_pool") &&
+    while (producer >= 0 && q->is_quantized[producer] &&
+           graph->nodes[producer].op->id == HWNAS_OP_MAX_POOL &&
            q->wants[graph->nodes[producer].inputs[0]]) {
         tensor = graph->nodes[producer].inputs[0];
         producer = graph->tensors[tensor].producer;
@@ -297,7 +273,7 @@ static hwnas_status quantize(hwnas_rewrite *r, int tensor)
     TRY(add_scales(&q->scale[tensor], &q->zero[tensor], r, name, 1, &with.scale, with.zero,
                    with.dtype));
     const int inputs[] = {r->place[tensor], q->scale[tensor], q->zero[tensor]};
-    return hwnas_graph_add_node(&q->bytes[tensor], r->to, hwnas_op_by_name("quantize_linear"),
+    return hwnas_graph_add_node(&q->bytes[tensor], r->to, hwnas_ops[HWNAS_OP_QUANTIZE_LINEAR],
                                 hwnas_arena_printf(r->to->arena, "%s/quantize", name), &axis, 3,
                                 inputs, false);
 }
@@ -309,7 +285,7 @@ static hwnas_status reverse(int *out, hwnas_rewrite *r, const char *name, int64_
     const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
     const int inputs[] = {bytes, scale, zero};
     return hwnas_graph_add_node(
-        out, r->to, hwnas_op_by_name("dequantize_linear"),
+        out, r->to, hwnas_ops[HWNAS_OP_DEQUANTIZE_LINEAR],
         hwnas_arena_printf(r->to->arena, "%s/dequantize_%zu", name, q->n_reverses++), &attr, 3,
         inputs, false);
 }
@@ -361,13 +337,14 @@ static const hwnas_node *biased_by(const hwnas_graph *graph, const hwnas_node *n
 {
     enum { BIAS = 2 };
     const hwnas_tensor *bias = hwnas_node_input(graph, node, i);
-    const bool is_sum = is(node, "add") && i == 1;
+    const bool is_sum = node->op->id == HWNAS_OP_ADD && i == 1;
     int axis;
     if (bias->kind != HWNAS_TENSOR_WEIGHT || bias->rank != 1 || (!is_sum && i != BIAS))
         return NULL;
     const int producer = hwnas_node_input(graph, node, 0)->producer;
     const hwnas_node *product = !is_sum ? node : producer >= 0 ? &graph->nodes[producer] : NULL;
-    if (!product || !has_kernel(&axis, graph, product) || (is_sum && !is(product, "matmul")))
+    if (!product || !has_kernel(&axis, graph, product) ||
+        (is_sum && product->op->id != HWNAS_OP_MATMUL))
         return NULL;
     return hwnas_node_input(graph, product, 1)->dims[axis] == bias->dims[0] ? product : NULL;
 }
@@ -422,7 +399,8 @@ static hwnas_status read_input(int *out, hwnas_rewrite *r, size_t n, int i)
     if (*out >= 0)
         return HWNAS_OK;
     /* What else is fused with a reverse; the rest reads what it read before. */
-    const bool reads_bytes = is_image(t) && (is(node, "add") || is(node, "mul"));
+    const bool reads_bytes =
+        is_image(t) && (node->op->id == HWNAS_OP_ADD || node->op->id == HWNAS_OP_MUL);
     if (q->wants[tensor] && (q->is_quantized[n] || reads_bytes)) {
         if (q->bytes[tensor] < 0)
             TRY(quantize(r, tensor));

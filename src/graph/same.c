@@ -6,12 +6,10 @@
 #include "graph/op.h"
 #include "graph/rewrite.h"
 
-extern const hwnas_op hwnas_op_add, hwnas_op_zero;
-
 /* Zeros, or made of nothing but zeros by an operator that keeps them; a bias would not. */
 static bool gives_zeros(const hwnas_node *node, const bool *is_zero)
 {
-    if (node->op == &hwnas_op_zero)
+    if (node->op->id == HWNAS_OP_ZERO)
         return true;
     if (!node->op->keeps_zeros || node->n_inputs - node->n_data_inputs > 1)
         return false;
@@ -35,7 +33,7 @@ int *hwnas_graph_same(const hwnas_graph *graph)
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
         is_zero[node->output] = gives_zeros(node, is_zero);
-        if (is_zero[node->output] || node->op != &hwnas_op_add)
+        if (is_zero[node->output] || node->op->id != HWNAS_OP_ADD)
             continue; /* 0 + 0 stays: which 0 it is would depend on the order */
         for (int i = 0; i < 2; i++) {
             const int other = node->inputs[1 - i];

@@ -150,9 +150,27 @@ static void as_fused(void **state)
     hwnas_device_close(device);
 }
 
+/* Tables are indexed by identities; what is kept in files are names. */
+static void an_operator_is_its_identity(void **state)
+{
+    static const char *const names[] = {
+#define OP(name, NAME) [HWNAS_OP_##NAME] = #name,
+#include "graph/op_list.h"
+#undef OP
+    };
+    (void)state;
+    for (int id = 0; id < HWNAS_N_OPS; id++) {
+        assert_int_equal(hwnas_ops[id]->id, id);
+        assert_string_equal(hwnas_ops[id]->name, names[id]);
+        assert_ptr_equal(hwnas_op_by_name(names[id]), hwnas_ops[id]);
+    }
+    assert_null(hwnas_ops[HWNAS_N_OPS]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_operator_is_its_identity),
         cmocka_unit_test(same_when_folded),
         cmocka_unit_test(signatures),
         cmocka_unit_test(as_fused),

@@ -28,11 +28,15 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_avg_pool = {
+    .id = HWNAS_OP_AVG_POOL,
+    .class = HWNAS_CLASS_POOL,
     .name = "avg_pool",
     .onnx = "AveragePool",
     .help = "mean of each window",
     .attrs = attrs,
     .onnx_rows = hwnas_pool_onnx_rows,
+    .is_spatial = true,
+    .has_int8_kernel = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -78,11 +78,14 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_batch_norm = {
+    .id = HWNAS_OP_BATCH_NORM,
     .name = "batch_norm",
     .onnx = "BatchNormalization",
     .help = "normalises each channel with running statistics",
     .attrs = attrs,
     .onnx_rows = onnx_rows,
+    .is_spatial = true,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .min_weights = 4,

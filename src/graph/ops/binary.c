@@ -56,13 +56,14 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
     return hwnas_infer_broadcast(graph, node, out);
 }
 
-#define BINARY(NAME, ONNX, FUNCTION, INFER, COMMUTES, HELP)                                        \
+#define BINARY(NAME, ID, ONNX, FUNCTION, INFER, COMMUTES, HELP, ...)                               \
     static void compute_##NAME(const hwnas_graph *graph, const hwnas_node *node,                   \
                                const float *const *inputs, float *output)                          \
     {                                                                                              \
         hwnas_compute_broadcast(graph, node, inputs, output, FUNCTION);                            \
     }                                                                                              \
     const hwnas_op hwnas_op_##NAME = {                                                             \
+        .id = HWNAS_OP_##ID,                                                                       \
         .name = #NAME,                                                                             \
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
@@ -73,17 +74,22 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
         .max_inputs = 2,                                                                           \
         .infer = INFER,                                                                            \
         .compute = compute_##NAME,                                                                 \
+        ##__VA_ARGS__,                                                                             \
     };
 
-BINARY(and, "And", both, infer_truth, true, "whether both are true")
-BINARY(equal, "Equal", equal, infer_truth, true, "whether a = b")
-BINARY(greater, "Greater", greater, infer_truth, false, "whether a > b")
-BINARY(greater_or_equal, "GreaterOrEqual", greater_or_equal, infer_truth, false, "whether a >= b")
-BINARY(less, "Less", less, infer_truth, false, "whether a < b")
-BINARY(less_or_equal, "LessOrEqual", less_or_equal, infer_truth, false, "whether a <= b")
-BINARY(max, "Max", fmaxf, hwnas_infer_broadcast, true, "the greater of two")
-BINARY(min, "Min", fminf, hwnas_infer_broadcast, true, "the lesser of two")
-BINARY(or, "Or", either, infer_truth, true, "whether one or both are true")
-BINARY(prelu, "PRelu", slope, hwnas_infer_broadcast, false,
-       "x, times a learned factor where negative")
-BINARY(xor, "Xor", one_of, infer_truth, true, "whether one alone is true")
+BINARY(and, AND, "And", both, infer_truth, true, "whether both are true")
+BINARY(equal, EQUAL, "Equal", equal, infer_truth, true, "whether a = b")
+BINARY(greater, GREATER, "Greater", greater, infer_truth, false, "whether a > b")
+BINARY(greater_or_equal, GREATER_OR_EQUAL, "GreaterOrEqual", greater_or_equal, infer_truth, false,
+       "whether a >= b")
+BINARY(less, LESS, "Less", less, infer_truth, false, "whether a < b")
+BINARY(less_or_equal, LESS_OR_EQUAL, "LessOrEqual", less_or_equal, infer_truth, false,
+       "whether a <= b")
+BINARY(max, MAX, "Max", fmaxf, hwnas_infer_broadcast, true, "the greater of two",
+       .fusion = HWNAS_FUSION_JOINS)
+BINARY(min, MIN, "Min", fminf, hwnas_infer_broadcast, true, "the lesser of two",
+       .fusion = HWNAS_FUSION_JOINS)
+BINARY(or, OR, "Or", either, infer_truth, true, "whether one or both are true")
+BINARY(prelu, PRELU, "PRelu", slope, hwnas_infer_broadcast, false,
+       "x, times a learned factor where negative", .class = HWNAS_CLASS_ACTIVATION)
+BINARY(xor, XOR, "Xor", one_of, infer_truth, true, "whether one alone is true")

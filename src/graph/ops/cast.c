@@ -25,6 +25,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_cast = {
+    .id = HWNAS_OP_CAST,
     .name = "cast",
     .onnx = "Cast",
     .help = "the same values in another type",

@@ -47,10 +47,14 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_concat = {
+    .id = HWNAS_OP_CONCAT,
+    .fusion = HWNAS_FUSION_ALONE,
     .name = "concat",
     .onnx = "Concat",
     .help = "tensors one after the other, along the channels unless said",
     .attrs = attrs,
+    .has_int8_kernel = true,
+    .is_common = true,
     .min_inputs = 2,
     .max_inputs = HWNAS_MAX_NODE_INPUTS,
     .keeps_zeros = true,

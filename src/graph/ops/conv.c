@@ -152,11 +152,14 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_conv = {
+    .id = HWNAS_OP_CONV,
+    .class = HWNAS_CLASS_PRODUCT,
     .name = "conv",
     .onnx = "Conv",
     .help = "2-D convolution",
     .attrs = attrs,
     .onnx_rows = onnx_rows,
+    .is_spatial = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -108,11 +108,13 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_conv_transpose = {
+    .id = HWNAS_OP_CONV_TRANSPOSE,
     .name = "conv_transpose",
     .onnx = "ConvTranspose",
     .help = "transposed 2-D convolution",
     .attrs = attrs,
     .is_internal = true,
+    .is_spatial = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -47,6 +47,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_cum_sum = {
+    .id = HWNAS_OP_CUM_SUM,
     .name = "cum_sum",
     .onnx = "CumSum",
     .help = "sums of all values so far along an axis",

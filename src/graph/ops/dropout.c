@@ -21,11 +21,13 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_dropout = {
+    .id = HWNAS_OP_DROPOUT,
     .name = "dropout",
     .onnx = "Dropout",
     .help = "zeroes values while training, nothing in inference",
     .attrs = attrs,
     .onnx_rows = onnx_rows,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

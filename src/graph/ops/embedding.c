@@ -19,11 +19,12 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
                                hwnas_arena_printf(graph->arena, "%s.weight", node->name), 2, dims,
                                HWNAS_INIT_FAN_IN, true));
     inputs[1] = node->inputs[0];
-    return hwnas_graph_add_node(out, graph, hwnas_op_by_name("gather"), node->name, NULL, 2, inputs,
+    return hwnas_graph_add_node(out, graph, hwnas_ops[HWNAS_OP_GATHER], node->name, NULL, 2, inputs,
                                 false);
 }
 
 const hwnas_op hwnas_op_embedding = {
+    .id = HWNAS_OP_EMBEDDING,
     .name = "embedding",
     .help = "a learned vector for each whole number",
     .attrs = attrs,

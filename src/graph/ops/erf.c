@@ -10,6 +10,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_erf = {
+    .id = HWNAS_OP_ERF,
     .name = "erf",
     .onnx = "Erf",
     .onnx_since = 9,

@@ -32,11 +32,13 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_expand = {
+    .id = HWNAS_OP_EXPAND,
     .name = "expand",
     .onnx = "Expand",
     .onnx_since = 8,
     .help = "dimensions of 1 repeated",
     .attrs = attrs,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -31,10 +31,13 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_flatten = {
+    .id = HWNAS_OP_FLATTEN,
+    .fusion = HWNAS_FUSION_ALONE,
     .name = "flatten",
     .onnx = "Flatten",
     .help = "merges the dimensions from `axis` on into one",
     .attrs = attrs,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -30,11 +30,15 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_gelu = {
+    .id = HWNAS_OP_GELU,
+    .class = HWNAS_CLASS_ACTIVATION,
+    .fusion = HWNAS_FUSION_JOINS,
     .name = "gelu",
     .onnx = "Gelu",
     .onnx_since = 20, /* before, it is written in several operators: src/onnx/onnx_gelu.c */
     .help = "x times the normal distribution at x",
     .attrs = attrs,
+    .is_epilogue = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -12,6 +12,7 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
 }
 
 const hwnas_op hwnas_op_gru = {
+    .id = HWNAS_OP_GRU,
     .name = "gru",
     .help = "gated recurrent unit over batch x steps x features",
     .attrs = hwnas_rnn_layer_attrs,
@@ -51,6 +52,8 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_gru_core = {
+    .id = HWNAS_OP_GRU_CORE,
+    .fusion = HWNAS_FUSION_ALONE,
     .name = "gru_core",
     .onnx = "GRU",
     .onnx_since = 7,

@@ -16,10 +16,14 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_hard_swish = {
+    .id = HWNAS_OP_HARD_SWISH,
+    .class = HWNAS_CLASS_ACTIVATION,
+    .fusion = HWNAS_FUSION_JOINS,
     .name = "hard_swish",
     .onnx = "HardSwish",
     .help = "x * max(0, min(1, x / 6 + 1/2))",
     .attrs = hwnas_no_attrs,
+    .is_epilogue = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -229,8 +229,9 @@ static void compute_scatter_nd(const hwnas_graph *graph, const hwnas_node *node,
     }
 }
 
-#define INDEXED(NAME, ONNX, N_INPUTS, ATTRS, SETTLE, HELP)                                         \
+#define INDEXED(NAME, ID, ONNX, N_INPUTS, ATTRS, SETTLE, HELP)                                     \
     const hwnas_op hwnas_op_##NAME = {                                                             \
+        .id = HWNAS_OP_##ID,                                                                       \
         .name = #NAME,                                                                             \
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
@@ -244,9 +245,11 @@ static void compute_scatter_nd(const hwnas_graph *graph, const hwnas_node *node,
         .compute = compute_##NAME,                                                                 \
     };
 
-INDEXED(gather_elements, "GatherElements", 2, axis_attrs, settle, "values by places along an axis")
-INDEXED(gather_nd, "GatherND", 2, batch_attrs, NULL, "parts by places in the first dimensions")
-INDEXED(scatter_elements, "ScatterElements", 3, scatter_attrs, settle,
+INDEXED(gather_elements, GATHER_ELEMENTS, "GatherElements", 2, axis_attrs, settle,
+        "values by places along an axis")
+INDEXED(gather_nd, GATHER_ND, "GatherND", 2, batch_attrs, NULL,
+        "parts by places in the first dimensions")
+INDEXED(scatter_elements, SCATTER_ELEMENTS, "ScatterElements", 3, scatter_attrs, settle,
         "values put at places along an axis")
-INDEXED(scatter_nd, "ScatterND", 3, scatter_nd_attrs, NULL,
+INDEXED(scatter_nd, SCATTER_ND, "ScatterND", 3, scatter_nd_attrs, NULL,
         "parts put at places in the first dimensions")

@@ -32,6 +32,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_is_inf = {
+    .id = HWNAS_OP_IS_INF,
     .name = "is_inf",
     .onnx = "IsInf",
     .help = "whether x is infinite",

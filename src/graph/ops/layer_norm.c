@@ -103,6 +103,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_layer_norm = {
+    .id = HWNAS_OP_LAYER_NORM,
     .name = "layer_norm",
     .onnx = "LayerNormalization",
     .onnx_since = 17,

@@ -17,10 +17,15 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_leaky_relu = {
+    .id = HWNAS_OP_LEAKY_RELU,
+    .class = HWNAS_CLASS_ACTIVATION,
+    .fusion = HWNAS_FUSION_JOINS,
     .name = "leaky_relu",
     .onnx = "LeakyRelu",
     .help = "x, times alpha where it is negative",
     .attrs = attrs,
+    .is_epilogue = true,
+    .has_int8_kernel = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

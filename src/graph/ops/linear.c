@@ -31,14 +31,14 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
     TRY(hwnas_graph_add_weight(&inputs[1], graph,
                                hwnas_arena_printf(graph->arena, "%s.kernel", node->name), 2, dims,
                                HWNAS_INIT_FAN_FIRST, true));
-    TRY(hwnas_graph_add_node(out, graph, hwnas_op_by_name("matmul"), name, NULL, 2, inputs, false));
+    TRY(hwnas_graph_add_node(out, graph, hwnas_ops[HWNAS_OP_MATMUL], name, NULL, 2, inputs, false));
     if (!has_bias)
         return HWNAS_OK;
     inputs[0] = *out;
     TRY(hwnas_graph_add_weight(&inputs[1], graph,
                                hwnas_arena_printf(graph->arena, "%s.bias", node->name), 1, dims + 1,
                                HWNAS_INIT_SMALL, true));
-    return hwnas_graph_add_node(out, graph, hwnas_op_by_name("add"), node->name, NULL, 2, inputs,
+    return hwnas_graph_add_node(out, graph, hwnas_ops[HWNAS_OP_ADD], node->name, NULL, 2, inputs,
                                 false);
 }
 
@@ -97,6 +97,8 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_linear = {
+    .id = HWNAS_OP_LINEAR,
+    .class = HWNAS_CLASS_PRODUCT,
     .name = "linear",
     .onnx = "Gemm",
     .help = "fully connected layer",

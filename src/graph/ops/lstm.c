@@ -12,6 +12,7 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
 }
 
 const hwnas_op hwnas_op_lstm = {
+    .id = HWNAS_OP_LSTM,
     .name = "lstm",
     .help = "long short-term memory over batch x steps x features",
     .attrs = hwnas_rnn_layer_attrs,
@@ -52,6 +53,8 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_lstm_core = {
+    .id = HWNAS_OP_LSTM_CORE,
+    .fusion = HWNAS_FUSION_ALONE,
     .name = "lstm_core",
     .onnx = "LSTM",
     .onnx_since = 7,

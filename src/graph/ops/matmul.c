@@ -70,6 +70,8 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_matmul = {
+    .id = HWNAS_OP_MATMUL,
+    .class = HWNAS_CLASS_PRODUCT,
     .name = "matmul",
     .onnx = "MatMul",
     .help = "matrix product of the last two dimensions of two tensors",

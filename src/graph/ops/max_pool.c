@@ -24,11 +24,15 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_max_pool = {
+    .id = HWNAS_OP_MAX_POOL,
+    .class = HWNAS_CLASS_POOL,
     .name = "max_pool",
     .onnx = "MaxPool",
     .help = "greatest value of each window",
     .attrs = attrs,
     .onnx_rows = hwnas_pool_onnx_rows,
+    .is_spatial = true,
+    .has_int8_kernel = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

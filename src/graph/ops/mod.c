@@ -23,6 +23,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_mod = {
+    .id = HWNAS_OP_MOD,
     .name = "mod",
     .onnx = "Mod",
     .help = "remainder of a division",

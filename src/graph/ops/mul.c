@@ -13,10 +13,14 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_mul = {
+    .id = HWNAS_OP_MUL,
+    .class = HWNAS_CLASS_ARITHMETIC,
+    .fusion = HWNAS_FUSION_JOINS,
     .name = "mul",
     .onnx = "Mul",
     .help = "multiplies two tensors element by element; a dimension of 1 is repeated",
     .attrs = hwnas_no_attrs,
+    .has_int8_kernel = true,
     .min_inputs = 2,
     .max_inputs = 2,
     .keeps_zeros = true,

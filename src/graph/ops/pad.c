@@ -82,6 +82,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_pad = {
+    .id = HWNAS_OP_PAD,
     .name = "pad",
     .onnx = "Pad",
     .help = "more values around those that there are",

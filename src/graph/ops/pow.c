@@ -15,6 +15,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_pow = {
+    .id = HWNAS_OP_POW,
     .name = "pow",
     .onnx = "Pow",
     .help = "power of two tensors; a dimension of 1 is repeated",

@@ -98,8 +98,10 @@ static void compute_dequantize(const hwnas_graph *graph, const hwnas_node *node,
     }
 }
 
-#define LINEAR(NAME, ONNX, KIND, HELP)                                                             \
+#define LINEAR(NAME, ID, ONNX, KIND, HELP)                                                         \
     const hwnas_op hwnas_op_##NAME = {                                                             \
+        .id = HWNAS_OP_##ID,                                                                       \
+        .class = HWNAS_CLASS_QUANTIZATION,                                                         \
         .name = #NAME,                                                                             \
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
@@ -113,5 +115,7 @@ static void compute_dequantize(const hwnas_graph *graph, const hwnas_node *node,
         .compute = compute_##KIND,                                                                 \
     };
 
-LINEAR(quantize_linear, "QuantizeLinear", quantize, "floats as whole numbers of a scale")
-LINEAR(dequantize_linear, "DequantizeLinear", dequantize, "whole numbers of a scale as floats")
+LINEAR(quantize_linear, QUANTIZE_LINEAR, "QuantizeLinear", quantize,
+       "floats as whole numbers of a scale")
+LINEAR(dequantize_linear, DEQUANTIZE_LINEAR, "DequantizeLinear", dequantize,
+       "whole numbers of a scale as floats")

@@ -136,7 +136,7 @@ static hwnas_status add_transpose(int *out, const layer *l, const char *name, in
 {
     hwnas_attr attr = {.is_set = true, .n = n};
     memcpy(attr.ints, order, (size_t)n * sizeof *order);
-    return hwnas_graph_add_node(out, l->graph, hwnas_op_by_name("transpose"), name, &attr, 1, &in,
+    return hwnas_graph_add_node(out, l->graph, hwnas_ops[HWNAS_OP_TRANSPOSE], name, &attr, 1, &in,
                                 false);
 }
 
@@ -144,7 +144,7 @@ static hwnas_status add_reshape(int *out, const layer *l, int in, int n, const i
 {
     hwnas_attr attr = {.is_set = true, .n = n};
     memcpy(attr.ints, dims, (size_t)n * sizeof *dims);
-    return hwnas_graph_add_node(out, l->graph, hwnas_op_by_name("reshape"), l->node->name, &attr, 1,
+    return hwnas_graph_add_node(out, l->graph, hwnas_ops[HWNAS_OP_RESHAPE], l->node->name, &attr, 1,
                                 &in, false);
 }
 
@@ -157,7 +157,7 @@ static hwnas_status add_slice(int *out, const layer *l, const char *name, int in
         {.is_set = true, .n = 1, .ints = {axis}},
         {0},
     };
-    return hwnas_graph_add_node(out, l->graph, hwnas_op_by_name("slice"), name, attrs, 1, &in,
+    return hwnas_graph_add_node(out, l->graph, hwnas_ops[HWNAS_OP_SLICE], name, attrs, 1, &in,
                                 false);
 }
 
@@ -165,7 +165,7 @@ static hwnas_status add_concat(int *out, const layer *l, const char *name, int64
                                const int *inputs)
 {
     const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
-    return hwnas_graph_add_node(out, l->graph, hwnas_op_by_name("concat"), name, &attr, 2, inputs,
+    return hwnas_graph_add_node(out, l->graph, hwnas_ops[HWNAS_OP_CONCAT], name, &attr, 2, inputs,
                                 false);
 }
 

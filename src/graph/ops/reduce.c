@@ -119,13 +119,14 @@ static double logarithm(double all, double n)
 
 static const hwnas_attr_row attrs[] = {HWNAS_REDUCE_ATTRS(false), {0}};
 
-#define REDUCE(NAME, ONNX, START, STEP, END, HELP)                                                 \
+#define REDUCE(NAME, ID, ONNX, START, STEP, END, HELP)                                             \
     static void compute_##NAME(const hwnas_graph *graph, const hwnas_node *node,                   \
                                const float *const *inputs, float *output)                          \
     {                                                                                              \
         hwnas_reduce_compute(graph, node, inputs, output, START, STEP, END);                       \
     }                                                                                              \
     const hwnas_op hwnas_op_##NAME = {                                                             \
+        .id = HWNAS_OP_##ID,                                                                       \
         .name = #NAME,                                                                             \
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
@@ -138,13 +139,14 @@ static const hwnas_attr_row attrs[] = {HWNAS_REDUCE_ATTRS(false), {0}};
         .compute = compute_##NAME,                                                                 \
     };
 
-REDUCE(reduce_l1, "ReduceL1", 0, add_absolute, as_it_is, "sum of absolute values")
-REDUCE(reduce_l2, "ReduceL2", 0, add_square, root, "root of the sum of squares")
-REDUCE(reduce_log_sum, "ReduceLogSum", 0, add, logarithm, "logarithm of the sum")
-REDUCE(reduce_log_sum_exp, "ReduceLogSumExp", 0, add_exponential, logarithm,
+REDUCE(reduce_l1, REDUCE_L1, "ReduceL1", 0, add_absolute, as_it_is, "sum of absolute values")
+REDUCE(reduce_l2, REDUCE_L2, "ReduceL2", 0, add_square, root, "root of the sum of squares")
+REDUCE(reduce_log_sum, REDUCE_LOG_SUM, "ReduceLogSum", 0, add, logarithm, "logarithm of the sum")
+REDUCE(reduce_log_sum_exp, REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 0, add_exponential, logarithm,
        "logarithm of the sum of exponentials")
-REDUCE(reduce_max, "ReduceMax", -INFINITY, fmax, as_it_is, "the greatest")
-REDUCE(reduce_min, "ReduceMin", INFINITY, fmin, as_it_is, "the least")
-REDUCE(reduce_prod, "ReduceProd", 1, multiply, as_it_is, "product")
-REDUCE(reduce_sum, "ReduceSum", 0, add, as_it_is, "sum")
-REDUCE(reduce_sum_square, "ReduceSumSquare", 0, add_square, as_it_is, "sum of squares")
+REDUCE(reduce_max, REDUCE_MAX, "ReduceMax", -INFINITY, fmax, as_it_is, "the greatest")
+REDUCE(reduce_min, REDUCE_MIN, "ReduceMin", INFINITY, fmin, as_it_is, "the least")
+REDUCE(reduce_prod, REDUCE_PROD, "ReduceProd", 1, multiply, as_it_is, "product")
+REDUCE(reduce_sum, REDUCE_SUM, "ReduceSum", 0, add, as_it_is, "sum")
+REDUCE(reduce_sum_square, REDUCE_SUM_SQUARE, "ReduceSumSquare", 0, add_square, as_it_is,
+       "sum of squares")

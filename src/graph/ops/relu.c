@@ -10,10 +10,15 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_relu = {
+    .id = HWNAS_OP_RELU,
+    .class = HWNAS_CLASS_ACTIVATION,
+    .fusion = HWNAS_FUSION_JOINS,
     .name = "relu",
     .onnx = "Relu",
     .help = "max(x, 0)",
     .attrs = hwnas_no_attrs,
+    .is_epilogue = true,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -71,11 +71,14 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_reshape = {
+    .id = HWNAS_OP_RESHAPE,
+    .fusion = HWNAS_FUSION_ALONE,
     .name = "reshape",
     .onnx = "Reshape",
     .help = "the same values in another shape",
     .attrs = attrs,
     .onnx_rows = onnx_rows,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

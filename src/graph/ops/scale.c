@@ -14,11 +14,12 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
     TRY(hwnas_graph_add_constant(&inputs[1], graph,
                                  hwnas_arena_printf(graph->arena, "%s.by", node->name), 0, NULL,
                                  &factor));
-    return hwnas_graph_add_node(out, graph, hwnas_op_by_name("mul"), node->name, NULL, 2, inputs,
+    return hwnas_graph_add_node(out, graph, hwnas_ops[HWNAS_OP_MUL], node->name, NULL, 2, inputs,
                                 false);
 }
 
 const hwnas_op hwnas_op_scale = {
+    .id = HWNAS_OP_SCALE,
     .name = "scale",
     .help = "times a constant",
     .attrs = attrs,

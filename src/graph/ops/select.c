@@ -82,8 +82,9 @@ static void compute_min(const hwnas_graph *graph, const hwnas_node *node,
     compute_arg(graph, node, inputs, output, -1);
 }
 
-#define ARG(NAME, ONNX, COMPUTE, HELP)                                                             \
+#define ARG(NAME, ID, ONNX, COMPUTE, HELP)                                                         \
     const hwnas_op hwnas_op_##NAME = {                                                             \
+        .id = HWNAS_OP_##ID,                                                                       \
         .name = #NAME,                                                                             \
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
@@ -97,8 +98,8 @@ static void compute_min(const hwnas_graph *graph, const hwnas_node *node,
         .compute = COMPUTE,                                                                        \
     };
 
-ARG(arg_max, "ArgMax", compute_max, "place of the greatest value along an axis")
-ARG(arg_min, "ArgMin", compute_min, "place of the least value along an axis")
+ARG(arg_max, ARG_MAX, "ArgMax", compute_max, "place of the greatest value along an axis")
+ARG(arg_min, ARG_MIN, "ArgMin", compute_min, "place of the least value along an axis")
 
 /* ---- top_k: values or, as another node, places ---- */
 
@@ -164,6 +165,7 @@ static void compute_top(const hwnas_graph *graph, const hwnas_node *node,
 }
 
 const hwnas_op hwnas_op_top_k = {
+    .id = HWNAS_OP_TOP_K,
     .name = "top_k",
     .onnx = "TopK",
     .help = "the greatest or least values along an axis, or their places",

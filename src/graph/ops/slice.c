@@ -73,11 +73,14 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_slice = {
+    .id = HWNAS_OP_SLICE,
+    .fusion = HWNAS_FUSION_ALONE,
     .name = "slice",
     .onnx = "Slice",
     .onnx_since = 10, /* before, the bounds were attributes */
     .help = "part of a tensor along one axis",
     .attrs = attrs,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -44,6 +44,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_softmax = {
+    .id = HWNAS_OP_SOFTMAX,
     .name = "softmax",
     .onnx = "Softmax",
     .onnx_since = 13, /* before, all dimensions from `axis` on were one */

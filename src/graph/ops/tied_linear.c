@@ -10,7 +10,7 @@ static int find_table(const hwnas_graph *graph, int64_t width)
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
         const hwnas_tensor *table = &graph->tensors[node->inputs[0]];
-        if (!strcmp(node->op->name, "gather") && table->kind == HWNAS_TENSOR_WEIGHT &&
+        if (node->op->id == HWNAS_OP_GATHER && table->kind == HWNAS_TENSOR_WEIGHT &&
             table->rank == 2 && table->dims[1] == width)
             return node->inputs[0];
     }
@@ -28,14 +28,15 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
                                      "there is no embedding of length %lld to share a table with",
                                      (long long)width),
                           "an 'embedding' before it must have out: %lld", (long long)width);
-    TRY(hwnas_graph_add_node(&inputs[1], graph, hwnas_op_by_name("transpose"),
+    TRY(hwnas_graph_add_node(&inputs[1], graph, hwnas_ops[HWNAS_OP_TRANSPOSE],
                              hwnas_arena_printf(graph->arena, "%s.table", node->name), &order, 1,
                              &table, false));
-    return hwnas_graph_add_node(out, graph, hwnas_op_by_name("matmul"), node->name, NULL, 2, inputs,
+    return hwnas_graph_add_node(out, graph, hwnas_ops[HWNAS_OP_MATMUL], node->name, NULL, 2, inputs,
                                 false);
 }
 
 const hwnas_op hwnas_op_tied_linear = {
+    .id = HWNAS_OP_TIED_LINEAR,
     .name = "tied_linear",
     .help = "fully connected layer whose weights are the first embedding's table",
     .attrs = hwnas_no_attrs,

@@ -61,10 +61,13 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_transpose = {
+    .id = HWNAS_OP_TRANSPOSE,
+    .fusion = HWNAS_FUSION_ALONE,
     .name = "transpose",
     .onnx = "Transpose",
     .help = "dimensions in another order",
     .attrs = attrs,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -50,13 +50,14 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
     return hwnas_infer_same(graph, node, out);
 }
 
-#define UNARY(NAME, ONNX, FUNCTION, INFER, HELP)                                                   \
+#define UNARY(NAME, ID, ONNX, FUNCTION, INFER, HELP, ...)                                          \
     static void compute_##NAME(const hwnas_graph *graph, const hwnas_node *node,                   \
                                const float *const *inputs, float *output)                          \
     {                                                                                              \
         hwnas_compute_each(graph, node, inputs, output, FUNCTION);                                 \
     }                                                                                              \
     const hwnas_op hwnas_op_##NAME = {                                                             \
+        .id = HWNAS_OP_##ID,                                                                       \
         .name = #NAME,                                                                             \
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
@@ -66,31 +67,36 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
         .max_inputs = 1,                                                                           \
         .infer = INFER,                                                                            \
         .compute = compute_##NAME,                                                                 \
+        ##__VA_ARGS__,                                                                             \
     };
 
-UNARY(abs, "Abs", fabsf, hwnas_infer_same, "absolute value")
-UNARY(acos, "Acos", acosf, hwnas_infer_same, "inverse cosine")
-UNARY(acosh, "Acosh", acoshf, hwnas_infer_same, "inverse hyperbolic cosine")
-UNARY(asin, "Asin", asinf, hwnas_infer_same, "inverse sine")
-UNARY(asinh, "Asinh", asinhf, hwnas_infer_same, "inverse hyperbolic sine")
-UNARY(atan, "Atan", atanf, hwnas_infer_same, "inverse tangent")
-UNARY(atanh, "Atanh", atanhf, hwnas_infer_same, "inverse hyperbolic tangent")
-UNARY(ceil, "Ceil", ceilf, hwnas_infer_same, "the next whole number")
-UNARY(cos, "Cos", cosf, hwnas_infer_same, "cosine")
-UNARY(cosh, "Cosh", coshf, hwnas_infer_same, "hyperbolic cosine")
-UNARY(exp, "Exp", expf, hwnas_infer_same, "e to the power of x")
-UNARY(floor, "Floor", floorf, hwnas_infer_same, "the whole number before")
-UNARY(is_nan, "IsNaN", is_nan, infer_truth, "whether x is no number")
-UNARY(log, "Log", logf, hwnas_infer_same, "natural logarithm")
-UNARY(mish, "Mish", mish, hwnas_infer_same, "x tanh(log(1 + e^x))")
-UNARY(neg, "Neg", negate, hwnas_infer_same, "-x")
-UNARY(not, "Not", invert, infer_truth, "1 where x is 0")
-UNARY(reciprocal, "Reciprocal", reciprocal, hwnas_infer_same, "1 / x")
-UNARY(round, "Round", rintf, hwnas_infer_same, "the nearest whole number, halves to even")
-UNARY(sign, "Sign", sign, hwnas_infer_same, "-1, 0 or 1")
-UNARY(sin, "Sin", sinf, hwnas_infer_same, "sine")
-UNARY(sinh, "Sinh", sinhf, hwnas_infer_same, "hyperbolic sine")
-UNARY(softplus, "Softplus", softplus, hwnas_infer_same, "log(1 + e^x)")
-UNARY(softsign, "Softsign", softsign, hwnas_infer_same, "x / (1 + |x|)")
-UNARY(sqrt, "Sqrt", sqrtf, hwnas_infer_same, "square root")
-UNARY(tan, "Tan", tanf, hwnas_infer_same, "tangent")
+UNARY(abs, ABS, "Abs", fabsf, hwnas_infer_same, "absolute value", .fusion = HWNAS_FUSION_JOINS)
+UNARY(acos, ACOS, "Acos", acosf, hwnas_infer_same, "inverse cosine")
+UNARY(acosh, ACOSH, "Acosh", acoshf, hwnas_infer_same, "inverse hyperbolic cosine")
+UNARY(asin, ASIN, "Asin", asinf, hwnas_infer_same, "inverse sine")
+UNARY(asinh, ASINH, "Asinh", asinhf, hwnas_infer_same, "inverse hyperbolic sine")
+UNARY(atan, ATAN, "Atan", atanf, hwnas_infer_same, "inverse tangent")
+UNARY(atanh, ATANH, "Atanh", atanhf, hwnas_infer_same, "inverse hyperbolic tangent")
+UNARY(ceil, CEIL, "Ceil", ceilf, hwnas_infer_same, "the next whole number")
+UNARY(cos, COS, "Cos", cosf, hwnas_infer_same, "cosine")
+UNARY(cosh, COSH, "Cosh", coshf, hwnas_infer_same, "hyperbolic cosine")
+UNARY(exp, EXP, "Exp", expf, hwnas_infer_same, "e to the power of x", .fusion = HWNAS_FUSION_JOINS)
+UNARY(floor, FLOOR, "Floor", floorf, hwnas_infer_same, "the whole number before")
+UNARY(is_nan, IS_NAN, "IsNaN", is_nan, infer_truth, "whether x is no number")
+UNARY(log, LOG, "Log", logf, hwnas_infer_same, "natural logarithm", .fusion = HWNAS_FUSION_JOINS)
+UNARY(mish, MISH, "Mish", mish, hwnas_infer_same, "x tanh(log(1 + e^x))",
+      .class = HWNAS_CLASS_ACTIVATION, .fusion = HWNAS_FUSION_JOINS)
+UNARY(neg, NEG, "Neg", negate, hwnas_infer_same, "-x")
+UNARY(not, NOT, "Not", invert, infer_truth, "1 where x is 0")
+UNARY(reciprocal, RECIPROCAL, "Reciprocal", reciprocal, hwnas_infer_same, "1 / x")
+UNARY(round, ROUND, "Round", rintf, hwnas_infer_same, "the nearest whole number, halves to even",
+      .fusion = HWNAS_FUSION_JOINS)
+UNARY(sign, SIGN, "Sign", sign, hwnas_infer_same, "-1, 0 or 1")
+UNARY(sin, SIN, "Sin", sinf, hwnas_infer_same, "sine")
+UNARY(sinh, SINH, "Sinh", sinhf, hwnas_infer_same, "hyperbolic sine")
+UNARY(softplus, SOFTPLUS, "Softplus", softplus, hwnas_infer_same, "log(1 + e^x)",
+      .class = HWNAS_CLASS_ACTIVATION, .fusion = HWNAS_FUSION_JOINS)
+UNARY(softsign, SOFTSIGN, "Softsign", softsign, hwnas_infer_same, "x / (1 + |x|)",
+      .class = HWNAS_CLASS_ACTIVATION)
+UNARY(sqrt, SQRT, "Sqrt", sqrtf, hwnas_infer_same, "square root", .fusion = HWNAS_FUSION_JOINS)
+UNARY(tan, TAN, "Tan", tanf, hwnas_infer_same, "tangent")

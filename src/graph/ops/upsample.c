@@ -66,11 +66,13 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_upsample = {
+    .id = HWNAS_OP_UPSAMPLE,
     .name = "upsample",
     .onnx = "Resize",
     .onnx_since = 11,
     .help = "an image made larger by a whole factor",
     .attrs = attrs,
+    .is_spatial = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,

@@ -30,11 +30,12 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
     hwnas_attr to = {.is_set = true, .n = shape->n + 1};
     memcpy(to.ints, dims, sizeof dims);
     to.ints[0] = batch;
-    return hwnas_graph_add_node(out, graph, hwnas_op_by_name("expand"), node->name, &to, 1, out,
+    return hwnas_graph_add_node(out, graph, hwnas_ops[HWNAS_OP_EXPAND], node->name, &to, 1, out,
                                 false);
 }
 
 const hwnas_op hwnas_op_weight = {
+    .id = HWNAS_OP_WEIGHT,
     .name = "weight",
     .help = "a learned tensor in the place of the current one",
     .attrs = attrs,

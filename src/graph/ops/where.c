@@ -33,6 +33,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_where = {
+    .id = HWNAS_OP_WHERE,
     .name = "where",
     .onnx = "Where",
     .onnx_since = 9,

@@ -42,10 +42,12 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 }
 
 const hwnas_op hwnas_op_zero = {
+    .id = HWNAS_OP_ZERO,
     .name = "zero",
     .onnx = "Mul", /* by a constant zero; src/onnx/ tells it from `mul`, and says a stride */
     .help = "zeros of the input's shape",
     .attrs = attrs,
+    .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .min_weights = 1,
