@@ -378,6 +378,7 @@ static void other_operators_run_in_their_own_loops(void **state)
     enum { N = 75 };
     (void)state;
     hwnas_op strange = *hwnas_op_by_name("relu");
+    strange.id = HWNAS_N_OPS;
     strange.name = "strange";
     hwnas_device *cpu = open_device("cpu", 1);
     hwnas_graph *graph = hwnas_graph_new("strange", 1);

@@ -2,7 +2,6 @@
 #include "device/onednn/bytes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/op.h"
 
@@ -11,14 +10,9 @@ typedef hwnas_onednn_group group;
 
 enum { SCALE = 1, ZERO = 2 }; /* inputs of a quantisation */
 
-static bool is(const hwnas_node *node, const char *op)
-{
-    return !strcmp(node->op->name, op);
-}
-
 static bool is_product(const hwnas_node *node)
 {
-    return is(node, "linear") || is(node, "matmul");
+    return node->op->id == HWNAS_OP_LINEAR || node->op->id == HWNAS_OP_MATMUL;
 }
 
 bool hwnas_onednn_is_bytes(const hwnas_onednn_source *source, int tensor)
@@ -60,7 +54,7 @@ int hwnas_onednn_behind(const hwnas_onednn_source *source, int tensor)
 {
     const hwnas_graph *graph = source->graph;
     const hwnas_node *reverse = producer_of(graph, tensor);
-    if (!reverse || !is(reverse, "dequantize_linear") ||
+    if (!reverse || reverse->op->id != HWNAS_OP_DEQUANTIZE_LINEAR ||
         !hwnas_onednn_is_bytes(source, reverse->inputs[0]) || !has_one_scale(graph, reverse))
         return -1;
     const hwnas_node *from = producer_of(graph, reverse->inputs[0]);
@@ -75,7 +69,7 @@ static bool is_kernel(const hwnas_onednn_source *source, const hwnas_node *node)
 {
     const hwnas_graph *graph = source->graph;
     const hwnas_node *reverse = producer_of(graph, node->inputs[1]);
-    if (!reverse || !is(reverse, "dequantize_linear") ||
+    if (!reverse || reverse->op->id != HWNAS_OP_DEQUANTIZE_LINEAR ||
         source->kept[reverse->inputs[0]] != dnnl_s8)
         return false;
     const hwnas_tensor *bytes = hwnas_node_input(graph, reverse, 0);
@@ -90,20 +84,21 @@ static bool is_kernel(const hwnas_onednn_source *source, const hwnas_node *node)
     }
     return bytes->kind == HWNAS_TENSOR_WEIGHT && bytes->rank == (is_product(node) ? 2 : 4) &&
            is_symmetric &&
-           (n == 1 || hwnas_node_attr(reverse, "axis")->ints[0] == (is(node, "matmul") ? 1 : 0));
+           (n == 1 ||
+            hwnas_node_attr(reverse, "axis")->ints[0] == (node->op->id == HWNAS_OP_MATMUL ? 1 : 0));
 }
 
 bool hwnas_onednn_multiplies_bytes(const hwnas_onednn_source *source, const hwnas_node *node)
 {
     const hwnas_graph *graph = source->graph;
-    if (!is(node, "conv") && !is_product(node))
+    if (node->op->id != HWNAS_OP_CONV && !is_product(node))
         return false;
     if (hwnas_onednn_behind(source, node->inputs[0]) < 0 || !is_kernel(source, node))
         return false;
     if (node->n_inputs > 2 && hwnas_node_input(graph, node, 2)->kind != HWNAS_TENSOR_WEIGHT)
         return false;
-    return is(node, "conv") ? hwnas_node_output(graph, node)->rank == 4
-                            : hwnas_node_input(graph, node, 0)->rank >= 2;
+    return node->op->id == HWNAS_OP_CONV ? hwnas_node_output(graph, node)->rank == 4
+                                         : hwnas_node_input(graph, node, 0)->rank >= 2;
 }
 
 /* ---- While groups are found ---- */
@@ -112,8 +107,8 @@ bool hwnas_onednn_is_quantize_root(const finder *f, size_t n)
 {
     const hwnas_node *node = &f->graph->nodes[n];
     const int producer = hwnas_node_input(f->graph, node, 0)->producer;
-    return is(node, "quantize_linear") && hwnas_onednn_is_bytes(f->source, node->output) &&
-           has_one_scale(f->graph, node) &&
+    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
+           hwnas_onednn_is_bytes(f->source, node->output) && has_one_scale(f->graph, node) &&
            (producer < 0 || f->is_own[producer] || f->out->of_node[producer] >= 0);
 }
 
@@ -123,8 +118,8 @@ static const hwnas_node *quantize_of(const finder *f, int tensor)
     if (f->n_readers[tensor] != 1 || f->is_output[tensor])
         return NULL;
     const hwnas_node *node = &f->graph->nodes[f->readers[tensor][0]];
-    return is(node, "quantize_linear") && hwnas_onednn_is_bytes(f->source, node->output) &&
-                   has_one_scale(f->graph, node)
+    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
+                   hwnas_onednn_is_bytes(f->source, node->output) && has_one_scale(f->graph, node)
                ? node
                : NULL;
 }
@@ -151,16 +146,17 @@ static bool keeps_scale(const finder *f, const hwnas_node *root)
 void hwnas_onednn_read_bytes(group *g, const finder *f)
 {
     const hwnas_node *root = &f->graph->nodes[g->nodes[0]];
-    const bool is_sum = is(root, "add") || is(root, "sub") || is(root, "mul");
+    const bool is_sum = root->op->id == HWNAS_OP_ADD || root->op->id == HWNAS_OP_SUB ||
+                        root->op->id == HWNAS_OP_MUL;
     for (int i = 0; i < 2 && i < root->n_inputs; i++)
         g->reads[i] = root->inputs[i];
     if (hwnas_onednn_multiplies_bytes(f->source, root)) {
         look_behind(g, f, 0);
         g->reverses[g->n_reverses++] = hwnas_node_input(f->graph, root, 1)->producer;
         g->is_product_of_bytes = true;
-    } else if (is(root, "max_pool") && keeps_scale(f, root)) {
+    } else if (root->op->id == HWNAS_OP_MAX_POOL && keeps_scale(f, root)) {
         look_behind(g, f, 0);
-    } else if (is(root, "quantize_linear") || is(root, "dequantize_linear")) {
+    } else if (root->op->class == HWNAS_CLASS_QUANTIZATION) {
         g->has_bytes = true;
     } else if (is_sum) { /* these primitives have no zero points */
         for (int i = 0; i < 2; i++) {
@@ -175,7 +171,7 @@ bool hwnas_onednn_take_sum_of_bytes(group *g, const finder *f, const hwnas_node 
 {
     const int bytes = hwnas_onednn_behind(f->source, operand);
     const hwnas_onednn_post p = {.alg = dnnl_binary_add, .operand = bytes, .is_sum = true};
-    if (bytes < 0 || !is(node, "add") || !g->is_product_of_bytes || g->ends_as_floats ||
+    if (bytes < 0 || node->op->id != HWNAS_OP_ADD || !g->is_product_of_bytes || g->ends_as_floats ||
         g->n_reverses == HWNAS_ONEDNN_MAX_REVERSES)
         return false;
     for (int i = 0; i < g->n_posts; i++)
@@ -189,8 +185,8 @@ bool hwnas_onednn_take_quantize(group *g, const finder *f)
 {
     const hwnas_node *root = &f->graph->nodes[g->nodes[0]];
     const hwnas_node *node = quantize_of(f, g->output);
-    const bool is_binary = is(root, "add") || is(root, "sub") || is(root, "mul") || is(root, "div");
-    const bool is_pool = is(root, "max_pool") && g->has_bytes;
+    const bool is_binary = root->op->class == HWNAS_CLASS_ARITHMETIC;
+    const bool is_pool = root->op->id == HWNAS_OP_MAX_POOL && g->has_bytes;
     if (!node || f->is_own[node - f->graph->nodes] ||
         (!g->is_product_of_bytes && !is_binary && !is_pool) ||
         !hwnas_onednn_add_post(g, NULL, f, node, NULL))

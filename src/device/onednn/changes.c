@@ -3,7 +3,6 @@
 #include "device/onednn/changes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/onednn/bytes.h"
 #include "device/onednn/vector.h"
@@ -35,7 +34,7 @@ bool hwnas_onednn_change_fits(const hwnas_graph *graph, const hwnas_onednn_group
     const hwnas_node *root = &graph->nodes[group->nodes[0]];
     const hwnas_tensor *t = hwnas_node_output(graph, root);
     const int from = root->inputs[0], to = root->output;
-    return !strcmp(root->op->name, "quantize_linear") &&
+    return root->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
            (!turns(t, layouts, from, to) || (is_image(layouts, to) && t->dims[1] <= MAX_CHANNELS));
 }
 

@@ -42,7 +42,7 @@ static dnnl_status_t describe_operand(maker *m, int at, int tensor)
 {
     const int rank = hwnas_node_output(m->graph, m->root)->rank;
     const bool is_product =
-        !strcmp(m->root->op->name, "linear") || !strcmp(m->root->op->name, "matmul");
+        m->root->op->id == HWNAS_OP_LINEAR || m->root->op->id == HWNAS_OP_MATMUL;
     return is_product
                ? hwnas_onednn_describe_rows(&m->operands[at], m, tensor)
                : hwnas_onednn_describe_tensor(&m->operands[at], m, tensor, rank, m->group->layout);
@@ -158,7 +158,7 @@ static dnnl_status_t describe_given(dnnl_memory_desc_t *out, const maker *m, int
     int rank;
     TRY_STATUS(dnnl_memory_desc_query(wanted, dnnl_query_ndims_s32, &rank));
     TRY_STATUS(dnnl_memory_desc_query(wanted, dnnl_query_dims, &dims));
-    if (strcmp(m->root->op->name, "linear"))
+    if (m->root->op->id != HWNAS_OP_LINEAR)
         return hwnas_onednn_describe(out, type, rank, *dims, HWNAS_ONEDNN_PLAIN);
     return dnnl_memory_desc_create_with_tag(out, rank, *dims, type, dnnl_ba);
 }

@@ -1,8 +1,6 @@
 /* fused_roots.c: the primitives that groups begin with. */
 #include "device/onednn/fused_maker.h"
 
-#include <string.h>
-
 #include "graph/op.h"
 
 typedef hwnas_onednn_maker maker;
@@ -117,7 +115,7 @@ static dnnl_status_t make_conv(maker *m)
 static dnnl_status_t make_product(maker *m)
 {
     const hwnas_tensor *w = input(m, 1);
-    const bool is_linear = !strcmp(m->root->op->name, "linear"); /* outputs x inputs */
+    const bool is_linear = m->root->op->id == HWNAS_OP_LINEAR; /* outputs x inputs */
     const dnnl_dims_t dims = {w->dims[is_linear], w->dims[!is_linear]};
     const dnnl_dims_t per_column = {1, dims[1]};
     m->n_inputs = 1;
@@ -133,13 +131,13 @@ static dnnl_status_t make_product(maker *m)
 static dnnl_status_t make_pool(maker *m)
 {
     static const dnnl_dims_t none = {0};
-    const char *op = m->root->op->name;
-    const bool is_global = !strcmp(op, "global_avg_pool");
+    const hwnas_op_id op = m->root->op->id;
+    const bool is_global = op == HWNAS_OP_GLOBAL_AVG_POOL;
     const window w = is_global ? (window){.stride = {1, 1}} : window_of(m);
     const int64_t *k = is_global ? input(m, 0)->dims + 2 : attr_of(m, "kernel")->ints;
     const dnnl_dims_t kernel = {k[0], k[1]};
     dnnl_alg_kind_t alg = dnnl_pooling_avg_exclude_padding;
-    if (!strcmp(op, "max_pool"))
+    if (op == HWNAS_OP_MAX_POOL)
         alg = dnnl_pooling_max;
     else if (!is_global && attr_of(m, "count_pad")->ints[0])
         alg = dnnl_pooling_avg_include_padding;
@@ -200,25 +198,25 @@ static dnnl_status_t make_change(maker *m)
 }
 
 static const struct root {
-    const char *op;
+    hwnas_op_id op;
     dnnl_status_t (*make)(maker *m);
 } roots[] = {
-    {"avg_pool", make_pool},
-    {"conv", make_conv},
-    {"dequantize_linear", make_change},
-    {"global_avg_pool", make_pool},
-    {"linear", make_product},
-    {"matmul", make_product},
-    {"max_pool", make_pool},
-    {"quantize_linear", make_change},
-    {"softmax", make_softmax},
+    {HWNAS_OP_AVG_POOL, make_pool},
+    {HWNAS_OP_CONV, make_conv},
+    {HWNAS_OP_DEQUANTIZE_LINEAR, make_change},
+    {HWNAS_OP_GLOBAL_AVG_POOL, make_pool},
+    {HWNAS_OP_LINEAR, make_product},
+    {HWNAS_OP_MATMUL, make_product},
+    {HWNAS_OP_MAX_POOL, make_pool},
+    {HWNAS_OP_QUANTIZE_LINEAR, make_change},
+    {HWNAS_OP_SOFTMAX, make_softmax},
 };
 
 dnnl_status_t hwnas_onednn_make_root(maker *m)
 {
     dnnl_alg_kind_t alg;
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
-        if (!strcmp(roots[i].op, m->root->op->name))
+        if (roots[i].op == m->root->op->id)
             return roots[i].make(m);
     return hwnas_onednn_binary(&alg, m->root) ? make_binary(m, alg) : make_function(m);
 }

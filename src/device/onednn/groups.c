@@ -12,19 +12,6 @@ typedef hwnas_onednn_post post;
 
 typedef hwnas_onednn_finder finder;
 
-static bool is(const hwnas_node *node, const char *op)
-{
-    return !strcmp(node->op->name, op);
-}
-
-static bool is_one_of(const hwnas_node *node, const char *const *ops)
-{
-    for (; *ops; ops++)
-        if (is(node, *ops))
-            return true;
-    return false;
-}
-
 static bool is_weight(const hwnas_graph *graph, int tensor)
 {
     return graph->tensors[tensor].kind == HWNAS_TENSOR_WEIGHT;
@@ -40,32 +27,32 @@ static bool have_same_dims(const hwnas_tensor *a, const hwnas_tensor *b)
 bool hwnas_onednn_function(post *out, const hwnas_node *node)
 {
     static const struct {
-        const char *op;
+        hwnas_op_id op;
         dnnl_alg_kind_t alg;
         const char *alpha, *beta; /* attributes */
     } rows[] = {
-        {"abs", dnnl_eltwise_abs, NULL, NULL},
-        {"clip", dnnl_eltwise_clip, "low", "high"},
-        {"exp", dnnl_eltwise_exp, NULL, NULL},
-        {"hard_sigmoid", dnnl_eltwise_hardsigmoid, "alpha", "beta"},
-        {"leaky_relu", dnnl_eltwise_relu, "alpha", NULL},
-        {"relu", dnnl_eltwise_relu, NULL, NULL},
-        {"sigmoid", dnnl_eltwise_logistic, NULL, NULL},
-        {"sqrt", dnnl_eltwise_sqrt, NULL, NULL},
-        {"tanh", dnnl_eltwise_tanh, NULL, NULL},
+        {HWNAS_OP_ABS, dnnl_eltwise_abs, NULL, NULL},
+        {HWNAS_OP_CLIP, dnnl_eltwise_clip, "low", "high"},
+        {HWNAS_OP_EXP, dnnl_eltwise_exp, NULL, NULL},
+        {HWNAS_OP_HARD_SIGMOID, dnnl_eltwise_hardsigmoid, "alpha", "beta"},
+        {HWNAS_OP_LEAKY_RELU, dnnl_eltwise_relu, "alpha", NULL},
+        {HWNAS_OP_RELU, dnnl_eltwise_relu, NULL, NULL},
+        {HWNAS_OP_SIGMOID, dnnl_eltwise_logistic, NULL, NULL},
+        {HWNAS_OP_SQRT, dnnl_eltwise_sqrt, NULL, NULL},
+        {HWNAS_OP_TANH, dnnl_eltwise_tanh, NULL, NULL},
     };
     *out = (post){.operand = -1};
-    if (is(node, "hard_swish")) {
+    if (node->op->id == HWNAS_OP_HARD_SWISH) {
         *out = (post){dnnl_eltwise_hardswish, 1.0f / 6, 0.5f, -1, false};
         return true;
     }
-    if (is(node, "gelu")) {
+    if (node->op->id == HWNAS_OP_GELU) {
         out->alg =
             hwnas_node_attr(node, "tanh")->ints[0] ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf;
         return true;
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!is(node, rows[i].op))
+        if (rows[i].op != node->op->id)
             continue;
         out->alg = rows[i].alg;
         out->alpha = rows[i].alpha ? (float)hwnas_node_attr(node, rows[i].alpha)->number : 0;
@@ -79,12 +66,12 @@ bool hwnas_onednn_function(post *out, const hwnas_node *node)
 static bool gated_function(post *out, const hwnas_node *gate)
 {
     *out = (post){.operand = -1};
-    if (is(gate, "sigmoid")) {
+    if (gate->op->id == HWNAS_OP_SIGMOID) {
         out->alg = dnnl_eltwise_swish;
         out->alpha = 1;
         return true;
     }
-    if (!is(gate, "hard_sigmoid"))
+    if (gate->op->id != HWNAS_OP_HARD_SIGMOID)
         return false;
     out->alg = dnnl_eltwise_hardswish;
     out->alpha = (float)hwnas_node_attr(gate, "alpha")->number;
@@ -95,14 +82,14 @@ static bool gated_function(post *out, const hwnas_node *gate)
 bool hwnas_onednn_binary(dnnl_alg_kind_t *out, const hwnas_node *node)
 {
     static const struct {
-        const char *op;
+        hwnas_op_id op;
         dnnl_alg_kind_t alg;
-    } rows[] = {{"add", dnnl_binary_add},
-                {"div", dnnl_binary_div},
-                {"mul", dnnl_binary_mul},
-                {"sub", dnnl_binary_sub}};
+    } rows[] = {{HWNAS_OP_ADD, dnnl_binary_add},
+                {HWNAS_OP_DIV, dnnl_binary_div},
+                {HWNAS_OP_MUL, dnnl_binary_mul},
+                {HWNAS_OP_SUB, dnnl_binary_sub}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (is(node, rows[i].op)) {
+        if (rows[i].op == node->op->id) {
             *out = rows[i].alg;
             return true;
         }
@@ -117,7 +104,7 @@ static bool is_elementwise(const hwnas_node *node)
 
 static bool joins_channels(const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (!is(node, "concat") || hwnas_node_output(graph, node)->rank != 4)
+    if (node->op->id != HWNAS_OP_CONCAT || hwnas_node_output(graph, node)->rank != 4)
         return false;
     const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
     return axis == 1 || axis == -3;
@@ -127,7 +114,8 @@ static bool joins_channels(const hwnas_graph *graph, const hwnas_node *node)
 static bool is_move(const hwnas_graph *graph, const hwnas_node *node)
 {
     return joins_channels(graph, node) ||
-           ((is(node, "slice") || is(node, "zero")) && hwnas_node_output(graph, node)->rank == 4);
+           ((node->op->id == HWNAS_OP_SLICE || node->op->id == HWNAS_OP_ZERO) &&
+            hwnas_node_output(graph, node)->rank == 4);
 }
 
 static bool is_fp32(const hwnas_graph *graph, const hwnas_node *node)
@@ -143,11 +131,10 @@ static bool is_fp32(const hwnas_graph *graph, const hwnas_node *node)
 /* Makes images of images, and is fast when channels are last. */
 static bool is_image_op(const hwnas_graph *graph, const hwnas_node *node)
 {
-    static const char *const ops[] = {
-        "conv",       "max_pool",        "avg_pool",          "global_avg_pool", "upsample",
-        "batch_norm", "quantize_linear", "dequantize_linear", NULL};
+    const bool is_spatial = node->op->is_spatial && node->op->id != HWNAS_OP_CONV_TRANSPOSE;
     return hwnas_node_output(graph, node)->rank == 4 &&
-           (is_one_of(node, ops) || is_elementwise(node) || is_move(graph, node));
+           (is_spatial || node->op->class == HWNAS_CLASS_QUANTIZATION || is_elementwise(node) ||
+            is_move(graph, node));
 }
 
 /* Images begin with a convolution, a pool or a quantisation, and go on through what works on values
@@ -156,7 +143,7 @@ static bool begins_image(const finder *f, const hwnas_node *node)
 {
     const hwnas_graph *graph = f->graph;
     const hwnas_onednn_layout *layouts = f->out->layouts;
-    const bool is_reverse = is(node, "dequantize_linear");
+    const bool is_reverse = node->op->id == HWNAS_OP_DEQUANTIZE_LINEAR;
     if (!is_image_op(graph, node) ||
         !(is_fp32(graph, node) || hwnas_onednn_changes_type(f->source, node)))
         return false;
@@ -176,7 +163,7 @@ static bool reads_images(const finder *f, size_t n)
     const hwnas_node *node = &f->graph->nodes[n];
     const hwnas_onednn_layout layout = f->out->layouts[node->output];
     return !f->is_own[n] && is_image_op(f->graph, node) && layout != HWNAS_ONEDNN_FREE &&
-           (layout == HWNAS_ONEDNN_IMAGE || !is(node, "slice"));
+           (layout == HWNAS_ONEDNN_IMAGE || node->op->id != HWNAS_OP_SLICE);
 }
 
 static void choose_images(const finder *f)
@@ -207,7 +194,7 @@ static void choose_images(const finder *f)
 static bool is_transposed(const finder *f, int tensor)
 {
     const int producer = f->graph->tensors[tensor].producer;
-    return producer >= 0 && is(&f->graph->nodes[producer], "transpose");
+    return producer >= 0 && f->graph->nodes[producer].op->id == HWNAS_OP_TRANSPOSE;
 }
 
 static void set_plain(const finder *f, int tensor)
@@ -228,9 +215,10 @@ static void choose_plain(const finder *f)
         f->out->layouts[f->graph->outputs[i]] = HWNAS_ONEDNN_PLAIN; /* without groups as well */
     for (size_t i = 0; i < f->graph->n_nodes; i++) {
         const hwnas_node *node = &f->graph->nodes[i];
-        const bool is_ours = f->is_own[i] || f->out->of_node[i] >= 0 || is(node, "slice");
+        const bool is_ours =
+            f->is_own[i] || f->out->of_node[i] >= 0 || node->op->id == HWNAS_OP_SLICE;
         for (int k = 0; k < node->n_inputs; k++)
-            if (is_ours || (!is(node, "matmul") && is_transposed(f, node->inputs[k])))
+            if (is_ours || (node->op->id != HWNAS_OP_MATMUL && is_transposed(f, node->inputs[k])))
                 set_plain(f, node->inputs[k]);
         if (is_ours)
             set_plain(f, node->output);
@@ -242,7 +230,7 @@ static void choose_plain(const finder *f)
 /* The weight that `linear` or `matmul` multiplies with, or -1: another kind of node. */
 static int matrix_of(const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (!is(node, "linear") && !is(node, "matmul"))
+    if (node->op->id != HWNAS_OP_LINEAR && node->op->id != HWNAS_OP_MATMUL)
         return -1;
     const int tensor = node->inputs[1];
     const bool is_matrix = is_weight(graph, tensor) && graph->tensors[tensor].rank == 2 &&
@@ -262,7 +250,7 @@ static bool has_constant_kernel(const hwnas_graph *graph, const hwnas_node *node
 static bool is_product(const finder *f, const hwnas_node *node)
 {
     return matrix_of(f->graph, node) >= 0 ||
-           (!is(node, "conv") && hwnas_onednn_multiplies_bytes(f->source, node));
+           (node->op->id != HWNAS_OP_CONV && hwnas_onednn_multiplies_bytes(f->source, node));
 }
 
 /* Two operands, of which the first has the result's shape. */
@@ -275,7 +263,6 @@ static bool is_binary_root(const finder *f, const hwnas_node *node)
 
 static bool is_root(const finder *f, size_t n)
 {
-    static const char *const pools[] = {"max_pool", "avg_pool", "global_avg_pool", NULL};
     const hwnas_node *node = &f->graph->nodes[n];
     const hwnas_tensor *out = hwnas_node_output(f->graph, node);
     post p;
@@ -285,25 +272,23 @@ static bool is_root(const finder *f, size_t n)
         return false;
     if (hwnas_onednn_multiplies_bytes(f->source, node))
         return true;
-    if (is(node, "conv"))
+    if (node->op->id == HWNAS_OP_CONV)
         return has_constant_kernel(f->graph, node);
     if (is_product(f, node))
         return true;
-    if (is_one_of(node, pools))
+    if (node->op->class == HWNAS_CLASS_POOL)
         return out->rank == 4;
     if (!begins_image(f, node) && (f->has_attention || out->rank > 5))
         return false;
-    return is_binary_root(f, node) ||
-           (is_move(f->graph, node) && begins_image(f, node)) ||
+    return is_binary_root(f, node) || (is_move(f->graph, node) && begins_image(f, node)) ||
            (hwnas_onednn_function(&p, node) && !is_weight(f->graph, node->inputs[0])) ||
-           (is(node, "softmax") && out->rank > 0);
+           (node->op->id == HWNAS_OP_SOFTMAX && out->rank > 0);
 }
 
 static bool takes_posts(const hwnas_node *root)
 {
     dnnl_alg_kind_t alg;
-    return is(root, "conv") || is(root, "linear") || is(root, "matmul") ||
-           hwnas_onednn_binary(&alg, root);
+    return root->op->class == HWNAS_CLASS_PRODUCT || hwnas_onednn_binary(&alg, root);
 }
 
 /* A free node that reads `tensor`. */
@@ -336,7 +321,8 @@ static bool take_gated(group *g, const finder *f)
     for (int turn = 0; turn < 2 && a && b; turn++) {
         const hwnas_node *gate = turn ? b : a, *product = turn ? a : b;
         post p;
-        if (is(product, "mul") && f->n_readers[gate->output] == 1 && !f->is_output[gate->output] &&
+        if (product->op->id == HWNAS_OP_MUL && f->n_readers[gate->output] == 1 &&
+            !f->is_output[gate->output] &&
             (product->inputs[0] == gate->output || product->inputs[1] == gate->output) &&
             gated_function(&p, gate))
             return hwnas_onednn_add_post(g, &p, f, product, gate);
@@ -353,12 +339,12 @@ static bool take_number(group *g, const finder *f, const hwnas_node *node, int o
         return false;
     hwnas_tensor_fill(t, &number);
     post p = {dnnl_eltwise_linear, 1, 0, -1, false};
-    if (is(node, "mul"))
+    if (node->op->id == HWNAS_OP_MUL)
         p.alpha = number;
-    else if (is(node, "div"))
+    else if (node->op->id == HWNAS_OP_DIV)
         p.alpha = 1 / number;
     else
-        p.beta = is(node, "sub") ? -number : number;
+        p.beta = node->op->id == HWNAS_OP_SUB ? -number : number;
     return hwnas_onednn_add_post(g, &p, f, node, NULL);
 }
 
@@ -435,7 +421,8 @@ static bool extend(group *g, const finder *f)
 /* The root's own bias; a group that has none may take one. */
 static int bias_of(const hwnas_node *root)
 {
-    const bool has_bias = (is(root, "conv") || is(root, "linear")) && root->n_inputs > 2;
+    const bool has_bias =
+        (root->op->id == HWNAS_OP_CONV || root->op->id == HWNAS_OP_LINEAR) && root->n_inputs > 2;
     return has_bias ? root->inputs[2] : -1;
 }
 
@@ -473,7 +460,8 @@ static void count_readers(finder *f)
                 f->readers[node->inputs[k]][*n] = (int)i;
             ++*n;
         }
-        f->has_attention |= is(node, "matmul") && !is_weight(f->graph, node->inputs[1]);
+        f->has_attention |=
+            node->op->id == HWNAS_OP_MATMUL && !is_weight(f->graph, node->inputs[1]);
     }
     for (size_t i = 0; i < f->graph->n_outputs; i++)
         f->is_output[f->graph->outputs[i]] = true;

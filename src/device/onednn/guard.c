@@ -2,7 +2,6 @@
 #include "device/onednn/guard.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/onednn/groups.h"
 #include "device/onednn/lower.h"
@@ -16,14 +15,9 @@ typedef struct guard {
     bool *is_end;   /* by tensor */
 } guard;
 
-static bool is(const hwnas_node *node, const char *op)
-{
-    return !strcmp(node->op->name, op);
-}
-
 static bool is_product(const hwnas_node *node)
 {
-    return is(node, "conv") || is(node, "linear") || is(node, "matmul");
+    return node->op->class == HWNAS_CLASS_PRODUCT;
 }
 
 static bool is_binary(const hwnas_node *node)
@@ -83,7 +77,7 @@ static void guard_attention(const guard *g, const hwnas_node *node)
 {
     enum { MASK = 2 }; /* rank, up to which it is right */
     const hwnas_tensor *out = hwnas_node_output(g->graph, node);
-    if (!is(node, "add") || out->rank < 4 || out->dims[0] == 1)
+    if (node->op->id != HWNAS_OP_ADD || out->rank < 4 || out->dims[0] == 1)
         return;
     for (int i = 0; i < node->n_inputs; i++) {
         const int rank = hwnas_node_input(g->graph, node, i)->rank;
@@ -101,7 +95,8 @@ static bool is_row(const hwnas_tensor *t)
 
 static bool is_attention(const guard *g, const hwnas_node *origin)
 {
-    return origin && is(origin, "matmul") && hwnas_node_input(g->graph, origin, 1)->rank > 2;
+    return origin && origin->op->id == HWNAS_OP_MATMUL &&
+           hwnas_node_input(g->graph, origin, 1)->rank > 2;
 }
 
 /* An operand that is repeated along some dimensions before the last is read wrongly behind whatever
@@ -121,7 +116,7 @@ static void guard_operand(const guard *g, const hwnas_node *node)
 /* Depthwise convolutions inside of another are slow, and in bf16 end the process. */
 static void guard_depthwise(const guard *g, const hwnas_node *node)
 {
-    if (is(node, "conv") &&
+    if (node->op->id == HWNAS_OP_CONV &&
         hwnas_node_attr(node, "groups")->ints[0] == hwnas_node_input(g->graph, node, 0)->dims[1] &&
         fusible(g, node->inputs[0]))
         g->is_end[node->inputs[0]] = true;

@@ -177,7 +177,7 @@ static void lower_shape(op *o)
 static bool follows_transpose(const hwnas_graph *graph, const hwnas_node *node)
 {
     const int producer = hwnas_node_input(graph, node, 0)->producer;
-    return producer >= 0 && !strcmp(graph->nodes[producer].op->name, "transpose");
+    return producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_TRANSPOSE;
 }
 
 static void lower_order(op *o)
@@ -287,66 +287,66 @@ static void lower_quantize(op *o)
 
 /* Of several rows for one operator the first that fits counts. */
 static const struct rule {
-    const char *op;
+    hwnas_op_id op;
     dnnl_graph_op_kind_t kind;
     void (*set_attributes)(op *o);
     bool (*fits)(const hwnas_graph *graph, const hwnas_node *node); /* NULL: each */
     const hwnas_onednn_kind *own;                                   /* of a wildcard */
 } rules[] = {
-    {"add", dnnl_graph_op_add, no_attributes, NULL, NULL},
-    {"avg_pool", dnnl_graph_op_avg_pool, lower_avg_pool, NULL, NULL},
-    {"batch_norm", dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL, NULL},
-    {"cast", dnnl_graph_op_type_cast, no_attributes, NULL, NULL},
-    {"clip", dnnl_graph_op_clamp, lower_clip, NULL, NULL},
-    {"concat", dnnl_graph_op_concat, lower_axis, joins_channels, NULL},
-    {"concat", OWN, NULL, &hwnas_onednn_loops},
-    {"conv", dnnl_graph_op_convolution, lower_conv, NULL, NULL},
-    {"dequantize_linear", dnnl_graph_op_dequantize, lower_quantize, NULL, NULL},
-    {"div", dnnl_graph_op_divide, no_attributes, NULL, NULL},
-    {"erf", OWN, NULL, &hwnas_onednn_loops},
-    {"expand", OWN, NULL, &hwnas_onednn_loops},
-    {"flatten", OWN, NULL, &hwnas_onednn_reshape},
-    {"gather", OWN, NULL, &hwnas_onednn_loops},
-    {"gelu", dnnl_graph_op_gelu, no_attributes, is_exact, NULL},
-    {"gelu", OWN, NULL, &hwnas_onednn_eltwise},
-    {"global_avg_pool", dnnl_graph_op_avg_pool, lower_global_avg_pool, NULL, NULL},
-    {"gru_core", OWN, has_given_weights, &hwnas_onednn_gru},
-    {"gru_core", OWN, NULL, &hwnas_onednn_loops},
-    {"hard_sigmoid", dnnl_graph_op_hard_sigmoid, lower_hard_sigmoid, NULL, NULL},
-    {"hard_swish", dnnl_graph_op_hard_swish, no_attributes, NULL, NULL},
-    {"layer_norm", dnnl_graph_op_layer_norm, lower_layer_norm, is_common_layer_norm, NULL},
-    {"layer_norm", OWN, has_whole_weights, &hwnas_onednn_layer_norm},
-    {"layer_norm", OWN, NULL, &hwnas_onednn_loops},
-    {"leaky_relu", dnnl_graph_op_leaky_relu, lower_leaky_relu, NULL, NULL},
-    {"linear", dnnl_graph_op_matmul, lower_linear, NULL, NULL},
-    {"lstm_core", OWN, hwnas_onednn_is_short_lstm, &hwnas_onednn_short_lstm},
-    {"lstm_core", OWN, has_given_weights, &hwnas_onednn_lstm},
-    {"lstm_core", OWN, NULL, &hwnas_onednn_loops},
-    {"matmul", dnnl_graph_op_matmul, no_attributes, NULL, NULL},
-    {"max_pool", dnnl_graph_op_max_pool, lower_pool, NULL, NULL},
-    {"mean", OWN, hwnas_onednn_has_near_axes, &hwnas_onednn_mean},
-    {"mean", OWN, NULL, &hwnas_onednn_loops},
-    {"mul", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
-    {"pow", OWN, has_one_exponent, &hwnas_onednn_eltwise},
-    {"pow", OWN, NULL, &hwnas_onednn_loops},
-    {"quantize_linear", dnnl_graph_op_quantize, lower_quantize, NULL, NULL},
-    {"relu", dnnl_graph_op_relu, no_attributes, NULL, NULL},
-    {"reshape", dnnl_graph_op_static_reshape, lower_shape, follows_transpose, NULL},
-    {"reshape", OWN, NULL, &hwnas_onednn_reshape},
-    {"sigmoid", dnnl_graph_op_sigmoid, no_attributes, NULL, NULL},
-    {"slice", OWN, NULL, &hwnas_onednn_loops},
-    {"softmax", dnnl_graph_op_softmax, lower_axis, NULL, NULL},
-    {"sub", dnnl_graph_op_subtract, no_attributes, NULL, NULL},
-    {"tanh", dnnl_graph_op_tanh, no_attributes, NULL, NULL},
-    {"transpose", dnnl_graph_op_static_transpose, lower_order, NULL, NULL},
-    {"upsample", dnnl_graph_op_interpolate, lower_upsample, has_pixels, NULL},
-    {"upsample", OWN, NULL, &hwnas_onednn_loops},
-    {"zero", dnnl_graph_op_convolution, lower_strided_zero, is_strided, NULL},
-    {"zero", dnnl_graph_op_multiply, no_attributes, NULL, NULL},
+    {HWNAS_OP_ADD, dnnl_graph_op_add, no_attributes, NULL, NULL},
+    {HWNAS_OP_AVG_POOL, dnnl_graph_op_avg_pool, lower_avg_pool, NULL, NULL},
+    {HWNAS_OP_BATCH_NORM, dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL, NULL},
+    {HWNAS_OP_CAST, dnnl_graph_op_type_cast, no_attributes, NULL, NULL},
+    {HWNAS_OP_CLIP, dnnl_graph_op_clamp, lower_clip, NULL, NULL},
+    {HWNAS_OP_CONCAT, dnnl_graph_op_concat, lower_axis, joins_channels, NULL},
+    {HWNAS_OP_CONCAT, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_CONV, dnnl_graph_op_convolution, lower_conv, NULL, NULL},
+    {HWNAS_OP_DEQUANTIZE_LINEAR, dnnl_graph_op_dequantize, lower_quantize, NULL, NULL},
+    {HWNAS_OP_DIV, dnnl_graph_op_divide, no_attributes, NULL, NULL},
+    {HWNAS_OP_ERF, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_EXPAND, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_FLATTEN, OWN, NULL, &hwnas_onednn_reshape},
+    {HWNAS_OP_GATHER, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_GELU, dnnl_graph_op_gelu, no_attributes, is_exact, NULL},
+    {HWNAS_OP_GELU, OWN, NULL, &hwnas_onednn_eltwise},
+    {HWNAS_OP_GLOBAL_AVG_POOL, dnnl_graph_op_avg_pool, lower_global_avg_pool, NULL, NULL},
+    {HWNAS_OP_GRU_CORE, OWN, has_given_weights, &hwnas_onednn_gru},
+    {HWNAS_OP_GRU_CORE, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_HARD_SIGMOID, dnnl_graph_op_hard_sigmoid, lower_hard_sigmoid, NULL, NULL},
+    {HWNAS_OP_HARD_SWISH, dnnl_graph_op_hard_swish, no_attributes, NULL, NULL},
+    {HWNAS_OP_LAYER_NORM, dnnl_graph_op_layer_norm, lower_layer_norm, is_common_layer_norm, NULL},
+    {HWNAS_OP_LAYER_NORM, OWN, has_whole_weights, &hwnas_onednn_layer_norm},
+    {HWNAS_OP_LAYER_NORM, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_LEAKY_RELU, dnnl_graph_op_leaky_relu, lower_leaky_relu, NULL, NULL},
+    {HWNAS_OP_LINEAR, dnnl_graph_op_matmul, lower_linear, NULL, NULL},
+    {HWNAS_OP_LSTM_CORE, OWN, hwnas_onednn_is_short_lstm, &hwnas_onednn_short_lstm},
+    {HWNAS_OP_LSTM_CORE, OWN, has_given_weights, &hwnas_onednn_lstm},
+    {HWNAS_OP_LSTM_CORE, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_MATMUL, dnnl_graph_op_matmul, no_attributes, NULL, NULL},
+    {HWNAS_OP_MAX_POOL, dnnl_graph_op_max_pool, lower_pool, NULL, NULL},
+    {HWNAS_OP_MEAN, OWN, hwnas_onednn_has_near_axes, &hwnas_onednn_mean},
+    {HWNAS_OP_MEAN, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_MUL, dnnl_graph_op_multiply, no_attributes, NULL, NULL},
+    {HWNAS_OP_POW, OWN, has_one_exponent, &hwnas_onednn_eltwise},
+    {HWNAS_OP_POW, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_QUANTIZE_LINEAR, dnnl_graph_op_quantize, lower_quantize, NULL, NULL},
+    {HWNAS_OP_RELU, dnnl_graph_op_relu, no_attributes, NULL, NULL},
+    {HWNAS_OP_RESHAPE, dnnl_graph_op_static_reshape, lower_shape, follows_transpose, NULL},
+    {HWNAS_OP_RESHAPE, OWN, NULL, &hwnas_onednn_reshape},
+    {HWNAS_OP_SIGMOID, dnnl_graph_op_sigmoid, no_attributes, NULL, NULL},
+    {HWNAS_OP_SLICE, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_SOFTMAX, dnnl_graph_op_softmax, lower_axis, NULL, NULL},
+    {HWNAS_OP_SUB, dnnl_graph_op_subtract, no_attributes, NULL, NULL},
+    {HWNAS_OP_TANH, dnnl_graph_op_tanh, no_attributes, NULL, NULL},
+    {HWNAS_OP_TRANSPOSE, dnnl_graph_op_static_transpose, lower_order, NULL, NULL},
+    {HWNAS_OP_UPSAMPLE, dnnl_graph_op_interpolate, lower_upsample, has_pixels, NULL},
+    {HWNAS_OP_UPSAMPLE, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_ZERO, dnnl_graph_op_convolution, lower_strided_zero, is_strided, NULL},
+    {HWNAS_OP_ZERO, dnnl_graph_op_multiply, no_attributes, NULL, NULL},
 };
 
 /* What oneDNN lacks: the operator's own loops. */
-static const struct rule plain = {NULL, OWN, NULL, &hwnas_onednn_loops};
+static const struct rule plain = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_loops};
 
 /* oneDNN's floats do not round, wrap or cut off as whole numbers do. */
 static bool computes_whole(const hwnas_graph *graph, const hwnas_node *node)
@@ -361,10 +361,10 @@ static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas
 {
     const hwnas_graph *graph = source->graph;
     const bool stays = !hwnas_onednn_changes_type(source, node);
-    if (stays && (computes_whole(graph, node) || !strcmp(node->op->name, "cast")))
+    if (stays && (computes_whole(graph, node) || node->op->id == HWNAS_OP_CAST))
         return &plain;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, node->op->name) && (!rules[i].fits || rules[i].fits(graph, node)))
+        if (rules[i].op == node->op->id && (!rules[i].fits || rules[i].fits(graph, node)))
             return &rules[i];
     return &plain;
 }

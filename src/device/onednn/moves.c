@@ -20,8 +20,8 @@ typedef struct moves {
 
 bool hwnas_onednn_is_move(const hwnas_node *node)
 {
-    return !strcmp(node->op->name, "concat") || !strcmp(node->op->name, "slice") ||
-           !strcmp(node->op->name, "zero");
+    return node->op->id == HWNAS_OP_CONCAT || node->op->id == HWNAS_OP_SLICE ||
+           node->op->id == HWNAS_OP_ZERO;
 }
 
 /* Channels come last: each pixel of the output is made of one of each input. */
@@ -69,9 +69,9 @@ hwnas_status hwnas_onednn_move_compile(hwnas_onednn_step *step, const hwnas_grap
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' does not move images alone", node->name);
     moves *m = step->state = hwnas_alloc(sizeof *m);
     m->bytes = (size_t)hwnas_tensor_bytes(hwnas_node_output(graph, node));
-    if (!strcmp(node->op->name, "zero"))
+    if (node->op->id == HWNAS_OP_ZERO)
         m->n_outer = 0;
-    else if (!strcmp(node->op->name, "slice"))
+    else if (node->op->id == HWNAS_OP_SLICE)
         plan_slice(m, graph, node);
     else
         plan_concat(m, graph, node);

@@ -5,7 +5,6 @@
  * what our steps read and write is plain, or an image with its channels last. */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/calibrate.h"
 #include "device/onednn/changes.h"
@@ -212,7 +211,7 @@ static hwnas_status sort_nodes(compiler *c)
     bool is_all_ours = true;
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) &&
-                       strcmp(c->graph->nodes[i].op->name, "slice"); /* of images: moves */
+                       c->graph->nodes[i].op->id != HWNAS_OP_SLICE; /* of images: moves */
     hwnas_onednn_groups_find(&c->groups, c->source, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         is_all_ours &=

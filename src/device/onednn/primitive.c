@@ -2,7 +2,6 @@
 #include "device/onednn/primitive.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/op.h"
 
@@ -141,7 +140,7 @@ typedef struct function {
 static function function_of(const hwnas_graph *graph, const hwnas_node *node)
 {
     function f = {dnnl_eltwise_gelu_tanh, 0, 0};
-    if (!strcmp(node->op->name, "pow")) {
+    if (node->op->id == HWNAS_OP_POW) {
         f = (function){dnnl_eltwise_pow, 1, 0};
         hwnas_tensor_fill(hwnas_node_input(graph, node, 1), &f.beta);
     }

@@ -3,28 +3,22 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/op.h"
 
 typedef hwnas_onednn_requantize requantize;
 typedef hwnas_onednn_post post;
 
-static bool is(const requantize *q, const char *op)
-{
-    return !strcmp(q->root->op->name, op);
-}
-
 /* Makes bytes of floats, or the reverse, and nothing else. */
 static bool is_change(const requantize *q)
 {
-    return is(q, "quantize_linear") || is(q, "dequantize_linear");
+    return q->root->op->class == HWNAS_CLASS_QUANTIZATION;
 }
 
 /* Sums and products of two tensors, which know no scale of their result. */
 static bool is_binary(const requantize *q)
 {
-    return is(q, "add") || is(q, "sub") || is(q, "mul") || is(q, "div");
+    return q->root->op->class == HWNAS_CLASS_ARITHMETIC;
 }
 
 /* Whether f(a x) = a f(x), with limits that are divided by a. */
@@ -100,14 +94,15 @@ void hwnas_onednn_requantize_done(requantize *q)
 /* The result's scale is an argument of its own. */
 static bool divides(const requantize *q)
 {
-    return q->out.scale != q->unit && (q->group->is_product_of_bytes || is(q, "quantize_linear"));
+    return q->out.scale != q->unit &&
+           (q->group->is_product_of_bytes || q->root->op->id == HWNAS_OP_QUANTIZE_LINEAR);
 }
 
 static int mask_of(const requantize *q)
 {
     if (q->n_scales == 1)
         return 0;
-    if (!is(q, "conv"))
+    if (q->root->op->id != HWNAS_OP_CONV)
         return 1 << 1;
     return hwnas_node_attr(q->root, "groups")->ints[0] > 1 ? 1 << 0 | 1 << 1 : 1 << 0;
 }
@@ -115,7 +110,8 @@ static int mask_of(const requantize *q)
 /* Which inputs have a scale of their own as an argument. */
 static bool scales_input(const requantize *q, int i)
 {
-    return q->in[i].scale != 1 && (is_binary(q) || (i == 0 && is(q, "dequantize_linear")));
+    return q->in[i].scale != 1 &&
+           (is_binary(q) || (i == 0 && q->root->op->id == HWNAS_OP_DEQUANTIZE_LINEAR));
 }
 
 static bool shifts(const requantize *q, int zero)

@@ -26,9 +26,9 @@ static bool is_single_pixel(const hwnas_tensor *t)
 
 static bool is_product(const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (!strcmp(node->op->name, "linear") || !strcmp(node->op->name, "matmul"))
+    if (node->op->id == HWNAS_OP_LINEAR || node->op->id == HWNAS_OP_MATMUL)
         return hwnas_node_input(graph, node, 1)->rank == 2;
-    return !strcmp(node->op->name, "conv") && is_single_pixel(hwnas_node_input(graph, node, 0)) &&
+    return node->op->id == HWNAS_OP_CONV && is_single_pixel(hwnas_node_input(graph, node, 0)) &&
            is_single_pixel(hwnas_node_input(graph, node, 1)) &&
            is_single_pixel(hwnas_node_output(graph, node)) &&
            hwnas_node_attr(node, "groups")->ints[0] == 1;
@@ -37,8 +37,8 @@ static bool is_product(const hwnas_graph *graph, const hwnas_node *node)
 static int64_t n_in_of(const hwnas_graph *graph, const hwnas_node *node)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
-    return is_single_pixel(in) && !strcmp(node->op->name, "conv") ? in->dims[1]
-                                                                  : in->dims[in->rank - 1];
+    return is_single_pixel(in) && node->op->id == HWNAS_OP_CONV ? in->dims[1]
+                                                                : in->dims[in->rank - 1];
 }
 
 bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group)
@@ -87,7 +87,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     TRY(hwnas_try_alloc(&bias, bias_bytes, step->name));
     r->bias = bias;
     hwnas_tensor_fill(hwnas_node_input(graph, root, 1), r->weights);
-    if (!strcmp(root->op->name, "matmul"))
+    if (root->op->id == HWNAS_OP_MATMUL)
         TRY(turn(r->weights, r, step->name));
     if (group->bias >= 0)
         hwnas_tensor_fill(&graph->tensors[group->bias], r->bias);

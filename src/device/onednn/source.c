@@ -2,7 +2,6 @@
 #include "device/onednn/source.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <oneapi/dnnl/dnnl.h>
 
@@ -10,11 +9,6 @@
 #include "device/onednn/lower.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
-
-static bool is(const hwnas_node *node, const char *op)
-{
-    return !strcmp(node->op->name, op);
-}
 
 /* ---- 8-bit integers ---- */
 
@@ -40,13 +34,15 @@ static void keep_bytes(hwnas_onednn_source *s)
     for (size_t t = 0; t < graph->n_tensors; t++) {
         const hwnas_tensor *tensor = &graph->tensors[t];
         const hwnas_node *from = tensor->producer < 0 ? NULL : &graph->nodes[tensor->producer];
-        if (is_byte(tensor) && (from ? is(from, "quantize_linear") && has_known_scale(graph, from)
-                                     : tensor->kind == HWNAS_TENSOR_WEIGHT))
+        if (is_byte(tensor) &&
+            (from ? from->op->id == HWNAS_OP_QUANTIZE_LINEAR && has_known_scale(graph, from)
+                  : tensor->kind == HWNAS_TENSOR_WEIGHT))
             s->kept[t] = tensor->dtype == HWNAS_INT8 ? dnnl_s8 : dnnl_u8;
     }
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
-        const bool reverses = is(node, "dequantize_linear") && has_known_scale(graph, node);
+        const bool reverses =
+            node->op->id == HWNAS_OP_DEQUANTIZE_LINEAR && has_known_scale(graph, node);
         for (int i = 0; i < node->n_inputs; i++)
             if (!reverses || i > 0)
                 s->kept[node->inputs[i]] = dnnl_f32;
@@ -59,7 +55,7 @@ static const hwnas_node *reverse_before(const hwnas_graph *graph, const hwnas_no
 {
     const int producer = hwnas_node_input(graph, node, i)->producer;
     const hwnas_node *before = producer < 0 ? NULL : &graph->nodes[producer];
-    return before && is(before, "dequantize_linear") ? before : NULL;
+    return before && before->op->id == HWNAS_OP_DEQUANTIZE_LINEAR ? before : NULL;
 }
 
 /* The bytes that are reversed for a product with floats are floats all the way: oneDNN 3.7 ends the
@@ -69,7 +65,7 @@ static void keep_half_products(hwnas_onednn_source *s)
     const hwnas_graph *graph = s->graph;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
-        if (!is(node, "conv") && !is(node, "linear") && !is(node, "matmul") && !is(node, "zero"))
+        if (node->op->class != HWNAS_CLASS_PRODUCT && node->op->id != HWNAS_OP_ZERO)
             continue; /* a zero is lowered as one */
         const hwnas_node *const reverses[] = {reverse_before(graph, node, 0),
                                               reverse_before(graph, node, 1)};
@@ -95,7 +91,7 @@ typedef struct caster {
  * reference code for: seconds for a layer. */
 static bool adds_to_product(const hwnas_graph *graph, const hwnas_node *node)
 {
-    return is(node, "add") && hwnas_node_output(graph, node)->rank != 4 &&
+    return node->op->id == HWNAS_OP_ADD && hwnas_node_output(graph, node)->rank != 4 &&
            hwnas_node_input(graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT &&
            hwnas_node_input(graph, node, 1)->kind != HWNAS_TENSOR_WEIGHT;
 }
@@ -107,7 +103,7 @@ static bool is_low(const caster *c, const hwnas_node *node)
     const hwnas_graph *graph = c->from->graph;
     for (int i = 0; i < node->n_inputs; i++) {
         const int producer = hwnas_node_input(graph, node, i)->producer;
-        if (producer >= 0 && is(&graph->nodes[producer], "dequantize_linear"))
+        if (producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_DEQUANTIZE_LINEAR)
             return false;
     }
     if (c->is_emulated && adds_to_product(graph, node))
@@ -121,7 +117,8 @@ static bool is_low(const caster *c, const hwnas_node *node)
 /* Scales and statistics of norms stay floats, which oneDNN takes beside values of a low type. */
 static bool wants_low(const hwnas_node *node, int input)
 {
-    return input == 0 || (!is(node, "layer_norm") && !is(node, "batch_norm"));
+    return input == 0 ||
+           (node->op->id != HWNAS_OP_LAYER_NORM && node->op->id != HWNAS_OP_BATCH_NORM);
 }
 
 static hwnas_status add_cast(int *out, hwnas_rewrite *r, int tensor, hwnas_dtype dtype)
@@ -129,7 +126,7 @@ static hwnas_status add_cast(int *out, hwnas_rewrite *r, int tensor, hwnas_dtype
     const hwnas_attr to = {.is_set = true, .n = 1, .ints = {dtype}};
     const char *name = hwnas_arena_printf(r->to->arena, "%s/%s", r->to->tensors[tensor].name,
                                           hwnas_dtype_name(dtype));
-    return hwnas_graph_add_node(out, r->to, hwnas_op_by_name("cast"), name, &to, 1, &tensor, false);
+    return hwnas_graph_add_node(out, r->to, hwnas_ops[HWNAS_OP_CAST], name, &to, 1, &tensor, false);
 }
 
 /* The tensor in one of the two types, of which it has one or is a weight. */
