@@ -33,7 +33,7 @@ static void calibration_done(calibration *c)
 static bool is_mean_of_window(const hwnas_graph *graph, size_t tensor)
 {
     const int producer = graph->tensors[tensor].producer;
-    return producer >= 0 && !strcmp(graph->nodes[producer].op->name, "avg_pool");
+    return producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_AVG_POOL;
 }
 
 static hwnas_status calibration_init(calibration *c, const hwnas_graph *graph,

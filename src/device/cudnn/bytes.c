@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/calibrate.h"
 #include "graph/quantize.h"
@@ -75,14 +74,14 @@ static bool has_one_scale(const hwnas_graph *graph, const hwnas_node *node)
 
 bool hwnas_cudnn_makes_bytes(const hwnas_graph *graph, const hwnas_node *node)
 {
-    return !strcmp(node->op->name, "quantize_linear") && has_one_scale(graph, node) &&
+    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR && has_one_scale(graph, node) &&
            hwnas_node_output(graph, node)->dtype == HWNAS_INT8 && is_around_zero(graph, node);
 }
 
 int hwnas_cudnn_reverse_of(const hwnas_graph *graph, int tensor)
 {
     const int made_by = graph->tensors[tensor].producer;
-    if (made_by < 0 || strcmp(graph->nodes[made_by].op->name, "dequantize_linear"))
+    if (made_by < 0 || graph->nodes[made_by].op->id != HWNAS_OP_DEQUANTIZE_LINEAR)
         return -1;
     const hwnas_node *node = &graph->nodes[made_by];
     const hwnas_tensor *bytes = hwnas_node_input(graph, node, VALUES);
@@ -99,15 +98,14 @@ static bool has_scales_of_outputs(const hwnas_graph *graph, const hwnas_node *re
                                   const hwnas_node *product)
 {
     const int last = hwnas_node_input(graph, product, 1)->rank - 1;
-    const int output_axis = strcmp(product->op->name, "matmul") ? 0 : last;
+    const int output_axis = product->op->id == HWNAS_OP_MATMUL ? last : 0;
     return has_one_scale(graph, reverse) ||
            hwnas_node_attr(reverse, "axis")->ints[0] == output_axis;
 }
 
 bool hwnas_cudnn_multiplies_bytes(const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (strcmp(node->op->name, "conv") && strcmp(node->op->name, "linear") &&
-        strcmp(node->op->name, "matmul"))
+    if (node->op->class != HWNAS_CLASS_PRODUCT)
         return false;
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     const hwnas_tensor *kernel = hwnas_node_input(graph, node, 1);
@@ -119,7 +117,7 @@ bool hwnas_cudnn_multiplies_bytes(const hwnas_graph *graph, const hwnas_node *no
         return false;
     if (node->n_inputs > 2 && hwnas_node_input(graph, node, 2)->kind != HWNAS_TENSOR_WEIGHT)
         return false;
-    const bool is_grouped = !strcmp(node->op->name, "conv") && kernel->dims[1] != in->dims[1];
+    const bool is_grouped = node->op->id == HWNAS_OP_CONV && kernel->dims[1] != in->dims[1];
     return !is_grouped && kernel->rank >= 2 &&
            has_scales_of_outputs(graph, &graph->nodes[weights], node);
 }

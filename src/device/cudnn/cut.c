@@ -68,31 +68,31 @@ static bool is_over_image(const hwnas_graph *graph, const hwnas_node *node)
 }
 
 static const struct rule {
-    const char *op;
+    hwnas_op_id op;
     hwnas_cudnn_role role;
     bool (*fits)(const hwnas_graph *graph, const hwnas_node *node); /* NULL: each */
 } rules[] = {
-    {"avg_pool", HWNAS_CUDNN_BY_POOL, NULL},
-    {"concat", HWNAS_CUDNN_BY_CONCAT, NULL},
-    {"conv", HWNAS_CUDNN_BY_CONV, has_kernel},
-    {"conv_transpose", HWNAS_CUDNN_BY_CONV_BACK, has_weights},
-    {"dropout", HWNAS_CUDNN_BY_VIEW, NULL},
-    {"flatten", HWNAS_CUDNN_BY_VIEW, NULL},
-    {"global_avg_pool", HWNAS_CUDNN_BY_POOL, NULL},
-    {"gru_core", HWNAS_CUDNN_BY_RNN, has_weights},
-    {"layer_norm", HWNAS_CUDNN_BY_NORM, is_common_norm},
-    {"linear", HWNAS_CUDNN_BY_MATMUL, has_weights},
-    {"lstm_core", HWNAS_CUDNN_BY_RNN, has_weights},
-    {"matmul", HWNAS_CUDNN_BY_MATMUL, is_matrix_product},
-    {"max_pool", HWNAS_CUDNN_BY_POOL, NULL},
-    {"mean", HWNAS_CUDNN_BY_POOL, is_over_image},
-    {"mean", HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
-    {"reduce_max", HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
-    {"reduce_min", HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
-    {"reduce_sum", HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
-    {"reshape", HWNAS_CUDNN_BY_VIEW, NULL},
-    {"slice", HWNAS_CUDNN_BY_VIEW, NULL},
-    {"transpose", HWNAS_CUDNN_BY_VIEW, NULL},
+    {HWNAS_OP_AVG_POOL, HWNAS_CUDNN_BY_POOL, NULL},
+    {HWNAS_OP_CONCAT, HWNAS_CUDNN_BY_CONCAT, NULL},
+    {HWNAS_OP_CONV, HWNAS_CUDNN_BY_CONV, has_kernel},
+    {HWNAS_OP_CONV_TRANSPOSE, HWNAS_CUDNN_BY_CONV_BACK, has_weights},
+    {HWNAS_OP_DROPOUT, HWNAS_CUDNN_BY_VIEW, NULL},
+    {HWNAS_OP_FLATTEN, HWNAS_CUDNN_BY_VIEW, NULL},
+    {HWNAS_OP_GLOBAL_AVG_POOL, HWNAS_CUDNN_BY_POOL, NULL},
+    {HWNAS_OP_GRU_CORE, HWNAS_CUDNN_BY_RNN, has_weights},
+    {HWNAS_OP_LAYER_NORM, HWNAS_CUDNN_BY_NORM, is_common_norm},
+    {HWNAS_OP_LINEAR, HWNAS_CUDNN_BY_MATMUL, has_weights},
+    {HWNAS_OP_LSTM_CORE, HWNAS_CUDNN_BY_RNN, has_weights},
+    {HWNAS_OP_MATMUL, HWNAS_CUDNN_BY_MATMUL, is_matrix_product},
+    {HWNAS_OP_MAX_POOL, HWNAS_CUDNN_BY_POOL, NULL},
+    {HWNAS_OP_MEAN, HWNAS_CUDNN_BY_POOL, is_over_image},
+    {HWNAS_OP_MEAN, HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
+    {HWNAS_OP_REDUCE_MAX, HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
+    {HWNAS_OP_REDUCE_MIN, HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
+    {HWNAS_OP_REDUCE_SUM, HWNAS_CUDNN_BY_REDUCE, hwnas_cudnn_is_reduction},
+    {HWNAS_OP_RESHAPE, HWNAS_CUDNN_BY_VIEW, NULL},
+    {HWNAS_OP_SLICE, HWNAS_CUDNN_BY_VIEW, NULL},
+    {HWNAS_OP_TRANSPOSE, HWNAS_CUDNN_BY_VIEW, NULL},
 };
 
 static bool computes_whole(const hwnas_graph *graph, const hwnas_node *node)
@@ -107,7 +107,7 @@ hwnas_cudnn_role hwnas_cudnn_role_of(const hwnas_graph *graph, const hwnas_node 
 {
     const bool is_whole = computes_whole(graph, node);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, node->op->name) && (!rules[i].fits || rules[i].fits(graph, node)) &&
+        if (rules[i].op == node->op->id && (!rules[i].fits || rules[i].fits(graph, node)) &&
             (!is_whole || rules[i].role >= HWNAS_CUDNN_BY_VIEW))
             return rules[i].role;
     return !is_whole && hwnas_cudnn_is_pointwise(graph, node) ? HWNAS_CUDNN_BY_POINTWISE
@@ -210,21 +210,21 @@ static int lone_maker(const cutter *c, int tensor)
     return c->n_readers[tensor] == 1 ? c->graph->tensors[tensor].producer : -1;
 }
 
-static bool is_named(const cutter *c, int node, const char *name)
+static bool is_op(const cutter *c, int node, hwnas_op_id id)
 {
-    return node >= 0 && !strcmp(c->graph->nodes[node].op->name, name);
+    return node >= 0 && c->graph->nodes[node].op->id == id;
 }
 
 /* A product that no plan has yet. */
 static bool is_free_product(const cutter *c, int node)
 {
-    return is_named(c, node, "matmul") && c->group_of[node] < 0;
+    return is_op(c, node, HWNAS_OP_MATMUL) && c->group_of[node] < 0;
 }
 
 /* A product with one number. */
 static bool is_scaling(const cutter *c, int node)
 {
-    if (!is_named(c, node, "mul") && !is_named(c, node, "div"))
+    if (!is_op(c, node, HWNAS_OP_MUL) && !is_op(c, node, HWNAS_OP_DIV))
         return false;
     const hwnas_tensor *by = hwnas_node_input(c->graph, &c->graph->nodes[node], 1);
     return by->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(by) == 1;
@@ -298,7 +298,7 @@ static void find_product_of_bytes(cutter *c, int node)
         c->n_readers[n->inputs[0]] != 1 || c->n_readers[n->inputs[1]] != 1)
         return;
     group *g = &c->groups[c->n_groups];
-    *g = (group){.role = strcmp(n->op->name, "conv") ? HWNAS_CUDNN_BY_MATMUL : HWNAS_CUDNN_BY_CONV};
+    *g = (group){.role = n->op->id == HWNAS_OP_CONV ? HWNAS_CUDNN_BY_CONV : HWNAS_CUDNN_BY_MATMUL};
     take(c, g, node);
     take_reverse(c, g, n->inputs[0]);
     take_reverse(c, g, n->inputs[1]);
@@ -358,7 +358,7 @@ void hwnas_cudnn_form_groups(cutter *c)
     for (size_t i = 0; i < graph->n_nodes; i++)
         c->group_of[i] = -1;
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (is_named(c, (int)i, "softmax"))
+        if (is_op(c, (int)i, HWNAS_OP_SOFTMAX))
             find_attention(c, (int)i);
     for (size_t i = 0; i < graph->n_nodes && c->net->precision == HWNAS_S8; i++)
         if (c->group_of[i] < 0)

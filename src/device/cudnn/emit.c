@@ -26,7 +26,7 @@ static void ban_nodes(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net, int n,
 {
     const int last = nodes[n - 1], output = net->graph->nodes[last].output;
     for (int i = 0; i < n; i++)
-        if (!strcmp(net->graph->nodes[nodes[i]].op->name, "softmax")) {
+        if (net->graph->nodes[nodes[i]].op->id == HWNAS_OP_SOFTMAX) {
             bans->attention[nodes[i]] = true;
             return;
         }
@@ -45,7 +45,7 @@ void hwnas_cudnn_ban(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net,
 {
     int nodes[HWNAS_CUDNN_LONGEST_GROUP], n = 0; /* without what makes floats of a product's bytes */
     for (size_t i = 0; i < step->about.n_nodes; i++)
-        if (strcmp(net->graph->nodes[step->about.nodes[i]].op->name, "dequantize_linear"))
+        if (net->graph->nodes[step->about.nodes[i]].op->id != HWNAS_OP_DEQUANTIZE_LINEAR)
             nodes[n++] = step->about.nodes[i];
     ban_nodes(bans, net, n, nodes);
 }
@@ -100,9 +100,9 @@ static bool see_slice(hwnas_cudnn_tensor *out, const hwnas_cudnn_tensor *in,
 static bool see(hwnas_cudnn_tensor *out, const hwnas_cudnn_tensor *in, const hwnas_node *node)
 {
     out->first = in->first;
-    if (!strcmp(node->op->name, "slice"))
+    if (node->op->id == HWNAS_OP_SLICE)
         return see_slice(out, in, node);
-    if (strcmp(node->op->name, "transpose"))
+    if (node->op->id != HWNAS_OP_TRANSPOSE)
         return hwnas_cudnn_reshape(out->strides, in, out->rank, out->dims);
     const int64_t *order = hwnas_node_attr(node, "order")->ints;
     for (int i = 0; i < out->rank; i++)

@@ -215,8 +215,15 @@ static void order_dims(hwnas_job *job)
 
 /* ---- Functions of elements ---- */
 
-#define FUNCTION(NAME, VALUE) #NAME,
-static const char *const function_names[] = {
+/* The identities by the names that functions.h has. */
+enum {
+#define OP(name, NAME) ID_##name = HWNAS_OP_##NAME,
+#include "graph/op_list.h"
+#undef OP
+};
+
+#define FUNCTION(NAME, VALUE) (hwnas_op_id) ID_##NAME,
+static const hwnas_op_id functions[] = {
 #include "device/cudnn/kernels/functions.h"
 };
 #undef FUNCTION
@@ -225,7 +232,7 @@ static const char *const function_names[] = {
 static int function_of(const hwnas_node *node)
 {
     int f = 0;
-    while (f < HWNAS_N_FUNCTIONS && strcmp(function_names[f], node->op->name))
+    while (f < HWNAS_N_FUNCTIONS && functions[f] != node->op->id)
         f++;
     return f;
 }
@@ -273,8 +280,7 @@ static hwnas_view along(const hwnas_view *vector, int axis, const hwnas_view *li
 
 static bool is_quantisation(const hwnas_node *node)
 {
-    return !strcmp(node->op->name, "quantize_linear") ||
-           !strcmp(node->op->name, "dequantize_linear");
+    return node->op->class == HWNAS_CLASS_QUANTIZATION;
 }
 
 /* How operand k of a node lies beside its output. */
@@ -283,7 +289,7 @@ static hwnas_view operand_view(const hwnas_node *node, int k, const hwnas_view *
 {
     if (k > 0 && is_quantisation(node))
         return along(view, (int)node->attrs[0].ints[0], out);
-    if (k > 0 && !strcmp(node->op->name, "batch_norm"))
+    if (k > 0 && node->op->id == HWNAS_OP_BATCH_NORM)
         return along(view, 1, out);
     return hwnas_view_broadcast(view, out);
 }

@@ -1,6 +1,5 @@
 /* kernels_lower.c: operators that are not functions of elements, one function for each family, and
  * the table of them. */
-#include <string.h>
 
 #include "device/cudnn/kernels.h"
 #include "graph/op.h"
@@ -169,21 +168,21 @@ LOWER(lower_scatter_nd)
 
 LOWER(lower_reduce)
 {
-    static const char *const kinds[] = {
-        [HWNAS_REDUCE_MEAN] = "mean",
-        [HWNAS_REDUCE_SUM] = "reduce_sum",
-        [HWNAS_REDUCE_L1] = "reduce_l1",
-        [HWNAS_REDUCE_L2] = "reduce_l2",
-        [HWNAS_REDUCE_LOG_SUM] = "reduce_log_sum",
-        [HWNAS_REDUCE_LOG_SUM_EXP] = "reduce_log_sum_exp",
-        [HWNAS_REDUCE_MAX] = "reduce_max",
-        [HWNAS_REDUCE_MIN] = "reduce_min",
-        [HWNAS_REDUCE_PROD] = "reduce_prod",
-        [HWNAS_REDUCE_SUM_SQUARE] = "reduce_sum_square",
+    static const hwnas_op_id kinds[] = {
+        [HWNAS_REDUCE_MEAN] = HWNAS_OP_MEAN,
+        [HWNAS_REDUCE_SUM] = HWNAS_OP_REDUCE_SUM,
+        [HWNAS_REDUCE_L1] = HWNAS_OP_REDUCE_L1,
+        [HWNAS_REDUCE_L2] = HWNAS_OP_REDUCE_L2,
+        [HWNAS_REDUCE_LOG_SUM] = HWNAS_OP_REDUCE_LOG_SUM,
+        [HWNAS_REDUCE_LOG_SUM_EXP] = HWNAS_OP_REDUCE_LOG_SUM_EXP,
+        [HWNAS_REDUCE_MAX] = HWNAS_OP_REDUCE_MAX,
+        [HWNAS_REDUCE_MIN] = HWNAS_OP_REDUCE_MIN,
+        [HWNAS_REDUCE_PROD] = HWNAS_OP_REDUCE_PROD,
+        [HWNAS_REDUCE_SUM_SQUARE] = HWNAS_OP_REDUCE_SUM_SQUARE,
     };
     hwnas_launch *l = hwnas_launch_new(out, "hwnas_reduce", graph, node, views, 1);
     const hwnas_view *in = &views[node->inputs[0]];
-    const bool is_global = !strcmp(node->op->name, "global_avg_pool");
+    const bool is_global = node->op->id == HWNAS_OP_GLOBAL_AVG_POOL;
     const hwnas_attr *axes = is_global ? NULL : &node->attrs[HWNAS_REDUCE_AXES];
     const bool keeps = is_global || node->attrs[HWNAS_REDUCE_KEEP].ints[0];
     unsigned set = is_global ? 0xc : 0;
@@ -194,7 +193,7 @@ LOWER(lower_reduce)
     l->job.views[1] = hwnas_view_without(in, set);
     const hwnas_view reduced = hwnas_view_only(in, set);
     hwnas_launch_add_view(l, -1, &reduced);
-    while (!is_global && strcmp(kinds[l->job.ints[0]], node->op->name))
+    while (!is_global && kinds[l->job.ints[0]] != node->op->id)
         l->job.ints[0]++;
     l->job.ints[1] = (int)hwnas_view_count(&reduced);
 }
@@ -227,7 +226,7 @@ LOWER(lower_arg)
     hwnas_launch *l =
         along_axis(out, "hwnas_arg", graph, node, views, (int)first_int(node, "axis"));
     l->job.ints[4] = (int)first_int(node, "last");
-    l->job.numbers[0] = strcmp(node->op->name, "arg_max") ? -1 : 1;
+    l->job.numbers[0] = node->op->id == HWNAS_OP_ARG_MAX ? 1 : -1;
 }
 
 LOWER(lower_top_k)
@@ -274,7 +273,7 @@ LOWER(lower_layer_norm)
 LOWER(lower_pool)
 {
     hwnas_launch *l = hwnas_launch_new(out, "hwnas_pool", graph, node, views, 1);
-    const bool is_mean = !strcmp(node->op->name, "avg_pool");
+    const bool is_mean = node->op->id == HWNAS_OP_AVG_POOL;
     l->job.ints[0] = is_mean;
     set_ints(&l->job, 1, node->attrs[HWNAS_POOL_KERNEL].ints, 2);
     set_ints(&l->job, 3, node->attrs[HWNAS_POOL_STRIDE].ints, 2);
@@ -299,7 +298,7 @@ LOWER(lower_upsample)
 
 LOWER(lower_conv)
 {
-    const char *kernel = strcmp(node->op->name, "conv") ? "hwnas_conv_transpose" : "hwnas_conv";
+    const char *kernel = node->op->id == HWNAS_OP_CONV ? "hwnas_conv" : "hwnas_conv_transpose";
     hwnas_launch *l = hwnas_launch_new(out, kernel, graph, node, views, node->n_inputs);
     set_ints(&l->job, 1, hwnas_node_attr(node, "stride")->ints, 2);
     set_ints(&l->job, 3, hwnas_node_attr(node, "pad")->ints, 2);
@@ -360,60 +359,54 @@ void hwnas_lower_recurrent(hwnas_launches *out, const hwnas_graph *graph, const 
         hwnas_launch_new(out, "hwnas_recurrent", graph, node, views, node->n_inputs);
     const hwnas_view *to = &views[node->output];
     l->job.n = to->dims[1] * to->dims[2];
-    l->job.ints[0] = strcmp(node->op->name, "lstm_core") ? HWNAS_RNN_GRU : HWNAS_RNN_LSTM;
+    l->job.ints[0] = node->op->id == HWNAS_OP_LSTM_CORE ? HWNAS_RNN_LSTM : HWNAS_RNN_GRU;
     l->job.ints[1] = node->n_inputs > HWNAS_RNN_B;
     l->job.ints[2] = node->attrs[HWNAS_RNN_DIRECTION].ints[0] == HWNAS_RNN_REVERSE;
 }
 
-static const struct {
-    const char *op;
-    hwnas_lower *lower;
-} rows[] = {
-    {"arg_max", lower_arg},
-    {"arg_min", lower_arg},
-    {"avg_pool", lower_pool},
-    {"concat", lower_concat},
-    {"conv", lower_conv},
-    {"conv_transpose", lower_conv},
-    {"cum_sum", lower_cum_sum},
-    {"dropout", lower_copy},
-    {"expand", lower_copy},
-    {"flatten", lower_reshape},
-    {"gather", lower_gather},
-    {"gather_elements", lower_gather_elements},
-    {"gather_nd", lower_gather_nd},
-    {"global_avg_pool", lower_reduce},
-    {"gru_core", hwnas_lower_recurrent},
-    {"layer_norm", lower_layer_norm},
-    {"linear", lower_linear},
-    {"lstm_core", hwnas_lower_recurrent},
-    {"matmul", lower_matmul},
-    {"max_pool", lower_pool},
-    {"mean", lower_reduce},
-    {"pad", lower_pad},
-    {"reduce_l1", lower_reduce},
-    {"reduce_l2", lower_reduce},
-    {"reduce_log_sum", lower_reduce},
-    {"reduce_log_sum_exp", lower_reduce},
-    {"reduce_max", lower_reduce},
-    {"reduce_min", lower_reduce},
-    {"reduce_prod", lower_reduce},
-    {"reduce_sum", lower_reduce},
-    {"reduce_sum_square", lower_reduce},
-    {"reshape", lower_reshape},
-    {"scatter_elements", lower_scatter_elements},
-    {"scatter_nd", lower_scatter_nd},
-    {"slice", lower_slice},
-    {"softmax", lower_softmax},
-    {"top_k", lower_top_k},
-    {"transpose", lower_transpose},
-    {"upsample", lower_upsample},
+static hwnas_lower *const rows[HWNAS_N_OPS] = {
+    [HWNAS_OP_ARG_MAX] = lower_arg,
+    [HWNAS_OP_ARG_MIN] = lower_arg,
+    [HWNAS_OP_AVG_POOL] = lower_pool,
+    [HWNAS_OP_CONCAT] = lower_concat,
+    [HWNAS_OP_CONV] = lower_conv,
+    [HWNAS_OP_CONV_TRANSPOSE] = lower_conv,
+    [HWNAS_OP_CUM_SUM] = lower_cum_sum,
+    [HWNAS_OP_DROPOUT] = lower_copy,
+    [HWNAS_OP_EXPAND] = lower_copy,
+    [HWNAS_OP_FLATTEN] = lower_reshape,
+    [HWNAS_OP_GATHER] = lower_gather,
+    [HWNAS_OP_GATHER_ELEMENTS] = lower_gather_elements,
+    [HWNAS_OP_GATHER_ND] = lower_gather_nd,
+    [HWNAS_OP_GLOBAL_AVG_POOL] = lower_reduce,
+    [HWNAS_OP_GRU_CORE] = hwnas_lower_recurrent,
+    [HWNAS_OP_LAYER_NORM] = lower_layer_norm,
+    [HWNAS_OP_LINEAR] = lower_linear,
+    [HWNAS_OP_LSTM_CORE] = hwnas_lower_recurrent,
+    [HWNAS_OP_MATMUL] = lower_matmul,
+    [HWNAS_OP_MAX_POOL] = lower_pool,
+    [HWNAS_OP_MEAN] = lower_reduce,
+    [HWNAS_OP_PAD] = lower_pad,
+    [HWNAS_OP_REDUCE_L1] = lower_reduce,
+    [HWNAS_OP_REDUCE_L2] = lower_reduce,
+    [HWNAS_OP_REDUCE_LOG_SUM] = lower_reduce,
+    [HWNAS_OP_REDUCE_LOG_SUM_EXP] = lower_reduce,
+    [HWNAS_OP_REDUCE_MAX] = lower_reduce,
+    [HWNAS_OP_REDUCE_MIN] = lower_reduce,
+    [HWNAS_OP_REDUCE_PROD] = lower_reduce,
+    [HWNAS_OP_REDUCE_SUM] = lower_reduce,
+    [HWNAS_OP_REDUCE_SUM_SQUARE] = lower_reduce,
+    [HWNAS_OP_RESHAPE] = lower_reshape,
+    [HWNAS_OP_SCATTER_ELEMENTS] = lower_scatter_elements,
+    [HWNAS_OP_SCATTER_ND] = lower_scatter_nd,
+    [HWNAS_OP_SLICE] = lower_slice,
+    [HWNAS_OP_SOFTMAX] = lower_softmax,
+    [HWNAS_OP_TOP_K] = lower_top_k,
+    [HWNAS_OP_TRANSPOSE] = lower_transpose,
+    [HWNAS_OP_UPSAMPLE] = lower_upsample,
 };
 
 hwnas_lower *hwnas_kernels_lowering(const hwnas_node *node)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!strcmp(rows[i].op, node->op->name))
-            return rows[i].lower;
-    return NULL;
+    return rows[node->op->id];
 }

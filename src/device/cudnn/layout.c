@@ -41,26 +41,19 @@ int hwnas_cudnn_new_tensor(hwnas_cudnn_net *net, const hwnas_cudnn_tensor *like)
 
 /* ---- Which tensors are images ---- */
 
-static bool works_on_images(const hwnas_node *node)
-{
-    static const char *const names[] = {"conv",     "conv_transpose", "max_pool", "avg_pool",
-                                        "batch_norm", "global_avg_pool", "upsample"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(node->op->name, names[i]))
-            return true;
-    return false;
-}
-
 /* Whether an image among its tensors makes the others images as well. */
 static bool passes_on(const hwnas_graph *graph, const hwnas_node *node)
 {
-    static const char *const names[] = {"concat", "slice", "pad",
-                                        "zero",   "dropout", "quantize_linear",
-                                        "dequantize_linear"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(node->op->name, names[i]))
-            return true;
-    return hwnas_cudnn_is_pointwise(graph, node);
+    switch (node->op->id) {
+    case HWNAS_OP_CONCAT:
+    case HWNAS_OP_DROPOUT:
+    case HWNAS_OP_PAD:
+    case HWNAS_OP_SLICE:
+    case HWNAS_OP_ZERO:
+        return true;
+    default:
+        return node->op->class == HWNAS_CLASS_QUANTIZATION || hwnas_cudnn_is_pointwise(graph, node);
+    }
 }
 
 static bool mark(hwnas_cudnn_cut *cut, int tensor)
@@ -79,7 +72,7 @@ static void find_images(hwnas_cudnn_cut *cut)
         changed = false;
         for (size_t i = 0; i < graph->n_nodes; i++) {
             const hwnas_node *node = &graph->nodes[i];
-            bool is_image = first && works_on_images(node);
+            bool is_image = first && node->op->is_spatial;
             if (passes_on(graph, node)) {
                 is_image |= cut->is_image[node->output];
                 for (int k = 0; k < node->n_inputs; k++)
@@ -101,10 +94,10 @@ static bool is_written_transposed(const hwnas_cudnn_cut *cut, int tensor)
 {
     const hwnas_tensor *t = &cut->graph->tensors[tensor];
     if (t->rank != 4 || t->producer < 0 || cut->n_readers[tensor] != 1 || cut->reader[tensor] < 0 ||
-        strcmp(cut->graph->nodes[t->producer].op->name, "matmul"))
+        cut->graph->nodes[t->producer].op->id != HWNAS_OP_MATMUL)
         return false;
     const hwnas_node *reader = &cut->graph->nodes[cut->reader[tensor]];
-    if (strcmp(reader->op->name, "transpose"))
+    if (reader->op->id != HWNAS_OP_TRANSPOSE)
         return false;
     const int64_t *order = hwnas_node_attr(reader, "order")->ints;
     return order[0] == 0 && order[1] == 2 && order[2] == 1 && order[3] == 3;
@@ -170,7 +163,7 @@ static void find_slices(hwnas_cudnn_cut *cut)
 {
     for (size_t i = cut->graph->n_nodes; i-- > 0;) {
         const hwnas_node *node = &cut->graph->nodes[i];
-        if (strcmp(node->op->name, "concat"))
+        if (node->op->id != HWNAS_OP_CONCAT)
             continue;
         const hwnas_cudnn_tensor *whole = &cut->net->tensors[node->output];
         int64_t axis = hwnas_node_attr(node, "axis")->ints[0], at = 0;

@@ -163,7 +163,7 @@ static bool add_rest(lowering *l, int from)
  * engines want it before the bias, which is the same sum. */
 static int residual_of(const lowering *l)
 {
-    if (l->group->n_nodes < 2 || strcmp(hwnas_lower_node(l, 1)->op->name, "add"))
+    if (l->group->n_nodes < 2 || hwnas_lower_node(l, 1)->op->id != HWNAS_OP_ADD)
         return -1;
     const hwnas_node *sum = hwnas_lower_node(l, 1);
     const int other = sum->inputs[sum->inputs[0] == hwnas_lower_node(l, 0)->output];
@@ -278,18 +278,18 @@ static bool lower_pool(lowering *l)
     const hwnas_tensor *result = hwnas_node_output(l->cut->graph, node);
     const int image = add_image(l, node->inputs[0], HWNAS_CUDNN_PACKED);
     const int64_t *in = l->o->ports[image].dims;
-    const bool is_global = strcmp(node->op->name, "max_pool") && strcmp(node->op->name, "avg_pool");
+    const bool is_global = node->op->id != HWNAS_OP_MAX_POOL && node->op->id != HWNAS_OP_AVG_POOL;
     const int64_t n = in[0], c = in[1];
     int64_t dims[] = {n, c, 1, 1};
     hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_POOL);
-    op->mode = strcmp(node->op->name, "max_pool") ? CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING
-                                                  : CUDNN_RESAMPLE_MAXPOOL;
+    op->mode = node->op->id == HWNAS_OP_MAX_POOL ? CUDNN_RESAMPLE_MAXPOOL
+                                                 : CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING;
     if (is_global) {
         memcpy(op->window, in + 2, sizeof op->window);
     } else {
         set_window(op, node, hwnas_node_attr(node, "kernel")->ints);
         memcpy(dims + 2, result->dims + 2, 2 * sizeof *dims);
-        if (!strcmp(node->op->name, "avg_pool") && hwnas_node_attr(node, "count_pad")->ints[0])
+        if (node->op->id == HWNAS_OP_AVG_POOL && hwnas_node_attr(node, "count_pad")->ints[0])
             op->mode = CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING;
     }
     const int64_t strides[] = {c * dims[2] * dims[3], 1, c * dims[3], c};

@@ -1,7 +1,6 @@
 /* pointwise.c: operators on each element by itself, in cuDNN's words. */
 #include <cudnn.h>
 #include <math.h>
-#include <string.h>
 
 #include "device/cudnn/cut.h"
 
@@ -113,46 +112,43 @@ static int gelu(made *m)
 
 /* Not pow: what becomes of negative numbers is not told, and (x - mean)^2 is full of them. */
 static const struct rule {
-    const char *op;
     int (*lower)(made *m);
     int mode;
-} rules[] = {
-    {"abs", unary, CUDNN_POINTWISE_ABS},
-    {"add", binary, CUDNN_POINTWISE_ADD},
-    {"ceil", unary, CUDNN_POINTWISE_CEIL},
-    {"clip", clip, 0},
-    {"cos", unary, CUDNN_POINTWISE_COS},
-    {"div", binary, CUDNN_POINTWISE_DIV},
-    {"elu", elu, CUDNN_POINTWISE_ELU_FWD},
-    {"erf", unary, CUDNN_POINTWISE_ERF},
-    {"exp", unary, CUDNN_POINTWISE_EXP},
-    {"floor", unary, CUDNN_POINTWISE_FLOOR},
-    {"gelu", gelu, 0},
-    {"hard_sigmoid", hard_sigmoid, 0},
-    {"hard_swish", hard_swish, 0},
-    {"leaky_relu", leaky_relu, CUDNN_POINTWISE_RELU_FWD},
-    {"log", unary, CUDNN_POINTWISE_LOG},
-    {"max", binary, CUDNN_POINTWISE_MAX},
-    {"min", binary, CUDNN_POINTWISE_MIN},
-    {"mul", binary, CUDNN_POINTWISE_MUL},
-    {"neg", unary, CUDNN_POINTWISE_NEG},
-    {"reciprocal", unary, CUDNN_POINTWISE_RECIPROCAL},
-    {"relu", unary, CUDNN_POINTWISE_RELU_FWD},
-    {"sigmoid", unary, CUDNN_POINTWISE_SIGMOID_FWD},
-    {"sin", unary, CUDNN_POINTWISE_SIN},
-    {"softplus", unary, CUDNN_POINTWISE_SOFTPLUS_FWD},
-    {"sqrt", unary, CUDNN_POINTWISE_SQRT},
-    {"sub", binary, CUDNN_POINTWISE_SUB},
-    {"tan", unary, CUDNN_POINTWISE_TAN},
-    {"tanh", unary, CUDNN_POINTWISE_TANH_FWD},
+} rules[HWNAS_N_OPS] = {
+    [HWNAS_OP_ABS] = {unary, CUDNN_POINTWISE_ABS},
+    [HWNAS_OP_ADD] = {binary, CUDNN_POINTWISE_ADD},
+    [HWNAS_OP_CEIL] = {unary, CUDNN_POINTWISE_CEIL},
+    [HWNAS_OP_CLIP] = {clip, 0},
+    [HWNAS_OP_COS] = {unary, CUDNN_POINTWISE_COS},
+    [HWNAS_OP_DIV] = {binary, CUDNN_POINTWISE_DIV},
+    [HWNAS_OP_ELU] = {elu, CUDNN_POINTWISE_ELU_FWD},
+    [HWNAS_OP_ERF] = {unary, CUDNN_POINTWISE_ERF},
+    [HWNAS_OP_EXP] = {unary, CUDNN_POINTWISE_EXP},
+    [HWNAS_OP_FLOOR] = {unary, CUDNN_POINTWISE_FLOOR},
+    [HWNAS_OP_GELU] = {gelu, 0},
+    [HWNAS_OP_HARD_SIGMOID] = {hard_sigmoid, 0},
+    [HWNAS_OP_HARD_SWISH] = {hard_swish, 0},
+    [HWNAS_OP_LEAKY_RELU] = {leaky_relu, CUDNN_POINTWISE_RELU_FWD},
+    [HWNAS_OP_LOG] = {unary, CUDNN_POINTWISE_LOG},
+    [HWNAS_OP_MAX] = {binary, CUDNN_POINTWISE_MAX},
+    [HWNAS_OP_MIN] = {binary, CUDNN_POINTWISE_MIN},
+    [HWNAS_OP_MUL] = {binary, CUDNN_POINTWISE_MUL},
+    [HWNAS_OP_NEG] = {unary, CUDNN_POINTWISE_NEG},
+    [HWNAS_OP_RECIPROCAL] = {unary, CUDNN_POINTWISE_RECIPROCAL},
+    [HWNAS_OP_RELU] = {unary, CUDNN_POINTWISE_RELU_FWD},
+    [HWNAS_OP_SIGMOID] = {unary, CUDNN_POINTWISE_SIGMOID_FWD},
+    [HWNAS_OP_SIN] = {unary, CUDNN_POINTWISE_SIN},
+    [HWNAS_OP_SOFTPLUS] = {unary, CUDNN_POINTWISE_SOFTPLUS_FWD},
+    [HWNAS_OP_SQRT] = {unary, CUDNN_POINTWISE_SQRT},
+    [HWNAS_OP_SUB] = {binary, CUDNN_POINTWISE_SUB},
+    [HWNAS_OP_TAN] = {unary, CUDNN_POINTWISE_TAN},
+    [HWNAS_OP_TANH] = {unary, CUDNN_POINTWISE_TANH_FWD},
 };
 
 static const struct rule *rule_of(const hwnas_node *node)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, node->op->name))
-            return &rules[i];
-    return NULL;
+    const struct rule *rule = &rules[node->op->id];
+    return rule->lower ? rule : NULL;
 }
 
 bool hwnas_cudnn_is_pointwise(const hwnas_graph *graph, const hwnas_node *node)

@@ -165,7 +165,7 @@ static bool lower_batch(lowering *l, const hwnas_node *node)
 bool hwnas_lower_matmul(lowering *l)
 {
     const hwnas_node *node = hwnas_lower_node(l, 0);
-    const bool is_linear = !strcmp(node->op->name, "linear");
+    const bool is_linear = node->op->id == HWNAS_OP_LINEAR;
     return is_linear || is_one_matrix(hwnas_lower_tensor(l, hwnas_lower_source(l, node->inputs[1])))
                ? lower_rows(l, node, is_linear)
                : lower_batch(l, node);
@@ -200,7 +200,7 @@ bool hwnas_lower_attention(lowering *l)
     if (l->group->n_nodes > 3) {
         const hwnas_node *by = hwnas_lower_node(l, 1);
         scale = hwnas_lower_number(hwnas_lower_tensor(l, by->inputs[1]));
-        scale = strcmp(by->op->name, "div") ? scale : 1 / scale;
+        scale = by->op->id == HWNAS_OP_DIV ? 1 / scale : scale;
     }
     const int q = add_heads(l, first->inputs[0], false), k = add_heads(l, first->inputs[1], true);
     const int v = add_heads(l, second->inputs[1], false);

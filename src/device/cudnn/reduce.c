@@ -6,20 +6,20 @@
 #include "device/cudnn/lower.h"
 
 static const struct rule {
-    const char *op;
+    hwnas_op_id op;
     int mode; /* cudnnReduceTensorOp_t */
     bool is_mean; /* averages cuDNN does not take: each element is divided before */
 } rules[] = {
-    {"mean", CUDNN_REDUCE_TENSOR_ADD, true},
-    {"reduce_max", CUDNN_REDUCE_TENSOR_MAX, false},
-    {"reduce_min", CUDNN_REDUCE_TENSOR_MIN, false},
-    {"reduce_sum", CUDNN_REDUCE_TENSOR_ADD, false},
+    {HWNAS_OP_MEAN, CUDNN_REDUCE_TENSOR_ADD, true},
+    {HWNAS_OP_REDUCE_MAX, CUDNN_REDUCE_TENSOR_MAX, false},
+    {HWNAS_OP_REDUCE_MIN, CUDNN_REDUCE_TENSOR_MIN, false},
+    {HWNAS_OP_REDUCE_SUM, CUDNN_REDUCE_TENSOR_ADD, false},
 };
 
 static const struct rule *rule_of(const hwnas_node *node)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, node->op->name))
+        if (rules[i].op == node->op->id)
             return &rules[i];
     return NULL;
 }

@@ -9,7 +9,6 @@
 #include "graph/ops/recurrent.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/cudnn/kernels.h"
 #include "device/cudnn/live.h"
@@ -18,15 +17,15 @@
 enum { MAX_GATES = 4 };
 
 typedef struct cell {
-    const char *op;
+    hwnas_op_id op;
     cudnnRNNMode_t mode;
     int n_gates;
     int gate[MAX_GATES]; /* for each of cuDNN's, which of ONNX's */
 } cell;
 
 static const cell cells[] = {
-    {"lstm_core", CUDNN_LSTM, 4, {0, 2, 3, 1}}, /* in, forget, cell, out */
-    {"gru_core", CUDNN_GRU, 3, {1, 0, 2}},      /* reset, update, hidden */
+    {HWNAS_OP_LSTM_CORE, CUDNN_LSTM, 4, {0, 2, 3, 1}}, /* in, forget, cell, out */
+    {HWNAS_OP_GRU_CORE, CUDNN_GRU, 3, {1, 0, 2}},      /* reset, update, hidden */
 };
 
 typedef struct rnn_state {
@@ -173,7 +172,7 @@ static hwnas_status compile_rnn(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN does not run '%s'", step->name);
     rnn_state *s = step->state = hwnas_alloc(sizeof *s);
     *s = (rnn_state){
-        .cell = &cells[strcmp(node->op->name, cells[0].op) ? 1 : 0],
+        .cell = &cells[node->op->id == cells[0].op ? 0 : 1],
         .steps = (int)x->dims[0],
         .batch = (int)x->dims[1],
         .features = (int)x->dims[2],
