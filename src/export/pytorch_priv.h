@@ -13,7 +13,7 @@
 #ifndef HWNAS_EXPORT_PYTORCH_PRIV_H
 #define HWNAS_EXPORT_PYTORCH_PRIV_H
 
-#include "graph/graph.h"
+#include "graph/op.h"
 #include "export/python.h"
 #include "space/arch.h"
 
@@ -84,7 +84,7 @@ typedef struct hwnas_torch_argument {
 } hwnas_torch_argument;
 
 typedef struct hwnas_torch_row {
-    const char *op;
+    hwnas_op_id op;
     const char *module; /* with %d: the rank */
     hwnas_torch_side takes;
     const char *literal; /* an argument that is always the same */
@@ -104,16 +104,16 @@ typedef struct hwnas_torch_row {
     hwnas_torch_form (*form)(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_seen *seen);
     bool wants_lines; /* people write it in forward(), no module of PyTorch's does it */
 } hwnas_torch_row;
-const hwnas_torch_row *hwnas_torch_row_of(const char *op); /* NULL: none */
+const hwnas_torch_row *hwnas_torch_row_of(const char *name); /* NULL: none */
 
 typedef struct hwnas_torch_join {
-    const char *op;
+    hwnas_op_id op;
     const char *infix;  /* between the branches in forward(); NULL: a function of all */
     const char *call;   /* of them: "torch.cat" takes a list and `dim`; NULL: indexing, $0[$1] */
     const char *helper; /* the class for a join inside a sequence */
     const char *branch; /* what the only branch with layers is called */
 } hwnas_torch_join;
-const hwnas_torch_join *hwnas_torch_join_of(const char *op);
+const hwnas_torch_join *hwnas_torch_join_of(const char *name);
 
 typedef struct hwnas_torch_helper {
     const char *name, *text;

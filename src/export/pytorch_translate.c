@@ -239,7 +239,7 @@ static void translate_join(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
         args[n++] = hwnas_torch_keyword(s, "dim", hwnas_py_int(s->arena, axis));
     hwnas_torch_need(s->export, join->helper);
     hwnas_torch_push_module(s, to, hwnas_py_make(s->arena, HWNAS_PY_CALL, join->helper, n, args),
-                            join->op);
+                            stmt->name);
     hwnas_torch_join_channels(s, stmt, axis, exits, to);
 }
 
