@@ -145,24 +145,16 @@ static void write_top_k(const form *f)
         hwnas_onnx_give_second(f->w, to);
 }
 
-static const struct {
-    const char *op;
-    void (*write)(const form *f);
-} forms[] = {
-    {"cast", write_cast},
-    {"gelu", write_gelu},
-    {"pad", write_pad},
-    {"top_k", write_top_k},
-    {"upsample", write_upsample},
-    {"zero", write_zero},
+static void (*const forms[HWNAS_N_OPS])(const form *f) = {
+    [HWNAS_OP_CAST] = write_cast,         [HWNAS_OP_GELU] = write_gelu,
+    [HWNAS_OP_PAD] = write_pad,           [HWNAS_OP_TOP_K] = write_top_k,
+    [HWNAS_OP_UPSAMPLE] = write_upsample, [HWNAS_OP_ZERO] = write_zero,
 };
 
 bool hwnas_onnx_write_form(hwnas_onnx_writer *w, const hwnas_node *node)
 {
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (!strcmp(forms[i].op, node->op->name)) {
-            forms[i].write(&(form){w, node});
-            return true;
-        }
-    return false;
+    if (!forms[node->op->id])
+        return false;
+    forms[node->op->id](&(form){w, node});
+    return true;
 }

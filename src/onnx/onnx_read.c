@@ -64,7 +64,7 @@ static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
 static bool is_kernel_of_bytes(const reader *r, const hwnas_op *op, int tensor)
 {
     const int producer = r->graph->tensors[tensor].producer;
-    const bool multiplies = !strcmp(op->name, "conv") || !strcmp(op->name, "linear");
+    const bool multiplies = op->id == HWNAS_OP_CONV || op->id == HWNAS_OP_LINEAR;
     return multiplies && producer >= 0 &&
            hwnas_reverses_kernel(r->graph, &r->graph->nodes[producer]);
 }

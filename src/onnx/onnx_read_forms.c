@@ -162,7 +162,7 @@ hwnas_status hwnas_onnx_read_upsample(int *out, hwnas_onnx_reader *r, const Onnx
         return HWNAS_OK;
     const hwnas_attr attrs[] = {{.is_set = true, .n = 2, .ints = {by[0], by[1]}},
                                 {.is_set = true, .n = 1, .ints = {is_linear}}};
-    return hwnas_graph_add_node(out, r->graph, hwnas_op_by_name("upsample"), name, attrs, 1,
+    return hwnas_graph_add_node(out, r->graph, hwnas_ops[HWNAS_OP_UPSAMPLE], name, attrs, 1,
                                 &data->tensor, false);
 }
 

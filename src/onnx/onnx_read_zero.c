@@ -46,7 +46,7 @@ static hwnas_status make_zero(hwnas_graph *graph, hwnas_node *node, int data, in
     const int inputs[] = {node->inputs[data], node->inputs[1 - data]};
     const bool is_own = stride > 1 || graph->tensors[inputs[1]].rank == 1;
     memcpy(node->inputs, inputs, sizeof inputs);
-    node->op = hwnas_op_by_name("zero");
+    node->op = hwnas_ops[HWNAS_OP_ZERO];
     node->n_inputs = is_own ? 2 : 1;
     node->n_data_inputs = 1;
     node->attrs = hwnas_arena_alloc(graph->arena, sizeof *node->attrs);
@@ -58,11 +58,11 @@ hwnas_status hwnas_onnx_settle_zeros(hwnas_graph *graph)
 {
     for (size_t n = 0; n < graph->n_nodes; n++) {
         hwnas_node *node = &graph->nodes[n];
-        if (!strcmp(node->op->name, "conv")) {
+        if (node->op->id == HWNAS_OP_CONV) {
             const int64_t stride = stride_of_zeros(graph, node);
             if (stride)
                 TRY(make_zero(graph, node, 0, stride));
-        } else if (!strcmp(node->op->name, "mul")) {
+        } else if (node->op->id == HWNAS_OP_MUL) {
             const hwnas_tensor *a = hwnas_node_input(graph, node, 0);
             const hwnas_tensor *b = hwnas_node_input(graph, node, 1);
             if (is_one_zero(b, a) || is_one_zero(a, b))

@@ -123,7 +123,7 @@ static bool is_scaled(const writer *w, const hwnas_tensor *tensor)
 {
     const hwnas_graph *graph = w->from;
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!strcmp(graph->nodes[i].op->name, "dequantize_linear"))
+        if (graph->nodes[i].op->id == HWNAS_OP_DEQUANTIZE_LINEAR)
             for (int k = 0; k < graph->nodes[i].n_inputs; k++)
                 if (hwnas_node_input(graph, &graph->nodes[i], k) == tensor)
                     return true;

@@ -55,12 +55,8 @@ static const hwnas_attr *find_attr(const hwnas_node *node, const char *name)
 
 static const char *name_kind(const walk *w, const hwnas_node *node)
 {
-    static const char *const silent[] = {"add",    "batch_norm", "concat", "dropout",
-                                         "expand", "flatten",    "relu",   "reshape",
-                                         "slice",  "transpose",  "zero"};
-    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
-        if (!strcmp(node->op->name, silent[i]))
-            return NULL;
+    if (node->op->is_common)
+        return NULL;
     const hwnas_attr *kernel = find_attr(node, "kernel"), *groups = find_attr(node, "groups");
     const hwnas_attr *dilation = find_attr(node, "dilation");
     const char *grouping = "";
@@ -107,7 +103,7 @@ static void find_live(walk *w)
         w->is_reached[graph->inputs[i]] = true;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
-        bool is_zero = !strcmp(node->op->name, "zero");
+        bool is_zero = node->op->id == HWNAS_OP_ZERO;
         for (int i = 0; i < node->n_data_inputs; i++)
             w->is_reached[node->output] |= !is_zero && w->is_reached[resolve(w, node->inputs[i])];
     }
@@ -115,7 +111,7 @@ static void find_live(walk *w)
         w->is_live[resolve(w, graph->outputs[i])] = true;
     for (size_t n = graph->n_nodes; n-- > 0;) {
         const hwnas_node *node = &graph->nodes[n];
-        bool is_zero = !strcmp(node->op->name, "zero");
+        bool is_zero = node->op->id == HWNAS_OP_ZERO;
         if (is_zero || !w->is_live[node->output] || w->same[node->output] != node->output)
             continue;
         for (int i = 0; i < node->n_data_inputs; i++)

@@ -16,20 +16,6 @@ typedef struct kernel {
     size_t n_gates;
 } kernel;
 
-/* Activations that a unit passes on one side of zero and damps on the other, or saturates on both:
- * the sign of what goes in is its pattern. The paper has ReLUs alone. */
-static bool is_gate(const hwnas_node *node)
-{
-    static const char *const names[] = {"relu",     "leaky_relu", "clip",        "hard_swish",
-                                        "prelu",    "elu",        "selu",        "celu",
-                                        "gelu",     "mish",       "sigmoid",     "tanh",
-                                        "softplus", "softsign",   "hard_sigmoid"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(node->op->name, names[i]))
-            return true;
-    return false;
-}
-
 /* Bits of one input's pattern; `out` has room for n / 64 words, rounded up. */
 static void pack(uint64_t *out, const float *values, int64_t n)
 {
@@ -45,7 +31,8 @@ static hwnas_status see(void *context, const hwnas_graph *graph, const hwnas_nod
     const int64_t n = hwnas_tensor_count(hwnas_node_input(graph, node, 0)) / k->batch;
     const int64_t n_words = (n + 63) / 64;
     (void)output;
-    if (!is_gate(node))
+    /* The sign of what goes into an activation is its pattern. The paper has ReLUs alone. */
+    if (node->op->class != HWNAS_CLASS_ACTIVATION)
         return HWNAS_OK;
     uint64_t *patterns = hwnas_alloc((size_t)(k->batch * n_words) * sizeof *patterns);
     for (int64_t i = 0; i < k->batch; i++)

@@ -180,38 +180,27 @@ static hwnas_status greatest(flow *f, const hwnas_node *node, dual *out)
     return HWNAS_OK;
 }
 
-static const struct {
-    const char *op;
-    rule *apply;
-} rules[] = {
-    {"add", linear},
-    {"avg_pool", linear},
-    {"batch_norm", identity}, /* left out, as Abdelfattah et al. do */
-    {"clip", identity},
-    {"concat", linear},
-    {"conv", weighted},
-    {"dropout", identity},
-    {"flatten", linear},
-    {"global_avg_pool", linear},
-    {"hard_sigmoid", open_gate},
-    {"hard_swish", identity},
-    {"leaky_relu", identity},
-    {"linear", weighted},
-    {"max_pool", greatest},
-    {"mul", product},
-    {"relu", identity},
-    {"sigmoid", open_gate},
-    {"tanh", identity},
-    {"zero", linear},
+static rule *const rules[HWNAS_N_OPS] = {
+    [HWNAS_OP_ADD] = linear,
+    [HWNAS_OP_AVG_POOL] = linear,
+    [HWNAS_OP_BATCH_NORM] = identity, /* left out, as Abdelfattah et al. do */
+    [HWNAS_OP_CLIP] = identity,
+    [HWNAS_OP_CONCAT] = linear,
+    [HWNAS_OP_CONV] = weighted,
+    [HWNAS_OP_DROPOUT] = identity,
+    [HWNAS_OP_FLATTEN] = linear,
+    [HWNAS_OP_GLOBAL_AVG_POOL] = linear,
+    [HWNAS_OP_HARD_SIGMOID] = open_gate,
+    [HWNAS_OP_HARD_SWISH] = identity,
+    [HWNAS_OP_LEAKY_RELU] = identity,
+    [HWNAS_OP_LINEAR] = weighted,
+    [HWNAS_OP_MAX_POOL] = greatest,
+    [HWNAS_OP_MUL] = product,
+    [HWNAS_OP_RELU] = identity,
+    [HWNAS_OP_SIGMOID] = open_gate,
+    [HWNAS_OP_TANH] = identity,
+    [HWNAS_OP_ZERO] = linear,
 };
-
-static rule *find_rule(const hwnas_node *node)
-{
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, node->op->name))
-            return rules[i].apply;
-    return NULL;
-}
 
 /* Brings the greatest number near 1. */
 static void rescale(dual *d, int64_t n)
@@ -232,7 +221,7 @@ static void rescale(dual *d, int64_t n)
 
 static hwnas_status step(flow *f, const hwnas_node *node)
 {
-    rule *apply = find_rule(node);
+    rule *apply = rules[node->op->id];
     if (!apply)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                           "synflow has no rule for the operator '%s' ('%s')", node->op->name,

@@ -20,7 +20,7 @@ typedef struct features {
 static int find_features(const hwnas_graph *graph)
 {
     for (size_t i = graph->n_nodes; i-- > 0;)
-        if (!strcmp(graph->nodes[i].op->name, "global_avg_pool"))
+        if (graph->nodes[i].op->id == HWNAS_OP_GLOBAL_AVG_POOL)
             return (int)i;
     return -1;
 }

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/node.h"
 
@@ -70,7 +69,7 @@ static hwnas_status step(const hwnas_graph *graph, const hwnas_node *node, float
     TRY_OUT(hwnas_try_alloc(&output, (size_t)hwnas_tensor_bytes(hwnas_node_output(graph, node)),
                             "the output of a layer"));
     buffers[node->output] = output;
-    const bool is_norm = !strcmp(node->op->name, "batch_norm");
+    const bool is_norm = node->op->id == HWNAS_OP_BATCH_NORM;
     for (int i = 0; i < node->n_inputs; i++) {
         const int tensor = node->inputs[i];
         if (graph->tensors[tensor].kind == HWNAS_TENSOR_WEIGHT && !is_norm) {

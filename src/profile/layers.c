@@ -75,18 +75,15 @@ static void find_leaving(maker *m, const hwnas_step_times *times)
 /* The same values under another shape: a device need not move them. */
 static bool is_view(const hwnas_node *node)
 {
-    return !strcmp(node->op->name, "reshape") || !strcmp(node->op->name, "flatten");
+    return node->op->id == HWNAS_OP_RESHAPE || node->op->id == HWNAS_OP_FLATTEN;
 }
 
 /* It reads no more than it writes: of a table only the rows that are looked up. */
 static bool picks(const hwnas_node *node)
 {
-    static const char *const names[] = {"embedding", "gather", "gather_elements", "gather_nd",
-                                        "slice"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(node->op->name, names[i]))
-            return true;
-    return false;
+    const hwnas_op_id id = node->op->id;
+    return id == HWNAS_OP_GATHER || id == HWNAS_OP_GATHER_ELEMENTS || id == HWNAS_OP_GATHER_ND ||
+           id == HWNAS_OP_SLICE;
 }
 
 /* Adds what the node reads and writes beyond its step. */
