@@ -1,5 +1,6 @@
 #include "base/str.h"
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,4 +93,12 @@ const char *hwnas_nearest(const char *wrong, const char *const *names)
         }
     }
     return best;
+}
+
+hwnas_status hwnas_text_check(const char *what, const char *text)
+{
+    json_t *json = json_string(text);
+    const bool is_good = json != NULL;
+    json_decref(json);
+    return is_good ? HWNAS_OK : hwnas_fail(HWNAS_E_USAGE, NULL, "%s is not UTF-8", what);
 }

@@ -21,6 +21,9 @@ void hwnas_str_done(hwnas_str *str);
 bool hwnas_starts_with(const char *text, const char *prefix);
 bool hwnas_ends_with(const char *text, const char *suffix);
 
+/* HWNAS_E_USAGE unless the text is UTF-8, as JSON has to be; `what` begins the message. */
+HWNAS_CHECKED hwnas_status hwnas_text_check(const char *what, const char *text);
+
 /* The name in the NULL-terminated list nearest to `wrong` by edit distance, for "did you mean";
  * NULL when none is near. */
 const char *hwnas_nearest(const char *wrong, const char *const *names);

@@ -46,9 +46,6 @@ HWNAS_CHECKED hwnas_status hwnas_options_parse(const hwnas_usage *usage,
 HWNAS_CHECKED hwnas_status hwnas_print_text(hwnas_str *text);
 HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
 
-/* HWNAS_E_USAGE unless the text is UTF-8, as JSON has to be; `what` begins the message. */
-HWNAS_CHECKED hwnas_status hwnas_text_check(const char *what, const char *text);
-
 /* ---- Signals ---- */
 
 /* From here on the first SIGINT or SIGTERM makes this nonzero, a second one ends the program. */

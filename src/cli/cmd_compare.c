@@ -6,11 +6,12 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "cli/baseline.h"
 #include "cli/cli.h"
 #include "cli/quantity.h"
-#include "cli/sweep.h"
+#include "cli/sweep_lists.h"
+#include "profile/baseline_measure.h"
 #include "profile/record.h"
+#include "report/baseline_text.h"
 #include "report/compare_text.h"
 
 static const hwnas_usage usage = {
@@ -256,12 +257,35 @@ out:
     return status;
 }
 
+/* ---- A recorded profile held against today ---- */
+
+static hwnas_status print_baseline(const hwnas_baseline *baseline, bool as_json)
+{
+    hwnas_str text = {0};
+    if (as_json)
+        return hwnas_print_json(hwnas_baseline_json(baseline));
+    hwnas_baseline_text(&text, baseline);
+    return hwnas_print_text(&text);
+}
+
 static hwnas_status run_baseline(request *r)
 {
-    hwnas_profile *recorded;
+    hwnas_status status = HWNAS_OK;
+    hwnas_profile *recorded, *now;
     TRY(hwnas_profile_load(&recorded, r->baseline));
+    now = hwnas_profile_new();
+    hwnas_baseline baseline = {.before = recorded, .now = now, .tolerance = r->tolerance};
     r->sweep.options.stop = hwnas_stop_on_signals();
-    hwnas_status status = hwnas_baseline_run(recorded, &r->sweep, r->tolerance, r->as_json);
+    const hwnas_status measured = hwnas_baseline_measure(&baseline, now, &r->sweep);
+    if (baseline.n)
+        TRY_OUT(print_baseline(&baseline, r->as_json));
+    status = measured == HWNAS_OK ? hwnas_baseline_conclude(&baseline) : measured;
+    if (measured == HWNAS_E_INTERRUPTED)
+        status = hwnas_fail(measured, NULL, "interrupted; %zu of the rows %s judged", baseline.n,
+                            baseline.n == 1 ? "was" : "were");
+out:
+    hwnas_baseline_done(&baseline);
+    hwnas_profile_free(now);
     hwnas_profile_free(recorded);
     return status;
 }
@@ -300,10 +324,11 @@ static hwnas_status check(const request *r)
 
 hwnas_status hwnas_cmd_compare(int argc, char **argv)
 {
-    request r = {.tolerance = 0.05,
-                 .sweep.options = HWNAS_MEASURE_DEFAULTS,
-                 .lists = {.batches = "1,8", .precisions = "f32", .streams = "fill"},
-                 .query = {.percentile = 0.99, .target = INFINITY, .utilisation = 0.8}};
+    request r = {
+        .tolerance = 0.05,
+        .sweep = {.on_skipped = hwnas_sweep_print_skipped, .options = HWNAS_MEASURE_DEFAULTS},
+        .lists = {.batches = "1,8", .precisions = "f32", .streams = "fill"},
+        .query = {.percentile = 0.99, .target = INFINITY, .utilisation = 0.8}};
     const char *target = NULL, *load = NULL, *percentile = NULL;
     bool done;
     const hwnas_option options[] = {

@@ -5,9 +5,9 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/model.h"
-#include "cli/write_network.h"
+#include "profile/model_load.h"
 #include "study/summary.h"
+#include "study/write_network.h"
 
 static const hwnas_usage usage = {
     .synopsis = "export STUDY",

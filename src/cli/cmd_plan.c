@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "cli/model.h"
 #include "device/device.h"
 #include "graph/op.h"
+#include "profile/model_load.h"
 #include "report/grid.h"
 
 #define MEBI 1048576.0

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/sweep.h"
+#include "cli/sweep_lists.h"
 #include "profile/record.h"
 #include "report/layers.h"
 #include "report/profile_text.h"
@@ -41,16 +41,6 @@ static hwnas_status print(const hwnas_profile *profile, const output *o, bool wi
     return hwnas_print_text(&text);
 }
 
-/* The first of the rows that failed: a profile of which a part failed says so by its exit code. */
-static hwnas_status find_failure(const hwnas_profile *profile)
-{
-    for (size_t i = 0; i < profile->n_rows; i++)
-        if (profile->rows[i].status != HWNAS_OK)
-            return hwnas_fail(profile->rows[i].status, NULL, "%s: %s", profile->rows[i].model,
-                              profile->rows[i].message);
-    return HWNAS_OK;
-}
-
 /* What was measured before a signal is printed and saved like a whole profile. */
 static hwnas_status run(hwnas_sweep *sweep, const output *o)
 {
@@ -65,7 +55,7 @@ static hwnas_status run(hwnas_sweep *sweep, const output *o)
         TRY_OUT(print(profile, o, sweep->with_layers));
     if (profile->n_rows && o->save)
         TRY_OUT(hwnas_profile_save(profile, o->save));
-    status = swept == HWNAS_OK ? find_failure(profile) : swept;
+    status = swept == HWNAS_OK ? hwnas_profile_check(profile) : swept;
     if (swept == HWNAS_E_INTERRUPTED)
         status = hwnas_fail(swept, NULL, "interrupted; %zu row%s finished", profile->n_rows,
                             profile->n_rows == 1 ? " was" : "s were");
@@ -76,7 +66,7 @@ out:
 
 hwnas_status hwnas_cmd_profile(int argc, char **argv)
 {
-    hwnas_sweep s = {.options = HWNAS_MEASURE_DEFAULTS};
+    hwnas_sweep s = {.on_skipped = hwnas_sweep_print_skipped, .options = HWNAS_MEASURE_DEFAULTS};
     hwnas_sweep_lists lists = HWNAS_SWEEP_DEFAULTS;
     output o = {0};
     bool done;

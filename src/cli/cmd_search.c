@@ -7,12 +7,9 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/write_network.h"
-#include "graph/elaborate.h"
 #include "report/front.h"
 #include "report/plan_text.h"
 #include "study/exports.h"
-#include "study/settings.h"
 #include "study/study.h"
 
 static const hwnas_usage usage = {
@@ -77,41 +74,10 @@ static void log_progress(void *context, const hwnas_progress *p)
     l->last = now;
 }
 
-static hwnas_status export_winner(const hwnas_job *job, const hwnas_summary *summary,
-                                  const hwnas_summary_front *front)
+static void print_written(const hwnas_network_file *file)
 {
-    hwnas_job_export files[HWNAS_N_EXPORTS];
-    hwnas_status status = HWNAS_OK;
-    hwnas_space *space = NULL;
-    hwnas_arch *arch = NULL;
-    char *code = NULL;
-    hwnas_job_exports(files, job);
-    TRY_OUT(hwnas_graph_load_space(&space, job->space));
-    code = hwnas_strdup(summary->trials[front->winner].code);
-    hwnas_settings settings = hwnas_settings_cut(code, job);
-    TRY_OUT(hwnas_arch_parse(&arch, space, code));
-    for (size_t i = 0; i < HWNAS_N_EXPORTS; i++) {
-        if (!files[i].path)
-            continue;
-        char *path = hwnas_job_export_path(files[i].path, job, front->device);
-        const hwnas_network_file file = {
-            .path = path,
-            .format = files[i].format,
-            .precision = hwnas_trial_precision(&summary->goals, settings, front->device),
-            .batch = settings.batch};
-        status = hwnas_network_write(&file, arch);
-        if (status == HWNAS_OK)
-            fprintf(stderr, "wrote %s%s%s\n", path,
-                    *hwnas_network_file_note(&file) ? ", which" : "",
-                    hwnas_network_file_note(&file));
-        free(path);
-        TRY_OUT(status);
-    }
-out:
-    free(code);
-    hwnas_arch_free(arch);
-    hwnas_space_free(space);
-    return status;
+    const char *note = hwnas_network_file_note(file);
+    fprintf(stderr, "wrote %s%s%s\n", file->path, *note ? ", which" : "", note);
 }
 
 /* When most trials failed, and none was good, why the last of them did. */
@@ -174,9 +140,7 @@ static hwnas_status finish(const hwnas_job *job, const hwnas_summary *summary, b
         printed = hwnas_print_text(&text);
     }
     /* A reader that has gone away does not want the files any less. */
-    for (int f = 0; f < summary->n_fronts; f++)
-        if (summary->fronts[f].winner >= 0)
-            TRY(export_winner(job, summary, &summary->fronts[f]));
+    TRY(hwnas_job_write_exports(job, summary, print_written));
     TRY(printed);
     if (summary->is_interrupted)
         return hwnas_hint(

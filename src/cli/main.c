@@ -85,14 +85,6 @@ hwnas_status hwnas_print_json(json_t *json)
     return flush();
 }
 
-hwnas_status hwnas_text_check(const char *what, const char *text)
-{
-    json_t *json = json_string(text);
-    const bool is_good = json != NULL;
-    json_decref(json);
-    return is_good ? HWNAS_OK : hwnas_fail(HWNAS_E_USAGE, NULL, "%s is not UTF-8", what);
-}
-
 static void print_error(void)
 {
     const hwnas_error *error = hwnas_last_error();

@@ -77,3 +77,12 @@ hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)
     *row = (hwnas_profile_row){.streams = 1, .verified_error = NAN, .verified_tolerance = NAN};
     return row;
 }
+
+hwnas_status hwnas_profile_check(const hwnas_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_rows; i++)
+        if (profile->rows[i].status != HWNAS_OK)
+            return hwnas_fail(profile->rows[i].status, NULL, "%s: %s", profile->rows[i].model,
+                              profile->rows[i].message);
+    return HWNAS_OK;
+}

@@ -5,7 +5,9 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "graph/elaborate.h"
 #include "space/space.h"
+#include "study/settings.h"
 
 void hwnas_job_exports(hwnas_job_export out[HWNAS_N_EXPORTS], const hwnas_job *job)
 {
@@ -96,4 +98,51 @@ hwnas_status hwnas_job_check_exports(const hwnas_job *job)
                 return status;
         }
     return status;
+}
+
+/* ---- Writing ---- */
+
+static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summary,
+                                 const hwnas_summary_front *front,
+                                 void (*written)(const hwnas_network_file *file))
+{
+    hwnas_job_export exports[HWNAS_N_EXPORTS];
+    hwnas_status status = HWNAS_OK;
+    hwnas_space *space = NULL;
+    hwnas_arch *arch = NULL;
+    char *code = NULL;
+    hwnas_job_exports(exports, job);
+    TRY_OUT(hwnas_graph_load_space(&space, job->space));
+    code = hwnas_strdup(summary->trials[front->winner].code);
+    hwnas_settings settings = hwnas_settings_cut(code, job);
+    TRY_OUT(hwnas_arch_parse(&arch, space, code));
+    for (size_t i = 0; i < HWNAS_N_EXPORTS; i++) {
+        if (!exports[i].path)
+            continue;
+        char *path = hwnas_job_export_path(exports[i].path, job, front->device);
+        const hwnas_network_file file = {
+            .path = path,
+            .format = exports[i].format,
+            .precision = hwnas_trial_precision(&summary->goals, settings, front->device),
+            .batch = settings.batch};
+        status = hwnas_network_write(&file, arch);
+        if (status == HWNAS_OK && written)
+            written(&file);
+        free(path);
+        TRY_OUT(status);
+    }
+out:
+    free(code);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    return status;
+}
+
+hwnas_status hwnas_job_write_exports(const hwnas_job *job, const hwnas_summary *summary,
+                                     void (*written)(const hwnas_network_file *file))
+{
+    for (int f = 0; f < summary->n_fronts; f++)
+        if (summary->fronts[f].winner >= 0)
+            TRY(write_winner(job, summary, &summary->fronts[f], written));
+    return HWNAS_OK;
 }

@@ -1,6 +1,6 @@
-/* model.h: a network by what a user calls it. */
-#ifndef HWNAS_CLI_MODEL_H
-#define HWNAS_CLI_MODEL_H
+/* model_load.h: a network by what a user calls it. */
+#ifndef HWNAS_PROFILE_MODEL_LOAD_H
+#define HWNAS_PROFILE_MODEL_LOAD_H
 
 #include "base/str.h"
 #include "graph/graph.h"

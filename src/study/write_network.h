@@ -1,6 +1,6 @@
 /* write_network.h: a network as a file for others, in the precision in which it was searched. */
-#ifndef HWNAS_CLI_WRITE_NETWORK_H
-#define HWNAS_CLI_WRITE_NETWORK_H
+#ifndef HWNAS_STUDY_WRITE_NETWORK_H
+#define HWNAS_STUDY_WRITE_NETWORK_H
 
 #include "device/device.h"
 #include "space/arch.h"

@@ -1,4 +1,4 @@
-#include "cli/model.h"
+#include "profile/model_load.h"
 
 #include <stdlib.h>
 
@@ -39,8 +39,9 @@ hwnas_status hwnas_model_pick(hwnas_space **out_space, hwnas_arch **out, const c
     if (code) {
         TRY_OUT(hwnas_arch_parse(&arch, space, code));
     } else if (hwnas_space_count_up_to(space, 1) != 1) {
-        status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "which network of %s?", space->name),
-                            "add --arch CODE; 'hwnas space sample %s' gives some", name);
+        status =
+            hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "which network of %s?", space->name),
+                       "give its code (--arch CODE); 'hwnas space sample %s' gives some", name);
         goto out;
     } else {
         arch = hwnas_arch_first(space);

@@ -1,6 +1,7 @@
-/* sweep.h: models measured over settings: what `profile` and `compare` do before they print. */
-#ifndef HWNAS_CLI_SWEEP_H
-#define HWNAS_CLI_SWEEP_H
+/* sweep.h: models measured over settings: what `hwnas profile` and `hwnas compare` do before they
+ * print. */
+#ifndef HWNAS_PROFILE_SWEEP_H
+#define HWNAS_PROFILE_SWEEP_H
 
 #include "measure/measure.h"
 #include "profile/profile.h"
@@ -10,18 +11,8 @@ enum { HWNAS_SWEEP_MODELS = 64, HWNAS_SWEEP_LIST = 16 };
 /* As many streams as there are cores for; one where the network does not run on cores. */
 enum { HWNAS_SWEEP_FILL = -1 };
 
-/* The settings as the user writes them: lists with commas. */
-typedef struct hwnas_sweep_lists {
-    const char *devices, *batches, *threads, *precisions;
-    const char *streams; /* numbers, or "fill"; NULL: one copy, by the protocol for one */
-} hwnas_sweep_lists;
-#define HWNAS_SWEEP_DEFAULTS                                                                       \
-    {                                                                                              \
-        .devices = "cpu", .batches = "1", .threads = "1", .precisions = "f32"                      \
-    }
-
 typedef struct hwnas_sweep {
-    const char *models[HWNAS_SWEEP_MODELS], *code; /* see cli/model.h */
+    const char *models[HWNAS_SWEEP_MODELS], *code; /* see profile/model_load.h */
     int n_models;
     int n_devices, n_batches, n_threads, n_precisions, n_streams;
     char *devices[HWNAS_SWEEP_LIST]; /* heap */
@@ -30,12 +21,13 @@ typedef struct hwnas_sweep {
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
     bool with_layers; /* time the parts of each as well, in one copy, hot */
     bool verifies;    /* compare the result of each with a reference; in one copy */
-    bool skips;       /* leave out what cannot be computed, and say so */
+    bool skips;       /* leave out what cannot be computed */
+    /* (optional) Is told, before anything is measured, what is left out of a model: a line a node.
+     */
+    void (*on_skipped)(const char *model, const char *list);
     hwnas_measure_options options;
 } hwnas_sweep;
 
-/* Reads the lists. Unknown devices and precisions and what is no list are told. */
-HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists);
 void hwnas_sweep_done(hwnas_sweep *sweep);
 
 /* Adds a row for each model under each setting. One that cannot be measured is a row with the

@@ -1,11 +1,11 @@
-#include "cli/baseline.h"
+#include "profile/baseline_measure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "report/baseline_text.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 /* Of `after-idle` and `sustained` the seconds are a part. */
 static hwnas_status use_mode(hwnas_measure_options *options, const hwnas_profile_row *row)
@@ -42,6 +42,7 @@ static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
                          .n_streams = 1,
                          .streams = {is_window ? row->streams : 0},
                          .skips = has_option(row, " --skip-unsupported"),
+                         .on_skipped = asked->on_skipped,
                          .options = asked->options};
     return row->mode ? use_mode(&out->options, row) : HWNAS_OK;
 }
@@ -105,16 +106,7 @@ static hwnas_status check(const hwnas_profile *recorded, const hwnas_sweep *aske
     return HWNAS_OK;
 }
 
-static hwnas_status print(const hwnas_baseline *baseline, bool as_json)
-{
-    hwnas_str text = {0};
-    if (as_json)
-        return hwnas_print_json(hwnas_baseline_json(baseline));
-    hwnas_baseline_text(&text, baseline);
-    return hwnas_print_text(&text);
-}
-
-static hwnas_status conclude(const hwnas_baseline *baseline)
+hwnas_status hwnas_baseline_conclude(const hwnas_baseline *baseline)
 {
     for (size_t i = 0; i < baseline->n; i++) {
         const hwnas_baseline_row *row = &baseline->rows[i];
@@ -131,32 +123,26 @@ static hwnas_status conclude(const hwnas_baseline *baseline)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_baseline_run(const hwnas_profile *recorded, const hwnas_sweep *asked,
-                                double tolerance, bool as_json)
+hwnas_status hwnas_baseline_measure(hwnas_baseline *baseline, hwnas_profile *now,
+                                    const hwnas_sweep *asked)
 {
-    hwnas_status status = HWNAS_OK, swept = HWNAS_OK;
-    hwnas_profile *now = hwnas_profile_new();
-    hwnas_baseline baseline = {.before = recorded, .now = now, .tolerance = tolerance};
-    TRY_OUT(check(recorded, asked));
-    baseline.rows = hwnas_alloc(recorded->n_rows * sizeof *baseline.rows);
+    const hwnas_profile *recorded = baseline->before;
+    TRY(check(recorded, asked));
+    baseline->now = now;
+    baseline->rows = hwnas_alloc(recorded->n_rows * sizeof *baseline->rows);
     for (size_t i = 0; i < recorded->n_rows; i++) {
         const hwnas_profile_row *before = &recorded->rows[i];
         if (before->status != HWNAS_OK || !is_asked(asked, before))
             continue;
-        hwnas_baseline_row *row = &baseline.rows[baseline.n];
+        hwnas_baseline_row *row = &baseline->rows[baseline->n];
         row->before = before;
-        swept = look(row, now, asked, tolerance);
-        if (swept != HWNAS_OK)
-            break;
-        baseline.n++;
+        TRY(look(row, now, asked, baseline->tolerance));
+        baseline->n++;
     }
-    if (baseline.n)
-        TRY_OUT(print(&baseline, as_json));
-    status = swept == HWNAS_OK ? conclude(&baseline)
-                               : hwnas_fail(swept, NULL, "interrupted; %zu of the rows %s judged",
-                                            baseline.n, baseline.n == 1 ? "was" : "were");
-out:
-    free(baseline.rows);
-    hwnas_profile_free(now);
-    return status;
+    return HWNAS_OK;
+}
+
+void hwnas_baseline_done(hwnas_baseline *baseline)
+{
+    free(baseline->rows);
 }

@@ -1,4 +1,4 @@
-#include "cli/write_network.h"
+#include "study/write_network.h"
 
 #include <stdlib.h>
 #include <string.h>
