@@ -62,8 +62,9 @@ int hwnas_status_exit_code(hwnas_status status);
 /* "0.1.0" */
 const char *hwnas_version(void);
 
-/* Runs a job (a YAML file) and gives the object "hwnas.study". A search that ends without a network
- * within the limits is HWNAS_OK with a null winner. */
+/* Runs a job (a YAML file), writes the winner to the files of its `export`, and gives the object
+ * "hwnas.study". A search that ends without a network within the limits is HWNAS_OK with a null
+ * winner, and writes none. An export that cannot be written is told before anything is searched. */
 typedef struct hwnas_search_options {
     const char *study; /* SQLite file; NULL: the job's */
     int resume;        /* go on with an existing study */

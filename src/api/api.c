@@ -4,15 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "export/exporter.h"
 #include "graph/elaborate.h"
 #include "measure/measure.h"
 #include "predict/predict.h"
-#include "export/exporter.h"
+#include "profile/model_load.h"
 #include "report/front.h"
 #include "report/network.h"
+#include "study/exports.h"
 #include "study/study.h"
 
-/* A network by its names. Both are owned by the caller, also after a failure (then NULL). */
+/* A network by its names; NULL after a failure. */
 typedef struct network {
     hwnas_space *space;
     hwnas_arch *arch;
@@ -20,14 +22,7 @@ typedef struct network {
 
 static hwnas_status open_network(network *out, const char *space, const char *code)
 {
-    TRY(hwnas_graph_load_space(&out->space, space));
-    if (code)
-        return hwnas_arch_parse(&out->arch, out->space, code);
-    if (hwnas_space_count_up_to(out->space, 1) != 1)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' has choices: which network of it?",
-                          out->space->name);
-    out->arch = hwnas_arch_first(out->space);
-    return HWNAS_OK;
+    return hwnas_model_pick(&out->space, &out->arch, space, code);
 }
 
 static void close_network(network *n)
@@ -74,7 +69,9 @@ hwnas_status hwnas_search(char **out_json, const char *path, const hwnas_search_
     }
     use_installed_runner();
     TRY_OUT(hwnas_job_load(&job, path, flags));
+    TRY_OUT(hwnas_job_check_exports(job));
     TRY_OUT(hwnas_study_run(&summary, job, &study));
+    TRY_OUT(hwnas_job_write_exports(job, summary, NULL));
     give_json(out_json, hwnas_front_json(summary));
 out:
     hwnas_summary_free(summary);

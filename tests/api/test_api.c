@@ -1,7 +1,9 @@
 /* The library as another program sees it: only hwnas.h and the exported symbols. */
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +11,64 @@
 #include <cmocka.h>
 
 #include "hwnas.h"
+
+/* A folder of its own for each test. */
+static int make_folder(void **state)
+{
+    static char folder[32];
+    strcpy(folder, "test_api.XXXXXX");
+    *state = mkdtemp(folder);
+    return *state ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", (const char *)*state);
+    return system(command);
+}
+
+/* FOLDER/NAME; valid until the third call after this one. */
+static const char *beside(const char *folder, const char *name)
+{
+    static char paths[3][96];
+    static int n;
+    char *path = paths[n++ % 3];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+/* A job on published numbers that writes its winner to EXPORT.yaml and EXPORT.py. */
+static const char *write_job(const char *folder, const char *export)
+{
+    const char *path = beside(folder, "job.yaml");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file,
+            "space: nas_bench_macro\n"
+            "accuracy: table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean\n"
+            "device: replay:" HWNAS_TEST_DATA "/nas_bench_macro.csv#macs_count\n"
+            "objectives: [accuracy, macs]\n"
+            "budget: {trials: 20}\n"
+            "study: %s/job.db\n"
+            "export: {yaml: %s.yaml, pytorch: %s.py}\n",
+            folder, export, export);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+/* The parameters of a network that leaves no choice, or of one of a space. */
+static json_int_t count_params(const char *space, const char *code)
+{
+    char *text = NULL;
+    assert_int_equal(hwnas_describe(&text, space, code, 1), HWNAS_OK);
+    json_t *json = json_loads(text, 0, NULL);
+    const json_int_t params = json_integer_value(json_object_get(json, "params"));
+    json_decref(json);
+    free(text);
+    assert_true(params > 0);
+    return params;
+}
 
 static void describes_a_network(void **state)
 {
@@ -60,6 +120,31 @@ static void searches_a_job(void **state)
     unlink(path);
 }
 
+static void writes_the_winner_where_the_job_says(void **state)
+{
+    char best[64], *text = NULL;
+    snprintf(best, sizeof best, "%s/best", (const char *)*state);
+    assert_int_equal(hwnas_search(&text, write_job(*state, best), NULL), HWNAS_OK);
+    json_t *json = json_loads(text, 0, NULL), *winner = json_object_get(json, "winner");
+    const char *code = json_string_value(json_object_get(winner, "arch"));
+    assert_non_null(code);
+    assert_int_equal(count_params(beside(*state, "best.yaml"), NULL),
+                     count_params("nas_bench_macro", code));
+    assert_int_equal(access(beside(*state, "best.py"), R_OK), 0);
+    json_decref(json);
+    free(text);
+}
+
+/* An export that cannot be written is told before anything is searched. */
+static void refuses_an_export_first(void **state)
+{
+    char *text = NULL;
+    assert_int_equal(hwnas_search(&text, write_job(*state, "/nonexistent/best"), NULL), HWNAS_E_IO);
+    assert_null(text);
+    assert_non_null(strstr(hwnas_last_error()->message, "/nonexistent/best"));
+    assert_int_not_equal(access(beside(*state, "job.db"), F_OK), 0);
+}
+
 static void tells_what_is_wrong(void **state)
 {
     (void)state;
@@ -77,9 +162,14 @@ static void tells_what_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(describes_a_network), cmocka_unit_test(predicts_what_the_table_says),
-        cmocka_unit_test(measures_in_a_child), cmocka_unit_test(searches_a_job),
+        cmocka_unit_test(describes_a_network),
+        cmocka_unit_test(predicts_what_the_table_says),
+        cmocka_unit_test(measures_in_a_child),
+        cmocka_unit_test(searches_a_job),
         cmocka_unit_test(tells_what_is_wrong),
+        cmocka_unit_test_setup_teardown(writes_the_winner_where_the_job_says, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(refuses_an_export_first, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
