@@ -71,3 +71,12 @@ setup_file() {
         "$HWNAS_SRC/docs/searching.md" >job.yaml
     "$HWNAS" search job.yaml --device null --dry-run
 }
+
+@test "every environment variable that src/ reads is in docs/environment.md" {
+    local word n=0
+    for word in $(grep -rhoE 'getenv\("[A-Z_]+"\)' "$HWNAS_SRC/src" | cut -d '"' -f 2 | sort -u); do
+        grep -q "\`$word\`" "$HWNAS_SRC/docs/environment.md" || { echo "no variable $word" && false; }
+        n=$((n + 1))
+    done
+    [ $n -ge 10 ]
+}
