@@ -1,7 +1,10 @@
 /* The library as another program sees it: only hwnas.h and the exported symbols. */
+#define _GNU_SOURCE /* uselocale() */
 #include <jansson.h>
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +52,7 @@ static const char *write_job(const char *folder, const char *export)
             "accuracy: table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean\n"
             "device: replay:" HWNAS_TEST_DATA "/nas_bench_macro.csv#macs_count\n"
             "objectives: [accuracy, macs]\n"
+            "constraints: [macs <= 80.5 M]\n"
             "budget: {trials: 20}\n"
             "study: %s/job.db\n"
             "export: {yaml: %s.yaml, pytorch: %s.py}\n",
@@ -145,6 +149,79 @@ static void refuses_an_export_first(void **state)
     assert_int_not_equal(access(beside(*state, "job.db"), F_OK), 0);
 }
 
+/* A study of that name would have no JSON: it is told before anything is searched. */
+static void refuses_a_study_that_is_not_utf8(void **state)
+{
+    const char *job = write_job(*state, "best"), *study = beside(*state, "n\xff.db");
+    const hwnas_search_options options = {.study = study};
+    char *text = NULL;
+    assert_int_not_equal(hwnas_search(&text, job, &options), HWNAS_OK);
+    assert_null(text);
+    assert_int_equal(hwnas_status_exit_code(hwnas_last_error()->status), 2);
+    assert_non_null(strstr(hwnas_last_error()->message, "UTF-8"));
+    assert_int_not_equal(access(study, F_OK), 0);
+}
+
+/* Puts the program into a locale with a decimal comma, made in a folder. */
+static bool use_decimal_comma(const char *folder)
+{
+    char command[128];
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1",
+             folder, folder);
+    const bool is_made = system(command) == 0;
+    setenv("LOCPATH", folder, 1);
+    return is_made && setlocale(LC_ALL, "de_DE.UTF-8") && !strcmp(localeconv()->decimal_point, ",");
+}
+
+static int leave_locale(void **state)
+{
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+    return remove_folder(state);
+}
+
+/* Numbers of files have points, whatever the program that calls the library is used to. */
+static void does_not_follow_the_locale(void **state)
+{
+    double mean;
+    char *plain = NULL, *text = NULL, best[64];
+    const char *table = "table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean";
+    assert_int_equal(hwnas_describe(&plain, "nas_bench_macro", "22212220", 1), HWNAS_OK);
+    if (!use_decimal_comma(*state)) {
+        print_message("no locale with a decimal comma: needs localedef and /usr/share/i18n\n");
+        free(plain);
+        skip();
+    }
+    assert_int_equal(hwnas_predict(&mean, NULL, table, "nas_bench_macro", "22212220"), HWNAS_OK);
+    assert_float_equal(mean, 93.1267, 1e-9);
+    assert_int_equal(hwnas_describe(&text, "nas_bench_macro", "22212220", 1), HWNAS_OK);
+    assert_string_equal(text, plain);
+    free(text);
+    free(plain);
+    snprintf(best, sizeof best, "%s/best", (const char *)*state);
+    assert_int_equal(hwnas_search(&text, write_job(*state, best), NULL), HWNAS_OK);
+    assert_non_null(strstr(text, "\"macs <= 80.5 M\""));
+    free(text);
+    assert_string_equal(localeconv()->decimal_point, ",");
+}
+
+/* A thread may have a locale of its own, and keeps it, also when a call fails. */
+static void leaves_the_locale_of_a_thread(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    locale_t own = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
+    const locale_t before = uselocale(own);
+    assert_int_equal(hwnas_describe(&text, "nas_bench_macro", "22212220", 1), HWNAS_OK);
+    assert_ptr_equal(uselocale((locale_t)0), own);
+    assert_int_equal(hwnas_write("/nonexistent/x", "onnx", "nas_bench_macro", "22212220", 1),
+                     HWNAS_E_IO);
+    assert_ptr_equal(uselocale((locale_t)0), own);
+    uselocale(before);
+    freelocale(own);
+    free(text);
+}
+
 static void tells_what_is_wrong(void **state)
 {
     (void)state;
@@ -170,6 +247,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(writes_the_winner_where_the_job_says, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(refuses_an_export_first, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(refuses_a_study_that_is_not_utf8, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(does_not_follow_the_locale, make_folder, leave_locale),
+        cmocka_unit_test(leaves_the_locale_of_a_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
