@@ -489,7 +489,7 @@ const hwnas_job_key hwnas_job_keys[] = {
     {"budget", "minutes", 0, false, false, read_minutes, "X", "end after X minutes in all"},
     {"budget", "improvement", 0, true, true, read_improvement, "X",
      "end when the front stands still to X: '0.1 %'"},
-    {NULL, "until", 0, false, true, read_until, "LIMITS", "end when a network meets these: 'accuracy >= 70'"},
+    {NULL, "until", 0, true, true, read_until, "LIMITS", "end when a network meets these: 'accuracy >= 70'"},
     {NULL, "seed", 0, true, false, read_seed, "N", "same seed, same proposals"},
     {NULL, "warm-start", 0, true, true, read_warm_start, "STUDY", "begin with the trials of another study"},
     {"measure", "interval", 0, true, false, read_interval, "X", "95 % interval of a latency, relative"},

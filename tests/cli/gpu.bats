@@ -12,6 +12,7 @@ sys.exit(not [d for d in json.load(open('out'))['devices'] if d['name'] == 'cuda
 
 @test "without the module, devices says so and all else works" {
     HWNAS_MODULES= cp "$HWNAS" ./hwnas-alone
+    export HWNAS_PATH=$HWNAS_SRC # what is not in its place finds no data by itself
     local HWNAS=./hwnas-alone
     HWNAS_MODULES=$PWD refuses 1 "no module hwnas-cuda.so" plan mnist_mlp --device cuda-dry:l4
     says err "looked in $PWD"
