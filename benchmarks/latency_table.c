@@ -1,6 +1,6 @@
 /* How well the table of latencies estimates networks that were never run: after some minutes of
  * `hwnas calibrate`, random networks are estimated and then measured, as hwnas measures; what is
- * marked unstable is no truth and is left out, and how many those were is printed. And how many
+ * marked unstable is not a truth and is left out, and how many those were is printed. And how many
  * networks can be estimated in a second on one core: such as are at hand (cut and looked up), and
  * candidates that are drawn and built first.
  *

@@ -20,7 +20,7 @@ static double now(void)
 }
 
 typedef struct encoder {
-    hwnas_encoding *encoding;
+    hwnas_feature_encoding *encoding;
     hwnas_features *features;
     double *row;
     float *inputs;
@@ -72,14 +72,14 @@ static void digest(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 static void encode_inputs(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 {
     (void)rng;
-    must(hwnas_encoding_row(to->encoding, to->row, arch, false));
+    must(hwnas_feature_encoding_row(to->encoding, to->row, arch, false));
     hwnas_features_inputs(to->features, to->inputs, to->row);
 }
 
 static void encode_terms(hwnas_arch *arch, hwnas_rng *rng, encoder *to)
 {
     (void)rng;
-    must(hwnas_encoding_row(to->encoding, to->row, arch, false));
+    must(hwnas_feature_encoding_row(to->encoding, to->row, arch, false));
     hwnas_features_terms(to->features, to->terms, to->row);
 }
 
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
         pool[i] = hwnas_arch_new(space);
         sample(pool[i], &rng);
     }
-    encoder to = {.encoding = hwnas_encoding_new(space, NULL, 0)};
+    encoder to = {.encoding = hwnas_feature_encoding_new(space, NULL, 0)};
     to.features = hwnas_features_new(to.encoding, false);
     to.row = hwnas_alloc(to.encoding->n_columns * sizeof *to.row);
     to.inputs = hwnas_alloc(to.features->n_inputs * sizeof *to.inputs);
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
     free(to.terms);
     free(to.row);
     hwnas_features_free(to.features);
-    hwnas_encoding_free(to.encoding);
+    hwnas_feature_encoding_free(to.encoding);
     for (int i = 0; i < POOL; i++)
         hwnas_arch_free(pool[i]);
     hwnas_space_free(space);

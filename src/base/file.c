@@ -174,7 +174,7 @@ hwnas_status hwnas_file_check_output(const char *output, const char *input)
         "give the output another name");
 }
 
-/* What is there, but is no regular file, says so itself. */
+/* What is there, but is not a regular file, says so itself. */
 static hwnas_status fail_missing(const char *name)
 {
     const hwnas_place place = {.file = name};

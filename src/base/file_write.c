@@ -83,7 +83,7 @@ static bool is_stream(const struct stat *st)
 static int refuse(const char *path, const struct stat *st)
 {
     return S_ISDIR(st->st_mode) ? EISDIR
-           : S_ISBLK(st->st_mode) /* a whole disk is no place for a file */
+           : S_ISBLK(st->st_mode) /* a whole disk is not a place for a file */
                ? ENOTSUP
                : euidaccess(path, W_OK) ? errno : 0;
 }

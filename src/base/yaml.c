@@ -23,8 +23,8 @@ static hwnas_place place_of(const yaml_loader *loader, yaml_mark_t mark)
     return (hwnas_place){loader->path, (int)mark.line + 1, (int)mark.column + 1};
 }
 
-/* The place of a byte, for what is no text: libyaml gives only its offset. */
-static hwnas_place place_of_byte(const yaml_loader *loader, size_t offset)
+/* The place of a byte, for what is not text: libyaml gives only its offset. */
+static hwnas_place place_of_int8(const yaml_loader *loader, size_t offset)
 {
     hwnas_place place = {loader->path, 1, 1};
     for (size_t i = 0; i < offset && i < loader->length; i++) {
@@ -38,11 +38,11 @@ static hwnas_place place_of_byte(const yaml_loader *loader, size_t offset)
 static hwnas_status bad_text(const yaml_loader *loader)
 {
     const yaml_parser_t *p = &loader->parser;
-    hwnas_place place = place_of_byte(loader, p->problem_offset);
+    hwnas_place place = place_of_int8(loader, p->problem_offset);
     if (p->problem && strstr(p->problem, "control characters"))
         return hwnas_fail(HWNAS_E_INPUT, &place, "a text file may not hold the byte 0x%02x",
                           (unsigned)p->problem_value);
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is no text in UTF-8: %s",
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not text in UTF-8: %s",
                                  p->problem ? p->problem : "unreadable"),
                       "save the file as UTF-8");
 }

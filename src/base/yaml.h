@@ -33,7 +33,7 @@ typedef struct hwnas_yaml {
 HWNAS_CHECKED hwnas_status hwnas_yaml_parse(hwnas_yaml **out, hwnas_arena *arena, const char *path,
                                             const char *text, size_t length);
 
-/* NULL when there is no such key (or `map` is no mapping). */
+/* NULL when there is no such key (or `map` is not a mapping). */
 const hwnas_yaml *hwnas_yaml_get(const hwnas_yaml *map, const char *key);
 
 /* Readers; a wrong kind is HWNAS_E_INPUT at the node, saying what `what` must be. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "report/roofline.h"
+#include "report/roofline_text.h"
 
 static const hwnas_usage usage = {
     .synopsis = "devices",
@@ -66,7 +66,7 @@ static hwnas_status examine(finding *f, bool refresh, const hwnas_measure_option
 {
     hwnas_status status = HWNAS_OK;
     f->works = true;
-    if (f->ops->recall) /* it remembers, and needs a file; there is nothing to open here */
+    if (f->ops->lookup) /* it remembers, and needs a file; there is nothing to open here */
         return HWNAS_OK;
     open_device(f);
     if (!f->works || !f->ops->is_deployed)

@@ -139,7 +139,7 @@ static const hwnas_command commands[] = {
     {"eval", "compare a predictor with known results", eval},
     {"score", "print what a predictor says of networks", hwnas_cmd_predictor_score},
     {"suggest", "pick the networks whose training would teach most", hwnas_cmd_predictor_suggest},
-    {"tell", "take in the results of networks that were suggested", hwnas_cmd_predictor_tell},
+    {"import", "take in the results of networks that were suggested", hwnas_cmd_predictor_import},
     {"encode", "print networks as vectors, to fit a model of your own", hwnas_cmd_predictor_encode},
     {0},
 };

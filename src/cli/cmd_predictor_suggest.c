@@ -93,7 +93,7 @@ out:
     return status;
 }
 
-/* The name that `predictor tell` will find the space by, from wherever it is called. */
+/* The name that `predictor import` will find the space by, from wherever it is called. */
 static char *lasting_name(const char *space)
 {
     char *absolute = hwnas_file_exists(space) ? realpath(space, NULL) : NULL;
@@ -120,7 +120,7 @@ static hwnas_status suggest(const char *space_name, hwnas_suggest_options *optio
     if (folder) {
         TRY_OUT(write_folder(folder, archs, options->n, &table));
         printf("wrote %zu networks to %s\nTrain each as you would train the winner, fill their "
-               "results into %s/results.csv,\nthen: hwnas predictor tell %s/results.csv\n",
+               "results into %s/results.csv,\nthen: hwnas predictor import %s/results.csv\n",
                options->n, folder, folder, folder);
     } else {
         TRY_OUT(hwnas_print_text(&table));
@@ -145,7 +145,7 @@ hwnas_status hwnas_cmd_predictor_suggest(int argc, char **argv)
             "and writes them as ONNX, PyTorch and YAML with a table to fill in; without\n"
             "--out it prints the table.",
         .notes = "hwnas predictor suggest nas_bench_201 -n 20 --out first\n"
-                 "hwnas predictor tell first/results.csv",
+                 "hwnas predictor import first/results.csv",
         .min_arguments = 1,
         .max_arguments = 1};
     const char *space, *folder = NULL, *data = NULL, *target = "accuracy_pct";

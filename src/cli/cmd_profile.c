@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/sweep_lists.h"
 #include "profile/record.h"
-#include "report/layers.h"
+#include "report/layer_table.h"
 #include "report/profile_text.h"
 
 static const hwnas_usage usage = {

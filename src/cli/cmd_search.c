@@ -86,7 +86,7 @@ static hwnas_status most_failed(const hwnas_summary *summary)
     const hwnas_trial *last = &summary->trials[summary->n_trials - 1];
     while (!last->is_finished || last->status == HWNAS_OK)
         last--;
-    return hwnas_hint(hwnas_fail(last->status, NULL, "%zu of %zu trials failed, the last so: %s",
+    return hwnas_hint(hwnas_fail(last->status, NULL, "%zu of %zu trials failed, last error: %s",
                                  summary->n_failed, summary->n_finished,
                                  last->message ? last->message : "?"),
                       "'hwnas study show %s --json' lists the failures", summary->study);

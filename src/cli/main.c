@@ -15,7 +15,7 @@ static const hwnas_command commands[] = {
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
-    {"plan", "see what a device would do with a model, and whether it fits", hwnas_cmd_plan},
+    {"forecast", "see what a device would do with a model, and whether it fits", hwnas_cmd_forecast},
     {"calibrate", "fill the table of latencies for a space", hwnas_cmd_calibrate},
     {"compare", "say which device serves a model cheapest, or whether one got slower",
      hwnas_cmd_compare},
@@ -100,7 +100,7 @@ static void print_error(void)
         fprintf(stderr, "  hint: %s\n", error->hint);
 }
 
-/* A pipe may come from a program that does not wait for its own; a full one is no failure here. */
+/* A pipe may come from a program that does not wait for its own; a full one is not a failure here. */
 static void make_blocking(int fd)
 {
     const int flags = fcntl(fd, F_GETFL);

@@ -62,14 +62,14 @@ static hwnas_status store(const hwnas_option *o, const char *text)
         long value = strtol(text, &end, 10);
         if (*end || end == text || errno || value < 0)
             return hwnas_fail(HWNAS_E_USAGE, NULL,
-                              "--%s must be a whole number from 0 on, not '%.60s'", o->name, text);
+                              "--%s must be a whole number >= 0, not '%.60s'", o->name, text);
         *(long *)o->value = value;
         return HWNAS_OK;
     }
     case HWNAS_OPTION_NUMBER: {
         double value = strtod(text, &end);
         if (*end || end == text || !(value >= 0) || value > 1e15)
-            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s must be a number from 0 on, not '%.60s'",
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s must be a number >= 0, not '%.60s'",
                               o->name, text);
         *(double *)o->value = value;
         return HWNAS_OK;

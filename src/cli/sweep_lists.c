@@ -22,7 +22,7 @@ static hwnas_status read_numbers(int *out, int *n, const char *option, const cha
             return HWNAS_OK;
         at = end + 1;
     }
-    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is no list of numbers 1 to %ld",
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is not a list of numbers 1 to %ld",
                                  option, text, most),
                       "write --%s 1,2,4", option);
 }
@@ -34,7 +34,7 @@ static hwnas_status read_words(char **out, int *n, const char *option, const cha
     for (const char *at = text;;) {
         const size_t length = strcspn(at, ",");
         if (!length || *n == HWNAS_SWEEP_LIST)
-            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is no list of 1 to %d words",
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is not a list of 1 to %d words",
                               option, text, HWNAS_SWEEP_LIST);
         out[(*n)++] = hwnas_printf("%.*s", (int)length, at);
         if (!at[length])

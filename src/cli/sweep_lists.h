@@ -14,7 +14,7 @@ typedef struct hwnas_sweep_lists {
         .devices = "cpu", .batches = "1", .threads = "1", .precisions = "f32"                      \
     }
 
-/* Reads the lists. Unknown devices and precisions and what is no list are told. */
+/* Reads the lists. Unknown devices and precisions and what is not a list are told. */
 HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists);
 
 /* Prints to standard error what a sweep leaves out of a model: for `on_skipped`. */

@@ -69,13 +69,13 @@ typedef struct hwnas_exec_step {
 } hwnas_exec_step;
 
 /* What a run would take, known without one. */
-typedef struct hwnas_foresight {
+typedef struct hwnas_footprint {
     size_t n_steps;   /* that do something */
     size_t n_library; /* of them, by the device's library */
     size_t n_own;     /* of them, by ours where the library has nothing: conversions included */
     size_t weight_bytes, activation_bytes, workspace_bytes, buffer_bytes; /* buffers: in, out */
     size_t device_bytes; /* that the device has; 0: not known */
-} hwnas_foresight;
+} hwnas_footprint;
 
 struct hwnas_device_ops {
     unsigned abi; /* HWNAS_DEVICE_ABI; checked before anything else is believed */
@@ -93,7 +93,7 @@ struct hwnas_device_ops {
 
     /* Compiles a graph (batch norms already folded); an operator that the device lacks is
      * HWNAS_E_UNSUPPORTED with the node's name. Weights are copied or converted; the graph may be
-     * freed afterwards. NULL with `recall`. */
+     * freed afterwards. NULL with `lookup`. */
     hwnas_status (*compile)(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
                             const hwnas_exec_options *options);
     /* One inference, complete on return. Buffers are fp32 in the graph's layout, one for each graph
@@ -101,14 +101,14 @@ struct hwnas_device_ops {
     hwnas_status (*run)(hwnas_exec *exec, const float *const *inputs, float *const *outputs);
     void (*free_exec)(hwnas_exec *exec);
     /* (optional) The graph of bytes that a folded graph becomes in s8; else it is what
-     * hwnas_device_quantize() makes, in the form HWNAS_QUANTIZE_FUSED (device/calibrate.h). Both
+     * hwnas_device_quantize() makes, in the form HWNAS_QUANTIZE_FUSED (device/ranges.h). Both
      * are the caller's; `origin` is by node the node that it comes from, or -1. */
     hwnas_status (*quantize)(hwnas_graph **out, int **origin, hwnas_device *device,
                              const hwnas_graph *graph, const hwnas_exec_options *options);
     /* (optional) Bytes that the executable holds: weights and buffers. */
     size_t (*memory)(const hwnas_exec *exec);
     /* (optional) What a run would take. */
-    void (*foresee)(const hwnas_exec *exec, hwnas_foresight *out);
+    void (*footprint)(const hwnas_exec *exec, hwnas_footprint *out);
     /* (optional) What a run consists of, in the order of running; returns how many. Borrowed. */
     size_t (*steps)(const hwnas_exec *exec, const hwnas_exec_step **out);
     /* (optional) As `run`, each step waited for: seconds[i] is what the i-th step took. */
@@ -127,10 +127,10 @@ struct hwnas_device_ops {
     /* (optional) A device that remembers instead of running: the recorded value of the architecture
      * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs",
      * ...). HWNAS_E_NOT_FOUND when there is no record. */
-    hwnas_status (*recall)(double *out, const char **metric, hwnas_device *device,
+    hwnas_status (*lookup)(double *out, const char **metric, hwnas_device *device,
                            const char *code);
-    /* With `recall`: the metric of its records. */
-    const char *(*recalls)(const hwnas_device *device);
+    /* With `lookup`: the metric of its records. */
+    const char *(*lookup_metric)(const hwnas_device *device);
 };
 
 /* The devices built in, NULL-terminated. */

@@ -44,7 +44,7 @@ static hwnas_status load(const hwnas_module **out, const char *file)
     const hwnas_module *module = dlsym(opened, HWNAS_MODULE_SYMBOL);
     hwnas_status status = HWNAS_OK;
     if (!module)
-        status = hwnas_fail(HWNAS_E_LIBRARY, &place, "this is no module of hwnas");
+        status = hwnas_fail(HWNAS_E_LIBRARY, &place, "this is not a module of hwnas");
     else if (module->abi != HWNAS_DEVICE_ABI)
         status = hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, &place,
                                        "the module speaks version %u of the interface, this "

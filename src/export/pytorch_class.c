@@ -105,7 +105,7 @@ static void free_n_outputs(hwnas_torch_scope *s)
 {
     static const char *const wishes[] = {"num_classes", "num_outputs", NULL};
     hwnas_class *class = s->class;
-    hwnas_part *last = class->n_parts ? class->parts[class->n_parts - 1] : NULL;
+    hwnas_torch_piece *last = class->n_parts ? class->parts[class->n_parts - 1] : NULL;
     if (!last || last->kind != HWNAS_PART_PLAIN || !last->branches[0].n)
         return;
     hwnas_step *step = &last->branches[0].steps[last->branches[0].n - 1];
@@ -213,7 +213,7 @@ static const char *class_name(const hwnas_export *export, const hwnas_template *
         hwnas_py_class_name(export->arena, is_network ? space->name : template->name);
     size_t n_same = 0;
     for (size_t i = 0; i < export->n_classes; i++)
-        n_same += export->classes[i]->template == template && !export->classes[i]->is_twin;
+        n_same += export->classes[i]->template == template && !export->classes[i]->is_duplicate;
     if (n_same)
         name = hwnas_arena_printf(export->arena,
                                   strchr("0123456789", name[strlen(name) - 1]) ? "%s_%zu" : "%s%zu",
@@ -267,7 +267,7 @@ static bool is_empty(const hwnas_class *class)
 }
 
 /* A class that would be written alike, under another name. */
-static const hwnas_class *find_twin(const hwnas_export *export, const hwnas_class *class)
+static const hwnas_class *find_duplicate(const hwnas_export *export, const hwnas_class *class)
 {
     for (size_t i = 0; i < export->n_classes; i++) {
         const hwnas_class *other = export->classes[i];
@@ -299,10 +299,10 @@ hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template
         export->needs_values |= class->unknown && class->unknown->uses;
         class->body = hwnas_arena_string(export->arena, body.s, body.n);
         hwnas_str_done(&body);
-        const hwnas_class *twin = find_twin(export, class);
-        class->is_twin = twin != NULL;
-        class->name = twin ? twin->name : class_name(export, template);
-        if (!twin)
+        const hwnas_class *duplicate = find_duplicate(export, class);
+        class->is_duplicate = duplicate != NULL;
+        class->name = duplicate ? duplicate->name : class_name(export, template);
+        if (!duplicate)
             hwnas_str_addf(&export->text, "\n\nclass %s%s", class->name, class->body);
     }
     HWNAS_GROW(export->classes, export->n_classes, export->class_capacity);

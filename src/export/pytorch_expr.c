@@ -39,7 +39,7 @@ static const hwnas_py *evaluate(hwnas_torch_scope *s, const hwnas_expr *expr)
     hwnas_value value;
     if (!is_known(s, expr, &shape))
         return NULL;
-    hwnas_frame frame = {
+    hwnas_scope_frame frame = {
         .scope = t, .choices = s->export->choices, .dims = shape.dims, .n_dims = shape.n};
     frame.slots = hwnas_arena_alloc(s->arena, (t->n_slots + 1) * sizeof *frame.slots);
     for (size_t i = 0; i < t->n_slots; i++)
@@ -119,7 +119,7 @@ const hwnas_py *hwnas_torch_fold(hwnas_torch_scope *s, const hwnas_py *expr)
     hwnas_expr formula = {.kind = is_call ? HWNAS_EXPR_CALL : HWNAS_EXPR_OPERATOR,
                           .op = (int)expr->op,
                           .n_args = expr->n_args};
-    hwnas_frame frame = {.scope = s->class->template};
+    hwnas_scope_frame frame = {.scope = s->class->template};
     hwnas_value value;
     bool is_known_all = is_call || expr->kind == HWNAS_PY_OPERATOR;
     if (!expr->n_args)

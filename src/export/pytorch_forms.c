@@ -45,7 +45,7 @@ static const char *list_of(hwnas_torch_scope *s, size_t n, const int64_t *values
 }
 
 /* An axis counted from the beginning, with the batch as 0. */
-static int64_t axis_of(const hwnas_seen *seen, int64_t axis)
+static int64_t axis_of(const hwnas_torch_observed *seen, int64_t axis)
 {
     return axis < 0 ? axis + seen->before.n + 1 : axis;
 }
@@ -53,7 +53,7 @@ static int64_t axis_of(const hwnas_seen *seen, int64_t axis)
 /* ---- Shapes ---- */
 
 const hwnas_py *hwnas_torch_spell_reshape(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                          const hwnas_seen *seen)
+                                          const hwnas_torch_observed *seen)
 {
     const hwnas_py *items[HWNAS_MAX_RANK];
     const size_t n = hwnas_torch_items(items, s, stmt, "shape");
@@ -71,7 +71,7 @@ const hwnas_py *hwnas_torch_spell_reshape(hwnas_torch_scope *s, const hwnas_stmt
 }
 
 hwnas_torch_form hwnas_torch_form_reshape(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                          const hwnas_seen *seen)
+                                          const hwnas_torch_observed *seen)
 {
     const hwnas_py *items[HWNAS_MAX_RANK];
     const hwnas_change c = seen->change;
@@ -104,7 +104,7 @@ static size_t numbers(int64_t *out, hwnas_torch_scope *s, const hwnas_stmt *stmt
 }
 
 const hwnas_py *hwnas_torch_spell_transpose(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                            const hwnas_seen *seen)
+                                            const hwnas_torch_observed *seen)
 {
     const hwnas_py *items[HWNAS_MAX_RANK];
     (void)seen;
@@ -112,7 +112,7 @@ const hwnas_py *hwnas_torch_spell_transpose(hwnas_torch_scope *s, const hwnas_st
 }
 
 hwnas_torch_form hwnas_torch_form_transpose(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                            const hwnas_seen *seen)
+                                            const hwnas_torch_observed *seen)
 {
     int64_t order[HWNAS_MAX_RANK], moved[HWNAS_MAX_RANK];
     size_t n = numbers(order, s, stmt, "order"), n_moved = 0;
@@ -127,14 +127,14 @@ hwnas_torch_form hwnas_torch_form_transpose(hwnas_torch_scope *s, const hwnas_st
         .is_primary = true};
 }
 
-static bool is_to_the_end(const hwnas_seen *seen, int64_t axis, const hwnas_py *end)
+static bool is_to_the_end(const hwnas_torch_observed *seen, int64_t axis, const hwnas_py *end)
 {
     return hwnas_py_is_value(end) && !seen->varies_before && axis > 0 &&
            end->value.i >= seen->before.dims[axis - 1];
 }
 
 const hwnas_py *hwnas_torch_spell_slice(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                        const hwnas_seen *seen)
+                                        const hwnas_torch_observed *seen)
 {
     const int64_t axis = axis_of(seen, hwnas_torch_known(s, stmt, "axis"));
     const hwnas_py *begin = hwnas_torch_attribute(s, stmt, "begin"), *args[4];
@@ -153,7 +153,7 @@ const hwnas_py *hwnas_torch_spell_slice(hwnas_torch_scope *s, const hwnas_stmt *
 
 /* x[:, 2:5] */
 hwnas_torch_form hwnas_torch_form_slice(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                        const hwnas_seen *seen)
+                                        const hwnas_torch_observed *seen)
 {
     const hwnas_py *begin = hwnas_torch_attribute(s, stmt, "begin");
     const hwnas_py *end = hwnas_torch_attribute(s, stmt, "end");
@@ -178,7 +178,7 @@ hwnas_torch_form hwnas_torch_form_slice(hwnas_torch_scope *s, const hwnas_stmt *
 }
 
 const hwnas_py *hwnas_torch_spell_mean(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                       const hwnas_seen *seen)
+                                       const hwnas_torch_observed *seen)
 {
     const hwnas_py *items[HWNAS_MAX_RANK], *args[2];
     const hwnas_py *keep = hwnas_torch_attribute(s, stmt, "keep");
@@ -190,7 +190,7 @@ const hwnas_py *hwnas_torch_spell_mean(hwnas_torch_scope *s, const hwnas_stmt *s
 }
 
 hwnas_torch_form hwnas_torch_form_mean(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                       const hwnas_seen *seen)
+                                       const hwnas_torch_observed *seen)
 {
     int64_t axes[HWNAS_MAX_RANK];
     const size_t n = numbers(axes, s, stmt, "axes");
@@ -204,7 +204,7 @@ hwnas_torch_form hwnas_torch_form_mean(hwnas_torch_scope *s, const hwnas_stmt *s
 
 /* PyTorch wants -1 for what stays; a shape of 1 leaves what is there. */
 hwnas_torch_form hwnas_torch_form_expand(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                         const hwnas_seen *seen)
+                                         const hwnas_torch_observed *seen)
 {
     int64_t shape[HWNAS_MAX_RANK], dims[HWNAS_MAX_RANK];
     const size_t n = numbers(shape, s, stmt, "shape"), rank = (size_t)seen->before.n + 1;
@@ -218,7 +218,7 @@ hwnas_torch_form hwnas_torch_form_expand(hwnas_torch_scope *s, const hwnas_stmt 
 }
 
 const hwnas_py *hwnas_torch_spell_expand(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                         const hwnas_seen *seen)
+                                         const hwnas_torch_observed *seen)
 {
     const hwnas_py *items[HWNAS_MAX_RANK];
     size_t n = hwnas_torch_items(items, s, stmt, "shape");
@@ -232,7 +232,7 @@ const hwnas_py *hwnas_torch_spell_expand(hwnas_torch_scope *s, const hwnas_stmt 
 
 /* Factors are often 1 / sqrt(n), and then read better so. */
 hwnas_torch_form hwnas_torch_form_scale(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                        const hwnas_seen *seen)
+                                        const hwnas_torch_observed *seen)
 {
     const hwnas_py *by = hwnas_torch_attribute(s, stmt, "by");
     (void)seen;
@@ -254,7 +254,7 @@ hwnas_torch_form hwnas_torch_form_scale(hwnas_torch_scope *s, const hwnas_stmt *
 }
 
 hwnas_torch_form hwnas_torch_form_softmax(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                          const hwnas_seen *seen)
+                                          const hwnas_torch_observed *seen)
 {
     const int64_t axis = hwnas_torch_known(s, stmt, "axis");
     (void)seen;
@@ -263,14 +263,14 @@ hwnas_torch_form hwnas_torch_form_softmax(hwnas_torch_scope *s, const hwnas_stmt
 }
 
 hwnas_torch_form hwnas_torch_form_erf(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                      const hwnas_seen *seen)
+                                      const hwnas_torch_observed *seen)
 {
     (void)s, (void)stmt, (void)seen;
     return (hwnas_torch_form){"torch.erf($0)", true};
 }
 
 const hwnas_py *hwnas_torch_spell_gelu(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                       const hwnas_seen *seen)
+                                       const hwnas_torch_observed *seen)
 {
     const hwnas_py *tanh = hwnas_torch_keyword(s, "approximate", word(s, "tanh"));
     (void)seen;
@@ -280,7 +280,7 @@ const hwnas_py *hwnas_torch_spell_gelu(hwnas_torch_scope *s, const hwnas_stmt *s
 /* Over the last dimension, or those from `axis` on. Without a shift it is a helper's: PyTorch has
  * that only since 2.1. */
 const hwnas_py *hwnas_torch_spell_layer_norm(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                             const hwnas_seen *seen)
+                                             const hwnas_torch_observed *seen)
 {
     const hwnas_py *epsilon = hwnas_torch_attribute(s, stmt, "epsilon"), *args[3];
     const int64_t axis = axis_of(seen, hwnas_torch_known(s, stmt, "axis"));
@@ -301,7 +301,7 @@ const hwnas_py *hwnas_torch_spell_layer_norm(hwnas_torch_scope *s, const hwnas_s
 }
 
 const hwnas_py *hwnas_torch_spell_upsample(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                           const hwnas_seen *seen)
+                                           const hwnas_torch_observed *seen)
 {
     const hwnas_py *args[2];
     (void)seen;
@@ -313,7 +313,7 @@ const hwnas_py *hwnas_torch_spell_upsample(hwnas_torch_scope *s, const hwnas_stm
 /* ---- Weights ---- */
 
 const hwnas_py *hwnas_torch_spell_tied_linear(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                              const hwnas_seen *seen)
+                                              const hwnas_torch_observed *seen)
 {
     const hwnas_py *args[] = {
         hwnas_torch_length(s, seen, HWNAS_TORCH_FEATURES),
@@ -326,7 +326,7 @@ const hwnas_py *hwnas_torch_spell_tied_linear(hwnas_torch_scope *s, const hwnas_
 
 /* A module where it must be one; hwnas_torch_form_weight() makes it a parameter. */
 const hwnas_py *hwnas_torch_spell_weight(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                         const hwnas_seen *seen)
+                                         const hwnas_torch_observed *seen)
 {
     const hwnas_py *args[HWNAS_MAX_RANK + 1];
     size_t n = hwnas_torch_items(args, s, stmt, "shape");
@@ -352,7 +352,7 @@ const hwnas_py *hwnas_torch_parameter(hwnas_torch_scope *s, const hwnas_py *modu
 
 /* $0 is the parameter, $1 the current tensor. */
 hwnas_torch_form hwnas_torch_form_weight(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                         const hwnas_seen *seen)
+                                         const hwnas_torch_observed *seen)
 {
     const char *stays = "";
     for (int i = 0; i < seen->after.n; i++)
@@ -365,7 +365,7 @@ hwnas_torch_form hwnas_torch_form_weight(hwnas_torch_scope *s, const hwnas_stmt 
 
 /* LSTM(in, out, bidirectional=True, last=True, biases=1): helpers around PyTorch's. */
 static const hwnas_py *spell_recurrent(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                       const hwnas_seen *seen, const char *module)
+                                       const hwnas_torch_observed *seen, const char *module)
 {
     const hwnas_py *both = hwnas_torch_attribute(s, stmt, "bidirectional"), *args[5];
     const hwnas_py *last = hwnas_torch_attribute(s, stmt, "last");
@@ -383,13 +383,13 @@ static const hwnas_py *spell_recurrent(hwnas_torch_scope *s, const hwnas_stmt *s
 }
 
 const hwnas_py *hwnas_torch_spell_lstm(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                       const hwnas_seen *seen)
+                                       const hwnas_torch_observed *seen)
 {
     return spell_recurrent(s, stmt, seen, "LSTM");
 }
 
 const hwnas_py *hwnas_torch_spell_gru(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                      const hwnas_seen *seen)
+                                      const hwnas_torch_observed *seen)
 {
     return spell_recurrent(s, stmt, seen, "GRU");
 }

@@ -6,10 +6,10 @@
 
 #define HWNAS_TORCH_SPELL(op)                                                                      \
     const hwnas_py *hwnas_torch_spell_##op(hwnas_torch_scope *s, const hwnas_stmt *stmt,           \
-                                           const hwnas_seen *seen)
+                                           const hwnas_torch_observed *seen)
 #define HWNAS_TORCH_FORM(op)                                                                       \
     hwnas_torch_form hwnas_torch_form_##op(hwnas_torch_scope *s, const hwnas_stmt *stmt,           \
-                                           const hwnas_seen *seen)
+                                           const hwnas_torch_observed *seen)
 HWNAS_TORCH_SPELL(expand);
 HWNAS_TORCH_SPELL(gelu);
 HWNAS_TORCH_SPELL(gru);

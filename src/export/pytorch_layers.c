@@ -81,15 +81,15 @@ int64_t hwnas_torch_known(hwnas_torch_scope *s, const hwnas_stmt *stmt, const ch
     return 0;
 }
 
-hwnas_seen hwnas_torch_seen(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *op)
+hwnas_torch_observed hwnas_torch_seen(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *op)
 {
-    const hwnas_seen *all = hwnas_export_seen(s->export, stmt);
-    hwnas_seen seen = all ? *all : (hwnas_seen){.of = stmt};
+    const hwnas_torch_observed *all = hwnas_export_seen(s->export, stmt);
+    hwnas_torch_observed seen = all ? *all : (hwnas_torch_observed){.of = stmt};
     const hwnas_node *node = NULL;
     const hwnas_py *items[HWNAS_MAX_RANK];
     if (!s->export->is_concrete)
         return seen;
-    seen = (hwnas_seen){.of = stmt, .before = s->shape};
+    seen = (hwnas_torch_observed){.of = stmt, .before = s->shape};
     if (!strcmp(op, "weight")) {
         seen.after.n = (int)hwnas_torch_items(items, s, stmt, "shape");
         for (int i = 0; i < seen.after.n; i++)
@@ -114,7 +114,7 @@ static int dimension_of(const hwnas_shape *shape, hwnas_torch_side side)
     return side == HWNAS_TORCH_CHANNELS ? 0 : shape->n - 1;
 }
 
-const hwnas_py *hwnas_torch_length(hwnas_torch_scope *s, const hwnas_seen *seen,
+const hwnas_py *hwnas_torch_length(hwnas_torch_scope *s, const hwnas_torch_observed *seen,
                                    hwnas_torch_side side)
 {
     int dimension = dimension_of(&seen->before, side);
@@ -140,7 +140,7 @@ static bool is_unknown(const hwnas_torch_scope *s, const hwnas_py *channels)
            channels->name == s->class->unknown;
 }
 
-const hwnas_py *hwnas_torch_channels(hwnas_torch_scope *s, const hwnas_seen *seen)
+const hwnas_py *hwnas_torch_channels(hwnas_torch_scope *s, const hwnas_torch_observed *seen)
 {
     int dimension = hwnas_tensor_dimension(0, seen->after.n);
     if (seen->keeps)
@@ -156,7 +156,7 @@ const hwnas_py *hwnas_torch_channels(hwnas_torch_scope *s, const hwnas_seen *see
 
 /* Of a reshaping, as it says itself. */
 static const hwnas_py *channels_of_shape(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                         const hwnas_seen *seen)
+                                         const hwnas_torch_observed *seen)
 {
     const hwnas_py *items[HWNAS_MAX_RANK];
     const int n = (int)hwnas_torch_items(items, s, stmt, "shape");
@@ -168,7 +168,7 @@ static const hwnas_py *channels_of_shape(hwnas_torch_scope *s, const hwnas_stmt 
 
 /* Channels after a layer. */
 static const hwnas_py *channels_after(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                      const hwnas_torch_row *row, const hwnas_seen *seen)
+                                      const hwnas_torch_row *row, const hwnas_torch_observed *seen)
 {
     if (row->sets_channels &&
         dimension_of(&seen->after, row->takes) == hwnas_tensor_dimension(0, seen->after.n)) {
@@ -210,7 +210,7 @@ static void push_padding(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwn
 }
 
 static const hwnas_py *spell(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                             const hwnas_torch_row *row, const hwnas_seen *seen)
+                             const hwnas_torch_row *row, const hwnas_torch_observed *seen)
 {
     const hwnas_py *args[16];
     const char *module = row->module;
@@ -253,7 +253,7 @@ static void translate_operator(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwn
 {
     const hwnas_torch_row *row = hwnas_torch_row_of(stmt->name);
     const hwnas_shape before = s->shape;
-    const hwnas_seen seen = hwnas_torch_seen(s, stmt, stmt->name);
+    const hwnas_torch_observed seen = hwnas_torch_seen(s, stmt, stmt->name);
     const hwnas_shape after = s->shape;
     s->shape = before; /* which the arguments may look at */
     const hwnas_py *out = channels_after(s, stmt, row, &seen);

@@ -44,7 +44,7 @@ static void count_class(hwnas_class *class)
     for (size_t i = 0; i < class->n_names; i++)
         class->names[i]->uses = class->names[i]->truth_uses = 0;
     for (size_t p = 0; p < class->n_parts; p++) {
-        const hwnas_part *part = class->parts[p];
+        const hwnas_torch_piece *part = class->parts[p];
         if (part->when)
             hwnas_py_count(part->when);
         for (size_t b = 0; b < part->n_branches; b++) {
@@ -194,7 +194,7 @@ static const char *only_label(hwnas_arena *arena, const hwnas_sequence *sequence
 
 static const char *attribute_stem(const hwnas_class *class, size_t p, size_t n_full)
 {
-    const hwnas_part *part = class->parts[p];
+    const hwnas_torch_piece *part = class->parts[p];
     const char *only = only_label(class->export->arena, &part->branches[0]);
     if (part->kind == HWNAS_PART_RESIDUAL)
         return "body";
@@ -206,7 +206,7 @@ static const char *attribute_stem(const hwnas_class *class, size_t p, size_t n_f
 static void name_attributes(hwnas_class *class)
 {
     for (size_t p = 0; p < class->n_parts; p++) {
-        hwnas_part *part = class->parts[p];
+        hwnas_torch_piece *part = class->parts[p];
         size_t n_full = 0;
         for (size_t b = 0; b < part->n_branches; b++)
             n_full += hwnas_sequence_has_modules(&part->branches[b]);

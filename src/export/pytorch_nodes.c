@@ -108,7 +108,7 @@ bool hwnas_export_is_lopsided(const hwnas_node *node, bool is_window)
     return false;
 }
 
-hwnas_seen *hwnas_export_seen(hwnas_export *export, const hwnas_stmt *stmt)
+hwnas_torch_observed *hwnas_export_seen(hwnas_export *export, const hwnas_stmt *stmt)
 {
     for (size_t i = 0; i < export->n_seen; i++)
         if (export->seen[i].of == stmt)

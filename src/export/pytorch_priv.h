@@ -57,7 +57,7 @@ typedef struct hwnas_change {
 hwnas_change hwnas_change_between(const hwnas_shape *before, const hwnas_shape *after);
 
 /* What an operator was given and gave, in all places where it was met. */
-typedef struct hwnas_seen {
+typedef struct hwnas_torch_observed {
     const hwnas_stmt *of;
     hwnas_shape before, after;            /* of the first */
     unsigned varies_before, varies_after; /* bit i: dimension i did; all bits: their number did */
@@ -65,11 +65,11 @@ typedef struct hwnas_seen {
     bool keeps;                           /* always as many channels after as before */
     bool gives_entry;                     /* always as many as went into the template */
     bool is_lopsided;                     /* its padding is not as PyTorch has it */
-} hwnas_seen;
+} hwnas_torch_observed;
 
 typedef struct hwnas_torch_scope hwnas_torch_scope;
 
-/* What a layer is in forward(), where it is no module: "$0.transpose(1, 2)"; $0 is what it is
+/* What a layer is in forward(), where it is not a module: "$0.transpose(1, 2)"; $0 is what it is
  * applied to. */
 typedef struct hwnas_torch_form {
     const char *text; /* NULL: it cannot be said so here, a module can */
@@ -99,9 +99,9 @@ typedef struct hwnas_torch_row {
     bool general_has_none; /* which has no such defaults, so that it is given all arguments */
     const char *pads_with; /* what is around the image */
     /* (optional) Instead of the above: the module, a call. */
-    const hwnas_py *(*spell)(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_seen *seen);
+    const hwnas_py *(*spell)(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_torch_observed *seen);
     /* (optional) The layer in forward(). */
-    hwnas_torch_form (*form)(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_seen *seen);
+    hwnas_torch_form (*form)(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_torch_observed *seen);
     bool wants_lines; /* people write it in forward(), no module of PyTorch's does it */
 } hwnas_torch_row;
 const hwnas_torch_row *hwnas_torch_row_of(const char *name); /* NULL: none */
@@ -147,7 +147,7 @@ typedef struct hwnas_export {
     const hwnas_stmt *trouble; /* (optional) where that was found */
     const hwnas_stmt *tied;    /* a layer that shares the first embedding's table, until it does */
     size_t n_seen, seen_capacity;
-    hwnas_seen *seen;
+    hwnas_torch_observed *seen;
     size_t n_sights, sight_capacity;
     hwnas_sight *sights;
     size_t n_classes, class_capacity;
@@ -187,7 +187,7 @@ const hwnas_tensor *hwnas_export_input(const hwnas_export *export, int input, in
 bool hwnas_export_is_input(const hwnas_export *export, size_t input, int tensor);
 /* Is the padding another than what a layer of PyTorch's can do by itself? */
 bool hwnas_export_is_lopsided(const hwnas_node *node, bool is_window);
-hwnas_seen *hwnas_export_seen(hwnas_export *export, const hwnas_stmt *stmt); /* NULL: never */
+hwnas_torch_observed *hwnas_export_seen(hwnas_export *export, const hwnas_stmt *stmt); /* NULL: never */
 
 /* ---- 2. translate ---- */
 
@@ -225,14 +225,14 @@ typedef struct hwnas_step {
 
 /* A class is a chain of parts: forward() applies one after the other. When its template names
  * tensors, all parts are PLAIN and `lines` say what forward() does. */
-typedef enum hwnas_part_kind {
+typedef enum hwnas_torch_piece_kind {
     HWNAS_PART_PLAIN,
     HWNAS_PART_RESIDUAL, /* x + branches[0](x), when */
     HWNAS_PART_JOIN,
-} hwnas_part_kind;
+} hwnas_torch_piece_kind;
 
-typedef struct hwnas_part {
-    hwnas_part_kind kind;
+typedef struct hwnas_torch_piece {
+    hwnas_torch_piece_kind kind;
     const hwnas_py *when;         /* RESIDUAL; NULL: always */
     const hwnas_torch_join *join; /* JOIN */
     int64_t axis;
@@ -240,7 +240,7 @@ typedef struct hwnas_part {
     hwnas_sequence *branches;
     const char **attributes; /* while writing: what each branch is called; NULL: it has no layers */
     const char *stem;        /* of a class with lines: how to call it when it is several layers */
-} hwnas_part;
+} hwnas_torch_piece;
 
 /* A variable of forward(). */
 typedef struct hwnas_variable {
@@ -257,11 +257,11 @@ typedef enum hwnas_wire_kind {
     HWNAS_WIRE_TUPLE, /* args[0], args[1], ... */
 } hwnas_wire_kind;
 
-/* A tensor in forward(). What a part is given is a variable; what a join is given is no join. */
+/* A tensor in forward(). What a part is given is a variable; what a join is given is not a join. */
 typedef struct hwnas_wire {
     hwnas_wire_kind kind;
     hwnas_variable *variable;
-    const hwnas_part *part;
+    const hwnas_torch_piece *part;
     hwnas_torch_form form;
     const hwnas_torch_join *join;
     int64_t axis; /* JOIN */
@@ -294,7 +294,7 @@ typedef struct hwnas_class {
     const hwnas_template *template;
     const char *name;
     const char *body;           /* what is written behind the name */
-    bool is_twin;               /* another is written alike, and has the name */
+    bool is_duplicate;               /* another is written alike, and has the name */
     hwnas_py_name *in_channels; /* NULL: the network's, which are known */
     hwnas_py_name **parameters; /* one for each of the template */
     const hwnas_py **fallbacks; /* their defaults; NULL: must be given */
@@ -311,7 +311,7 @@ typedef struct hwnas_class {
     size_t first_node, n_nodes;   /* its nodes there, */
     hwnas_shape entry, shape;     /* what went in and what came out */
     size_t n_parts, part_capacity;
-    hwnas_part **parts;
+    hwnas_torch_piece **parts;
     bool has_lines;
     hwnas_variable *input; /* of forward() */
     size_t n_ports, port_capacity;
@@ -351,7 +351,7 @@ struct hwnas_torch_scope {
     unsigned n_assigned;     /* how often it was assigned */
     bool is_fresh;           /* the next module may overwrite what it is given */
     const hwnas_wire *wire;  /* of a class with lines: what `open` is applied to */
-    hwnas_part *open;        /* collects layers; NULL: none yet */
+    hwnas_torch_piece *open;        /* collects layers; NULL: none yet */
     struct hwnas_named *named;
 };
 
@@ -393,7 +393,7 @@ void hwnas_torch_push_module(hwnas_torch_scope *s, hwnas_sequence *to, const hwn
 void hwnas_torch_assign(hwnas_torch_scope *s, hwnas_sequence *to, hwnas_py_name *name,
                         const hwnas_py *value);
 hwnas_arm *hwnas_torch_arms(hwnas_torch_scope *s, size_t n, hwnas_py_name *list);
-hwnas_part *hwnas_torch_part(hwnas_torch_scope *s, hwnas_part_kind kind, size_t n_branches);
+hwnas_torch_piece *hwnas_torch_part(hwnas_torch_scope *s, hwnas_torch_piece_kind kind, size_t n_branches);
 /* Where the next layers go: `to`, or at the top of a template its last part without branches. */
 hwnas_sequence *hwnas_torch_target(hwnas_torch_scope *s, hwnas_sequence *to);
 /* Slots of an arm or loop; returns those outside, to be put back. */
@@ -468,12 +468,12 @@ size_t hwnas_torch_items(const hwnas_py **items, hwnas_torch_scope *s, const hwn
 int64_t hwnas_torch_known(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *name);
 const hwnas_py *hwnas_torch_keyword(hwnas_torch_scope *s, const char *name, const hwnas_py *expr);
 /* The length of a dimension before a layer. */
-const hwnas_py *hwnas_torch_length(hwnas_torch_scope *s, const hwnas_seen *seen,
+const hwnas_py *hwnas_torch_length(hwnas_torch_scope *s, const hwnas_torch_observed *seen,
                                    hwnas_torch_side side);
 /* What became of a statement: in a concrete class, its nodes. */
-hwnas_seen hwnas_torch_seen(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *op);
-/* Channels after a statement that is no layer with channels of its own. */
-const hwnas_py *hwnas_torch_channels(hwnas_torch_scope *s, const hwnas_seen *seen);
+hwnas_torch_observed hwnas_torch_seen(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *op);
+/* Channels after a statement that is not a layer with channels of its own. */
+const hwnas_py *hwnas_torch_channels(hwnas_torch_scope *s, const hwnas_torch_observed *seen);
 
 /* ---- Expressions, pytorch_expr.c ---- */
 

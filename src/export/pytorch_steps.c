@@ -70,10 +70,10 @@ hwnas_arm *hwnas_torch_arms(hwnas_torch_scope *s, size_t n, hwnas_py_name *list)
     return arms;
 }
 
-hwnas_part *hwnas_torch_part(hwnas_torch_scope *s, hwnas_part_kind kind, size_t n_branches)
+hwnas_torch_piece *hwnas_torch_part(hwnas_torch_scope *s, hwnas_torch_piece_kind kind, size_t n_branches)
 {
     hwnas_class *class = s->class;
-    hwnas_part *part = hwnas_arena_alloc(s->arena, sizeof *part);
+    hwnas_torch_piece *part = hwnas_arena_alloc(s->arena, sizeof *part);
     part->kind = kind;
     part->n_branches = n_branches;
     part->branches = hwnas_arena_alloc(s->arena, n_branches * sizeof *part->branches);

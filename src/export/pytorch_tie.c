@@ -47,7 +47,7 @@ static const char *find_in(const hwnas_class *class, const hwnas_sequence *seque
 static const char *find(const hwnas_class *class, bool is_tied)
 {
     for (size_t n = 0; n < class->n_parts; n++) {
-        const hwnas_part *part = class->parts[is_tied ? class->n_parts - 1 - n : n];
+        const hwnas_torch_piece *part = class->parts[is_tied ? class->n_parts - 1 - n : n];
         for (size_t b = 0; b < part->n_branches; b++) {
             const char *name = part->attributes[b];
             const char *path = find_in(class, &part->branches[b], name != NULL, is_tied);

@@ -91,7 +91,7 @@ static void translate_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwn
         nest_residual(s, stmt, when, to);
         return;
     }
-    hwnas_part *part = hwnas_torch_part(s, HWNAS_PART_RESIDUAL, 1);
+    hwnas_torch_piece *part = hwnas_torch_part(s, HWNAS_PART_RESIDUAL, 1);
     part->when = when;
     translate_branch(s, &stmt->bodies[0], &part->branches[0]);
     (void)hwnas_torch_seen(s, stmt, "add");
@@ -163,7 +163,7 @@ static const hwnas_py *widest_of(const hwnas_torch_scope *s, const hwnas_stmt *s
 
 int64_t hwnas_torch_join_axis(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 {
-    const hwnas_seen *seen = hwnas_export_seen(s->export, stmt);
+    const hwnas_torch_observed *seen = hwnas_export_seen(s->export, stmt);
     const hwnas_attr_row *row = hwnas_op_by_name(stmt->name)->attrs;
     int64_t axis = 1;
     if (row->name && !strcmp(row->name, "axis"))
@@ -175,7 +175,7 @@ int64_t hwnas_torch_join_axis(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 void hwnas_torch_join_channels(hwnas_torch_scope *s, const hwnas_stmt *stmt, int64_t axis,
                                const hwnas_py *const *exits, hwnas_sequence *to)
 {
-    const hwnas_seen seen = hwnas_torch_seen(s, stmt, stmt->name);
+    const hwnas_torch_observed seen = hwnas_torch_seen(s, stmt, stmt->name);
     const bool is_along = axis == hwnas_tensor_dimension(0, seen.after.n) + 1; /* 0 is the batch */
     if (!strcmp(stmt->name, "concat"))
         set_channels(s, to, is_along ? sum_of(s, stmt->n_bodies, exits) : exits[0]);
@@ -203,7 +203,7 @@ static void translate_join(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
         for (size_t i = 0; i < stmt->n_bodies; i++)
             branches[i].list = hwnas_torch_name(s, branch_wishes, true);
     } else {
-        hwnas_part *part = hwnas_torch_part(s, HWNAS_PART_JOIN, stmt->n_bodies);
+        hwnas_torch_piece *part = hwnas_torch_part(s, HWNAS_PART_JOIN, stmt->n_bodies);
         part->join = join;
         part->axis = hwnas_torch_join_axis(s, stmt);
         branches = part->branches;

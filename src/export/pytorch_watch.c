@@ -37,20 +37,20 @@ static hwnas_status cannot_write(const hwnas_place *place, const char *what)
 
 /* ---- The current tensor ---- */
 
-static hwnas_shape shape_of(const hwnas_frame *frame)
+static hwnas_shape shape_of(const hwnas_scope_frame *frame)
 {
     hwnas_shape shape = {.n = frame->n_dims};
     memcpy(shape.dims, frame->dims, (size_t)shape.n * sizeof *shape.dims);
     return shape;
 }
 
-static void set_shape(hwnas_export *export, hwnas_frame *frame, const hwnas_shape *shape)
+static void set_shape(hwnas_export *export, hwnas_scope_frame *frame, const hwnas_shape *shape)
 {
     frame->dims = hwnas_arena_copy(export->arena, shape->dims, sizeof shape->dims);
     frame->n_dims = shape->n;
 }
 
-static int64_t channels_of(const hwnas_frame *frame)
+static int64_t channels_of(const hwnas_scope_frame *frame)
 {
     const hwnas_shape shape = shape_of(frame);
     return hwnas_shape_channels(&shape);
@@ -69,11 +69,11 @@ static void note_layer(hwnas_export *export, const hwnas_stmt *stmt, const hwnas
 {
     const int64_t channels = hwnas_shape_channels(after);
     const hwnas_change change = hwnas_change_between(before, after);
-    hwnas_seen *seen = hwnas_export_seen(export, stmt);
+    hwnas_torch_observed *seen = hwnas_export_seen(export, stmt);
     if (!seen) {
         HWNAS_GROW(export->seen, export->n_seen, export->seen_capacity);
         seen = &export->seen[export->n_seen++];
-        *seen = (hwnas_seen){.of = stmt,
+        *seen = (hwnas_torch_observed){.of = stmt,
                              .before = *before,
                              .after = *after,
                              .change = change,
@@ -94,10 +94,10 @@ static void note_layer(hwnas_export *export, const hwnas_stmt *stmt, const hwnas
 /* ---- Expressions ---- */
 
 static hwnas_status watch_expr(hwnas_export *export, const hwnas_expr *expr,
-                               const hwnas_frame *frame);
+                               const hwnas_scope_frame *frame);
 
 static hwnas_status watch_truth(hwnas_export *export, bool *out, const hwnas_expr *expr,
-                                const hwnas_frame *frame)
+                                const hwnas_scope_frame *frame)
 {
     hwnas_value value;
     TRY(watch_expr(export, expr, frame));
@@ -108,7 +108,7 @@ static hwnas_status watch_truth(hwnas_export *export, bool *out, const hwnas_exp
 
 /* Looks only where evaluation goes, so a guarded division is not stumbled over. */
 static hwnas_status watch_operator(hwnas_export *export, const hwnas_expr *expr,
-                                   const hwnas_frame *frame)
+                                   const hwnas_scope_frame *frame)
 {
     bool truth;
     hwnas_value value;
@@ -136,7 +136,7 @@ static hwnas_status watch_operator(hwnas_export *export, const hwnas_expr *expr,
 }
 
 static hwnas_status watch_expr(hwnas_export *export, const hwnas_expr *expr,
-                               const hwnas_frame *frame)
+                               const hwnas_scope_frame *frame)
 {
     if (expr->kind == HWNAS_EXPR_OPERATOR)
         return watch_operator(export, expr, frame);
@@ -152,7 +152,7 @@ static hwnas_status watch_expr(hwnas_export *export, const hwnas_expr *expr,
 }
 
 static hwnas_status watch_value(hwnas_export *export, hwnas_value *out, const hwnas_expr *expr,
-                                const hwnas_frame *frame)
+                                const hwnas_scope_frame *frame)
 {
     TRY(watch_expr(export, expr, frame));
     return hwnas_expr_eval(out, expr, frame, export->arena);
@@ -160,10 +160,10 @@ static hwnas_status watch_value(hwnas_export *export, hwnas_value *out, const hw
 
 /* ---- Statements ---- */
 
-static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body, hwnas_frame *frame);
+static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body, hwnas_scope_frame *frame);
 
 static hwnas_status watch_args(hwnas_export *export, const hwnas_stmt *stmt,
-                               const hwnas_frame *frame)
+                               const hwnas_scope_frame *frame)
 {
     for (size_t i = 0; i < stmt->n_args; i++)
         TRY(watch_expr(export, stmt->args[i].value, frame));
@@ -171,7 +171,7 @@ static hwnas_status watch_args(hwnas_export *export, const hwnas_stmt *stmt,
 }
 
 /* Of a learned tensor there is no node, only a weight. */
-static hwnas_status watch_weight(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_weight(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     const hwnas_shape before = shape_of(frame);
     hwnas_shape after = {0};
@@ -189,7 +189,7 @@ static hwnas_status watch_weight(hwnas_export *export, const hwnas_stmt *stmt, h
 }
 
 static hwnas_status watch_operator_layer(hwnas_export *export, const hwnas_stmt *stmt,
-                                         hwnas_frame *frame)
+                                         hwnas_scope_frame *frame)
 {
     const hwnas_torch_row *row = hwnas_torch_row_of(stmt->name);
     const hwnas_shape before = shape_of(frame);
@@ -224,12 +224,12 @@ static hwnas_status watch_operator_layer(hwnas_export *export, const hwnas_stmt 
     return HWNAS_OK;
 }
 
-static hwnas_status watch_layer(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_layer(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     const hwnas_template *t = stmt->call;
     if (!t)
         return watch_operator_layer(export, stmt, frame);
-    hwnas_frame inner = *frame;
+    hwnas_scope_frame inner = *frame;
     inner.scope = t;
     inner.slots = hwnas_arena_alloc(export->arena, (t->n_slots + 1) * sizeof *inner.slots);
     hwnas_named *named = export->named;
@@ -252,9 +252,9 @@ static hwnas_status watch_layer(hwnas_export *export, const hwnas_stmt *stmt, hw
 }
 
 /* Notes which branch has the most channels: that is how many the result has. */
-static hwnas_status watch_join(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_join(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
-    const hwnas_frame entry = *frame;
+    const hwnas_scope_frame entry = *frame;
     const hwnas_shape before = shape_of(frame);
     hwnas_shape after;
     const hwnas_node *node;
@@ -281,7 +281,7 @@ static hwnas_status watch_join(hwnas_export *export, const hwnas_stmt *stmt, hwn
     return HWNAS_OK;
 }
 
-static hwnas_status watch_residual(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_residual(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     bool when = true;
     const hwnas_node *node;
@@ -297,14 +297,14 @@ static hwnas_status watch_residual(hwnas_export *export, const hwnas_stmt *stmt,
     return HWNAS_OK;
 }
 
-static hwnas_status watch_let(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_let(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     for (size_t i = 0; i < stmt->n_args; i++)
         TRY(watch_value(export, &frame->slots[stmt->args[i].slot], stmt->args[i].value, frame));
     return HWNAS_OK;
 }
 
-static hwnas_status watch_if(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_if(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     bool truth;
     TRY(watch_truth(export, &truth, stmt->expr, frame));
@@ -317,7 +317,7 @@ static hwnas_status watch_if(hwnas_export *export, const hwnas_stmt *stmt, hwnas
     return HWNAS_OK;
 }
 
-static hwnas_status watch_switch(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_switch(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     hwnas_value value;
     TRY(watch_value(export, &value, stmt->expr, frame));
@@ -332,7 +332,7 @@ static hwnas_status watch_switch(hwnas_export *export, const hwnas_stmt *stmt, h
     return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "there is no case for this value");
 }
 
-static hwnas_status watch_for(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_for(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     hwnas_value *lists = hwnas_arena_alloc(export->arena, stmt->n_args * sizeof *lists);
     for (size_t i = 0; i < stmt->n_args; i++)
@@ -345,7 +345,7 @@ static hwnas_status watch_for(hwnas_export *export, const hwnas_stmt *stmt, hwna
     return HWNAS_OK;
 }
 
-static hwnas_status watch_repeat(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_repeat(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     hwnas_value times;
     TRY(watch_value(export, &times, stmt->expr, frame));
@@ -358,7 +358,7 @@ static hwnas_status watch_repeat(hwnas_export *export, const hwnas_stmt *stmt, h
 }
 
 static hwnas_status watch_index(hwnas_export *export, int64_t *out, const hwnas_stmt *stmt,
-                                hwnas_frame *frame)
+                                hwnas_scope_frame *frame)
 {
     hwnas_value index = {.kind = HWNAS_VALUE_INT};
     if (stmt->expr)
@@ -367,7 +367,7 @@ static hwnas_status watch_index(hwnas_export *export, int64_t *out, const hwnas_
     return HWNAS_OK;
 }
 
-static hwnas_status watch_as(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_as(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     int64_t index;
     TRY(watch_index(export, &index, stmt, frame));
@@ -378,7 +378,7 @@ static hwnas_status watch_as(hwnas_export *export, const hwnas_stmt *stmt, hwnas
     return HWNAS_OK;
 }
 
-static hwnas_status watch_from(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_from(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     int64_t index;
     TRY(watch_index(export, &index, stmt, frame));
@@ -394,13 +394,13 @@ static hwnas_status watch_from(hwnas_export *export, const hwnas_stmt *stmt, hwn
     return HWNAS_OK;
 }
 
-static hwnas_status watch_output(hwnas_export *export, const hwnas_stmt *stmt, hwnas_frame *frame)
+static hwnas_status watch_output(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
 {
     int64_t index;
     return watch_index(export, &index, stmt, frame);
 }
 
-static hwnas_status (*const watchers[])(hwnas_export *, const hwnas_stmt *, hwnas_frame *) = {
+static hwnas_status (*const watchers[])(hwnas_export *, const hwnas_stmt *, hwnas_scope_frame *) = {
     [HWNAS_STMT_LAYER] = watch_layer,
     [HWNAS_STMT_JOIN] = watch_join,
     [HWNAS_STMT_RESIDUAL] = watch_residual,
@@ -414,7 +414,7 @@ static hwnas_status (*const watchers[])(hwnas_export *, const hwnas_stmt *, hwna
     [HWNAS_STMT_OUTPUT] = watch_output,
 };
 
-static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body, hwnas_frame *frame)
+static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body, hwnas_scope_frame *frame)
 {
     for (size_t i = 0; i < body->n; i++)
         TRY(watchers[body->stmts[i]->kind](export, body->stmts[i], frame));
@@ -425,7 +425,7 @@ hwnas_status hwnas_export_watch(hwnas_export *export)
 {
     const hwnas_space *space = export->arch->space;
     const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
-    hwnas_frame frame = {.scope = space->network,
+    hwnas_scope_frame frame = {.scope = space->network,
                          .choices = export->choices,
                          .dims = input->dims + 1,
                          .n_dims = input->rank - 1};

@@ -145,7 +145,7 @@ hwnas_sequence *hwnas_wire_target(hwnas_torch_scope *s)
 /* No layer is added to the open part any more. */
 static const hwnas_wire *close_part(hwnas_torch_scope *s, const char *stem)
 {
-    hwnas_part *part = s->open;
+    hwnas_torch_piece *part = s->open;
     bool has_layers = false;
     s->open = NULL;
     for (size_t i = 0; part && i < part->branches[0].n; i++)
@@ -398,7 +398,7 @@ void hwnas_wire_call(hwnas_torch_scope *s, const hwnas_class *class, hwnas_py_na
     hwnas_variable **variables =
         hwnas_arena_alloc(s->arena, (class->n_results + 1) * sizeof *variables);
     size_t n_args = 0, n = 0;
-    const hwnas_part *part = s->open;
+    const hwnas_torch_piece *part = s->open;
     s->open = NULL;
     if (class->input->uses)
         args[n_args++] = as_variable(s, s->wire);

@@ -6,7 +6,7 @@ enum { INDENT = HWNAS_TORCH_INDENT };
 
 /* ---- Parts ---- */
 
-static const char *switch_name(const hwnas_class *class, const hwnas_part *part)
+static const char *switch_name(const hwnas_class *class, const hwnas_torch_piece *part)
 {
     size_t n = 1;
     for (size_t p = 0; class->parts[p] != part; p++)
@@ -14,7 +14,7 @@ static const char *switch_name(const hwnas_class *class, const hwnas_part *part)
     return n == 1 ? "use_residual" : hwnas_arena_printf(class->export->arena, "use_residual%zu", n);
 }
 
-static void write_part(hwnas_str *out, const hwnas_class *class, const hwnas_part *part)
+static void write_part(hwnas_str *out, const hwnas_class *class, const hwnas_torch_piece *part)
 {
     hwnas_arena *arena = class->export->arena;
     if (part->when) {
@@ -33,7 +33,7 @@ static void write_part(hwnas_str *out, const hwnas_class *class, const hwnas_par
 }
 
 /* What a part makes of x: "self.gate(x)", "x * self.gate(x)", "torch.cat([...], dim=1)". */
-static void write_result(hwnas_str *out, const hwnas_class *class, const hwnas_part *part,
+static void write_result(hwnas_str *out, const hwnas_class *class, const hwnas_torch_piece *part,
                          const char *prefix)
 {
     hwnas_arena *arena = class->export->arena;
@@ -59,7 +59,7 @@ static void write_forward(hwnas_str *out, const hwnas_class *class)
     hwnas_str_add(out, "\n");
     hwnas_py_line(out, INDENT, "def forward(self, x):");
     for (size_t p = 0; p <= last; p++) {
-        const hwnas_part *part = class->parts[p];
+        const hwnas_torch_piece *part = class->parts[p];
         const char *begin = p == last ? "return " : "x = ";
         if (part->kind == HWNAS_PART_PLAIN && !part->attributes[0])
             continue;

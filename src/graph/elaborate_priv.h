@@ -31,7 +31,7 @@ typedef struct hwnas_elaboration {
 
 /* One call of a template (or the network itself). */
 typedef struct hwnas_call {
-    hwnas_frame frame;
+    hwnas_scope_frame frame;
     hwnas_tensor_list *tensors; /* one for each name of the template's */
     const char *path;           /* "" or "mbconv_1/" */
     hwnas_name_count *names;

@@ -88,7 +88,7 @@ hwnas_status hwnas_elaborate_output(builder *b, call *c, const hwnas_stmt *stmt,
 /* How many of an input there are. */
 static hwnas_status count_input(int *out, builder *b, const hwnas_input *input)
 {
-    const hwnas_frame frame = {.scope = b->arch->space->network, .choices = b->choices};
+    const hwnas_scope_frame frame = {.scope = b->arch->space->network, .choices = b->choices};
     int64_t n = 1;
     if (input->each)
         TRY(hwnas_expr_eval_int(&n, input->each, &frame, b->scratch));
@@ -103,7 +103,7 @@ static hwnas_status count_input(int *out, builder *b, const hwnas_input *input)
 static hwnas_status add_input(int *out, builder *b, const hwnas_input *input, int i, int batch)
 {
     hwnas_value index = {.kind = HWNAS_VALUE_INT, .i = i};
-    const hwnas_frame frame = {
+    const hwnas_scope_frame frame = {
         .scope = b->arch->space->network, .slots = &index, .choices = b->choices};
     int64_t dims[HWNAS_MAX_RANK] = {batch};
     for (int d = 0; d < input->n_dims; d++) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/op.h"
-#include "graph/quantize.h"
+#include "graph/quantize_graph.h"
 #include "graph/rewrite.h"
 
 typedef hwnas_rewrite rewrite;
@@ -64,7 +64,7 @@ static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_no
 
 static bool is_constant(const rewrite *r, const hwnas_node *node)
 {
-    if (hwnas_is_kernel_of_bytes(r->from, node))
+    if (hwnas_is_int8_kernel(r->from, node))
         return false;
     for (int i = 0; i < node->n_inputs; i++) {
         const int place = r->place[node->inputs[i]];

@@ -131,9 +131,9 @@ static void find_gelu(fuser *f, int n)
         return;
     for (int i = 0; i < all.n; i++) {
         const int gate = all.factors[i];
-        const hwnas_node *bent = beside(f, gate, 1);
-        const int x = hwnas_node_is(bent, HWNAS_OP_ERF)    ? x_of_erf(f, bent)
-                      : hwnas_node_is(bent, HWNAS_OP_TANH) ? x_of_tanh(f, bent)
+        const hwnas_node *activated = beside(f, gate, 1);
+        const int x = hwnas_node_is(activated, HWNAS_OP_ERF)    ? x_of_erf(f, activated)
+                      : hwnas_node_is(activated, HWNAS_OP_TANH) ? x_of_tanh(f, activated)
                                                            : NO_TENSOR;
         product p = {.number = 1};
         if (x == NO_TENSOR || !multiply(&p, f, node->output, x) || p.n != 2 ||
@@ -141,7 +141,7 @@ static void find_gelu(fuser *f, int n)
             (p.factors[0] != gate && p.factors[1] != gate))
             continue;
         f->x[n] = x;
-        f->is_tanh[n] = hwnas_node_is(bent, HWNAS_OP_TANH);
+        f->is_tanh[n] = hwnas_node_is(activated, HWNAS_OP_TANH);
     }
 }
 

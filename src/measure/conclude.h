@@ -14,7 +14,7 @@
 double hwnas_median(double *low, double *high, double *scratch, const double *values, size_t n);
 
 /* Second half of n samples, which are in the order of time, against the first, minus 1: 0 when
- * their intervals overlap, so that chance is no trend. */
+ * their intervals overlap, so that chance is not a trend. */
 double hwnas_find_trend(double *scratch, const double *samples, size_t n);
 /* The better founded of two attempts. */
 bool hwnas_is_steadier(const hwnas_measurement *a, const hwnas_measurement *b);

@@ -18,7 +18,7 @@
 
 enum { PAGE = 4096, LINE = 64, CHUNK = 512, N_SLOTS_LOG = 20 };
 
-/* Pages by their numbers, in a table with open addressing; 0 is no page. */
+/* Pages by their numbers, in a table with open addressing; 0 is not a page. */
 typedef struct page {
     uintptr_t number;
     uint64_t sum; /* of what it holds */

@@ -204,7 +204,7 @@ void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observatio
     hwnas_latency_table_add(table, o);
 }
 
-void hwnas_latency_table_recall(hwnas_latency_table *table, hwnas_observation *const *observations,
+void hwnas_latency_table_restore(hwnas_latency_table *table, hwnas_observation *const *observations,
                                 size_t n)
 {
     size_t first = n, n_steady = 0; /* of those that are told */

@@ -39,11 +39,11 @@ hwnas_latency_table *hwnas_latency_table_new(void);
 void hwnas_latency_table_free(hwnas_latency_table *table); /* accepts NULL */
 
 /* Adds an observation, which is copied. hwnas_latency_table_tell() estimates the network first, as
- * if it had not been measured, which is how a table knows its error; hwnas_latency_table_recall()
+ * if it had not been measured, which is how a table knows its error; hwnas_latency_table_restore()
  * adds what comes of a file, and does so with the last of it alone. */
 void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation *observation);
 void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observation *observation);
-void hwnas_latency_table_recall(hwnas_latency_table *table, hwnas_observation *const *observations,
+void hwnas_latency_table_restore(hwnas_latency_table *table, hwnas_observation *const *observations,
                                 size_t n);
 /* Tells what a search measured one after the other, having asked the table before each: then it is
  * the table that the search had, to the last bit. */

@@ -22,14 +22,14 @@
 #include "measure/energy.h"
 #include "measure/occupancy.h"
 #include "measure/pace.h"
-#include "measure/place.h"
+#include "measure/core_choice.h"
 
 enum {
     MAX_THREADS = 512,    /* more are not watched */
     STAT_BYTES = 1 << 16, /* of /proc/stat: 64 bytes a core, cores first */
     REFERENCE_STEPS = 60000,
     REFERENCE_BEST_OF = 8,
-    REFERENCE_TRIES = 24, /* more than that is no core of ours */
+    REFERENCE_TRIES = 24, /* more than that is not a core of ours */
 };
 
 typedef struct real_machine {
@@ -117,7 +117,7 @@ static bool real_is_shared(hwnas_machine *machine, double *hertz)
 }
 
 /* The best of some tries, so that a time slice lost to another process does not count as a slower
- * machine; of tries on a core of our own only, as a neighbour is another witness's word. */
+ * machine; of tries on a core of our own only, as a neighbour is another interference monitor's word. */
 static double real_reference(hwnas_machine *machine)
 {
     double best = INFINITY, hertz;
@@ -160,7 +160,7 @@ static void unwatch(real_machine *m)
     CPU_ZERO(&m->cores);
 }
 
-/* Opens the books of each thread, and notes the cores that any of them may use: a device may have
+/* Opens the scheduler's accounting of each thread, and notes the cores that any of them may use: a device may have
  * bound each to one of its own. Several executables of one process are watched one after the other;
  * each thread is counted once. */
 static void real_watch(hwnas_machine *machine)

@@ -1,4 +1,4 @@
-/* occupancy.h: how much of each core others have had, by the kernel's books. */
+/* occupancy.h: how much of each core others have had, by the scheduler's accounting. */
 #ifndef HWNAS_MEASURE_OCCUPANCY_H
 #define HWNAS_MEASURE_OCCUPANCY_H
 

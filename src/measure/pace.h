@@ -3,7 +3,7 @@
  * A chain in which each addition waits for the one before does one in a cycle: it tells the clock
  * rate. Additions that do not wait for each other go as many in a cycle as the core is wide: half
  * of that says that somebody else is on the same physical core. In a virtual machine no other
- * witness sees that: the neighbour's hyperthread is neither our preemption nor stolen time. */
+ * interference monitor sees that: the neighbour's hyperthread is neither our preemption nor stolen time. */
 #ifndef HWNAS_MEASURE_PACE_H
 #define HWNAS_MEASURE_PACE_H
 

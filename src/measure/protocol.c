@@ -1,5 +1,5 @@
 /* protocol.c: from an executable to a latency that one can stand by. docs/measuring.md gives the
- * reasons; the order here is the order there: samples in blocks with the machine's witnesses beside
+ * reasons; the order here is the order there: samples in blocks with the machine's interference monitors beside
  * them, the stopping rule, the verdict, and another attempt where that was a bad one. */
 #include <math.h>
 
@@ -15,7 +15,7 @@ static const double PAUSE_SHARE = 0.25;
 static const double BEATEN_BY = 0.1;
 enum { FEWEST = 10 };                    /* samples of a block */
 static const double LOST_SHARE = 0.01;   /* losing more than this disturbs a block */
-static const double BLOCK_SECONDS = 0.1; /* the witness of stolen time ticks in 0.01 s */
+static const double BLOCK_SECONDS = 0.1; /* the monitor of stolen time ticks in 0.01 s */
 /* RAPL's counters move about once a millisecond (Intel 64 and IA-32 Architectures Software
  * Developer's Manual, volume 3, 15.10): in less than some of them energy is 0 or that of others. */
 static const double SPAN_SECONDS = 5e-3;

@@ -179,7 +179,7 @@ hwnas_status hwnas_roofline_get(hwnas_roofline *out, hwnas_runner *runner, const
     hwnas_device_info info;
     TRY(hwnas_runner_describe(&info, runner));
     char *key = hwnas_roofline_key(device, &info, precision);
-    if (refresh || !hwnas_roofline_recall(out, key)) {
+    if (refresh || !hwnas_roofline_lookup(out, key)) {
         TRY_OUT(measure_all(out, runner, device, &info, precision, options));
         hwnas_roofline_keep(out, key);
     }

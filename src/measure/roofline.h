@@ -35,7 +35,7 @@ double hwnas_roofline_bandwidth(const hwnas_roofline *roofline, double bytes);
 /* The memory's. */
 const hwnas_rate *hwnas_roofline_memory(const hwnas_roofline *roofline);
 
-/* Measures, which takes seconds; or, unless `refresh`, recalls what was measured earlier on such a
+/* Measures, which takes seconds; or, unless `refresh`, lookup_metric what was measured earlier on such a
  * processor with such a library, from $XDG_CACHE_HOME/hwnas. The runner is one of `device`; of
  * `options` only stop, progress and context count. */
 HWNAS_CHECKED hwnas_status hwnas_roofline_get(hwnas_roofline *out, hwnas_runner *runner,

@@ -95,7 +95,7 @@ static double age_of(const char *path)
     return stat(path, &st) ? INFINITY : difftime(time(NULL), st.st_mtime);
 }
 
-bool hwnas_roofline_recall(hwnas_roofline *out, const char *key)
+bool hwnas_roofline_lookup(hwnas_roofline *out, const char *key)
 {
     char *path = path_of(key), *text = NULL;
     size_t length = 0;

@@ -12,7 +12,7 @@ char *hwnas_roofline_key(const char *device, const hwnas_device_info *info,
                          hwnas_precision precision);
 /* false: there is none, its file is cut short, of another version or of another machine; or the
  * machine was disturbed, and may be so no longer. */
-bool hwnas_roofline_recall(hwnas_roofline *out, const char *key);
+bool hwnas_roofline_lookup(hwnas_roofline *out, const char *key);
 /* What cannot be written is measured again next time. */
 void hwnas_roofline_keep(const hwnas_roofline *roofline, const char *key);
 

@@ -90,7 +90,7 @@ static hwnas_status send_all(hwnas_runner *r, const void *bytes, size_t n, doubl
         else if (errno == EAGAIN)
             TRY(wait_ready(r, POLLOUT, timeout, o));
         else if (errno != EINTR)
-            return hwnas_runner_judge_child(r);
+            return hwnas_runner_classify_exit(r);
     }
     return HWNAS_OK;
 }
@@ -99,7 +99,7 @@ static hwnas_status send_frame(hwnas_runner *r, hwnas_frame_type type, const voi
                                size_t length, double timeout, const hwnas_measure_options *o)
 {
     unsigned char head[HWNAS_FRAME_HEAD];
-    hwnas_frame_encode(head, (hwnas_frame){.type = type, .length = length});
+    hwnas_frame_encode(head, (hwnas_wire_frame){.type = type, .length = length});
     TRY(send_all(r, head, sizeof head, timeout, o));
     return send_all(r, bytes, length, timeout, o);
 }
@@ -125,22 +125,22 @@ static hwnas_status receive_all(hwnas_runner *r, void *out, size_t n, double tim
         else if (got < 0 && errno == EAGAIN)
             TRY(wait_ready(r, POLLIN, timeout, o));
         else if (got == 0 || errno != EINTR)
-            return hwnas_runner_judge_child(r);
+            return hwnas_runner_classify_exit(r);
     }
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_runner_spoke_nonsense(void)
+hwnas_status hwnas_runner_protocol_error(void)
 {
     hwnas_status status =
-        hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner wrote something that is no answer");
+        hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner wrote something that is not an answer");
     return hwnas_hint(status,
                       "$HWNAS_RUNNER must name the same version of hwnas; or a library wrote "
                       "over memory");
 }
 
 /* The next frame's payload, NUL-terminated, yours to free(). */
-static hwnas_status receive_frame(char **out, hwnas_frame *frame, hwnas_runner *r, double timeout,
+static hwnas_status receive_frame(char **out, hwnas_wire_frame *frame, hwnas_runner *r, double timeout,
                                   const hwnas_measure_options *o)
 {
     unsigned char head[HWNAS_FRAME_HEAD];
@@ -148,7 +148,7 @@ static hwnas_status receive_frame(char **out, hwnas_frame *frame, hwnas_runner *
     if (!hwnas_frame_decode(frame, head) || frame->type < HWNAS_FRAME_PHASE ||
         frame->type > HWNAS_FRAME_ANSWER ||
         (frame->type == HWNAS_FRAME_PHASE && frame->length > LONGEST_PHASE))
-        return hwnas_runner_spoke_nonsense();
+        return hwnas_runner_protocol_error();
     char *text = hwnas_alloc(frame->length + 1);
     hwnas_status status = receive_all(r, text, frame->length, timeout, o);
     if (status == HWNAS_OK)
@@ -166,7 +166,7 @@ static hwnas_status read_verdict(const json_t *answer)
     const char *hint = json_string_value(json_object_get(answer, "hint"));
     hwnas_status status = name ? hwnas_status_from_name(name) : HWNAS_N_STATUS;
     if (status == HWNAS_N_STATUS || !message || !hint)
-        return hwnas_runner_spoke_nonsense();
+        return hwnas_runner_protocol_error();
     if (status == HWNAS_OK)
         return HWNAS_OK;
     hwnas_fail(status, NULL, "%s", message);
@@ -195,7 +195,7 @@ static hwnas_status receive_answer(json_t **out, hwnas_runner *r, double timeout
                                    const hwnas_measure_options *o)
 {
     for (double waited = 0, last = hwnas_now();;) {
-        hwnas_frame frame;
+        hwnas_wire_frame frame;
         char *text = NULL;
         TRY(check_patience(r, waited, timeout, o));
         TRY(receive_frame(&text, &frame, r, timeout, o));
@@ -265,7 +265,7 @@ static hwnas_status ensure_child(hwnas_runner *r, const hwnas_measure_options *o
     TRY_OUT(send_json(r, HWNAS_FRAME_OPEN, request, START_TIMEOUT, o));
     TRY_OUT(receive_answer(&answer, r, START_TIMEOUT, o));
     if (!hwnas_wire_read_info(&r->info, json_object_get(answer, "info")))
-        status = hwnas_runner_spoke_nonsense();
+        status = hwnas_runner_protocol_error();
 out:
     json_decref(request);
     json_decref(answer);
@@ -307,7 +307,7 @@ hwnas_status hwnas_runner_go(hwnas_runner *r, const json_t *go, const hwnas_meas
     return send_json(r, HWNAS_FRAME_GO, go, o->timeout, o);
 }
 
-hwnas_status hwnas_runner_hear(json_t **answer, hwnas_runner *r, const hwnas_measure_options *o)
+hwnas_status hwnas_runner_receive(json_t **answer, hwnas_runner *r, const hwnas_measure_options *o)
 {
     return receive_answer(answer, r, o->timeout, o);
 }
@@ -325,7 +325,7 @@ static hwnas_status request_measurement(json_t **out, hwnas_runner *r, const voi
     json_object_set_new(request, "steps", json_boolean(steps));
     hwnas_status status = hwnas_runner_request(r, request, onnx, length, o);
     json_decref(request);
-    return status == HWNAS_OK ? hwnas_runner_hear(out, r, o) : status;
+    return status == HWNAS_OK ? hwnas_runner_receive(out, r, o) : status;
 }
 
 hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times *steps,
@@ -346,11 +346,11 @@ hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times
     TRY_OUT(request_measurement(&answer, runner, onnx, length, steps != NULL, options));
     const json_t *measurement = json_object_get(answer, "measurement");
     if (!hwnas_wire_read_measurement(&m, measurement))
-        TRY_OUT(hwnas_runner_spoke_nonsense());
+        TRY_OUT(hwnas_runner_protocol_error());
     if (steps) {
         TRY_OUT(hwnas_graph_fold(&folded, graph));
         if (!hwnas_wire_read_steps(steps, json_object_get(measurement, "steps"), folded))
-            TRY_OUT(hwnas_runner_spoke_nonsense());
+            TRY_OUT(hwnas_runner_protocol_error());
     }
     m.total_seconds = hwnas_now() - start;
     *out = m;

@@ -23,10 +23,10 @@ HWNAS_CHECKED hwnas_status hwnas_runner_send_graph(hwnas_runner *runner, const v
                                                    const hwnas_measure_options *options);
 HWNAS_CHECKED hwnas_status hwnas_runner_go(hwnas_runner *runner, const json_t *go,
                                            const hwnas_measure_options *options);
-HWNAS_CHECKED hwnas_status hwnas_runner_hear(json_t **answer, hwnas_runner *runner,
+HWNAS_CHECKED hwnas_status hwnas_runner_receive(json_t **answer, hwnas_runner *runner,
                                              const hwnas_measure_options *options);
 /* The status of an answer that is none. */
-HWNAS_CHECKED hwnas_status hwnas_runner_spoke_nonsense(void);
+HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(void);
 /* Ends the child at once; keeps the failure that is recorded. */
 void hwnas_runner_stop(hwnas_runner *runner);
 

@@ -220,7 +220,7 @@ static bool tells_of_memory(const char *tail)
            strcasestr(tail, "cannot allocate memory") || strstr(tail, "Thread creation failed");
 }
 
-hwnas_status hwnas_runner_judge_child(hwnas_runner *r)
+hwnas_status hwnas_runner_classify_exit(hwnas_runner *r)
 {
     char tail[sizeof r->tail + 1];
     bool was_alive;

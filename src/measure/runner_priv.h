@@ -28,6 +28,6 @@ void hwnas_runner_end_child(hwnas_runner *r, bool at_once);
 /* Takes what it has written to standard error. */
 void hwnas_runner_drain_log(hwnas_runner *r);
 /* It has ended without an answer, or is about to: why? Never HWNAS_OK. */
-HWNAS_CHECKED hwnas_status hwnas_runner_judge_child(hwnas_runner *r);
+HWNAS_CHECKED hwnas_status hwnas_runner_classify_exit(hwnas_runner *r);
 
 #endif

@@ -190,7 +190,7 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
     return HWNAS_OK;
 }
 
-/* ---- Samples and witnesses ---- */
+/* ---- Samples and interference monitors ---- */
 
 /* Whether the samples' ground is not ours alone: for a device with clocks of its own, whether heat
  * or power holds them down; else whether someone shares our core. */

@@ -1,4 +1,4 @@
-/* sampler.h: samples of one executable, and the witnesses beside each. protocol.c makes a
+/* sampler.h: samples of one executable, and the interference monitors beside each. protocol.c makes a
  * measurement of them, race.c a comparison. */
 #ifndef HWNAS_MEASURE_SAMPLER_H
 #define HWNAS_MEASURE_SAMPLER_H
@@ -62,7 +62,7 @@ void hwnas_sampler_done(hwnas_sampler *s);
 /* Says what is going on, and hears whether to go on. */
 HWNAS_CHECKED hwnas_status hwnas_sampler_report(const hwnas_sampler *s, const char *phase);
 
-/* Takes the witnesses' present word as the beginning: what was before does not count. */
+/* Takes the interference monitors' present word as the beginning: what was before does not count. */
 void hwnas_sampler_attend(hwnas_sampler *s);
 /* Runs without taking samples, `n` inferences. */
 HWNAS_CHECKED hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n);

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "measure/energy.h"
 #include "measure/cores.h"
-#include "measure/place.h"
+#include "measure/core_choice.h"
 #include "measure/race.h"
 #include "measure/runner.h"
 #include "measure/steps.h"
@@ -69,14 +69,14 @@ static hwnas_status send_frame(const session *s, hwnas_frame_type type, const ch
 {
     unsigned char head[HWNAS_FRAME_HEAD];
     size_t length = strlen(bytes);
-    hwnas_frame_encode(head, (hwnas_frame){.type = type, .length = length});
+    hwnas_frame_encode(head, (hwnas_wire_frame){.type = type, .length = length});
     TRY(write_all(s->out, head, sizeof head));
     return write_all(s->out, bytes, length);
 }
 
 /* The next frame's payload, NUL-terminated, yours to free(). It must be of the given type, or with
  * `other` of that one. */
-static hwnas_status receive_frame(void **out, hwnas_frame *frame, const session *s,
+static hwnas_status receive_frame(void **out, hwnas_wire_frame *frame, const session *s,
                                   hwnas_frame_type type, hwnas_frame_type other)
 {
     unsigned char head[HWNAS_FRAME_HEAD];
@@ -102,7 +102,7 @@ static void beat(const session *s, const char *phase)
 {
     unsigned char frame[HWNAS_FRAME_HEAD + sizeof s->phase];
     const size_t length = strlen(phase), n = HWNAS_FRAME_HEAD + length;
-    hwnas_frame_encode(frame, (hwnas_frame){.type = HWNAS_FRAME_PHASE, .length = length});
+    hwnas_frame_encode(frame, (hwnas_wire_frame){.type = HWNAS_FRAME_PHASE, .length = length});
     memcpy(frame + HWNAS_FRAME_HEAD, phase, length);
     ssize_t put = send(s->out, frame, n, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (put < 0 && errno == ENOTSOCK)
@@ -258,7 +258,7 @@ out:
 /* Says that it is ready, and waits for the word to go. */
 static hwnas_status wait_for_go(double *lead, double *seconds, const session *s, double run_seconds)
 {
-    hwnas_frame frame;
+    hwnas_wire_frame frame;
     void *text;
     TRY(answer(s, HWNAS_OK, "ready", json_real(run_seconds)));
     TRY(receive_frame(&text, &frame, s, HWNAS_FRAME_GO, HWNAS_FRAME_GO));
@@ -295,7 +295,7 @@ out:
 /* MEASURE and GRAPH. */
 static hwnas_status serve_measure(session *s, const json_t *request)
 {
-    hwnas_frame frame;
+    hwnas_wire_frame frame;
     hwnas_measure_options options;
     json_t *result = NULL;
     job j = {0};
@@ -334,7 +334,7 @@ static hwnas_status serve_race(session *s, const json_t *request, int n)
     hwnas_exec *execs[HWNAS_RACE_MOST];
     const hwnas_graph *graphs[HWNAS_RACE_MOST];
     void *onnx[HWNAS_RACE_MOST] = {NULL};
-    hwnas_frame frames[HWNAS_RACE_MOST];
+    hwnas_wire_frame frames[HWNAS_RACE_MOST];
     hwnas_machine *machine = hwnas_machine_open();
     s->phase[0] = '\0';
     for (int i = 0; i < n; i++)
@@ -369,7 +369,7 @@ static hwnas_status serve_verify(session *s, const json_t *request)
     hwnas_measure_options options;
     hwnas_verified verified;
     hwnas_graph *graph = NULL;
-    hwnas_frame frame;
+    hwnas_wire_frame frame;
     void *onnx = NULL;
     s->phase[0] = '\0';
     TRY(receive_frame(&onnx, &frame, s, HWNAS_FRAME_GRAPH, HWNAS_FRAME_GRAPH));
@@ -435,7 +435,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
 
 static hwnas_status serve_request(session *s)
 {
-    hwnas_frame frame;
+    hwnas_wire_frame frame;
     void *text;
     TRY(receive_frame(&text, &frame, s, HWNAS_FRAME_OPEN, HWNAS_FRAME_MEASURE));
     json_t *request = json_loadb(text, frame.length, 0, NULL);

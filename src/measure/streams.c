@@ -79,7 +79,7 @@ static hwnas_status make_ready(double *slowest, const hwnas_streams *s, const hw
     for (int i = 0; i < s->n; i++)
         TRY_OUT(hwnas_runner_request(s->runners[i], request, onnx, length, options));
     for (int i = 0; i < s->n; i++) {
-        TRY_OUT(hwnas_runner_hear(&answer, s->runners[i], options));
+        TRY_OUT(hwnas_runner_receive(&answer, s->runners[i], options));
         *slowest = fmax(*slowest, json_number_value(json_object_get(answer, "ready")));
         json_decref(answer);
         answer = NULL;
@@ -103,9 +103,9 @@ static hwnas_status run_window(hwnas_window *windows, const hwnas_streams *s, do
         TRY_OUT(hwnas_runner_go(s->runners[i], go, options));
     for (int i = 0; i < s->n; i++) {
         json_t *answer;
-        TRY_OUT(hwnas_runner_hear(&answer, s->runners[i], options));
+        TRY_OUT(hwnas_runner_receive(&answer, s->runners[i], options));
         if (!hwnas_wire_read_window(&windows[i], json_object_get(answer, "window")))
-            status = hwnas_runner_spoke_nonsense();
+            status = hwnas_runner_protocol_error();
         json_decref(answer);
         TRY_OUT(status);
     }

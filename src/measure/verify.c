@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/calibrate.h"
-#include "graph/quantize.h"
+#include "device/ranges.h"
+#include "graph/quantize_graph.h"
 
 /* fp32 differs by the order of its sums alone. A rounding to bf16 is off by 2^-9 at most, one to
  * f16 or tf32 by 2^-12 or 2^-11; some ten to a hundred of them one after the other, each of another

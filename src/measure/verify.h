@@ -33,7 +33,7 @@ typedef struct hwnas_expected {
 } hwnas_expected;
 
 /* In s8 the graph is quantised as the device does it, and that is what the reference computes: what
- * the bytes cost in accuracy is no fault of the device. The loops may take `ref_seconds`. `out` is
+ * the bytes cost in accuracy is not a fault of the device. The loops may take `ref_seconds`. `out` is
  * to be done with even after a failure. */
 HWNAS_CHECKED hwnas_status hwnas_expected_open(hwnas_expected *out, hwnas_device *device,
                                                const hwnas_graph *graph, double ref_seconds,

@@ -10,7 +10,7 @@
 static const uint64_t MAX_GRAPH = INT32_MAX, MAX_WORDS = 8 << 20;
 static const char MAGIC[4] = {'h', 'w', 'n', '1'};
 
-void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_frame frame)
+void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_wire_frame frame)
 {
     uint32_t type = htole32((uint32_t)frame.type);
     uint64_t length = htole64(frame.length);
@@ -19,7 +19,7 @@ void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_frame frame)
     memcpy(head + 8, &length, 8);
 }
 
-bool hwnas_frame_decode(hwnas_frame *out, const unsigned char head[HWNAS_FRAME_HEAD])
+bool hwnas_frame_decode(hwnas_wire_frame *out, const unsigned char head[HWNAS_FRAME_HEAD])
 {
     uint32_t type;
     uint64_t length;
@@ -30,7 +30,7 @@ bool hwnas_frame_decode(hwnas_frame *out, const unsigned char head[HWNAS_FRAME_H
     if (memcmp(head, MAGIC, 4) || type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_GO ||
         length > (type == HWNAS_FRAME_GRAPH ? MAX_GRAPH : MAX_WORDS))
         return false;
-    *out = (hwnas_frame){.type = (hwnas_frame_type)type, .length = length};
+    *out = (hwnas_wire_frame){.type = (hwnas_frame_type)type, .length = length};
     return true;
 }
 

@@ -29,14 +29,14 @@ typedef enum hwnas_frame_type {
     HWNAS_FRAME_GO,     /* {lead, seconds} of the window that copies share */
 } hwnas_frame_type;
 
-typedef struct hwnas_frame {
+typedef struct hwnas_wire_frame {
     hwnas_frame_type type;
     uint64_t length;
-} hwnas_frame;
+} hwnas_wire_frame;
 
-void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_frame frame);
+void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_wire_frame frame);
 /* false: these bytes are no head of ours, or the payload is longer than its type may be. */
-bool hwnas_frame_decode(hwnas_frame *out, const unsigned char head[HWNAS_FRAME_HEAD]);
+bool hwnas_frame_decode(hwnas_wire_frame *out, const unsigned char head[HWNAS_FRAME_HEAD]);
 
 /* Structs as JSON objects, one member for each field. NaN is null. */
 json_t *hwnas_wire_options(const hwnas_measure_options *options);

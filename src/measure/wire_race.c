@@ -80,12 +80,12 @@ hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
     const double start = hwnas_now();
     hwnas_status status = send_all(runner, graphs, n, options);
     if (status == HWNAS_OK)
-        status = hwnas_runner_hear(&answer, runner, options);
+        status = hwnas_runner_receive(&answer, runner, options);
     if (status == HWNAS_OK && !hwnas_wire_read_race(&race, json_object_get(answer, "race")))
-        status = hwnas_runner_spoke_nonsense();
+        status = hwnas_runner_protocol_error();
     if (status == HWNAS_OK && race.n != n) {
         hwnas_race_done(&race);
-        status = hwnas_runner_spoke_nonsense();
+        status = hwnas_runner_protocol_error();
     }
     json_decref(answer);
     if (status == HWNAS_OK) {

@@ -73,9 +73,9 @@ hwnas_status hwnas_runner_verify(hwnas_verified *out, hwnas_runner *runner,
     hwnas_verified v;
     hwnas_status status = send(runner, graph, ref_seconds, options);
     if (status == HWNAS_OK)
-        status = hwnas_runner_hear(&answer, runner, options);
+        status = hwnas_runner_receive(&answer, runner, options);
     if (status == HWNAS_OK && !hwnas_wire_read_verified(&v, json_object_get(answer, "verified")))
-        status = hwnas_runner_spoke_nonsense();
+        status = hwnas_runner_protocol_error();
     json_decref(answer);
     if (status == HWNAS_OK)
         *out = v;

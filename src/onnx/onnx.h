@@ -24,7 +24,7 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_write(void **out, size_t *length, const hw
 HWNAS_CHECKED hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes,
                                            size_t length);
 /* Reads a file, and values that lie in other files beside it (external data). With `skipped` a node
- * that we cannot compute is no failure: it and what depends on it is left out, what is computed
+ * that we cannot compute is not a failure: it and what depends on it is left out, what is computed
  * last without it are the outputs, and `skipped` says a line for each such node. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped);
 

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "graph/quantize.h"
+#include "graph/quantize_graph.h"
 #include "graph/rewrite.h"
 
 /* Protobuf's own limit. */
@@ -61,17 +61,17 @@ static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
 /* ---- nodes ---- */
 
 /* A kernel of bytes stays one. */
-static bool is_kernel_of_bytes(const reader *r, const hwnas_op *op, int tensor)
+static bool is_int8_kernel(const reader *r, const hwnas_op *op, int tensor)
 {
     const int producer = r->graph->tensors[tensor].producer;
     const bool multiplies = op->id == HWNAS_OP_CONV || op->id == HWNAS_OP_LINEAR;
     return multiplies && producer >= 0 &&
-           hwnas_reverses_kernel(r->graph, &r->graph->nodes[producer]);
+           hwnas_dequantizes_kernel(r->graph, &r->graph->nodes[producer]);
 }
 
 hwnas_status hwnas_onnx_take_weight(reader *r, const hwnas_op *op, int i, int tensor)
 {
-    if (i == 0 && is_kernel_of_bytes(r, op, tensor))
+    if (i == 0 && is_int8_kernel(r, op, tensor))
         return HWNAS_OK;
     TRY(hwnas_onnx_fold(r, tensor));
     const hwnas_tensor *weight = &r->graph->tensors[tensor];

@@ -31,7 +31,7 @@ static hwnas_status read_seed(hwnas_tensor *tensor, const Onnx__TensorProto *fro
             return HWNAS_OK;
         }
     }
-    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' would be drawn as '%s', which is no init",
+    return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' would be drawn as '%s', which is not an initialiser",
                       from->name, init ? init : "");
 }
 

@@ -146,7 +146,7 @@ hwnas_status hwnas_onnx_read_trilu(int *out, hwnas_onnx_reader *r, const Onnx__N
         hwnas_onnx_has_input(node, 1) ? hwnas_onnx_build_known(&b, 1, "k") : NULL;
     const double shift = k ? k->data[0] : 0;
     if (in.rank < 2) {
-        hwnas_onnx_refuse(&b, "input", "is no matrix");
+        hwnas_onnx_refuse(&b, "input", "is not a matrix");
         return hwnas_onnx_built(out, &b, x);
     }
     const int64_t rows = in.dims[in.rank - 2], columns = in.dims[in.rank - 1];
@@ -173,7 +173,7 @@ hwnas_status hwnas_onnx_read_eye(int *out, hwnas_onnx_reader *r, const Onnx__Nod
         TRY(hwnas_onnx_dtype(&dtype, (int32_t)type, "the result of", name));
     float *values = in.rank == 2 ? hwnas_onnx_values_of(&made, &b, 2, in.dims, dtype) : NULL;
     if (!values) {
-        hwnas_onnx_refuse(&b, "input", "is no matrix");
+        hwnas_onnx_refuse(&b, "input", "is not a matrix");
         return hwnas_onnx_built(out, &b, x);
     }
     for (int64_t i = 0; i < in.dims[0] * in.dims[1]; i++)

@@ -2,7 +2,7 @@
  * ours, and sums of many. */
 #include <string.h>
 
-#include "graph/quantize.h"
+#include "graph/quantize_graph.h"
 #include "onnx/onnx_reader.h"
 
 static hwnas_status add_scalar(int *out, hwnas_onnx_reader *r, const char *name, const char *suffix,
@@ -51,7 +51,7 @@ hwnas_status hwnas_onnx_read_gemm(int *out, hwnas_onnx_reader *r, const Onnx__No
                        *b = has_c ? &r->graph->tensors[c] : NULL;
     const bool has_kernel =
         w->kind == HWNAS_TENSOR_WEIGHT ||
-        (w->producer >= 0 && hwnas_reverses_kernel(r->graph, &r->graph->nodes[w->producer]));
+        (w->producer >= 0 && hwnas_dequantizes_kernel(r->graph, &r->graph->nodes[w->producer]));
     const bool is_linear = has_kernel && alpha == 1 &&
                            hwnas_onnx_int(node, "transB", 0) && !hwnas_onnx_int(node, "transA", 0);
     if (is_linear && (!b || (beta == 1 && b->kind == HWNAS_TENSOR_WEIGHT && b->rank == 1 &&

@@ -56,7 +56,7 @@ static int mul(builder *b, int x, int y)
     return hwnas_onnx_make(b, "mul", NULL, x, y);
 }
 
-static int bend(builder *b, const char *op, int x)
+static int activate(builder *b, const char *op, int x)
 {
     return hwnas_onnx_make(b, op, NULL, x, -1);
 }
@@ -70,11 +70,11 @@ static state step_lstm(builder *b, const rnn *n, const direction *d, int x, stat
     for (int i = 0; i <= 2; i += 2)
         if (d->peephole[i] >= 0)
             g[i] = add(b, g[i], mul(b, d->peephole[i], s.c));
-    const int in = bend(b, d->activations[0], g[0]), forget = bend(b, d->activations[0], g[2]);
-    const int c = add(b, mul(b, forget, s.c), mul(b, in, bend(b, d->activations[1], g[3])));
+    const int in = activate(b, d->activations[0], g[0]), forget = activate(b, d->activations[0], g[2]);
+    const int c = add(b, mul(b, forget, s.c), mul(b, in, activate(b, d->activations[1], g[3])));
     if (d->peephole[1] >= 0)
         g[1] = add(b, g[1], mul(b, d->peephole[1], c));
-    return (state){mul(b, bend(b, d->activations[0], g[1]), bend(b, d->activations[2], c)), c};
+    return (state){mul(b, activate(b, d->activations[0], g[1]), activate(b, d->activations[2], c)), c};
 }
 
 static state step_gru(builder *b, const rnn *n, const direction *d, int x, state s)
@@ -82,14 +82,14 @@ static state step_gru(builder *b, const rnn *n, const direction *d, int x, state
     const int r_gates = hwnas_onnx_cut(b, d->r, 1, 0, 2 * n->hidden, 1);
     const int r_new = hwnas_onnx_cut(b, d->r, 1, 2 * n->hidden, 3 * n->hidden, 1);
     const int both =
-        bend(b, d->activations[0],
+        activate(b, d->activations[0],
              add(b, gates(b, x, n, 0, 2), hwnas_onnx_make(b, "matmul", NULL, s.h, r_gates)));
     const int update = gates(b, both, n, 0, 1), reset = gates(b, both, n, 1, 2);
     int new =
         hwnas_onnx_make(b, "matmul", NULL, n->is_linear_first ? s.h : mul(b, reset, s.h), r_new);
     if (n->is_linear_first)
         new = mul(b, reset, d->reset_bias < 0 ? new : add(b, new, d->reset_bias));
-    new = bend(b, d->activations[1], add(b, gates(b, x, n, 2, 3), new));
+    new = activate(b, d->activations[1], add(b, gates(b, x, n, 2, 3), new));
     const int old = hwnas_onnx_make(b, "sub", NULL, s.h, new);
     return (state){add(b, new, mul(b, update, old)), s.c};
 }
@@ -98,7 +98,7 @@ static state step_rnn(builder *b, const rnn *n, const direction *d, int x, state
 {
     (void)n;
     return (state){
-        bend(b, d->activations[0], add(b, x, hwnas_onnx_make(b, "matmul", NULL, s.h, d->r))), s.c};
+        activate(b, d->activations[0], add(b, x, hwnas_onnx_make(b, "matmul", NULL, s.h, d->r))), s.c};
 }
 
 /* 1 for each sequence that has a step `t`. */

@@ -32,7 +32,7 @@ hwnas_status hwnas_onnx_read_constant(int *out, hwnas_onnx_reader *r, const Onnx
     const bool is_whole = a && (a->has_i || a->n_ints), is_list = a && (a->n_ints || a->n_floats);
     const size_t n = !a ? 0 : a->n_ints ? a->n_ints : a->n_floats ? a->n_floats : 1;
     if (n == 0 || n > 1024 || (!is_list && !a->has_i && !a->has_f))
-        return hwnas_onnx_unsupported(node, "value", "is no tensor, number or short list");
+        return hwnas_onnx_unsupported(node, "value", "is not a tensor, number or short list");
     for (size_t i = 0; i < n; i++)
         values[i] = a->n_ints     ? (float)a->ints[i]
                     : a->n_floats ? a->floats[i]

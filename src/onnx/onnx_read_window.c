@@ -211,7 +211,7 @@ int hwnas_onnx_build_conv(builder *b, int x, int kernel, int bias)
 {
     const conv c = read_conv(b, x, kernel, bias);
     if (b->status == HWNAS_OK && c.w.n != 2)
-        hwnas_onnx_refuse(b, "X", "is no image");
+        hwnas_onnx_refuse(b, "X", "is not an image");
     return b->status == HWNAS_OK ? conv_2d(b, &c, x, kernel, bias) : b->fallback;
 }
 

@@ -75,7 +75,7 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, hwnas_o
 /* One entry for each row of the operator's table, in the graph's arena. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read_attrs(hwnas_attr **out, hwnas_onnx_reader *r,
                                                  const hwnas_op *op, const Onnx__NodeProto *node);
-/* A whole number as it was meant: 2^63 - 1 for "to the end" is no float. */
+/* A whole number as it was meant: 2^63 - 1 for "to the end" is not a float. */
 int64_t hwnas_onnx_whole(double value);
 
 /* ---- onnx_read.c ---- */

@@ -36,7 +36,7 @@ static void add_scores(hwnas_str *text, const hwnas_fit *fit, const char *unit)
 
 static void add_limits_of_any(hwnas_str *text, const hwnas_fit *fit)
 {
-    const hwnas_encoding *e = fit->sample->encoding;
+    const hwnas_feature_encoding *e = fit->sample->encoding;
     hwnas_str_add(text, "It looks at");
     for (size_t c = 0; c < e->n_columns; c++)
         hwnas_str_addf(text, "%s %s", c ? "," : "", e->columns[c].name);

@@ -23,7 +23,7 @@ static double value_of(const hwnas_indicator *i, const double *row)
 
 static void list_indicators(hwnas_features *f)
 {
-    const hwnas_encoding *e = f->encoding;
+    const hwnas_feature_encoding *e = f->encoding;
     size_t n = e->first[f->has_facts ? HWNAS_N_COLUMN_PARTS : HWNAS_COLUMN_FACT], most = 0;
     for (size_t c = 0; c < n; c++)
         most += e->columns[c].is_categorical ? e->columns[c].n_levels : 1;
@@ -47,7 +47,7 @@ static void list_indicators(hwnas_features *f)
  * two values is a constant, and indicators of one gene exclude each other. */
 static void list_pairs(hwnas_features *f)
 {
-    const hwnas_encoding *e = f->encoding;
+    const hwnas_feature_encoding *e = f->encoding;
     size_t n = 0;
     while (n < f->n_columns && e->columns[f->indicators[n].column].part == HWNAS_COLUMN_GENE)
         n++;
@@ -69,7 +69,7 @@ static void list_pairs(hwnas_features *f)
 
 static void list_products(hwnas_features *f)
 {
-    const hwnas_encoding *e = f->encoding;
+    const hwnas_feature_encoding *e = f->encoding;
     size_t n = e->first[HWNAS_COLUMN_SUM];
     f->products = hwnas_arena_alloc(f->arena, (n * n + 1) * sizeof *f->products);
     for (uint32_t a = 0; a < n; a++) {
@@ -86,7 +86,7 @@ static void list_products(hwnas_features *f)
     f->n_inputs = f->n_columns + f->n_products;
 }
 
-hwnas_features *hwnas_features_new(const hwnas_encoding *encoding, bool has_facts)
+hwnas_features *hwnas_features_new(const hwnas_feature_encoding *encoding, bool has_facts)
 {
     hwnas_arena *arena = hwnas_arena_new();
     hwnas_features *f = hwnas_arena_alloc(arena, sizeof *f);

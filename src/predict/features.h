@@ -7,14 +7,14 @@
 #ifndef HWNAS_PREDICT_FEATURES_H
 #define HWNAS_PREDICT_FEATURES_H
 
-#include "predict/encoding.h"
+#include "predict/feature_encoding.h"
 
 typedef struct hwnas_pair {
     uint32_t a, b;
 } hwnas_pair;
 
 typedef struct hwnas_features {
-    const hwnas_encoding *encoding; /* borrowed */
+    const hwnas_feature_encoding *encoding; /* borrowed */
     bool has_facts;                 /* sees the encoding's facts, not only its genes and sums */
     hwnas_arena *arena;
     struct hwnas_indicator *indicators; /* one a column of the regression */
@@ -29,7 +29,7 @@ typedef struct hwnas_features {
 } hwnas_features;
 
 /* Means and scales are 0 and 1 until hwnas_features_standardise(), over rows of the encoding. */
-hwnas_features *hwnas_features_new(const hwnas_encoding *encoding, bool has_facts);
+hwnas_features *hwnas_features_new(const hwnas_feature_encoding *encoding, bool has_facts);
 void hwnas_features_standardise(hwnas_features *features, const double *rows, size_t n);
 void hwnas_features_free(hwnas_features *features); /* accepts NULL */
 

@@ -197,7 +197,7 @@ json_t *hwnas_model_write(const hwnas_model *model)
     return file;
 }
 
-hwnas_status hwnas_model_read(hwnas_model **out, const json_t *file, const hwnas_encoding *encoding)
+hwnas_status hwnas_model_read(hwnas_model **out, const json_t *file, const hwnas_feature_encoding *encoding)
 {
     const char *name = json_string_value(json_object_get(file, "kind"));
     const hwnas_model_kind *kind = name ? hwnas_model_kind_named(name) : NULL;

@@ -8,13 +8,13 @@
 #include <jansson.h>
 
 #include "base/str.h"
-#include "predict/encoding.h"
+#include "predict/feature_encoding.h"
 #include "predict/link.h"
 #include "predict/predict.h"
 
 /* Encoded architectures with known results. */
 typedef struct hwnas_rows {
-    const hwnas_encoding *encoding; /* borrowed */
+    const hwnas_feature_encoding *encoding; /* borrowed */
     size_t n;
     double *columns;  /* n * encoding->n_columns */
     double *values;   /* finite */
@@ -33,7 +33,7 @@ typedef struct hwnas_model_kind hwnas_model_kind;
 /* A model of a kind embeds this as its first member. */
 typedef struct hwnas_model {
     const hwnas_model_kind *kind;
-    const hwnas_encoding *encoding; /* borrowed */
+    const hwnas_feature_encoding *encoding; /* borrowed */
     bool has_facts;                 /* looks at the encoding's facts, which cost a graph */
     double spread; /* what its deviations are multiplied by, so that 90 % intervals hold 90 % */
 } hwnas_model;
@@ -55,7 +55,7 @@ struct hwnas_model_kind {
     /* What a file keeps; a new reference. */
     json_t *(*write)(const hwnas_model *model);
     /* The way back; what is damaged is HWNAS_E_INPUT without a place. */
-    hwnas_status (*read)(hwnas_model **out, const json_t *file, const hwnas_encoding *encoding);
+    hwnas_status (*read)(hwnas_model **out, const json_t *file, const hwnas_feature_encoding *encoding);
     /* A sentence or two for the card; numbers of `unit`. */
     void (*describe)(const hwnas_model *model, hwnas_str *text, const char *unit);
     void (*free)(hwnas_model *model);
@@ -84,7 +84,7 @@ void hwnas_model_describe(const hwnas_model *model, hwnas_str *text, const char 
 /* The members that every file has: kind, spread and what the kind adds; and the way back. */
 json_t *hwnas_model_write(const hwnas_model *model);
 HWNAS_CHECKED hwnas_status hwnas_model_read(hwnas_model **out, const json_t *file,
-                                            const hwnas_encoding *encoding);
+                                            const hwnas_feature_encoding *encoding);
 
 /* A link's members in a file, and the way back. */
 json_t *hwnas_link_write(const hwnas_link *link);

@@ -34,7 +34,7 @@ const hwnas_model *hwnas_model_member(const hwnas_model *base, int i)
     return base->kind == &hwnas_model_ensemble && i < N_MEMBERS ? model->members[i] : NULL;
 }
 
-static ensemble *make_ensemble(const hwnas_encoding *encoding)
+static ensemble *make_ensemble(const hwnas_feature_encoding *encoding)
 {
     ensemble *model = hwnas_alloc(sizeof *model);
     model->base = (hwnas_model){&hwnas_model_ensemble, encoding, false, 1};
@@ -144,7 +144,7 @@ static hwnas_status read_member(ensemble *model, const json_t *file)
 }
 
 static hwnas_status read_ensemble(hwnas_model **out, const json_t *file,
-                                  const hwnas_encoding *encoding)
+                                  const hwnas_feature_encoding *encoding)
 {
     const json_t *members = json_object_get(file, "members"), *member;
     size_t i;

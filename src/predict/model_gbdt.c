@@ -37,7 +37,7 @@ static void free_gbdt(hwnas_model *base)
     free(model);
 }
 
-static gbdt *make_gbdt(const hwnas_encoding *encoding, bool has_facts)
+static gbdt *make_gbdt(const hwnas_feature_encoding *encoding, bool has_facts)
 {
     gbdt *model = hwnas_alloc(sizeof *model);
     model->base = (hwnas_model){&hwnas_model_gbdt, encoding, has_facts, 1};
@@ -51,7 +51,7 @@ static gbdt *make_gbdt(const hwnas_encoding *encoding, bool has_facts)
 /* With the facts, or without when they bring next to nothing. */
 static hwnas_status choose(gbdt **out, const hwnas_rows *rows, uint64_t seed)
 {
-    const hwnas_encoding *e = rows->encoding;
+    const hwnas_feature_encoding *e = rows->encoding;
     size_t n_facts = e->n_columns - e->first[HWNAS_COLUMN_FACT];
     gbdt *tried[2] = {NULL};
     hwnas_status status = HWNAS_OK;
@@ -217,7 +217,7 @@ static hwnas_status read_members(gbdt *model, json_t *file)
     return HWNAS_OK;
 }
 
-static hwnas_status read_gbdt(hwnas_model **out, const json_t *file, const hwnas_encoding *encoding)
+static hwnas_status read_gbdt(hwnas_model **out, const json_t *file, const hwnas_feature_encoding *encoding)
 {
     const json_t *has_facts = json_object_get(file, "facts");
     if (!json_is_boolean(has_facts))

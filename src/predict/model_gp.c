@@ -62,7 +62,7 @@ static bool is_seen(view v, const hwnas_column *column)
     }
 }
 
-static bool view_is_empty(view v, const hwnas_encoding *e)
+static bool view_is_empty(view v, const hwnas_feature_encoding *e)
 {
     for (size_t c = 0; c < e->n_columns; c++)
         if (is_seen(v, &e->columns[c]))
@@ -72,7 +72,7 @@ static bool view_is_empty(view v, const hwnas_encoding *e)
 
 /* Each column has a length of its own, but for the paths through a cell, which share one: there are
  * many, and none of them is special. */
-static gp_model *make_gp(const hwnas_encoding *e, view v)
+static gp_model *make_gp(const hwnas_feature_encoding *e, view v)
 {
     gp_model *model = hwnas_alloc(sizeof *model);
     bool has_facts = v != VIEW_CHOICES && e->first[HWNAS_COLUMN_FACT] < e->n_columns;
@@ -397,7 +397,7 @@ out:
     return status;
 }
 
-static hwnas_status read_gp(hwnas_model **out, const json_t *file, const hwnas_encoding *encoding)
+static hwnas_status read_gp(hwnas_model **out, const json_t *file, const hwnas_feature_encoding *encoding)
 {
     const char *view_name;
     json_t *link, *parameters, *means, *scales, *target, *weights, *rows;

@@ -29,7 +29,7 @@ const char *hwnas_predictor_kind(const hwnas_predictor *predictor);   /* "table"
 const char *hwnas_predictor_target(const hwnas_predictor *predictor); /* column: "val_top1_pct" */
 const char *hwnas_predictor_unit(const hwnas_predictor *predictor);   /* "%" */
 
-/* Its mean orders networks and is no estimate of the target: a proxy. */
+/* Its mean orders networks and is not an estimate of the target: a proxy. */
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);
 
 /* Does a score take so long that it looks at `stop`? */

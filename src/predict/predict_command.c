@@ -98,7 +98,7 @@ static hwnas_status set_options(command_predictor *p, char *text)
         char *equals = strchr(item, '=');
         if (!equals)
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                         "'%.60s' after '#' is no option of a command", item),
+                                         "'%.60s' after '#' is not an option of a command", item),
                               "write command:PROGRAM#timeout=3600,jobs=2");
         *equals = '\0';
         TRY(set_option(p, item, equals + 1));
@@ -206,7 +206,7 @@ static hwnas_status convert(const command_predictor *p, hwnas_run *run)
                           run->mean);
     const double most = is_fraction ? 1 : 100;
     if (run->mean < 0 || run->mean > most)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' printed %g, which is no %s", name,
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' printed %g, which is not a %s", name,
                                      run->mean, is_fraction ? "fraction" : "percentage"),
                           "for another measure name the column otherwise, with #column=NAME");
     if (!p->printed && !run->is_percent && run->mean > 0 && run->mean <= 1 && !has_percentage(p))

@@ -12,7 +12,7 @@ enum { BATCH = 64, MAX_FACTS = 4096 };
 
 typedef struct fitted {
     hwnas_predictor base;
-    hwnas_encoding *encoding;
+    hwnas_feature_encoding *encoding;
     hwnas_model *model;
     double *columns; /* of a batch */
 } fitted;
@@ -21,7 +21,7 @@ static void free_fitted(hwnas_predictor *base)
 {
     fitted *predictor = (fitted *)base;
     hwnas_model_free(predictor->model);
-    hwnas_encoding_free(predictor->encoding);
+    hwnas_feature_encoding_free(predictor->encoding);
     free(predictor->columns);
     free(predictor);
 }
@@ -50,7 +50,7 @@ static hwnas_status read_facts(const char ***out, const json_t *list)
 }
 
 /* The columns of the choices must be those that this version makes of the space. */
-static hwnas_status check_columns(const json_t *names, const hwnas_encoding *e)
+static hwnas_status check_columns(const json_t *names, const hwnas_feature_encoding *e)
 {
     size_t n = e->first[HWNAS_COLUMN_FACT];
     hwnas_status status = HWNAS_OK;
@@ -81,10 +81,10 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
     predictor->base.unit = hwnas_strdup(unit);
     TRY(read_facts(&facts, fact_list));
     predictor->encoding =
-        hwnas_encoding_new(strcmp(space, HWNAS_ANY_SPACE) ? predictor->base.space : NULL, facts,
+        hwnas_feature_encoding_new(strcmp(space, HWNAS_ANY_SPACE) ? predictor->base.space : NULL, facts,
                            json_array_size(fact_list));
     free(facts);
-    TRY(hwnas_encoding_use_plain(predictor->encoding));
+    TRY(hwnas_feature_encoding_use_plain(predictor->encoding));
     predictor->columns =
         hwnas_alloc(BATCH * (predictor->encoding->n_columns + 1) * sizeof *predictor->columns);
     TRY(check_columns(columns, predictor->encoding));
@@ -118,7 +118,7 @@ static hwnas_status score_fitted(hwnas_estimate *out, hwnas_predictor *base,
     for (size_t done = 0; done < n;) {
         size_t batch = n - done < BATCH ? n - done : BATCH;
         for (size_t i = 0; i < batch; i++)
-            TRY(hwnas_encoding_row(predictor->encoding, predictor->columns + i * width,
+            TRY(hwnas_feature_encoding_row(predictor->encoding, predictor->columns + i * width,
                                    archs[done + i], predictor->model->has_facts));
         hwnas_model_predict(out + done, predictor->model, predictor->columns, batch);
         done += batch;
@@ -145,7 +145,7 @@ static void add_member(hwnas_str *text, const char *name, json_t *value, const c
     json_decref(value);
 }
 
-static json_t *list_names(const hwnas_encoding *e, size_t first, size_t end)
+static json_t *list_names(const hwnas_feature_encoding *e, size_t first, size_t end)
 {
     json_t *list = json_array();
     for (size_t c = first; c < end; c++)
@@ -161,7 +161,7 @@ static json_t *number_or_null(double value)
 char *hwnas_fit_text(const hwnas_fit *fit)
 {
     const hwnas_sample *sample = fit->sample;
-    const hwnas_encoding *e = sample->encoding;
+    const hwnas_feature_encoding *e = sample->encoding;
     const hwnas_predictor_scores *scores = &fit->scores;
     char *digest =
         sample->space ? hwnas_space_digest(sample->space) : hwnas_strdup(HWNAS_ANY_SPACE);

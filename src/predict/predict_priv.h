@@ -10,7 +10,7 @@
 /* One kind. A predictor of it embeds hwnas_predictor as its first member. */
 typedef struct hwnas_predictor_kind_row {
     const char *name; /* "KIND:REST" on the command line */
-    bool ranks_only;  /* its mean orders networks and is no estimate of the target */
+    bool ranks_only;  /* its mean orders networks and is not an estimate of the target */
     bool heeds_stop;  /* its scores take long and look at `stop` */
     /* (optional) from what follows "KIND:" */
     hwnas_status (*open)(hwnas_predictor **out, const char *rest, const hwnas_space *space);

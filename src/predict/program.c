@@ -161,7 +161,7 @@ static hwnas_status read_answer(hwnas_run *run, tail *out)
     if (!good || at[strspn(at, " \t")])
         return hwnas_hint(
             *line ? hwnas_fail(HWNAS_E_INPUT, NULL,
-                               "the last line that '%s' printed is no accuracy: '%.80s'",
+                               "the last line that '%s' printed is not an accuracy: '%.80s'",
                                run->arguments[0], line)
                   : hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' printed nothing", run->arguments[0]),
             "the last line on its standard output must be a number, or a number and its standard "

@@ -70,7 +70,7 @@ hwnas_status hwnas_proxy_naswot(double *out, const hwnas_graph *graph, hwnas_dev
     hwnas_rng rng = hwnas_rng_new(seed, graph->n_tensors);
     for (int64_t i = 0; i < n; i++)
         ((float *)images)[i] = (float)hwnas_rng_normal(&rng);
-    const hwnas_walk walk = {
+    const hwnas_untrained_visit walk = {
         .device = device, .seed = seed, .deviation = deviation, .context = &k, .see = see};
     TRY_OUT(hwnas_untrained_walk(graph, images, &walk));
     if (!k.n_gates) {

@@ -71,7 +71,7 @@ hwnas_status hwnas_proxy_zen(double *out, const hwnas_graph *graph, hwnas_device
     hwnas_rng rng = hwnas_rng_new(seed, graph->n_tensors);
     for (int64_t i = 0; i < n; i++)
         ((float *)images)[i] = (float)hwnas_rng_normal(&rng);
-    hwnas_walk walk = {.device = device,
+    hwnas_untrained_visit walk = {.device = device,
                        .seed = seed,
                        .deviation = standard,
                        .context = &plain,

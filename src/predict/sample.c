@@ -77,7 +77,7 @@ static hwnas_status read_archs(hwnas_sample *sample, const char *data, const cha
     hwnas_rows *rows = &sample->rows;
     TRY_OUT(hwnas_table_load(&table, sample->space, data));
     TRY_OUT(read_numbers(&rows->values, table->csv, target));
-    TRY_OUT(hwnas_encoding_find(&sample->encoding, sample->space,
+    TRY_OUT(hwnas_feature_encoding_find(&sample->encoding, sample->space,
                                 (const hwnas_arch *const *)table->archs, table->n));
     size_t width = sample->encoding->n_columns;
     rows->encoding = sample->encoding;
@@ -88,7 +88,7 @@ static hwnas_status read_archs(hwnas_sample *sample, const char *data, const cha
     TRY_OUT(number_networks(rows->networks, table));
     for (size_t i = 0; i < rows->n; i++)
         TRY_OUT(
-            hwnas_encoding_row(sample->encoding, rows->columns + i * width, table->archs[i], true));
+            hwnas_feature_encoding_row(sample->encoding, rows->columns + i * width, table->archs[i], true));
 out:
     hwnas_table_free(table);
     return status;
@@ -115,7 +115,7 @@ static hwnas_status read_facts(hwnas_sample *sample, const char *data, const cha
         if (strcmp(csv->names[c], target) && c != network)
             facts[n_facts++] = csv->names[c];
     qsort(facts, n_facts, sizeof *facts, compare_texts);
-    sample->encoding = hwnas_encoding_new(NULL, facts, n_facts);
+    sample->encoding = hwnas_feature_encoding_new(NULL, facts, n_facts);
     rows->encoding = sample->encoding;
     rows->n = csv->n_rows;
     rows->networks = hwnas_alloc(rows->n * sizeof *rows->networks);
@@ -155,7 +155,7 @@ out:
 void hwnas_sample_done(hwnas_sample *sample)
 {
     hwnas_rows_done(&sample->rows);
-    hwnas_encoding_free(sample->encoding);
+    hwnas_feature_encoding_free(sample->encoding);
     hwnas_space_free(sample->space);
     *sample = (hwnas_sample){0};
 }

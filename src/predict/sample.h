@@ -10,13 +10,13 @@
 
 typedef struct hwnas_sample {
     hwnas_space *space; /* NULL for HWNAS_ANY_SPACE */
-    hwnas_encoding *encoding;
+    hwnas_feature_encoding *encoding;
     hwnas_rows rows;
     size_t n_networks; /* different encodings may be one network */
 } hwnas_sample;
 
 /* `space` is the name of one or a file, or HWNAS_ANY_SPACE; then the columns of the CSV are facts
- * (facts.h) and one named `network`: rows of one network are never judged by each other. */
+ * (graph_facts.h) and one named `network`: rows of one network are never judged by each other. */
 HWNAS_CHECKED hwnas_status hwnas_sample_load(hwnas_sample *out, const char *space, const char *data,
                                              const char *target);
 void hwnas_sample_done(hwnas_sample *sample);

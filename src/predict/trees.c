@@ -125,7 +125,7 @@ hwnas_status hwnas_trees_load(hwnas_trees **out, const json_t *model, size_t n_i
     trees->n_inputs = n_inputs;
     trees->base = strtof(base + (*base == '['), NULL); /* "5E-1", since 3.1 "[5E-1]" */
     trees->trees = hwnas_alloc(json_array_size(list) * sizeof *trees->trees);
-    hwnas_status status = isfinite(trees->base) ? HWNAS_OK : damaged("'base_score' is no number");
+    hwnas_status status = isfinite(trees->base) ? HWNAS_OK : damaged("'base_score' is not a number");
     for (size_t i = 0; status == HWNAS_OK && i < json_array_size(list); i++)
         status = load_tree(trees, json_array_get(list, i));
     if (status == HWNAS_OK)

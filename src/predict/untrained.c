@@ -13,7 +13,7 @@ double hwnas_rng_normal(hwnas_rng *rng)
 
 /* Channels of a batch, normalised in place of the running statistics. */
 static void normalise(const hwnas_graph *graph, const hwnas_node *node, const float *input,
-                      float *output, const hwnas_walk *walk)
+                      float *output, const hwnas_untrained_visit *walk)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     const double epsilon = hwnas_node_attr(node, "epsilon")->number;
@@ -40,7 +40,7 @@ static void normalise(const hwnas_graph *graph, const hwnas_node *node, const fl
 }
 
 /* Matrices and kernels are drawn; what has one dimension is a bias or a shift, or a scale. */
-static void draw(const hwnas_graph *graph, int tensor, float *out, const hwnas_walk *walk)
+static void draw(const hwnas_graph *graph, int tensor, float *out, const hwnas_untrained_visit *walk)
 {
     const hwnas_tensor *t = &graph->tensors[tensor];
     const int64_t n = hwnas_tensor_count(t);
@@ -61,7 +61,7 @@ static void draw(const hwnas_graph *graph, int tensor, float *out, const hwnas_w
 }
 
 static hwnas_status step(const hwnas_graph *graph, const hwnas_node *node, float **buffers,
-                         const hwnas_walk *walk)
+                         const hwnas_untrained_visit *walk)
 {
     hwnas_status status = HWNAS_OK;
     const float *operands[HWNAS_MAX_NODE_INPUTS];
@@ -98,7 +98,7 @@ out:
 }
 
 hwnas_status hwnas_untrained_walk(const hwnas_graph *graph, const float *input,
-                                  const hwnas_walk *walk)
+                                  const hwnas_untrained_visit *walk)
 {
     hwnas_status status = HWNAS_OK;
     if (graph->n_inputs != 1)

@@ -15,7 +15,7 @@
 double hwnas_rng_normal(hwnas_rng *rng);
 
 /* What a walk tells of each node as soon as it has run; buffers are gone afterwards. */
-typedef struct hwnas_walk {
+typedef struct hwnas_untrained_visit {
     hwnas_device *device; /* NULL: plain loops */
     uint64_t seed;        /* of the weights: normal, with the deviation of `deviation` */
     /* Deviation of a weight with this many inputs to each of its outputs. */
@@ -26,12 +26,12 @@ typedef struct hwnas_walk {
                         const float *input, const float *output);
     /* (optional) Sees the variances of a batch norm's channels. */
     void (*see_variances)(void *context, const double *variances, int64_t channels);
-} hwnas_walk;
+} hwnas_untrained_visit;
 
 /* Runs a graph with one input (of float32) as training does: a batch norm takes mean and variance
  * of its channels from the batch, and has neither scale nor shift (which begin as 1 and 0); biases
  * are 0. HWNAS_E_UNSUPPORTED when the network has several inputs. */
 HWNAS_CHECKED hwnas_status hwnas_untrained_walk(const hwnas_graph *graph, const float *input,
-                                                const hwnas_walk *walk);
+                                                const hwnas_untrained_visit *walk);
 
 #endif

@@ -31,7 +31,7 @@ double hwnas_profile_row_latency(const hwnas_profile_row *row, double percentile
 }
 
 /* Why a setting cannot keep the target whatever the load; NULL when it can. */
-static const char *find_flaw(const hwnas_comparison *c, const hwnas_choice *choice,
+static const char *find_flaw(const hwnas_comparison *c, const hwnas_device_choice *choice,
                              const hwnas_service *service)
 {
     const hwnas_query *q = &c->query;
@@ -57,7 +57,7 @@ static const char *find_flaw(const hwnas_comparison *c, const hwnas_choice *choi
 }
 
 /* What the setting gives and costs. */
-static void judge_choice(const hwnas_comparison *c, hwnas_choice *choice)
+static void judge_choice(const hwnas_comparison *c, hwnas_device_choice *choice)
 {
     const hwnas_query *q = &c->query;
     const hwnas_profile_row *row = choice->row;
@@ -102,7 +102,7 @@ hwnas_status hwnas_comparison_add(hwnas_comparison *c, const hwnas_profile *prof
                              : profile->n_devices > 1
                                  ? hwnas_arena_printf(c->arena, "%s/%s", name, row->device)
                                  : hwnas_arena_printf(c->arena, "%s", name);
-        hwnas_choice choice = {.device = device, .profile = profile, .row = row};
+        hwnas_device_choice choice = {.device = device, .profile = profile, .row = row};
         if (c->prices)
             TRY(hwnas_prices_find(&choice.price, c->prices, device));
         judge_choice(c, &choice);
@@ -117,14 +117,14 @@ static int compare_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "");
 }
 
-static bool same_network(const hwnas_choice *a, const hwnas_choice *b)
+static bool same_network(const hwnas_device_choice *a, const hwnas_device_choice *b)
 {
     return !strcmp(a->row->model, b->row->model) && !compare_text(a->row->arch, b->row->arch);
 }
 
 /* What is to be small: money, without prices machines, without a load the machine's time for a
  * request. */
-static double cost_of(const hwnas_choice *choice)
+static double cost_of(const hwnas_device_choice *choice)
 {
     return choice->price ? choice->per_million : 1 / choice->machine_rate;
 }
@@ -137,7 +137,7 @@ static int compare_numbers(double a, double b)
 /* Networks by name; of one, best first, and of two that cost the same the faster. */
 static int compare_choices(const void *a_in, const void *b_in)
 {
-    const hwnas_choice *a = a_in, *b = b_in;
+    const hwnas_device_choice *a = a_in, *b = b_in;
     int order = strcmp(a->row->model, b->row->model);
     if (!order)
         order = compare_text(a->row->arch, b->row->arch);
@@ -152,7 +152,7 @@ static int compare_choices(const void *a_in, const void *b_in)
     return order ? order : compare_numbers((double)(a->row > b->row), (double)(a->row < b->row));
 }
 
-static void find_winner(hwnas_answer *answer, const hwnas_choice *choices)
+static void find_winner(hwnas_answer *answer, const hwnas_device_choice *choices)
 {
     answer->ratio = NAN;
     if (!answer->n_good)
@@ -169,7 +169,7 @@ static void find_winner(hwnas_answer *answer, const hwnas_choice *choices)
 }
 
 /* The digest is of the graph at a batch; figures of others have none. */
-static const char *find_doubt(const hwnas_answer *answer, const hwnas_choice *choices)
+static const char *find_doubt(const hwnas_answer *answer, const hwnas_device_choice *choices)
 {
     for (size_t i = 0; i < answer->n; i++)
         for (size_t k = 0; k < i; k++) {

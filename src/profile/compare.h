@@ -15,7 +15,7 @@ typedef struct hwnas_query {
 } hwnas_query;
 
 /* A device under one setting, as an answer to the question. */
-typedef struct hwnas_choice {
+typedef struct hwnas_device_choice {
     const char *device;
     const hwnas_profile *profile;
     const hwnas_profile_row *row;
@@ -29,15 +29,15 @@ typedef struct hwnas_choice {
     double per_million;       /* requests */
     double requests_per_price; /* requests a second of a full machine, for each unit that an hour
                                   costs */
-} hwnas_choice;
+} hwnas_device_choice;
 
 /* The answer for one network. */
 typedef struct hwnas_answer {
     const char *model, *arch; /* arch: NULL where the model is one network */
     size_t first, n;          /* its choices, best first, those with a flaw last */
     size_t n_good;
-    const hwnas_choice *winner;    /* NULL: nothing keeps the target */
-    const hwnas_choice *runner_up; /* the best of another device, or where there is only one device
+    const hwnas_device_choice *winner;    /* NULL: nothing keeps the target */
+    const hwnas_device_choice *runner_up; /* the best of another device, or where there is only one device
                                       the next setting; NULL: none */
     const char *doubt; /* what was recorded under this name is not one network; NULL: it is */
     double ratio;                  /* what the runner-up costs for each unit of the winner, or
@@ -49,7 +49,7 @@ typedef struct hwnas_comparison {
     hwnas_query query;
     const hwnas_prices *prices; /* borrowed; NULL: none */
     size_t n_choices, n_answers, capacity, answer_capacity;
-    hwnas_choice *choices;
+    hwnas_device_choice *choices;
     hwnas_answer *answers;
 } hwnas_comparison;
 

@@ -69,7 +69,7 @@ void hwnas_profile_add_device(hwnas_profile *profile, const char *spelling,
 /* A new row; valid until the next is added. */
 hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile);
 
-/* The failure of the first row that has one: a profile of which a part failed is no success. */
+/* The failure of the first row that has one: a profile of which a part failed is not a success. */
 HWNAS_CHECKED hwnas_status hwnas_profile_check(const hwnas_profile *profile);
 
 #endif

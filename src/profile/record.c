@@ -162,7 +162,7 @@ static hwnas_status check_format(const reader *r, const json_t *json)
     const char *format = json_string_value(json_object_get(json, "format"));
     const json_t *version = json_object_get(json, "version");
     if (!format || strcmp(format, FORMAT))
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &r->place, "this is no recorded profile"),
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &r->place, "this is not a recorded profile"),
                           "'hwnas profile MODEL --save FILE' writes one");
     if (!json_is_integer(version) || json_integer_value(version) != VERSION)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &r->place,

@@ -11,72 +11,72 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *get_device(const hwnas_choice *choice)
+static json_t *get_device(const hwnas_device_choice *choice)
 {
     return json_string(choice->device);
 }
 
-static json_t *get_source(const hwnas_choice *choice)
+static json_t *get_source(const hwnas_device_choice *choice)
 {
     return json_string(choice->profile->source);
 }
 
-static json_t *get_flaw(const hwnas_choice *choice)
+static json_t *get_flaw(const hwnas_device_choice *choice)
 {
     return choice->flaw ? json_string(choice->flaw) : json_null();
 }
 
-static json_t *get_price(const hwnas_choice *choice)
+static json_t *get_price(const hwnas_device_choice *choice)
 {
     return choice->price ? json_real(choice->price->per_hour) : json_null();
 }
 
-static json_t *get_rate(const hwnas_choice *choice)
+static json_t *get_rate(const hwnas_device_choice *choice)
 {
     return number(choice->rate);
 }
 
-static json_t *get_machines(const hwnas_choice *choice)
+static json_t *get_machines(const hwnas_device_choice *choice)
 {
     return json_integer(choice->machines);
 }
 
-static json_t *get_machine_rate(const hwnas_choice *choice)
+static json_t *get_machine_rate(const hwnas_device_choice *choice)
 {
     return number(choice->machine_rate);
 }
 
-static json_t *get_utilisation(const hwnas_choice *choice)
+static json_t *get_utilisation(const hwnas_device_choice *choice)
 {
     return number(choice->machine_rate / choice->row->items_per_second);
 }
 
-static json_t *get_fill(const hwnas_choice *choice)
+static json_t *get_fill(const hwnas_device_choice *choice)
 {
     return number(choice->response.fill);
 }
 
-static json_t *get_wait(const hwnas_choice *choice)
+static json_t *get_wait(const hwnas_device_choice *choice)
 {
     return number(choice->response.wait);
 }
 
-static json_t *get_total(const hwnas_choice *choice)
+static json_t *get_total(const hwnas_device_choice *choice)
 {
     return number(choice->response.total);
 }
 
-static json_t *get_per_hour(const hwnas_choice *choice)
+static json_t *get_per_hour(const hwnas_device_choice *choice)
 {
     return number(choice->per_hour);
 }
 
-static json_t *get_per_million(const hwnas_choice *choice)
+static json_t *get_per_million(const hwnas_device_choice *choice)
 {
     return number(choice->per_million);
 }
 
-static json_t *get_per_price(const hwnas_choice *choice)
+static json_t *get_per_price(const hwnas_device_choice *choice)
 {
     return number(choice->requests_per_price);
 }
@@ -85,7 +85,7 @@ static const struct column {
     const char *name; /* in JSON; NULL ends the table */
     const char *column;
     bool is_answer; /* absent where there is a flaw */
-    json_t *(*get)(const hwnas_choice *choice);
+    json_t *(*get)(const hwnas_device_choice *choice);
 } columns[] = {
     {"device", "device", false, get_device},
     {"source", "source", false, get_source},
@@ -104,7 +104,7 @@ static const struct column {
     {0},
 };
 
-static json_t *choice_json(const hwnas_choice *choice)
+static json_t *choice_json(const hwnas_device_choice *choice)
 {
     json_t *json = json_object(), *measured = json_object();
     for (const struct column *c = columns; c->name; c++)
@@ -125,7 +125,7 @@ static json_t *answer_json(const hwnas_comparison *c, const hwnas_answer *answer
     json_t *json = json_pack("{s:s, s:s?, s:s?, s:o, s:o}", "model", answer->model, "arch",
                              answer->arch, "doubt", answer->doubt, "ratio", number(answer->ratio),
                              "choices", choices);
-    const hwnas_choice *best[] = {answer->winner, answer->runner_up};
+    const hwnas_device_choice *best[] = {answer->winner, answer->runner_up};
     for (int i = 0; i < 2; i++) /* as positions in `choices` */
         json_object_set_new(json, i ? "runner_up" : "winner",
                             best[i] ? json_integer(best[i] - c->choices - (long)answer->first)
@@ -155,7 +155,7 @@ void hwnas_comparison_csv(hwnas_str *out, const hwnas_comparison *c)
                        strcmp(f->column, "device") ? "" : "measured_", f->column);
     hwnas_str_add(out, "\n");
     for (size_t i = 0; i < c->n_choices; i++) {
-        const hwnas_choice *choice = &c->choices[i];
+        const hwnas_device_choice *choice = &c->choices[i];
         for (const struct column *column = columns; column->name; column++) {
             if (!column->is_answer || !choice->flaw)
                 hwnas_csv_value(out, column->get(choice));

@@ -53,7 +53,7 @@ static bool is_first_of_device(const hwnas_comparison *c, size_t at)
     return true;
 }
 
-static const hwnas_device_info *info_of(const hwnas_choice *choice)
+static const hwnas_device_info *info_of(const hwnas_device_choice *choice)
 {
     const hwnas_profile *p = choice->profile;
     for (size_t i = 0; i < p->n_devices; i++)
@@ -71,7 +71,7 @@ static void add_devices(hwnas_str *out, const hwnas_comparison *c)
                           (const char *const[]){"device", "what it is", "figures", "price"}[i],
                           HWNAS_GRID_LEFT);
     for (size_t i = 0; i < c->n_choices; i++) {
-        const hwnas_choice *choice = &c->choices[i];
+        const hwnas_device_choice *choice = &c->choices[i];
         const hwnas_device_info *info = info_of(choice);
         if (!is_first_of_device(c, i))
             continue;
@@ -108,7 +108,7 @@ static bool has_several(const hwnas_comparison *c, const hwnas_answer *answer, b
 }
 
 static void put_choice(hwnas_grid *grid, const hwnas_comparison *c, const hwnas_answer *answer,
-                       const hwnas_choice *choice)
+                       const hwnas_device_choice *choice)
 {
     const hwnas_profile_row *row = choice->row;
     const double promised = hwnas_profile_row_latency(row, c->query.percentile);
@@ -182,7 +182,7 @@ static void put_headings(hwnas_grid *grid, const hwnas_comparison *c, const hwna
     put_heading(grid, "req/s per ", currency_of(c));
 }
 
-static void add_setting(hwnas_str *out, const hwnas_choice *choice)
+static void add_setting(hwnas_str *out, const hwnas_device_choice *choice)
 {
     const hwnas_profile_row *row = choice->row;
     hwnas_str_addf(out, "%s, batch %d, %d thread%s, %d stream%s, %s", choice->device, row->batch,
@@ -202,7 +202,7 @@ static void add_bars(hwnas_str *out, const hwnas_comparison *c, const hwnas_answ
     free(heading);
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < answer->n_good; i++) {
-            const hwnas_choice *choice = &c->choices[answer->first + i];
+            const hwnas_device_choice *choice = &c->choices[answer->first + i];
             const double value = c->prices ? choice->per_million : choice->rate;
             bool is_best = true;
             for (size_t k = 0; k < i; k++)
@@ -225,7 +225,7 @@ static void add_bars(hwnas_str *out, const hwnas_comparison *c, const hwnas_answ
 /* Why a setting that is not the winner costs more: price and requests of a machine. */
 static void add_reason(hwnas_str *out, const hwnas_comparison *c, const hwnas_answer *answer)
 {
-    const hwnas_choice *a = answer->winner, *b = answer->runner_up;
+    const hwnas_device_choice *a = answer->winner, *b = answer->runner_up;
     const bool is_other = strcmp(a->device, b->device) != 0;
     hwnas_str_addf(out, "%s %.3g times as much", c->prices ? "costs" : "takes", answer->ratio);
     if (!is_other)
@@ -241,7 +241,7 @@ static void add_reason(hwnas_str *out, const hwnas_comparison *c, const hwnas_an
     hwnas_str_add(out, "\n");
 }
 
-static void add_cost(hwnas_str *out, const hwnas_comparison *c, const hwnas_choice *choice)
+static void add_cost(hwnas_str *out, const hwnas_comparison *c, const hwnas_device_choice *choice)
 {
     if (c->query.load > 0)
         hwnas_str_addf(out, "%ld machine%s", choice->machines, choice->machines == 1 ? "" : "s");
@@ -258,7 +258,7 @@ static void add_cost(hwnas_str *out, const hwnas_comparison *c, const hwnas_choi
 static void add_losers(hwnas_str *out, const hwnas_comparison *c, const hwnas_answer *answer)
 {
     for (size_t i = answer->n_good; i < answer->n; i++) {
-        const hwnas_choice *choice = &c->choices[answer->first + i];
+        const hwnas_device_choice *choice = &c->choices[answer->first + i];
         bool is_told = false;
         for (size_t k = 0; k < i; k++)
             is_told |= !strcmp(c->choices[answer->first + k].device, choice->device);

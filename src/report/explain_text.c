@@ -39,9 +39,9 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
     else if (e->is_on_front)
         hwnas_str_add(out, "It is on the front: every feasible network that is better in one "
                            "objective is worse in another.\n");
-    else if (e->witness >= 0)
+    else if (e->dominated_by >= 0)
         hwnas_str_addf(out, "It is not on the front: trial %llu is nowhere worse.\n",
-                       (unsigned long long)s->trials[e->witness].number);
+                       (unsigned long long)s->trials[e->dominated_by].number);
     for (int i = 0; i < s->goals.n_limits; i++) {
         const hwnas_limit *limit = &s->goals.limits[i];
         const hwnas_value_row *v = hwnas_trial_value(t, limit->goal.name);
@@ -275,8 +275,8 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
         "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:I}", "format", "hwnas.explanation",
         "version", 1, "study", s->study, "trial", hwnas_trial_json(&s->trials[e->trial], &s->goals),
         "is_winner", s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front,
-        "nowhere_worse",
-        e->witness >= 0 ? json_integer((json_int_t)s->trials[e->witness].number) : json_null(),
+        "dominated_by",
+        e->dominated_by >= 0 ? json_integer((json_int_t)s->trials[e->dominated_by].number) : json_null(),
         "neighbours", neighbours, "relaxations", relaxations, "estimate_errors", errors,
         "estimated_from", (json_int_t)e->n_measured);
 }

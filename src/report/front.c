@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/verified.h"
+#include "report/verified_text.h"
 #include "study/settings.h"
-#include "study/spare.h"
+#include "study/skip.h"
 
 static const char *job_text(const hwnas_summary *s, const char *key)
 {
@@ -260,7 +260,7 @@ static void add_title(hwnas_str *out, const hwnas_summary *s, const hwnas_summar
 static void add_doubt(hwnas_str *out, const hwnas_summary *s)
 {
     if (is_by_proxy(s))
-        hwnas_str_addf(out, "score       of %s: it ranks, and is no percentage\n",
+        hwnas_str_addf(out, "score       of %s: it ranks, and is not a percentage\n",
                        job_text(s, "accuracy"));
 }
 
@@ -302,10 +302,10 @@ static void add_best(hwnas_str *out, const hwnas_summary *s, const char *title, 
 
 static void add_estimates(hwnas_str *out, const hwnas_summary *s)
 {
-    if (!s->n_estimated && !s->n_made_good)
+    if (!s->n_estimated && !s->n_remeasured)
         return;
-    hwnas_str_addf(out, "\nestimates   %zu trials were left at theirs, %zu measured later",
-                   s->n_estimated, s->n_made_good);
+    hwnas_str_addf(out, "\nestimates   %zu trials kept as estimates, %zu remeasured",
+                   s->n_estimated, s->n_remeasured);
     if (!isnan(s->estimate_error))
         hwnas_str_addf(out, ": %.1f %% off in the median", 100 * s->estimate_error);
 }
@@ -479,7 +479,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
                   "device", device, "devices", s->devices, "trials", (json_int_t)s->n_trials,
                   "finished", (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed,
                   "feasible", (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated,
-                  "made_good", (json_int_t)s->n_made_good, "estimate_error",
+                  "remeasured", (json_int_t)s->n_remeasured, "estimate_error",
                   number_json(s->estimate_error), "warm",
                   (json_int_t)s->n_warm, "front", list_json(s, &s->fronts[0]), "winner",
                   index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1),

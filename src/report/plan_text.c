@@ -167,7 +167,7 @@ json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
 {
     json_t *json =
         json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:s, s:b}",
-                  "format", "hwnas.plan", "version", 1, "job", hwnas_job_identity(job),
+                  "format", "hwnas.dry_run", "version", 1, "job", hwnas_job_identity(job),
                   "encodings_exact", plan->encodings, "encodings_are_exact", plan->is_exact,
                   "strategy", plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
                   number(plan->seconds_a_trial), "trials", number(plan->trials), "minutes",

@@ -6,7 +6,7 @@
 #include "study/plan.h"
 
 void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *job);
-/* One object, format "hwnas.plan" version 1; docs/json.md describes it. A new reference. */
+/* One object, format "hwnas.dry_run" version 1; docs/json.md describes it. A new reference. */
 json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job);
 
 #endif

@@ -38,7 +38,7 @@ typedef struct bayesian {
     size_t n_successes;
     size_t n_pending, pending_capacity;
     hwnas_told *pending; /* asked of this process, not told yet */
-    hwnas_twins twins;
+    hwnas_duplicates duplicates;
     hwnas_arch *design[N_INITIAL];
 } bayesian;
 
@@ -101,7 +101,7 @@ static void free_told(hwnas_told *told)
 static void destroy(hwnas_strategy *strategy)
 {
     bayesian *search = (bayesian *)strategy;
-    hwnas_twins_done(&search->twins);
+    hwnas_duplicates_done(&search->duplicates);
     for (size_t i = 0; i < search->n; i++)
         free_told(&search->told[i]);
     for (size_t i = 0; i < search->n_pending; i++)
@@ -151,7 +151,7 @@ static bool tell_again(bayesian *search, const hwnas_told *told)
             search->n_successes += !isinf(told->score.violation);
             search->n_successes -= !isinf(search->told[i].score.violation);
             search->told[i].score = told->score;
-            hwnas_twins_add(&search->twins, &search->told[i], search->config.n_objectives);
+            hwnas_duplicates_add(&search->duplicates, &search->told[i], search->config.n_objectives);
             hwnas_surrogate_forget(search->surrogate);
             return true;
         }
@@ -173,7 +173,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
         }
     told.encoding = encode(arch);
     hwnas_seen_add(&search->seen, arch);
-    hwnas_twins_add(&search->twins, &told, search->config.n_objectives);
+    hwnas_duplicates_add(&search->duplicates, &told, search->config.n_objectives);
     search->n_successes += !isinf(score->violation);
     HWNAS_GROW(search->told, search->n, search->capacity);
     search->told[search->n++] = told;
@@ -297,7 +297,7 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
     size_t best[HWNAS_MAX_CLIMBERS];
     double *worth = hwnas_alloc(room * sizeof *worth);
     hwnas_candidates c = {.seen = &search->seen,
-                          .twins = &search->twins,
+                          .duplicates = &search->duplicates,
                           .book = &search->book,
                           .mark = trial + 1,
                           .limit = limit};

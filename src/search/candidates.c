@@ -35,7 +35,7 @@ static void add(hwnas_candidates *c, const hwnas_arch *arch)
     if (entry->mark == c->mark)
         return;
     entry->mark = c->mark;
-    if (!entry->can_be_built || hwnas_twins_has(c->twins, &entry->encoding))
+    if (!entry->can_be_built || hwnas_duplicates_has(c->duplicates, &entry->encoding))
         return;
     HWNAS_GROW(c->encodings, c->n, c->capacity);
     c->encodings[c->n++] = &entry->encoding;

@@ -4,7 +4,7 @@
 
 #include "search/codebook.h"
 #include "search/seen.h"
-#include "search/twins.h"
+#include "search/duplicates.h"
 
 /* To build a network as a graph takes as long as to judge ten. So most candidates are such as were
  * built before, in reach of a front that changes little; how many are fresh depends on whether the
@@ -21,7 +21,7 @@ const hwnas_effort *hwnas_effort_for(const hwnas_seen *seen);
 
 typedef struct hwnas_candidates {
     const hwnas_seen *seen; /* these three are borrowed */
-    const hwnas_twins *twins;
+    const hwnas_duplicates *duplicates;
     hwnas_codebook *book;
     uint64_t mark; /* of these in the book: other than before */
     size_t limit;  /* no more are added */

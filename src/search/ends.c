@@ -13,7 +13,7 @@ static double number(const hwnas_value *value)
     return value->kind == HWNAS_VALUE_INT ? (double)value->i : value->r;
 }
 
-/* Index of the value at that end of a gene, or -1 where one of its values is no number. */
+/* Index of the value at that end of a gene, or -1 where one of its values is not a number. */
 static int index_at(const hwnas_gene *gene, hwnas_end end)
 {
     int at = 0;

@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "search/pareto.h"
-#include "search/scale.h"
+#include "search/objective_scale.h"
 
 typedef struct hwnas_gain {
     const hwnas_front *front;  /* borrowed; may be empty with two or more objectives */

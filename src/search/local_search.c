@@ -117,7 +117,7 @@ static bool is_neighbour(const local_search *search, const hwnas_arch *arch)
     return found;
 }
 
-/* The climb has nowhere to go, and this trial is no part of it. */
+/* The climb has nowhere to go, and this trial is not a part of it. */
 static bool begins_anew(local_search *search, const hwnas_arch *arch)
 {
     hwnas_arch *step = hwnas_arch_new(search->config.space);

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 
-static bool nowhere_worse(const double *a, const double *b, int n_objectives)
+static bool weakly_dominates(const double *a, const double *b, int n_objectives)
 {
     for (int i = 0; i < n_objectives; i++)
         if (a[i] > b[i])
@@ -22,7 +22,7 @@ static bool nowhere_worse(const double *a, const double *b, int n_objectives)
 
 bool hwnas_dominates(const double *a, const double *b, int n_objectives)
 {
-    return nowhere_worse(a, b, n_objectives) && !nowhere_worse(b, a, n_objectives);
+    return weakly_dominates(a, b, n_objectives) && !weakly_dominates(b, a, n_objectives);
 }
 
 static bool comes_before(const double *a, const double *b, int n_objectives)
@@ -54,7 +54,7 @@ static bool is_covered(const hwnas_front *front, size_t place, const double *obj
     size_t end = place < front->n ? place + 1 : place; /* an equal member stands at `place` */
     size_t first = m > 2 || place == 0 ? 0 : place - 1;
     for (size_t i = first; i < end; i++)
-        if (nowhere_worse(front->points[i].objectives, objectives, m))
+        if (weakly_dominates(front->points[i].objectives, objectives, m))
             return true;
     return false;
 }

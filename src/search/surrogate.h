@@ -4,7 +4,7 @@
 #define HWNAS_SEARCH_SURROGATE_H
 
 #include "search/columns.h"
-#include "search/scale.h"
+#include "search/objective_scale.h"
 #include "search/search.h"
 
 typedef struct hwnas_told {

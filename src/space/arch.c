@@ -76,7 +76,7 @@ static hwnas_status bad_code(const hwnas_space *space, const char *code, const c
     hwnas_arch *example = hwnas_arch_first(space);
     char *text = example ? hwnas_arch_code(example) : NULL;
     hwnas_status status =
-        hwnas_fail(HWNAS_E_INPUT, NULL, "'%.200s' is no architecture of the space '%s': %s", code,
+        hwnas_fail(HWNAS_E_INPUT, NULL, "'%.200s' is not an architecture of the space '%s': %s", code,
                    space->name, what);
     if (space->n_genes && text)
         hwnas_hint(status, "an architecture of it looks like %.400s", text);
@@ -108,7 +108,7 @@ static hwnas_status parse_labels(size_t *n_given, hwnas_arch *arch, const hwnas_
                (strlen(gene->labels[v]) != length || memcmp(gene->labels[v], text + at, length)))
             v++;
         if (v == gene->n_values) {
-            snprintf(what, sizeof what, "'%.*s' is no value of '%s' at position %zu",
+            snprintf(what, sizeof what, "'%.*s' is not a value of '%s' at position %zu",
                      (int)(length < 32 ? length : 32), text + at, choice->name, p + 1);
             return bad_code(space, code, what);
         }
@@ -170,7 +170,7 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
             if (!choice || n_given[choice - space->choices]) {
                 char what[96];
                 snprintf(what, sizeof what,
-                         choice ? "'%.*s' is given twice" : "'%.*s' is no choice",
+                         choice ? "'%.*s' is given twice" : "'%.*s' is not a choice",
                          (int)(n < 40 ? n : 40), part);
                 status = bad_code(space, code, what);
                 goto out;

@@ -22,7 +22,7 @@ typedef struct hwnas_diagram {
     const hwnas_space *space;
     uint32_t *order; /* genes by level */
     uint32_t
-        *levels; /* the first node of each; the level behind the last has the end of all ways */
+        *levels; /* the first node of each; the level behind the last has the end of all paths */
     hwnas_diagram_node *nodes;
     uint32_t *edges;
     /* Of the ways below a node, as a part of the largest of its level: */

@@ -163,7 +163,7 @@ hwnas_status hwnas_operator_apply(hwnas_value *out, hwnas_operator op, const hwn
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_expr_eval_truth(bool *out, const hwnas_expr *expr, const hwnas_frame *frame,
+hwnas_status hwnas_expr_eval_truth(bool *out, const hwnas_expr *expr, const hwnas_scope_frame *frame,
                                    hwnas_arena *scratch)
 {
     hwnas_value value;
@@ -182,7 +182,7 @@ hwnas_status hwnas_expr_eval_truth(bool *out, const hwnas_expr *expr, const hwna
 }
 
 static hwnas_status eval_operator(hwnas_value *out, const hwnas_expr *expr,
-                                  const hwnas_frame *frame, hwnas_arena *scratch)
+                                  const hwnas_scope_frame *frame, hwnas_arena *scratch)
 {
     hwnas_operator op = (hwnas_operator)expr->op;
     bool truth;
@@ -347,7 +347,7 @@ const hwnas_function_row hwnas_functions[] = {
     {0},
 };
 
-hwnas_status hwnas_expr_eval(hwnas_value *out, const hwnas_expr *expr, const hwnas_frame *frame,
+hwnas_status hwnas_expr_eval(hwnas_value *out, const hwnas_expr *expr, const hwnas_scope_frame *frame,
                              hwnas_arena *scratch)
 {
     int dimension;
@@ -387,7 +387,7 @@ hwnas_status hwnas_expr_eval(hwnas_value *out, const hwnas_expr *expr, const hwn
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_expr_eval_int(int64_t *out, const hwnas_expr *expr, const hwnas_frame *frame,
+hwnas_status hwnas_expr_eval_int(int64_t *out, const hwnas_expr *expr, const hwnas_scope_frame *frame,
                                  hwnas_arena *scratch)
 {
     hwnas_value value;

@@ -152,26 +152,26 @@ typedef struct hwnas_template {
 } hwnas_template;
 
 /* What an expression can see while it is evaluated. */
-typedef struct hwnas_frame {
+typedef struct hwnas_scope_frame {
     const hwnas_template *scope; /* names the slots in messages */
     hwnas_value *slots;
     const hwnas_value *choices; /* one per named choice of the space */
     const int64_t *dims;        /* of the current tensor, without the batch */
     int n_dims;
-} hwnas_frame;
+} hwnas_scope_frame;
 
 /* Evaluates with exact 64-bit integers; overflow, division by zero, an index out of range, a name
  * that is none and a wrong kind are HWNAS_E_INPUT at the expression's place. List results live in
  * the space's arena or in `scratch`. */
 struct hwnas_arena;
 HWNAS_CHECKED hwnas_status hwnas_expr_eval(hwnas_value *out, const hwnas_expr *expr,
-                                           const hwnas_frame *frame, struct hwnas_arena *scratch);
+                                           const hwnas_scope_frame *frame, struct hwnas_arena *scratch);
 HWNAS_CHECKED hwnas_status hwnas_expr_eval_int(int64_t *out, const hwnas_expr *expr,
-                                               const hwnas_frame *frame,
+                                               const hwnas_scope_frame *frame,
                                                struct hwnas_arena *scratch);
 /* A number other than 0. */
 HWNAS_CHECKED hwnas_status hwnas_expr_eval_truth(bool *out, const hwnas_expr *expr,
-                                                 const hwnas_frame *frame,
+                                                 const hwnas_scope_frame *frame,
                                                  struct hwnas_arena *scratch);
 
 #endif

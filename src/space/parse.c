@@ -52,7 +52,7 @@ hwnas_status hwnas_parse_constant(hwnas_value *out, const hwnas_scope *empty,
                                    const hwnas_yaml *node, const char *what)
 {
     hwnas_expr *expr;
-    hwnas_frame frame = {0};
+    hwnas_scope_frame frame = {0};
     TRY(hwnas_yaml_expect(node, HWNAS_YAML_SCALAR, what));
     TRY(hwnas_parse_expr(&expr, empty, node, what));
     const hwnas_expr *name = find_name(expr);

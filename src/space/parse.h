@@ -37,7 +37,7 @@ HWNAS_CHECKED hwnas_status hwnas_parse_body(hwnas_body *out, hwnas_scope *scope,
 
 /* NULL when there is none. */
 hwnas_template *hwnas_find_template(const hwnas_space *space, const char *name);
-/* Does the name begin a statement that is no layer? */
+/* Does the name begin a statement that is not a layer? */
 bool hwnas_is_stmt_word(const char *name);
 
 /* For qsort() and bsearch() over strings. */

@@ -18,7 +18,7 @@ static hwnas_status parse_setting(hwnas_setting *setting, const hwnas_scope *emp
     *setting = (hwnas_setting){.name = key->text, .place = key->place};
     TRY(hwnas_check_name(setting->name, "a setting", &setting->place));
     if (node->kind != HWNAS_YAML_MAPPING) {
-        const hwnas_frame frame = {0};
+        const hwnas_scope_frame frame = {0};
         TRY(hwnas_yaml_expect(node, HWNAS_YAML_SCALAR, "a setting"));
         TRY(hwnas_parse_expr(&setting->expr, empty, node, "a setting"));
         TRY(hwnas_expr_eval(&setting->value, setting->expr, &frame, empty->space->arena));
@@ -88,7 +88,7 @@ static hwnas_status set_value(hwnas_setting *setting, const hwnas_scope *empty, 
     hwnas_arena *arena = empty->space->arena;
     hwnas_expr *expr;
     hwnas_value value;
-    hwnas_frame frame = {0};
+    hwnas_scope_frame frame = {0};
     if (!n || hwnas_expr_parse(&expr, empty, hwnas_trimmed(arena, text, n), &setting->place,
                                false) != HWNAS_OK)
         return wrong_setting(setting, text, n);

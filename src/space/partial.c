@@ -86,7 +86,7 @@ static range anything(void)
 static range between(double low, double high, bool is_whole, bool may_fail)
 {
     range r = {.is_number = true, .is_whole = is_whole, .may_fail = may_fail};
-    if (!(low >= -MAX_EXACT && high <= MAX_EXACT)) { /* it may overflow, or is no number */
+    if (!(low >= -MAX_EXACT && high <= MAX_EXACT)) { /* it may overflow, or is not a number */
         low = -INFINITY;
         high = INFINITY;
         r.may_fail = true;
@@ -274,7 +274,7 @@ static bool add_terms(sum *s, hwnas_partial *p, const hwnas_expr *expr, int sign
     return true;
 }
 
-/* false: it is no sum of whole numbers, or may be too large; then the key is as it was. */
+/* false: it is not a sum of whole numbers, or may be too large; then the key is as it was. */
 static bool reduce_sum(range *out, hwnas_partial *p, const hwnas_expr *expr)
 {
     sum s = {0};

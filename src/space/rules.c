@@ -40,7 +40,7 @@ hwnas_value *hwnas_arch_values(const hwnas_arch *arch, hwnas_arena *arena)
 static bool holds(const hwnas_choice *choice, size_t p, hwnas_value *values, hwnas_arena *arena)
 {
     hwnas_value position = {.kind = HWNAS_VALUE_INT, .i = (int64_t)p};
-    hwnas_frame frame = {.scope = &position_scope, .slots = &position, .choices = values};
+    hwnas_scope_frame frame = {.scope = &position_scope, .slots = &position, .choices = values};
     bool truth;
     if (!choice->when)
         return true;
@@ -61,7 +61,7 @@ bool hwnas_arch_settle(hwnas_arch *arch)
                 arch->genes[choice->first_gene + p] = 0;
         values[c] = choice_value(arch, c, arena);
     }
-    hwnas_frame frame = {.choices = values};
+    hwnas_scope_frame frame = {.choices = values};
     bool is_valid = true;
     for (size_t i = 0; i < space->n_constraints && is_valid; i++)
         if (hwnas_expr_eval_truth(&is_valid, space->constraints[i], &frame, arena) != HWNAS_OK)
@@ -91,11 +91,11 @@ static hwnas_status try_rules(const hwnas_arch *arch, hwnas_arena *arena)
     for (size_t g = 0; g < space->n_genes; g++) {
         const hwnas_choice *choice = &space->choices[space->genes[g].choice];
         hwnas_value position = {.kind = HWNAS_VALUE_INT, .i = (int64_t)space->genes[g].position};
-        hwnas_frame frame = {.scope = &position_scope, .slots = &position, .choices = values};
+        hwnas_scope_frame frame = {.scope = &position_scope, .slots = &position, .choices = values};
         if (choice->when)
             TRY(hwnas_expr_eval_truth(&truth, choice->when, &frame, arena));
     }
-    hwnas_frame frame = {.scope = &position_scope, .choices = values};
+    hwnas_scope_frame frame = {.scope = &position_scope, .choices = values};
     for (size_t i = 0; i < space->n_constraints; i++)
         TRY(hwnas_expr_eval_truth(&truth, space->constraints[i], &frame, arena));
     return HWNAS_OK;
@@ -165,7 +165,7 @@ static size_t worst_constraint(double *part, const hwnas_space *space)
         for (size_t g = 0; g < space->n_genes; g++)
             arch->genes[g] = (uint16_t)hwnas_rng_below(&rng, (uint32_t)space->genes[g].n_values);
         hwnas_arch_settle(arch);
-        hwnas_frame frame = {.choices = hwnas_arch_values(arch, arena)};
+        hwnas_scope_frame frame = {.choices = hwnas_arch_values(arch, arena)};
         for (size_t c = 0; c < space->n_constraints; c++) {
             bool truth = false;
             if (hwnas_expr_eval_truth(&truth, space->constraints[c], &frame, arena) != HWNAS_OK)

@@ -55,7 +55,7 @@ HWNAS_CHECKED hwnas_status hwnas_expr_parse(hwnas_expr **out, const hwnas_scope 
                                             const char *text, const hwnas_place *place,
                                             bool is_verbatim);
 
-/* Once everything is read: every word that is no name has a partner, and every choice is used; see
+/* Once everything is read: every word that is not a name has a partner, and every choice is used; see
  * symbols.c. */
 HWNAS_CHECKED hwnas_status hwnas_symbols_check(const hwnas_space *space);
 

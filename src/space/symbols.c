@@ -145,11 +145,11 @@ static hwnas_status unknown_word(const hwnas_space *space, const word_list *list
     const char *near = hwnas_nearest(lonely->text, names);
     hwnas_status status = lonely->role == TESTED
                               ? hwnas_fail(HWNAS_E_INPUT, lonely->place,
-                                           "nothing can be equal to '%.60s': it is no name "
+                                           "nothing can be equal to '%.60s': it is not a name "
                                            "that is known here and no value of a choice",
                                            lonely->text)
                               : hwnas_fail(HWNAS_E_INPUT, lonely->place,
-                                           "'%.60s' is no name that is known here", lonely->text);
+                                           "'%.60s' is not a name that is known here", lonely->text);
     if (is_elsewhere)
         hwnas_hint(status,
                    "a variable is known from its line to the end of its list, a parameter to "

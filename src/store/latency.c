@@ -341,7 +341,7 @@ static hwnas_status read_rows(hwnas_latency_table *table, add_rows *add, hwnas_l
 hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *file,
                                 const char *key, int64_t last)
 {
-    return read_rows(table, hwnas_latency_table_recall, file, key, last, NEWEST);
+    return read_rows(table, hwnas_latency_table_restore, file, key, last, NEWEST);
 }
 
 hwnas_status hwnas_latency_replay(hwnas_latency_table *table, hwnas_latency_file *file,

@@ -48,7 +48,7 @@ static hwnas_status sweep(const char *draft, const char *path)
         hwnas_sqlite_delete(draft, true);
     else
         status = hwnas_hint(
-            hwnas_fail(HWNAS_E_INPUT, &place, "%s is in the way, and it is no study", draft),
+            hwnas_fail(HWNAS_E_INPUT, &place, "%s is in the way, and it is not a study", draft),
             "move it to another place; a study is made under that name");
     hwnas_lock_release(&lock);
     return status;

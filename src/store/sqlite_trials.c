@@ -87,7 +87,7 @@ hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
     int code = sqlite3_step(stmt);
     const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
     if (code == SQLITE_ROW && !is_text(text))
-        status = hwnas_sqlite_damaged(store, "a fact is no text");
+        status = hwnas_sqlite_damaged(store, "a fact is not text");
     else if (code == SQLITE_ROW)
         *out = hwnas_strdup(text);
     else if (code == SQLITE_DONE)
@@ -232,7 +232,7 @@ static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, sql
     column_copy(v.unit, sizeof v.unit, row, UNIT);
     column_copy(v.source, sizeof v.source, row, SOURCE);
     if (!isfinite(v.value) || !is_text(v.metric) || !is_text(v.unit) || !is_text(v.source))
-        return hwnas_sqlite_damaged(store, "a value is no number, or its words are no text");
+        return hwnas_sqlite_damaged(store, "a value is not a number, or its words are no text");
     hwnas_trial_add(trial, &v);
     return HWNAS_OK;
 }
@@ -388,7 +388,7 @@ static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, sqlite
 {
     const char *metric = (const char *)sqlite3_column_text(row, 1);
     if (!isfinite(column_double(row, 2)))
-        return hwnas_sqlite_damaged(store, "a value that was measured again is no number");
+        return hwnas_sqlite_damaged(store, "a value that was measured again is not a number");
     for (size_t i = 0; i < trial->n_values; i++) {
         hwnas_value_row *v = &trial->values[i];
         if (strcmp(v->metric, metric ? metric : ""))

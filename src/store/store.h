@@ -27,7 +27,7 @@ typedef struct hwnas_value_row {
     double value, low, high; /* NaN for low and high when there is no interval; SI units */
     char unit[8];            /* "s", "%", "MACs", "params", "bytes" */
     char source[16];         /* "measured", "trained", "predicted", "computed", "replayed",
-                        "estimated" (study/spare.h) */
+                        "estimated" (study/skip.h) */
     int rounds; /* it was measured so often side by side with its rivals; 0: once, alone */
 } hwnas_value_row;
 

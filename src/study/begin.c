@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "graph/elaborate.h"
-#include "study/facts.h"
+#include "study/study_facts.h"
 #include "study/session.h"
 #include "study/warm.h"
 
@@ -28,7 +28,7 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     hwnas_arch *walked = NULL, *arch = NULL;
     hwnas_graph *graph = NULL;
-    hwnas_candidate c = {.twin = from, .twin_study = s->job->warm_start, .is_recalled_only = true};
+    hwnas_candidate c = {.duplicate = from, .duplicate_study = s->job->warm_start, .is_lookup_only = true};
     double started = hwnas_now();
     *is_taken = false;
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, from->code));

@@ -12,7 +12,7 @@
 enum {
     CANDIDATES = 48,  /* that are looked at for each that is measured */
     RANDOM_EVERY = 4, /* one in so many is random: those tell the error */
-    HOPELESS = 5,     /* failures in a row that end it */
+    MAX_FAILURES_IN_A_ROW = 5,     /* failures in a row that end it */
     MAX_HELD_OUT = 4096,
 };
 /* Short and many: a network more teaches more than the same one measured twice as well. The time is
@@ -112,7 +112,7 @@ static hwnas_status measure(calibrator *c, const hwnas_graph *graph, bool is_ran
     if (status == HWNAS_E_INTERRUPTED)
         return status;
     c->state.n_failed++;
-    if (status == HWNAS_E_LIBRARY || ++c->n_in_a_row == HOPELESS)
+    if (status == HWNAS_E_LIBRARY || ++c->n_in_a_row == MAX_FAILURES_IN_A_ROW)
         return status;
     hwnas_error_clear();
     return HWNAS_OK;

@@ -7,7 +7,7 @@
 #include "profile/command.h"
 #include "study/evaluator.h"
 #include "study/judge.h"
-#include "study/spare.h"
+#include "study/skip.h"
 
 /* The lower rung of the ladder has so much of the time. */
 #define SHORT_SHARE 0.125
@@ -74,15 +74,15 @@ static bool is_of_device(const hwnas_value_row *v, const hwnas_evaluator *e, int
            !strcmp(v->metric, hwnas_goal_of(metric, device, &e->job->devices).name);
 }
 
-/* Takes over what a twin measured on a device; false: nothing. */
-static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_trial *twin,
+/* Takes over what a duplicate measured on a device; false: nothing. */
+static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_trial *duplicate,
                       int device, int batch)
 {
     bool is_any = false;
-    for (size_t i = 0; i < twin->n_values; i++)
-        if (!strcmp(twin->values[i].source, "measured") &&
-            is_of_device(&twin->values[i], e, device)) {
-            hwnas_trial_add(trial, &twin->values[i]);
+    for (size_t i = 0; i < duplicate->n_values; i++)
+        if (!strcmp(duplicate->values[i].source, "measured") &&
+            is_of_device(&duplicate->values[i], e, device)) {
+            hwnas_trial_add(trial, &duplicate->values[i]);
             is_any = true;
         }
     hwnas_goal median =
@@ -105,23 +105,23 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
             continue;
         if (hwnas_trial_violation(trial, e->job, false) > 0)
             return HWNAS_OK;
-        if (c->twin && take_over(trial, e, c->twin, i, batch_at(&e->sites[i], c->settings.batch))) {
+        if (c->duplicate && take_over(trial, e, c->duplicate, i, batch_at(&e->sites[i], c->settings.batch))) {
             json_object_set_new(detail, "same_network_as",
-                                json_integer((json_int_t)c->twin->number));
-            if (hwnas_trial_is_unstable(c->twin))
+                                json_integer((json_int_t)c->duplicate->number));
+            if (hwnas_trial_is_unstable(c->duplicate))
                 json_object_set_new(detail, "unstable", json_true());
-            if (hwnas_trial_stopped_early(c->twin))
+            if (hwnas_trial_stopped_early(c->duplicate))
                 json_object_set_new(detail, "stop", json_string(hwnas_stop_name(HWNAS_STOP_ABOVE)));
-            if (c->twin_study)
-                json_object_set_new(detail, "of_study", json_string(c->twin_study));
+            if (c->duplicate_study)
+                json_object_set_new(detail, "of_study", json_string(c->duplicate_study));
             continue;
         }
-        if (c->is_recalled_only)
+        if (c->is_lookup_only)
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
-        bool is_spared;
+        bool is_skipped;
         const double seconds = (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds;
-        TRY(hwnas_evaluate_spare(&is_spared, trial, e, c, i, detail));
-        if (is_spared)
+        TRY(hwnas_evaluate_skip(&is_skipped, trial, e, c, i, detail));
+        if (is_skipped)
             return HWNAS_OK;
         TRY(hwnas_evaluate_run(&m, trial, e, c, i, seconds));
         hwnas_evaluate_add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);

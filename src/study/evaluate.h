@@ -64,14 +64,14 @@ typedef struct hwnas_candidate {
     const hwnas_graph *graph; /* of the settings' batch */
     /* A finished trial of the same network and settings, whose measurements are taken over where it
      * has them; NULL: none. */
-    const hwnas_trial *twin;
-    const char *twin_study;      /* that it is of; NULL: this one */
+    const hwnas_trial *duplicate;
+    const char *duplicate_study;      /* that it is of; NULL: this one */
     const hwnas_front *front;    /* measured undisturbed so far; NULL: not known */
     const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt;
                                     NULL: it is new */
     bool may_wait;         /* an estimate will do for now: who asks comes back (study/waiting.h) */
     int rung;              /* 0: measured as the job says; 1: shortly */
-    bool is_recalled_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
+    bool is_lookup_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
 
 /* Fills in values, violation and detail of a trial. A trial that misses a limit by what costs

@@ -6,7 +6,7 @@
 #include "graph/elaborate.h"
 #include "study/evaluator.h"
 #include "study/judge.h"
-#include "study/spare.h"
+#include "study/skip.h"
 
 /* One in so many measurements is of a network that an estimate would spare, so that a table which
  * is wrong finds out. */
@@ -50,7 +50,7 @@ hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial, hwnas_evaluator *e,
+hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_evaluator *e,
                                   const hwnas_candidate *c, int device, json_t *detail)
 {
     hwnas_status status = HWNAS_OK;
@@ -61,7 +61,7 @@ hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial, hwnas_eva
     hwnas_latency_estimate l;
     const size_t n_values = trial->n_values;
     char *key = e->latencies && !c->estimate ? key_of(e, c, device) : NULL;
-    *is_spared = false;
+    *is_skipped = false;
     if (!key)
         return HWNAS_OK;
     TRY_OUT(hwnas_latencies_table(&table, e->latencies, key));
@@ -75,13 +75,13 @@ hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial, hwnas_eva
     hwnas_evaluate_add_value(trial, e, "latency.p50", device, HWNAS_ESTIMATED, l.seconds, l.low,
                              l.high);
     hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_ESTIMATED, l.seconds, l.low, l.high);
-    *is_spared = hwnas_trial_is_hopeless(trial, e->job, c->front) ||
+    *is_skipped = hwnas_trial_cannot_improve(trial, e->job, c->front) ||
                  (c->may_wait && hwnas_trial_is_known(trial, e->job));
-    if (*is_spared && e->n_audited * AUDIT_EVERY < e->n_run) {
+    if (*is_skipped && e->n_audited * AUDIT_EVERY < e->n_run) {
         e->n_audited++;
-        *is_spared = false;
+        *is_skipped = false;
     }
-    if (*is_spared)
+    if (*is_skipped)
         json_object_set_new(
             detail, "estimated",
             json_pack("{s:i, s:i}", "parts", l.n_parts, "unknown_parts", l.n_unknown));

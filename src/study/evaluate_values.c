@@ -47,7 +47,7 @@ static void add_costs(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
                              NAN);
 }
 
-static hwnas_status recall(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+static hwnas_status lookup(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
     hwnas_status status = HWNAS_OK;
     char *code = hwnas_arch_code(c->arch);
@@ -57,7 +57,7 @@ static hwnas_status recall(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_c
         const char *metric;
         if (!memory)
             continue;
-        TRY_OUT(memory->ops->recall(&value, &metric, memory, code));
+        TRY_OUT(memory->ops->lookup(&value, &metric, memory, code));
         hwnas_evaluate_add_value(trial, e, metric, i, "replayed", value, NAN, NAN);
         if (!strcmp(metric, "latency.p50"))
             hwnas_evaluate_add_derived(trial, e, i, 1, "replayed", value, NAN, NAN);
@@ -69,7 +69,7 @@ out:
 
 hwnas_status hwnas_evaluate_costs(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
-    TRY(recall(trial, e, c));
+    TRY(lookup(trial, e, c));
     add_costs(trial, e, c);
     return HWNAS_OK;
 }
@@ -86,7 +86,7 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
         hwnas_status status = hwnas_graph_build(&graph, arch, settings.batch);
         c.graph = graph;
         if (status == HWNAS_OK)
-            status = recall(&trial, e, &c);
+            status = lookup(&trial, e, &c);
         if (status == HWNAS_OK) {
             add_costs(&trial, e, &c);
             least = fmin(least, hwnas_trial_violation(&trial, e->job, false));

@@ -31,7 +31,7 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     const char *argument;
     int threads = threads_at(s, e->job->threads.values[0]);
     TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
-    if (ops->recall) {
+    if (ops->lookup) {
         hwnas_device_options options = {.threads = threads};
         return hwnas_device_open(&s->memory, s->row->spelling, &options);
     }
@@ -53,7 +53,7 @@ static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
     if (goal->device < 0)
         return HWNAS_OK;
     const hwnas_site *s = &e->sites[goal->device];
-    const char *recalled = s->memory ? s->memory->ops->recalls(s->memory) : NULL;
+    const char *recalled = s->memory ? s->memory->ops->lookup_metric(s->memory) : NULL;
     bool is_given = !recalled || !strcmp(recalled, metric->name) ||
                     (is_derived(metric) && !strcmp(recalled, "latency.p50"));
     if (!is_given)

@@ -74,8 +74,8 @@ hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwn
 HWNAS_CHECKED hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
                                                 const hwnas_evaluator *e, const hwnas_candidate *c,
                                                 int device);
-/* Puts estimates in the place of a measurement that would be for nothing; *is_spared: they are. */
-HWNAS_CHECKED hwnas_status hwnas_evaluate_spare(bool *is_spared, hwnas_trial *trial,
+/* Puts estimates in the place of a measurement that would be for nothing; *is_skipped: they are. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial,
                                                 hwnas_evaluator *e, const hwnas_candidate *c,
                                                 int device, json_t *detail);
 /* Measures a candidate on a device that runs. `trial` (NULL: it does not matter) is what is known

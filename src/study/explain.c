@@ -234,7 +234,7 @@ static bool is_member(const hwnas_summary_front *front, long trial)
     return false;
 }
 
-static bool is_nowhere_worse(const explainer *e, const hwnas_trial *a, const hwnas_trial *b)
+static bool weakly_dominates(const explainer *e, const hwnas_trial *a, const hwnas_trial *b)
 {
     for (int i = 0; i < e->job.n_objectives; i++) {
         const hwnas_goal *goal = &e->job.objectives[i];
@@ -257,9 +257,9 @@ static void find_standing(explainer *e)
             out->front = f;
         }
     const hwnas_summary_front *front = &s->fronts[out->front];
-    for (size_t i = 0; i < front->n && !out->is_on_front && out->witness < 0; i++)
-        if (is_nowhere_worse(e, &s->trials[front->trials[i]], &s->trials[out->trial]))
-            out->witness = (long)front->trials[i];
+    for (size_t i = 0; i < front->n && !out->is_on_front && out->dominated_by < 0; i++)
+        if (weakly_dominates(e, &s->trials[front->trials[i]], &s->trials[out->trial]))
+            out->dominated_by = (long)front->trials[i];
 }
 
 /* ---- What a looser limit would buy ---- */
@@ -370,7 +370,7 @@ hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
         return hwnas_fail(HWNAS_E_NOT_FOUND, &place, "trial %ld %s%s", trial,
                           t->is_finished ? "failed: " : "is not finished",
                           t->message ? t->message : "");
-    *out = (hwnas_explanation){.summary = summary, .trial = trial, .witness = -1};
+    *out = (hwnas_explanation){.summary = summary, .trial = trial, .dominated_by = -1};
     explainer e = {.out = out, .summary = summary};
     TRY_OUT(open_all(&e));
     list_goals(out, &e.job);

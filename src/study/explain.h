@@ -32,7 +32,7 @@ typedef struct hwnas_explanation {
     long trial;                   /* index */
     int front;                    /* of the summary: the first that it is on, or the first of all */
     bool is_on_front;
-    long witness; /* not on the front, but feasible: a trial of the front that is nowhere worse; -1
+    long dominated_by; /* not on the front, but feasible: a trial of the front that dominates it; -1
                    */
     int n_goals;  /* objectives, then what only limits ask for */
     hwnas_goal goals[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];

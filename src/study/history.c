@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "study/facts.h"
+#include "study/study_facts.h"
 #include "study/session.h"
 
 #define FACT "session"
@@ -21,7 +21,7 @@ static hwnas_status write_state(const hwnas_session *s)
     json_object_set_new(fact, "run_seconds", json_real(s->run_seconds));
     json_object_set_new(fact, "n_run", json_integer((json_int_t)s->n_run));
     json_object_set_new(fact, "next_round", json_integer((json_int_t)s->next_round));
-    json_object_set_new(fact, "n_hopeless", json_integer(s->n_hopeless));
+    json_object_set_new(fact, "n_failures_in_a_row", json_integer(s->n_failures_in_a_row));
     json_object_set_new(fact, "n_disturbed", json_integer(s->waiting.n_disturbed));
     hwnas_status status = hwnas_facts_set_json(s->store, FACT, fact);
     json_decref(fact);
@@ -75,7 +75,7 @@ static hwnas_status read_state(hwnas_session *s)
     s->run_seconds = json_number_value(json_object_get(fact, "run_seconds"));
     s->n_run = (size_t)json_integer_value(json_object_get(fact, "n_run"));
     s->next_round = (size_t)json_integer_value(json_object_get(fact, "next_round"));
-    s->n_hopeless = (int)json_integer_value(json_object_get(fact, "n_hopeless"));
+    s->n_failures_in_a_row = (int)json_integer_value(json_object_get(fact, "n_failures_in_a_row"));
     s->waiting.n_disturbed = (int)json_integer_value(json_object_get(fact, "n_disturbed"));
     json_decref(fact);
     return HWNAS_OK;

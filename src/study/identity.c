@@ -28,7 +28,7 @@ static char *hash_file(const char *path)
 }
 
 /* "table:FILE#COLUMN", "replay:FILE#COLUMN" or the name of a predictor, with the file's hash in the
- * place of its path; what is no file stays. */
+ * place of its path; what is not a file stays. */
 static json_t *by_contents(const char *text)
 {
     if (!text)

@@ -42,7 +42,7 @@ typedef struct hwnas_job {
     double max_minutes;       /* 0: no limit */
     double improvement;       /* the search ends when the front improves by less; 0: never */
     bool estimates;           /* a table of latencies may spare measurements */
-    bool is_bold;             /* also of networks that may be good, but more likely are not */
+    bool is_aggressive;             /* also of networks that may be good, but more likely are not */
     bool stops_early;         /* a measurement, when it is clear that the network is beaten */
     double interval;          /* of a measurement, relative */
     double max_seconds;       /* of a measurement */

@@ -90,7 +90,7 @@ static hwnas_status check_name(const hwnas_job *job, const char *name, const hwn
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     if (name[strspn(name, letters)] || strlen(name) > 31)
         return hwnas_fail(HWNAS_E_INPUT, place,
-                          "'%.60s' is no name of a device: up to 31 letters, digits, '-', '_', '.'",
+                          "'%.60s' is not a name of a device: up to 31 letters, digits, '-', '_', '.'",
                           name);
     for (int i = 0; i < job->devices.n; i++)
         if (!strcmp(job->devices.rows[i].name, name))
@@ -403,13 +403,13 @@ static hwnas_status read_estimate(hwnas_job *job, const hwnas_yaml *node)
 {
     const char *text;
     TRY(hwnas_yaml_text(&text, node, "estimate"));
-    job->is_bold = !strcmp(text, "bold");
-    job->estimates = job->is_bold || !strcmp(text, "auto");
+    job->is_aggressive = !strcmp(text, "aggressive");
+    job->estimates = job->is_aggressive || !strcmp(text, "auto");
     if (job->estimates || !strcmp(text, "off"))
         return HWNAS_OK;
     return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, &node->place, "estimate is auto, bold or off, not '%.30s'", text),
-        "auto spares measurements that a table of latencies makes useless; bold those, too, that "
+        hwnas_fail(HWNAS_E_INPUT, &node->place, "estimate is auto, aggressive or off, not '%.30s'", text),
+        "auto spares measurements that a table of latencies makes useless; aggressive those, too, that "
         "are more likely useless than not");
 }
 
@@ -497,12 +497,12 @@ const hwnas_job_key hwnas_job_keys[] = {
     {"measure", "ties", 0, true, false, read_ties, "X",
      "time for near ties on the front, as a part of the search's (0.1)"},
     {"measure", "estimate", 0, true, true, read_estimate, "HOW",
-     "auto: spares measurements where an estimate tells enough; bold; off"},
+     "auto: spares measurements where an estimate tells enough; aggressive; off"},
     {"measure", "early-stop", 0, true, true, read_early_stop, "HOW",
      "auto: stops measuring when a network is clearly beaten; off"},
     {"measure", "verify", 0, true, true, read_verify, "WHAT",
      "front: compares the results of the front's networks with a reference; none"},
-    {"measure", "timeout", 0, true, false, read_timeout, "X", "seconds of silence that are a hang"},
+    {"measure", "timeout", 0, true, false, read_timeout, "X", "seconds without a message before the runner counts as hung (runner timeout)"},
     {"measure", "memory", 0, true, false, read_memory, "MIB", "that a candidate may use"},
     {NULL, "study", 's', false, true, read_study, "FILE", "where the study is kept (JOB.db)"},
     {"export", "onnx", 0, true, true, read_onnx, "FILE", "write the winner so"},

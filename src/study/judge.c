@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "study/spare.h"
+#include "study/skip.h"
 
 int hwnas_n_fronts(const hwnas_job *goals)
 {
@@ -151,7 +151,7 @@ static int by_values(const void *a, const void *b)
     return x->trial->number < y->trial->number ? -1 : 1;
 }
 
-static bool is_nowhere_worse(const entry *a, const entry *b)
+static bool weakly_dominates(const entry *a, const entry *b)
 {
     for (int i = 0; i < a->n; i++)
         if (hwnas_value_compare(a->values[i], b->values[i], a->metrics[i]) > 0)
@@ -181,7 +181,7 @@ size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const 
         bool stays = true;
         for (size_t j = 0; j < n_front && stays; j++)
             stays = (entries[j].is_unstable && !entries[i].is_unstable) ||
-                    !is_nowhere_worse(&entries[j], &entries[i]);
+                    !weakly_dominates(&entries[j], &entries[i]);
         if (stays) {
             entries[n_front] = entries[i];
             out[n_front++] = (size_t)(entries[i].trial - trials);

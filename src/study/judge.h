@@ -44,7 +44,7 @@ bool hwnas_trial_stopped_early(const hwnas_trial *trial);
 /* The front of a job's trials by that comparison: going from the best in the first objective on, a
  * feasible trial stays unless one that stays is nowhere worse. Two that are equal in one objective
  * as far as was measured are so judged by the others; as nobody is removed but by one that stays,
- * each removed one has a witness on the front (compare Laumanns, Thiele, Deb, Zitzler, "Combining
+ * each removed one is dominated by one on the front (compare Laumanns, Thiele, Deb, Zitzler, "Combining
  * Convergence and Diversity in Evolutionary Multiobjective Optimization", 2002, whose archive
  * treats all within epsilon so). An unstable trial removes none that is stable: a
  * doubtful number may stand beside a clean one, with its mark, but not in its place. `out` gets

@@ -115,7 +115,7 @@ hwnas_status hwnas_metric_unit(double *out, const hwnas_metric *metric, const ch
         hwnas_str_addf(&fitting, "%s%s", fitting.n ? ", " : "", units[i].unit);
     }
     hwnas_status status =
-        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' is no unit of %s", unit, metric->name),
+        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' is not a unit of %s", unit, metric->name),
                    "%s is given in %s", metric->name, fitting.s);
     hwnas_str_done(&fitting);
     return status;

@@ -33,10 +33,10 @@ typedef struct hwnas_session {
     size_t next_round;     /* n_done from which on the front is measured */
     double run_seconds;    /* of the measured trials, without trainings, ... */
     size_t n_run;          /* ... of which so many were undisturbed */
-    bool is_pressed;       /* the time left is as much as measuring the front takes */
+    bool is_deadline_near;       /* the time left is as much as measuring the front takes */
     uint64_t next;         /* number of the next trial */
     uint64_t n_failed, n_warm;
-    int n_hopeless;
+    int n_failures_in_a_row;
     bool is_target_met, is_exhausted;
     char phase[64];   /* what is being trained */
     char *in_vain;    /* why a training at the end failed; NULL: none did */
@@ -72,7 +72,7 @@ HWNAS_CHECKED hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number,
                                              const hwnas_arch *walked, int rung, bool is_new);
 /* Measures trial `id` of `done`, which was estimated, and writes it anew; or, where that was
  * disturbed, puts it off. */
-HWNAS_CHECKED hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id);
+HWNAS_CHECKED hwnas_status hwnas_session_remeasure(hwnas_session *s, size_t id);
 /* Puts a study that replaces another into its place, if it is not there yet. */
 HWNAS_CHECKED hwnas_status hwnas_session_publish(hwnas_session *s);
 /* While nothing is feasible, the trial that comes closest to it, when its latency was only

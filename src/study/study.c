@@ -1,8 +1,8 @@
 /* study.c: the loop. Beside it: setup.c opens what it strings together, begin.c takes up what there
- * is, history.c writes what happens and goes through it again, trial.c does one trial, facts.c
+ * is, history.c writes what happens and goes through it again, trial.c does one trial, study_facts.c
  * knows a study again, warm.c takes trials over, probe.c finds the networks to begin with,
- * standstill.c says when not to go on, waiting.c which estimates are to be made good, ties.c settles
- * the front, verify.c sees that its networks are computed right. */
+ * standstill.c says when not to go on, waiting.c which estimates are to be remeasured, ties.c settles
+ * the front, verify_front.c sees that its networks are computed right. */
 #include "study/study.h"
 
 #include <math.h>
@@ -13,15 +13,15 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "study/facts.h"
+#include "study/study_facts.h"
 #include "study/probe.h"
 #include "study/session.h"
 #include "study/standstill.h"
 #include "study/ties.h"
-#include "study/verify.h"
+#include "study/verify_front.h"
 
 enum {
-    HOPELESS = 5, /* so many failures in a row, for a reason of the machine, end a study without any
+    MAX_FAILURES_IN_A_ROW = 5, /* so many failures in a row, for a reason of the machine, end a study without any
                      success */
     CHECK_EVERY = 10, /* trials between two looks at whether the front stands still */
     FIRST_ROUND = 32, /* trials until what would be on the front is measured; from then on whenever
@@ -146,7 +146,7 @@ static hwnas_status give_up(const hwnas_session *s)
     hwnas_error error = *hwnas_last_error();
     hwnas_place place = {.file = error.file, .line = error.line, .column = error.column};
     return hwnas_hint(hwnas_fail(s->done[s->n_done - 1]->status, *error.file ? &place : NULL,
-                                 "each of the first %zu trials failed, the last so: %s", s->n_done,
+                                 "each of the first %zu trials failed, last error: %s", s->n_done,
                                  error.message),
                       "%s", error.hint);
 }
@@ -163,11 +163,11 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
         return false;
     const size_t n_possible = hwnas_waiting_possible(id, &s->waiting, now);
     const size_t n_front = hwnas_waiting_front(id, &s->waiting, &s->steady, now);
-    const size_t n = s->job->is_bold ? n_front : n_possible;
+    const size_t n = s->job->is_aggressive ? n_front : n_possible;
     if (is_round && !n_front)
         s->next_round = 2 * s->n_done;
-    s->is_pressed = (double)n_front * mean >= left;
-    if (is_over || s->is_pressed)
+    s->is_deadline_near = (double)n_front * mean >= left;
+    if (is_over || s->is_deadline_near)
         return n > 0;
     return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean >= left);
 }
@@ -213,9 +213,9 @@ static hwnas_status search(hwnas_session *s)
                             (end && seconds_left(s) > 0 && hwnas_session_find_closest(&id, s));
         if (end && !is_due)
             break;
-        TRY_OUT(is_due ? hwnas_session_make_good(s, id) : propose(s, walked));
+        TRY_OUT(is_due ? hwnas_session_remeasure(s, id) : propose(s, walked));
         TRY_OUT(remember_time(s));
-        if (s->n_hopeless == HOPELESS && s->n_failed == s->n_done) {
+        if (s->n_failures_in_a_row == MAX_FAILURES_IN_A_ROW && s->n_failed == s->n_done) {
             status = give_up(s);
             goto out;
         }

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "study/facts.h"
+#include "study/study_facts.h"
 #include "study/identity.h"
 #include "study/judge.h"
-#include "study/spare.h"
+#include "study/skip.h"
 #include "study/verified.h"
 
 static json_t *detail_of(const hwnas_trial *trial)
@@ -16,7 +16,7 @@ static json_t *detail_of(const hwnas_trial *trial)
     return trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
 }
 
-/* Adds what is in the details of a trial. `errors` has `n_errors` of estimates that were made good.
+/* Adds what is in the details of a trial. `errors` has `n_errors` of estimates that were remeasured.
  */
 static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
                          const hwnas_trial *trial)
@@ -27,7 +27,7 @@ static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
     const hwnas_value_row *v =
         estimate ? hwnas_trial_value(trial, hwnas_goal_of(p50, 0, &s->goals.devices).name) : NULL;
     s->run_seconds += json_number_value(json_object_get(detail, "run_seconds"));
-    s->n_made_good += estimate != NULL;
+    s->n_remeasured += estimate != NULL;
     if (v && v->value > 0 && !hwnas_trial_is_unstable(trial))
         errors[(*n_errors)++] = fabs(json_number_value(estimate) / v->value - 1);
     json_decref(detail);

@@ -24,7 +24,7 @@ typedef struct hwnas_summary {
     uint64_t n_warm;  /* trials taken over from another study, the first ones */
     size_t n_trials, n_finished, n_failed, n_feasible;
     size_t n_estimated;    /* of the finished: not measured, as their estimates told enough */
-    size_t n_made_good;    /* estimated first, and measured then */
+    size_t n_remeasured;    /* estimated first, and measured then */
     double estimate_error; /* of these, where the machine was quiet: relative, median; NaN: none */
     size_t n_short;        /* of the finished: evaluated in a cheaper way, so not for the front */
     hwnas_trial *trials;   /* by number, with what was measured again */

@@ -26,7 +26,7 @@ static int compare_networks(const void *a, const void *b)
     return order ? order : memcmp(&x->settings, &y->settings, sizeof x->settings);
 }
 
-static const hwnas_trial *find_twin(hwnas_session *s, const char *digest, hwnas_settings settings)
+static const hwnas_trial *find_duplicate(hwnas_session *s, const char *digest, hwnas_settings settings)
 {
     known key = {.settings = settings};
     memcpy(key.digest, digest, sizeof key.digest);
@@ -226,7 +226,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     hwnas_status stored = is_new ? hwnas_session_start(s, trial) : HWNAS_OK;
     c.graph = graph;
     c.front = &s->steady;
-    c.twin = find_twin(s, trial->digest, c.settings);
+    c.duplicate = find_duplicate(s, trial->digest, c.settings);
     if (stored == HWNAS_OK && status == HWNAS_OK)
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);
     hwnas_graph_free(graph);
@@ -234,9 +234,9 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     if (stored != HWNAS_OK || hwnas_trial_is_fatal(status))
         return stored != HWNAS_OK ? stored : status;
     hwnas_trial_settle(trial, status, started);
-    s->n_hopeless = status == HWNAS_OK ? 0 : s->n_hopeless + 1;
+    s->n_failures_in_a_row = status == HWNAS_OK ? 0 : s->n_failures_in_a_row + 1;
     /* What is disturbed counts for what it makes the others cost. */
-    if (is_measured(trial) && !c.twin) {
+    if (is_measured(trial) && !c.duplicate) {
         s->run_seconds += hwnas_now() - started - (training_seconds(s) - spent);
         s->n_run += !hwnas_trial_is_unstable(trial);
     }
@@ -270,7 +270,7 @@ hwnas_status hwnas_session_renew(hwnas_session *s, size_t id, hwnas_trial *trial
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id)
+hwnas_status hwnas_session_remeasure(hwnas_session *s, size_t id)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_trial *old = s->done[id], *trial = hwnas_alloc(sizeof *trial);
@@ -281,9 +281,9 @@ hwnas_status hwnas_session_make_good(hwnas_session *s, size_t id)
     trial->order = old->order;
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, old->code));
     TRY_OUT(evaluate(s, trial, walked, false, old));
-    /* What a twin measured will not be another the next time. */
-    if (hwnas_trial_is_unstable(trial) && !s->is_pressed &&
-        !find_twin(s, trial->digest, hwnas_settings_of(walked, s->job)) &&
+    /* What a duplicate measured will not be another the next time. */
+    if (hwnas_trial_is_unstable(trial) && !s->is_deadline_near &&
+        !find_duplicate(s, trial->digest, hwnas_settings_of(walked, s->job)) &&
         hwnas_waiting_put_off(&s->waiting, id, hwnas_now())) {
         status = hwnas_session_write(s, trial, HWNAS_EVENT_PUT_OFF);
         goto out;

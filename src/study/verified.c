@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "study/facts.h"
+#include "study/study_facts.h"
 
 #define FACT "verified"
 

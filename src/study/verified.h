@@ -1,4 +1,4 @@
-/* verified.h: what a study knows of the results of its networks (study/verify.h finds it out).
+/* verified.h: what a study knows of the results of its networks (study/verify_front.h finds it out).
  *
  * Kept as a fact beside the trials, which stay as they were told to the strategy: {"trials": {"12":
  * {"cpu": {against, error, tolerance, ...}}}, "skipped": {"null": why}}. A wrong result has a

@@ -7,7 +7,7 @@
 
 #include "base/stats.h"
 #include "study/judge.h"
-#include "study/spare.h"
+#include "study/skip.h"
 
 enum { FEWEST_RATIOS = 5, MOST_TRIES = 3 };
 
@@ -18,9 +18,9 @@ static const double PAUSE = 5, SHORTEST_PAUSE = 0.5;
 struct hwnas_waiting_row {
     size_t id;
     const hwnas_trial *trial;
-    /* With the estimates put right; objectives are minimised. */
+    /* With the estimates corrected; objectives are minimised. */
     double objectives[HWNAS_MAX_OBJECTIVES], best[HWNAS_MAX_OBJECTIVES];
-    bool is_feasible, is_hopeless;
+    bool is_feasible, cannot_improve;
     int n_tries; /* that were disturbed */
     double next_try;
 };
@@ -67,7 +67,7 @@ static void learn_ratio(hwnas_waiting *waiting, const hwnas_trial *estimated,
 
 /* The trial with its estimates times a ratio; its values are to be freed. All that is estimated is
  * in proportion to the latency, or to its inverse. */
-static hwnas_trial put_right(const hwnas_trial *trial, double ratio)
+static hwnas_trial apply_bias(const hwnas_trial *trial, double ratio)
 {
     hwnas_trial out = *trial;
     out.values = hwnas_alloc((trial->n_values + 1) * sizeof *out.values);
@@ -86,21 +86,21 @@ static hwnas_trial put_right(const hwnas_trial *trial, double ratio)
 
 /* ---- Rows ---- */
 
-/* False: the trial is hopeless with its estimates as they were and as they are put right, or, in a
- * bold search, misses a limit. */
+/* False: the trial is unable to improve with its estimates as they were and as they are corrected, or, in a
+ * aggressive search, misses a limit. */
 static bool assess(hwnas_waiting_row *row, const hwnas_waiting *waiting, const hwnas_front *front)
 {
     const hwnas_job *goals = waiting->goals;
-    hwnas_trial trial = put_right(row->trial, hwnas_waiting_ratio(waiting));
+    hwnas_trial trial = apply_bias(row->trial, hwnas_waiting_ratio(waiting));
     trial.violation = hwnas_trial_violation(&trial, goals, false);
     const hwnas_score score = hwnas_trial_score(&trial, goals);
     memcpy(row->objectives, score.objectives, sizeof row->objectives);
     row->is_feasible = score.violation == 0;
-    row->is_hopeless = hwnas_trial_is_hopeless(&trial, goals, front) ||
+    row->cannot_improve = hwnas_trial_cannot_improve(&trial, goals, front) ||
                        !hwnas_trial_best_objectives(row->best, &trial, goals) ||
-                       (goals->is_bold && !row->is_feasible);
+                       (goals->is_aggressive && !row->is_feasible);
     free(trial.values);
-    return !row->is_hopeless || !hwnas_trial_is_hopeless(row->trial, goals, front);
+    return !row->cannot_improve || !hwnas_trial_cannot_improve(row->trial, goals, front);
 }
 
 void hwnas_waiting_add(hwnas_waiting *waiting, size_t id, const hwnas_trial *trial,
@@ -193,7 +193,7 @@ size_t hwnas_waiting_possible(size_t *next, const hwnas_waiting *waiting, double
     size_t n = 0;
     for (size_t i = 0; i < waiting->n; i++) {
         const hwnas_waiting_row *row = &waiting->rows[i];
-        if (row->is_hopeless || row->next_try > now)
+        if (row->cannot_improve || row->next_try > now)
             continue;
         if (!best || hwnas_dominates(row->best, best->best, waiting->goals->n_objectives))
             best = row;

@@ -20,7 +20,7 @@
 #include "store/store.h"
 #include "study/job.h"
 
-/* The last so many estimates that were made good say how they differ. */
+/* The last so many estimates that were remeasured say how they differ. */
 enum { HWNAS_WAITING_RATIOS = 15 };
 
 typedef struct hwnas_waiting_row hwnas_waiting_row;
@@ -39,13 +39,13 @@ typedef struct hwnas_waiting {
  * be noticed at once. */
 bool hwnas_waiting_suits(const hwnas_job *goals);
 
-/* Adds an estimated trial, unless it is hopeless (study/spare.h) beside `front`, which was
+/* Adds an estimated trial, unless it is unable to improve (study/skip.h) beside `front`, which was
  * measured. The id is the caller's; the trial is borrowed. */
 void hwnas_waiting_add(hwnas_waiting *waiting, size_t id, const hwnas_trial *trial,
                        const hwnas_front *front);
 /* Removes a trial, as it was measured, or failed to be. */
 void hwnas_waiting_tell(hwnas_waiting *waiting, size_t id, const hwnas_trial *measured);
-/* After a measurement: those that are hopeless by now go. */
+/* After a measurement: those that are unable to improve by now go. */
 void hwnas_waiting_update(hwnas_waiting *waiting, const hwnas_front *front);
 void hwnas_waiting_done(hwnas_waiting *waiting);
 
@@ -57,10 +57,10 @@ double hwnas_waiting_ratio(const hwnas_waiting *waiting);
 bool hwnas_waiting_put_off(hwnas_waiting *waiting, size_t id, double now);
 
 /* How many trials would be on the front, beside what is measured of it, if the estimates were true,
- * put right by the ratio; of those that were not put off beyond `now`, *next is the id of one. */
+ * corrected by the ratio; of those that were not put off beyond `now`, *next is the id of one. */
 size_t hwnas_waiting_front(size_t *next, const hwnas_waiting *waiting, const hwnas_front *front,
                            double now);
-/* How many are not hopeless and not put off; *next is the id of one whose best end no other's
+/* How many are not unable to improve and not put off; *next is the id of one whose best end no other's
  * dominates. */
 size_t hwnas_waiting_possible(size_t *next, const hwnas_waiting *waiting, double now);
 

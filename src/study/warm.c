@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "study/facts.h"
+#include "study/study_facts.h"
 #include "study/identity.h"
 #include "study/judge.h"
 #include "study/summary.h"

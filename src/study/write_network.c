@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "device/calibrate.h"
+#include "device/ranges.h"
 #include "export/exporter.h"
 #include "graph/elaborate.h"
 #include "onnx/onnx.h"

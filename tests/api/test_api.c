@@ -228,7 +228,7 @@ static void tells_what_is_wrong(void **state)
     char *json = NULL;
     assert_int_equal(hwnas_describe(&json, "nas_bench_macro", "2221222x", 1), HWNAS_E_INPUT);
     assert_null(json);
-    assert_non_null(strstr(hwnas_last_error()->message, "'x' is no value of 'op'"));
+    assert_non_null(strstr(hwnas_last_error()->message, "'x' is not a value of 'op'"));
     assert_int_equal(hwnas_describe(&json, "nas_bench_macro", NULL, 1), HWNAS_E_INPUT);
     assert_int_equal(hwnas_describe(&json, "nas_bench_macro", "22212220", 0), HWNAS_E_INPUT);
     assert_int_equal(hwnas_write("/nonexistent/x", "onnx", "nas_bench_macro", "22212220", 1),

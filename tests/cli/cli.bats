@@ -6,7 +6,7 @@ study
 study show
 export
 profile
-plan
+forecast
 space
 space check
 space count

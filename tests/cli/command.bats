@@ -109,15 +109,15 @@ END
 
 @test "nonsense is refused" {
     program 'echo hello'
-    fails 2 "is no accuracy: 'hello'" ./train
+    fails 2 "is not an accuracy: 'hello'" ./train
     program 'echo nan'
-    fails 2 "is no accuracy: 'nan'" ./train
+    fails 2 "is not an accuracy: 'nan'" ./train
     program 'echo 0x1F'
-    fails 2 "is no accuracy" ./train
+    fails 2 "is not an accuracy" ./train
     program 'echo 1 2 3'
-    fails 2 "is no accuracy" ./train
+    fails 2 "is not an accuracy" ./train
     program 'echo 90 -1'
-    fails 2 "is no accuracy" ./train
+    fails 2 "is not an accuracy" ./train
     program ':'
     fails 2 "printed nothing" ./train
 }
@@ -143,10 +143,10 @@ END
     refuses 2 "no result in 'accuracy_pct' is above 0.5 %: are these fractions" predictor score command:./train nas_bench_201 data.csv
     ends 0 predictor score 'command:./train#printed=percent' nas_bench_201 data.csv
     rm train.nas_bench_201.csv
-    fails 2 "printed 70, which is no fraction" './train#printed=fraction'
+    fails 2 "printed 70, which is not a fraction" './train#printed=fraction'
     program 'echo 700'
-    fails 2 "printed 700, which is no percentage" ./train
-    fails 2 "printed 700, which is no percentage" './train#printed=percent'
+    fails 2 "printed 700, which is not a percentage" ./train
+    fails 2 "printed 700, which is not a percentage" './train#printed=percent'
     fails 2 "percent or fraction" './train#printed=share'
     ends 0 predictor score 'command:./train#column=loss' nas_bench_201 data.csv
 }
@@ -269,5 +269,5 @@ END
     fails 2 "did you mean 'timeout'" './train#timeot=3'
     fails 2 "must be a whole number" './train#jobs=1.5'
     fails 2 "must be a number" './train#timeout=soon'
-    fails 2 "is no option" './train#3'
+    fails 2 "is not an option" './train#3'
 }

@@ -215,7 +215,7 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     head -c 400 box.json >cut.json
     refuses 2 "cut.json:*this is no JSON*cut short" compare --profile cut.json
     echo '{"format": "hwnas.study"}' >other.json
-    refuses 2 "other.json: this is no recorded profile" compare --profile other.json
+    refuses 2 "other.json: this is not a recorded profile" compare --profile other.json
     sed 's/"p50_seconds": 0.010/"p50_seconds": -1/' box.json >bad.json
     refuses 2 "bad.json: row 1 cannot be: a latency and a throughput are more than 0" \
         compare --profile bad.json

@@ -115,7 +115,7 @@ macs_of() {
     refuses 2 "nope.db: there is no such study" export nope.db --format onnx --out x
     refuses 2 "which network of nas_bench_macro*--arch" \
         export --space nas_bench_macro --format onnx --out x
-    refuses 2 "'3' is no value of 'op'" \
+    refuses 2 "'3' is not a value of 'op'" \
         export --space nas_bench_macro --arch 30000000 --format onnx --out x
     refuses 2 "one of them" export "$STUDY" --space nas_bench_macro --format onnx --out x
     refuses 2 "--arch goes with --space" export "$STUDY" --arch 00000000 --format onnx --out x

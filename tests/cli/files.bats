@@ -50,7 +50,7 @@ table.csv|predictor fit nas_bench_macro @ --target acc_top1_pct_mean --kind gp -
 fitted.json|predictor eval @ nas_bench_macro $GOOD/table.csv --target acc_top1_pct_mean
 table.csv|predictor eval $GOOD/fitted.json nas_bench_macro @ --target acc_top1_pct_mean
 table.csv|predictor suggest nas_bench_macro -n 2 --data @ --target acc_top1_pct_mean
-table.csv|predictor tell @ --space nas_bench_macro --target acc_top1_pct_mean --into new.csv
+table.csv|predictor import @ --space nas_bench_macro --target acc_top1_pct_mean --into new.csv
 net.onnx|profile @ --device null
 net.onnx|run @ --device ref --input $GOOD/input.bin --output new.bin
 input.bin|run $GOOD/net.onnx --device ref --input @ --output new.bin

@@ -84,12 +84,12 @@ rows = sqlite3.connect(sys.argv[1]).execute(
     " JOIN value a ON a.trial = t.number AND a.metric = 'accuracy'"
     " JOIN value l ON l.trial = t.number AND l.metric = 'latency.p50' WHERE t.status = 'ok'").fetchall()
 measured = [r for r in rows if r[4] == "measured"]
-made_good = [(r[2], json.loads(r[5])["estimate"]) for r in measured if "estimate" in json.loads(r[5] or "{}")]
-slack = max([1.0] + [truth / estimate for truth, estimate in made_good])
+remeasured = [(r[2], json.loads(r[5])["estimate"]) for r in measured if "estimate" in json.loads(r[5] or "{}")]
+slack = max([1.0] + [truth / estimate for truth, estimate in remeasured])
 for number, accuracy, _, low, source, _ in rows:
     assert source in ("measured", "estimated"), source
     assert source == "measured" or any(m[1] >= accuracy and m[2] <= low * slack for m in measured), number
-print(f"# {len(measured)} measured, {len(made_good)} of them estimated first, {len(rows) - len(measured)} left out")
+print(f"# {len(measured)} measured, {len(remeasured)} of them estimated first, {len(rows) - len(measured)} left out")
 END
 }
 
@@ -99,16 +99,16 @@ END
             --objectives 'accuracy, latency' --strategy random --trials 120 --seconds 0.05 --interval 0.1 --ties 0 \
             "$@" --json
         is out "all(r['objectives']['latency.p50']['source'] == 'measured' for r in d['front'])"
-        is out "d['finished'] == 120 and d['estimated'] + d['made_good'] <= 120"
-        is out "(d['estimate_error'] is None) >= (d['made_good'] == 0)"
+        is out "d['finished'] == 120 and d['estimated'] + d['remeasured'] <= 120"
+        is out "(d['estimate_error'] is None) >= (d['remeasured'] == 0)"
     }
     search --study a.db
     left_out_rightly a.db >&3
     search --study b.db --seed 2 # with what the first one learnt
     left_out_rightly b.db >&3
     search --study c.db --estimate off
-    is out "d['estimated'] == 0 and d['made_good'] == 0"
-    refuses 2 "estimate is auto, bold or off, not 'maybe'" search --space nas_bench_macro --device null \
+    is out "d['estimated'] == 0 and d['remeasured'] == 0"
+    refuses 2 "estimate is auto, aggressive or off, not 'maybe'" search --space nas_bench_macro --device null \
         --objectives latency --estimate maybe
 }
 

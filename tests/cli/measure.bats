@@ -94,9 +94,9 @@ rows = sqlite3.connect("job.db").execute(
 rows = [(n, d, json.loads(x), v) for n, d, x, v in rows]
 rows = [r for r in rows if "estimated" not in r[2]] # by the parts of those that were measured
 first = {r[1]: r for r in rows if "same_network_as" not in r[2]}
-twins = [r for r in rows if "same_network_as" in r[2]]
-assert len(first) + len(twins) == len(rows) # one measurement for each network
-for number, digest, detail, value in twins:
+duplicates = [r for r in rows if "same_network_as" in r[2]]
+assert len(first) + len(duplicates) == len(rows) # one measurement for each network
+for number, digest, detail, value in duplicates:
     assert detail["same_network_as"] == first[digest][0] and value == first[digest][3]
 END
 }
@@ -145,7 +145,7 @@ END
     is out "[f['status'] for f in d['failures']] == ['crashed'] * 5"
     cpu_job "budget: {trials: 2}"
     ends 1 search job.yaml --overwrite
-    says err "2 of 2 trials failed, the last so: the runner died of SIGSEGV"
+    says err "2 of 2 trials failed, last error: the runner died of SIGSEGV"
     unset HWNAS_RUNNER_FAULT
     cpu_job "budget: {trials: 4}"
     ends 0 search job.yaml --resume --json

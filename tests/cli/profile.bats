@@ -68,7 +68,7 @@ END
     [[ $output == *"mnist_mlp,ref,1,1,f32,1,ok,"* ]]
     run --separate-stderr "$HWNAS" profile mnist_mlp --streams 1,0
     [ "$status" -eq 2 ]
-    [[ $stderr == *"--streams '1,0' is no list"* ]]
+    [[ $stderr == *"--streams '1,0' is not a list"* ]]
 }
 
 @test "an interval that stayed wider than asked says so" {
@@ -249,10 +249,10 @@ END
 
     ends 2 "*argument is missing*"
     ends 2 "*which network of nas_bench_macro*--arch CODE*" nas_bench_macro
-    ends 2 "*'0,1' is no list*--batch 1,2,4*" mnist_cnn --batch 0,1
-    ends 2 "*'1,' is no list*" mnist_cnn --threads 1,
+    ends 2 "*'0,1' is not a list*--batch 1,2,4*" mnist_cnn --batch 0,1
+    ends 2 "*'1,' is not a list*" mnist_cnn --threads 1,
     ends 2 "*no precision 'int9'*the precisions are f32, *" mnist_cnn --dtype f32,int9
-    ends 2 "*--dtype 'f32,' is no list*" mnist_cnn --dtype f32,
+    ends 2 "*--dtype 'f32,' is not a list*" mnist_cnn --dtype f32,
     ends 2 "*no device 'cpuu'*did you mean 'cpu'*" mnist_cnn --device ref,cpuu
     ends 2 "*exclude each other*" mnist_cnn --json --csv
     ends 2 "*more than 0*" mnist_cnn --interval 0

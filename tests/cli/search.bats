@@ -276,10 +276,10 @@ refuses_job() {
     refuses_job "job.yaml: 'latency.p50' needs a device*add device" device "objectives: [latency]"
     refuses_job "job.yaml:*'replay:*' does not give latency.p50*choose" "objectives: [latency.p50]"
     refuses_job "job.yaml:*'replay:*' does not give latency.p90" "constraints: [latency.p90 <= 3 ms]"
-    refuses_job "job.yaml:6:25: 'ms' is no unit of macs*given in k, K, M, G" "constraints: [macs <= 3 ms]"
+    refuses_job "job.yaml:6:25: 'ms' is not a unit of macs*given in k, K, M, G" "constraints: [macs <= 3 ms]"
     refuses_job "job.yaml:6:15: *'mac'*did you mean 'macs'" "constraints: [mac <= 3 M]"
     while IFS='|' read -r column wrong; do
-        refuses_job "job.yaml:6:$column: '$wrong' is no constraint*latency.p50 <= 10 ms" \
+        refuses_job "job.yaml:6:$column: '$wrong' is not a constraint*latency.p50 <= 10 ms" \
             "constraints: '$wrong'"
     done <<'END'
 20|macs 3
@@ -366,7 +366,7 @@ END
     [ ! -e job.db ]
 }
 
-@test "what is no study, or the study of another search" {
+@test "what is not a study, or the study of another search" {
     ends 0 search "$REPLAY" --trials 20 --study s.db
     refuses 2 "s.db: the study exists already*--resume" search "$REPLAY" --study s.db
     refuses 2 "nope.db: there is no such study*without --resume" search "$REPLAY" --resume --study nope.db
@@ -377,7 +377,7 @@ END
         # shellcheck disable=SC2086
         refuses 2 "s.db: the study has format 99, this hwnas knows format *a newer version" $how s.db
     done
-    echo "some text that is no study, long enough to be taken for one by its length alone" >text.db
+    echo "some text that is not a study, long enough to be taken for one by its length alone" >text.db
     : >empty.db
     /usr/bin/python3 -c 'import sqlite3; sqlite3.connect("other.db").execute("CREATE TABLE t (x)")'
     head -c 3000 s.db >short.db

@@ -99,7 +99,7 @@ load helpers
     refuses 2 "--batch" space show nas_bench_macro --arch 22212220 --batch 0
 }
 
-@test "show: what is no architecture" {
+@test "show: what is not an architecture" {
     refuses 2 "'333'*op*looks like 0" space show nas_bench_macro --arch 333
     refuses 2 "nas_bench_macro" space show nas_bench_macro --arch 0000000
     refuses 2 "nas_bench_macro" space show nas_bench_macro --arch 000000000
@@ -154,7 +154,7 @@ EOT
     printf 'hwnas: 1\nname: s\ninput: {image: [3, -8]}\nnetwork: [relu]\n' | wrong '3:*' ""
 }
 
-@test "a space that is no text, too large, or a bomb" {
+@test "a space that is not text, too large, or a bomb" {
     : >s.yaml
     refuses 2 "s.yaml" space check s.yaml
     printf '\0\1\2' >s.yaml

@@ -133,7 +133,7 @@ END
         --constraints "latency.p50 <= 20 ms on one" --trials 30
     is out "d['job']['objectives'] == ['accuracy', 'latency.p50']"
     is out "all(f['objectives']['latency.p50']['value'] <= 20 for f in d['front'])"
-    refuses 2 "--constraints:1:18: *'MB'*no unit" search job.yaml -c "latency.p50 <= 8 MB" --study x.db
+    refuses 2 "--constraints:1:18: *'MB'*not a unit" search job.yaml -c "latency.p50 <= 8 MB" --study x.db
 }
 
 @test "goals that cannot be: told before the first trial, with their place" {
@@ -243,7 +243,7 @@ assert all('"of_study":"old.db"' in d and "samples" not in d for d in details), 
 END
     ends 0 search job.yaml --json --warm-start old.db --study new.db --seed 5 --resume --trials 12
     is out "(d['finished'], d['warm']) == (22, 10)"
-    # What was cut short, as the network was beaten, is no number for another search; nor is what equal
+    # What was cut short, as the network was beaten, is not a number for another search; nor is what equal
     # networks had of it.
     /usr/bin/python3 - <<'END'
 import sqlite3
@@ -282,7 +282,7 @@ END
     says "$BATS_TEST_TMPDIR/plan" "nas_bench_201: 15625 encodings*strategy     nsga2: "
     says "$BATS_TEST_TMPDIR/plan" "latency.p50 <= 30 ms on pi*looked up    pi = replay:*150 trials*Nothing was written."
     ends 0 search job.yaml --dry-run --json --strategy auto
-    is out "d['format'] == 'hwnas.plan' and d['encodings_exact'] == '15625' and d['trials'] == 150"
+    is out "d['format'] == 'hwnas.dry_run' and d['encodings_exact'] == '15625' and d['trials'] == 150"
     is out "d['strategy'] in ('bayesian', 'nsga2') and d['why'] and d['seconds_a_trial'] > 0"
     ends 0 search job.yaml --study s.db --trials 5
     ends 0 search job.yaml --study s.db --dry-run

@@ -19,7 +19,7 @@ END
 
 @test "networks are written ready to train, and all differ" {
     ends 0 predictor suggest nas_bench_201 -n 6 --out first
-    says out "hwnas predictor tell first/results.csv"
+    says out "hwnas predictor import first/results.csv"
     [ "$(ls first | wc -l)" = 19 ]
     [ "$(head -n 1 first/results.csv)" = space,code,network,macs_count,params_count,accuracy_pct ]
     local i digests=''
@@ -79,13 +79,13 @@ END
 @test "the whole round: suggest, train, tell, fit" {
     ends 0 predictor suggest nas_bench_macro -n 20 --out first
     fill first/results.csv "grep \"^\$1,\" '$TABLE' | cut -d, -f9"
-    ends 0 predictor tell first/results.csv
+    ends 0 predictor import first/results.csv
     says out "nas_bench_macro.results.csv: 20 results taken, 0 known before, 0 not filled in; it has 20 networks now"
-    ends 0 predictor tell first/results.csv --json
+    ends 0 predictor import first/results.csv --json
     is out "d['taken'] == 0 and d['known'] == 20 and d['networks'] == 20"
     ends 0 predictor suggest nas_bench_macro -n 20 --data nas_bench_macro.results.csv --out second
     fill second/results.csv "grep \"^\$1,\" '$TABLE' | cut -d, -f9"
-    ends 0 predictor tell second/results.csv
+    ends 0 predictor import second/results.csv
     says out "it has 40 networks now"
     ends 0 predictor fit nas_bench_macro nas_bench_macro.results.csv --target accuracy_pct --out p.json
     ends 0 predictor eval p.json nas_bench_macro "$TABLE" --target acc_top1_pct_mean --json
@@ -98,9 +98,9 @@ END
     sed -i '2s/$/91.5/' first/results.csv
     mkdir elsewhere
     cd elsewhere
-    ends 0 predictor tell ../first/results.csv --target top1_pct --into all.csv
+    ends 0 predictor import ../first/results.csv --target top1_pct --into all.csv
     says out "1 results taken, 0 known before, 2 not filled in"
-    refuses 2 "there is no column 'accuracy_pct'" predictor tell ../first/results.csv --into all.csv
+    refuses 2 "there is no column 'accuracy_pct'" predictor import ../first/results.csv --into all.csv
 }
 
 # wrong PATTERN LINE...: a table is refused with its line, and nothing is taken.
@@ -108,13 +108,13 @@ wrong() {
     local pattern=$1
     shift
     printf '%s\n' space,code,accuracy_pct "$@" >bad.csv
-    refuses 2 "$pattern" predictor tell bad.csv --into all.csv
+    refuses 2 "$pattern" predictor import bad.csv --into all.csv
     [ "$(wc -l <all.csv)" = 2 ]
 }
 
 @test "wrong results are refused as a whole" {
     printf '%s\n' space,code,accuracy_pct nas_bench_201,421211,90 >good.csv
-    ends 0 predictor tell good.csv --into all.csv
+    ends 0 predictor import good.csv --into all.csv
     wrong "bad.csv:3*good" nas_bench_201,333333,92 nas_bench_201,421211,good
     wrong "bad.csv:3" nas_bench_201,333333,92 nas_bench_201,444444,nan
     wrong "bad.csv:2*no percentage" nas_bench_201,333333,192
@@ -124,8 +124,8 @@ wrong() {
     wrong "bad.csv:3: this row is of another space" nas_bench_201,333333,92 nas_bench_macro,22222222,93
     wrong "no 'moon_space'" moon_space,333333,92
     printf '%s\n' code,accuracy_pct 333333,92 >bad.csv
-    refuses 2 "add --space" predictor tell bad.csv --into all.csv
-    ends 0 predictor tell bad.csv --into all.csv --space nas_bench_201
-    refuses 2 "not a file of results" predictor tell good.csv --into bad.csv
-    refuses 2 "nothing.csv" predictor tell nothing.csv
+    refuses 2 "add --space" predictor import bad.csv --into all.csv
+    ends 0 predictor import bad.csv --into all.csv --space nas_bench_201
+    refuses 2 "not a file of results" predictor import good.csv --into bad.csv
+    refuses 2 "nothing.csv" predictor import nothing.csv
 }

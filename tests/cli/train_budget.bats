@@ -110,7 +110,7 @@ END
 @test "a search by a proxy says that its accuracy is a score" {
     job "accuracy: proxy:log-params" 'budget: {trials: 20}'
     ends 0 search job.yaml
-    says out "score *of proxy:log-params: it ranks, and is no percentage"
+    says out "score *of proxy:log-params: it ranks, and is not a percentage"
     says out "winner *trial *: score "
     not grep -q % out
     ends 0 explain job.db

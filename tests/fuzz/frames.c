@@ -16,7 +16,7 @@ static void write_piece(hwnas_str *out, const char *piece, size_t size, frames_e
         hwnas_str_addn(out, piece, size);
         return;
     }
-    hwnas_frame frame = {.type = (hwnas_frame_type)type, .length = size - 1};
+    hwnas_wire_frame frame = {.type = (hwnas_frame_type)type, .length = size - 1};
     const bool is_edited = edit && edit(&edited, frame.type, piece + 1, size - 1);
     if (is_edited)
         frame.length = edited.n;

@@ -231,7 +231,7 @@ out:
 }
 
 /* max |a - b| of the outputs, each relative to its largest value in `b`; or, where `bounds` are
- * given, relative to its bound. What is no number is infinitely far off. */
+ * given, relative to its bound. What is not a number is infinitely far off. */
 static void find_distances(double *out, const hwnas_graph *graph, const float *a, const float *b)
 {
     for (size_t i = 0; i < graph->n_outputs; i++) {

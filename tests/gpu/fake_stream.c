@@ -17,7 +17,7 @@ typedef struct work {
     size_t bytes;
     int value, n_blocks, n_threads;
     char kernel[64];
-    hwnas_job job;
+    hwnas_kernel_job job;
     fake_call *call;
 } work;
 
@@ -143,7 +143,7 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, un
     if (gx < 1 || gy != 1 || gz != 1 || bx < 1 || bx > 1024 || by != 1 || bz != 1)
         return CUDA_ERROR_INVALID_VALUE;
     snprintf(w.kernel, sizeof w.kernel, "%s", (const char *)function);
-    w.job = *(const hwnas_job *)arguments[0];
+    w.job = *(const hwnas_kernel_job *)arguments[0];
     return enqueue(&w);
 }
 

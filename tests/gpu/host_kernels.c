@@ -12,7 +12,7 @@
 #define ROW(NAME) {#NAME, NAME}
 static const struct {
     const char *name;
-    void (*run)(hwnas_job job, kernel_launch launch);
+    void (*run)(hwnas_kernel_job job, kernel_launch launch);
 } rows[] = {
     ROW(hwnas_elementwise), ROW(hwnas_reshape), ROW(hwnas_gather), ROW(hwnas_gather_elements),
     ROW(hwnas_gather_nd), ROW(hwnas_scatter_elements), ROW(hwnas_scatter_nd), ROW(hwnas_reduce),
@@ -21,7 +21,7 @@ static const struct {
     ROW(hwnas_conv), ROW(hwnas_conv_transpose), ROW(hwnas_recurrent),
 };
 
-bool host_kernel_run(const char *name, const hwnas_job *job, int n_blocks, int n_threads,
+bool host_kernel_run(const char *name, const hwnas_kernel_job *job, int n_blocks, int n_threads,
                      bool is_backward)
 {
     const kernel_launch launch = {n_blocks, n_threads, is_backward};

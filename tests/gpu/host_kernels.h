@@ -5,11 +5,11 @@
 
 #include <stdbool.h>
 
-#include "device/cudnn/kernels/job.h"
+#include "device/cudnn/kernels/kernel_job.h"
 
 /* False: there is no kernel of that name. With `is_backward` the threads of a block come in the
  * opposite order, so that a missing barrier changes the result. */
-bool host_kernel_run(const char *name, const hwnas_job *job, int n_blocks, int n_threads,
+bool host_kernel_run(const char *name, const hwnas_kernel_job *job, int n_blocks, int n_threads,
                      bool is_backward);
 
 /* One element as the kernels read and write it. */

@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "device/cudnn/bytes.h"
+#include "device/cudnn/cudnn_int8.h"
 #include "device/cudnn/compile.h"
 #include "device/cudnn/engine.h"
 #include "graph/elaborate.h"

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/half.h"
 #include "base/str.h"
-#include "device/cudnn/bytes.h"
+#include "device/cudnn/cudnn_int8.h"
 #include "device/cudnn/compile.h"
 #include "device/cudnn/plans.h"
 #include "device/module.h"
@@ -352,7 +352,7 @@ static bool is_product_of_bytes(int axis)
     ok(hwnas_graph_add_node(&product, graph, hwnas_op_by_name("matmul"), "product", NULL, 2,
                             (int[]){values, kernel}, false));
     const bool is_one =
-        hwnas_cudnn_multiplies_bytes(graph, &graph->nodes[graph->tensors[product].producer]);
+        hwnas_cudnn_multiplies_int8(graph, &graph->nodes[graph->tensors[product].producer]);
     hwnas_graph_free(graph);
     return is_one;
 }

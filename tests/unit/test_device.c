@@ -104,7 +104,7 @@ static double recall(const char *spelling, const char *code, const char *wanted_
     double value = NAN;
     assert_null(device->ops->compile);
     for (int i = 0; i < 2; i++) /* the second time through the index */
-        ok(device->ops->recall(&value, &metric, device, code));
+        ok(device->ops->lookup(&value, &metric, device, code));
     assert_string_equal(metric, wanted_metric);
     hwnas_device_close(device);
     return value;
@@ -113,7 +113,7 @@ static double recall(const char *spelling, const char *code, const char *wanted_
 #define ACCEL "replay:" HWNAS_TEST_DATA "/accel_nasbench.csv"
 #define MACRO "replay:" HWNAS_TEST_DATA "/nas_bench_macro.csv"
 
-static void replay_recalls(void **state)
+static void replay_lookup_metric(void **state)
 {
     (void)state;
     static const char first[] = "e=6466611,k=3535533,l=1233222,se=0000000";
@@ -140,7 +140,7 @@ static void replay_recalls(void **state)
     for (size_t i = 0; i < COUNT(wrong); i++) {
         const char *metric = NULL;
         double value = 0;
-        assert_int_equal(device->ops->recall(&value, &metric, device, wrong[i].code),
+        assert_int_equal(device->ops->lookup(&value, &metric, device, wrong[i].code),
                          wrong[i].status);
         assert_null(metric);
     }
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(placed_blocks_never_overlap),
         cmocka_unit_test(devices_are_opened_by_name),
-        cmocka_unit_test(replay_recalls),
+        cmocka_unit_test(replay_lookup_metric),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

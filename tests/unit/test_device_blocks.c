@@ -101,7 +101,7 @@ static void biases_and_constants_add_up(void **state)
             }
 }
 
-/* A bias that the network computes is no weight. */
+/* A bias that the network computes is not a weight. */
 static void a_bias_may_be_an_activation(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void sums_behind_norms_stay(void **state)
     }
 }
 
-/* Softmax of q k' with something added, times v; `is_weight`: what is added is no input. */
+/* Softmax of q k' with something added, times v; `is_weight`: what is added is not an input. */
 static hwnas_graph *biased_attention(const int64_t *shape, bool is_weight, bool is_scaled)
 {
     const int64_t q_dims[] = {2, 3, 10, 8}, k_dims[] = {2, 3, 8, 10};

@@ -14,8 +14,8 @@
 
 #include "base/str.h"
 #include "graph/elaborate.h"
-#include "predict/encoding.h"
-#include "predict/facts.h"
+#include "predict/feature_encoding.h"
+#include "predict/graph_facts.h"
 #include "space/table.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -163,8 +163,8 @@ static void equal_cells_have_equal_ways(void **state)
 static void an_encoding_finds_what_differs(void **state)
 {
     (void)state;
-    hwnas_encoding *e = NULL;
-    assert_int_equal(hwnas_encoding_find(&e, accel, NULL, 0), HWNAS_OK);
+    hwnas_feature_encoding *e = NULL;
+    assert_int_equal(hwnas_feature_encoding_find(&e, accel, NULL, 0), HWNAS_OK);
     bool has_macs = false;
     for (size_t c = e->first[HWNAS_COLUMN_FACT]; c < e->n_columns; c++) {
         has_macs |= !strcmp(e->columns[c].name, "log macs");
@@ -176,12 +176,12 @@ static void an_encoding_finds_what_differs(void **state)
     /* Without the facts, a row has the choices alone and they are the same. */
     hwnas_arch *arch = hwnas_arch_new(accel);
     double *with = hwnas_alloc(2 * e->n_columns * sizeof *with), *without = with + e->n_columns;
-    assert_int_equal(hwnas_encoding_row(e, with, arch, true), HWNAS_OK);
-    assert_int_equal(hwnas_encoding_row(e, without, arch, false), HWNAS_OK);
+    assert_int_equal(hwnas_feature_encoding_row(e, with, arch, true), HWNAS_OK);
+    assert_int_equal(hwnas_feature_encoding_row(e, without, arch, false), HWNAS_OK);
     assert_memory_equal(with, without, e->first[HWNAS_COLUMN_FACT] * sizeof *with);
     free(with);
     hwnas_arch_free(arch);
-    hwnas_encoding_free(e);
+    hwnas_feature_encoding_free(e);
 }
 
 int main(int argc, char **argv)

@@ -105,7 +105,7 @@ static void compare(const char *what, const place *p, const hwnas_view *view, do
 
 static void run_launch(const hwnas_launch *launch, const place *places, int n_blocks, bool backward)
 {
-    hwnas_job job = launch->job;
+    hwnas_kernel_job job = launch->job;
     for (int k = 0; k < job.n_views; k++)
         if (launch->tensors[k] >= 0)
             job.views[k].at = places[launch->tensors[k]].bytes + launch->offsets[k];

@@ -23,7 +23,7 @@
 #include "base/rng.h"
 #include "measure/latency_table.h"
 #include "store/latency.h"
-#include "study/spare.h"
+#include "study/skip.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -360,7 +360,7 @@ static void fill(const char *path)
     hwnas_latency_close(file);
 }
 
-/* A file that is no cache, or half of one, is put aside whole, and said so; a new one works. */
+/* A file that is not a cache, or half of one, is put aside whole, and said so; a new one works. */
 static void survives_damage(void **state)
 {
     (void)state;

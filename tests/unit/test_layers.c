@@ -158,42 +158,42 @@ static void test_kept_whole_or_not_at_all(void **state)
     char *key = hwnas_roofline_key("cpu", &info, HWNAS_F32);
     char *other_key = hwnas_roofline_key("cpu", &other, HWNAS_F32);
     hwnas_roofline back;
-    assert_false(hwnas_roofline_recall(&back, key));
+    assert_false(hwnas_roofline_lookup(&back, key));
     hwnas_roofline_keep(&limits, key);
-    assert_true(hwnas_roofline_recall(&back, key));
+    assert_true(hwnas_roofline_lookup(&back, key));
     assert_near(back.flops.low, limits.flops.low);
     assert_near(back.bandwidths[3].rate.high, limits.bandwidths[3].rate.high);
     assert_near(back.cache_bytes, limits.cache_bytes);
-    assert_false(hwnas_roofline_recall(&back, other_key));
+    assert_false(hwnas_roofline_lookup(&back, other_key));
 
     char *path = cached_file(directory), *text;
     size_t length;
     assert_ok(hwnas_file_read(&text, &length, path, 1 << 20));
     assert_ok(hwnas_file_write(path, text, length / 2));
-    assert_false(hwnas_roofline_recall(&back, key)); /* cut short */
+    assert_false(hwnas_roofline_lookup(&back, key)); /* cut short */
     assert_ok(hwnas_file_write(path, "{}", 2));
-    assert_false(hwnas_roofline_recall(&back, key));
+    assert_false(hwnas_roofline_lookup(&back, key));
     hwnas_roofline_keep(&limits, key); /* and mended */
-    assert_true(hwnas_roofline_recall(&back, key));
+    assert_true(hwnas_roofline_lookup(&back, key));
 
     hwnas_roofline disturbed = limits; /* what was disturbed counts for minutes only */
     disturbed.is_unstable = true;
     hwnas_roofline_keep(&disturbed, key);
-    assert_true(hwnas_roofline_recall(&back, key));
+    assert_true(hwnas_roofline_lookup(&back, key));
     assert_true(back.is_unstable);
     const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600},
                                          {.tv_sec = time(NULL) - 3600}};
     assert_int_equal(utimensat(AT_FDCWD, path, hour_ago, 0), 0);
-    assert_false(hwnas_roofline_recall(&back, key));
+    assert_false(hwnas_roofline_lookup(&back, key));
     hwnas_roofline_keep(&limits, key);
     assert_int_equal(utimensat(AT_FDCWD, path, hour_ago, 0), 0);
-    assert_true(hwnas_roofline_recall(&back, key));
+    assert_true(hwnas_roofline_lookup(&back, key));
 
     snprintf(command, sizeof command, "rm -r %s", directory);
     assert_int_equal(system(command), 0);
-    setenv("XDG_CACHE_HOME", "/proc/nowhere", 1); /* what cannot be kept is no failure */
+    setenv("XDG_CACHE_HOME", "/proc/nowhere", 1); /* what cannot be kept is not a failure */
     hwnas_roofline_keep(&limits, key);
-    assert_false(hwnas_roofline_recall(&back, key));
+    assert_false(hwnas_roofline_lookup(&back, key));
     free(text);
     free(path);
     free(key);

@@ -166,7 +166,7 @@ static double stolen_now_and_then(fake_machine *m)
     return 11e-3;
 }
 
-/* The witness cannot tell which samples of the block were hit, so all of them go. */
+/* The interference monitor cannot tell which samples of the block were hit, so all of them go. */
 static void test_stolen_time(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_measure_machine.c: this machine as measurements see it: its witnesses, cores and counters of
+/* test_measure_machine.c: this machine as measurements see it: its interference monitors, cores and counters of
  * energy. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 #include "measure/occupancy.h"
 #include "tests/unit/fake_machine.h"
 
-/* The real witnesses move the right way; no figures. */
+/* The real interference monitors move the right way; no figures. */
 static void test_real_machine(void **state)
 {
     (void)state;

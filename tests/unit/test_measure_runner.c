@@ -25,8 +25,8 @@ static void test_wire(void **state)
 {
     (void)state;
     unsigned char head[HWNAS_FRAME_HEAD];
-    hwnas_frame frame;
-    hwnas_frame_encode(head, (hwnas_frame){.type = HWNAS_FRAME_GRAPH, .length = 1 << 25});
+    hwnas_wire_frame frame;
+    hwnas_frame_encode(head, (hwnas_wire_frame){.type = HWNAS_FRAME_GRAPH, .length = 1 << 25});
     assert_true(hwnas_frame_decode(&frame, head));
     assert_int_equal(frame.type, HWNAS_FRAME_GRAPH);
     assert_int_equal(frame.length, 1 << 25);
@@ -242,7 +242,7 @@ static void test_wrong_programs(void **state)
 static void send_words(hwnas_frame_type type, const char *words, size_t length)
 {
     unsigned char head[HWNAS_FRAME_HEAD];
-    hwnas_frame_encode(head, (hwnas_frame){.type = type, .length = length});
+    hwnas_frame_encode(head, (hwnas_wire_frame){.type = type, .length = length});
     if (write(STDOUT_FILENO, head, sizeof head) != sizeof head ||
         write(STDOUT_FILENO, words, length) != (ssize_t)length)
         _exit(1);

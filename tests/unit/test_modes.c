@@ -194,7 +194,7 @@ static void what_is_constant_is_evicted(void **state)
     double warm = walk(constant, BYTES, NULL, 20), cold = walk(constant, BYTES, e, 20);
     walk(changing, BYTES, NULL, 1);
     double kept = walk(changing, BYTES, e, 20);
-    print_message("# 512 KiB: %.1f us in the caches, %.1f us evicted, %.1f us spared\n", 1e6 * warm,
+    print_message("# 512 KiB: %.1f us in the caches, %.1f us evicted, %.1f us skipped\n", 1e6 * warm,
                   1e6 * cold, 1e6 * kept);
     for (int i = 0; i < BYTES; i++)
         assert_true(constant[i] == 1 && changing[i] == 2);

@@ -74,7 +74,7 @@ static void sequences_come_back(void **state)
     }
 }
 
-/* A product that is no gelu, but for one number, is left as it is. */
+/* A product that is not a gelu, but for one number, is left as it is. */
 static void only_gelu_is_fused(void **state)
 {
     static const struct {

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "device/cudnn/bytes.h"
+#include "device/cudnn/cudnn_int8.h"
 #include "device/cudnn/compile.h"
 #include "device/cudnn/plans.h"
 #include "graph/elaborate.h"
@@ -54,7 +54,7 @@ static void count(tally *t, hwnas_device *device, hwnas_arch *arch, const char *
 {
     hwnas_graph *raw = NULL, *graph = NULL;
     hwnas_exec *exec = NULL;
-    hwnas_foresight f;
+    hwnas_footprint f;
     const hwnas_exec_options options = {.precision = precision};
     const double start = hwnas_now();
     if (hwnas_graph_build(&raw, arch, 1) != HWNAS_OK || hwnas_graph_fold(&graph, raw) != HWNAS_OK)
@@ -64,7 +64,7 @@ static void count(tally *t, hwnas_device *device, hwnas_arch *arch, const char *
         char *code = hwnas_arch_code(arch);
         fail_msg("%s %s: %s", name, code, hwnas_last_error()->message);
     }
-    hwnas_cudnn_foresee(exec, &f);
+    hwnas_cudnn_footprint(exec, &f);
     assert_int_equal(f.n_steps, f.n_library + f.n_own);
     assert_true(f.n_steps > 0 && f.device_bytes > 0);
     t->n_networks++;

@@ -12,11 +12,11 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "device/calibrate.h"
+#include "device/ranges.h"
 #include "device/device.h"
 #include "graph/elaborate.h"
 #include "graph/op.h"
-#include "graph/quantize.h"
+#include "graph/quantize_graph.h"
 #include "onnx/onnx.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -113,7 +113,7 @@ static double deviation(const hwnas_graph *graph, float **got, float **wanted)
         for (int64_t k = 0, n = hwnas_tensor_count(&graph->tensors[graph->outputs[i]]); k < n;
              k++) {
             const double e = fabs((double)got[i][k] - wanted[i][k]);
-            error = e <= error ? error : e; /* what is no number stays */
+            error = e <= error ? error : e; /* what is not a number stays */
             largest = fmax(largest, fabs(wanted[i][k]));
         }
         worst = error / largest <= worst ? worst : error / largest;

@@ -158,7 +158,7 @@ static void table_refuses(void **state)
     hwnas_table *table = NULL;
     write_text("t.csv", "code,x\n00000000,1\n00000003,2\n");
     assert_failed(hwnas_table_load(&table, macro, in_dir("t.csv")), HWNAS_E_INPUT,
-                  "'3' is no value of 'op'", "looks like");
+                  "'3' is not a value of 'op'", "looks like");
     assert_int_equal(hwnas_last_error()->line, 3);
     assert_string_equal(hwnas_last_error()->file, in_dir("t.csv"));
     write_text("t.csv", "x,y\n1,2\n");
@@ -231,7 +231,7 @@ static void encoding_of_numbers(void **state)
 {
     (void)state;
     static const char *const facts[] = {"log macs", "log params"};
-    hwnas_encoding *e = hwnas_encoding_new(accel, facts, 2);
+    hwnas_feature_encoding *e = hwnas_feature_encoding_new(accel, facts, 2);
     assert_int_equal(e->first[HWNAS_COLUMN_SUM], 28);
     assert_int_equal(e->first[HWNAS_COLUMN_FACT], 32);
     assert_int_equal(e->n_columns, 34);
@@ -243,7 +243,7 @@ static void encoding_of_numbers(void **state)
     assert_int_equal(hwnas_arch_parse(&arch, accel, "e=1666666,k=3353553,l=1223341,se=0111111"),
                      HWNAS_OK);
     double row[34];
-    assert_int_equal(hwnas_encoding_row(e, row, arch, true), HWNAS_OK);
+    assert_int_equal(hwnas_feature_encoding_row(e, row, arch, true), HWNAS_OK);
     assert_float_equal(row[1], log(6), 1e-6);
     assert_float_equal(row[28], 6 * log(6), 1e-5);
     assert_true(row[31] == 6);
@@ -267,7 +267,7 @@ static void encoding_of_numbers(void **state)
     assert_float_equal(inputs[35], 18, 1e-4); /* and of the second */
     for (uint16_t v = 0; v < 3; v++) {
         arch->genes[0] = v;
-        assert_int_equal(hwnas_encoding_row(e, rows + 34 * v, arch, true), HWNAS_OK);
+        assert_int_equal(hwnas_feature_encoding_row(e, rows + 34 * v, arch, true), HWNAS_OK);
     }
     hwnas_features_standardise(features, rows, 3);
     double sum = 0, squares = 0; /* over its rows a column has mean 0 and variance 1 */
@@ -284,7 +284,7 @@ static void encoding_of_numbers(void **state)
     free(inputs);
     hwnas_arch_free(arch);
     hwnas_features_free(features);
-    hwnas_encoding_free(e);
+    hwnas_feature_encoding_free(e);
 }
 
 static void encoding_of_symbols_and_conditions(void **state)
@@ -297,7 +297,7 @@ static void encoding_of_symbols_and_conditions(void **state)
         "network:\n  - relu\n  - let: {used: op}\n";
     hwnas_space *space = NULL;
     assert_int_equal(hwnas_space_parse(&space, "symbols.yaml", yaml, strlen(yaml), NULL), HWNAS_OK);
-    hwnas_encoding *e = hwnas_encoding_new(space, NULL, 0);
+    hwnas_feature_encoding *e = hwnas_feature_encoding_new(space, NULL, 0);
     hwnas_features *features = hwnas_features_new(e, false);
     assert_string_equal(e->columns[2].name, "op[2]");
     assert_string_equal(e->columns[5].name, "sum op=gelu");
@@ -309,13 +309,13 @@ static void encoding_of_symbols_and_conditions(void **state)
     double row[6];
     float inputs[12];
     assert_int_equal(hwnas_arch_parse(&arch, space, "n=1,op=relu.skip"), HWNAS_OK);
-    assert_int_equal(hwnas_encoding_row(e, row, arch, true), HWNAS_OK);
+    assert_int_equal(hwnas_feature_encoding_row(e, row, arch, true), HWNAS_OK);
     assert_memory_equal(row, ((double[]){0, 1, 3, 0, 1, 0}), sizeof row);
     hwnas_features_inputs(features, inputs, row);
     assert_memory_equal(inputs, ((float[]){0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0}), sizeof inputs);
     hwnas_arch_free(arch);
     hwnas_features_free(features);
-    hwnas_encoding_free(e);
+    hwnas_feature_encoding_free(e);
     hwnas_space_free(space);
 }
 
@@ -538,7 +538,7 @@ static void fit_refuses(void **state)
         {constant.s, "pct", "x.json", 0, HWNAS_E_INPUT, "is 5 in every row", "--target", 0},
         {with_empty, "pct", "x.json", 0, HWNAS_E_INPUT, "is empty", "drop the rows", 14},
         {with_nan, "pct", "x.json", 0, HWNAS_E_INPUT, "'nan' is not a number", "", 14},
-        {outside, "pct", "x.json", 0, HWNAS_E_INPUT, "'3' is no value of 'op'", "", 14},
+        {outside, "pct", "x.json", 0, HWNAS_E_INPUT, "'3' is not a value of 'op'", "", 14},
         {"code,pct\n00000000,1\n11111111,2\n", "pct", "x.json", 0, HWNAS_E_INPUT,
          "2 different networks are too few", "a few hundred", 0},
         {"code,pct\n00000000,1\n11111111,2\n00000000,3\n", "pct", "x.json", 0, HWNAS_E_INPUT,
@@ -661,7 +661,7 @@ static void load_refuses(void **state)
         {"\"kind\": ", "\"kin\": ", "header is damaged", ""},
         {"\"log e[1]\"", "\"e[1]\"", "number 1 is 'e[1]'", "fit the predictor again"},
         {"\"facts\": [", "\"facts\": [\"x\", ", "facts is out of order", ""},
-        {"\"facts\": [", "\"facts\": [7, ", "facts is no name", ""},
+        {"\"facts\": [", "\"facts\": [7, ", "facts is not a name", ""},
         {"\"facts\": [", "\"facts\": [\"A\", ", "predictor has", ""},
         {"\"model\": ", "\"modal\": ", "no kind of model", ""},
         {"\"spread\":", "\"spread\":-", "'spread' must be positive", ""},

@@ -205,7 +205,7 @@ static void batch_norm_is_by_the_batch(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof input / sizeof *input; i++)
         input[i] = (float)(5 + 3 * hwnas_rng_normal(&rng));
-    const hwnas_walk walk = {.deviation = one, .context = moments, .see = see_nothing};
+    const hwnas_untrained_visit walk = {.deviation = one, .context = moments, .see = see_nothing};
     assert_int_equal(hwnas_untrained_walk(graph, input, &walk), HWNAS_OK);
     assert_true(fabs(moments[0]) < 1e-5);
     assert_true(fabs(moments[1] - 1) < 1e-4);

@@ -252,17 +252,17 @@ static int count_twins(bool is_estimated_first)
     int n_twins = 0;
     for (uint64_t trial = 0; trial < N_TRIALS; trial++) {
         hwnas_graph *graph;
-        bool is_twin = false;
+        bool is_duplicate = false;
         ask(strategy, trial, arch);
         assert_int_equal(hwnas_graph_build(&graph, arch, 1), HWNAS_OK);
         digests[trial] = hwnas_graph_digest(graph);
         hwnas_graph_free(graph);
         for (uint64_t i = 0; i < trial; i++)
-            is_twin |= !strcmp(digests[i].hex, digests[trial].hex);
-        n_twins += is_twin && trial >= 10;
+            is_duplicate |= !strcmp(digests[i].hex, digests[trial].hex);
+        n_twins += is_duplicate && trial >= 10;
         hwnas_score score = macro_score(arch), estimate = score;
         estimate.is_estimate = true;
-        estimate.objectives[1] *= 1 + 0.001 * (double)trial; /* of twins not the same */
+        estimate.objectives[1] *= 1 + 0.001 * (double)trial; /* of duplicates not the same */
         if (is_estimated_first)
             tell(strategy, trial, arch, &estimate);
         tell(strategy, trial, arch, &score);

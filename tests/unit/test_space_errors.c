@@ -150,7 +150,7 @@ static const struct bad_input {
      6, 29, "division by zero", NULL},
     {CHOICES("  a: {values: [1, 2]}\nconstraints: [a > 2]\n"), 6, 15,
      "no architecture meets this constraint", "relax it"},
-    {CHOICES("  a: {values: [1, 2]}\nconstraints: [c > 2]\n"), 6, 15, "'c' is no name", NULL},
+    {CHOICES("  a: {values: [1, 2]}\nconstraints: [c > 2]\n"), 6, 15, "'c' is not a name", NULL},
     {CHOICES("  a: {values: [1, 2]}\nconstraints: a > 2\n"), 6, 14, "constraints must be a list",
      NULL},
     {HEAD "choices: [k]\nnetwork: [relu]\n", 4, 10, "choices must be a mapping", NULL},
@@ -161,7 +161,7 @@ static const struct bad_input {
     {TEMPLATES("  t(a b):\n    - relu\n"), 5, 5, "cannot be the name of a parameter", NULL},
     {TEMPLATES("  t(in):\n    - relu\n"), 5, 5, "has a meaning of its own", NULL},
     {TEMPLATES("  t(a, b = 1 +):\n    - relu\n"), 5, 15, "at the end of '1 +'", NULL},
-    {TEMPLATES("  t(b = a, a = 1):\n    - conv: {out: b}\n"), 5, 9, "'a' is no name",
+    {TEMPLATES("  t(b = a, a = 1):\n    - conv: {out: b}\n"), 5, 9, "'a' is not a name",
      "defaults behind it"},
     {TEMPLATES("  t:\n    - relu\n  t():\n    - relu\n"), 7, 3, "template 't' is already on line 5",
      NULL},
@@ -203,8 +203,8 @@ static const struct bad_input {
     {NET "  - conv: {out: 3, out: 4}\n", 5, 20, "the key 'out' is already on line 5", NULL},
     {NET "  - conv: {out: }\n", 5, 17, "'out' is empty", NULL},
     {NET "  - conv: {out: {a: 1}}\n", 5, 17, "'out' must be a single value", NULL},
-    {NET "  - conv: {out: three}\n", 5, 17, "'three' is no name that is known here", NULL},
-    {NET "  - let: {channels: 4}\n  - conv: {out: chanels * 2}\n", 6, 17, "'chanels' is no name",
+    {NET "  - conv: {out: three}\n", 5, 17, "'three' is not a name that is known here", NULL},
+    {NET "  - let: {channels: 4}\n  - conv: {out: chanels * 2}\n", 6, 17, "'chanels' is not a name",
      "did you mean 'channels'?"},
     {NET "  - conv: {out: 3.5}\n", 5, 17, "'out' of 'conv' must be a whole number, not '3.5'",
      NULL},
@@ -216,12 +216,12 @@ static const struct bad_input {
     {NET "  - conv: {out: 3, kernel: [3, 3, 3]}\n", 5, 28, "takes 1 or 2 values, not 3", NULL},
     {NET "  - conv: {out: 3, pad: [1, 1, 1]}\n", 5, 25, "takes 1, 2 or 4 values, not 3", NULL},
     {NET "  - conv: {out: 3, bias: 2}\n", 5, 26, "must be true or false, not '2'", NULL},
-    {NET "  - conv: {out: 3, bias: ture}\n", 5, 26, "'ture' is no name", "did you mean 'true'?"},
+    {NET "  - conv: {out: 3, bias: ture}\n", 5, 26, "'ture' is not a name", "did you mean 'true'?"},
     {NET "  - dropout: {rate: 1.5}\n", 5, 21, "between 0 and 1, not 1.5", NULL},
     {NET "  - conv: {out: 9223372036854775807 * 2}\n", 5, 17, "64 bits", NULL},
     {NET "  - conv: {out: 1073741824, kernel: 8}\n  - conv: {out: 1073741824}\n", 6, 5,
      "more than 2^40 elements", NULL},
-    {NET "  - conv: {out: depth}\n", 5, 17, "'depth' is no name", NULL},
+    {NET "  - conv: {out: depth}\n", 5, 17, "'depth' is not a name", NULL},
     {NET "  - flatten\n  - conv: {out: 3}\n", 6, 5, "'conv' needs an image", NULL},
     {NET "  - flatten\n  - linear: {out: height}\n", 6, 19, "the current tensor has no 'height'",
      NULL},
@@ -278,7 +278,7 @@ static const struct bad_input {
     {NET "  - if: in > 2\n    then: [relu]\n    elif: [relu]\n", 7, 5, "if has no key 'elif'",
      NULL},
     {NET "  - if: in > 2\n    then: relu\n", 6, 11, "then must be a list", NULL},
-    {NET "  - if: big\n    then: [relu]\n", 5, 9, "'big' is no name", NULL},
+    {NET "  - if: big\n    then: [relu]\n", 5, 9, "'big' is not a name", NULL},
     {NET "  - if: [1]\n    then: [relu]\n", 5, 9, "a condition is true or false, not a list", NULL},
     {HEAD "choices:\n  op: {values: [conv, pool]}\nnetwork:\n  - if: op\n    then: [relu]\n", 7, 9,
      "a condition is true or false, not a name 'conv'", "a == b"},
@@ -300,7 +300,7 @@ static const struct bad_input {
      "must walk over a list, this is a whole number", "repeat"},
     {NET "  - for: {}\n    do: [relu]\n", 5, 10, "'for' needs a list", NULL},
     {NET "  - for: {a: [1, 2]}\n", 5, 5, "'for' needs 'do:'", NULL},
-    {NET "  - for: {a: [1]}\n    do: []\n  - conv: {out: a}\n", 7, 17, "'a' is no name", NULL},
+    {NET "  - for: {a: [1]}\n    do: []\n  - conv: {out: a}\n", 7, 17, "'a' is not a name", NULL},
     {NET "  - repeat: 1000000000\n    do: [relu]\n", 5, 13, "cannot repeat 1000000000 times", NULL},
     {NET "  - repeat: -1\n    do: [relu]\n", 5, 13, "cannot repeat -1 times", NULL},
     {NET "  - repeat: 1.5\n    do: [relu]\n", 5, 13, "a whole number was expected, not 1.5", "//"},
@@ -310,7 +310,7 @@ static const struct bad_input {
     {NET "  - repeat: 3\n    index: 3\n    do: [relu]\n", 6, 12, "cannot be the name", NULL},
     {NET "  - let: 3\n", 5, 10, "let must be a mapping", NULL},
     {NET "  - let: {in: 3}\n", 5, 11, "has a meaning of its own", NULL},
-    {NET "  - let: {a: b, b: 1}\n  - conv: {out: a}\n", 5, 14, "'b' is no name", NULL},
+    {NET "  - let: {a: b, b: 1}\n  - conv: {out: a}\n", 5, 14, "'b' is not a name", NULL},
     {NET "  - residual: relu\n", 5, 15, "residual must be a list", NULL},
     {NET "  - residual: [relu]\n    wen: 1\n", 6, 5, "residual has no key 'wen'",
      "did you mean 'when'?"},
@@ -342,7 +342,7 @@ static const struct bad_input {
      "do not fit into 1x1073741824x1073741824x1073741824", NULL},
     {"hwnas: 1\nname: bad\ninput: {x: {shape: [8], each: 99999999999}}\nnetwork: [relu]\n", 3, 31,
      "an input comes 0 to 4095 times", NULL},
-    {NET "  - conv: {out: \"in + \\\n      foo\"}\n", 5, 17, "'foo' is no name",
+    {NET "  - conv: {out: \"in + \\\n      foo\"}\n", 5, 17, "'foo' is not a name",
      NULL}, /* no columns */
 };
 
@@ -367,14 +367,14 @@ static void bytes_that_are_no_text(void **state)
         int line, column;
         const char *word;
     } cases[] = {
-        {"hwnas: 1\nname: \xff\xfe\n", 17, 2, 7, "no text in UTF-8"},
+        {"hwnas: 1\nname: \xff\xfe\n", 17, 2, 7, "not text in UTF-8"},
         {"hwnas: 1\nname: a\0b\n", 19, 2, 8, "may not hold the byte 0x00"},
         {"hwnas: 1\nname: a\033b\n", 19, 2, 8, "may not hold the byte 0x1b"},
         {"hwnas: 1\nname: \"a\\0b\"\n", 22, 2, 7, "zero byte"},
         {"h\0w\0n\0a\0s\0", 10, 1, 2, "may not hold the byte 0x00"}, /* UTF-16 */
         {"\xef\xbb\xbfhwnas: 3\n", 12, 1, 9, "version 1"},           /* a byte order mark is fine */
         {"hwnas: 1\r\nname: \xc3\xa9\r\nzzz: 1\r\n", 28, 3, 1, "no key 'zzz'"},
-        {"hwnas: 1\nname: \xc3", 16, 2, 7, "no text in UTF-8"},
+        {"hwnas: 1\nname: \xc3", 16, 2, 7, "not text in UTF-8"},
         /* What is quoted in a message stays one line and cannot steer a terminal. */
         {"\"a\\nb\\e[31m\\x9b\": 1\n", 20, 1, 1, "no key 'a b [31m"},
     };

@@ -42,7 +42,7 @@ static char *evaluate(const char *text)
                              {.kind = HWNAS_VALUE_REAL, .r = 0.5}};
     hwnas_value slots[] = {{.kind = HWNAS_VALUE_INT, .i = 4}}, value;
     int64_t dims[] = {16, 8, 6};
-    hwnas_frame frame = {.slots = slots, .choices = choices, .dims = dims, .n_dims = 3};
+    hwnas_scope_frame frame = {.slots = slots, .choices = choices, .dims = dims, .n_dims = 3};
     hwnas_place place = {"expr", 1, 1};
     hwnas_expr *expr;
     hwnas_arena *scratch = hwnas_arena_new();

@@ -274,7 +274,7 @@ static void test_disturbed_runs_do_not_count(void **state)
     hwnas_step_times_done(&times);
 }
 
-/* What ran beside a neighbour on the core is no time of a step either. */
+/* What ran beside a neighbour on the core is not a time of a step either. */
 static void test_shared_runs_do_not_count(void **state)
 {
     (void)state;

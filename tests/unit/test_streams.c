@@ -161,7 +161,7 @@ static void test_goes_on_to_the_end(void **state)
     hwnas_window_done(&w);
 }
 
-/* Every fifth inference loses 4 ms to another process, as the witnesses say. */
+/* Every fifth inference loses 4 ms to another process, as the interference monitors say. */
 static double often_interrupted(fake_machine *m)
 {
     if (m->n_runs % 5)

@@ -20,7 +20,7 @@
 #include "study/response.h"
 #include "study/probe.h"
 #include "study/settings.h"
-#include "study/spare.h"
+#include "study/skip.h"
 #include "study/standstill.h"
 #include "study/ties.h"
 
@@ -113,7 +113,7 @@ static void wrong_limits(void **state)
         {"latency.p50 <= 8 ms on phone", 38, "no device called 'phone'", "cpu, pi"},
         {"latency.p50 <= 8 ms on cpus", 38, "no device called 'cpus'", "did you mean 'cpu'"},
         {"params on cpu < 6 M", 25, "the same on every device", "leave out"},
-        {"latency.p50 <= 8 MiB", 32, "'MiB' is no unit of latency.p50", "s, ms, us"},
+        {"latency.p50 <= 8 MiB", 32, "'MiB' is not a unit of latency.p50", "s, ms, us"},
         {"latency.p50 <= 8 ms or macs <= 3", 35, "'and' or the end expected",
          "latency.p50 <= 10 ms"},
         {"latency.p50 <=", 29, "a number expected at its end", "latency.p50 <= 10 ms"},
@@ -252,7 +252,7 @@ static void an_unstable_trial_removes_no_stable_one(void **state)
     assert_int_equal(front[0], 0);
 }
 
-/* A near tie of two measured trials is one whatever an estimate says, which is no member of a
+/* A near tie of two measured trials is one whatever an estimate says, which is not a member of a
  * front. */
 static void estimates_hide_no_tie(void **state)
 {

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "device/cudnn/bytes.h"
-#include "graph/quantize.h"
+#include "device/cudnn/cudnn_int8.h"
+#include "graph/quantize_graph.h"
 
 enum { MAX_ATTEMPTS = 64 };
 
@@ -179,11 +179,11 @@ size_t hwnas_cudnn_held(const hwnas_exec *exec)
     return hwnas_cudnn_net_bytes((const hwnas_cudnn_net *)exec);
 }
 
-void hwnas_cudnn_foresee(const hwnas_exec *exec, hwnas_foresight *out)
+void hwnas_cudnn_footprint(const hwnas_exec *exec, hwnas_footprint *out)
 {
     const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
     const size_t *bytes = net->memory_bytes;
-    *out = (hwnas_foresight){
+    *out = (hwnas_footprint){
         .n_steps = net->n_about,
         .weight_bytes = bytes[HWNAS_CUDNN_WEIGHTS],
         .activation_bytes = bytes[HWNAS_CUDNN_ACTIVATIONS],

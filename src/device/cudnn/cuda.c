@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cudnn/bytes.h"
+#include "device/cudnn/cudnn_int8.h"
 #include "device/cudnn/cuda_exec.h"
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
@@ -118,7 +118,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .free_exec = hwnas_cuda_free_exec,
     .quantize = cuda_quantize,
     .memory = hwnas_cudnn_held,
-    .foresee = hwnas_cudnn_foresee,
+    .footprint = hwnas_cudnn_footprint,
     .steps = hwnas_cudnn_steps,
     .run_steps = hwnas_cuda_run_steps,
     .time = hwnas_cuda_time,

@@ -38,12 +38,12 @@ void hwnas_cuda_device_close(hwnas_device *device);
 /* "cuDNN 9.19.0"; returns what snprintf() does. */
 int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *device);
 
-/* Networks; compile.c. An executable is a hwnas_cudnn_net, see steps.h. */
+/* Networks; compile.c. An executable is a hwnas_cudnn_net, see cudnn_steps.h. */
 hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
                                  const hwnas_exec_options *options);
 void hwnas_cudnn_free_exec(hwnas_exec *exec);
 size_t hwnas_cudnn_held(const hwnas_exec *exec);
-void hwnas_cudnn_foresee(const hwnas_exec *exec, hwnas_foresight *out);
+void hwnas_cudnn_footprint(const hwnas_exec *exec, hwnas_footprint *out);
 size_t hwnas_cudnn_steps(const hwnas_exec *exec, const hwnas_exec_step **out);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef HWNAS_DEVICE_CUDNN_CUDA_EXEC_H
 #define HWNAS_DEVICE_CUDNN_CUDA_EXEC_H
 
-#include "device/cudnn/steps.h"
+#include "device/cudnn/cudnn_steps.h"
 
 /* Compiles, takes the GPU's memory, puts the weights there, and records all of a run once. */
 hwnas_status hwnas_cuda_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cudnn/bytes.h"
+#include "device/cudnn/cudnn_int8.h"
 
 typedef hwnas_cudnn_cut cutter;
 typedef hwnas_cudnn_group group;
@@ -270,9 +270,9 @@ static void find_attention(cutter *c, int softmax)
 /* ---- Products of bytes ---- */
 
 /* Takes the node that makes floats of bytes for this group alone. */
-static void take_reverse(cutter *c, group *g, int tensor)
+static void take_dequantize(cutter *c, group *g, int tensor)
 {
-    const int reverse = hwnas_cudnn_reverse_of(c->graph, tensor);
+    const int reverse = hwnas_cudnn_dequantize_of(c->graph, tensor);
     if (reverse < 0 || c->n_readers[tensor] != 1 || c->group_of[reverse] >= 0 ||
         g->n_reverses == HWNAS_CUDNN_LONGEST_GROUP)
         return;
@@ -287,25 +287,25 @@ static void take_quantisation(cutter *c, group *g)
     const int reader = c->reader[tensor];
     if (c->n_readers[tensor] == 1 && reader >= 0 && c->group_of[reader] < 0 &&
         c->bans->joins[reader] != g->nodes[0] + 1 && g->n_nodes < HWNAS_CUDNN_LONGEST_GROUP &&
-        hwnas_cudnn_makes_bytes(c->graph, &c->graph->nodes[reader]))
+        hwnas_cudnn_makes_int8(c->graph, &c->graph->nodes[reader]))
         take(c, g, reader);
 }
 
-static void find_product_of_bytes(cutter *c, int node)
+static void find_int8_product(cutter *c, int node)
 {
     const hwnas_node *n = &c->graph->nodes[node];
-    if (c->bans->bytes[node] || c->bans->engine[node] || !hwnas_cudnn_multiplies_bytes(c->graph, n) ||
+    if (c->bans->bytes[node] || c->bans->engine[node] || !hwnas_cudnn_multiplies_int8(c->graph, n) ||
         c->n_readers[n->inputs[0]] != 1 || c->n_readers[n->inputs[1]] != 1)
         return;
     group *g = &c->groups[c->n_groups];
     *g = (group){.role = n->op->id == HWNAS_OP_CONV ? HWNAS_CUDNN_BY_CONV : HWNAS_CUDNN_BY_MATMUL};
     take(c, g, node);
-    take_reverse(c, g, n->inputs[0]);
-    take_reverse(c, g, n->inputs[1]);
+    take_dequantize(c, g, n->inputs[0]);
+    take_dequantize(c, g, n->inputs[1]);
     grow(c, g);
     for (int i = 1; i < g->n_nodes; i++)
         for (int k = 0; k < c->graph->nodes[g->nodes[i]].n_inputs; k++)
-            take_reverse(c, g, c->graph->nodes[g->nodes[i]].inputs[k]);
+            take_dequantize(c, g, c->graph->nodes[g->nodes[i]].inputs[k]);
     take_quantisation(c, g);
     c->n_groups++;
 }
@@ -362,7 +362,7 @@ void hwnas_cudnn_form_groups(cutter *c)
             find_attention(c, (int)i);
     for (size_t i = 0; i < graph->n_nodes && c->net->precision == HWNAS_S8; i++)
         if (c->group_of[i] < 0)
-            find_product_of_bytes(c, (int)i);
+            find_int8_product(c, (int)i);
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (c->group_of[i] < 0)
             form_group(c, (int)i);

@@ -101,7 +101,7 @@ hwnas_cudnn_step *hwnas_cudnn_add_step(hwnas_cudnn_net *net, const hwnas_cudnn_k
                                        const char *name, int n_nodes, const int *nodes,
                                        int n_inputs, const int *inputs, int output);
 
-/* ---- lower.c, pointwise.c, reduce.c ---- */
+/* ---- cudnn_lower.c, pointwise.c, cudnn_reduce.c ---- */
 /* The group as an operation; false where it cannot be said as one. */
 bool hwnas_cudnn_lower(hwnas_cudnn_operation *out, hwnas_cudnn_cut *cut,
                        const hwnas_cudnn_group *group);

@@ -39,10 +39,10 @@ static void dry_describe(const hwnas_device *base, hwnas_device_info *out)
 
 static hwnas_status dry_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
 {
-    hwnas_foresight f;
+    hwnas_footprint f;
     (void)inputs;
     (void)outputs;
-    hwnas_cudnn_foresee(exec, &f);
+    hwnas_cudnn_footprint(exec, &f);
     return hwnas_hint(
         hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                    "would run and fit: %zu steps, %zu by cuDNN, %zu by own kernels; weights %.1f + "
@@ -50,7 +50,7 @@ static hwnas_status dry_run(hwnas_exec *exec, const float *const *inputs, float 
                    f.n_steps, f.n_library, f.n_own, (double)f.weight_bytes / MEBI,
                    (double)f.activation_bytes / MEBI, (double)f.workspace_bytes / MEBI,
                    (double)f.buffer_bytes / MEBI, (double)f.device_bytes / MEBI),
-        "there is no GPU behind cuda-dry, so nothing runs; `hwnas plan` tells each step, cuda:0 "
+        "there is no GPU behind cuda-dry, so nothing runs; `hwnas forecast` tells each step, cuda:0 "
         "measures");
 }
 
@@ -66,6 +66,6 @@ const hwnas_device_ops hwnas_cuda_dry_ops = {
     .run = dry_run,
     .free_exec = hwnas_cudnn_free_exec,
     .memory = hwnas_cudnn_held,
-    .foresee = hwnas_cudnn_foresee,
+    .footprint = hwnas_cudnn_footprint,
     .steps = hwnas_cudnn_steps,
 };

@@ -1,6 +1,6 @@
 /* elements.c: operators on each element by itself, without a product before them. cuDNN has engines
  * for rank 3 and less, so dimensions are merged as far as all operands together allow. */
-#include "device/cudnn/lower.h"
+#include "device/cudnn/cudnn_lower.h"
 
 typedef hwnas_cudnn_lowering lowering;
 

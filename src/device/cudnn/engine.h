@@ -6,7 +6,7 @@
 #include "device/cudnn/plans.h"
 
 /* The plan of an operation: remembered, read from disk, or made. When no engine takes it, the plan
- * says so (is_refused), which is no failure. A GPU's properties must be known (device->properties). */
+ * says so (is_refused), which is not a failure. A GPU's properties must be known (device->properties). */
 HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out,
                                                 hwnas_cuda_device *device,
                                                 const hwnas_cudnn_operation *o);

@@ -77,7 +77,7 @@ static hwnas_status parse(hwnas_gpu *out, const char *text, const char *file)
     hwnas_status status =
         format && !strcmp(format, "hwnas.gpu")
             ? check(properties, &place)
-            : hwnas_fail(HWNAS_E_INPUT, &place, "this is no description of a GPU (hwnas.gpu)");
+            : hwnas_fail(HWNAS_E_INPUT, &place, "this is not a description of a GPU (hwnas.gpu)");
     if (status == HWNAS_OK) {
         hwnas_gpu gpu = {.sm = (int)number(properties, "deviceVer") / 10,
                          .multiprocessors = (int)number(properties, "multiProcessorCount"),

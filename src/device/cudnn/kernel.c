@@ -6,7 +6,7 @@
 #include "device/cudnn/driver.h"
 #include "device/cudnn/kernels.h"
 #include "device/cudnn/live.h"
-#include "device/cudnn/steps.h"
+#include "device/cudnn/cudnn_steps.h"
 
 _Static_assert((int)HWNAS_CUDNN_F32 == HWNAS_STORED_F32 &&
                    (int)HWNAS_CUDNN_F16 == HWNAS_STORED_F16 &&
@@ -141,7 +141,7 @@ static hwnas_status run_kernel(const hwnas_cudnn_step *step, const hwnas_cudnn_n
     const hwnas_cuda_api *api = hwnas_live_api(net->device->live);
     for (size_t i = 0; i < s->launches.n; i++) {
         const hwnas_launch *l = &s->launches.all[i];
-        hwnas_job job = l->job;
+        hwnas_kernel_job job = l->job;
         void *arguments[] = {&job};
         int n_blocks, n_threads;
         for (int k = 0; k < job.n_views; k++)

@@ -161,7 +161,7 @@ hwnas_launch *hwnas_launch_new(hwnas_launches *out, const char *kernel, const hw
     return launch;
 }
 
-static void exchange(hwnas_job *job, int d, int e)
+static void exchange(hwnas_kernel_job *job, int d, int e)
 {
     for (int k = 0; k < job->n_views; k++) {
         hwnas_view *v = &job->views[k];
@@ -175,7 +175,7 @@ static void exchange(hwnas_job *job, int d, int e)
 
 /* Whether dimension d + 1 goes on where d's steps end, in all views; or one of them is no dimension
  * at all. */
-static bool are_one(const hwnas_job *job, int d)
+static bool are_one(const hwnas_kernel_job *job, int d)
 {
     if (job->views[0].dims[d] == 1 || job->views[0].dims[d + 1] == 1)
         return true;
@@ -201,7 +201,7 @@ static void join_dims(hwnas_view *v, int d)
 
 /* Elements may come in any order: that of the output's memory, with as few dimensions as there can
  * be. */
-static void order_dims(hwnas_job *job)
+static void order_dims(hwnas_kernel_job *job)
 {
     const hwnas_view *out = &job->views[0];
     for (int i = 1; i < out->rank; i++)
@@ -298,8 +298,8 @@ static hwnas_view operand_view(const hwnas_node *node, int k, const hwnas_view *
 static bool add_function(hwnas_launch *launch, const hwnas_graph *graph, const hwnas_node *node,
                          const hwnas_view *views, int last)
 {
-    hwnas_job *job = &launch->job;
-    hwnas_link link = {.function = function_of(node),
+    hwnas_kernel_job *job = &launch->job;
+    hwnas_kernel_link link = {.function = function_of(node),
                        .operands = {-1, -1, -1, -1, -1},
                        .a = argument(node, 0),
                        .b = argument(node, 1)};
@@ -327,7 +327,7 @@ static bool add_function(hwnas_launch *launch, const hwnas_graph *graph, const h
         return false;
     job->links[job->n_links++] = link;
     if (wraps)
-        job->links[job->n_links++] = (hwnas_link){.function = HWNAS_FUNCTION_cast,
+        job->links[job->n_links++] = (hwnas_kernel_link){.function = HWNAS_FUNCTION_cast,
                                                   .operands = {HWNAS_OPERAND_LAST, -1, -1, -1, -1},
                                                   .a = (float)dtype};
     return true;
@@ -395,7 +395,7 @@ hwnas_status hwnas_kernels_lower(hwnas_launches *out, const hwnas_graph *graph,
 
 char *hwnas_launch_options(const hwnas_launch *launch)
 {
-    const hwnas_job *job = &launch->job;
+    const hwnas_kernel_job *job = &launch->job;
     hwnas_str text = {0};
     for (int k = 0; k < HWNAS_JOB_VIEWS; k++)
         hwnas_str_addf(&text, "-DJOB_TYPE_%d=%d\n-DJOB_RANK_%d=%d\n", k, job->views[k].type, k,

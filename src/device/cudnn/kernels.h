@@ -6,7 +6,7 @@
 #ifndef HWNAS_CUDNN_KERNELS_H
 #define HWNAS_CUDNN_KERNELS_H
 
-#include "device/cudnn/kernels/job.h"
+#include "device/cudnn/kernels/kernel_job.h"
 #include "device/device.h"
 
 /* One kernel: `kernels/FILE.cu` has it. */
@@ -21,7 +21,7 @@ extern const hwnas_kernel hwnas_kernels[];
 /* One launch. A view's `at` is NULL until the launch is bound to memory. */
 typedef struct hwnas_launch {
     const hwnas_kernel *kernel;
-    hwnas_job job;
+    hwnas_kernel_job job;
     int tensors[HWNAS_JOB_VIEWS];     /* by view: of the graph; -1: its dimensions alone */
     int64_t offsets[HWNAS_JOB_VIEWS];   /* by view: bytes from the tensor's beginning */
 } hwnas_launch;

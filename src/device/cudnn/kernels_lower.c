@@ -16,7 +16,7 @@ static int64_t first_int(const hwnas_node *node, const char *attr)
     return hwnas_node_attr(node, attr)->ints[0];
 }
 
-static void set_ints(hwnas_job *job, int at, const int64_t *values, int n)
+static void set_ints(hwnas_kernel_job *job, int at, const int64_t *values, int n)
 {
     for (int i = 0; i < n; i++)
         job->ints[at + i] = (int)values[i];
@@ -252,7 +252,7 @@ LOWER(lower_layer_norm)
     const int axis = hwnas_view_axis(in, first_int(node, "axis"));
     const unsigned own = ~0U << axis;
     hwnas_launch *l = hwnas_launch_new(out, "hwnas_layer_norm", graph, node, views, 1);
-    hwnas_job *job = &l->job;
+    hwnas_kernel_job *job = &l->job;
     job->views[0] = hwnas_view_without(to, own);
     job->views[1] = hwnas_view_without(in, own);
     const hwnas_view parts[] = {hwnas_view_only(to, own), hwnas_view_only(in, own)};

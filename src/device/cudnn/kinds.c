@@ -1,5 +1,5 @@
 /* kinds.c: the kinds of steps that have no file of their own. */
-#include "device/cudnn/steps.h"
+#include "device/cudnn/cudnn_steps.h"
 
 static hwnas_status nothing_to_compile(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
 {

@@ -5,7 +5,7 @@
  * a concatenation joins is written into its place at once where its maker can do so. */
 #include <string.h>
 
-#include "device/cudnn/bytes.h"
+#include "device/cudnn/cudnn_int8.h"
 
 hwnas_cudnn_type hwnas_cudnn_io_type(hwnas_precision precision)
 {
@@ -106,7 +106,7 @@ static bool is_written_transposed(const hwnas_cudnn_cut *cut, int tensor)
 static bool is_bytes(const hwnas_cudnn_cut *cut, const hwnas_tensor *t)
 {
     return cut->net->precision == HWNAS_S8 && t->producer >= 0 &&
-           hwnas_cudnn_makes_bytes(cut->graph, &cut->graph->nodes[t->producer]);
+           hwnas_cudnn_makes_int8(cut->graph, &cut->graph->nodes[t->producer]);
 }
 
 static hwnas_cudnn_tensor describe(const hwnas_cudnn_cut *cut, int tensor)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "device/cudnn/steps.h"
+#include "device/cudnn/cudnn_steps.h"
 
 static const struct {
     const char *name;

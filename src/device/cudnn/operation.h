@@ -6,7 +6,7 @@
 #ifndef HWNAS_DEVICE_CUDNN_OPERATION_H
 #define HWNAS_DEVICE_CUDNN_OPERATION_H
 
-#include "device/cudnn/steps.h"
+#include "device/cudnn/cudnn_steps.h"
 
 enum {
     HWNAS_CUDNN_MAX_PORTS = 64,

@@ -138,7 +138,7 @@ static bool fits(const json_t *head, const char *rest, const hwnas_cuda_device *
     return !json_unpack((json_t *)head, "{s:s, s:I, s:I, s:I, s:I, s:s}", "format", &format,
                         "version", &version, "cudnn", &cudnn, "origin", &from, "checksum", &sum,
                         "signature", &about) &&
-           !strcmp(format, "hwnas.plan") && version == 1 &&
+           !strcmp(format, "hwnas.cudnn_plan") && version == 1 &&
            (size_t)cudnn == device->cudnn->version() && (uint64_t)from == origin(device) &&
            !strcmp(about, signature) && (uint64_t)sum == checksum(signature, rest);
 }
@@ -190,7 +190,7 @@ void hwnas_cudnn_plan_save(const hwnas_cudnn_plan *plan, const char *json,
     if (path) {
         hwnas_make_folders(path);
         json_t *head = json_pack(
-            "{s:s, s:i, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I}", "format", "hwnas.plan", "version",
+            "{s:s, s:i, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I}", "format", "hwnas.cudnn_plan", "version",
             1, "cudnn", (json_int_t)device->cudnn->version(), "origin",
             (json_int_t)origin(device), "checksum", (json_int_t)checksum(plan->signature, rest),
             "signature", plan->signature, "engine", (json_int_t)plan->engine, "workspace",

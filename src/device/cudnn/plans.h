@@ -34,7 +34,7 @@ size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans);
  * in cuDNN's words, is NULL for one that was refused; yours to free(), as is plan->why. */
 bool hwnas_cudnn_plan_load(hwnas_cudnn_plan *plan, char **json, const hwnas_cuda_device *device,
                            const char *signature);
-/* As well as it goes: that it could not be kept is no failure. */
+/* As well as it goes: that it could not be kept is not a failure. */
 void hwnas_cudnn_plan_save(const hwnas_cudnn_plan *plan, const char *json,
                            const hwnas_cuda_device *device);
 /* Deletes what is on disk for the signature. */

@@ -1,5 +1,5 @@
 /* products.c: products of matrices, and attention, which is two of them with a softmax between. */
-#include "device/cudnn/lower.h"
+#include "device/cudnn/cudnn_lower.h"
 
 typedef hwnas_cudnn_lowering lowering;
 

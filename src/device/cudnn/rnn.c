@@ -12,7 +12,7 @@
 
 #include "device/cudnn/kernels.h"
 #include "device/cudnn/live.h"
-#include "device/cudnn/steps.h"
+#include "device/cudnn/cudnn_steps.h"
 
 enum { MAX_GATES = 4 };
 
@@ -258,7 +258,7 @@ static hwnas_status run_rnn(const hwnas_cudnn_step *step, const hwnas_cudnn_net 
                        s->temporary_bytes, (void *)s->temporary, 0, NULL));
     if (!s->turned_bytes)
         return HWNAS_OK;
-    hwnas_job job = s->turn.all[0].job;
+    hwnas_kernel_job job = s->turn.all[0].job;
     void *arguments[] = {&job};
     int n_blocks, n_threads;
     job.views[0].at = out;

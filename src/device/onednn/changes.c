@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "device/onednn/bytes.h"
-#include "device/onednn/vector.h"
+#include "device/onednn/onednn_int8.h"
+#include "device/onednn/simd.h"
 #include "graph/op.h"
 
 enum { MAX_CHANNELS = 8, BLOCK = 512 }; /* BLOCK: pixels or values at a time */
@@ -70,7 +70,7 @@ HWNAS_CLONES static void to_bytes(uint8_t *restrict out, const float *restrict i
     const int32_t zero = c->zero;
     for (int64_t i = 0; i < n; i++) {
         float v = in[i] * inverse;
-        v = v > low ? v : low; /* what is no number too */
+        v = v > low ? v : low; /* what is not a number too */
         v = v > high ? high : v;
         /* 1.5 * 2^23: what is added to it is rounded to a whole number, and its low byte is 0 */
         out[i] = (uint8_t)((int32_t)(v + 12582912.0f) + zero);

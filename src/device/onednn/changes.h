@@ -4,7 +4,7 @@
 #define HWNAS_DEVICE_ONEDNN_CHANGES_H
 
 #include "device/onednn/groups.h"
-#include "device/onednn/steps.h"
+#include "device/onednn/onednn_steps.h"
 
 /* Whether the group is a quantisation whose values keep their order, or go from a plain image of
  * few channels into one with its channels last. */

@@ -1,4 +1,4 @@
-/* finder.h: what groups.c and bytes.c share while groups are found. */
+/* finder.h: what groups.c and onednn_int8.c share while groups are found. */
 #ifndef HWNAS_DEVICE_ONEDNN_FINDER_H
 #define HWNAS_DEVICE_ONEDNN_FINDER_H
 

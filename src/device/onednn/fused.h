@@ -3,7 +3,7 @@
 #define HWNAS_DEVICE_ONEDNN_FUSED_H
 
 #include "device/onednn/groups.h"
-#include "device/onednn/steps.h"
+#include "device/onednn/onednn_steps.h"
 
 /* Compiles a group; step->name is set. Weights are brought into oneDNN's layout and kept in the
  * step, which reads the others. HWNAS_E_UNSUPPORTED where oneDNN has only slow code for it. Ports

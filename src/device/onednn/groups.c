@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/onednn/bytes.h"
+#include "device/onednn/onednn_int8.h"
 #include "graph/op.h"
 
 typedef hwnas_onednn_group group;
@@ -250,7 +250,7 @@ static bool has_constant_kernel(const hwnas_graph *graph, const hwnas_node *node
 static bool is_product(const finder *f, const hwnas_node *node)
 {
     return matrix_of(f->graph, node) >= 0 ||
-           (node->op->id != HWNAS_OP_CONV && hwnas_onednn_multiplies_bytes(f->source, node));
+           (node->op->id != HWNAS_OP_CONV && hwnas_onednn_multiplies_int8(f->source, node));
 }
 
 /* Two operands, of which the first has the result's shape. */
@@ -270,7 +270,7 @@ static bool is_root(const finder *f, size_t n)
         return true;
     if (f->is_own[n] || !is_fp32(f->graph, node))
         return false;
-    if (hwnas_onednn_multiplies_bytes(f->source, node))
+    if (hwnas_onednn_multiplies_int8(f->source, node))
         return true;
     if (node->op->id == HWNAS_OP_CONV)
         return has_constant_kernel(f->graph, node);
@@ -380,7 +380,7 @@ static bool take_binary(group *g, const finder *f, const hwnas_node *node)
         (!is_first && !node->op->commutes) || !have_same_dims(out, &f->graph->tensors[g->output]))
         return false;
     if (take_number(g, f, node, operand) ||
-        (have_same_dims(other, out) && hwnas_onednn_take_sum_of_bytes(g, f, node, operand)))
+        (have_same_dims(other, out) && hwnas_onednn_take_int8_sum(g, f, node, operand)))
         return true;
     if (p.alg == dnnl_binary_add && g->bias < 0 && !g->n_posts && is_weight(f->graph, operand) &&
         is_product(f, root) && is_per_channel(g, other, out)) {
@@ -402,7 +402,7 @@ static bool extend(group *g, const finder *f)
 {
     const int tensor = g->output;
     post p;
-    if (f->is_output[tensor] || hwnas_onednn_is_bytes(f->source, tensor))
+    if (f->is_output[tensor] || hwnas_onednn_is_int8(f->source, tensor))
         return false;
     if (!g->ends_as_floats && hwnas_onednn_take_quantize(g, f))
         return true;
@@ -444,7 +444,7 @@ static void find_group(finder *f, size_t n)
     group *g = &f->out->all[f->out->n++];
     f->out->of_node[n] = index;
     grow(g, f, n, false);
-    if (has_sum(g) && g->has_bytes && !hwnas_onednn_is_bytes(f->source, g->output))
+    if (has_sum(g) && g->has_bytes && !hwnas_onednn_is_int8(f->source, g->output))
         grow(g, f, n, true); /* floats are not written over bytes */
     for (int i = 0; i < g->n_nodes; i++)
         f->out->of_node[g->nodes[i]] = index;
@@ -488,7 +488,7 @@ void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_onednn_sourc
         if (out->of_node[i] < 0 && !is_refused[i] && is_root(&f, i))
             find_group(&f, i);
     if (is_refused)
-        hwnas_onednn_settle_reverses(&f);
+        hwnas_onednn_settle_dequantize(&f);
     choose_plain(&f);
     free(f.is_output);
     free(f.n_readers);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "device/onednn/groups.h"
-#include "device/onednn/lower.h"
+#include "device/onednn/onednn_lower.h"
 #include "graph/op.h"
 
 typedef struct guard {
@@ -62,7 +62,7 @@ static bool takes_binaries(const hwnas_node *origin)
     return origin && (is_product(origin) || is_binary(origin));
 }
 
-/* Sums and products stay out of what is no product and no sum. A LayerNorm leaves them out of its
+/* Sums and products stay out of what is not a product and no sum. A LayerNorm leaves them out of its
  * result, a mean over windows and a softmax read other values than theirs, and a function of one
  * value with one of them has slow code or, in bf16, none. */
 static void guard_binary(const guard *g, const hwnas_node *node)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/onednn/steps.h"
+#include "device/onednn/onednn_steps.h"
 #include "graph/op.h"
 
 int hwnas_onednn_over_first(const hwnas_onednn_step *step, int output, size_t k)

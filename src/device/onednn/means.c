@@ -2,8 +2,8 @@
  * a text. */
 #include <stdlib.h>
 
-#include "device/onednn/steps.h"
-#include "device/onednn/vector.h"
+#include "device/onednn/onednn_steps.h"
+#include "device/onednn/simd.h"
 #include "graph/op.h"
 
 /* The input is outer x n x inner; the mean is taken over n. */

@@ -4,7 +4,7 @@
 #define HWNAS_DEVICE_ONEDNN_MOVES_H
 
 #include "device/onednn/groups.h"
-#include "device/onednn/steps.h"
+#include "device/onednn/onednn_steps.h"
 
 bool hwnas_onednn_is_move(const hwnas_node *node);
 /* HWNAS_E_UNSUPPORTED unless everything lies as images do. Ports are allocated in `arena`. */

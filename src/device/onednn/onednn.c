@@ -10,7 +10,7 @@
 
 #include "base/str.h"
 #include "device/devices.h"
-#include "device/onednn/lower.h"
+#include "device/onednn/onednn_lower.h"
 
 /* MB: more than any network has. */
 #define CONSTANT_CACHE (1 << 20)

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "device/onednn/lower.h"
+#include "device/onednn/onednn_lower.h"
 #include "device/onednn/onednn_exec.h"
 #include "device/place.h"
 

@@ -6,16 +6,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "device/calibrate.h"
+#include "device/ranges.h"
 #include "device/onednn/changes.h"
 #include "device/onednn/fused.h"
-#include "device/onednn/lower.h"
+#include "device/onednn/onednn_lower.h"
 #include "device/onednn/moves.h"
 #include "device/onednn/onednn_exec.h"
 #include "device/onednn/partition.h"
 #include "device/onednn/rows.h"
 #include "graph/op.h"
-#include "graph/quantize.h"
+#include "graph/quantize_graph.h"
 
 typedef hwnas_onednn_step step;
 typedef onednn_compiler compiler;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "device/onednn/lower.h"
+#include "device/onednn/onednn_lower.h"
 
 typedef hwnas_onednn_step step;
 

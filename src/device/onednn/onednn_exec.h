@@ -5,7 +5,7 @@
 #include "device/onednn/groups.h"
 #include "device/onednn/onednn.h"
 #include "device/onednn/source.h"
-#include "device/onednn/steps.h"
+#include "device/onednn/onednn_steps.h"
 
 /* An output that is an input, a weight or another output as well. */
 typedef struct onednn_copy {

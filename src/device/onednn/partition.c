@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "device/onednn/lower.h"
+#include "device/onednn/onednn_lower.h"
 
 typedef struct ports {
     size_t n;

@@ -4,7 +4,7 @@
 
 #include "device/onednn/groups.h"
 #include "device/onednn/source.h"
-#include "device/onednn/steps.h"
+#include "device/onednn/onednn_steps.h"
 
 /* Compiles a partition that is supported; step->name is set. Its inputs are laid out as
  * `described` says, by tensor. Outputs are laid out as `layouts` says, and described then. Ports

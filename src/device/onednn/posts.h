@@ -3,7 +3,7 @@
 #define HWNAS_DEVICE_ONEDNN_POSTS_H
 
 #include "device/onednn/groups.h"
-#include "device/onednn/vector.h"
+#include "device/onednn/simd.h"
 
 /* Whether the loops here have this post-operation: one of those of a single value. */
 bool hwnas_onednn_has_post(const hwnas_onednn_post *post);

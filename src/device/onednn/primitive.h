@@ -4,8 +4,8 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "device/onednn/lower.h"
-#include "device/onednn/steps.h"
+#include "device/onednn/onednn_lower.h"
+#include "device/onednn/onednn_steps.h"
 
 enum { HWNAS_ONEDNN_MAX_ARGS = 16 };
 

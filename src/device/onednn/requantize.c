@@ -47,8 +47,8 @@ static bool is_idle(const requantize *q, const post *p)
 
 static hwnas_onednn_scale scale_of(const requantize *q, int tensor)
 {
-    return hwnas_onednn_is_bytes(q->source, tensor)
-               ? hwnas_onednn_scale_of_bytes(q->source->graph, tensor)
+    return hwnas_onednn_is_int8(q->source, tensor)
+               ? hwnas_onednn_scale_of_int8(q->source->graph, tensor)
                : (hwnas_onednn_scale){1, 0};
 }
 
@@ -68,7 +68,7 @@ static void find_scales(requantize *q)
 void hwnas_onednn_requantize_init(requantize *out, const hwnas_onednn_source *source,
                                   const hwnas_onednn_group *group)
 {
-    const bool ends_as_bytes = hwnas_onednn_is_bytes(source, group->output);
+    const bool ends_as_bytes = hwnas_onednn_is_int8(source, group->output);
     *out = (requantize){.source = source, .group = group, .unit = 1, .n_posts = group->n_posts};
     out->root = &source->graph->nodes[group->nodes[0]];
     for (int i = 0; i < 2; i++)
@@ -150,7 +150,7 @@ dnnl_status_t hwnas_onednn_requantize_post(const requantize *q, const post *p,
 
 dnnl_status_t hwnas_onednn_requantize_end(const requantize *q, dnnl_post_ops_t posts)
 {
-    if (!is_binary(q) || !hwnas_onednn_is_bytes(q->source, q->group->output))
+    if (!is_binary(q) || !hwnas_onednn_is_int8(q->source, q->group->output))
         return dnnl_success;
     return dnnl_post_ops_append_eltwise(posts, dnnl_eltwise_linear, 1 / q->out.scale,
                                         (float)q->out.zero);

@@ -6,7 +6,7 @@
 #ifndef HWNAS_DEVICE_ONEDNN_REQUANTIZE_H
 #define HWNAS_DEVICE_ONEDNN_REQUANTIZE_H
 
-#include "device/onednn/bytes.h"
+#include "device/onednn/onednn_int8.h"
 #include "device/onednn/primitive.h"
 
 typedef struct hwnas_onednn_requantize {

@@ -6,7 +6,7 @@
 #define HWNAS_DEVICE_ONEDNN_ROWS_H
 
 #include "device/onednn/groups.h"
-#include "device/onednn/steps.h"
+#include "device/onednn/onednn_steps.h"
 
 /* Whether the group is such a product (`linear`, `matmul`, a convolution of single pixels) with
  * nothing behind it that these loops do not know. */

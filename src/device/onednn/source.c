@@ -6,7 +6,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "base/half.h"
-#include "device/onednn/lower.h"
+#include "device/onednn/onednn_lower.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
 

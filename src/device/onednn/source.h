@@ -18,7 +18,7 @@ typedef struct hwnas_onednn_source {
 
 /* The graph, in which casts surround what is computed in `precision`: f32, bf16 or f16.
  * `is_emulated`: the processor has no instructions for it. The graph must outlive it. Of quantised
- * graphs see device/calibrate.h. */
+ * graphs see device/ranges.h. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_source_init(hwnas_onednn_source *out,
                                                     const hwnas_graph *graph,
                                                     hwnas_precision precision,

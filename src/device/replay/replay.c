@@ -203,7 +203,7 @@ static void index_by(replay_device *device, const parsed_code *code)
     }
 }
 
-static hwnas_status replay_recall(double *out, const char **metric, hwnas_device *base,
+static hwnas_status replay_lookup(double *out, const char **metric, hwnas_device *base,
                                   const char *code)
 {
     hwnas_status status = HWNAS_OK;
@@ -228,7 +228,7 @@ out:
     return status;
 }
 
-static const char *replay_recalls(const hwnas_device *base)
+static const char *replay_lookup_metric(const hwnas_device *base)
 {
     return ((const replay_device *)base)->meaning->metric;
 }
@@ -240,6 +240,6 @@ const hwnas_device_ops hwnas_replay_device = {
     .open = replay_open,
     .describe = replay_describe,
     .close = replay_close,
-    .recall = replay_recall,
-    .recalls = replay_recalls,
+    .lookup = replay_lookup,
+    .lookup_metric = replay_lookup_metric,
 };

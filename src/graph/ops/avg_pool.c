@@ -11,7 +11,7 @@ static const hwnas_attr_row attrs[] = {
     {0},
 };
 
-static float mean(const hwnas_window *w, const hwnas_node *node)
+static float mean(const hwnas_pool_window *w, const hwnas_node *node)
 {
     const int64_t n_values = (w->bottom - w->top) * (w->right - w->left);
     double sum = 0;

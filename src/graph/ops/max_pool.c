@@ -6,7 +6,7 @@ static const hwnas_attr_row attrs[] = {
     {0},
 };
 
-static float greatest(const hwnas_window *w, const hwnas_node *node)
+static float greatest(const hwnas_pool_window *w, const hwnas_node *node)
 {
     float found = w->plane[w->top * w->width + w->left];
     (void)node;

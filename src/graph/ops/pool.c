@@ -48,13 +48,13 @@ static void clamp_window(int64_t *begin, int64_t *end, int64_t at, int64_t size,
 
 void hwnas_compute_pool(const hwnas_graph *graph, const hwnas_node *node,
                         const float *const *inputs, float *output,
-                        float (*reduce)(const hwnas_window *window, const hwnas_node *node))
+                        float (*reduce)(const hwnas_pool_window *window, const hwnas_node *node))
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     const hwnas_tensor *out = hwnas_node_output(graph, node);
     const int64_t *kernel = node->attrs[HWNAS_POOL_KERNEL].ints;
     const int64_t planes = in->dims[0] * in->dims[1];
-    hwnas_window window = {.width = in->dims[3], .n_padded = kernel[0] * kernel[1]};
+    hwnas_pool_window window = {.width = in->dims[3], .n_padded = kernel[0] * kernel[1]};
     for (int64_t p = 0; p < planes; p++) {
         window.plane = inputs[0] + p * in->dims[2] * in->dims[3];
         for (int64_t y = 0; y < out->dims[2]; y++) {

@@ -23,16 +23,16 @@ extern const hwnas_onnx_row hwnas_pool_onnx_rows[];
 hwnas_status hwnas_infer_pool(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out);
 
 /* One place of the window on one plane. */
-typedef struct hwnas_window {
+typedef struct hwnas_pool_window {
     const float *plane;
     int64_t width;         /* of the plane */
     int64_t top, left;     /* the first row and column that are not padding */
     int64_t bottom, right; /* behind the last */
     int64_t n_padded;      /* how many values it has with the padding */
-} hwnas_window;
+} hwnas_pool_window;
 /* Puts what `reduce` makes of each window into the output. */
 void hwnas_compute_pool(const hwnas_graph *graph, const hwnas_node *node,
                         const float *const *inputs, float *output,
-                        float (*reduce)(const hwnas_window *window, const hwnas_node *node));
+                        float (*reduce)(const hwnas_pool_window *window, const hwnas_node *node));
 
 #endif

@@ -82,7 +82,7 @@ UNARY(cos, COS, "Cos", cosf, hwnas_infer_same, "cosine")
 UNARY(cosh, COSH, "Cosh", coshf, hwnas_infer_same, "hyperbolic cosine")
 UNARY(exp, EXP, "Exp", expf, hwnas_infer_same, "e to the power of x", .fusion = HWNAS_FUSION_JOINS)
 UNARY(floor, FLOOR, "Floor", floorf, hwnas_infer_same, "the whole number before")
-UNARY(is_nan, IS_NAN, "IsNaN", is_nan, infer_truth, "whether x is no number")
+UNARY(is_nan, IS_NAN, "IsNaN", is_nan, infer_truth, "whether x is not a number")
 UNARY(log, LOG, "Log", logf, hwnas_infer_same, "natural logarithm", .fusion = HWNAS_FUSION_JOINS)
 UNARY(mish, MISH, "Mish", mish, hwnas_infer_same, "x tanh(log(1 + e^x))",
       .class = HWNAS_CLASS_ACTIVATION, .fusion = HWNAS_FUSION_JOINS)

@@ -13,7 +13,7 @@
 #ifndef HWNAS_CUDNN_KERNEL_H
 #define HWNAS_CUDNN_KERNEL_H
 
-#include "job.h"
+#include "kernel_job.h"
 
 enum { N_THREADS = 128 }; /* of a block, in kernels whose threads work together */
 
@@ -23,8 +23,8 @@ enum { N_THREADS = 128 }; /* of a block, in kernels whose threads work together 
  * first that is not): the others are not compiled. */
 #define KERNEL(NAME) KERNEL_IF_(WANT_##NAME, NAME)
 #define KERNEL_IF_(WANT, NAME)                                                                     \
-    KERNEL_PICK_(WANT extern "C" __global__ void NAME(const __grid_constant__ hwnas_job job),      \
-                 [[maybe_unused]] static __device__ void NAME(const hwnas_job &job), )
+    KERNEL_PICK_(WANT extern "C" __global__ void NAME(const __grid_constant__ hwnas_kernel_job job),      \
+                 [[maybe_unused]] static __device__ void NAME(const hwnas_kernel_job &job), )
 #define KERNEL_PICK_(...) KERNEL_SECOND_(__VA_ARGS__)
 #define KERNEL_SECOND_(FIRST, SECOND, ...) SECOND
 #define DEVICE static __device__ __forceinline__
@@ -88,8 +88,8 @@ typedef struct kernel_launch {
 } kernel_launch;
 
 #define KERNEL(NAME)                                                                               \
-    void NAME(hwnas_job job, kernel_launch launch);                                                \
-    void NAME(hwnas_job job, kernel_launch launch)
+    void NAME(hwnas_kernel_job job, kernel_launch launch);                                                \
+    void NAME(hwnas_kernel_job job, kernel_launch launch)
 #define DEVICE static inline __attribute__((unused))
 #define SHARED static
 #define UNROLL
@@ -136,7 +136,7 @@ DEVICE unsigned short kernel_to_half(float x)
 
 #endif
 
-/* Rounds to the nearest, halves to even; what is no number stays so. */
+/* Rounds to the nearest, halves to even; what is not a number stays so. */
 DEVICE unsigned short kernel_to_bfloat(float x)
 {
     const unsigned bits = kernel_float_to_bits(x);

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Checks that a name means one thing: no two files of src/ have one name, and no two types. Speaks TAP.
+set -eu -o pipefail
+cd "$(dirname "$0")/.."
+
+once() { # once NUMBER WHAT: nothing comes twice in standard input
+    local twice
+    twice=$(sort | uniq -d)
+    [ -z "$twice" ] || printf 'not '
+    echo "ok $1 - $2"
+    [ -z "$twice" ] || sed 's/^/# twice: /' <<<"$twice"
+}
+
+echo 1..2
+find src -name '*.[ch]' -printf '%f\n' | once 1 'every file of src/ has a name of its own'
+grep -rhoE '^\} hwnas_[a-z_0-9]+;' src include --include='*.[ch]' | tr -d '};' | once 2 'every type is defined once'

@@ -1,0 +1,43 @@
+/* onednn_int8.h: groups that read or write bytes.
+ *
+ * Quantised graphs say floats everywhere, between a reverse (dequantize_linear) before an operator
+ * and a quantisation behind it. A group reads the bytes that a reverse would make floats of, and
+ * ends with the quantisation. A reverse that all its readers look behind runs nowhere. */
+#ifndef HWNAS_DEVICE_ONEDNN_INT8_H
+#define HWNAS_DEVICE_ONEDNN_INT8_H
+
+#include "device/onednn/finder.h"
+
+/* How bytes stand for floats: (byte - zero) x scale. */
+typedef struct hwnas_onednn_scale {
+    float scale;
+    int32_t zero;
+} hwnas_onednn_scale;
+
+/* Of a quantisation or a reverse, or of a tensor of bytes that comes of a quantisation; they have
+ * one scale for all values. */
+hwnas_onednn_scale hwnas_onednn_scale_of(const hwnas_graph *graph, const hwnas_node *node);
+hwnas_onednn_scale hwnas_onednn_scale_of_int8(const hwnas_graph *graph, int tensor);
+bool hwnas_onednn_is_int8(const hwnas_onednn_source *source, int tensor);
+/* The tensor of bytes that `tensor` is the reverse of, if a node can read it instead; else -1. */
+int hwnas_onednn_behind(const hwnas_onednn_source *source, int tensor);
+
+/* A convolution or product of bytes with a constant kernel of bytes. */
+bool hwnas_onednn_multiplies_int8(const hwnas_onednn_source *source, const hwnas_node *node);
+
+/* ---- While groups are found ---- */
+
+/* A quantisation of what no partition makes. */
+bool hwnas_onednn_is_quantize_root(const hwnas_onednn_finder *f, size_t n);
+/* Decides what the root reads: the bytes behind its inputs where it can. */
+void hwnas_onednn_read_bytes(hwnas_onednn_group *g, const hwnas_onednn_finder *f);
+/* Adds a tensor of bytes, as large as the result, which, bytes too, is written over it. */
+bool hwnas_onednn_take_int8_sum(hwnas_onednn_group *g, const hwnas_onednn_finder *f,
+                                    const hwnas_node *node, int operand);
+/* Ends the group with a quantisation. */
+bool hwnas_onednn_take_quantize(hwnas_onednn_group *g, const hwnas_onednn_finder *f);
+/* When all other groups are known: reverses that nobody needs go into the groups that look behind
+ * them, and the others, but for those before nodes of no group, become groups. */
+void hwnas_onednn_settle_dequantize(const hwnas_onednn_finder *f);
+
+#endif

@@ -1,0 +1,259 @@
+/* onednn_lstm.c: an LSTM over one or two sequences, from a state of zeros.
+ *
+ * The products with the inputs are one matrix product over all steps. What is left for each step is
+ * R times the state: 32 units of all four gates are summed in registers, and made into the new
+ * state before they leave these. For that, the rows of W and R are ordered by such blocks of units,
+ * and within a block by gate: input, output, forget, cell, as ONNX has them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/onednn/primitive.h"
+#include "device/onednn/simd.h"
+#include "graph/ops/recurrent.h"
+
+enum { GATES = 4, PER_BLOCK = 2, UNITS = PER_BLOCK * HWNAS_LANES, MAX_SEQUENCES = 2 };
+enum { INPUT, OUTPUT, FORGET, CELL };
+
+typedef struct lstm {
+    hwnas_onednn_primitive product; /* of the inputs with W, biases added */
+    int64_t steps, batch, features, hidden, directions;
+    bool is_reverse;  /* the first direction */
+    float *recurrent; /* directions x blocks x hidden x gates x UNITS */
+    float *gates;     /* steps x batch x directions x blocks x gates x UNITS */
+    float *states;    /* directions x batch x 3 x hidden: h, the next h, c */
+} lstm;
+
+bool hwnas_onednn_is_short_lstm(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const int64_t *y = hwnas_node_output(graph, node)->dims;
+    for (int i = HWNAS_RNN_W; i < node->n_inputs; i++)
+        if (hwnas_node_input(graph, node, i)->kind != HWNAS_TENSOR_WEIGHT)
+            return false;
+    return y[2] <= MAX_SEQUENCES && y[3] % UNITS == 0;
+}
+
+static hwnas_status take(float **out, int64_t n, hwnas_onednn_step *step)
+{
+    void *buffer;
+    const size_t bytes = (size_t)n * sizeof **out;
+    TRY(hwnas_try_alloc(&buffer, bytes, step->name));
+    *out = buffer;
+    step->bytes += bytes;
+    return HWNAS_OK;
+}
+
+/* Where the row of a unit's gate stands in our order. */
+static int64_t place_of(const lstm *l, int64_t direction, int64_t gate, int64_t unit)
+{
+    const int64_t blocks = l->hidden / UNITS;
+    return ((direction * blocks + unit / UNITS) * GATES + gate) * UNITS + unit % UNITS;
+}
+
+/* Calls for each row of W, R or the biases: its place in ours, and where it is in ONNX's. */
+#define EACH_ROW(l, to, from)                                                                      \
+    for (int64_t d_ = 0, from = 0; d_ < (l)->directions; d_++)                                     \
+        for (int64_t g_ = 0; g_ < GATES; g_++)                                                     \
+            for (int64_t u_ = 0, to; u_ < (l)->hidden && (to = place_of(l, d_, g_, u_), true);     \
+                 u_++, from++)
+
+/* R, its columns one after the other within a block. */
+static hwnas_status order_recurrent(lstm *l, hwnas_onednn_step *step, const hwnas_tensor *tensor)
+{
+    void *given;
+    const int64_t row = GATES * UNITS;
+    TRY(hwnas_try_alloc(&given, (size_t)hwnas_tensor_bytes(tensor), step->name));
+    hwnas_tensor_fill(tensor, given);
+    const float *values = given;
+    EACH_ROW(l, to, from)
+    for (int64_t k = 0; k < l->hidden; k++)
+        l->recurrent[to / row * row * l->hidden + k * row + to % row] =
+            values[from * l->hidden + k];
+    free(given);
+    return HWNAS_OK;
+}
+
+/* W with its rows in our order, and the sum of both biases. */
+static hwnas_status order_inputs(lstm *l, float *w, float *b, const hwnas_graph *graph,
+                                 const hwnas_node *node)
+{
+    const hwnas_tensor *tensor = hwnas_node_input(graph, node, HWNAS_RNN_W);
+    const int64_t n = GATES * l->hidden;
+    void *given;
+    TRY(hwnas_try_alloc(&given, (size_t)hwnas_tensor_bytes(tensor), node->name));
+    hwnas_tensor_fill(tensor, given);
+    EACH_ROW(l, to, from)
+    memcpy(w + to * l->features, (float *)given + from * l->features,
+           (size_t)l->features * sizeof *w);
+    free(given);
+    if (node->n_inputs <= HWNAS_RNN_B)
+        return HWNAS_OK;
+    tensor = hwnas_node_input(graph, node, HWNAS_RNN_B);
+    TRY(hwnas_try_alloc(&given, (size_t)hwnas_tensor_bytes(tensor), node->name));
+    hwnas_tensor_fill(tensor, given);
+    const float *values = given;
+    EACH_ROW(l, to, from)
+    {
+        const int64_t at = from / n * 2 * n + from % n;
+        b[to] = values[at] + values[at + n];
+    }
+    free(given);
+    return HWNAS_OK;
+}
+
+/* The product of the inputs with W. */
+static hwnas_status make_product(lstm *l, hwnas_onednn_step *step, const onednn_device *device,
+                                 const float *w, const float *b)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_onednn_primitive *p = &l->product;
+    const int64_t columns = l->directions * GATES * l->hidden;
+    const dnnl_dims_t in_dims = {l->steps * l->batch, l->features}, w_dims = {l->features, columns};
+    const dnnl_dims_t out_dims = {l->steps * l->batch, columns}, b_dims = {1, columns};
+    dnnl_memory_desc_t in = NULL, any = NULL, given = NULL, bias = NULL, out = NULL;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    p->name = step->name;
+    p->device = device;
+    TRY_OUT(hwnas_onednn_attr(&attr, p->name));
+    TRY_DNNL_OUT("describe", p->name,
+                 dnnl_memory_desc_create_with_tag(&in, 2, in_dims, dnnl_f32, dnnl_ab));
+    TRY_DNNL_OUT("describe", p->name,
+                 dnnl_memory_desc_create_with_tag(&any, 2, w_dims, dnnl_f32, dnnl_format_tag_any));
+    TRY_DNNL_OUT("describe", p->name,
+                 dnnl_memory_desc_create_with_tag(&given, 2, w_dims, dnnl_f32, dnnl_ba));
+    TRY_DNNL_OUT("describe", p->name,
+                 dnnl_memory_desc_create_with_tag(&bias, 2, b_dims, dnnl_f32, dnnl_ab));
+    TRY_DNNL_OUT("describe", p->name,
+                 dnnl_memory_desc_create_with_tag(&out, 2, out_dims, dnnl_f32, dnnl_ab));
+    TRY_DNNL_OUT(
+        "describe", p->name,
+        dnnl_matmul_primitive_desc_create(&desc, device->engine, in, any, bias, out, attr));
+    TRY_OUT(hwnas_onednn_primitive_init(p, desc));
+    TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_SRC, in));
+    TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, out));
+    TRY_OUT(hwnas_onednn_primitive_add_weights(
+        p, DNNL_ARG_WEIGHTS, dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0), w,
+        given));
+    TRY_OUT(hwnas_onednn_primitive_add_weights(p, DNNL_ARG_BIAS, bias, b, bias));
+    step->bytes += p->bytes;
+out:
+    dnnl_primitive_desc_destroy(desc);
+    dnnl_primitive_attr_destroy(attr);
+    dnnl_memory_desc_destroy(in);
+    dnnl_memory_desc_destroy(any);
+    dnnl_memory_desc_destroy(given);
+    dnnl_memory_desc_destroy(bias);
+    dnnl_memory_desc_destroy(out);
+    return status;
+}
+
+static hwnas_status compile(hwnas_onednn_step *step, const onednn_device *device,
+                            const hwnas_graph *graph, const hwnas_node *node)
+{
+    hwnas_status status = HWNAS_OK;
+    const int64_t *x = hwnas_node_input(graph, node, HWNAS_RNN_X)->dims;
+    const int64_t *y = hwnas_node_output(graph, node)->dims;
+    lstm *l = step->state = hwnas_alloc(sizeof *l);
+    void *w = NULL, *b = NULL;
+    *l = (lstm){.steps = x[0], .batch = x[1], .features = x[2], .hidden = y[3], .directions = y[1]};
+    l->is_reverse = node->attrs[HWNAS_RNN_DIRECTION].ints[0] == HWNAS_RNN_REVERSE;
+    const int64_t rows = l->directions * GATES * l->hidden;
+    TRY_OUT(take(&l->recurrent, rows * l->hidden, step));
+    TRY_OUT(take(&l->gates, l->steps * l->batch * rows, step));
+    TRY_OUT(take(&l->states, l->directions * l->batch * 3 * l->hidden, step));
+    TRY_OUT(hwnas_try_alloc(&w, (size_t)(rows * l->features) * sizeof(float), step->name));
+    TRY_OUT(hwnas_try_alloc(&b, (size_t)rows * sizeof(float), step->name));
+    TRY_OUT(order_recurrent(l, step, hwnas_node_input(graph, node, HWNAS_RNN_R)));
+    TRY_OUT(order_inputs(l, w, b, graph, node));
+    TRY_OUT(make_product(l, step, device, w, b));
+    step->n_inputs = 1; /* the weights are ours now */
+out:
+    free(w);
+    free(b);
+    return status;
+}
+
+/* One block of units: the next state of the gates' sums. `out` may be the output's row. */
+HWNAS_INLINE void run_block(float *next, float *c, float *out, const float *gates,
+                            const float *recurrent, const float *h, int64_t hidden)
+{
+    hwnas_vector sums[GATES * PER_BLOCK], w, x, state;
+    for (int i = 0; i < GATES * PER_BLOCK; i++)
+        hwnas_load(&sums[i], gates + i * HWNAS_LANES);
+    for (int64_t k = 0; k < hidden; k++, recurrent += GATES * UNITS)
+        for (int i = 0; i < GATES * PER_BLOCK; i++) {
+            hwnas_load(&w, recurrent + i * HWNAS_LANES);
+            sums[i] += w * h[k];
+        }
+    for (int i = 0; i < PER_BLOCK; i++) {
+        hwnas_vector gate[GATES];
+        for (int g = 0; g < CELL; g++)
+            hwnas_sigmoid(&gate[g], &sums[g * PER_BLOCK + i]);
+        hwnas_tanh(&gate[CELL], &sums[CELL * PER_BLOCK + i]);
+        hwnas_load(&state, c + i * HWNAS_LANES);
+        state = gate[FORGET] * state + gate[INPUT] * gate[CELL];
+        hwnas_store(c + i * HWNAS_LANES, &state);
+        hwnas_tanh(&x, &state);
+        x = gate[OUTPUT] * x;
+        hwnas_store(next + i * HWNAS_LANES, &x);
+        hwnas_store(out + i * HWNAS_LANES, &x);
+    }
+}
+
+/* All steps of one sequence in one direction. */
+HWNAS_CLONES static void run_sequence(const lstm *l, float *y, int64_t direction, int64_t sequence)
+{
+    const int64_t hidden = l->hidden, row = GATES * hidden;
+    float *h = l->states + (direction * l->batch + sequence) * 3 * hidden, *next = h + hidden;
+    float *c = next + hidden;
+    const bool is_reverse = direction ? true : l->is_reverse;
+    memset(h, 0, (size_t)(3 * hidden) * sizeof *h);
+    for (int64_t i = 0; i < l->steps; i++) {
+        const int64_t t = is_reverse ? l->steps - 1 - i : i;
+        const float *gates =
+            l->gates + ((t * l->batch + sequence) * l->directions + direction) * row;
+        float *out = y + ((t * l->directions + direction) * l->batch + sequence) * hidden;
+        for (int64_t u = 0; u < hidden; u += UNITS)
+            run_block(next + u, c + u, out + u, gates + GATES * u,
+                      l->recurrent + direction * row * hidden + GATES * u * hidden, h, hidden);
+        float *const last = h;
+        h = next;
+        next = last;
+    }
+}
+
+static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)
+{
+    const lstm *l = step->state;
+    float *y = hwnas_onednn_values(step->outputs[0]);
+    void *const values[] = {hwnas_onednn_values(step->inputs[0]), l->gates};
+    const int64_t n = l->directions * l->batch;
+    dnnl_status_t status = hwnas_onednn_primitive_run(&l->product, 2, values);
+    if (status == dnnl_success)
+        status = dnnl_stream_wait(device->stream);
+    if (status != dnnl_success)
+        return status;
+#pragma omp parallel for num_threads(device->threads) if (n > 1 && device->threads > 1)
+    for (int64_t i = 0; i < n; i++)
+        run_sequence(l, y, i / l->batch, i % l->batch);
+    return dnnl_success;
+}
+
+static void free_lstm(void *state)
+{
+    lstm *l = state;
+    if (!l)
+        return;
+    hwnas_onednn_primitive_done(&l->product);
+    free(l->recurrent);
+    free(l->gates);
+    free(l->states);
+    free(l);
+}
+
+const hwnas_onednn_kind hwnas_onednn_short_lstm = {
+    .name = "own loops",
+    .compile = compile,
+    .run = run,
+    .free = free_lstm,
+};

@@ -1,0 +1,43 @@
+/* quantize_graph.h: a network of floats as one of 8-bit integers.
+ *
+ * Activations that convolutions, products and pooling read become bytes of a scale, weights of
+ * convolutions and products signed bytes of a scale for each output channel. The result says so
+ * with quantize_linear and dequantize_linear around operators on floats, as ONNX files do; a device
+ * fuses them. Sums that only transformers have, norms and whatever is not named here stay as they
+ * are. */
+#ifndef HWNAS_GRAPH_QUANTIZE_GRAPH_H
+#define HWNAS_GRAPH_QUANTIZE_GRAPH_H
+
+#include "graph/graph.h"
+
+/* What values a tensor was seen to take. */
+typedef struct hwnas_range {
+    float low, high;
+} hwnas_range;
+
+/* Whether a graph has quantisations already. */
+bool hwnas_graph_is_quantized(const hwnas_graph *graph);
+
+/* Whether a node makes floats of a weight of bytes that has more than one dimension. */
+bool hwnas_dequantizes_kernel(const hwnas_graph *graph, const hwnas_node *node);
+/* The same, and products alone read it, as their kernel: a device computes with the bytes. */
+bool hwnas_is_int8_kernel(const hwnas_graph *graph, const hwnas_node *node);
+
+/* Where quantisations stand. */
+typedef enum hwnas_quantize_form {
+    HWNAS_QUANTIZE_FUSED, /* as few as the device `cpu` needs, of scales that it is fastest with */
+    HWNAS_QUANTIZE_FILE,  /* around each operator, as other engines look for them in files: unsigned
+                             bytes with a zero point, biases as 32-bit integers */
+} hwnas_quantize_form;
+
+/* By tensor: which activations are to be quantised, and thus need a range. Yours to free(). */
+bool *hwnas_quantize_wants(const hwnas_graph *graph, hwnas_quantize_form form);
+
+/* A new graph; `ranges` by tensor. `origin` has the number of the old node for each new one, -1
+ * where there was none; yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin,
+                                                const hwnas_graph *graph,
+                                                const hwnas_range *ranges,
+                                                hwnas_quantize_form form);
+
+#endif

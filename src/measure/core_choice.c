@@ -1,0 +1,132 @@
+#define _GNU_SOURCE 1 /* sched_setaffinity() */
+#include "measure/core_choice.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "measure/cores.h"
+#include "measure/occupancy.h"
+#include "measure/pace.h"
+
+enum { N_LOOKS = 40 };
+enum { STAT_BYTES = 1 << 16 };            /* of /proc/stat: 64 bytes a core, cores first */
+static const double LOOK_SECONDS = 25e-6; /* between two looks */
+static const double BETTER = 0.2;         /* of the looks: for less nobody moves */
+static const double BOOK_SECONDS = 0.1;   /* the scheduler's accounting are in hundredths of a second */
+/* A slice of time that another process gets spoils the sample around it, too. */
+static const double SPOILS = 4;
+
+static struct {
+    int cores[HWNAS_MAX_CORES], n;
+    int now;  /* the core that the thread is on */
+    int lock; /* on it, unless the parent holds it; or -1 */
+    int home; /* the parent holds this one */
+    int threads;
+    hwnas_occupancy occupancy;
+} place = {.lock = -1};
+
+/* Seconds that a process has computed; 0 where the system does not tell. */
+static double computed(pid_t process)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(process, &clock) || clock_gettime(clock, &t))
+        return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Reads the scheduler's accounting of who was on the cores, if the last look is long enough ago or
+ * `is_anew`. The parent waits while this process measures, and may do what it likes when it does
+ * not. */
+static void read_accounting(bool is_anew)
+{
+    static char text[STAT_BYTES];
+    const double now = hwnas_now();
+    if (!is_anew && now - place.occupancy.last.now < BOOK_SECONDS)
+        return;
+    const int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[n > 0 ? n : 0] = '\0';
+    if (is_anew)
+        place.occupancy.last.now = 0;
+    hwnas_occupancy_look(&place.occupancy, text, (double)sysconf(_SC_CLK_TCK),
+                         &(hwnas_look){.now = now,
+                                       .own = computed(getpid()),
+                                       .core = place.now,
+                                       .other = computed(getppid())});
+}
+
+void hwnas_place_allow(const int *cores, int n, int threads)
+{
+    place.threads = threads;
+    place.n = 0;
+    for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++)
+        place.cores[place.n++] = cores[i];
+    place.now = place.home = sched_getcpu();
+    read_accounting(true);
+}
+
+bool hwnas_place_is_alone(void)
+{
+    return place.threads == 1;
+}
+
+static bool go_to(int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)core, &set);
+    return !sched_setaffinity(0, sizeof set, &set);
+}
+
+/* Share of the samples that others would spoil on a core: neighbours on its other hyperthread, of
+ * whom the looks from there tell, and processes on this one. */
+static double trouble(int core)
+{
+    int n_shared = 0;
+    for (int i = 0; i < N_LOOKS; i++) {
+        n_shared += hwnas_pace_is_shared(hwnas_pace_read(), true);
+        for (double start = hwnas_now(); hwnas_now() - start < LOOK_SECONDS;)
+            continue;
+    }
+    const double others =
+        core < HWNAS_MAX_CORES ? fmin(1, SPOILS * place.occupancy.others[core]) : 0;
+    return 1 - (1 - (double)n_shared / N_LOOKS) * (1 - others);
+}
+
+bool hwnas_place_settle(void)
+{
+    const int before = place.now;
+    if (place.threads != 1 || place.n < 2)
+        return false;
+    read_accounting(false);
+    double least = trouble(before);
+    for (int i = 0; i < place.n && least > BETTER; i++) {
+        const int core = place.cores[i];
+        if (core == before)
+            continue;
+        int lock = core == place.home ? -1 : hwnas_core_lock(core);
+        if (lock == HWNAS_CORE_TAKEN)
+            continue;
+        const double share = go_to(core) ? trouble(core) : 1;
+        if (share < least - BETTER) {
+            least = share;
+            place.now = core;
+            const int other = place.lock;
+            place.lock = lock;
+            lock = other;
+        }
+        if (lock >= 0)
+            close(lock);
+    }
+    go_to(place.now);
+    if (place.now != before)
+        read_accounting(true);
+    return place.now != before;
+}

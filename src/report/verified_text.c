@@ -1,0 +1,130 @@
+#include "report/verified_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_REFERENCES = 8 };
+
+/* The front's networks, on all devices of theirs. */
+typedef struct tally {
+    size_t n, n_right, n_wrong; /* networks; wrong ones have left the front */
+    double largest;
+    const char *why_not;      /* the first that could not be verified; NULL: each could */
+    const hwnas_trial *wrong; /* the first; NULL: none */
+    int n_references;
+    struct {
+        const char *name;
+        size_t n; /* results */
+    } references[MAX_REFERENCES];
+} tally;
+
+static void add_reference(tally *t, const char *name)
+{
+    int i = 0;
+    while (i < t->n_references && strcmp(t->references[i].name, name) != 0)
+        i++;
+    if (i == MAX_REFERENCES)
+        return;
+    t->references[i].name = name;
+    t->references[i].n++;
+    t->n_references += i == t->n_references;
+}
+
+static const char *skipped(const hwnas_summary *s, int device)
+{
+    return json_string_value(json_object_get(json_object_get(s->verified, "skipped"),
+                                             s->goals.devices.rows[device].name));
+}
+
+/* One network of the front; false: a result is not known. */
+static bool add_network(tally *t, const hwnas_summary *s, const hwnas_trial *trial, int front)
+{
+    char key[24];
+    size_t n_known = 0;
+    bool is_whole = true;
+    snprintf(key, sizeof key, "%llu", (unsigned long long)trial->number);
+    const json_t *results = json_object_get(json_object_get(s->verified, "trials"), key);
+    for (int d = 0; d < s->goals.devices.n; d++) {
+        if ((s->goals.is_front_per_device && d != front) || skipped(s, d))
+            continue;
+        const json_t *result = json_object_get(results, s->goals.devices.rows[d].name);
+        const char *against = json_string_value(json_object_get(result, "against"));
+        const char *why_not = json_string_value(json_object_get(result, "message"));
+        is_whole &= against != NULL;
+        if (!against) {
+            t->why_not = t->why_not ? t->why_not : why_not;
+            continue;
+        }
+        n_known++;
+        t->largest = fmax(t->largest, json_number_value(json_object_get(result, "error")));
+        add_reference(t, against);
+    }
+    return is_whole && n_known;
+}
+
+static tally count(const hwnas_summary *s)
+{
+    tally t = {0};
+    for (int f = 0; f < s->n_fronts; f++)
+        for (size_t i = 0; i < s->fronts[f].n; i++) {
+            t.n++;
+            t.n_right += add_network(&t, s, &s->trials[s->fronts[f].trials[i]], f);
+        }
+    for (size_t i = 0; i < s->n_trials; i++)
+        if (s->trials[i].is_finished && s->trials[i].status == HWNAS_E_WRONG_RESULT) {
+            t.wrong = t.wrong ? t.wrong : &s->trials[i];
+            t.n_wrong++;
+        }
+    return t;
+}
+
+/* Why devices were left out; of all of them one after the other. */
+static int add_skipped(hwnas_str *out, const hwnas_summary *s, const char *before)
+{
+    int n = 0;
+    for (int d = 0; d < s->goals.devices.n; d++)
+        if (skipped(s, d))
+            hwnas_str_addf(out, "%s%s: %s", n++ ? "; " : before, s->goals.devices.rows[d].name,
+                           skipped(s, d));
+    return n;
+}
+
+static void add_references(hwnas_str *out, const tally *t)
+{
+    for (int i = 0; i < t->n_references; i++)
+        hwnas_str_addf(out, "%s%s", i ? " or " : " against ", t->references[i].name);
+}
+
+void hwnas_verified_text(hwnas_str *out, const hwnas_summary *s)
+{
+    const tally t = count(s);
+    if (!s->goals.devices.n || (!t.n && !t.n_wrong))
+        return;
+    hwnas_str_add(out, "\nverified    ");
+    if (t.n && !t.n_right && add_skipped(out, s, "no, ") == s->goals.devices.n)
+        return;
+    if (t.n_right < t.n)
+        hwnas_str_addf(out, "%zu of ", t.n_right);
+    hwnas_str_addf(out, "%zu network%s of the front", t.n, t.n == 1 ? "" : "s");
+    add_references(out, &t);
+    if (t.n_right)
+        hwnas_str_addf(out, ", largest error %.1g", t.largest);
+    if (t.why_not)
+        hwnas_str_addf(out, "; one could not be: %s", t.why_not);
+    if (t.n_right)
+        add_skipped(out, s, "; not on ");
+    if (t.wrong)
+        hwnas_str_addf(out, "; %zu wrong result%s, failed: trial %llu%s", t.n_wrong,
+                       t.n_wrong == 1 ? "" : "s", (unsigned long long)t.wrong->number,
+                       t.n_wrong == 1 ? "" : " and others");
+}
+
+json_t *hwnas_verified_json(const hwnas_summary *s)
+{
+    const tally t = count(s);
+    return json_pack("{s:I, s:I, s:I, s:o, s:O}", "networks", (json_int_t)t.n, "right",
+                     (json_int_t)t.n_right, "wrong", (json_int_t)t.n_wrong, "largest_error",
+                     t.n_right ? json_real(t.largest) : json_null(), "skipped",
+                     json_object_get(s->verified, "skipped"));
+}

@@ -1,0 +1,127 @@
+#include "study/skip.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "study/judge.h"
+
+/* A table is relied on when it has been tried on so many networks, ... */
+enum { FEWEST_JUDGED = 10 };
+/* ... of which so many were in the intervals, that should hold 95 %. */
+static const double LEAST_COVERAGE = 0.8;
+
+bool hwnas_value_is_estimate(const hwnas_value_row *v)
+{
+    return !strcmp(v->source, HWNAS_ESTIMATED);
+}
+
+const hwnas_value_row *hwnas_trial_estimate(const hwnas_trial *trial)
+{
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (hwnas_value_is_estimate(&trial->values[i]))
+            return &trial->values[i];
+    return NULL;
+}
+
+bool hwnas_trial_is_estimated(const hwnas_trial *trial)
+{
+    return hwnas_trial_estimate(trial) != NULL;
+}
+
+bool hwnas_table_is_trusted(const hwnas_latency_table *table)
+{
+    hwnas_latency_state state;
+    hwnas_latency_table_describe(&state, table);
+    return state.n_judged >= FEWEST_JUDGED && state.coverage >= LEAST_COVERAGE;
+}
+
+static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
+{
+    const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
+    if (!v || !hwnas_value_is_estimate(v))
+        return false;
+    const double best = limit->is_upper ? v->low : v->high;
+    return hwnas_limit_violation(limit, best, best) > 0;
+}
+
+bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals)
+{
+    for (int i = 0; i < goals->n_objectives; i++) {
+        const hwnas_goal *goal = &goals->objectives[i];
+        const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+        if (!v)
+            return false;
+        const bool is_maximised = goal->metric->is_maximised;
+        const double best = !hwnas_value_is_estimate(v) || goals->is_aggressive ? v->value
+                            : is_maximised                                ? v->high
+                                                                          : v->low;
+        out[i] = is_maximised ? -best : best;
+    }
+    return true;
+}
+
+bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_job *goals,
+                             const hwnas_front *front)
+{
+    double best[HWNAS_MAX_OBJECTIVES];
+    if (hwnas_n_fronts(goals) > 1)
+        return false;
+    for (int i = 0; i < goals->n_limits; i++)
+        if (is_surely_missed(trial, &goals->limits[i]))
+            return true;
+    if (!front || !hwnas_trial_best_objectives(best, trial, goals))
+        return false;
+    for (size_t i = 0; i < front->n; i++)
+        if (hwnas_dominates(front->points[i].objectives, best, goals->n_objectives))
+            return true;
+    return false;
+}
+
+/* What the job asks for is known, but for one value. */
+static bool is_known_but(const hwnas_trial *trial, const hwnas_job *goals, const char *name)
+{
+    bool is_known = true;
+    for (int i = 0; i < goals->n_objectives; i++) {
+        const char *goal = goals->objectives[i].name;
+        is_known &= !strcmp(goal, name) || hwnas_trial_value(trial, goal);
+    }
+    for (int i = 0; i < goals->n_limits + goals->n_targets; i++) {
+        const char *goal = i < goals->n_limits ? goals->limits[i].goal.name
+                                               : goals->targets[i - goals->n_limits].goal.name;
+        is_known &= !strcmp(goal, name) || hwnas_trial_value(trial, goal);
+    }
+    return is_known;
+}
+
+bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals)
+{
+    return is_known_but(trial, goals, "");
+}
+
+double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_job *goals,
+                           const hwnas_front *front, const char *latency)
+{
+    double least = INFINITY, best[HWNAS_MAX_OBJECTIVES];
+    int axis = -1;
+    if (hwnas_n_fronts(goals) > 1 || !is_known_but(trial, goals, latency))
+        return 0;
+    for (int i = 0; i < goals->n_limits; i++)
+        if (goals->limits[i].is_upper && !strcmp(goals->limits[i].goal.name, latency))
+            least = fmin(least, goals->limits[i].value);
+    for (int i = 0; i < goals->n_objectives; i++) {
+        const hwnas_value_row *v = hwnas_trial_value(trial, goals->objectives[i].name);
+        if (!strcmp(goals->objectives[i].name, latency))
+            axis = i;
+        else
+            best[i] = goals->objectives[i].metric->is_maximised ? -v->value : v->value;
+    }
+    for (size_t i = 0; front && axis >= 0 && i < front->n; i++) {
+        const double *member = front->points[i].objectives;
+        bool is_as_good = true;
+        for (int k = 0; k < goals->n_objectives; k++)
+            is_as_good &= k == axis || member[k] <= best[k];
+        if (is_as_good)
+            least = fmin(least, member[axis]);
+    }
+    return isinf(least) ? 0 : least;
+}

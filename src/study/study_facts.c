@@ -1,0 +1,258 @@
+#include "study/study_facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/elaborate.h"
+#include "study/identity.h"
+
+char *hwnas_space_fingerprint(const hwnas_space *space)
+{
+    hwnas_arch *last = hwnas_arch_new(space);
+    hwnas_graph *graph = NULL;
+    const char *digest = "none";
+    for (size_t i = 0; i < space->n_genes; i++)
+        last->genes[i] = (uint16_t)(space->genes[i].n_values - 1);
+    hwnas_arch_settle(last);
+    char *code = hwnas_arch_code(last), *count = hwnas_space_count(space, NULL);
+    hwnas_digest built;
+    if (hwnas_graph_build(&graph, last, 1) == HWNAS_OK) {
+        built = hwnas_graph_digest(graph);
+        digest = built.hex;
+    }
+    char *text = hwnas_printf("%s %s %s %s", space->name, count, code, digest);
+    hwnas_graph_free(graph);
+    free(code);
+    free(count);
+    hwnas_arch_free(last);
+    return text;
+}
+
+hwnas_status hwnas_facts_json(json_t **out, hwnas_store *store, const char *key)
+{
+    char *text = NULL;
+    TRY(hwnas_store_get(&text, store, key));
+    *out = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    free(text);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_facts_set_json(hwnas_store *store, const char *key, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    if (!text) /* nothing else keeps it from being made */
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a name that the study is to keep is not UTF-8");
+    hwnas_status status = hwnas_store_set(store, key, text);
+    free(text);
+    return status;
+}
+
+static hwnas_status check_text(const char *what, const char *text)
+{
+    json_t *json = text ? json_string(text) : NULL;
+    const bool is_good = !text || json;
+    json_decref(json);
+    return is_good
+               ? HWNAS_OK
+               : hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "the %s '%s' is not UTF-8", what, text),
+                            "give the file or its directory another name");
+}
+
+static hwnas_status check_texts(const hwnas_job *job)
+{
+    TRY(check_text("space", job->space));
+    TRY(check_text("accuracy", job->predictor));
+    for (int i = 0; i < job->devices.n; i++)
+        TRY(check_text("device", job->devices.rows[i].spelling));
+    return check_text("study of the warm start", job->warm_start);
+}
+
+hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job, const hwnas_space *space)
+{
+    TRY(check_texts(job));
+    hwnas_status status = HWNAS_OK;
+    json_t *identity = hwnas_job_identity(job), *fingerprint = hwnas_job_fingerprint(job);
+    char *text = hwnas_space_fingerprint(space);
+    TRY_OUT(hwnas_store_set(store, "version", hwnas_version()));
+    TRY_OUT(hwnas_store_set(store, "space", text));
+    TRY_OUT(hwnas_facts_set_json(store, "fingerprint", fingerprint));
+    TRY_OUT(
+        hwnas_facts_set_json(store, "job", identity)); /* the last: it says that all are there */
+out:
+    free(text);
+    json_decref(identity);
+    json_decref(fingerprint);
+    return status;
+}
+
+/* ---- Checking ---- */
+
+static hwnas_status check_space(const char *theirs, const hwnas_space *space,
+                                const hwnas_place *place)
+{
+    char *mine = hwnas_space_fingerprint(space);
+    size_t length = strcspn(theirs, " ");
+    bool is_same = !strcmp(mine, theirs);
+    bool is_same_name = strlen(space->name) == length && !strncmp(space->name, theirs, length);
+    free(mine);
+    if (is_same)
+        return HWNAS_OK;
+    if (is_same_name)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place,
+                                     "the space '%s' has changed since this study was made",
+                                     space->name),
+                          "give another --study");
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place,
+                                 "this study was made with another space: %.*s, not %s",
+                                 (int)length, theirs, space->name),
+                      "continue it with the job that made it, or give another --study");
+}
+
+/* The first key in which the two differ, told in the words of the identities. */
+static hwnas_status compare(const json_t *mine, const json_t *theirs, const json_t *my_words,
+                            const json_t *their_words, const hwnas_place *place)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)mine, key, value)
+    {
+        if (json_equal(value, json_object_get(theirs, key)))
+            continue;
+        const json_t *now = json_object_get(my_words, key),
+                     *then = json_object_get(their_words, key);
+        char *now_text = json_dumps(now, JSON_ENCODE_ANY);
+        char *then_text = json_dumps(then, JSON_ENCODE_ANY);
+        hwnas_status status =
+            json_equal(now, then)
+                ? hwnas_fail(HWNAS_E_INPUT, place,
+                             "the %s has other contents since this study was made: %s", key,
+                             now_text)
+                : hwnas_fail(HWNAS_E_INPUT, place,
+                             "this study was made with another %s: %s, not %s", key,
+                             then_text ? then_text : "none", now_text);
+        hwnas_hint(status, "continue it with the job that made it, or give another --study");
+        free(now_text);
+        free(then_text);
+        return status;
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const hwnas_space *space)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_place place = {.file = job->study};
+    json_t *mine = hwnas_job_fingerprint(job), *my_words = hwnas_job_identity(job);
+    json_t *theirs = NULL, *their_words = NULL;
+    char *their_space = NULL;
+    TRY_OUT(hwnas_facts_json(&theirs, store, "fingerprint"));
+    TRY_OUT(hwnas_facts_json(&their_words, store, "job"));
+    TRY_OUT(hwnas_store_get(&their_space, store, "space"));
+    if (!theirs || !their_words || !their_space) {
+        status = hwnas_fail(HWNAS_E_INPUT, &place, "the study does not say what it searched for");
+        goto out;
+    }
+    TRY_OUT(check_space(their_space, space, &place));
+    TRY_OUT(compare(mine, theirs, my_words, their_words, &place));
+    if (!json_equal(my_words, their_words))
+        TRY_OUT(hwnas_facts_set_json(store, "job", my_words));
+out:
+    json_decref(mine);
+    json_decref(my_words);
+    json_decref(theirs);
+    json_decref(their_words);
+    free(their_space);
+    return status;
+}
+
+static json_t *describe_devices(const hwnas_job *job, const hwnas_evaluator *evaluator)
+{
+    json_t *devices = json_object();
+    for (int i = 0; i < job->devices.n; i++) {
+        const hwnas_device_info *info = hwnas_evaluator_device(evaluator, i);
+        if (info)
+            json_object_set_new(devices, job->devices.rows[i].name,
+                                json_pack("{s:s, s:s, s:s, s:i}", "name", info->name, "library",
+                                          info->library, "isa", info->isa, "threads",
+                                          info->threads));
+    }
+    return devices;
+}
+
+hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
+                                       const hwnas_evaluator *evaluator)
+{
+    json_t *devices = describe_devices(job, evaluator);
+    hwnas_status status = hwnas_facts_set_json(store, "devices", devices);
+    json_decref(devices);
+    return status;
+}
+
+/* "Intel(R) Xeon(R), oneDNN 2.6.0, avx512_core, threads 2"; yours to free(). */
+static char *device_words(const json_t *device)
+{
+    return hwnas_printf("%s, %s, %s, threads %d",
+                        json_string_value(json_object_get(device, "name")),
+                        json_string_value(json_object_get(device, "library")),
+                        json_string_value(json_object_get(device, "isa")),
+                        (int)json_integer_value(json_object_get(device, "threads")));
+}
+
+hwnas_status hwnas_facts_check_devices(hwnas_store *store, const hwnas_job *job,
+                                       const hwnas_evaluator *evaluator)
+{
+    const hwnas_place place = {.file = job->study};
+    hwnas_status status = HWNAS_OK;
+    json_t *then = NULL, *now = describe_devices(job, evaluator), *device;
+    const char *name;
+    TRY_OUT(hwnas_facts_json(&then, store, "devices"));
+    json_object_foreach(now, name, device)
+    {
+        const json_t *before = json_object_get(then, name);
+        if (!before || json_equal(before, device))
+            continue;
+        char *theirs = device_words(before), *ours = device_words(device);
+        status = hwnas_fail(HWNAS_E_INPUT, &place,
+                            "the trials of this study were measured on another '%s': %s; here it "
+                            "is %s",
+                            name, theirs, ours);
+        hwnas_hint(status,
+                   "latencies of two machines cannot be compared: continue it where it began, or "
+                   "begin another study with --study OTHER.db --warm-start %s, which measures the "
+                   "best of this one here first",
+                   job->study);
+        free(theirs);
+        free(ours);
+        goto out;
+    }
+out:
+    json_decref(then);
+    json_decref(now);
+    return status;
+}
+
+hwnas_status hwnas_facts_choice(hwnas_choice_of_strategy *out, bool *is_there, hwnas_store *store)
+{
+    json_t *fact = NULL;
+    TRY(hwnas_facts_json(&fact, store, "strategy"));
+    const char *name = json_string_value(json_object_get(fact, "name"));
+    const char *why = json_string_value(json_object_get(fact, "why"));
+    *is_there = name != NULL;
+    if (name) {
+        snprintf(out->name, sizeof out->name, "%s", name);
+        snprintf(out->why, sizeof out->why, "%s", why ? why : "");
+        out->max_trials = (uint64_t)json_integer_value(json_object_get(fact, "max_trials"));
+    }
+    json_decref(fact);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_facts_write_choice(hwnas_store *store, const hwnas_choice_of_strategy *choice)
+{
+    json_t *fact = json_pack("{s:s, s:s, s:I}", "name", choice->name, "why", choice->why,
+                             "max_trials", (json_int_t)choice->max_trials);
+    hwnas_status status = hwnas_facts_set_json(store, "strategy", fact);
+    json_decref(fact);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* study_facts.h: what a study's file says of itself, so that it is continued only by the same search. */
+#ifndef HWNAS_STUDY_STUDY_FACTS_H
+#define HWNAS_STUDY_STUDY_FACTS_H
+
+#include "space/arch.h"
+#include "store/store.h"
+#include "study/evaluate.h"
+#include "study/setup.h"
+
+/* Choices, labels and a network, to know a space again that has changed under its name; yours to
+ * free(). */
+char *hwnas_space_fingerprint(const hwnas_space *space);
+
+HWNAS_CHECKED hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job,
+                                             const hwnas_space *space);
+/* HWNAS_E_INPUT when the study is of another search; says what differs. Where only files have
+ * moved, the study learns their new places. */
+HWNAS_CHECKED hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job,
+                                             const hwnas_space *space);
+/* HWNAS_E_INPUT when what a device says of itself is not what it said when the study's trials were
+ * measured: two machines' latencies are not to be compared. */
+HWNAS_CHECKED hwnas_status hwnas_facts_check_devices(hwnas_store *store, const hwnas_job *job,
+                                                     const hwnas_evaluator *evaluator);
+/* The devices that run, by their names. */
+HWNAS_CHECKED hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
+                                                     const hwnas_evaluator *evaluator);
+
+/* What the study's strategy was made for; false: the study does not say. */
+HWNAS_CHECKED hwnas_status hwnas_facts_choice(hwnas_choice_of_strategy *out, bool *is_there,
+                                              hwnas_store *store);
+HWNAS_CHECKED hwnas_status hwnas_facts_write_choice(hwnas_store *store,
+                                                    const hwnas_choice_of_strategy *choice);
+
+/* A fact that is JSON, a new reference; NULL in `out` when it was never set. */
+HWNAS_CHECKED hwnas_status hwnas_facts_json(json_t **out, hwnas_store *store, const char *key);
+HWNAS_CHECKED hwnas_status hwnas_facts_set_json(hwnas_store *store, const char *key,
+                                                const json_t *value);
+
+#endif
