@@ -43,7 +43,7 @@ static void leave_c_locale(const locale_t *before)
 }
 
 #define IN_C_LOCALE                                                                                \
-    __attribute__((cleanup(leave_c_locale))) const locale_t before_ = enter_c_locale()
+    __attribute__((cleanup(leave_c_locale), unused)) const locale_t before_ = enter_c_locale()
 
 /* ---- What the functions share ---- */
 

@@ -41,7 +41,7 @@ static hwnas_status read_facts(const char ***out, const json_t *list)
             continue;
         hwnas_status status =
             hwnas_fail(HWNAS_E_INPUT, NULL, "number %zu of the predictor's facts is %s", i + 1,
-                       facts[i] ? "out of order" : "no name");
+                       facts[i] ? "out of order" : "not a name");
         free(facts);
         return status;
     }

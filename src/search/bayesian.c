@@ -239,7 +239,8 @@ static parents find_parents(const bayesian *search, const hwnas_front *front)
     if (front->n)
         return out;
     hwnas_told *sorted = hwnas_alloc(search->n * sizeof *sorted);
-    memcpy(sorted, search->told, search->n * sizeof *sorted);
+    for (size_t i = 0; i < search->n; i++)
+        sorted[i] = search->told[i];
     qsort(sorted, search->n, sizeof *sorted, by_violation);
     for (; out.n < N_NEAREST && out.n < search->n; out.n++)
         out.encodings[out.n] = sorted[out.n].encoding;

@@ -207,11 +207,13 @@ void hwnas_columns_row(const hwnas_columns *columns, double *out, const hwnas_en
         out++;
     }
     /* Both lists are sorted. */
-    const hwnas_layer_count *layer = encoding->layers, *end = layer + encoding->n_layers;
+    size_t at = 0;
     for (size_t k = 0; k < columns->n_layers; k++) {
-        while (layer < end && layer->kind < columns->layers[k])
-            layer++;
-        *out++ = layer < end && layer->kind == columns->layers[k] ? layer->count : 0;
+        while (at < encoding->n_layers && encoding->layers[at].kind < columns->layers[k])
+            at++;
+        const bool is_there =
+            at < encoding->n_layers && encoding->layers[at].kind == columns->layers[k];
+        *out++ = is_there ? encoding->layers[at].count : 0;
     }
     memcpy(out, encoding->costs, sizeof encoding->costs);
 }

@@ -20,7 +20,7 @@ bool hwnas_trial_is_estimated(const hwnas_trial *trial);
 /* Does a table know its own error well enough to be relied on? */
 bool hwnas_table_is_trusted(const hwnas_latency_table *table);
 
-/* The best that the objectives can be as far as the intervals of estimated values go, or in a aggressive
+/* The best that the objectives can be as far as the intervals of estimated values go, or in an aggressive
  * search what they are most likely, minimised; false: one is not known. */
 bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals);
 /* Objectives, limits and targets of the job have values, if only estimated ones. */
@@ -29,7 +29,7 @@ bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals);
 /* Nothing that a measurement could say, as far as the 95 % intervals of the estimated values go,
  * makes the trial one for the front: a limit is missed by the whole interval, or a member of
  * `front` (NULL: not known), which was measured, is better in every objective than the interval's
- * best end; in a aggressive search, than the estimate itself. */
+ * best end; in an aggressive search, than the estimate itself. */
 bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_job *goals,
                              const hwnas_front *front);
 

@@ -327,7 +327,7 @@ END
     rm p.json
     tiny
     job "accuracy: table:tiny.csv#top1_pct"
-    refuses 2 "tiny.csv:2: *no architecture of the space 'nas_bench_macro'" search job.yaml
+    refuses 2 "tiny.csv:2: *not an architecture of the space 'nas_bench_macro'" search job.yaml
     job "objectives: [latency]" accuracy "device: replay:tiny.csv#phone_ms"
     refuses 2 "each of the first 5 trials failed*has no phone_ms" search job.yaml
     [ ! -e job.db ]
@@ -347,7 +347,7 @@ END
     sed '4s/$/,1/' good.csv >tiny.csv
     refuses 2 "tiny.csv:4: the row has more cells" search job.yaml
     sed '5s/^[48]*/55/' good.csv >tiny.csv
-    refuses 2 "tiny.csv:5: *no architecture of the space 'tiny'" search job.yaml
+    refuses 2 "tiny.csv:5: *not an architecture of the space 'tiny'" search job.yaml
     sed '2s/5/"5/' good.csv >tiny.csv
     refuses 2 "tiny.csv:2: *quote" search job.yaml
     sed 's/phone_ms/phone_ms,phone_ms/' good.csv >tiny.csv
@@ -406,7 +406,7 @@ END
     before=$(trials job.db)
     job "device: null"
     HWNAS_RUNNER_FAULT=crash ends 1 search job.yaml --overwrite
-    says err "failed, the last so"
+    says err "failed, last error"
     [ "$(trials job.db)" = "$before" ]
     HWNAS_RUNNER_FAULT=hang "$HWNAS" search job.yaml --overwrite >first.out 2>first.err 3>&- &
     first=$!

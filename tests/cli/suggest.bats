@@ -117,7 +117,7 @@ wrong() {
     ends 0 predictor import good.csv --into all.csv
     wrong "bad.csv:3*good" nas_bench_201,333333,92 nas_bench_201,421211,good
     wrong "bad.csv:3" nas_bench_201,333333,92 nas_bench_201,444444,nan
-    wrong "bad.csv:2*no percentage" nas_bench_201,333333,192
+    wrong "bad.csv:2*not a percentage" nas_bench_201,333333,192
     wrong "bad.csv:3" nas_bench_201,333333,92 nas_bench_201,777777,80
     wrong "bad.csv:2: 421211 has the result 91 here and 90 in all.csv:2" nas_bench_201,421211,91
     wrong "bad.csv:3: 333333 has the result 93 here and 92 in bad.csv:2" nas_bench_201,333333,92 nas_bench_201,333333,93

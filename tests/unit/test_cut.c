@@ -624,7 +624,7 @@ static void bad_descriptions_are_told(void **state)
     }
     static const struct {
         const char *from, *to, *said;
-    } rows[] = {{"hwnas.gpu", "hwnas.cpu", "no description"},
+    } rows[] = {{"hwnas.gpu", "hwnas.cpu", "not a description"},
                 {"warpSize", "warpsize", "'warpSize'"},
                 {"\"l2CacheSize\": 6", "\"l2CacheSize\": -6", "'l2CacheSize'"},
                 {"\"maxGridSize\": [2147483647, ", "\"maxGridSize\": [", "'maxGridSize'"}};

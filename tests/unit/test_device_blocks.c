@@ -251,8 +251,8 @@ static void sums_behind_norms_stay(void **state)
         "  - residual: [layer_norm, attention, layer_norm]\n  - layer_norm\n",
         "  - residual: [attention, layer_norm, relu]\n",
         "  - residual: [attention, layer_norm, tanh, scale: {by: 0.5}]\n",
-        "  - attention\n  - layer_norm\n  - add:\n      - []\n      - - weight: {shape: [10, "
-        "24]}\n",
+        ("  - attention\n  - layer_norm\n  - add:\n      - []\n"
+         "      - - weight: {shape: [10, 24]}\n"),
         "  - attention\n  - layer_norm\n  - add:\n      - []\n      - - weight: {shape: [24]}\n",
         "  - residual: [attention, layer_norm]\n  - residual: [linear: {out: 24}, layer_norm]\n",
     };

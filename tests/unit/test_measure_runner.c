@@ -124,7 +124,7 @@ static void test_faults(void **state)
         {"alloc", HWNAS_E_MEMORY, "hwnas: out of memory", 60, 512 << 20},
         {"unchecked", HWNAS_E_MEMORY, "nearly used up: out of memory", 60, 512 << 20},
         {"exit", HWNAS_E_CRASHED, "status 3 while compiling: fault: exit", 60, 0},
-        {"garbage", HWNAS_E_CRASHED, "no answer", 60, 0},
+        {"garbage", HWNAS_E_CRASHED, "not an answer", 60, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hwnas_measure_options options = quick;
@@ -311,7 +311,7 @@ static void test_hostile_runners(void **state)
         const char *words;
     } cases[] = {
         {"much", 60, HWNAS_E_CRASHED, "ended with status 3 while talking: the last word"},
-        {"words", 60, HWNAS_E_CRASHED, "no answer"},
+        {"words", 60, HWNAS_E_CRASHED, "not an answer"},
         {"heartbeats", 0.2, HWNAS_E_TIMEOUT, "was killed"},
         {"stderr", 0.2, HWNAS_E_TIMEOUT, "said nothing for"},
     };

@@ -318,6 +318,7 @@ static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, do
 {
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     trial->number = s->n_done;
+    trial->code = hwnas_arch_code(arch);
     trial->is_finished = true;
     trial->detail = hwnas_strdup(detail);
     add(trial, "accuracy", "predicted", accuracy, NAN, NAN);

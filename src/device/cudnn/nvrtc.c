@@ -75,7 +75,7 @@ static hwnas_status refused(const nvrtc_api *api, nvrtcProgram program, nvrtcRes
 
 static hwnas_status compile(hwnas_image *out, const nvrtc_api *api, const char *file)
 {
-    static const char *const headers[] = {"job.h", "kernel.h", "functions.h"};
+    static const char *const headers[] = {"kernel_job.h", "kernel.h", "functions.h"};
     enum { N_HEADERS = sizeof headers / sizeof *headers };
     hwnas_status status = HWNAS_OK;
     nvrtcProgram program = NULL;
