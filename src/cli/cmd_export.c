@@ -91,7 +91,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
-         "f32; s8: ONNX in int8 (QDQ), by random inputs; of a study: as measured"},
+         "f32; s8: ONNX in int8 (QDQ), random inputs; of a study: as measured"},
         {"fold", 0, HWNAS_OPTION_FLAG, &is_folded, NULL,
          "an ONNX file with BatchNorm in its convolutions and no dead branches"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
