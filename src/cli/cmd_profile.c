@@ -15,8 +15,7 @@ static const hwnas_usage usage = {
     .notes =
         "MODEL is an ONNX file, a YAML file, or the name of a space or of a network of the zoo.\n"
         "hwnas profile resnet50 mobilenet_v2 --batch 1,8 --threads 1,2\n"
-        "hwnas profile resnet50 --device cpu,ref --dtype f32,bf16,s8\n"
-        "hwnas profile bert_base:length=64",
+        "hwnas profile resnet50 bert_base:length=64 --device cpu,ref --dtype f32,bf16,s8",
     .min_arguments = 1,
     .max_arguments = HWNAS_SWEEP_MODELS};
 
@@ -96,7 +95,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"layers", 'l', HWNAS_OPTION_FLAG, &s.with_layers, NULL,
          "the parts of each network: time, work, share of the roofline"},
         {"verify", 0, HWNAS_OPTION_FLAG, &s.verifies, NULL,
-         "compare the result of each with a reference first; a wrong one gets no time"},
+         "compare each result with a reference first; a wrong one gets no time"},
         {"json", 0, HWNAS_OPTION_FLAG, &o.as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG, &o.as_csv, NULL, "one row for each measurement, or layer"},
         {0}};

@@ -137,6 +137,9 @@ def kill_runners(wanted):
         subprocess.run("rm -rf part.*", shell=True, check=True)
         before = n_killed
         search = start(measured, "part")
+        # One that is killed while the search opens its device ends the search, rightly, before the study is made.
+        while search.poll() is None and not os.path.exists("part.db"):
+            time.sleep(.01)
         while search.poll() is None:
             time.sleep(rng.uniform(0, .4))
             for pid in children(search.pid):

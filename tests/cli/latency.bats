@@ -115,16 +115,15 @@ END
 @test "killed while its estimates wait, a search goes on with them" {
     ends 0 calibrate nas_bench_macro --threads 1 --minutes 0.05
     set -- search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device cpu --threads 1 \
-        --objectives 'accuracy, latency' --strategy nsga2 --trials 500 --seconds 0.05 --interval 0.1 --ties 0 \
+        --objectives 'accuracy, latency' --strategy nsga2 --trials 2000 --seconds 0.05 --interval 0.1 --ties 0 \
         --study k.db --json
     "$HWNAS" "$@" >out 2>err &
     local pid=$!
-    for _ in $(seq 300); do [ -e k.db ] && break; sleep 0.1; done
-    sleep 1
+    for _ in $(seq 600); do [ -e k.db ] && [ "$(finished k.db)" -ge 50 ] && break; sleep 0.05; done
     kill -KILL $pid
     wait $pid || true
-    [ "$(finished k.db)" -lt 500 ]
+    [ "$(finished k.db)" -lt 2000 ]
     ends 0 "$@" --resume
-    is out "d['finished'] == 500 and d['failed'] == 0 and d['ended'] == 'all trials were made'"
+    is out "d['finished'] == 2000 and d['failed'] == 0 and d['ended'] == 'all trials were made'"
     left_out_rightly k.db >&3
 }

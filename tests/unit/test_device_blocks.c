@@ -351,8 +351,8 @@ static void what_bf16_must_not_fuse(void **state)
         "  - relu\n  - residual: [sigmoid]\n  - mul: [[], [tanh]]\n",
         "  - conv: {out: 1}\n  - conv: {out: 1, kernel: 3, pad: 1}\n",
         "  - conv: {out: 8}\n  - relu\n  - conv: {out: 8, kernel: 3, pad: 1, groups: 8}\n",
-        "  - softmax: {axis: 1}\n  - sub:\n      - []\n      - - weight: {shape: [6, 1, 1]}\n"
-        "        - sigmoid\n",
+        ("  - softmax: {axis: 1}\n  - sub:\n      - []\n      - - weight: {shape: [6, 1, 1]}\n"
+         "        - sigmoid\n"),
     };
     for (size_t i = 0; i < COUNT(blocks); i++) {
         char text[512];
