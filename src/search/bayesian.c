@@ -254,6 +254,8 @@ static void judge(const bayesian *search, const hwnas_gain *gain, double *worth,
 {
     hwnas_outlook outlook;
     size_t m = (size_t)search->config.n_objectives;
+    if (first == c->n)
+        return;
     hwnas_surrogate_predict(search->surrogate, &outlook, c->encodings + first, c->n - first);
     for (size_t i = 0; i < outlook.n; i++)
         worth[first + i] =

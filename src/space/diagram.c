@@ -264,7 +264,7 @@ static void make_level(builder *b, size_t level)
             hwnas_arena_free(b->partial.arena);
             b->partial.arena = hwnas_arena_new();
         }
-        expand(b, (uint32_t)(first + i), b->states + i * b->n_live, level);
+        expand(b, (uint32_t)(first + i), b->n_live ? b->states + i * b->n_live : NULL, level);
     }
     b->levels[level + 1] = (uint32_t)(first + n);
     uint32_t *live = b->live, *slots = b->old_slot;
