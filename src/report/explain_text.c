@@ -45,12 +45,12 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
     for (int i = 0; i < s->goals.n_limits; i++) {
         const hwnas_limit *limit = &s->goals.limits[i];
         const hwnas_value_row *v = hwnas_trial_value(t, limit->goal.name);
-        bool is_measured = v && !strcmp(v->source, "measured");
+        const bool is_measured = v && v->source == HWNAS_MEASURED;
         if (!v) {
             hwnas_str_addf(out, "  %s: not measured, as it misses another limit\n", limit->text);
             continue;
         }
-        double end = !is_measured ? v->value : limit->is_upper ? v->high : v->low;
+        double end = limit->is_upper ? hwnas_value_high(v) : hwnas_value_low(v);
         double room = limit->is_upper ? limit->value - end : end - limit->value;
         hwnas_str_addf(out, "  %s: %s by ", limit->text, room >= 0 ? "kept" : "missed");
         add_value(out, &limit->goal, fabs(room), false);
@@ -66,7 +66,7 @@ static char *cell(const hwnas_explanation *e, const hwnas_neighbour *n, const hw
     const hwnas_value_row *own = hwnas_trial_value(&e->summary->trials[e->trial], goal->name);
     if (!v)
         return hwnas_strdup("-");
-    bool is_estimated = !strcmp(v->source, "estimated");
+    bool is_estimated = v->source == HWNAS_ESTIMATED;
     if (!own)
         return hwnas_printf("%s%.*f", is_estimated ? "~" : "", m->decimals, v->value / m->scale);
     return hwnas_printf("%s%.*f (%+.*f)", is_estimated ? "~" : "", m->decimals, v->value / m->scale,
@@ -276,7 +276,8 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
         "version", 1, "study", s->study, "trial", hwnas_trial_json(&s->trials[e->trial], &s->goals),
         "is_winner", s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front,
         "dominated_by",
-        e->dominated_by >= 0 ? json_integer((json_int_t)s->trials[e->dominated_by].number) : json_null(),
+        e->dominated_by >= 0 ? json_integer((json_int_t)s->trials[e->dominated_by].number)
+                             : json_null(),
         "neighbours", neighbours, "relaxations", relaxations, "estimate_errors", errors,
         "estimated_from", (json_int_t)e->n_measured);
 }

@@ -6,7 +6,6 @@
 
 #include "report/verified_text.h"
 #include "study/settings.h"
-#include "study/skip.h"
 
 static const char *job_text(const hwnas_summary *s, const char *key)
 {
@@ -19,25 +18,9 @@ static bool is_by_proxy(const hwnas_summary *s)
     return predictor && hwnas_starts_with(predictor, "proxy:");
 }
 
-static bool has_interval(const hwnas_value_row *v)
-{
-    return !isnan(v->low) && !isnan(v->high);
-}
-
-static bool is_of_source(const hwnas_value_row *v, const char *source)
-{
-    return v && !strcmp(v->source, source);
-}
-
-/* What an accuracy is worth: " (trained)", " (predicted)". */
-static void add_source(hwnas_str *out, const hwnas_value_row *v, const hwnas_metric *metric)
-{
-    if (metric->source == HWNAS_FROM_PREDICTOR &&
-        (is_of_source(v, "trained") || is_of_source(v, "predicted")))
-        hwnas_str_addf(out, " (%s)", v->source);
-}
-
-static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal *goal)
+/* A limit is kept or missed by the whole interval, so it is a part of what is said of one. */
+static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal *goal,
+                      bool is_of_limit)
 {
     const hwnas_metric *m = goal->metric;
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
@@ -45,20 +28,11 @@ static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal
         return;
     hwnas_str_addf(out, "%s%s %.*f%s%s", out->n ? ", " : "", *m->unit ? goal->name : m->title,
                    m->decimals, v->value / m->scale, *m->unit ? " " : "", m->unit);
-    add_source(out, v, m);
-}
-
-/* A limit is kept or missed by the whole interval, so it is a part of what is said. */
-static void add_limit_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal *goal)
-{
-    const hwnas_metric *m = goal->metric;
-    const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
-    add_words(out, trial, goal);
-    if (v && m->source == HWNAS_FROM_DEVICE && has_interval(v))
+    if (is_of_limit && m->source == HWNAS_FROM_DEVICE && hwnas_value_has_interval(v))
         hwnas_str_addf(out, " [%.*f, %.*f]", m->decimals, v->low / m->scale, m->decimals,
                        v->high / m->scale);
-    if (v && hwnas_value_is_estimate(v))
-        hwnas_str_addf(out, " (%s)", HWNAS_ESTIMATED);
+    if (hwnas_sources[v->source].is_said)
+        hwnas_str_addf(out, " (%s)", hwnas_sources[v->source].name);
 }
 
 char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_job *goals)
@@ -66,7 +40,7 @@ char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_job *goals)
     hwnas_str words = {0};
     hwnas_str_add(&words, "");
     for (int i = 0; i < goals->n_objectives; i++)
-        add_words(&words, trial, &goals->objectives[i]);
+        add_words(&words, trial, &goals->objectives[i], false);
     return words.s;
 }
 
@@ -79,7 +53,7 @@ char *hwnas_limit_words(const hwnas_trial *trial, const hwnas_job *goals)
         for (int j = 0; j < i; j++)
             is_said |= !strcmp(goals->limits[j].goal.name, goals->limits[i].goal.name);
         if (!is_said)
-            add_limit_words(&words, trial, &goals->limits[i].goal);
+            add_words(&words, trial, &goals->limits[i].goal, true);
     }
     return words.s;
 }
@@ -128,8 +102,7 @@ static bool has_trained(const hwnas_summary *s, const hwnas_summary_front *front
 {
     bool is_there = false;
     for (size_t i = 0; i < front->n; i++)
-        is_there |=
-            is_of_source(hwnas_trial_value(&s->trials[front->trials[i]], "accuracy"), "trained");
+        is_there |= hwnas_trial_value_of(&s->trials[front->trials[i]], HWNAS_TRAINED) != NULL;
     return is_there;
 }
 
@@ -140,15 +113,16 @@ static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, bool with_so
     if (!v)
         return hwnas_strdup("-");
     if (with_source && m->source == HWNAS_FROM_PREDICTOR) {
-        char *value = cell(trial, goal, false), *both = hwnas_printf("%s %s", value, v->source);
+        char *value = cell(trial, goal, false),
+             *both = hwnas_printf("%s %s", value, hwnas_sources[v->source].name);
         free(value);
         return both;
     }
-    if (!strcmp(v->source, "measured") && has_interval(v) && v->low < v->high)
+    if (v->source == HWNAS_MEASURED && hwnas_value_has_interval(v) && v->low < v->high)
         return hwnas_printf("%.*f%s%s [%.*f, %.*f]", m->decimals, v->value / m->scale,
-                            v->rounds ? " =" : "", hwnas_trial_is_unstable(trial) ? " ?" : "",
-                            m->decimals, v->low / m->scale, m->decimals, v->high / m->scale);
-    if (has_interval(v) && v->low < v->high)
+                            v->rounds ? " =" : "", trial->is_unstable ? " ?" : "", m->decimals,
+                            v->low / m->scale, m->decimals, v->high / m->scale);
+    if (hwnas_value_has_interval(v) && v->low < v->high)
         return hwnas_printf("%.*f +- %.*f", m->decimals, v->value / m->scale, m->decimals,
                             (v->high - v->low) / 2 / m->scale);
     return hwnas_printf("%.*f", m->decimals, v->value / m->scale);
@@ -204,13 +178,13 @@ static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summa
     bool has_measured = false, has_predicted = false, has_unstable = false, has_again = false;
     for (size_t i = 0; i < front->n; i++) {
         const hwnas_trial *trial = &s->trials[front->trials[i]];
-        has_unstable |= hwnas_trial_is_unstable(trial);
+        has_unstable |= trial->is_unstable;
         for (size_t k = 0; k < trial->n_values; k++) {
-            bool is_measured = !strcmp(trial->values[k].source, "measured");
-            has_measured |= is_measured && has_interval(&trial->values[k]);
-            has_predicted |=
-                is_of_source(&trial->values[k], "predicted") && has_interval(&trial->values[k]);
-            has_again |= trial->values[k].rounds > 0;
+            const hwnas_value_row *v = &trial->values[k];
+            const bool has_interval = hwnas_value_has_interval(v);
+            has_measured |= v->source == HWNAS_MEASURED && has_interval;
+            has_predicted |= v->source == HWNAS_PREDICTED && has_interval;
+            has_again |= v->rounds > 0;
         }
     }
     hwnas_str_add(out, "* winner");
@@ -387,14 +361,14 @@ json_t *hwnas_value_json(const hwnas_value_row *v)
 {
     const hwnas_metric *metric = hwnas_metric_of_value(v->metric);
     double scale = metric ? metric->scale : 1;
-    json_t *low = number_json(has_interval(v) ? v->low / scale : NAN);
-    json_t *high = number_json(has_interval(v) ? v->high / scale : NAN);
+    json_t *low = number_json(hwnas_value_has_interval(v) ? v->low / scale : NAN);
+    json_t *high = number_json(hwnas_value_has_interval(v) ? v->high / scale : NAN);
     const bool is_score = metric && metric->source == HWNAS_FROM_PREDICTOR &&
-                          is_of_source(v, "computed"); /* a proxy's */
+                          v->source == HWNAS_COMPUTED; /* a proxy's */
     const char *unit = is_score ? "score" : metric ? metric->unit : v->unit;
     json_t *json =
-        json_pack("{s:o, s:s, s:o, s:o, s:s}", "value", number_json(v->value / scale), "unit",
-                  unit, "low", low, "high", high, "source", v->source);
+        json_pack("{s:o, s:s, s:o, s:o, s:s}", "value", number_json(v->value / scale), "unit", unit,
+                  "low", low, "high", high, "source", hwnas_sources[v->source].name);
     if (v->rounds)
         json_object_set_new(json, "rounds", json_integer(v->rounds));
     return json;
@@ -408,6 +382,8 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
     json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
     json_t *verified = json_incref(json_object_get(detail, "verified"));
     json_object_del(detail, "verified");
+    if (detail && hwnas_trial_is_measured(trial))
+        json_object_set_new(detail, "unstable", json_boolean(trial->is_unstable));
     if (!json_object_size(detail)) {
         json_decref(detail);
         detail = NULL;
@@ -472,20 +448,18 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     long winner = hwnas_summary_winner(s);
     const json_t *device =
         s->goals.devices.n == 1 ? json_object_get(s->devices, s->goals.devices.rows[0].name) : NULL;
-    json_t *json =
-        json_pack("{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
-                  "s:o, s:o, s:o, s:s?, s:o, s:o, s:b}",
-                  "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity,
-                  "device", device, "devices", s->devices, "trials", (json_int_t)s->n_trials,
-                  "finished", (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed,
-                  "feasible", (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated,
-                  "remeasured", (json_int_t)s->n_remeasured, "estimate_error",
-                  number_json(s->estimate_error), "warm",
-                  (json_int_t)s->n_warm, "front", list_json(s, &s->fronts[0]), "winner",
-                  index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1),
-                  "failures", failures_json(s), "ended", s->ended, "wall_seconds",
-                  number_json(s->wall_seconds), "run_seconds", number_json(s->run_seconds),
-                  "interrupted", s->is_interrupted);
+    json_t *json = json_pack(
+        "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
+        "s:o, s:o, s:o, s:s?, s:o, s:o, s:b}",
+        "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity, "device",
+        device, "devices", s->devices, "trials", (json_int_t)s->n_trials, "finished",
+        (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed, "feasible",
+        (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated, "remeasured",
+        (json_int_t)s->n_remeasured, "estimate_error", number_json(s->estimate_error), "warm",
+        (json_int_t)s->n_warm, "front", list_json(s, &s->fronts[0]), "winner",
+        index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1), "failures",
+        failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
+        "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
     json_object_set_new(json, "verified", hwnas_verified_json(s));
     if (s->goals.is_front_per_device)
         json_object_set_new(json, "fronts", fronts_json(s));

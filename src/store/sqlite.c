@@ -20,7 +20,7 @@
 #include "store/sqlite_priv.h"
 
 #define APPLICATION_ID 1752064371 /* "hnas" */
-#define SCHEMA_VERSION 3
+#define SCHEMA_VERSION 4
 #define BUSY_TIMEOUT_MS 10000
 #define STRING(x) STRING_OF(x)
 #define STRING_OF(x) #x
@@ -47,6 +47,8 @@ static const char schema[] =
                                             "    detail       TEXT,"
                                             "    seconds      REAL,"
                                             "    violation    REAL,"
+                                            "    unstable      INTEGER,"
+                                            "    stopped_early INTEGER,"
                                             "    CHECK ((finish_order IS NULL) = (status IS NULL))"
                                             ");"
                                             "CREATE TABLE value ("
@@ -91,7 +93,9 @@ static const char schema[] =
                                             "    message   TEXT,"
                                             "    detail    TEXT,"
                                             "    seconds   REAL,"
-                                            "    violation REAL"
+                                            "    violation REAL,"
+                                            "    unstable      INTEGER,"
+                                            "    stopped_early INTEGER"
                                             ");"
                                             "CREATE TABLE earlier_value ("
                                             "    event    INTEGER NOT NULL REFERENCES earlier "
@@ -107,8 +111,11 @@ static const char schema[] =
                                             ") WITHOUT ROWID;"
                                             "COMMIT;";
 
-#define LAST_TOLD                                                                                  \
-    "(SELECT max(position) FROM event WHERE event.trial = ?1 AND kind != 'put off')"
+#define LAST_TOLD "(SELECT max(position) FROM event WHERE event.trial = ?1 AND kind != 'put off')"
+
+#define OUTCOME                                                                                    \
+    "status = ?, message = ?, detail = ?, seconds = ?, violation = ?, unstable = ?,"               \
+    " stopped_early = ?"
 
 static const char *const sql[N_STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -121,17 +128,17 @@ static const char *const sql[N_STATEMENTS] = {
     [START] = "INSERT INTO trial (number, code, digest, rung) VALUES (?, ?, ?, ?)"
               " ON CONFLICT (number) DO UPDATE SET code = code WHERE finish_order IS NULL"
               " AND code = excluded.code AND digest = excluded.digest AND rung = excluded.rung",
-    [FINISH] = "UPDATE trial SET status = ?, message = ?, detail = ?, seconds = ?, violation = ?,"
+    [FINISH] = "UPDATE trial SET " OUTCOME ","
                " finish_order = (SELECT coalesce(max(finish_order) + 1, 0) FROM trial)"
                " WHERE number = ? AND finish_order IS NULL RETURNING finish_order",
-    [REVISE] = "UPDATE trial SET status = ?, message = ?, detail = ?, seconds = ?, violation = ?"
+    [REVISE] = "UPDATE trial SET " OUTCOME
                " WHERE number = ? AND finish_order IS NOT NULL RETURNING finish_order",
     [FIND] = "SELECT finish_order FROM trial WHERE number = ?",
     [ADD_VALUE] = "INSERT INTO value VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [REMOVE_VALUES] = "DELETE FROM value WHERE trial = ?",
     [COUNT] = "SELECT count(*) FROM trial",
     [LIST] = "SELECT number, code, digest, rung, finish_order, status, message, detail, seconds,"
-             " violation, metric, value, low, high, unit, source"
+             " violation, unstable, stopped_early, metric, value, low, high, unit, source"
              " FROM trial LEFT JOIN value ON trial = number ORDER BY number, position",
     [SET_AGAIN] =
         "INSERT INTO again VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (trial, metric) DO UPDATE"
@@ -140,15 +147,16 @@ static const char *const sql[N_STATEMENTS] = {
     [LIST_AGAIN] =
         "SELECT trial, metric, value, low, high, rounds FROM again ORDER BY trial, metric",
     [ADD_EVENT] = "INSERT INTO event (trial, kind) VALUES (?, ?)",
-    [KEEP] = "INSERT INTO earlier SELECT " LAST_TOLD ", status, message, detail, seconds, violation"
-             " FROM trial WHERE number = ?1",
+    [KEEP] =
+        "INSERT INTO earlier SELECT " LAST_TOLD ", status, message, detail, seconds, violation,"
+        " unstable, stopped_early FROM trial WHERE number = ?1",
     [KEEP_VALUES] = "INSERT INTO earlier_value SELECT " LAST_TOLD ", position, metric, value, low,"
                     " high, unit, source FROM value WHERE trial = ?1",
     /* The columns of LIST, then the event's kind. */
     [HISTORY] =
         "SELECT number, code, digest, rung, finish_order, earlier.status, earlier.message,"
-        " earlier.detail, earlier.seconds, earlier.violation, metric, value, low, high, unit,"
-        " source, kind, event.position"
+        " earlier.detail, earlier.seconds, earlier.violation, earlier.unstable,"
+        " earlier.stopped_early, metric, value, low, high, unit, source, kind, event.position"
         " FROM event JOIN trial ON number = event.trial"
         " LEFT JOIN earlier ON earlier.event = event.position"
         " LEFT JOIN earlier_value ON earlier_value.event = event.position"

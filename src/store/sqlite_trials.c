@@ -22,6 +22,8 @@ enum {
     DETAIL,
     SECONDS,
     VIOLATION,
+    UNSTABLE,
+    STOPPED_EARLY,
     METRIC,
     VALUE,
     LOW,
@@ -144,17 +146,19 @@ static hwnas_status write(int64_t *order, hwnas_store *store, const hwnas_trial 
     int64_t number = (int64_t)trial->number;
     TRY(hwnas_sqlite_query_int(
         order, store,
-        hwnas_sqlite_bind(store, statement, "tttddi", hwnas_status_name(trial->status),
-                          trial->message, trial->detail, trial->seconds, trial->violation, number),
+        hwnas_sqlite_bind(store, statement, "tttddiii", hwnas_status_name(trial->status),
+                          trial->message, trial->detail, trial->seconds, trial->violation,
+                          (int64_t)trial->is_unstable, (int64_t)trial->is_stopped_early, number),
         -1));
     if (*order < 0)
         return statement == REVISE ? fail_unfinished(store, trial->number)
                                    : fail_finish(store, trial->number);
     for (size_t i = 0; i < trial->n_values; i++) {
         const hwnas_value_row *v = &trial->values[i];
-        TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, ADD_VALUE, "iitdddtt", number,
-                                                      (int64_t)i, v->metric, v->value, v->low,
-                                                      v->high, v->unit, v->source)));
+        TRY(hwnas_sqlite_run(store,
+                             hwnas_sqlite_bind(store, ADD_VALUE, "iitdddtt", number, (int64_t)i,
+                                               v->metric, v->value, v->low, v->high, v->unit,
+                                               hwnas_sources[v->source].name)));
     }
     return HWNAS_OK;
 }
@@ -209,6 +213,8 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlit
         .detail = column_text(row, DETAIL),
         .seconds = column_double(row, SECONDS),
         .violation = column_double(row, VIOLATION),
+        .is_unstable = sqlite3_column_int(row, UNSTABLE),
+        .is_stopped_early = sqlite3_column_int(row, STOPPED_EARLY),
     };
     column_copy(out->digest, sizeof out->digest, row, DIGEST);
     if (!is_text(out->code) || !is_text(out->digest) || (out->message && !is_text(out->message)))
@@ -230,8 +236,12 @@ static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, sql
                          .high = column_end(row, HIGH)};
     column_copy(v.metric, sizeof v.metric, row, METRIC);
     column_copy(v.unit, sizeof v.unit, row, UNIT);
-    column_copy(v.source, sizeof v.source, row, SOURCE);
-    if (!isfinite(v.value) || !is_text(v.metric) || !is_text(v.unit) || !is_text(v.source))
+    char source[16];
+    column_copy(source, sizeof source, row, SOURCE);
+    v.source = hwnas_source_from_name(source);
+    if (v.source == HWNAS_N_SOURCES)
+        return hwnas_sqlite_damaged(store, "the source of a value is unknown");
+    if (!isfinite(v.value) || !is_text(v.metric) || !is_text(v.unit))
         return hwnas_sqlite_damaged(store, "a value is not a number, or its words are no text");
     hwnas_trial_add(trial, &v);
     return HWNAS_OK;

@@ -6,11 +6,7 @@
 #ifndef HWNAS_STORE_STORE_H
 #define HWNAS_STORE_STORE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/status.h"
+#include "trial/trial.h"
 
 typedef struct hwnas_store hwnas_store;
 
@@ -21,40 +17,14 @@ typedef enum hwnas_store_mode {
     HWNAS_STORE_READ,
 } hwnas_store_mode;
 
-/* One named value of a trial, e.g. "latency.p50" = 0.0081 s, measured, [0.0080, 0.0082]. */
-typedef struct hwnas_value_row {
-    char metric[64];
-    double value, low, high; /* NaN for low and high when there is no interval; SI units */
-    char unit[8];            /* "s", "%", "MACs", "params", "bytes" */
-    char source[16];         /* "measured", "trained", "predicted", "computed", "replayed",
-                        "estimated" (study/skip.h) */
-    int rounds; /* it was measured so often side by side with its rivals; 0: once, alone */
-} hwnas_value_row;
-
 /* What happened to a trial, in the order in which it did. */
 typedef enum hwnas_event_kind {
     HWNAS_EVENT_FINISHED, /* measured, estimated or failed */
-    HWNAS_EVENT_REVISED, /* measured or trained; it was estimated or predicted before */
+    HWNAS_EVENT_REVISED,  /* measured or trained; it was estimated or predicted before */
     HWNAS_EVENT_PUT_OFF,  /* it was to be measured, and the machine was disturbed */
     HWNAS_EVENT_RUNNING,  /* asked, and not finished yet: after all others */
     HWNAS_N_EVENT_KINDS
 } hwnas_event_kind;
-
-typedef struct hwnas_trial {
-    uint64_t number; /* from 0, in the order of asking */
-    int rung;        /* of the ladder of evaluations: 0 is the real thing, others are cheaper */
-    char *code;      /* architecture; owned */
-    char digest[33]; /* canonical hash of the graph */
-    bool is_finished;
-    int64_t order;       /* in which it finished, from 0; -1 while running */
-    hwnas_status status; /* finished: HWNAS_OK or why it failed */
-    char *message;       /* of a failure; owned, may be NULL */
-    char *detail;        /* JSON object: samples, stop, disturbed, ...; owned, may be NULL */
-    double seconds;      /* wall time that it took */
-    double violation;    /* 0: feasible */
-    size_t n_values, value_room;
-    hwnas_value_row *values; /* owned */
-} hwnas_trial;
 
 /* Opens the study in the SQLite file `path`. Not a database, another program's database, a newer or
  * older schema, a truncated file: HWNAS_E_INPUT with a hint. */
@@ -95,7 +65,6 @@ HWNAS_CHECKED hwnas_status hwnas_store_put_off(hwnas_store *store, uint64_t numb
 
 /* All trials by number. `out` is an array of n, release with hwnas_trials_free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store);
-void hwnas_trials_free(hwnas_trial *trials, size_t n);
 
 typedef struct hwnas_event {
     hwnas_event_kind kind;
@@ -114,9 +83,5 @@ HWNAS_CHECKED hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number
                                              const hwnas_value_row *values, size_t n);
 /* Puts what was measured again into all trials of a study, by number, in the place of the first. */
 HWNAS_CHECKED hwnas_status hwnas_store_replace(hwnas_trial *trials, size_t n, hwnas_store *store);
-
-/* NULL: the trial has no value of that name. */
-const hwnas_value_row *hwnas_trial_value(const hwnas_trial *trial, const char *metric);
-void hwnas_trial_add(hwnas_trial *trial, const hwnas_value_row *value); /* a copy, at the end */
 
 #endif

@@ -32,14 +32,13 @@ static char *command_of(const hwnas_evaluator *e, const hwnas_candidate *c, int 
 /* Takes `command`. */
 static json_t *detail_of(const hwnas_measurement *m, char *command)
 {
-    json_t *detail =
-        json_pack("{s:I, s:I, s:f, s:f, s:f, s:s, s:b, s:s?, s:i, s:f, s:f, s:I, s:s}", "samples",
-                  (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed,
-                  "compile_seconds", m->compile_seconds, "first_run_seconds", m->first_run_seconds,
-                  "run_seconds", m->run_seconds, "stop", hwnas_stop_name(m->stop), "unstable",
-                  m->is_unstable, "doubt", hwnas_measurement_doubt(m), "attempts", m->n_attempts,
-                  "shared_share", m->shared_share, "total_seconds", m->total_seconds,
-                  "memory_bytes", (json_int_t)m->memory_bytes, "command", command);
+    json_t *detail = json_pack(
+        "{s:I, s:I, s:f, s:f, s:f, s:s, s:s?, s:i, s:f, s:f, s:I, s:s}", "samples",
+        (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed, "compile_seconds",
+        m->compile_seconds, "first_run_seconds", m->first_run_seconds, "run_seconds",
+        m->run_seconds, "stop", hwnas_stop_name(m->stop), "doubt", hwnas_measurement_doubt(m),
+        "attempts", m->n_attempts, "shared_share", m->shared_share, "total_seconds",
+        m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes, "command", command);
     free(command);
     return detail;
 }
@@ -60,10 +59,7 @@ static void add_detail(json_t *whole, const hwnas_evaluator *e, int device, json
     }
     double run = json_number_value(json_object_get(whole, "run_seconds")) +
                  json_number_value(json_object_get(detail, "run_seconds"));
-    bool is_unstable = json_is_true(json_object_get(whole, "unstable")) ||
-                       json_is_true(json_object_get(detail, "unstable"));
     json_object_set_new(whole, "run_seconds", json_real(run));
-    json_object_set_new(whole, "unstable", json_boolean(is_unstable));
     json_object_set_new(devices, e->sites[device].row->name, detail);
 }
 
@@ -80,7 +76,7 @@ static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
 {
     bool is_any = false;
     for (size_t i = 0; i < duplicate->n_values; i++)
-        if (!strcmp(duplicate->values[i].source, "measured") &&
+        if (duplicate->values[i].source == HWNAS_MEASURED &&
             is_of_device(&duplicate->values[i], e, device)) {
             hwnas_trial_add(trial, &duplicate->values[i]);
             is_any = true;
@@ -90,7 +86,7 @@ static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
     const hwnas_value_row *v = hwnas_trial_value(trial, median.name);
     if (v) { /* at the price of this job */
         hwnas_value_row p50 = *v;
-        hwnas_evaluate_add_derived(trial, e, device, batch, "measured", p50.value, p50.low,
+        hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_MEASURED, p50.value, p50.low,
                                    p50.high);
     }
     return is_any;
@@ -105,12 +101,13 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
             continue;
         if (hwnas_trial_violation(trial, e->job, false) > 0)
             return HWNAS_OK;
-        if (c->duplicate && take_over(trial, e, c->duplicate, i, batch_at(&e->sites[i], c->settings.batch))) {
+        if (c->duplicate &&
+            take_over(trial, e, c->duplicate, i, batch_at(&e->sites[i], c->settings.batch))) {
             json_object_set_new(detail, "same_network_as",
                                 json_integer((json_int_t)c->duplicate->number));
-            if (hwnas_trial_is_unstable(c->duplicate))
-                json_object_set_new(detail, "unstable", json_true());
-            if (hwnas_trial_stopped_early(c->duplicate))
+            trial->is_unstable |= c->duplicate->is_unstable;
+            trial->is_stopped_early |= c->duplicate->is_stopped_early;
+            if (c->duplicate->is_stopped_early)
                 json_object_set_new(detail, "stop", json_string(hwnas_stop_name(HWNAS_STOP_ABOVE)));
             if (c->duplicate_study)
                 json_object_set_new(detail, "of_study", json_string(c->duplicate_study));
@@ -126,6 +123,8 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         TRY(hwnas_evaluate_run(&m, trial, e, c, i, seconds));
         hwnas_evaluate_add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
         add_detail(detail, e, i, detail_of(&m, command_of(e, c, i, seconds)));
+        trial->is_unstable |= m.is_unstable;
+        trial->is_stopped_early |= m.stop == HWNAS_STOP_ABOVE;
     }
     return HWNAS_OK;
 }
@@ -137,7 +136,7 @@ static hwnas_status require(const hwnas_evaluator *e, const hwnas_trial *trial,
                             const hwnas_goal *goal, bool with_interval)
 {
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
-    bool is_bounded = v && (strcmp(v->source, "measured") || !isnan(v->high));
+    bool is_bounded = v && (v->source != HWNAS_MEASURED || !isnan(v->high));
     if (v && (is_bounded || !with_interval))
         return HWNAS_OK;
     return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL, "too few samples for %s%s",
@@ -180,7 +179,7 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
     trial->violation = hwnas_trial_violation(trial, e->job, is_whole);
     if (c->estimate)
         json_object_set_new(detail, "estimate",
-                            json_real(hwnas_trial_estimate(c->estimate)->value));
+                            json_real(hwnas_trial_value_of(c->estimate, HWNAS_ESTIMATED)->value));
     if (json_object_size(detail))
         trial->detail = json_dumps(detail, JSON_COMPACT);
 out:

@@ -9,22 +9,22 @@
 #include "study/judge.h"
 
 void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric,
-                              int device, const char *source, double value, double low, double high)
+                              int device, hwnas_source source, double value, double low,
+                              double high)
 {
     const hwnas_metric *row = hwnas_metric_of_value(metric);
     bool is_of_network = !row || row->source != HWNAS_FROM_DEVICE;
-    hwnas_value_row out = {.value = value, .low = low, .high = high};
+    hwnas_value_row out = {.value = value, .low = low, .high = high, .source = source};
     hwnas_goal goal = hwnas_goal_of(row, is_of_network ? -1 : device, &e->job->devices);
     if (hwnas_trial_value(trial, goal.name))
         return;
     snprintf(out.metric, sizeof out.metric, "%s", goal.name);
     snprintf(out.unit, sizeof out.unit, "%s", row->si);
-    snprintf(out.source, sizeof out.source, "%s", source);
     hwnas_trial_add(trial, &out);
 }
 
 void hwnas_evaluate_add_derived(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
-                                const char *source, double p50, double low, double high)
+                                hwnas_source source, double p50, double low, double high)
 {
     double price = e->sites[device].row->price;
     hwnas_evaluate_add_value(trial, e, "throughput", device, source, batch / p50, batch / high,
@@ -41,9 +41,10 @@ static void add_costs(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
     hwnas_costs costs;
     hwnas_graph_costs(&costs, c->graph);
     double macs = (double)costs.macs / c->settings.batch;
-    hwnas_evaluate_add_value(trial, e, "macs", -1, "computed", macs, NAN, NAN);
-    hwnas_evaluate_add_value(trial, e, "params", -1, "computed", (double)costs.params, NAN, NAN);
-    hwnas_evaluate_add_value(trial, e, "memory", -1, "computed", (double)costs.peak_bytes, NAN,
+    hwnas_evaluate_add_value(trial, e, "macs", -1, HWNAS_COMPUTED, macs, NAN, NAN);
+    hwnas_evaluate_add_value(trial, e, "params", -1, HWNAS_COMPUTED, (double)costs.params, NAN,
+                             NAN);
+    hwnas_evaluate_add_value(trial, e, "memory", -1, HWNAS_COMPUTED, (double)costs.peak_bytes, NAN,
                              NAN);
 }
 
@@ -58,9 +59,9 @@ static hwnas_status lookup(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_c
         if (!memory)
             continue;
         TRY_OUT(memory->ops->lookup(&value, &metric, memory, code));
-        hwnas_evaluate_add_value(trial, e, metric, i, "replayed", value, NAN, NAN);
+        hwnas_evaluate_add_value(trial, e, metric, i, HWNAS_REPLAYED, value, NAN, NAN);
         if (!strcmp(metric, "latency.p50"))
-            hwnas_evaluate_add_derived(trial, e, i, 1, "replayed", value, NAN, NAN);
+            hwnas_evaluate_add_derived(trial, e, i, 1, HWNAS_REPLAYED, value, NAN, NAN);
     }
 out:
     free(code);
@@ -103,14 +104,13 @@ static hwnas_value_row accuracy_row(const hwnas_evaluator *e, const hwnas_estima
     const bool exact = estimate->sd == 0;
     hwnas_value_row row = {.value = estimate->mean,
                            .low = exact ? NAN : estimate->mean - estimate->sd,
-                           .high = exact ? NAN : estimate->mean + estimate->sd};
+                           .high = exact ? NAN : estimate->mean + estimate->sd,
+                           .source = estimate->is_trained                       ? HWNAS_TRAINED
+                                     : hwnas_predictor_ranks_only(e->predictor) ? HWNAS_COMPUTED
+                                     : exact                                    ? HWNAS_REPLAYED
+                                                                                : HWNAS_PREDICTED};
     snprintf(row.metric, sizeof row.metric, "accuracy");
     snprintf(row.unit, sizeof row.unit, "%s", hwnas_metric_of_value("accuracy")->si);
-    snprintf(row.source, sizeof row.source, "%s",
-             estimate->is_trained                       ? "trained"
-             : hwnas_predictor_ranks_only(e->predictor) ? "computed"
-             : exact                                    ? "replayed"
-                                                        : "predicted");
     return row;
 }
 
@@ -150,21 +150,21 @@ hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const h
 void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,
                                     int batch, const hwnas_measurement *m)
 {
-    hwnas_evaluate_add_value(trial, e, "latency.p50", device, "measured", m->p50, m->p50_low,
+    hwnas_evaluate_add_value(trial, e, "latency.p50", device, HWNAS_MEASURED, m->p50, m->p50_low,
                              m->p50_high);
     if (!isnan(m->p90))
-        hwnas_evaluate_add_value(trial, e, "latency.p90", device, "measured", m->p90, m->p90_low,
-                                 m->p90_high);
+        hwnas_evaluate_add_value(trial, e, "latency.p90", device, HWNAS_MEASURED, m->p90,
+                                 m->p90_low, m->p90_high);
     if (!isnan(m->p99))
-        hwnas_evaluate_add_value(trial, e, "latency.p99", device, "measured", m->p99, m->p99_low,
-                                 m->p99_high);
-    hwnas_evaluate_add_derived(trial, e, device, batch, "measured", m->p50, m->p50_low,
+        hwnas_evaluate_add_value(trial, e, "latency.p99", device, HWNAS_MEASURED, m->p99,
+                                 m->p99_low, m->p99_high);
+    hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_MEASURED, m->p50, m->p50_low,
                                m->p50_high);
     if (!isnan(m->energy))
-        hwnas_evaluate_add_value(trial, e, "energy", device, "measured", m->energy / batch,
+        hwnas_evaluate_add_value(trial, e, "energy", device, HWNAS_MEASURED, m->energy / batch,
                                  m->energy_low / batch, m->energy_high / batch);
     if (m->memory_bytes) /* a count of bytes, the same each time */
-        hwnas_evaluate_add_value(trial, e, "memory.device", device, "measured",
+        hwnas_evaluate_add_value(trial, e, "memory.device", device, HWNAS_MEASURED,
                                  (double)m->memory_bytes, (double)m->memory_bytes,
                                  (double)m->memory_bytes);
 }

@@ -57,11 +57,11 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch);
 /* Puts a value at the end of the trial's, unless it has one of that name: the first to say a value
  * is nearer to the truth, a device before a count. `device` -1: of the network. */
 void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric,
-                              int device, const char *source, double value, double low,
+                              int device, hwnas_source source, double value, double low,
                               double high);
 /* What follows from the median latency of a batch, in seconds. */
 void hwnas_evaluate_add_derived(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
-                                const char *source, double p50, double low, double high);
+                                hwnas_source source, double p50, double low, double high);
 void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,
                                     int batch, const hwnas_measurement *m);
 
@@ -76,8 +76,8 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_g
                                                 int device);
 /* Puts estimates in the place of a measurement that would be for nothing; *is_skipped: they are. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial,
-                                                hwnas_evaluator *e, const hwnas_candidate *c,
-                                                int device, json_t *detail);
+                                               hwnas_evaluator *e, const hwnas_candidate *c,
+                                               int device, json_t *detail);
 /* Measures a candidate on a device that runs. `trial` (NULL: it does not matter) is what is known
  * of it so far: where that is enough to tell that it is beaten, measuring stops early. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial,

@@ -81,7 +81,7 @@ static hwnas_status fit(explainer *e, int goal)
     size_t n = 0;
     for (size_t i = 0; i < s->n_trials; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&s->trials[i], name);
-        if (!v || strcmp(v->source, "measured") || !(v->value > 0))
+        if (!v || v->source != HWNAS_MEASURED || !(v->value > 0))
             continue;
         macs[n] = value_of(&s->trials[i], "macs");
         params[n] = value_of(&s->trials[i], "params");
@@ -151,7 +151,7 @@ static void take_values(hwnas_neighbour *n, const hwnas_trial *from)
 {
     bool is_same = !strcmp(from->code, n->code);
     for (size_t i = 0; i < from->n_values; i++)
-        if (is_same || !strcmp(from->values[i].source, "measured"))
+        if (is_same || from->values[i].source == HWNAS_MEASURED)
             hwnas_trial_add(&n->values, &from->values[i]);
 }
 
@@ -161,10 +161,9 @@ static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *w
         const hwnas_goal *goal = &e->out->goals[g];
         if (!e->responses[g] || hwnas_trial_value(&n->values, goal->name))
             continue;
-        hwnas_value_row row = {0};
+        hwnas_value_row row = {.source = HWNAS_ESTIMATED};
         snprintf(row.metric, sizeof row.metric, "%s", goal->name);
         snprintf(row.unit, sizeof row.unit, "%s", goal->metric->si);
-        snprintf(row.source, sizeof row.source, "estimated");
         hwnas_response_predict(&row.value, &row.low, &row.high, e->responses[g], walked,
                                value_of(&n->values, "macs"), value_of(&n->values, "params"));
         hwnas_trial_add(&n->values, &row);
@@ -289,8 +288,7 @@ static double needed(const explainer *e, const hwnas_trial *trial, int which)
     others.limits[which] = others.limits[--others.n_limits];
     if (!v || hwnas_front_violation(trial, &others, e->out->front, true) > 0)
         return NAN;
-    bool is_measured = !strcmp(v->source, "measured");
-    double end = !is_measured ? v->value : limit->is_upper ? v->high : v->low;
+    double end = limit->is_upper ? hwnas_value_high(v) : hwnas_value_low(v);
     bool is_missed = limit->is_upper ? end > limit->value : end < limit->value;
     return is_missed ? end : NAN;
 }

@@ -2,10 +2,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "study/skip.h"
 
 int hwnas_n_fronts(const hwnas_job *goals)
 {
@@ -22,10 +20,7 @@ static double limit_violation(const hwnas_trial *trial, const hwnas_limit *limit
     const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
     if (!v)
         return is_complete ? INFINITY : 0;
-    /* A prediction has no promise in it. */
-    bool is_measured = !strcmp(v->source, "measured");
-    return hwnas_limit_violation(limit, is_measured ? v->low : v->value,
-                                 is_measured ? v->high : v->value);
+    return hwnas_limit_violation(limit, hwnas_value_low(v), hwnas_value_high(v));
 }
 
 double hwnas_front_violation(const hwnas_trial *trial, const hwnas_job *goals, int front,
@@ -52,8 +47,7 @@ static double margin(const hwnas_trial *trial, const hwnas_limit *limit)
     const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
     if (!v)
         return NAN;
-    bool is_measured = !strcmp(v->source, "measured");
-    double end = !is_measured ? v->value : limit->is_upper ? v->high : v->low;
+    double end = limit->is_upper ? hwnas_value_high(v) : hwnas_value_low(v);
     double excess = limit->is_upper ? end - limit->value : limit->value - end;
     return excess / fmax(fabs(limit->value), 1e-300);
 }
@@ -108,7 +102,7 @@ bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
 
 static bool is_bounded(const hwnas_value_row *v)
 {
-    return !strcmp(v->source, "measured") && !isnan(v->low) && !isnan(v->high);
+    return v->source == HWNAS_MEASURED && hwnas_value_has_interval(v);
 }
 
 int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
@@ -120,20 +114,8 @@ int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
     return (a->value < b->value) == !metric->is_maximised ? -1 : 1;
 }
 
-/* The detail is our own, compact JSON; of several devices one is enough. */
-bool hwnas_trial_is_unstable(const hwnas_trial *trial)
-{
-    return trial->detail && strstr(trial->detail, "\"unstable\":true");
-}
-
-bool hwnas_trial_stopped_early(const hwnas_trial *trial)
-{
-    return trial->detail && strstr(trial->detail, "\"stop\":\"above\"");
-}
-
 typedef struct entry {
     const hwnas_trial *trial;
-    bool is_unstable;
     const hwnas_value_row *values[HWNAS_MAX_OBJECTIVES];
     const hwnas_metric *metrics[HWNAS_MAX_OBJECTIVES];
     int n;
@@ -169,7 +151,6 @@ size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const 
             continue;
         entry *e = &entries[n_entries++];
         e->trial = &trials[i];
-        e->is_unstable = hwnas_trial_is_unstable(&trials[i]);
         for (int k = 0; k < goals->n_objectives; k++)
             if (hwnas_goal_counts(&goals->objectives[k], goals, front)) {
                 e->metrics[e->n] = goals->objectives[k].metric;
@@ -180,7 +161,7 @@ size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const 
     for (size_t i = 0; i < n_entries; i++) {
         bool stays = true;
         for (size_t j = 0; j < n_front && stays; j++)
-            stays = (entries[j].is_unstable && !entries[i].is_unstable) ||
+            stays = (entries[j].trial->is_unstable && !entries[i].trial->is_unstable) ||
                     !weakly_dominates(&entries[j], &entries[i]);
         if (stays) {
             entries[n_front] = entries[i];

@@ -34,21 +34,14 @@ bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
 int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
                         const hwnas_metric *metric);
 
-/* Its measurement is marked: the machine was disturbed (measure.h: hwnas_measurement_doubt). */
-bool hwnas_trial_is_unstable(const hwnas_trial *trial);
-
-/* Its measurement ended when it was clear that the network is beaten: enough to say so, too few
- * samples for a number that stands for the network in another search. */
-bool hwnas_trial_stopped_early(const hwnas_trial *trial);
-
 /* The front of a job's trials by that comparison: going from the best in the first objective on, a
  * feasible trial stays unless one that stays is nowhere worse. Two that are equal in one objective
  * as far as was measured are so judged by the others; as nobody is removed but by one that stays,
- * each removed one is dominated by one on the front (compare Laumanns, Thiele, Deb, Zitzler, "Combining
- * Convergence and Diversity in Evolutionary Multiobjective Optimization", 2002, whose archive
- * treats all within epsilon so). An unstable trial removes none that is stable: a
- * doubtful number may stand beside a clean one, with its mark, but not in its place. `out` gets
- * indices of trials in that order, and has room for n. Returns how many. */
+ * each removed one is dominated by one on the front (compare Laumanns, Thiele, Deb, Zitzler,
+ * "Combining Convergence and Diversity in Evolutionary Multiobjective Optimization", 2002, whose
+ * archive treats all within epsilon so). An unstable trial removes none that is stable: a doubtful
+ * number may stand beside a clean one, with its mark, but not in its place. `out` gets indices of
+ * trials in that order, and has room for n. Returns how many. */
 size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_job *goals,
                         int front);
 

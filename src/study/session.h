@@ -1,5 +1,5 @@
 /* session.h: one session of a study from inside, as its files share it: begin.c takes up what there
- * is, history.c writes what happens and reads it again, trial.c does a trial, study.c is the loop
+ * is, history.c writes what happens and reads it again, session.c does a trial, study.c is the loop
  * over them. */
 #ifndef HWNAS_STUDY_SESSION_H
 #define HWNAS_STUDY_SESSION_H
@@ -26,7 +26,7 @@ typedef struct hwnas_session {
     size_t n_done, done_room;
     hwnas_score *scores; /* of these */
     size_t n_scores, score_room;
-    void *by_network;      /* search tree of measured networks; trial.c */
+    void *by_network;      /* search tree of measured networks; session.c */
     hwnas_waiting waiting; /* ids are indices of `done` */
     json_t *verified;      /* results against a reference; study/verified.h */
     double verify_seconds; /* spent on them in this session */
@@ -51,7 +51,7 @@ static inline bool hwnas_session_should_stop(const hwnas_session *s)
     return s->options->stop && *s->options->stop;
 }
 
-/* ---- trial.c ---- */
+/* ---- session.c ---- */
 
 /* A failure that says something about the machine or the set-up, not about one candidate. */
 bool hwnas_trial_is_fatal(hwnas_status status);

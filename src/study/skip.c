@@ -10,24 +10,6 @@ enum { FEWEST_JUDGED = 10 };
 /* ... of which so many were in the intervals, that should hold 95 %. */
 static const double LEAST_COVERAGE = 0.8;
 
-bool hwnas_value_is_estimate(const hwnas_value_row *v)
-{
-    return !strcmp(v->source, HWNAS_ESTIMATED);
-}
-
-const hwnas_value_row *hwnas_trial_estimate(const hwnas_trial *trial)
-{
-    for (size_t i = 0; i < trial->n_values; i++)
-        if (hwnas_value_is_estimate(&trial->values[i]))
-            return &trial->values[i];
-    return NULL;
-}
-
-bool hwnas_trial_is_estimated(const hwnas_trial *trial)
-{
-    return hwnas_trial_estimate(trial) != NULL;
-}
-
 bool hwnas_table_is_trusted(const hwnas_latency_table *table)
 {
     hwnas_latency_state state;
@@ -38,7 +20,7 @@ bool hwnas_table_is_trusted(const hwnas_latency_table *table)
 static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
 {
     const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
-    if (!v || !hwnas_value_is_estimate(v))
+    if (!v || v->source != HWNAS_ESTIMATED)
         return false;
     const double best = limit->is_upper ? v->low : v->high;
     return hwnas_limit_violation(limit, best, best) > 0;
@@ -52,16 +34,16 @@ bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hw
         if (!v)
             return false;
         const bool is_maximised = goal->metric->is_maximised;
-        const double best = !hwnas_value_is_estimate(v) || goals->is_aggressive ? v->value
-                            : is_maximised                                ? v->high
-                                                                          : v->low;
+        const double best = v->source != HWNAS_ESTIMATED || goals->is_aggressive ? v->value
+                            : is_maximised                                       ? v->high
+                                                                                 : v->low;
         out[i] = is_maximised ? -best : best;
     }
     return true;
 }
 
 bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_job *goals,
-                             const hwnas_front *front)
+                                const hwnas_front *front)
 {
     double best[HWNAS_MAX_OBJECTIVES];
     if (hwnas_n_fronts(goals) > 1)

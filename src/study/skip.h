@@ -8,20 +8,11 @@
 #include "store/store.h"
 #include "study/job.h"
 
-#define HWNAS_ESTIMATED "estimated" /* the source of such values */
-
-/* An estimate in the place of a measurement. */
-bool hwnas_value_is_estimate(const hwnas_value_row *value);
-/* The first such value; NULL: none is. */
-const hwnas_value_row *hwnas_trial_estimate(const hwnas_trial *trial);
-/* Some value of the trial is an estimate in the place of a measurement: it cannot be on a front. */
-bool hwnas_trial_is_estimated(const hwnas_trial *trial);
-
 /* Does a table know its own error well enough to be relied on? */
 bool hwnas_table_is_trusted(const hwnas_latency_table *table);
 
-/* The best that the objectives can be as far as the intervals of estimated values go, or in an aggressive
- * search what they are most likely, minimised; false: one is not known. */
+/* The best that the objectives can be as far as the intervals of estimated values go, or in an
+ * aggressive search what they are most likely, minimised; false: one is not known. */
 bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals);
 /* Objectives, limits and targets of the job have values, if only estimated ones. */
 bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals);
@@ -31,7 +22,7 @@ bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals);
  * `front` (NULL: not known), which was measured, is better in every objective than the interval's
  * best end; in an aggressive search, than the estimate itself. */
 bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_job *goals,
-                             const hwnas_front *front);
+                                const hwnas_front *front);
 
 /* Seconds from which on the median latency on a device, whose value will be called `latency`,
  * decides alone that the trial misses a limit or that a member of `front` (NULL: not known)

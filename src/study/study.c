@@ -1,8 +1,8 @@
 /* study.c: the loop. Beside it: setup.c opens what it strings together, begin.c takes up what there
- * is, history.c writes what happens and goes through it again, trial.c does one trial, study_facts.c
- * knows a study again, warm.c takes trials over, probe.c finds the networks to begin with,
- * standstill.c says when not to go on, waiting.c which estimates are to be remeasured, ties.c settles
- * the front, verify_front.c sees that its networks are computed right. */
+ * is, history.c writes what happens and goes through it again, session.c does one trial,
+ * study_facts.c knows a study again, warm.c takes trials over, probe.c finds the networks to begin
+ * with, standstill.c says when not to go on, waiting.c which estimates are to be remeasured, ties.c
+ * settles the front, verify_front.c sees that its networks are computed right. */
 #include "study/study.h"
 
 #include <math.h>
@@ -21,9 +21,9 @@
 #include "study/verify_front.h"
 
 enum {
-    MAX_FAILURES_IN_A_ROW = 5, /* so many failures in a row, for a reason of the machine, end a study without any
-                     success */
-    CHECK_EVERY = 10, /* trials between two looks at whether the front stands still */
+    MAX_FAILURES_IN_A_ROW = 5, /* so many failures in a row, for a reason of the machine, end a
+                     study without any success */
+    CHECK_EVERY = 10,          /* trials between two looks at whether the front stands still */
     FIRST_ROUND = 32, /* trials until what would be on the front is measured; from then on whenever
                          there are twice as many */
     LEAST_SEEKING = 100 /* trials before a search says that nothing is feasible */
@@ -237,7 +237,7 @@ static bool find_untrained(size_t *id, const hwnas_session *s)
     for (size_t i = 0; i < s->front.n; i++) {
         const hwnas_value_row *v = hwnas_trial_value(s->done[s->front.points[i].id], "accuracy");
         *id = s->front.points[i].id;
-        if (v && !strcmp(v->source, "predicted"))
+        if (v && v->source == HWNAS_PREDICTED)
             return true;
     }
     return false;

@@ -16,7 +16,8 @@ static json_t *detail_of(const hwnas_trial *trial)
     return trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
 }
 
-/* Adds what is in the details of a trial. `errors` has `n_errors` of estimates that were remeasured.
+/* Adds what is in the details of a trial. `errors` has `n_errors` of estimates that were
+ * remeasured.
  */
 static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
                          const hwnas_trial *trial)
@@ -28,7 +29,7 @@ static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
         estimate ? hwnas_trial_value(trial, hwnas_goal_of(p50, 0, &s->goals.devices).name) : NULL;
     s->run_seconds += json_number_value(json_object_get(detail, "run_seconds"));
     s->n_remeasured += estimate != NULL;
-    if (v && v->value > 0 && !hwnas_trial_is_unstable(trial))
+    if (v && v->value > 0 && !trial->is_unstable)
         errors[(*n_errors)++] = fabs(json_number_value(estimate) / v->value - 1);
     json_decref(detail);
 }

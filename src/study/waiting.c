@@ -57,7 +57,7 @@ static void learn_ratio(hwnas_waiting *waiting, const hwnas_trial *estimated,
     for (size_t i = 0; i < estimated->n_values; i++) {
         const hwnas_value_row *e = &estimated->values[i];
         const hwnas_value_row *m = hwnas_trial_value(measured, e->metric);
-        if (!hwnas_value_is_estimate(e) || !m || !(m->value > 0) || !(e->value > 0))
+        if (e->source != HWNAS_ESTIMATED || !m || !(m->value > 0) || !(e->value > 0))
             continue;
         waiting->ratios[waiting->n_ratios++ % HWNAS_WAITING_RATIOS] =
             is_maximised(e) ? e->value / m->value : m->value / e->value;
@@ -73,9 +73,9 @@ static hwnas_trial apply_bias(const hwnas_trial *trial, double ratio)
     out.values = hwnas_alloc((trial->n_values + 1) * sizeof *out.values);
     for (size_t i = 0; i < trial->n_values; i++) {
         hwnas_value_row v = trial->values[i];
-        const double factor = !hwnas_value_is_estimate(&v) ? 1
-                              : is_maximised(&v)           ? 1 / ratio
-                                                           : ratio;
+        const double factor = v.source != HWNAS_ESTIMATED ? 1
+                              : is_maximised(&v)          ? 1 / ratio
+                                                          : ratio;
         v.value *= factor;
         v.low *= factor;
         v.high *= factor;
@@ -86,8 +86,8 @@ static hwnas_trial apply_bias(const hwnas_trial *trial, double ratio)
 
 /* ---- Rows ---- */
 
-/* False: the trial is unable to improve with its estimates as they were and as they are corrected, or, in a
- * aggressive search, misses a limit. */
+/* False: the trial is unable to improve with its estimates as they were and as they are corrected,
+ * or, in a aggressive search, misses a limit. */
 static bool assess(hwnas_waiting_row *row, const hwnas_waiting *waiting, const hwnas_front *front)
 {
     const hwnas_job *goals = waiting->goals;
@@ -97,8 +97,8 @@ static bool assess(hwnas_waiting_row *row, const hwnas_waiting *waiting, const h
     memcpy(row->objectives, score.objectives, sizeof row->objectives);
     row->is_feasible = score.violation == 0;
     row->cannot_improve = hwnas_trial_cannot_improve(&trial, goals, front) ||
-                       !hwnas_trial_best_objectives(row->best, &trial, goals) ||
-                       (goals->is_aggressive && !row->is_feasible);
+                          !hwnas_trial_best_objectives(row->best, &trial, goals) ||
+                          (goals->is_aggressive && !row->is_feasible);
     free(trial.values);
     return !row->cannot_improve || !hwnas_trial_cannot_improve(row->trial, goals, front);
 }
@@ -126,7 +126,7 @@ void hwnas_waiting_tell(hwnas_waiting *waiting, size_t id, const hwnas_trial *me
 {
     size_t n = 0;
     for (size_t i = 0; i < waiting->n; i++) {
-        if (waiting->rows[i].id == id && !hwnas_trial_is_unstable(measured))
+        if (waiting->rows[i].id == id && !measured->is_unstable)
             learn_ratio(waiting, waiting->rows[i].trial, measured);
         else if (waiting->rows[i].id != id)
             waiting->rows[n++] = waiting->rows[i];

@@ -57,7 +57,7 @@ static void translate(hwnas_trial *trial, const hwnas_job *job, const hwnas_job 
     for (size_t i = 0; i < trial->n_values; i++) {
         hwnas_value_row v = trial->values[i];
         const hwnas_metric *metric = hwnas_metric_of_value(v.metric);
-        if (!metric || strcmp(v.source, "measured"))
+        if (!metric || v.source != HWNAS_MEASURED)
             continue;
         for (int d = 0; d < job->devices.n; d++) {
             if (same[d] < 0 ||
@@ -116,7 +116,7 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
     out->trials = hwnas_alloc((n + 1) * sizeof *out->trials);
     for (size_t i = 0; i < n; i++) {
         if (!trials[i].is_finished || trials[i].status != HWNAS_OK || trials[i].rung ||
-            hwnas_trial_stopped_early(&trials[i]))
+            trials[i].is_stopped_early)
             continue;
         translate(&trials[i], job, &theirs, same);
         out->trials[out->n++] = trials[i];

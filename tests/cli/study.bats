@@ -248,10 +248,7 @@ END
     /usr/bin/python3 - <<'END'
 import sqlite3
 db = sqlite3.connect("old.db")
-db.execute("UPDATE trial SET detail = replace(detail, '\"stop\":\"interval\"', '\"stop\":\"above\"')"
-           " WHERE number = 3")
-db.execute("UPDATE trial SET detail = replace(detail, '\"stop\":\"budget\"', '\"stop\":\"above\"')"
-           " WHERE number = 3")
+db.execute("UPDATE trial SET stopped_early = 1 WHERE number = 3")
 db.commit()
 END
     ends 0 search job.yaml --json --warm-start old.db --study short.db --seed 5

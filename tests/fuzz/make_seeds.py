@@ -105,8 +105,8 @@ def databases():
     write("study", "good_search.db", shrink(f"{WORK}/study.db", (
         "DELETE FROM event WHERE trial > 3", "DELETE FROM value WHERE trial > 3",
         "DELETE FROM trial WHERE number > 3",
-        "INSERT INTO earlier SELECT position, status, message, detail, seconds, violation"
-        " FROM event JOIN trial ON number = trial WHERE number = 0",
+        "INSERT INTO earlier SELECT position, status, message, detail, seconds, violation,"
+        " unstable, stopped_early FROM event JOIN trial ON number = trial WHERE number = 0",
         "INSERT INTO earlier_value SELECT event.position, value.position, metric, value, low, high,"
         " unit, 'estimated' FROM event JOIN value USING (trial) WHERE trial = 0",
         "INSERT INTO event (trial, kind) VALUES (0, 'put off'), (0, 'revised')",

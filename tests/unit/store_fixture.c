@@ -92,13 +92,13 @@ hwnas_trial finished(uint64_t number)
                                   .low = 0.0009,
                                   .high = 0.0011,
                                   .unit = "s",
-                                  .source = "measured"};
+                                  .source = HWNAS_MEASURED};
     values[1] = (hwnas_value_row){.metric = "macs",
                                   .value = 1e6 + (double)number,
                                   .low = NAN,
                                   .high = NAN,
                                   .unit = "MACs",
-                                  .source = "computed"};
+                                  .source = HWNAS_COMPUTED};
     return (hwnas_trial){
         .number = number,
         .detail = (char *)"{\"samples\": 12}",

@@ -36,12 +36,11 @@ static hwnas_job *load_job(const char *constraints, const char *estimate)
     return job;
 }
 
-static void add(hwnas_trial *trial, const char *metric, const char *source, double value,
+static void add(hwnas_trial *trial, const char *metric, hwnas_source source, double value,
                 double low, double high)
 {
-    hwnas_value_row row = {.value = value, .low = low, .high = high};
+    hwnas_value_row row = {.value = value, .low = low, .high = high, .source = source};
     snprintf(row.metric, sizeof row.metric, "%s", metric);
-    snprintf(row.source, sizeof row.source, "%s", source);
     hwnas_trial_add(trial, &row);
 }
 
@@ -49,16 +48,17 @@ static void add(hwnas_trial *trial, const char *metric, const char *source, doub
 static hwnas_trial estimated(double accuracy, double low, double high)
 {
     hwnas_trial trial = {.is_finished = true};
-    add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
+    add(&trial, "accuracy", HWNAS_PREDICTED, accuracy, NAN, NAN);
     add(&trial, "latency.p50", HWNAS_ESTIMATED, (low + high) / 2, low, high);
     return trial;
 }
 
 /* ---- What can be left out ---- */
 
-/* Is a trial of this accuracy, whose latency is estimated to lie in [low, high], unable to improve? */
-static bool cannot_improve(const hwnas_job *job, const hwnas_front *front, double accuracy, double low,
-                        double high)
+/* Is a trial of this accuracy, whose latency is estimated to lie in [low, high], unable to improve?
+ */
+static bool cannot_improve(const hwnas_job *job, const hwnas_front *front, double accuracy,
+                           double low, double high)
 {
     hwnas_trial trial = estimated(accuracy, low, high);
     const bool is = hwnas_trial_cannot_improve(&trial, job, front);
@@ -94,7 +94,7 @@ static double give_up(const hwnas_job *job, const hwnas_front *front, double acc
 {
     hwnas_trial trial = {.is_finished = true};
     if (!isnan(accuracy))
-        add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
+        add(&trial, "accuracy", HWNAS_PREDICTED, accuracy, NAN, NAN);
     const double seconds = hwnas_trial_give_up(&trial, job, front, "latency.p50");
     free(trial.values);
     return seconds;
@@ -148,9 +148,9 @@ static void wait_for(waiting_case *c, double accuracy, double seconds)
 
 static void measure(waiting_case *c, size_t id, double accuracy, double seconds, bool is_unstable)
 {
-    hwnas_trial trial = {.is_finished = true, .detail = is_unstable ? "{\"unstable\":true}" : NULL};
-    add(&trial, "accuracy", "predicted", accuracy, NAN, NAN);
-    add(&trial, "latency.p50", "measured", seconds, seconds, seconds);
+    hwnas_trial trial = {.is_finished = true, .is_unstable = is_unstable};
+    add(&trial, "accuracy", HWNAS_PREDICTED, accuracy, NAN, NAN);
+    add(&trial, "latency.p50", HWNAS_MEASURED, seconds, seconds, seconds);
     hwnas_waiting_tell(&c->waiting, id, &trial);
     if (seconds <= 10e-3)
         hwnas_front_insert(&c->front, &(hwnas_point){.objectives = {-accuracy, seconds}});
@@ -314,15 +314,15 @@ static void end_session(hwnas_session *s)
 
 /* Takes a measured trial into a session. */
 static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, double latency,
-                   const char *detail)
+                   bool is_unstable)
 {
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     trial->number = s->n_done;
     trial->code = hwnas_arch_code(arch);
     trial->is_finished = true;
-    trial->detail = hwnas_strdup(detail);
-    add(trial, "accuracy", "predicted", accuracy, NAN, NAN);
-    add(trial, "latency.p50", "measured", latency, 0.99 * latency, 1.01 * latency);
+    trial->is_unstable = is_unstable;
+    add(trial, "accuracy", HWNAS_PREDICTED, accuracy, NAN, NAN);
+    add(trial, "latency.p50", HWNAS_MEASURED, latency, 0.99 * latency, 1.01 * latency);
     trial->violation = hwnas_trial_violation(trial, s->job, true);
     assert_int_equal(hwnas_session_absorb(s, trial, arch), HWNAS_OK);
 }
@@ -338,11 +338,11 @@ static void the_unstable_beat_nobody(void **state)
     hwnas_arch *arch = hwnas_arch_first(space);
     begin_session(&s, job);
     hwnas_trial rival = estimated(89, 5.1e-3, 6e-3);
-    absorb(&s, arch, 90, 5e-3, "{\"unstable\":true}");
+    absorb(&s, arch, 90, 5e-3, true);
     assert_int_equal(s.front.n, 1);
     assert_false(hwnas_trial_cannot_improve(&rival, job, &s.steady));
     assert_near(hwnas_trial_give_up(&rival, job, &s.steady, "latency.p50"), 10e-3, 1e-12);
-    absorb(&s, arch, 90, 5e-3, "{\"unstable\":false}");
+    absorb(&s, arch, 90, 5e-3, false);
     assert_true(hwnas_trial_cannot_improve(&rival, job, &s.steady));
     assert_near(hwnas_trial_give_up(&rival, job, &s.steady, "latency.p50"), 5e-3, 1e-12);
     end_session(&s);

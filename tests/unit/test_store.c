@@ -95,7 +95,7 @@ static void trials_come_back(void **state)
     const hwnas_value_row *latency = hwnas_trial_value(&trials[2], "latency.p50");
     assert_true(latency->value == 0.001 * 3 && latency->low == 0.0009 && latency->high == 0.0011);
     assert_string_equal(latency->unit, "s");
-    assert_string_equal(latency->source, "measured");
+    assert_int_equal(latency->source, HWNAS_MEASURED);
     const hwnas_value_row *macs = hwnas_trial_value(&trials[2], "macs");
     assert_true(macs->value == 1000002 && isnan(macs->low) && isnan(macs->high));
     assert_null(hwnas_trial_value(&trials[2], "params"));
@@ -134,7 +134,7 @@ static void full_trial(void **state)
         hwnas_value_row *v = &trial.values[i];
         snprintf(v->metric, sizeof v->metric, "%02d %060d", i, i);
         memcpy(v->unit, "params.", 8);
-        memcpy(v->source, "fifteen letters", 16);
+        v->source = (hwnas_source)(i % HWNAS_N_SOURCES);
         v->value = 1.0 / (i + 3);
     }
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
@@ -150,7 +150,7 @@ static void full_trial(void **state)
     for (int i = 0; i < MANY; i++) {
         assert_string_equal(trials->values[i].metric, trial.values[i].metric);
         assert_string_equal(trials->values[i].unit, "params.");
-        assert_string_equal(trials->values[i].source, "fifteen letters");
+        assert_int_equal(trials->values[i].source, i % HWNAS_N_SOURCES);
         assert_true(trials->values[i].value == 1.0 / (i + 3));
     }
     free(trial.values);
@@ -166,7 +166,7 @@ static void history_has_what_was_written_anew(void **state)
     for (uint64_t i = 0; i < 3; i++)
         add_trial(store, i);
     hwnas_value_row values[] = {
-        {.metric = "latency.p50", .value = 0.25, .unit = "s", .source = "measured"}};
+        {.metric = "latency.p50", .value = 0.25, .unit = "s", .source = HWNAS_MEASURED}};
     hwnas_trial trial = finished(1);
     trial.n_values = 1;
     trial.values = values;
@@ -182,7 +182,7 @@ static void history_has_what_was_written_anew(void **state)
         size_t n_values;
     } wanted[] = {{HWNAS_EVENT_FINISHED, 0, 2}, {HWNAS_EVENT_FINISHED, 1, 2},
                   {HWNAS_EVENT_FINISHED, 2, 2}, {HWNAS_EVENT_PUT_OFF, 1, 0},
-                  {HWNAS_EVENT_REVISED, 1, 1}, {HWNAS_EVENT_FINISHED, 3, 2},
+                  {HWNAS_EVENT_REVISED, 1, 1},  {HWNAS_EVENT_FINISHED, 3, 2},
                   {HWNAS_EVENT_RUNNING, 4, 0}};
     store = open_ok(HWNAS_STORE_READ);
     hwnas_event *events;
@@ -198,7 +198,7 @@ static void history_has_what_was_written_anew(void **state)
     assert_string_equal(events[1].trial.code, "code-1");
     assert_true(events[1].trial.is_finished && events[1].trial.order == 1);
     assert_null(events[4].trial.detail);
-    assert_string_equal(events[4].trial.values[0].source, "measured");
+    assert_int_equal(events[4].trial.values[0].source, HWNAS_MEASURED);
     assert_true(!events[6].trial.is_finished && events[6].trial.rung == 1);
     hwnas_events_free(events, n);
     hwnas_store_close(store);
@@ -243,7 +243,7 @@ static void trials_are_revised(void **state)
                                  .low = 0.2,
                                  .high = 0.3,
                                  .unit = "s",
-                                 .source = "measured"}};
+                                 .source = HWNAS_MEASURED}};
     hwnas_trial trial = finished(1);
     trial.n_values = 1;
     trial.values = values;

@@ -112,13 +112,13 @@ static void other_versions(void **state)
 {
     (void)state;
     hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
-    change_with_sqlite("PRAGMA user_version = 4");
-    expect_not_ours("the study has format 4, this hwnas knows format 3");
+    change_with_sqlite("PRAGMA user_version = 5");
+    expect_not_ours("the study has format 5, this hwnas knows format 4");
     expect_hint("newer");
-    change_with_sqlite("PRAGMA user_version = 2");
-    expect_not_ours("the study has format 2, this hwnas knows format 3");
+    change_with_sqlite("PRAGMA user_version = 3");
+    expect_not_ours("the study has format 3, this hwnas knows format 4");
     expect_hint("older");
-    change_with_sqlite("PRAGMA user_version = 3; DROP TABLE value");
+    change_with_sqlite("PRAGMA user_version = 4; DROP TABLE value");
     expect_not_ours("no such table");
 }
 
@@ -209,6 +209,12 @@ static void damaged(void **state)
     assert_int_equal(hwnas_store_trials(&trials, &n, store), HWNAS_E_INPUT);
     assert_null(trials);
     hwnas_store_close(store);
+    change_with_sqlite("UPDATE trial SET status = 'ok'; UPDATE value SET source = 'hearsay'");
+    store = open_ok(HWNAS_STORE_READ);
+    assert_int_equal(hwnas_store_trials(&trials, &n, store), HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "source"));
+    assert_null(trials);
+    hwnas_store_close(store);
 }
 
 /* Runs `check` in a child that is not root, whom permissions do not stop. */
@@ -294,16 +300,11 @@ static void failed_create_leaves_nothing(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        CASE(missing_or_existing),
-        CASE(not_a_file),
-        CASE(not_a_study),
-        CASE(database_of_another_program),
-        CASE(other_versions),
-        CASE(broken_history),
-        CASE(truncated),
-        CASE(damaged),
-        CASE(unwritable),
-        CASE(failed_create_leaves_nothing),
+        CASE(missing_or_existing), CASE(not_a_file),
+        CASE(not_a_study),         CASE(database_of_another_program),
+        CASE(other_versions),      CASE(broken_history),
+        CASE(truncated),           CASE(damaged),
+        CASE(unwritable),          CASE(failed_create_leaves_nothing),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

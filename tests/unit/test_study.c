@@ -174,16 +174,16 @@ typedef struct bench {
     hwnas_value_row values[TRIALS][3];
 } bench;
 
-static hwnas_value_row row(const char *metric, const char *source, double value, double half)
+static hwnas_value_row row(const char *metric, hwnas_source source, double value, double half)
 {
-    hwnas_value_row v = {.value = value, .low = value - half, .high = value + half};
+    hwnas_value_row v = {
+        .value = value, .low = value - half, .high = value + half, .source = source};
     snprintf(v.metric, sizeof v.metric, "%s", metric);
-    snprintf(v.source, sizeof v.source, "%s", source);
     return v;
 }
 
 /* Random trials of accuracy and latency, on a coarse grid so that equal values are common. */
-static void fill(bench *b, uint64_t seed, const char *source, double half)
+static void fill(bench *b, uint64_t seed, hwnas_source source, double half)
 {
     hwnas_rng rng = hwnas_rng_new(seed, 77);
     *b = (bench){.goals = {.devices = one}};
@@ -194,7 +194,7 @@ static void fill(bench *b, uint64_t seed, const char *source, double half)
                                        &start, true, &one),
                      HWNAS_OK);
     for (int i = 0; i < TRIALS; i++) {
-        b->values[i][0] = row("accuracy", "predicted", hwnas_rng_below(&rng, 20), 3);
+        b->values[i][0] = row("accuracy", HWNAS_PREDICTED, hwnas_rng_below(&rng, 20), 3);
         b->values[i][1] = row("latency.p50", source, 1e-3 * (1 + hwnas_rng_below(&rng, 20)), half);
         b->trials[i] = (hwnas_trial){
             .number = (uint64_t)i, .is_finished = true, .n_values = 2, .values = b->values[i]};
@@ -216,7 +216,7 @@ static void exact_front_is_the_brute_force_front(void **state)
     for (uint64_t seed = 0; seed < 50; seed++) {
         bench b;
         size_t front[TRIALS];
-        fill(&b, seed, "replayed", NAN);
+        fill(&b, seed, HWNAS_REPLAYED, NAN);
         size_t n = hwnas_front_find(front, b.trials, TRIALS, &b.goals, 0);
         for (size_t i = 0; i < TRIALS; i++) {
             bool belongs = true;
@@ -238,16 +238,16 @@ static void an_unstable_trial_removes_no_stable_one(void **state)
     (void)state;
     bench b;
     size_t front[TRIALS];
-    fill(&b, 1, "measured", 1e-5);
+    fill(&b, 1, HWNAS_MEASURED, 1e-5);
     for (int i = 0; i < 2; i++)
-        b.values[i][0] = row("accuracy", "predicted", 50, 3);
-    b.values[0][1] = row("latency.p50", "measured", 1e-3, 1e-5);
-    b.values[1][1] = row("latency.p50", "measured", 2e-3, 1e-5);
+        b.values[i][0] = row("accuracy", HWNAS_PREDICTED, 50, 3);
+    b.values[0][1] = row("latency.p50", HWNAS_MEASURED, 1e-3, 1e-5);
+    b.values[1][1] = row("latency.p50", HWNAS_MEASURED, 2e-3, 1e-5);
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
-    b.trials[0].detail = (char *)"{\"samples\":6,\"unstable\":true}";
+    b.trials[0].is_unstable = true;
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 2);
     b.trials[0].detail = NULL;
-    b.trials[1].detail = (char *)"{\"samples\":6,\"unstable\":true}";
+    b.trials[1].is_unstable = true;
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
     assert_int_equal(front[0], 0);
 }
@@ -260,11 +260,11 @@ static void estimates_hide_no_tie(void **state)
     bench b;
     size_t group[3];
     static const double accuracies[] = {50, 60, 70}, latencies[] = {1e-3, 1.1e-3, 0.9e-3};
-    fill(&b, 1, "measured", 1e-5);
+    fill(&b, 1, HWNAS_MEASURED, 1e-5);
     for (int i = 0; i < 3; i++) {
-        b.values[i][0] = row("accuracy", "predicted", accuracies[i], 3);
+        b.values[i][0] = row("accuracy", HWNAS_PREDICTED, accuracies[i], 3);
         b.values[i][1] =
-            row("latency.p50", i < 2 ? "measured" : HWNAS_ESTIMATED, latencies[i], 3e-4);
+            row("latency.p50", i < 2 ? HWNAS_MEASURED : HWNAS_ESTIMATED, latencies[i], 3e-4);
     }
     hwnas_ties_find(group, b.trials, 2, &b.goals);
     assert_int_equal(group[0], 0);
@@ -284,8 +284,8 @@ static void front_with_intervals(void **state)
     for (uint64_t seed = 0; seed < 50; seed++) {
         bench b, exact;
         size_t front[TRIALS], plain[TRIALS];
-        fill(&b, seed, "measured", 0.8e-3); /* neighbours on the grid overlap, others do not */
-        fill(&exact, seed, "replayed", NAN);
+        fill(&b, seed, HWNAS_MEASURED, 0.8e-3); /* neighbours on the grid overlap, others do not */
+        fill(&exact, seed, HWNAS_REPLAYED, NAN);
         size_t n = hwnas_front_find(front, b.trials, TRIALS, &b.goals, 0);
         size_t n_plain = hwnas_front_find(plain, exact.trials, TRIALS, &exact.goals, 0);
         assert_true(n <= n_plain && n > 0);
@@ -309,7 +309,7 @@ static void limits_hold_for_intervals(void **state)
 {
     (void)state;
     bench b;
-    fill(&b, 1, "measured", 0.8e-3);
+    fill(&b, 1, HWNAS_MEASURED, 0.8e-3);
     assert_int_equal(hwnas_limits_parse(b.goals.limits, &b.goals.n_limits, 4, "latency <= 10 ms",
                                         &start, true, &one),
                      HWNAS_OK);

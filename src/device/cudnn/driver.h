@@ -82,10 +82,10 @@ HWNAS_CHECKED hwnas_status hwnas_image_make(const hwnas_image **out, const char 
                                             const char *file, const char *options, int sm);
 
 /* The kernels' text, generated from kernels/: FILE without its ending for .cu, else all of it. */
-typedef struct hwnas_source {
+typedef struct hwnas_kernel_source {
     const char *name; /* NULL ends */
     const char *text;
-} hwnas_source;
-extern const hwnas_source hwnas_kernel_sources[];
+} hwnas_kernel_source;
+extern const hwnas_kernel_source hwnas_kernel_sources[];
 
 #endif

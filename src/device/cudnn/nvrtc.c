@@ -21,12 +21,19 @@ typedef struct nvrtc_api {
     __typeof__(&nvrtcGetCUBIN) cubin;
 } nvrtc_api;
 
-#define SYMBOL(FUNCTION, MEMBER) {#FUNCTION, offsetof(nvrtc_api, MEMBER)}
+#define SYMBOL(FUNCTION, MEMBER)                                                                   \
+    {                                                                                              \
+#FUNCTION, offsetof(nvrtc_api, MEMBER)                                                     \
+    }
 static const hwnas_symbol symbols[] = {
-    SYMBOL(nvrtcGetErrorString, error_string), SYMBOL(nvrtcCreateProgram, create),
-    SYMBOL(nvrtcDestroyProgram, destroy),      SYMBOL(nvrtcCompileProgram, compile),
-    SYMBOL(nvrtcGetProgramLogSize, log_size),  SYMBOL(nvrtcGetProgramLog, log),
-    SYMBOL(nvrtcGetCUBINSize, cubin_size),     SYMBOL(nvrtcGetCUBIN, cubin),
+    SYMBOL(nvrtcGetErrorString, error_string),
+    SYMBOL(nvrtcCreateProgram, create),
+    SYMBOL(nvrtcDestroyProgram, destroy),
+    SYMBOL(nvrtcCompileProgram, compile),
+    SYMBOL(nvrtcGetProgramLogSize, log_size),
+    SYMBOL(nvrtcGetProgramLog, log),
+    SYMBOL(nvrtcGetCUBINSize, cubin_size),
+    SYMBOL(nvrtcGetCUBIN, cubin),
     {NULL, 0},
 };
 
@@ -49,7 +56,7 @@ static hwnas_status open_nvrtc(const nvrtc_api **out)
 
 static const char *source_named(const char *name)
 {
-    const hwnas_source *s = hwnas_kernel_sources;
+    const hwnas_kernel_source *s = hwnas_kernel_sources;
     while (strcmp(s->name, name))
         s++;
     return s->text;

@@ -1,5 +1,5 @@
 # Prints C that has the files as strings: hwnas_kernel_sources of driver.h.
-BEGIN { print "#include \"device/cudnn/driver.h\"\n\nconst hwnas_source hwnas_kernel_sources[] = {" }
+BEGIN { print "#include \"device/cudnn/driver.h\"\n\nconst hwnas_kernel_source hwnas_kernel_sources[] = {" }
 FNR == 1 {
     name = FILENAME
     sub(/.*\//, "", name)

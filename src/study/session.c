@@ -1,4 +1,4 @@
-/* trial.c: one trial of a session: what is known of networks already, evaluating one, and what is
+/* session.c: one trial of a session: what is known of networks already, evaluating one, and what is
  * learnt of it. */
 #include <math.h>
 #include <search.h>
@@ -26,20 +26,13 @@ static int compare_networks(const void *a, const void *b)
     return order ? order : memcmp(&x->settings, &y->settings, sizeof x->settings);
 }
 
-static const hwnas_trial *find_duplicate(hwnas_session *s, const char *digest, hwnas_settings settings)
+static const hwnas_trial *find_duplicate(hwnas_session *s, const char *digest,
+                                         hwnas_settings settings)
 {
     known key = {.settings = settings};
     memcpy(key.digest, digest, sizeof key.digest);
     void *found = tfind(&key, &s->by_network, compare_networks);
     return found ? (*(known **)found)->trial : NULL;
-}
-
-static bool is_measured(const hwnas_trial *trial)
-{
-    for (size_t i = 0; i < trial->n_values; i++)
-        if (!strcmp(trial->values[i].source, "measured"))
-            return true;
-    return false;
 }
 
 /* The first of a network stays. */
@@ -65,7 +58,7 @@ static void add_to_fronts(hwnas_session *s, size_t id)
     hwnas_point point = {.id = id};
     memcpy(point.objectives, s->scores[id].objectives, sizeof point.objectives);
     hwnas_front_insert(&s->front, &point);
-    if (!hwnas_trial_is_unstable(s->done[id]))
+    if (!s->done[id]->is_unstable)
         hwnas_front_insert(&s->steady, &point);
 }
 
@@ -85,7 +78,7 @@ static void place(hwnas_session *s, size_t id)
     if (is_wrong(s, id))
         return;
     s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
-    if (trial->status == HWNAS_OK && !trial->rung && is_measured(trial))
+    if (trial->status == HWNAS_OK && !trial->rung && hwnas_trial_is_measured(trial))
         remember(s, trial, settings_of(s, trial));
     if (score.is_estimate && !trial->rung)
         hwnas_waiting_add(&s->waiting, id, trial, &s->steady);
@@ -193,6 +186,7 @@ void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started)
     if (status != HWNAS_OK) {
         trial->message = hwnas_strdup(hwnas_last_error()->message);
         trial->n_values = 0;
+        trial->is_unstable = trial->is_stopped_early = false;
         trial->violation = INFINITY;
     }
     trial->status = status;
@@ -236,9 +230,9 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     hwnas_trial_settle(trial, status, started);
     s->n_failures_in_a_row = status == HWNAS_OK ? 0 : s->n_failures_in_a_row + 1;
     /* What is disturbed counts for what it makes the others cost. */
-    if (is_measured(trial) && !c.duplicate) {
+    if (hwnas_trial_is_measured(trial) && !c.duplicate) {
         s->run_seconds += hwnas_now() - started - (training_seconds(s) - spent);
-        s->n_run += !hwnas_trial_is_unstable(trial);
+        s->n_run += !trial->is_unstable;
     }
     return HWNAS_OK;
 }
@@ -282,7 +276,7 @@ hwnas_status hwnas_session_remeasure(hwnas_session *s, size_t id)
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, old->code));
     TRY_OUT(evaluate(s, trial, walked, false, old));
     /* What a duplicate measured will not be another the next time. */
-    if (hwnas_trial_is_unstable(trial) && !s->is_deadline_near &&
+    if (trial->is_unstable && !s->is_deadline_near &&
         !find_duplicate(s, trial->digest, hwnas_settings_of(walked, s->job)) &&
         hwnas_waiting_put_off(&s->waiting, id, hwnas_now())) {
         status = hwnas_session_write(s, trial, HWNAS_EVENT_PUT_OFF);
@@ -297,31 +291,18 @@ out:
     return status;
 }
 
-static hwnas_trial *copy_trial(const hwnas_trial *from)
-{
-    hwnas_trial *to = hwnas_alloc(sizeof *to);
-    *to = *from;
-    to->code = hwnas_strdup(from->code);
-    to->message = from->message ? hwnas_strdup(from->message) : NULL;
-    to->detail = from->detail ? hwnas_strdup(from->detail) : NULL;
-    to->values = NULL;
-    to->n_values = to->value_room = 0;
-    for (size_t i = 0; i < from->n_values; i++)
-        hwnas_trial_add(to, &from->values[i]);
-    return to;
-}
-
 hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_trial *trial = copy_trial(s->done[id]);
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     hwnas_arch *walked = NULL, *arch = NULL;
     hwnas_value_row row;
     const double started = hwnas_now();
+    hwnas_trial_copy(trial, s->done[id]);
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
     arch = hwnas_settings_strip(walked, s->setup.space);
     TRY_OUT(hwnas_evaluator_train(&row, s->setup.evaluator, arch));
-    *is_trained = !strcmp(row.source, "trained");
+    *is_trained = row.source == HWNAS_TRAINED;
     if (!*is_trained)
         goto out;
     for (size_t i = 0; i < trial->n_values; i++)

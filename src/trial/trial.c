@@ -1,0 +1,95 @@
+#include "trial/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES] = {
+    [HWNAS_COMPUTED] = {"computed", false},  [HWNAS_MEASURED] = {"measured", false},
+    [HWNAS_REPLAYED] = {"replayed", false},  [HWNAS_TRAINED] = {"trained", true},
+    [HWNAS_PREDICTED] = {"predicted", true}, [HWNAS_ESTIMATED] = {"estimated", true},
+};
+
+hwnas_source hwnas_source_from_name(const char *name)
+{
+    int source = 0;
+    while (source < HWNAS_N_SOURCES && strcmp(hwnas_sources[source].name, name))
+        source++;
+    return (hwnas_source)source;
+}
+
+bool hwnas_value_has_interval(const hwnas_value_row *v)
+{
+    return !isnan(v->low) && !isnan(v->high);
+}
+
+double hwnas_value_low(const hwnas_value_row *v)
+{
+    return v->source == HWNAS_MEASURED ? v->low : v->value;
+}
+
+double hwnas_value_high(const hwnas_value_row *v)
+{
+    return v->source == HWNAS_MEASURED ? v->high : v->value;
+}
+
+void hwnas_trial_done(hwnas_trial *trial)
+{
+    free(trial->code);
+    free(trial->message);
+    free(trial->detail);
+    free(trial->values);
+}
+
+void hwnas_trials_free(hwnas_trial *trials, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hwnas_trial_done(&trials[i]);
+    free(trials);
+}
+
+void hwnas_trial_copy(hwnas_trial *out, const hwnas_trial *from)
+{
+    *out = *from;
+    out->code = hwnas_strdup(from->code);
+    out->message = from->message ? hwnas_strdup(from->message) : NULL;
+    out->detail = from->detail ? hwnas_strdup(from->detail) : NULL;
+    out->values = NULL;
+    out->n_values = out->value_room = 0;
+    for (size_t i = 0; i < from->n_values; i++)
+        hwnas_trial_add(out, &from->values[i]);
+}
+
+const hwnas_value_row *hwnas_trial_value(const hwnas_trial *trial, const char *metric)
+{
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (!strcmp(trial->values[i].metric, metric))
+            return &trial->values[i];
+    return NULL;
+}
+
+void hwnas_trial_add(hwnas_trial *trial, const hwnas_value_row *value)
+{
+    HWNAS_GROW(trial->values, trial->n_values, trial->value_room);
+    trial->values[trial->n_values++] = *value;
+}
+
+const hwnas_value_row *hwnas_trial_value_of(const hwnas_trial *trial, hwnas_source source)
+{
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (trial->values[i].source == source)
+            return &trial->values[i];
+    return NULL;
+}
+
+bool hwnas_trial_is_measured(const hwnas_trial *trial)
+{
+    return hwnas_trial_value_of(trial, HWNAS_MEASURED) != NULL;
+}
+
+bool hwnas_trial_is_estimated(const hwnas_trial *trial)
+{
+    return hwnas_trial_value_of(trial, HWNAS_ESTIMATED) != NULL;
+}
