@@ -407,18 +407,20 @@ static void pin(const json_t *cores)
 static void allow(const json_t *cores, int threads)
 {
     int numbers[HWNAS_MAX_CORES];
-    const int n = (int)json_array_size(cores);
-    for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++)
-        numbers[i] = (int)json_integer_value(json_array_get(cores, (size_t)i));
-    hwnas_place_allow(numbers, n < HWNAS_MAX_CORES ? n : HWNAS_MAX_CORES, threads);
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(cores) && n < HWNAS_MAX_CORES; i++)
+        n += hwnas_wire_read_int(&numbers[n], json_array_get(cores, i));
+    hwnas_place_allow(numbers, n, threads);
 }
 
 static hwnas_status serve_open(session *s, const json_t *request)
 {
     hwnas_device_info info = {0};
-    hwnas_device_options options = {
-        .threads = (int)json_integer_value(json_object_get(request, "threads"))};
+    hwnas_device_options options = {0};
     const char *spelling = json_string_value(json_object_get(request, "device"));
+    if (!hwnas_wire_read_int(&options.threads, json_object_get(request, "threads")))
+        return answer(s, hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks a number of threads"),
+                      "info", NULL);
     pin(json_object_get(request, "cores"));
     allow(json_object_get(request, "allowed"), options.threads);
     hwnas_device_close(s->device);

@@ -2,6 +2,7 @@
 #include "measure/wire.h"
 
 #include <endian.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -48,7 +49,10 @@ typedef struct field {
     size_t offset, size;
 } field;
 
-#define FIELD(type, name, kind) {#name, kind, offsetof(type, name), sizeof(((type *)NULL)->name)}
+#define FIELD(type, name, kind)                                                                    \
+    {                                                                                              \
+#name, kind, offsetof(type, name), sizeof(((type *)NULL)->name)                            \
+    }
 #define OPTION(name, kind) FIELD(hwnas_measure_options, name, kind)
 #define RESULT(name, kind) FIELD(hwnas_measurement, name, kind)
 #define INFO(name, kind) FIELD(hwnas_device_info, name, kind)
@@ -113,15 +117,9 @@ static const field measurement_fields[] = {
 };
 
 static const field info_fields[] = {
-    INFO(name, FIELD_TEXT),
-    INFO(library, FIELD_TEXT),
-    INFO(isa, FIELD_TEXT),
-    INFO(threads, FIELD_INT),
-    INFO(native, FIELD_INT),
-    INFO(emulated, FIELD_INT),
-    INFO(has_energy, FIELD_BOOL),
-    INFO(computes, FIELD_BOOL),
-    {0},
+    INFO(name, FIELD_TEXT),       INFO(library, FIELD_TEXT),  INFO(isa, FIELD_TEXT),
+    INFO(threads, FIELD_INT),     INFO(native, FIELD_INT),    INFO(emulated, FIELD_INT),
+    INFO(has_energy, FIELD_BOOL), INFO(computes, FIELD_BOOL), {0},
 };
 
 static json_t *encode(const void *from, const field *fields)
@@ -152,6 +150,15 @@ static json_t *encode(const void *from, const field *fields)
     return object;
 }
 
+bool hwnas_wire_read_int(int *out, const json_t *value)
+{
+    const json_int_t number = json_integer_value(value);
+    if (!json_is_integer(value) || number < INT_MIN || number > INT_MAX)
+        return false;
+    *out = (int)number;
+    return true;
+}
+
 static bool decode_field(char *at, const field *f, const json_t *value)
 {
     switch (f->kind) {
@@ -162,8 +169,7 @@ static bool decode_field(char *at, const field *f, const json_t *value)
         *(size_t *)at = (size_t)json_integer_value(value);
         return json_is_integer(value) && json_integer_value(value) >= 0;
     case FIELD_INT:
-        *(int *)at = (int)json_integer_value(value);
-        return json_is_integer(value);
+        return hwnas_wire_read_int((int *)at, value);
     case FIELD_BOOL:
         *(bool *)at = json_is_true(value);
         return json_is_boolean(value);

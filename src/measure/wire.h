@@ -38,6 +38,9 @@ void hwnas_frame_encode(unsigned char head[HWNAS_FRAME_HEAD], hwnas_wire_frame f
 /* false: these bytes are no head of ours, or the payload is longer than its type may be. */
 bool hwnas_frame_decode(hwnas_wire_frame *out, const unsigned char head[HWNAS_FRAME_HEAD]);
 
+/* false: no integer, or one that an int cannot hold; `out` stays. */
+bool hwnas_wire_read_int(int *out, const json_t *value);
+
 /* Structs as JSON objects, one member for each field. NaN is null. */
 json_t *hwnas_wire_options(const hwnas_measure_options *options);
 json_t *hwnas_wire_measurement(const hwnas_measurement *measurement);

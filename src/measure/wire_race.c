@@ -22,20 +22,21 @@ bool hwnas_wire_read_race(hwnas_race *out, const json_t *object)
 {
     const json_t *measurements = json_object_get(object, "measurements");
     const json_t *blocks = json_object_get(object, "blocks");
-    const json_t *n_aside = json_object_get(object, "n_aside");
+    int n_aside;
     const size_t n = json_array_size(measurements), n_values = json_array_size(blocks);
     if (!n || n > HWNAS_RACE_MOST || n_values % n || n_values / n > HWNAS_RACE_BLOCKS ||
-        !json_is_array(blocks) || !json_is_integer(n_aside) || json_integer_value(n_aside) < 0)
+        !json_is_array(blocks) ||
+        !hwnas_wire_read_int(&n_aside, json_object_get(object, "n_aside")) || n_aside < 0)
         return false;
     hwnas_race race = {.n = (int)n,
                        .n_blocks = (int)(n_values / n),
-                       .n_aside = (int)json_integer_value(n_aside),
+                       .n_aside = n_aside,
                        .measurements = hwnas_alloc(n * sizeof *race.measurements),
                        .blocks = hwnas_alloc((n_values + 1) * sizeof *race.blocks)};
     bool is_good = true;
     for (size_t i = 0; i < n; i++)
-        is_good &= hwnas_wire_read_measurement(&race.measurements[i],
-                                               json_array_get(measurements, i));
+        is_good &=
+            hwnas_wire_read_measurement(&race.measurements[i], json_array_get(measurements, i));
     for (size_t i = 0; i < n_values; i++) {
         race.blocks[i] = json_number_value(json_array_get(blocks, i));
         is_good &= race.blocks[i] > 0;

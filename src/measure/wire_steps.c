@@ -77,6 +77,7 @@ bool hwnas_wire_read_steps(hwnas_step_times *out, const json_t *object, const hw
     const json_t *n_samples = json_object_get(object, "n_samples");
     hwnas_step_times times = {.arena = hwnas_arena_new(), .n = json_array_size(list)};
     bool is_good = json_is_array(list) && json_is_integer(n_samples) &&
+                   json_integer_value(n_samples) >= 0 &&
                    decode_timing(&times.whole, json_object_get(object, "whole")) &&
                    decode_timing(&times.sum, json_object_get(object, "sum")) &&
                    decode_timing(&times.ratio, json_object_get(object, "ratio"));

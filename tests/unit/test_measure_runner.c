@@ -55,6 +55,26 @@ static void test_wire(void **state)
     json_decref(object);
 }
 
+/* 2^32 + 1 is not 1. */
+static void test_what_no_int_holds_is_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"n_attempts", "runs_per_sample", "stop", "mode"};
+    const json_int_t large[] = {((json_int_t)1 << 32) + 1, -((json_int_t)1 << 32) + 1};
+    hwnas_measurement m = measure_script(noisy), back;
+    hwnas_step_times steps;
+    for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+        json_t *object = hwnas_wire_measurement(&m);
+        json_object_set_new(object, names[i / 2], json_integer(large[i % 2]));
+        assert_false(hwnas_wire_read_measurement(&back, object));
+        json_decref(object);
+    }
+    json_t *none = json_pack("{s:i, s:[f,f,f], s:[f,f,f], s:[f,f,f], s:[]}", "n_samples", -1,
+                             "whole", 1., 1., 1., "sum", 1., 1., 1., "ratio", 1., 1., 1., "list");
+    assert_false(hwnas_wire_read_steps(&steps, none, &(hwnas_graph){0}));
+    json_decref(none);
+}
+
 static hwnas_runner *runner;
 static hwnas_graph *tiny;
 
@@ -405,6 +425,7 @@ int main(int argc, char **argv)
         return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wire),
+        cmocka_unit_test(test_what_no_int_holds_is_refused),
         WITH_RUNNER(test_measures),
         WITH_RUNNER(test_faults),
         WITH_RUNNER(test_killed_from_outside),

@@ -15,7 +15,6 @@
 #include "measure/race.h"
 #include "measure/runner.h"
 
-
 static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
 
 /* ---- Verdicts ---- */
@@ -370,6 +369,9 @@ static void what_travels_is_checked(void **state)
     assert_int_equal(back.n_blocks, race.n_blocks);
     assert_true(back.blocks[1] == race.blocks[1]);
     hwnas_race_done(&back);
+    json_object_set_new(object, "n_aside", json_integer((json_int_t)1 << 32));
+    assert_false(hwnas_wire_read_race(&back, object));
+    json_object_set_new(object, "n_aside", json_integer(0));
     json_array_append_new(json_object_get(object, "blocks"), json_real(1));
     assert_false(hwnas_wire_read_race(&back, object));
     json_array_append_new(json_object_get(object, "blocks"), json_real(-1));
