@@ -23,7 +23,7 @@ typedef enum hwnas_status {
     HWNAS_E_INPUT,        /* a file or value given by the user is wrong */
     HWNAS_E_NOT_FOUND,    /* a named thing does not exist */
     HWNAS_E_INFEASIBLE,   /* no network meets the constraints */
-    HWNAS_E_EXHAUSTED,    /* every network of the space has been proposed */
+    HWNAS_E_EXHAUSTED,    /* no network of the space is left, or none is found */
     HWNAS_E_INTERRUPTED,  /* stopped by a signal; what is finished is saved */
     HWNAS_E_IO,           /* the system refused to read or write */
     HWNAS_E_MEMORY,       /* out of memory */

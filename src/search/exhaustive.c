@@ -52,9 +52,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
             search->next = NULL;
         }
     if (!search->next)
-        return hwnas_fail(HWNAS_E_EXHAUSTED, NULL,
-                          "each of the %zu networks of the space '%s' has been proposed",
-                          search->seen.n, out->space->name);
+        return hwnas_seen_all(&search->seen);
     hwnas_arch_assign(out, search->next);
     hwnas_seen_add(&search->seen, out);
     return HWNAS_OK;

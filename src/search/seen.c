@@ -75,13 +75,20 @@ static void walk_to_new(const hwnas_seen *seen, hwnas_arch *out, uint64_t n_skip
         hwnas_arch_next(out);
 }
 
+hwnas_status hwnas_seen_all(const hwnas_seen *seen)
+{
+    return hwnas_fail(HWNAS_E_EXHAUSTED, NULL,
+                      "each network of the space '%s' has been tried (%zu)", seen->space->name,
+                      seen->n);
+}
+
 /* Of a space that is too large to be counted, and which few architectures are found of. */
 static hwnas_status none_new(const hwnas_seen *seen)
 {
     hwnas_place place = {.file = seen->space->path};
     return hwnas_hint(hwnas_fail(HWNAS_E_EXHAUSTED, &place,
                                  "no new network of the space '%s' was found beside the %zu that "
-                                 "have been proposed",
+                                 "have been tried",
                                  seen->space->name, seen->n),
                       "its constraints leave few that can be found");
 }
@@ -89,9 +96,7 @@ static hwnas_status none_new(const hwnas_seen *seen)
 hwnas_status hwnas_seen_sample_new(const hwnas_seen *seen, hwnas_arch *out, hwnas_rng *rng)
 {
     if (seen->space_size && seen->n == seen->space_size)
-        return hwnas_fail(HWNAS_E_EXHAUSTED, NULL,
-                          "each of the %zu networks of the space '%s' has been proposed", seen->n,
-                          seen->space->name);
+        return hwnas_seen_all(seen);
     if (seen->space_size && seen->n > seen->space_size / 2) {
         uint32_t n_left = (uint32_t)(seen->space_size - seen->n);
         walk_to_new(seen, out, hwnas_rng_below(rng, n_left));

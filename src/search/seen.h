@@ -17,6 +17,9 @@ void hwnas_seen_done(hwnas_seen *seen);
 bool hwnas_seen_has(const hwnas_seen *seen, const hwnas_arch *arch);
 void hwnas_seen_add(hwnas_seen *seen, const hwnas_arch *arch); /* a copy, unless it is there */
 
+/* Fails with HWNAS_E_EXHAUSTED: there is no other network. */
+hwnas_status hwnas_seen_all(const hwnas_seen *seen);
+
 /* As hwnas_arch_sample() draws from the encodings not seen; `out` is not added. HWNAS_E_EXHAUSTED
  * when there is none, or none was found. */
 HWNAS_CHECKED hwnas_status hwnas_seen_sample_new(const hwnas_seen *seen, hwnas_arch *out,

@@ -18,7 +18,7 @@ typedef struct hwnas_session {
     const hwnas_study_options *options;
     hwnas_setup setup;
     hwnas_store *store;
-    hwnas_front front;  /* by values; for progress */
+    hwnas_front front; /* by values; for progress */
     /* The same of what was measured undisturbed: only these tell of others that they are beaten, as
      * an unstable trial removes none that is stable (judge.h). */
     hwnas_front steady;
@@ -33,14 +33,15 @@ typedef struct hwnas_session {
     size_t next_round;     /* n_done from which on the front is measured */
     double run_seconds;    /* of the measured trials, without trainings, ... */
     size_t n_run;          /* ... of which so many were undisturbed */
-    bool is_deadline_near;       /* the time left is as much as measuring the front takes */
+    bool is_deadline_near; /* the time left is as much as measuring the front takes */
     uint64_t next;         /* number of the next trial */
     uint64_t n_failed, n_warm;
     int n_failures_in_a_row;
-    bool is_target_met, is_exhausted;
-    char phase[64];   /* what is being trained */
-    char *in_vain;    /* why a training at the end failed; NULL: none did */
-    int n_starts; /* proposals that come before the strategy's */
+    bool is_target_met;
+    char *exhausted; /* why the strategy has no more networks; NULL: it has */
+    char phase[64];  /* what is being trained */
+    char *in_vain;   /* why a training at the end failed; NULL: none did */
+    int n_starts;    /* proposals that come before the strategy's */
     hwnas_arch *starts[HWNAS_MAX_STARTS + HWNAS_MAX_WARM_STARTS];
     double started, earlier_seconds;
     uint64_t session_first; /* trials that earlier sessions finished */

@@ -123,8 +123,8 @@ static char *find_end(const hwnas_session *s)
     size_t window = hwnas_standstill_window(s->n_scores);
     if (s->is_target_met)
         return hwnas_strdup("the target is met");
-    if (s->is_exhausted)
-        return hwnas_strdup("every network of the space has been tried");
+    if (s->exhausted)
+        return hwnas_strdup(s->exhausted);
     if (is_infeasible(s))
         return hwnas_printf("none of %llu networks met the constraints, and a fifth of the budget "
                             "is spent",
@@ -194,9 +194,11 @@ static hwnas_status propose(hwnas_session *s, hwnas_arch *walked)
         return hwnas_session_try(s, s->next++, s->starts[n_asked], 0, true);
     hwnas_strategy *strategy = s->setup.strategy;
     hwnas_status status = strategy->ops->ask(strategy, s->next, walked);
-    s->is_exhausted = status == HWNAS_E_EXHAUSTED;
-    if (status != HWNAS_OK)
-        return s->is_exhausted ? HWNAS_OK : status;
+    if (status == HWNAS_E_EXHAUSTED) {
+        s->exhausted = hwnas_strdup(hwnas_last_error()->message);
+        return HWNAS_OK;
+    }
+    TRY(status);
     int rung = strategy->ops->rung ? strategy->ops->rung(strategy, s->next) : 0;
     return hwnas_session_try(s, s->next++, walked, rung, true);
 }
@@ -421,6 +423,7 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     (*out)->note = s.in_vain ? hwnas_strdup(s.in_vain) : note ? hwnas_strdup(note) : NULL;
 out:
     free(s.in_vain);
+    free(s.exhausted);
     close_study(&s);
     return status;
 }

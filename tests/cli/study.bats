@@ -225,6 +225,33 @@ END
     is out "d['ended'] == 'all trials were made'"
 }
 
+@test "a search that finds no more networks does not say that it has tried all" {
+    job "space: mnist_mlp" device accuracy "objectives: [params]" "strategy: random" # which has one network
+    ends 0 search job.yaml --json
+    is out "d['finished'] == 1 and d['ended'] == 'each network of the space \'mnist_mlp\' has been tried (1)'"
+    # Where g is 1 there are some 10^30 networks, which nobody finds, and where it is 0 there is one.
+    /usr/bin/python3 - >rare.yaml <<'END'
+import random
+random.seed(5)
+rows = [[random.randrange(1000000) + v * 1000000 for v in range(8)] for i in range(40)]
+print(f"""hwnas: 1
+name: rare
+input: {{image: [3, 8, 8]}}
+choices:
+  g: {{values: [0, 1]}}
+  a: {{values: {rows}}}
+constraints:
+  - g == 0 or sum(a) % 999983 == 7
+  - g == 1 or sum(a) < {sum(row[0] for row in rows) + 1}
+network:
+  - conv: {{out: "a[0] % 7 + 1", kernel: 3, pad: 1}}
+  - global_avg_pool""")
+END
+    job "space: rare.yaml" device accuracy "objectives: [params]" "strategy: random"
+    ends 0 search job.yaml --json --overwrite
+    is out "d['finished'] < 30 and d['ended'].startswith('no new network of the space \'rare\' was found beside ')"
+}
+
 @test "a warm start takes trials over, and measures nothing twice" {
     job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05, early-stop: off}" \
         "budget: {trials: 10}"
