@@ -24,7 +24,7 @@ typedef struct interner {
         uint32_t number;
         bool is_used;
     } * slots;
-    char *bytes;
+    char *bytes; /* never NULL when there are slots */
     size_t n_bytes, bytes_capacity;
 } interner;
 
@@ -48,6 +48,8 @@ static size_t find_slot(const interner *t, const char *bytes, size_t n)
 static void grow_slots(interner *t)
 {
     interner old = *t;
+    if (!t->bytes)
+        t->bytes = hwnas_alloc(t->bytes_capacity = 64);
     t->capacity = old.capacity ? 2 * old.capacity : 64;
     t->slots = hwnas_alloc(t->capacity * sizeof *t->slots);
     for (size_t i = 0; i < old.capacity; i++)
