@@ -119,10 +119,8 @@ static bool open_cache(hwnas_latency_file *file, bool is_new)
     static const char begin[] = "PRAGMA journal_mode = WAL;"
                                 "PRAGMA application_id = " CACHE_ID ";"
                                 "PRAGMA user_version = " CACHE_VERSION ";";
-    if (sqlite3_open_v2(file->path, &file->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
-        SQLITE_OK)
+    if (!hwnas_sqlite_connect(&file->db, file->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE))
         return false;
-    sqlite3_busy_timeout(file->db, 10000);
     if (is_new)
         return sqlite3_exec(file->db, begin, NULL, NULL, NULL) == SQLITE_OK && prepare(file);
     return query_is(file->db, "PRAGMA application_id", CACHE_ID) &&

@@ -332,6 +332,20 @@ static hwnas_status check_path(bool *is_there, const char *path, hwnas_store_mod
                                                  : "is it the right directory?");
 }
 
+bool hwnas_sqlite_connect(sqlite3 **out, const char *file, int flags)
+{
+    static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+                              SQLITE_DBCONFIG_ENABLE_VIEW};
+    if (sqlite3_open_v2(file, out, flags, NULL) != SQLITE_OK)
+        return false;
+    sqlite3_db_config(*out, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+        sqlite3_db_config(*out, off[i], 0, NULL);
+    sqlite3_busy_timeout(*out, BUSY_TIMEOUT_MS);
+    return sqlite3_exec(*out, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", NULL, NULL,
+                        NULL) == SQLITE_OK;
+}
+
 static const char *current_file(const hwnas_store *store)
 {
     return store->draft ? store->draft : store->file;
@@ -339,10 +353,9 @@ static const char *current_file(const hwnas_store *store)
 
 static hwnas_status open_file(hwnas_store *store)
 {
-    if (sqlite3_open_v2(current_file(store), &store->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        return hwnas_sqlite_fail(store);
-    sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
-    return HWNAS_OK;
+    return hwnas_sqlite_connect(&store->db, current_file(store), SQLITE_OPEN_READWRITE)
+               ? HWNAS_OK
+               : hwnas_sqlite_fail(store);
 }
 
 hwnas_status hwnas_sqlite_begin(hwnas_store *store)

@@ -40,12 +40,16 @@ struct hwnas_store {
     hwnas_lock replaced; /* of the study whose place the draft is to take */
     bool is_created;     /* by this process */
     sqlite3 *db;
-    int depth;        /* of transactions: only the outermost is SQLite's */
+    int depth; /* of transactions: only the outermost is SQLite's */
     sqlite3_stmt *statements[N_STATEMENTS];
 };
 
 enum { HWNAS_SQLITE_HEADER = 100 };
 
+/* Opens a database that may come from anybody (https://www.sqlite.org/security.html, 1.2): its
+ * schema calls nothing that has an effect, no trigger of it runs, and no view stands for a table.
+ * `out` is to be closed even when it is false. */
+bool hwnas_sqlite_connect(sqlite3 **out, const char *file, int flags);
 /* Opens the file, or its draft, and looks whether it is a study, and whole. */
 HWNAS_CHECKED hwnas_status hwnas_sqlite_open(hwnas_store *store, bool for_reading);
 /* Closes it; it may be opened again. */

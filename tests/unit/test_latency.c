@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "base/file.h"
 #include "base/host.h"
 #include "base/mem.h"
@@ -401,6 +403,29 @@ static void survives_damage(void **state)
     }
 }
 
+/* Whoever may write the cache may have left a trigger in it, which is not run. */
+static void triggers_do_not_run(void **state)
+{
+    (void)state;
+    char *path = cache_path();
+    sqlite3 *db = NULL;
+    fill(path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "CREATE TRIGGER a AFTER INSERT ON observation BEGIN DELETE FROM"
+                                  " observation; END",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    fill(path);
+    char *note = NULL;
+    hwnas_latency_file *file;
+    assert_int_equal(hwnas_latency_open(&file, &note, path), HWNAS_OK);
+    assert_int_equal(n_networks(file, "a"), 40);
+    hwnas_latency_close(file);
+    remove_cache(path);
+}
+
 static void refuses_what_it_cannot_write(void **state)
 {
     (void)state;
@@ -461,6 +486,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(is_deterministic),
         cmocka_unit_test(keeps_what_it_learnt),
         cmocka_unit_test(survives_damage),
+        cmocka_unit_test(triggers_do_not_run),
         cmocka_unit_test(refuses_what_it_cannot_write),
         cmocka_unit_test(does_not_wait_for_ever),
     };

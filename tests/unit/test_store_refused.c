@@ -154,6 +154,29 @@ static void broken_history(void **state)
     }
 }
 
+/* A study that comes from somebody else may have triggers, which are not run, and views. */
+static void triggers_do_not_run(void **state)
+{
+    (void)state;
+    char *value = NULL;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    assert_int_equal(hwnas_store_set(store, "space", "kept"), HWNAS_OK);
+    add_trial(store, 0);
+    hwnas_store_close(store);
+    change_with_sqlite("CREATE TRIGGER a AFTER INSERT ON trial BEGIN DELETE FROM fact; END;"
+                       "CREATE TRIGGER b AFTER UPDATE ON trial BEGIN DELETE FROM fact; END;");
+    store = open_ok(HWNAS_STORE_RESUME);
+    add_trial(store, 1);
+    assert_int_equal(hwnas_store_get(&value, store, "space"), HWNAS_OK);
+    assert_non_null(value);
+    assert_string_equal(value, "kept");
+    free(value);
+    hwnas_store_close(store);
+    change_with_sqlite("DROP TRIGGER a; DROP TRIGGER b; ALTER TABLE fact RENAME TO hidden;"
+                       "CREATE VIEW fact AS SELECT key, value FROM hidden;");
+    expect_refused(path, HWNAS_STORE_READ, HWNAS_E_INPUT, "damaged");
+}
+
 static void truncated(void **state)
 {
     (void)state;
@@ -300,11 +323,17 @@ static void failed_create_leaves_nothing(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        CASE(missing_or_existing), CASE(not_a_file),
-        CASE(not_a_study),         CASE(database_of_another_program),
-        CASE(other_versions),      CASE(broken_history),
-        CASE(truncated),           CASE(damaged),
-        CASE(unwritable),          CASE(failed_create_leaves_nothing),
+        CASE(missing_or_existing),
+        CASE(not_a_file),
+        CASE(not_a_study),
+        CASE(database_of_another_program),
+        CASE(other_versions),
+        CASE(broken_history),
+        CASE(triggers_do_not_run),
+        CASE(truncated),
+        CASE(damaged),
+        CASE(unwritable),
+        CASE(failed_create_leaves_nothing),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
