@@ -31,7 +31,7 @@ void hwnas_sqlite_delete(const char *file, bool and_itself)
 
 /* ---- Making ---- */
 
-/* Deletes a draft whose process has died. */
+/* Deletes a draft, or a copy of an old study, whose process has died. */
 static hwnas_status sweep(const char *draft, const char *path)
 {
     const hwnas_place place = {.file = path};
@@ -56,17 +56,21 @@ static hwnas_status sweep(const char *draft, const char *path)
 
 void hwnas_sqlite_tidy(const hwnas_store *store)
 {
-    char *draft = hwnas_printf("%s-new", store->file);
-    if (sweep(draft, store->path) != HWNAS_OK)
-        hwnas_error_clear();
-    free(draft);
+    static const char *const suffixes[] = {"-new", "-old"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char *name = hwnas_printf("%s%s", store->file, suffixes[i]);
+        if (sweep(name, store->path) != HWNAS_OK)
+            hwnas_error_clear();
+        free(name);
+    }
 }
 
-static hwnas_status make_draft(hwnas_store *store)
+/* An empty file beside a study, locked, in the place of what a dead process left there. */
+static hwnas_status make_beside(hwnas_lock *out, const char *name, const char *path)
 {
     for (bool is_there = true; is_there;) {
-        TRY(sweep(store->draft, store->path));
-        TRY(hwnas_lock_make(&store->lock, &is_there, store->draft, store->path));
+        TRY(sweep(name, path));
+        TRY(hwnas_lock_make(out, &is_there, name, path));
     }
     return HWNAS_OK;
 }
@@ -76,7 +80,7 @@ hwnas_status hwnas_sqlite_create(hwnas_store *store)
     char *draft = hwnas_printf("%s-new", store->file);
     hwnas_status status = HWNAS_OK;
     store->draft = draft;
-    status = make_draft(store);
+    status = make_beside(&store->lock, draft, store->path);
     if (status != HWNAS_OK) { /* what is there is not ours to delete */
         store->draft = NULL;
         free(draft);
@@ -111,31 +115,87 @@ static hwnas_status take_name(const hwnas_store *store)
     return rename(store->draft, store->file) ? fail_rename(store) : HWNAS_OK;
 }
 
-/* Puts all of the old study into its one file, and takes what SQLite has beside it: the new one
- * must not be read with it. Who still reads the old one goes on with the files that it has open,
- * and SQLite leaves ours alone, as it sees that its own has moved. */
-static void settle_old(const hwnas_store *store)
-{
-    sqlite3 *old = NULL;
-    if (sqlite3_open_v2(store->file, &old, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
-        sqlite3_exec(old, "PRAGMA wal_checkpoint(PASSIVE); PRAGMA journal_mode = DELETE", NULL,
-                     NULL, NULL);
-    sqlite3_close(old);
-    hwnas_sqlite_delete(store->file, false);
-}
-
-/* The new file takes the mode of the old one. */
-static hwnas_status replace(hwnas_store *store)
+/* A new file takes the mode of the old one. */
+static void take_mode(const hwnas_store *store, const hwnas_lock *lock)
 {
     struct stat st;
-    settle_old(store);
     if (!fstat(hwnas_lock_descriptor(&store->replaced), &st) &&
-        fchmod(hwnas_lock_descriptor(&store->lock), st.st_mode & 0777))
+        fchmod(hwnas_lock_descriptor(lock), st.st_mode & 0777))
         errno = 0;
-    if (rename(store->draft, store->file))
-        return fail_rename(store);
-    hwnas_lock_release(&store->replaced);
-    return HWNAS_OK;
+}
+
+static hwnas_status copy_pages(const hwnas_store *store, sqlite3 *old, const char *name)
+{
+    const hwnas_place place = {.file = store->path};
+    sqlite3 *copy = NULL;
+    hwnas_status status = HWNAS_OK;
+    sqlite3_backup *backup = NULL;
+    if (hwnas_sqlite_connect(&copy, name, SQLITE_OPEN_READWRITE))
+        backup = sqlite3_backup_init(copy, "main", old, "main");
+    if (backup)
+        sqlite3_backup_step(backup, -1);
+    if (!backup || sqlite3_backup_finish(backup) != SQLITE_OK)
+        status = hwnas_fail(HWNAS_E_IO, &place, "cannot copy the study that is replaced: %s",
+                            hwnas_sqlite_reason(copy));
+    sqlite3_close(copy);
+    return status;
+}
+
+/* Puts a copy of the old study, which is whole in one file, into its place. The same pages are at
+ * the same places in it, so it may be read with the write-ahead log and without. It is locked as
+ * the old one is until that, too, is replaced. */
+static hwnas_status copy_old(hwnas_lock *lock, const hwnas_store *store, sqlite3 *old)
+{
+    hwnas_status status;
+    char *name = hwnas_printf("%s-old", store->file);
+    TRY_OUT(make_beside(lock, name, store->path));
+    status = copy_pages(store, old, name);
+    take_mode(store, lock);
+    if (status == HWNAS_OK && rename(name, store->file))
+        status = fail_rename(store);
+    if (status != HWNAS_OK)
+        hwnas_sqlite_delete(name, true);
+out:
+    free(name);
+    return status;
+}
+
+/* Puts all of the old study into its one file, and takes what SQLite has beside it: the new one
+ * must not be read with it. Who still reads the old one goes on with the files that it has open,
+ * and SQLite leaves ours alone, as it sees that its own has moved. What such a reader keeps in the
+ * log comes into a copy (`lock`). */
+static hwnas_status settle_old(hwnas_lock *lock, const hwnas_store *store)
+{
+    sqlite3 *old = NULL;
+    hwnas_status status = HWNAS_OK;
+    int n_logged = 0, n_moved = 0;
+    if (hwnas_sqlite_connect(&old, store->file, SQLITE_OPEN_READWRITE)) {
+        sqlite3_busy_timeout(old, 0);
+        /* The first look opens the log. */
+        sqlite3_exec(old, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
+        sqlite3_wal_checkpoint_v2(old, NULL, SQLITE_CHECKPOINT_PASSIVE, &n_logged, &n_moved);
+        if (n_logged != n_moved)
+            status = copy_old(lock, store, old);
+        else
+            sqlite3_exec(old, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    }
+    sqlite3_close(old);
+    if (status == HWNAS_OK)
+        hwnas_sqlite_delete(store->file, false);
+    return status;
+}
+
+static hwnas_status replace(hwnas_store *store)
+{
+    hwnas_lock copy = {0};
+    hwnas_status status = settle_old(&copy, store);
+    take_mode(store, &store->lock);
+    if (status == HWNAS_OK && rename(store->draft, store->file))
+        status = fail_rename(store);
+    if (status == HWNAS_OK)
+        hwnas_lock_release(&store->replaced);
+    hwnas_lock_release(&copy);
+    return status;
 }
 
 bool hwnas_store_is_draft(const hwnas_store *store)

@@ -7,12 +7,16 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <sqlite3.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -114,10 +118,14 @@ static void touch(const char *suffix)
     free(name);
 }
 
+/* In a child: of a test that has failed, nobody is left to give the word. */
 static void wait_for(const char *suffix)
 {
-    while (!is_there(suffix))
+    for (int i = 0; !is_there(suffix); i++) {
+        if (i == 60000)
+            _exit(7);
         usleep(1000);
+    }
 }
 
 /* A process that reads the study from one word to another. It is begun before the study is opened
@@ -161,6 +169,80 @@ static void a_reader_of_the_old_one(void **state)
     add_trial(store, 2);
     hwnas_store_close(store);
     assert_int_equal(count_there(), 3);
+    assert_int_equal(scratch_entries(), 1 + 3);
+}
+
+/* ---- Dying between two system calls ---- */
+
+static int n_renames, last_rename; /* the process ends before this one; 0: before none */
+
+/* In the place of libc's. */
+int rename(const char *from, const char *to)
+{
+    if (++n_renames == last_rename)
+        _exit(9);
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+/* Keeps the study's oldest state in sight, so that what comes after it stays in the log. */
+static pid_t start_holder(void)
+{
+    sqlite3 *db = NULL;
+    const pid_t child = fork();
+    if (child)
+        return child;
+    wait_for("-begin");
+    const bool is_good =
+        sqlite3_open(path, &db) == SQLITE_OK &&
+        sqlite3_exec(db, "BEGIN; SELECT count(*) FROM trial", NULL, NULL, NULL) == SQLITE_OK;
+    touch("-begun");
+    wait_for("-end");
+    _exit(!is_good);
+}
+
+static void replace_and_die(int rename)
+{
+    int status;
+    const pid_t child = fork();
+    if (!child) {
+        hwnas_store *store = NULL;
+        n_renames = 0;
+        last_rename = rename;
+        if (hwnas_store_open(&store, path, HWNAS_STORE_REPLACE) != HWNAS_OK)
+            _exit(1);
+        add_trial(store, 0);
+        _exit(hwnas_store_publish(store) == HWNAS_OK ? 8 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+}
+
+/* Trials that are in the log alone, as somebody reads what was before them, are not lost. */
+static void a_reader_and_a_death(void **state)
+{
+    (void)state;
+    enum { NEW = 3 };
+    int status;
+    make_old();
+    const pid_t holder = start_holder();
+    hwnas_store *writer = open_ok(HWNAS_STORE_RESUME);
+    touch("-begin");
+    wait_for("-begun");
+    for (uint64_t i = OLD; i < OLD + NEW; i++)
+        add_trial(writer, i);
+    hwnas_store_close(writer);
+    for (int last = 1; last <= 2; last++) {
+        replace_and_die(last);
+        assert_int_equal(count_there(), OLD + NEW);
+    }
+    hwnas_store *store = open_ok(HWNAS_STORE_REPLACE);
+    add_trial(store, 0);
+    assert_int_equal(hwnas_store_publish(store), HWNAS_OK);
+    hwnas_store_close(store);
+    assert_int_equal(count_there(), 1);
+    touch("-end");
+    assert_int_equal(waitpid(holder, &status, 0), holder);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_int_equal(scratch_entries(), 1 + 3);
 }
 
@@ -258,13 +340,10 @@ static void no_file_is_cut(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        CASE(the_old_one_stays_until_then),
-        CASE(nothing_to_replace),
-        CASE(only_a_study_is_replaced),
-        CASE(a_reader_of_the_old_one),
-        CASE(kill_9_while_replacing),
-        CASE(every_name_is_locked),
-        CASE(no_file_is_cut),
+        CASE(the_old_one_stays_until_then), CASE(nothing_to_replace),
+        CASE(only_a_study_is_replaced),     CASE(a_reader_of_the_old_one),
+        CASE(a_reader_and_a_death),         CASE(kill_9_while_replacing),
+        CASE(every_name_is_locked),         CASE(no_file_is_cut),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
