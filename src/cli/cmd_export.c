@@ -4,17 +4,22 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "cli/cli.h"
+#include "export/exporter.h"
+#include "onnx/onnx.h"
 #include "profile/model_load.h"
 #include "study/summary.h"
 #include "study/write_network.h"
 
 static const hwnas_usage usage = {
-    .synopsis = "export STUDY",
-    .summary = "Writes the winner (or another trial) of a study, or any network of a space.",
-    .notes = "Formats: onnx, pytorch, yaml.\n"
+    .synopsis = "export STUDY|MODEL.onnx",
+    .summary =
+        "Writes the winner (or another trial) of a study, any network of a space, or an ONNX file.",
+    .notes = "Formats: onnx, pytorch, yaml; of an ONNX file pytorch, with its weights beside it.\n"
              "hwnas export quickstart.db --format pytorch --out best.py\n"
-             "hwnas export --space accel_nasbench --arch CODE --format onnx --out net.onnx",
+             "hwnas export --space accel_nasbench --arch CODE --format onnx --out net.onnx\n"
+             "hwnas export net.onnx --format pytorch --out net.py",
     .max_arguments = 1};
 
 /* Of a study, or of a space. */
@@ -76,6 +81,27 @@ static hwnas_status write_picked(picked *p, const char *dtype)
     return status;
 }
 
+/* An ONNX file as PyTorch. */
+static hwnas_status write_model(const char *model, const char *format, const char *path)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *graph = NULL;
+    char *weights = NULL;
+    if (strcmp(format, "pytorch"))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "an ONNX file is written as pytorch, not as %s",
+                          format);
+    if (!hwnas_ends_with(path, ".py"))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' does not end in .py", path),
+                          "the weights go beside it, with .safetensors in the place of .py");
+    TRY_OUT(hwnas_onnx_load(&graph, model, NULL));
+    TRY_OUT(hwnas_export_graph(path, &weights, graph));
+    fprintf(stderr, "hwnas: note: the weights are in %s\n", weights);
+out:
+    free(weights);
+    hwnas_graph_free(graph);
+    return status;
+}
+
 hwnas_status hwnas_cmd_export(int argc, char **argv)
 {
     const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
@@ -115,6 +141,12 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     if (batch > 1 << 20)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--batch must be at most %d", 1 << 20);
     TRY(hwnas_file_check_output(path, study ? study : space));
+    if (study && hwnas_ends_with(study, ".onnx")) {
+        if (best || trial >= 0 || batch || dtype || is_folded)
+            return hwnas_fail(HWNAS_E_USAGE, NULL,
+                              "of an ONNX file only --format pytorch and --out have a meaning");
+        return write_model(study, format, path);
+    }
     picked p = {.file = {.path = path,
                          .format = format,
                          .precision = HWNAS_F32,

@@ -62,3 +62,23 @@ hwnas_status hwnas_export(const char *path, const char *format, const hwnas_arch
                       near ? "did you mean '%s'?" : "there are onnx, pytorch, yaml%s",
                       near ? near : "");
 }
+
+hwnas_status hwnas_export_graph(const char *path, char **weights_path, const hwnas_graph *graph)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_str text = {0}, weights = {0};
+    char *beside = hwnas_printf("%.*s.safetensors", (int)strlen(path) - 3, path);
+    const char *slash = strrchr(beside, '/');
+    TRY_OUT(hwnas_pytorch_write_graph(&text, &weights, slash ? slash + 1 : beside, graph));
+    TRY_OUT(hwnas_file_write(beside, weights.s, weights.n));
+    TRY_OUT(hwnas_file_write(path, text.s, text.n));
+    if (weights_path) {
+        *weights_path = beside;
+        beside = NULL;
+    }
+out:
+    free(beside);
+    hwnas_str_done(&weights);
+    hwnas_str_done(&text);
+    return status;
+}

@@ -3,6 +3,7 @@
 #define HWNAS_EXPORT_EXPORTER_H
 
 #include "base/str.h"
+#include "graph/graph.h"
 #include "space/arch.h"
 
 typedef struct hwnas_exporter {
@@ -17,5 +18,11 @@ extern const hwnas_exporter hwnas_exporters[];
 /* Writes a whole file or none. HWNAS_E_USAGE for an unknown format. */
 HWNAS_CHECKED hwnas_status hwnas_export(const char *path, const char *format,
                                         const hwnas_arch *arch, int batch);
+
+/* Writes a graph as a PyTorch module, whose name ends in .py, and beside it its weights, with
+ * .safetensors in the place of .py. `weights_path` (optional) gets that name, which is yours to
+ * free(). */
+HWNAS_CHECKED hwnas_status hwnas_export_graph(const char *path, char **weights_path,
+                                              const hwnas_graph *graph);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/elaborate.h"
-#include "export/pytorch_priv.h"
+#include "export/pytorch_flat.h"
 
 /* Text for the inside of a docstring, broken at blanks and commas. */
 static void add_prose(hwnas_str *out, const char *text)
@@ -89,11 +89,19 @@ static bool are_alike(const hwnas_graph *graph, size_t begin, size_t end)
 }
 
 /* "an input of 3 x 224 x 224", "tokens of 1, mask of 1 x 128, 12 past_key of 12 x 127 x 64" */
-static void add_inputs(hwnas_str *out, const hwnas_export *export)
+static void add_inputs(hwnas_str *out, const hwnas_export *export, const hwnas_class *network)
 {
     const hwnas_graph *graph = export->graph;
-    const hwnas_space *space = export->arch->space;
     size_t begin, end, n_before = 0;
+    for (size_t n = 0; export->is_flat && n < graph->n_inputs; n++) {
+        const hwnas_tensor *input = &graph->tensors[graph->inputs[n]];
+        hwnas_str_addf(out, "%s%s of %s", n ? ", " : "",
+                       graph->n_inputs > 1 ? network->ports[n].name : "an input",
+                       hwnas_tensor_shape(input).s);
+    }
+    if (export->is_flat)
+        return;
+    const hwnas_space *space = export->arch->space;
     for (size_t n = 0; n < space->n_inputs; n++) {
         find_inputs(&begin, &end, export, n);
         if (begin == end) /* none of this architecture's */
@@ -108,21 +116,21 @@ static void add_inputs(hwnas_str *out, const hwnas_export *export)
     }
 }
 
-static void add_head(hwnas_str *out, const hwnas_export *export)
+static void add_head(hwnas_str *out, const hwnas_export *export, const hwnas_class *network)
 {
-    const hwnas_space *space = export->arch->space;
+    const hwnas_space *space = export->arch ? export->arch->space : NULL;
     hwnas_str facts = {0};
     hwnas_costs costs;
-    char *code = hwnas_arch_code(export->arch);
+    char *code = export->arch ? hwnas_arch_code(export->arch) : hwnas_strdup("");
     hwnas_graph_costs(&costs, export->graph);
     add_count(&facts, costs.params);
     hwnas_str_add(&facts, " parameters, ");
     add_count(&facts, costs.macs);
     hwnas_str_add(&facts, " multiply-accumulates for ");
-    add_inputs(&facts, export);
+    add_inputs(&facts, export, network);
     hwnas_str_add(out, "\"\"\"");
-    add_prosef(out, "%s%s%s", space->name, *code ? " " : "", code);
-    if (space->about) {
+    add_prosef(out, "%s%s%s", space ? space->name : export->graph->name, *code ? " " : "", code);
+    if (space && space->about) {
         hwnas_str_add(out, "\n");
         add_prosef(out, "%s.", space->about);
     }
@@ -130,8 +138,11 @@ static void add_head(hwnas_str *out, const hwnas_export *export)
     add_prosef(out, "%s.", facts.s);
     add_prosef(out, "Written by hwnas %s.", hwnas_version());
     hwnas_str_add(out, "\"\"\"\n\n");
+    hwnas_str_add(out, export->weights ? "import json\nimport pathlib\n\n" : "");
     hwnas_str_add(out, strstr(export->text.s, "math.") ? "import math\n\n" : "");
-    hwnas_str_add(out, "import torch\nfrom torch import nn\n");
+    hwnas_str_add(out, "import torch\n");
+    hwnas_str_add(out, strstr(export->text.s, "F.") ? "import torch.nn.functional as F\n" : "");
+    hwnas_str_add(out, "from torch import nn\n");
     hwnas_str_done(&facts);
     free(code);
 }
@@ -143,20 +154,34 @@ static void add_example(hwnas_str *out, const hwnas_graph *graph, int tensor)
     hwnas_str dims = {0};
     for (int i = 0; i < input->rank; i++)
         hwnas_str_addf(&dims, "%s%lld", i ? ", " : "", (long long)input->dims[i]);
+    if (!input->rank)
+        hwnas_str_add(&dims, "()");
     if (input->dtype == HWNAS_INT64)
-        hwnas_str_addf(out, "torch.randint(%lld, (%s))",
-                       (long long)hwnas_graph_input_below(graph, tensor), dims.s);
+        hwnas_str_addf(out, "torch.randint(%lld, (%s%s))",
+                       (long long)hwnas_graph_input_below(graph, tensor), dims.s,
+                       input->rank == 1 ? "," : "");
+    else if (hwnas_dtype_is_whole(input->dtype))
+        hwnas_str_addf(out, "torch.randint(%lld, (%s%s), dtype=%s)",
+                       (long long)hwnas_graph_input_below(graph, tensor), dims.s,
+                       input->rank == 1 ? "," : "", hwnas_flat_dtype(input->dtype));
     else
         hwnas_str_addf(out, "torch.randn(%s)", dims.s);
     hwnas_str_done(&dims);
 }
 
 /* The arguments of forward(); several inputs of one name are a list. */
-static void add_examples(hwnas_str *out, const hwnas_export *export)
+static void add_examples(hwnas_str *out, const hwnas_export *export, const hwnas_class *network)
 {
     const hwnas_graph *graph = export->graph;
-    const hwnas_space *space = export->arch->space;
     size_t begin, end;
+    for (size_t n = 0; export->is_flat && n < graph->n_inputs; n++) {
+        hwnas_str_addf(out, "        %s=", network->ports[n].name);
+        add_example(out, graph, graph->inputs[n]);
+        hwnas_str_add(out, ",\n");
+    }
+    if (export->is_flat)
+        return;
+    const hwnas_space *space = export->arch->space;
     for (size_t n = 0; n < space->n_inputs; n++) {
         const hwnas_input *input = &space->inputs[n];
         find_inputs(&begin, &end, export, n);
@@ -185,7 +210,17 @@ static void add_examples(hwnas_str *out, const hwnas_export *export)
 static void add_tail(hwnas_str *out, const hwnas_export *export, const hwnas_class *network)
 {
     const hwnas_graph *graph = export->graph;
-    if (network->n_outputs) {
+    if (export->weights) {
+        hwnas_str_addf(out,
+                       "\n\ndef build(weights=\"%s\"):\n"
+                       "    \"\"\"The network, with the weights of a file beside this one.\"\"\"\n"
+                       "    model = %s()\n"
+                       "    if weights:\n"
+                       "        path = pathlib.Path(__file__).parent / weights\n"
+                       "        model.load_state_dict(load_weights(path))\n"
+                       "    return model\n",
+                       export->weights, network->name);
+    } else if (network->n_outputs) {
         char *value = hwnas_py_text(network->n_outputs_value);
         const char *name = network->n_outputs->text;
         hwnas_str_addf(out, "\n\ndef build(%s=%s):\n", name, value);
@@ -205,7 +240,7 @@ static void add_tail(hwnas_str *out, const hwnas_export *export, const hwnas_cla
         hwnas_str_add(out, ")\n");
     } else {
         hwnas_str_add(out, "    inputs = dict(\n");
-        add_examples(out, export);
+        add_examples(out, export, network);
         hwnas_str_add(out, "    )\n"
                            "    with torch.no_grad():\n"
                            "        output = model(**inputs)\n");
@@ -249,15 +284,35 @@ static const hwnas_class *translate(hwnas_export *export)
     return export->needs_values ? translate_once(export, true) : network;
 }
 
-static hwnas_status cannot_write(const hwnas_export *export)
+static void write_file(hwnas_str *out, const hwnas_export *export, const hwnas_class *network)
 {
-    const hwnas_stmt *where = export->tied ? export->tied : export->trouble;
-    const hwnas_place *place = where ? &where->place : &export->arch->space->network->place;
-    const char *what = export->tied ? "a 'tied_linear' that is in a loop, or whose embedding is,"
-                                    : "this use of the network's tensors";
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_UNSUPPORTED, place, "%s cannot be written as PyTorch yet", what),
-        "export to ONNX instead: --format onnx");
+    add_head(out, export, network);
+    for (size_t i = 0; hwnas_torch_helpers[i].name; i++)
+        if (export->needs[i])
+            hwnas_str_addf(out, "\n\n%s", hwnas_torch_helpers[i].text);
+    hwnas_str_add(out, export->text.s);
+    add_tail(out, export, network);
+}
+
+/* The graph itself, without the templates that it was built of. */
+static hwnas_status write_flat(hwnas_str *out, hwnas_str *weights, hwnas_export *export)
+{
+    const char *name = export->arch ? export->arch->space->name : export->graph->name;
+    hwnas_flat flat;
+    export->is_flat = true;
+    export->n_classes = export->text.n = 0;
+    memset(export->needs, 0, sizeof export->needs);
+    TRY(hwnas_flat_translate(&flat, export, weights != NULL));
+    hwnas_class *class = flat.s.class;
+    class->name = hwnas_py_class_name(export->arena, name);
+    hwnas_str_addf(&export->text, "\n\nclass %s", class->name);
+    hwnas_class_write(&export->text, class);
+    if (weights) {
+        hwnas_torch_need(export, "load_weights");
+        hwnas_flat_write_weights(weights, &flat);
+    }
+    write_file(out, export, class);
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_pytorch_write(hwnas_str *out, const hwnas_arch *arch)
@@ -268,20 +323,26 @@ hwnas_status hwnas_pytorch_write(hwnas_str *out, const hwnas_arch *arch)
     TRY_OUT(hwnas_graph_build(&graph, arch, 1));
     export.graph = graph;
     export.choices = hwnas_arch_values(arch, export.arena);
-    TRY_OUT(hwnas_export_watch(&export));
-    const hwnas_class *network = translate(&export);
-    if (export.needs_values || export.tied) {
-        status = cannot_write(&export);
-        goto out;
+    if (hwnas_export_watch(&export) == HWNAS_OK) {
+        const hwnas_class *network = translate(&export);
+        if (!export.needs_values && !export.tied) {
+            write_file(out, &export, network);
+            goto out;
+        }
     }
-    add_head(out, &export);
-    for (size_t i = 0; hwnas_torch_helpers[i].name; i++)
-        if (export.needs[i])
-            hwnas_str_addf(out, "\n\n%s", hwnas_torch_helpers[i].text);
-    hwnas_str_add(out, export.text.s);
-    add_tail(out, &export, network);
+    hwnas_error_clear();
+    status = write_flat(out, NULL, &export);
 out:
     export_done(&export);
     hwnas_graph_free(graph);
+    return status;
+}
+
+hwnas_status hwnas_pytorch_write_graph(hwnas_str *out, hwnas_str *weights, const char *weights_name,
+                                       const hwnas_graph *graph)
+{
+    hwnas_export export = {.graph = graph, .weights = weights_name, .arena = hwnas_arena_new()};
+    const hwnas_status status = write_flat(out, weights, &export);
+    export_done(&export);
     return status;
 }

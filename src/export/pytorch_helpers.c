@@ -214,5 +214,57 @@ const hwnas_torch_helper hwnas_torch_helpers[] = {
      "    def forward(self, x):\n"
      "        states, last = super().forward(x)\n"
      "        return torch.cat(list(last), dim=1) if self.last else states\n"},
+    {"gather_nd",
+     "def gather_nd(data, indices, batch_dims):\n"
+     "    \"\"\"Parts of data at the places that the last dimension of indices names.\"\"\"\n"
+     "    n = indices.shape[-1]\n"
+     "    data = data.flatten(0, batch_dims - 1)\n"
+     "    rows = indices.reshape(data.shape[0], -1, n)\n"
+     "    parts = torch.stack([x[tuple(row.unbind(-1))] for x, row in zip(data, rows)])\n"
+     "    return parts.reshape(*indices.shape[:-1], *data.shape[n + 1 :])\n"},
+    {"scatter_nd",
+     "def scatter_nd(data, indices, updates, reduce):\n"
+     "    \"\"\"Data with the updates combined into the places that indices names.\"\"\"\n"
+     "    n = indices.shape[-1]\n"
+     "    rows = data.reshape(data.shape[:n].numel(), -1)\n"
+     "    at = torch.zeros_like(indices[..., 0])\n"
+     "    for i in range(n):\n"
+     "        at = at * data.shape[i] + indices[..., i] % data.shape[i]\n"
+     "    at = at.reshape(-1, 1).expand(-1, rows.shape[1])\n"
+     "    return rows.scatter_reduce(0, at, updates.reshape(at.shape), "
+     "reduce).reshape(data.shape)\n"},
+    {"pad_from_inside", "def pad_from_inside(x, before, after, mode):\n"
+                        "    \"\"\"More values around x, which are its own: of its edge, mirrored "
+                        "there, or from the other end.\"\"\"\n"
+                        "    for dim, n in enumerate(x.shape):\n"
+                        "        at = torch.arange(-before[dim], n + after[dim], device=x.device)\n"
+                        "        if mode == \"edge\":\n"
+                        "            at = at.clamp(0, n - 1)\n"
+                        "        elif mode == \"reflect\":\n"
+                        "            at = (n - 1) - ((n - 1) - at.abs()).abs()\n"
+                        "        else:\n"
+                        "            at = at % n\n"
+                        "        x = x.index_select(dim, at)\n"
+                        "    return x\n"},
+    {"load_weights",
+     "def load_weights(path):\n"
+     "    \"\"\"The tensors of a file in the format safetensors.\"\"\"\n"
+     "    kinds = {\n"
+     "        \"F32\": torch.float32,\n"
+     "        \"I64\": torch.int64,\n"
+     "        \"I32\": torch.int32,\n"
+     "        \"I16\": torch.int16,\n"
+     "        \"I8\": torch.int8,\n"
+     "        \"U8\": torch.uint8,\n"
+     "        \"BOOL\": torch.bool,\n"
+     "    }\n"
+     "    with open(path, \"rb\") as file:\n"
+     "        tensors = json.loads(file.read(int.from_bytes(file.read(8), \"little\")))\n"
+     "        values = bytearray(file.read())\n"
+     "    for name, about in tensors.items():\n"
+     "        begin, end = about[\"data_offsets\"]\n"
+     "        flat = torch.frombuffer(values[begin:end], dtype=kinds[about[\"dtype\"]])\n"
+     "        tensors[name] = flat.reshape(about[\"shape\"])\n"
+     "    return tensors\n"},
     {0},
 };

@@ -252,7 +252,10 @@ static void name_line_parts(hwnas_class *class)
         if (!stems[p] || !is_shared_stem(class, stems, p))
             continue;
         bool ends_in_digit = strchr("0123456789", stems[p][strlen(stems[p]) - 1]) != NULL;
-        for (int n = 1; !class->parts[p]->attributes[0]; n++) {
+        int first = 1;
+        for (size_t i = 0; i < p; i++)
+            first += stems[i] && !strcmp(stems[i], stems[p]);
+        for (int n = first; !class->parts[p]->attributes[0]; n++) {
             const char *name =
                 hwnas_arena_printf(arena, "%s%s%d", stems[p], ends_in_digit ? "_" : "", n);
             if (!is_attribute_taken(class, stems, name))

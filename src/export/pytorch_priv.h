@@ -99,9 +99,11 @@ typedef struct hwnas_torch_row {
     bool general_has_none; /* which has no such defaults, so that it is given all arguments */
     const char *pads_with; /* what is around the image */
     /* (optional) Instead of the above: the module, a call. */
-    const hwnas_py *(*spell)(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_torch_observed *seen);
+    const hwnas_py *(*spell)(hwnas_torch_scope *s, const hwnas_stmt *stmt,
+                             const hwnas_torch_observed *seen);
     /* (optional) The layer in forward(). */
-    hwnas_torch_form (*form)(hwnas_torch_scope *s, const hwnas_stmt *stmt, const hwnas_torch_observed *seen);
+    hwnas_torch_form (*form)(hwnas_torch_scope *s, const hwnas_stmt *stmt,
+                             const hwnas_torch_observed *seen);
     bool wants_lines; /* people write it in forward(), no module of PyTorch's does it */
 } hwnas_torch_row;
 const hwnas_torch_row *hwnas_torch_row_of(const char *name); /* NULL: none */
@@ -118,7 +120,7 @@ const hwnas_torch_join *hwnas_torch_join_of(const char *name);
 typedef struct hwnas_torch_helper {
     const char *name, *text;
 } hwnas_torch_helper;
-enum { HWNAS_TORCH_MAX_HELPERS = 32 };
+enum { HWNAS_TORCH_MAX_HELPERS = 40 };
 extern const hwnas_torch_helper hwnas_torch_helpers[]; /* ends with a NULL name */
 
 enum { HWNAS_TORCH_INDENT = 4 }; /* spaces */
@@ -141,6 +143,8 @@ typedef struct hwnas_export {
     size_t next_node;          /* while watching: the node that the next layer made */
     struct hwnas_named *named; /* while watching: the tensors that this call has named */
     int64_t entry_channels;    /* while watching: as many went into this call */
+    bool is_flat;              /* the graph's nodes are written, no templates */
+    const char *weights;       /* the file that has them, beside this one; NULL: there is none */
     bool is_concrete;          /* a class for each set of arguments, loops written out; the graph's
                                   nodes are followed as while watching */
     bool needs_values;         /* what forward() does depends on the arguments: start again so */
@@ -187,7 +191,8 @@ const hwnas_tensor *hwnas_export_input(const hwnas_export *export, int input, in
 bool hwnas_export_is_input(const hwnas_export *export, size_t input, int tensor);
 /* Is the padding another than what a layer of PyTorch's can do by itself? */
 bool hwnas_export_is_lopsided(const hwnas_node *node, bool is_window);
-hwnas_torch_observed *hwnas_export_seen(hwnas_export *export, const hwnas_stmt *stmt); /* NULL: never */
+hwnas_torch_observed *hwnas_export_seen(hwnas_export *export,
+                                        const hwnas_stmt *stmt); /* NULL: never */
 
 /* ---- 2. translate ---- */
 
@@ -294,7 +299,7 @@ typedef struct hwnas_class {
     const hwnas_template *template;
     const char *name;
     const char *body;           /* what is written behind the name */
-    bool is_duplicate;               /* another is written alike, and has the name */
+    bool is_duplicate;          /* another is written alike, and has the name */
     hwnas_py_name *in_channels; /* NULL: the network's, which are known */
     hwnas_py_name **parameters; /* one for each of the template */
     const hwnas_py **fallbacks; /* their defaults; NULL: must be given */
@@ -351,7 +356,7 @@ struct hwnas_torch_scope {
     unsigned n_assigned;     /* how often it was assigned */
     bool is_fresh;           /* the next module may overwrite what it is given */
     const hwnas_wire *wire;  /* of a class with lines: what `open` is applied to */
-    hwnas_torch_piece *open;        /* collects layers; NULL: none yet */
+    hwnas_torch_piece *open; /* collects layers; NULL: none yet */
     struct hwnas_named *named;
 };
 
@@ -393,7 +398,8 @@ void hwnas_torch_push_module(hwnas_torch_scope *s, hwnas_sequence *to, const hwn
 void hwnas_torch_assign(hwnas_torch_scope *s, hwnas_sequence *to, hwnas_py_name *name,
                         const hwnas_py *value);
 hwnas_arm *hwnas_torch_arms(hwnas_torch_scope *s, size_t n, hwnas_py_name *list);
-hwnas_torch_piece *hwnas_torch_part(hwnas_torch_scope *s, hwnas_torch_piece_kind kind, size_t n_branches);
+hwnas_torch_piece *hwnas_torch_part(hwnas_torch_scope *s, hwnas_torch_piece_kind kind,
+                                    size_t n_branches);
 /* Where the next layers go: `to`, or at the top of a template its last part without branches. */
 hwnas_sequence *hwnas_torch_target(hwnas_torch_scope *s, hwnas_sequence *to);
 /* Slots of an arm or loop; returns those outside, to be put back. */
@@ -447,7 +453,20 @@ void hwnas_wire_weight(hwnas_torch_scope *s, const hwnas_py *module, hwnas_torch
 /* A call of a class that takes or gives more than x; the module is in the open part. */
 void hwnas_wire_call(hwnas_torch_scope *s, const hwnas_class *class, hwnas_py_name *const *names,
                      const hwnas_py *const *values);
-/* ---- Lines of forward(), pytorch_lines.c ---- */
+/* ---- Lines of forward(): made in pytorch_wire.c, written in pytorch_lines.c ---- */
+
+const hwnas_wire *hwnas_wire_of(hwnas_torch_scope *s, hwnas_variable *variable);
+const hwnas_wire *hwnas_wire_make(hwnas_torch_scope *s, hwnas_wire wire, size_t n_args,
+                                  const hwnas_wire *const *args);
+hwnas_variable *hwnas_wire_new_variable(hwnas_torch_scope *s, const char *wish);
+void hwnas_wire_add_line(hwnas_torch_scope *s, size_t n, hwnas_variable *const *variables,
+                         const hwnas_wire *wire);
+/* May it be followed by a dot or stand beside an operator? */
+bool hwnas_wire_is_primary(const hwnas_wire *wire);
+/* How many forms one after the other. */
+int hwnas_wire_depth(const hwnas_wire *wire);
+/* The same tensor in a variable. */
+const hwnas_wire *hwnas_wire_as_variable(hwnas_torch_scope *s, const hwnas_wire *wire);
 
 /* forward(), when the attributes of the parts have their names. */
 void hwnas_wire_write(hwnas_str *out, hwnas_class *class, bool is_after_init);
@@ -507,13 +526,12 @@ void hwnas_sequence_write_modules(hwnas_str *out, hwnas_arena *arena,
                                   const hwnas_sequence *sequence, int indent, const char *prefix,
                                   const char *callee);
 /* The constant rows that its loops walk. */
-void hwnas_sequence_write_tables(hwnas_str *out, hwnas_arena *arena,
-                                 const hwnas_sequence *sequence, int indent);
+void hwnas_sequence_write_tables(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
+                                 int indent);
 
 /* Drops the variables that nothing reads and spells the others; then what the parts are called. */
 void hwnas_class_settle_names(hwnas_class *class);
 void hwnas_class_name_attributes(hwnas_class *class);
-
 
 /* Settles the names; then callers can tell which parameters the class takes. */
 void hwnas_class_write(hwnas_str *out, hwnas_class *class);

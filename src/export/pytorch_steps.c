@@ -70,7 +70,8 @@ hwnas_arm *hwnas_torch_arms(hwnas_torch_scope *s, size_t n, hwnas_py_name *list)
     return arms;
 }
 
-hwnas_torch_piece *hwnas_torch_part(hwnas_torch_scope *s, hwnas_torch_piece_kind kind, size_t n_branches)
+hwnas_torch_piece *hwnas_torch_part(hwnas_torch_scope *s, hwnas_torch_piece_kind kind,
+                                    size_t n_branches)
 {
     hwnas_class *class = s->class;
     hwnas_torch_piece *part = hwnas_arena_alloc(s->arena, sizeof *part);

@@ -70,23 +70,23 @@ bool hwnas_has_lines(const hwnas_template *template)
 
 /* ---- Translating ---- */
 
-static const hwnas_wire *wire_of(hwnas_torch_scope *s, hwnas_variable *variable)
+const hwnas_wire *hwnas_wire_of(hwnas_torch_scope *s, hwnas_variable *variable)
 {
     hwnas_wire *wire = hwnas_arena_alloc(s->arena, sizeof *wire);
     *wire = (hwnas_wire){.kind = HWNAS_WIRE_VARIABLE, .variable = variable};
     return wire;
 }
 
-static const hwnas_wire *make_wire(hwnas_torch_scope *s, hwnas_wire wire, size_t n_args,
-                                   const hwnas_wire *const *args)
+const hwnas_wire *hwnas_wire_make(hwnas_torch_scope *s, hwnas_wire wire, size_t n_args,
+                                  const hwnas_wire *const *args)
 {
     wire.n_args = n_args;
     wire.args = hwnas_arena_copy(s->arena, args, n_args * sizeof *args);
     return hwnas_arena_copy(s->arena, &wire, sizeof wire);
 }
 
-static void add_line(hwnas_torch_scope *s, size_t n, hwnas_variable *const *variables,
-                     const hwnas_wire *wire)
+void hwnas_wire_add_line(hwnas_torch_scope *s, size_t n, hwnas_variable *const *variables,
+                         const hwnas_wire *wire)
 {
     hwnas_class *class = s->class;
     class->lines = hwnas_torch_grown(s->arena, class->lines, class->n_lines, &class->line_capacity,
@@ -97,7 +97,7 @@ static void add_line(hwnas_torch_scope *s, size_t n, hwnas_variable *const *vari
                      .wire = wire};
 }
 
-static hwnas_variable *new_variable(hwnas_torch_scope *s, const char *wish)
+hwnas_variable *hwnas_wire_new_variable(hwnas_torch_scope *s, const char *wish)
 {
     hwnas_variable *variable = hwnas_arena_alloc(s->arena, sizeof *variable);
     variable->wish = wish;
@@ -107,28 +107,27 @@ static hwnas_variable *new_variable(hwnas_torch_scope *s, const char *wish)
 /* The same tensor as a new variable. */
 static const hwnas_wire *bind(hwnas_torch_scope *s, const hwnas_wire *wire, const char *wish)
 {
-    hwnas_variable *variable = new_variable(s, wish);
-    add_line(s, 1, &variable, wire);
-    return wire_of(s, variable);
+    hwnas_variable *variable = hwnas_wire_new_variable(s, wish);
+    hwnas_wire_add_line(s, 1, &variable, wire);
+    return hwnas_wire_of(s, variable);
 }
 
-/* May it be followed by a dot or stand beside an operator? */
-static bool is_primary(const hwnas_wire *wire)
+bool hwnas_wire_is_primary(const hwnas_wire *wire)
 {
     return wire->kind == HWNAS_WIRE_VARIABLE || wire->kind == HWNAS_WIRE_APPLY ||
            (wire->kind == HWNAS_WIRE_FORM && wire->form.is_primary);
 }
 
 /* How many forms one after the other. */
-static int depth_of(const hwnas_wire *wire)
+int hwnas_wire_depth(const hwnas_wire *wire)
 {
     int depth = 0;
     for (size_t i = 0; i < wire->n_args && wire->kind != HWNAS_WIRE_APPLY; i++)
-        depth += depth_of(wire->args[i]);
+        depth += hwnas_wire_depth(wire->args[i]);
     return depth + (wire->kind == HWNAS_WIRE_FORM);
 }
 
-static const hwnas_wire *as_variable(hwnas_torch_scope *s, const hwnas_wire *wire)
+const hwnas_wire *hwnas_wire_as_variable(hwnas_torch_scope *s, const hwnas_wire *wire)
 {
     return wire->kind == HWNAS_WIRE_VARIABLE ? wire : bind(s, wire, NULL);
 }
@@ -151,9 +150,10 @@ static const hwnas_wire *close_part(hwnas_torch_scope *s, const char *stem)
     for (size_t i = 0; part && i < part->branches[0].n; i++)
         has_layers |= part->branches[0].steps[i].kind != HWNAS_STEP_ASSIGN;
     if (has_layers) {
-        const hwnas_wire *argument = as_variable(s, s->wire);
+        const hwnas_wire *argument = hwnas_wire_as_variable(s, s->wire);
         part->stem = stem ? stem : part->stem;
-        s->wire = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part}, 1, &argument);
+        s->wire =
+            hwnas_wire_make(s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part}, 1, &argument);
     }
     return s->wire;
 }
@@ -199,13 +199,14 @@ static const hwnas_port *input_port(hwnas_torch_scope *s, const hwnas_stmt *stmt
         s->export->trouble = stmt;
         return &class->ports[0];
     }
-    return add_port(s, &class->ports, &class->n_ports, &class->port_capacity,
-                    (hwnas_port){.stmt = stmt,
-                                 .name = name,
-                                 .index = index,
-                                 .wire = wire_of(s, new_variable(s, free_name(s, name))),
-                                 .in = hwnas_py_int(s->arena, hwnas_shape_channels(shape)),
-                                 .shape = *shape});
+    return add_port(
+        s, &class->ports, &class->n_ports, &class->port_capacity,
+        (hwnas_port){.stmt = stmt,
+                     .name = name,
+                     .index = index,
+                     .wire = hwnas_wire_of(s, hwnas_wire_new_variable(s, free_name(s, name))),
+                     .in = hwnas_py_int(s->arena, hwnas_shape_channels(shape)),
+                     .shape = *shape});
 }
 
 /* forward(self, tokens, past): all inputs; of several of a name, a list. */
@@ -222,14 +223,14 @@ static void add_network_ports(hwnas_torch_scope *s)
             const hwnas_tensor *tensor = &graph->tensors[graph->inputs[at]];
             if (!hwnas_export_is_input(s->export, n, graph->inputs[at]))
                 break;
-            hwnas_variable *variable = new_variable(s, name);
+            hwnas_variable *variable = hwnas_wire_new_variable(s, name);
             variable->text =
                 input->each ? hwnas_arena_printf(s->arena, "%s[%lld]", name, (long long)i) : name;
             const hwnas_shape shape = hwnas_shape_of(tensor);
             add_port(s, &class->ports, &class->n_ports, &class->port_capacity,
                      (hwnas_port){.name = input->name,
                                   .index = input->each ? hwnas_py_int(s->arena, i) : NULL,
-                                  .wire = wire_of(s, variable),
+                                  .wire = hwnas_wire_of(s, variable),
                                   .in = hwnas_py_int(s->arena, hwnas_shape_channels(&shape)),
                                   .shape = shape});
         }
@@ -239,8 +240,8 @@ static void add_network_ports(hwnas_torch_scope *s)
 void hwnas_wire_begin(hwnas_torch_scope *s)
 {
     if (s->class->in_channels || s->export->graph->n_inputs == 1) {
-        s->class->input = new_variable(s, NULL);
-        s->wire = wire_of(s, s->class->input);
+        s->class->input = hwnas_wire_new_variable(s, NULL);
+        s->wire = hwnas_wire_of(s, s->class->input);
     }
     if (s->class->in_channels)
         return;
@@ -259,7 +260,7 @@ void hwnas_wire_end(hwnas_torch_scope *s)
     size_t n = 0;
     if (!class->n_results) {
         class->gives_current = true;
-        add_line(s, 0, NULL, close_part(s, "head"));
+        hwnas_wire_add_line(s, 0, NULL, close_part(s, "head"));
         return;
     }
     const hwnas_wire *last = close_part(s, NULL);
@@ -269,14 +270,15 @@ void hwnas_wire_end(hwnas_torch_scope *s)
         if (last->kind == HWNAS_WIRE_VARIABLE && last->variable == class->results[i].wire->variable)
             class->gives_current = false;
     if (class->gives_current)
-        args[n++] = as_variable(s, last);
+        args[n++] = hwnas_wire_as_variable(s, last);
     for (size_t i = 0; i < class->n_results; i++) {
         if (class->results[i].wire->variable == last->variable)
             class->results[i].is_current = true;
         args[n++] = class->results[i].wire;
     }
-    add_line(s, 0, NULL,
-             n == 1 ? args[0] : make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_TUPLE}, n, args));
+    hwnas_wire_add_line(
+        s, 0, NULL,
+        n == 1 ? args[0] : hwnas_wire_make(s, (hwnas_wire){.kind = HWNAS_WIRE_TUPLE}, n, args));
 }
 
 /* Translates a branch that starts from `entry` and gives what a join may be given. */
@@ -291,7 +293,7 @@ static const hwnas_wire *branch(hwnas_torch_scope *s, const hwnas_body *body,
     hwnas_torch_body(s, body, NULL);
     hwnas_torch_pin_channels(s);
     const hwnas_wire *wire = close_part(s, stem);
-    return is_primary(wire) ? wire : as_variable(s, wire);
+    return hwnas_wire_is_primary(wire) ? wire : hwnas_wire_as_variable(s, wire);
 }
 
 void hwnas_wire_join(hwnas_torch_scope *s, const hwnas_stmt *stmt)
@@ -303,7 +305,7 @@ void hwnas_wire_join(hwnas_torch_scope *s, const hwnas_stmt *stmt)
     for (size_t i = 0; i < stmt->n_bodies; i++)
         n_full += stmt->bodies[i].n > 0;
     hwnas_torch_pin_channels(s);
-    const hwnas_wire *entry = as_variable(s, close_part(s, NULL));
+    const hwnas_wire *entry = hwnas_wire_as_variable(s, close_part(s, NULL));
     const hwnas_py *in = s->in;
     const hwnas_shape shape = s->shape;
     for (size_t i = 0; i < stmt->n_bodies; i++) {
@@ -317,8 +319,8 @@ void hwnas_wire_join(hwnas_torch_scope *s, const hwnas_stmt *stmt)
     const int64_t axis = hwnas_torch_join_axis(s, stmt);
     hwnas_torch_join_channels(s, stmt, axis, ins, NULL);
     close_part(s, NULL); /* assignments alone, if any */
-    s->wire = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_JOIN, .join = join, .axis = axis},
-                        stmt->n_bodies, args);
+    s->wire = hwnas_wire_make(s, (hwnas_wire){.kind = HWNAS_WIRE_JOIN, .join = join, .axis = axis},
+                              stmt->n_bodies, args);
     s->is_fresh = true;
 }
 
@@ -326,11 +328,11 @@ void hwnas_wire_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 {
     const hwnas_wire *args[2];
     hwnas_torch_pin_channels(s);
-    args[0] = as_variable(s, close_part(s, NULL));
+    args[0] = hwnas_wire_as_variable(s, close_part(s, NULL));
     const hwnas_shape shape = s->shape;
     args[1] = branch(s, &stmt->bodies[0], args[0], s->in, &shape, "body");
     (void)hwnas_torch_seen(s, stmt, "add");
-    s->wire = make_wire(
+    s->wire = hwnas_wire_make(
         s, (hwnas_wire){.kind = HWNAS_WIRE_JOIN, .join = hwnas_torch_join_of("add")}, 2, args);
     s->is_fresh = true;
 }
@@ -344,21 +346,21 @@ void hwnas_wire_form(hwnas_torch_scope *s, hwnas_torch_form form)
     hwnas_torch_pin_channels(s);
     const hwnas_wire *argument = close_part(s, NULL);
     const bool is_short = argument->kind == HWNAS_WIRE_JOIN && argument->join->infix &&
-                          argument->n_args == 2 && depth_of(argument) < 2;
-    if (!is_short && (!is_primary(argument) || depth_of(argument) > 2))
-        argument = as_variable(s, argument);
-    s->wire = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_FORM, .form = form}, 1, &argument);
+                          argument->n_args == 2 && hwnas_wire_depth(argument) < 2;
+    if (!is_short && (!hwnas_wire_is_primary(argument) || hwnas_wire_depth(argument) > 2))
+        argument = hwnas_wire_as_variable(s, argument);
+    s->wire = hwnas_wire_make(s, (hwnas_wire){.kind = HWNAS_WIRE_FORM, .form = form}, 1, &argument);
 }
 
 void hwnas_wire_weight(hwnas_torch_scope *s, const hwnas_py *module, hwnas_torch_form form)
 {
     hwnas_torch_pin_channels(s);
-    const hwnas_wire *args[] = {NULL, as_variable(s, close_part(s, NULL))};
+    const hwnas_wire *args[] = {NULL, hwnas_wire_as_variable(s, close_part(s, NULL))};
     hwnas_torch_push_module(s, hwnas_wire_target(s), hwnas_torch_parameter(s, module), "weight");
-    args[0] = make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = s->open}, 0, NULL);
+    args[0] = hwnas_wire_make(s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = s->open}, 0, NULL);
     s->open = NULL;
     s->wire = strstr(form.text, "$1")
-                  ? make_wire(s, (hwnas_wire){.kind = HWNAS_WIRE_FORM, .form = form}, 2, args)
+                  ? hwnas_wire_make(s, (hwnas_wire){.kind = HWNAS_WIRE_FORM, .form = form}, 2, args)
                   : args[0];
 }
 
@@ -401,29 +403,29 @@ void hwnas_wire_call(hwnas_torch_scope *s, const hwnas_class *class, hwnas_py_na
     const hwnas_torch_piece *part = s->open;
     s->open = NULL;
     if (class->input->uses)
-        args[n_args++] = as_variable(s, s->wire);
+        args[n_args++] = hwnas_wire_as_variable(s, s->wire);
     for (size_t i = 0; i < class->n_ports; i++) {
         const hwnas_port *port = &class->ports[i];
         const hwnas_py *index = index_for_caller(s, class, port->index, names, values);
         args[n_args++] = input_port(s, port->stmt, port->name, index, &port->shape)->wire;
     }
-    const hwnas_wire *result = make_wire(
+    const hwnas_wire *result = hwnas_wire_make(
         s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part, .is_call = true}, n_args, args);
     s->wire = result;
     if (!class->n_results)
         return;
     if (class->gives_current)
-        s->wire = wire_of(s, variables[n++] = new_variable(s, NULL));
+        s->wire = hwnas_wire_of(s, variables[n++] = hwnas_wire_new_variable(s, NULL));
     for (size_t i = 0; i < class->n_results; i++) {
         const hwnas_port *port = &class->results[i];
         const hwnas_py *index = index_for_caller(s, class, port->index, names, values);
-        variables[n] = new_variable(s, numbered(s, port->name, index));
-        add_result(s, port->stmt, port->name, index, wire_of(s, variables[n]));
+        variables[n] = hwnas_wire_new_variable(s, numbered(s, port->name, index));
+        add_result(s, port->stmt, port->name, index, hwnas_wire_of(s, variables[n]));
         if (port->is_current)
-            s->wire = wire_of(s, variables[n]);
+            s->wire = hwnas_wire_of(s, variables[n]);
         n++;
     }
-    add_line(s, n, variables, result);
+    hwnas_wire_add_line(s, n, variables, result);
     s->is_fresh = false;
 }
 

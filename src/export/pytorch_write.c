@@ -1,5 +1,7 @@
 /* pytorch_write.c: a translated class as text: its parts in __init__, and what forward() does with
  * them. */
+#include <string.h>
+
 #include "export/pytorch_priv.h"
 
 enum { INDENT = HWNAS_TORCH_INDENT };
@@ -14,6 +16,14 @@ static const char *switch_name(const hwnas_class *class, const hwnas_torch_piece
     return n == 1 ? "use_residual" : hwnas_arena_printf(class->export->arena, "use_residual%zu", n);
 }
 
+/* A tensor that nothing learns. */
+static bool is_buffer(const hwnas_torch_piece *part)
+{
+    const hwnas_step *step = part->branches[0].steps;
+    return part->branches[0].n == 1 && step->expr && step->expr->text &&
+           !strcmp(step->expr->text, "buffer");
+}
+
 static void write_part(hwnas_str *out, const hwnas_class *class, const hwnas_torch_piece *part)
 {
     hwnas_arena *arena = class->export->arena;
@@ -22,7 +32,14 @@ static void write_part(hwnas_str *out, const hwnas_class *class, const hwnas_tor
         hwnas_py_layout(out, 2 * INDENT, prefix, part->when, "");
     }
     for (size_t b = 0; b < part->n_branches; b++) {
-        if (part->attributes[b]) {
+        if (part->attributes[b] && is_buffer(part)) {
+            const hwnas_value name = {.kind = HWNAS_VALUE_SYMBOL, .s = part->attributes[b]};
+            const hwnas_py *args[] = {hwnas_py_value(arena, name),
+                                      part->branches[b].steps[0].expr->args[0]};
+            hwnas_py_layout(out, 2 * INDENT, "",
+                            hwnas_py_make(arena, HWNAS_PY_CALL, "self.register_buffer", 2, args),
+                            "");
+        } else if (part->attributes[b]) {
             hwnas_sequence_write_modules(
                 out, arena, &part->branches[b], 2 * INDENT,
                 hwnas_arena_printf(arena, "self.%s = ", part->attributes[b]), "nn.Sequential");

@@ -105,7 +105,7 @@ hwnas_status hwnas_onnx_read_range(int *out, hwnas_onnx_reader *r, const Onnx__N
 {
     enum { MOST = 1 << 20 };
     double ends[3];
-    bool is_whole = true;
+    hwnas_dtype dtype = HWNAS_FLOAT32;
     for (size_t i = 0; i < 3; i++) {
         const hwnas_tensor *from = NULL;
         if (!hwnas_onnx_has_input(node, i))
@@ -115,7 +115,7 @@ hwnas_status hwnas_onnx_read_range(int *out, hwnas_onnx_reader *r, const Onnx__N
         if (!from)
             return hwnas_onnx_unsupported(node, "limit", "is computed from the network's input");
         ends[i] = from->data[0];
-        is_whole &= hwnas_dtype_is_whole(from->dtype);
+        dtype = from->dtype; /* all three have it */
     }
     const double length = ceil((ends[1] - ends[0]) / ends[2]);
     if (!(length >= 1 && length <= MOST))
@@ -124,7 +124,9 @@ hwnas_status hwnas_onnx_read_range(int *out, hwnas_onnx_reader *r, const Onnx__N
     float *values = hwnas_arena_alloc(r->graph->arena, (size_t)n * sizeof *values);
     for (int64_t i = 0; i < n; i++)
         values[i] = (float)(ends[0] + (double)i * ends[2]);
-    return add_constant(out, r, name, 1, &n, values, is_whole);
+    TRY(add_constant(out, r, name, 1, &n, values, true));
+    r->graph->tensors[*out].dtype = dtype;
+    return HWNAS_OK;
 }
 
 /* ---- other types ---- */

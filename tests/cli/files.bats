@@ -46,6 +46,7 @@ study.db|$search --accuracy nas_bench_macro_cifar10 --device null --dry-run --wa
 study.db|study show @
 study.db|explain @
 study.db|export @ --format yaml --out new.yaml
+net.onnx|export @ --format pytorch --out new.py
 table.csv|predictor fit nas_bench_macro @ --target acc_top1_pct_mean --kind gp --folds 3 --out new.json
 fitted.json|predictor eval @ nas_bench_macro $GOOD/table.csv --target acc_top1_pct_mean
 table.csv|predictor eval $GOOD/fitted.json nas_bench_macro @ --target acc_top1_pct_mean

@@ -1,6 +1,8 @@
 # The PyTorch and YAML exports: as they were when a person last read them (golden/*.py), as Python
 # sees them, and as PyTorch computes them. HWNAS_UPDATE_GOLDEN=1 writes the golden files anew.
 
+bats_require_minimum_version 1.5.0
+
 # golden file, space, code
 NETWORKS="accel_b0        accel_nasbench   e=1666666,k=3353553,l=1223341,se=1111111
           accel_mixed     accel_nasbench   e=1446466,k=5335555,l=1331322,se=0010011
@@ -117,43 +119,96 @@ END
     done
 }
 
-@test "what PyTorch cannot say is refused at its place, and no file is left" {
-    cat >"$BATS_TEST_TMPDIR/lopsided.yaml" <<'END'
-hwnas: 1
-name: lopsided
-input: {image: [c, 8, 8]}
-choices:
-  c: {values: [4, 8]}
-network:
+# space_of NAME INPUT: a space of the statements in standard input.
+space_of() {
+    printf 'hwnas: 1\nname: %s\ninput: %s\nchoices:\n  c: {values: [4, 8]}\nnetwork:\n' "$1" "$2"
+    cat
+}
+
+@test "what templates cannot say is one class with a line for each node, which computes the same" {
+    need torch
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    space_of lopsided '{image: [c, 8, 8]}' >lopsided.yaml <<'END'
+  - conv: {out: 6, kernel: 3, pad: [0, 1, 2, 1]}
   - avg_pool: {kernel: 2, stride: 1, pad: [0, 0, 1, 1]}
+  - batch_norm
+  - max_pool: {kernel: 2, stride: 2, pad: [1, 0, 0, 1]}
 END
-    run "$HWNAS" export --space "$BATS_TEST_TMPDIR/lopsided.yaml" --arch 4 --format pytorch \
-        --out "$BATS_TEST_TMPDIR/out.py"
-    [ "$status" -eq 1 ]
-    [[ $output == *"lopsided.yaml:7:"*"'avg_pool' without its padding"* ]]
-    [ ! -e "$BATS_TEST_TMPDIR/out.py" ]
-    sed -i 's/avg_pool: .*/flatten: {axis: 2}/' "$BATS_TEST_TMPDIR/lopsided.yaml"
-    run "$HWNAS" export --space "$BATS_TEST_TMPDIR/lopsided.yaml" --arch 4 --format pytorch \
-        --out "$BATS_TEST_TMPDIR/out.py"
-    [ "$status" -eq 1 ]
-    [[ $output == *"lopsided.yaml:7:"*"'flatten' from another axis than 1"* ]]
-    cat >"$BATS_TEST_TMPDIR/tied.yaml" <<'END'
-hwnas: 1
-name: tied
-input:
-  tokens: {shape: [4], type: int64}
-network:
-  - embedding: {entries: 7, out: 4}
+    space_of late_flatten '{image: [c, 8, 8]}' >late_flatten.yaml <<'END'
+  - conv: {out: 6, kernel: 3}
+  - flatten: {axis: 2}
+END
+    space_of tied_loop '{tokens: {shape: [4], type: int64}}' >tied_loop.yaml <<'END'
+  - embedding: {entries: 7, out: c}
   - repeat: 2
     do:
       - residual:
+          - layer_norm
           - tied_linear
-          - linear: {out: 4}
+          - linear: {out: c}
+  - lstm: {out: 3, bidirectional: 1}
+  - gru: {out: 5, last: 1}
 END
-    run "$HWNAS" export --space "$BATS_TEST_TMPDIR/tied.yaml" --format pytorch \
-        --out "$BATS_TEST_TMPDIR/out.py"
-    [ "$status" -eq 1 ]
-    [[ $output == *"tied.yaml:10:"*"a 'tied_linear' that is in a loop"* ]]
+    local name
+    for name in lopsided late_flatten tied_loop; do
+        "$HWNAS" export --space $name.yaml --arch 4 --format pytorch --out $name.py
+        [ "$(grep -c ^class $name.py)" -eq 1 ]
+        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" $name.yaml 4
+    done
+}
+
+@test "an ONNX file as PyTorch, with its weights beside it" {
+    need torch
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" export --space resnet32_cifar --format onnx --out net.onnx
+    run --separate-stderr "$HWNAS" export net.onnx --format pytorch --out net.py
+    [ "$status" -eq 0 ] && [ -z "$output" ]
+    [ "$stderr" = "hwnas: note: the weights are in net.safetensors" ]
+    cd / # the weights are looked for beside the module
+    [ "$(/usr/bin/python3 "$BATS_TEST_TMPDIR/net.py")" = "output (1, 10), 464,154 parameters" ]
+    cd "$BATS_TEST_TMPDIR"
+    rm net.safetensors
+    run /usr/bin/python3 net.py
+    [ "$status" -ne 0 ] && [[ $output == *"net.safetensors"* ]]
+    run "$HWNAS" export net.onnx --format yaml --out net.yaml
+    [ "$status" -eq 2 ] && [[ $output == *"an ONNX file is written as pytorch, not as yaml"* ]]
+    run "$HWNAS" export net.onnx --format pytorch --out /dev/null
+    [ "$status" -eq 2 ] && [[ $output == *"does not end in .py"* ]]
+    run "$HWNAS" export net.onnx --format pytorch --trial 3 --out net.py
+    [ "$status" -eq 2 ] && [[ $output == *"only --format pytorch and --out have a meaning"* ]]
+}
+
+@test "PyTorch computes the blocks that people build, from ONNX files, as ONNX Runtime does" {
+    need torch
+    need onnx
+    node "$HWNAS_SRC/tests/peers/ort_run.mjs" version >/dev/null 2>&1 ||
+        skip "needs onnxruntime-node: scripts/install-deps --check"
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/blocks.py" .
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_run.py" "$HWNAS" ./*.onnx
+    node "$HWNAS_SRC/tests/peers/ort_run.mjs" compare-all .
+}
+
+@test "PyTorch computes what ONNX's node tests want, the first two of each operator" {
+    need torch
+    need onnx
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_node.py" "$HWNAS" --cases 2
+}
+
+@test "PyTorch computes networks in int8 and of every operator of a space, from ONNX files" {
+    need torch
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" export --space mnist_cnn --format onnx --dtype s8 --out s8.onnx
+    local space code name n=0
+    while read -r name space code; do
+        case $name in operators | sequences | decoder | named | shapes | cell_421211) ;; *) continue ;; esac
+        "$HWNAS" export --space "$space" --arch "$code" --format onnx --out $((++n)).onnx
+    done <<<"$NETWORKS"
+    [ "$n" -eq 6 ]
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_run.py" "$HWNAS" ./*.onnx
 }
 
 @test "the YAML export is the same network, with no choice left" {

@@ -88,8 +88,8 @@ NEWER = {
 }
 
 
-def run_case(case, hwnas, device, folder):
-    """None, or why it was refused."""
+def write_case(case, folder):
+    """Writes folder/model.onnx with the constants in it; gives the model, all values by name, and the outputs."""
     model = case.model
     graph = model.graph
     node = graph.node[0]
@@ -109,6 +109,13 @@ def run_case(case, hwnas, device, folder):
     for opset in model.opset_import:  # older ones that did not change until 7
         opset.version = max(opset.version, 7)
     onnx.save(model, folder / "model.onnx")
+    return model, values, outputs
+
+
+def run_case(case, hwnas, device, folder):
+    """None, or why it was refused."""
+    model, values, outputs = write_case(case, folder)
+    graph = model.graph
     raw = b"".join(np.array(values[i.name]).astype(np.float32).tobytes() for i in graph.input)
     (folder / "in.bin").write_bytes(raw)
     command = [hwnas, "run", folder / "model.onnx", "--device", device]

@@ -14,6 +14,7 @@
 #include "graph/elaborate.h"
 #include "graph/op.h"
 #include "export/python.h"
+#include "export/pytorch_flat.h"
 #include "export/pytorch.h"
 
 static void every_operator_can_be_written(void **state)
@@ -22,6 +23,11 @@ static void every_operator_can_be_written(void **state)
     for (const hwnas_op *const *op = hwnas_ops; *op; op++)
         if (!(*op)->is_internal && !hwnas_pytorch_knows((*op)->name))
             fail_msg("'%s' has no row in src/export/pytorch_ops.c", (*op)->name);
+    for (int i = 0; i < HWNAS_N_OPS; i++) {
+        const hwnas_flat_row *row = &hwnas_flat_rows[i];
+        if (hwnas_ops[i]->onnx && !row->text && !row->write && !row->module)
+            fail_msg("'%s' has no row in src/export/pytorch_flat_ops.c", hwnas_ops[i]->name);
+    }
 }
 
 static void class_names(void **state)

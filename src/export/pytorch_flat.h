@@ -1,0 +1,96 @@
+/* pytorch_flat.h: a graph as one class: a line of forward() for each node. Private to export/.
+ *
+ * pytorch_flat_ops.c has a row for each operator, pytorch_flat_layers.c those that are modules of
+ * PyTorch's, pytorch_flat.c the walk over the graph. */
+#ifndef HWNAS_EXPORT_PYTORCH_FLAT_H
+#define HWNAS_EXPORT_PYTORCH_FLAT_H
+
+#include "export/pytorch_priv.h"
+
+/* Where a tensor of a module has its values: `n_gates` blocks, in the order of `gates`, of the
+ * graph's tensor from `begin` on. Without gates, as they are. */
+typedef struct hwnas_flat_weight {
+    const hwnas_torch_piece *part;
+    const char *suffix; /* ".weight"; "": the part itself is the tensor */
+    int tensor;         /* -1: a whole number, 0 */
+    int n_dims;
+    int64_t dims[HWNAS_MAX_RANK];
+    int64_t begin;
+    int n_gates;
+    const int *gates;
+    bool is_transposed; /* of two dimensions */
+} hwnas_flat_weight;
+
+typedef struct hwnas_flat {
+    hwnas_torch_scope s;
+    const hwnas_graph *graph;
+    const hwnas_wire **wires; /* for each tensor */
+    unsigned *uses;           /* of each tensor, by nodes and as an output */
+    bool has_file;            /* of weights; else constants are written out */
+    size_t n_weights, weight_capacity;
+    hwnas_flat_weight *weights;
+} hwnas_flat;
+
+/* How PyTorch has a node's values: 's' as the output, 'f' float32, 'l' int64, 'b' bool, '.' as they
+ * come, '+' whole numbers as int64 and others as the output. */
+typedef char hwnas_flat_kind;
+
+typedef struct hwnas_flat_row {
+    /* "$0.softmax({axis})": $0 is an input, {axis} an attribute, {axis?} True or False, @ the axes
+     * of a reduction. */
+    const char *text;
+    const char *takes; /* a kind for each input; the last for those behind it */
+    hwnas_flat_kind gives;
+    /* (optional) The text for this node, in the place of `text`. */
+    const char *(*write)(hwnas_flat *f, const hwnas_node *node);
+    /* (optional) "nn.Conv2d(3, 8, 5)": a module for this node, where its weights are its alone;
+     * NULL: it cannot be one. Adds its weights to `part`. */
+    const char *(*module)(hwnas_flat *f, const hwnas_node *node, const hwnas_torch_piece *part);
+    /* (optional) What becomes of the module's input and of its result: texts of $0. */
+    const char *(*before)(hwnas_flat *f, const hwnas_node *node);
+    const char *(*after)(hwnas_flat *f, const hwnas_node *node);
+} hwnas_flat_row;
+
+extern const hwnas_flat_row hwnas_flat_rows[HWNAS_N_OPS]; /* zeros: never a node */
+
+/* "1, 2, 3" */
+const char *hwnas_flat_list(hwnas_flat *f, int n, const int64_t *values);
+/* "2" or "(1, 2)" of two. */
+const char *hwnas_flat_pair(hwnas_flat *f, const int64_t *values);
+const char *hwnas_flat_number(hwnas_flat *f, double value);
+/* "torch.int64": that has the type's values. */
+const char *hwnas_flat_dtype(hwnas_dtype dtype);
+/* F.pad's: (left, right, top, bottom) of top, left, bottom, right. */
+const char *hwnas_flat_sides(hwnas_flat *f, const int64_t *pad);
+
+/* The class of export->graph. With `has_file` the weights come from a file, which
+ * hwnas_flat_write_weights() writes once the class is written; without, constants are in the class.
+ */
+HWNAS_CHECKED hwnas_status hwnas_flat_translate(hwnas_flat *f, hwnas_export *export, bool has_file);
+void hwnas_flat_write_weights(hwnas_str *out, const hwnas_flat *f);
+/* A tensor of a part, as the graph has it; to be changed before the next is added. */
+hwnas_flat_weight *hwnas_flat_add_weight(hwnas_flat *f, const hwnas_torch_piece *part,
+                                         const char *suffix, int tensor);
+
+/* ---- Modules: what rows of pytorch_flat_ops.c point to ---- */
+
+#define HWNAS_FLAT_MODULE(op)                                                                      \
+    const char *hwnas_flat_module_##op(hwnas_flat *f, const hwnas_node *node,                      \
+                                       const hwnas_torch_piece *part)
+#define HWNAS_FLAT_TEXT(name) const char *hwnas_flat_##name(hwnas_flat *f, const hwnas_node *node)
+HWNAS_FLAT_MODULE(batch_norm);
+HWNAS_FLAT_MODULE(conv);
+HWNAS_FLAT_MODULE(conv_transpose);
+HWNAS_FLAT_MODULE(dropout);
+HWNAS_FLAT_MODULE(gather);
+HWNAS_FLAT_MODULE(layer_norm);
+HWNAS_FLAT_MODULE(linear);
+HWNAS_FLAT_MODULE(rnn);
+HWNAS_FLAT_TEXT(before_conv);
+HWNAS_FLAT_TEXT(before_rnn);
+HWNAS_FLAT_TEXT(after_rnn);
+HWNAS_FLAT_TEXT(conv);
+HWNAS_FLAT_TEXT(conv_transpose);
+HWNAS_FLAT_TEXT(layer_norm);
+
+#endif
