@@ -1,30 +1,65 @@
-/* hwnas.h: the public face of libhwnas.
+/* hwnas.h: the public face of libhwnas. docs/library.md shows it at work.
  *
- * Networks are named by a space (a YAML file, or the name of one that ships) and a code
- * ("e=1666666, k=...", "22212220"; NULL where the space leaves nothing to choose). Results are JSON
- * text, the same objects that the program prints with --json; docs/json.md describes them.
+ * Handles. hwnas_X_open() gives a handle, hwnas_X_close() takes it back; what is made of a handle
+ * (an executable, a result) is given back with hwnas_X_free(). Both accept NULL. A handle belongs
+ * to one thread at a time; different handles are independent, unless one was made with the other,
+ * which then must stay open and is the same thread's: a network of an open space, an executable of
+ * a device.
  *
- * Every function that can fail returns a hwnas_status; a status other than HWNAS_OK comes with a
- * message that hwnas_last_error() gives until the next call in the same thread. Outputs come first,
- * are called `out`, are yours to free(), and are untouched on failure. Measuring starts the program
- * `hwnas runner` as a child: the installed one, or what $HWNAS_RUNNER names. */
+ * Failures. A function that can fail returns a hwnas_status; a status other than HWNAS_OK comes
+ * with a message that hwnas_last_error() gives in the same thread. Outputs come first, are called
+ * `out`, and are untouched on failure. The library never prints.
+ *
+ * Ownership. Text that comes through `out`, or is returned as `char *`, is yours: hwnas_free().
+ * What is returned as `const` is borrowed, as long as its handle is open. Text that is given is
+ * copied.
+ *
+ * Options. A struct of options begins with its own size, which HWNAS_X_OPTIONS_INIT sets; what a
+ * smaller one of an older header lacks has its default, as has each field that is 0. NULL: all
+ * defaults. A size of 0 is taken for that of the library.
+ *
+ * Numbers are SI: seconds, bytes, counts. Text is UTF-8; JSON is described in docs/json.md. The
+ * locale of the program does not matter, and is not changed.
+ *
+ * Networks are named as in the program: by a space (a YAML file, the name of one that ships or of a
+ * network of the zoo, with settings behind it as in "bert:length=64"; or NAME.onnx) and a code
+ * ("e=1666666,k=...", "22212220"; NULL where the space leaves nothing to choose).
+ *
+ * Cost. What is said to be cheap takes micro- to milliseconds; the rest is said where it is. */
 #ifndef HWNAS_H
 #define HWNAS_H
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hwnas/version.h>
+
+#if defined __GNUC__
+#define HWNAS_API __attribute__((visibility("default")))
+#define HWNAS_CHECKED __attribute__((warn_unused_result))
+#define HWNAS_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define HWNAS_API
+#define HWNAS_CHECKED
+#define HWNAS_PRINTF(f, a)
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* ---- Statuses, errors, version ---- */
+
 typedef enum hwnas_status {
     HWNAS_OK = 0,
-    HWNAS_E_USAGE,        /* the command line is wrong */
+    HWNAS_E_USAGE,        /* the command line, or the call, is wrong */
     HWNAS_E_INPUT,        /* a file or value given by the user is wrong */
     HWNAS_E_NOT_FOUND,    /* a named thing does not exist */
     HWNAS_E_INFEASIBLE,   /* no network meets the constraints */
     HWNAS_E_EXHAUSTED,    /* no network of the space is left, or none is found */
-    HWNAS_E_INTERRUPTED,  /* stopped by a signal; what is finished is saved */
+    HWNAS_E_INTERRUPTED,  /* stopped on request; what is finished is saved */
     HWNAS_E_IO,           /* the system refused to read or write */
     HWNAS_E_MEMORY,       /* out of memory */
     HWNAS_E_UNSUPPORTED,  /* the device cannot do this */
@@ -50,47 +85,345 @@ typedef struct hwnas_error {
     int line, column;
 } hwnas_error;
 
-/* The last failure of this thread. Never NULL; borrowed. */
-const hwnas_error *hwnas_last_error(void);
+/* The last failure of this thread. Never NULL; borrowed, until the next call in this thread. */
+HWNAS_API const hwnas_error *hwnas_last_error(void);
 
-/* "ok", "input", "out_of_memory", ...: the spelling used in stores and JSON. */
-const char *hwnas_status_name(hwnas_status status);
+/* "ok", "input", "out_of_memory", ...: the spelling used in stores and JSON. Static. */
+HWNAS_API const char *hwnas_status_name(hwnas_status status);
 
 /* The exit code that the program ends with: 0, 1, 2, 3 or 130. */
-int hwnas_status_exit_code(hwnas_status status);
+HWNAS_API int hwnas_status_exit_code(hwnas_status status);
 
-/* "0.1.0" */
-const char *hwnas_version(void);
+/* The library that the program was linked with: "0.1.0", and as HWNAS_VERSION_NUMBER. */
+HWNAS_API const char *hwnas_version(void);
+HWNAS_API int hwnas_version_number(void);
+
+/* Frees text that the library gave: free() of the C library that it was built with. */
+HWNAS_API void hwnas_free(void *text);
+
+/* ---- Spaces: families of networks ---- */
+
+typedef struct hwnas_space hwnas_space;
+
+/* Reads a space and checks it: its grammar, its rules, that some of its networks can be built.
+ * Milliseconds; up to a second where it has rules that are hard to count. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_open(hwnas_space **out, const char *name);
+/* After everything that was opened with it. */
+HWNAS_API void hwnas_space_close(hwnas_space *space);
+
+HWNAS_API const char *hwnas_space_name(const hwnas_space *space);
+/* What the space says of itself; "": nothing. */
+HWNAS_API const char *hwnas_space_about(const hwnas_space *space);
+
+/* Number of encodings that count, in decimal, as it may have dozens of digits; yours. With
+ * conditions and constraints it is exact unless too many different things follow from the first
+ * genes for those behind, as when sums of large numbers meet; then it is an upper bound. `is_exact`
+ * may be NULL. */
+HWNAS_API char *hwnas_space_count(const hwnas_space *space, bool *is_exact);
+
+/* The code of a random network that meets the constraints, uniform over the encodings; number
+ * `index` of the stream that `seed` names. HWNAS_E_INPUT where none is found. Cheap. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_sample(char **out, const hwnas_space *space,
+                                                        uint64_t seed, uint64_t index);
+/* The network after `code` (NULL: the first) in an order that has each that counts once.
+ * HWNAS_E_EXHAUSTED after the last; HWNAS_E_UNSUPPORTED where they cannot be counted. Cheap. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_next(char **out, const hwnas_space *space,
+                                                      const char *code);
+/* Another network near to `code`: each gene changes with probability `rate`, at least one does.
+ * Seeded as hwnas_space_sample(). Cheap. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_mutate(char **out, const hwnas_space *space,
+                                                        const char *code, double rate,
+                                                        uint64_t seed, uint64_t index);
+/* Whether a code is one of the space and meets its constraints; else HWNAS_E_INPUT says where it
+ * does not. `out` is the code as the library spells it, without genes that do not count; may be
+ * NULL. Cheap. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_check(char **out, const hwnas_space *space,
+                                                       const char *code);
+
+/* ---- Networks ---- */
+
+typedef struct hwnas_network hwnas_network;
+
+typedef struct hwnas_network_options {
+    size_t size;
+    int batch; /* 0: 1; that of an ONNX file is its own, and another one is refused */
+} hwnas_network_options;
+#define HWNAS_NETWORK_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        sizeof(hwnas_network_options), 0                                                           \
+    }
+
+/* Of all the batch. */
+typedef struct hwnas_costs {
+    int64_t params;           /* learned values, with BatchNorm's affine, without its statistics */
+    int64_t macs;             /* multiply-accumulates of convolutions and matrix products, as the
+                                 published tables count them */
+    int64_t weight_bytes;     /* all weights as stored, fp32 */
+    int64_t activation_bytes; /* peak of live activations over the order of the nodes */
+    int64_t peak_bytes;       /* weights plus that peak */
+    int64_t layers;           /* nodes with learned weights and MACs */
+} hwnas_costs;
+
+/* An input or output. Arrays that are given and taken are float, whatever `type` says, in the order
+ * of the dimensions, the last one fastest; the first one is the batch. */
+typedef struct hwnas_array_info {
+    const char *name;
+    const char *type; /* "float32", "int64", ...: what the values mean, and what ONNX has */
+    int rank;
+    const int64_t *dims;
+    int64_t count; /* of elements */
+} hwnas_array_info;
+
+/* Builds a network by its names, as a graph of untrained weights. Milliseconds; an ONNX file takes
+ * its time to read, and keeps its weights. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_open(hwnas_network **out, const char *name,
+                                                        const char *code,
+                                                        const hwnas_network_options *options);
+/* The same in an open space, which is borrowed. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_open_in(hwnas_network **out,
+                                                           const hwnas_space *space,
+                                                           const char *code,
+                                                           const hwnas_network_options *options);
+HWNAS_API void hwnas_network_close(hwnas_network *network);
+
+/* As hwnas_space_check() spells it; NULL: of an ONNX file. */
+HWNAS_API const char *hwnas_network_code(const hwnas_network *network);
+/* Hash of what it computes with unknown weights: 32 hex digits. Codes of one digest are one
+ * network. */
+HWNAS_API const char *hwnas_network_digest(const hwnas_network *network);
+HWNAS_API const hwnas_costs *hwnas_network_costs(const hwnas_network *network);
+/* Input and output number i, from 0; NULL: there is none. */
+HWNAS_API const hwnas_array_info *hwnas_network_input(const hwnas_network *network, size_t i);
+HWNAS_API const hwnas_array_info *hwnas_network_output(const hwnas_network *network, size_t i);
+/* The object "hwnas.network": layers, shapes, parameters, MACs and memory. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_json(char **out, const hwnas_network *network);
+
+/* ---- Devices, and running networks in this process ---- */
+
+typedef struct hwnas_device hwnas_device;
+typedef struct hwnas_exec hwnas_exec;
+
+/* What a network is computed in. Inputs and outputs are fp32 in every one of them. */
+typedef enum hwnas_precision {
+    HWNAS_F32,
+    HWNAS_TF32, /* products of fp32 values with 10 bits of mantissa, on NVIDIA's tensor cores */
+    HWNAS_BF16,
+    HWNAS_F16,
+    HWNAS_S8, /* quantised: 8-bit integers, ranges from calibration */
+    HWNAS_N_PRECISIONS
+} hwnas_precision;
+
+/* "f32", "tf32", "bf16", "f16", "s8". Static. */
+HWNAS_API const char *hwnas_precision_name(hwnas_precision precision);
+
+typedef struct hwnas_device_options {
+    size_t size;
+    int threads; /* 0: all cores that this process may use */
+} hwnas_device_options;
+#define HWNAS_DEVICE_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(hwnas_device_options), 0                                                            \
+    }
+
+typedef struct hwnas_device_info {
+    char name[128];   /* "Intel(R) Xeon(R) Processor, 2 cores" */
+    char library[64]; /* "oneDNN 3.7.2" */
+    char isa[64];     /* instruction set that the library uses */
+    int threads;
+    unsigned native;   /* precisions that it has instructions for: a set of bits
+                          1 << hwnas_precision */
+    unsigned emulated; /* those that it computes by way of others, without gain in speed */
+    bool has_energy;   /* the machine has an energy counter; known to a runner alone */
+    bool computes;     /* a run gives the network's outputs, so that they can be verified */
+} hwnas_device_info;
+
+/* Device number i that this library knows, built in or registered: what stands before ':' in its
+ * spelling; NULL behind the last. `help` (NULL: not wanted) is a line about it. Static. */
+HWNAS_API const char *hwnas_device_list(size_t i, const char **help);
+
+/* Opens "cpu", "ref", "null", "cuda:0", "replay:FILE#COLUMN", "cuda-dry:h200" in this process. The
+ * first of a process loads libraries: up to a second. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
+                                                       const hwnas_device_options *options);
+/* After everything that was compiled for it. */
+HWNAS_API void hwnas_device_close(hwnas_device *device);
+HWNAS_API void hwnas_device_describe(hwnas_device_info *out, const hwnas_device *device);
+
+/* How a network is to be compiled. */
+typedef struct hwnas_exec_options {
+    size_t size;
+    hwnas_precision precision;
+    /* (optional) S8: what ranges are found with: the network's inputs one after the other, as often
+     * as `n_samples`; borrowed during the call. None: random ones. */
+    size_t n_samples;
+    const float *samples;
+} hwnas_exec_options;
+#define HWNAS_EXEC_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        sizeof(hwnas_exec_options), HWNAS_F32, 0, NULL                                             \
+    }
+
+/* Compiles for a device, as it would be deployed: batch norms folded, operators fused. The network
+ * may be closed afterwards. HWNAS_E_UNSUPPORTED names what the device lacks. Milliseconds to
+ * seconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_compile(hwnas_exec **out,
+                                                           const hwnas_network *network,
+                                                           hwnas_device *device,
+                                                           const hwnas_exec_options *options);
+/* One inference, complete on return: an array for each input and each output of the network, as
+ * large as hwnas_array_info.count says. What a network does to the caller it may do here: to
+ * measure one that nobody has run yet, use a measurer. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_exec_run(hwnas_exec *exec, const float *const *inputs,
+                                                    float *const *outputs);
+HWNAS_API void hwnas_exec_free(hwnas_exec *exec);
+
+/* ---- Files of networks ---- */
+
+typedef struct hwnas_export_options {
+    size_t size;
+    hwnas_precision precision; /* an ONNX file has HWNAS_S8 as QDQ nodes; others are F32 */
+    bool is_folded;            /* ONNX: without batch norms and dead branches */
+} hwnas_export_options;
+#define HWNAS_EXPORT_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(hwnas_export_options), HWNAS_F32, false                                             \
+    }
+
+/* Writes a file, whole or not at all. `format`: "onnx", "pytorch", "yaml"; a network of an ONNX
+ * file is written as "onnx" alone. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_export(const hwnas_network *network,
+                                                          const char *path, const char *format,
+                                                          const hwnas_export_options *options);
+
+/* ---- Predictors: accuracy without training ---- */
+
+typedef struct hwnas_predictor hwnas_predictor;
+
+typedef struct hwnas_estimate {
+    /* In the predictor's unit. sd 0: exact as published; NaN: none is claimed. */
+    double mean, sd;
+    bool is_trained; /* the result of a training made for the asking, no estimate */
+} hwnas_estimate;
+
+/* `name`: a file, the name of a predictor that ships, "table:FILE#COLUMN", or another kind and what
+ * it takes (docs/predictors.md). One fitted on another space is HWNAS_E_INPUT, unless it was fitted
+ * for any. The space is borrowed. Milliseconds; a large table up to a second. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_open(hwnas_predictor **out, const char *name,
+                                                          const hwnas_space *space);
+HWNAS_API void hwnas_predictor_close(hwnas_predictor *predictor);
+
+/* The column that it estimates, "val_top1_pct", and its unit, "%"; "": none is known. */
+HWNAS_API const char *hwnas_predictor_target(const hwnas_predictor *predictor);
+HWNAS_API const char *hwnas_predictor_unit(const hwnas_predictor *predictor);
+
+/* Scores n networks: out[i] is of codes[i]. All or none. Many at a time are cheaper than one by
+ * one; a predictor that trains, or runs a proxy, takes its time. HWNAS_E_NOT_FOUND: a table has no
+ * row. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_score_codes(hwnas_estimate *out,
+                                                                 hwnas_predictor *predictor,
+                                                                 const char *const *codes,
+                                                                 size_t n);
+
+/* ---- Measuring, in a process of its own ---- */
+
+/* A measurer has a runner: a child process that compiles and runs networks, so that a crash, a hang
+ * or a lack of memory is a status here, and the next measurement works again. The child comes with
+ * the first measurement: the program `hwnas runner` as installed, or what $HWNAS_RUNNER names. */
+typedef struct hwnas_measurer hwnas_measurer;
+
+typedef struct hwnas_measurer_options {
+    size_t size;
+    const char *device; /* NULL: "cpu" */
+    int threads;        /* 0: all cores that this process may use */
+    hwnas_precision precision;
+    const char *mode;    /* "hot", "cold-weights", "cold", "after-idle=SECONDS",
+                            "sustained=SECONDS"; NULL: "hot" (docs/measuring.md) */
+    double interval;     /* sampling ends when the 95 % interval of the median is this narrow,
+                            relative to it; 0: 0.01 */
+    double seconds;      /* or so much time is spent in runs; 0: 1 */
+    double timeout;      /* silence longer than this is a hang; 0: 60 s */
+    size_t memory_limit; /* bytes of data that the runner may hold; 0: no limit */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: a measurement ends soon
+     * with HWNAS_E_INTERRUPTED. Borrowed as long as the measurer is open. */
+    const volatile sig_atomic_t *cancel;
+    /* (optional) Is told what the runner does, "compiling", "sampling", several times a second, in
+     * the calling thread. */
+    void (*progress)(void *context, const char *phase);
+    void *context;
+} hwnas_measurer_options;
+#define HWNAS_MEASURER_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        sizeof(hwnas_measurer_options), NULL, 0, HWNAS_F32, NULL, 0, 0, 0, 0, NULL, NULL, NULL     \
+    }
+
+/* Starts nothing yet. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_measurer_open(hwnas_measurer **out,
+                                                         const hwnas_measurer_options *options);
+HWNAS_API void hwnas_measurer_close(hwnas_measurer *measurer);
+
+/* One value of a network: "latency.p50" = 0.0081 s, measured, [0.0080, 0.0082]. */
+typedef struct hwnas_metric_value {
+    const char *metric;      /* docs/searching.md lists them */
+    double value, low, high; /* low, high: 95 % interval; NaN: none */
+    const char *unit;        /* "s", "1/s", "J", "bytes": SI */
+    const char *source;      /* "measured", "predicted", "computed", ... */
+} hwnas_metric_value;
+
+typedef struct hwnas_result hwnas_result;
+
+/* Measures a network: about options.seconds, and compiling. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_measurer_measure(hwnas_result **out,
+                                                            hwnas_measurer *measurer,
+                                                            const hwnas_network *network);
+HWNAS_API void hwnas_result_free(hwnas_result *result);
+
+/* Value number i, from 0; NULL behind the last. */
+HWNAS_API const hwnas_metric_value *hwnas_result_value(const hwnas_result *result, size_t i);
+/* The value of a metric; NULL: it was not measured, as energy without a counter. */
+HWNAS_API const hwnas_metric_value *hwnas_result_find(const hwnas_result *result,
+                                                      const char *metric);
+/* Why the figures stand on shaky ground, as half a sentence; NULL: they do not. */
+HWNAS_API const char *hwnas_result_doubt(const hwnas_result *result);
+/* The object "hwnas.profile" with one row: what is measured, how, and the command that does it
+ * again. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_result_json(char **out, const hwnas_result *result);
+
+/* ---- Searching, in one call ---- */
+
+/* How far a search is. Fields may follow in later versions. */
+typedef struct hwnas_search_progress {
+    uint64_t n_done, n_failed; /* trials */
+    uint64_t max_trials;       /* 0: only time is limited */
+    size_t n_front;            /* networks on the front so far */
+    double seconds;            /* spent, of all sessions */
+    double seconds_left;       /* NaN: not known yet */
+    const char *winner;        /* code of the best so far; NULL: none is feasible yet */
+    const char *phase;         /* what is being done; "": the next trial */
+} hwnas_search_progress;
+
+typedef struct hwnas_search_options {
+    size_t size;
+    const char *study;  /* SQLite file; NULL: the job's */
+    bool resume;        /* go on with an existing study */
+    int64_t max_trials; /* 0: the job's */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: the search ends soon and
+     * what is finished is kept. Borrowed during the call. */
+    const volatile sig_atomic_t *cancel;
+    /* (optional) Is told after each trial, in the calling thread. */
+    void (*progress)(void *context, const hwnas_search_progress *progress);
+    void *context;
+} hwnas_search_options;
+#define HWNAS_SEARCH_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL                             \
+    }
 
 /* Runs a job (a YAML file), writes the winner to the files of its `export`, and gives the object
  * "hwnas.study". A search that ends without a network within the limits is HWNAS_OK with a null
- * winner, and writes none. An export that cannot be written is told before anything is searched. */
-typedef struct hwnas_search_options {
-    const char *study; /* SQLite file; NULL: the job's */
-    int resume;        /* go on with an existing study */
-    long max_trials;   /* 0: the job's */
-    /* (optional) Becomes nonzero, in a signal handler or another thread: the search ends and what
-     * is finished is kept. */
-    const volatile sig_atomic_t *stop;
-} hwnas_search_options;
-hwnas_status hwnas_search(char **out_json, const char *job, const hwnas_search_options *options);
-
-/* Layers, parameters, MACs and memory of a network: the object "hwnas.network". */
-hwnas_status hwnas_describe(char **out_json, const char *space, const char *code, int batch);
-
-/* Estimated accuracy: mean and standard deviation in the predictor's unit. `predictor` is a file,
- * the name of one that ships, or "table:FILE#COLUMN". */
-hwnas_status hwnas_predict(double *out_mean, double *out_sd, const char *predictor,
-                           const char *space, const char *code);
-
-/* Median latency in seconds on a device ("cpu") and its 95 % interval, any of which may be NULL.
- * `threads` 0: all cores. */
-hwnas_status hwnas_latency(double *out_p50, double *out_low, double *out_high, const char *device,
-                           int threads, const char *space, const char *code, int batch);
-
-/* Writes a network to a file, whole or not at all. `format`: "onnx", "pytorch", "yaml". */
-hwnas_status hwnas_write(const char *path, const char *format, const char *space, const char *code,
-                         int batch);
+ * winner, and writes none. An export that cannot be written is told before anything is searched.
+ * Takes what the job's budget says. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search(char **out_json, const char *job,
+                                                  const hwnas_search_options *options);
 
 #ifdef __cplusplus
 }

@@ -6,10 +6,7 @@
 #ifndef HWNAS_BASE_STATUS_H
 #define HWNAS_BASE_STATUS_H
 
-#include "hwnas.h"
-
-#define HWNAS_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define HWNAS_CHECKED __attribute__((warn_unused_result))
+#include <hwnas.h>
 
 /* Records a failure and returns `status`. `place` may be NULL. The message is one line without a
  * full stop. */

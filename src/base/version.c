@@ -1,9 +1,12 @@
-/* version.c: the one place that knows configure's version. */
-#include "config.h"
-
-#include "hwnas.h"
+/* version.c: the version of the library, whatever headers its user was built with. */
+#include <hwnas.h>
 
 const char *hwnas_version(void)
 {
-    return PACKAGE_VERSION;
+    return HWNAS_VERSION;
+}
+
+int hwnas_version_number(void)
+{
+    return HWNAS_VERSION_NUMBER;
 }

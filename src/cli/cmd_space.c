@@ -296,7 +296,7 @@ static hwnas_status show_network(const hwnas_space *space, const char *code, int
         arch = hwnas_arch_first(space);
     TRY_OUT(hwnas_graph_build(&graph, arch, batch));
     if (view == AS_JSON) {
-        json_t *json = hwnas_network_json(graph);
+        json_t *json = hwnas_network_report(graph);
         char *text = hwnas_arch_code(arch);
         json_object_set_new(json, "arch", json_string(text));
         free(text);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
+#include "base/sized_options.h"
 #include "base/str.h"
 
 const hwnas_device_ops *const hwnas_devices[] = {
@@ -58,15 +60,18 @@ hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argume
 }
 
 hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
-                               const hwnas_device_options *options)
+                               const hwnas_device_options *given)
 {
+    IN_C_LOCALE;
     hwnas_device *device = NULL;
+    hwnas_device_options options;
     const hwnas_device_ops *ops;
     const char *argument;
+    TRY(TAKE_OPTIONS(&options, given));
     TRY(hwnas_device_find(&ops, &argument, spelling));
-    if (options->threads < 0)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "%d threads", options->threads);
-    TRY(ops->open(&device, argument, options));
+    if (options.threads < 0)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%d threads", options.threads);
+    TRY(ops->open(&device, argument, &options));
     if (!device->ops) /* a module's devices have a row of their own */
         device->ops = ops;
     *out = device;
@@ -79,6 +84,22 @@ void hwnas_device_close(hwnas_device *device)
         device->ops->close(device);
 }
 
+void hwnas_device_describe(hwnas_device_info *out, const hwnas_device *device)
+{
+    memset(out, 0, sizeof *out);
+    if (device->ops->describe)
+        device->ops->describe(device, out);
+}
+
+const char *hwnas_device_list(size_t i, const char **help)
+{
+    if (i >= N_DEVICES)
+        return NULL;
+    if (help)
+        *help = hwnas_devices[i]->help;
+    return hwnas_devices[i]->name;
+}
+
 static const char *const precision_names[HWNAS_N_PRECISIONS + 1] = {
     [HWNAS_F32] = "f32", [HWNAS_TF32] = "tf32", [HWNAS_BF16] = "bf16",
     [HWNAS_F16] = "f16", [HWNAS_S8] = "s8",
@@ -86,7 +107,7 @@ static const char *const precision_names[HWNAS_N_PRECISIONS + 1] = {
 
 const char *hwnas_precision_name(hwnas_precision precision)
 {
-    return precision_names[precision];
+    return (unsigned)precision < HWNAS_N_PRECISIONS ? precision_names[precision] : "unknown";
 }
 
 char *hwnas_precision_names(unsigned set)
@@ -119,9 +140,12 @@ hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device, const 
     const hwnas_device_ops *ops = device->ops;
     if (!options)
         options = &plain;
+    if ((unsigned)options->precision >= HWNAS_N_PRECISIONS)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "there is no precision number %d",
+                          (int)options->precision);
     if (!ops->compile)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                          "the device '%s' runs nothing, it remembers", ops->name);
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' runs nothing, it remembers",
+                          ops->name);
     if (!(ops->precisions & (1U << options->precision))) {
         char *list = hwnas_precision_names(ops->precisions);
         hwnas_status status =

@@ -8,58 +8,22 @@
 
 #include "graph/graph.h"
 
-#define HWNAS_DEVICE_ABI 4
+#define HWNAS_DEVICE_ABI 5
 
-typedef struct hwnas_device_options {
-    int threads; /* 0: all cores that this process may use */
-} hwnas_device_options;
-
-/* What a network is computed in. Inputs and outputs are fp32 in every one of them. */
-typedef enum hwnas_precision {
-    HWNAS_F32,
-    HWNAS_TF32, /* products of fp32 values with 10 bits of mantissa, on NVIDIA's tensor cores */
-    HWNAS_BF16,
-    HWNAS_F16,
-    HWNAS_S8, /* quantised: 8-bit integers, ranges from calibration */
-    HWNAS_N_PRECISIONS
-} hwnas_precision;
-
-/* "f32", "tf32", "bf16", "f16", "s8" */
-const char *hwnas_precision_name(hwnas_precision precision);
 /* "f32, bf16" of a set of bits; yours to free(). */
 char *hwnas_precision_names(unsigned set);
 /* An unknown name is HWNAS_E_INPUT with the known ones. */
 HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name);
 
-/* How a graph is to be compiled. */
-typedef struct hwnas_exec_options {
-    hwnas_precision precision;
-    /* (optional) S8: what ranges are found with: the graph's inputs one after the other, as often
-     * as `n_samples`; borrowed during the call. None: random ones. */
-    size_t n_samples;
-    const float *samples;
-} hwnas_exec_options;
-
-typedef struct hwnas_device_info {
-    char name[128];    /* "Intel(R) Xeon(R) Processor, 2 cores" */
-    char library[64];  /* "oneDNN 3.7.2" */
-    char isa[64];      /* instruction set that the library uses */
-    int threads;
-    unsigned native;   /* precisions that it has instructions for: a set of bits */
-    unsigned emulated; /* those that it computes by way of others, without gain in speed */
-    bool has_energy;   /* the machine has an energy counter; set by the runner */
-    bool computes;     /* a run gives the network's outputs, so that they can be verified */
-} hwnas_device_info;
-
 typedef struct hwnas_device_ops hwnas_device_ops;
 
 /* Concrete devices and executables embed these as their first member. */
-typedef struct hwnas_device {
+struct hwnas_device {
     const hwnas_device_ops *ops;
-} hwnas_device;
-typedef struct hwnas_exec {
+};
+struct hwnas_exec {
     const hwnas_device_ops *ops;
-} hwnas_exec;
+};
 
 /* A piece of a run that the device does as one: a fused partition, a kernel, a node. */
 typedef struct hwnas_exec_step {
@@ -139,18 +103,11 @@ extern const hwnas_device_ops *const hwnas_devices[];
 /* The row of a device's spelling and what stands behind the colon (""); opens nothing. */
 HWNAS_CHECKED hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argument,
                                              const char *spelling);
-/* Opens "cpu", "ref", "null", "replay:FILE#COLUMN". */
-HWNAS_CHECKED hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
-                                             const hwnas_device_options *options);
-void hwnas_device_close(hwnas_device *device);
-
 /* Compiles for the device. One that runs nothing, or not in this precision: HWNAS_E_UNSUPPORTED.
  * `options` NULL: fp32. */
 HWNAS_CHECKED hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device,
                                                 const hwnas_graph *graph,
                                                 const hwnas_exec_options *options);
-void hwnas_exec_free(hwnas_exec *exec); /* accepts NULL */
-
 /* Cores that this process may run on. */
 int hwnas_device_cores(void);
 

@@ -123,16 +123,7 @@ hwnas_shape_text hwnas_tensor_shape(const hwnas_tensor *tensor);
 /* Fills `out` with the weight's values: the given data, or drawn from its seed. */
 void hwnas_tensor_fill(const hwnas_tensor *tensor, float *out);
 
-/* The graph's costs. MACs are multiply-accumulates of convolutions and matrix products, as the
- * published tables count them; all of the graph's batch. */
-typedef struct hwnas_costs {
-    int64_t params;           /* learned values, with BatchNorm's affine, without its statistics */
-    int64_t macs;
-    int64_t weight_bytes;     /* all weights as stored, fp32 */
-    int64_t activation_bytes; /* peak of live activations over the order of the nodes */
-    int64_t peak_bytes;       /* weights plus that peak */
-    int64_t layers;           /* nodes with learned weights and MACs */
-} hwnas_costs;
+/* The graph's costs; all of its batch. */
 void hwnas_graph_costs(hwnas_costs *out, const hwnas_graph *graph);
 int64_t hwnas_node_macs(const hwnas_graph *graph, const hwnas_node *node);
 /* Of weights that several nodes share, the first has them. */

@@ -14,11 +14,8 @@
 #define MAX_BYTES ((size_t)256 << 20)
 
 static const hwnas_predictor_kind_row *const kinds[] = {
-    &hwnas_predictor_table,
-    &hwnas_predictor_fitted,
-    &hwnas_predictor_proxy,
-    &hwnas_predictor_onnx,
-    &hwnas_predictor_command,
+    &hwnas_predictor_table, &hwnas_predictor_fitted,  &hwnas_predictor_proxy,
+    &hwnas_predictor_onnx,  &hwnas_predictor_command,
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -136,6 +133,11 @@ void hwnas_predictor_free(hwnas_predictor *predictor)
 const char *hwnas_predictor_kind(const hwnas_predictor *predictor)
 {
     return predictor->kind;
+}
+
+const hwnas_space *hwnas_predictor_space(const hwnas_predictor *predictor)
+{
+    return predictor->space;
 }
 
 const char *hwnas_predictor_target(const hwnas_predictor *predictor)

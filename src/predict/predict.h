@@ -11,23 +11,14 @@
 
 #include "space/arch.h"
 
-typedef struct hwnas_estimate {
-    /* In the predictor's unit. sd 0: exact as published; NaN: none is claimed. */
-    double mean, sd;
-    bool is_trained; /* the result of a training made for the asking, no estimate */
-} hwnas_estimate;
-
-typedef struct hwnas_predictor hwnas_predictor;
-
 /* `name`: a file, the name of a predictor that ships, or "table:FILE#COLUMN". A predictor fitted on
  * another space is HWNAS_E_INPUT, unless it was fitted for any. The space is borrowed. */
 HWNAS_CHECKED hwnas_status hwnas_predictor_load(hwnas_predictor **out, const char *name,
                                                 const hwnas_space *space);
 void hwnas_predictor_free(hwnas_predictor *predictor);
 
-const char *hwnas_predictor_kind(const hwnas_predictor *predictor);   /* "table", "ensemble" */
-const char *hwnas_predictor_target(const hwnas_predictor *predictor); /* column: "val_top1_pct" */
-const char *hwnas_predictor_unit(const hwnas_predictor *predictor);   /* "%" */
+const char *hwnas_predictor_kind(const hwnas_predictor *predictor); /* "table", "ensemble" */
+const hwnas_space *hwnas_predictor_space(const hwnas_predictor *predictor);
 
 /* Its mean orders networks and is not an estimate of the target: a proxy. */
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);

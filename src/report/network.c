@@ -63,7 +63,7 @@ static json_t *tensors_json(const hwnas_graph *graph, size_t n, const int *tenso
     return list;
 }
 
-json_t *hwnas_network_json(const hwnas_graph *graph)
+json_t *hwnas_network_report(const hwnas_graph *graph)
 {
     json_t *layers = json_array(), *input = shape_json(&graph->tensors[graph->inputs[0]]);
     for (size_t i = 0; i < graph->n_nodes; i++) {

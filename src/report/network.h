@@ -9,6 +9,6 @@
 
 void hwnas_network_text(hwnas_str *out, const hwnas_graph *graph);
 /* One object, format "hwnas.network" version 1. A new reference. */
-json_t *hwnas_network_json(const hwnas_graph *graph);
+json_t *hwnas_network_report(const hwnas_graph *graph);
 
 #endif

@@ -50,7 +50,7 @@ typedef struct hwnas_input {
     hwnas_expr *dims[8]; /* they see the choices */
 } hwnas_input;
 
-typedef struct hwnas_space {
+struct hwnas_space {
     hwnas_arena *arena;
     const char *path; /* the file it came from */
     const char *name;
@@ -72,7 +72,7 @@ typedef struct hwnas_space {
     size_t n_templates;
     hwnas_template **templates;
     hwnas_template *network; /* a template without parameters */
-} hwnas_space;
+};
 
 /* Reads and checks a space: its grammar, names, choices and templates. What a layer means is
  * checked by hwnas_graph_check(). `name` is a file, or the name of a space that ships or of a
@@ -89,11 +89,7 @@ void hwnas_space_free(hwnas_space *space);
  * read has it. It takes bounded time, about a second at worst. */
 void hwnas_space_prepare(hwnas_space *space);
 
-/* Number of encodings that count, in decimal; yours to free(). With conditions and constraints it
- * is exact unless too many different things follow from the first genes for those behind, as when
- * sums of large numbers meet; then it is an upper bound. `is_exact` may be NULL. */
-char *hwnas_space_count(const hwnas_space *space, bool *is_exact);
-/* The same as a number when it is exact and at most `limit`; 0 too when there is none. */
+/* hwnas_space_count() as a number when it is exact and at most `limit`; 0 too when there is none. */
 uint64_t hwnas_space_count_up_to(const hwnas_space *space, uint64_t limit);
 
 #endif

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* uselocale() */
 #include <jansson.h>
 #include <locale.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "hwnas.h"
+#include <hwnas.h>
 
 /* A folder of its own for each test. */
 static int make_folder(void **state)
@@ -64,47 +65,350 @@ static const char *write_job(const char *folder, const char *export)
 /* The parameters of a network that leaves no choice, or of one of a space. */
 static json_int_t count_params(const char *space, const char *code)
 {
-    char *text = NULL;
-    assert_int_equal(hwnas_describe(&text, space, code, 1), HWNAS_OK);
-    json_t *json = json_loads(text, 0, NULL);
-    const json_int_t params = json_integer_value(json_object_get(json, "params"));
-    json_decref(json);
-    free(text);
+    hwnas_network *network;
+    assert_int_equal(hwnas_network_open(&network, space, code, NULL), HWNAS_OK);
+    const json_int_t params = hwnas_network_costs(network)->params;
+    hwnas_network_close(network);
     assert_true(params > 0);
     return params;
 }
+
+/* ---- Spaces ---- */
+
+static hwnas_space *open_space(const char *name)
+{
+    hwnas_space *space = NULL;
+    assert_int_equal(hwnas_space_open(&space, name), HWNAS_OK);
+    return space;
+}
+
+static void lists_all_networks_of_a_space(void **state)
+{
+    (void)state;
+    bool is_exact = false;
+    hwnas_space *space = open_space("nas_bench_macro");
+    assert_string_equal(hwnas_space_name(space), "nas_bench_macro");
+    assert_true(*hwnas_space_about(space));
+    char *count = hwnas_space_count(space, &is_exact), *code = NULL, *next = NULL;
+    assert_string_equal(count, "6561"); /* 3^8 */
+    assert_true(is_exact);
+    hwnas_free(count);
+    size_t n = 0;
+    hwnas_status status;
+    while ((status = hwnas_space_next(&next, space, code)) == HWNAS_OK) {
+        hwnas_free(code);
+        code = next;
+        n++;
+    }
+    assert_int_equal(status, HWNAS_E_EXHAUSTED);
+    assert_int_equal(n, 6561);
+    hwnas_free(code);
+    hwnas_space_close(space);
+    hwnas_space_close(NULL);
+}
+
+static void samples_by_the_seed(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    hwnas_space *space = open_space("accel_nasbench");
+    char *codes[N], *again, *other, *checked;
+    for (uint64_t i = 0; i < N; i++) {
+        assert_int_equal(hwnas_space_sample(&codes[i], space, 7, i), HWNAS_OK);
+        assert_int_equal(hwnas_space_check(&checked, space, codes[i]), HWNAS_OK);
+        assert_string_equal(checked, codes[i]);
+        hwnas_free(checked);
+        for (uint64_t k = 0; k < i; k++) /* of 10^11 */
+            assert_string_not_equal(codes[i], codes[k]);
+    }
+    assert_int_equal(hwnas_space_sample(&again, space, 7, 3), HWNAS_OK);
+    assert_string_equal(again, codes[3]);
+    assert_int_equal(hwnas_space_sample(&other, space, 8, 3), HWNAS_OK);
+    assert_string_not_equal(other, codes[3]);
+    hwnas_free(other);
+    assert_int_equal(hwnas_space_mutate(&other, space, codes[3], 0, 7, 0), HWNAS_OK);
+    assert_string_not_equal(other, codes[3]);
+    hwnas_free(other);
+    hwnas_free(again);
+    for (int i = 0; i < N; i++)
+        hwnas_free(codes[i]);
+    hwnas_space_close(space);
+}
+
+/* ---- Networks ---- */
 
 static void describes_a_network(void **state)
 {
     (void)state;
     char *json = NULL;
-    assert_int_equal(hwnas_describe(&json, "nas_bench_macro", "22212220", 1), HWNAS_OK);
+    hwnas_network *network;
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", NULL), HWNAS_OK);
     /* The published counts of this row. */
+    assert_int_equal(hwnas_network_costs(network)->params, 1985514);
+    assert_int_equal(hwnas_network_costs(network)->macs, 85164544);
+    assert_string_equal(hwnas_network_code(network), "22212220");
+    assert_int_equal(strlen(hwnas_network_digest(network)), 32);
+    assert_int_equal(hwnas_network_json(&json, network), HWNAS_OK);
     assert_non_null(strstr(json, "\"params\": 1985514"));
-    assert_non_null(strstr(json, "\"macs\": 85164544"));
-    free(json);
+    hwnas_free(json);
+    hwnas_network_close(network);
 }
+
+static void knows_the_arrays_of_a_batch(void **state)
+{
+    (void)state;
+    hwnas_network *network;
+    hwnas_space *space = open_space("nas_bench_macro");
+    hwnas_network_options options = HWNAS_NETWORK_OPTIONS_INIT;
+    options.batch = 3;
+    assert_int_equal(hwnas_network_open_in(&network, space, "22212220", &options), HWNAS_OK);
+    const hwnas_array_info *in = hwnas_network_input(network, 0);
+    assert_int_equal(in->rank, 4);
+    assert_int_equal(in->dims[0], 3);
+    assert_int_equal(in->count, 3 * 3 * 32 * 32);
+    assert_string_equal(in->type, "float32");
+    assert_int_equal(hwnas_network_output(network, 0)->count, 3 * 10);
+    assert_null(hwnas_network_input(network, 1));
+    assert_null(hwnas_network_output(network, 1));
+    assert_int_equal(hwnas_network_costs(network)->macs, 3 * 85164544);
+    hwnas_network_close(network);
+    hwnas_space_close(space);
+    hwnas_network_close(NULL);
+}
+
+/* Runs a network once on an input of ones; `out` has room for its 10 outputs. */
+static void run(float *out, const char *device_name, const char *model, const char *code)
+{
+    hwnas_network *network;
+    hwnas_device *device;
+    hwnas_exec *exec;
+    hwnas_device_options options = HWNAS_DEVICE_OPTIONS_INIT;
+    options.threads = 1;
+    assert_int_equal(hwnas_network_open(&network, model, code, NULL), HWNAS_OK);
+    assert_int_equal(hwnas_device_open(&device, device_name, &options), HWNAS_OK);
+    assert_int_equal(hwnas_network_compile(&exec, network, device, NULL), HWNAS_OK);
+    const size_t n = (size_t)hwnas_network_input(network, 0)->count;
+    assert_int_equal(hwnas_network_output(network, 0)->count, 10);
+    hwnas_network_close(network); /* no executable needs it */
+    float *in = malloc(n * sizeof *in);
+    for (size_t i = 0; i < n; i++)
+        in[i] = 1;
+    for (int repeat = 0; repeat < 2; repeat++) {
+        const float *inputs[] = {in};
+        float *outputs[] = {out};
+        memset(out, 0, 10 * sizeof *out);
+        assert_int_equal(hwnas_exec_run(exec, inputs, outputs), HWNAS_OK);
+    }
+    free(in);
+    hwnas_exec_free(exec);
+    hwnas_device_close(device);
+}
+
+static void runs_on_arrays(void **state)
+{
+    char *path = strdup(beside(*state, "n.onnx"));
+    hwnas_network *network;
+    float cpu[10], ref[10], file[10];
+    run(cpu, "cpu", "nas_bench_macro", "00000000");
+    run(ref, "ref", "nas_bench_macro", "00000000");
+    /* The same weights go through a file. */
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "00000000", NULL), HWNAS_OK);
+    assert_int_equal(hwnas_network_export(network, path, "onnx", NULL), HWNAS_OK);
+    hwnas_network_close(network);
+    run(file, "ref", path, NULL);
+    float most = 0;
+    for (int i = 0; i < 10; i++)
+        most = fmaxf(most, fabsf(ref[i]));
+    assert_true(most > 0);
+    for (int i = 0; i < 10; i++) {
+        assert_float_equal(cpu[i], ref[i], 1e-4 * most);
+        assert_float_equal(file[i], ref[i], 1e-6 * most);
+    }
+    free(path);
+}
+
+static void writes_what_a_file_can_hold(void **state)
+{
+    const char *onnx = beside(*state, "n.onnx"), *yaml = beside(*state, "n.yaml");
+    hwnas_network *network, *read;
+    hwnas_export_options options = HWNAS_EXPORT_OPTIONS_INIT;
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", NULL), HWNAS_OK);
+    assert_int_equal(hwnas_network_export(network, onnx, "onnx", NULL), HWNAS_OK);
+    assert_int_equal(hwnas_network_export(network, yaml, "yaml", NULL), HWNAS_OK);
+    assert_int_equal(hwnas_network_export(network, yaml, "yml", NULL), HWNAS_E_USAGE);
+    options.is_folded = true;
+    assert_int_equal(hwnas_network_export(network, yaml, "yaml", &options), HWNAS_E_USAGE);
+    assert_int_equal(count_params(yaml, NULL), 1985514);
+    assert_int_equal(hwnas_network_open(&read, onnx, NULL, NULL), HWNAS_OK);
+    assert_int_equal(hwnas_network_costs(read)->params, 1985514);
+    assert_null(hwnas_network_code(read));
+    assert_string_equal(hwnas_network_digest(read), hwnas_network_digest(network));
+    assert_int_equal(hwnas_network_export(read, yaml, "yaml", NULL), HWNAS_E_UNSUPPORTED);
+    hwnas_network_close(read);
+    hwnas_network_close(network);
+}
+
+static void knows_its_devices(void **state)
+{
+    (void)state;
+    const char *name, *help;
+    bool has_cpu = false;
+    for (size_t i = 0; (name = hwnas_device_list(i, &help)); i++) {
+        has_cpu |= !strcmp(name, "cpu");
+        assert_true(*help);
+    }
+    assert_true(has_cpu);
+    hwnas_device *device = NULL;
+    hwnas_device_info info;
+    assert_int_equal(hwnas_device_open(&device, "cpux", NULL), HWNAS_E_NOT_FOUND);
+    assert_null(device);
+    assert_int_equal(hwnas_device_open(&device, "ref", NULL), HWNAS_OK);
+    hwnas_device_describe(&info, device);
+    assert_true(info.native & 1u << HWNAS_F32);
+    assert_true(info.computes);
+    hwnas_device_close(device);
+    hwnas_device_close(NULL);
+}
+
+/* ---- Options ---- */
+
+/* A program of an older header has a smaller struct, one of a newer header a larger one. */
+static void takes_options_of_other_versions(void **state)
+{
+    (void)state;
+    struct {
+        hwnas_network_options known;
+        long unknown;
+    } newer = {{sizeof newer, 2}, 0};
+    const struct {
+        size_t size;
+    } older = {sizeof older};
+    hwnas_network *network = NULL;
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", &newer.known),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_network_input(network, 0)->dims[0], 2);
+    hwnas_network_close(network);
+    network = NULL;
+    newer.unknown = 1;
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", &newer.known),
+                     HWNAS_E_UNSUPPORTED);
+    assert_null(network);
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220",
+                                        (const hwnas_network_options *)(const void *)&older),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_network_input(network, 0)->dims[0], 1);
+    hwnas_network_close(network);
+}
+
+/* ---- Predictors ---- */
 
 static void predicts_what_the_table_says(void **state)
 {
     (void)state;
-    double mean, sd;
+    const char *const codes[] = {"22212220", "00000000"}, *const missing[] = {"22212220", "x"};
+    hwnas_estimate estimates[2] = {{0}};
+    hwnas_predictor *predictor;
+    hwnas_space *space = open_space("nas_bench_macro");
     assert_int_equal(
-        hwnas_predict(&mean, &sd, "table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean",
-                      "nas_bench_macro", "22212220"),
+        hwnas_predictor_open(
+            &predictor, "table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean", space),
         HWNAS_OK);
-    assert_float_equal(mean, 93.1267, 1e-9);
-    assert_float_equal(sd, 0, 0);
+    assert_string_equal(hwnas_predictor_unit(predictor), "%");
+    assert_string_equal(hwnas_predictor_target(predictor), "acc_top1_pct_mean");
+    assert_int_equal(hwnas_predictor_score_codes(estimates, predictor, missing, 2), HWNAS_E_INPUT);
+    assert_float_equal(estimates[0].mean, 0, 0); /* untouched */
+    assert_int_equal(hwnas_predictor_score_codes(estimates, predictor, codes, 2), HWNAS_OK);
+    assert_float_equal(estimates[0].mean, 93.1267, 1e-9);
+    assert_float_equal(estimates[0].sd, 0, 0);
+    assert_true(estimates[1].mean < estimates[0].mean);
+    assert_false(estimates[0].is_trained);
+    assert_int_equal(hwnas_predictor_score_codes(estimates, predictor, NULL, 0), HWNAS_OK);
+    hwnas_predictor_close(predictor);
+    hwnas_space_close(space);
 }
 
-static void measures_in_a_child(void **state)
+/* ---- Measuring ---- */
+
+static void note_phase(void *context, const char *phase)
+{
+    if (!strcmp(phase, "sampling"))
+        ++*(int *)context;
+}
+
+static void measures_in_one_child(void **state)
 {
     (void)state;
-    double p50, low, high;
+    const char *const codes[] = {"00000000", "22212220"};
+    int n_sampling = 0;
+    hwnas_measurer *measurer;
+    hwnas_measurer_options options = HWNAS_MEASURER_OPTIONS_INIT;
+    options.threads = 1;
+    options.seconds = 0.2;
+    options.progress = note_phase;
+    options.context = &n_sampling;
     setenv("HWNAS_RUNNER", getenv("HWNAS"), 1); /* not installed yet */
-    assert_int_equal(hwnas_latency(&p50, &low, &high, "cpu", 1, "nas_bench_macro", "00000000", 1),
-                     HWNAS_OK);
-    assert_true(low > 0 && low <= p50 && p50 <= high);
+    assert_int_equal(hwnas_measurer_open(&measurer, &options), HWNAS_OK);
+    for (int i = 0; i < 2; i++) {
+        hwnas_network *network;
+        hwnas_result *result;
+        char *text;
+        assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", codes[i], NULL), HWNAS_OK);
+        assert_int_equal(hwnas_measurer_measure(&result, measurer, network), HWNAS_OK);
+        const hwnas_metric_value *p50 = hwnas_result_find(result, "latency.p50");
+        assert_true(p50->low > 0 && p50->low <= p50->value && p50->value <= p50->high);
+        assert_string_equal(p50->unit, "s");
+        assert_string_equal(p50->source, "measured");
+        assert_float_equal(hwnas_result_find(result, "throughput")->value, 1 / p50->value, 1e-6);
+        assert_null(hwnas_result_find(result, "accuracy"));
+        size_t n = 0;
+        while (hwnas_result_value(result, n))
+            n++;
+        assert_true(n >= 2);
+        assert_int_equal(hwnas_result_json(&text, result), HWNAS_OK);
+        json_t *json = json_loads(text, 0, NULL);
+        const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+        assert_string_equal(json_string_value(json_object_get(json, "format")), "hwnas.profile");
+        assert_string_equal(json_string_value(json_object_get(row, "arch")), codes[i]);
+        assert_float_equal(json_number_value(json_object_get(row, "p50_seconds")), p50->value, 0);
+        json_decref(json);
+        hwnas_free(text);
+        hwnas_result_free(result);
+        hwnas_network_close(network);
+    }
+    assert_true(n_sampling > 0);
+    hwnas_measurer_close(measurer);
+    hwnas_measurer_close(NULL);
+    hwnas_result_free(NULL);
+}
+
+static void stops_measuring_when_asked(void **state)
+{
+    (void)state;
+    const volatile sig_atomic_t cancel = 1;
+    hwnas_network *network;
+    hwnas_measurer *measurer;
+    hwnas_result *result = NULL;
+    hwnas_measurer_options options = HWNAS_MEASURER_OPTIONS_INIT;
+    options.cancel = &cancel;
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "00000000", NULL), HWNAS_OK);
+    assert_int_equal(hwnas_measurer_open(&measurer, &options), HWNAS_OK);
+    assert_int_equal(hwnas_measurer_measure(&result, measurer, network), HWNAS_E_INTERRUPTED);
+    assert_null(result);
+    hwnas_measurer_close(measurer);
+    options.mode = "lukewarm";
+    assert_int_equal(hwnas_measurer_open(&measurer, &options), HWNAS_E_USAGE);
+    options.mode = NULL;
+    options.seconds = -1;
+    assert_int_equal(hwnas_measurer_open(&measurer, &options), HWNAS_E_INPUT);
+    hwnas_network_close(network);
+}
+
+/* ---- Searching ---- */
+
+static void count_calls(void *context, const hwnas_search_progress *progress)
+{
+    assert_true(progress->n_done <= progress->max_trials);
+    ++*(int *)context;
 }
 
 static void searches_a_job(void **state)
@@ -115,11 +419,17 @@ static void searches_a_job(void **state)
     assert_true(fd >= 0);
     close(fd);
     unlink(path);
-    const hwnas_search_options options = {.study = path, .max_trials = 40};
+    int n_calls = 0;
+    hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
+    options.study = path;
+    options.max_trials = 40;
+    options.progress = count_calls;
+    options.context = &n_calls;
     assert_int_equal(hwnas_search(&json, HWNAS_EXAMPLES "/replay-nb-macro.yaml", &options),
                      HWNAS_OK);
     assert_non_null(strstr(json, "\"format\": \"hwnas.study\""));
     assert_non_null(strstr(json, "\"finished\": 40"));
+    assert_true(n_calls >= 40);
     free(json);
     unlink(path);
 }
@@ -153,7 +463,8 @@ static void refuses_an_export_first(void **state)
 static void refuses_a_study_that_is_not_utf8(void **state)
 {
     const char *job = write_job(*state, "best"), *study = beside(*state, "n\xff.db");
-    const hwnas_search_options options = {.study = study};
+    hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
+    options.study = study;
     char *text = NULL;
     assert_int_not_equal(hwnas_search(&text, job, &options), HWNAS_OK);
     assert_null(text);
@@ -180,21 +491,28 @@ static int leave_locale(void **state)
     return remove_folder(state);
 }
 
+/* "hwnas.network" of one network; to be freed. */
+static char *describe(void)
+{
+    char *text = NULL;
+    hwnas_network *network;
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", NULL), HWNAS_OK);
+    assert_int_equal(hwnas_network_json(&text, network), HWNAS_OK);
+    hwnas_network_close(network);
+    return text;
+}
+
 /* Numbers of files have points, whatever the program that calls the library is used to. */
 static void does_not_follow_the_locale(void **state)
 {
-    double mean;
-    char *plain = NULL, *text = NULL, best[64];
-    const char *table = "table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean";
-    assert_int_equal(hwnas_describe(&plain, "nas_bench_macro", "22212220", 1), HWNAS_OK);
+    char *plain = describe(), *text = NULL, best[64];
     if (!use_decimal_comma(*state)) {
         print_message("no locale with a decimal comma: needs localedef and /usr/share/i18n\n");
         free(plain);
         skip();
     }
-    assert_int_equal(hwnas_predict(&mean, NULL, table, "nas_bench_macro", "22212220"), HWNAS_OK);
-    assert_float_equal(mean, 93.1267, 1e-9);
-    assert_int_equal(hwnas_describe(&text, "nas_bench_macro", "22212220", 1), HWNAS_OK);
+    predicts_what_the_table_says(state);
+    text = describe();
     assert_string_equal(text, plain);
     free(text);
     free(plain);
@@ -209,39 +527,62 @@ static void does_not_follow_the_locale(void **state)
 static void leaves_the_locale_of_a_thread(void **state)
 {
     (void)state;
-    char *text = NULL;
+    hwnas_network *network;
     locale_t own = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
     const locale_t before = uselocale(own);
-    assert_int_equal(hwnas_describe(&text, "nas_bench_macro", "22212220", 1), HWNAS_OK);
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", NULL), HWNAS_OK);
     assert_ptr_equal(uselocale((locale_t)0), own);
-    assert_int_equal(hwnas_write("/nonexistent/x", "onnx", "nas_bench_macro", "22212220", 1),
-                     HWNAS_E_IO);
+    assert_int_equal(hwnas_network_export(network, "/nonexistent/x", "onnx", NULL), HWNAS_E_IO);
     assert_ptr_equal(uselocale((locale_t)0), own);
+    hwnas_network_close(network);
     uselocale(before);
     freelocale(own);
-    free(text);
 }
 
 static void tells_what_is_wrong(void **state)
 {
     (void)state;
-    char *json = NULL;
-    assert_int_equal(hwnas_describe(&json, "nas_bench_macro", "2221222x", 1), HWNAS_E_INPUT);
-    assert_null(json);
+    hwnas_network *network = NULL;
+    hwnas_space *space = NULL;
+    const hwnas_network_options none = {.size = sizeof none, .batch = -1};
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "2221222x", NULL),
+                     HWNAS_E_INPUT);
     assert_non_null(strstr(hwnas_last_error()->message, "'x' is not a value of 'op'"));
-    assert_int_equal(hwnas_describe(&json, "nas_bench_macro", NULL, 1), HWNAS_E_INPUT);
-    assert_int_equal(hwnas_describe(&json, "nas_bench_macro", "22212220", 0), HWNAS_E_INPUT);
-    assert_int_equal(hwnas_write("/nonexistent/x", "onnx", "nas_bench_macro", "22212220", 1),
-                     HWNAS_E_IO);
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", NULL, NULL), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", &none),
+                     HWNAS_E_INPUT);
+    assert_int_equal(hwnas_network_open(&network, "resnet50", "x", NULL), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_space_open(&space, "no_such_space"), HWNAS_E_NOT_FOUND);
+    assert_null(network);
+    assert_null(space);
     assert_int_equal(hwnas_status_exit_code(HWNAS_E_INPUT), 2);
+}
+
+static void says_its_version(void **state)
+{
+    (void)state;
+    int major, minor, patch;
+    assert_int_equal(hwnas_version_number(), HWNAS_VERSION_NUMBER);
+    assert_string_equal(hwnas_version(), HWNAS_VERSION);
+    assert_int_equal(sscanf(hwnas_version(), "%d.%d.%d", &major, &minor, &patch), 3);
+    assert_int_equal(major * 10000 + minor * 100 + patch, HWNAS_VERSION_NUMBER);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_its_version),
+        cmocka_unit_test(lists_all_networks_of_a_space),
+        cmocka_unit_test(samples_by_the_seed),
         cmocka_unit_test(describes_a_network),
+        cmocka_unit_test(knows_the_arrays_of_a_batch),
+        cmocka_unit_test_setup_teardown(runs_on_arrays, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(writes_what_a_file_can_hold, make_folder, remove_folder),
+        cmocka_unit_test(knows_its_devices),
+        cmocka_unit_test(takes_options_of_other_versions),
         cmocka_unit_test(predicts_what_the_table_says),
-        cmocka_unit_test(measures_in_a_child),
+        cmocka_unit_test(measures_in_one_child),
+        cmocka_unit_test(stops_measuring_when_asked),
         cmocka_unit_test(searches_a_job),
         cmocka_unit_test(tells_what_is_wrong),
         cmocka_unit_test_setup_teardown(writes_the_winner_where_the_job_says, make_folder,

@@ -149,7 +149,9 @@ static hwnas_status run(float **out, const recipe *r, const hwnas_graph *graph,
         hwnas_alloc((size_t)count_values(graph, graph->n_outputs, graph->outputs) * sizeof *made);
     const float **inputs = hwnas_alloc((graph->n_inputs + 1) * sizeof *inputs);
     float **outputs = hwnas_alloc(graph->n_outputs * sizeof *outputs);
-    const hwnas_exec_options options = {precision, 1, given}; /* nothing is beyond the ranges */
+    const hwnas_exec_options options = {.precision = precision,
+                                        .n_samples = 1,
+                                        .samples = given}; /* nothing is beyond the ranges */
     for (size_t i = 0; i < graph->n_inputs; i++) {
         inputs[i] = at;
         at += hwnas_tensor_count(&graph->tensors[graph->inputs[i]]);

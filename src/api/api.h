@@ -1,0 +1,27 @@
+/* api.h: what the files behind hwnas.h share. */
+#ifndef HWNAS_API_API_H
+#define HWNAS_API_API_H
+
+#include <jansson.h>
+
+#include "graph/graph.h"
+#include "space/arch.h"
+
+struct hwnas_network {
+    hwnas_space *own_space; /* NULL: the space is the caller's, or there is none */
+    hwnas_arch *arch;       /* NULL: of an ONNX file */
+    hwnas_graph *graph;
+    char *name, *code; /* code NULL: of an ONNX file */
+    int batch;
+    hwnas_costs costs;
+    hwnas_digest digest;
+    hwnas_array_info *inputs, *outputs;
+};
+
+/* Gives a JSON object as text and frees it. NULL is an object that could not be made. */
+HWNAS_CHECKED hwnas_status hwnas_api_give_json(char **out, json_t *json);
+
+/* Measuring starts the installed program: the one that uses the library is not hwnas. */
+void hwnas_api_use_runner(void);
+
+#endif

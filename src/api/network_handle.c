@@ -1,0 +1,203 @@
+/* network_handle.c: networks in hwnas.h, and running them in this process. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/c_locale.h"
+#include "base/file.h"
+#include "base/sized_options.h"
+#include "base/str.h"
+#include "device/device.h"
+#include "graph/elaborate.h"
+#include "onnx/onnx.h"
+#include "profile/model_load.h"
+#include "report/network.h"
+#include "study/write_network.h"
+
+enum { MAX_BATCH = 1 << 20 };
+
+static hwnas_status read_options(int *batch, const hwnas_network_options *given)
+{
+    hwnas_network_options options;
+    TRY(TAKE_OPTIONS(&options, given));
+    *batch = options.batch ? options.batch : 1;
+    if (*batch < 1 || *batch > MAX_BATCH)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a batch of %d; 1 to %d are possible", *batch,
+                          MAX_BATCH);
+    return HWNAS_OK;
+}
+
+static hwnas_array_info *describe_arrays(const hwnas_graph *graph, size_t n, const int *tensors)
+{
+    hwnas_array_info *out = hwnas_alloc(n * sizeof *out);
+    for (size_t i = 0; i < n; i++) {
+        const hwnas_tensor *t = &graph->tensors[tensors[i]];
+        out[i] = (hwnas_array_info){.name = t->name,
+                                    .type = hwnas_dtype_name(t->dtype),
+                                    .rank = t->rank,
+                                    .dims = t->dims,
+                                    .count = hwnas_tensor_count(t)};
+    }
+    return out;
+}
+
+/* Takes all but `name`. */
+static hwnas_network *make(const char *name, hwnas_space *own_space, hwnas_arch *arch,
+                           hwnas_graph *graph, int batch)
+{
+    hwnas_network *n = hwnas_alloc(sizeof *n);
+    *n = (hwnas_network){.own_space = own_space,
+                         .arch = arch,
+                         .graph = graph,
+                         .name = hwnas_strdup(name),
+                         .code = arch ? hwnas_arch_code(arch) : NULL,
+                         .batch = batch,
+                         .digest = hwnas_graph_digest(graph),
+                         .inputs = describe_arrays(graph, graph->n_inputs, graph->inputs),
+                         .outputs = describe_arrays(graph, graph->n_outputs, graph->outputs)};
+    hwnas_graph_costs(&n->costs, graph);
+    return n;
+}
+
+hwnas_status hwnas_network_open(hwnas_network **out, const char *name, const char *code,
+                                const hwnas_network_options *options)
+{
+    IN_C_LOCALE;
+    int batch;
+    hwnas_space *space = NULL;
+    hwnas_arch *arch = NULL;
+    hwnas_graph *graph = NULL;
+    TRY(read_options(&batch, options));
+    if (hwnas_ends_with(name, ".onnx")) {
+        TRY(hwnas_model_load(&graph, name, code, batch, NULL));
+    } else {
+        TRY(hwnas_model_pick(&space, &arch, name, code));
+        const hwnas_status status = hwnas_graph_build(&graph, arch, batch);
+        if (status != HWNAS_OK) {
+            hwnas_arch_free(arch);
+            hwnas_space_free(space);
+            return status;
+        }
+    }
+    *out = make(name, space, arch, graph, batch);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_network_open_in(hwnas_network **out, const hwnas_space *space, const char *code,
+                                   const hwnas_network_options *options)
+{
+    IN_C_LOCALE;
+    int batch;
+    hwnas_arch *arch;
+    hwnas_graph *graph = NULL;
+    TRY(read_options(&batch, options));
+    TRY(hwnas_arch_parse(&arch, space, code ? code : ""));
+    const hwnas_status status = hwnas_graph_build(&graph, arch, batch);
+    if (status == HWNAS_OK)
+        *out = make(space->path, NULL, arch, graph, batch);
+    else
+        hwnas_arch_free(arch);
+    return status;
+}
+
+void hwnas_network_close(hwnas_network *network)
+{
+    if (!network)
+        return;
+    free(network->inputs);
+    free(network->outputs);
+    free(network->code);
+    free(network->name);
+    hwnas_graph_free(network->graph);
+    hwnas_arch_free(network->arch);
+    hwnas_space_free(network->own_space);
+    free(network);
+}
+
+const char *hwnas_network_code(const hwnas_network *network)
+{
+    return network->code;
+}
+
+const char *hwnas_network_digest(const hwnas_network *network)
+{
+    return network->digest.hex;
+}
+
+const hwnas_costs *hwnas_network_costs(const hwnas_network *network)
+{
+    return &network->costs;
+}
+
+const hwnas_array_info *hwnas_network_input(const hwnas_network *network, size_t i)
+{
+    return i < network->graph->n_inputs ? &network->inputs[i] : NULL;
+}
+
+const hwnas_array_info *hwnas_network_output(const hwnas_network *network, size_t i)
+{
+    return i < network->graph->n_outputs ? &network->outputs[i] : NULL;
+}
+
+hwnas_status hwnas_network_json(char **out, const hwnas_network *network)
+{
+    IN_C_LOCALE;
+    return hwnas_api_give_json(out, hwnas_network_report(network->graph));
+}
+
+hwnas_status hwnas_network_compile(hwnas_exec **out, const hwnas_network *network,
+                                   hwnas_device *device, const hwnas_exec_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_exec_options options;
+    hwnas_graph *folded;
+    TRY(TAKE_OPTIONS(&options, given));
+    TRY(hwnas_graph_fold(&folded, network->graph));
+    const hwnas_status status = hwnas_device_compile(out, device, folded, &options);
+    hwnas_graph_free(folded);
+    return status;
+}
+
+hwnas_status hwnas_exec_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
+{
+    return exec->ops->run(exec, inputs, outputs);
+}
+
+/* The graph of a file is all that there is of it. */
+static hwnas_status write_graph(const hwnas_graph *graph, const char *path, const char *format)
+{
+    void *bytes;
+    size_t length;
+    if (strcmp(format, "onnx"))
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                     "a network of an ONNX file is not written as '%s'", format),
+                          "only as 'onnx'");
+    TRY(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
+    const hwnas_status status = hwnas_file_write(path, bytes, length);
+    free(bytes);
+    return status;
+}
+
+hwnas_status hwnas_network_export(const hwnas_network *network, const char *path,
+                                  const char *format, const hwnas_export_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_export_options options;
+    TRY(TAKE_OPTIONS(&options, given));
+    const bool is_plain = options.precision == HWNAS_F32 && !options.is_folded;
+    if (!is_plain && (strcmp(format, "onnx") || !network->arch))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "is_folded and a precision go with the format 'onnx' of a space's "
+                          "network");
+    if (options.precision != HWNAS_F32 && options.precision != HWNAS_S8)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "a file is in f32 or s8, not in %s",
+                          hwnas_precision_name(options.precision));
+    if (!network->arch)
+        return write_graph(network->graph, path, format);
+    const hwnas_network_file file = {.path = path,
+                                     .format = format,
+                                     .precision = options.precision,
+                                     .batch = network->batch,
+                                     .is_folded = options.is_folded};
+    return hwnas_network_write(&file, network->arch);
+}

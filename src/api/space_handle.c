@@ -1,0 +1,95 @@
+/* space_handle.c: spaces in hwnas.h: networks as codes. */
+#include <stdlib.h>
+
+#include "base/c_locale.h"
+#include "graph/elaborate.h"
+#include "search/strategy.h"
+
+hwnas_status hwnas_space_open(hwnas_space **out, const char *name)
+{
+    IN_C_LOCALE;
+    return hwnas_graph_load_space(out, name);
+}
+
+void hwnas_space_close(hwnas_space *space)
+{
+    hwnas_space_free(space);
+}
+
+const char *hwnas_space_name(const hwnas_space *space)
+{
+    return space->name;
+}
+
+const char *hwnas_space_about(const hwnas_space *space)
+{
+    return space->about ? space->about : "";
+}
+
+static hwnas_rng stream(uint64_t seed, uint64_t index)
+{
+    const hwnas_strategy_config config = {.seed = seed};
+    return hwnas_strategy_rng(&config, index);
+}
+
+hwnas_status hwnas_space_sample(char **out, const hwnas_space *space, uint64_t seed, uint64_t index)
+{
+    hwnas_rng rng = stream(seed, index);
+    hwnas_arch *arch = hwnas_arch_new(space);
+    const hwnas_status status =
+        hwnas_arch_sample(arch, &rng) ? HWNAS_OK : hwnas_space_none_found(space);
+    if (status == HWNAS_OK)
+        *out = hwnas_arch_code(arch);
+    hwnas_arch_free(arch);
+    return status;
+}
+
+/* There is no next network: it was the last, or nobody can say. */
+static hwnas_status end_of(const hwnas_space *space)
+{
+    bool is_exact;
+    free(hwnas_space_count(space, &is_exact));
+    if (is_exact)
+        return hwnas_fail(HWNAS_E_EXHAUSTED, NULL, "there are no more networks in %s", space->name);
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the networks of %s cannot be counted", space->name),
+        "hwnas_space_sample() gives random ones");
+}
+
+hwnas_status hwnas_space_next(char **out, const hwnas_space *space, const char *code)
+{
+    hwnas_arch *arch = NULL;
+    if (code)
+        TRY(hwnas_arch_parse(&arch, space, code));
+    else if (!(arch = hwnas_arch_first(space)))
+        return hwnas_space_none_found(space);
+    const hwnas_status status = !code || hwnas_arch_next(arch) ? HWNAS_OK : end_of(space);
+    if (status == HWNAS_OK)
+        *out = hwnas_arch_code(arch);
+    hwnas_arch_free(arch);
+    return status;
+}
+
+hwnas_status hwnas_space_mutate(char **out, const hwnas_space *space, const char *code, double rate,
+                                uint64_t seed, uint64_t index)
+{
+    hwnas_rng rng = stream(seed, index);
+    hwnas_arch *arch;
+    if (!(rate >= 0 && rate <= 1))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a rate of %g; 0 to 1 are possible", rate);
+    TRY(hwnas_arch_parse(&arch, space, code));
+    hwnas_arch_mutate(arch, rate, &rng);
+    *out = hwnas_arch_code(arch);
+    hwnas_arch_free(arch);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_space_check(char **out, const hwnas_space *space, const char *code)
+{
+    hwnas_arch *arch;
+    TRY(hwnas_arch_parse(&arch, space, code));
+    if (out)
+        *out = hwnas_arch_code(arch);
+    hwnas_arch_free(arch);
+    return HWNAS_OK;
+}
