@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "measure/priority.h"
 #include "report/roofline_text.h"
 
 static const hwnas_usage usage = {
@@ -116,6 +117,23 @@ static void add_text(hwnas_str *out, const finding *f)
         hwnas_roofline_text(out, f->rooflines, f->n);
 }
 
+/* Whether measurements may take the cores from other programs, and what would allow it. */
+static json_t *find_priority(hwnas_str *text)
+{
+    const bool is_allowed = hwnas_priority_check() == HWNAS_OK;
+    const hwnas_error *error = hwnas_last_error();
+    json_t *object = json_pack("{s:b, s:s?, s:s?}", "realtime", is_allowed, "message",
+                               is_allowed ? NULL : error->message, "hint",
+                               is_allowed ? NULL : error->hint);
+    if (is_allowed)
+        hwnas_str_add(text, "priority real-time: other programs do not disturb a measurement\n");
+    else
+        hwnas_str_addf(text, "priority normal: %s\n         to allow it: %s\n", error->message,
+                       error->hint);
+    hwnas_error_clear();
+    return object;
+}
+
 static json_t *to_json(const finding *f)
 {
     json_t *rooflines = json_array();
@@ -150,11 +168,14 @@ hwnas_status hwnas_cmd_devices(int argc, char **argv)
         add_text(&text, &f);
         json_array_append_new(devices, to_json(&f));
     }
+    json_t *priority = find_priority(&text);
     if (as_json)
-        status = hwnas_print_json(json_pack("{s:s, s:i, s:O}", "format", "hwnas.devices", "version",
-                                            1, "devices", devices));
+        status = hwnas_print_json(json_pack("{s:s, s:i, s:O, s:O}", "format", "hwnas.devices",
+                                            "version", 1, "devices", devices, "priority",
+                                            priority));
     else
         status = hwnas_print_text(&text);
+    json_decref(priority);
 out:
     json_decref(devices);
     hwnas_str_done(&text);

@@ -69,7 +69,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     hwnas_sweep_lists lists = HWNAS_SWEEP_DEFAULTS;
     output o = {0};
     bool done;
-    const char *mode = "hot";
+    const char *mode = "hot", *priority = "auto";
     long samples = s.options.min_samples;
     const hwnas_option options[] = {
         {"arch", 'a', HWNAS_OPTION_TEXT, &s.code, "CODE", "which network of a space"},
@@ -87,6 +87,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"samples", 0, HWNAS_OPTION_INT, &samples, "N", NULL},
         {"mode", 0, HWNAS_OPTION_TEXT, &mode, "MODE",
          "hot, cold-weights, cold, after-idle[=SECONDS], sustained[=SECONDS]"},
+        {"priority", 0, HWNAS_OPTION_TEXT, &priority, "HOW",
+         "realtime, normal; auto: realtime where the kernel allows it"},
         {"skip-unsupported", 0, HWNAS_OPTION_FLAG, &s.skips, NULL,
          "leave out nodes of ONNX files that cannot be computed, and say so"},
         {"save", 0, HWNAS_OPTION_TEXT, &o.save, "FILE",
@@ -108,6 +110,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--samples must be 1 or more");
     s.options.min_samples = (int)samples;
     TRY(hwnas_mode_parse(&s.options, mode));
+    TRY(hwnas_priority_find(&s.options.priority, priority));
     if (lists.streams && s.options.mode != HWNAS_HOT)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--streams are measured in the mode hot only");
     if (s.with_layers && (lists.streams || s.options.mode != HWNAS_HOT))

@@ -95,10 +95,13 @@ static void conclude_energy(hwnas_measurement *out, const hwnas_sampler *s)
 void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
 {
     out->mode = s->options->mode;
+    out->is_realtime = s->machine->is_realtime(s->machine);
     out->runs_per_sample = s->runs;
     out->run_seconds = s->run_seconds;
-    out->n_disturbed = s->n_aside;
+    out->is_cpu_time = hwnas_sampler_counts_cpu_time(s);
+    out->n_disturbed = s->n_aside + s->n_preempted;
     out->disturbed_share = hwnas_sampler_disturbed_share(s);
+    hwnas_sampler_merge_preempted(s);
     out->shared_share = s->n_looks ? (double)s->n_shared / (double)s->n_looks : 0;
     out->hertz = median_clock(s);
     out->trend = hwnas_find_trend(s->scratch, s->clean, s->n_clean);

@@ -23,6 +23,7 @@
 #include "measure/occupancy.h"
 #include "measure/pace.h"
 #include "measure/core_choice.h"
+#include "measure/priority.h"
 
 enum {
     MAX_THREADS = 512,    /* more are not watched */
@@ -83,6 +84,15 @@ static double real_stolen(hwnas_machine *machine)
         if (t.core < CPU_SETSIZE && CPU_ISSET((size_t)t.core, &m->cores))
             ticks += t.stolen;
     return (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double real_cpu_time(hwnas_machine *machine)
+{
+    struct timespec t;
+    (void)machine;
+    if (!hwnas_place_is_alone() || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+        return NAN;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static double real_joules(hwnas_machine *machine)
@@ -149,6 +159,30 @@ static void real_pause(hwnas_machine *machine, double seconds)
         continue;
 }
 
+/* Computing without a pause that no measurement needs, unless the network itself is so slow. */
+static double seconds_to_compute(const hwnas_measure_options *options)
+{
+    return 10 + 4 * options->max_seconds;
+}
+
+static hwnas_status real_take_priority(hwnas_machine *machine, const hwnas_measure_options *options)
+{
+    (void)machine;
+    if (options->priority == HWNAS_PRIORITY_NORMAL)
+        return HWNAS_OK;
+    hwnas_status status = hwnas_priority_raise(seconds_to_compute(options));
+    if (status == HWNAS_OK || options->priority == HWNAS_PRIORITY_REALTIME)
+        return status;
+    hwnas_error_clear();
+    return HWNAS_OK;
+}
+
+static bool real_is_realtime(hwnas_machine *machine)
+{
+    (void)machine;
+    return hwnas_priority_is_raised();
+}
+
 static void unwatch(real_machine *m)
 {
     for (int i = 0; i < m->n_threads; i++)
@@ -193,10 +227,13 @@ hwnas_machine *hwnas_machine_open(void)
                               .preemptions = real_preemptions,
                               .waited = real_waited,
                               .stolen = real_stolen,
+                              .cpu_time = real_cpu_time,
                               .joules = real_joules,
                               .reference = real_reference,
                               .is_shared = real_is_shared,
                               .pause = real_pause,
+                              .take_priority = real_take_priority,
+                              .is_realtime = real_is_realtime,
                               .settle = real_settle};
     m->stat = -1;
     m->energy = hwnas_energy_open(hwnas_energy_root());
@@ -208,6 +245,7 @@ void hwnas_machine_close(hwnas_machine *machine)
     real_machine *m = (real_machine *)machine;
     if (!m)
         return;
+    hwnas_priority_lower();
     unwatch(m);
     hwnas_energy_close(m->energy);
     free(m);

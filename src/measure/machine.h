@@ -17,6 +17,8 @@ struct hwnas_machine {
     double (*waited)(hwnas_machine *machine);
     /* Seconds that the hypervisor took from our cores, in steps of 10 ms. */
     double (*stolen)(hwnas_machine *machine);
+    /* CPU seconds that the calling thread has used; NaN when others compute as well. */
+    double (*cpu_time)(hwnas_machine *machine);
     /* Joules that the machine has used, from any beginning; NaN when it does not tell. */
     double (*joules)(hwnas_machine *machine);
     /* Seconds of a small fixed workload. */
@@ -25,6 +27,11 @@ struct hwnas_machine {
      * when it cannot be told. Takes a few microseconds. */
     bool (*is_shared)(hwnas_machine *machine, double *hertz);
     void (*pause)(hwnas_machine *machine, double seconds);
+    /* Called when the device has started its threads: raises their priority as the options say,
+     * until the machine is closed. HWNAS_E_UNSUPPORTED: they insist on what the kernel refuses. */
+    hwnas_status (*take_priority)(hwnas_machine *machine, const hwnas_measure_options *options);
+    /* The threads have had real-time priority since then. */
+    bool (*is_realtime)(hwnas_machine *machine);
     /* Looks for a core that nobody shares. true: the thread has moved to another one. */
     bool (*settle)(hwnas_machine *machine);
 };

@@ -21,9 +21,23 @@ typedef enum hwnas_mode {
     HWNAS_N_MODES
 } hwnas_mode;
 
+/* How the kernel schedules the threads of a measurement (priority.h). */
+typedef enum hwnas_priority {
+    HWNAS_PRIORITY_AUTO,     /* real-time where the kernel allows it */
+    HWNAS_PRIORITY_REALTIME, /* HWNAS_E_UNSUPPORTED where it does not */
+    HWNAS_PRIORITY_NORMAL,
+    HWNAS_N_PRIORITIES
+} hwnas_priority;
+
+/* "auto", "realtime", "normal" */
+const char *hwnas_priority_name(hwnas_priority priority);
+/* HWNAS_E_INPUT with the known names. */
+HWNAS_CHECKED hwnas_status hwnas_priority_find(hwnas_priority *out, const char *name);
+
 typedef struct hwnas_measure_options {
     hwnas_exec_options exec; /* how to compile */
     hwnas_mode mode;
+    hwnas_priority priority;
     double idle_seconds; /* the pause before each sample, in the mode that has one */
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
     double max_seconds;   /* time for warm-up and samples together; then the interval stays wider */
@@ -99,6 +113,10 @@ typedef struct hwnas_measurement {
     int n_attempts; /* how often it was measured before the machine was quiet enough, or we gave up
                      */
     hwnas_mode mode;
+    bool is_realtime; /* the threads had real-time priority all the time */
+    /* Others had the core most of the time: samples in which the one thread waited for it count with
+     * its CPU time, which is 1 to 3 % longer than the latency of a quiet machine. */
+    bool is_cpu_time;
 } hwnas_measurement;
 
 /* A median with its 95 % interval, in seconds. */

@@ -45,7 +45,7 @@ static void end_span(hwnas_sampler *s)
 static hwnas_status take_block(hwnas_sampler *s, double deadline)
 {
     hwnas_machine *m = s->machine;
-    size_t least = (s->n_clean + s->n_aside) / 8, first = s->n_clean, n = 0;
+    size_t least = (s->n_clean + s->n_aside + s->n_preempted) / 8, first = s->n_clean, n = 0;
     double stolen = m->stolen(m), start = m->now(m), elapsed = 0;
     if (least < FEWEST)
         least = s->options->give_up > 0 ? HWNAS_CARRY_MEDIAN : FEWEST;
@@ -69,13 +69,14 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
 static bool is_enough(hwnas_stop *stop, const hwnas_sampler *s)
 {
     double low, high;
-    if (s->mode->is_whole || s->n_clean < HWNAS_CARRY_MEDIAN)
+    const size_t n = hwnas_sampler_n(s);
+    if (s->mode->is_whole || n < HWNAS_CARRY_MEDIAN)
         return false;
-    const double p50 = hwnas_median(&low, &high, s->scratch, s->clean, s->n_clean);
+    const double p50 = hwnas_sampler_median(&low, &high, s);
     const double disturbed = hwnas_sampler_disturbed_share(s);
     /* What was mostly disturbed so far may be so no longer in a moment. */
     const bool is_narrow = high - low <= s->options->interval * p50 &&
-                           s->n_clean >= (size_t)fmax(s->options->min_samples, 0) &&
+                           n >= (size_t)fmax(s->options->min_samples, 0) &&
                            disturbed <= HWNAS_MOSTLY_DISTURBED;
     *stop = is_narrow ? HWNAS_STOP_INTERVAL : HWNAS_STOP_ABOVE;
     return is_narrow || (s->options->give_up > 0 && low > s->options->give_up &&
@@ -85,15 +86,15 @@ static bool is_enough(hwnas_stop *stop, const hwnas_sampler *s)
 static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
 {
     for (;;) {
-        const size_t n_clean = s->n_clean;
+        const size_t n = hwnas_sampler_n(s);
         TRY(hwnas_sampler_report(s, "sampling"));
         TRY(take_block(s, deadline));
-        if (s->n_clean == n_clean)
+        if (hwnas_sampler_n(s) <= n)
             TRY(hwnas_sampler_settle(s));
         if (is_enough(stop, s))
             return HWNAS_OK;
         bool is_over = s->machine->now(s->machine) >= deadline &&
-                       s->n_clean + s->n_aside >= HWNAS_CARRY_MEDIAN;
+                       s->n_clean + s->n_aside + s->n_preempted >= HWNAS_CARRY_MEDIAN;
         if (is_over || !hwnas_sampler_has_room(s)) {
             *stop = HWNAS_STOP_BUDGET;
             return HWNAS_OK;

@@ -31,6 +31,7 @@ void hwnas_sampler_done(hwnas_sampler *s)
     free(s->clean);
     free(s->aside);
     free(s->scratch);
+    free(s->preempted);
 }
 
 hwnas_status hwnas_sampler_report(const hwnas_sampler *s, const char *phase)
@@ -157,6 +158,9 @@ static hwnas_status make_room(hwnas_sampler *s, double expected, double seconds)
         TRY(hwnas_try_alloc(&array, s->capacity * sizeof **arrays[i], "the samples"));
         *arrays[i] = array;
     }
+    void *preempted;
+    TRY(hwnas_try_alloc(&preempted, s->capacity * sizeof *s->preempted, "the samples"));
+    s->preempted = preempted;
     return HWNAS_OK;
 }
 
@@ -175,6 +179,7 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
     machine->settle(machine);
     TRY(hwnas_sampler_report(s, "running once"));
     TRY(take(first_run_seconds, s));
+    TRY(machine->take_priority(machine, options));
     s->run_seconds = 0;
     s->n_runs = 0;
 
@@ -231,6 +236,13 @@ static bool was_disturbed(hwnas_sampler *s, double seconds)
     return isnan(lost) || lost > LOST_SHARE * seconds;
 }
 
+/* CPU time of the thread so far, where nobody else computes: neither other threads nor a device
+ * with a clock of its own. Else NaN. */
+static double cpu_time(const hwnas_sampler *s)
+{
+    return s->exec->ops->time ? NAN : s->machine->cpu_time(s->machine);
+}
+
 void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first)
 {
     while (s->n_clean > first) {
@@ -262,29 +274,84 @@ hwnas_status hwnas_sampler_settle(hwnas_sampler *s)
 
 bool hwnas_sampler_has_room(const hwnas_sampler *s)
 {
-    return s->n_clean + s->n_aside < s->capacity;
+    return s->n_clean + s->n_aside + s->n_preempted < s->capacity;
 }
 
 hwnas_status hwnas_sampler_sample(hwnas_sampler *s)
 {
     double one;
+    const double begin = cpu_time(s);
     TRY(take(&one, s));
-    double seconds = one * s->runs;
-    if (was_disturbed(s, seconds)) {
-        s->aside[s->n_aside++] = one;
-        s->aside_seconds += seconds;
-    } else {
+    const double seconds = one * s->runs, computed = cpu_time(s) - begin;
+    if (!was_disturbed(s, seconds)) {
         s->clean[s->n_clean++] = one;
         s->clean_seconds += seconds;
         s->n_unsure++;
+    } else if (!isnan(computed)) {
+        s->preempted[s->n_preempted++] =
+            (hwnas_cpu_sample){.seconds = computed / s->runs, .after = s->n_clean};
+        s->preempted_seconds += seconds;
+    } else {
+        s->aside[s->n_aside++] = one;
+        s->aside_seconds += seconds;
     }
     if (s->mode->before || s->machine->now(s->machine) - s->looked_when >= LOOK_SECONDS)
         hwnas_sampler_look(s);
     return HWNAS_OK;
 }
 
+bool hwnas_sampler_counts_cpu_time(const hwnas_sampler *s)
+{
+    const bool is_mostly_preempted = s->preempted_seconds > s->clean_seconds;
+    return s->n_preempted && (s->n_clean < HWNAS_CARRY_MEDIAN ||
+                              (is_mostly_preempted && (int)s->n_clean < s->options->min_samples));
+}
+
+size_t hwnas_sampler_n(const hwnas_sampler *s)
+{
+    return s->n_clean + (hwnas_sampler_counts_cpu_time(s) ? s->n_preempted : 0);
+}
+
+/* The samples that count into `out`, in order of time. */
+static void gather(double *out, const hwnas_sampler *s)
+{
+    const size_t n_preempted = hwnas_sampler_counts_cpu_time(s) ? s->n_preempted : 0;
+    size_t k = 0;
+    for (size_t i = 0; i <= s->n_clean; i++) {
+        /* Clean ones that were set aside later are no longer before it. */
+        for (; k < n_preempted && (s->preempted[k].after <= i || i == s->n_clean); k++)
+            *out++ = s->preempted[k].seconds;
+        if (i < s->n_clean)
+            *out++ = s->clean[i];
+    }
+}
+
+double hwnas_sampler_median(double *low, double *high, const hwnas_sampler *s)
+{
+    const size_t n = hwnas_sampler_n(s);
+    gather(s->scratch, s);
+    hwnas_sort(s->scratch, n);
+    hwnas_quantile_interval(s->scratch, n, 0.5, low, high);
+    return hwnas_quantile(s->scratch, n, 0.5);
+}
+
+void hwnas_sampler_merge_preempted(hwnas_sampler *s)
+{
+    const size_t n = hwnas_sampler_n(s);
+    if (n == s->n_clean)
+        return;
+    gather(s->scratch, s);
+    double *const clean = s->clean;
+    s->clean = s->scratch;
+    s->scratch = clean;
+    s->n_clean = n;
+    s->n_preempted = 0;
+}
+
 double hwnas_sampler_disturbed_share(const hwnas_sampler *s)
 {
-    double sampling = s->clean_seconds + s->aside_seconds;
-    return sampling > 0 ? s->aside_seconds / sampling : 0;
+    const double sampling = s->clean_seconds + s->aside_seconds + s->preempted_seconds;
+    const double lost =
+        s->aside_seconds + (hwnas_sampler_counts_cpu_time(s) ? 0 : s->preempted_seconds);
+    return sampling > 0 ? lost / sampling : 0;
 }

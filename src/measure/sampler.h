@@ -14,6 +14,12 @@ enum {
     HWNAS_MAX_BLOCKS = 4096,     /* whose energy and clock rate are kept */
 };
 
+/* A sample during which the one thread that computes waited for its core, without that wait. */
+typedef struct hwnas_cpu_sample {
+    double seconds;
+    size_t after; /* so many clean samples */
+} hwnas_cpu_sample;
+
 typedef struct hwnas_sampler {
     hwnas_exec *exec;
     const hwnas_graph *graph;
@@ -35,11 +41,12 @@ typedef struct hwnas_sampler {
     bool was_shared;           /* as that look saw it */
     size_t n_looks, n_shared;
 
-    size_t capacity;                 /* of each of the three */
+    size_t capacity;                 /* of each of the four */
     double *clean, *aside, *scratch; /* in order of time; scratch: sorted */
-    size_t n_clean, n_aside;
+    hwnas_cpu_sample *preempted;     /* in order of time */
+    size_t n_clean, n_aside, n_preempted;
     size_t n_unsure; /* the last of the clean ones: the core has not been looked at since */
-    double clean_seconds, aside_seconds;
+    double clean_seconds, aside_seconds, preempted_seconds;
 
     size_t n_blocks, n_energies;
     double energy[HWNAS_MAX_BLOCKS]; /* joules of a run, for each span of blocks */
@@ -80,7 +87,16 @@ void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first);
 /* There is room for one more. */
 bool hwnas_sampler_has_room(const hwnas_sampler *s);
 
-/* Share of the sampling time that was set aside. */
+/* Most of the time was taken by others, so what the thread computed in samples that it was preempted
+ * in counts as well: its CPU time. */
+bool hwnas_sampler_counts_cpu_time(const hwnas_sampler *s);
+/* Samples that count, and their median with its 95 % interval; uses `scratch`. */
+size_t hwnas_sampler_n(const hwnas_sampler *s);
+double hwnas_sampler_median(double *low, double *high, const hwnas_sampler *s);
+/* Makes the preempted samples clean ones, in order of time. */
+void hwnas_sampler_merge_preempted(hwnas_sampler *s);
+
+/* Share of the sampling time whose samples do not count. */
 double hwnas_sampler_disturbed_share(const hwnas_sampler *s);
 
 #endif

@@ -194,6 +194,7 @@ hwnas_status hwnas_measure_steps_on(hwnas_step_times *out, hwnas_exec *exec,
         TRY_OUT(hwnas_buffers_open(&s.buffers, graph));
         TRY_OUT(make_room(&s));
         TRY_OUT(take_pair(s.rows, &s)); /* warm: the plain measurement has run before */
+        TRY_OUT(machine->take_priority(machine, options));
         machine->watch(machine);
         TRY_OUT(sample_all(&s));
         conclude(&times, &s, about);

@@ -246,6 +246,7 @@ hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double le
                                  .p50_last = NAN,
                                  .n_attempts = 1}};
     looper l = {.copy = copy, .machine = machine, .options = options};
+    TRY_OUT(machine->take_priority(machine, options));
     machine->watch(machine);
     TRY_OUT(settle(&l, begin + lead, &window.m.n_warm_up));
     TRY_OUT(make_room(&l, seconds));
@@ -254,6 +255,7 @@ hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double le
     const hwnas_exec *exec = copy->exec;
     window.m.memory_bytes = exec->ops->memory ? exec->ops->memory(exec) : 0;
     window.m.total_seconds = machine->now(machine) - begin;
+    window.m.is_realtime = machine->is_realtime(machine);
     window.m.is_unstable = hwnas_measurement_doubt(&window.m) != NULL;
     *out = window;
 out:
@@ -283,6 +285,7 @@ static void add_up(hwnas_window *out, const hwnas_window *windows, int n)
         sum->run_seconds += m->run_seconds;
         sum->disturbed_share += m->disturbed_share / n;
         sum->is_mixed |= m->is_mixed;
+        sum->is_realtime = m->is_realtime && (!i || sum->is_realtime);
         sum->trend = fabs(m->trend) > fabs(sum->trend) ? m->trend : sum->trend;
         sum->compile_seconds = fmax(sum->compile_seconds, m->compile_seconds);
         sum->first_run_seconds = fmax(sum->first_run_seconds, m->first_run_seconds);

@@ -60,12 +60,14 @@ typedef struct field {
 _Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
 _Static_assert(sizeof(unsigned) == sizeof(int), "sets of precisions travel as an int");
 _Static_assert(sizeof(hwnas_mode) == sizeof(int), "hwnas_mode travels as an int");
+_Static_assert(sizeof(hwnas_priority) == sizeof(int), "hwnas_priority travels as an int");
 _Static_assert(sizeof(hwnas_stop) == sizeof(int), "hwnas_stop travels as an int");
 
 static const field option_fields[] = {
     {"precision", FIELD_INT, offsetof(hwnas_measure_options, exec.precision),
      sizeof(hwnas_precision)},
     OPTION(mode, FIELD_INT),
+    OPTION(priority, FIELD_INT),
     OPTION(idle_seconds, FIELD_DOUBLE),
     OPTION(interval, FIELD_DOUBLE),
     OPTION(max_seconds, FIELD_DOUBLE),
@@ -113,6 +115,8 @@ static const field measurement_fields[] = {
     RESULT(p50_last, FIELD_DOUBLE),
     RESULT(n_attempts, FIELD_INT),
     RESULT(mode, FIELD_INT),
+    RESULT(is_realtime, FIELD_BOOL),
+    RESULT(is_cpu_time, FIELD_BOOL),
     {0},
 };
 
@@ -210,7 +214,8 @@ bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object)
     hwnas_measure_options options = {0};
     if (!decode(&options, option_fields, object) || options.exec.precision < 0 ||
         options.exec.precision >= HWNAS_N_PRECISIONS || options.mode < 0 ||
-        options.mode >= HWNAS_N_MODES)
+        options.mode >= HWNAS_N_MODES || options.priority < 0 ||
+        options.priority >= HWNAS_N_PRIORITIES)
         return false;
     *out = options;
     return true;

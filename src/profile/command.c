@@ -49,6 +49,8 @@ char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_optio
                    o->min_samples);
     if (o->mode != HWNAS_HOT)
         add_mode(&out, o);
+    if (o->priority != HWNAS_PRIORITY_AUTO)
+        hwnas_str_addf(&out, " --priority %s", hwnas_priority_name(o->priority));
     if (recipe->skips)
         hwnas_str_add(&out, " --skip-unsupported");
     return out.s;

@@ -44,6 +44,8 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("mode", "mode", TEXT, MEASURED, mode),
     FIELD("mode_seconds", "mode_s", NUMBER, MEASURED, mode_seconds),
     FIELD("stop", "stop", TEXT, MEASURED, stop),
+    FIELD("realtime", "realtime", FLAG, MEASURED, m.is_realtime),
+    FIELD("cpu_time", "cpu_time", FLAG, MEASURED, m.is_cpu_time),
     FIELD("shared_share", "shared_share", NUMBER, MEASURED, m.shared_share),
     FIELD("clock_hertz", "clock_hz", NUMBER, MEASURED, m.hertz),
     FIELD("p50_first_seconds", "p50_first_s", NUMBER, MEASURED, m.p50_first),

@@ -6,6 +6,7 @@
 #include "measure/streams.h"
 #include "measure/verify.h"
 #include "profile/command.h"
+#include "measure/priority.h"
 #include "profile/model_load.h"
 
 void hwnas_sweep_done(hwnas_sweep *sweep)
@@ -234,6 +235,8 @@ hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep)
     cursor c = {.sweep = sweep, .profile = profile};
     hwnas_status status = HWNAS_OK;
     TRY(try_models(&c));
+    if (sweep->options.priority == HWNAS_PRIORITY_REALTIME)
+        TRY(hwnas_priority_check());
     for (c.device = 0; c.device < sweep->n_devices; c.device++)
         for (c.threads = 0; c.threads < sweep->n_threads; c.threads++)
             for (c.streams = 0; c.streams < sweep->n_streams; c.streams++) {

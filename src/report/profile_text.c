@@ -65,9 +65,10 @@ static void put_interval(hwnas_grid *grid, const hwnas_profile_row *row)
     const int decimals = hwnas_grid_decimals(row->m.p50 * MS);
     hwnas_grid_cell(grid, "[%.*f, %.*f]%s", decimals, row->m.p50_low * MS, decimals,
                     row->m.p50_high * MS,
-                    row->m.is_unstable ? " ?"
-                    : is_wide(row)     ? " ~"
-                                       : "");
+                    row->m.is_unstable   ? " ?"
+                    : row->m.is_cpu_time ? " c"
+                    : is_wide(row)       ? " ~"
+                                         : "");
 }
 
 static void put_p90(hwnas_grid *grid, const hwnas_profile_row *row)
@@ -259,6 +260,27 @@ static void add_verified(hwnas_str *out, const hwnas_profile *profile)
                            profile->rows[i].unverified);
 }
 
+static bool is_cpu_time(const hwnas_profile_row *row)
+{
+    return row->status == HWNAS_OK && row->m.is_cpu_time && !row->m.is_unstable;
+}
+
+/* What stands behind an interval, in words. */
+static void add_marks(hwnas_str *out, const hwnas_profile *profile)
+{
+    bool has_wide = false, has_cpu_time = false;
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        has_cpu_time |= is_cpu_time(&profile->rows[i]);
+        has_wide |= is_wide(&profile->rows[i]) && !is_cpu_time(&profile->rows[i]);
+    }
+    if (has_wide)
+        hwnas_str_add(out, "~ the time was over before the interval was as narrow as asked: more "
+                           "--seconds make it so\n");
+    if (has_cpu_time)
+        hwnas_str_add(out, "c other programs had the core most of the time: CPU time of the thread, "
+                           "usually 1 to 8 % longer than its\n  latency on a quiet machine\n");
+}
+
 void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
 {
     hwnas_grid grid = {0};
@@ -275,13 +297,7 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     hwnas_grid_done(&grid);
     hwnas_str_add(out, "\ncompile and first run in ms; MiB are weights and buffers; '-': too few "
                        "samples to carry it\n");
-    for (size_t i = 0; i < profile->n_rows; i++)
-        if (is_wide(&profile->rows[i])) {
-            hwnas_str_add(out,
-                          "~ the time was over before the interval was as narrow as asked: more "
-                          "--seconds make it so\n");
-            break;
-        }
+    add_marks(out, profile);
     add_ends(out, profile);
     add_verified(out, profile);
     hwnas_precision_notes(out, profile);

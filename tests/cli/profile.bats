@@ -35,6 +35,52 @@ assert row["memory_bytes"] > 4 * row["params"], row
 END
 }
 
+# Without CAP_SYS_NICE, whoever we are.
+ordinary() {
+    setpriv --bounding-set=-sys_nice prlimit --rtprio=0 "$@"
+}
+
+@test "priority: real-time where the kernel allows it, and told where it does not" {
+    cd "$BATS_TEST_TMPDIR"
+    [ "$(id -u)" = 0 ] || skip "only root can take the right away"
+    ordinary "$HWNAS" profile mnist_cnn --seconds 0.1 --json | grep -q '"realtime": false'
+    "$HWNAS" profile mnist_cnn --seconds 0.1 --priority normal --json >normal.json
+    grep -q '"realtime": false' normal.json
+    grep -q '"command": ".* --priority normal' normal.json
+    run ordinary "$HWNAS" profile mnist_cnn --priority realtime
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"the kernel refuses real-time priority"*"hint: sudo setcap cap_sys_nice+ep"* ]]
+    ordinary "$HWNAS" devices >devices.txt
+    grep -q '^priority normal: the kernel refuses real-time priority' devices.txt
+    grep -q 'setcap cap_sys_nice+ep .*hwnas' devices.txt
+    ordinary "$HWNAS" devices --json | grep -q '"realtime": false'
+    run "$HWNAS" profile mnist_cnn --priority high
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"there is no priority 'high'"*"realtime, normal, or auto"* ]]
+    "$HWNAS" devices --json | grep -q '"realtime": true' || skip "this machine allows it to nobody"
+    "$HWNAS" profile mnist_cnn --seconds 0.1 --json | grep -q '"realtime": true'
+}
+
+@test "priority of a job's measurements" {
+    cd "$BATS_TEST_TMPDIR"
+    [ "$(id -u)" = 0 ] || skip "only root can take the right away"
+    cat >job.yaml <<'END'
+space: nas_bench_macro
+device: cpu
+objectives: [latency.p50, params]
+measure: {priority: realtime, seconds: 0.1, estimate: off, verify: none}
+budget: {trials: 2}
+END
+    run ordinary "$HWNAS" search job.yaml
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"the kernel refuses real-time priority"* ]]
+    [ ! -e job.db ]
+    ordinary "$HWNAS" search job.yaml --priority normal --json | grep -q '"realtime": false'
+    run "$HWNAS" search job.yaml --priority fast
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"there is no priority 'fast'"* ]]
+}
+
 @test "several devices and precisions; one that a device lacks is a row that says so" {
     run --separate-stderr "$HWNAS" profile mnist_mlp --device ref,null --dtype f32,f16 --seconds 0.05
     [ "$status" -eq 1 ]
@@ -125,7 +171,7 @@ def hear():
 
 send(1, json.dumps({"device": "null", "threads": 1, "cores": [], "allowed": []}).encode())
 hear()
-send(2, json.dumps({"precision": 0, "mode": 0, "idle_seconds": 0.1, "interval": 0.01,
+send(2, json.dumps({"precision": 0, "mode": 0, "priority": 0, "idle_seconds": 0.1, "interval": 0.01,
                     "max_seconds": 2, "steps_seconds": 0.0, "min_samples": 30, "give_up": 0.0,
                     "max_attempts": 0, "timeout": 60.0, "memory_limit": 0, "is_copy": True}).encode())
 send(3, open(sys.argv[2], "rb").read())
@@ -222,7 +268,7 @@ END
     for streams in "" "--streams 1"; do
         # shellcheck disable=SC2086
         HWNAS_POWERCAP=$BATS_TEST_TMPDIR/powercap "$HWNAS" profile mnist_mlp --device ref --batch 2 \
-            --seconds 2 --interval 0.001 $streams --json >"$BATS_TEST_TMPDIR/energy.json"
+            --seconds 2 --interval 0.001 --priority normal $streams --json >"$BATS_TEST_TMPDIR/energy.json"
         /usr/bin/python3 - "$BATS_TEST_TMPDIR/energy.json" <<'END'
 import json, sys
 (row,) = json.load(open(sys.argv[1]))["rows"]
@@ -231,7 +277,7 @@ assert row["energy_joules"] > 0, row
 END
     done
     run env HWNAS_POWERCAP="$BATS_TEST_TMPDIR/powercap" "$HWNAS" profile mnist_mlp --device ref \
-        --seconds 2 --interval 0.001
+        --seconds 2 --interval 0.001 --priority normal
     kill "$meter"
     [[ $output == *"mJ/item"* ]]
     run "$HWNAS" profile mnist_mlp --device null

@@ -217,6 +217,25 @@ static bool stays(hwnas_machine *machine)
     return false;
 }
 
+static double no_cpu_time(hwnas_machine *machine)
+{
+    (void)machine;
+    return NAN;
+}
+
+static hwnas_status needs_no_priority(hwnas_machine *machine, const hwnas_measure_options *options)
+{
+    (void)machine;
+    (void)options;
+    return HWNAS_OK;
+}
+
+static bool is_ordinary(hwnas_machine *machine)
+{
+    (void)machine;
+    return false;
+}
+
 hwnas_machine *hwnas_machine_open(void)
 {
     static hwnas_machine still = {.watch = do_nothing,
@@ -224,10 +243,13 @@ hwnas_machine *hwnas_machine_open(void)
                                   .preemptions = no_preemptions,
                                   .waited = no_seconds,
                                   .stolen = no_seconds,
+                                  .cpu_time = no_cpu_time,
                                   .joules = no_joules,
                                   .reference = same_reference,
                                   .is_shared = is_never_shared,
                                   .pause = still_pause,
+                                  .take_priority = needs_no_priority,
+                                  .is_realtime = is_ordinary,
                                   .settle = stays};
     return &still;
 }

@@ -40,6 +40,7 @@ typedef struct fake_machine {
     bool has_better_core, is_moved;
     size_t n_settles;
     double paused;           /* seconds of all pauses */
+    bool is_realtime, is_alone; /* alone: one thread, whose CPU time is the clock's without `waited` */
     hwnas_rng rng;
     /* Seconds of the next inference; may change everything above. */
     double (*script)(struct fake_machine *m);
@@ -64,6 +65,12 @@ static double fake_waited(hwnas_machine *machine)
 static double fake_stolen(hwnas_machine *machine)
 {
     return floor(100 * ((fake_machine *)machine)->stolen) / 100;
+}
+
+static double fake_cpu_time(hwnas_machine *machine)
+{
+    const fake_machine *m = (fake_machine *)machine;
+    return m->is_alone ? m->clock - m->waited : NAN;
 }
 
 static double fake_joules(hwnas_machine *machine)
@@ -95,6 +102,17 @@ static void fake_pause(hwnas_machine *machine, double seconds)
 {
     ((fake_machine *)machine)->clock += seconds;
     ((fake_machine *)machine)->paused += seconds;
+}
+
+static hwnas_status fake_take_priority(hwnas_machine *machine, const hwnas_measure_options *options)
+{
+    ((fake_machine *)machine)->is_realtime = options->priority == HWNAS_PRIORITY_REALTIME;
+    return HWNAS_OK;
+}
+
+static bool fake_is_realtime(hwnas_machine *machine)
+{
+    return ((fake_machine *)machine)->is_realtime;
 }
 
 static bool fake_settle(hwnas_machine *machine)
@@ -134,10 +152,13 @@ static inline fake_machine make_machine(double (*script)(fake_machine *m))
                                    .preemptions = fake_preemptions,
                                    .waited = fake_waited,
                                    .stolen = fake_stolen,
+                                   .cpu_time = fake_cpu_time,
                                    .joules = fake_joules,
                                    .reference = fake_reference,
                                    .is_shared = fake_is_shared,
                                    .pause = fake_pause,
+                                   .take_priority = fake_take_priority,
+                                   .is_realtime = fake_is_realtime,
                                    .settle = fake_settle},
                           .exec = {.ops = &fake_ops},
                           .clock = 1000,

@@ -112,6 +112,67 @@ static void test_never_empty(void **state)
     assert_near(m.p50, 2e-3, 1e-7);
 }
 
+/* What one thread computed in them is known: its CPU time counts, and it is said. */
+static void test_cpu_time(void **state)
+{
+    (void)state;
+    fake_machine machine = make_machine(always_preempted);
+    machine.is_alone = true;
+    hwnas_measurement m = measure_on(&machine, (hwnas_measure_options)HWNAS_MEASURE_DEFAULTS);
+    assert_int_equal(m.stop, HWNAS_STOP_INTERVAL);
+    assert_true(m.is_cpu_time);
+    assert_false(m.is_mixed || m.is_unstable);
+    assert_near(m.p50, 1e-3, 1e-7);
+    assert_in_range(m.n_samples, 30, 40);
+}
+
+/* Where others take little, samples that were preempted are taken again, as ever. */
+static void test_no_cpu_time_without_need(void **state)
+{
+    (void)state;
+    fake_machine machine = make_machine(preempted_often);
+    machine.is_alone = true;
+    hwnas_measurement m = measure_on(&machine, (hwnas_measure_options)HWNAS_MEASURE_DEFAULTS);
+    assert_false(m.is_cpu_time);
+    assert_in_range(m.n_disturbed, 6, 8);
+    assert_near(m.p90, 1e-3, 1e-7);
+}
+
+static double drifting_and_preempted(fake_machine *m)
+{
+    const bool is_lost = m->n_runs % 8 != 0;
+    m->preemptions += is_lost;
+    m->waited += is_lost ? 5e-3 : 0;
+    return drifting(m) + (is_lost ? 5e-3 : 0);
+}
+
+/* Clean and preempted samples together are in order of time: the trend shows. */
+static void test_cpu_time_keeps_the_order(void **state)
+{
+    (void)state;
+    fake_machine machine = make_machine(drifting_and_preempted);
+    machine.is_alone = true;
+    hwnas_measurement m = measure_on(
+        &machine, (hwnas_measure_options){.interval = 0, .max_seconds = 1.5, .min_samples = 60});
+    assert_true(m.is_cpu_time);
+    assert_true(m.trend > 0.015);
+    assert_near(m.min, 1e-3 * (1 + 2e-4 * (double)m.n_warm_up), 1e-4);
+    assert_true(m.p99 < 1.2e-3 || isnan(m.p99));
+}
+
+/* A priority that was asked for is told of the measurement. */
+static void test_priority_is_told(void **state)
+{
+    (void)state;
+    fake_machine machine = make_machine(constant);
+    hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    options.priority = HWNAS_PRIORITY_REALTIME;
+    assert_true(measure_on(&machine, options).is_realtime);
+    machine = make_machine(constant);
+    options.priority = HWNAS_PRIORITY_NORMAL;
+    assert_false(measure_on(&machine, options).is_realtime);
+}
+
 static double mostly_preempted(fake_machine *m)
 {
     return m->n_runs % 4 == 0 ? 1e-3 : always_preempted(m);
@@ -185,6 +246,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_harmless_preemptions),
         cmocka_unit_test(test_preemptions_of_unknown_damage),
         cmocka_unit_test(test_never_empty),
+        cmocka_unit_test(test_cpu_time),
+        cmocka_unit_test(test_no_cpu_time_without_need),
+        cmocka_unit_test(test_cpu_time_keeps_the_order),
+        cmocka_unit_test(test_priority_is_told),
         cmocka_unit_test(test_mostly_disturbed),
         cmocka_unit_test(test_mostly_disturbed_and_wide),
         cmocka_unit_test(test_nearly_always_disturbed),

@@ -1,5 +1,6 @@
-/* test_measure_machine.c: this machine as measurements see it: its interference monitors, cores and counters of
- * energy. */
+/* test_measure_machine.c: this machine as measurements see it: its interference monitors, cores and
+ * counters of energy. */
+#define _GNU_SOURCE /* gettid() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +10,13 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +25,7 @@
 #include "measure/energy.h"
 #include "measure/machine.h"
 #include "measure/occupancy.h"
+#include "measure/priority.h"
 #include "tests/unit/fake_machine.h"
 
 /* The real interference monitors move the right way; no figures. */
@@ -67,6 +72,116 @@ static void test_real_machine_is_watched_again(void **state)
 }
 
 /* Lines as proc(5) has them, in hundredths of a second. */
+/* ---- Priority ---- */
+
+static int policy_of(pid_t thread)
+{
+    return sched_getscheduler(thread) & ~0x40000000; /* SCHED_RESET_ON_FORK */
+}
+
+typedef struct helper {
+    pthread_t thread;
+    pid_t id;
+    pthread_barrier_t barrier;
+} helper;
+
+/* A thread that waits, as those of OpenMP. */
+static void *help(void *context)
+{
+    helper *h = context;
+    h->id = gettid();
+    pthread_barrier_wait(&h->barrier);
+    pthread_barrier_wait(&h->barrier);
+    return NULL;
+}
+
+/* All threads get it and give it back, and those that start in between are ordinary. */
+static void test_priority(void **state)
+{
+    (void)state;
+    helper before, later;
+    if (hwnas_priority_check() != HWNAS_OK)
+        skip(); /* a container without the right */
+    assert_int_equal(policy_of(0), SCHED_OTHER);
+    pthread_barrier_init(&before.barrier, NULL, 2);
+    pthread_barrier_init(&later.barrier, NULL, 2);
+    pthread_create(&before.thread, NULL, help, &before);
+    pthread_barrier_wait(&before.barrier);
+
+    assert_int_equal(hwnas_priority_raise(10), HWNAS_OK);
+    assert_true(hwnas_priority_is_raised());
+    assert_int_equal(policy_of(0), SCHED_FIFO);
+    assert_int_equal(policy_of(before.id), SCHED_FIFO);
+    pthread_create(&later.thread, NULL, help, &later);
+    pthread_barrier_wait(&later.barrier);
+    assert_int_equal(policy_of(later.id), SCHED_OTHER);
+
+    hwnas_priority_lower();
+    assert_false(hwnas_priority_is_raised());
+    assert_int_equal(policy_of(0), SCHED_OTHER);
+    assert_int_equal(policy_of(before.id), SCHED_OTHER);
+    pthread_barrier_wait(&before.barrier);
+    pthread_barrier_wait(&later.barrier);
+    pthread_join(before.thread, NULL);
+    pthread_join(later.thread, NULL);
+}
+
+/* Runs `body` in a child, whose priority is its own affair; its exit status. */
+static int in_child(int (*body)(void))
+{
+    int status;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child)
+        _exit(body());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* 0: the kernel brought it back to ordinary priority, and the process lives. */
+static int compute_for_ever(void)
+{
+    struct rlimit limit;
+    if (hwnas_priority_raise(0.05) != HWNAS_OK)
+        return 1;
+    while (hwnas_priority_is_raised())
+        continue;
+    if (policy_of(0) != SCHED_OTHER)
+        return 2;
+    hwnas_priority_lower();
+    return getrlimit(RLIMIT_RTTIME, &limit) || limit.rlim_cur != limit.rlim_max ? 3 : 0;
+}
+
+static void test_priority_ends_by_itself(void **state)
+{
+    (void)state;
+    if (hwnas_priority_check() != HWNAS_OK)
+        skip();
+    assert_int_equal(in_child(compute_for_ever), 0);
+}
+
+/* What somebody gave the process from outside (chrt) stays as it is. */
+static int keep_own(void)
+{
+    const struct sched_param own = {.sched_priority = 7};
+    struct sched_param now;
+    if (sched_setscheduler(0, SCHED_RR, &own) || hwnas_priority_raise(10) != HWNAS_OK)
+        return 1;
+    if (!hwnas_priority_is_raised() || policy_of(0) != SCHED_RR)
+        return 2;
+    hwnas_priority_lower();
+    return policy_of(0) == SCHED_RR && !sched_getparam(0, &now) && now.sched_priority == 7 ? 0 : 3;
+}
+
+static void test_priority_from_outside(void **state)
+{
+    (void)state;
+    if (hwnas_priority_check() != HWNAS_OK)
+        skip();
+    assert_int_equal(in_child(keep_own), 0);
+}
+
 static void test_occupancy(void **state)
 {
     (void)state;
@@ -227,6 +342,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real_machine),
         cmocka_unit_test(test_real_machine_is_watched_again),
+        cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_priority_ends_by_itself),
+        cmocka_unit_test(test_priority_from_outside),
         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_cores),
         cmocka_unit_test(test_cores_are_held),

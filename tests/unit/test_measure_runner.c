@@ -177,7 +177,7 @@ static void test_killed_from_outside(void **state)
 {
     (void)state;
     hwnas_measure_options options = quick;
-    options.interval = 0;
+    options.interval = -1; /* never narrow enough */
     options.max_seconds = 30;
     options.progress = kill_at;
     options.context = (void *)"sampling";
@@ -201,7 +201,7 @@ static void test_interrupted(void **state)
 {
     (void)state;
     hwnas_measure_options options = quick;
-    options.interval = 0;
+    options.interval = -1; /* never narrow enough */
     options.max_seconds = 30;
     options.progress = stop_at;
     options.context = (void *)"sampling";
@@ -227,7 +227,7 @@ static void test_heartbeat_outlasts_the_timeout(void **state)
 {
     (void)state;
     hwnas_measure_options options = quick;
-    options.interval = 0;
+    options.interval = -1; /* never narrow enough */
     options.max_seconds = 1.5;
     options.timeout = 1;
     assert_int_equal(measure_tiny(options), HWNAS_OK);

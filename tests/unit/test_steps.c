@@ -149,6 +149,13 @@ static bool fake_is_shared(hwnas_machine *machine, double *hertz)
     return has_neighbour((fake *)machine);
 }
 
+static hwnas_status fake_take_priority(hwnas_machine *machine, const hwnas_measure_options *options)
+{
+    (void)machine;
+    (void)options;
+    return HWNAS_OK;
+}
+
 static void fake_watch(hwnas_machine *machine)
 {
     (void)machine;
@@ -207,6 +214,7 @@ static fake make_fake(const hwnas_device_ops *ops, int disturb_each)
 {
     return (fake){.machine = {.watch = fake_watch,
                               .now = fake_now,
+                              .take_priority = fake_take_priority,
                               .preemptions = fake_preemptions,
                               .waited = fake_waited,
                               .is_shared = fake_is_shared},

@@ -58,6 +58,19 @@ static double fake_now(hwnas_machine *machine)
     return ((fake_machine *)machine)->clock;
 }
 
+static hwnas_status fake_take_priority(hwnas_machine *machine, const hwnas_measure_options *options)
+{
+    (void)machine;
+    (void)options;
+    return HWNAS_OK;
+}
+
+static bool fake_is_realtime(hwnas_machine *machine)
+{
+    (void)machine;
+    return false;
+}
+
 static unsigned long fake_preemptions(hwnas_machine *machine)
 {
     return ((fake_machine *)machine)->preemptions;
@@ -102,6 +115,8 @@ static hwnas_window run_window(fake_machine *m, double lead, double seconds)
     hwnas_window window;
     m->base = (hwnas_machine){.watch = fake_watch,
                               .now = fake_now,
+                              .take_priority = fake_take_priority,
+                              .is_realtime = fake_is_realtime,
                               .preemptions = fake_preemptions,
                               .waited = fake_waited,
                               .stolen = fake_stolen,

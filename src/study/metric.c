@@ -1,4 +1,4 @@
-#include "trial/metric.h"
+#include "study/metric.h"
 
 #include <stdio.h>
 #include <string.h>
