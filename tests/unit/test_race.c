@@ -345,7 +345,7 @@ static void killed_in_the_middle_it_is_told_and_works_again(void **state)
     const hwnas_graph *graphs[] = {graph, graph};
     hwnas_measure_options options = quick;
     hwnas_race race;
-    options.interval = 0;
+    options.interval = NAN; /* never decided */
     options.max_seconds = 30;
     options.progress = kill_it;
     options.context = (void *)"comparing";
