@@ -74,7 +74,8 @@ static inline long worker_resident(void)
 
 static inline int worker_is_shared(void)
 {
-    return hwnas_pace_is_shared(hwnas_pace_read(), 1);
+    static hwnas_pace_best best;
+    return hwnas_pace_is_shared(&best, hwnas_pace_read(), hwnas_pace_assumed());
 }
 
 /* Median of n values, which are sorted after; "null" of none. */

@@ -16,7 +16,8 @@ enum { N_LOOKS = 40 };
 enum { STAT_BYTES = 1 << 16 };            /* of /proc/stat: 64 bytes a core, cores first */
 static const double LOOK_SECONDS = 25e-6; /* between two looks */
 static const double BETTER = 0.2;         /* of the looks: for less nobody moves */
-static const double BOOK_SECONDS = 0.1;   /* the scheduler's accounting are in hundredths of a second */
+static const double BOOK_SECONDS =
+    0.1; /* the scheduler's accounting are in hundredths of a second */
 /* A slice of time that another process gets spoils the sample around it, too. */
 static const double SPOILS = 4;
 
@@ -26,6 +27,7 @@ static struct {
     int lock; /* on it, unless the parent holds it; or -1 */
     int home; /* the parent holds this one */
     int threads;
+    hwnas_pace_best best; /* of a core alone */
     hwnas_occupancy occupancy;
 } place = {.lock = -1};
 
@@ -72,9 +74,9 @@ void hwnas_place_allow(const int *cores, int n, int threads)
     read_accounting(true);
 }
 
-bool hwnas_place_is_alone(void)
+int hwnas_place_threads(void)
 {
-    return place.threads == 1;
+    return place.threads;
 }
 
 static bool go_to(int core)
@@ -91,7 +93,7 @@ static double trouble(int core)
 {
     int n_shared = 0;
     for (int i = 0; i < N_LOOKS; i++) {
-        n_shared += hwnas_pace_is_shared(hwnas_pace_read(), true);
+        n_shared += hwnas_pace_is_shared(&place.best, hwnas_pace_read(), hwnas_pace_assumed());
         for (double start = hwnas_now(); hwnas_now() - start < LOOK_SECONDS;)
             continue;
     }

@@ -1,6 +1,6 @@
-/* core_choice.h: on which core a runner of one thread runs. Neighbours on the hyperthreads of a shared
- * machine come and go, as other processes do, and not on all cores at once: the thread goes where
- * it is alone. */
+/* core_choice.h: on which core a runner of one thread runs. Neighbours on the hyperthreads of a
+ * shared machine come and go, as other processes do, and not on all cores at once: the thread goes
+ * where it is alone. */
 #ifndef HWNAS_MEASURE_CORE_CHOICE_H
 #define HWNAS_MEASURE_CORE_CHOICE_H
 
@@ -9,8 +9,8 @@
 /* The cores that this process may move between. Without a call, or with more than one thread, it
  * stays where it is. */
 void hwnas_place_allow(const int *cores, int n, int threads);
-/* This process computes on one core only. */
-bool hwnas_place_is_alone(void);
+/* That this process computes with; 0: not known. */
+int hwnas_place_threads(void);
 /* Looks at each allowed core for a millisecond, but those that other runners hold, and at the
  * kernel's books, and stays on the one where others would spoil the fewest samples. true: that is
  * another than before, with caches of its own. */

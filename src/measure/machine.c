@@ -22,6 +22,7 @@
 #include "measure/energy.h"
 #include "measure/occupancy.h"
 #include "measure/pace.h"
+#include "measure/team.h"
 #include "measure/core_choice.h"
 #include "measure/priority.h"
 
@@ -40,6 +41,7 @@ typedef struct real_machine {
     int stat;                   /* /proc/stat, or -1 */
     cpu_set_t cores;
     hwnas_energy *energy; /* NULL: no counter */
+    hwnas_team team;      /* the threads that compute */
     char text[STAT_BYTES];
 } real_machine;
 
@@ -89,8 +91,7 @@ static double real_stolen(hwnas_machine *machine)
 static double real_cpu_time(hwnas_machine *machine)
 {
     struct timespec t;
-    (void)machine;
-    if (!hwnas_place_is_alone() || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+    if (((real_machine *)machine)->team.threads != 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
         return NAN;
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
@@ -120,14 +121,18 @@ static double time_reference(void)
 
 static bool real_is_shared(hwnas_machine *machine, double *hertz)
 {
-    (void)machine;
-    const hwnas_pace pace = hwnas_pace_read();
-    *hertz = pace.hertz;
-    return hwnas_pace_is_shared(pace, hwnas_place_is_alone());
+    real_machine *m = (real_machine *)machine;
+    /* At ordinary priority a look would wait for threads that others have taken the core from; then
+     * preemptions tell of it. */
+    const hwnas_team_reading reading =
+        hwnas_team_read(hwnas_priority_is_raised() ? m->team.threads : 1);
+    *hertz = reading.pace.hertz;
+    return hwnas_team_is_disturbed(&m->team, reading);
 }
 
 /* The best of some tries, so that a time slice lost to another process does not count as a slower
- * machine; of tries on a core of our own only, as a neighbour is another interference monitor's word. */
+ * machine; of tries on a core of our own only, as a neighbour is another interference monitor's
+ * word. */
 static double real_reference(hwnas_machine *machine)
 {
     double best = INFINITY, hertz;
@@ -194,9 +199,9 @@ static void unwatch(real_machine *m)
     CPU_ZERO(&m->cores);
 }
 
-/* Opens the scheduler's accounting of each thread, and notes the cores that any of them may use: a device may have
- * bound each to one of its own. Several executables of one process are watched one after the other;
- * each thread is counted once. */
+/* Opens the scheduler's accounting of each thread, and notes the cores that any of them may use: a
+ * device may have bound each to one of its own. Several executables of one process are watched one
+ * after the other; each thread is counted once. */
 static void real_watch(hwnas_machine *machine)
 {
     real_machine *m = (real_machine *)machine;
@@ -236,6 +241,7 @@ hwnas_machine *hwnas_machine_open(void)
                               .is_realtime = real_is_realtime,
                               .settle = real_settle};
     m->stat = -1;
+    m->team = hwnas_team_open(hwnas_place_threads());
     m->energy = hwnas_energy_open(hwnas_energy_root());
     return &m->base;
 }
@@ -246,6 +252,7 @@ void hwnas_machine_close(hwnas_machine *machine)
     if (!m)
         return;
     hwnas_priority_lower();
+    hwnas_team_keep(&m->team);
     unwatch(m);
     hwnas_energy_close(m->energy);
     free(m);

@@ -45,30 +45,28 @@ hwnas_pace hwnas_pace_read(void)
     return pace;
 }
 
-static bool is_wide_by_design(void)
+double hwnas_pace_assumed(void)
 {
 #if defined __x86_64__
-    return __builtin_cpu_supports("avx2");
+    return __builtin_cpu_supports("avx2") ? ASSUMED_WIDTH : 0;
 #else
-    return false;
+    return 0;
 #endif
 }
 
-bool hwnas_pace_is_shared(hwnas_pace pace, bool may_assume)
+bool hwnas_pace_is_shared(hwnas_pace_best *best, hwnas_pace pace, double assumed)
 {
-    static double widest, least; /* least: of the present run of readings */
-    static int n;
     if (isnan(pace.width))
         return false;
-    if (widest == 0 && may_assume && is_wide_by_design())
-        widest = ASSUMED_WIDTH;
+    if (best->width == 0)
+        best->width = assumed;
     /* An interrupt within the chain makes the rest look wide, and so does a clock rate that rises
      * meanwhile. One such reading in thousands must not make every core a shared one ever after, so
      * what all readings of a run reach is believed. */
-    least = n == 0 ? pace.width : fmin(least, pace.width);
-    if (++n == RUN_OF_READINGS) {
-        widest = fmax(widest, least);
-        n = 0;
+    best->least = best->n == 0 ? pace.width : fmin(best->least, pace.width);
+    if (++best->n == RUN_OF_READINGS) {
+        best->width = fmax(best->width, best->least);
+        best->n = 0;
     }
-    return pace.width < SHARED * widest;
+    return pace.width < SHARED * best->width;
 }

@@ -3,7 +3,8 @@
  * A chain in which each addition waits for the one before does one in a cycle: it tells the clock
  * rate. Additions that do not wait for each other go as many in a cycle as the core is wide: half
  * of that says that somebody else is on the same physical core. In a virtual machine no other
- * interference monitor sees that: the neighbour's hyperthread is neither our preemption nor stolen time. */
+ * interference monitor sees that: the neighbour's hyperthread is neither our preemption nor stolen
+ * time. */
 #ifndef HWNAS_MEASURE_PACE_H
 #define HWNAS_MEASURE_PACE_H
 
@@ -15,10 +16,19 @@ typedef struct hwnas_pace {
 } hwnas_pace;
 
 hwnas_pace hwnas_pace_read(void);
+/* The widest that some readings on end have reached. */
+typedef struct hwnas_pace_best {
+    double width; /* 0: not known */
+    double least; /* of the present run of readings */
+    int n;        /* of them */
+} hwnas_pace_best;
 
-/* A neighbour took part of the core, judged by the widest that some readings on end have reached in
- * this process. `may_assume`: before that, what every x86 core with hyperthreads can do counts; not
- * with several threads, whose own waiting may sit on the hyperthread beside. */
-bool hwnas_pace_is_shared(hwnas_pace pace, bool may_assume);
+/* A neighbour took part of a core, judged by the best so far, which the reading may raise. Without
+ * any, `assumed` counts (hwnas_pace_assumed()), unless it is 0. */
+bool hwnas_pace_is_shared(hwnas_pace_best *best, hwnas_pace pace, double assumed);
+/* What a core of this processor is known to do at least; 0: nothing is known. Not for several
+ * threads: where the machine does not say which of its cores are hyperthreads of one, they may
+ * never do better than half of it. */
+double hwnas_pace_assumed(void);
 
 #endif

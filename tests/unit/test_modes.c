@@ -14,7 +14,7 @@
 #include "base/stats.h"
 #include "fake_machine.h"
 #include "measure/evict.h"
-#include "measure/pace.h"
+#include "measure/team.h"
 #include "measure/wire.h"
 
 static const hwnas_measure_options defaults = HWNAS_MEASURE_DEFAULTS;
@@ -194,8 +194,8 @@ static void what_is_constant_is_evicted(void **state)
     double warm = walk(constant, BYTES, NULL, 20), cold = walk(constant, BYTES, e, 20);
     walk(changing, BYTES, NULL, 1);
     double kept = walk(changing, BYTES, e, 20);
-    print_message("# 512 KiB: %.1f us in the caches, %.1f us evicted, %.1f us skipped\n", 1e6 * warm,
-                  1e6 * cold, 1e6 * kept);
+    print_message("# 512 KiB: %.1f us in the caches, %.1f us evicted, %.1f us skipped\n",
+                  1e6 * warm, 1e6 * cold, 1e6 * kept);
     for (int i = 0; i < BYTES; i++)
         assert_true(constant[i] == 1 && changing[i] == 2);
     assert_int_equal(hwnas_evict_all(e), HWNAS_OK);
@@ -309,29 +309,90 @@ static void what_is_beaten_is_not_tried_again(void **state)
 static void half_the_width_is_a_shared_core(void **state)
 {
     (void)state;
+    hwnas_pace_best best = {0};
     hwnas_pace pace = hwnas_pace_read();
     if (!isnan(pace.width))
         assert_true(pace.hertz > 1e8 && pace.hertz < 2e10 && pace.width > 0);
-    assert_false(hwnas_pace_is_shared((hwnas_pace){.width = NAN, .hertz = NAN}, true));
+    assert_false(hwnas_pace_is_shared(&best, (hwnas_pace){.width = NAN, .hertz = NAN}, 3.6));
     for (int i = 0; i < 8; i++) /* the first run tells what there is */
-        assert_false(hwnas_pace_is_shared((hwnas_pace){.width = 3.7, .hertz = 3e9}, false));
-    assert_true(hwnas_pace_is_shared((hwnas_pace){.width = 2.3, .hertz = 3e9}, false));
+        assert_false(hwnas_pace_is_shared(&best, (hwnas_pace){.width = 3.7, .hertz = 3e9}, 0));
+    assert_true(hwnas_pace_is_shared(&best, (hwnas_pace){.width = 2.3, .hertz = 3e9}, 0));
     /* Readings that are too wide, each by less than a fifth than the one before, do nothing ... */
     for (double width = 4; width < 40; width *= 1.1) {
-        assert_false(hwnas_pace_is_shared((hwnas_pace){.width = width, .hertz = 2e9}, false));
+        assert_false(hwnas_pace_is_shared(&best, (hwnas_pace){.width = width, .hertz = 2e9}, 0));
         for (int i = 0; i < 9; i++)
-            assert_false(hwnas_pace_is_shared((hwnas_pace){.width = 3.66, .hertz = 3e9}, false));
+            assert_false(hwnas_pace_is_shared(&best, (hwnas_pace){.width = 3.66, .hertz = 3e9}, 0));
     }
     /* ... a wider core does. */
-    assert_false(hwnas_pace_is_shared((hwnas_pace){.width = 3.3, .hertz = 3e9}, false));
+    assert_false(hwnas_pace_is_shared(&best, (hwnas_pace){.width = 3.3, .hertz = 3e9}, 0));
     for (int i = 0; i < 16; i++)
-        assert_false(hwnas_pace_is_shared((hwnas_pace){.width = 5.7, .hertz = 3e9}, false));
-    assert_true(hwnas_pace_is_shared((hwnas_pace){.width = 3.3, .hertz = 3e9}, false));
+        assert_false(hwnas_pace_is_shared(&best, (hwnas_pace){.width = 5.7, .hertz = 3e9}, 0));
+    assert_true(hwnas_pace_is_shared(&best, (hwnas_pace){.width = 3.3, .hertz = 3e9}, 0));
+}
+
+static const hwnas_team_reading near_by = {{.width = 3.8, .hertz = 3e9}, .hop = 30e-9},
+                                far_apart = {{.width = 3.8, .hertz = 3e9}, .hop = 150e-9},
+                                one_core = {{.width = 1.9, .hertz = 3e9}, .hop = 20e-9};
+
+/* Nothing is known of two threads until some readings agree; what is known by then, by this process
+ * or another, counts. */
+static void what_threads_can_do_together_is_remembered(void **state)
+{
+    (void)state;
+    char folder[] = "test_modes.XXXXXX", command[64];
+    char *before = getenv("XDG_CACHE_HOME") ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
+    assert_non_null(mkdtemp(folder));
+    char *cache = realpath(folder, NULL); /* a relative one would not count */
+    setenv("XDG_CACHE_HOME", cache, 1);
+    free(cache);
+
+    hwnas_team team = hwnas_team_open(2);
+    assert_false(hwnas_team_is_disturbed(&team, far_apart));
+    assert_false(hwnas_team_is_disturbed(&team, one_core)); /* lucky or not: one reading */
+    for (int i = 0; i < 16; i++)
+        assert_false(hwnas_team_is_disturbed(&team, near_by));
+    assert_true(hwnas_team_is_disturbed(&team, far_apart));
+    assert_true(hwnas_team_is_disturbed(&team, one_core));
+    assert_false(hwnas_team_is_disturbed(&team, near_by));
+    hwnas_team_keep(&team);
+
+    team = hwnas_team_open(2);
+    assert_true(hwnas_team_is_disturbed(&team, far_apart));
+    team = hwnas_team_open(4);
+    for (int i = 0; i < 16; i++)
+        assert_false(hwnas_team_is_disturbed(&team, far_apart));
+    team.threads = 2;
+    hwnas_team_keep(&team); /* further apart: what is known stays */
+    team = hwnas_team_open(2);
+    assert_float_equal(team.hop, 30e-9, 1e-15);
+    assert_float_equal(team.width.width, 3.8, 1e-9);
+
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+    if (before)
+        setenv("XDG_CACHE_HOME", before, 1);
+    else
+        unsetenv("XDG_CACHE_HOME");
+    free(before);
+}
+
+/* Readings on several threads at once; the figures are the machine's affair. */
+static void all_threads_are_read(void **state)
+{
+    (void)state;
+    const hwnas_team_reading one = hwnas_team_read(1), all = hwnas_team_read(3);
+    assert_true(isnan(one.hop));
+    assert_true(all.hop > 0 && all.hop < 10);
+    assert_int_equal(isnan(one.pace.width), isnan(all.pace.width));
+    if (!isnan(all.pace.width))
+        assert_true(all.pace.width > 0 && all.pace.width < 100 && all.pace.hertz > 1e7);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_threads_can_do_together_is_remembered),
+        cmocka_unit_test(all_threads_are_read),
         cmocka_unit_test(modes_are_spelled),
         cmocka_unit_test(modes_travel),
         cmocka_unit_test(a_pause_goes_before_each_sample),

@@ -1,0 +1,41 @@
+/* team.h: what the threads of a measurement can do together at this moment, against the best that
+ * this machine has shown.
+ *
+ * Virtual cores move between physical ones. Two that are hyperthreads of one core for a while show
+ * it only when both compute: each makes half as many additions in a cycle (pace.h). Two that are in
+ * different core complexes, without a common cache, compute as fast as ever, but what one writes
+ * takes several times as long to reach the other: a network with two threads took 1.6 times as long
+ * so (docs/measuring.md). */
+#ifndef HWNAS_MEASURE_TEAM_H
+#define HWNAS_MEASURE_TEAM_H
+
+#include "measure/pace.h"
+
+typedef struct hwnas_team_reading {
+    hwnas_pace pace; /* the calling thread's clock rate, and the least width of all */
+    double hop;      /* seconds until a thread sees what another has written; NaN: one thread */
+} hwnas_team_reading;
+
+/* Reads on all threads of an OpenMP team at once; takes some microseconds. */
+hwnas_team_reading hwnas_team_read(int threads);
+
+typedef struct hwnas_team {
+    int threads;
+    hwnas_pace_best width;
+    /* The least hop that all of some readings on end have reached; 0: not known. */
+    double hop;
+    double most; /* of the present run of readings */
+    int n;       /* of them */
+} hwnas_team;
+
+/* A team of which earlier processes may have seen the best: it is kept in the user's cache.
+ * `threads` 0: not known, and one reads. Owns nothing. */
+hwnas_team hwnas_team_open(int threads);
+/* Keeps the best for others, where it is better than what they know. One thread needs no memory. */
+void hwnas_team_keep(const hwnas_team *team);
+
+/* Somebody takes part of the cores, or they are further apart than they have been. The reading may
+ * raise the best. */
+bool hwnas_team_is_disturbed(hwnas_team *team, hwnas_team_reading reading);
+
+#endif
