@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ static const double SPOILS = 4;
 
 static struct {
     int cores[HWNAS_MAX_CORES], n;
+    int bound[HWNAS_MAX_CORES], n_bound;
     int now;  /* the core that the thread is on */
     int lock; /* on it, unless the parent holds it; or -1 */
     int home; /* the parent holds this one */
@@ -62,6 +64,19 @@ static void read_accounting(bool is_anew)
                                        .own = computed(getpid()),
                                        .core = place.now,
                                        .other = computed(getppid())});
+}
+
+void hwnas_place_bind(const int *cores, int n)
+{
+    place.n_bound = n < HWNAS_MAX_CORES ? n : HWNAS_MAX_CORES;
+    memcpy(place.bound, cores, (size_t)place.n_bound * sizeof *cores);
+}
+
+int hwnas_place_cores(const int **out)
+{
+    const bool may_move = place.threads == 1 && place.n > 1;
+    *out = may_move ? &place.now : place.bound;
+    return may_move ? 1 : place.n_bound;
 }
 
 void hwnas_place_allow(const int *cores, int n, int threads)

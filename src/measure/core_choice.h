@@ -6,9 +6,12 @@
 
 #include <stdbool.h>
 
-/* The cores that this process may move between. Without a call, or with more than one thread, it
- * stays where it is. */
+/* The cores that this process was bound to, and those that it may move between. Without a call, or
+ * with more than one thread, it stays where it is. */
+void hwnas_place_bind(const int *cores, int n);
 void hwnas_place_allow(const int *cores, int n, int threads);
+/* The cores that this process computes on; returns how many, 0: not known. */
+int hwnas_place_cores(const int **out);
 /* That this process computes with; 0: not known. */
 int hwnas_place_threads(void);
 /* Looks at each allowed core for a millisecond, but those that other runners hold, and at the

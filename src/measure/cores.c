@@ -75,10 +75,11 @@ int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
 /* A name in the kernel's own room for sockets (unix(7), "abstract"): one owner at a time, whoever
  * that is, gone with its process, and nothing on the disk that another user could stand in the way
  * of. Processes in another network namespace do not see it. */
-int hwnas_core_lock(int number)
+static int lock(const char *what, int number)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    const int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "hwnas-core-%d", number);
+    const int n =
+        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "hwnas-%s-%d", what, number);
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -2;
@@ -88,6 +89,32 @@ int hwnas_core_lock(int number)
     const bool is_taken = errno == EADDRINUSE;
     close(fd);
     return is_taken ? HWNAS_CORE_TAKEN : -2;
+}
+
+int hwnas_core_lock(int number)
+{
+    return lock("core", number);
+}
+
+bool hwnas_turn_take(hwnas_turn *out, const int *cores, int n)
+{
+    out->n_locks = 0;
+    for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++) {
+        const int fd = lock("turn", cores[i]);
+        if (fd >= 0)
+            out->locks[out->n_locks++] = fd;
+        if (fd == HWNAS_CORE_TAKEN) {
+            hwnas_turn_end(out);
+            return false;
+        }
+    }
+    return true;
+}
+
+void hwnas_turn_end(hwnas_turn *turn)
+{
+    while (turn->n_locks)
+        close(turn->locks[--turn->n_locks]);
 }
 
 void hwnas_cores_take(hwnas_cores *out, int threads)

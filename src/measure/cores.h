@@ -2,6 +2,8 @@
 #ifndef HWNAS_MEASURE_CORES_H
 #define HWNAS_MEASURE_CORES_H
 
+#include <stdbool.h>
+
 enum { HWNAS_MAX_CORES = 1024 };
 
 /* The best `threads` of the cores that this process may use, best first; fewer when there are
@@ -17,6 +19,15 @@ typedef struct hwnas_cores {
 } hwnas_cores;
 void hwnas_cores_take(hwnas_cores *out, int threads);
 void hwnas_cores_release(hwnas_cores *cores);
+
+/* Runners that share cores because there are too few measure one after the other: threads with the
+ * same real-time priority would otherwise keep each other from the core for seconds. Takes all of
+ * the cores for a measurement, or none: false. Where nothing can be locked, it is true. */
+typedef struct hwnas_turn {
+    int n_locks, locks[HWNAS_MAX_CORES]; /* sockets */
+} hwnas_turn;
+bool hwnas_turn_take(hwnas_turn *out, const int *cores, int n);
+void hwnas_turn_end(hwnas_turn *turn);
 
 /* Takes one core: a socket that holds it until it is closed; HWNAS_CORE_TAKEN: somebody else
  * has it; -2: nothing can be locked. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "measure/cores.h"
 #include "measure/energy.h"
 #include "measure/occupancy.h"
 #include "measure/pace.h"
@@ -42,6 +43,7 @@ typedef struct real_machine {
     cpu_set_t cores;
     hwnas_energy *energy; /* NULL: no counter */
     hwnas_team team;      /* the threads that compute */
+    hwnas_turn turn;      /* on their cores */
     char text[STAT_BYTES];
 } real_machine;
 
@@ -155,6 +157,15 @@ static bool real_settle(hwnas_machine *machine)
     return hwnas_place_settle();
 }
 
+/* For others to end what they measure, beside the budgets of our own. */
+static const double TURN_SECONDS = 10;
+
+/* Computing without a pause that no measurement needs, unless the network itself is so slow. */
+static double seconds_to_compute(const hwnas_measure_options *options)
+{
+    return 10 + 4 * options->max_seconds;
+}
+
 static void real_pause(hwnas_machine *machine, double seconds)
 {
     (void)machine;
@@ -164,17 +175,27 @@ static void real_pause(hwnas_machine *machine, double seconds)
         continue;
 }
 
-/* Computing without a pause that no measurement needs, unless the network itself is so slow. */
-static double seconds_to_compute(const hwnas_measure_options *options)
+/* Until no other runner measures on our cores, or that has lasted too long. */
+static hwnas_status wait_for_turn(real_machine *m, const hwnas_measure_options *options)
 {
-    return 10 + 4 * options->max_seconds;
+    const int *cores;
+    const int n = hwnas_place_cores(&cores);
+    const double end = hwnas_now() + TURN_SECONDS + 4 * options->max_seconds;
+    while (!m->turn.n_locks && !hwnas_turn_take(&m->turn, cores, n) && hwnas_now() < end) {
+        if (options->progress)
+            options->progress(options->context, "waiting for the cores");
+        if (options->stop && *options->stop)
+            return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while waiting for the cores");
+        real_pause(&m->base, 1e-3);
+    }
+    return HWNAS_OK;
 }
 
 static hwnas_status real_take_priority(hwnas_machine *machine, const hwnas_measure_options *options)
 {
-    (void)machine;
     if (options->priority == HWNAS_PRIORITY_NORMAL)
         return HWNAS_OK;
+    TRY(wait_for_turn((real_machine *)machine, options));
     hwnas_status status = hwnas_priority_raise(seconds_to_compute(options));
     if (status == HWNAS_OK || options->priority == HWNAS_PRIORITY_REALTIME)
         return status;
@@ -252,6 +273,7 @@ void hwnas_machine_close(hwnas_machine *machine)
     if (!m)
         return;
     hwnas_priority_lower();
+    hwnas_turn_end(&m->turn);
     hwnas_team_keep(&m->team);
     unwatch(m);
     hwnas_energy_close(m->energy);

@@ -1,4 +1,5 @@
-/* machine.h: what the sampling protocol sees of the machine: a clock, and interference monitors of disturbance.
+/* machine.h: what the sampling protocol sees of the machine: a clock, and interference monitors of
+ * disturbance.
  *
  * It is a table of functions so that tests can put a scripted machine in its place. */
 #ifndef HWNAS_MEASURE_MACHINE_H

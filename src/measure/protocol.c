@@ -110,8 +110,7 @@ hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hw
     hwnas_sampler s;
     double begin = machine->now(machine);
     TRY_OUT(hwnas_sampler_open(&m.first_run_seconds, &s, exec, graph, options, machine));
-    /* The first run, whatever it took, is not part of the budget. */
-    double deadline = begin + m.first_run_seconds + options->max_seconds;
+    const double deadline = s.begin + options->max_seconds;
     m.n_warm_up = s.n_runs;
     double before = machine->reference(machine);
     TRY_OUT(sample(&m.stop, &s, deadline));

@@ -183,7 +183,8 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
     s->run_seconds = 0;
     s->n_runs = 0;
 
-    double start = machine->now(machine), expected;
+    double expected;
+    const double start = s->begin = machine->now(machine);
     TRY(warm_up(&expected, s, start + WARM_UP_SHARE * options->max_seconds));
     if (s->mode->before)
         s->runs = 1;

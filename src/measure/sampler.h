@@ -1,5 +1,5 @@
-/* sampler.h: samples of one executable, and the interference monitors beside each. protocol.c makes a
- * measurement of them, race.c a comparison. */
+/* sampler.h: samples of one executable, and the interference monitors beside each. protocol.c makes
+ * a measurement of them, race.c a comparison. */
 #ifndef HWNAS_MEASURE_SAMPLER_H
 #define HWNAS_MEASURE_SAMPLER_H
 
@@ -30,6 +30,7 @@ typedef struct hwnas_sampler {
     bool is_warm;           /* from then on each sample finds the state of its mode */
     hwnas_evictor *evictor; /* NULL: the mode needs none */
 
+    double begin; /* of the budget: the first run, and waiting for the cores, are not part of it */
     bool has_inputs;    /* the device has got them, by the first run */
     int runs;           /* inferences in one sample */
     size_t n_runs;      /* inferences so far */
@@ -69,7 +70,8 @@ void hwnas_sampler_done(hwnas_sampler *s);
 /* Says what is going on, and hears whether to go on. */
 HWNAS_CHECKED hwnas_status hwnas_sampler_report(const hwnas_sampler *s, const char *phase);
 
-/* Takes the interference monitors' present word as the beginning: what was before does not count. */
+/* Takes the interference monitors' present word as the beginning: what was before does not count.
+ */
 void hwnas_sampler_attend(hwnas_sampler *s);
 /* Runs without taking samples, `n` inferences. */
 HWNAS_CHECKED hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n);
@@ -87,8 +89,8 @@ void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first);
 /* There is room for one more. */
 bool hwnas_sampler_has_room(const hwnas_sampler *s);
 
-/* Most of the time was taken by others, so what the thread computed in samples that it was preempted
- * in counts as well: its CPU time. */
+/* Most of the time was taken by others, so what the thread computed in samples that it was
+ * preempted in counts as well: its CPU time. */
 bool hwnas_sampler_counts_cpu_time(const hwnas_sampler *s);
 /* Samples that count, and their median with its 95 % interval; uses `scratch`. */
 size_t hwnas_sampler_n(const hwnas_sampler *s);

@@ -403,14 +403,13 @@ static void pin(const json_t *cores)
         fprintf(stderr, "hwnas: cannot pin the runner: %s\n", strerror(errno));
 }
 
-/* Where a single thread may move to. */
-static void allow(const json_t *cores, int threads)
+/* How many. */
+static int read_cores(int out[HWNAS_MAX_CORES], const json_t *cores)
 {
-    int numbers[HWNAS_MAX_CORES];
-    int n = 0;
-    for (size_t i = 0; i < json_array_size(cores) && n < HWNAS_MAX_CORES; i++)
-        n += hwnas_wire_read_int(&numbers[n], json_array_get(cores, i));
-    hwnas_place_allow(numbers, n, threads);
+    const int n = (int)json_array_size(cores);
+    for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++)
+        out[i] = (int)json_integer_value(json_array_get(cores, (size_t)i));
+    return n < HWNAS_MAX_CORES ? n : HWNAS_MAX_CORES;
 }
 
 static hwnas_status serve_open(session *s, const json_t *request)
@@ -422,7 +421,10 @@ static hwnas_status serve_open(session *s, const json_t *request)
         return answer(s, hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks a number of threads"),
                       "info", NULL);
     pin(json_object_get(request, "cores"));
-    allow(json_object_get(request, "allowed"), options.threads);
+    int cores[HWNAS_MAX_CORES];
+    hwnas_place_bind(cores, read_cores(cores, json_object_get(request, "cores")));
+    hwnas_place_allow(cores, read_cores(cores, json_object_get(request, "allowed")),
+                      options.threads);
     hwnas_device_close(s->device);
     s->device = NULL;
     hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);

@@ -257,6 +257,26 @@ static void test_cores_are_held(void **state)
 
 /* A core is taken for every user of the machine, until the process ends, and by nothing that lies
  * in a folder where somebody else could put something under its name. */
+/* All cores or none, until it is over. Numbers that no machine has. */
+static void test_turns(void **state)
+{
+    (void)state;
+    const int two[] = {900001, 900002}, one[] = {900002}, other[] = {900003, 900002};
+    hwnas_turn a = {0}, b = {0}, c = {0};
+    assert_true(hwnas_turn_take(&a, two, 2));
+    if (!a.n_locks)
+        skip(); /* nothing can be locked here */
+    assert_false(hwnas_turn_take(&b, one, 1));
+    assert_false(hwnas_turn_take(&b, other, 2));
+    assert_int_equal(b.n_locks, 0);
+    assert_true(hwnas_turn_take(&c, other, 1)); /* what a vain try had taken is free */
+    hwnas_turn_end(&c);
+    hwnas_turn_end(&a);
+    assert_true(hwnas_turn_take(&b, other, 2));
+    hwnas_turn_end(&b);
+    hwnas_turn_end(&b);
+}
+
 static void test_a_core_is_held_for_all(void **state)
 {
     (void)state;
@@ -348,6 +368,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_cores),
         cmocka_unit_test(test_cores_are_held),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_a_core_is_held_for_all),
         cmocka_unit_test(test_energy_counters),
     };
