@@ -70,7 +70,7 @@ bool hwnas_py_equal(const hwnas_py *a, const hwnas_py *b)
         return hwnas_value_equal(&a->value, &b->value);
     if (a->kind == HWNAS_PY_NAME)
         return hwnas_py_real(a->name) == hwnas_py_real(b->name);
-    if (a->text && strcmp(a->text, b->text))
+    if (a->name != b->name || !a->text != !b->text || (a->text && strcmp(a->text, b->text)))
         return false;
     for (size_t i = 0; i < a->n_args; i++)
         if (!hwnas_py_equal(a->args[i], b->args[i]))
@@ -280,6 +280,12 @@ static bool has_brackets(const hwnas_py *expr)
            expr->kind == HWNAS_PY_TUPLE;
 }
 
+/* What stands before the bracket. */
+static const char *callee(const hwnas_py *expr)
+{
+    return expr->name ? expr->name->text : expr->text ? expr->text : "";
+}
+
 static void write_args(hwnas_str *out, const hwnas_py *expr)
 {
     for (size_t i = 0; i < expr->n_args; i++) {
@@ -316,7 +322,7 @@ static void write_expr(hwnas_str *out, const hwnas_py *expr, int level, bool tru
     case HWNAS_PY_CALL:
     case HWNAS_PY_LIST:
     case HWNAS_PY_TUPLE:
-        hwnas_str_add(out, expr->text ? expr->text : "");
+        hwnas_str_add(out, callee(expr));
         hwnas_str_add(out, brackets[expr->kind].open);
         write_args(out, expr);
         hwnas_str_add(out, expr->kind == HWNAS_PY_TUPLE && expr->n_args == 1 ? "," : "");
@@ -382,8 +388,7 @@ void hwnas_py_layout(hwnas_str *out, int indent, const char *prefix, const hwnas
     } else if (!has_brackets(expr) || !expr->n_args || (width <= WIDTH && !is_tall(expr))) {
         hwnas_py_line(out, indent, "%s%s%s", prefix, text.s, suffix);
     } else {
-        hwnas_py_line(out, indent, "%s%s%s", prefix, expr->text ? expr->text : "",
-                      brackets[expr->kind].open);
+        hwnas_py_line(out, indent, "%s%s%s", prefix, callee(expr), brackets[expr->kind].open);
         hwnas_str inside = {0};
         write_args(&inside, expr);
         if (expr->kind == HWNAS_PY_CALL && (size_t)indent + STEP + inside.n <= WIDTH &&

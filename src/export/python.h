@@ -25,7 +25,7 @@ typedef enum hwnas_py_kind {
     HWNAS_PY_VALUE,    /* value */
     HWNAS_PY_NAME,     /* name */
     HWNAS_PY_OPERATOR, /* op with args */
-    HWNAS_PY_CALL,     /* text(args) */
+    HWNAS_PY_CALL,     /* text(args), or name(args) */
     HWNAS_PY_LIST,     /* [args] */
     HWNAS_PY_TUPLE,    /* (args) */
     HWNAS_PY_KEYWORD,  /* text=args[0] */

@@ -53,7 +53,7 @@ static bool matters(const hwnas_body *body, int slot)
 static bool is_in_terms_of_parameters(const hwnas_class *class, const hwnas_py *expr)
 {
     bool is_parameter = expr->kind != HWNAS_PY_NAME || expr->name == class->in_channels;
-    for (size_t p = 0; !is_parameter && p < class->template->n_parameters; p++)
+    for (size_t p = 0; !is_parameter && p < class->origin->template->n_parameters; p++)
         is_parameter = expr->name == class->parameters[p];
     for (size_t i = 0; i < expr->n_args; i++)
         is_parameter = is_parameter && is_in_terms_of_parameters(class, expr->args[i]);
@@ -85,7 +85,7 @@ static void translate_parameters(hwnas_torch_scope *s, const hwnas_py *const *va
     static const char *const in_wishes[] = {"in_channels", "channels_in", NULL};
     static const char *const features_wishes[] = {"in_features", "features_in", NULL};
     hwnas_class *class = s->class;
-    const hwnas_template *t = class->template;
+    const hwnas_template *t = class->origin->template;
     class->in_channels =
         hwnas_torch_name(s, is_of_features(s->export, t) ? features_wishes : in_wishes, false);
     s->in = hwnas_py_of(s->arena, class->in_channels);
@@ -133,11 +133,17 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
     hwnas_arena *arena = export->arena;
     bool is_network = template == export->arch->space->network;
     hwnas_class *class = hwnas_arena_alloc(arena, sizeof *class);
+    class->origin = hwnas_arena_alloc(arena, sizeof *class->origin);
+    class->module = &export->module;
+    class->callee = hwnas_arena_alloc(arena, sizeof *class->callee);
+    class->is_network = is_network;
+    class->label = is_network ? export->arch->space->name : template->name;
+    class->n_parameters = is_network ? 0 : template->n_parameters;
     hwnas_torch_scope s = {.export = export, .class = class, .arena = arena};
-    class->export = export;
-    class->template = template;
+    class->origin->export = export;
+    class->origin->template = template;
     class->has_lines = hwnas_has_lines(template) || (is_network && export->graph->n_inputs > 1);
-    class->first_node = export->next_node;
+    class->origin->first_node = export->next_node;
     if (export->is_concrete)
         s.shape = *shape;
     class->parameters =
@@ -149,87 +155,62 @@ static hwnas_class *translate_class(hwnas_export *export, const hwnas_template *
         &s, is_of_features(export, template) ? feature_wishes : channel_wishes, true);
     s.list = hwnas_torch_name(&s, list_wishes, true);
     if (values && export->is_concrete)
-        class->concrete = hwnas_arena_copy(arena, values, template->n_parameters * sizeof *values);
+        class->origin->concrete =
+            hwnas_arena_copy(arena, values, template->n_parameters * sizeof *values);
     if (!is_network)
-        translate_parameters(&s, class->concrete);
+        translate_parameters(&s, class->origin->concrete);
     hwnas_torch_scope begin = s;
     if (is_network || export->is_concrete)
         s.in = in;
     begin.in = s.in;
     if (class->has_lines)
         hwnas_wire_begin(&s);
-    hwnas_torch_body(&s, &template->body, NULL);
+    hwnas_torch_translate(&s, &template->body, NULL);
     if (class->has_lines)
         hwnas_wire_end(&s);
     else if (class->n_parts >
              MAX_PARTS) { /* too long a forward(): residuals and joins as modules */
         s = begin;
         class->n_parts = 0;
-        export->next_node = class->first_node;
+        export->next_node = class->origin->first_node;
         memset(s.slots + template->n_parameters, 0,
                (template->n_slots - template->n_parameters) * sizeof *s.slots);
-        hwnas_torch_body(&s, &template->body,
-                         &hwnas_torch_part(&s, HWNAS_PART_PLAIN, 1)->branches[0]);
+        hwnas_torch_translate(&s, &template->body,
+                              &hwnas_torch_part(&s, HWNAS_PART_PLAIN, 1)->branches[0]);
     }
-    class->is_fresh = s.is_fresh;
-    class->shape = s.shape;
-    class->n_nodes = export->next_node - class->first_node;
+    class->origin->is_fresh = s.is_fresh;
+    class->origin->shape = s.shape;
+    class->origin->n_nodes = export->next_node - class->origin->first_node;
     if (is_network) {
         free_n_outputs(&s);
         return class;
     }
-    class->out_channels =
+    class->origin->out_channels =
         hwnas_py_replace(arena, s.in, 1, &class->in_channels,
                          (const hwnas_py *const[]){hwnas_py_of(arena, class->in_channels)});
     if (hwnas_export_keeps(export, template) &&
-        (!is_in_terms_of_parameters(class, class->out_channels) ||
-         !hwnas_py_is_plain(class->out_channels)))
-        class->out_channels = begin.in;
-    class->gives_unknown = class->unknown && hwnas_py_mentions(class->out_channels, class->unknown);
-    if (!class->gives_unknown && !is_in_terms_of_parameters(class, class->out_channels)) {
+        (!is_in_terms_of_parameters(class, class->origin->out_channels) ||
+         !hwnas_py_is_plain(class->origin->out_channels)))
+        class->origin->out_channels = begin.in;
+    class->origin->gives_unknown =
+        class->origin->unknown &&
+        hwnas_py_mentions(class->origin->out_channels, class->origin->unknown);
+    if (!class->origin->gives_unknown &&
+        !is_in_terms_of_parameters(class, class->origin->out_channels)) {
         class->out_variable = s.in;
-        class->out_channels = NULL;
+        class->origin->out_channels = NULL;
     }
     return class;
-}
-
-static bool is_class_name_taken(const hwnas_export *export, const char *name)
-{
-    for (size_t i = 0; i < export->n_classes; i++)
-        if (export->classes[i]->name && !strcmp(export->classes[i]->name, name))
-            return true;
-    for (size_t i = 0; hwnas_torch_helpers[i].name; i++)
-        if (!strcmp(hwnas_torch_helpers[i].name, name))
-            return true;
-    return false;
-}
-
-/* The network is named after the space, others after their templates. */
-static const char *class_name(const hwnas_export *export, const hwnas_template *template)
-{
-    const hwnas_space *space = export->arch->space;
-    bool is_network = template == space->network;
-    const char *name =
-        hwnas_py_class_name(export->arena, is_network ? space->name : template->name);
-    size_t n_same = 0;
-    for (size_t i = 0; i < export->n_classes; i++)
-        n_same += export->classes[i]->template == template && !export->classes[i]->is_duplicate;
-    if (n_same)
-        name = hwnas_arena_printf(export->arena,
-                                  strchr("0123456789", name[strlen(name) - 1]) ? "%s_%zu" : "%s%zu",
-                                  name, n_same + 1);
-    while (is_class_name_taken(export, name))
-        name = hwnas_arena_printf(export->arena, "%s%s", name, is_network ? "Net" : "Block");
-    return name;
 }
 
 /* Are the nodes from `begin` on those of the class, shape by shape? */
 static bool has_nodes(const hwnas_class *class, const hwnas_graph *graph, size_t begin)
 {
-    if (begin + class->n_nodes > graph->n_nodes)
+    if (begin + class->origin->n_nodes > graph->n_nodes)
         return false;
-    for (size_t i = 0; i < class->n_nodes; i++) {
-        const hwnas_node *a = &graph->nodes[class->first_node + i], *b = &graph->nodes[begin + i];
+    for (size_t i = 0; i < class->origin->n_nodes; i++) {
+        const hwnas_node *a = &graph->nodes[class->origin->first_node + i],
+                         *b = &graph->nodes[begin + i];
         const hwnas_tensor *x = hwnas_node_output(graph, a), *y = hwnas_node_output(graph, b);
         if (a->op != b->op || x->rank != y->rank ||
             memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims))
@@ -242,13 +223,14 @@ static bool has_nodes(const hwnas_class *class, const hwnas_graph *graph, size_t
 static bool is_made_for(const hwnas_class *class, const hwnas_shape *shape,
                         const hwnas_py *const *values)
 {
-    const hwnas_template *t = class->template;
+    const hwnas_template *t = class->origin->template;
     bool is_same =
-        class->entry.n == shape->n &&
-        !memcmp(class->entry.dims, shape->dims, (size_t)shape->n * sizeof *shape->dims) &&
-        has_nodes(class, class->export->graph, class->export->next_node);
+        class->origin->entry.n == shape->n &&
+        !memcmp(class->origin->entry.dims, shape->dims, (size_t)shape->n * sizeof *shape->dims) &&
+        has_nodes(class, class->origin->export->graph, class->origin->export->next_node);
     for (size_t p = 0; p < t->n_parameters && is_same; p++)
-        is_same = hwnas_py_equal(class->concrete[p], values[p]) || !matters(&t->body, (int)p);
+        is_same =
+            hwnas_py_equal(class->origin->concrete[p], values[p]) || !matters(&t->body, (int)p);
     return is_same;
 }
 
@@ -266,46 +248,31 @@ static bool is_empty(const hwnas_class *class)
     return !class->has_lines;
 }
 
-/* A class that would be written alike, under another name. */
-static const hwnas_class *find_duplicate(const hwnas_export *export, const hwnas_class *class)
-{
-    for (size_t i = 0; i < export->n_classes; i++) {
-        const hwnas_class *other = export->classes[i];
-        if (other->template == class->template && other->body && !strcmp(other->body, class->body))
-            return other;
-    }
-    return NULL;
-}
-
 hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template,
                             const hwnas_py *in, const hwnas_shape *shape,
                             const hwnas_py *const *values)
 {
-    for (size_t i = 0; i < export->n_classes; i++) {
-        hwnas_class *class = export->classes[i];
-        if (class->template == template && !export->is_concrete)
+    for (size_t i = 0; i < export->module.n_classes; i++) {
+        hwnas_class *class = export->module.classes[i];
+        if (class->origin->template == template && !export->is_concrete)
             return class;
-        if (class->template == template && is_made_for(class, shape, values)) {
-            export->next_node += class->n_nodes;
+        if (class->origin->template == template && is_made_for(class, shape, values)) {
+            export->next_node += class->origin->n_nodes;
             return class;
         }
     }
     hwnas_class *class = translate_class(export, template, in, shape, values);
-    class->entry = *shape;
+    class->origin->entry = *shape;
     class->is_empty = is_empty(class);
     if (!class->is_empty) {
-        hwnas_str body = {0};
-        hwnas_class_write(&body, class);
-        export->needs_values |= class->unknown && class->unknown->uses;
-        class->body = hwnas_arena_string(export->arena, body.s, body.n);
-        hwnas_str_done(&body);
-        const hwnas_class *duplicate = find_duplicate(export, class);
-        class->is_duplicate = duplicate != NULL;
-        class->name = duplicate ? duplicate->name : class_name(export, template);
-        if (!duplicate)
-            hwnas_str_addf(&export->text, "\n\nclass %s%s", class->name, class->body);
+        hwnas_class_settle(class);
+        export->needs_values |= class->origin->unknown && class->origin->unknown->uses;
+        if (class->is_network && class->tied && class->table)
+            export->tied = NULL;
     }
-    HWNAS_GROW(export->classes, export->n_classes, export->class_capacity);
-    export->classes[export->n_classes++] = class;
+    hwnas_torch_file *module = &export->module;
+    module->classes = hwnas_torch_grown(export->arena, module->classes, module->n_classes,
+                                        &module->class_capacity, sizeof class);
+    module->classes[module->n_classes++] = class;
     return class;
 }

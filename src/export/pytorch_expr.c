@@ -34,7 +34,7 @@ static bool is_known(const hwnas_torch_scope *s, const hwnas_expr *expr, hwnas_s
 
 static const hwnas_py *evaluate(hwnas_torch_scope *s, const hwnas_expr *expr)
 {
-    const hwnas_template *t = s->class->template;
+    const hwnas_template *t = s->class->origin->template;
     hwnas_shape shape = s->shape;
     hwnas_value value;
     if (!is_known(s, expr, &shape))
@@ -50,13 +50,6 @@ static const hwnas_py *evaluate(hwnas_torch_scope *s, const hwnas_expr *expr)
         return NULL;
     }
     return hwnas_py_value(s->arena, value);
-}
-
-void hwnas_torch_need(hwnas_export *export, const char *name)
-{
-    for (size_t i = 0; hwnas_torch_helpers[i].name; i++)
-        if (!strcmp(hwnas_torch_helpers[i].name, name))
-            export->needs[i] = true;
 }
 
 static const hwnas_py *convert_operator(hwnas_torch_scope *s, const hwnas_expr *expr)
@@ -108,7 +101,7 @@ const hwnas_py *hwnas_torch_convert(hwnas_torch_scope *s, const hwnas_expr *expr
         args[i] = hwnas_torch_convert(s, expr->args[i]);
     if (expr->kind == HWNAS_EXPR_LIST)
         return hwnas_py_make(s->arena, HWNAS_PY_LIST, NULL, expr->n_args, args);
-    hwnas_torch_need(s->export, expr->name);
+    hwnas_torch_file_need(&s->export->module, expr->name);
     return hwnas_py_make(s->arena, HWNAS_PY_CALL, python_function(expr->name), expr->n_args, args);
 }
 
@@ -119,7 +112,7 @@ const hwnas_py *hwnas_torch_fold(hwnas_torch_scope *s, const hwnas_py *expr)
     hwnas_expr formula = {.kind = is_call ? HWNAS_EXPR_CALL : HWNAS_EXPR_OPERATOR,
                           .op = (int)expr->op,
                           .n_args = expr->n_args};
-    hwnas_scope_frame frame = {.scope = s->class->template};
+    hwnas_scope_frame frame = {.scope = s->class->origin->template};
     hwnas_value value;
     bool is_known_all = is_call || expr->kind == HWNAS_PY_OPERATOR;
     if (!expr->n_args)

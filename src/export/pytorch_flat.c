@@ -117,10 +117,11 @@ static const hwnas_wire *attribute_of(hwnas_flat *f, int index)
     if (!f->wires[index]) {
         const char *values = fresh(f, tensor);
         hwnas_torch_piece *part = new_part(
-            f, tensor->is_parameter ? TEXT("nn.Parameter(%s)", values) : TEXT("buffer(%s)", values),
+            f, tensor->is_parameter ? TEXT("nn.Parameter(%s)", values) : TEXT("(%s)", values),
             name                   ? name
             : tensor->is_parameter ? "weight"
                                    : "constant");
+        part->is_buffer = !tensor->is_parameter;
         hwnas_flat_add_weight(f, part, "", index);
         f->wires[index] =
             hwnas_wire_make(&f->s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part}, 0, NULL);
@@ -462,10 +463,10 @@ static void count_uses(hwnas_flat *f)
     }
 }
 
-static bool is_named_before(const hwnas_flat *f, const char *name)
+static bool is_named_before(const hwnas_class *class, const char *name)
 {
-    for (size_t i = 0; i < f->s.class->n_ports; i++)
-        if (!strcmp(f->s.class->ports[i].name, name))
+    for (size_t i = 0; i < class->n_arguments; i++)
+        if (!strcmp(class->arguments[i]->wish, name))
             return true;
     return false;
 }
@@ -473,21 +474,20 @@ static bool is_named_before(const hwnas_flat *f, const char *name)
 static void add_inputs(hwnas_flat *f)
 {
     hwnas_class *class = f->s.class;
+    class->arguments =
+        hwnas_arena_alloc(f->s.arena, (f->graph->n_inputs + 1) * sizeof *class->arguments);
     for (size_t i = 0; i < f->graph->n_inputs; i++) {
         const hwnas_tensor *tensor = &f->graph->tensors[f->graph->inputs[i]];
         const char *name = python_name(f, tensor->name, strlen(tensor->name)), *stem;
         name = stem = name ? name : "x";
         if (!hwnas_py_is_free(name))
             name = TEXT("%s_", stem);
-        for (int n = 2; is_named_before(f, name); n++)
+        for (int n = 2; is_named_before(class, name); n++)
             name = TEXT("%s%d", stem, n);
         hwnas_variable *variable = hwnas_wire_new_variable(&f->s, name);
         variable->text = name;
-        class->ports = hwnas_torch_grown(f->s.arena, class->ports, class->n_ports,
-                                         &class->port_capacity, sizeof *class->ports);
+        class->arguments[class->n_arguments++] = variable;
         f->wires[f->graph->inputs[i]] = hwnas_wire_of(&f->s, variable);
-        class->ports[class->n_ports++] =
-            (hwnas_port){.name = name, .wire = f->wires[f->graph->inputs[i]]};
     }
 }
 
@@ -512,9 +512,12 @@ hwnas_status hwnas_flat_translate(hwnas_flat *f, hwnas_export *export, bool has_
     static const char *const list_wishes[] = {"layers", NULL};
     hwnas_arena *arena = export->arena;
     const hwnas_graph *graph = export->graph;
+    hwnas_torch_file *module = &export->module;
     hwnas_class *class = hwnas_arena_alloc(arena, sizeof *class);
-    class->export = export;
-    class->template = hwnas_arena_alloc(arena, sizeof *class->template);
+    class->module = module;
+    class->callee = hwnas_arena_alloc(arena, sizeof *class->callee);
+    class->label = export->arch ? export->arch->space->name : graph->name;
+    class->is_network = true;
     class->has_lines = true;
     *f = (hwnas_flat){.graph = graph,
                       .has_file = has_file,
@@ -528,6 +531,10 @@ hwnas_status hwnas_flat_translate(hwnas_flat *f, hwnas_export *export, bool has_
         if (f->uses[graph->nodes[i].output] && !f->wires[graph->nodes[i].output])
             TRY(add_node(f, &graph->nodes[i]));
     add_outputs(f);
+    hwnas_class_settle(class);
+    module->classes = hwnas_torch_grown(arena, module->classes, module->n_classes,
+                                        &module->class_capacity, sizeof class);
+    module->classes[module->n_classes++] = class;
     return HWNAS_OK;
 }
 

@@ -1,7 +1,9 @@
-/* pytorch_flat.h: a graph as one class: a line of forward() for each node. Private to export/.
+/* pytorch_flat.h: stage 1 for a graph: one class, with a line of forward() for each node. Private
+ * to export/.
  *
- * pytorch_flat_ops.c has a row for each operator, pytorch_flat_layers.c those that are modules of
- * PyTorch's, pytorch_flat.c the walk over the graph. */
+ * No file calls one behind it: pytorch_flat_text.c has numbers and lists as Python writes them,
+ * pytorch_flat_layers.c what is a module of PyTorch's, pytorch_flat_ops.c a row for each operator,
+ * pytorch_flat.c the walk over the graph. */
 #ifndef HWNAS_EXPORT_PYTORCH_FLAT_H
 #define HWNAS_EXPORT_PYTORCH_FLAT_H
 

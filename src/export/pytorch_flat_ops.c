@@ -1,7 +1,6 @@
 /* pytorch_flat_ops.c: what each operator of a graph is in PyTorch. */
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/ops/pool.h"
@@ -25,52 +24,6 @@ static int64_t number_of(const hwnas_node *node, const char *attr)
 #define TEXT(...) hwnas_arena_printf(f->s.arena, __VA_ARGS__)
 
 /* ---- Pieces of texts ---- */
-
-const char *hwnas_flat_list(hwnas_flat *f, int n, const int64_t *values)
-{
-    const char *text = "";
-    for (int i = 0; i < n; i++)
-        text = TEXT("%s%s%lld", text, i ? ", " : "", (long long)values[i]);
-    return text;
-}
-
-const char *hwnas_flat_pair(hwnas_flat *f, const int64_t *values)
-{
-    return values[0] == values[1] ? TEXT("%lld", (long long)values[0])
-                                  : TEXT("(%s)", hwnas_flat_list(f, 2, values));
-}
-
-const char *hwnas_flat_sides(hwnas_flat *f, const int64_t *pad)
-{
-    return TEXT("(%lld, %lld, %lld, %lld)", (long long)pad[1], (long long)pad[3], (long long)pad[0],
-                (long long)pad[2]);
-}
-
-/* As few digits as a float32 needs to come back. */
-const char *hwnas_flat_number(hwnas_flat *f, double value)
-{
-    char text[40];
-    if (!isfinite(value))
-        return isnan(value) ? "float(\"nan\")" : value > 0 ? "float(\"inf\")" : "float(\"-inf\")";
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        double back = 0;
-        if (sscanf(text, "%lf", &back) == 1 && (float)back == (float)value)
-            break;
-    }
-    return TEXT("%s%s", text, strpbrk(text, ".e") ? "" : ".0");
-}
-
-const char *hwnas_flat_dtype(hwnas_dtype dtype)
-{
-    static const char *const names[HWNAS_N_DTYPES] = {
-        [HWNAS_INT64] = "torch.int64",  [HWNAS_INT32] = "torch.int32",
-        [HWNAS_INT16] = "torch.int16",  [HWNAS_INT8] = "torch.int8",
-        [HWNAS_UINT64] = "torch.int64", [HWNAS_UINT32] = "torch.int64",
-        [HWNAS_UINT16] = "torch.int32", [HWNAS_UINT8] = "torch.uint8",
-        [HWNAS_BOOL] = "torch.bool"};
-    return names[dtype] ? names[dtype] : "torch.float32";
-}
 
 /* "$0[:, " and the like: everything of the dimensions before. */
 static const char *dimensions_before(hwnas_flat *f, const char *text, int64_t axis)
@@ -150,7 +103,7 @@ static const char *write_pad(hwnas_flat *f, const hwnas_node *node)
     const int rank = input(f, node, 0)->rank;
     int64_t sides[2 * HWNAS_MAX_RANK];
     if (mode) {
-        hwnas_torch_need(f->s.export, "pad_from_inside");
+        hwnas_torch_file_need(&f->s.export->module, "pad_from_inside");
         return TEXT("pad_from_inside($0, [%s], [%s], \"%s\")", hwnas_flat_list(f, rank, before),
                     hwnas_flat_list(f, rank, after), modes[mode]);
     }
@@ -355,7 +308,7 @@ static const char *write_gather_nd(hwnas_flat *f, const hwnas_node *node)
     const long long n_batch = number_of(node, "batch_dims");
     if (!n_batch)
         return "$0[tuple($1.unbind(-1))]";
-    hwnas_torch_need(f->s.export, "gather_nd");
+    hwnas_torch_file_need(&f->s.export->module, "gather_nd");
     return TEXT("gather_nd($0, $1, batch_dims=%lld)", n_batch);
 }
 
@@ -375,7 +328,7 @@ static const char *write_scatter_nd(hwnas_flat *f, const hwnas_node *node)
     const int64_t reduction = number_of(node, "reduction");
     if (!reduction)
         return "$0.index_put(tuple($1.unbind(-1)), $2)";
-    hwnas_torch_need(f->s.export, "scatter_nd");
+    hwnas_torch_file_need(&f->s.export->module, "scatter_nd");
     return TEXT("scatter_nd($0, $1, $2, \"%s\")", reductions[reduction]);
 }
 

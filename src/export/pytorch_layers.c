@@ -5,153 +5,11 @@
 #include "export/pytorch_priv.h"
 #include "space/expr.h"
 
-const hwnas_py *hwnas_torch_keyword(hwnas_torch_scope *s, const char *name, const hwnas_py *expr)
-{
-    return hwnas_py_make(s->arena, HWNAS_PY_KEYWORD, name, 1, &expr);
-}
-
 static const hwnas_py *bare(hwnas_torch_scope *s, const char *text)
 {
     hwnas_py_name *name = hwnas_arena_alloc(s->arena, sizeof *name);
     name->text = text;
     return hwnas_py_of(s->arena, name);
-}
-
-static const hwnas_py *given(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *name)
-{
-    for (size_t i = 0; i < stmt->n_args; i++)
-        if (!strcmp(stmt->args[i].name, name))
-            return hwnas_torch_convert(s, stmt->args[i].value);
-    return NULL;
-}
-
-/* The items of a list, or the one value. */
-static size_t items_of(const hwnas_py **items, hwnas_torch_scope *s, const hwnas_py *list)
-{
-    size_t n = 0;
-    if (list->kind == HWNAS_PY_LIST)
-        for (; n < list->n_args && n < HWNAS_MAX_RANK; n++)
-            items[n] = list->args[n];
-    else if (hwnas_py_is_value(list) && list->value.kind == HWNAS_VALUE_LIST)
-        for (; n < list->value.list.n && n < HWNAS_MAX_RANK; n++)
-            items[n] = hwnas_py_value(s->arena, list->value.list.items[n]);
-    else
-        items[n++] = list;
-    return n;
-}
-
-size_t hwnas_torch_items(const hwnas_py **items, hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                         const char *name)
-{
-    const hwnas_py *list = given(s, stmt, name);
-    return list ? items_of(items, s, list) : 0;
-}
-
-const hwnas_py *hwnas_torch_attribute(hwnas_torch_scope *s, const hwnas_stmt *stmt,
-                                      const char *name)
-{
-    const hwnas_py *items[HWNAS_MAX_RANK], *list = given(s, stmt, name);
-    if (list) { /* [3, 3] is 3 and [1, 3] is (1, 3) */
-        size_t n = items_of(items, s, list);
-        return n == 1 || hwnas_py_equal(items[0], items[1])
-                   ? items[0]
-                   : hwnas_py_make(s->arena, HWNAS_PY_TUPLE, NULL, 2, items);
-    }
-    const hwnas_attr_row *row = hwnas_op_by_name(stmt->name)->attrs;
-    while (strcmp(row->name, name))
-        row++;
-    if (row->kind != HWNAS_ATTR_NUMBER || row->fallback == (double)(int64_t)row->fallback)
-        return hwnas_py_int(s->arena, (int64_t)row->fallback);
-    return hwnas_py_value(s->arena, (hwnas_value){.kind = HWNAS_VALUE_REAL, .r = row->fallback});
-}
-
-/* Starts again with everything filled in. */
-static void need_values(hwnas_torch_scope *s, const hwnas_stmt *stmt)
-{
-    s->export->needs_values = true;
-    s->export->trouble = stmt;
-}
-
-int64_t hwnas_torch_known(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *name)
-{
-    const hwnas_py *value = hwnas_torch_attribute(s, stmt, name);
-    if (hwnas_py_is_value(value) && value->value.kind == HWNAS_VALUE_INT)
-        return value->value.i;
-    need_values(s, stmt);
-    return 0;
-}
-
-hwnas_torch_observed hwnas_torch_seen(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *op)
-{
-    const hwnas_torch_observed *all = hwnas_export_seen(s->export, stmt);
-    hwnas_torch_observed seen = all ? *all : (hwnas_torch_observed){.of = stmt};
-    const hwnas_node *node = NULL;
-    const hwnas_py *items[HWNAS_MAX_RANK];
-    if (!s->export->is_concrete)
-        return seen;
-    seen = (hwnas_torch_observed){.of = stmt, .before = s->shape};
-    if (!strcmp(op, "weight")) {
-        seen.after.n = (int)hwnas_torch_items(items, s, stmt, "shape");
-        for (int i = 0; i < seen.after.n; i++)
-            seen.after.dims[i] = hwnas_py_is_value(items[i]) ? items[i]->value.i : 1;
-    } else if (stmt->kind == HWNAS_STMT_JOIN
-                   ? hwnas_export_take_join(s->export, &node, &seen.after, stmt)
-                   : hwnas_export_take(s->export, &node, &seen.after, stmt, op)) {
-        hwnas_error_clear(); /* as it was watched, it can only be ours */
-        need_values(s, stmt);
-    }
-    const hwnas_torch_row *row = hwnas_torch_row_of(op);
-    if (node && row)
-        seen.is_lopsided = hwnas_export_is_lopsided(node, row->looks_at == HWNAS_TORCH_WINDOW);
-    seen.change = hwnas_change_between(&seen.before, &seen.after);
-    seen.keeps = hwnas_shape_channels(&seen.before) == hwnas_shape_channels(&seen.after);
-    s->shape = seen.after;
-    return seen;
-}
-
-static int dimension_of(const hwnas_shape *shape, hwnas_torch_side side)
-{
-    return side == HWNAS_TORCH_CHANNELS ? 0 : shape->n - 1;
-}
-
-const hwnas_py *hwnas_torch_length(hwnas_torch_scope *s, const hwnas_torch_observed *seen,
-                                   hwnas_torch_side side)
-{
-    int dimension = dimension_of(&seen->before, side);
-    if (dimension == hwnas_tensor_dimension(0, seen->before.n))
-        return s->in;
-    if (seen->varies_before >> dimension & 1)
-        need_values(s, seen->of);
-    return hwnas_py_int(s->arena, seen->before.dims[dimension]);
-}
-
-/* Channels that differ from call to call: whoever reads them must be translated with values. */
-static const hwnas_py *unknown(hwnas_torch_scope *s)
-{
-    static const char *const wishes[] = {"unknown", NULL};
-    if (!s->class->unknown)
-        s->class->unknown = hwnas_torch_name(s, wishes, false);
-    return hwnas_py_of(s->arena, s->class->unknown);
-}
-
-static bool is_unknown(const hwnas_torch_scope *s, const hwnas_py *channels)
-{
-    return channels->kind == HWNAS_PY_NAME && s->class->unknown &&
-           channels->name == s->class->unknown;
-}
-
-const hwnas_py *hwnas_torch_channels(hwnas_torch_scope *s, const hwnas_torch_observed *seen)
-{
-    int dimension = hwnas_tensor_dimension(0, seen->after.n);
-    if (seen->keeps)
-        return s->in;
-    if (seen->gives_entry && s->class->in_channels && !s->export->is_concrete)
-        return hwnas_py_of(s->arena, s->class->in_channels);
-    if (dimension < 0)
-        return hwnas_py_int(s->arena, 1);
-    if (seen->varies_after >> dimension & 1)
-        return unknown(s);
-    return hwnas_py_int(s->arena, seen->after.dims[dimension]);
 }
 
 /* Of a reshaping, as it says itself. */
@@ -162,7 +20,7 @@ static const hwnas_py *channels_of_shape(hwnas_torch_scope *s, const hwnas_stmt 
     const int n = (int)hwnas_torch_items(items, s, stmt, "shape");
     const int dimension = hwnas_tensor_dimension(0, seen->after.n);
     if (n != seen->after.n || hwnas_py_is_number(items[dimension], -1))
-        return unknown(s);
+        return hwnas_torch_unknown(s);
     return items[dimension];
 }
 
@@ -170,8 +28,8 @@ static const hwnas_py *channels_of_shape(hwnas_torch_scope *s, const hwnas_stmt 
 static const hwnas_py *channels_after(hwnas_torch_scope *s, const hwnas_stmt *stmt,
                                       const hwnas_torch_row *row, const hwnas_torch_observed *seen)
 {
-    if (row->sets_channels &&
-        dimension_of(&seen->after, row->takes) == hwnas_tensor_dimension(0, seen->after.n)) {
+    if (row->sets_channels && hwnas_torch_dimension(&seen->after, row->takes) ==
+                                  hwnas_tensor_dimension(0, seen->after.n)) {
         const hwnas_py *out = hwnas_torch_attribute(s, stmt, row->sets_channels);
         if (!row->doubles_channels || !hwnas_torch_known(s, stmt, row->doubles_channels))
             return out;
@@ -180,7 +38,7 @@ static const hwnas_py *channels_after(hwnas_torch_scope *s, const hwnas_stmt *st
     }
     if (row->looks_at != HWNAS_TORCH_RATIO || s->export->is_concrete) {
         const hwnas_py *channels = hwnas_torch_channels(s, seen);
-        return is_unknown(s, channels) && !strcmp(stmt->name, "reshape")
+        return hwnas_torch_is_unknown(s, channels) && !strcmp(stmt->name, "reshape")
                    ? channels_of_shape(s, stmt, seen)
                    : channels;
     }
@@ -275,7 +133,7 @@ static void translate_operator(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwn
         push_padding(s, stmt, row, to);
     const hwnas_py *module = row->spell ? row->spell(s, stmt, &seen) : spell(s, stmt, row, &seen);
     s->shape = after;
-    hwnas_torch_need(s->export, module->text);
+    hwnas_torch_file_need(&s->export->module, module->text);
     hwnas_torch_add_module(s, to, module, stmt->name, out);
     set_freshness(s, row);
 }
@@ -294,7 +152,8 @@ static bool goes_by_keyword(const hwnas_class *class, size_t parameter, const hw
 static void fill_in_defaults(hwnas_torch_scope *s, const hwnas_template *template,
                              const hwnas_py **values)
 {
-    hwnas_class class = {.export = s->export, .template = template};
+    hwnas_origin origin = {.export = s->export, .template = template};
+    hwnas_class class = {.origin = &origin, .module = &s->export->module};
     hwnas_torch_scope inner = {
         .export = s->export, .class = &class, .arena = s->arena, .in = s->in, .shape = s->shape};
     inner.slots = hwnas_arena_alloc(s->arena, (template->n_slots + 1) * sizeof *inner.slots);
@@ -310,10 +169,10 @@ static void call_in_forward(hwnas_torch_scope *s, const hwnas_stmt *stmt, const 
                             hwnas_py_name *const *names, const hwnas_py *const *values,
                             bool is_nested)
 {
-    if (!class->n_ports && !class->n_results)
+    if (!class->origin->n_ports && !class->origin->n_results)
         return;
     if (is_nested || !s->class->has_lines)
-        need_values(s, stmt);
+        hwnas_torch_need_values(s, stmt);
     else
         hwnas_wire_call(s, class, names, values);
 }
@@ -329,11 +188,11 @@ static void translate_call(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
         values[stmt->args[i].slot] = hwnas_torch_convert(s, stmt->args[i].value);
     if (s->export->is_concrete)
         fill_in_defaults(s, stmt->call, values);
-    hwnas_class *class = hwnas_class_of(s->export, stmt->call, s->in, &s->shape, values);
-    s->shape = class->shape;
+    hwnas_class *class = s->export->call(s->export, stmt->call, s->in, &s->shape, values);
+    s->shape = class->origin->shape;
     if (class->is_empty)
         return;
-    if (!to && s->class->has_lines && (class->n_ports || class->n_results))
+    if (!to && s->class->has_lines && (class->origin->n_ports || class->origin->n_results))
         hwnas_wire_close(s);
     to = hwnas_torch_target(s, to);
     names[n_parameters] = class->in_channels;
@@ -361,19 +220,20 @@ static void translate_call(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_s
             by_keyword |= goes_by_keyword(class, p, values[p]);
             args[n++] = by_keyword ? hwnas_torch_keyword(s, names[p]->text, value) : value;
         }
-    const hwnas_py *module = hwnas_py_make(s->arena, HWNAS_PY_CALL, class->name, n, args);
-    s->is_fresh = class->is_fresh;
-    if (class->gives_unknown) {
+    hwnas_py *module = hwnas_py_make(s->arena, HWNAS_PY_CALL, NULL, n, args);
+    module->name = class->callee;
+    s->is_fresh = class->origin->is_fresh;
+    if (class->origin->gives_unknown) {
         hwnas_torch_push_module(s, to, module, stmt->name);
-        s->in = unknown(s);
+        s->in = hwnas_torch_unknown(s);
         call_in_forward(s, stmt, class, names, values, is_nested);
         return;
     }
-    if (class->out_channels) {
+    if (class->origin->out_channels) {
         hwnas_torch_add_module(
             s, to, module, stmt->name,
-            hwnas_torch_fold(s, hwnas_py_replace(s->arena, class->out_channels, n_parameters + 1,
-                                                 names, values)));
+            hwnas_torch_fold(s, hwnas_py_replace(s->arena, class->origin->out_channels,
+                                                 n_parameters + 1, names, values)));
         call_in_forward(s, stmt, class, names, values, is_nested);
         return;
     }

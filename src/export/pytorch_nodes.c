@@ -115,3 +115,19 @@ hwnas_torch_observed *hwnas_export_seen(hwnas_export *export, const hwnas_stmt *
             return &export->seen[i];
     return NULL;
 }
+
+const hwnas_sight *hwnas_export_saw(const hwnas_export *export, const void *of)
+{
+    static const hwnas_sight nothing;
+    for (size_t i = 0; i < export->n_sights; i++)
+        if (export->sights[i].of == of)
+            return &export->sights[i];
+    return &nothing;
+}
+
+hwnas_named *hwnas_named_find(hwnas_named *list, int slot, int64_t index)
+{
+    while (list && (list->slot != slot || list->index != index))
+        list = list->next;
+    return list;
+}

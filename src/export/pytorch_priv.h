@@ -1,20 +1,33 @@
-/* pytorch_priv.h: how an architecture becomes PyTorch code, in three steps.
+/* pytorch_priv.h: stage 1 for an architecture: the tree of torch_tree.h from a space's templates.
  *
- * 1. Watch (pytorch_watch.c): the network is executed once as the graph was built, and what each
- *    condition, count and dimension came to is noted. A condition that came out one way only will
- *    not be written. Everything that PyTorch cannot say is refused here, so the rest cannot fail.
- * 2. Translate (pytorch_class.c, pytorch_translate.c, ...): each template becomes a class whose
- *    __init__ is a list of steps. Choices and constants are filled in; parameters stay parameters.
- *    One that names tensors, or has layers that are no modules, gets a forward() with variables
- *    (pytorch_wire.c). Where that depends on the arguments, all is translated again with each
- *    call's arguments and sizes filled in, and equal classes are one.
- * 3. Write (pytorch_write.c): unused names go and the rest are spelled (pytorch_names.c), and the
- *    steps are laid out (pytorch_sequence.c). */
+ * The network is executed once beside its graph (pytorch_watch.c), and what each condition, count
+ * and dimension came to is noted; a condition that came out one way only will not be written. Then
+ * each template becomes a class (pytorch_class.c): choices and constants are filled in, parameters
+ * stay parameters. One that names tensors, or has layers that are no modules, gets a forward() with
+ * variables (pytorch_wire.c). Where that depends on the arguments, all is translated again with
+ * each call's arguments and sizes filled in, and equal classes are one.
+ *
+ * No file calls one behind it in this order:
+ *
+ * - pytorch_nodes.c: the graph's nodes beside the statements, and what was seen of them
+ * - pytorch_expr.c: expressions of the space as Python, evaluated as far as they are known
+ * - pytorch_steps.c: names, steps, and the number of channels
+ * - pytorch_attrs.c: attributes of a layer, and what became of it
+ * - pytorch_forms.c, pytorch_ops.c: layers with a spelling of their own; the table of operators
+ * - pytorch_channels.c: channels where branches meet
+ * - pytorch_watch.c
+ * - pytorch_wire.c: lines of forward()
+ * - pytorch_layers.c, pytorch_flow.c: operators and calls; conditions and loops
+ * - pytorch_translate.c: all statements of a template's body
+ * - pytorch_class.c
+ * - pytorch.c: the choice between this and a graph's own class (pytorch_flat.h), then stage 2
+ *
+ * Statements have bodies, and calls have templates: both begin at the end of the list again,
+ * through two pointers in hwnas_export. */
 #ifndef HWNAS_EXPORT_PYTORCH_PRIV_H
 #define HWNAS_EXPORT_PYTORCH_PRIV_H
 
-#include "graph/op.h"
-#include "export/python.h"
+#include "export/torch_tree.h"
 #include "space/arch.h"
 
 /* ---- the tables: operators, joins and helpers ---- */
@@ -69,13 +82,6 @@ typedef struct hwnas_torch_observed {
 
 typedef struct hwnas_torch_scope hwnas_torch_scope;
 
-/* What a layer is in forward(), where it is not a module: "$0.transpose(1, 2)"; $0 is what it is
- * applied to. */
-typedef struct hwnas_torch_form {
-    const char *text; /* NULL: it cannot be said so here, a module can */
-    bool is_primary;  /* may be followed by a dot or a bracket */
-} hwnas_torch_form;
-
 typedef struct hwnas_torch_argument {
     const char *attr;
     const char *keyword; /* NULL: by position */
@@ -108,22 +114,7 @@ typedef struct hwnas_torch_row {
 } hwnas_torch_row;
 const hwnas_torch_row *hwnas_torch_row_of(const char *name); /* NULL: none */
 
-typedef struct hwnas_torch_join {
-    hwnas_op_id op;
-    const char *infix;  /* between the branches in forward(); NULL: a function of all */
-    const char *call;   /* of them: "torch.cat" takes a list and `dim`; NULL: indexing, $0[$1] */
-    const char *helper; /* the class for a join inside a sequence */
-    const char *branch; /* what the only branch with layers is called */
-} hwnas_torch_join;
 const hwnas_torch_join *hwnas_torch_join_of(const char *name);
-
-typedef struct hwnas_torch_helper {
-    const char *name, *text;
-} hwnas_torch_helper;
-enum { HWNAS_TORCH_MAX_HELPERS = 40 };
-extern const hwnas_torch_helper hwnas_torch_helpers[]; /* ends with a NULL name */
-
-enum { HWNAS_TORCH_INDENT = 4 }; /* spaces */
 
 /* ---- 1. watch ---- */
 
@@ -144,7 +135,6 @@ typedef struct hwnas_export {
     struct hwnas_named *named; /* while watching: the tensors that this call has named */
     int64_t entry_channels;    /* while watching: as many went into this call */
     bool is_flat;              /* the graph's nodes are written, no templates */
-    const char *weights;       /* the file that has them, beside this one; NULL: there is none */
     bool is_concrete;          /* a class for each set of arguments, loops written out; the graph's
                                   nodes are followed as while watching */
     bool needs_values;         /* what forward() does depends on the arguments: start again so */
@@ -154,11 +144,44 @@ typedef struct hwnas_export {
     hwnas_torch_observed *seen;
     size_t n_sights, sight_capacity;
     hwnas_sight *sights;
-    size_t n_classes, class_capacity;
-    struct hwnas_class **classes;
-    bool needs[HWNAS_TORCH_MAX_HELPERS];
-    hwnas_str text; /* the classes written so far; a class comes after those that it uses */
+    hwnas_torch_file module;
+    /* Translates a body; the class of a template. */
+    void (*walk)(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to);
+    hwnas_class *(*call)(struct hwnas_export *export, const hwnas_template *template,
+                         const hwnas_py *in, const hwnas_shape *shape,
+                         const hwnas_py *const *values);
 } hwnas_export;
+
+/* Of a class: what it was made of, and what those who use it must know. */
+typedef struct hwnas_origin {
+    hwnas_export *export;
+    const hwnas_template *template;
+    const hwnas_py *out_channels; /* in terms of the parameters; NULL: the module knows */
+    hwnas_py_name *unknown;       /* stands for channels that differ from call to call; nothing may
+                                     read it */
+    bool gives_unknown;           /* they come out */
+    bool is_fresh;                /* its result may be overwritten */
+    const hwnas_py **concrete;    /* is_concrete: the arguments that the class was made for, */
+    size_t first_node, n_nodes;   /* its nodes there, */
+    hwnas_shape entry, shape;     /* what went in and what came out */
+    size_t n_ports, port_capacity;
+    struct hwnas_port *ports; /* what forward() takes beside x */
+    size_t n_results, result_capacity;
+    struct hwnas_port *results; /* what it returns beside the current tensor */
+    bool gives_current;         /* it does return that */
+} hwnas_origin;
+
+/* A tensor that forward() is given or gives beside x: an input or an output of the network. `index`
+ * is in terms of the class's parameters, NULL where there is one alone. */
+typedef struct hwnas_port {
+    const hwnas_stmt *stmt;
+    const char *name;
+    const hwnas_py *index;
+    const hwnas_wire *wire;
+    const hwnas_py *in; /* channels */
+    hwnas_shape shape;
+    bool is_current; /* of a result: it is also the tensor that goes on */
+} hwnas_port;
 
 HWNAS_CHECKED hwnas_status hwnas_export_watch(hwnas_export *export);
 /* Never NULL; zero for what was not reached. */
@@ -196,153 +219,6 @@ hwnas_torch_observed *hwnas_export_seen(hwnas_export *export,
 
 /* ---- 2. translate ---- */
 
-typedef enum hwnas_step_kind {
-    HWNAS_STEP_MODULE, /* the next module of the sequence is `expr` */
-    HWNAS_STEP_ASSIGN, /* name = expr */
-    HWNAS_STEP_IF,     /* arms; the condition of the last may be NULL: else */
-    HWNAS_STEP_FOR,    /* targets walk the iterables together; arms[0] */
-    HWNAS_STEP_LIST,   /* name = [the modules of arms[0]] */
-} hwnas_step_kind;
-
-typedef struct hwnas_sequence {
-    hwnas_py_name *list; /* the Python list that collects the modules */
-    size_t n, capacity;
-    struct hwnas_step *steps;
-} hwnas_sequence;
-
-typedef struct hwnas_arm {
-    const hwnas_py *condition;
-    hwnas_sequence sequence;
-} hwnas_arm;
-
-typedef struct hwnas_step {
-    hwnas_step_kind kind;
-    const hwnas_py *expr;
-    hwnas_py_name *name;
-    const char *label; /* MODULE: the operator or template */
-    size_t n_arms;
-    hwnas_arm *arms;
-    size_t n_targets;
-    hwnas_py_name **targets;
-    const hwnas_py **iterables;
-    hwnas_py_name *table; /* FOR: what the table of constant rows is called */
-} hwnas_step;
-
-/* A class is a chain of parts: forward() applies one after the other. When its template names
- * tensors, all parts are PLAIN and `lines` say what forward() does. */
-typedef enum hwnas_torch_piece_kind {
-    HWNAS_PART_PLAIN,
-    HWNAS_PART_RESIDUAL, /* x + branches[0](x), when */
-    HWNAS_PART_JOIN,
-} hwnas_torch_piece_kind;
-
-typedef struct hwnas_torch_piece {
-    hwnas_torch_piece_kind kind;
-    const hwnas_py *when;         /* RESIDUAL; NULL: always */
-    const hwnas_torch_join *join; /* JOIN */
-    int64_t axis;
-    size_t n_branches;
-    hwnas_sequence *branches;
-    const char **attributes; /* while writing: what each branch is called; NULL: it has no layers */
-    const char *stem;        /* of a class with lines: how to call it when it is several layers */
-} hwnas_torch_piece;
-
-/* A variable of forward(). */
-typedef struct hwnas_variable {
-    const char *wish;      /* NULL: x, y, ... */
-    const char *text;      /* once settled */
-    size_t uses, last_use; /* the line */
-} hwnas_variable;
-
-typedef enum hwnas_wire_kind {
-    HWNAS_WIRE_VARIABLE,
-    HWNAS_WIRE_APPLY, /* self.PART(args); without arguments, the part itself */
-    HWNAS_WIRE_FORM,  /* args[0].transpose(1, 2) */
-    HWNAS_WIRE_JOIN,  /* args[0] + args[1] ... */
-    HWNAS_WIRE_TUPLE, /* args[0], args[1], ... */
-} hwnas_wire_kind;
-
-/* A tensor in forward(). What a part is given is a variable; what a join is given is not a join. */
-typedef struct hwnas_wire {
-    hwnas_wire_kind kind;
-    hwnas_variable *variable;
-    const hwnas_torch_piece *part;
-    hwnas_torch_form form;
-    const hwnas_torch_join *join;
-    int64_t axis; /* JOIN */
-    bool is_call; /* APPLY: even without arguments */
-    size_t n_args;
-    const struct hwnas_wire **args;
-} hwnas_wire;
-
-typedef struct hwnas_line {
-    size_t n_variables; /* 0: return */
-    hwnas_variable **variables;
-    const hwnas_wire *wire;
-    bool is_dropped; /* nobody reads the variables */
-} hwnas_line;
-
-/* A tensor that forward() is given or gives beside x: an input or an output of the network. `index`
- * is in terms of the class's parameters, NULL where there is one alone. */
-typedef struct hwnas_port {
-    const hwnas_stmt *stmt;
-    const char *name;
-    const hwnas_py *index;
-    const hwnas_wire *wire;
-    const hwnas_py *in; /* channels */
-    hwnas_shape shape;
-    bool is_current; /* of a result: it is also the tensor that goes on */
-} hwnas_port;
-
-typedef struct hwnas_class {
-    hwnas_export *export;
-    const hwnas_template *template;
-    const char *name;
-    const char *body;           /* what is written behind the name */
-    bool is_duplicate;          /* another is written alike, and has the name */
-    hwnas_py_name *in_channels; /* NULL: the network's, which are known */
-    hwnas_py_name **parameters; /* one for each of the template */
-    const hwnas_py **fallbacks; /* their defaults; NULL: must be given */
-    hwnas_py_name *n_outputs;   /* the network's: outputs of its last layer, or NULL */
-    const hwnas_py *n_outputs_value;
-    const hwnas_py *out_channels; /* in terms of the parameters; NULL: the module knows */
-    hwnas_py_name *unknown;       /* stands for channels that differ from call to call; nothing may
-                                     read it */
-    bool gives_unknown;           /* they come out */
-    const hwnas_py *out_variable; /* then: the variable that tells it to the module */
-    bool is_fresh;                /* its result may be overwritten */
-    bool is_empty;                /* no layers: it is neither written nor used */
-    const hwnas_py **concrete;    /* is_concrete: the arguments that the class was made for, */
-    size_t first_node, n_nodes;   /* its nodes there, */
-    hwnas_shape entry, shape;     /* what went in and what came out */
-    size_t n_parts, part_capacity;
-    hwnas_torch_piece **parts;
-    bool has_lines;
-    hwnas_variable *input; /* of forward() */
-    size_t n_ports, port_capacity;
-    hwnas_port *ports; /* more of them */
-    size_t n_results, result_capacity;
-    hwnas_port *results; /* what it returns beside the current tensor */
-    bool gives_current;  /* it does return that */
-    const char *table;   /* where its first embedding is, once written: ".stem[0]"; NULL: nowhere */
-    const char *tied;    /* where the layer is that shares the table */
-    size_t n_lines, line_capacity;
-    hwnas_line *lines;
-    size_t n_names, name_capacity;
-    hwnas_py_name **names; /* all of __init__ */
-} hwnas_class;
-
-static inline bool hwnas_sequence_is_straight(const hwnas_sequence *sequence)
-{
-    for (size_t i = 0; i < sequence->n; i++) {
-        const hwnas_step *step = &sequence->steps[i];
-        if (step->kind != HWNAS_STEP_MODULE &&
-            !(step->kind == HWNAS_STEP_ASSIGN && step->name->meaning && !step->name->same))
-            return false;
-    }
-    return true;
-}
-
 /* The __init__ that is being translated. */
 struct hwnas_torch_scope {
     hwnas_export *export;
@@ -369,7 +245,12 @@ hwnas_class *hwnas_class_of(hwnas_export *export, const hwnas_template *template
 /* ---- Statements: pytorch_translate.c, pytorch_layers.c, pytorch_flow.c ---- */
 
 /* `to` is NULL at the top of a template, where parts may begin. */
-void hwnas_torch_body(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to);
+void hwnas_torch_translate(hwnas_torch_scope *s, const hwnas_body *body, hwnas_sequence *to);
+static inline void hwnas_torch_body(hwnas_torch_scope *s, const hwnas_body *body,
+                                    hwnas_sequence *to)
+{
+    s->export->walk(s, body, to);
+}
 void hwnas_torch_layer(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
 void hwnas_torch_if(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
 void hwnas_torch_switch(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
@@ -377,7 +258,7 @@ void hwnas_torch_for(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequenc
 void hwnas_torch_repeat(hwnas_torch_scope *s, const hwnas_stmt *stmt, hwnas_sequence *to);
 /* Channels that the next statements may not change: a name of their own where a variable
  * has them. */
-void hwnas_torch_pin_channels(hwnas_torch_scope *s);
+void hwnas_torch_pin_channels(hwnas_torch_scope *s, hwnas_sequence *to);
 /* The channels of a join from those of its branches. */
 void hwnas_torch_join_channels(hwnas_torch_scope *s, const hwnas_stmt *stmt, int64_t axis,
                                const hwnas_py *const *exits, hwnas_sequence *to);
@@ -386,8 +267,6 @@ int64_t hwnas_torch_join_axis(hwnas_torch_scope *s, const hwnas_stmt *stmt);
 
 /* ---- What statements become, pytorch_steps.c ---- */
 
-/* Room for one more element of an array in the arena. */
-void *hwnas_torch_grown(hwnas_arena *arena, void *array, size_t n, size_t *capacity, size_t size);
 /* A name of the class: ours, or one that the space gave, perhaps with a spelling that is better in
  * Python. */
 hwnas_py_name *hwnas_torch_name(hwnas_torch_scope *s, const char *const *wishes, bool is_own);
@@ -486,6 +365,12 @@ size_t hwnas_torch_items(const hwnas_py **items, hwnas_torch_scope *s, const hwn
 /* An attribute that forward() depends on, so that it must be known. */
 int64_t hwnas_torch_known(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *name);
 const hwnas_py *hwnas_torch_keyword(hwnas_torch_scope *s, const char *name, const hwnas_py *expr);
+/* Starts again with everything filled in. */
+void hwnas_torch_need_values(hwnas_torch_scope *s, const hwnas_stmt *stmt);
+/* Channels that differ from call to call: whoever reads them must be translated with values. */
+const hwnas_py *hwnas_torch_unknown(hwnas_torch_scope *s);
+bool hwnas_torch_is_unknown(const hwnas_torch_scope *s, const hwnas_py *channels);
+int hwnas_torch_dimension(const hwnas_shape *shape, hwnas_torch_side side);
 /* The length of a dimension before a layer. */
 const hwnas_py *hwnas_torch_length(hwnas_torch_scope *s, const hwnas_torch_observed *seen,
                                    hwnas_torch_side side);
@@ -504,40 +389,4 @@ const hwnas_py *hwnas_torch_fold(hwnas_torch_scope *s, const hwnas_py *expr);
 /* `expr` with `to` wherever `from` stood. */
 const hwnas_py *hwnas_torch_swap(hwnas_torch_scope *s, const hwnas_py *expr, const hwnas_py *from,
                                  const hwnas_py *to);
-/* The file will have this helper. */
-void hwnas_torch_need(hwnas_export *export, const char *name);
-
-/* ---- 3. write ---- */
-
-/* Where a class has its first embedding and the layer that shares the table, when its attributes
- * have their names; pytorch_tie.c. */
-void hwnas_class_find_table(hwnas_class *class);
-/* Of the network: "self.head[1].weight = self.embedding.weight". */
-void hwnas_class_write_tie(hwnas_str *out, hwnas_class *class);
-/* The module of a sequence is an attribute itself, no container of one. */
-bool hwnas_sequence_is_single(const hwnas_sequence *sequence);
-/* Is there anything but assignments in it that is written? */
-bool hwnas_sequence_has_modules(const hwnas_sequence *sequence);
-/* Its steps alone, at an indentation. */
-void hwnas_sequence_write(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
-                          int indent);
-/* What must be said before and then PREFIX callee(modules). */
-void hwnas_sequence_write_modules(hwnas_str *out, hwnas_arena *arena,
-                                  const hwnas_sequence *sequence, int indent, const char *prefix,
-                                  const char *callee);
-/* The constant rows that its loops walk. */
-void hwnas_sequence_write_tables(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
-                                 int indent);
-
-/* Drops the variables that nothing reads and spells the others; then what the parts are called. */
-void hwnas_class_settle_names(hwnas_class *class);
-void hwnas_class_name_attributes(hwnas_class *class);
-
-/* Settles the names; then callers can tell which parameters the class takes. */
-void hwnas_class_write(hwnas_str *out, hwnas_class *class);
-static inline bool hwnas_name_is_truth(const hwnas_py_name *name)
-{
-    return name->uses && name->uses == name->truth_uses;
-}
-
 #endif

@@ -11,26 +11,9 @@ static const char *const hidden_wishes[] = {"hidden", "hidden_channels", "inner_
 
 /* ---- Names and steps ---- */
 
-void *hwnas_torch_grown(hwnas_arena *arena, void *array, size_t n, size_t *capacity, size_t size)
-{
-    if (n < *capacity)
-        return array;
-    *capacity = *capacity ? 2 * *capacity : 8;
-    void *larger = hwnas_arena_alloc(arena, *capacity * size);
-    if (n)
-        memcpy(larger, array, n * size);
-    return larger;
-}
-
 hwnas_py_name *hwnas_torch_name(hwnas_torch_scope *s, const char *const *wishes, bool is_own)
 {
-    hwnas_class *class = s->class;
-    hwnas_py_name *name = hwnas_arena_alloc(s->arena, sizeof *name);
-    *name = (hwnas_py_name){.wishes = wishes, .is_own = is_own};
-    class->names = hwnas_torch_grown(s->arena, class->names, class->n_names, &class->name_capacity,
-                                     sizeof name);
-    class->names[class->n_names++] = name;
-    return name;
+    return hwnas_class_name(s->class, wishes, is_own);
 }
 
 hwnas_py_name *hwnas_torch_given_name(hwnas_torch_scope *s, const char *better, const char *text)
@@ -45,8 +28,7 @@ hwnas_py_name *hwnas_torch_given_name(hwnas_torch_scope *s, const char *better, 
 
 void hwnas_torch_push(hwnas_torch_scope *s, hwnas_sequence *to, hwnas_step step)
 {
-    to->steps = hwnas_torch_grown(s->arena, to->steps, to->n, &to->capacity, sizeof step);
-    to->steps[to->n++] = step;
+    hwnas_class_push(s->class, to, step);
 }
 
 void hwnas_torch_push_module(hwnas_torch_scope *s, hwnas_sequence *to, const hwnas_py *module,
@@ -73,18 +55,16 @@ hwnas_arm *hwnas_torch_arms(hwnas_torch_scope *s, size_t n, hwnas_py_name *list)
 hwnas_torch_piece *hwnas_torch_part(hwnas_torch_scope *s, hwnas_torch_piece_kind kind,
                                     size_t n_branches)
 {
-    hwnas_class *class = s->class;
-    hwnas_torch_piece *part = hwnas_arena_alloc(s->arena, sizeof *part);
-    part->kind = kind;
-    part->n_branches = n_branches;
-    part->branches = hwnas_arena_alloc(s->arena, n_branches * sizeof *part->branches);
-    part->attributes = hwnas_arena_alloc(s->arena, n_branches * sizeof *part->attributes);
-    for (size_t i = 0; i < n_branches; i++)
-        part->branches[i].list = s->list;
-    class->parts = hwnas_torch_grown(s->arena, class->parts, class->n_parts, &class->part_capacity,
-                                     sizeof part);
-    class->parts[class->n_parts++] = part;
-    return part;
+    return hwnas_class_part(s->class, kind, n_branches, s->list);
+}
+
+hwnas_sequence *hwnas_wire_target(hwnas_torch_scope *s)
+{
+    if (!s->open) {
+        s->open = hwnas_torch_part(s, HWNAS_PART_PLAIN, 1);
+        s->open->stem = "layers";
+    }
+    return &s->open->branches[0];
 }
 
 hwnas_sequence *hwnas_torch_target(hwnas_torch_scope *s, hwnas_sequence *to)
@@ -102,7 +82,8 @@ hwnas_sequence *hwnas_torch_target(hwnas_torch_scope *s, hwnas_sequence *to)
 const hwnas_py **hwnas_torch_enter(hwnas_torch_scope *s)
 {
     const hwnas_py **outer = s->slots;
-    s->slots = hwnas_arena_copy(s->arena, outer, (s->class->template->n_slots + 1) * sizeof *outer);
+    s->slots = hwnas_arena_copy(s->arena, outer,
+                                (s->class->origin->template->n_slots + 1) * sizeof *outer);
     return outer;
 }
 

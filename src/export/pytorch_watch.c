@@ -5,15 +5,6 @@
 #include "graph/op.h"
 #include "export/pytorch_priv.h"
 
-const hwnas_sight *hwnas_export_saw(const hwnas_export *export, const void *of)
-{
-    static const hwnas_sight nothing;
-    for (size_t i = 0; i < export->n_sights; i++)
-        if (export->sights[i].of == of)
-            return &export->sights[i];
-    return &nothing;
-}
-
 static const hwnas_sight *note(hwnas_export *export, const void *of, int64_t value)
 {
     hwnas_sight *sight = (hwnas_sight *)hwnas_export_saw(export, of);
@@ -74,12 +65,12 @@ static void note_layer(hwnas_export *export, const hwnas_stmt *stmt, const hwnas
         HWNAS_GROW(export->seen, export->n_seen, export->seen_capacity);
         seen = &export->seen[export->n_seen++];
         *seen = (hwnas_torch_observed){.of = stmt,
-                             .before = *before,
-                             .after = *after,
-                             .change = change,
-                             .keeps = true,
-                             .gives_entry = true,
-                             .is_lopsided = is_lopsided};
+                                       .before = *before,
+                                       .after = *after,
+                                       .change = change,
+                                       .keeps = true,
+                                       .gives_entry = true,
+                                       .is_lopsided = is_lopsided};
     }
     seen->varies_before |= differences(before, &seen->before);
     seen->varies_after |= differences(after, &seen->after);
@@ -160,7 +151,8 @@ static hwnas_status watch_value(hwnas_export *export, hwnas_value *out, const hw
 
 /* ---- Statements ---- */
 
-static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body, hwnas_scope_frame *frame);
+static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body,
+                               hwnas_scope_frame *frame);
 
 static hwnas_status watch_args(hwnas_export *export, const hwnas_stmt *stmt,
                                const hwnas_scope_frame *frame)
@@ -171,7 +163,8 @@ static hwnas_status watch_args(hwnas_export *export, const hwnas_stmt *stmt,
 }
 
 /* Of a learned tensor there is no node, only a weight. */
-static hwnas_status watch_weight(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_weight(hwnas_export *export, const hwnas_stmt *stmt,
+                                 hwnas_scope_frame *frame)
 {
     const hwnas_shape before = shape_of(frame);
     hwnas_shape after = {0};
@@ -224,7 +217,8 @@ static hwnas_status watch_operator_layer(hwnas_export *export, const hwnas_stmt 
     return HWNAS_OK;
 }
 
-static hwnas_status watch_layer(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_layer(hwnas_export *export, const hwnas_stmt *stmt,
+                                hwnas_scope_frame *frame)
 {
     const hwnas_template *t = stmt->call;
     if (!t)
@@ -252,7 +246,8 @@ static hwnas_status watch_layer(hwnas_export *export, const hwnas_stmt *stmt, hw
 }
 
 /* Notes which branch has the most channels: that is how many the result has. */
-static hwnas_status watch_join(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_join(hwnas_export *export, const hwnas_stmt *stmt,
+                               hwnas_scope_frame *frame)
 {
     const hwnas_scope_frame entry = *frame;
     const hwnas_shape before = shape_of(frame);
@@ -281,7 +276,8 @@ static hwnas_status watch_join(hwnas_export *export, const hwnas_stmt *stmt, hwn
     return HWNAS_OK;
 }
 
-static hwnas_status watch_residual(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_residual(hwnas_export *export, const hwnas_stmt *stmt,
+                                   hwnas_scope_frame *frame)
 {
     bool when = true;
     const hwnas_node *node;
@@ -297,7 +293,8 @@ static hwnas_status watch_residual(hwnas_export *export, const hwnas_stmt *stmt,
     return HWNAS_OK;
 }
 
-static hwnas_status watch_let(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_let(hwnas_export *export, const hwnas_stmt *stmt,
+                              hwnas_scope_frame *frame)
 {
     for (size_t i = 0; i < stmt->n_args; i++)
         TRY(watch_value(export, &frame->slots[stmt->args[i].slot], stmt->args[i].value, frame));
@@ -317,7 +314,8 @@ static hwnas_status watch_if(hwnas_export *export, const hwnas_stmt *stmt, hwnas
     return HWNAS_OK;
 }
 
-static hwnas_status watch_switch(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_switch(hwnas_export *export, const hwnas_stmt *stmt,
+                                 hwnas_scope_frame *frame)
 {
     hwnas_value value;
     TRY(watch_value(export, &value, stmt->expr, frame));
@@ -332,7 +330,8 @@ static hwnas_status watch_switch(hwnas_export *export, const hwnas_stmt *stmt, h
     return hwnas_fail(HWNAS_E_INPUT, &stmt->expr->place, "there is no case for this value");
 }
 
-static hwnas_status watch_for(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_for(hwnas_export *export, const hwnas_stmt *stmt,
+                              hwnas_scope_frame *frame)
 {
     hwnas_value *lists = hwnas_arena_alloc(export->arena, stmt->n_args * sizeof *lists);
     for (size_t i = 0; i < stmt->n_args; i++)
@@ -345,7 +344,8 @@ static hwnas_status watch_for(hwnas_export *export, const hwnas_stmt *stmt, hwna
     return HWNAS_OK;
 }
 
-static hwnas_status watch_repeat(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_repeat(hwnas_export *export, const hwnas_stmt *stmt,
+                                 hwnas_scope_frame *frame)
 {
     hwnas_value times;
     TRY(watch_value(export, &times, stmt->expr, frame));
@@ -378,7 +378,8 @@ static hwnas_status watch_as(hwnas_export *export, const hwnas_stmt *stmt, hwnas
     return HWNAS_OK;
 }
 
-static hwnas_status watch_from(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_from(hwnas_export *export, const hwnas_stmt *stmt,
+                               hwnas_scope_frame *frame)
 {
     int64_t index;
     TRY(watch_index(export, &index, stmt, frame));
@@ -394,7 +395,8 @@ static hwnas_status watch_from(hwnas_export *export, const hwnas_stmt *stmt, hwn
     return HWNAS_OK;
 }
 
-static hwnas_status watch_output(hwnas_export *export, const hwnas_stmt *stmt, hwnas_scope_frame *frame)
+static hwnas_status watch_output(hwnas_export *export, const hwnas_stmt *stmt,
+                                 hwnas_scope_frame *frame)
 {
     int64_t index;
     return watch_index(export, &index, stmt, frame);
@@ -414,7 +416,8 @@ static hwnas_status (*const watchers[])(hwnas_export *, const hwnas_stmt *, hwna
     [HWNAS_STMT_OUTPUT] = watch_output,
 };
 
-static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body, hwnas_scope_frame *frame)
+static hwnas_status watch_body(hwnas_export *export, const hwnas_body *body,
+                               hwnas_scope_frame *frame)
 {
     for (size_t i = 0; i < body->n; i++)
         TRY(watchers[body->stmts[i]->kind](export, body->stmts[i], frame));
@@ -426,9 +429,9 @@ hwnas_status hwnas_export_watch(hwnas_export *export)
     const hwnas_space *space = export->arch->space;
     const hwnas_tensor *input = &export->graph->tensors[export->graph->inputs[0]];
     hwnas_scope_frame frame = {.scope = space->network,
-                         .choices = export->choices,
-                         .dims = input->dims + 1,
-                         .n_dims = input->rank - 1};
+                               .choices = export->choices,
+                               .dims = input->dims + 1,
+                               .n_dims = input->rank - 1};
     export->entry_channels = channels_of(&frame);
     frame.slots =
         hwnas_arena_alloc(export->arena, (space->network->n_slots + 1) * sizeof *frame.slots);

@@ -6,13 +6,6 @@
 
 #include "export/pytorch_priv.h"
 
-hwnas_named *hwnas_named_find(hwnas_named *list, int slot, int64_t index)
-{
-    while (list && (list->slot != slot || list->index != index))
-        list = list->next;
-    return list;
-}
-
 static bool any_stmt(const hwnas_body *body, bool (*is_it)(const hwnas_stmt *))
 {
     for (size_t i = 0; i < body->n; i++) {
@@ -88,13 +81,7 @@ const hwnas_wire *hwnas_wire_make(hwnas_torch_scope *s, hwnas_wire wire, size_t 
 void hwnas_wire_add_line(hwnas_torch_scope *s, size_t n, hwnas_variable *const *variables,
                          const hwnas_wire *wire)
 {
-    hwnas_class *class = s->class;
-    class->lines = hwnas_torch_grown(s->arena, class->lines, class->n_lines, &class->line_capacity,
-                                     sizeof *class->lines);
-    class->lines[class->n_lines++] =
-        (hwnas_line){.n_variables = n,
-                     .variables = hwnas_arena_copy(s->arena, variables, n * sizeof *variables),
-                     .wire = wire};
+    hwnas_class_add_line(s->class, n, variables, wire);
 }
 
 hwnas_variable *hwnas_wire_new_variable(hwnas_torch_scope *s, const char *wish)
@@ -130,15 +117,6 @@ int hwnas_wire_depth(const hwnas_wire *wire)
 const hwnas_wire *hwnas_wire_as_variable(hwnas_torch_scope *s, const hwnas_wire *wire)
 {
     return wire->kind == HWNAS_WIRE_VARIABLE ? wire : bind(s, wire, NULL);
-}
-
-hwnas_sequence *hwnas_wire_target(hwnas_torch_scope *s)
-{
-    if (!s->open) {
-        s->open = hwnas_torch_part(s, HWNAS_PART_PLAIN, 1);
-        s->open->stem = "layers";
-    }
-    return &s->open->branches[0];
 }
 
 /* No layer is added to the open part any more. */
@@ -191,16 +169,16 @@ static const hwnas_port *input_port(hwnas_torch_scope *s, const hwnas_stmt *stmt
                                     const hwnas_py *index, const hwnas_shape *shape)
 {
     hwnas_class *class = s->class;
-    for (size_t i = 0; i < class->n_ports; i++)
-        if (is_port(&class->ports[i], name, index))
-            return &class->ports[i];
+    for (size_t i = 0; i < class->origin->n_ports; i++)
+        if (is_port(&class->origin->ports[i], name, index))
+            return &class->origin->ports[i];
     if (!class->in_channels) { /* the network has all that there are: the index is not known */
         s->export->needs_values = true;
         s->export->trouble = stmt;
-        return &class->ports[0];
+        return &class->origin->ports[0];
     }
     return add_port(
-        s, &class->ports, &class->n_ports, &class->port_capacity,
+        s, &class->origin->ports, &class->origin->n_ports, &class->origin->port_capacity,
         (hwnas_port){.stmt = stmt,
                      .name = name,
                      .index = index,
@@ -227,7 +205,8 @@ static void add_network_ports(hwnas_torch_scope *s)
             variable->text =
                 input->each ? hwnas_arena_printf(s->arena, "%s[%lld]", name, (long long)i) : name;
             const hwnas_shape shape = hwnas_shape_of(tensor);
-            add_port(s, &class->ports, &class->n_ports, &class->port_capacity,
+            add_port(s, &class->origin->ports, &class->origin->n_ports,
+                     &class->origin->port_capacity,
                      (hwnas_port){.name = input->name,
                                   .index = input->each ? hwnas_py_int(s->arena, i) : NULL,
                                   .wire = hwnas_wire_of(s, variable),
@@ -247,9 +226,9 @@ void hwnas_wire_begin(hwnas_torch_scope *s)
         return;
     add_network_ports(s);
     if (s->export->graph->n_inputs == 1) /* it is x */
-        s->class->ports[0].wire = s->wire;
+        s->class->origin->ports[0].wire = s->wire;
     else
-        s->wire = s->class->ports[0].wire;
+        s->wire = s->class->origin->ports[0].wire;
 }
 
 /* What forward() returns: the current tensor, those that are the network's outputs, or both. */
@@ -258,23 +237,29 @@ void hwnas_wire_end(hwnas_torch_scope *s)
     hwnas_class *class = s->class;
     const bool is_network = !class->in_channels;
     size_t n = 0;
-    if (!class->n_results) {
-        class->gives_current = true;
+    class->arguments =
+        hwnas_arena_alloc(s->arena, (class->origin->n_ports + 1) * sizeof *class->arguments);
+    for (size_t i = 0; i < class->origin->n_ports; i++)
+        class->arguments[class->n_arguments++] = class->origin->ports[i].wire->variable;
+    if (!class->origin->n_results) {
+        class->origin->gives_current = true;
         hwnas_wire_add_line(s, 0, NULL, close_part(s, "head"));
         return;
     }
     const hwnas_wire *last = close_part(s, NULL);
-    const hwnas_wire **args = hwnas_arena_alloc(s->arena, (class->n_results + 1) * sizeof *args);
-    class->gives_current = !is_network;
-    for (size_t i = 0; i < class->n_results; i++)
-        if (last->kind == HWNAS_WIRE_VARIABLE && last->variable == class->results[i].wire->variable)
-            class->gives_current = false;
-    if (class->gives_current)
+    const hwnas_wire **args =
+        hwnas_arena_alloc(s->arena, (class->origin->n_results + 1) * sizeof *args);
+    class->origin->gives_current = !is_network;
+    for (size_t i = 0; i < class->origin->n_results; i++)
+        if (last->kind == HWNAS_WIRE_VARIABLE &&
+            last->variable == class->origin->results[i].wire->variable)
+            class->origin->gives_current = false;
+    if (class->origin->gives_current)
         args[n++] = hwnas_wire_as_variable(s, last);
-    for (size_t i = 0; i < class->n_results; i++) {
-        if (class->results[i].wire->variable == last->variable)
-            class->results[i].is_current = true;
-        args[n++] = class->results[i].wire;
+    for (size_t i = 0; i < class->origin->n_results; i++) {
+        if (class->origin->results[i].wire->variable == last->variable)
+            class->origin->results[i].is_current = true;
+        args[n++] = class->origin->results[i].wire;
     }
     hwnas_wire_add_line(
         s, 0, NULL,
@@ -291,7 +276,7 @@ static const hwnas_wire *branch(hwnas_torch_scope *s, const hwnas_body *body,
     s->shape = *shape;
     s->is_fresh = false; /* the other branches need it too */
     hwnas_torch_body(s, body, NULL);
-    hwnas_torch_pin_channels(s);
+    hwnas_torch_pin_channels(s, NULL);
     const hwnas_wire *wire = close_part(s, stem);
     return hwnas_wire_is_primary(wire) ? wire : hwnas_wire_as_variable(s, wire);
 }
@@ -304,7 +289,7 @@ void hwnas_wire_join(hwnas_torch_scope *s, const hwnas_stmt *stmt)
     size_t n_full = 0;
     for (size_t i = 0; i < stmt->n_bodies; i++)
         n_full += stmt->bodies[i].n > 0;
-    hwnas_torch_pin_channels(s);
+    hwnas_torch_pin_channels(s, NULL);
     const hwnas_wire *entry = hwnas_wire_as_variable(s, close_part(s, NULL));
     const hwnas_py *in = s->in;
     const hwnas_shape shape = s->shape;
@@ -327,7 +312,7 @@ void hwnas_wire_join(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 void hwnas_wire_residual(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 {
     const hwnas_wire *args[2];
-    hwnas_torch_pin_channels(s);
+    hwnas_torch_pin_channels(s, NULL);
     args[0] = hwnas_wire_as_variable(s, close_part(s, NULL));
     const hwnas_shape shape = s->shape;
     args[1] = branch(s, &stmt->bodies[0], args[0], s->in, &shape, "body");
@@ -343,7 +328,7 @@ void hwnas_wire_form(hwnas_torch_scope *s, hwnas_torch_form form)
 {
     if (!strcmp(form.text, "$0")) /* nothing is done */
         return;
-    hwnas_torch_pin_channels(s);
+    hwnas_torch_pin_channels(s, NULL);
     const hwnas_wire *argument = close_part(s, NULL);
     const bool is_short = argument->kind == HWNAS_WIRE_JOIN && argument->join->infix &&
                           argument->n_args == 2 && hwnas_wire_depth(argument) < 2;
@@ -354,7 +339,7 @@ void hwnas_wire_form(hwnas_torch_scope *s, hwnas_torch_form form)
 
 void hwnas_wire_weight(hwnas_torch_scope *s, const hwnas_py *module, hwnas_torch_form form)
 {
-    hwnas_torch_pin_channels(s);
+    hwnas_torch_pin_channels(s, NULL);
     const hwnas_wire *args[] = {NULL, hwnas_wire_as_variable(s, close_part(s, NULL))};
     hwnas_torch_push_module(s, hwnas_wire_target(s), hwnas_torch_parameter(s, module), "weight");
     args[0] = hwnas_wire_make(s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = s->open}, 0, NULL);
@@ -370,15 +355,16 @@ static const hwnas_py *index_for_caller(hwnas_torch_scope *s, const hwnas_class 
                                         const hwnas_py *const *values)
 {
     return index ? hwnas_torch_fold(s, hwnas_py_replace(s->arena, index,
-                                                        class->template->n_parameters + 1, names,
-                                                        values))
+                                                        class->origin->template->n_parameters + 1,
+                                                        names, values))
                  : NULL;
 }
 
 static void add_result(hwnas_torch_scope *s, const hwnas_stmt *stmt, const char *name,
                        const hwnas_py *index, const hwnas_wire *wire)
 {
-    add_port(s, &s->class->results, &s->class->n_results, &s->class->result_capacity,
+    add_port(s, &s->class->origin->results, &s->class->origin->n_results,
+             &s->class->origin->result_capacity,
              (hwnas_port){.stmt = stmt, .name = name, .index = index, .wire = wire});
 }
 
@@ -396,28 +382,29 @@ static const char *numbered(hwnas_torch_scope *s, const char *name, const hwnas_
 void hwnas_wire_call(hwnas_torch_scope *s, const hwnas_class *class, hwnas_py_name *const *names,
                      const hwnas_py *const *values)
 {
-    const hwnas_wire **args = hwnas_arena_alloc(s->arena, (class->n_ports + 1) * sizeof *args);
+    const hwnas_wire **args =
+        hwnas_arena_alloc(s->arena, (class->origin->n_ports + 1) * sizeof *args);
     hwnas_variable **variables =
-        hwnas_arena_alloc(s->arena, (class->n_results + 1) * sizeof *variables);
+        hwnas_arena_alloc(s->arena, (class->origin->n_results + 1) * sizeof *variables);
     size_t n_args = 0, n = 0;
     const hwnas_torch_piece *part = s->open;
     s->open = NULL;
     if (class->input->uses)
         args[n_args++] = hwnas_wire_as_variable(s, s->wire);
-    for (size_t i = 0; i < class->n_ports; i++) {
-        const hwnas_port *port = &class->ports[i];
+    for (size_t i = 0; i < class->origin->n_ports; i++) {
+        const hwnas_port *port = &class->origin->ports[i];
         const hwnas_py *index = index_for_caller(s, class, port->index, names, values);
         args[n_args++] = input_port(s, port->stmt, port->name, index, &port->shape)->wire;
     }
     const hwnas_wire *result = hwnas_wire_make(
         s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part, .is_call = true}, n_args, args);
     s->wire = result;
-    if (!class->n_results)
+    if (!class->origin->n_results)
         return;
-    if (class->gives_current)
+    if (class->origin->gives_current)
         s->wire = hwnas_wire_of(s, variables[n++] = hwnas_wire_new_variable(s, NULL));
-    for (size_t i = 0; i < class->n_results; i++) {
-        const hwnas_port *port = &class->results[i];
+    for (size_t i = 0; i < class->origin->n_results; i++) {
+        const hwnas_port *port = &class->origin->results[i];
         const hwnas_py *index = index_for_caller(s, class, port->index, names, values);
         variables[n] = hwnas_wire_new_variable(s, numbered(s, port->name, index));
         add_result(s, port->stmt, port->name, index, hwnas_wire_of(s, variables[n]));
@@ -452,17 +439,17 @@ static const hwnas_py *py_index(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 static int64_t actual_index(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 {
     const hwnas_py *index = py_index(s, stmt);
-    if (index && s->class->concrete)
-        index =
-            hwnas_torch_fold(s, hwnas_py_replace(s->arena, index, s->class->template->n_parameters,
-                                                 s->class->parameters, s->class->concrete));
+    if (index && s->class->origin->concrete)
+        index = hwnas_torch_fold(
+            s, hwnas_py_replace(s->arena, index, s->class->origin->template->n_parameters,
+                                s->class->parameters, s->class->origin->concrete));
     return index && hwnas_py_is_value(index) ? index->value.i : 0;
 }
 
 void hwnas_wire_as(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 {
     int64_t index = index_of(s, stmt);
-    hwnas_torch_pin_channels(s);
+    hwnas_torch_pin_channels(s, NULL);
     s->wire = bind(s, close_part(s, NULL), numbered(s, stmt->name, py_index(s, stmt)));
     s->is_fresh = false;
     hwnas_named *named = hwnas_arena_alloc(s->arena, sizeof *named);
@@ -503,7 +490,7 @@ void hwnas_wire_from(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 void hwnas_wire_output(hwnas_torch_scope *s, const hwnas_stmt *stmt)
 {
     const hwnas_py *index = py_index(s, stmt);
-    hwnas_torch_pin_channels(s);
+    hwnas_torch_pin_channels(s, NULL);
     s->wire =
         bind(s, close_part(s, NULL),
              s->class->in_channels ? free_name(s, stmt->name) : numbered(s, stmt->name, index));

@@ -1,5 +1,5 @@
-/* pytorch_helpers.c: what PyTorch lacks, as text; a file has those that it needs. */
-#include "export/pytorch_priv.h"
+/* torch_helpers.c: what PyTorch lacks, as text; a file has those that it needs. */
+#include "export/torch_helpers.h"
 
 const hwnas_torch_helper hwnas_torch_helpers[] = {
     {"make_divisible",

@@ -1,52 +1,12 @@
-/* pytorch_sequence.c: the steps of __init__ as text: the modules of a sequence, and the loops,
+/* torch_print_init.c: __init__ as text: the modules of a sequence, and the loops,
  * cases and tables that make them. */
 #include <stdlib.h>
 
-#include "export/pytorch_priv.h"
+#include "export/torch_print.h"
 
 enum { INDENT = HWNAS_TORCH_INDENT };
 
-bool hwnas_sequence_is_single(const hwnas_sequence *sequence)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < sequence->n; i++)
-        n += sequence->steps[i].kind == HWNAS_STEP_MODULE;
-    return n == 1 && hwnas_sequence_is_straight(sequence);
-}
-
 /* ---- Steps ---- */
-
-static bool is_visible(const hwnas_sequence *sequence);
-
-static bool is_visible_step(const hwnas_step *step)
-{
-    if (step->kind == HWNAS_STEP_MODULE || step->kind == HWNAS_STEP_LIST)
-        return true;
-    if (step->kind == HWNAS_STEP_ASSIGN) {
-        const hwnas_py_name *name = hwnas_py_real(step->name);
-        return !name->is_dropped && !name->is_inlined;
-    }
-    for (size_t i = 0; i < step->n_arms; i++)
-        if (is_visible(&step->arms[i].sequence))
-            return true;
-    return false;
-}
-
-static bool is_visible(const hwnas_sequence *sequence)
-{
-    for (size_t i = 0; i < sequence->n; i++)
-        if (is_visible_step(&sequence->steps[i]))
-            return true;
-    return false;
-}
-
-bool hwnas_sequence_has_modules(const hwnas_sequence *sequence)
-{
-    for (size_t i = 0; i < sequence->n; i++)
-        if (sequence->steps[i].kind != HWNAS_STEP_ASSIGN && is_visible_step(&sequence->steps[i]))
-            return true;
-    return false;
-}
 
 /* A Python list in the making. Modules wait until something else must be written, so that as many
  * as possible are added at once. */
@@ -93,7 +53,7 @@ static void write_sequence(writer *w, const hwnas_sequence *sequence, int indent
 
 static void write_block(writer *w, const hwnas_sequence *sequence, int indent)
 {
-    if (is_visible(sequence))
+    if (hwnas_sequence_is_visible(sequence))
         write_sequence(w, sequence, indent);
     else
         hwnas_py_line(w->out, indent, "pass");
@@ -197,7 +157,7 @@ static void (*const step_writers[])(writer *, const hwnas_step *, int) = {
 static void write_sequence(writer *w, const hwnas_sequence *sequence, int indent)
 {
     for (size_t i = 0; i < sequence->n; i++)
-        if (is_visible_step(&sequence->steps[i]))
+        if (hwnas_step_is_visible(&sequence->steps[i]))
             step_writers[sequence->steps[i].kind](w, &sequence->steps[i], indent);
 }
 
@@ -225,23 +185,22 @@ static void write_table(hwnas_str *out, hwnas_arena *arena, const hwnas_step *st
     hwnas_str_done(&heading);
 }
 
-void hwnas_sequence_write_tables(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
-                                 int indent)
+static void write_tables(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
+                         int indent)
 {
     for (size_t i = 0; i < sequence->n; i++) {
         const hwnas_step *step = &sequence->steps[i];
         if (step->kind == HWNAS_STEP_FOR && step->table && step->table->text)
             write_table(out, arena, step, indent);
         for (size_t a = 0; a < step->n_arms; a++)
-            hwnas_sequence_write_tables(out, arena, &step->arms[a].sequence, indent);
+            write_tables(out, arena, &step->arms[a].sequence, indent);
     }
 }
 
 /* ---- The whole ---- */
 
-void hwnas_sequence_write_modules(hwnas_str *out, hwnas_arena *arena,
-                                  const hwnas_sequence *sequence, int indent, const char *prefix,
-                                  const char *callee)
+static void write_modules(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
+                          int indent, const char *prefix, const char *callee)
 {
     writer w = {.out = out, .arena = arena, .list = sequence->list->text};
     bool is_single = false;
@@ -258,9 +217,95 @@ void hwnas_sequence_write_modules(hwnas_str *out, hwnas_arena *arena,
     free(w.waiting);
 }
 
-void hwnas_sequence_write(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
-                          int indent)
+static void write_steps(hwnas_str *out, hwnas_arena *arena, const hwnas_sequence *sequence,
+                        int indent)
 {
     writer w = {.out = out, .arena = arena};
     write_sequence(&w, sequence, indent);
+}
+
+/* ---- Parts ---- */
+
+const char *hwnas_class_switch(const hwnas_class *class, const hwnas_torch_piece *part)
+{
+    size_t n = 1;
+    for (size_t p = 0; class->parts[p] != part; p++)
+        n += class->parts[p]->when != NULL;
+    return n == 1 ? "use_residual" : hwnas_arena_printf(class->module->arena, "use_residual%zu", n);
+}
+
+static void write_part(hwnas_str *out, const hwnas_class *class, const hwnas_torch_piece *part)
+{
+    hwnas_arena *arena = class->module->arena;
+    if (part->when) {
+        const char *prefix =
+            hwnas_arena_printf(arena, "self.%s = ", hwnas_class_switch(class, part));
+        hwnas_py_layout(out, 2 * INDENT, prefix, part->when, "");
+    }
+    for (size_t b = 0; b < part->n_branches; b++) {
+        if (part->attributes[b] && part->is_buffer) {
+            const hwnas_value name = {.kind = HWNAS_VALUE_SYMBOL, .s = part->attributes[b]};
+            const hwnas_py *args[] = {hwnas_py_value(arena, name),
+                                      part->branches[b].steps[0].expr->args[0]};
+            hwnas_py_layout(out, 2 * INDENT, "",
+                            hwnas_py_make(arena, HWNAS_PY_CALL, "self.register_buffer", 2, args),
+                            "");
+        } else if (part->attributes[b]) {
+            write_modules(out, arena, &part->branches[b], 2 * INDENT,
+                          hwnas_arena_printf(arena, "self.%s = ", part->attributes[b]),
+                          "nn.Sequential");
+        } else {
+            write_steps(out, arena, &part->branches[b], 2 * INDENT);
+        }
+    }
+}
+
+static void write_signature(hwnas_str *out, const hwnas_class *class)
+{
+    hwnas_arena *arena = class->module->arena;
+    const hwnas_py *args[80];
+    hwnas_py_name self = {.text = "self"};
+    size_t n = 0;
+    args[n++] = hwnas_py_of(arena, &self);
+    if (class->in_channels && class->in_channels->uses)
+        args[n++] = hwnas_py_of(arena, class->in_channels);
+    for (int is_optional = 0; is_optional < 2; is_optional++)
+        for (size_t p = 0; p < class->n_parameters; p++) {
+            hwnas_py_name *name = class->parameters[p];
+            const hwnas_py *fallback = class->fallbacks[p];
+            bool has_default = fallback && fallback->kind == HWNAS_PY_VALUE;
+            if (!name->uses || has_default != is_optional)
+                continue;
+            if (has_default && hwnas_name_is_truth(name))
+                fallback = hwnas_py_make(arena, HWNAS_PY_TRUTH, NULL, 1, &fallback);
+            args[n++] = has_default
+                            ? hwnas_py_make(arena, HWNAS_PY_KEYWORD, name->text, 1, &fallback)
+                            : hwnas_py_of(arena, name);
+        }
+    if (class->n_outputs)
+        args[n++] = hwnas_py_make(arena, HWNAS_PY_KEYWORD, class->n_outputs->text, 1,
+                                  &class->n_outputs_value);
+    hwnas_py_layout(out, INDENT, "def ", hwnas_py_make(arena, HWNAS_PY_CALL, "__init__", n, args),
+                    ":");
+}
+
+void hwnas_class_print_init(hwnas_str *out, const hwnas_class *class)
+{
+    hwnas_arena *arena = class->module->arena;
+    const bool is_plain = hwnas_class_is_plain(class);
+    write_signature(out, class);
+    if (!is_plain)
+        hwnas_py_line(out, 2 * INDENT, "super().__init__()");
+    for (size_t p = 0; p < class->n_parts; p++)
+        for (size_t b = 0; b < class->parts[p]->n_branches; b++)
+            write_tables(out, arena, &class->parts[p]->branches[b], 2 * INDENT);
+    for (size_t p = 0; p < class->n_parts && !is_plain; p++)
+        write_part(out, class, class->parts[p]);
+    if (is_plain)
+        write_modules(out, arena, &class->parts[0]->branches[0], 2 * INDENT, "",
+                      "super().__init__");
+    if (class->out_variable)
+        hwnas_py_layout(out, 2 * INDENT, "self.out_channels = ", class->out_variable, "");
+    if (class->is_network && class->tied && class->table)
+        hwnas_py_line(out, 2 * INDENT, "self%s.weight = self%s.weight", class->tied, class->table);
 }

@@ -1,75 +1,9 @@
-/* pytorch_lines.c: the lines of a forward() as text: which are read at all, what variables are
- * called, and where a line is broken. */
+/* torch_print_forward.c: forward() as text: a class's lines, or its parts one after the other. */
 #include <string.h>
 
-#include "export/pytorch_priv.h"
+#include "export/torch_print.h"
 
 enum { INDENT = HWNAS_TORCH_INDENT, WIDTH = 88 };
-
-static void count_uses(const hwnas_wire *wire, size_t line)
-{
-    if (wire->kind == HWNAS_WIRE_VARIABLE) {
-        wire->variable->last_use = wire->variable->uses++ ? wire->variable->last_use : line;
-        return;
-    }
-    for (size_t i = 0; i < wire->n_args; i++)
-        count_uses(wire->args[i], line);
-}
-
-static bool is_read(const hwnas_line *line)
-{
-    for (size_t i = 0; i < line->n_variables; i++)
-        if (line->variables[i]->uses)
-            return true;
-    return line->n_variables == 0;
-}
-
-/* From the last to the first, so that what only unread lines read is not read either. */
-static void drop_unread(hwnas_class *class)
-{
-    for (size_t i = class->n_lines; i-- > 0;) {
-        hwnas_line *line = &class->lines[i];
-        line->is_dropped = !is_read(line);
-        if (!line->is_dropped)
-            count_uses(line->wire, i);
-    }
-}
-
-static bool is_called(const hwnas_variable *variable, size_t at, const char *text)
-{
-    return variable->text && variable->last_use > at && !strcmp(variable->text, text);
-}
-
-/* May a variable of line `at` be called so: has nobody the name who is read after it? */
-static bool is_free(const hwnas_class *class, size_t at, const char *text)
-{
-    if (class->input && class->input->uses && is_called(class->input, at, text))
-        return false;
-    for (size_t i = 0; i < class->n_ports; i++) {
-        const hwnas_variable *variable = class->ports[i].wire->variable;
-        if (!class->in_channels && class->ports[i].index && !strcmp(variable->wish, text))
-            return false; /* a list of inputs */
-        if (variable->uses && is_called(variable, at, text))
-            return false;
-    }
-    for (size_t i = 0; i <= at && i < class->n_lines; i++)
-        for (size_t v = 0; v < class->lines[i].n_variables && !class->lines[i].is_dropped; v++)
-            if (is_called(class->lines[i].variables[v], at, text))
-                return false;
-    return true;
-}
-
-static const char *spell(const hwnas_class *class, size_t at, const char *wish)
-{
-    static const char *const texts[] = {"x", "y", "z", "u", "v", "w", NULL};
-    for (const char *const *text = texts; *text && !wish; text++)
-        if (is_free(class, at, *text))
-            return *text;
-    const char *name = wish ? wish : "x2";
-    for (int n = 2; !is_free(class, at, name); n++)
-        name = hwnas_arena_printf(class->export->arena, "%s_%d", wish ? wish : "x", n);
-    return name;
-}
 
 static const char *wire_text(const hwnas_class *class, const hwnas_wire *wire);
 
@@ -89,14 +23,14 @@ static const char *form_text(const hwnas_class *class, const hwnas_wire *wire)
         else
             hwnas_str_addn(&text, argument, n);
     }
-    const char *copy = hwnas_arena_string(class->export->arena, text.s, text.n);
+    const char *copy = hwnas_arena_string(class->module->arena, text.s, text.n);
     hwnas_str_done(&text);
     return copy;
 }
 
 static const char *wire_text(const hwnas_class *class, const hwnas_wire *wire)
 {
-    hwnas_arena *arena = class->export->arena;
+    hwnas_arena *arena = class->module->arena;
     if (wire->kind == HWNAS_WIRE_VARIABLE)
         return wire->variable->text;
     if (wire->kind == HWNAS_WIRE_FORM)
@@ -146,9 +80,9 @@ static hwnas_py *list_of(hwnas_arena *arena, hwnas_py_kind kind, size_t n, const
     return hwnas_py_make(arena, kind, NULL, n, items);
 }
 
-void hwnas_wire_layout(hwnas_str *out, hwnas_arena *arena, int indent, const char *prefix,
-                       const hwnas_torch_join *join, int64_t axis, size_t n,
-                       const char *const *texts)
+static void layout_join(hwnas_str *out, hwnas_arena *arena, int indent, const char *prefix,
+                        const hwnas_torch_join *join, int64_t axis, size_t n,
+                        const char *const *texts)
 {
     if (join->infix || n == 1) {
         layout_infix(out, indent, prefix, join->infix ? join->infix : "", n, texts);
@@ -171,58 +105,33 @@ static void write_line(hwnas_str *out, const hwnas_class *class, const char *pre
 {
     bool is_several = wire->kind == HWNAS_WIRE_JOIN || wire->kind == HWNAS_WIRE_TUPLE;
     size_t n = is_several ? wire->n_args : 1, width = 2 * INDENT + strlen(prefix);
-    hwnas_arena *arena = class->export->arena;
+    hwnas_arena *arena = class->module->arena;
     const char **texts = hwnas_arena_alloc(arena, n * sizeof *texts);
     for (size_t i = 0; i < n; i++) {
         texts[i] = wire_text(class, is_several ? wire->args[i] : wire);
         width += strlen(texts[i]) + 2 * (i > 0);
     }
     if (wire->kind == HWNAS_WIRE_JOIN)
-        hwnas_wire_layout(out, arena, 2 * INDENT, prefix, wire->join, wire->axis, n, texts);
+        layout_join(out, arena, 2 * INDENT, prefix, wire->join, wire->axis, n, texts);
     else if (wire->kind == HWNAS_WIRE_TUPLE && width > WIDTH)
         hwnas_py_layout(out, 2 * INDENT, prefix, list_of(arena, HWNAS_PY_TUPLE, n, texts), "");
     else
         layout_infix(out, 2 * INDENT, prefix, ", ", n, texts);
 }
 
-/* `x = a + b; return x` is `return a + b`. */
-static void merge_last(hwnas_class *class)
-{
-    hwnas_line *result = &class->lines[class->n_lines - 1];
-    for (size_t i = class->n_lines - 1; i-- > 0;) {
-        hwnas_line *line = &class->lines[i];
-        if (line->is_dropped)
-            continue;
-        if (result->wire->kind == HWNAS_WIRE_VARIABLE && line->n_variables == 1 &&
-            result->wire->variable == line->variables[0] && line->variables[0]->uses == 1) {
-            result->wire = line->wire;
-            line->is_dropped = true;
-            count_uses(line->wire, class->n_lines - 1);
-        }
-        return;
-    }
-}
-
 /* def forward(self, x, past): */
-static void write_signature(hwnas_str *out, hwnas_class *class)
+static void write_signature(hwnas_str *out, const hwnas_class *class)
 {
-    hwnas_arena *arena = class->export->arena;
-    const char **texts = hwnas_arena_alloc(arena, (class->n_ports + 2) * sizeof *texts);
+    hwnas_arena *arena = class->module->arena;
+    const char **texts = hwnas_arena_alloc(arena, (class->n_arguments + 2) * sizeof *texts);
     size_t n = 0;
     texts[n++] = "self";
-    if (class->input) {
-        class->input->text = "x";
-        if (class->input->uses || !class->in_channels)
-            texts[n++] = "x";
-    }
-    for (size_t i = 0; i < class->n_ports; i++) {
-        hwnas_variable *variable = class->ports[i].wire->variable;
-        if (variable == class->input)
-            continue;
-        if (!variable->text) /* of a template's: several may have one name */
-            variable->text = spell(class, 0, variable->wish);
-        const char *name = class->in_channels ? variable->text : variable->wish;
-        if (strcmp(texts[n - 1], name))
+    if (class->input && (class->input->uses || class->is_network))
+        texts[n++] = "x";
+    for (size_t i = 0; i < class->n_arguments; i++) {
+        const hwnas_variable *variable = class->arguments[i];
+        const char *name = class->is_network ? variable->wish : variable->text;
+        if (variable != class->input && strcmp(texts[n - 1], name))
             texts[n++] = name;
     }
     hwnas_py *call = list_of(arena, HWNAS_PY_CALL, n, texts);
@@ -230,28 +139,71 @@ static void write_signature(hwnas_str *out, hwnas_class *class)
     hwnas_py_layout(out, INDENT, "def ", call, ":");
 }
 
-void hwnas_wire_write(hwnas_str *out, hwnas_class *class, bool is_after_init)
+static void write_lines(hwnas_str *out, const hwnas_class *class)
 {
-    drop_unread(class);
-    merge_last(class);
-    hwnas_str_add(out, is_after_init ? "\n" : "");
+    hwnas_arena *arena = class->module->arena;
     write_signature(out, class);
     for (size_t i = 0; i < class->n_lines; i++) {
-        hwnas_line *line = &class->lines[i];
+        const hwnas_line *line = &class->lines[i];
+        const char *prefix = line->n_variables ? "" : "return ";
         if (line->is_dropped)
             continue;
-        const char *prefix = line->n_variables ? "" : "return ";
-        for (size_t v = 0; v < line->n_variables; v++) {
-            hwnas_variable *variable = line->variables[v];
-            variable->text = variable->uses ? spell(class, i, variable->wish) : "_";
-            prefix = hwnas_arena_printf(class->export->arena, "%s%s%s", prefix, v ? ", " : "",
-                                        variable->text);
-        }
+        for (size_t v = 0; v < line->n_variables; v++)
+            prefix = hwnas_arena_printf(arena, "%s%s%s", prefix, v ? ", " : "",
+                                        line->variables[v]->text);
         if (line->n_variables == 1 && line->wire->kind == HWNAS_WIRE_VARIABLE &&
             !strcmp(line->wire->variable->text, line->variables[0]->text))
             continue; /* x = x */
         if (line->n_variables)
-            prefix = hwnas_arena_printf(class->export->arena, "%s = ", prefix);
+            prefix = hwnas_arena_printf(arena, "%s = ", prefix);
         write_line(out, class, prefix, line->wire);
     }
+}
+
+/* What a part makes of x: "self.gate(x)", "x * self.gate(x)", "torch.cat([...], dim=1)". */
+static void write_result(hwnas_str *out, const hwnas_class *class, const hwnas_torch_piece *part,
+                         const char *prefix)
+{
+    hwnas_arena *arena = class->module->arena;
+    static const hwnas_torch_join sum = {.infix = " + "};
+    const char **texts = hwnas_arena_alloc(arena, (part->n_branches + 1) * sizeof *texts);
+    size_t n = 0;
+    if (part->kind == HWNAS_PART_RESIDUAL)
+        texts[n++] = "x";
+    for (size_t b = 0; b < part->n_branches; b++)
+        texts[n++] = part->attributes[b]
+                         ? hwnas_arena_printf(arena, "self.%s(x)", part->attributes[b])
+                         : "x";
+    layout_join(out, arena, 2 * INDENT, prefix, part->kind == HWNAS_PART_JOIN ? part->join : &sum,
+                part->axis, n, texts);
+}
+
+static void write_parts(hwnas_str *out, const hwnas_class *class)
+{
+    size_t last = class->n_parts - 1;
+    while (last && class->parts[last]->kind == HWNAS_PART_PLAIN &&
+           !class->parts[last]->attributes[0])
+        last--;
+    hwnas_py_line(out, INDENT, "def forward(self, x):");
+    for (size_t p = 0; p <= last; p++) {
+        const hwnas_torch_piece *part = class->parts[p];
+        const char *begin = p == last ? "return " : "x = ";
+        if (part->kind == HWNAS_PART_PLAIN && !part->attributes[0])
+            continue;
+        if (part->when) {
+            hwnas_py_line(out, 2 * INDENT, "y = self.%s(x)", part->attributes[0]);
+            hwnas_py_line(out, 2 * INDENT, "%sx + y if self.%s else y", begin,
+                          hwnas_class_switch(class, part));
+        } else {
+            write_result(out, class, part, begin);
+        }
+    }
+}
+
+void hwnas_class_print_forward(hwnas_str *out, const hwnas_class *class)
+{
+    if (class->has_lines)
+        write_lines(out, class);
+    else
+        write_parts(out, class);
 }
