@@ -49,10 +49,10 @@ static hwnas_status pick(picked *out, const char *study, long number)
     }
     out->space = hwnas_strdup(json_string_value(json_object_get(summary->identity, "space")));
     out->code = hwnas_strdup(summary->trials[number].code);
-    hwnas_settings settings = hwnas_settings_cut(out->code, &summary->goals);
+    hwnas_settings settings = hwnas_settings_cut(out->code, &summary->job);
     if (!out->file.batch)
         out->file.batch = settings.batch;
-    out->file.precision = hwnas_trial_precision(&summary->goals, settings, -1);
+    out->file.precision = hwnas_trial_precision(&summary->job, settings, -1);
 out:
     hwnas_summary_free(summary);
     hwnas_store_close(store);

@@ -30,8 +30,8 @@ typedef struct line {
 static char *progress_words(const line *l, const hwnas_progress *p)
 {
     hwnas_str words = {0};
-    char *best =
-        p->winner ? hwnas_trial_words(p->winner, l->job) : hwnas_strdup("none feasible yet");
+    char *best = p->winner ? hwnas_trial_words(p->winner, &l->job->goals)
+                           : hwnas_strdup("none feasible yet");
     hwnas_str_addf(&words, "%llu", (unsigned long long)p->n_done);
     if (p->max_trials)
         hwnas_str_addf(&words, "/%llu", (unsigned long long)p->max_trials);
@@ -112,14 +112,14 @@ static hwnas_status no_winner(const hwnas_summary *summary)
     if (2 * summary->n_failed > summary->n_finished)
         return most_failed(summary);
     hwnas_str limits = {0};
-    for (int i = 0; i < summary->goals.n_limits; i++)
-        hwnas_str_addf(&limits, "%s%s", i ? " and " : "", summary->goals.limits[i].text);
+    for (int i = 0; i < summary->job.goals.n_limits; i++)
+        hwnas_str_addf(&limits, "%s%s", i ? " and " : "", summary->job.goals.limits[i].text);
     hwnas_status status = hwnas_fail(HWNAS_E_INFEASIBLE, NULL, "none of %zu networks met %s",
                                      summary->n_finished, limits.s ? limits.s : "the objectives");
     hwnas_str_done(&limits);
     if (summary->closest >= 0) {
         const hwnas_trial *closest = &summary->trials[summary->closest];
-        char *words = hwnas_limit_words(closest, &summary->goals);
+        char *words = hwnas_limit_words(closest, &summary->job.goals);
         status = hwnas_fail(status, NULL, "%s; the closest is trial %llu, %s: %s",
                             hwnas_last_error()->message, (unsigned long long)closest->number,
                             closest->code, words);

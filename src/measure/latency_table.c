@@ -205,7 +205,7 @@ void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observatio
 }
 
 void hwnas_latency_table_restore(hwnas_latency_table *table, hwnas_observation *const *observations,
-                                size_t n)
+                                 size_t n)
 {
     size_t first = n, n_steady = 0; /* of those that are told */
     while (first > 0 && n_steady < RECALLED)
@@ -315,4 +315,16 @@ char *hwnas_latency_table_key(const char *device, const hwnas_device_info *info,
     return hwnas_printf("%s; %s; host %s; %s; %s; %d threads; %s; hwnas %s", device, info->name,
                         host, info->library, info->isa, info->threads,
                         hwnas_precision_name(options->precision), hwnas_version());
+}
+
+/* A table is relied on when it has been tried on so many networks, ... */
+enum { FEWEST_JUDGED = 10 };
+/* ... of which so many were in the intervals, that should hold 95 %. */
+static const double LEAST_COVERAGE = 0.8;
+
+bool hwnas_latency_table_is_trusted(const hwnas_latency_table *table)
+{
+    hwnas_latency_state state;
+    hwnas_latency_table_describe(&state, table);
+    return state.n_judged >= FEWEST_JUDGED && state.coverage >= LEAST_COVERAGE;
 }

@@ -44,7 +44,7 @@ void hwnas_latency_table_free(hwnas_latency_table *table); /* accepts NULL */
 void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation *observation);
 void hwnas_latency_table_tell(hwnas_latency_table *table, const hwnas_observation *observation);
 void hwnas_latency_table_restore(hwnas_latency_table *table, hwnas_observation *const *observations,
-                                size_t n);
+                                 size_t n);
 /* Tells what a search measured one after the other, having asked the table before each: then it is
  * the table that the search had, to the last bit. */
 void hwnas_latency_table_replay(hwnas_latency_table *table, hwnas_observation *const *observations,
@@ -74,6 +74,8 @@ typedef struct hwnas_latency_state {
     double coverage;            /* share that lay in the interval */
 } hwnas_latency_state;
 void hwnas_latency_table_describe(hwnas_latency_state *out, const hwnas_latency_table *table);
+/* The table knows its own error well enough to be relied on. */
+bool hwnas_latency_table_is_trusted(const hwnas_latency_table *table);
 
 /* What a table belongs to, as one line: device, processor, machine (base/host.h), library,
  * instruction set, threads, precision, version of hwnas. Yours to free(). */

@@ -18,10 +18,11 @@ static void add_value(hwnas_str *out, const hwnas_goal *goal, double value, bool
 /* That winners are found by. */
 static const hwnas_goal *first_goal(const hwnas_explanation *e)
 {
-    for (int i = 0; i < e->summary->goals.n_objectives; i++)
-        if (hwnas_goal_counts(&e->summary->goals.objectives[i], &e->summary->goals, e->front))
-            return &e->summary->goals.objectives[i];
-    return &e->summary->goals.objectives[0];
+    for (int i = 0; i < e->summary->job.goals.n_objectives; i++)
+        if (hwnas_goal_counts(&e->summary->job.goals.objectives[i], &e->summary->job.goals,
+                              e->front))
+            return &e->summary->job.goals.objectives[i];
+    return &e->summary->job.goals.objectives[0];
 }
 
 /* Why it is where it is. */
@@ -30,7 +31,7 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
     const hwnas_summary *s = e->summary;
     const hwnas_trial *t = &s->trials[e->trial];
     const hwnas_summary_front *front = &s->fronts[e->front];
-    char *words = hwnas_trial_words(t, &s->goals);
+    char *words = hwnas_trial_words(t, &s->job.goals);
     hwnas_str_addf(out, "trial %llu: %s\n  %s\n\n", (unsigned long long)t->number, words, t->code);
     free(words);
     if (front->winner == e->trial)
@@ -42,8 +43,8 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
     else if (e->dominated_by >= 0)
         hwnas_str_addf(out, "It is not on the front: trial %llu is nowhere worse.\n",
                        (unsigned long long)s->trials[e->dominated_by].number);
-    for (int i = 0; i < s->goals.n_limits; i++) {
-        const hwnas_limit *limit = &s->goals.limits[i];
+    for (int i = 0; i < s->job.goals.n_limits; i++) {
+        const hwnas_limit *limit = &s->job.goals.limits[i];
         const hwnas_value_row *v = hwnas_trial_value(t, limit->goal.name);
         const bool is_measured = v && v->source == HWNAS_MEASURED;
         if (!v) {
@@ -190,7 +191,7 @@ static void add_dearest(hwnas_str *out, const hwnas_explanation *e)
 
 static void add_relaxations(hwnas_str *out, const hwnas_explanation *e)
 {
-    const hwnas_job *goals = &e->summary->goals;
+    const hwnas_goals *goals = &e->summary->job.goals;
     const hwnas_goal *first = first_goal(e);
     if (!goals->n_limits)
         return;
@@ -249,7 +250,7 @@ static json_t *neighbour_json(const hwnas_explanation *e, const hwnas_neighbour 
 
 static json_t *relaxation_json(const hwnas_explanation *e, const hwnas_relaxation *r)
 {
-    const hwnas_limit *limit = &e->summary->goals.limits[r->limit];
+    const hwnas_limit *limit = &e->summary->job.goals.limits[r->limit];
     const hwnas_goal *first = first_goal(e);
     return json_pack(
         "{s:s, s:f, s:s, s:s, s:f, s:s, s:o, s:s}", "constraint", limit->text, "value",
@@ -273,7 +274,7 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
             json_object_set_new(errors, e->goals[g].name, json_real(e->errors[g]));
     return json_pack(
         "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:I}", "format", "hwnas.explanation",
-        "version", 1, "study", s->study, "trial", hwnas_trial_json(&s->trials[e->trial], &s->goals),
+        "version", 1, "study", s->study, "trial", hwnas_trial_json(&s->trials[e->trial], &s->job),
         "is_winner", s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front,
         "dominated_by",
         e->dominated_by >= 0 ? json_integer((json_int_t)s->trials[e->dominated_by].number)

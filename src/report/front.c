@@ -35,7 +35,7 @@ static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal
         hwnas_str_addf(out, " (%s)", hwnas_sources[v->source].name);
 }
 
-char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_job *goals)
+char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_goals *goals)
 {
     hwnas_str words = {0};
     hwnas_str_add(&words, "");
@@ -44,7 +44,7 @@ char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_job *goals)
     return words.s;
 }
 
-char *hwnas_limit_words(const hwnas_trial *trial, const hwnas_job *goals)
+char *hwnas_limit_words(const hwnas_trial *trial, const hwnas_goals *goals)
 {
     hwnas_str words = {0};
     hwnas_str_add(&words, "");
@@ -78,7 +78,7 @@ static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
 {
     static const char *const usual[] = {"accuracy", "latency.p50", "macs", "params", "memory"};
     const hwnas_trial *example = &s->trials[front->trials[0]];
-    const hwnas_job *g = &s->goals;
+    const hwnas_goals *g = &s->job.goals;
     int n = 0, which = front->device < 0 ? 0 : front->device;
     for (int i = 0; i < g->n_objectives; i++)
         if (hwnas_goal_counts(&g->objectives[i], g, which))
@@ -212,7 +212,7 @@ static void add_space(hwnas_str *out, const hwnas_summary *s)
 
 static void add_title(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
 {
-    const hwnas_job *g = &s->goals;
+    const hwnas_goals *g = &s->job.goals;
     bool is_first = true;
     hwnas_str_add(out, "Pareto front of ");
     add_space(out, s);
@@ -240,35 +240,35 @@ static void add_doubt(hwnas_str *out, const hwnas_summary *s)
 
 static void add_devices(hwnas_str *out, const hwnas_summary *s)
 {
-    for (int i = 0; i < s->goals.devices.n; i++) {
-        const hwnas_job_device *device = &s->goals.devices.rows[i];
+    for (int i = 0; i < s->job.goals.devices.n; i++) {
+        const hwnas_job_device *device = &s->job.goals.devices.rows[i];
         const json_t *info = json_object_get(s->devices, device->name);
         const char *name = json_string_value(json_object_get(info, "name"));
         const char *library = json_string_value(json_object_get(info, "library"));
         json_int_t threads = json_integer_value(json_object_get(info, "threads"));
-        bool is_named = s->goals.devices.n > 1 && strcmp(device->name, device->spelling) != 0;
+        bool is_named = s->job.goals.devices.n > 1 && strcmp(device->name, device->spelling) != 0;
         hwnas_str_addf(out, "device      %s%s%s%s%s%s%s", is_named ? device->name : "",
                        is_named ? " = " : "", device->spelling, name ? ": " : "", name ? name : "",
                        library ? ", " : "", library ? library : "");
-        if (threads && !hwnas_setting_is_open(&s->goals.threads))
+        if (threads && !hwnas_setting_is_open(&s->job.threads))
             hwnas_str_addf(out, ", %lld thread%s", (long long)threads, threads == 1 ? "" : "s");
-        if (threads && !hwnas_setting_is_open(&s->goals.batch))
+        if (threads && !hwnas_setting_is_open(&s->job.batch))
             hwnas_str_addf(out, ", batch %d",
-                           device->batch ? device->batch : s->goals.batch.values[0]);
-        const int dtype = device->dtype ? device->dtype : s->goals.dtype.values[0];
-        if (threads && !hwnas_setting_is_open(&s->goals.dtype) && dtype != 1 + HWNAS_F32)
+                           device->batch ? device->batch : s->job.batch.values[0]);
+        const int dtype = device->dtype ? device->dtype : s->job.dtype.values[0];
+        if (threads && !hwnas_setting_is_open(&s->job.dtype) && dtype != 1 + HWNAS_F32)
             hwnas_str_addf(out, ", %s", hwnas_precision_name((hwnas_precision)(dtype - 1)));
         hwnas_str_add(out, "\n");
     }
 }
 
 static void add_best(hwnas_str *out, const hwnas_summary *s, const char *title, long which,
-                     char *(*words_of)(const hwnas_trial *, const hwnas_job *))
+                     char *(*words_of)(const hwnas_trial *, const hwnas_goals *))
 {
     if (which < 0)
         return;
     const hwnas_trial *trial = &s->trials[which];
-    char *words = words_of(trial, &s->goals);
+    char *words = words_of(trial, &s->job.goals);
     hwnas_str_addf(out, "%-11s trial %llu: %s\n            %s\n", title,
                    (unsigned long long)trial->number, words, trial->code);
     free(words);
@@ -299,9 +299,9 @@ static void add_failure(hwnas_str *out, const hwnas_summary *s)
 
 static void add_outcome(hwnas_str *out, const hwnas_summary *s)
 {
-    for (int i = 0; i < s->goals.n_limits; i++)
-        hwnas_str_addf(out, "constraint  %s%s\n", s->goals.limits[i].text,
-                       s->goals.limits[i].goal.metric->source == HWNAS_FROM_DEVICE
+    for (int i = 0; i < s->job.goals.n_limits; i++)
+        hwnas_str_addf(out, "constraint  %s%s\n", s->job.goals.limits[i].text,
+                       s->job.goals.limits[i].goal.metric->source == HWNAS_FROM_DEVICE
                            ? ", kept by the whole interval of each measurement"
                            : "");
     for (int f = 0; f < s->n_fronts; f++)
@@ -374,7 +374,7 @@ json_t *hwnas_value_json(const hwnas_value_row *v)
     return json;
 }
 
-json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
+json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *job)
 {
     json_t *values = json_object();
     for (size_t i = 0; i < trial->n_values; i++)
@@ -389,7 +389,7 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
         detail = NULL;
     }
     char *code = hwnas_strdup(trial->code);
-    hwnas_settings settings = hwnas_settings_cut(code, goals);
+    hwnas_settings settings = hwnas_settings_cut(code, job);
     json_t *json = json_pack("{s:I, s:s, s:s, s:o, s:o*, s:o*}", "trial", (json_int_t)trial->number,
                              "arch", code, "digest", trial->digest, "objectives", values,
                              "measurement", detail, "verified", verified);
@@ -398,7 +398,7 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *goals)
     for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
         const hwnas_setting_kind *s = &hwnas_setting_table[i];
         const int value = *hwnas_setting_in(s, &settings);
-        if (hwnas_setting_is_open(hwnas_setting_of_job(s, goals)) && value)
+        if (hwnas_setting_is_open(hwnas_setting_of_job(s, job)) && value)
             json_object_set_new(json, s->name,
                                 s->word ? json_string(s->word(value)) : json_integer(value));
     }
@@ -421,14 +421,14 @@ static json_t *failures_json(const hwnas_summary *s)
 
 static json_t *index_json(const hwnas_summary *s, long which)
 {
-    return which >= 0 ? hwnas_trial_json(&s->trials[which], &s->goals) : json_null();
+    return which >= 0 ? hwnas_trial_json(&s->trials[which], &s->job) : json_null();
 }
 
 static json_t *list_json(const hwnas_summary *s, const hwnas_summary_front *front)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < front->n; i++)
-        json_array_append_new(list, hwnas_trial_json(&s->trials[front->trials[i]], &s->goals));
+        json_array_append_new(list, hwnas_trial_json(&s->trials[front->trials[i]], &s->job));
     return list;
 }
 
@@ -436,8 +436,8 @@ static json_t *list_json(const hwnas_summary *s, const hwnas_summary_front *fron
 static json_t *fronts_json(const hwnas_summary *s)
 {
     json_t *fronts = json_object();
-    for (int f = 0; f < s->n_fronts && s->goals.is_front_per_device; f++)
-        json_object_set_new(fronts, s->goals.devices.rows[s->fronts[f].device].name,
+    for (int f = 0; f < s->n_fronts && s->job.goals.is_front_per_device; f++)
+        json_object_set_new(fronts, s->job.goals.devices.rows[s->fronts[f].device].name,
                             json_pack("{s:o, s:o}", "front", list_json(s, &s->fronts[f]), "winner",
                                       index_json(s, s->fronts[f].winner)));
     return fronts;
@@ -446,8 +446,9 @@ static json_t *fronts_json(const hwnas_summary *s)
 json_t *hwnas_front_json(const hwnas_summary *s)
 {
     long winner = hwnas_summary_winner(s);
-    const json_t *device =
-        s->goals.devices.n == 1 ? json_object_get(s->devices, s->goals.devices.rows[0].name) : NULL;
+    const json_t *device = s->job.goals.devices.n == 1
+                               ? json_object_get(s->devices, s->job.goals.devices.rows[0].name)
+                               : NULL;
     json_t *json = json_pack(
         "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
         "s:o, s:o, s:o, s:s?, s:o, s:o, s:b}",
@@ -461,7 +462,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
         "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
     json_object_set_new(json, "verified", hwnas_verified_json(s));
-    if (s->goals.is_front_per_device)
+    if (s->job.goals.is_front_per_device)
         json_object_set_new(json, "fronts", fronts_json(s));
     return json;
 }

@@ -10,13 +10,14 @@
 static void add_goals(hwnas_str *out, const hwnas_job *job)
 {
     hwnas_str_add(out, "judged by   ");
-    for (int i = 0; i < job->n_objectives; i++)
+    for (int i = 0; i < job->goals.n_objectives; i++)
         hwnas_str_addf(out, "%s %s %s", i ? "," : "",
-                       job->objectives[i].metric->is_maximised ? "most" : "least",
-                       job->objectives[i].name);
-    hwnas_str_add(out, job->is_front_per_device ? ", a front for each device\n" : "\n");
-    for (int i = 0; i < job->n_limits; i++)
-        hwnas_str_addf(out, "%s%s\n", i ? "             " : "constraints  ", job->limits[i].text);
+                       job->goals.objectives[i].metric->is_maximised ? "most" : "least",
+                       job->goals.objectives[i].name);
+    hwnas_str_add(out, job->goals.is_front_per_device ? ", a front for each device\n" : "\n");
+    for (int i = 0; i < job->goals.n_limits; i++)
+        hwnas_str_addf(out, "%s%s\n", i ? "             " : "constraints  ",
+                       job->goals.limits[i].text);
 }
 
 static void add_setting(hwnas_str *out, const hwnas_setting_kind *setting, const hwnas_job *job,
@@ -34,8 +35,8 @@ static void add_setting(hwnas_str *out, const hwnas_setting_kind *setting, const
 
 static void add_devices(hwnas_str *out, const hwnas_job *job)
 {
-    for (int i = 0; i < job->devices.n; i++) {
-        const hwnas_job_device *d = &job->devices.rows[i];
+    for (int i = 0; i < job->goals.devices.n; i++) {
+        const hwnas_job_device *d = &job->goals.devices.rows[i];
         bool is_replayed = hwnas_starts_with(d->spelling, "replay:");
         hwnas_str_addf(out, "%s  %s%s%s", is_replayed ? "looked up  " : "measured   ", d->name,
                        strcmp(d->name, d->spelling) ? " = " : "",
@@ -70,8 +71,12 @@ static void add_end(hwnas_str *out, const hwnas_job *job)
             "%swhen the front improves by less than %.4g %% over a quarter of the trials, "
             "50 at least",
             n++ ? ", or " : "", 100 * job->improvement);
-    for (int i = 0; i < job->n_targets; i++)
-        hwnas_str_addf(out, "%s%s", i ? " and " : n ? ", or at " : "at ", job->targets[i].text);
+    for (int i = 0; i < job->goals.n_targets; i++)
+        hwnas_str_addf(out, "%s%s",
+                       i   ? " and "
+                       : n ? ", or at "
+                           : "at ",
+                       job->goals.targets[i].text);
     hwnas_str_add(out, "\n");
 }
 

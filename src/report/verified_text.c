@@ -34,7 +34,7 @@ static void add_reference(tally *t, const char *name)
 static const char *skipped(const hwnas_summary *s, int device)
 {
     return json_string_value(json_object_get(json_object_get(s->verified, "skipped"),
-                                             s->goals.devices.rows[device].name));
+                                             s->job.goals.devices.rows[device].name));
 }
 
 /* One network of the front; false: a result is not known. */
@@ -45,10 +45,10 @@ static bool add_network(tally *t, const hwnas_summary *s, const hwnas_trial *tri
     bool is_whole = true;
     snprintf(key, sizeof key, "%llu", (unsigned long long)trial->number);
     const json_t *results = json_object_get(json_object_get(s->verified, "trials"), key);
-    for (int d = 0; d < s->goals.devices.n; d++) {
-        if ((s->goals.is_front_per_device && d != front) || skipped(s, d))
+    for (int d = 0; d < s->job.goals.devices.n; d++) {
+        if ((s->job.goals.is_front_per_device && d != front) || skipped(s, d))
             continue;
-        const json_t *result = json_object_get(results, s->goals.devices.rows[d].name);
+        const json_t *result = json_object_get(results, s->job.goals.devices.rows[d].name);
         const char *against = json_string_value(json_object_get(result, "against"));
         const char *why_not = json_string_value(json_object_get(result, "message"));
         is_whole &= against != NULL;
@@ -83,9 +83,9 @@ static tally count(const hwnas_summary *s)
 static int add_skipped(hwnas_str *out, const hwnas_summary *s, const char *before)
 {
     int n = 0;
-    for (int d = 0; d < s->goals.devices.n; d++)
+    for (int d = 0; d < s->job.goals.devices.n; d++)
         if (skipped(s, d))
-            hwnas_str_addf(out, "%s%s: %s", n++ ? "; " : before, s->goals.devices.rows[d].name,
+            hwnas_str_addf(out, "%s%s: %s", n++ ? "; " : before, s->job.goals.devices.rows[d].name,
                            skipped(s, d));
     return n;
 }
@@ -99,10 +99,10 @@ static void add_references(hwnas_str *out, const tally *t)
 void hwnas_verified_text(hwnas_str *out, const hwnas_summary *s)
 {
     const tally t = count(s);
-    if (!s->goals.devices.n || (!t.n && !t.n_wrong))
+    if (!s->job.goals.devices.n || (!t.n && !t.n_wrong))
         return;
     hwnas_str_add(out, "\nverified    ");
-    if (t.n && !t.n_right && add_skipped(out, s, "no, ") == s->goals.devices.n)
+    if (t.n && !t.n_right && add_skipped(out, s, "no, ") == s->job.goals.devices.n)
         return;
     if (t.n_right < t.n)
         hwnas_str_addf(out, "%zu of ", t.n_right);

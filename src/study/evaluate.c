@@ -6,8 +6,8 @@
 
 #include "profile/command.h"
 #include "study/evaluator.h"
-#include "study/judge.h"
-#include "study/skip.h"
+#include "trial/judge.h"
+#include "trial/skip.h"
 
 /* The lower rung of the ladder has so much of the time. */
 #define SHORT_SHARE 0.125
@@ -68,7 +68,7 @@ static bool is_of_device(const hwnas_value_row *v, const hwnas_evaluator *e, int
 {
     const hwnas_metric *metric = hwnas_metric_of_value(v->metric);
     return metric && metric->source == HWNAS_FROM_DEVICE &&
-           !strcmp(v->metric, hwnas_goal_of(metric, device, &e->job->devices).name);
+           !strcmp(v->metric, hwnas_goal_of(metric, device, &e->job->goals.devices).name);
 }
 
 /* Takes over what a duplicate measured on a device; false: nothing. */
@@ -83,7 +83,7 @@ static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
             is_any = true;
         }
     hwnas_goal median =
-        hwnas_goal_of(hwnas_metric_of_value("latency.p50"), device, &e->job->devices);
+        hwnas_goal_of(hwnas_metric_of_value("latency.p50"), device, &e->job->goals.devices);
     const hwnas_value_row *v = hwnas_trial_value(trial, median.name);
     if (v) { /* at the price of this job */
         hwnas_value_row p50 = *v;
@@ -100,7 +100,7 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         hwnas_measurement m;
         if (e->sites[i].memory)
             continue;
-        if (hwnas_trial_violation(trial, e->job, false) > 0)
+        if (hwnas_trial_violation(trial, &e->job->goals, false) > 0)
             return HWNAS_OK;
         if (c->duplicate &&
             take_over(trial, e, c->duplicate, i, batch_at(&e->sites[i], c->settings.batch))) {
@@ -148,10 +148,10 @@ static hwnas_status require(const hwnas_evaluator *e, const hwnas_trial *trial,
 
 static hwnas_status require_all(const hwnas_evaluator *e, const hwnas_trial *trial)
 {
-    for (int i = 0; i < e->job->n_objectives; i++)
-        TRY(require(e, trial, &e->job->objectives[i], false));
-    for (int i = 0; i < e->job->n_limits; i++)
-        TRY(require(e, trial, &e->job->limits[i].goal, true));
+    for (int i = 0; i < e->job->goals.n_objectives; i++)
+        TRY(require(e, trial, &e->job->goals.objectives[i], false));
+    for (int i = 0; i < e->job->goals.n_limits; i++)
+        TRY(require(e, trial, &e->job->goals.limits[i].goal, true));
     return HWNAS_OK;
 }
 
@@ -160,7 +160,8 @@ static bool is_complete(const hwnas_evaluator *e, const hwnas_trial *trial)
     if (e->predictor && !hwnas_trial_value(trial, "accuracy"))
         return false; /* not trained, as it misses a limit */
     for (int i = 0; i < e->n; i++) {
-        hwnas_goal goal = hwnas_goal_of(hwnas_metric_of_value("latency.p50"), i, &e->job->devices);
+        hwnas_goal goal =
+            hwnas_goal_of(hwnas_metric_of_value("latency.p50"), i, &e->job->goals.devices);
         if (!e->sites[i].memory && !hwnas_trial_value(trial, goal.name))
             return false;
     }
@@ -177,7 +178,7 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
     bool is_whole = is_complete(e, trial) && !hwnas_trial_is_estimated(trial);
     if (is_whole)
         TRY_OUT(require_all(e, trial));
-    trial->violation = hwnas_trial_violation(trial, e->job, is_whole);
+    trial->violation = hwnas_trial_violation(trial, &e->job->goals, is_whole);
     if (c->estimate)
         json_object_set_new(detail, "estimate",
                             json_real(hwnas_trial_value_of(c->estimate, HWNAS_ESTIMATED)->value));

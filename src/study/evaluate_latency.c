@@ -5,8 +5,8 @@
 
 #include "graph/elaborate.h"
 #include "study/evaluator.h"
-#include "study/judge.h"
-#include "study/skip.h"
+#include "trial/judge.h"
+#include "trial/skip.h"
 
 /* One in so many measurements is of a network that an estimate would spare, so that a table which
  * is wrong finds out. */
@@ -51,7 +51,7 @@ hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
 }
 
 hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_evaluator *e,
-                                  const hwnas_candidate *c, int device, json_t *detail)
+                                 const hwnas_candidate *c, int device, json_t *detail)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_latency_table *table;
@@ -65,7 +65,7 @@ hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_eva
     if (!key)
         return HWNAS_OK;
     TRY_OUT(hwnas_latencies_table(&table, e->latencies, key));
-    if (!hwnas_table_is_trusted(table))
+    if (!hwnas_latency_table_is_trusted(table))
         goto out;
     TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
     hwnas_graph_cut(&parts, graph);
@@ -75,8 +75,8 @@ hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_eva
     hwnas_evaluate_add_value(trial, e, "latency.p50", device, HWNAS_ESTIMATED, l.seconds, l.low,
                              l.high);
     hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_ESTIMATED, l.seconds, l.low, l.high);
-    *is_skipped = hwnas_trial_cannot_improve(trial, e->job, c->front) ||
-                 (c->may_wait && hwnas_trial_is_known(trial, e->job));
+    *is_skipped = hwnas_trial_cannot_improve(trial, &e->job->goals, c->front) ||
+                  (c->may_wait && hwnas_trial_is_known(trial, &e->job->goals));
     if (*is_skipped && e->n_audited * AUDIT_EVERY < e->n_run) {
         e->n_audited++;
         *is_skipped = false;
@@ -100,8 +100,8 @@ static double give_up_of(const hwnas_trial *trial, const hwnas_evaluator *e,
 {
     const hwnas_metric *p50 = hwnas_metric_of_value("latency.p50");
     return trial && e->job->stops_early
-               ? hwnas_trial_give_up(trial, e->job, c->front,
-                                     hwnas_goal_of(p50, device, &e->job->devices).name)
+               ? hwnas_trial_give_up(trial, &e->job->goals, c->front,
+                                     hwnas_goal_of(p50, device, &e->job->goals.devices).name)
                : 0;
 }
 

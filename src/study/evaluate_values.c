@@ -6,7 +6,7 @@
 
 #include "graph/elaborate.h"
 #include "study/evaluator.h"
-#include "study/judge.h"
+#include "trial/judge.h"
 
 void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric,
                               int device, hwnas_source source, double value, double low,
@@ -15,7 +15,7 @@ void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, cons
     const hwnas_metric *row = hwnas_metric_of_value(metric);
     bool is_of_network = !row || row->source != HWNAS_FROM_DEVICE;
     hwnas_value_row out = {.value = value, .low = low, .high = high, .source = source};
-    hwnas_goal goal = hwnas_goal_of(row, is_of_network ? -1 : device, &e->job->devices);
+    hwnas_goal goal = hwnas_goal_of(row, is_of_network ? -1 : device, &e->job->goals.devices);
     if (hwnas_trial_value(trial, goal.name))
         return;
     snprintf(out.metric, sizeof out.metric, "%s", goal.name);
@@ -90,7 +90,7 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
             status = lookup(&trial, e, &c);
         if (status == HWNAS_OK) {
             add_costs(&trial, e, &c);
-            least = fmin(least, hwnas_trial_violation(&trial, e->job, false));
+            least = fmin(least, hwnas_trial_violation(&trial, &e->job->goals, false));
         }
         hwnas_error_clear();
         hwnas_graph_free(graph);
@@ -128,7 +128,7 @@ static hwnas_status add_accuracy(hwnas_trial *trial, hwnas_evaluator *e, const h
 {
     hwnas_trainings trainings;
     hwnas_estimate estimate;
-    const bool is_missed = hwnas_trial_violation(trial, e->job, false) > 0;
+    const bool is_missed = hwnas_trial_violation(trial, &e->job->goals, false) > 0;
     const bool trains = hwnas_predictor_trainings(&trainings, e->predictor);
     if (trains && !trainings.budget && (is_missed || !e->may_train))
         return HWNAS_OK;

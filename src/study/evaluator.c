@@ -130,12 +130,12 @@ static hwnas_status check_goals(hwnas_evaluator *e)
     TRY(check_precisions(e));
     const hwnas_goal *goals[HWNAS_MAX_OBJECTIVES + 2 * HWNAS_MAX_LIMITS];
     int n = 0;
-    for (int i = 0; i < job->n_objectives; i++)
-        goals[n++] = &job->objectives[i];
-    for (int i = 0; i < job->n_limits; i++)
-        goals[n++] = &job->limits[i].goal;
-    for (int i = 0; i < job->n_targets; i++)
-        goals[n++] = &job->targets[i].goal;
+    for (int i = 0; i < job->goals.n_objectives; i++)
+        goals[n++] = &job->goals.objectives[i];
+    for (int i = 0; i < job->goals.n_limits; i++)
+        goals[n++] = &job->goals.limits[i].goal;
+    for (int i = 0; i < job->goals.n_targets; i++)
+        goals[n++] = &job->goals.targets[i].goal;
     for (int i = 0; i < n; i++) {
         TRY(check_goal(e, goals[i]));
         bool is_p90 = !strcmp(goals[i]->metric->name, "latency.p90");
@@ -210,11 +210,11 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     e->options.memory_limit = (size_t)job->memory_limit;
     e->options.stop = stop;
     TRY_OUT(open_predictor(e, space, stop, watch));
-    for (; e->n < job->devices.n; e->n++) {
-        e->sites[e->n].row = &job->devices.rows[e->n];
+    for (; e->n < job->goals.devices.n; e->n++) {
+        e->sites[e->n].row = &job->goals.devices.rows[e->n];
         status = open_site(e, e->n, free_only);
         if (status != HWNAS_OK) {
-            hwnas_fail_at(status, &job->devices.rows[e->n].place);
+            hwnas_fail_at(status, &job->goals.devices.rows[e->n].place);
             goto out;
         }
     }

@@ -33,16 +33,16 @@ static void add_goal(hwnas_explanation *out, const hwnas_goal *goal)
 
 static void list_goals(hwnas_explanation *out, const hwnas_job *job)
 {
-    for (int i = 0; i < job->n_objectives; i++)
-        add_goal(out, &job->objectives[i]);
-    for (int i = 0; i < job->n_limits; i++)
-        add_goal(out, &job->limits[i].goal);
+    for (int i = 0; i < job->goals.n_objectives; i++)
+        add_goal(out, &job->goals.objectives[i]);
+    for (int i = 0; i < job->goals.n_limits; i++)
+        add_goal(out, &job->goals.limits[i].goal);
 }
 
 static hwnas_status open_all(explainer *e)
 {
     const json_t *identity = e->summary->identity;
-    e->job = e->summary->goals;
+    e->job = e->summary->job;
     e->job.space = json_string_value(json_object_get(identity, "space"));
     e->job.predictor = json_string_value(json_object_get(identity, "accuracy"));
     TRY(hwnas_graph_load_space(&e->space, e->job.space ? e->job.space : ""));
@@ -203,7 +203,7 @@ static void add_neighbour(explainer *e, const hwnas_arch *walked, size_t gene)
         return;
     }
     estimate(&n, e, walked);
-    n.violation = hwnas_front_violation(&n.values, &e->job, e->out->front, false);
+    n.violation = hwnas_front_violation(&n.values, &e->job.goals, e->out->front, false);
     hwnas_explanation *out = e->out;
     HWNAS_GROW(out->neighbours, out->n_neighbours, out->neighbour_room);
     out->neighbours[out->n_neighbours++] = n;
@@ -235,11 +235,11 @@ static bool is_member(const hwnas_summary_front *front, long trial)
 
 static bool weakly_dominates(const explainer *e, const hwnas_trial *a, const hwnas_trial *b)
 {
-    for (int i = 0; i < e->job.n_objectives; i++) {
-        const hwnas_goal *goal = &e->job.objectives[i];
+    for (int i = 0; i < e->job.goals.n_objectives; i++) {
+        const hwnas_goal *goal = &e->job.goals.objectives[i];
         const hwnas_value_row *x = hwnas_trial_value(a, goal->name);
         const hwnas_value_row *y = hwnas_trial_value(b, goal->name);
-        if (hwnas_goal_counts(goal, &e->job, e->out->front) &&
+        if (hwnas_goal_counts(goal, &e->job.goals, e->out->front) &&
             (!x || !y || hwnas_value_compare(x, y, goal->metric) > 0))
             return false;
     }
@@ -268,9 +268,9 @@ static double gain_over(const explainer *e, const hwnas_trial *trial)
 {
     const hwnas_summary *s = e->summary;
     long winner = s->fronts[e->out->front].winner;
-    for (int i = 0; i < e->job.n_objectives; i++) {
-        const hwnas_goal *goal = &e->job.objectives[i];
-        if (!hwnas_goal_counts(goal, &e->job, e->out->front))
+    for (int i = 0; i < e->job.goals.n_objectives; i++) {
+        const hwnas_goal *goal = &e->job.goals.objectives[i];
+        if (!hwnas_goal_counts(goal, &e->job.goals, e->out->front))
             continue;
         double now = winner >= 0 ? value_of(&s->trials[winner], goal->name) : NAN;
         double then = value_of(trial, goal->name);
@@ -283,10 +283,10 @@ static double gain_over(const explainer *e, const hwnas_trial *trial)
 static double needed(const explainer *e, const hwnas_trial *trial, int which)
 {
     hwnas_job others = e->job;
-    const hwnas_limit *limit = &e->job.limits[which];
+    const hwnas_limit *limit = &e->job.goals.limits[which];
     const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
-    others.limits[which] = others.limits[--others.n_limits];
-    if (!v || hwnas_front_violation(trial, &others, e->out->front, true) > 0)
+    others.goals.limits[which] = others.goals.limits[--others.goals.n_limits];
+    if (!v || hwnas_front_violation(trial, &others.goals, e->out->front, true) > 0)
         return NAN;
     double end = limit->is_upper ? hwnas_value_high(v) : hwnas_value_low(v);
     bool is_missed = limit->is_upper ? end > limit->value : end < limit->value;
@@ -313,7 +313,7 @@ static int by_step(const void *a, const void *b)
     int order = (x->value > y->value) - (x->value < y->value);
     if (!order)
         return (x->gain < y->gain) - (x->gain > y->gain);
-    return compared->limits[x->limit].is_upper ? order : -order;
+    return compared->goals.limits[x->limit].is_upper ? order : -order;
 }
 
 /* Only steps that buy more than the smaller ones before them, and only the first few. */
@@ -335,8 +335,8 @@ static void keep_steps(hwnas_explanation *out)
 static void find_relaxations(explainer *e)
 {
     const hwnas_summary *s = e->summary;
-    for (int l = 0; l < e->job.n_limits; l++) {
-        if (!hwnas_goal_counts(&e->job.limits[l].goal, &e->job, e->out->front))
+    for (int l = 0; l < e->job.goals.n_limits; l++) {
+        if (!hwnas_goal_counts(&e->job.goals.limits[l].goal, &e->job.goals, e->out->front))
             continue;
         for (size_t i = 0; i < s->n_trials; i++)
             if (s->trials[i].is_finished && s->trials[i].status == HWNAS_OK)

@@ -22,7 +22,8 @@ char *hwnas_job_export_path(const char *path, const hwnas_job *job, int device)
         return hwnas_strdup(path);
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
-    return hwnas_printf("%.*s-%s%s", (int)stem, path, job->devices.rows[device].name, path + stem);
+    return hwnas_printf("%.*s-%s%s", (int)stem, path, job->goals.devices.rows[device].name,
+                        path + stem);
 }
 
 /* ---- Checking ---- */
@@ -70,8 +71,8 @@ static hwnas_status check_path(const hwnas_job *job, const char *path)
     TRY(check_other(job, path, "study of the warm start", job->warm_start));
     TRY(check_space(job, path));
     TRY(check_spelling(job, path, "file of the accuracy", job->predictor));
-    for (int i = 0; i < job->devices.n; i++)
-        TRY(check_spelling(job, path, "file of the device", job->devices.rows[i].spelling));
+    for (int i = 0; i < job->goals.devices.n; i++)
+        TRY(check_spelling(job, path, "file of the device", job->goals.devices.rows[i].spelling));
     if (hwnas_file_try(path) == HWNAS_OK)
         return HWNAS_OK;
     const hwnas_error error = *hwnas_last_error();
@@ -85,7 +86,7 @@ hwnas_status hwnas_job_check_exports(const hwnas_job *job)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_job_export exports[HWNAS_N_EXPORTS];
-    const int last = job->is_front_per_device ? job->devices.n : 0;
+    const int last = job->goals.is_front_per_device ? job->goals.devices.n : 0;
     hwnas_job_exports(exports, job);
     for (int i = 0; i < HWNAS_N_EXPORTS; i++)
         for (int device = last ? 0 : -1; exports[i].path && device < last; device++) {
@@ -123,7 +124,7 @@ static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summ
         const hwnas_network_file file = {
             .path = path,
             .format = exports[i].format,
-            .precision = hwnas_trial_precision(&summary->goals, settings, front->device),
+            .precision = hwnas_trial_precision(&summary->job, settings, front->device),
             .batch = settings.batch};
         status = hwnas_network_write(&file, arch);
         if (status == HWNAS_OK && written)

@@ -101,18 +101,19 @@ static json_t *device_json(const hwnas_job_device *device, file_writer write)
 static json_t *describe(const hwnas_job *job, file_writer write)
 {
     json_t *objectives = json_array(), *constraints = json_array(), *devices = json_array();
-    for (int i = 0; i < job->n_objectives; i++)
-        json_array_append_new(objectives, json_string(job->objectives[i].name));
-    for (int i = 0; i < job->n_limits; i++)
-        json_array_append_new(constraints, json_string(job->limits[i].text));
-    for (int i = 0; i < job->devices.n; i++)
-        json_array_append_new(devices, device_json(&job->devices.rows[i], write));
+    for (int i = 0; i < job->goals.n_objectives; i++)
+        json_array_append_new(objectives, json_string(job->goals.objectives[i].name));
+    for (int i = 0; i < job->goals.n_limits; i++)
+        json_array_append_new(constraints, json_string(job->goals.limits[i].text));
+    for (int i = 0; i < job->goals.devices.n; i++)
+        json_array_append_new(devices, device_json(&job->goals.devices.rows[i], write));
     json_t *json = json_pack(
         "{s:o, s:o, s:o, s:s, s:i, s:I, s:o, s:o, s:s}", "accuracy", write(job->predictor),
-        "device", job->devices.n == 1 ? write(job->devices.rows[0].spelling) : json_null(),
+        "device",
+        job->goals.devices.n == 1 ? write(job->goals.devices.rows[0].spelling) : json_null(),
         "devices", devices, "strategy", job->strategy, "population", job->population, "seed",
         (json_int_t)job->seed, "objectives", objectives, "constraints", constraints, "fronts",
-        job->is_front_per_device ? "each" : "together");
+        job->goals.is_front_per_device ? "each" : "together");
     add_settings(json, job);
     return json;
 }
@@ -185,26 +186,26 @@ hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity)
     const char *fronts = json_string_value(json_object_get(identity, "fronts"));
     const char *predictor = json_string_value(json_object_get(identity, "accuracy"));
     bool is_clear = json_is_string(json_object_get(identity, "space"));
-    is_clear &= read_devices(&out->devices, json_object_get(identity, "devices"));
-    out->is_front_per_device = fronts && !strcmp(fronts, "each");
+    is_clear &= read_devices(&out->goals.devices, json_object_get(identity, "devices"));
+    out->goals.is_front_per_device = fronts && !strcmp(fronts, "each");
     for (int i = 0; i < HWNAS_N_SETTINGS; i++)
         read_setting(out, &hwnas_setting_table[i],
                      json_object_get(identity, hwnas_setting_table[i].name));
     for (size_t i = 0; is_clear && i < json_array_size(objectives); i++) {
         const char *name = json_string_value(json_array_get(objectives, i));
-        TRY(hwnas_goals_parse(out->objectives, &out->n_objectives, HWNAS_MAX_OBJECTIVES,
-                              name ? name : "", &nowhere, false, &out->devices));
+        TRY(hwnas_goals_parse(out->goals.objectives, &out->goals.n_objectives, HWNAS_MAX_OBJECTIVES,
+                              name ? name : "", &nowhere, false, &out->goals.devices));
     }
     for (size_t i = 0; is_clear && i < json_array_size(constraints); i++) {
         const char *text = json_string_value(json_array_get(constraints, i));
-        TRY(hwnas_limits_parse(out->limits, &out->n_limits, HWNAS_MAX_LIMITS, text ? text : "",
-                               &nowhere, false, &out->devices));
+        TRY(hwnas_limits_parse(out->goals.limits, &out->goals.n_limits, HWNAS_MAX_LIMITS,
+                               text ? text : "", &nowhere, false, &out->goals.devices));
     }
     if (predictor && hwnas_starts_with(predictor, "proxy:")) {
-        hwnas_goals_of_scores(out->objectives, out->n_objectives);
-        hwnas_limits_of_scores(out->limits, out->n_limits);
+        hwnas_goals_of_scores(out->goals.objectives, out->goals.n_objectives);
+        hwnas_limits_of_scores(out->goals.limits, out->goals.n_limits);
     }
-    if (!is_clear || !out->n_objectives)
+    if (!is_clear || !out->goals.n_objectives)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "the study does not say what it searched for");
     return HWNAS_OK;
 }

@@ -129,7 +129,7 @@ static hwnas_status check_given(const hwnas_job *job, const hwnas_metric *metric
     if (metric->source == HWNAS_FROM_PREDICTOR && !job->predictor)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "'%s' needs a predictor", metric->name),
                           "add accuracy: NAME, a fitted predictor or table:FILE#COLUMN");
-    if (metric->source == HWNAS_FROM_DEVICE && !job->devices.n)
+    if (metric->source == HWNAS_FROM_DEVICE && !job->goals.devices.n)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "'%s' needs a device", metric->name),
                           "add device: cpu");
     return HWNAS_OK;
@@ -141,22 +141,22 @@ static hwnas_status check(hwnas_job *job)
     if (!job->space)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the job names no space"),
                           "add space: NAME, or --space NAME");
-    if (!job->n_objectives)
+    if (!job->goals.n_objectives)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the job has no objectives"),
                           "add objectives: [accuracy, latency.p50]");
-    for (int i = 0; i < job->n_objectives; i++)
-        TRY(check_given(job, job->objectives[i].metric));
-    for (int i = 0; i < job->n_limits; i++)
-        TRY(check_given(job, job->limits[i].goal.metric));
-    for (int i = 0; i < job->n_targets; i++)
-        TRY(check_given(job, job->targets[i].goal.metric));
+    for (int i = 0; i < job->goals.n_objectives; i++)
+        TRY(check_given(job, job->goals.objectives[i].metric));
+    for (int i = 0; i < job->goals.n_limits; i++)
+        TRY(check_given(job, job->goals.limits[i].goal.metric));
+    for (int i = 0; i < job->goals.n_targets; i++)
+        TRY(check_given(job, job->goals.targets[i].goal.metric));
     if (job->predictor && hwnas_starts_with(job->predictor, "proxy:")) {
-        hwnas_goals_of_scores(job->objectives, job->n_objectives);
-        hwnas_limits_of_scores(job->limits, job->n_limits);
-        hwnas_limits_of_scores(job->targets, job->n_targets);
+        hwnas_goals_of_scores(job->goals.objectives, job->goals.n_objectives);
+        hwnas_limits_of_scores(job->goals.limits, job->goals.n_limits);
+        hwnas_limits_of_scores(job->goals.targets, job->goals.n_targets);
     }
-    TRY(hwnas_limits_check(job->limits, job->n_limits));
-    return hwnas_limits_check(job->targets, job->n_targets);
+    TRY(hwnas_limits_check(job->goals.limits, job->goals.n_limits));
+    return hwnas_limits_check(job->goals.targets, job->goals.n_targets);
 }
 
 static void set_defaults(hwnas_job *job)
@@ -164,9 +164,9 @@ static void set_defaults(hwnas_job *job)
     /* A search that nobody bounds ends when its front stands still. */
     if (!job->max_trials && job->max_minutes <= 0 && job->improvement <= 0)
         job->improvement = 0.001;
-    for (int i = 0; i < job->devices.n; i++)
-        if (isnan(job->devices.rows[i].price))
-            job->devices.rows[i].price = job->price;
+    for (int i = 0; i < job->goals.devices.n; i++)
+        if (isnan(job->goals.devices.rows[i].price))
+            job->goals.devices.rows[i].price = job->price;
 }
 
 /* NAME.db in the current directory, after the job, or after the space. */

@@ -6,8 +6,7 @@
 
 #include "base/yaml.h"
 #include "measure/measure.h"
-#include "search/pareto.h"
-#include "study/goal.h"
+#include "trial/goal.h"
 
 enum { HWNAS_MAX_SETTING_VALUES = 16 };
 
@@ -27,33 +26,27 @@ typedef struct hwnas_job {
     const char *predictor; /* of the accuracy; NULL: none */
     bool trains; /* a predictor `command` may run its program; not for a plan, or to explain */
     int64_t train_budget; /* trainings that a predictor `command` may make; 0: one for each trial */
-    hwnas_job_devices devices; /* none: nothing is measured */
+    hwnas_goals goals;
     hwnas_place space_place, predictor_place, train_budget_place, strategy_place, budget_place;
     hwnas_setting_values threads, batch, dtype; /* study/settings.h */
     double price; /* an hour, of devices that give none; NaN: not given */
     const char *strategy;
     int population; /* 0: the strategy's own */
     uint64_t seed;
-    int n_objectives, n_limits, n_targets;
-    hwnas_goal objectives[HWNAS_MAX_OBJECTIVES];
-    hwnas_limit limits[HWNAS_MAX_LIMITS];
-    hwnas_limit targets[HWNAS_MAX_LIMITS]; /* the search ends when a network meets all of them */
-    bool is_front_per_device; /* a front for each device, instead of one for all together */
-    int64_t max_trials;       /* 0: no limit */
-    double max_minutes;       /* 0: no limit */
-    double improvement;       /* the search ends when the front improves by less; 0: never */
-    bool estimates;           /* a table of latencies may spare measurements */
-    bool is_aggressive;             /* also of networks that may be good, but more likely are not */
-    bool stops_early;         /* a measurement, when it is clear that the network is beaten */
-    double interval;          /* of a measurement, relative */
-    double max_seconds;       /* of a measurement */
-    hwnas_priority priority;  /* of its threads */
-    double ties;              /* time for measuring near ties again, as a part of the search's */
-    bool verifies;            /* the front's networks are compared with a reference */
-    double timeout;           /* of a runner's silence, seconds */
-    int64_t memory_limit;     /* of a runner, bytes; 0: none */
-    const char *study;        /* SQLite file */
-    const char *warm_start;   /* another study, whose trials are taken over; NULL: none */
+    int64_t max_trials;      /* 0: no limit */
+    double max_minutes;      /* 0: no limit */
+    double improvement;      /* the search ends when the front improves by less; 0: never */
+    bool estimates;          /* a table of latencies may spare measurements */
+    bool stops_early;        /* a measurement, when it is clear that the network is beaten */
+    double interval;         /* of a measurement, relative */
+    double max_seconds;      /* of a measurement */
+    hwnas_priority priority; /* of its threads */
+    double ties;             /* time for measuring near ties again, as a part of the search's */
+    bool verifies;           /* the front's networks are compared with a reference */
+    double timeout;          /* of a runner's silence, seconds */
+    int64_t memory_limit;    /* of a runner, bytes; 0: none */
+    const char *study;       /* SQLite file */
+    const char *warm_start;  /* another study, whose trials are taken over; NULL: none */
     const char *export_onnx, *export_pytorch, *export_yaml; /* NULL: not wanted */
 } hwnas_job;
 

@@ -1,5 +1,5 @@
-/* job_keys.c: the keys of a job, in the order in which they are read: devices come before what names
- * them. */
+/* job_keys.c: the keys of a job, in the order in which they are read: devices come before what
+ * names them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "study/settings.h"
 
 /* Makes the path in "table:FILE#COLUMN", "replay:FILE#COLUMN" or FILE.yaml, seen from the directory
- * of the job, or of the user where a flag says it, absolute. What does not exist is left for its reader
- * to complain of. */
+ * of the job, or of the user where a flag says it, absolute. What does not exist is left for its
+ * reader to complain of. */
 static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
 {
     static const char *const prefixes[] = {"table:", "replay:", "onnx:", NULL};
@@ -48,7 +48,8 @@ static hwnas_status read_int(int *out, const hwnas_yaml *node, const char *what,
 }
 
 /* A number above 0. */
-static hwnas_status read_positive(double *out, const hwnas_yaml *node, const char *what, double high)
+static hwnas_status read_positive(double *out, const hwnas_yaml *node, const char *what,
+                                  double high)
 {
     TRY(hwnas_yaml_number(out, node, what, 0, high));
     if (*out == 0)
@@ -75,8 +76,8 @@ static hwnas_status read_accuracy(hwnas_job *job, const hwnas_yaml *node)
 static hwnas_status read_train_budget(hwnas_job *job, const hwnas_yaml *node)
 {
     job->train_budget_place = node->place;
-    hwnas_status status = hwnas_yaml_int(&job->train_budget, node, "train-budget",
-                                         HWNAS_MIN_TRAIN_BUDGET, 1 << 20);
+    hwnas_status status =
+        hwnas_yaml_int(&job->train_budget, node, "train-budget", HWNAS_MIN_TRAIN_BUDGET, 1 << 20);
     return status == HWNAS_OK
                ? HWNAS_OK
                : hwnas_hint(status, "10 trained networks are needed for a fit, and as many to "
@@ -87,13 +88,14 @@ static hwnas_status read_train_budget(hwnas_job *job, const hwnas_yaml *node)
 
 static hwnas_status check_name(const hwnas_job *job, const char *name, const hwnas_place *place)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     if (name[strspn(name, letters)] || strlen(name) > 31)
-        return hwnas_fail(HWNAS_E_INPUT, place,
-                          "'%.60s' is not a name of a device: up to 31 letters, digits, '-', '_', '.'",
-                          name);
-    for (int i = 0; i < job->devices.n; i++)
-        if (!strcmp(job->devices.rows[i].name, name))
+        return hwnas_fail(
+            HWNAS_E_INPUT, place,
+            "'%.60s' is not a name of a device: up to 31 letters, digits, '-', '_', '.'", name);
+    for (int i = 0; i < job->goals.devices.n; i++)
+        if (!strcmp(job->goals.devices.rows[i].name, name))
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "two devices are called '%s'", name),
                               "write {name: ..., device: ...}");
     return HWNAS_OK;
@@ -140,33 +142,34 @@ static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node)
         if (price)
             TRY(read_positive(&device.price, price, "price", 1e9));
     }
-    if (job->devices.n == HWNAS_MAX_DEVICES)
+    if (job->goals.devices.n == HWNAS_MAX_DEVICES)
         return hwnas_fail(HWNAS_E_INPUT, &node->place, "at most %d devices", HWNAS_MAX_DEVICES);
     TRY(hwnas_yaml_text(&device.spelling, spelling, "device"));
     device.place = spelling->place;
     if (!device.name)
-        device.name = hwnas_arena_string(job->arena, device.spelling, strcspn(device.spelling, ":"));
+        device.name =
+            hwnas_arena_string(job->arena, device.spelling, strcspn(device.spelling, ":"));
     TRY(check_name(job, device.name, &device.place));
     device.spelling = resolve(job, node, device.spelling);
-    job->devices.rows[job->devices.n++] = device;
+    job->goals.devices.rows[job->goals.devices.n++] = device;
     return HWNAS_OK;
 }
 
 static hwnas_status read_device(hwnas_job *job, const hwnas_yaml *node)
 {
-    job->devices.n = 0;
+    job->goals.devices.n = 0;
     return read_one_device(job, node);
 }
 
 static hwnas_status read_devices(hwnas_job *job, const hwnas_yaml *node)
 {
     TRY(hwnas_yaml_expect(node, HWNAS_YAML_SEQUENCE, "devices"));
-    if (job->devices.n && !strcmp(job->devices.rows[0].place.file, node->place.file))
+    if (job->goals.devices.n && !strcmp(job->goals.devices.rows[0].place.file, node->place.file))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "both device and devices"),
                           "put all of them into devices");
     if (!node->n)
         return hwnas_fail(HWNAS_E_INPUT, &node->place, "the list of devices is empty");
-    job->devices.n = 0;
+    job->goals.devices.n = 0;
     for (size_t i = 0; i < node->n; i++)
         TRY(read_one_device(job, node->items[i]));
     return HWNAS_OK;
@@ -235,14 +238,14 @@ static hwnas_place text_place(const hwnas_yaml *node)
 static hwnas_status read_objective(hwnas_job *job, const char *text, const hwnas_place *place,
                                    bool is_verbatim)
 {
-    return hwnas_goals_parse(job->objectives, &job->n_objectives, HWNAS_MAX_OBJECTIVES, text, place,
-                             is_verbatim, &job->devices);
+    return hwnas_goals_parse(job->goals.objectives, &job->goals.n_objectives, HWNAS_MAX_OBJECTIVES,
+                             text, place, is_verbatim, &job->goals.devices);
 }
 
 /* A list, or the same on one line: "accuracy, latency.p50". */
 static hwnas_status read_objectives(hwnas_job *job, const hwnas_yaml *node)
 {
-    job->n_objectives = 0;
+    job->goals.n_objectives = 0;
     if (node->kind == HWNAS_YAML_SCALAR) {
         const char *text;
         TRY(hwnas_yaml_text(&text, node, "objectives"));
@@ -284,26 +287,26 @@ static hwnas_status read_limits(hwnas_limit *limits, int *n, const hwnas_job *jo
         TRY(hwnas_yaml_text(&text, items[i], what));
         hwnas_place place = text_place(items[i]);
         TRY(hwnas_limits_parse(limits, n, HWNAS_MAX_LIMITS, text, &place, items[i]->is_verbatim,
-                               &job->devices));
+                               &job->goals.devices));
     }
     return HWNAS_OK;
 }
 
 static hwnas_status read_constraints(hwnas_job *job, const hwnas_yaml *node)
 {
-    return read_limits(job->limits, &job->n_limits, job, node, "a constraint");
+    return read_limits(job->goals.limits, &job->goals.n_limits, job, node, "a constraint");
 }
 
 static hwnas_status read_until(hwnas_job *job, const hwnas_yaml *node)
 {
-    return read_limits(job->targets, &job->n_targets, job, node, "until");
+    return read_limits(job->goals.targets, &job->goals.n_targets, job, node, "until");
 }
 
 static hwnas_status read_fronts(hwnas_job *job, const hwnas_yaml *node)
 {
     const char *text;
     TRY(hwnas_yaml_text(&text, node, "fronts"));
-    job->is_front_per_device = !strcmp(text, "each");
+    job->goals.is_front_per_device = !strcmp(text, "each");
     if (strcmp(text, "each") && strcmp(text, "together"))
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &node->place, "fronts cannot be '%.40s'", text),
@@ -350,10 +353,10 @@ static hwnas_status read_improvement(hwnas_job *job, const hwnas_yaml *node)
     bool is_percent = end != text && !strcmp(end + strspn(end, " "), "%");
     value = is_percent ? value / 100 : value;
     if (end == text || (*end && !is_percent) || !(value > 0 && value < 1))
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place,
-                                     "improvement must be above 0 %% and below 100 %%, not '%.40s'",
-                                     text),
-                          "write improvement: 0.1 %%; with trials or minutes alone a search does not ask for it");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &node->place,
+                       "improvement must be above 0 %% and below 100 %%, not '%.40s'", text),
+            "write improvement: 0.1 %%; with trials or minutes alone a search does not ask for it");
     job->improvement = value;
     return HWNAS_OK;
 }
@@ -403,14 +406,15 @@ static hwnas_status read_estimate(hwnas_job *job, const hwnas_yaml *node)
 {
     const char *text;
     TRY(hwnas_yaml_text(&text, node, "estimate"));
-    job->is_aggressive = !strcmp(text, "aggressive");
-    job->estimates = job->is_aggressive || !strcmp(text, "auto");
+    job->goals.is_aggressive = !strcmp(text, "aggressive");
+    job->estimates = job->goals.is_aggressive || !strcmp(text, "auto");
     if (job->estimates || !strcmp(text, "off"))
         return HWNAS_OK;
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, &node->place, "estimate is auto, aggressive or off, not '%.30s'", text),
-        "auto spares measurements that a table of latencies makes useless; aggressive those, too, that "
-        "are more likely useless than not");
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place,
+                                 "estimate is auto, aggressive or off, not '%.30s'", text),
+                      "auto spares measurements that a table of latencies makes useless; "
+                      "aggressive those, too, that "
+                      "are more likely useless than not");
 }
 
 static hwnas_status read_early_stop(hwnas_job *job, const hwnas_yaml *node)
@@ -476,31 +480,38 @@ static hwnas_status read_yaml(hwnas_job *job, const hwnas_yaml *node)
 
 const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "space", 0, true, true, read_space, "SPACE", "a YAML file, or a space that ships"},
-    {NULL, "accuracy", 0, true, true, read_accuracy, "NAME", "a fitted predictor, table:, proxy:, onnx:, command:"},
+    {NULL, "accuracy", 0, true, true, read_accuracy, "NAME",
+     "a fitted predictor, table:, proxy:, onnx:, command:"},
     {NULL, "train-budget", 0, false, false, read_train_budget, "N",
      "trainings by command:PROGRAM, 20 at least; others are estimated"},
     {NULL, "device", 'd', false, true, read_device, "DEVICE", "cpu, ref, null, replay:FILE#COLUMN"},
-    {NULL, "devices", 0, true, false, read_devices, "LIST", "several: '[cpu, {name: pi, device: ...}]'"},
-    {NULL, "threads", 't', false, false, read_threads, "N", "of a measured network; or {values: [1, 2]}"},
+    {NULL, "devices", 0, true, false, read_devices, "LIST",
+     "several: '[cpu, {name: pi, device: ...}]'"},
+    {NULL, "threads", 't', false, false, read_threads, "N",
+     "of a measured network; or {values: [1, 2]}"},
     {NULL, "batch", 'b', true, false, read_batch, "N", "inferences at once; or {values: [1, 8]}"},
-    {NULL, "dtype", 0, true, false, read_dtype, "TYPE", "f32, bf16, f16, s8; or {values: [f32, s8]}"},
+    {NULL, "dtype", 0, true, false, read_dtype, "TYPE",
+     "f32, bf16, f16, s8; or {values: [f32, s8]}"},
     {NULL, "price", 0, true, false, read_price, "X", "of the device, an hour: for the metric cost"},
     {NULL, "objectives", 0, false, true, read_objectives, "LIST", "'accuracy, latency.p50 on cpu'"},
     {NULL, "constraints", 'c', false, true, read_constraints, "LIMITS",
      "'latency.p50 <= 8 ms and params < 6 M'"},
-    {NULL, "fronts", 0, true, true, read_fronts, "HOW", "of several devices: together, or each its own"},
-    {NULL, "strategy", 0, false, true, read_strategy, "NAME",
-     "auto, nsga2, bayesian, random, ..."},
+    {NULL, "fronts", 0, true, true, read_fronts, "HOW",
+     "of several devices: together, or each its own"},
+    {NULL, "strategy", 0, false, true, read_strategy, "NAME", "auto, nsga2, bayesian, random, ..."},
     {"strategy", "name", 0, true, true, read_strategy, NULL, NULL},
     {"strategy", "population", 0, true, false, read_population, "N", "of an evolutionary strategy"},
     {"budget", "trials", 'n', false, false, read_trials, "N", "end after N trials in all"},
     {"budget", "minutes", 0, false, false, read_minutes, "X", "end after X minutes in all"},
     {"budget", "improvement", 0, true, true, read_improvement, "X",
      "end when the front stands still to X: '0.1 %'"},
-    {NULL, "until", 0, true, true, read_until, "LIMITS", "end when a network meets these: 'accuracy >= 70'"},
+    {NULL, "until", 0, true, true, read_until, "LIMITS",
+     "end when a network meets these: 'accuracy >= 70'"},
     {NULL, "seed", 0, true, false, read_seed, "N", "same seed, same proposals"},
-    {NULL, "warm-start", 0, true, true, read_warm_start, "STUDY", "begin with the trials of another study"},
-    {"measure", "interval", 0, true, false, read_interval, "X", "95 % interval of a latency, relative"},
+    {NULL, "warm-start", 0, true, true, read_warm_start, "STUDY",
+     "begin with the trials of another study"},
+    {"measure", "interval", 0, true, false, read_interval, "X",
+     "95 % interval of a latency, relative"},
     {"measure", "seconds", 0, true, false, read_max_seconds, "X", "of a measurement, at most"},
     {"measure", "ties", 0, true, false, read_ties, "X",
      "time for near ties on the front, as a part of the search's (0.1)"},
@@ -512,7 +523,8 @@ const hwnas_job_key hwnas_job_keys[] = {
      "front: compares the results of the front's networks with a reference; none"},
     {"measure", "priority", 0, true, true, read_priority, "HOW",
      "realtime, normal; auto: realtime where the kernel allows it"},
-    {"measure", "timeout", 0, true, false, read_timeout, "X", "seconds without a message before the runner counts as hung (runner timeout)"},
+    {"measure", "timeout", 0, true, false, read_timeout, "X",
+     "seconds without a message before the runner counts as hung (runner timeout)"},
     {"measure", "memory", 0, true, false, read_memory, "MIB", "that a candidate may use"},
     {NULL, "study", 's', false, true, read_study, "FILE", "where the study is kept (JOB.db)"},
     {"export", "onnx", 0, true, true, read_onnx, "FILE", "write the winner so"},

@@ -17,8 +17,8 @@
 static char *missed_limits(const hwnas_trial *trial, const hwnas_job *job)
 {
     hwnas_str out = {0};
-    for (int i = 0; i < job->n_limits; i++) {
-        const hwnas_limit *limit = &job->limits[i];
+    for (int i = 0; i < job->goals.n_limits; i++) {
+        const hwnas_limit *limit = &job->goals.limits[i];
         const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
         if (!v || limit->goal.metric->source == HWNAS_FROM_PREDICTOR)
             continue;
@@ -43,7 +43,7 @@ static double time_network(char **missed, const hwnas_setup *setup, const hwnas_
     if (hwnas_graph_build(&graph, arch, c.settings.batch) == HWNAS_OK) {
         c.graph = graph;
         hwnas_status status = hwnas_evaluate_free(&trial, setup->evaluator, &c);
-        for (int d = 0; d < job->devices.n && status == HWNAS_OK; d++)
+        for (int d = 0; d < job->goals.devices.n && status == HWNAS_OK; d++)
             if (hwnas_evaluator_device(setup->evaluator, d))
                 status = hwnas_evaluate_on(&trial, setup->evaluator, &c, d, job->max_seconds);
         if (status == HWNAS_OK)
@@ -67,8 +67,7 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
         hwnas_arch *arch =
             i < 2 ? hwnas_probe_extreme(setup->space, macs, i == 1) : hwnas_arch_new(setup->space);
         const bool is_there = i != 2 || hwnas_arch_sample(arch, &rng);
-        out->seconds[i] =
-            is_there ? time_network(i ? NULL : &out->missed, setup, job, arch) : NAN;
+        out->seconds[i] = is_there ? time_network(i ? NULL : &out->missed, setup, job, arch) : NAN;
         if (!isnan(out->seconds[i])) {
             sum += out->seconds[i];
             n++;

@@ -124,12 +124,12 @@ int hwnas_probe_starts(hwnas_arch *out[HWNAS_MAX_STARTS], const hwnas_job *job,
                        const hwnas_space *walked)
 {
     int n = 0;
-    for (int i = 0; i < job->n_limits; i++) {
+    for (int i = 0; i < job->goals.n_limits; i++) {
         const char *sizes[2];
-        const int n_sizes = sizes_for(sizes, &job->limits[i]);
+        const int n_sizes = sizes_for(sizes, &job->goals.limits[i]);
         for (int s = 0; s < n_sizes && n < HWNAS_MAX_STARTS; s++) {
             hwnas_arch *arch = hwnas_probe_extreme(walked, hwnas_metric_of_value(sizes[s]),
-                                                   wants_large(&job->limits[i]));
+                                                   wants_large(&job->goals.limits[i]));
             if (is_among(arch, out, n))
                 hwnas_arch_free(arch);
             else
@@ -215,8 +215,8 @@ hwnas_status hwnas_probe_limits(hwnas_evaluator *e, const hwnas_job *job, const 
 {
     if (!hwnas_space_count_up_to(walked, MAX_PROOF))
         return HWNAS_OK;
-    for (int i = 0; i < job->n_limits; i++)
-        if (job->limits[i].goal.metric->source == HWNAS_FROM_GRAPH)
-            TRY(prove(e, job, &job->limits[i], space, walked));
+    for (int i = 0; i < job->goals.n_limits; i++)
+        if (job->goals.limits[i].goal.metric->source == HWNAS_FROM_GRAPH)
+            TRY(prove(e, job, &job->goals.limits[i], space, walked));
     return HWNAS_OK;
 }

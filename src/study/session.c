@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "graph/elaborate.h"
-#include "study/judge.h"
+#include "trial/judge.h"
 #include "study/session.h"
 
 /* A measured network, to find it again. */
@@ -77,7 +77,7 @@ static void place(hwnas_session *s, size_t id)
     const hwnas_score score = s->scores[id];
     if (is_wrong(s, id))
         return;
-    s->is_target_met |= hwnas_trial_meets_targets(trial, s->job);
+    s->is_target_met |= hwnas_trial_meets_targets(trial, &s->job->goals);
     if (trial->status == HWNAS_OK && !trial->rung && hwnas_trial_is_measured(trial))
         remember(s, trial, settings_of(s, trial));
     if (score.is_estimate && !trial->rung)
@@ -93,7 +93,7 @@ static void place(hwnas_session *s, size_t id)
 static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
 {
     const hwnas_trial *trial = s->done[id];
-    const hwnas_score score = s->scores[id] = hwnas_trial_score(trial, s->job);
+    const hwnas_score score = s->scores[id] = hwnas_trial_score(trial, &s->job->goals);
     s->n_failed += trial->status != HWNAS_OK;
     place(s, id);
     return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
@@ -210,7 +210,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     hwnas_candidate c = {.arch = arch,
                          .settings = hwnas_settings_of(walked, s->job),
                          .estimate = estimate,
-                         .may_wait = !trial->rung && hwnas_waiting_suits(s->job),
+                         .may_wait = !trial->rung && hwnas_waiting_suits(&s->job->goals),
                          .rung = trial->rung};
     const double spent = training_seconds(s), started = hwnas_now();
     trial->code = hwnas_arch_code(walked);
@@ -308,7 +308,7 @@ hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id)
     for (size_t i = 0; i < trial->n_values; i++)
         if (!strcmp(trial->values[i].metric, row.metric))
             trial->values[i] = row;
-    trial->violation = hwnas_trial_violation(trial, s->job, true);
+    trial->violation = hwnas_trial_violation(trial, &s->job->goals, true);
     trial->seconds += hwnas_now() - started;
     TRY_OUT(hwnas_session_write(s, trial, HWNAS_EVENT_REVISED));
     status = hwnas_session_renew(s, id, trial, walked);

@@ -10,7 +10,7 @@ static hwnas_strategy_config config_of(const hwnas_job *job, const hwnas_space *
                                        uint64_t max_trials)
 {
     return (hwnas_strategy_config){.space = walked,
-                                   .n_objectives = job->n_objectives,
+                                   .n_objectives = job->goals.n_objectives,
                                    .seed = job->seed,
                                    .population = job->population,
                                    .max_trials = max_trials};
@@ -37,8 +37,8 @@ static int count_rungs(const hwnas_job *job)
     const hwnas_device_ops *ops;
     const char *argument;
     bool measures = false;
-    for (int i = 0; i < job->devices.n; i++)
-        if (hwnas_device_find(&ops, &argument, job->devices.rows[i].spelling) == HWNAS_OK)
+    for (int i = 0; i < job->goals.devices.n; i++)
+        if (hwnas_device_find(&ops, &argument, job->goals.devices.rows[i].spelling) == HWNAS_OK)
             measures |= !ops->lookup;
         else
             hwnas_error_clear(); /* whoever opens it says so */

@@ -109,7 +109,7 @@ static bool is_infeasible(const hwnas_session *s)
 {
     const hwnas_job *job = s->job;
     const double n = (double)n_own(s);
-    if (!job->n_limits || s->front.n || n < LEAST_SEEKING ||
+    if (!job->goals.n_limits || s->front.n || n < LEAST_SEEKING ||
         !s->setup.strategy->ops->seeks_feasible)
         return false;
     return (job->max_trials && n >= SEEKING_SHARE * (double)job->max_trials) ||
@@ -134,7 +134,8 @@ static char *find_end(const hwnas_session *s)
     if (job->max_minutes > 0 && seconds_so_far(s) >= search_seconds(s))
         return hwnas_strdup("the time is over");
     if (job->improvement > 0 && s->n_scores && s->n_scores % CHECK_EVERY == 0 &&
-        hwnas_improvement(s->scores, s->n_scores, window, job->n_objectives) < job->improvement)
+        hwnas_improvement(s->scores, s->n_scores, window, job->goals.n_objectives) <
+            job->improvement)
         return hwnas_printf("the front improved by less than %.4g %% over the last %zu trials",
                             100 * job->improvement, window);
     return NULL;
@@ -163,7 +164,7 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
         return false;
     const size_t n_possible = hwnas_waiting_possible(id, &s->waiting, now);
     const size_t n_front = hwnas_waiting_front(id, &s->waiting, &s->steady, now);
-    const size_t n = s->job->is_aggressive ? n_front : n_possible;
+    const size_t n = s->job->goals.is_aggressive ? n_front : n_possible;
     if (is_round && !n_front)
         s->next_round = 2 * s->n_done;
     s->is_deadline_near = (double)n_front * mean >= left;
@@ -392,9 +393,9 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     hwnas_status status = HWNAS_OK;
     hwnas_session s = {.job = job,
                        .options = options,
-                       .front = {.n_objectives = job->n_objectives},
-                       .steady = {.n_objectives = job->n_objectives},
-                       .waiting = {.goals = job},
+                       .front = {.n_objectives = job->goals.n_objectives},
+                       .steady = {.n_objectives = job->goals.n_objectives},
+                       .waiting = {.goals = &job->goals},
                        .next_round = FIRST_ROUND,
                        .started = hwnas_now()};
     TRY_OUT(open_setup(&s));

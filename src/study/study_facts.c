@@ -63,8 +63,8 @@ static hwnas_status check_texts(const hwnas_job *job)
 {
     TRY(check_text("space", job->space));
     TRY(check_text("accuracy", job->predictor));
-    for (int i = 0; i < job->devices.n; i++)
-        TRY(check_text("device", job->devices.rows[i].spelling));
+    for (int i = 0; i < job->goals.devices.n; i++)
+        TRY(check_text("device", job->goals.devices.rows[i].spelling));
     return check_text("study of the warm start", job->warm_start);
 }
 
@@ -169,10 +169,10 @@ out:
 static json_t *describe_devices(const hwnas_job *job, const hwnas_evaluator *evaluator)
 {
     json_t *devices = json_object();
-    for (int i = 0; i < job->devices.n; i++) {
+    for (int i = 0; i < job->goals.devices.n; i++) {
         const hwnas_device_info *info = hwnas_evaluator_device(evaluator, i);
         if (info)
-            json_object_set_new(devices, job->devices.rows[i].name,
+            json_object_set_new(devices, job->goals.devices.rows[i].name,
                                 json_pack("{s:s, s:s, s:s, s:i}", "name", info->name, "library",
                                           info->library, "isa", info->isa, "threads",
                                           info->threads));

@@ -7,8 +7,8 @@
 #include "base/stats.h"
 #include "study/study_facts.h"
 #include "study/identity.h"
-#include "study/judge.h"
-#include "study/skip.h"
+#include "trial/judge.h"
+#include "trial/skip.h"
 #include "study/verified.h"
 
 static json_t *detail_of(const hwnas_trial *trial)
@@ -26,7 +26,8 @@ static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
     const json_t *estimate = json_object_get(detail, "estimate");
     const hwnas_metric *p50 = hwnas_metric_of_value("latency.p50");
     const hwnas_value_row *v =
-        estimate ? hwnas_trial_value(trial, hwnas_goal_of(p50, 0, &s->goals.devices).name) : NULL;
+        estimate ? hwnas_trial_value(trial, hwnas_goal_of(p50, 0, &s->job.goals.devices).name)
+                 : NULL;
     s->run_seconds += json_number_value(json_object_get(detail, "run_seconds"));
     s->n_remeasured += estimate != NULL;
     if (v && v->value > 0 && !trial->is_unstable)
@@ -36,12 +37,12 @@ static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
 
 static void find_fronts(hwnas_summary *s)
 {
-    s->n_fronts = hwnas_n_fronts(&s->goals);
+    s->n_fronts = hwnas_n_fronts(&s->job.goals);
     for (int f = 0; f < s->n_fronts; f++) {
         hwnas_summary_front *front = &s->fronts[f];
-        front->device = s->goals.is_front_per_device ? f : -1;
+        front->device = s->job.goals.is_front_per_device ? f : -1;
         front->trials = hwnas_alloc((s->n_trials + 1) * sizeof *front->trials);
-        front->n = hwnas_front_find(front->trials, s->trials, s->n_trials, &s->goals, f);
+        front->n = hwnas_front_find(front->trials, s->trials, s->n_trials, &s->job.goals, f);
         front->winner = front->n ? (long)front->trials[0] : -1;
     }
 }
@@ -62,7 +63,7 @@ static void count(hwnas_summary *s)
         s->n_estimated += hwnas_trial_is_estimated(trial);
         count_detail(s, errors, &n_errors, trial);
         for (int f = 0; f < s->n_fronts; f++)
-            is_feasible |= hwnas_trial_is_feasible(trial, &s->goals, f);
+            is_feasible |= hwnas_trial_is_feasible(trial, &s->job.goals, f);
         s->n_feasible += is_feasible;
         if (!is_feasible && !trial->rung && trial->violation < least) {
             least = trial->violation;
@@ -107,7 +108,7 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
     TRY_OUT(hwnas_store_get(&s->ended, store, "ended"));
     s->wall_seconds = json_number_value(wall);
     s->n_warm = (uint64_t)json_integer_value(json_object_get(warm, "trials"));
-    TRY_OUT(hwnas_job_goals(&s->goals, s->identity));
+    TRY_OUT(hwnas_job_goals(&s->job, s->identity));
     TRY_OUT(hwnas_store_trials(&s->trials, &s->n_trials, store));
     TRY_OUT(hwnas_store_replace(s->trials, s->n_trials, store));
     TRY_OUT(hwnas_verified_load(&s->verified, store));

@@ -4,7 +4,7 @@
 
 #include "store/store.h"
 #include "study/job.h"
-#include "study/judge.h"
+#include "trial/judge.h"
 
 /* The front of all devices together, or of one of them. */
 typedef struct hwnas_summary_front {
@@ -15,7 +15,7 @@ typedef struct hwnas_summary_front {
 } hwnas_summary_front;
 
 typedef struct hwnas_summary {
-    hwnas_job goals;  /* objectives, limits, devices and settings only */
+    hwnas_job job;    /* objectives, limits, devices and settings only */
     json_t *identity; /* of the job */
     json_t *devices;  /* what those that run say of themselves, by name */
     json_t *verified; /* results against a reference; study/verified.h */
@@ -24,7 +24,7 @@ typedef struct hwnas_summary {
     uint64_t n_warm;  /* trials taken over from another study, the first ones */
     size_t n_trials, n_finished, n_failed, n_feasible;
     size_t n_estimated;    /* of the finished: not measured, as their estimates told enough */
-    size_t n_remeasured;    /* estimated first, and measured then */
+    size_t n_remeasured;   /* estimated first, and measured then */
     double estimate_error; /* of these, where the machine was quiet: relative, median; NaN: none */
     size_t n_short;        /* of the finished: evaluated in a cheaper way, so not for the front */
     hwnas_trial *trials;   /* by number, with what was measured again */

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/stats.h"
 #include "graph/elaborate.h"
-#include "study/judge.h"
+#include "trial/judge.h"
 #include "study/verified.h"
 
 static const double SHARE = 0.25; /* of the time of a measurement, for one turn */
@@ -42,7 +42,7 @@ typedef struct study {
 /* ---- Finding groups ---- */
 
 typedef struct groups {
-    const hwnas_job *job;
+    const hwnas_goals *goals;
     const hwnas_trial *trials;
     size_t n, *group; /* of each trial: its own index, or that of an earlier one of its group */
 } groups;
@@ -88,9 +88,9 @@ static bool has(const size_t *list, size_t n, size_t which)
 /* Nowhere worse, as far as intervals tell. */
 static bool covers(const groups *g, const hwnas_trial *a, const hwnas_trial *b, int front)
 {
-    for (int i = 0; i < g->job->n_objectives; i++) {
-        const hwnas_goal *goal = &g->job->objectives[i];
-        if (hwnas_goal_counts(goal, g->job, front) &&
+    for (int i = 0; i < g->goals->n_objectives; i++) {
+        const hwnas_goal *goal = &g->goals->objectives[i];
+        if (hwnas_goal_counts(goal, g->goals, front) &&
             hwnas_value_compare(hwnas_trial_value(a, goal->name), hwnas_trial_value(b, goal->name),
                                 goal->metric) > 0)
             return false;
@@ -103,11 +103,11 @@ static void find_groups(groups *g, int front)
     size_t *with = hwnas_alloc((g->n + 1) * sizeof *with);
     size_t *alone = hwnas_alloc((g->n + 1) * sizeof *alone);
     hwnas_trial *plain = without_intervals(g);
-    size_t n_with = hwnas_front_find(with, g->trials, g->n, g->job, front);
-    size_t n_alone = hwnas_front_find(alone, plain, g->n, g->job, front);
+    size_t n_with = hwnas_front_find(with, g->trials, g->n, g->goals, front);
+    size_t n_alone = hwnas_front_find(alone, plain, g->n, g->goals, front);
     for (size_t i = 0; i < n_alone; i++) {
         if (has(with, n_with, alone[i]) ||
-            !hwnas_trial_is_feasible(&g->trials[alone[i]], g->job, front))
+            !hwnas_trial_is_feasible(&g->trials[alone[i]], g->goals, front))
             continue;
         for (size_t j = 0; j < n_with; j++)
             if (covers(g, &g->trials[with[j]], &g->trials[alone[i]], front))
@@ -120,12 +120,12 @@ static void find_groups(groups *g, int front)
     free(alone);
 }
 
-void hwnas_ties_find(size_t *group, const hwnas_trial *trials, size_t n, const hwnas_job *job)
+void hwnas_ties_find(size_t *group, const hwnas_trial *trials, size_t n, const hwnas_goals *goals)
 {
-    groups g = {.job = job, .trials = trials, .n = n, .group = group};
+    groups g = {.goals = goals, .trials = trials, .n = n, .group = group};
     for (size_t i = 0; i < n; i++)
         group[i] = i;
-    for (int f = 0; f < hwnas_n_fronts(job); f++)
+    for (int f = 0; f < hwnas_n_fronts(goals); f++)
         find_groups(&g, f);
     for (size_t i = 0; i < n; i++)
         group[i] = root_of(group, i);
@@ -276,8 +276,8 @@ out:
 
 static bool wants_energy(const hwnas_job *job)
 {
-    for (int i = 0; i < job->n_objectives; i++)
-        if (!strcmp(job->objectives[i].metric->name, "energy"))
+    for (int i = 0; i < job->goals.n_objectives; i++)
+        if (!strcmp(job->goals.objectives[i].metric->name, "energy"))
             return true;
     return false;
 }
@@ -288,7 +288,7 @@ static hwnas_status measure_group(study *s, const size_t *members, int n)
     group g;
     const double budget = HWNAS_TIE_ROUNDS * SHARE * s->job->max_seconds * n;
     TRY_OUT(group_open(&g, s, members, n));
-    for (int d = 0; d < s->job->devices.n; d++) {
+    for (int d = 0; d < s->job->goals.devices.n; d++) {
         if (!hwnas_evaluator_device(s->evaluator, d))
             continue;
         if (should_stop(s) || hwnas_now() + budget > s->deadline)
@@ -353,7 +353,7 @@ hwnas_status hwnas_ties_measure(hwnas_store *store, hwnas_evaluator *evaluator,
     TRY_OUT(hwnas_verified_load(&verified, store));
     hwnas_verified_apply(s.trials, s.n, verified);
     s.group = hwnas_alloc((s.n + 1) * sizeof *s.group);
-    hwnas_ties_find(s.group, s.trials, s.n, job);
+    hwnas_ties_find(s.group, s.trials, s.n, &job->goals);
     TRY_OUT(measure_groups(&s));
 out:
     free(s.group);

@@ -25,7 +25,7 @@ void hwnas_ties_level(double *values, int n_rounds, int n, const double *firsts)
 
 /* group[i]: the first trial of the group of near ties that trial i belongs to; its own index where
  * it has no rival. An estimate is none: nothing was measured that could be measured again. */
-void hwnas_ties_find(size_t *group, const hwnas_trial *trials, size_t n, const hwnas_job *job);
+void hwnas_ties_find(size_t *group, const hwnas_trial *trials, size_t n, const hwnas_goals *goals);
 
 /* Measures the near ties of a study, group by group from the best in the first objective on, while
  * there is time for a whole group, and stores what came of it. `space` is without settings,

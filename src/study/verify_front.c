@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "graph/elaborate.h"
-#include "study/judge.h"
+#include "trial/judge.h"
 #include "study/verified.h"
 
 /* So many wrong networks and none that is right: it is the device that is wrong. */
@@ -51,7 +51,7 @@ static double ref_seconds_left(const hwnas_session *s)
 static hwnas_status verify_on(hwnas_session *s, const hwnas_trial *trial,
                               const hwnas_candidate *candidate, int device)
 {
-    const char *name = s->job->devices.rows[device].name;
+    const char *name = s->job->goals.devices.rows[device].name;
     hwnas_verified v;
     const double start = hwnas_now(), left = ref_seconds_left(s);
     hwnas_status status = hwnas_evaluate_verify(&v, s->setup.evaluator, candidate, device, left);
@@ -89,9 +89,9 @@ static hwnas_status verify_member(hwnas_session *s, const hwnas_trial *trial, in
 {
     hwnas_status status = HWNAS_OK;
     member m = {0};
-    for (int d = 0; d < s->job->devices.n; d++) {
-        const char *name = s->job->devices.rows[d].name;
-        if ((s->job->is_front_per_device && d != front) ||
+    for (int d = 0; d < s->job->goals.devices.n; d++) {
+        const char *name = s->job->goals.devices.rows[d].name;
+        if ((s->job->goals.is_front_per_device && d != front) ||
             hwnas_evaluator_unverifiable(s->setup.evaluator, d) ||
             hwnas_verified_is_known(s->verified, trial->number, name))
             continue;
@@ -111,11 +111,11 @@ out:
 static hwnas_status note_skipped(hwnas_session *s)
 {
     json_t *skipped = json_object();
-    for (int d = 0; d < s->job->devices.n; d++) {
+    for (int d = 0; d < s->job->goals.devices.n; d++) {
         const char *why = s->job->verifies ? hwnas_evaluator_unverifiable(s->setup.evaluator, d)
                                            : "the job says verify: none";
         if (why)
-            json_object_set_new(skipped, s->job->devices.rows[d].name, json_string(why));
+            json_object_set_new(skipped, s->job->goals.devices.rows[d].name, json_string(why));
     }
     json_object_set_new(s->verified, "skipped", skipped);
     return hwnas_verified_save(s->store, s->verified);
@@ -125,7 +125,7 @@ static hwnas_status verify_front(hwnas_session *s, const hwnas_trial *trials, si
 {
     hwnas_status status = HWNAS_OK;
     size_t *members = hwnas_alloc((n + 1) * sizeof *members);
-    const size_t n_members = hwnas_front_find(members, trials, n, s->job, front);
+    const size_t n_members = hwnas_front_find(members, trials, n, &s->job->goals, front);
     for (size_t i = 0; i < n_members && !hwnas_session_should_stop(s); i++)
         TRY_OUT(verify_member(s, &trials[members[i]], front));
 out:
@@ -146,7 +146,7 @@ hwnas_status hwnas_session_verify(hwnas_session *s, bool *is_right)
     TRY_OUT(hwnas_store_trials(&trials, &n, s->store));
     TRY_OUT(hwnas_store_replace(trials, n, s->store));
     hwnas_verified_apply(trials, n, s->verified);
-    for (int f = 0; f < hwnas_n_fronts(s->job); f++)
+    for (int f = 0; f < hwnas_n_fronts(&s->job->goals); f++)
         TRY_OUT(verify_front(s, trials, n, f));
     hwnas_verified_count(&n_right, &n_wrong, s->verified);
     *is_right = n_wrong == n_before;

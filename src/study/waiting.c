@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "study/judge.h"
-#include "study/skip.h"
+#include "trial/judge.h"
+#include "trial/skip.h"
 
 enum { FEWEST_RATIOS = 5, MOST_TRIES = 3 };
 
@@ -25,7 +25,7 @@ struct hwnas_waiting_row {
     double next_try;
 };
 
-bool hwnas_waiting_suits(const hwnas_job *goals)
+bool hwnas_waiting_suits(const hwnas_goals *goals)
 {
     return goals->devices.n == 1 && !goals->n_targets;
 }
@@ -90,7 +90,7 @@ static hwnas_trial apply_bias(const hwnas_trial *trial, double ratio)
  * or, in a aggressive search, misses a limit. */
 static bool assess(hwnas_waiting_row *row, const hwnas_waiting *waiting, const hwnas_front *front)
 {
-    const hwnas_job *goals = waiting->goals;
+    const hwnas_goals *goals = waiting->goals;
     hwnas_trial trial = apply_bias(row->trial, hwnas_waiting_ratio(waiting));
     trial.violation = hwnas_trial_violation(&trial, goals, false);
     const hwnas_score score = hwnas_trial_score(&trial, goals);

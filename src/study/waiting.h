@@ -26,7 +26,7 @@ enum { HWNAS_WAITING_RATIOS = 15 };
 typedef struct hwnas_waiting_row hwnas_waiting_row;
 
 typedef struct hwnas_waiting {
-    const hwnas_job *goals;
+    const hwnas_goals *goals;
     size_t n, capacity;
     hwnas_waiting_row *rows;
     double ratios[HWNAS_WAITING_RATIOS]; /* measured / estimated latency; a ring */
@@ -37,7 +37,7 @@ typedef struct hwnas_waiting {
 
 /* A job whose search may put measurements off: one device, one front, and no target, as that should
  * be noticed at once. */
-bool hwnas_waiting_suits(const hwnas_job *goals);
+bool hwnas_waiting_suits(const hwnas_goals *goals);
 
 /* Adds an estimated trial, unless it is unable to improve (study/skip.h) beside `front`, which was
  * measured. The id is the caller's; the trial is borrowed. */
@@ -60,8 +60,8 @@ bool hwnas_waiting_put_off(hwnas_waiting *waiting, size_t id, double now);
  * corrected by the ratio; of those that were not put off beyond `now`, *next is the id of one. */
 size_t hwnas_waiting_front(size_t *next, const hwnas_waiting *waiting, const hwnas_front *front,
                            double now);
-/* How many are not unable to improve and not put off; *next is the id of one whose best end no other's
- * dominates. */
+/* How many are not unable to improve and not put off; *next is the id of one whose best end no
+ * other's dominates. */
 size_t hwnas_waiting_possible(size_t *next, const hwnas_waiting *waiting, double now);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "study/study_facts.h"
 #include "study/identity.h"
-#include "study/judge.h"
+#include "trial/judge.h"
 #include "study/summary.h"
 #include "study/verified.h"
 
@@ -31,9 +31,9 @@ static int find_device(const hwnas_job *job, int d, const hwnas_evaluator *evalu
                        const hwnas_job *theirs, const json_t *infos)
 {
     const hwnas_device_info *info = hwnas_evaluator_device(evaluator, d);
-    const hwnas_job_device *ours = &job->devices.rows[d];
-    for (int i = 0; i < theirs->devices.n && info; i++) {
-        const hwnas_job_device *row = &theirs->devices.rows[i];
+    const hwnas_job_device *ours = &job->goals.devices.rows[d];
+    for (int i = 0; i < theirs->goals.devices.n && info; i++) {
+        const hwnas_job_device *row = &theirs->goals.devices.rows[i];
         const json_t *other = json_object_get(infos, row->name);
         if (!strcmp(row->spelling, ours->spelling) && is_text(other, "name", info->name) &&
             is_text(other, "library", info->library) && is_text(other, "isa", info->isa) &&
@@ -59,13 +59,14 @@ static void translate(hwnas_trial *trial, const hwnas_job *job, const hwnas_job 
         const hwnas_metric *metric = hwnas_metric_of_value(v.metric);
         if (!metric || v.source != HWNAS_MEASURED)
             continue;
-        for (int d = 0; d < job->devices.n; d++) {
+        for (int d = 0; d < job->goals.devices.n; d++) {
             if (same[d] < 0 ||
-                strcmp(v.metric, hwnas_goal_of(metric, same[d], &theirs->devices).name))
+                strcmp(v.metric, hwnas_goal_of(metric, same[d], &theirs->goals.devices).name))
                 continue;
             if (!strcmp(metric->name, "cost"))
                 continue; /* its price was theirs */
-            snprintf(v.metric, sizeof v.metric, "%s", hwnas_goal_of(metric, d, &job->devices).name);
+            snprintf(v.metric, sizeof v.metric, "%s",
+                     hwnas_goal_of(metric, d, &job->goals.devices).name);
             trial->values[n++] = v;
             break;
         }
@@ -107,7 +108,7 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
         same_settings &=
             is_same_setting(hwnas_setting_of_job(s, job), hwnas_setting_of_job(s, &theirs));
     }
-    for (int d = 0; d < job->devices.n; d++)
+    for (int d = 0; d < job->goals.devices.n; d++)
         same[d] = same_settings ? find_device(job, d, evaluator, &theirs, infos) : -1;
     TRY_OUT(hwnas_store_trials(&trials, &n, store));
     TRY_OUT(hwnas_verified_load(&verified, store));

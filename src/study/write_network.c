@@ -66,9 +66,9 @@ const char *hwnas_network_file_note(const hwnas_network_file *file)
     return as_f32[file->precision];
 }
 
-hwnas_precision hwnas_trial_precision(const hwnas_job *goals, hwnas_settings settings, int device)
+hwnas_precision hwnas_trial_precision(const hwnas_job *job, hwnas_settings settings, int device)
 {
-    const hwnas_job_devices *devices = &goals->devices;
+    const hwnas_job_devices *devices = &job->goals.devices;
     int dtype = settings.dtype ? settings.dtype : 1 + HWNAS_F32;
     for (int i = 0; i < devices->n; i++)
         if ((device < 0 || i == device) && devices->rows[i].dtype) {

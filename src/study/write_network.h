@@ -21,6 +21,6 @@ const char *hwnas_network_file_note(const hwnas_network_file *file);
 
 /* The precision that a trial was measured in, by a device's own setting before the trial's;
  * `device` -1: the first that runs. */
-hwnas_precision hwnas_trial_precision(const hwnas_job *goals, hwnas_settings settings, int device);
+hwnas_precision hwnas_trial_precision(const hwnas_job *job, hwnas_settings settings, int device);
 
 #endif

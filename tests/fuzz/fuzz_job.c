@@ -44,14 +44,15 @@ static int take_flags(hwnas_job_flag flags[MAX_FLAGS + 1], char *lines[MAX_FLAGS
 
 static void check_job(const hwnas_job *job)
 {
-    hwnas_job goals = {0};
+    hwnas_job read = {0};
     json_t *identity = hwnas_job_identity(job);
     FUZZ_CHECK(identity);
-    FUZZ_CHECK(!hwnas_job_goals(&goals, identity));
-    FUZZ_CHECK(goals.n_objectives == job->n_objectives && goals.n_limits == job->n_limits);
-    FUZZ_CHECK(goals.devices.n == job->devices.n);
-    for (int i = 0; i < goals.n_limits; i++)
-        FUZZ_CHECK(goals.limits[i].value == job->limits[i].value);
+    FUZZ_CHECK(!hwnas_job_goals(&read, identity));
+    FUZZ_CHECK(read.goals.n_objectives == job->goals.n_objectives &&
+               read.goals.n_limits == job->goals.n_limits);
+    FUZZ_CHECK(read.goals.devices.n == job->goals.devices.n);
+    for (int i = 0; i < read.goals.n_limits; i++)
+        FUZZ_CHECK(read.goals.limits[i].value == job->goals.limits[i].value);
     json_decref(identity);
 
     hwnas_settings settings = hwnas_settings_first(job);

@@ -25,7 +25,7 @@
 #include "base/rng.h"
 #include "measure/latency_table.h"
 #include "store/latency.h"
-#include "study/skip.h"
+#include "trial/skip.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -252,7 +252,7 @@ static void says_nothing_at_first(void **state)
     assert_true(hwnas_latency_table_doubt(table, &parts) == 1);
     hwnas_latency_table_tell(table, o);
     assert_false(hwnas_latency_table_estimate(&e, table, &parts));
-    assert_false(hwnas_table_is_trusted(table));
+    assert_false(hwnas_latency_table_is_trusted(table));
     hwnas_observation_free(o);
     hwnas_latency_table_free(table);
 }

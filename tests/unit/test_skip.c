@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "graph/elaborate.h"
-#include "study/judge.h"
+#include "trial/judge.h"
 #include "study/session.h"
-#include "study/skip.h"
+#include "trial/skip.h"
 #include "study/waiting.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -61,9 +61,9 @@ static bool cannot_improve(const hwnas_job *job, const hwnas_front *front, doubl
                            double low, double high)
 {
     hwnas_trial trial = estimated(accuracy, low, high);
-    const bool is = hwnas_trial_cannot_improve(&trial, job, front);
+    const bool is = hwnas_trial_cannot_improve(&trial, &job->goals, front);
     assert_true(hwnas_trial_is_estimated(&trial));
-    assert_false(hwnas_trial_is_feasible(&trial, job, 0)); /* never one of a front */
+    assert_false(hwnas_trial_is_feasible(&trial, &job->goals, 0)); /* never one of a front */
     free(trial.values);
     return is;
 }
@@ -95,7 +95,7 @@ static double give_up(const hwnas_job *job, const hwnas_front *front, double acc
     hwnas_trial trial = {.is_finished = true};
     if (!isnan(accuracy))
         add(&trial, "accuracy", HWNAS_PREDICTED, accuracy, NAN, NAN);
-    const double seconds = hwnas_trial_give_up(&trial, job, front, "latency.p50");
+    const double seconds = hwnas_trial_give_up(&trial, &job->goals, front, "latency.p50");
     free(trial.values);
     return seconds;
 }
@@ -134,7 +134,7 @@ static waiting_case begin(const char *estimate)
 {
     waiting_case c = {.job = load_job("latency.p50 <= 10 ms", estimate),
                       .front = {.n_objectives = 2}};
-    c.waiting.goals = c.job;
+    c.waiting.goals = &c.job->goals;
     return c;
 }
 
@@ -269,14 +269,14 @@ static void what_is_disturbed_is_put_off(void **state)
 static void some_jobs_do_not_wait(void **state)
 {
     (void)state;
-    hwnas_job job = {.devices = {.n = 1}};
-    assert_true(hwnas_waiting_suits(&job));
-    job.n_targets = 1;
-    assert_false(hwnas_waiting_suits(&job));
-    job = (hwnas_job){.devices = {.n = 2}};
-    assert_false(hwnas_waiting_suits(&job));
-    job.is_front_per_device = true;
-    assert_false(hwnas_waiting_suits(&job));
+    hwnas_goals goals = {.devices = {.n = 1}};
+    assert_true(hwnas_waiting_suits(&goals));
+    goals.n_targets = 1;
+    assert_false(hwnas_waiting_suits(&goals));
+    goals = (hwnas_goals){.devices = {.n = 2}};
+    assert_false(hwnas_waiting_suits(&goals));
+    goals.is_front_per_device = true;
+    assert_false(hwnas_waiting_suits(&goals));
 }
 
 /* ---- In a session ---- */
@@ -300,7 +300,7 @@ static void begin_session(hwnas_session *s, const hwnas_job *job)
     *s = (hwnas_session){.job = job,
                          .front = {.n_objectives = 2},
                          .steady = {.n_objectives = 2},
-                         .waiting = {.goals = job},
+                         .waiting = {.goals = &job->goals},
                          .setup = {.strategy = &strategy}};
     snprintf(path, sizeof path, "test_spare-%d.db", (int)getpid());
     assert_int_equal(hwnas_store_open(&s->store, path, HWNAS_STORE_CREATE), HWNAS_OK);
@@ -323,7 +323,7 @@ static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, do
     trial->is_unstable = is_unstable;
     add(trial, "accuracy", HWNAS_PREDICTED, accuracy, NAN, NAN);
     add(trial, "latency.p50", HWNAS_MEASURED, latency, 0.99 * latency, 1.01 * latency);
-    trial->violation = hwnas_trial_violation(trial, s->job, true);
+    trial->violation = hwnas_trial_violation(trial, &s->job->goals, true);
     assert_int_equal(hwnas_session_absorb(s, trial, arch), HWNAS_OK);
 }
 
@@ -340,11 +340,11 @@ static void the_unstable_beat_nobody(void **state)
     hwnas_trial rival = estimated(89, 5.1e-3, 6e-3);
     absorb(&s, arch, 90, 5e-3, true);
     assert_int_equal(s.front.n, 1);
-    assert_false(hwnas_trial_cannot_improve(&rival, job, &s.steady));
-    assert_near(hwnas_trial_give_up(&rival, job, &s.steady, "latency.p50"), 10e-3, 1e-12);
+    assert_false(hwnas_trial_cannot_improve(&rival, &job->goals, &s.steady));
+    assert_near(hwnas_trial_give_up(&rival, &job->goals, &s.steady, "latency.p50"), 10e-3, 1e-12);
     absorb(&s, arch, 90, 5e-3, false);
-    assert_true(hwnas_trial_cannot_improve(&rival, job, &s.steady));
-    assert_near(hwnas_trial_give_up(&rival, job, &s.steady, "latency.p50"), 5e-3, 1e-12);
+    assert_true(hwnas_trial_cannot_improve(&rival, &job->goals, &s.steady));
+    assert_near(hwnas_trial_give_up(&rival, &job->goals, &s.steady, "latency.p50"), 5e-3, 1e-12);
     end_session(&s);
     free(rival.values);
     hwnas_arch_free(arch);
@@ -368,7 +368,7 @@ static void the_closest_is_measured(void **state)
     assert_false(hwnas_session_find_closest(&id, &s)); /* it is measured */
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     *trial = estimated(90, 11e-3, 13e-3);
-    trial->violation = hwnas_trial_violation(trial, job, false);
+    trial->violation = hwnas_trial_violation(trial, &job->goals, false);
     assert_int_equal(hwnas_session_absorb(&s, trial, arch), HWNAS_OK);
     absorb(&s, arch, 90, 15e-3, "{}");
     assert_true(hwnas_session_find_closest(&id, &s));

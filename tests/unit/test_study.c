@@ -16,11 +16,11 @@
 #include "base/rng.h"
 #include "base/stats.h"
 #include "graph/elaborate.h"
-#include "study/judge.h"
+#include "trial/judge.h"
 #include "study/response.h"
 #include "study/probe.h"
 #include "study/settings.h"
-#include "study/skip.h"
+#include "trial/skip.h"
 #include "study/standstill.h"
 #include "study/ties.h"
 
@@ -169,7 +169,7 @@ static void contradictions(void **state)
 enum { TRIALS = 60 };
 
 typedef struct bench {
-    hwnas_job goals;
+    hwnas_goals goals;
     hwnas_trial trials[TRIALS];
     hwnas_value_row values[TRIALS][3];
 } bench;
@@ -246,7 +246,7 @@ static void an_unstable_trial_removes_no_stable_one(void **state)
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
     b.trials[0].is_unstable = true;
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 2);
-    b.trials[0].detail = NULL;
+    b.trials[0].is_unstable = false;
     b.trials[1].is_unstable = true;
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
     assert_int_equal(front[0], 0);

@@ -1,16 +1,16 @@
-#include "study/judge.h"
+#include "trial/judge.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 
-int hwnas_n_fronts(const hwnas_job *goals)
+int hwnas_n_fronts(const hwnas_goals *goals)
 {
     return goals->is_front_per_device && goals->devices.n ? goals->devices.n : 1;
 }
 
-bool hwnas_goal_counts(const hwnas_goal *goal, const hwnas_job *goals, int front)
+bool hwnas_goal_counts(const hwnas_goal *goal, const hwnas_goals *goals, int front)
 {
     return !goals->is_front_per_device || goal->device < 0 || goal->device == front;
 }
@@ -23,7 +23,7 @@ static double limit_violation(const hwnas_trial *trial, const hwnas_limit *limit
     return hwnas_limit_violation(limit, hwnas_value_low(v), hwnas_value_high(v));
 }
 
-double hwnas_front_violation(const hwnas_trial *trial, const hwnas_job *goals, int front,
+double hwnas_front_violation(const hwnas_trial *trial, const hwnas_goals *goals, int front,
                              bool is_complete)
 {
     double sum = 0;
@@ -33,7 +33,7 @@ double hwnas_front_violation(const hwnas_trial *trial, const hwnas_job *goals, i
     return sum;
 }
 
-double hwnas_trial_violation(const hwnas_trial *trial, const hwnas_job *goals, bool is_complete)
+double hwnas_trial_violation(const hwnas_trial *trial, const hwnas_goals *goals, bool is_complete)
 {
     double least = INFINITY;
     for (int f = 0; f < hwnas_n_fronts(goals); f++)
@@ -52,7 +52,7 @@ static double margin(const hwnas_trial *trial, const hwnas_limit *limit)
     return excess / fmax(fabs(limit->value), 1e-300);
 }
 
-hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
+hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_goals *goals)
 {
     hwnas_score score = {
         .violation = INFINITY, .rung = trial->rung, .is_estimate = hwnas_trial_is_estimated(trial)};
@@ -74,7 +74,7 @@ hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals)
     return score;
 }
 
-bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, int front)
+bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_goals *goals, int front)
 {
     /* A cheap look at a network finds candidates, not members of a front. */
     if (!trial->is_finished || trial->status != HWNAS_OK || trial->rung ||
@@ -87,7 +87,7 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, i
     return true;
 }
 
-bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals)
+bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_goals *goals)
 {
     if (!goals->n_targets || !trial->is_finished || trial->rung ||
         hwnas_trial_is_estimated(trial) || hwnas_trial_score(trial, goals).violation > 0)
@@ -141,7 +141,7 @@ static bool weakly_dominates(const entry *a, const entry *b)
     return true;
 }
 
-size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_job *goals,
+size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_goals *goals,
                         int front)
 {
     entry *entries = hwnas_alloc((n + 1) * sizeof *entries);

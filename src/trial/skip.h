@@ -1,34 +1,29 @@
 /* skip.h: which measurements a search can do without, as an estimate of the latency says enough.
  */
-#ifndef HWNAS_STUDY_SKIP_H
-#define HWNAS_STUDY_SKIP_H
+#ifndef HWNAS_TRIAL_SKIP_H
+#define HWNAS_TRIAL_SKIP_H
 
-#include "measure/latency_table.h"
-#include "search/pareto.h"
-#include "store/store.h"
-#include "study/job.h"
-
-/* Does a table know its own error well enough to be relied on? */
-bool hwnas_table_is_trusted(const hwnas_latency_table *table);
+#include "trial/goal.h"
+#include "trial/trial.h"
 
 /* The best that the objectives can be as far as the intervals of estimated values go, or in an
  * aggressive search what they are most likely, minimised; false: one is not known. */
-bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals);
+bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_goals *goals);
 /* Objectives, limits and targets of the job have values, if only estimated ones. */
-bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals);
+bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_goals *goals);
 
 /* Nothing that a measurement could say, as far as the 95 % intervals of the estimated values go,
  * makes the trial one for the front: a limit is missed by the whole interval, or a member of
  * `front` (NULL: not known), which was measured, is better in every objective than the interval's
  * best end; in an aggressive search, than the estimate itself. */
-bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_job *goals,
+bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_goals *goals,
                                 const hwnas_front *front);
 
 /* Seconds from which on the median latency on a device, whose value will be called `latency`,
  * decides alone that the trial misses a limit or that a member of `front` (NULL: not known)
  * dominates it; 0: there is no such number, as the job asks for something else that is not known
  * yet. */
-double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_job *goals,
+double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_goals *goals,
                            const hwnas_front *front, const char *latency);
 
 #endif

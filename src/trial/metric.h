@@ -2,8 +2,8 @@
  *
  * Inside the program values are SI (seconds, bytes, counts); a metric's row says how people read
  * it. */
-#ifndef HWNAS_STUDY_METRIC_H
-#define HWNAS_STUDY_METRIC_H
+#ifndef HWNAS_TRIAL_METRIC_H
+#define HWNAS_TRIAL_METRIC_H
 
 #include <stdbool.h>
 #include <stddef.h>

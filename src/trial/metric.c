@@ -1,4 +1,4 @@
-#include "study/metric.h"
+#include "trial/metric.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,21 +1,9 @@
-#include "study/skip.h"
+#include "trial/skip.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "study/judge.h"
-
-/* A table is relied on when it has been tried on so many networks, ... */
-enum { FEWEST_JUDGED = 10 };
-/* ... of which so many were in the intervals, that should hold 95 %. */
-static const double LEAST_COVERAGE = 0.8;
-
-bool hwnas_table_is_trusted(const hwnas_latency_table *table)
-{
-    hwnas_latency_state state;
-    hwnas_latency_table_describe(&state, table);
-    return state.n_judged >= FEWEST_JUDGED && state.coverage >= LEAST_COVERAGE;
-}
+#include "trial/judge.h"
 
 static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
 {
@@ -26,7 +14,7 @@ static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
     return hwnas_limit_violation(limit, best, best) > 0;
 }
 
-bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_job *goals)
+bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_goals *goals)
 {
     for (int i = 0; i < goals->n_objectives; i++) {
         const hwnas_goal *goal = &goals->objectives[i];
@@ -42,7 +30,7 @@ bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hw
     return true;
 }
 
-bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_job *goals,
+bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_goals *goals,
                                 const hwnas_front *front)
 {
     double best[HWNAS_MAX_OBJECTIVES];
@@ -60,7 +48,7 @@ bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_job *goals
 }
 
 /* What the job asks for is known, but for one value. */
-static bool is_known_but(const hwnas_trial *trial, const hwnas_job *goals, const char *name)
+static bool is_known_but(const hwnas_trial *trial, const hwnas_goals *goals, const char *name)
 {
     bool is_known = true;
     for (int i = 0; i < goals->n_objectives; i++) {
@@ -75,12 +63,12 @@ static bool is_known_but(const hwnas_trial *trial, const hwnas_job *goals, const
     return is_known;
 }
 
-bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_job *goals)
+bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_goals *goals)
 {
     return is_known_but(trial, goals, "");
 }
 
-double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_job *goals,
+double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_goals *goals,
                            const hwnas_front *front, const char *latency)
 {
     double least = INFINITY, best[HWNAS_MAX_OBJECTIVES];

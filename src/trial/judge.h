@@ -1,30 +1,30 @@
-/* judge.h: a trial against what the job wants: limits, scores, and which of two is better.
+/* judge.h: a trial against what the search is after: limits, scores, and which of two is better.
  *
  * A job has one front, or one for each device; a front's goals are those of the networks and those
  * of its device. */
-#ifndef HWNAS_STUDY_JUDGE_H
-#define HWNAS_STUDY_JUDGE_H
+#ifndef HWNAS_TRIAL_JUDGE_H
+#define HWNAS_TRIAL_JUDGE_H
 
 #include "search/search.h"
-#include "store/store.h"
-#include "study/job.h"
+#include "trial/goal.h"
+#include "trial/trial.h"
 
-int hwnas_n_fronts(const hwnas_job *goals);
-bool hwnas_goal_counts(const hwnas_goal *goal, const hwnas_job *goals, int front);
+int hwnas_n_fronts(const hwnas_goals *goals);
+bool hwnas_goal_counts(const hwnas_goal *goal, const hwnas_goals *goals, int front);
 
 /* Sum of the relative excesses over the limits that count for a front; 0: feasible. A limit holds
  * for the whole interval of a measurement. One on a value that is not known is missed by infinity
  * when `is_complete`, else it is left out. */
-double hwnas_front_violation(const hwnas_trial *trial, const hwnas_job *goals, int front,
+double hwnas_front_violation(const hwnas_trial *trial, const hwnas_goals *goals, int front,
                              bool is_complete);
 /* Of the front that is violated least: a trial is feasible when some front takes it. */
-double hwnas_trial_violation(const hwnas_trial *trial, const hwnas_job *goals, bool is_complete);
+double hwnas_trial_violation(const hwnas_trial *trial, const hwnas_goals *goals, bool is_complete);
 
 /* How a finished trial looks to a strategy. */
-hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_job *goals);
-bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_job *goals, int front);
+hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_goals *goals);
+bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_goals *goals, int front);
 /* A feasible trial meets the job's targets (false without any). */
-bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_job *goals);
+bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_goals *goals);
 
 /* Two values of one metric: below 0 when `a` is better, 0 when they cannot be told apart. Measured
  * ones can when their 95 % intervals do not overlap, which is stricter than a test of the
@@ -42,7 +42,7 @@ int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
  * archive treats all within epsilon so). An unstable trial removes none that is stable: a doubtful
  * number may stand beside a clean one, with its mark, but not in its place. `out` gets indices of
  * trials in that order, and has room for n. Returns how many. */
-size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_job *goals,
+size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_goals *goals,
                         int front);
 
 #endif

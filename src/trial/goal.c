@@ -1,4 +1,4 @@
-#include "study/goal.h"
+#include "trial/goal.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -67,11 +67,11 @@ static hwnas_status no_constraint(const reader *r, const char *what)
 {
     hwnas_place place = place_at(r, r->at);
     hwnas_status status =
-        *r->at
-            ? hwnas_fail(HWNAS_E_INPUT, &place, "'%.80s' is not a constraint: %s expected at '%.20s'",
-                         r->text, what, r->at)
-            : hwnas_fail(HWNAS_E_INPUT, &place, "'%.80s' is not a constraint: %s expected at its end",
-                         r->text, what);
+        *r->at ? hwnas_fail(HWNAS_E_INPUT, &place,
+                            "'%.80s' is not a constraint: %s expected at '%.20s'", r->text, what,
+                            r->at)
+               : hwnas_fail(HWNAS_E_INPUT, &place,
+                            "'%.80s' is not a constraint: %s expected at its end", r->text, what);
     return hwnas_hint(status, "%s", EXAMPLE);
 }
 

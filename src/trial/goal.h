@@ -3,10 +3,11 @@
  * A metric that is measured belongs to a device. Where a job has one device its name need not be
  * said; where it has several, "latency.p50 on pi" is one goal, and "latency.p50" is one for each.
  */
-#ifndef HWNAS_STUDY_GOAL_H
-#define HWNAS_STUDY_GOAL_H
+#ifndef HWNAS_TRIAL_GOAL_H
+#define HWNAS_TRIAL_GOAL_H
 
-#include "study/metric.h"
+#include "search/pareto.h"
+#include "trial/metric.h"
 
 enum { HWNAS_MAX_DEVICES = 8, HWNAS_MAX_LIMITS = 32, HWNAS_GOAL_NAME = 64 };
 
@@ -16,7 +17,7 @@ typedef struct hwnas_job_device {
     const char *spelling; /* "cpu", "replay:FILE#COLUMN" */
     hwnas_place place;
     int threads, batch, dtype; /* as in hwnas_settings; 0: the job's */
-    double price;       /* an hour, in the user's money; NaN: not given */
+    double price;              /* an hour, in the user's money; NaN: not given */
 } hwnas_job_device;
 
 typedef struct hwnas_job_devices {
@@ -56,6 +57,19 @@ typedef struct hwnas_limit {
 HWNAS_CHECKED hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max,
                                               const char *text, const hwnas_place *place,
                                               bool is_verbatim, const hwnas_job_devices *devices);
+
+/* What a search is after. */
+typedef struct hwnas_goals {
+    hwnas_job_devices devices; /* none: nothing is measured */
+    int n_objectives, n_limits, n_targets;
+    hwnas_goal objectives[HWNAS_MAX_OBJECTIVES];
+    hwnas_limit limits[HWNAS_MAX_LIMITS];
+    hwnas_limit targets[HWNAS_MAX_LIMITS]; /* the search ends when a network meets all of them */
+    bool is_front_per_device; /* a front for each device, instead of one for all together */
+    /* An estimate counts as it is, not by the best end of its interval: what may be good, but more
+     * likely is not, is not measured. */
+    bool is_aggressive;
+} hwnas_goals;
 
 /* Goals of the accuracy are meant for a proxy's score. */
 void hwnas_goals_of_scores(hwnas_goal *goals, int n);
