@@ -117,18 +117,25 @@ static bool all_weights(const hwnas_graph *graph, const hwnas_node *node)
     return true;
 }
 
-/* The BatchNorm that `node` can carry, or NULL. */
-static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *node,
-                                    const int *lone_reader)
+bool hwnas_graph_is_folded(const hwnas_graph *graph, const hwnas_uses *uses, const int *same,
+                           int node)
 {
-    const int reader = lone_reader[node->output];
-    if (node->op->id != HWNAS_OP_CONV || reader < 0)
-        return NULL;
-    const hwnas_node *norm = &graph->nodes[reader];
-    return norm->op->id == HWNAS_OP_BATCH_NORM && all_weights(graph, node) &&
-                   all_weights(graph, norm)
-               ? norm
-               : NULL;
+    const hwnas_node *norm = &graph->nodes[node];
+    if (norm->op->id != HWNAS_OP_BATCH_NORM)
+        return false;
+    const int tensor = same[norm->inputs[0]], producer = graph->tensors[tensor].producer;
+    const hwnas_node *conv = producer < 0 ? NULL : &graph->nodes[producer];
+    return hwnas_node_is(conv, HWNAS_OP_CONV) && hwnas_lone_reader(&uses[tensor]) == node &&
+           all_weights(graph, conv) && all_weights(graph, norm);
+}
+
+/* The BatchNorm that goes into `conv`, or NULL. */
+static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *conv,
+                                    const hwnas_uses *uses, const int *same)
+{
+    const int reader = hwnas_lone_reader(&uses[conv->output]);
+    return reader >= 0 && hwnas_graph_is_folded(graph, uses, same, reader) ? &graph->nodes[reader]
+                                                                           : NULL;
 }
 
 /* Another tensor, which may be a weight that nobody has copied yet, instead of `tensor`. */
@@ -145,10 +152,10 @@ static hwnas_status fold_nodes(rewrite *r)
     hwnas_status status = HWNAS_OK;
     int *same = hwnas_graph_same(r->from);
     bool *is_live = hwnas_graph_live_nodes(r->from, same);
-    int *lone_reader = hwnas_graph_lone_readers(r->from, same, is_live);
+    hwnas_uses *uses = hwnas_graph_uses(r->from, same, is_live);
     for (size_t i = 0; i < r->from->n_nodes; i++) {
         const hwnas_node *node = &r->from->nodes[i];
-        const hwnas_node *norm = norm_after(r->from, node, lone_reader);
+        const hwnas_node *norm = norm_after(r->from, node, uses, same);
         if (r->place[node->output] >= 0)
             continue; /* this BatchNorm went into its convolution */
         if (same[node->output] != node->output)
@@ -165,7 +172,7 @@ static hwnas_status fold_nodes(rewrite *r)
             TRY_OUT(hwnas_rewrite_copy_node(r, node));
     }
 out:
-    free(lone_reader);
+    free(uses);
     free(is_live);
     free(same);
     return status;

@@ -32,6 +32,11 @@ void hwnas_graph_free(hwnas_graph *graph)
     hwnas_arena_free(graph->arena);
 }
 
+bool hwnas_same_shape(const hwnas_tensor *a, const hwnas_tensor *b)
+{
+    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
 int64_t hwnas_tensor_count(const hwnas_tensor *tensor)
 {
     int64_t count = 1;

@@ -112,6 +112,7 @@ void hwnas_graph_add_output(hwnas_graph *graph, int tensor);
  * numbers. */
 int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor);
 
+bool hwnas_same_shape(const hwnas_tensor *a, const hwnas_tensor *b);
 int64_t hwnas_tensor_count(const hwnas_tensor *tensor); /* elements */
 int64_t hwnas_tensor_bytes(const hwnas_tensor *tensor);
 /* "1x3x224x224" into a static-size buffer. */

@@ -39,3 +39,11 @@ const hwnas_attr *hwnas_node_attr(const hwnas_node *node, const char *name)
     assert(!"an operator asked for an attribute that its table lacks");
     return NULL;
 }
+
+bool hwnas_node_is_whole(const hwnas_graph *graph, const hwnas_node *node)
+{
+    bool is_whole = hwnas_dtype_is_whole(hwnas_node_output(graph, node)->dtype);
+    for (int i = 0; i < node->n_inputs; i++)
+        is_whole |= hwnas_dtype_is_whole(hwnas_node_input(graph, node, i)->dtype);
+    return is_whole;
+}

@@ -59,19 +59,9 @@ typedef enum hwnas_op_class {
     HWNAS_CLASS_QUANTIZATION /* floats to int8 and back */
 } hwnas_op_class;
 
-/* How an operator joins others in one part of a network, which a device runs as one kernel
- * (parts.c). */
-typedef enum hwnas_op_fusion {
-    HWNAS_FUSION_BEGINS, /* it begins a part, which others may join */
-    HWNAS_FUSION_JOINS,  /* it joins the part before it */
-    HWNAS_FUSION_ALONE,  /* nothing joins it: it only moves values, or has one kernel that takes
-                            nothing more */
-} hwnas_op_fusion;
-
 struct hwnas_op {
     hwnas_op_id id;
     hwnas_op_class class;
-    hwnas_op_fusion fusion;
     const char *name; /* as written in a space */
     const char *onnx; /* ONNX operator; NULL: a layer that is made of other operators */
     int onnx_since;   /* the first opset in which it means this; 0: the first that is read */
@@ -134,6 +124,9 @@ static inline const hwnas_tensor *hwnas_node_input(const hwnas_graph *graph, con
 {
     return &graph->tensors[node->inputs[i]];
 }
+
+/* Does it read or make whole numbers? */
+bool hwnas_node_is_whole(const hwnas_graph *graph, const hwnas_node *node);
 
 static inline const hwnas_tensor *hwnas_node_output(const hwnas_graph *graph,
                                                     const hwnas_node *node)

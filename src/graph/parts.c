@@ -1,27 +1,92 @@
-/* parts.c: the rule of the cut. A part begins with an operator that moves data (a convolution, a
- * product, pooling, ...) and goes on with what a device does to the result while it has it at hand:
- * bias, BatchNorm, activations, sums and products with other tensors. A pointwise convolution goes
- * on with the 3 x 3 depthwise one that follows it. What is read twice ends a part. */
+/* parts.c: a part is a group of fusion.h by rules that hold for the devices that there are:
+ * products and sums, differences, ... of two tensors take functions and further such operators, of
+ * operands that are read value by value or channel by channel. */
 #include "graph/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "graph/op.h"
-#include "graph/rewrite.h"
+#include "graph/fusion.h"
 
-enum { NONE = -1 };
+/* ---- The rules ---- */
 
-/* What is needed only while cutting. By tensor: */
-typedef struct cutter {
-    const hwnas_graph *graph;
-    hwnas_parts *out;
-    int *same;         /* the tensor that it is the same as */
-    int *lone_reader;  /* the node that alone reads it */
-    int *part;         /* that leaves it; NONE: an input, a weight */
-    bool *is_constant; /* made of weights alone */
-} cutter;
+static const hwnas_fusion_row *row_of(const hwnas_fusion *f, const hwnas_node *node)
+{
+    static const hwnas_fusion_row product = {.takes = HWNAS_FUSES_VALUES},
+                                  binary = {HWNAS_FUSES_VALUES, HWNAS_FUSES_BINARY, false},
+                                  function = {.is = HWNAS_FUSES_FUNCTION},
+                                  gate = {.is = HWNAS_FUSES_FUNCTION, .is_gate = true}, other;
+    (void)f;
+    if (node->op->id == HWNAS_OP_SIGMOID || node->op->id == HWNAS_OP_HARD_SIGMOID)
+        return &gate;
+    return node->op->class == HWNAS_CLASS_PRODUCT      ? &product
+           : node->op->class == HWNAS_CLASS_ARITHMETIC ? &binary
+           : node->op->is_epilogue                     ? &function
+                                                       : &other;
+}
+
+static bool is_arithmetic(const hwnas_fusion *f, const hwnas_node *node)
+{
+    (void)f;
+    return node->op->class == HWNAS_CLASS_ARITHMETIC;
+}
+
+/* An attention ends with the order and the shape that its result is used in. */
+static bool begin_attention(hwnas_fusion *f, void *group, int node)
+{
+    static const hwnas_op_id ends[] = {HWNAS_OP_TRANSPOSE, HWNAS_OP_RESHAPE};
+    const hwnas_fusion_group *g = group;
+    if (!hwnas_fusion_take_attention(f, group, node, is_arithmetic))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        const int reader = hwnas_lone_reader(&f->uses[g->output]);
+        if (reader < 0 || f->graph->nodes[reader].op->id != ends[i])
+            break;
+        hwnas_fusion_take(f, group, reader);
+    }
+    return true;
+}
+
+static bool begin(hwnas_fusion *f, void *group, int node)
+{
+    hwnas_fusion_take(f, group, node);
+    return true;
+}
+
+/* One number, one value for each channel of an image or column of anything else, or one for each
+ * value. */
+static bool fits(const hwnas_tensor *operand, const hwnas_tensor *out)
+{
+    const int axis = out->rank == 4 ? 1 : out->rank - 1;
+    const int at = axis - (out->rank - operand->rank);
+    const int64_t n = hwnas_tensor_count(operand);
+    return n == 1 || n == hwnas_tensor_count(out) ||
+           (at >= 0 && n == out->dims[axis] && operand->dims[at] == n);
+}
+
+static bool follows(hwnas_fusion *f, void *group, const hwnas_node *node, const hwnas_node *gate)
+{
+    const hwnas_fusion_group *g = group;
+    if (gate)
+        return node->op->id == HWNAS_OP_MUL;
+    if (node->n_inputs == 1)
+        return true;
+    const bool is_first = hwnas_fusion_input(f, node, 0) == g->output;
+    const int operand = hwnas_fusion_input(f, node, is_first);
+    return operand != g->output && (is_first || node->op->commutes) &&
+           fits(&f->graph->tensors[operand], hwnas_node_output(f->graph, node));
+}
+
+static const hwnas_fusion_rules rules = {
+    .group_size = sizeof(hwnas_fusion_group),
+    .longest = HWNAS_FUSION_LONGEST - 2, /* an attention has two more at its end */
+    .passes = (hwnas_fusion_begin *const[]){begin_attention, begin, NULL},
+    .row = row_of,
+    .follows = follows,
+};
+
+/* ---- Signatures ---- */
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
 {
@@ -68,197 +133,112 @@ static double bytes_of(const hwnas_tensor *tensor)
     return (double)hwnas_tensor_count(tensor) * 4;
 }
 
-/* The operator that the part which leaves a tensor begins with. */
-static const char *source_of(const cutter *c, int tensor)
+/* The operator that the part which makes a tensor begins with. */
+static const char *source_of(const hwnas_fusion *f, int tensor)
 {
-    const int part = c->part[tensor];
-    return part == NONE ? "input" : c->graph->nodes[c->out->parts[part].first].op->name;
+    const hwnas_fusion_group *groups = f->groups;
+    const int producer = f->graph->tensors[tensor].producer;
+    return producer < 0 ? "input"
+                        : f->graph->nodes[groups[f->group_of[producer]].nodes[0]].op->name;
 }
 
-/* Adds a node to the end of a part. `into`: the input that comes from the part, or NONE. */
-static void extend(cutter *c, int index, int node_index, int into)
+/* Adds a node to the end of a part. `from`: what the part has made before, or -1. */
+static void add_node(hwnas_part *part, const hwnas_fusion *f, const bool *is_constant,
+                     const hwnas_node *node, int from)
 {
-    hwnas_part *part = &c->out->parts[index];
-    const hwnas_node *node = &c->graph->nodes[node_index];
-    const hwnas_tensor *output = hwnas_node_output(c->graph, node);
+    const hwnas_tensor *output = hwnas_node_output(f->graph, node);
     uint64_t hash = mix_operator(part->signature, node, false);
     part->kind = mix_operator(part->kind, node, true);
     for (int i = 0; i < node->n_inputs; i++) {
-        const int id = c->same[node->inputs[i]];
-        const hwnas_tensor *tensor = &c->graph->tensors[id];
-        const bool is_weight = c->is_constant[id];
-        if (i == into)
+        const int id = hwnas_fusion_input(f, node, i);
+        const hwnas_tensor *tensor = &f->graph->tensors[id];
+        if (id == from)
             continue;
-        if (is_weight && tensor->rank == 1 && i >= node->n_data_inputs &&
+        if (is_constant[id] && tensor->rank == 1 && i >= node->n_data_inputs &&
             node->op->id == HWNAS_OP_CONV)
             continue; /* a bias, which BatchNorm brings as well */
         hash = mix_tensor(hash, tensor);
-        if (is_weight) {
+        if (is_constant[id]) {
             part->weight_bytes += bytes_of(tensor);
             continue;
         }
-        const char *source = source_of(c, id);
+        const char *source = source_of(f, id);
         hash = mix(hash, source, strlen(source));
         part->read_bytes += bytes_of(tensor);
     }
     part->signature = mix_tensor(hash, output);
-    part->macs += (double)hwnas_node_macs(c->graph, node);
+    part->macs += (double)hwnas_node_macs(f->graph, node);
     part->written_bytes = bytes_of(output);
-    part->last = node_index;
-    c->out->of_node[node_index] = index;
-    c->out->of_folded[c->out->n_folded++] = index;
-    c->part[node->output] = index;
 }
 
-static bool is_pointwise(const hwnas_graph *graph, const hwnas_node *node)
+static hwnas_part part_of(const hwnas_fusion *f, const bool *is_constant,
+                          const hwnas_fusion_group *group)
 {
-    const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
-    return node->op->id == HWNAS_OP_CONV && weight->dims[2] == 1 && weight->dims[3] == 1 &&
-           weight->dims[1] == hwnas_node_input(graph, node, 0)->dims[1];
+    hwnas_part part = {0};
+    for (int i = 0; i < group->n_nodes; i++)
+        add_node(&part, f, is_constant, &f->graph->nodes[group->nodes[i]],
+                 i ? f->graph->nodes[group->nodes[i - 1]].output : -1);
+    return part;
 }
 
-static bool is_depthwise(const hwnas_graph *graph, const hwnas_node *node, int64_t kernel)
-{
-    const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
-    return node->op->id == HWNAS_OP_CONV && weight->dims[1] == 1 && weight->dims[2] == kernel &&
-           weight->dims[3] == kernel && weight->dims[0] > 1 &&
-           weight->dims[0] == hwnas_node_input(graph, node, 0)->dims[1];
-}
+/* ---- What is deployed ---- */
 
-/* May a node go on with the part that ends with the tensor? */
-static bool joins(const cutter *c, const hwnas_part *part, int node_index)
+/* BatchNorm that its convolution carries and dropout do nothing: who reads their output reads their
+ * input. Neither they nor what weights alone make is live. */
+static void leave_out(int *same, bool *is_live, bool *is_constant, const hwnas_graph *graph)
 {
-    const hwnas_graph *graph = c->graph;
-    const hwnas_node *node = &graph->nodes[node_index], *first = &graph->nodes[part->first];
-    if (first->op->fusion == HWNAS_FUSION_ALONE)
-        return false;
-    if (node->op->id == HWNAS_OP_BATCH_NORM)
-        return graph->nodes[part->last].op->id == HWNAS_OP_CONV;
-    if (is_depthwise(graph, node, 3))
-        return is_pointwise(graph, first);
-    return node->op->fusion == HWNAS_FUSION_JOINS &&
-           (first->op->class != HWNAS_CLASS_POOL || node->op->max_inputs > 1);
-}
-
-static bool is_pool(const cutter *c, int part)
-{
-    return c->graph->nodes[c->out->parts[part].first].op->class == HWNAS_CLASS_POOL;
-}
-
-/* The part that a node goes on with, or NONE; `into`: by which input. If there are several it is
- * the first, but pooling goes before convolutions, as in oneDNN. */
-static int find_host(const cutter *c, int node_index, int *into)
-{
-    const hwnas_node *node = &c->graph->nodes[node_index];
-    int host = NONE;
-    for (int i = 0; i < node->n_data_inputs; i++) {
-        const int tensor = c->same[node->inputs[i]], part = c->part[tensor];
-        if (part == NONE || c->lone_reader[tensor] != node_index ||
-            (host != NONE && !(is_pool(c, part) && !is_pool(c, host))))
-            continue;
-        const hwnas_part *p = &c->out->parts[part];
-        if (c->graph->nodes[p->last].output != tensor || !joins(c, p, node_index))
-            continue;
-        *into = i;
-        host = part;
+    hwnas_uses *uses = hwnas_graph_uses(graph, same, is_live);
+    for (size_t t = 0; t < graph->n_tensors; t++)
+        is_constant[t] = graph->tensors[t].kind == HWNAS_TENSOR_WEIGHT;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const hwnas_node *node = &graph->nodes[i];
+        bool reads_weights = true;
+        for (int k = 0; k < node->n_inputs; k++)
+            reads_weights &= is_constant[same[node->inputs[k]]];
+        is_constant[node->output] = reads_weights;
+        if (same[node->output] != node->output)
+            same[node->output] = same[same[node->output]];
+        else if (!reads_weights && (node->op->id == HWNAS_OP_DROPOUT ||
+                                    hwnas_graph_is_folded(graph, uses, same, (int)i)))
+            same[node->output] = same[node->inputs[0]];
+        is_live[i] &= !reads_weights && same[node->output] == node->output;
     }
-    return host;
+    free(uses);
 }
 
-static void begin_part(cutter *c, int node_index)
+static void reserve(hwnas_parts *out, size_t n_nodes)
 {
-    hwnas_parts *out = c->out;
-    HWNAS_GROW(out->parts, out->n, out->capacity);
-    out->parts[out->n] = (hwnas_part){.first = node_index, .last = node_index};
-    extend(c, (int)out->n++, node_index, NONE);
-}
-
-/* Dropout does nothing: who reads its output reads its input. */
-static void take_place(cutter *c, int output, int input)
-{
-    for (size_t t = 0; t < c->graph->n_tensors; t++)
-        if (c->same[t] == output)
-            c->same[t] = input;
-    if (c->lone_reader[input] != NONE)
-        c->lone_reader[input] = c->lone_reader[output];
-}
-
-static void place_node(cutter *c, int node_index)
-{
-    const hwnas_node *node = &c->graph->nodes[node_index];
-    int into = NONE, host;
-    bool is_constant = true;
-    for (int i = 0; i < node->n_inputs; i++)
-        is_constant &= c->is_constant[c->same[node->inputs[i]]];
-    if (is_constant) {
-        c->is_constant[node->output] = true;
-    } else if (node->op->id == HWNAS_OP_DROPOUT) {
-        take_place(c, node->output, c->same[node->inputs[0]]);
-    } else if ((host = find_host(c, node_index, &into)) == NONE) {
-        begin_part(c, node_index);
-    } else if (node->op->id == HWNAS_OP_BATCH_NORM) { /* folded into the convolution's weights */
-        c->out->of_node[node_index] = host;
-        c->out->parts[host].last = node_index;
-        c->part[node->output] = host;
-    } else {
-        extend(c, host, node_index, into);
-    }
-}
-
-static int count_readers(const cutter *c, const bool *is_live, int tensor)
-{
-    int n = 0;
-    for (size_t i = 0; i < c->graph->n_nodes; i++)
-        for (int k = 0; k < c->graph->nodes[i].n_inputs && is_live[i]; k++)
-            n += c->same[c->graph->nodes[i].inputs[k]] == tensor;
-    return n;
-}
-
-/* x sigmoid(x) is one activation to a device: its x counts as read once, by the sigmoid. */
-static void unite_swish(cutter *c, const bool *is_live, int node_index)
-{
-    const hwnas_graph *graph = c->graph;
-    const hwnas_node *gate = &graph->nodes[node_index];
-    const int x = c->same[gate->inputs[0]], reader = c->lone_reader[gate->output];
-    const hwnas_node *product = reader == NONE ? NULL : &graph->nodes[reader];
-    if (product && product->op->id == HWNAS_OP_MUL && c->lone_reader[x] == NONE &&
-        (c->same[product->inputs[0]] == x || c->same[product->inputs[1]] == x) &&
-        count_readers(c, is_live, x) == 2)
-        c->lone_reader[x] = node_index;
+    if (out->node_capacity >= n_nodes)
+        return;
+    out->node_capacity = n_nodes;
+    out->of_node = hwnas_realloc(out->of_node, n_nodes * sizeof *out->of_node);
+    out->of_folded = hwnas_realloc(out->of_folded, n_nodes * sizeof *out->of_folded);
 }
 
 void hwnas_graph_cut(hwnas_parts *out, const hwnas_graph *graph)
 {
-    cutter c = {.graph = graph, .out = out, .same = hwnas_graph_same(graph)};
-    bool *is_live = hwnas_graph_live_nodes(graph, c.same);
-    c.lone_reader = hwnas_graph_lone_readers(graph, c.same, is_live);
-    c.part = hwnas_alloc((graph->n_tensors + 1) * sizeof *c.part);
-    c.is_constant = hwnas_alloc(graph->n_tensors + 1);
-    for (size_t t = 0; t < graph->n_tensors; t++) {
-        c.part[t] = NONE;
-        c.is_constant[t] = graph->tensors[t].kind == HWNAS_TENSOR_WEIGHT;
-    }
-    if (out->node_capacity < graph->n_nodes) {
-        out->node_capacity = graph->n_nodes;
-        out->of_node = hwnas_realloc(out->of_node, out->node_capacity * sizeof *out->of_node);
-        out->of_folded = hwnas_realloc(out->of_folded, out->node_capacity * sizeof *out->of_folded);
-    }
-    for (size_t n = 0; n < graph->n_nodes; n++)
-        if (is_live[n] && (graph->nodes[n].op->id == HWNAS_OP_SIGMOID ||
-                           graph->nodes[n].op->id == HWNAS_OP_HARD_SIGMOID))
-            unite_swish(&c, is_live, (int)n);
+    int *same = hwnas_graph_same(graph);
+    bool *is_live = hwnas_graph_live_nodes(graph, same);
+    bool *is_constant = hwnas_alloc(graph->n_tensors + 1);
+    leave_out(same, is_live, is_constant, graph);
+    hwnas_fusion f = {.rules = &rules, .graph = graph, .same = same, .is_live = is_live};
+    hwnas_fusion_plan(&f);
+    reserve(out, graph->n_nodes);
     out->n = out->n_folded = 0;
     out->n_nodes = graph->n_nodes;
     for (size_t n = 0; n < graph->n_nodes; n++) {
-        out->of_node[n] = NONE;
-        if (is_live[n] && c.same[graph->nodes[n].output] == graph->nodes[n].output)
-            place_node(&c, (int)n);
+        out->of_node[n] = f.group_of[n];
+        if (is_live[n])
+            out->of_folded[out->n_folded++] = f.group_of[n];
     }
+    for (size_t i = 0; i < f.n_groups; i++) {
+        HWNAS_GROW(out->parts, out->n, out->capacity);
+        out->parts[out->n++] = part_of(&f, is_constant, &((const hwnas_fusion_group *)f.groups)[i]);
+    }
+    hwnas_fusion_done(&f);
+    free(is_constant);
     free(is_live);
-    free(c.same);
-    free(c.lone_reader);
-    free(c.part);
-    free(c.is_constant);
+    free(same);
 }
 
 void hwnas_parts_done(hwnas_parts *parts)

@@ -1,4 +1,4 @@
-/* parts.h: a graph cut into the parts that a device is likely to run as one.
+/* parts.h: a graph cut into the parts that a device is likely to run as one: groups of fusion.h.
  *
  * The cut follows from the graph alone and nothing is compiled for it, so that a network can be
  * looked up in a table of latencies as fast as it is built. It is the same for a graph and for what
@@ -15,12 +15,11 @@ typedef struct hwnas_part {
     uint64_t kind;      /* the same of the operators alone: 3 x 3 convolution with relu, ... */
     double macs;
     double read_bytes, written_bytes, weight_bytes; /* as fp32 */
-    int first, last; /* nodes: the one that it begins with, and the one whose output it leaves */
 } hwnas_part;
 
 typedef struct hwnas_parts {
     size_t n, capacity;
-    hwnas_part *parts; /* in an order in which they can run */
+    hwnas_part *parts; /* attentions first, then all others in the order of their first nodes */
     size_t n_nodes, n_folded, node_capacity;
     int *of_node;   /* by node: its part, or -1: it costs nothing and a device leaves it out */
     int *of_folded; /* by node of hwnas_graph_fold(graph), of which there are n_folded: its part */

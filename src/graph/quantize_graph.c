@@ -86,17 +86,18 @@ static bool passes(const hwnas_graph *graph, const hwnas_node *node)
 
 /* The end of a residual block: one summand comes of a convolution straight, which then adds the
  * other. Returns which one that is, or -1. */
-static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const int *lone_reader)
+static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const hwnas_uses *uses)
 {
     int axis, last = -1;
-    if (node->op->id != HWNAS_OP_ADD || !is_image(hwnas_node_output(graph, node)))
+    if (node->op->id != HWNAS_OP_ADD || !is_image(hwnas_node_output(graph, node)) ||
+        node->inputs[0] == node->inputs[1])
         return -1;
     for (int i = 0; i < 2; i++) {
         const hwnas_tensor *t = hwnas_node_input(graph, node, i);
         if (t->kind == HWNAS_TENSOR_WEIGHT ||
             hwnas_tensor_count(t) != hwnas_tensor_count(hwnas_node_output(graph, node)))
             return -1;
-        if (t->producer >= 0 && lone_reader[node->inputs[i]] >= 0 &&
+        if (t->producer >= 0 && hwnas_lone_reader(&uses[node->inputs[i]]) >= 0 &&
             has_kernel(&axis, graph, &graph->nodes[t->producer]) &&
             (last < 0 ||
              t->producer > hwnas_node_input(graph, node, last)->producer))
@@ -109,17 +110,12 @@ static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const
  * producer is looked at. `is_due`: it, or an activation of it, is wanted. */
 static void decide(quantizer *q, const hwnas_graph *graph)
 {
-    int *same = hwnas_alloc((graph->n_tensors + 1) * sizeof *same), axis;
-    bool *is_live = hwnas_alloc((graph->n_nodes + 1) * sizeof *is_live);
+    int axis;
     bool *is_due = hwnas_alloc((graph->n_tensors + 1) * sizeof *is_due);
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        same[i] = (int)i;
-    for (size_t n = 0; n < graph->n_nodes; n++)
-        is_live[n] = true;
-    int *lone_reader = hwnas_graph_lone_readers(graph, same, is_live);
+    hwnas_uses *uses = hwnas_graph_uses(graph, NULL, NULL);
     for (size_t n = graph->n_nodes; n-- > 0;) {
         const hwnas_node *node = &graph->nodes[n];
-        const int other = other_summand(graph, node, lone_reader);
+        const int other = other_summand(graph, node, uses);
         if (has_kernel(&axis, graph, node)) {
             q->is_quantized[n] = q->wants[node->inputs[0]] = is_due[node->inputs[0]] = true;
         } else if (q->wants[node->output] && passes(graph, node)) {
@@ -132,14 +128,11 @@ static void decide(quantizer *q, const hwnas_graph *graph)
             is_due[node->inputs[0]] = true;
         }
     }
-    free(lone_reader);
+    free(uses);
     free(is_due);
-    free(is_live);
-    free(same);
 }
 
-/* Products of two activations: then four dimensions need not be an image. */
-static bool has_attention(const hwnas_graph *graph)
+bool hwnas_graph_has_attention(const hwnas_graph *graph)
 {
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (graph->nodes[i].op->id == HWNAS_OP_MATMUL &&
@@ -155,7 +148,7 @@ static bool has_int8_kernel(const hwnas_graph *graph, const hwnas_node *node)
     if (node->op->id == HWNAS_OP_CONV)
         return has_kernel(&axis, graph, node);
     return node->op->has_int8_kernel && is_image(hwnas_node_output(graph, node)) &&
-           !has_attention(graph);
+           !hwnas_graph_has_attention(graph);
 }
 
 /* Each operator by itself: what it reads and what it makes. A function that cuts off goes with the

@@ -15,6 +15,8 @@ typedef struct hwnas_range {
     float low, high;
 } hwnas_range;
 
+/* Whether it has products of two activations: then four dimensions need not be an image. */
+bool hwnas_graph_has_attention(const hwnas_graph *graph);
 /* Whether a graph has quantisations already. */
 bool hwnas_graph_is_quantized(const hwnas_graph *graph);
 

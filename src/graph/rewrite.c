@@ -104,23 +104,24 @@ bool *hwnas_graph_live_nodes(const hwnas_graph *graph, const int *same)
     return is_live;
 }
 
-int *hwnas_graph_lone_readers(const hwnas_graph *graph, const int *same, const bool *is_live)
+hwnas_uses *hwnas_graph_uses(const hwnas_graph *graph, const int *same, const bool *is_live)
 {
-    enum { NONE = -1, MANY = -2 };
-    int *reader = hwnas_alloc(graph->n_tensors * sizeof *reader);
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        reader[i] = NONE;
+    hwnas_uses *uses = hwnas_alloc((graph->n_tensors + 1) * sizeof *uses);
     for (size_t i = 0; i < graph->n_nodes; i++)
-        for (int k = 0; k < graph->nodes[i].n_inputs && is_live[i]; k++) {
-            int *r = &reader[same[graph->nodes[i].inputs[k]]];
-            *r = *r == NONE ? (int)i : MANY;
+        for (int k = 0; k < graph->nodes[i].n_inputs && (!is_live || is_live[i]); k++) {
+            const int tensor = graph->nodes[i].inputs[k];
+            hwnas_uses *u = &uses[same ? same[tensor] : tensor];
+            const int last = u->n_readers < 2 ? u->n_readers - 1 : 1;
+            u->n_inputs++;
+            if (last >= 0 && u->readers[last] == (int)i)
+                continue;
+            if (u->n_readers < 2)
+                u->readers[u->n_readers] = (int)i;
+            u->n_readers++;
         }
     for (size_t i = 0; i < graph->n_outputs; i++)
-        reader[same[graph->outputs[i]]] = MANY;
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        if (reader[i] == MANY)
-            reader[i] = NONE;
-    return reader;
+        uses[same ? same[graph->outputs[i]] : graph->outputs[i]].is_output = true;
+    return uses;
 }
 
 /* Nodes whose output has become a weight. */

@@ -40,8 +40,27 @@ void hwnas_rewrite_keep_name(hwnas_rewrite *r, int tensor);
 int *hwnas_graph_same(const hwnas_graph *graph);
 /* Which nodes an output needs; yours to free(). */
 bool *hwnas_graph_live_nodes(const hwnas_graph *graph, const int *same);
-/* The live node that alone reads each tensor, or -1; a graph's output is read from outside as well.
- * Yours to free(). */
-int *hwnas_graph_lone_readers(const hwnas_graph *graph, const int *same, const bool *is_live);
+
+/* Who reads a tensor. */
+typedef struct hwnas_uses {
+    int n_inputs;   /* of nodes, that it is: a node may read it twice */
+    int n_readers;  /* nodes */
+    int readers[2]; /* the first two of them, in the order of the graph */
+    bool is_output; /* of the graph */
+} hwnas_uses;
+
+/* By tensor; yours to free(). `same` as above (NULL: each is itself): uses are counted for the one
+ * that a tensor is the same as. `is_live` by node (NULL: all): others read nothing. */
+hwnas_uses *hwnas_graph_uses(const hwnas_graph *graph, const int *same, const bool *is_live);
+
+/* The node that alone reads a tensor, perhaps twice; -1: none, several, or it is an output. */
+static inline int hwnas_lone_reader(const hwnas_uses *uses)
+{
+    return uses->n_readers == 1 && !uses->is_output ? uses->readers[0] : -1;
+}
+
+/* Whether a node is a BatchNorm that goes into the convolution before it. */
+bool hwnas_graph_is_folded(const hwnas_graph *graph, const hwnas_uses *uses, const int *same,
+                           int node);
 
 #endif

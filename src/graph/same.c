@@ -1,7 +1,6 @@
 /* same.c: tensors that are the same as others whatever the weights are: x + 0 is x. What the
  * operator "none" leaves of a cell need be neither measured nor told apart. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/op.h"
 #include "graph/rewrite.h"
@@ -19,11 +18,6 @@ static bool gives_zeros(const hwnas_node *node, const bool *is_zero)
     return true;
 }
 
-static bool same_shape(const hwnas_tensor *a, const hwnas_tensor *b)
-{
-    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 int *hwnas_graph_same(const hwnas_graph *graph)
 {
     bool *is_zero = hwnas_alloc((graph->n_tensors + 1) * sizeof *is_zero);
@@ -38,7 +32,7 @@ int *hwnas_graph_same(const hwnas_graph *graph)
         for (int i = 0; i < 2; i++) {
             const int other = node->inputs[1 - i];
             if (is_zero[node->inputs[i]] &&
-                same_shape(&graph->tensors[other], &graph->tensors[node->output]))
+                hwnas_same_shape(&graph->tensors[other], &graph->tensors[node->output]))
                 same[node->output] = same[other];
         }
     }

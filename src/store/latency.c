@@ -16,7 +16,7 @@
 #include "store/sqlite_priv.h"
 
 #define CACHE_ID "1752067188" /* "hnlt" */
-#define CACHE_VERSION "2"
+#define CACHE_VERSION "3"
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS machine (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"

@@ -9,7 +9,7 @@
 
 typedef struct hwnas_latency_file hwnas_latency_file;
 
-/* Where the shared cache is: $XDG_CACHE_HOME/hwnas/latency-2.db, or in ~/.cache; NULL: nowhere. Its
+/* Where the shared cache is: $XDG_CACHE_HOME/hwnas/latency-3.db, or in ~/.cache; NULL: nowhere. Its
  * name has the version of its format, so another version of hwnas has another file. Yours to
  * free(). */
 char *hwnas_latency_cache_path(void);

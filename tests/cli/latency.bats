@@ -1,7 +1,7 @@
 # The table of latencies as users meet it: calibrate, its cache, and searches that it spares measurements.
 load helpers
 
-CACHE=hwnas/latency-2.db
+CACHE=hwnas/latency-3.db
 
 networks() {
     python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["table"]["networks"])' "$1"
@@ -51,7 +51,7 @@ networks() {
     size=$(stat -c %s "$file")
     truncate -s $((size / 2)) "$file"
     ends 0 calibrate nas_bench_macro --device null --minutes 0.01
-    says err 'note: *latency-2.db is damaged, cut short'
+    says err 'note: *latency-3.db is damaged, cut short'
     [ "$(stat -c %s "$file".damaged-*[0-9])" -eq $((size / 2)) ]
     ends 0 calibrate nas_bench_macro --device null --minutes 0.01
     [ ! -s err ]

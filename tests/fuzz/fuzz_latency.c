@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hwnas_latency_file *file = NULL;
     char *note = NULL;
-    hwnas_status status = hwnas_latency_open(&file, &note, fuzz_file(data, size, "latency-2.db"));
+    hwnas_status status = hwnas_latency_open(&file, &note, fuzz_file(data, size, "latency-3.db"));
     if (status == HWNAS_OK)
         status = use(file);
     if (status != HWNAS_OK)

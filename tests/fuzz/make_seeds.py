@@ -112,7 +112,7 @@ def databases():
         "INSERT INTO event (trial, kind) VALUES (0, 'put off'), (0, 'revised')",
         "INSERT INTO again SELECT trial, metric, value, low, high, 2 FROM value"
         " WHERE trial = 0 AND low IS NOT NULL")))
-    write("latency", "good_cache.db", shrink(f"{WORK}/hwnas/latency-2.db", (
+    write("latency", "good_cache.db", shrink(f"{WORK}/hwnas/latency-3.db", (
         "UPDATE machine SET name = 'machine'",)))
 
 

@@ -1,5 +1,5 @@
-/* test_parts.c: the cut of a graph into parts: what makes two parts the same, and that the cut is
- * what oneDNN fuses. */
+/* test_parts.c: the walk that forms groups; the cut of a graph into parts: what makes two parts the
+ * same, and that they are what oneDNN fuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,11 +7,13 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/device.h"
 #include "graph/elaborate.h"
+#include "graph/fusion.h"
 #include "graph/op.h"
 #include "graph/parts.h"
 
@@ -113,41 +115,175 @@ static void signatures(void **state)
     assert_int_equal(part.signature, UINT64_C(0xed9d282bddd9d1db));
 }
 
-/* Each step of oneDNN's is a part. */
+static hwnas_graph *graph_of(const char *name)
+{
+    hwnas_space *space;
+    assert_int_equal(hwnas_graph_load_space(&space, name), HWNAS_OK);
+    hwnas_graph *graph = random_graph(space, 1);
+    hwnas_space_free(space);
+    return graph;
+}
+
+/* What the CPU runs as one step is one part, neither more nor less. */
 static void as_fused(void **state)
 {
+    static const char *const fused[] = {"accel_nasbench",   "darts", "nas_bench_201",
+                                        "ofa_mobilenet_v3", "vit",   "mobilenet_v2"};
     (void)state;
-    static const char *const fused[] = {"nas_bench_macro", "accel_nasbench"};
     const hwnas_device_options options = {.threads = 1};
     hwnas_device *device;
     assert_int_equal(hwnas_device_open(&device, "cpu", &options), HWNAS_OK);
     for (size_t s = 0; s < COUNT(fused); s++) {
-        hwnas_space *space;
         hwnas_exec *exec;
         const hwnas_exec_step *steps;
         hwnas_parts parts = {0};
-        assert_int_equal(hwnas_graph_load_space(&space, fused[s]), HWNAS_OK);
-        hwnas_graph *raw = random_graph(space, 1), *graph;
+        hwnas_graph *raw = graph_of(fused[s]), *graph;
         assert_int_equal(hwnas_graph_fold(&graph, raw), HWNAS_OK);
         assert_int_equal(hwnas_device_compile(&exec, device, graph, NULL), HWNAS_OK);
         hwnas_graph_cut(&parts, raw);
         const size_t n = device->ops->steps(exec, &steps);
-        size_t n_good = 0;
-        for (size_t i = 0; i < n; i++) {
-            bool is_good = true;
+        for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < steps[i].n_nodes; k++)
-                is_good &= parts.of_folded[steps[i].nodes[k]] == parts.of_folded[steps[i].nodes[0]];
-            n_good += is_good;
-        }
-        assert_true(n >= parts.n); /* a part may be several steps */
-        assert_int_equal(n_good, n);
+                assert_int_equal(parts.of_folded[steps[i].nodes[k]],
+                                 parts.of_folded[steps[i].nodes[0]]);
+        assert_int_equal(n, parts.n);
         hwnas_parts_done(&parts);
         hwnas_exec_free(exec);
         hwnas_graph_free(graph);
         hwnas_graph_free(raw);
-        hwnas_space_free(space);
     }
     hwnas_device_close(device);
+}
+
+/* ---- The walk, by rules of the test's own ---- */
+
+static const hwnas_fusion_row *row_of(const hwnas_fusion *f, const hwnas_node *node)
+{
+    static const hwnas_fusion_row conv = {.takes = HWNAS_FUSES_VALUES}, other,
+                                  add = {.is = HWNAS_FUSES_BINARY},
+                                  relu = {.is = HWNAS_FUSES_FUNCTION, .is_gate = true};
+    (void)f;
+    return node->op->id == HWNAS_OP_CONV   ? &conv
+           : node->op->id == HWNAS_OP_ADD  ? &add
+           : node->op->id == HWNAS_OP_RELU ? &relu
+                                           : &other;
+}
+
+static bool begin(hwnas_fusion *f, void *group, int node)
+{
+    if (f->graph->nodes[node].op->id != HWNAS_OP_CONV)
+        return false;
+    hwnas_fusion_take(f, group, node);
+    return true;
+}
+
+static bool follows(hwnas_fusion *f, void *group, const hwnas_node *node, const hwnas_node *gate)
+{
+    (void)f, (void)group, (void)node, (void)gate;
+    return true;
+}
+
+static const hwnas_fusion_rules walk_rules = {
+    .group_size = sizeof(hwnas_fusion_group),
+    .longest = 5,
+    .passes = (hwnas_fusion_begin *const[]){begin, NULL},
+    .row = row_of,
+    .follows = follows,
+};
+
+static int add(hwnas_graph *graph, hwnas_op_id op, const char *name, int a, int b)
+{
+    const hwnas_attr same[8] = {{.is_set = true, .n = 1, .ints = {4}},
+                                {.is_set = true, .n = 2, .ints = {1, 1}}};
+    int out;
+    assert_int_equal(hwnas_graph_add_node(&out, graph, hwnas_ops[op], name,
+                                          op == HWNAS_OP_CONV ? same : NULL, b < 0 ? 1 : 2,
+                                          (const int[]){a, b}, true),
+                     HWNAS_OK);
+    return out;
+}
+
+/* "0 0 1 . 1": the group of each node. */
+static void assert_groups(hwnas_graph *graph, const char *expected)
+{
+    char text[256];
+    size_t n = 0;
+    hwnas_fusion f = {.rules = &walk_rules, .graph = graph};
+    hwnas_fusion_plan(&f);
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        n += (size_t)(f.group_of[i] < 0 ? snprintf(text + n, sizeof text - n, "%s.", i ? " " : "")
+                                        : snprintf(text + n, sizeof text - n, "%s%d", i ? " " : "",
+                                                   f.group_of[i]));
+    assert_string_equal(text, expected);
+    hwnas_fusion_done(&f);
+    hwnas_graph_free(graph);
+}
+
+static hwnas_graph *new_graph(int *x)
+{
+    static const int64_t dims[] = {1, 4, 8, 8};
+    hwnas_graph *graph = hwnas_graph_new("net", 1);
+    assert_int_equal(hwnas_graph_add_input(x, graph, "x", HWNAS_FLOAT32, 4, dims), HWNAS_OK);
+    return graph;
+}
+
+static void the_earlier_root_takes_a_sum(void **state)
+{
+    (void)state;
+    int x, a, b;
+    hwnas_graph *graph = new_graph(&x);
+    a = add(graph, HWNAS_OP_CONV, "a", x, -1);
+    b = add(graph, HWNAS_OP_RELU, "r", add(graph, HWNAS_OP_CONV, "b", x, -1), -1);
+    hwnas_graph_add_output(graph, add(graph, HWNAS_OP_ADD, "sum", b, a));
+    assert_groups(graph, "0 1 1 0");
+}
+
+static void an_output_ends_a_group(void **state)
+{
+    (void)state;
+    int x, a;
+    hwnas_graph *graph = new_graph(&x);
+    a = add(graph, HWNAS_OP_CONV, "a", x, -1);
+    hwnas_graph_add_output(graph, a);
+    hwnas_graph_add_output(graph, add(graph, HWNAS_OP_RELU, "r", a, -1));
+    assert_groups(graph, "0 .");
+}
+
+static void two_readers_follow_only_as_a_gate(void **state)
+{
+    (void)state;
+    int x, a, b;
+    hwnas_graph *graph = new_graph(&x); /* a + relu(a) */
+    a = add(graph, HWNAS_OP_CONV, "a", x, -1);
+    b = add(graph, HWNAS_OP_RELU, "r", a, -1);
+    hwnas_graph_add_output(graph, add(graph, HWNAS_OP_ADD, "sum", a, b));
+    assert_groups(graph, "0 0 0");
+    graph = new_graph(&x); /* relu(a) is read by another as well */
+    a = add(graph, HWNAS_OP_CONV, "a", x, -1);
+    b = add(graph, HWNAS_OP_RELU, "r", a, -1);
+    hwnas_graph_add_output(graph, add(graph, HWNAS_OP_ADD, "sum", a, b));
+    hwnas_graph_add_output(graph, add(graph, HWNAS_OP_TANH, "t", b, -1));
+    assert_groups(graph, "0 . . .");
+}
+
+static void a_group_has_a_longest_length_and_one_shape(void **state)
+{
+    (void)state;
+    int x, a;
+    hwnas_graph *graph = new_graph(&x);
+    a = add(graph, HWNAS_OP_CONV, "a", x, -1);
+    for (int i = 0; i < 6; i++) {
+        const char name[] = {(char)('b' + i), 0};
+        a = add(graph, HWNAS_OP_RELU, name, a, -1);
+    }
+    hwnas_graph_add_output(graph, a);
+    assert_groups(graph, "0 0 0 0 . . ."); /* room for a gate and its product is left */
+    graph = new_graph(&x);
+    a = add(graph, HWNAS_OP_CONV, "a", x, -1);
+    a = add(graph, HWNAS_OP_GLOBAL_AVG_POOL, "p", a, -1);
+    a = add(graph, HWNAS_OP_CONV, "c", a, -1); /* 1 x 4 x 1 x 1 */
+    hwnas_graph_add_output(graph, add(graph, HWNAS_OP_ADD, "sum", a, x));
+    assert_groups(graph, "0 . 1 .");
 }
 
 /* Tables are indexed by identities; what is kept in files are names. */
@@ -174,6 +310,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(same_when_folded),
         cmocka_unit_test(signatures),
         cmocka_unit_test(as_fused),
+        cmocka_unit_test(the_earlier_root_takes_a_sum),
+        cmocka_unit_test(an_output_ends_a_group),
+        cmocka_unit_test(two_readers_follow_only_as_a_gate),
+        cmocka_unit_test(a_group_has_a_longest_length_and_one_shape),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

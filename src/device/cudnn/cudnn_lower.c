@@ -67,10 +67,10 @@ static bool is_vector_on(const hwnas_tensor *t, const hwnas_tensor *result, int 
 int hwnas_lower_source(const lowering *l, int tensor)
 {
     const hwnas_graph *graph = l->cut->graph;
-    for (int i = 0; i < l->group->n_reverses; i++) {
-        const hwnas_node *reverse = &graph->nodes[l->group->reverses[i]];
-        if (reverse->output == tensor)
-            return reverse->inputs[0];
+    for (int i = 0; i < l->group->n_dequantizes; i++) {
+        const hwnas_node *dequantize = &graph->nodes[l->group->dequantizes[i]];
+        if (dequantize->output == tensor)
+            return dequantize->inputs[0];
     }
     return tensor;
 }
@@ -136,7 +136,7 @@ static bool add_operand(lowering *l, int *port, int tensor, const hwnas_tensor *
 static bool add_rest(lowering *l, int from)
 {
     hwnas_lower_made m = {.n = 1, .tensors = {hwnas_lower_node(l, from - 1)->output}, .ports = {l->result}};
-    for (int i = from; i < l->group->n_nodes; i++) {
+    for (int i = from; i < l->group->chain.n_nodes; i++) {
         const hwnas_node *node = hwnas_lower_node(l, i);
         int inputs[2];
         if (hwnas_cudnn_makes_int8(l->cut->graph, node)) { /* the last; its zero is 0 */
@@ -163,7 +163,7 @@ static bool add_rest(lowering *l, int from)
  * engines want it before the bias, which is the same sum. */
 static int residual_of(const lowering *l)
 {
-    if (l->group->n_nodes < 2 || hwnas_lower_node(l, 1)->op->id != HWNAS_OP_ADD)
+    if (l->group->chain.n_nodes < 2 || hwnas_lower_node(l, 1)->op->id != HWNAS_OP_ADD)
         return -1;
     const hwnas_node *sum = hwnas_lower_node(l, 1);
     const int other = sum->inputs[sum->inputs[0] == hwnas_lower_node(l, 0)->output];
@@ -195,7 +195,7 @@ bool hwnas_lower_rest(lowering *l, int bias)
 /* The last result goes to memory. */
 bool hwnas_lower_end(lowering *l)
 {
-    const int tensor = hwnas_lower_node(l, l->group->n_nodes - 1)->output;
+    const int tensor = l->group->chain.output;
     const hwnas_cudnn_tensor *t = &l->cut->net->tensors[tensor];
     hwnas_cudnn_port *port = &l->o->ports[l->result];
     int64_t strides[HWNAS_MAX_RANK];
@@ -354,7 +354,7 @@ bool hwnas_cudnn_lower(hwnas_cudnn_operation *out, hwnas_cudnn_cut *cut,
     };
     lowering l = {.o = out, .cut = cut, .group = group,
                   .type = hwnas_cudnn_io_type(cut->net->precision)};
-    l.factor = group->n_reverses ? HWNAS_CUDNN_S8 : l.type;
+    l.factor = group->n_dequantizes ? HWNAS_CUDNN_S8 : l.type;
     *out = (hwnas_cudnn_operation){.is_exact = cut->net->precision == HWNAS_F32 &&
                                                 multiplies(group->role)};
     return lowerings[group->role](&l) && !out->is_full;

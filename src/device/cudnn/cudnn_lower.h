@@ -34,7 +34,7 @@ static inline int hwnas_lower_find(const hwnas_lower_made *m, int tensor)
 
 static inline const hwnas_node *hwnas_lower_node(const hwnas_cudnn_lowering *l, int i)
 {
-    return &l->cut->graph->nodes[l->group->nodes[i]];
+    return &l->cut->graph->nodes[l->group->chain.nodes[i]];
 }
 
 static inline const hwnas_tensor *hwnas_lower_tensor(const hwnas_cudnn_lowering *l, int tensor)

@@ -1,10 +1,5 @@
-/* cut.c: forms groups of nodes, each of which is to become one step.
- *
- * A group begins with a node that does the work, a convolution or a product, and goes on as long as
- * one node alone reads the result and works on each element of it: bias, activation, sum with
- * another branch. What was formed is put in the order of the last nodes, in which it can run: a
- * group's result alone is seen from outside, so whatever it reads was made by a group that ends
- * before it does. */
+/* cut.c: cuDNN's rules of fusion (graph/fusion.h): how each node is computed by itself, and what
+ * joins it. Each group becomes one step. */
 #include "device/cudnn/cut.h"
 
 #include <stdlib.h>
@@ -26,7 +21,8 @@ hwnas_cudnn_bans hwnas_cudnn_bans_new(hwnas_arena *arena, const hwnas_graph *gra
     };
 }
 
-/* ---- The rules: how a node by itself is computed. Of several rows the first that fits counts. ---- */
+/* ---- The rules: how a node by itself is computed. Of several rows the first that fits counts.
+ * ---- */
 
 static bool has_weights(const hwnas_graph *graph, const hwnas_node *node)
 {
@@ -95,17 +91,9 @@ static const struct rule {
     {HWNAS_OP_TRANSPOSE, HWNAS_CUDNN_BY_VIEW, NULL},
 };
 
-static bool computes_whole(const hwnas_graph *graph, const hwnas_node *node)
-{
-    bool is_whole = hwnas_dtype_is_whole(hwnas_node_output(graph, node)->dtype);
-    for (int i = 0; i < node->n_inputs; i++)
-        is_whole |= hwnas_dtype_is_whole(hwnas_node_input(graph, node, i)->dtype);
-    return is_whole;
-}
-
 hwnas_cudnn_role hwnas_cudnn_role_of(const hwnas_graph *graph, const hwnas_node *node)
 {
-    const bool is_whole = computes_whole(graph, node);
+    const bool is_whole = hwnas_node_is_whole(graph, node);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].op == node->op->id && (!rules[i].fits || rules[i].fits(graph, node)) &&
             (!is_whole || rules[i].role >= HWNAS_CUDNN_BY_VIEW))
@@ -114,263 +102,159 @@ hwnas_cudnn_role hwnas_cudnn_role_of(const hwnas_graph *graph, const hwnas_node 
                                                               : HWNAS_CUDNN_BY_KERNEL;
 }
 
-/* ---- Readers ---- */
+/* ---- What joins a group ---- */
 
-static void count_readers(cutter *c)
+/* By role: what a node takes as the first of a group; elements alone follow. */
+static const hwnas_fusion_row rows[HWNAS_CUDNN_N_ROLES] = {
+    [HWNAS_CUDNN_BY_CONV] = {.takes = HWNAS_FUSES_VALUES},
+    [HWNAS_CUDNN_BY_CONV_BACK] = {.takes = HWNAS_FUSES_VALUES},
+    [HWNAS_CUDNN_BY_MATMUL] = {.takes = HWNAS_FUSES_VALUES},
+    [HWNAS_CUDNN_BY_POINTWISE] = {HWNAS_FUSES_VALUES, HWNAS_FUSES_VALUES, true},
+};
+
+static const hwnas_fusion_row *row_of(const hwnas_fusion *f, const hwnas_node *node)
 {
-    const hwnas_graph *graph = c->graph;
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        c->reader[i] = -1;
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        const hwnas_node *node = &graph->nodes[i];
-        for (int k = 0; k < node->n_inputs; k++) {
-            const int tensor = node->inputs[k];
-            if (c->reader[tensor] != (int)i) /* one node may read it twice */
-                c->n_readers[tensor]++;
-            c->reader[tensor] = (int)i;
-        }
-    }
-    for (size_t i = 0; i < graph->n_outputs; i++) {
-        c->n_readers[graph->outputs[i]]++;
-        c->reader[graph->outputs[i]] = -1;
-    }
+    static const hwnas_fusion_row quantize = {.is = HWNAS_FUSES_QUANTIZE};
+    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR ? &quantize
+                                                    : &rows[hwnas_cudnn_role_of(f->graph, node)];
 }
 
-static bool reads(const hwnas_node *node, int tensor)
+/* Takes the node that makes floats of bytes for this group alone. */
+static void take_dequantize(hwnas_fusion *f, group *g, int tensor)
 {
-    for (int k = 0; k < node->n_inputs; k++)
-        if (node->inputs[k] == tensor)
-            return true;
-    return false;
+    const int dequantize = hwnas_cudnn_dequantize_of(f->graph, tensor);
+    if (dequantize < 0 || hwnas_lone_reader(&f->uses[tensor]) < 0 || f->group_of[dequantize] >= 0 ||
+        g->n_dequantizes == HWNAS_CUDNN_LONGEST_GROUP)
+        return;
+    g->dequantizes[g->n_dequantizes++] = dequantize;
+    f->group_of[dequantize] = (int)f->n_groups;
 }
 
-static bool same_shape(const hwnas_tensor *a, const hwnas_tensor *b)
+static bool is_banned(const hwnas_fusion *f, const group *g, const hwnas_node *node)
 {
-    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+    const cutter *c = f->device;
+    return node && c->bans->joins[node - f->graph->nodes] == g->chain.nodes[0] + 1;
 }
 
-/* ---- Growing a group ---- */
-
-/* Whether `node` goes on with `tensor`: its result has the same shape, and nobody has it yet. */
-static bool can_join(const cutter *c, const group *g, int node, int tensor)
+/* What is made of bytes reads others as bytes, too, and its result is made bytes where nothing else
+ * is made of it. */
+static bool follows(hwnas_fusion *f, void *into, const hwnas_node *node, const hwnas_node *gate)
 {
-    const hwnas_node *n = &c->graph->nodes[node];
-    return c->group_of[node] < 0 && c->bans->joins[node] != g->nodes[0] + 1 && reads(n, tensor) &&
-           hwnas_cudnn_role_of(c->graph, n) == HWNAS_CUDNN_BY_POINTWISE &&
-           same_shape(hwnas_node_output(c->graph, n), &c->graph->tensors[tensor]);
-}
-
-/* x f(x): two nodes read the tensor, the one of them reads the other as well, and alone. */
-static bool find_gate(const cutter *c, const group *g, int tensor, int *gate, int *product)
-{
-    const int last = c->reader[tensor];
-    if (c->n_readers[tensor] != 2 || last < 0 || c->graph->nodes[last].n_inputs != 2)
+    group *g = into;
+    if (is_banned(f, g, node) || is_banned(f, g, gate))
         return false;
-    for (int k = 0; k < 2; k++) {
-        const int between = c->graph->nodes[last].inputs[k];
-        const int made_by = c->graph->tensors[between].producer;
-        if (between == tensor || made_by < 0 || c->n_readers[between] != 1 ||
-            c->graph->nodes[made_by].n_inputs != 1 || !can_join(c, g, made_by, tensor))
-            continue;
-        *gate = made_by;
-        *product = last;
-        return can_join(c, g, last, between);
-    }
-    return false;
+    if (node->op->id == HWNAS_OP_QUANTIZE_LINEAR)
+        return hwnas_cudnn_makes_int8(f->graph, node);
+    for (int k = 0; k < node->n_inputs && g->n_dequantizes; k++)
+        take_dequantize(f, g, node->inputs[k]);
+    return true;
 }
 
-static void take(cutter *c, group *g, int node)
-{
-    g->nodes[g->n_nodes++] = node;
-    c->group_of[node] = (int)c->n_groups;
-}
-
-static void grow(cutter *c, group *g)
-{
-    while (g->n_nodes + 2 <= HWNAS_CUDNN_LONGEST_GROUP) {
-        const int tensor = c->graph->nodes[g->nodes[g->n_nodes - 1]].output;
-        const int reader = c->reader[tensor];
-        int gate, product;
-        if (c->n_readers[tensor] == 1 && reader >= 0 && can_join(c, g, reader, tensor)) {
-            take(c, g, reader);
-        } else if (find_gate(c, g, tensor, &gate, &product)) {
-            take(c, g, gate);
-            take(c, g, product);
-        } else {
-            return;
-        }
-    }
-}
-
-/* ---- Attention: product, scale, softmax, product ---- */
-
-/* The node that makes the tensor, if only `n` nodes read it; or -1. */
-static int lone_maker(const cutter *c, int tensor)
-{
-    return c->n_readers[tensor] == 1 ? c->graph->tensors[tensor].producer : -1;
-}
-
-static bool is_op(const cutter *c, int node, hwnas_op_id id)
-{
-    return node >= 0 && c->graph->nodes[node].op->id == id;
-}
-
-/* A product that no plan has yet. */
-static bool is_free_product(const cutter *c, int node)
-{
-    return is_op(c, node, HWNAS_OP_MATMUL) && c->group_of[node] < 0;
-}
+/* ---- What begins one: attentions, then products of bytes, then whatever is left ---- */
 
 /* A product with one number. */
-static bool is_scaling(const cutter *c, int node)
+static bool is_scaling(const hwnas_fusion *f, const hwnas_node *node)
 {
-    if (!is_op(c, node, HWNAS_OP_MUL) && !is_op(c, node, HWNAS_OP_DIV))
+    if (node->op->id != HWNAS_OP_MUL && node->op->id != HWNAS_OP_DIV)
         return false;
-    const hwnas_tensor *by = hwnas_node_input(c->graph, &c->graph->nodes[node], 1);
+    const hwnas_tensor *by = hwnas_node_input(f->graph, node, 1);
     return by->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(by) == 1;
 }
 
-/* cuDNN wants heads whose size is a multiple of 8. */
-static bool is_attention_shaped(const cutter *c, int first, int second)
+/* cuDNN wants heads whose size is a multiple of 8, and takes at most one scaling. */
+static bool is_attention_shaped(const hwnas_fusion *f, const hwnas_fusion_group *g)
 {
-    const hwnas_tensor *q = hwnas_node_input(c->graph, &c->graph->nodes[first], 0);
-    const hwnas_tensor *k = hwnas_node_input(c->graph, &c->graph->nodes[first], 1);
-    const hwnas_tensor *v = hwnas_node_input(c->graph, &c->graph->nodes[second], 1);
-    return q->rank == 4 && k->rank == 4 && v->rank == 4 && q->dims[3] % 8 == 0 &&
-           v->dims[3] % 8 == 0 && !memcmp(q->dims, k->dims, 2 * sizeof *q->dims) &&
+    enum { MOST_NODES = 4 };
+    const hwnas_node *first = &f->graph->nodes[g->nodes[0]];
+    const hwnas_node *second = &f->graph->nodes[g->nodes[g->n_nodes - 1]];
+    const hwnas_tensor *q = hwnas_node_input(f->graph, first, 0);
+    const hwnas_tensor *k = hwnas_node_input(f->graph, first, 1);
+    const hwnas_tensor *v = hwnas_node_input(f->graph, second, 1);
+    return g->n_nodes <= MOST_NODES && q->rank == 4 && k->rank == 4 && v->rank == 4 &&
+           q->dims[3] % 8 == 0 && v->dims[3] % 8 == 0 &&
+           !memcmp(q->dims, k->dims, 2 * sizeof *q->dims) &&
            !memcmp(q->dims, v->dims, 2 * sizeof *q->dims);
 }
 
-static void find_attention(cutter *c, int softmax)
+static bool begin_attention(hwnas_fusion *f, void *into, int node)
 {
-    const hwnas_node *node = &c->graph->nodes[softmax];
-    const int rank = hwnas_node_output(c->graph, node)->rank;
-    const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
-    const int second = c->n_readers[node->output] == 1 ? c->reader[node->output] : -1;
-    int first = lone_maker(c, node->inputs[0]), scale = -1;
-    if ((axis != -1 && axis != rank - 1) || c->bans->attention[softmax])
-        return;
-    if (is_scaling(c, first)) {
-        scale = first;
-        first = lone_maker(c, c->graph->nodes[scale].inputs[0]);
-    }
-    if (!is_free_product(c, first) || !is_free_product(c, second) ||
-        c->graph->nodes[second].inputs[0] != node->output || !is_attention_shaped(c, first, second))
-        return;
-    group *g = &c->groups[c->n_groups];
-    *g = (group){.role = HWNAS_CUDNN_BY_ATTENTION};
-    take(c, g, first);
-    if (scale >= 0)
-        take(c, g, scale);
-    take(c, g, softmax);
-    take(c, g, second);
-    c->n_groups++;
+    const cutter *c = f->device;
+    group *g = into;
+    g->role = HWNAS_CUDNN_BY_ATTENTION;
+    if (c->bans->attention[node] || !hwnas_fusion_take_attention(f, g, node, is_scaling))
+        return false;
+    if (is_attention_shaped(f, &g->chain))
+        return true;
+    hwnas_fusion_empty(f, g);
+    return false;
 }
 
-/* ---- Products of bytes ---- */
-
-/* Takes the node that makes floats of bytes for this group alone. */
-static void take_dequantize(cutter *c, group *g, int tensor)
+static bool begin_int8_product(hwnas_fusion *f, void *into, int node)
 {
-    const int reverse = hwnas_cudnn_dequantize_of(c->graph, tensor);
-    if (reverse < 0 || c->n_readers[tensor] != 1 || c->group_of[reverse] >= 0 ||
-        g->n_reverses == HWNAS_CUDNN_LONGEST_GROUP)
-        return;
-    g->reverses[g->n_reverses++] = reverse;
-    c->group_of[reverse] = (int)c->n_groups;
-}
-
-/* The result as bytes, where nothing else is made of it. */
-static void take_quantisation(cutter *c, group *g)
-{
-    const int tensor = c->graph->nodes[g->nodes[g->n_nodes - 1]].output;
-    const int reader = c->reader[tensor];
-    if (c->n_readers[tensor] == 1 && reader >= 0 && c->group_of[reader] < 0 &&
-        c->bans->joins[reader] != g->nodes[0] + 1 && g->n_nodes < HWNAS_CUDNN_LONGEST_GROUP &&
-        hwnas_cudnn_makes_int8(c->graph, &c->graph->nodes[reader]))
-        take(c, g, reader);
-}
-
-static void find_int8_product(cutter *c, int node)
-{
-    const hwnas_node *n = &c->graph->nodes[node];
-    if (c->bans->bytes[node] || c->bans->engine[node] || !hwnas_cudnn_multiplies_int8(c->graph, n) ||
-        c->n_readers[n->inputs[0]] != 1 || c->n_readers[n->inputs[1]] != 1)
-        return;
-    group *g = &c->groups[c->n_groups];
-    *g = (group){.role = n->op->id == HWNAS_OP_CONV ? HWNAS_CUDNN_BY_CONV : HWNAS_CUDNN_BY_MATMUL};
-    take(c, g, node);
-    take_dequantize(c, g, n->inputs[0]);
-    take_dequantize(c, g, n->inputs[1]);
-    grow(c, g);
-    for (int i = 1; i < g->n_nodes; i++)
-        for (int k = 0; k < c->graph->nodes[g->nodes[i]].n_inputs; k++)
-            take_dequantize(c, g, c->graph->nodes[g->nodes[i]].inputs[k]);
-    take_quantisation(c, g);
-    c->n_groups++;
-}
-
-/* ---- All of it ---- */
-
-static bool can_grow(hwnas_cudnn_role role)
-{
-    return role == HWNAS_CUDNN_BY_CONV || role == HWNAS_CUDNN_BY_CONV_BACK ||
-           role == HWNAS_CUDNN_BY_MATMUL || role == HWNAS_CUDNN_BY_POINTWISE;
+    const cutter *c = f->device;
+    const hwnas_node *n = &f->graph->nodes[node];
+    group *g = into;
+    if (c->net->precision != HWNAS_S8 || c->bans->bytes[node] || c->bans->engine[node] ||
+        !hwnas_cudnn_multiplies_int8(f->graph, n) ||
+        hwnas_lone_reader(&f->uses[n->inputs[0]]) < 0 ||
+        hwnas_lone_reader(&f->uses[n->inputs[1]]) < 0)
+        return false;
+    g->role = n->op->id == HWNAS_OP_CONV ? HWNAS_CUDNN_BY_CONV : HWNAS_CUDNN_BY_MATMUL;
+    g->chain.takes = HWNAS_FUSES_VALUES | HWNAS_FUSES_QUANTIZE;
+    hwnas_fusion_take(f, g, node);
+    take_dequantize(f, g, n->inputs[0]);
+    take_dequantize(f, g, n->inputs[1]);
+    return true;
 }
 
 static bool is_by_engine(hwnas_cudnn_role role)
 {
-    return can_grow(role) || role == HWNAS_CUDNN_BY_POOL || role == HWNAS_CUDNN_BY_NORM ||
-           role == HWNAS_CUDNN_BY_REDUCE ||
-           role == HWNAS_CUDNN_BY_RNN;
+    return rows[role].takes || role == HWNAS_CUDNN_BY_POOL || role == HWNAS_CUDNN_BY_NORM ||
+           role == HWNAS_CUDNN_BY_REDUCE || role == HWNAS_CUDNN_BY_RNN;
 }
 
-static void form_group(cutter *c, int node)
+static bool begin_any(hwnas_fusion *f, void *into, int node)
 {
-    group *g = &c->groups[c->n_groups];
-    *g = (group){.role = hwnas_cudnn_role_of(c->graph, &c->graph->nodes[node])};
+    const cutter *c = f->device;
+    group *g = into;
+    g->role = hwnas_cudnn_role_of(f->graph, &f->graph->nodes[node]);
     if (is_by_engine(g->role) && c->bans->engine[node])
         g->role = HWNAS_CUDNN_BY_KERNEL;
-    take(c, g, node);
-    if (can_grow(g->role))
-        grow(c, g);
-    c->n_groups++;
+    g->chain.takes = rows[g->role].takes;
+    hwnas_fusion_take(f, g, node);
+    return true;
 }
+
+static const hwnas_fusion_rules fusion_rules = {
+    .group_size = sizeof(group),
+    .longest = HWNAS_CUDNN_LONGEST_GROUP,
+    .passes = (hwnas_fusion_begin *const[]){begin_attention, begin_int8_product, begin_any, NULL},
+    .row = row_of,
+    .follows = follows,
+};
 
 static int by_last_node(const void *a, const void *b)
 {
-    const group *x = a, *y = b;
-    const int p = x->nodes[x->n_nodes - 1], q = y->nodes[y->n_nodes - 1];
-    return p < q ? -1 : p > q;
+    const hwnas_fusion_group *x = &((const group *)a)->chain, *y = &((const group *)b)->chain;
+    return x->nodes[x->n_nodes - 1] - y->nodes[y->n_nodes - 1];
+}
+
+static void put_in_order(hwnas_fusion *f)
+{
+    group *groups = f->groups;
+    qsort(groups, f->n_groups, sizeof *groups, by_last_node);
+    for (size_t i = 0; i < f->n_groups; i++) {
+        for (int k = 0; k < groups[i].chain.n_nodes; k++)
+            f->group_of[groups[i].chain.nodes[k]] = (int)i;
+        for (int k = 0; k < groups[i].n_dequantizes; k++)
+            f->group_of[groups[i].dequantizes[k]] = (int)i;
+    }
 }
 
 void hwnas_cudnn_form_groups(cutter *c)
 {
-    const hwnas_graph *graph = c->graph;
-    hwnas_arena *arena = c->net->arena;
-    c->n_readers = hwnas_arena_alloc(arena, graph->n_tensors * sizeof *c->n_readers);
-    c->reader = hwnas_arena_alloc(arena, graph->n_tensors * sizeof *c->reader);
-    c->is_image = hwnas_arena_alloc(arena, graph->n_tensors * sizeof *c->is_image);
-    c->group_of = hwnas_arena_alloc(arena, graph->n_nodes * sizeof *c->group_of);
-    c->groups = hwnas_arena_alloc(arena, graph->n_nodes * sizeof *c->groups);
-    c->n_groups = 0;
-    count_readers(c);
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        c->group_of[i] = -1;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (is_op(c, (int)i, HWNAS_OP_SOFTMAX))
-            find_attention(c, (int)i);
-    for (size_t i = 0; i < graph->n_nodes && c->net->precision == HWNAS_S8; i++)
-        if (c->group_of[i] < 0)
-            find_int8_product(c, (int)i);
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (c->group_of[i] < 0)
-            form_group(c, (int)i);
-    qsort(c->groups, c->n_groups, sizeof *c->groups, by_last_node);
-    for (size_t i = 0; i < c->n_groups; i++) {
-        for (int k = 0; k < c->groups[i].n_nodes; k++)
-            c->group_of[c->groups[i].nodes[k]] = (int)i;
-        for (int k = 0; k < c->groups[i].n_reverses; k++)
-            c->group_of[c->groups[i].reverses[k]] = (int)i;
-    }
+    c->is_image = hwnas_arena_alloc(c->net->arena, c->graph->n_tensors * sizeof *c->is_image);
+    c->plan = (hwnas_fusion){.rules = &fusion_rules, .graph = c->graph, .device = c};
+    hwnas_fusion_plan(&c->plan);
+    put_in_order(&c->plan);
 }

@@ -8,6 +8,7 @@
 #define HWNAS_DEVICE_CUDNN_CUT_H
 
 #include "device/cudnn/operation.h"
+#include "graph/fusion.h"
 #include "graph/op.h"
 
 enum { HWNAS_CUDNN_LONGEST_GROUP = 12 };
@@ -39,27 +40,28 @@ typedef enum hwnas_cudnn_role {
 
 /* Nodes that become one step. */
 typedef struct hwnas_cudnn_group {
+    hwnas_fusion_group chain; /* of an attention: product, perhaps a scaling, softmax, product */
     hwnas_cudnn_role role;
-    int n_nodes, nodes[HWNAS_CUDNN_LONGEST_GROUP]; /* each reads what the one before made */
     /* A product of bytes: nodes that make floats of the bytes it reads; what it reads in their place. */
-    int n_reverses, reverses[HWNAS_CUDNN_LONGEST_GROUP];
+    int n_dequantizes, dequantizes[HWNAS_CUDNN_LONGEST_GROUP];
 } hwnas_cudnn_group;
 
 typedef struct hwnas_cudnn_cut {
     hwnas_cudnn_net *net;
     const hwnas_graph *graph; /* the net's */
     const hwnas_cudnn_bans *bans;
-    int *n_readers;    /* by tensor: nodes that read it, and 1 for being an output */
-    int *reader;       /* by tensor: the last node that reads it, or -1 */
+    hwnas_fusion plan; /* groups, in the order of running; hwnas_fusion_done() */
     bool *is_image;    /* by tensor: N, H, W, C in memory */
-    hwnas_cudnn_group *groups; /* in the order of running */
-    size_t n_groups;
-    int *group_of;     /* by node */
 } hwnas_cudnn_cut;
+
+static inline const hwnas_cudnn_group *hwnas_cudnn_groups(const hwnas_cudnn_cut *cut)
+{
+    return cut->plan.groups;
+}
 
 /* ---- cut.c ---- */
 hwnas_cudnn_bans hwnas_cudnn_bans_new(hwnas_arena *arena, const hwnas_graph *graph);
-/* Forms the groups. All that the cut holds lies in the net's arena. */
+/* Forms the groups. */
 void hwnas_cudnn_form_groups(hwnas_cudnn_cut *cut);
 /* How a node would be computed by itself. */
 hwnas_cudnn_role hwnas_cudnn_role_of(const hwnas_graph *graph, const hwnas_node *node);

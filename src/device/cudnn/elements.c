@@ -124,12 +124,12 @@ static bool lies_alike(const hwnas_cudnn_tensor *a, const hwnas_cudnn_tensor *b)
 static void collect(lowering *l, elements *e, int inputs[][2])
 {
     hwnas_cudnn_cut *cut = l->cut;
-    const int last = hwnas_lower_node(l, l->group->n_nodes - 1)->output;
+    const int last = l->group->chain.output;
     int order[HWNAS_MAX_RANK];
     order_of(order, &cut->net->tensors[last]);
     e->rank = cut->net->tensors[last].rank;
     add_element(e, cut->net, last, order);
-    for (int i = 0; i < l->group->n_nodes; i++) {
+    for (int i = 0; i < l->group->chain.n_nodes; i++) {
         const hwnas_node *node = hwnas_lower_node(l, i);
         for (int k = 0; k < node->n_inputs; k++) {
             const hwnas_tensor *t = hwnas_lower_tensor(l, node->inputs[k]);
@@ -157,7 +157,7 @@ bool hwnas_lower_elements(lowering *l)
 {
     elements e = {0};
     int wanted[HWNAS_CUDNN_LONGEST_GROUP][2], ports[2 * HWNAS_CUDNN_LONGEST_GROUP];
-    const int result = hwnas_lower_node(l, l->group->n_nodes - 1)->output;
+    const int result = l->group->chain.output;
     hwnas_lower_made m = {0};
     adopt_order(l, result);
     collect(l, &e, wanted);
@@ -166,7 +166,7 @@ bool hwnas_lower_elements(lowering *l)
     l->rank = 3;
     for (int i = 1; i < e.n; i++)
         ports[i] = add_element_port(l, &e, i);
-    for (int i = 0; i < l->group->n_nodes; i++) {
+    for (int i = 0; i < l->group->chain.n_nodes; i++) {
         const hwnas_node *node = hwnas_lower_node(l, i);
         int inputs[2];
         for (int k = 0; k < node->n_inputs; k++) {

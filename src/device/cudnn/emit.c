@@ -54,30 +54,30 @@ void hwnas_cudnn_ban(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net,
 
 static const char *name_of(const hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 {
-    return cut->graph->nodes[group->nodes[0]].name;
+    return cut->graph->nodes[group->chain.nodes[0]].name;
 }
 
 /* A node by itself, its inputs as they lie, each in the type that it has. */
 static void emit_kernel(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 {
-    const hwnas_node *node = &cut->graph->nodes[group->nodes[0]];
+    const hwnas_node *node = &cut->graph->nodes[group->chain.nodes[0]];
     int inputs[HWNAS_MAX_NODE_INPUTS];
     for (int k = 0; k < node->n_inputs; k++)
         inputs[k] = hwnas_cudnn_want(cut, node->inputs[k], cut->net->tensors[node->inputs[k]].type,
                                      HWNAS_CUDNN_AS_IS);
-    hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_kernel, node->name, 1, group->nodes, node->n_inputs,
+    hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_kernel, node->name, 1, group->chain.nodes, node->n_inputs,
                          inputs, node->output);
 }
 
 /* cuDNN's has one type for all, which what comes straight from the caller has not. */
 static void emit_rnn(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 {
-    const hwnas_node *node = &cut->graph->nodes[group->nodes[0]];
+    const hwnas_node *node = &cut->graph->nodes[group->chain.nodes[0]];
     const hwnas_cudnn_type type = hwnas_cudnn_io_type(cut->net->precision);
     int inputs[HWNAS_MAX_NODE_INPUTS];
     for (int k = 0; k < node->n_inputs; k++)
         inputs[k] = hwnas_cudnn_want(cut, node->inputs[k], type, HWNAS_CUDNN_PLAIN);
-    hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_rnn, node->name, 1, group->nodes, node->n_inputs,
+    hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_rnn, node->name, 1, group->chain.nodes, node->n_inputs,
                          inputs, node->output);
 }
 
@@ -113,7 +113,7 @@ static bool see(hwnas_cudnn_tensor *out, const hwnas_cudnn_tensor *in, const hwn
 static void emit_view(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 {
     hwnas_cudnn_net *net = cut->net;
-    const hwnas_node *node = &cut->graph->nodes[group->nodes[0]];
+    const hwnas_node *node = &cut->graph->nodes[group->chain.nodes[0]];
     const hwnas_cudnn_type type = net->tensors[node->inputs[0]].type;
     int in = hwnas_cudnn_want(cut, node->inputs[0], type, HWNAS_CUDNN_AS_IS);
     hwnas_cudnn_tensor out = net->tensors[node->output];
@@ -125,7 +125,7 @@ static void emit_view(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
     out.root = net->tensors[in].root;
     out.memory = HWNAS_CUDNN_NOWHERE;
     net->tensors[node->output] = out;
-    hwnas_cudnn_add_step(net, &hwnas_cudnn_view, node->name, 1, group->nodes, 1, &in,
+    hwnas_cudnn_add_step(net, &hwnas_cudnn_view, node->name, 1, group->chain.nodes, 1, &in,
                          node->output);
 }
 
@@ -133,7 +133,7 @@ static void emit_view(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 static void emit_concat(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 {
     hwnas_cudnn_net *net = cut->net;
-    const hwnas_node *node = &cut->graph->nodes[group->nodes[0]];
+    const hwnas_node *node = &cut->graph->nodes[group->chain.nodes[0]];
     const hwnas_cudnn_tensor whole = net->tensors[node->output];
     int64_t axis = hwnas_node_attr(node, "axis")->ints[0], at = 0;
     int parts[HWNAS_MAX_NODE_INPUTS];
@@ -156,7 +156,7 @@ static void emit_concat(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
         hwnas_cudnn_add_step(net, &hwnas_cudnn_kernel, part.name, 0, NULL, 1, &parts[k], slice);
         parts[k] = slice;
     }
-    hwnas_cudnn_add_step(net, &hwnas_cudnn_view, node->name, 1, group->nodes, node->n_inputs,
+    hwnas_cudnn_add_step(net, &hwnas_cudnn_view, node->name, 1, group->chain.nodes, node->n_inputs,
                          parts, node->output);
 }
 
@@ -165,14 +165,14 @@ static void add_engine(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group,
                        hwnas_cudnn_operation *o)
 {
     int inputs[HWNAS_CUDNN_MAX_PORTS], n = 0, nodes[2 * HWNAS_CUDNN_LONGEST_GROUP];
-    const int output = cut->graph->nodes[group->nodes[group->n_nodes - 1]].output;
+    const int output = group->chain.output;
     for (int i = 0; i < o->n_ports; i++)
         if (o->ports[i].kind == HWNAS_CUDNN_PORT_MEMORY && o->ports[i].tensor != output)
             inputs[n++] = o->ports[i].tensor;
-    memcpy(nodes, group->reverses, (size_t)group->n_reverses * sizeof *nodes);
-    memcpy(nodes + group->n_reverses, group->nodes, (size_t)group->n_nodes * sizeof *nodes);
+    memcpy(nodes, group->dequantizes, (size_t)group->n_dequantizes * sizeof *nodes);
+    memcpy(nodes + group->n_dequantizes, group->chain.nodes, (size_t)group->chain.n_nodes * sizeof *nodes);
     hwnas_cudnn_step *step = hwnas_cudnn_add_step(
-        cut->net, &hwnas_cudnn_engine, name_of(cut, group), group->n_reverses + group->n_nodes,
+        cut->net, &hwnas_cudnn_engine, name_of(cut, group), group->n_dequantizes + group->chain.n_nodes,
         nodes, n, inputs, output);
     step->state = o;
 }
@@ -201,7 +201,7 @@ static void emit_group(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group,
             return;
         }
         free(o);
-        ban_nodes(bans, cut->net, group->n_nodes, group->nodes);
+        ban_nodes(bans, cut->net, group->chain.n_nodes, group->chain.nodes);
         *again = true;
     }
 }
@@ -232,8 +232,8 @@ void hwnas_cudnn_emit(hwnas_cudnn_cut *cut, hwnas_cudnn_bans *bans, bool *again)
 {
     hwnas_cudnn_net *net = cut->net;
     const hwnas_graph *graph = cut->graph;
-    for (size_t i = 0; i < cut->n_groups; i++)
-        emit_group(cut, &cut->groups[i], bans, again);
+    for (size_t i = 0; i < cut->plan.n_groups; i++)
+        emit_group(cut, &hwnas_cudnn_groups(cut)[i], bans, again);
     net->inputs = hwnas_arena_copy(net->arena, graph->inputs, graph->n_inputs * sizeof(int));
     net->outputs = hwnas_arena_alloc(net->arena, graph->n_outputs * sizeof(int));
     for (size_t i = 0; i < graph->n_outputs; i++)

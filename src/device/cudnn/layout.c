@@ -93,10 +93,11 @@ static void find_images(hwnas_cudnn_cut *cut)
 static bool is_written_transposed(const hwnas_cudnn_cut *cut, int tensor)
 {
     const hwnas_tensor *t = &cut->graph->tensors[tensor];
-    if (t->rank != 4 || t->producer < 0 || cut->n_readers[tensor] != 1 || cut->reader[tensor] < 0 ||
+    const int lone = hwnas_lone_reader(&cut->plan.uses[tensor]);
+    if (t->rank != 4 || t->producer < 0 || lone < 0 ||
         cut->graph->nodes[t->producer].op->id != HWNAS_OP_MATMUL)
         return false;
-    const hwnas_node *reader = &cut->graph->nodes[cut->reader[tensor]];
+    const hwnas_node *reader = &cut->graph->nodes[lone];
     if (reader->op->id != HWNAS_OP_TRANSPOSE)
         return false;
     const int64_t *order = hwnas_node_attr(reader, "order")->ints;
@@ -142,7 +143,7 @@ static bool can_be_slice(const hwnas_cudnn_cut *cut, int tensor, const hwnas_cud
     if (t->producer < 0 || cut->bans->slice[tensor] || made->root != tensor ||
         made->type != whole->type || cut->is_image[tensor] != cut->is_image[whole->source])
         return false;
-    const hwnas_cudnn_group *group = &cut->groups[cut->group_of[t->producer]];
+    const hwnas_cudnn_group *group = &hwnas_cudnn_groups(cut)[cut->plan.group_of[t->producer]];
     return group->role == HWNAS_CUDNN_BY_CONV || group->role == HWNAS_CUDNN_BY_KERNEL ||
            group->role == HWNAS_CUDNN_BY_CONCAT;
 }

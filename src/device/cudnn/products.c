@@ -126,7 +126,7 @@ static bool lower_rows(lowering *l, const hwnas_node *node, bool is_linear)
 static bool needs_rank_4(const lowering *l, const hwnas_node *node)
 {
     const int tensors[] = {node->inputs[0], node->inputs[1],
-                           hwnas_lower_node(l, l->group->n_nodes - 1)->output};
+                           l->group->chain.output};
     bool needs = false;
     int64_t stride, batch;
     for (int i = 0; i < 3; i++) {
@@ -194,10 +194,10 @@ static int add_heads(lowering *l, int tensor, bool is_turned)
 
 bool hwnas_lower_attention(lowering *l)
 {
-    const hwnas_node *first = hwnas_lower_node(l, 0), *second = hwnas_lower_node(l, l->group->n_nodes - 1);
+    const hwnas_node *first = hwnas_lower_node(l, 0), *second = hwnas_lower_node(l, l->group->chain.n_nodes - 1);
     const hwnas_cudnn_tensor *out = &l->cut->net->tensors[second->output];
     float scale = 1;
-    if (l->group->n_nodes > 3) {
+    if (l->group->chain.n_nodes > 3) {
         const hwnas_node *by = hwnas_lower_node(l, 1);
         scale = hwnas_lower_number(hwnas_lower_tensor(l, by->inputs[1]));
         scale = by->op->id == HWNAS_OP_DIV ? 1 / scale : scale;

@@ -31,7 +31,7 @@ static bool turns(const hwnas_tensor *t, const hwnas_onednn_layout *layouts, int
 bool hwnas_onednn_change_fits(const hwnas_graph *graph, const hwnas_onednn_group *group,
                               const hwnas_onednn_layout *layouts)
 {
-    const hwnas_node *root = &graph->nodes[group->nodes[0]];
+    const hwnas_node *root = &graph->nodes[group->chain.nodes[0]];
     const hwnas_tensor *t = hwnas_node_output(graph, root);
     const int from = root->inputs[0], to = root->output;
     return root->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
@@ -42,7 +42,7 @@ hwnas_status hwnas_onednn_change_compile(hwnas_onednn_step *step, const hwnas_on
                                          const hwnas_onednn_group *group,
                                          const hwnas_onednn_layout *layouts, hwnas_arena *arena)
 {
-    const hwnas_node *root = &source->graph->nodes[group->nodes[0]];
+    const hwnas_node *root = &source->graph->nodes[group->chain.nodes[0]];
     const hwnas_tensor *t = hwnas_node_output(source->graph, root);
     const hwnas_onednn_scale with = hwnas_onednn_scale_of(source->graph, root);
     const bool is_signed = source->kept[root->output] == dnnl_s8;

@@ -217,7 +217,7 @@ static hwnas_status add_args(maker *m)
     hwnas_onednn_primitive *p = &m->made->main;
     m->made->sum = -1;
     TRY(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, m->out));
-    TRY(add_border(m, &m->made->after, g->output, false));
+    TRY(add_border(m, &m->made->after, g->chain.output, false));
     for (int i = 0; i < m->n_inputs; i++)
         TRY(add_input(m, m->args[i], m->in[i], g->reads[i]));
     for (int i = 0; i < m->bytes.n_posts; i++) {
@@ -300,7 +300,7 @@ hwnas_status hwnas_onednn_fused_compile(hwnas_onednn_step *step, const onednn_de
                .graph = source->graph,
                .group = group,
                .layouts = layouts,
-               .root = &source->graph->nodes[group->nodes[0]],
+               .root = &source->graph->nodes[group->chain.nodes[0]],
                .args = {DNNL_ARG_SRC, DNNL_ARG_SRC_1}};
     m.made = step->state = hwnas_alloc(sizeof *m.made);
     m.made->main.name = step->name;
@@ -309,7 +309,7 @@ hwnas_status hwnas_onednn_fused_compile(hwnas_onednn_step *step, const onednn_de
     step->n_inputs = 0;
     step->n_outputs = 1;
     step->input_ids = hwnas_arena_alloc(arena, MAX_INPUTS * sizeof *step->input_ids);
-    step->output_ids = hwnas_arena_copy(arena, &group->output, sizeof *step->output_ids);
+    step->output_ids = hwnas_arena_copy(arena, &group->chain.output, sizeof *step->output_ids);
     TRY_OUT(hwnas_onednn_attr(&m.attr, step->name));
     choose_tail(&m);
     TRY_DNNL_OUT("describe", step->name, add_posts(&m));

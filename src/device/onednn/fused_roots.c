@@ -64,7 +64,7 @@ static dnnl_status_t describe_in(maker *m, int i, int rank, hwnas_onednn_layout 
 
 static dnnl_status_t describe_out(maker *m, int rank, hwnas_onednn_layout layout)
 {
-    return hwnas_onednn_describe_tensor(&m->out, m, m->group->output, rank, layout);
+    return hwnas_onednn_describe_tensor(&m->out, m, m->group->chain.output, rank, layout);
 }
 
 /* Of floats or of bytes, as the library likes. */
@@ -120,7 +120,7 @@ static dnnl_status_t make_product(maker *m)
     const dnnl_dims_t per_column = {1, dims[1]};
     m->n_inputs = 1;
     TRY_STATUS(hwnas_onednn_describe_rows(&m->in[0], m, m->group->reads[0]));
-    TRY_STATUS(hwnas_onednn_describe_rows(&m->out, m, m->group->output));
+    TRY_STATUS(hwnas_onednn_describe_rows(&m->out, m, m->group->chain.output));
     TRY_STATUS(describe_weights(m, 2, dims));
     if (m->group->bias >= 0)
         TRY_STATUS(hwnas_onednn_describe(&m->bias, dnnl_f32, 2, per_column, HWNAS_ONEDNN_PLAIN));
@@ -193,7 +193,7 @@ static dnnl_status_t make_change(maker *m)
     m->n_inputs = 1;
     m->is_reorder = true;
     TRY_STATUS(describe_in(m, 0, output(m)->rank, hwnas_onednn_lies(m, m->group->reads[0])));
-    TRY_STATUS(describe_out(m, output(m)->rank, hwnas_onednn_lies(m, m->group->output)));
+    TRY_STATUS(describe_out(m, output(m)->rank, hwnas_onednn_lies(m, m->group->chain.output)));
     return dnnl_reorder_primitive_desc_create(&m->desc, m->in[0], engine, m->out, engine, m->attr);
 }
 

@@ -1,15 +1,15 @@
-/* groups.c: from each root as far as its results can be worked on in registers. */
+/* groups.c: the CPU's rules of fusion (graph/fusion.h): what oneDNN has fast primitives for, and
+ * what these do to each of their results while it is in registers. */
 #include "device/onednn/groups.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "device/onednn/layouts.h"
 #include "device/onednn/onednn_int8.h"
-#include "graph/op.h"
+#include "graph/quantize_graph.h"
 
 typedef hwnas_onednn_group group;
 typedef hwnas_onednn_post post;
-
 typedef hwnas_onednn_finder finder;
 
 static bool is_weight(const hwnas_graph *graph, int tensor)
@@ -17,215 +17,7 @@ static bool is_weight(const hwnas_graph *graph, int tensor)
     return graph->tensors[tensor].kind == HWNAS_TENSOR_WEIGHT;
 }
 
-static bool have_same_dims(const hwnas_tensor *a, const hwnas_tensor *b)
-{
-    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
-/* ---- Operators ---- */
-
-bool hwnas_onednn_function(post *out, const hwnas_node *node)
-{
-    static const struct {
-        hwnas_op_id op;
-        dnnl_alg_kind_t alg;
-        const char *alpha, *beta; /* attributes */
-    } rows[] = {
-        {HWNAS_OP_ABS, dnnl_eltwise_abs, NULL, NULL},
-        {HWNAS_OP_CLIP, dnnl_eltwise_clip, "low", "high"},
-        {HWNAS_OP_EXP, dnnl_eltwise_exp, NULL, NULL},
-        {HWNAS_OP_HARD_SIGMOID, dnnl_eltwise_hardsigmoid, "alpha", "beta"},
-        {HWNAS_OP_LEAKY_RELU, dnnl_eltwise_relu, "alpha", NULL},
-        {HWNAS_OP_RELU, dnnl_eltwise_relu, NULL, NULL},
-        {HWNAS_OP_SIGMOID, dnnl_eltwise_logistic, NULL, NULL},
-        {HWNAS_OP_SQRT, dnnl_eltwise_sqrt, NULL, NULL},
-        {HWNAS_OP_TANH, dnnl_eltwise_tanh, NULL, NULL},
-    };
-    *out = (post){.operand = -1};
-    if (node->op->id == HWNAS_OP_HARD_SWISH) {
-        *out = (post){dnnl_eltwise_hardswish, 1.0f / 6, 0.5f, -1, false};
-        return true;
-    }
-    if (node->op->id == HWNAS_OP_GELU) {
-        out->alg =
-            hwnas_node_attr(node, "tanh")->ints[0] ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf;
-        return true;
-    }
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].op != node->op->id)
-            continue;
-        out->alg = rows[i].alg;
-        out->alpha = rows[i].alpha ? (float)hwnas_node_attr(node, rows[i].alpha)->number : 0;
-        out->beta = rows[i].beta ? (float)hwnas_node_attr(node, rows[i].beta)->number : 0;
-        return true;
-    }
-    return false;
-}
-
-/* x times a function of x is a function too. */
-static bool gated_function(post *out, const hwnas_node *gate)
-{
-    *out = (post){.operand = -1};
-    if (gate->op->id == HWNAS_OP_SIGMOID) {
-        out->alg = dnnl_eltwise_swish;
-        out->alpha = 1;
-        return true;
-    }
-    if (gate->op->id != HWNAS_OP_HARD_SIGMOID)
-        return false;
-    out->alg = dnnl_eltwise_hardswish;
-    out->alpha = (float)hwnas_node_attr(gate, "alpha")->number;
-    out->beta = (float)hwnas_node_attr(gate, "beta")->number;
-    return true;
-}
-
-bool hwnas_onednn_binary(dnnl_alg_kind_t *out, const hwnas_node *node)
-{
-    static const struct {
-        hwnas_op_id op;
-        dnnl_alg_kind_t alg;
-    } rows[] = {{HWNAS_OP_ADD, dnnl_binary_add},
-                {HWNAS_OP_DIV, dnnl_binary_div},
-                {HWNAS_OP_MUL, dnnl_binary_mul},
-                {HWNAS_OP_SUB, dnnl_binary_sub}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].op == node->op->id) {
-            *out = rows[i].alg;
-            return true;
-        }
-    return false;
-}
-
-static bool is_elementwise(const hwnas_node *node)
-{
-    post p;
-    return hwnas_onednn_binary(&p.alg, node) || hwnas_onednn_function(&p, node);
-}
-
-static bool joins_channels(const hwnas_graph *graph, const hwnas_node *node)
-{
-    if (node->op->id != HWNAS_OP_CONCAT || hwnas_node_output(graph, node)->rank != 4)
-        return false;
-    const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
-    return axis == 1 || axis == -3;
-}
-
-/* Makes an image of images by moving their values. */
-static bool is_move(const hwnas_graph *graph, const hwnas_node *node)
-{
-    return joins_channels(graph, node) ||
-           ((node->op->id == HWNAS_OP_SLICE || node->op->id == HWNAS_OP_ZERO) &&
-            hwnas_node_output(graph, node)->rank == 4);
-}
-
-static bool is_fp32(const hwnas_graph *graph, const hwnas_node *node)
-{
-    bool is_whole = hwnas_dtype_is_whole(hwnas_node_output(graph, node)->dtype);
-    for (int i = 0; i < node->n_inputs; i++)
-        is_whole |= hwnas_dtype_is_whole(hwnas_node_input(graph, node, i)->dtype);
-    return !is_whole;
-}
-
-/* ---- Layouts ---- */
-
-/* Makes images of images, and is fast when channels are last. */
-static bool is_image_op(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const bool is_spatial = node->op->is_spatial && node->op->id != HWNAS_OP_CONV_TRANSPOSE;
-    return hwnas_node_output(graph, node)->rank == 4 &&
-           (is_spatial || node->op->class == HWNAS_CLASS_QUANTIZATION || is_elementwise(node) ||
-            is_move(graph, node));
-}
-
-/* Images begin with a convolution, a pool or a quantisation, and go on through what works on values
- * alone. */
-static bool begins_image(const finder *f, const hwnas_node *node)
-{
-    const hwnas_graph *graph = f->graph;
-    const hwnas_onednn_layout *layouts = f->out->layouts;
-    const bool is_reverse = node->op->id == HWNAS_OP_DEQUANTIZE_LINEAR;
-    if (!is_image_op(graph, node) ||
-        !(is_fp32(graph, node) || hwnas_onednn_changes_type(f->source, node)))
-        return false;
-    if (!is_elementwise(node) && !is_move(graph, node) && !is_reverse)
-        return true;
-    for (int i = 0; i < node->n_inputs; i++)
-        if (layouts[node->inputs[i]] == HWNAS_ONEDNN_IMAGE &&
-            (is_move(graph, node) ||
-             have_same_dims(hwnas_node_input(graph, node, i), hwnas_node_output(graph, node))))
-            return true;
-    return false;
-}
-
-/* Reorders what it reads if need be, but for a slice: of images it makes images. */
-static bool reads_images(const finder *f, size_t n)
-{
-    const hwnas_node *node = &f->graph->nodes[n];
-    const hwnas_onednn_layout layout = f->out->layouts[node->output];
-    return !f->is_own[n] && is_image_op(f->graph, node) && layout != HWNAS_ONEDNN_FREE &&
-           (layout == HWNAS_ONEDNN_IMAGE || node->op->id != HWNAS_OP_SLICE);
-}
-
-static void choose_images(const finder *f)
-{
-    hwnas_onednn_layout *layouts = f->out->layouts;
-    for (size_t i = 0; i < f->graph->n_nodes; i++) {
-        const hwnas_node *node = &f->graph->nodes[i];
-        if (!f->is_own[i] && begins_image(f, node))
-            layouts[node->output] = HWNAS_ONEDNN_IMAGE;
-    }
-    for (size_t i = 0; i < f->graph->n_outputs; i++)
-        layouts[f->graph->outputs[i]] = HWNAS_ONEDNN_PLAIN;
-    for (size_t i = f->graph->n_nodes; i-- > 0;) { /* what is plain makes all slices before it so */
-        const hwnas_node *node = &f->graph->nodes[i];
-        for (int k = 0; k < node->n_inputs && !reads_images(f, i); k++)
-            if (layouts[node->inputs[k]] == HWNAS_ONEDNN_IMAGE)
-                layouts[node->inputs[k]] = HWNAS_ONEDNN_PLAIN;
-    }
-    /* What moves values of images that have become plain makes no image. */
-    for (size_t i = 0; i < f->graph->n_nodes; i++) {
-        const hwnas_node *node = &f->graph->nodes[i];
-        if (is_move(f->graph, node) && layouts[node->output] == HWNAS_ONEDNN_IMAGE &&
-            !begins_image(f, node))
-            layouts[node->output] = HWNAS_ONEDNN_PLAIN;
-    }
-}
-
-static bool is_transposed(const finder *f, int tensor)
-{
-    const int producer = f->graph->tensors[tensor].producer;
-    return producer >= 0 && f->graph->nodes[producer].op->id == HWNAS_OP_TRANSPOSE;
-}
-
-static void set_plain(const finder *f, int tensor)
-{
-    const int bytes = hwnas_onednn_behind(f->source, tensor);
-    if (f->out->layouts[tensor] == HWNAS_ONEDNN_FREE)
-        f->out->layouts[tensor] = HWNAS_ONEDNN_PLAIN;
-    if (bytes >= 0 && f->out->layouts[bytes] == HWNAS_ONEDNN_FREE)
-        f->out->layouts[bytes] = HWNAS_ONEDNN_PLAIN;
-}
-
-/* What our steps and groups read and write is plain unless it is an image. So is what was
- * transposed, but for products: oneDNN would leave the values where they are and exchange strides,
- * with which all its other operators are slow. */
-static void choose_plain(const finder *f)
-{
-    for (size_t i = 0; i < f->graph->n_outputs; i++)
-        f->out->layouts[f->graph->outputs[i]] = HWNAS_ONEDNN_PLAIN; /* without groups as well */
-    for (size_t i = 0; i < f->graph->n_nodes; i++) {
-        const hwnas_node *node = &f->graph->nodes[i];
-        const bool is_ours =
-            f->is_own[i] || f->out->of_node[i] >= 0 || node->op->id == HWNAS_OP_SLICE;
-        for (int k = 0; k < node->n_inputs; k++)
-            if (is_ours || (node->op->id != HWNAS_OP_MATMUL && is_transposed(f, node->inputs[k])))
-                set_plain(f, node->inputs[k]);
-        if (is_ours)
-            set_plain(f, node->output);
-    }
-}
-
-/* ---- Groups ---- */
+/* ---- Roots ---- */
 
 /* The weight that `linear` or `matmul` multiplies with, or -1: another kind of node. */
 static int matrix_of(const hwnas_graph *graph, const hwnas_node *node)
@@ -247,97 +39,186 @@ static bool has_constant_kernel(const hwnas_graph *graph, const hwnas_node *node
     return hwnas_node_output(graph, node)->rank == 4;
 }
 
+static bool is_conv(const finder *f, const hwnas_node *node)
+{
+    return hwnas_onednn_multiplies_int8(f->source, node) ||
+           has_constant_kernel(f->source->graph, node);
+}
+
 static bool is_product(const finder *f, const hwnas_node *node)
 {
-    return matrix_of(f->graph, node) >= 0 ||
-           (node->op->id != HWNAS_OP_CONV && hwnas_onednn_multiplies_int8(f->source, node));
+    return matrix_of(f->source->graph, node) >= 0 || hwnas_onednn_multiplies_int8(f->source, node);
+}
+
+static bool makes_image(const finder *f, const hwnas_node *node)
+{
+    return hwnas_node_output(f->source->graph, node)->rank == 4;
+}
+
+/* What works on single values has a group of its own on images; elsewhere oneDNN's partitions
+ * around attentions want it. */
+static bool may_stand_alone(const finder *f, const hwnas_node *node)
+{
+    return hwnas_onednn_begins_image(f, node) ||
+           (!f->has_attention && hwnas_node_output(f->source->graph, node)->rank <= 5);
 }
 
 /* Two operands, of which the first has the result's shape. */
-static bool is_binary_root(const finder *f, const hwnas_node *node)
+static bool is_binary(const finder *f, const hwnas_node *node)
 {
-    dnnl_alg_kind_t alg;
-    return hwnas_onednn_binary(&alg, node) && !is_weight(f->graph, node->inputs[0]) &&
-           have_same_dims(hwnas_node_input(f->graph, node, 0), hwnas_node_output(f->graph, node));
+    const hwnas_graph *graph = f->source->graph;
+    return may_stand_alone(f, node) && !is_weight(graph, node->inputs[0]) &&
+           hwnas_same_shape(hwnas_node_input(graph, node, 0), hwnas_node_output(graph, node));
 }
 
-static bool is_root(const finder *f, size_t n)
+static bool is_function(const finder *f, const hwnas_node *node)
 {
-    const hwnas_node *node = &f->graph->nodes[n];
-    const hwnas_tensor *out = hwnas_node_output(f->graph, node);
-    post p;
-    if (hwnas_onednn_is_quantize_root(f, n))
-        return true;
-    if (f->is_own[n] || !is_fp32(f->graph, node))
+    return may_stand_alone(f, node) && !is_weight(f->source->graph, node->inputs[0]);
+}
+
+static bool is_softmax(const finder *f, const hwnas_node *node)
+{
+    return may_stand_alone(f, node) && hwnas_node_output(f->source->graph, node)->rank > 0;
+}
+
+static bool moves_image(const finder *f, const hwnas_node *node)
+{
+    return hwnas_onednn_moves_image(f->source->graph, node) && hwnas_onednn_begins_image(f, node);
+}
+
+/* ---- The rules ---- */
+
+enum { ALL = HWNAS_FUSES_VALUES | HWNAS_FUSES_QUANTIZE };
+
+static const hwnas_fusion_row alone,
+    product = {.takes = ALL}, maximum = {.takes = HWNAS_FUSES_QUANTIZE},
+    binary = {.takes = ALL, .is = HWNAS_FUSES_BINARY}, function = {.is = HWNAS_FUSES_FUNCTION},
+    gate_of_x = {.is = HWNAS_FUSES_FUNCTION, .is_gate = true},
+    quantize = {.is = HWNAS_FUSES_QUANTIZE};
+
+static const struct rule {
+    const hwnas_fusion_row *row;
+    bool (*is_root)(const finder *f, const hwnas_node *node);
+} rules[HWNAS_N_OPS] = {
+    [HWNAS_OP_ABS] = {&function, is_function},
+    [HWNAS_OP_ADD] = {&binary, is_binary},
+    [HWNAS_OP_AVG_POOL] = {&alone, makes_image},
+    [HWNAS_OP_CLIP] = {&function, is_function},
+    [HWNAS_OP_CONCAT] = {&alone, moves_image},
+    [HWNAS_OP_CONV] = {&product, is_conv},
+    [HWNAS_OP_DIV] = {&binary, is_binary},
+    [HWNAS_OP_EXP] = {&function, is_function},
+    [HWNAS_OP_GELU] = {&function, is_function},
+    [HWNAS_OP_GLOBAL_AVG_POOL] = {&alone, makes_image},
+    [HWNAS_OP_HARD_SIGMOID] = {&gate_of_x, is_function},
+    [HWNAS_OP_HARD_SWISH] = {&function, is_function},
+    [HWNAS_OP_LEAKY_RELU] = {&function, is_function},
+    [HWNAS_OP_LINEAR] = {&product, is_product},
+    [HWNAS_OP_MATMUL] = {&product, is_product},
+    [HWNAS_OP_MAX_POOL] = {&maximum, makes_image},
+    [HWNAS_OP_MUL] = {&binary, is_binary},
+    [HWNAS_OP_QUANTIZE_LINEAR] = {&quantize, NULL}, /* see is_root() */
+    [HWNAS_OP_RELU] = {&function, is_function},
+    [HWNAS_OP_SIGMOID] = {&gate_of_x, is_function},
+    [HWNAS_OP_SLICE] = {&alone, moves_image},
+    [HWNAS_OP_SOFTMAX] = {&alone, is_softmax},
+    [HWNAS_OP_SQRT] = {&function, is_function},
+    [HWNAS_OP_SUB] = {&binary, is_binary},
+    [HWNAS_OP_TANH] = {&function, is_function},
+    [HWNAS_OP_ZERO] = {&alone, moves_image},
+};
+
+static const hwnas_fusion_row *row_of(const hwnas_fusion *f, const hwnas_node *node)
+{
+    (void)f;
+    const struct rule *rule = &rules[node->op->id];
+    return rule->row ? rule->row : &alone;
+}
+
+static bool is_root(const hwnas_fusion *plan, int n)
+{
+    const finder *f = plan->device;
+    const hwnas_node *node = &plan->graph->nodes[n];
+    const struct rule *rule = &rules[node->op->id];
+    return f->is_refused && !f->is_refused[n] &&
+           (hwnas_onednn_is_quantize_root(plan, n) ||
+            (rule->is_root && !f->is_own[n] && !hwnas_node_is_whole(plan->graph, node) &&
+             rule->is_root(f, node)));
+}
+
+/* The root's own bias; a group that has none may take one. */
+static int bias_of(const hwnas_node *root)
+{
+    const bool has_bias =
+        (root->op->id == HWNAS_OP_CONV || root->op->id == HWNAS_OP_LINEAR) && root->n_inputs > 2;
+    return has_bias ? root->inputs[2] : -1;
+}
+
+static void begin_with(hwnas_fusion *plan, group *g, int n)
+{
+    const finder *f = plan->device;
+    const hwnas_node *root = &plan->graph->nodes[n];
+    hwnas_fusion_take(plan, g, n);
+    g->chain.takes = row_of(plan, root)->takes;
+    g->bias = bias_of(root);
+    g->layout = hwnas_onednn_begins_image(f, root) ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
+    hwnas_onednn_read_bytes(g, plan);
+}
+
+static bool begin(hwnas_fusion *plan, void *into, int n)
+{
+    if (!is_root(plan, n))
         return false;
-    if (hwnas_onednn_multiplies_int8(f->source, node))
-        return true;
-    if (node->op->id == HWNAS_OP_CONV)
-        return has_constant_kernel(f->graph, node);
-    if (is_product(f, node))
-        return true;
-    if (node->op->class == HWNAS_CLASS_POOL)
-        return out->rank == 4;
-    if (!begins_image(f, node) && (f->has_attention || out->rank > 5))
-        return false;
-    return is_binary_root(f, node) || (is_move(f->graph, node) && begins_image(f, node)) ||
-           (hwnas_onednn_function(&p, node) && !is_weight(f->graph, node->inputs[0])) ||
-           (node->op->id == HWNAS_OP_SOFTMAX && out->rank > 0);
-}
-
-static bool takes_posts(const hwnas_node *root)
-{
-    dnnl_alg_kind_t alg;
-    return root->op->class == HWNAS_CLASS_PRODUCT || hwnas_onednn_binary(&alg, root);
-}
-
-/* A free node that reads `tensor`. */
-static const hwnas_node *free_reader(const finder *f, int tensor, int k)
-{
-    const int n = f->readers[tensor][k];
-    if (f->is_own[n] || f->out->of_node[n] >= 0 || !is_fp32(f->graph, &f->graph->nodes[n]))
-        return NULL;
-    return &f->graph->nodes[n];
-}
-
-bool hwnas_onednn_add_post(group *g, const post *p, const finder *f, const hwnas_node *node,
-                           const hwnas_node *gate)
-{
-    if (g->n_posts == HWNAS_ONEDNN_MAX_POSTS || g->n_nodes + 2 > HWNAS_ONEDNN_MAX_GROUP)
-        return false;
-    if (p)
-        g->posts[g->n_posts++] = *p;
-    if (gate)
-        g->nodes[g->n_nodes++] = (int)(gate - f->graph->nodes);
-    g->nodes[g->n_nodes++] = (int)(node - f->graph->nodes);
-    g->output = node->output;
+    begin_with(plan, into, n);
     return true;
 }
 
-/* x times sigmoid(x), where x is what the group makes. */
-static bool take_gated(group *g, const finder *f)
+static bool has_sum(const group *g)
 {
-    const hwnas_node *a = free_reader(f, g->output, 0), *b = free_reader(f, g->output, 1);
-    for (int turn = 0; turn < 2 && a && b; turn++) {
-        const hwnas_node *gate = turn ? b : a, *product = turn ? a : b;
-        post p;
-        if (product->op->id == HWNAS_OP_MUL && f->n_readers[gate->output] == 1 &&
-            !f->is_output[gate->output] &&
-            (product->inputs[0] == gate->output || product->inputs[1] == gate->output) &&
-            gated_function(&p, gate))
-            return hwnas_onednn_add_post(g, &p, f, product, gate);
-    }
+    for (int i = 0; i < g->n_posts; i++)
+        if (g->posts[i].is_sum)
+            return true;
     return false;
 }
 
-/* An operand of one number: a function of one value. */
-static bool take_number(group *g, const finder *f, const hwnas_node *node, int operand)
+/* Floats are not written over bytes. */
+static bool begins_anew(hwnas_fusion *plan, void *into)
 {
-    const hwnas_tensor *t = &f->graph->tensors[operand];
-    float number;
-    if (t->kind != HWNAS_TENSOR_WEIGHT || hwnas_tensor_count(t) != 1)
+    const finder *f = plan->device;
+    group *g = into;
+    const int root = g->chain.nodes[0];
+    if (!has_sum(g) || !g->has_bytes || hwnas_onednn_is_int8(f->source, g->chain.output))
         return false;
-    hwnas_tensor_fill(t, &number);
+    hwnas_fusion_empty(plan, g);
+    begin_with(plan, g, root);
+    g->ends_as_floats = true;
+    return true;
+}
+
+/* ---- Followers ---- */
+
+static bool add_post(group *g, post p)
+{
+    g->posts[g->n_posts++] = p;
+    return true;
+}
+
+/* x times a function of x is a function too. */
+static post gated_function(const hwnas_node *gate)
+{
+    if (gate->op->id == HWNAS_OP_SIGMOID)
+        return (post){dnnl_eltwise_swish, 1, 0, -1, false};
+    return (post){dnnl_eltwise_hardswish, (float)hwnas_node_attr(gate, "alpha")->number,
+                  (float)hwnas_node_attr(gate, "beta")->number, -1, false};
+}
+
+/* An operand of one number: a function of one value. */
+static bool take_number(group *g, const hwnas_tensor *operand, const hwnas_node *node)
+{
+    float number;
+    if (operand->kind != HWNAS_TENSOR_WEIGHT || hwnas_tensor_count(operand) != 1)
+        return false;
+    hwnas_tensor_fill(operand, &number);
     post p = {dnnl_eltwise_linear, 1, 0, -1, false};
     if (node->op->id == HWNAS_OP_MUL)
         p.alpha = number;
@@ -345,7 +226,7 @@ static bool take_number(group *g, const finder *f, const hwnas_node *node, int o
         p.alpha = 1 / number;
     else
         p.beta = node->op->id == HWNAS_OP_SUB ? -number : number;
-    return hwnas_onednn_add_post(g, &p, f, node, NULL);
+    return add_post(g, p);
 }
 
 /* One value for each channel of an image, for each column of anything else. */
@@ -358,146 +239,96 @@ static bool is_per_channel(const group *g, const hwnas_tensor *t, const hwnas_te
     return at >= 0 && t->dims[at] == out->dims[axis];
 }
 
-static bool has_sum(const group *g)
-{
-    for (int i = 0; i < g->n_posts; i++)
-        if (g->posts[i].is_sum)
-            return true;
-    return false;
-}
-
 /* A sum or product with another tensor. */
-static bool take_binary(group *g, const finder *f, const hwnas_node *node)
+static bool take_binary(group *g, const hwnas_fusion *plan, const hwnas_node *node)
 {
-    const hwnas_tensor *out = hwnas_node_output(f->graph, node);
-    const bool is_first = node->inputs[0] == g->output;
+    const finder *f = plan->device;
+    const hwnas_tensor *out = hwnas_node_output(plan->graph, node);
+    const bool is_first = node->inputs[0] == g->chain.output;
     const int operand = node->inputs[is_first];
-    const hwnas_tensor *other = &f->graph->tensors[operand];
-    const hwnas_node *root = &f->graph->nodes[g->nodes[0]];
+    const hwnas_tensor *other = &plan->graph->tensors[operand];
+    const hwnas_uses *uses = &plan->uses[operand];
+    const hwnas_node *root = &plan->graph->nodes[g->chain.nodes[0]];
     dnnl_alg_kind_t root_alg;
     post p = {.operand = operand};
-    if (!hwnas_onednn_binary(&p.alg, node) || operand == g->output ||
-        (!is_first && !node->op->commutes) || !have_same_dims(out, &f->graph->tensors[g->output]))
+    if (!hwnas_onednn_binary(&p.alg, node) || operand == g->chain.output ||
+        (!is_first && !node->op->commutes))
         return false;
-    if (take_number(g, f, node, operand) ||
-        (have_same_dims(other, out) && hwnas_onednn_take_int8_sum(g, f, node, operand)))
+    if (take_number(g, other, node) ||
+        (hwnas_same_shape(other, out) && hwnas_onednn_take_int8_sum(g, plan, node, operand)))
         return true;
-    if (p.alg == dnnl_binary_add && g->bias < 0 && !g->n_posts && is_weight(f->graph, operand) &&
-        is_product(f, root) && is_per_channel(g, other, out)) {
+    if (p.alg == dnnl_binary_add && g->bias < 0 && !g->n_posts && is_weight(plan->graph, operand) &&
+        root->op->class == HWNAS_CLASS_PRODUCT && root->op->id != HWNAS_OP_CONV &&
+        is_per_channel(g, other, out)) {
         g->bias = operand;
-        return hwnas_onednn_add_post(g, NULL, f, node, NULL);
+        return true;
     }
-    if (!have_same_dims(other, out))
-        return is_per_channel(g, other, out) && hwnas_onednn_add_post(g, &p, f, node, NULL);
-    if ((f->out->layouts[operand] == HWNAS_ONEDNN_IMAGE) != (g->layout == HWNAS_ONEDNN_IMAGE))
+    if (!hwnas_same_shape(other, out))
+        return is_per_channel(g, other, out) && add_post(g, p);
+    if ((f->layouts[operand] == HWNAS_ONEDNN_IMAGE) != (g->layout == HWNAS_ONEDNN_IMAGE))
         return false;
     p.is_sum = p.alg == dnnl_binary_add && !has_sum(g) && !hwnas_onednn_binary(&root_alg, root) &&
-               f->n_readers[operand] == 1 && !f->is_output[operand] && !g->has_bytes &&
+               uses->n_inputs == 1 && !uses->is_output && !g->has_bytes &&
                other->kind == HWNAS_TENSOR_ACTIVATION;
-    return hwnas_onednn_add_post(g, &p, f, node, NULL);
+    return add_post(g, p);
 }
 
-/* Takes the next node into the group. */
-static bool extend(group *g, const finder *f)
+static bool follows(hwnas_fusion *plan, void *into, const hwnas_node *node, const hwnas_node *gate)
 {
-    const int tensor = g->output;
+    const finder *f = plan->device;
+    group *g = into;
     post p;
-    if (f->is_output[tensor] || hwnas_onednn_is_int8(f->source, tensor))
+    if (f->is_own[node - plan->graph->nodes] || g->n_posts == HWNAS_ONEDNN_MAX_POSTS)
         return false;
-    if (!g->ends_as_floats && hwnas_onednn_take_quantize(g, f))
-        return true;
-    if (!takes_posts(&f->graph->nodes[g->nodes[0]]))
+    if (node->op->id == HWNAS_OP_QUANTIZE_LINEAR)
+        return hwnas_onednn_take_quantize(g, plan, node);
+    if (hwnas_node_is_whole(plan->graph, node))
         return false;
-    if (f->n_readers[tensor] == 2)
-        return take_gated(g, f);
-    const hwnas_node *node = f->n_readers[tensor] == 1 ? free_reader(f, tensor, 0) : NULL;
-    if (!node)
-        return false;
+    if (gate)
+        return node->op->id == HWNAS_OP_MUL && !f->is_own[gate - plan->graph->nodes] &&
+               add_post(g, gated_function(gate));
     if (hwnas_onednn_function(&p, node))
-        return hwnas_onednn_add_post(g, &p, f, node, NULL);
-    return take_binary(g, f, node);
+        return add_post(g, p);
+    return take_binary(g, plan, node);
 }
 
-/* The root's own bias; a group that has none may take one. */
-static int bias_of(const hwnas_node *root)
-{
-    const bool has_bias =
-        (root->op->id == HWNAS_OP_CONV || root->op->id == HWNAS_OP_LINEAR) && root->n_inputs > 2;
-    return has_bias ? root->inputs[2] : -1;
-}
+static const hwnas_fusion_rules fusion_rules = {
+    .group_size = sizeof(group),
+    .longest = HWNAS_FUSION_LONGEST,
+    .passes = (hwnas_fusion_begin *const[]){begin, NULL},
+    .row = row_of,
+    .follows = follows,
+    .begins_anew = begins_anew,
+};
 
-static void grow(group *g, const finder *f, size_t n, bool ends_as_floats)
-{
-    const hwnas_node *root = &f->graph->nodes[n];
-    *g = (group){.n_nodes = 1, .nodes = {(int)n}, .bias = bias_of(root), .output = root->output};
-    g->layout = begins_image(f, root) ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
-    g->ends_as_floats = ends_as_floats;
-    hwnas_onednn_read_bytes(g, f);
-    while (extend(g, f))
-        ;
-}
-
-/* The layout of what leaves the group is that of its last tensor; those inside have no place. */
-static void find_group(finder *f, size_t n)
-{
-    const int index = (int)f->out->n;
-    group *g = &f->out->all[f->out->n++];
-    f->out->of_node[n] = index;
-    grow(g, f, n, false);
-    if (has_sum(g) && g->has_bytes && !hwnas_onednn_is_int8(f->source, g->output))
-        grow(g, f, n, true); /* floats are not written over bytes */
-    for (int i = 0; i < g->n_nodes; i++)
-        f->out->of_node[g->nodes[i]] = index;
-}
-
-static void count_readers(finder *f)
-{
-    for (size_t i = 0; i < f->graph->n_nodes; i++) {
-        const hwnas_node *node = &f->graph->nodes[i];
-        for (int k = 0; k < node->n_inputs; k++) {
-            int *n = &f->n_readers[node->inputs[k]];
-            if (*n < 2)
-                f->readers[node->inputs[k]][*n] = (int)i;
-            ++*n;
-        }
-        f->has_attention |=
-            node->op->id == HWNAS_OP_MATMUL && !is_weight(f->graph, node->inputs[1]);
-    }
-    for (size_t i = 0; i < f->graph->n_outputs; i++)
-        f->is_output[f->graph->outputs[i]] = true;
-}
+/* ---- All of it ---- */
 
 void hwnas_onednn_groups_find(hwnas_onednn_groups *out, const hwnas_onednn_source *source,
                               const bool *is_own, const bool *is_refused)
 {
     const hwnas_graph *graph = source->graph;
-    finder f = {.source = source, .graph = graph, .out = out, .is_own = is_own};
-    *out = (hwnas_onednn_groups){0};
-    out->all = hwnas_alloc((graph->n_nodes + 1) * sizeof *out->all);
-    out->of_node = hwnas_alloc((graph->n_nodes + 1) * sizeof *out->of_node);
-    out->layouts = hwnas_alloc((graph->n_tensors + 1) * sizeof *out->layouts);
-    f.is_output = hwnas_alloc((graph->n_tensors + 1) * sizeof *f.is_output);
-    f.n_readers = hwnas_alloc((graph->n_tensors + 1) * sizeof *f.n_readers);
-    f.readers = hwnas_alloc((graph->n_tensors + 1) * sizeof *f.readers);
-    count_readers(&f);
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        out->of_node[i] = -1;
+    finder f = {.source = source, .is_own = is_own, .is_refused = is_refused};
+    f.has_attention = hwnas_graph_has_attention(graph);
+    f.layouts = hwnas_alloc((graph->n_tensors + 1) * sizeof *f.layouts);
+    hwnas_fusion plan = {.rules = &fusion_rules, .graph = graph, .device = &f};
     if (is_refused)
-        choose_images(&f);
-    for (size_t i = 0; i < graph->n_nodes && is_refused; i++)
-        if (out->of_node[i] < 0 && !is_refused[i] && is_root(&f, i))
-            find_group(&f, i);
+        hwnas_onednn_choose_images(&f);
+    hwnas_fusion_plan(&plan);
     if (is_refused)
-        hwnas_onednn_settle_dequantize(&f);
-    choose_plain(&f);
-    free(f.is_output);
-    free(f.n_readers);
-    free(f.readers);
+        hwnas_onednn_settle_dequantize(&plan);
+    hwnas_onednn_choose_plain(&f, plan.group_of);
+    plan.device = NULL; /* of this call */
+    *out = (hwnas_onednn_groups){plan, f.layouts};
+}
+
+const hwnas_onednn_group *hwnas_onednn_group_of(const hwnas_onednn_groups *groups, int node)
+{
+    const int index = groups->plan.group_of[node];
+    return index < 0 ? NULL : &((const group *)groups->plan.groups)[index];
 }
 
 void hwnas_onednn_groups_done(hwnas_onednn_groups *groups)
 {
-    free(groups->all);
-    free(groups->of_node);
+    hwnas_fusion_done(&groups->plan);
     free(groups->layouts);
 }

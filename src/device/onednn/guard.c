@@ -3,16 +3,15 @@
 
 #include <stdlib.h>
 
-#include "device/onednn/groups.h"
+#include "device/onednn/group.h"
 #include "device/onednn/onednn_lower.h"
 #include "graph/op.h"
 
 typedef struct guard {
     const hwnas_onednn_source *source;
     const hwnas_graph *graph; /* its */
-    const int *group_of;
-    int *n_readers; /* by tensor */
-    bool *is_end;   /* by tensor */
+    const hwnas_fusion *plan;
+    bool *is_end; /* by tensor */
 } guard;
 
 static bool is_product(const hwnas_node *node)
@@ -36,14 +35,15 @@ static bool is_function(const hwnas_node *node)
 static const hwnas_node *fusible(const guard *g, int tensor)
 {
     const int n = g->graph->tensors[tensor].producer;
-    return n >= 0 && g->group_of[n] < 0 && g->n_readers[tensor] == 1 &&
+    return n >= 0 && g->plan->group_of[n] < 0 && g->plan->uses[tensor].n_inputs == 1 &&
+                   !g->plan->uses[tensor].is_output &&
                    !hwnas_onednn_own(g->source, &g->graph->nodes[n])
                ? &g->graph->nodes[n]
                : NULL;
 }
 
-/* Where a chain of elementwise operators begins that ends with `tensor`: the first node that is
- * none, or NULL. */
+/* Where a chain of elementwise operators that ends with `tensor` begins: the last node before it,
+ * or NULL. */
 static const hwnas_node *origin_of(const guard *g, int tensor, bool through_binaries)
 {
     const hwnas_node *node = fusible(g, tensor);
@@ -56,15 +56,15 @@ static const hwnas_node *origin_of(const guard *g, int tensor, bool through_bina
     return node;
 }
 
-/* Whether sums and products are right in what a chain begins with. */
+/* Whether oneDNN computes elementwise operators of two tensors correctly behind it. */
 static bool takes_binaries(const hwnas_node *origin)
 {
     return origin && (is_product(origin) || is_binary(origin));
 }
 
-/* Sums and products stay out of what is not a product and no sum. A LayerNorm leaves them out of its
- * result, a mean over windows and a softmax read other values than theirs, and a function of one
- * value with one of them has slow code or, in bf16, none. */
+/* Elementwise operators of two tensors may be fused into a product or another such operator only.
+ * Behind a LayerNorm they are left out of the result, behind a mean over windows or a softmax they
+ * read wrong values, and behind a function of one value they have slow code or, in bf16, none. */
 static void guard_binary(const guard *g, const hwnas_node *node)
 {
     for (int i = 0; i < 2 && is_binary(node); i++)
@@ -99,9 +99,9 @@ static bool is_attention(const guard *g, const hwnas_node *origin)
            hwnas_node_input(g->graph, origin, 1)->rank > 2;
 }
 
-/* An operand that is repeated along some dimensions before the last is read wrongly behind whatever
- * is not an attention's product: products with a matrix are made of rows, all dimensions but the
- * last being one, and sums take it for one value for each channel. */
+/* An operand that is broadcast along some dimensions before the last is read wrongly, except behind
+ * an attention's product: a product with a matrix sees all dimensions but the last as one, and an
+ * elementwise operator takes it for one value for each channel. */
 static void guard_operand(const guard *g, const hwnas_node *node)
 {
     const int64_t n = hwnas_tensor_count(hwnas_node_output(g->graph, node));
@@ -113,7 +113,7 @@ static void guard_operand(const guard *g, const hwnas_node *node)
     }
 }
 
-/* Depthwise convolutions inside of another are slow, and in bf16 end the process. */
+/* Depthwise convolutions that are fused into another are slow, and in bf16 end the process. */
 static void guard_depthwise(const guard *g, const hwnas_node *node)
 {
     if (node->op->id == HWNAS_OP_CONV &&
@@ -122,22 +122,15 @@ static void guard_depthwise(const guard *g, const hwnas_node *node)
         g->is_end[node->inputs[0]] = true;
 }
 
-bool *hwnas_onednn_guard(const hwnas_onednn_source *source, const int *group_of)
+bool *hwnas_onednn_guard(const hwnas_onednn_source *source, const hwnas_fusion *plan)
 {
     static void (*const guards[])(const guard *g, const hwnas_node *node) = {
         guard_binary, guard_attention, guard_operand, guard_depthwise};
     const hwnas_graph *graph = source->graph;
-    guard g = {.source = source, .graph = graph, .group_of = group_of};
+    guard g = {.source = source, .graph = graph, .plan = plan};
     g.is_end = hwnas_alloc((graph->n_tensors + 1) * sizeof *g.is_end);
-    g.n_readers = hwnas_alloc((graph->n_tensors + 1) * sizeof *g.n_readers);
     for (size_t i = 0; i < graph->n_nodes; i++)
-        for (int k = 0; k < graph->nodes[i].n_inputs; k++)
-            g.n_readers[graph->nodes[i].inputs[k]]++;
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        g.n_readers[graph->outputs[i]]++;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        for (size_t k = 0; k < sizeof guards / sizeof *guards && group_of[i] < 0; k++)
+        for (size_t k = 0; k < sizeof guards / sizeof *guards && plan->group_of[i] < 0; k++)
             guards[k](&g, &graph->nodes[i]);
-    free(g.n_readers);
     return g.is_end;
 }

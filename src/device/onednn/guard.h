@@ -3,9 +3,10 @@
 #define HWNAS_DEVICE_ONEDNN_GUARD_H
 
 #include "device/onednn/source.h"
+#include "graph/fusion.h"
 
-/* By tensor: whether what makes it must not be fused with what reads it. `group_of`, by node: -1
- * where it is left to oneDNN. Yours to free(). */
-bool *hwnas_onednn_guard(const hwnas_onednn_source *source, const int *group_of);
+/* By tensor: whether what makes it must not be fused with what reads it. Nodes that are in no group
+ * of `plan` are left to oneDNN. Yours to free(). */
+bool *hwnas_onednn_guard(const hwnas_onednn_source *source, const hwnas_fusion *plan);
 
 #endif

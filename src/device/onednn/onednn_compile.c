@@ -41,7 +41,7 @@ static hwnas_status cut(compiler *c)
 {
     const char *name = c->graph->name;
     TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
-    TRY(hwnas_onednn_lower(c->lowered, c->source, c->groups.of_node));
+    TRY(hwnas_onednn_lower(c->lowered, c->source, &c->groups.plan));
     TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
     TRY_DNNL("partition", name,
              dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
@@ -105,7 +105,7 @@ static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition
 static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group *group)
 {
     const onednn_exec *exec = c->exec;
-    const hwnas_node *root = &c->graph->nodes[group->nodes[0]];
+    const hwnas_node *root = &c->graph->nodes[group->chain.nodes[0]];
     if (hwnas_onednn_is_move(root)) {
         s->kind = &hwnas_onednn_moves;
         return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);
@@ -130,17 +130,17 @@ static int by_number(const void *a, const void *b)
 
 static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group *group)
 {
-    const bool is_image = c->groups.layouts[group->output] == HWNAS_ONEDNN_IMAGE;
-    const size_t n = (size_t)group->n_nodes;
-    int *nodes = hwnas_arena_copy(c->exec->arena, group->nodes, n * sizeof *nodes);
+    const bool is_image = c->groups.layouts[group->chain.output] == HWNAS_ONEDNN_IMAGE;
+    const size_t n = (size_t)group->chain.n_nodes;
+    int *nodes = hwnas_arena_copy(c->exec->arena, group->chain.nodes, n * sizeof *nodes);
     qsort(nodes, n, sizeof *nodes, by_number);
     s->about.n_nodes = n;
     s->about.nodes = nodes;
-    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->output],
-                                                             c->source, group->output));
+    TRY((is_image ? hwnas_onednn_image : hwnas_onednn_plain)(&c->described[group->chain.output],
+                                                             c->source, group->chain.output));
     const hwnas_status status = compile_kind(c, s, group);
     if (status == HWNAS_E_UNSUPPORTED)
-        c->is_refused[group->nodes[0]] = true;
+        c->is_refused[group->chain.nodes[0]] = true;
     return status;
 }
 
@@ -163,9 +163,8 @@ static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *sourc
 static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t partition)
 {
     onednn_exec *exec = c->exec;
-    const int index = c->groups.of_node[node];
-    const hwnas_onednn_group *group = index < 0 ? NULL : &c->groups.all[index];
-    if (group && c->graph->tensors[group->output].producer != node)
+    const hwnas_onednn_group *group = hwnas_onednn_group_of(&c->groups, node);
+    if (group && c->graph->tensors[group->chain.output].producer != node)
         return HWNAS_OK;
     step *s = &exec->steps[exec->n_steps++];
     s->name = hwnas_arena_printf(exec->arena, "%s", c->graph->nodes[node].name);
@@ -215,7 +214,7 @@ static hwnas_status sort_nodes(compiler *c)
     hwnas_onednn_groups_find(&c->groups, c->source, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         is_all_ours &=
-            c->groups.of_node[i] >= 0 || hwnas_onednn_own(c->source, &c->graph->nodes[i]);
+            c->groups.plan.group_of[i] >= 0 || hwnas_onednn_own(c->source, &c->graph->nodes[i]);
     return is_all_ours ? HWNAS_OK : cut(c);
 }
 

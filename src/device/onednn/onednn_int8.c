@@ -5,7 +5,6 @@
 
 #include "graph/op.h"
 
-typedef hwnas_onednn_finder finder;
 typedef hwnas_onednn_group group;
 
 enum { SCALE = 1, ZERO = 2 }; /* inputs of a quantisation */
@@ -103,56 +102,55 @@ bool hwnas_onednn_multiplies_int8(const hwnas_onednn_source *source, const hwnas
 
 /* ---- While groups are found ---- */
 
-bool hwnas_onednn_is_quantize_root(const finder *f, size_t n)
+/* Of one scale, and kept as such. */
+static bool makes_int8(const hwnas_fusion *f, const hwnas_node *node)
 {
+    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
+           hwnas_onednn_is_int8(hwnas_onednn_finder_of(f)->source, node->output) &&
+           has_one_scale(f->graph, node);
+}
+
+bool hwnas_onednn_is_quantize_root(const hwnas_fusion *f, int n)
+{
+    const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
     const hwnas_node *node = &f->graph->nodes[n];
     const int producer = hwnas_node_input(f->graph, node, 0)->producer;
-    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
-           hwnas_onednn_is_int8(f->source, node->output) && has_one_scale(f->graph, node) &&
-           (producer < 0 || f->is_own[producer] || f->out->of_node[producer] >= 0);
+    return makes_int8(f, node) &&
+           (producer < 0 || finder->is_own[producer] || f->group_of[producer] >= 0);
 }
 
-/* The quantisation that alone reads a tensor, or NULL. */
-static const hwnas_node *quantize_of(const finder *f, int tensor)
+static void look_behind(group *g, const hwnas_fusion *f, int i)
 {
-    if (f->n_readers[tensor] != 1 || f->is_output[tensor])
-        return NULL;
-    const hwnas_node *node = &f->graph->nodes[f->readers[tensor][0]];
-    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
-                   hwnas_onednn_is_int8(f->source, node->output) && has_one_scale(f->graph, node)
-               ? node
-               : NULL;
-}
-
-static void look_behind(group *g, const finder *f, int i)
-{
-    const hwnas_node *root = &f->graph->nodes[g->nodes[0]];
-    const int bytes = hwnas_onednn_behind(f->source, root->inputs[i]);
-    g->reads[i] = bytes;
-    g->reverses[g->n_reverses++] = hwnas_node_input(f->graph, root, i)->producer;
+    const hwnas_node *root = &f->graph->nodes[g->chain.nodes[0]];
+    g->reads[i] = hwnas_onednn_behind(hwnas_onednn_finder_of(f)->source, root->inputs[i]);
+    g->dequantizes[g->n_dequantizes++] = hwnas_node_input(f->graph, root, i)->producer;
     g->has_bytes = true;
 }
 
 /* Maxima of bytes are bytes of the same scale. */
-static bool keeps_scale(const finder *f, const hwnas_node *root)
+static bool keeps_scale(const hwnas_fusion *f, const hwnas_node *root)
 {
-    const int bytes = hwnas_onednn_behind(f->source, root->inputs[0]);
-    const hwnas_node *last = quantize_of(f, root->output);
-    return bytes >= 0 && last && f->source->kept[bytes] == f->source->kept[last->output] &&
+    const hwnas_onednn_source *source = hwnas_onednn_finder_of(f)->source;
+    const int bytes = hwnas_onednn_behind(source, root->inputs[0]);
+    const int reader = hwnas_lone_reader(&f->uses[root->output]);
+    const hwnas_node *last = reader < 0 ? NULL : &f->graph->nodes[reader];
+    return bytes >= 0 && last && makes_int8(f, last) &&
+           source->kept[bytes] == source->kept[last->output] &&
            are_equal(hwnas_onednn_scale_of_int8(f->graph, bytes),
                      hwnas_onednn_scale_of(f->graph, last));
 }
 
-void hwnas_onednn_read_bytes(group *g, const finder *f)
+void hwnas_onednn_read_bytes(group *g, const hwnas_fusion *f)
 {
-    const hwnas_node *root = &f->graph->nodes[g->nodes[0]];
+    const hwnas_onednn_source *source = hwnas_onednn_finder_of(f)->source;
+    const hwnas_node *root = &f->graph->nodes[g->chain.nodes[0]];
     const bool is_sum = root->op->id == HWNAS_OP_ADD || root->op->id == HWNAS_OP_SUB ||
                         root->op->id == HWNAS_OP_MUL;
     for (int i = 0; i < 2 && i < root->n_inputs; i++)
         g->reads[i] = root->inputs[i];
-    if (hwnas_onednn_multiplies_int8(f->source, root)) {
+    if (hwnas_onednn_multiplies_int8(source, root)) {
         look_behind(g, f, 0);
-        g->reverses[g->n_reverses++] = hwnas_node_input(f->graph, root, 1)->producer;
+        g->dequantizes[g->n_dequantizes++] = hwnas_node_input(f->graph, root, 1)->producer;
         g->is_product_of_bytes = true;
     } else if (root->op->id == HWNAS_OP_MAX_POOL && keeps_scale(f, root)) {
         look_behind(g, f, 0);
@@ -160,91 +158,101 @@ void hwnas_onednn_read_bytes(group *g, const finder *f)
         g->has_bytes = true;
     } else if (is_sum) { /* these primitives have no zero points */
         for (int i = 0; i < 2; i++) {
-            const int bytes = hwnas_onednn_behind(f->source, root->inputs[i]);
+            const int bytes = hwnas_onednn_behind(source, root->inputs[i]);
             if (bytes >= 0 && !hwnas_onednn_scale_of_int8(f->graph, bytes).zero)
                 look_behind(g, f, i);
         }
     }
 }
 
-bool hwnas_onednn_take_int8_sum(group *g, const finder *f, const hwnas_node *node, int operand)
+bool hwnas_onednn_take_int8_sum(group *g, const hwnas_fusion *f, const hwnas_node *node,
+                                int operand)
 {
-    const int bytes = hwnas_onednn_behind(f->source, operand);
-    const hwnas_onednn_post p = {.alg = dnnl_binary_add, .operand = bytes, .is_sum = true};
+    const int bytes = hwnas_onednn_behind(hwnas_onednn_finder_of(f)->source, operand);
     if (bytes < 0 || node->op->id != HWNAS_OP_ADD || !g->is_product_of_bytes || g->ends_as_floats ||
-        g->n_reverses == HWNAS_ONEDNN_MAX_REVERSES)
+        g->n_dequantizes == HWNAS_ONEDNN_MAX_DEQUANTIZES)
         return false;
     for (int i = 0; i < g->n_posts; i++)
         if (g->posts[i].is_sum)
             return false;
-    g->reverses[g->n_reverses++] = f->graph->tensors[operand].producer;
-    return hwnas_onednn_add_post(g, &p, f, node, NULL);
+    g->dequantizes[g->n_dequantizes++] = f->graph->tensors[operand].producer;
+    g->posts[g->n_posts++] =
+        (hwnas_onednn_post){.alg = dnnl_binary_add, .operand = bytes, .is_sum = true};
+    return true;
 }
 
-bool hwnas_onednn_take_quantize(group *g, const finder *f)
+bool hwnas_onednn_take_quantize(group *g, const hwnas_fusion *f, const hwnas_node *node)
 {
-    const hwnas_node *root = &f->graph->nodes[g->nodes[0]];
-    const hwnas_node *node = quantize_of(f, g->output);
-    const bool is_binary = root->op->class == HWNAS_CLASS_ARITHMETIC;
-    const bool is_pool = root->op->id == HWNAS_OP_MAX_POOL && g->has_bytes;
-    if (!node || f->is_own[node - f->graph->nodes] ||
-        (!g->is_product_of_bytes && !is_binary && !is_pool) ||
-        !hwnas_onednn_add_post(g, NULL, f, node, NULL))
+    const hwnas_node *root = &f->graph->nodes[g->chain.nodes[0]];
+    if (g->ends_as_floats || !makes_int8(f, node) ||
+        (!g->is_product_of_bytes && root->op->class != HWNAS_CLASS_ARITHMETIC && !g->has_bytes))
         return false;
     g->has_bytes = true;
     return true;
 }
 
-/* ---- Reverses ---- */
+/* ---- Dequantisations ---- */
 
 /* By tensor: whether a node of no group reads it, so that a partition may fuse what makes it with
  * that node. Yours to free(). */
-static bool *read_by_partitions(const finder *f)
+static bool *read_by_partitions(const hwnas_fusion *f)
 {
+    const bool *is_own = hwnas_onednn_finder_of(f)->is_own;
     bool *is_read = hwnas_alloc((f->graph->n_tensors + 1) * sizeof *is_read);
     for (size_t i = 0; i < f->graph->n_nodes; i++)
         for (int k = 0; k < f->graph->nodes[i].n_inputs; k++)
-            is_read[f->graph->nodes[i].inputs[k]] |= f->out->of_node[i] < 0 && !f->is_own[i];
+            is_read[f->graph->nodes[i].inputs[k]] |= f->group_of[i] < 0 && !is_own[i];
     return is_read;
 }
 
-static void share_out(const finder *f, const int *n_behind)
+static void share_out(const hwnas_fusion *f, const int *n_behind)
 {
-    for (size_t n = 0; n < f->out->n; n++) {
-        group *g = &f->out->all[n];
-        for (int i = 0; i < g->n_reverses; i++) {
-            const int reverse = g->reverses[i];
-            const int tensor = f->graph->nodes[reverse].output;
-            if (f->out->of_node[reverse] >= 0 || n_behind[reverse] < f->n_readers[tensor] ||
-                f->is_output[tensor] || g->n_nodes == HWNAS_ONEDNN_MAX_GROUP)
+    group *groups = f->groups;
+    for (size_t n = 0; n < f->n_groups; n++) {
+        hwnas_fusion_group *chain = &groups[n].chain;
+        for (int i = 0; i < groups[n].n_dequantizes; i++) {
+            const int node = groups[n].dequantizes[i];
+            const hwnas_uses *uses = &f->uses[f->graph->nodes[node].output];
+            if (f->group_of[node] >= 0 || n_behind[node] < uses->n_inputs || uses->is_output ||
+                chain->n_nodes == HWNAS_FUSION_LONGEST)
                 continue;
-            g->nodes[g->n_nodes++] = reverse;
-            f->out->of_node[reverse] = (int)n;
+            chain->nodes[chain->n_nodes++] = node;
+            f->group_of[node] = (int)n;
         }
     }
 }
 
-void hwnas_onednn_settle_dequantize(const finder *f)
+/* The float that a dequantisation makes is read by steps alone: it is one, too. */
+static void make_group(hwnas_fusion *f, int node)
 {
+    const hwnas_node *n = &f->graph->nodes[node];
+    group *g = &((group *)f->groups)[f->n_groups];
+    hwnas_fusion_take(f, g, node);
+    g->bias = -1;
+    g->has_bytes = true;
+    g->reads[0] = n->inputs[0];
+    g->layout = hwnas_onednn_finder_of(f)->layouts[n->output] == HWNAS_ONEDNN_IMAGE
+                    ? HWNAS_ONEDNN_IMAGE
+                    : HWNAS_ONEDNN_PLAIN;
+    f->n_groups++;
+}
+
+void hwnas_onednn_settle_dequantize(hwnas_fusion *f)
+{
+    const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
+    const group *groups = f->groups;
     int *n_behind = hwnas_alloc((f->graph->n_nodes + 1) * sizeof *n_behind);
-    for (size_t n = 0; n < f->out->n; n++)
-        for (int i = 0; i < f->out->all[n].n_reverses; i++)
-            n_behind[f->out->all[n].reverses[i]]++;
+    for (size_t n = 0; n < f->n_groups; n++)
+        for (int i = 0; i < groups[n].n_dequantizes; i++)
+            n_behind[groups[n].dequantizes[i]]++;
     share_out(f, n_behind);
     free(n_behind);
-    bool *is_for_partition = read_by_partitions(f); /* no reverse reads what another makes */
+    bool *is_for_partition = read_by_partitions(f); /* no dequantisation reads what another makes */
     for (size_t n = 0; n < f->graph->n_nodes; n++) {
-        const hwnas_node *node = &f->graph->nodes[n];
-        if (f->out->of_node[n] >= 0 || f->is_own[n] ||
-            hwnas_onednn_behind(f->source, node->output) < 0 || is_for_partition[node->output])
-            continue;
-        group *g = &f->out->all[f->out->n];
-        *g = (group){.n_nodes = 1, .nodes = {(int)n}, .bias = -1, .output = node->output};
-        g->has_bytes = true;
-        g->reads[0] = node->inputs[0];
-        g->layout = f->out->layouts[node->output] == HWNAS_ONEDNN_IMAGE ? HWNAS_ONEDNN_IMAGE
-                                                                        : HWNAS_ONEDNN_PLAIN;
-        f->out->of_node[n] = (int)f->out->n++;
+        const int output = f->graph->nodes[n].output;
+        if (f->group_of[n] < 0 && !finder->is_own[n] &&
+            hwnas_onednn_behind(finder->source, output) >= 0 && !is_for_partition[output])
+            make_group(f, (int)n);
     }
     free(is_for_partition);
 }

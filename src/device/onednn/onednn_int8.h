@@ -1,12 +1,12 @@
 /* onednn_int8.h: groups that read or write bytes.
  *
- * Quantised graphs say floats everywhere, between a reverse (dequantize_linear) before an operator
- * and a quantisation behind it. A group reads the bytes that a reverse would make floats of, and
- * ends with the quantisation. A reverse that all its readers look behind runs nowhere. */
+ * Quantised graphs have floats everywhere, between a dequantisation before an operator and a
+ * quantisation behind it. A group reads the bytes before the dequantisation and ends with the
+ * quantisation. A dequantisation whose floats nobody reads does not run. */
 #ifndef HWNAS_DEVICE_ONEDNN_INT8_H
 #define HWNAS_DEVICE_ONEDNN_INT8_H
 
-#include "device/onednn/finder.h"
+#include "device/onednn/group.h"
 
 /* How bytes stand for floats: (byte - zero) x scale. */
 typedef struct hwnas_onednn_scale {
@@ -28,16 +28,18 @@ bool hwnas_onednn_multiplies_int8(const hwnas_onednn_source *source, const hwnas
 /* ---- While groups are found ---- */
 
 /* A quantisation of what no partition makes. */
-bool hwnas_onednn_is_quantize_root(const hwnas_onednn_finder *f, size_t n);
+bool hwnas_onednn_is_quantize_root(const hwnas_fusion *f, int n);
 /* Decides what the root reads: the bytes behind its inputs where it can. */
-void hwnas_onednn_read_bytes(hwnas_onednn_group *g, const hwnas_onednn_finder *f);
+void hwnas_onednn_read_bytes(hwnas_onednn_group *g, const hwnas_fusion *f);
 /* Adds a tensor of bytes, as large as the result, which, bytes too, is written over it. */
-bool hwnas_onednn_take_int8_sum(hwnas_onednn_group *g, const hwnas_onednn_finder *f,
-                                    const hwnas_node *node, int operand);
+bool hwnas_onednn_take_int8_sum(hwnas_onednn_group *g, const hwnas_fusion *f,
+                                const hwnas_node *node, int operand);
 /* Ends the group with a quantisation. */
-bool hwnas_onednn_take_quantize(hwnas_onednn_group *g, const hwnas_onednn_finder *f);
-/* When all other groups are known: reverses that nobody needs go into the groups that look behind
- * them, and the others, but for those before nodes of no group, become groups. */
-void hwnas_onednn_settle_dequantize(const hwnas_onednn_finder *f);
+bool hwnas_onednn_take_quantize(hwnas_onednn_group *g, const hwnas_fusion *f,
+                                const hwnas_node *node);
+/* When all other groups are known: dequantisations whose floats nobody needs go into the groups
+ * that read the bytes before them, and the others, but for those before nodes of no group, become
+ * groups. */
+void hwnas_onednn_settle_dequantize(hwnas_fusion *f);
 
 #endif

@@ -1,6 +1,6 @@
-/* onednn_lower.c: the rules, one row for each operator: which of oneDNN's operators it is, and how its
- * attributes are said there, or which kind of step of ours it becomes. Inputs and outputs are the
- * node's own, in the same order. */
+/* onednn_lower.c: the rules, one row for each operator: which of oneDNN's operators it is, and how
+ * its attributes are said there, or which kind of step of ours it becomes. Inputs and outputs are
+ * the node's own, in the same order. */
 #include "device/onednn/onednn_lower.h"
 
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include "device/onednn/guard.h"
+#include "device/onednn/layouts.h"
 #include "device/onednn/onednn_steps.h"
 #include "graph/op.h"
 #include "graph/ops/recurrent.h"
@@ -133,14 +134,6 @@ static void lower_axis(op *o)
     const int64_t axis = attr_of(o, "axis")->ints[0];
     const int64_t from_begin = axis + (axis < 0 ? hwnas_node_output(o->graph, o->node)->rank : 0);
     set_ints(o, dnnl_graph_op_attr_axis, &from_begin, 1);
-}
-
-/* Of images, which lie as oneDNN likes them. It puts everything else of four dimensions into the
- * layout of images first, and back afterwards. */
-static bool joins_channels(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
-    return hwnas_node_output(graph, node)->rank == 4 && (axis == 1 || axis == -3);
 }
 
 static void lower_batch_norm(op *o)
@@ -298,7 +291,9 @@ static const struct rule {
     {HWNAS_OP_BATCH_NORM, dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL, NULL},
     {HWNAS_OP_CAST, dnnl_graph_op_type_cast, no_attributes, NULL, NULL},
     {HWNAS_OP_CLIP, dnnl_graph_op_clamp, lower_clip, NULL, NULL},
-    {HWNAS_OP_CONCAT, dnnl_graph_op_concat, lower_axis, joins_channels, NULL},
+    /* oneDNN puts all else of four dimensions into the layout of images first, and back afterwards.
+     */
+    {HWNAS_OP_CONCAT, dnnl_graph_op_concat, lower_axis, hwnas_onednn_joins_channels, NULL},
     {HWNAS_OP_CONCAT, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_CONV, dnnl_graph_op_convolution, lower_conv, NULL, NULL},
     {HWNAS_OP_DEQUANTIZE_LINEAR, dnnl_graph_op_dequantize, lower_quantize, NULL, NULL},
@@ -348,20 +343,12 @@ static const struct rule {
 /* What oneDNN lacks: the operator's own loops. */
 static const struct rule plain = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_loops};
 
-/* oneDNN's floats do not round, wrap or cut off as whole numbers do. */
-static bool computes_whole(const hwnas_graph *graph, const hwnas_node *node)
-{
-    bool is_whole = hwnas_dtype_is_whole(hwnas_node_output(graph, node)->dtype);
-    for (int i = 0; i < node->n_inputs; i++)
-        is_whole |= hwnas_dtype_is_whole(hwnas_node_input(graph, node, i)->dtype);
-    return is_whole;
-}
-
 static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas_node *node)
 {
     const hwnas_graph *graph = source->graph;
     const bool stays = !hwnas_onednn_changes_type(source, node);
-    if (stays && (computes_whole(graph, node) || node->op->id == HWNAS_OP_CAST))
+    /* oneDNN's floats do not round, wrap or cut off as whole numbers do. */
+    if (stays && (hwnas_node_is_whole(graph, node) || node->op->id == HWNAS_OP_CAST))
         return &plain;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].op == node->op->id && (!rules[i].fits || rules[i].fits(graph, node)))
@@ -369,14 +356,13 @@ static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas
     return &plain;
 }
 
-const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_onednn_source *source,
-                                          const hwnas_node *node)
+const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_onednn_source *source, const hwnas_node *node)
 {
     return rule_of(source, node)->own;
 }
 
-hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
-                                const hwnas_onednn_source *source, int tensor)
+hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out, const hwnas_onednn_source *source,
+                                int tensor)
 {
     const hwnas_tensor *t = &source->graph->tensors[tensor];
     dnnl_dims_t dims = {1}, strides = {1};
@@ -395,8 +381,8 @@ hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out,
-                                const hwnas_onednn_source *source, int tensor)
+hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out, const hwnas_onednn_source *source,
+                                int tensor)
 {
     TRY(hwnas_onednn_plain(out, source, tensor));
     const int64_t *dims = source->graph->tensors[tensor].dims;
@@ -457,16 +443,16 @@ static hwnas_status lower_end(dnnl_graph_graph_t target, const hwnas_onednn_sour
 }
 
 hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
-                                const int *group_of)
+                                const hwnas_fusion *plan)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_graph *graph = source->graph;
     size_t id = graph->n_nodes;
     for (size_t i = 0; i < graph->n_nodes; i++)
-        TRY(lower_node(target, source, i, group_of[i] >= 0));
+        TRY(lower_node(target, source, i, plan->group_of[i] >= 0));
     for (size_t i = 0; i < graph->n_outputs; i++)
         TRY(lower_end(target, source, graph->outputs[i], id++));
-    bool *is_end = hwnas_onednn_guard(source, group_of);
+    bool *is_end = hwnas_onednn_guard(source, plan);
     for (size_t i = 0; i < graph->n_tensors && status == HWNAS_OK; i++)
         if (is_end[i])
             status = lower_end(target, source, (int)i, id++);

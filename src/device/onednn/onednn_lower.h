@@ -10,6 +10,7 @@
 
 #include "device/onednn/source.h"
 #include "device/onednn/onednn_steps.h"
+#include "graph/fusion.h"
 
 /* A failure of oneDNN as HWNAS_E_LIBRARY or HWNAS_E_MEMORY: it could not VERB 'NAME'. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_status(dnnl_status_t status, const char *verb,
@@ -25,11 +26,11 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
 HWNAS_CHECKED hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out,
                                               const hwnas_onednn_source *source, int tensor);
 
-/* Adds every node; those that are in a group (`group_of`, by node; else -1) as wildcards. An
+/* Adds every node; those that are in a group of `plan` as wildcards. An
  * operator without a rule: HWNAS_E_UNSUPPORTED. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target,
                                               const hwnas_onednn_source *source,
-                                              const int *group_of);
+                                              const hwnas_fusion *plan);
 /* Of a node that was lowered: the kind of step that runs it, or NULL where oneDNN does. */
 const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_onednn_source *source,
                                           const hwnas_node *node);

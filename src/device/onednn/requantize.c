@@ -31,7 +31,7 @@ static bool is_homogeneous(const post *p)
 /* Whether bytes are cut off where the function does so as well. */
 static bool is_idle(const requantize *q, const post *p)
 {
-    const bool is_signed = q->source->kept[q->group->output] == dnnl_s8;
+    const bool is_signed = q->source->kept[q->group->chain.output] == dnnl_s8;
     const float least = is_signed ? -128 : 0, greatest = is_signed ? 127 : 255;
     float low = 0, high = INFINITY;
     if (p->operand >= 0 ||
@@ -68,13 +68,13 @@ static void find_scales(requantize *q)
 void hwnas_onednn_requantize_init(requantize *out, const hwnas_onednn_source *source,
                                   const hwnas_onednn_group *group)
 {
-    const bool ends_as_bytes = hwnas_onednn_is_int8(source, group->output);
+    const bool ends_as_bytes = hwnas_onednn_is_int8(source, group->chain.output);
     *out = (requantize){.source = source, .group = group, .unit = 1, .n_posts = group->n_posts};
-    out->root = &source->graph->nodes[group->nodes[0]];
+    out->root = &source->graph->nodes[group->chain.nodes[0]];
     for (int i = 0; i < 2; i++)
         out->in[i] =
             i < out->root->n_inputs ? scale_of(out, group->reads[i]) : (hwnas_onednn_scale){1, 0};
-    out->out = scale_of(out, group->output);
+    out->out = scale_of(out, group->chain.output);
     if (ends_as_bytes && out->n_posts && is_idle(out, &group->posts[out->n_posts - 1]))
         out->n_posts--;
     bool is_plain = ends_as_bytes;
@@ -150,7 +150,7 @@ dnnl_status_t hwnas_onednn_requantize_post(const requantize *q, const post *p,
 
 dnnl_status_t hwnas_onednn_requantize_end(const requantize *q, dnnl_post_ops_t posts)
 {
-    if (!is_binary(q) || !hwnas_onednn_is_int8(q->source, q->group->output))
+    if (!is_binary(q) || !hwnas_onednn_is_int8(q->source, q->group->chain.output))
         return dnnl_success;
     return dnnl_post_ops_append_eltwise(posts, dnnl_eltwise_linear, 1 / q->out.scale,
                                         (float)q->out.zero);

@@ -43,7 +43,7 @@ static int64_t n_in_of(const hwnas_graph *graph, const hwnas_node *node)
 
 bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group)
 {
-    const hwnas_node *root = &graph->nodes[group->nodes[0]];
+    const hwnas_node *root = &graph->nodes[group->chain.nodes[0]];
     if (group->has_bytes || !is_product(graph, root))
         return false;
     for (int i = 0; i < group->n_posts; i++)
@@ -73,7 +73,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
                                        const hwnas_graph *graph, const hwnas_onednn_group *group,
                                        hwnas_arena *arena)
 {
-    const hwnas_node *root = &graph->nodes[group->nodes[0]];
+    const hwnas_node *root = &graph->nodes[group->chain.nodes[0]];
     rows *r = step->state = hwnas_alloc(sizeof *r);
     void *weights, *bias;
     (void)device;
@@ -95,7 +95,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     memcpy(r->posts, group->posts, sizeof r->posts);
     step->n_inputs = step->n_outputs = 1;
     step->input_ids = hwnas_arena_copy(arena, root->inputs, sizeof *step->input_ids);
-    step->output_ids = hwnas_arena_copy(arena, &group->output, sizeof *step->output_ids);
+    step->output_ids = hwnas_arena_copy(arena, &group->chain.output, sizeof *step->output_ids);
     step->bytes = bytes + bias_bytes;
     return HWNAS_OK;
 }

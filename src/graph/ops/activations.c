@@ -52,7 +52,7 @@ static double shrink(double x, double bias, double lambda)
         .high = INFINITY, .onnx = ONNX, .help = HELP                                               \
     }
 
-#define BENT(NAME, ID, CLASS, FUSION, ONNX, HELP, ...)                                             \
+#define BENT(NAME, ID, CLASS, ONNX, HELP, ...)                                                     \
     static void compute_##NAME(const hwnas_graph *graph, const hwnas_node *node,                   \
                                const float *const *inputs, float *output)                          \
     {                                                                                              \
@@ -62,7 +62,6 @@ static double shrink(double x, double bias, double lambda)
     const hwnas_op hwnas_op_##NAME = {                                                             \
         .id = HWNAS_OP_##ID,                                                                       \
         .class = HWNAS_CLASS_##CLASS,                                                              \
-        .fusion = HWNAS_FUSION_##FUSION,                                                           \
         .name = #NAME,                                                                             \
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
@@ -75,15 +74,15 @@ static double shrink(double x, double bias, double lambda)
         .compute = compute_##NAME,                                                                 \
     };
 
-BENT(elu, ELU, ACTIVATION, JOINS, "Elu", "x, alpha (e^x - 1) where negative",
+BENT(elu, ELU, ACTIVATION, "Elu", "x, alpha (e^x - 1) where negative",
      PARAMETER("alpha", "alpha", 1, "its limit"))
-BENT(selu, SELU, ACTIVATION, BEGINS, "Selu", "elu, scaled to keep mean and variance",
+BENT(selu, SELU, ACTIVATION, "Selu", "elu, scaled to keep mean and variance",
      PARAMETER("alpha", "alpha", 1.67326319217681884765625, "its limit"),
      PARAMETER("gamma", "gamma", 1.05070102214813232421875, "scale of all"))
-BENT(celu, CELU, ACTIVATION, BEGINS, "Celu", "elu with a continuous slope",
+BENT(celu, CELU, ACTIVATION, "Celu", "elu with a continuous slope",
      PARAMETER("alpha", "alpha", 1, "its limit"))
-BENT(thresholded_relu, THRESHOLDED_RELU, OTHER, BEGINS, "ThresholdedRelu",
+BENT(thresholded_relu, THRESHOLDED_RELU, OTHER, "ThresholdedRelu",
      "x where it is more than alpha, else 0", PARAMETER("alpha", "alpha", 1, "the threshold"))
-BENT(shrink, SHRINK, OTHER, BEGINS, "Shrink", "x nearer to 0, and 0 near it",
+BENT(shrink, SHRINK, OTHER, "Shrink", "x nearer to 0, and 0 near it",
      PARAMETER("bias", "bias", 0, "how much nearer"),
      PARAMETER("lambda", "lambd", 0.5, "what is near"))

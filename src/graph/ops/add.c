@@ -15,7 +15,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_add = {
     .id = HWNAS_OP_ADD,
     .class = HWNAS_CLASS_ARITHMETIC,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "add",
     .onnx = "Add",
     .help = "adds two tensors; a dimension of 1 is repeated",

@@ -35,7 +35,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_clip = {
     .id = HWNAS_OP_CLIP,
     .class = HWNAS_CLASS_ACTIVATION,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "clip",
     .onnx = "Clip",
     .help = "max(low, min(high, x)); 0 to 6 is ReLU6",

@@ -48,7 +48,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_concat = {
     .id = HWNAS_OP_CONCAT,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "concat",
     .onnx = "Concat",
     .help = "tensors one after the other, along the channels unless said",

@@ -15,7 +15,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_div = {
     .id = HWNAS_OP_DIV,
     .class = HWNAS_CLASS_ARITHMETIC,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "div",
     .onnx = "Div",
     .help = "quotient of two tensors; a dimension of 1 is repeated",

@@ -32,7 +32,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_flatten = {
     .id = HWNAS_OP_FLATTEN,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "flatten",
     .onnx = "Flatten",
     .help = "merges the dimensions from `axis` on into one",

@@ -52,7 +52,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_gather = {
     .id = HWNAS_OP_GATHER,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "gather",
     .onnx = "Gather",
     .help = "rows of one tensor by the numbers in another",

@@ -32,7 +32,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_gelu = {
     .id = HWNAS_OP_GELU,
     .class = HWNAS_CLASS_ACTIVATION,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "gelu",
     .onnx = "Gelu",
     .onnx_since = 20, /* before, it is written in several operators: src/onnx/onnx_gelu.c */

@@ -30,7 +30,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_global_avg_pool = {
     .id = HWNAS_OP_GLOBAL_AVG_POOL,
     .class = HWNAS_CLASS_POOL,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "global_avg_pool",
     .onnx = "GlobalAveragePool",
     .help = "mean of each channel's plane",

@@ -53,7 +53,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_gru_core = {
     .id = HWNAS_OP_GRU_CORE,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "gru_core",
     .onnx = "GRU",
     .onnx_since = 7,

@@ -27,7 +27,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_hard_sigmoid = {
     .id = HWNAS_OP_HARD_SIGMOID,
     .class = HWNAS_CLASS_ACTIVATION,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "hard_sigmoid",
     .onnx = "HardSigmoid",
     .help = "max(0, min(1, alpha x + beta))",

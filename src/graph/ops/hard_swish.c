@@ -18,7 +18,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_hard_swish = {
     .id = HWNAS_OP_HARD_SWISH,
     .class = HWNAS_CLASS_ACTIVATION,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "hard_swish",
     .onnx = "HardSwish",
     .help = "x * max(0, min(1, x / 6 + 1/2))",

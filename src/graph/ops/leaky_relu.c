@@ -19,7 +19,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_leaky_relu = {
     .id = HWNAS_OP_LEAKY_RELU,
     .class = HWNAS_CLASS_ACTIVATION,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "leaky_relu",
     .onnx = "LeakyRelu",
     .help = "x, times alpha where it is negative",

@@ -54,7 +54,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_lstm_core = {
     .id = HWNAS_OP_LSTM_CORE,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "lstm_core",
     .onnx = "LSTM",
     .onnx_since = 7,

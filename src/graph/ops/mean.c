@@ -21,7 +21,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_mean = {
     .id = HWNAS_OP_MEAN,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "mean",
     .onnx = "ReduceMean",
     .help = "mean over some of the dimensions",

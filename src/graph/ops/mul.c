@@ -15,7 +15,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_mul = {
     .id = HWNAS_OP_MUL,
     .class = HWNAS_CLASS_ARITHMETIC,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "mul",
     .onnx = "Mul",
     .help = "multiplies two tensors element by element; a dimension of 1 is repeated",

@@ -12,7 +12,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_relu = {
     .id = HWNAS_OP_RELU,
     .class = HWNAS_CLASS_ACTIVATION,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "relu",
     .onnx = "Relu",
     .help = "max(x, 0)",

@@ -72,7 +72,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_reshape = {
     .id = HWNAS_OP_RESHAPE,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "reshape",
     .onnx = "Reshape",
     .help = "the same values in another shape",

@@ -17,7 +17,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_sigmoid = {
     .id = HWNAS_OP_SIGMOID,
     .class = HWNAS_CLASS_ACTIVATION,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "sigmoid",
     .onnx = "Sigmoid",
     .help = "1 / (1 + e^-x)",

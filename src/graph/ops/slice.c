@@ -74,7 +74,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_slice = {
     .id = HWNAS_OP_SLICE,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "slice",
     .onnx = "Slice",
     .onnx_since = 10, /* before, the bounds were attributes */

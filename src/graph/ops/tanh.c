@@ -17,7 +17,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 const hwnas_op hwnas_op_tanh = {
     .id = HWNAS_OP_TANH,
     .class = HWNAS_CLASS_ACTIVATION,
-    .fusion = HWNAS_FUSION_JOINS,
     .name = "tanh",
     .onnx = "Tanh",
     .help = "hyperbolic tangent",

@@ -62,7 +62,6 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
 
 const hwnas_op hwnas_op_transpose = {
     .id = HWNAS_OP_TRANSPOSE,
-    .fusion = HWNAS_FUSION_ALONE,
     .name = "transpose",
     .onnx = "Transpose",
     .help = "dimensions in another order",

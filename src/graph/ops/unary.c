@@ -70,7 +70,7 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
         ##__VA_ARGS__,                                                                             \
     };
 
-UNARY(abs, ABS, "Abs", fabsf, hwnas_infer_same, "absolute value", .fusion = HWNAS_FUSION_JOINS)
+UNARY(abs, ABS, "Abs", fabsf, hwnas_infer_same, "absolute value")
 UNARY(acos, ACOS, "Acos", acosf, hwnas_infer_same, "inverse cosine")
 UNARY(acosh, ACOSH, "Acosh", acoshf, hwnas_infer_same, "inverse hyperbolic cosine")
 UNARY(asin, ASIN, "Asin", asinf, hwnas_infer_same, "inverse sine")
@@ -80,23 +80,22 @@ UNARY(atanh, ATANH, "Atanh", atanhf, hwnas_infer_same, "inverse hyperbolic tange
 UNARY(ceil, CEIL, "Ceil", ceilf, hwnas_infer_same, "the next whole number")
 UNARY(cos, COS, "Cos", cosf, hwnas_infer_same, "cosine")
 UNARY(cosh, COSH, "Cosh", coshf, hwnas_infer_same, "hyperbolic cosine")
-UNARY(exp, EXP, "Exp", expf, hwnas_infer_same, "e to the power of x", .fusion = HWNAS_FUSION_JOINS)
+UNARY(exp, EXP, "Exp", expf, hwnas_infer_same, "e to the power of x")
 UNARY(floor, FLOOR, "Floor", floorf, hwnas_infer_same, "the whole number before")
 UNARY(is_nan, IS_NAN, "IsNaN", is_nan, infer_truth, "whether x is not a number")
-UNARY(log, LOG, "Log", logf, hwnas_infer_same, "natural logarithm", .fusion = HWNAS_FUSION_JOINS)
+UNARY(log, LOG, "Log", logf, hwnas_infer_same, "natural logarithm")
 UNARY(mish, MISH, "Mish", mish, hwnas_infer_same, "x tanh(log(1 + e^x))",
-      .class = HWNAS_CLASS_ACTIVATION, .fusion = HWNAS_FUSION_JOINS)
+      .class = HWNAS_CLASS_ACTIVATION)
 UNARY(neg, NEG, "Neg", negate, hwnas_infer_same, "-x")
 UNARY(not, NOT, "Not", invert, infer_truth, "1 where x is 0")
 UNARY(reciprocal, RECIPROCAL, "Reciprocal", reciprocal, hwnas_infer_same, "1 / x")
-UNARY(round, ROUND, "Round", rintf, hwnas_infer_same, "the nearest whole number, halves to even",
-      .fusion = HWNAS_FUSION_JOINS)
+UNARY(round, ROUND, "Round", rintf, hwnas_infer_same, "the nearest whole number, halves to even")
 UNARY(sign, SIGN, "Sign", sign, hwnas_infer_same, "-1, 0 or 1")
 UNARY(sin, SIN, "Sin", sinf, hwnas_infer_same, "sine")
 UNARY(sinh, SINH, "Sinh", sinhf, hwnas_infer_same, "hyperbolic sine")
 UNARY(softplus, SOFTPLUS, "Softplus", softplus, hwnas_infer_same, "log(1 + e^x)",
-      .class = HWNAS_CLASS_ACTIVATION, .fusion = HWNAS_FUSION_JOINS)
+      .class = HWNAS_CLASS_ACTIVATION)
 UNARY(softsign, SOFTSIGN, "Softsign", softsign, hwnas_infer_same, "x / (1 + |x|)",
       .class = HWNAS_CLASS_ACTIVATION)
-UNARY(sqrt, SQRT, "Sqrt", sqrtf, hwnas_infer_same, "square root", .fusion = HWNAS_FUSION_JOINS)
+UNARY(sqrt, SQRT, "Sqrt", sqrtf, hwnas_infer_same, "square root")
 UNARY(tan, TAN, "Tan", tanf, hwnas_infer_same, "tangent")
