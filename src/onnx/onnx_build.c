@@ -65,9 +65,9 @@ static const char *next_name(builder *b)
     return hwnas_arena_printf(b->r->graph->arena, "%s.%d", b->name, ++b->n);
 }
 
-int hwnas_onnx_make_n(builder *b, const char *op, const hwnas_attr *attrs, int n, const int *inputs)
+int hwnas_onnx_make_n(builder *b, hwnas_op_id op, const hwnas_attr *attrs, int n, const int *inputs)
 {
-    const hwnas_op *row = hwnas_op_by_name(op);
+    const hwnas_op *row = hwnas_ops[op];
     int made = b->fallback;
     if (b->status == HWNAS_OK && b->r->graph->n_nodes > MAX_NODES)
         hwnas_onnx_refuse(b, b->name, "would make the network larger than 2^17 nodes");
@@ -79,7 +79,7 @@ int hwnas_onnx_make_n(builder *b, const char *op, const hwnas_attr *attrs, int n
     return b->status == HWNAS_OK ? made : b->fallback;
 }
 
-int hwnas_onnx_make(builder *b, const char *op, const hwnas_attr *attrs, int x, int y)
+int hwnas_onnx_make(builder *b, hwnas_op_id op, const hwnas_attr *attrs, int x, int y)
 {
     return hwnas_onnx_make_n(b, op, attrs, y < 0 ? 1 : 2, (const int[]){x, y});
 }
@@ -102,7 +102,7 @@ int hwnas_onnx_reshape(builder *b, int x, int n, const int64_t *dims)
     if (in.rank == n && !memcmp(in.dims, dims, (size_t)n * sizeof *dims))
         return x;
     const hwnas_attr shape = list(n, dims);
-    return hwnas_onnx_make(b, "reshape", &shape, x, -1);
+    return hwnas_onnx_make(b, HWNAS_OP_RESHAPE, &shape, x, -1);
 }
 
 int hwnas_onnx_transpose(builder *b, int x, int n, const int64_t *order)
@@ -111,7 +111,7 @@ int hwnas_onnx_transpose(builder *b, int x, int n, const int64_t *order)
     for (int i = 0; i < n; i++)
         is_same &= order[i] == i;
     const hwnas_attr attr = list(n, order);
-    return is_same ? x : hwnas_onnx_make(b, "transpose", &attr, x, -1);
+    return is_same ? x : hwnas_onnx_make(b, HWNAS_OP_TRANSPOSE, &attr, x, -1);
 }
 
 int hwnas_onnx_cut(builder *b, int x, int64_t axis, int64_t begin, int64_t end, int64_t step)
@@ -121,7 +121,7 @@ int hwnas_onnx_cut(builder *b, int x, int64_t axis, int64_t begin, int64_t end, 
     const hwnas_tensor in = hwnas_onnx_tensor(b, x);
     if (begin == 0 && axis < in.rank && end == in.dims[axis] && step == 1)
         return x;
-    return hwnas_onnx_make(b, "slice", attrs, x, -1);
+    return hwnas_onnx_make(b, HWNAS_OP_SLICE, attrs, x, -1);
 }
 
 int hwnas_onnx_cast(builder *b, int x, hwnas_dtype to)
@@ -130,10 +130,10 @@ int hwnas_onnx_cast(builder *b, int x, hwnas_dtype to)
     const hwnas_dtype from = hwnas_onnx_tensor(b, x).dtype;
     /* Between floats nothing happens, as where the file itself casts. */
     const bool is_same = from == to || (!hwnas_dtype_is_whole(from) && !hwnas_dtype_is_whole(to));
-    return is_same ? x : hwnas_onnx_make(b, "cast", &attr, x, -1);
+    return is_same ? x : hwnas_onnx_make(b, HWNAS_OP_CAST, &attr, x, -1);
 }
 
-int hwnas_onnx_reduce(builder *b, const char *op, int x, int n, const int64_t *axes, bool keep)
+int hwnas_onnx_reduce(builder *b, hwnas_op_id op, int x, int n, const int64_t *axes, bool keep)
 {
     const hwnas_attr attrs[] = {list(n, axes), hwnas_attr_int(keep)};
     return hwnas_onnx_make(b, op, attrs, x, -1);
@@ -150,9 +150,10 @@ int hwnas_onnx_concat(builder *b, int n, const int *parts, int64_t axis)
             return parts[0];
         }
         joined[n_joined++] =
-            left == 1 ? parts[at] : hwnas_onnx_make_n(b, "concat", &attr, left, parts + at);
+            left == 1 ? parts[at] : hwnas_onnx_make_n(b, HWNAS_OP_CONCAT, &attr, left, parts + at);
     }
-    return n_joined == 1 ? joined[0] : hwnas_onnx_make_n(b, "concat", &attr, n_joined, joined);
+    return n_joined == 1 ? joined[0]
+                         : hwnas_onnx_make_n(b, HWNAS_OP_CONCAT, &attr, n_joined, joined);
 }
 
 float *hwnas_onnx_values_of(int *out, builder *b, int rank, const int64_t *dims, hwnas_dtype dtype)
@@ -191,7 +192,7 @@ int hwnas_onnx_pick(builder *b, int x, int64_t axis, int64_t n, const float *pos
     const hwnas_attr attr = hwnas_attr_int(axis);
     if (values)
         memcpy(values, positions, (size_t)n * sizeof *values);
-    return hwnas_onnx_make(b, "gather", &attr, x, numbers);
+    return hwnas_onnx_make(b, HWNAS_OP_GATHER, &attr, x, numbers);
 }
 
 int hwnas_onnx_pad(builder *b, int x, int axis, int64_t before, int64_t after, double value,
@@ -203,5 +204,5 @@ int hwnas_onnx_pad(builder *b, int x, int axis, int64_t before, int64_t after, d
                           hwnas_attr_int(mode)};
     attrs[0].ints[axis] = before;
     attrs[1].ints[axis] = after;
-    return before || after ? hwnas_onnx_make(b, "pad", attrs, x, -1) : x;
+    return before || after ? hwnas_onnx_make(b, HWNAS_OP_PAD, attrs, x, -1) : x;
 }

@@ -32,15 +32,15 @@ int hwnas_onnx_build_input(hwnas_onnx_builder *b, size_t i);
 const hwnas_tensor *hwnas_onnx_build_known(hwnas_onnx_builder *b, size_t i, const char *what);
 
 /* Operators. `y` is -1 for one input. */
-int hwnas_onnx_make(hwnas_onnx_builder *b, const char *op, const hwnas_attr *attrs, int x, int y);
-int hwnas_onnx_make_n(hwnas_onnx_builder *b, const char *op, const hwnas_attr *attrs, int n,
+int hwnas_onnx_make(hwnas_onnx_builder *b, hwnas_op_id op, const hwnas_attr *attrs, int x, int y);
+int hwnas_onnx_make_n(hwnas_onnx_builder *b, hwnas_op_id op, const hwnas_attr *attrs, int n,
                       const int *inputs);
 int hwnas_onnx_reshape(hwnas_onnx_builder *b, int x, int n, const int64_t *dims);
 int hwnas_onnx_transpose(hwnas_onnx_builder *b, int x, int n, const int64_t *order);
 int hwnas_onnx_cut(hwnas_onnx_builder *b, int x, int64_t axis, int64_t begin, int64_t end,
                    int64_t step);
 int hwnas_onnx_cast(hwnas_onnx_builder *b, int x, hwnas_dtype to);
-int hwnas_onnx_reduce(hwnas_onnx_builder *b, const char *op, int x, int n, const int64_t *axes,
+int hwnas_onnx_reduce(hwnas_onnx_builder *b, hwnas_op_id op, int x, int n, const int64_t *axes,
                       bool keep);
 int hwnas_onnx_concat(hwnas_onnx_builder *b, int n, const int *parts, int64_t axis);
 /* The positions of an axis, by constant numbers. */

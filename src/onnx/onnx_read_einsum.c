@@ -70,7 +70,7 @@ static int sum_away(builder *b, int x, term *t, const term *other, const term *o
         else
             axes[n++] = i;
     *t = left;
-    return n ? hwnas_onnx_reduce(b, "reduce_sum", x, n, axes, false) : x;
+    return n ? hwnas_onnx_reduce(b, HWNAS_OP_REDUCE_SUM, x, n, axes, false) : x;
 }
 
 /* Puts the dimensions in the order of the letters. */
@@ -135,7 +135,7 @@ static int multiply(builder *b, int x, int y, term a, term c, const term *out)
     x = hwnas_onnx_reshape(b, x, 3, (int64_t[]){n_batch, product(&p, batch.n, left.n), n_summed});
     y = hwnas_onnx_reshape(
         b, y, 3, (int64_t[]){n_batch, n_summed, product(&q, batch.n + summed.n, right.n)});
-    x = hwnas_onnx_make(b, "matmul", NULL, x, y);
+    x = hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, x, y);
     memcpy(dims, p.dims, (size_t)(batch.n + left.n) * sizeof *dims);
     memcpy(dims + batch.n + left.n, q.dims + batch.n + summed.n, (size_t)right.n * sizeof *dims);
     return order(b, hwnas_onnx_reshape(b, x, all.n, dims), &all, out);

@@ -93,13 +93,13 @@ hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx_reader *r,
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, const char *op, const char *name,
+hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, hwnas_op_id op, const char *name,
                             const char *suffix, const hwnas_attr *attrs, int n_inputs,
                             const int *inputs)
 {
     const char *own = suffix ? hwnas_arena_printf(r->graph->arena, "%s.%s", name, suffix) : name;
-    hwnas_status status = hwnas_graph_add_node(out, r->graph, hwnas_op_by_name(op), own, attrs,
-                                               n_inputs, inputs, false);
+    hwnas_status status =
+        hwnas_graph_add_node(out, r->graph, hwnas_ops[op], own, attrs, n_inputs, inputs, false);
     return status == HWNAS_OK ? status : hwnas_context(status, "node '%.100s'", name);
 }
 

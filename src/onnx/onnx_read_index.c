@@ -58,7 +58,7 @@ hwnas_status hwnas_onnx_read_pad(int *out, hwnas_onnx_reader *r, const Onnx__Nod
         pads_any |= before > 0 || after > 0;
     }
     if (pads_any)
-        x = hwnas_onnx_make(&b, "pad", attrs, x, -1);
+        x = hwnas_onnx_make(&b, HWNAS_OP_PAD, attrs, x, -1);
     return hwnas_onnx_built(out, &b, x);
 }
 
@@ -88,7 +88,7 @@ hwnas_status hwnas_onnx_read_tile(int *out, hwnas_onnx_reader *r, const Onnx__No
         if (n > 1) {
             const hwnas_attr shape = {.is_set = true, .n = 3, .ints = {before, n, rest}};
             x = hwnas_onnx_reshape(&b, x, 3, (int64_t[]){before, 1, rest});
-            x = hwnas_onnx_make(&b, "expand", &shape, x, -1);
+            x = hwnas_onnx_make(&b, HWNAS_OP_EXPAND, &shape, x, -1);
         }
         if (b.status == HWNAS_OK) { /* so what it makes is a tensor, and its size a number */
             dims[i] *= n;
@@ -156,8 +156,8 @@ hwnas_status hwnas_onnx_read_trilu(int *out, hwnas_onnx_reader *r, const Onnx__N
         kept[i] = is_upper ? over >= 0 : over <= 0;
     }
     const int zero = hwnas_onnx_number(&b, 0, in.dtype);
-    return hwnas_onnx_built(out, &b,
-                            hwnas_onnx_make_n(&b, "where", NULL, 3, (const int[]){mask, x, zero}));
+    return hwnas_onnx_built(
+        out, &b, hwnas_onnx_make_n(&b, HWNAS_OP_WHERE, NULL, 3, (const int[]){mask, x, zero}));
 }
 
 hwnas_status hwnas_onnx_read_eye(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
@@ -204,22 +204,22 @@ hwnas_status hwnas_onnx_read_one_hot(int *out, hwnas_onnx_reader *r, const Onnx_
     for (int i = 0; i < in.rank + 1; i++)
         dims[i] = i < axis ? in.dims[i] : i == axis ? 1 : in.dims[i - 1];
     x = hwnas_onnx_cast(&b, x, HWNAS_INT64);
-    const int shifted =
-        hwnas_onnx_make(&b, "add", NULL, x, hwnas_onnx_number(&b, (double)depth, HWNAS_INT64));
+    const int shifted = hwnas_onnx_make(&b, HWNAS_OP_ADD, NULL, x,
+                                        hwnas_onnx_number(&b, (double)depth, HWNAS_INT64));
     const int is_negative =
-        hwnas_onnx_make(&b, "less", NULL, x, hwnas_onnx_number(&b, 0, HWNAS_INT64));
-    x = hwnas_onnx_make_n(&b, "where", NULL, 3, (const int[]){is_negative, shifted, x});
+        hwnas_onnx_make(&b, HWNAS_OP_LESS, NULL, x, hwnas_onnx_number(&b, 0, HWNAS_INT64));
+    x = hwnas_onnx_make_n(&b, HWNAS_OP_WHERE, NULL, 3, (const int[]){is_negative, shifted, x});
     x = hwnas_onnx_reshape(&b, x, in.rank + 1, dims);
     for (int i = 0; i < in.rank + 1; i++)
         dims[i] = i == axis ? depth : 1;
     float *numbers = hwnas_onnx_values_of(&places, &b, in.rank + 1, dims, HWNAS_INT64);
     for (int64_t i = 0; numbers && i < depth; i++)
         numbers[i] = (float)i;
-    x = hwnas_onnx_make(&b, "equal", NULL, x, places);
+    x = hwnas_onnx_make(&b, HWNAS_OP_EQUAL, NULL, x, places);
     const int off = hwnas_onnx_cut(&b, values, 0, 0, 1, 1),
               on = hwnas_onnx_cut(&b, values, 0, 1, 2, 1);
-    return hwnas_onnx_built(out, &b,
-                            hwnas_onnx_make_n(&b, "where", NULL, 3, (const int[]){x, on, off}));
+    return hwnas_onnx_built(
+        out, &b, hwnas_onnx_make_n(&b, HWNAS_OP_WHERE, NULL, 3, (const int[]){x, on, off}));
 }
 
 /* Two outputs: the values, and where they are. */
@@ -237,14 +237,14 @@ hwnas_status hwnas_onnx_read_top_k(int *out, hwnas_onnx_reader *r, const Onnx__N
     hwnas_attr attrs[] = {hwnas_attr_int(hwnas_onnx_int(node, "axis", -1)), hwnas_attr_int(count),
                           hwnas_attr_int(hwnas_onnx_int(node, "largest", 1)), hwnas_attr_int(1)};
     if (node->n_output > 1 && !is_empty(node->output[1])) {
-        given = hwnas_onnx_make(&b, "top_k", attrs, x, -1);
+        given = hwnas_onnx_make(&b, HWNAS_OP_TOP_K, attrs, x, -1);
         if (b.status == HWNAS_OK)
             TRY(hwnas_onnx_give(r, node->output[1], given));
     }
     attrs[3] = hwnas_attr_int(0);
     const bool has_values = !is_empty(node->output[0]);
     return hwnas_onnx_built(out, &b,
-                            has_values ? hwnas_onnx_make(&b, "top_k", attrs, x, -1) : given);
+                            has_values ? hwnas_onnx_make(&b, HWNAS_OP_TOP_K, attrs, x, -1) : given);
 }
 
 /* By a condition that is known. */
@@ -294,7 +294,8 @@ hwnas_status hwnas_onnx_read_reverse_sequence(int *out, hwnas_onnx_reader *r,
         index[i] = (float)(t < length ? length - 1 - t : t);
     }
     const hwnas_attr attr = hwnas_attr_int(time);
-    return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, "gather_elements", &attr, x, places));
+    return hwnas_onnx_built(out, &b,
+                            hwnas_onnx_make(&b, HWNAS_OP_GATHER_ELEMENTS, &attr, x, places));
 }
 
 /* Whole numbers times, or divided by, a power of 2. */
@@ -307,8 +308,8 @@ hwnas_status hwnas_onnx_read_bit_shift(int *out, hwnas_onnx_reader *r, const Onn
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     const hwnas_dtype dtype = hwnas_onnx_tensor(&b, x).dtype;
     const int two = hwnas_onnx_number(&b, 2, HWNAS_FLOAT32);
-    const int power = hwnas_onnx_make(&b, "pow", NULL, two, hwnas_onnx_build_input(&b, 1));
-    x = hwnas_onnx_make(&b, is_left ? "mul" : "div", NULL, x, power);
+    const int power = hwnas_onnx_make(&b, HWNAS_OP_POW, NULL, two, hwnas_onnx_build_input(&b, 1));
+    x = hwnas_onnx_make(&b, is_left ? HWNAS_OP_MUL : HWNAS_OP_DIV, NULL, x, power);
     if (hwnas_onnx_tensor(&b, x).dtype != dtype)
         x = hwnas_onnx_cast(&b, x, dtype);
     return hwnas_onnx_built(out, &b, x);

@@ -22,7 +22,7 @@ static hwnas_status scale(int *tensor, hwnas_onnx_reader *r, const char *name, c
         return HWNAS_OK;
     TRY(add_scalar(&inputs[1], r, name, hwnas_arena_printf(r->graph->arena, "%s_by", suffix),
                    factor));
-    return hwnas_onnx_add(tensor, r, "mul", name, suffix, NULL, 2, inputs);
+    return hwnas_onnx_add(tensor, r, HWNAS_OP_MUL, name, suffix, NULL, 2, inputs);
 }
 
 static hwnas_status transpose(int *tensor, hwnas_onnx_reader *r, const char *name,
@@ -30,7 +30,7 @@ static hwnas_status transpose(int *tensor, hwnas_onnx_reader *r, const char *nam
 {
     const hwnas_attr order = {.is_set = true, .n = 2, .ints = {1, 0}};
     const int input = *tensor;
-    return hwnas_onnx_add(tensor, r, "transpose", name, suffix, &order, 1, &input);
+    return hwnas_onnx_add(tensor, r, HWNAS_OP_TRANSPOSE, name, suffix, &order, 1, &input);
 }
 
 /* alpha A B + beta C, with A or B transposed; x W^T + b is `linear`. */
@@ -61,14 +61,14 @@ hwnas_status hwnas_onnx_read_gemm(int *out, hwnas_onnx_reader *r, const Onnx__No
         TRY(transpose(&inputs[0], r, name, "a"));
     if (hwnas_onnx_int(node, "transB", 0))
         TRY(transpose(&inputs[1], r, name, "b"));
-    TRY(hwnas_onnx_add(out, r, "matmul", name, has_c || alpha != 1 ? "product" : NULL, NULL, 2,
-                       inputs));
+    TRY(hwnas_onnx_add(out, r, HWNAS_OP_MATMUL, name, has_c || alpha != 1 ? "product" : NULL, NULL,
+                       2, inputs));
     TRY(scale(out, r, name, has_c ? "alpha" : NULL, alpha));
     if (!has_c)
         return HWNAS_OK;
     TRY(scale(&c, r, name, "beta", beta));
     const int terms[] = {*out, c};
-    return hwnas_onnx_add(out, r, "add", name, NULL, NULL, 2, terms);
+    return hwnas_onnx_add(out, r, HWNAS_OP_ADD, name, NULL, NULL, 2, terms);
 }
 
 /* A vector is a matrix of one row or one column, whose dimension is taken away again. */
@@ -88,17 +88,17 @@ hwnas_status hwnas_onnx_read_matmul(int *out, hwnas_onnx_reader *r, const Onnx__
         const hwnas_attr shape = {.is_set = true, .n = 2, .ints = {i ? n : 1, i ? 1 : n}};
         const int input = inputs[i];
         if (is_vector[i])
-            TRY(hwnas_onnx_add(&inputs[i], r, "reshape", name, i ? "column" : "row", &shape, 1,
-                               &input));
+            TRY(hwnas_onnx_add(&inputs[i], r, HWNAS_OP_RESHAPE, name, i ? "column" : "row", &shape,
+                               1, &input));
     }
     int product;
-    TRY(hwnas_onnx_add(&product, r, "matmul", name, "product", NULL, 2, inputs));
+    TRY(hwnas_onnx_add(&product, r, HWNAS_OP_MATMUL, name, "product", NULL, 2, inputs));
     const hwnas_tensor *made = &r->graph->tensors[product];
     hwnas_attr shape = {.is_set = true};
     for (int i = 0; i < made->rank; i++)
         if (!(is_vector[0] && i == made->rank - 2) && !(is_vector[1] && i == made->rank - 1))
             shape.ints[shape.n++] = made->dims[i];
-    return hwnas_onnx_add(out, r, "reshape", name, NULL, &shape, 1, &product);
+    return hwnas_onnx_add(out, r, HWNAS_OP_RESHAPE, name, NULL, &shape, 1, &product);
 }
 
 /* ---- recurrent layers ---- */
@@ -131,7 +131,7 @@ static hwnas_status add_slice(int *out, hwnas_onnx_reader *r, const char *name, 
                                 {.is_set = true, .n = 1, .ints = {at + 1}},
                                 {.is_set = true, .n = 1, .ints = {axis}},
                                 {0}};
-    return hwnas_onnx_add(out, r, "slice", name, suffix, attrs, 1, &input);
+    return hwnas_onnx_add(out, r, HWNAS_OP_SLICE, name, suffix, attrs, 1, &input);
 }
 
 /* Y_h, directions x batch x hidden: of each direction the state after its last step. */
@@ -149,11 +149,11 @@ static hwnas_status add_last_state(int *out, hwnas_onnx_reader *r, const char *n
         TRY(add_slice(&ends[0], r, name, "forward", ends[0], 1, 0));
         TRY(add_slice(&ends[1], r, name, "begin", all, 0, 0));
         TRY(add_slice(&ends[1], r, name, "backward", ends[1], 1, 1));
-        TRY(hwnas_onnx_add(&last, r, "concat", name, "last", &axis, 2, ends));
+        TRY(hwnas_onnx_add(&last, r, HWNAS_OP_CONCAT, name, "last", &axis, 2, ends));
     }
     const hwnas_attr shape = {
         .is_set = true, .n = 3, .ints = {directions, y.dims[2], y.dims[3]}};
-    return hwnas_onnx_add(out, r, "reshape", name, "state", &shape, 1, &last);
+    return hwnas_onnx_add(out, r, HWNAS_OP_RESHAPE, name, "state", &shape, 1, &last);
 }
 
 /* The core computes all states, from zeros on; the last one is a part of them. Other forms are
@@ -197,7 +197,7 @@ hwnas_status hwnas_onnx_read_recurrent(int *out, hwnas_onnx_reader *r, const Onn
     };
     const bool wants_all = !is_empty(node->output[Y]);
     const bool wants_last = node->n_output > Y_H && !is_empty(node->output[Y_H]);
-    TRY(hwnas_onnx_add(&all, r, is_gru ? "gru_core" : "lstm_core", name,
+    TRY(hwnas_onnx_add(&all, r, is_gru ? HWNAS_OP_GRU_CORE : HWNAS_OP_LSTM_CORE, name,
                        wants_all ? NULL : "states", attrs, n_inputs, inputs));
     *out = all;
     if (wants_last) {
@@ -215,9 +215,9 @@ hwnas_status hwnas_onnx_read_variadic(int *out, hwnas_onnx_reader *r, const Onnx
                                       const char *name)
 {
     const bool is_mean = !strcmp(node->op_type, "Mean");
-    const char *op = !strcmp(node->op_type, "Max")   ? "max"
-                     : !strcmp(node->op_type, "Min") ? "min"
-                                                     : "add";
+    const hwnas_op_id op = !strcmp(node->op_type, "Max")   ? HWNAS_OP_MAX
+                           : !strcmp(node->op_type, "Min") ? HWNAS_OP_MIN
+                                                           : HWNAS_OP_ADD;
     int inputs[2];
     TRY(hwnas_onnx_input(&inputs[0], r, node, 0));
     for (size_t i = 1; i < node->n_input; i++) {

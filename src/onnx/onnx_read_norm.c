@@ -20,7 +20,7 @@ static int normalise(builder *b, int x, int64_t groups, double epsilon)
     if (value)
         *value = 1;
     x = hwnas_onnx_reshape(b, x, 3, (int64_t[]){in.dims[0], groups, count / groups});
-    x = hwnas_onnx_make(b, "layer_norm", attrs, x, scale);
+    x = hwnas_onnx_make(b, HWNAS_OP_LAYER_NORM, attrs, x, scale);
     return hwnas_onnx_reshape(b, x, in.rank, in.dims);
 }
 
@@ -35,7 +35,7 @@ static int per_channel(builder *b, size_t input, const hwnas_tensor *in, int64_t
     if (w.rank == 1 && w.dims[0] == groups && groups != in->dims[1]) {
         int each = hwnas_onnx_reshape(b, weight, 2, (int64_t[]){groups, 1});
         const hwnas_attr shape = {.is_set = true, .n = 2, .ints = {groups, in->dims[1] / groups}};
-        each = hwnas_onnx_make(b, "expand", &shape, each, -1);
+        each = hwnas_onnx_make(b, HWNAS_OP_EXPAND, &shape, each, -1);
         return hwnas_onnx_reshape(b, each, in->rank - 1, dims);
     }
     return hwnas_onnx_reshape(b, weight, in->rank - 1, dims);
@@ -55,8 +55,8 @@ hwnas_status hwnas_onnx_read_group_norm(int *out, hwnas_onnx_reader *r, const On
     }
     const int64_t groups = hwnas_onnx_int(node, "num_groups", in.dims[1]);
     x = normalise(&b, x, groups, hwnas_onnx_float(node, "epsilon", 1e-5));
-    x = hwnas_onnx_make(&b, "mul", NULL, x, per_channel(&b, 1, &in, groups));
-    x = hwnas_onnx_make(&b, "add", NULL, x, per_channel(&b, 2, &in, groups));
+    x = hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, x, per_channel(&b, 1, &in, groups));
+    x = hwnas_onnx_make(&b, HWNAS_OP_ADD, NULL, x, per_channel(&b, 2, &in, groups));
     return hwnas_onnx_built(out, &b, x);
 }
 
@@ -73,16 +73,16 @@ hwnas_status hwnas_onnx_read_mvn(int *out, hwnas_onnx_reader *r, const Onnx__Nod
         hwnas_onnx_refuse(&b, "axes", "has more than 8 values");
     const int n = !given ? 3 : given->n_ints > HWNAS_MAX_RANK ? 0 : (int)given->n_ints;
     const int64_t *axes = given ? given->ints : usual;
-    const int mean = hwnas_onnx_reduce(&b, "mean", x, n, axes, true);
-    const int square =
-        hwnas_onnx_reduce(&b, "mean", hwnas_onnx_make(&b, "mul", NULL, x, x), n, axes, true);
-    int deviation = hwnas_onnx_make(&b, "mul", NULL, mean, mean);
-    deviation = hwnas_onnx_make(&b, "sub", NULL, square, deviation);
-    deviation = hwnas_onnx_make(&b, "sqrt", NULL, deviation, -1);
-    deviation =
-        hwnas_onnx_make(&b, "add", NULL, deviation, hwnas_onnx_number(&b, 1e-9, HWNAS_FLOAT32));
-    x = hwnas_onnx_make(&b, "sub", NULL, x, mean);
-    return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, "div", NULL, x, deviation));
+    const int mean = hwnas_onnx_reduce(&b, HWNAS_OP_MEAN, x, n, axes, true);
+    const int square = hwnas_onnx_reduce(
+        &b, HWNAS_OP_MEAN, hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, x, x), n, axes, true);
+    int deviation = hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, mean, mean);
+    deviation = hwnas_onnx_make(&b, HWNAS_OP_SUB, NULL, square, deviation);
+    deviation = hwnas_onnx_make(&b, HWNAS_OP_SQRT, NULL, deviation, -1);
+    deviation = hwnas_onnx_make(&b, HWNAS_OP_ADD, NULL, deviation,
+                                hwnas_onnx_number(&b, 1e-9, HWNAS_FLOAT32));
+    x = hwnas_onnx_make(&b, HWNAS_OP_SUB, NULL, x, mean);
+    return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, x, deviation));
 }
 
 hwnas_status hwnas_onnx_read_lp_norm(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
@@ -94,8 +94,9 @@ hwnas_status hwnas_onnx_read_lp_norm(int *out, hwnas_onnx_reader *r, const Onnx_
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     if (p != 1 && p != 2)
         hwnas_onnx_refuse(&b, "p", "is neither 1 nor 2");
-    const int norm = hwnas_onnx_reduce(&b, p == 1 ? "reduce_l1" : "reduce_l2", x, 1, &axis, true);
-    return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, "div", NULL, x, norm));
+    const int norm =
+        hwnas_onnx_reduce(&b, p == 1 ? HWNAS_OP_REDUCE_L1 : HWNAS_OP_REDUCE_L2, x, 1, &axis, true);
+    return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, x, norm));
 }
 
 /* ---- softmax ---- */
@@ -103,9 +104,10 @@ hwnas_status hwnas_onnx_read_lp_norm(int *out, hwnas_onnx_reader *r, const Onnx_
 /* log of softmax: x less its greatest, less the logarithm of the sum of exponentials. */
 static int log_softmax(builder *b, int x, int64_t axis)
 {
-    x = hwnas_onnx_make(b, "sub", NULL, x, hwnas_onnx_reduce(b, "reduce_max", x, 1, &axis, true));
-    return hwnas_onnx_make(b, "sub", NULL, x,
-                           hwnas_onnx_reduce(b, "reduce_log_sum_exp", x, 1, &axis, true));
+    x = hwnas_onnx_make(b, HWNAS_OP_SUB, NULL, x,
+                        hwnas_onnx_reduce(b, HWNAS_OP_REDUCE_MAX, x, 1, &axis, true));
+    return hwnas_onnx_make(b, HWNAS_OP_SUB, NULL, x,
+                           hwnas_onnx_reduce(b, HWNAS_OP_REDUCE_LOG_SUM_EXP, x, 1, &axis, true));
 }
 
 /* 1 at the first of the greatest values, else 0. */
@@ -113,7 +115,7 @@ static int hardmax(builder *b, int x, int64_t axis)
 {
     const hwnas_tensor in = hwnas_onnx_tensor(b, x);
     const hwnas_attr attrs[] = {hwnas_attr_int(axis), hwnas_attr_int(1), {0}};
-    const int best = hwnas_onnx_make(b, "arg_max", attrs, x, -1);
+    const int best = hwnas_onnx_make(b, HWNAS_OP_ARG_MAX, attrs, x, -1);
     int64_t dims[HWNAS_MAX_RANK];
     int places;
     axis += axis < 0 ? in.rank : 0;
@@ -126,7 +128,8 @@ static int hardmax(builder *b, int x, int64_t axis)
     float *values = hwnas_onnx_values_of(&places, b, in.rank, dims, HWNAS_INT64);
     for (int64_t i = 0; values && i < in.dims[axis]; i++)
         values[i] = (float)i;
-    return hwnas_onnx_cast(b, hwnas_onnx_make(b, "equal", NULL, best, places), HWNAS_FLOAT32);
+    return hwnas_onnx_cast(b, hwnas_onnx_make(b, HWNAS_OP_EQUAL, NULL, best, places),
+                           HWNAS_FLOAT32);
 }
 
 /* Before opset 13 all dimensions from `axis` on were one, and the default was 1. */
@@ -157,7 +160,7 @@ hwnas_status hwnas_onnx_read_softmax(int *out, hwnas_onnx_reader *r, const Onnx_
     const hwnas_attr attr = hwnas_attr_int(axis);
     x = !strcmp(node->op_type, "LogSoftmax") ? log_softmax(&b, x, axis)
         : !strcmp(node->op_type, "Hardmax")  ? hardmax(&b, x, axis)
-                                             : hwnas_onnx_make(&b, "softmax", &attr, x, -1);
+                                             : hwnas_onnx_make(&b, HWNAS_OP_SOFTMAX, &attr, x, -1);
     if (flattens)
         x = hwnas_onnx_reshape(&b, x, in.rank, in.dims);
     return hwnas_onnx_built(out, &b, x);

@@ -12,14 +12,14 @@ static int dequantize(builder *b, size_t i, int64_t axis)
     const hwnas_attr attr = hwnas_attr_int(axis);
     const int inputs[] = {hwnas_onnx_build_input(b, i), hwnas_onnx_build_input(b, i + 1),
                           hwnas_onnx_build_input(b, i + 2)};
-    return hwnas_onnx_make_n(b, "dequantize_linear", &attr, 3, inputs);
+    return hwnas_onnx_make_n(b, HWNAS_OP_DEQUANTIZE_LINEAR, &attr, 3, inputs);
 }
 
 static int quantize(builder *b, int x, size_t i)
 {
     const hwnas_attr attr = hwnas_attr_int(0);
     const int inputs[] = {x, hwnas_onnx_build_input(b, i), hwnas_onnx_build_input(b, i + 1)};
-    return hwnas_onnx_make_n(b, "quantize_linear", &attr, 3, inputs);
+    return hwnas_onnx_make_n(b, HWNAS_OP_QUANTIZE_LINEAR, &attr, 3, inputs);
 }
 
 hwnas_status hwnas_onnx_read_qlinear_matmul(int *out, hwnas_onnx_reader *r,
@@ -29,7 +29,7 @@ hwnas_status hwnas_onnx_read_qlinear_matmul(int *out, hwnas_onnx_reader *r,
     builder b;
     int x;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
-    x = hwnas_onnx_make(&b, "matmul", NULL, dequantize(&b, A, 0), dequantize(&b, B, 1));
+    x = hwnas_onnx_make(&b, HWNAS_OP_MATMUL, NULL, dequantize(&b, A, 0), dequantize(&b, B, 1));
     return hwnas_onnx_built(out, &b, quantize(&b, x, Y));
 }
 
@@ -43,10 +43,10 @@ hwnas_status hwnas_onnx_read_qlinear_conv(int *out, hwnas_onnx_reader *r,
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     if (hwnas_onnx_has_input(node, BIAS)) {
         const int scale =
-            hwnas_onnx_make(&b, "mul", NULL, hwnas_onnx_build_input(&b, KERNEL_SCALE),
+            hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, hwnas_onnx_build_input(&b, KERNEL_SCALE),
                             hwnas_onnx_build_input(&b, X_SCALE));
         bias = hwnas_onnx_cast(&b, hwnas_onnx_build_input(&b, BIAS), HWNAS_FLOAT32);
-        bias = hwnas_onnx_make(&b, "mul", NULL, bias, scale);
+        bias = hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, bias, scale);
         if (b.status == HWNAS_OK)
             b.status = hwnas_onnx_fold(r, bias);
     }
@@ -67,7 +67,7 @@ static int centred(builder *b, size_t i, size_t zero)
         z = hwnas_onnx_reshape(b, z, 2, (int64_t[]){from.dims[0], 1});
     else if (from.rank == 1 && from.dims[0] > 1 && rank > 2) /* for each output channel */
         z = hwnas_onnx_reshape(b, z, 4, (int64_t[]){from.dims[0], 1, 1, 1});
-    return hwnas_onnx_make(b, "sub", NULL, x, z);
+    return hwnas_onnx_make(b, HWNAS_OP_SUB, NULL, x, z);
 }
 
 hwnas_status hwnas_onnx_read_matmul_integer(int *out, hwnas_onnx_reader *r,
@@ -76,7 +76,7 @@ hwnas_status hwnas_onnx_read_matmul_integer(int *out, hwnas_onnx_reader *r,
     builder b;
     int x;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
-    x = hwnas_onnx_make(&b, "matmul", NULL, centred(&b, 0, 2), centred(&b, 1, 3));
+    x = hwnas_onnx_make(&b, HWNAS_OP_MATMUL, NULL, centred(&b, 0, 2), centred(&b, 1, 3));
     return hwnas_onnx_built(out, &b, hwnas_onnx_cast(&b, x, HWNAS_INT32));
 }
 
@@ -103,25 +103,28 @@ hwnas_status hwnas_onnx_read_dynamic_quantize(int *out, hwnas_onnx_reader *r,
     int x;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     const int zero = hwnas_onnx_number(&b, 0, HWNAS_FLOAT32);
-    int low = hwnas_onnx_reduce(&b, "reduce_min", x, 0, NULL, false);
-    int high = hwnas_onnx_reduce(&b, "reduce_max", x, 0, NULL, false);
-    low = hwnas_onnx_make(&b, "min", NULL, low, zero);
-    high = hwnas_onnx_make(&b, "max", NULL, high, zero);
-    const int span = hwnas_onnx_make(&b, "sub", NULL, high, low);
+    int low = hwnas_onnx_reduce(&b, HWNAS_OP_REDUCE_MIN, x, 0, NULL, false);
+    int high = hwnas_onnx_reduce(&b, HWNAS_OP_REDUCE_MAX, x, 0, NULL, false);
+    low = hwnas_onnx_make(&b, HWNAS_OP_MIN, NULL, low, zero);
+    high = hwnas_onnx_make(&b, HWNAS_OP_MAX, NULL, high, zero);
+    const int span = hwnas_onnx_make(&b, HWNAS_OP_SUB, NULL, high, low);
     const int choice[] = {
-        hwnas_onnx_make(&b, "greater", NULL, span, zero),
-        hwnas_onnx_make(&b, "div", NULL, span, hwnas_onnx_number(&b, 255, HWNAS_FLOAT32)),
+        hwnas_onnx_make(&b, HWNAS_OP_GREATER, NULL, span, zero),
+        hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, span, hwnas_onnx_number(&b, 255, HWNAS_FLOAT32)),
         hwnas_onnx_number(&b, 1, HWNAS_FLOAT32)};
-    const int scale = hwnas_onnx_make_n(&b, "where", NULL, 3, choice);
-    int point = hwnas_onnx_make(&b, "div", NULL, low, scale);
-    point = hwnas_onnx_make(&b, "round", NULL, hwnas_onnx_make(&b, "neg", NULL, point, -1), -1);
-    point = hwnas_onnx_make(&b, "max", NULL, point, zero);
-    point = hwnas_onnx_make(&b, "min", NULL, point, hwnas_onnx_number(&b, 255, HWNAS_FLOAT32));
+    const int scale = hwnas_onnx_make_n(&b, HWNAS_OP_WHERE, NULL, 3, choice);
+    int point = hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, low, scale);
+    point = hwnas_onnx_make(&b, HWNAS_OP_ROUND, NULL,
+                            hwnas_onnx_make(&b, HWNAS_OP_NEG, NULL, point, -1), -1);
+    point = hwnas_onnx_make(&b, HWNAS_OP_MAX, NULL, point, zero);
+    point =
+        hwnas_onnx_make(&b, HWNAS_OP_MIN, NULL, point, hwnas_onnx_number(&b, 255, HWNAS_FLOAT32));
     point = hwnas_onnx_cast(&b, point, HWNAS_UINT8);
     const int given[] = {scale, point};
     for (size_t i = 1; i < 3 && b.status == HWNAS_OK; i++)
         if (i < node->n_output && !is_empty(node->output[i]))
             TRY(hwnas_onnx_give(r, node->output[i], given[i - 1]));
     const int inputs[] = {x, scale, point};
-    return hwnas_onnx_built(out, &b, hwnas_onnx_make_n(&b, "quantize_linear", &axis, 3, inputs));
+    return hwnas_onnx_built(out, &b,
+                            hwnas_onnx_make_n(&b, HWNAS_OP_QUANTIZE_LINEAR, &axis, 3, inputs));
 }

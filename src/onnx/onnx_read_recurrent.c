@@ -16,7 +16,7 @@ typedef struct rnn {
     int64_t steps, batch, hidden, directions;
     bool is_linear_first; /* GRU: the reset gate comes after the product */
     const hwnas_tensor *lengths;
-    const char *activations[6];
+    hwnas_op_id activations[6];
     int zero;
 } rnn;
 
@@ -26,7 +26,7 @@ typedef struct direction {
     int r; /* transposed */
     int reset_bias;   /* GRU: of the candidate, where it is linear first; -1 for none */
     int peephole[3];  /* input, output, forget; -1 for none */
-    const char *const *activations;
+    const hwnas_op_id *activations;
 } direction;
 
 typedef struct state {
@@ -48,22 +48,22 @@ static int gates(builder *b, int x, const rnn *n, int64_t begin, int64_t end)
 
 static int add(builder *b, int x, int y)
 {
-    return hwnas_onnx_make(b, "add", NULL, x, y);
+    return hwnas_onnx_make(b, HWNAS_OP_ADD, NULL, x, y);
 }
 
 static int mul(builder *b, int x, int y)
 {
-    return hwnas_onnx_make(b, "mul", NULL, x, y);
+    return hwnas_onnx_make(b, HWNAS_OP_MUL, NULL, x, y);
 }
 
-static int activate(builder *b, const char *op, int x)
+static int activate(builder *b, hwnas_op_id op, int x)
 {
     return hwnas_onnx_make(b, op, NULL, x, -1);
 }
 
 static state step_lstm(builder *b, const rnn *n, const direction *d, int x, state s)
 {
-    const int all = add(b, x, hwnas_onnx_make(b, "matmul", NULL, s.h, d->r));
+    const int all = add(b, x, hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, s.h, d->r));
     int g[4];
     for (int i = 0; i < 4; i++)
         g[i] = gates(b, all, n, i, i + 1);
@@ -81,24 +81,25 @@ static state step_gru(builder *b, const rnn *n, const direction *d, int x, state
 {
     const int r_gates = hwnas_onnx_cut(b, d->r, 1, 0, 2 * n->hidden, 1);
     const int r_new = hwnas_onnx_cut(b, d->r, 1, 2 * n->hidden, 3 * n->hidden, 1);
-    const int both =
-        activate(b, d->activations[0],
-             add(b, gates(b, x, n, 0, 2), hwnas_onnx_make(b, "matmul", NULL, s.h, r_gates)));
+    const int both = activate(
+        b, d->activations[0],
+        add(b, gates(b, x, n, 0, 2), hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, s.h, r_gates)));
     const int update = gates(b, both, n, 0, 1), reset = gates(b, both, n, 1, 2);
-    int new =
-        hwnas_onnx_make(b, "matmul", NULL, n->is_linear_first ? s.h : mul(b, reset, s.h), r_new);
+    int new = hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL,
+                              n->is_linear_first ? s.h : mul(b, reset, s.h), r_new);
     if (n->is_linear_first)
         new = mul(b, reset, d->reset_bias < 0 ? new : add(b, new, d->reset_bias));
     new = activate(b, d->activations[1], add(b, gates(b, x, n, 2, 3), new));
-    const int old = hwnas_onnx_make(b, "sub", NULL, s.h, new);
+    const int old = hwnas_onnx_make(b, HWNAS_OP_SUB, NULL, s.h, new);
     return (state){add(b, new, mul(b, update, old)), s.c};
 }
 
 static state step_rnn(builder *b, const rnn *n, const direction *d, int x, state s)
 {
     (void)n;
-    return (state){
-        activate(b, d->activations[0], add(b, x, hwnas_onnx_make(b, "matmul", NULL, s.h, d->r))), s.c};
+    return (state){activate(b, d->activations[0],
+                            add(b, x, hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, s.h, d->r))),
+                   s.c};
 }
 
 /* 1 for each sequence that has a step `t`. */
@@ -113,7 +114,7 @@ static int mask_of(builder *b, const rnn *n, int64_t t)
 
 static int choose(builder *b, int mask, int x, int otherwise)
 {
-    return hwnas_onnx_make_n(b, "where", NULL, 3, (const int[]){mask, x, otherwise});
+    return hwnas_onnx_make_n(b, HWNAS_OP_WHERE, NULL, 3, (const int[]){mask, x, otherwise});
 }
 
 /* All steps of a direction: the last state, and steps x 1 x batch x hidden. */
@@ -163,7 +164,7 @@ static direction make_direction(builder *b, const rnn *n, int x, int64_t d)
     const int64_t swap[] = {1, 0};
     direction made = {.peephole = {-1, -1, -1}};
     const int w = hwnas_onnx_transpose(b, part(b, hwnas_onnx_build_input(b, W), d), 2, swap);
-    made.x = add_biases(&made.reset_bias, b, n, hwnas_onnx_make(b, "matmul", NULL, x, w), d);
+    made.x = add_biases(&made.reset_bias, b, n, hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, x, w), d);
     made.r = hwnas_onnx_transpose(b, part(b, hwnas_onnx_build_input(b, R), d), 2, swap);
     if (n->kind == LSTM && hwnas_onnx_has_input(b->node, PEEPHOLES)) {
         const int all = part(b, hwnas_onnx_build_input(b, PEEPHOLES), d);
@@ -174,30 +175,31 @@ static direction make_direction(builder *b, const rnn *n, int x, int64_t d)
     return made;
 }
 
-/* Activations of each direction, by our names. */
+/* Activations of each direction. */
 static void read_activations(rnn *n, builder *b)
 {
-    static const struct {
-        const char *onnx, *op;
-    } known[] = {{"Sigmoid", "sigmoid"}, {"Tanh", "tanh"}, {"Relu", "relu"},
-                 {"Softsign", "softsign"}, {"Softplus", "softplus"}};
+    static const hwnas_op_id known[] = {HWNAS_OP_SIGMOID, HWNAS_OP_TANH, HWNAS_OP_RELU,
+                                        HWNAS_OP_SOFTSIGN, HWNAS_OP_SOFTPLUS};
     const Onnx__AttributeProto *given = hwnas_onnx_attribute(b->node, "activations");
     const int each = n->kind == LSTM ? 3 : n->kind == GRU ? 2 : 1;
     for (int i = 0; i < 2 * each; i++)
-        n->activations[i] = i % each || n->kind == RNN ? "tanh" : "sigmoid";
+        n->activations[i] = i % each || n->kind == RNN ? HWNAS_OP_TANH : HWNAS_OP_SIGMOID;
     if (given && given->n_strings != (size_t)(each * n->directions)) {
         hwnas_onnx_refuse(b, "activations", "are not those of each direction");
         return;
     }
     for (size_t i = 0; given && i < given->n_strings; i++) {
-        const char *found = NULL;
-        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            if (given->strings[i].len == strlen(known[k].onnx) &&
-                !memcmp(given->strings[i].data, known[k].onnx, given->strings[i].len))
-                found = known[k].op;
-        if (!found)
+        bool is_found = false;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+            const char *name = hwnas_ops[known[k]]->onnx;
+            if (given->strings[i].len != strlen(name) ||
+                memcmp(given->strings[i].data, name, given->strings[i].len))
+                continue;
+            n->activations[i] = known[k];
+            is_found = true;
+        }
+        if (!is_found)
             hwnas_onnx_refuse(b, "activations", "name one that we cannot compute");
-        n->activations[i] = found ? found : "tanh";
     }
 }
 

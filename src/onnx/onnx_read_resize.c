@@ -155,12 +155,12 @@ static int resize_axis(builder *b, int x, int axis, const resize *z)
     }
     const hwnas_attr attr = hwnas_attr_int(axis);
     for (int k = 0; k < n_taps; k++) {
-        int part = hwnas_onnx_make(b, "gather", &attr, x, tables[k]);
+        int part = hwnas_onnx_make(b, HWNAS_OP_GATHER, &attr, x, tables[k]);
         if (n_taps > 1 || has_outside)
-            part = hwnas_onnx_make(b, "mul", NULL, part, weights[k]);
-        sum = k ? hwnas_onnx_make(b, "add", NULL, sum, part) : part;
+            part = hwnas_onnx_make(b, HWNAS_OP_MUL, NULL, part, weights[k]);
+        sum = k ? hwnas_onnx_make(b, HWNAS_OP_ADD, NULL, sum, part) : part;
     }
-    return has_outside ? hwnas_onnx_make(b, "add", NULL, sum, beyond) : sum;
+    return has_outside ? hwnas_onnx_make(b, HWNAS_OP_ADD, NULL, sum, beyond) : sum;
 }
 
 /* Numbers that are given for each of the axes, in a constant input or, before opset 9, an

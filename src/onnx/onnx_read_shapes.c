@@ -145,7 +145,7 @@ hwnas_status hwnas_onnx_read_cast(int *out, hwnas_onnx_reader *r, const Onnx__No
         *out = input;
         return HWNAS_OK;
     }
-    return hwnas_onnx_add(out, r, "cast", name, NULL, &attr, 1, &input);
+    return hwnas_onnx_add(out, r, HWNAS_OP_CAST, name, NULL, &attr, 1, &input);
 }
 
 /* ---- other shapes of the same values ---- */
@@ -156,7 +156,7 @@ static hwnas_status add_reshape(int *out, hwnas_onnx_reader *r, const char *name
     hwnas_attr shape = {.is_set = true, .n = n};
     if (n)
         memcpy(shape.ints, dims, (size_t)n * sizeof *dims);
-    return hwnas_onnx_add(out, r, "reshape", name, NULL, &shape, 1, &input);
+    return hwnas_onnx_add(out, r, HWNAS_OP_RESHAPE, name, NULL, &shape, 1, &input);
 }
 
 hwnas_status hwnas_onnx_read_flatten(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
@@ -173,7 +173,7 @@ hwnas_status hwnas_onnx_read_flatten(int *out, hwnas_onnx_reader *r, const Onnx_
     if (axis < 0)
         return hwnas_onnx_unsupported(node, "axis", "names a dimension that is not there");
     if (axis > 0)
-        return hwnas_onnx_add(out, r, "flatten", name, NULL, &attr, 1, &input);
+        return hwnas_onnx_add(out, r, HWNAS_OP_FLATTEN, name, NULL, &attr, 1, &input);
     for (int i = 0; i < in->rank; i++)
         dims[i >= axis] *= in->dims[i];
     return add_reshape(out, r, name, input, 2, dims);
@@ -244,7 +244,7 @@ hwnas_status hwnas_onnx_read_reduce(int *out, hwnas_onnx_reader *r, const Onnx__
                           {.is_set = true, .n = 1, .ints = {hwnas_onnx_int(node, "keepdims", 1)}}};
     if (axes.n > 0)
         memcpy(attrs[0].ints, axes.items, sizeof axes.items);
-    return hwnas_onnx_add(out, r, hwnas_op_by_onnx(node->op_type)->name, name, NULL, attrs, 1,
+    return hwnas_onnx_add(out, r, hwnas_op_by_onnx(node->op_type)->id, name, NULL, attrs, 1,
                           &input);
 }
 
@@ -271,7 +271,7 @@ hwnas_status hwnas_onnx_read_concat(int *out, hwnas_onnx_reader *r, const Onnx__
     else if (n == 1)
         *out = inputs[0];
     else
-        return hwnas_onnx_add(out, r, "concat", name, NULL, &axis, n, inputs);
+        return hwnas_onnx_add(out, r, HWNAS_OP_CONCAT, name, NULL, &axis, n, inputs);
     return HWNAS_OK;
 }
 
@@ -291,7 +291,7 @@ static hwnas_status add_slice(int *out, hwnas_onnx_reader *r, const char *name, 
                                 {.is_set = true, .n = 1, .ints = {within(end)}},
                                 {.is_set = true, .n = 1, .ints = {axis}},
                                 {.is_set = true, .n = 1, .ints = {step}}};
-    return hwnas_onnx_add(out, r, "slice", name, suffix, attrs, 1, &input);
+    return hwnas_onnx_add(out, r, HWNAS_OP_SLICE, name, suffix, attrs, 1, &input);
 }
 
 /* Backwards, the positions are numbers that are looked up. */

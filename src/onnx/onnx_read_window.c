@@ -156,7 +156,8 @@ static int conv_2d(builder *b, const conv *c, int x, int kernel, int bias)
         hwnas_attr_int(c->group),
         {0},
     };
-    return hwnas_onnx_make_n(b, "conv", attrs, bias < 0 ? 2 : 3, (const int[]){x, kernel, bias});
+    return hwnas_onnx_make_n(b, HWNAS_OP_CONV, attrs, bias < 0 ? 2 : 3,
+                             (const int[]){x, kernel, bias});
 }
 
 static int conv_3d(builder *b, const conv *c)
@@ -177,7 +178,7 @@ static int conv_3d(builder *b, const conv *c)
         part = hwnas_onnx_reshape(b, part, 4,
                                   (int64_t[]){f.dims[0] * depth, f.dims[2], f.dims[3], f.dims[4]});
         part = conv_2d(b, c, part, kernel_of(b, &c->weight, k), k ? -1 : c->bias);
-        sum = k ? hwnas_onnx_make(b, "add", NULL, sum, part) : part;
+        sum = k ? hwnas_onnx_make(b, HWNAS_OP_ADD, NULL, sum, part) : part;
     }
     if (sum < 0)
         return b->fallback;
@@ -266,7 +267,7 @@ static int transposed_2d(builder *b, const conv *c, int x, int kernel, int bias,
         hwnas_attr_int(c->group),
         pair(is_line ? 0 : more[y], more[x_axis]),
     };
-    return hwnas_onnx_make_n(b, "conv_transpose", attrs, bias < 0 ? 2 : 3,
+    return hwnas_onnx_make_n(b, HWNAS_OP_CONV_TRANSPOSE, attrs, bias < 0 ? 2 : 3,
                              (const int[]){x, kernel, bias});
 }
 
@@ -292,7 +293,7 @@ static int transposed_3d(builder *b, const conv *c, const int64_t *more)
         part = hwnas_onnx_pad(b, part, 2, 0, stride - 1, 0, 0);
         part = hwnas_onnx_reshape(b, part, 3, (int64_t[]){n, depth * stride, size});
         part = hwnas_onnx_pad(b, part, 1, k * w->dilation[0], extent - k * w->dilation[0], 0, 0);
-        sum = k ? hwnas_onnx_make(b, "add", NULL, sum, part) : part;
+        sum = k ? hwnas_onnx_make(b, HWNAS_OP_ADD, NULL, sum, part) : part;
     }
     if (sum < 0)
         return b->fallback;
@@ -303,7 +304,7 @@ static int transposed_3d(builder *b, const conv *c, const int64_t *more)
     if (c->bias < 0)
         return sum;
     const int bias = hwnas_onnx_reshape(b, c->bias, 4, (int64_t[]){f.dims[1], 1, 1, 1});
-    return hwnas_onnx_make(b, "add", NULL, sum, bias);
+    return hwnas_onnx_make(b, HWNAS_OP_ADD, NULL, sum, bias);
 }
 
 /* Padding that gives the output a size: that of the attribute or, for SAME, stride times the
@@ -376,7 +377,7 @@ static int pool_2d(builder *b, const window *w, int image, int y, int x, bool is
         {0},
     };
 #undef OF
-    return hwnas_onnx_make(b, is_max ? "max_pool" : "avg_pool", attrs, image, -1);
+    return hwnas_onnx_make(b, is_max ? HWNAS_OP_MAX_POOL : HWNAS_OP_AVG_POOL, attrs, image, -1);
 }
 
 static int pad_spatial(builder *b, window *w, int x, double value)
@@ -405,7 +406,7 @@ static int max_dilated(builder *b, window *w, int x)
         for (int64_t k = 0; k < w->kernel[i]; k++) {
             const int64_t begin = k * w->dilation[i];
             const int part = hwnas_onnx_cut(b, x, 2 + i, begin, begin + last + 1, w->stride[i]);
-            best = k ? hwnas_onnx_make(b, "max", NULL, best, part) : part;
+            best = k ? hwnas_onnx_make(b, HWNAS_OP_MAX, NULL, best, part) : part;
         }
         x = best;
     }
@@ -477,11 +478,11 @@ hwnas_status hwnas_onnx_read_lp_pool(int *out, hwnas_onnx_reader *r, const Onnx_
     const window w = read_window(&b, &in, NULL);
     for (int i = 0; i < w.n; i++)
         n *= (double)w.kernel[i];
-    x = hwnas_onnx_make(&b, "abs", NULL, x, -1);
-    x = hwnas_onnx_make(&b, "pow", NULL, x, hwnas_onnx_number(&b, p, HWNAS_FLOAT32));
+    x = hwnas_onnx_make(&b, HWNAS_OP_ABS, NULL, x, -1);
+    x = hwnas_onnx_make(&b, HWNAS_OP_POW, NULL, x, hwnas_onnx_number(&b, p, HWNAS_FLOAT32));
     x = pool(&b, w, x, false, true);
-    x = hwnas_onnx_make(&b, "mul", NULL, x, hwnas_onnx_number(&b, n, HWNAS_FLOAT32));
-    x = hwnas_onnx_make(&b, "pow", NULL, x, hwnas_onnx_number(&b, 1 / p, HWNAS_FLOAT32));
+    x = hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, x, hwnas_onnx_number(&b, n, HWNAS_FLOAT32));
+    x = hwnas_onnx_make(&b, HWNAS_OP_POW, NULL, x, hwnas_onnx_number(&b, 1 / p, HWNAS_FLOAT32));
     return hwnas_onnx_built(out, &b, x);
 }
 
@@ -501,7 +502,7 @@ hwnas_status hwnas_onnx_read_global_pool(int *out, hwnas_onnx_reader *r,
         axes[n++] = i;
     if (!n)
         hwnas_onnx_refuse(&b, "input", "has no spatial dimensions");
-    x = hwnas_onnx_reduce(&b, is_mean ? "mean" : "reduce_max", x, n, axes, true);
+    x = hwnas_onnx_reduce(&b, is_mean ? HWNAS_OP_MEAN : HWNAS_OP_REDUCE_MAX, x, n, axes, true);
     return hwnas_onnx_built(out, &b, x);
 }
 
@@ -523,17 +524,16 @@ hwnas_status hwnas_onnx_read_lrn(int *out, hwnas_onnx_reader *r, const Onnx__Nod
     const hwnas_attr attrs[] = {pair(size, 1), pair(1, 1),
                                 four((size - 1) / 2, 0, size - 1 - (size - 1) / 2, 0),
                                 hwnas_attr_int(1)};
-    int y = hwnas_onnx_make(&b, "mul", NULL, x, x);
+    int y = hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, x, x);
     y = hwnas_onnx_reshape(&b, y, 4, (int64_t[]){in.dims[0], 1, in.dims[1], rest});
-    y = hwnas_onnx_make(&b, "avg_pool", attrs, y, -1);
+    y = hwnas_onnx_make(&b, HWNAS_OP_AVG_POOL, attrs, y, -1);
     y = hwnas_onnx_reshape(&b, y, in.rank, in.dims);
     y = hwnas_onnx_make(
-        &b, "mul", NULL, y,
+        &b, HWNAS_OP_MUL, NULL, y,
         hwnas_onnx_number(&b, hwnas_onnx_float(node, "alpha", 1e-4), HWNAS_FLOAT32));
-    y = hwnas_onnx_make(&b, "add", NULL, y,
+    y = hwnas_onnx_make(&b, HWNAS_OP_ADD, NULL, y,
                         hwnas_onnx_number(&b, hwnas_onnx_float(node, "bias", 1), HWNAS_FLOAT32));
-    y = hwnas_onnx_make(
-        &b, "pow", NULL, y,
-        hwnas_onnx_number(&b, hwnas_onnx_float(node, "beta", 0.75), HWNAS_FLOAT32));
-    return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, "div", NULL, x, y));
+    y = hwnas_onnx_make(&b, HWNAS_OP_POW, NULL, y,
+                        hwnas_onnx_number(&b, hwnas_onnx_float(node, "beta", 0.75), HWNAS_FLOAT32));
+    return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, x, y));
 }

@@ -171,7 +171,7 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_read_list(hwnas_onnx_list *out, hwnas_onnx
                                                 const Onnx__NodeProto *node, const char *attribute,
                                                 size_t i);
 /* Adds a node of the graph. `suffix` NULL: the one that has the name itself. */
-HWNAS_CHECKED hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, const char *op,
+HWNAS_CHECKED hwnas_status hwnas_onnx_add(int *out, hwnas_onnx_reader *r, hwnas_op_id op,
                                           const char *name, const char *suffix,
                                           const hwnas_attr *attrs, int n_inputs, const int *inputs);
 
