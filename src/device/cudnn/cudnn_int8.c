@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "device/ranges.h"
+#include "graph/op.h"
 #include "graph/quantize_graph.h"
 
 enum { VALUES, SCALE, ZERO };

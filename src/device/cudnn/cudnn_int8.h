@@ -2,7 +2,7 @@
 #ifndef HWNAS_DEVICE_CUDNN_INT8_H
 #define HWNAS_DEVICE_CUDNN_INT8_H
 
-#include "device/cudnn/cut.h"
+#include "device/cudnn/cuda_device.h"
 
 /* A graph of floats as one of bytes, all of them signed and around zero, which is what cuDNN's engines
  * take. Ranges come from runs in fp32 on the GPU; where nothing runs they are made up, since a plan

@@ -117,7 +117,7 @@ static bool add_operand(lowering *l, int *port, int tensor, const hwnas_tensor *
         *port = hwnas_lower_vector(l, tensor, l->type, l->channel, result->dims[channel]);
         return true;
     }
-    if (!hwnas_lower_same_dims(t, result))
+    if (!hwnas_same_shape(t, result))
         return false;
     const int source = hwnas_lower_source(l, tensor);
     const int wanted = hwnas_cudnn_want(l->cut, source, source == tensor ? l->type : l->factor,
@@ -167,9 +167,10 @@ static int residual_of(const lowering *l)
         return -1;
     const hwnas_node *sum = hwnas_lower_node(l, 1);
     const int other = sum->inputs[sum->inputs[0] == hwnas_lower_node(l, 0)->output];
-    const bool is_other = other != hwnas_lower_node(l, 0)->output &&
-                          hwnas_lower_same_dims(hwnas_lower_tensor(l, other), hwnas_node_output(l->cut->graph, sum)) &&
-                          hwnas_lower_tensor(l, other)->kind != HWNAS_TENSOR_WEIGHT;
+    const bool is_other =
+        other != hwnas_lower_node(l, 0)->output &&
+        hwnas_same_shape(hwnas_lower_tensor(l, other), hwnas_node_output(l->cut->graph, sum)) &&
+        hwnas_lower_tensor(l, other)->kind != HWNAS_TENSOR_WEIGHT;
     return is_other ? other : -1;
 }
 

@@ -42,11 +42,6 @@ static inline const hwnas_tensor *hwnas_lower_tensor(const hwnas_cudnn_lowering 
     return &l->cut->graph->tensors[tensor];
 }
 
-static inline bool hwnas_lower_same_dims(const hwnas_tensor *a, const hwnas_tensor *b)
-{
-    return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 /* What is read in the place of the tensor: the bytes that it is made of, if the group reads those. */
 int hwnas_lower_source(const hwnas_cudnn_lowering *l, int tensor);
 /* Behind a product of bytes, whose result is whole numbers: floats of the factors' scales. */

@@ -127,4 +127,9 @@ int64_t hwnas_cudnn_count(const hwnas_cudnn_tensor *tensor); /* values */
  * tensor's bytes. */
 void hwnas_cudnn_fill(void *out, const hwnas_cudnn_net *net, int tensor);
 
+/* Appends a step without a state. `name` is borrowed; nodes and tensors are copied. */
+hwnas_cudnn_step *hwnas_cudnn_add_step(hwnas_cudnn_net *net, const hwnas_cudnn_kind *kind,
+                                       const char *name, int n_nodes, const int *nodes,
+                                       int n_inputs, const int *inputs, int output);
+
 #endif

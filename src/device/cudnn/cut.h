@@ -99,9 +99,6 @@ void hwnas_cudnn_emit(hwnas_cudnn_cut *cut, hwnas_cudnn_bans *bans, bool *again)
 /* Writes down what a refused step must not try again. */
 void hwnas_cudnn_ban(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net,
                      const hwnas_cudnn_step *step);
-hwnas_cudnn_step *hwnas_cudnn_add_step(hwnas_cudnn_net *net, const hwnas_cudnn_kind *kind,
-                                       const char *name, int n_nodes, const int *nodes,
-                                       int n_inputs, const int *inputs, int output);
 
 /* ---- cudnn_lower.c, pointwise.c, cudnn_reduce.c ---- */
 /* The group as an operation; false where it cannot be said as one. */

@@ -105,8 +105,10 @@ static void adopt_order(lowering *l, int result)
         return;
     for (int k = 0; k < node->n_inputs; k++) {
         const hwnas_cudnn_tensor *in = &l->cut->net->tensors[node->inputs[k]];
-        if (!hwnas_lower_same_dims(hwnas_lower_tensor(l, node->inputs[k]), hwnas_lower_tensor(l, result)) ||
-            hwnas_lower_tensor(l, node->inputs[k])->kind == HWNAS_TENSOR_WEIGHT || in->type != l->type ||
+        if (!hwnas_same_shape(hwnas_lower_tensor(l, node->inputs[k]),
+                              hwnas_lower_tensor(l, result)) ||
+            hwnas_lower_tensor(l, node->inputs[k])->kind == HWNAS_TENSOR_WEIGHT ||
+            in->type != l->type ||
             hwnas_cudnn_count(&l->cut->net->tensors[in->root]) != hwnas_cudnn_count(in))
             continue;
         memcpy(out->strides, in->strides, sizeof out->strides);

@@ -4,22 +4,6 @@
 
 #include "device/cudnn/cut.h"
 
-hwnas_cudnn_step *hwnas_cudnn_add_step(hwnas_cudnn_net *net, const hwnas_cudnn_kind *kind,
-                                       const char *name, int n_nodes, const int *nodes,
-                                       int n_inputs, const int *inputs, int output)
-{
-    HWNAS_ARENA_GROW(net->arena, net->steps, net->n_steps, net->step_capacity);
-    hwnas_cudnn_step *step = &net->steps[net->n_steps++];
-    *step = (hwnas_cudnn_step){.kind = kind, .name = name, .n_inputs = n_inputs, .n_outputs = 1};
-    step->about = (hwnas_exec_step){
-        .n_nodes = (size_t)n_nodes,
-        .nodes = hwnas_arena_copy(net->arena, nodes, (size_t)n_nodes * sizeof *nodes),
-        .how = kind->name};
-    step->inputs = hwnas_arena_copy(net->arena, inputs, (size_t)n_inputs * sizeof *inputs);
-    step->outputs = hwnas_arena_copy(net->arena, &output, sizeof output);
-    return step;
-}
-
 /* ---- Bans ---- */
 
 static void ban_nodes(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net, int n, const int *nodes)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/cudnn/cudnn_int8.h"
+#include "device/cudnn/cut.h"
 
 hwnas_cudnn_type hwnas_cudnn_io_type(hwnas_precision precision)
 {

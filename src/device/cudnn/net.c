@@ -1,4 +1,4 @@
-/* net.c: small facts about tensors in the GPU's memory, and weights on their way there. */
+/* net.c: small facts about tensors in the GPU's memory, weights on their way there, and steps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,4 +93,20 @@ void hwnas_cudnn_fill(void *out, const hwnas_cudnn_net *net, int tensor)
         }
     }
     free(values);
+}
+
+hwnas_cudnn_step *hwnas_cudnn_add_step(hwnas_cudnn_net *net, const hwnas_cudnn_kind *kind,
+                                       const char *name, int n_nodes, const int *nodes,
+                                       int n_inputs, const int *inputs, int output)
+{
+    HWNAS_ARENA_GROW(net->arena, net->steps, net->n_steps, net->step_capacity);
+    hwnas_cudnn_step *step = &net->steps[net->n_steps++];
+    *step = (hwnas_cudnn_step){.kind = kind, .name = name, .n_inputs = n_inputs, .n_outputs = 1};
+    step->about = (hwnas_exec_step){
+        .n_nodes = (size_t)n_nodes,
+        .nodes = hwnas_arena_copy(net->arena, nodes, (size_t)n_nodes * sizeof *nodes),
+        .how = kind->name};
+    step->inputs = hwnas_arena_copy(net->arena, inputs, (size_t)n_inputs * sizeof *inputs);
+    step->outputs = hwnas_arena_copy(net->arena, &output, sizeof output);
+    return step;
 }
