@@ -115,16 +115,11 @@ static hwnas_status make_product(lstm *l, hwnas_onednn_step *step, const onednn_
     p->name = step->name;
     p->device = device;
     TRY_OUT(hwnas_onednn_attr(&attr, p->name));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&in, 2, in_dims, dnnl_f32, dnnl_ab));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&any, 2, w_dims, dnnl_f32, dnnl_format_tag_any));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&given, 2, w_dims, dnnl_f32, dnnl_ba));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&bias, 2, b_dims, dnnl_f32, dnnl_ab));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&out, 2, out_dims, dnnl_f32, dnnl_ab));
+    TRY_OUT(hwnas_onednn_describe_floats(&in, p->name, 2, in_dims, dnnl_ab));
+    TRY_OUT(hwnas_onednn_describe_floats(&any, p->name, 2, w_dims, dnnl_format_tag_any));
+    TRY_OUT(hwnas_onednn_describe_floats(&given, p->name, 2, w_dims, dnnl_ba));
+    TRY_OUT(hwnas_onednn_describe_floats(&bias, p->name, 2, b_dims, dnnl_ab));
+    TRY_OUT(hwnas_onednn_describe_floats(&out, p->name, 2, out_dims, dnnl_ab));
     TRY_DNNL_OUT(
         "describe", p->name,
         dnnl_matmul_primitive_desc_create(&desc, device->engine, in, any, bias, out, attr));

@@ -114,8 +114,7 @@ static hwnas_status add_matrix(hwnas_onednn_primitive *p, int arg, const_dnnl_me
     TRY_OUT(hwnas_try_alloc(&ordered, bytes, tensor->name));
     hwnas_tensor_fill(tensor, given);
     order_gates(ordered, given, c, n->directions, n->hidden * columns);
-    TRY_DNNL_OUT("describe", tensor->name,
-                 dnnl_memory_desc_create_with_tag(&plain, 5, dims, dnnl_f32, dnnl_ldgoi));
+    TRY_OUT(hwnas_onednn_describe_floats(&plain, tensor->name, 5, dims, dnnl_ldgoi));
     TRY_OUT(hwnas_onednn_primitive_add_weights(p, arg, desc, ordered, plain));
 out:
     dnnl_memory_desc_destroy(plain);
@@ -170,9 +169,7 @@ static hwnas_status describe(dnnl_memory_desc_t *descs, const char *name, const 
         [Y] = {3, {n->steps, n->batch, n->directions * n->hidden}, dnnl_tnc},
     };
     for (int i = 0; i < N_DESCS; i++)
-        TRY_DNNL("describe", name,
-                 dnnl_memory_desc_create_with_tag(&descs[i], rows[i].rank, rows[i].dims, dnnl_f32,
-                                                  rows[i].tag));
+        TRY(hwnas_onednn_describe_floats(&descs[i], name, rows[i].rank, rows[i].dims, rows[i].tag));
     return HWNAS_OK;
 }
 

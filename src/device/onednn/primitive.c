@@ -13,6 +13,13 @@ hwnas_status hwnas_onednn_attr(dnnl_primitive_attr_t *out, const char *name)
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_onednn_describe_floats(dnnl_memory_desc_t *out, const char *name, int rank,
+                                          const dnnl_dims_t dims, dnnl_format_tag_t tag)
+{
+    TRY_DNNL("describe", name, dnnl_memory_desc_create_with_tag(out, rank, dims, dnnl_f32, tag));
+    return HWNAS_OK;
+}
+
 static hwnas_status add_memory(hwnas_onednn_primitive *p, int arg, const_dnnl_memory_desc_t desc,
                                void *values)
 {
@@ -158,8 +165,7 @@ static hwnas_status compile_eltwise(hwnas_onednn_step *step, const onednn_device
     dnnl_primitive_desc_t desc = NULL;
     dnnl_memory_desc_t flat = NULL;
     TRY_OUT(hwnas_onednn_attr(&attr, p->name));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&flat, 1, n, dnnl_f32, dnnl_a));
+    TRY_OUT(hwnas_onednn_describe_floats(&flat, p->name, 1, n, dnnl_a));
     TRY_DNNL_OUT("describe", p->name,
                  dnnl_eltwise_forward_primitive_desc_create(&desc, device->engine,
                                                             dnnl_forward_inference, f.kind, flat,
@@ -200,10 +206,8 @@ static hwnas_status compile_layer_norm(hwnas_onednn_step *step, const onednn_dev
     dnnl_primitive_desc_t desc = NULL;
     dnnl_memory_desc_t rows = NULL, weights = NULL;
     TRY_OUT(hwnas_onednn_attr(&attr, p->name));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&rows, 2, dims, dnnl_f32, dnnl_ab));
-    TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&weights, 1, per_row, dnnl_f32, dnnl_a));
+    TRY_OUT(hwnas_onednn_describe_floats(&rows, p->name, 2, dims, dnnl_ab));
+    TRY_OUT(hwnas_onednn_describe_floats(&weights, p->name, 1, per_row, dnnl_a));
     TRY_DNNL_OUT("describe", p->name,
                  dnnl_layer_normalization_forward_primitive_desc_create(
                      &desc, device->engine, dnnl_forward_inference, rows, rows, NULL, epsilon,

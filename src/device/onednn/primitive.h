@@ -22,10 +22,15 @@ typedef struct hwnas_onednn_primitive {
     dnnl_primitive_t made;
     int n_args;
     dnnl_exec_arg_t args[HWNAS_ONEDNN_MAX_ARGS];
-    void *buffers[HWNAS_ONEDNN_MAX_ARGS]; /* by argument; NULL: somebody else's */
+    void *buffers[HWNAS_ONEDNN_MAX_ARGS]; /* by argument; NULL: not ours */
     size_t bytes;                         /* of the buffers */
     size_t scratch_bytes;                 /* that it wants of the executable's scratch memory */
 } hwnas_onednn_primitive;
+
+/* Floats in one of oneDNN's formats. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_describe_floats(dnnl_memory_desc_t *out, const char *name,
+                                                        int rank, const dnnl_dims_t dims,
+                                                        dnnl_format_tag_t tag);
 
 /* Attributes that every primitive here is described with: its scratchpad is ours. Yours to
  * destroy. */
