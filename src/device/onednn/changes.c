@@ -70,7 +70,7 @@ HWNAS_CLONES static void to_bytes(uint8_t *restrict out, const float *restrict i
     const int32_t zero = c->zero;
     for (int64_t i = 0; i < n; i++) {
         float v = in[i] * inverse;
-        v = v > low ? v : low; /* what is not a number too */
+        v = v > low ? v : low; /* NaN becomes `low`, too */
         v = v > high ? high : v;
         /* 1.5 * 2^23: what is added to it is rounded to a whole number, and its low byte is 0 */
         out[i] = (uint8_t)((int32_t)(v + 12582912.0f) + zero);

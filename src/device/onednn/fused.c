@@ -253,7 +253,7 @@ static void place_borders(fused *made, hwnas_onednn_scratch *scratch)
         scratch->bytes = at;
 }
 
-/* oneDNN does everything somehow; its reference code is what nobody wants to wait for. */
+/* oneDNN has code for everything; where that is its reference code, it is far too slow. */
 static hwnas_status check_fast(const maker *m)
 {
     const char *how = "";
@@ -264,7 +264,7 @@ static hwnas_status check_fast(const maker *m)
     return HWNAS_OK;
 }
 
-/* What it cannot do with bytes at all others may. */
+/* A combination that oneDNN has no primitive for may still run outside of a group. */
 static hwnas_status try_root(maker *m)
 {
     const dnnl_status_t status = hwnas_onednn_make_root(m);

@@ -49,7 +49,8 @@ bool hwnas_onednn_begins_image(const finder *f, const hwnas_node *node)
     return false;
 }
 
-/* Reorders what it reads if need be, but for a slice: of images it makes images. */
+/* Whether a node takes images. Most reorder what they read if need be; a slice of an image stays
+ * one. */
 static bool reads_images(const finder *f, size_t n)
 {
     const hwnas_graph *graph = f->source->graph;

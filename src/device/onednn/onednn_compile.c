@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 #include "device/ranges.h"
+#include "device/onednn/casts.h"
 #include "device/onednn/changes.h"
 #include "device/onednn/fused.h"
+#include "device/onednn/guard.h"
 #include "device/onednn/onednn_lower.h"
 #include "device/onednn/moves.h"
 #include "device/onednn/onednn_exec.h"
@@ -41,7 +43,10 @@ static hwnas_status cut(compiler *c)
 {
     const char *name = c->graph->name;
     TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
-    TRY(hwnas_onednn_lower(c->lowered, c->source, &c->groups.plan));
+    bool *is_end = hwnas_onednn_guard(c->source, &c->groups.plan);
+    const hwnas_status status = hwnas_onednn_lower(c->lowered, c->source, &c->groups.plan, is_end);
+    free(is_end);
+    TRY(status);
     TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
     TRY_DNNL("partition", name,
              dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
@@ -242,14 +247,23 @@ static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
 {
     hwnas_graph *quantized = NULL;
     int *origin = NULL;
-    if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph))
-        return hwnas_onednn_source_init(out, graph, options->precision, is_emulated);
+    if (options->precision == HWNAS_BF16 || options->precision == HWNAS_F16) {
+        hwnas_onednn_source floats;
+        hwnas_onednn_source_init(&floats, graph);
+        hwnas_status status = hwnas_onednn_cast(out, &floats, options->precision, is_emulated);
+        hwnas_onednn_source_done(&floats);
+        return status;
+    }
+    if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph)) {
+        hwnas_onednn_source_init(out, graph);
+        return HWNAS_OK;
+    }
     TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options,
                               HWNAS_QUANTIZE_FUSED));
-    hwnas_status status = hwnas_onednn_source_init(out, quantized, HWNAS_S8, is_emulated);
+    hwnas_onednn_source_init(out, quantized);
     out->made = quantized;
     out->origin = origin;
-    return status;
+    return HWNAS_OK;
 }
 
 static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)

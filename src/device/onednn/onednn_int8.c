@@ -52,39 +52,39 @@ static const hwnas_node *producer_of(const hwnas_graph *graph, int tensor)
 int hwnas_onednn_behind(const hwnas_onednn_source *source, int tensor)
 {
     const hwnas_graph *graph = source->graph;
-    const hwnas_node *reverse = producer_of(graph, tensor);
-    if (!reverse || reverse->op->id != HWNAS_OP_DEQUANTIZE_LINEAR ||
-        !hwnas_onednn_is_int8(source, reverse->inputs[0]) || !has_one_scale(graph, reverse))
+    const hwnas_node *dequantize = producer_of(graph, tensor);
+    if (!dequantize || dequantize->op->id != HWNAS_OP_DEQUANTIZE_LINEAR ||
+        !hwnas_onednn_is_int8(source, dequantize->inputs[0]) || !has_one_scale(graph, dequantize))
         return -1;
-    const hwnas_node *from = producer_of(graph, reverse->inputs[0]);
+    const hwnas_node *from = producer_of(graph, dequantize->inputs[0]);
     if (!from || !has_one_scale(graph, from) ||
-        !are_equal(hwnas_onednn_scale_of(graph, from), hwnas_onednn_scale_of(graph, reverse)))
+        !are_equal(hwnas_onednn_scale_of(graph, from), hwnas_onednn_scale_of(graph, dequantize)))
         return -1;
-    return reverse->inputs[0];
+    return dequantize->inputs[0];
 }
 
 /* Signed bytes without zero points, and one scale for all or for each output. */
 static bool is_kernel(const hwnas_onednn_source *source, const hwnas_node *node)
 {
     const hwnas_graph *graph = source->graph;
-    const hwnas_node *reverse = producer_of(graph, node->inputs[1]);
-    if (!reverse || reverse->op->id != HWNAS_OP_DEQUANTIZE_LINEAR ||
-        source->kept[reverse->inputs[0]] != dnnl_s8)
+    const hwnas_node *dequantize = producer_of(graph, node->inputs[1]);
+    if (!dequantize || dequantize->op->id != HWNAS_OP_DEQUANTIZE_LINEAR ||
+        source->kept[dequantize->inputs[0]] != dnnl_s8)
         return false;
-    const hwnas_tensor *bytes = hwnas_node_input(graph, reverse, 0);
-    const int64_t n = hwnas_tensor_count(hwnas_node_input(graph, reverse, SCALE));
+    const hwnas_tensor *bytes = hwnas_node_input(graph, dequantize, 0);
+    const int64_t n = hwnas_tensor_count(hwnas_node_input(graph, dequantize, SCALE));
     bool is_symmetric = true;
-    if (reverse->n_inputs > ZERO) {
+    if (dequantize->n_inputs > ZERO) {
         float *zeros = hwnas_alloc((size_t)n * sizeof *zeros);
-        hwnas_tensor_fill(hwnas_node_input(graph, reverse, ZERO), zeros);
+        hwnas_tensor_fill(hwnas_node_input(graph, dequantize, ZERO), zeros);
         for (int64_t i = 0; i < n; i++)
             is_symmetric &= zeros[i] == 0;
         free(zeros);
     }
     return bytes->kind == HWNAS_TENSOR_WEIGHT && bytes->rank == (is_product(node) ? 2 : 4) &&
            is_symmetric &&
-           (n == 1 ||
-            hwnas_node_attr(reverse, "axis")->ints[0] == (node->op->id == HWNAS_OP_MATMUL ? 1 : 0));
+           (n == 1 || hwnas_node_attr(dequantize, "axis")->ints[0] ==
+                          (node->op->id == HWNAS_OP_MATMUL ? 1 : 0));
 }
 
 bool hwnas_onednn_multiplies_int8(const hwnas_onednn_source *source, const hwnas_node *node)

@@ -14,12 +14,12 @@ typedef struct hwnas_onednn_scale {
     int32_t zero;
 } hwnas_onednn_scale;
 
-/* Of a quantisation or a reverse, or of a tensor of bytes that comes of a quantisation; they have
+/* Of a quantisation or dequantisation, or of a tensor of bytes that a quantisation makes; they have
  * one scale for all values. */
 hwnas_onednn_scale hwnas_onednn_scale_of(const hwnas_graph *graph, const hwnas_node *node);
 hwnas_onednn_scale hwnas_onednn_scale_of_int8(const hwnas_graph *graph, int tensor);
 bool hwnas_onednn_is_int8(const hwnas_onednn_source *source, int tensor);
-/* The tensor of bytes that `tensor` is the reverse of, if a node can read it instead; else -1. */
+/* The tensor of bytes that `tensor` is dequantised from, if a node can read it instead; else -1. */
 int hwnas_onednn_behind(const hwnas_onednn_source *source, int tensor);
 
 /* A convolution or product of bytes with a constant kernel of bytes. */

@@ -8,7 +8,6 @@
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
-#include "device/onednn/guard.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/onednn_steps.h"
 #include "graph/op.h"
@@ -443,19 +442,16 @@ static hwnas_status lower_end(dnnl_graph_graph_t target, const hwnas_onednn_sour
 }
 
 hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
-                                const hwnas_fusion *plan)
+                                const hwnas_fusion *plan, const bool *is_end)
 {
-    hwnas_status status = HWNAS_OK;
     const hwnas_graph *graph = source->graph;
     size_t id = graph->n_nodes;
     for (size_t i = 0; i < graph->n_nodes; i++)
         TRY(lower_node(target, source, i, plan->group_of[i] >= 0));
     for (size_t i = 0; i < graph->n_outputs; i++)
         TRY(lower_end(target, source, graph->outputs[i], id++));
-    bool *is_end = hwnas_onednn_guard(source, plan);
-    for (size_t i = 0; i < graph->n_tensors && status == HWNAS_OK; i++)
+    for (size_t i = 0; i < graph->n_tensors; i++)
         if (is_end[i])
-            status = lower_end(target, source, (int)i, id++);
-    free(is_end);
-    return status;
+            TRY(lower_end(target, source, (int)i, id++));
+    return HWNAS_OK;
 }

@@ -26,11 +26,12 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
 HWNAS_CHECKED hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out,
                                               const hwnas_onednn_source *source, int tensor);
 
-/* Adds every node; those that are in a group of `plan` as wildcards. An
+/* Adds every node; those that are in a group of `plan` as wildcards. Tensors of
+ * which `is_end` says so are kept from disappearing inside of a partition. An
  * operator without a rule: HWNAS_E_UNSUPPORTED. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target,
                                               const hwnas_onednn_source *source,
-                                              const hwnas_fusion *plan);
+                                              const hwnas_fusion *plan, const bool *is_end);
 /* Of a node that was lowered: the kind of step that runs it, or NULL where oneDNN does. */
 const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_onednn_source *source,
                                           const hwnas_node *node);

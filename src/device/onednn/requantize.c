@@ -56,8 +56,8 @@ static hwnas_onednn_scale scale_of(const requantize *q, int tensor)
 static void find_scales(requantize *q)
 {
     const hwnas_graph *graph = q->source->graph;
-    const hwnas_node *reverse = &graph->nodes[hwnas_node_input(graph, q->root, 1)->producer];
-    const hwnas_tensor *of = hwnas_node_input(graph, reverse, 1);
+    const hwnas_node *dequantize = &graph->nodes[hwnas_node_input(graph, q->root, 1)->producer];
+    const hwnas_tensor *of = hwnas_node_input(graph, dequantize, 1);
     q->n_scales = hwnas_tensor_count(of);
     q->scales = hwnas_alloc((size_t)q->n_scales * sizeof *q->scales);
     hwnas_tensor_fill(of, q->scales);

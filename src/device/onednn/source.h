@@ -1,7 +1,7 @@
 /* source.h: a graph as it goes to oneDNN: what each tensor's values are in memory.
  *
  * Our graphs keep everything as floats. Here an activation may be bf16 or f16, with casts where a
- * node wants another type, and 8-bit integers between a quantisation and its reverses. */
+ * node wants another type, and 8-bit integers between a quantisation and its dequantisations. */
 #ifndef HWNAS_DEVICE_ONEDNN_SOURCE_H
 #define HWNAS_DEVICE_ONEDNN_SOURCE_H
 
@@ -16,13 +16,9 @@ typedef struct hwnas_onednn_source {
     int *origin;             /* by node: which of the caller's graph, or -1; NULL: the same */
 } hwnas_onednn_source;
 
-/* The graph, in which casts surround what is computed in `precision`: f32, bf16 or f16.
- * `is_emulated`: the processor has no instructions for it. The graph must outlive it. Of quantised
+/* The graph as floats and bytes; for others see casts.h. It must outlive the source. Of quantised
  * graphs see device/ranges.h. */
-HWNAS_CHECKED hwnas_status hwnas_onednn_source_init(hwnas_onednn_source *out,
-                                                    const hwnas_graph *graph,
-                                                    hwnas_precision precision,
-                                                    bool is_emulated);
+void hwnas_onednn_source_init(hwnas_onednn_source *out, const hwnas_graph *graph);
 void hwnas_onednn_source_done(hwnas_onednn_source *source);
 
 /* Whether some of it is kept as bf16 or f16. */
