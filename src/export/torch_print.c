@@ -87,7 +87,7 @@ static const char *new_name(const printed *p, const hwnas_class *class)
         name = hwnas_arena_printf(arena,
                                   strchr("0123456789", name[strlen(name) - 1]) ? "%s_%zu" : "%s%zu",
                                   name, n_same + 1);
-    while (is_name_taken(p, name))
+    while (is_name_taken(p, name) || !hwnas_py_is_free(name)) /* None */
         name = hwnas_arena_printf(arena, "%s%s", name, class->is_network ? "Net" : "Block");
     return name;
 }

@@ -180,6 +180,34 @@ END
     [ "$status" -eq 2 ] && [[ $output == *"only --format pytorch and --out have a meaning"* ]]
 }
 
+@test "ONNX files with names that Python has, and without an input" {
+    need torch
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def save(name, title, node, inputs, constant):
+    value = [helper.make_tensor_value_info(i, TensorProto.FLOAT, [2, 3]) for i in [*inputs, "x"]]
+    constants = [numpy_helper.from_array(np.ones((2, 3), np.float32), constant)]
+    graph = helper.make_graph([node], title, value[:-1], value[-1:], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), name)
+
+
+save("none.onnx", "none", helper.make_node("Relu", ["c"], ["x"]), [], "c")
+save("words.onnx", 'a """ b\\', helper.make_node("Add", ["import", "forward"], ["x"]), ["import"], "forward")
+END
+    local name
+    for name in none words; do
+        "$HWNAS" export $name.onnx --format pytorch --out $name.py
+        /usr/bin/python3 $name.py >out
+        [[ $(<out) == "output (2, 3), "* ]]
+    done
+}
+
 @test "PyTorch computes the blocks that people build, from ONNX files, as ONNX Runtime does" {
     need torch
     need onnx
