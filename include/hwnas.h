@@ -101,6 +101,14 @@ HWNAS_API int hwnas_version_number(void);
 /* Frees text that the library gave: free() of the C library that it was built with. */
 HWNAS_API void hwnas_free(void *text);
 
+/* Without memory for a large block (the values of a tensor, a file) a function fails by
+ * HWNAS_E_MEMORY. Without memory for a small thing there is no way back: the handler is called, in
+ * the thread that needs it. It makes room and returns nonzero, then the library tries again; or it
+ * ends the process. When it returns 0, or there is none, the library prints a line to standard
+ * error and calls exit(1). Set it before other threads use the library; NULL takes it away. */
+typedef int hwnas_oom_handler(void *data);
+HWNAS_API void hwnas_set_oom_handler(hwnas_oom_handler *handler, void *data);
+
 /* ---- Spaces: families of networks ---- */
 
 typedef struct hwnas_space hwnas_space;

@@ -3,11 +3,15 @@
 
 #include <threads.h>
 
+#include "base/mem.h"
+
 static locale_t c_locale; /* kept until the process ends */
 
 static void make_c_locale(void)
 {
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    hwnas_guard_libraries();
+    while (!(c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0)))
+        hwnas_out_of_memory();
 }
 
 locale_t hwnas_c_locale_enter(void)

@@ -131,6 +131,22 @@ bool hwnas_file_exists(const char *path)
     return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
+char *hwnas_file_real(const char *path)
+{
+    char *real;
+    while (!(real = realpath(path, NULL)) && errno == ENOMEM)
+        hwnas_out_of_memory();
+    return real;
+}
+
+FILE *hwnas_file_stream(const char *path)
+{
+    FILE *stream;
+    while (!(stream = fopen(path, "re")) && errno == ENOMEM)
+        hwnas_out_of_memory();
+    return stream;
+}
+
 /* The directory of a name, which loses that; what is left in `base`. */
 static bool find_directory(struct stat *out, const char **base, char *name)
 {

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/status.h"
 
@@ -45,6 +46,11 @@ bool hwnas_file_is_same(const char *a, const char *b);
 HWNAS_CHECKED hwnas_status hwnas_file_check_output(const char *output, const char *input);
 
 bool hwnas_file_exists(const char *path);
+
+/* realpath() and fopen() for reading; NULL means that there is no such file, or none to read, and
+ * never that there is no memory. */
+char *hwnas_file_real(const char *path); /* yours to free() */
+FILE *hwnas_file_stream(const char *path);
 
 /* Finds a file that ships with hwnas: `name` itself when it is a path to a file; else
  * DIR/NAME.SUFFIX in the directories of $HWNAS_PATH (colon-separated), the source tree that the

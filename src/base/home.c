@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <threads.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -23,7 +24,7 @@ char *hwnas_own_folder(void)
     Dl_info info;
     /* A program's name is as it was typed, a library's is a path. */
     const bool is_path = dladdr(&root, &info) && info.dli_fname && strstr(info.dli_fname, ".so");
-    char *file = realpath(is_path ? info.dli_fname : "/proc/self/exe", NULL);
+    char *file = hwnas_file_real(is_path ? info.dli_fname : "/proc/self/exe");
     char *slash = file ? strrchr(file, '/') : NULL;
     if (slash)
         *slash = '\0';
@@ -57,7 +58,7 @@ static bool is_folder(const char *path)
 
 static void find_root(void)
 {
-    char *folder = hwnas_own_folder(), *build = realpath(HWNAS_BUILD_DIR, NULL);
+    char *folder = hwnas_own_folder(), *build = hwnas_file_real(HWNAS_BUILD_DIR);
     if (folder && build && hwnas_starts_with(folder, build)) {
         root = hwnas_strdup(HWNAS_SOURCE_DIR);
     } else {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/file.h"
+
 void hwnas_host_id_of(char out[HWNAS_HOST_ID], const char *machine_id, const char *name)
 {
     const XXH64_hash_t hash =
@@ -15,7 +17,7 @@ void hwnas_host_id_of(char out[HWNAS_HOST_ID], const char *machine_id, const cha
 void hwnas_host_id(char out[HWNAS_HOST_ID])
 {
     char id[64] = "", name[256] = "";
-    FILE *file = fopen("/etc/machine-id", "re");
+    FILE *file = hwnas_file_stream("/etc/machine-id");
     if (file && !fgets(id, sizeof id, file))
         *id = '\0';
     if (file)

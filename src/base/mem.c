@@ -1,7 +1,8 @@
 /* mem.c: an arena of growing chunks, and allocation that does not fail. */
 #include "base/mem.h"
 
-#include <stdarg.h>
+#include <gmp.h>
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,39 +31,126 @@ struct hwnas_arena {
     chunk *head; /* newest first */
 };
 
-static void *checked(void *p)
+/* ---- Memory for small things ---- */
+
+static struct {
+    hwnas_oom_handler *handler;
+    void *data;
+} oom;
+
+void hwnas_set_oom_handler(hwnas_oom_handler *handler, void *data)
 {
-    if (!p) {
-        fputs("hwnas: out of memory\n", stderr);
-        exit(1);
-    }
+    oom.handler = handler;
+    oom.data = data;
+}
+
+void hwnas_out_of_memory(void)
+{
+    if (oom.handler && oom.handler(oom.data))
+        return;
+    fputs("hwnas: out of memory\n", stderr);
+    exit(1);
+}
+
+static void *hard_malloc(size_t size)
+{
+    void *p;
+    while (!(p = malloc(size ? size : 1)))
+        hwnas_out_of_memory();
     return p;
 }
 
 void *hwnas_alloc(size_t size)
 {
-    return checked(calloc(1, size ? size : 1));
+    void *p;
+    while (!(p = calloc(1, size ? size : 1)))
+        hwnas_out_of_memory();
+    return p;
 }
 
 void *hwnas_realloc(void *old, size_t size)
 {
-    return checked(realloc(old, size ? size : 1));
+    void *p;
+    while (!(p = realloc(old, size ? size : 1)))
+        hwnas_out_of_memory();
+    return p;
 }
 
 char *hwnas_strdup(const char *from)
 {
-    return checked(strdup(from));
+    const size_t size = strlen(from) + 1;
+    return memcpy(hard_malloc(size), from, size);
+}
+
+char *hwnas_vprintf(const char *format, va_list arguments)
+{
+    int n = -1;
+    while (n < 0) { /* the C library allocates for long numbers */
+        va_list copy;
+        va_copy(copy, arguments);
+        n = vsnprintf(NULL, 0, format, copy);
+        va_end(copy);
+        if (n < 0)
+            hwnas_out_of_memory();
+    }
+    char *out = hard_malloc((size_t)n + 1);
+    vsnprintf(out, (size_t)n + 1, format, arguments);
+    return out;
 }
 
 char *hwnas_printf(const char *format, ...)
 {
-    char *out = NULL;
     va_list ap;
     va_start(ap, format);
-    int n = vasprintf(&out, format, ap);
+    char *out = hwnas_vprintf(format, ap);
     va_end(ap);
-    return checked(n < 0 ? NULL : out);
+    return out;
 }
+
+/* ---- Memory for libraries ---- */
+
+static void *gmp_realloc(void *old, size_t old_size, size_t size)
+{
+    (void)old_size;
+    return hwnas_realloc(old, size);
+}
+
+static void gmp_free(void *p, size_t size)
+{
+    (void)size;
+    free(p);
+}
+
+static void guard_gmp(void)
+{
+    void *(*allocate[2])(size_t), *(*reallocate[2])(void *, size_t, size_t);
+    void (*release[2])(void *, size_t);
+    mp_get_memory_functions(&allocate[0], &reallocate[0], &release[0]);
+    mp_set_memory_functions(NULL, NULL, NULL); /* its own */
+    mp_get_memory_functions(&allocate[1], &reallocate[1], &release[1]);
+    if (allocate[0] == allocate[1] && reallocate[0] == reallocate[1] && release[0] == release[1])
+        mp_set_memory_functions(hard_malloc, gmp_realloc, gmp_free);
+    else
+        mp_set_memory_functions(allocate[0], reallocate[0], release[0]);
+}
+
+static void guard_libraries(void)
+{
+    json_malloc_t allocate;
+    json_free_t release;
+    json_get_alloc_funcs(&allocate, &release);
+    if (allocate == malloc && release == free)
+        json_set_alloc_funcs(hard_malloc, free);
+    guard_gmp();
+}
+
+void hwnas_guard_libraries(void)
+{
+    static once_flag once = ONCE_FLAG_INIT;
+    call_once(&once, guard_libraries);
+}
+
+/* ---- Large blocks ---- */
 
 hwnas_status hwnas_try_alloc(void **out, size_t size, const char *what)
 {
@@ -97,8 +185,8 @@ static void free_spare(void *data)
 
 static void make_spare_key(void)
 {
-    if (tss_create(&spare_key, free_spare) != thrd_success)
-        checked(NULL);
+    while (tss_create(&spare_key, free_spare) != thrd_success)
+        hwnas_out_of_memory();
 }
 
 static spare *find_spare(void)
@@ -108,8 +196,8 @@ static spare *find_spare(void)
     spare *s = tss_get(spare_key);
     if (!s) {
         s = hwnas_alloc(sizeof *s);
-        if (tss_set(spare_key, s) != thrd_success)
-            checked(NULL);
+        while (tss_set(spare_key, s) != thrd_success)
+            hwnas_out_of_memory();
     }
     return s;
 }
@@ -125,7 +213,7 @@ static chunk *take_chunk(size_t size, size_t room)
             s->size -= taken->size;
             return taken;
         }
-    chunk *fresh = checked(malloc(sizeof *fresh + room));
+    chunk *fresh = hard_malloc(sizeof *fresh + room);
     fresh->size = room;
     return fresh;
 }
@@ -221,13 +309,11 @@ char *hwnas_arena_join(hwnas_arena *arena, const char *a, const char *b, const c
 
 char *hwnas_arena_printf(hwnas_arena *arena, const char *format, ...)
 {
-    char *text = NULL;
     va_list ap;
     va_start(ap, format);
-    int n = vasprintf(&text, format, ap);
+    char *text = hwnas_vprintf(format, ap);
     va_end(ap);
-    checked(n < 0 ? NULL : text);
-    char *p = hwnas_arena_string(arena, text, (size_t)n);
+    char *p = hwnas_arena_string(arena, text, strlen(text));
     free(text);
     return p;
 }

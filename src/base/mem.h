@@ -1,13 +1,14 @@
 /* mem.h: memory.
  *
- * Small allocations do not fail: when there is no memory for them the process says so and ends
- * with status 1; every finished trial is already in the store. What grows with the user's
- * input (tensor data, files) goes through hwnas_try_alloc() and its failure is a status.
+ * Small allocations do not fail: when there is no memory for them hwnas_out_of_memory() is called,
+ * which as a rule ends the process; every finished trial is already in the store. What grows with
+ * the user's input (tensor data, files) goes through hwnas_try_alloc() and its failure is a status.
  * An arena's blocks live until the arena is freed; that is the lifetime of a space or a graph. A
  * thread keeps a little of what its arenas had for its next ones. */
 #ifndef HWNAS_BASE_MEM_H
 #define HWNAS_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -31,6 +32,17 @@ void *hwnas_alloc(size_t size); /* zeroed */
 void *hwnas_realloc(void *old, size_t size);
 char *hwnas_strdup(const char *from);
 char *hwnas_printf(const char *format, ...) HWNAS_PRINTF(1, 2); /* yours to free() */
+char *hwnas_vprintf(const char *format, va_list arguments) HWNAS_PRINTF(1, 0);
+
+/* Asks the handler of hwnas_set_oom_handler(), and returns when it has made room, so that the
+ * caller tries again; otherwise prints a line and ends the process with status 1. For the few
+ * places that get memory from others than the functions above. */
+void hwnas_out_of_memory(void);
+
+/* From now on Jansson and GMP, which lose data or abort() without memory, call
+ * hwnas_out_of_memory() as well. Leaves them alone when the program has given them an allocator of
+ * its own. May be called often and by any thread, before they are used. */
+void hwnas_guard_libraries(void);
 
 /* 64-byte aligned, zeroed; release with free(). HWNAS_E_MEMORY names what it was for. */
 HWNAS_CHECKED hwnas_status hwnas_try_alloc(void **out, size_t size, const char *what);

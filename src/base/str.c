@@ -27,14 +27,11 @@ void hwnas_str_add(hwnas_str *str, const char *text)
 
 void hwnas_str_addf(hwnas_str *str, const char *format, ...)
 {
-    char *text = NULL;
     va_list ap;
     va_start(ap, format);
-    int n = vasprintf(&text, format, ap);
+    char *text = hwnas_vprintf(format, ap);
     va_end(ap);
-    if (n < 0)
-        abort(); /* only a bad format or no memory for one line */
-    hwnas_str_addn(str, text, (size_t)n);
+    hwnas_str_add(str, text);
     free(text);
 }
 

@@ -96,7 +96,7 @@ out:
 /* The name that `predictor import` will find the space by, from wherever it is called. */
 static char *lasting_name(const char *space)
 {
-    char *absolute = hwnas_file_exists(space) ? realpath(space, NULL) : NULL;
+    char *absolute = hwnas_file_exists(space) ? hwnas_file_real(space) : NULL;
     return absolute ? absolute : hwnas_strdup(space);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "cli/cli.h"
 
 static const hwnas_command commands[] = {
@@ -15,7 +16,8 @@ static const hwnas_command commands[] = {
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
-    {"forecast", "see what a device would do with a model, and whether it fits", hwnas_cmd_forecast},
+    {"forecast", "see what a device would do with a model, and whether it fits",
+     hwnas_cmd_forecast},
     {"calibrate", "fill the table of latencies for a space", hwnas_cmd_calibrate},
     {"compare", "say which device serves a model cheapest, or whether one got slower",
      hwnas_cmd_compare},
@@ -100,7 +102,8 @@ static void print_error(void)
         fprintf(stderr, "  hint: %s\n", error->hint);
 }
 
-/* A pipe may come from a program that does not wait for its own; a full one is not a failure here. */
+/* A pipe may come from a program that does not wait for its own; a full one is not a failure here.
+ */
 static void make_blocking(int fd)
 {
     const int flags = fcntl(fd, F_GETFL);
@@ -115,6 +118,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other */
     if (argc > 1 && !strcmp(argv[1], "--version"))
         argv[1] = "version";
+    hwnas_guard_libraries();
     hwnas_error_clear();
     hwnas_status status = hwnas_dispatch(
         "hwnas", "Hardware-aware neural architecture search: networks measured on your device.",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
+#include "base/file.h"
 #include "base/sized_options.h"
 #include "base/str.h"
 
@@ -186,7 +187,7 @@ void hwnas_device_cpu_name(char *out, size_t size)
 {
     char line[256];
     snprintf(out, size, "unknown processor");
-    FILE *file = fopen("/proc/cpuinfo", "r");
+    FILE *file = hwnas_file_stream("/proc/cpuinfo");
     if (!file)
         return;
     while (fgets(line, sizeof line, file)) {

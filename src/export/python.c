@@ -355,13 +355,10 @@ char *hwnas_py_text(const hwnas_py *expr)
 
 void hwnas_py_line(hwnas_str *out, int indent, const char *format, ...)
 {
-    char *text = NULL;
     va_list ap;
     va_start(ap, format);
-    int n = vasprintf(&text, format, ap);
+    char *text = hwnas_vprintf(format, ap);
     va_end(ap);
-    if (n < 0)
-        abort(); /* only a bad format or no memory for one line */
     hwnas_str_addf(out, "%*s%s\n", indent, "", text);
     free(text);
 }

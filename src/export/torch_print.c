@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "export/torch_helpers.h"
 #include "export/torch_print.h"
 
@@ -41,11 +42,9 @@ static void add_prose(hwnas_str *out, const char *text)
 static void add_prosef(hwnas_str *out, const char *format, ...) HWNAS_PRINTF(2, 3);
 static void add_prosef(hwnas_str *out, const char *format, ...)
 {
-    char *text = NULL;
     va_list ap;
     va_start(ap, format);
-    if (vasprintf(&text, format, ap) < 0)
-        abort(); /* only a bad format or no memory for a few lines */
+    char *text = hwnas_vprintf(format, ap);
     va_end(ap);
     add_prose(out, text);
     free(text);

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 typedef struct core {
     int number;
     bool is_sibling; /* a lower number is a thread of the same physical core */
@@ -26,7 +28,7 @@ static long read_number(int number, const char *file, long otherwise)
     char path[128];
     long value = otherwise;
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", number, file);
-    FILE *f = fopen(path, "re");
+    FILE *f = hwnas_file_stream(path);
     if (f) {
         if (fscanf(f, "%ld", &value) != 1)
             value = otherwise;

@@ -24,7 +24,7 @@ static const double MAX_AGE = 600; /* seconds, of one that was disturbed */
 static void read_cpuinfo(char *out, size_t size, const char *name)
 {
     char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "re");
+    FILE *file = hwnas_file_stream("/proc/cpuinfo");
     *out = '\0';
     while (file && !*out && fgets(line, sizeof line, file))
         if (hwnas_starts_with(line, name) && strchr(line, ':'))

@@ -19,14 +19,6 @@ static void add(hwnas_grid *grid, char *text, bool is_rest)
     grid->is_rest[grid->n_cells++] = is_rest;
 }
 
-static char *format_text(const char *format, va_list arguments)
-{
-    char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0)
-        return hwnas_strdup("");
-    return text;
-}
-
 void hwnas_grid_column(hwnas_grid *grid, const char *heading, hwnas_grid_side side)
 {
     grid->sides[grid->n_columns++] = side;
@@ -37,7 +29,7 @@ void hwnas_grid_cell(hwnas_grid *grid, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    add(grid, format_text(format, arguments), false);
+    add(grid, hwnas_vprintf(format, arguments), false);
     va_end(arguments);
 }
 
@@ -53,7 +45,7 @@ void hwnas_grid_rest(hwnas_grid *grid, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    add(grid, format_text(format, arguments), true);
+    add(grid, hwnas_vprintf(format, arguments), true);
     va_end(arguments);
     while (grid->n_cells % (size_t)grid->n_columns)
         add(grid, NULL, false);

@@ -101,8 +101,7 @@ static bool query_is(sqlite3 *db, const char *query, const char *wanted)
 {
     sqlite3_stmt *stmt = NULL;
     bool is_so = sqlite3_prepare_v2(db, query, -1, &stmt, NULL) == SQLITE_OK &&
-                 sqlite3_step(stmt) == SQLITE_ROW &&
-                 !strcmp((const char *)sqlite3_column_text(stmt, 0), wanted);
+                 sqlite3_step(stmt) == SQLITE_ROW && !strcmp(hwnas_sqlite_text(stmt, 0), wanted);
     sqlite3_finalize(stmt);
     return is_so;
 }

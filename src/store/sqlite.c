@@ -251,6 +251,15 @@ sqlite3_stmt *hwnas_sqlite_bind(hwnas_store *store, int id, const char *types, .
     return stmt;
 }
 
+const char *hwnas_sqlite_text(sqlite3_stmt *stmt, int column)
+{
+    const bool is_null = sqlite3_column_type(stmt, column) == SQLITE_NULL;
+    const unsigned char *text = NULL;
+    while (!is_null && !(text = sqlite3_column_text(stmt, column)))
+        hwnas_out_of_memory(); /* nothing else keeps SQLite from giving it */
+    return (const char *)text;
+}
+
 hwnas_status hwnas_sqlite_run(hwnas_store *store, sqlite3_stmt *stmt)
 {
     hwnas_status status = sqlite3_step(stmt) == SQLITE_DONE ? HWNAS_OK : hwnas_sqlite_fail(store);
@@ -418,7 +427,7 @@ static hwnas_status check_pages(const hwnas_store *store)
     if (sqlite3_prepare_v2(store->db, "PRAGMA quick_check(1)", -1, &stmt, NULL) != SQLITE_OK ||
         sqlite3_step(stmt) != SQLITE_ROW)
         status = hwnas_sqlite_fail(store);
-    else if (strcmp((const char *)sqlite3_column_text(stmt, 0), "ok"))
+    else if (strcmp(hwnas_sqlite_text(stmt, 0), "ok"))
         status = hwnas_sqlite_damaged(store, "its pages do not fit together");
     sqlite3_finalize(stmt);
     return status;
@@ -435,7 +444,9 @@ hwnas_status hwnas_sqlite_open(hwnas_store *store, bool for_reading)
     for (int i = 0; i < N_STATEMENTS; i++)
         if (sqlite3_prepare_v3(store->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                &store->statements[i], NULL) != SQLITE_OK)
-            return hwnas_sqlite_damaged(store, sqlite3_errmsg(store->db));
+            return sqlite3_errcode(store->db) == SQLITE_ERROR /* a table or a column is not there */
+                       ? hwnas_sqlite_damaged(store, sqlite3_errmsg(store->db))
+                       : hwnas_sqlite_fail(store);
     if (for_reading)
         return HWNAS_OK;
     /* SQLite opens what it may not write for reading, without a word. */

@@ -44,14 +44,14 @@ static const char *const event_kinds[HWNAS_N_EVENT_KINDS] = {
 
 static char *column_text(sqlite3_stmt *stmt, int column)
 {
-    const unsigned char *text = sqlite3_column_text(stmt, column);
-    return text ? hwnas_strdup((const char *)text) : NULL;
+    const char *text = hwnas_sqlite_text(stmt, column);
+    return text ? hwnas_strdup(text) : NULL;
 }
 
 static void column_copy(char *out, size_t size, sqlite3_stmt *stmt, int column)
 {
-    const unsigned char *text = sqlite3_column_text(stmt, column);
-    snprintf(out, size, "%s", text ? (const char *)text : "");
+    const char *text = hwnas_sqlite_text(stmt, column);
+    snprintf(out, size, "%s", text ? text : "");
 }
 
 static double column_double(sqlite3_stmt *stmt, int column)
@@ -87,7 +87,7 @@ hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
     hwnas_status status = HWNAS_OK;
     sqlite3_stmt *stmt = hwnas_sqlite_bind(store, GET_FACT, "t", key);
     int code = sqlite3_step(stmt);
-    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+    const char *text = code == SQLITE_ROW ? hwnas_sqlite_text(stmt, 0) : NULL;
     if (code == SQLITE_ROW && !is_text(text))
         status = hwnas_sqlite_damaged(store, "a fact is not text");
     else if (code == SQLITE_ROW)
@@ -396,7 +396,7 @@ hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_
 
 static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, sqlite3_stmt *row)
 {
-    const char *metric = (const char *)sqlite3_column_text(row, 1);
+    const char *metric = hwnas_sqlite_text(row, 1);
     if (!isfinite(column_double(row, 2)))
         return hwnas_sqlite_damaged(store, "a value that was measured again is not a number");
     for (size_t i = 0; i < trial->n_values; i++) {

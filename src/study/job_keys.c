@@ -29,7 +29,7 @@ static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *t
     char *column = rest != text ? strrchr(path, '#') : NULL;
     if (column)
         *column++ = '\0';
-    char *absolute = realpath(path, NULL);
+    char *absolute = hwnas_file_real(path);
     char *whole =
         hwnas_arena_printf(job->arena, "%.*s%s%s%s", (int)(rest - text), text,
                            absolute ? absolute : path, column ? "#" : "", column ? column : "");

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -539,6 +541,67 @@ static void leaves_the_locale_of_a_thread(void **state)
     freelocale(own);
 }
 
+/* ---- Out of memory ---- */
+
+/* What a program does that has no memory left: its exit status, and what it says. */
+static int starve(char *said, size_t size, hwnas_oom_handler *handler)
+{
+    int ends[2], status = 0;
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL); /* or the child prints it as well */
+    const pid_t child = fork();
+    if (child == 0) {
+        hwnas_network *network;
+        struct rlimit limit;
+        dup2(ends[1], STDERR_FILENO);
+        hwnas_set_oom_handler(handler, &limit);
+        getrlimit(RLIMIT_AS, &limit);
+        setrlimit(RLIMIT_AS, &(struct rlimit){1 << 20, limit.rlim_max});
+        while (malloc(1 << 10))
+            ;
+        const hwnas_status end = hwnas_network_open(&network, "nas_bench_macro", "22212221", NULL);
+        _exit(end == HWNAS_OK ? 0 : 99);
+    }
+    close(ends[1]);
+    const ssize_t n = read(ends[0], said, size - 1);
+    said[n > 0 ? n : 0] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int make_room(void *limit)
+{
+    return !setrlimit(RLIMIT_AS, limit);
+}
+
+static int make_none(void *limit)
+{
+    (void)limit;
+    return 0;
+}
+
+static int leave(void *limit)
+{
+    (void)limit;
+    _exit(42);
+}
+
+static void asks_the_handler_for_memory(void **state)
+{
+    (void)state;
+    char said[256];
+    assert_int_equal(starve(said, sizeof said, NULL), 1);
+    assert_string_equal(said, "hwnas: out of memory\n");
+    assert_int_equal(starve(said, sizeof said, make_none), 1);
+    assert_string_equal(said, "hwnas: out of memory\n");
+    assert_int_equal(starve(said, sizeof said, leave), 42);
+    assert_string_equal(said, "");
+    assert_int_equal(starve(said, sizeof said, make_room), 0);
+    assert_string_equal(said, "");
+}
+
 static void tells_what_is_wrong(void **state)
 {
     (void)state;
@@ -584,6 +647,7 @@ int main(void)
         cmocka_unit_test(measures_in_one_child),
         cmocka_unit_test(stops_measuring_when_asked),
         cmocka_unit_test(searches_a_job),
+        cmocka_unit_test(asks_the_handler_for_memory),
         cmocka_unit_test(tells_what_is_wrong),
         cmocka_unit_test_setup_teardown(writes_the_winner_where_the_job_says, make_folder,
                                         remove_folder),
