@@ -74,6 +74,7 @@ version"
     refuses 2 "--study is empty" search "$REPLAY" --study ""
     refuses 2 "exclude each other" search "$REPLAY" --resume --overwrite
     refuses 2 "--target is missing" predictor fit nas_bench_macro x.csv
+    refuses 2 "--folds must be between 3 and 100" predictor fit nas_bench_macro x.csv --target a --out b --folds 2
     refuses 2 "a study or --space" export
     [ "$(ls)" = $'err\nout' ]
 }

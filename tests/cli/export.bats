@@ -17,7 +17,8 @@ digest_of() {
     local format digest arch
     for format in onnx pytorch yaml; do
         ends 0 export "$STUDY" --format $format --out winner.$format
-        [ ! -s out ] && [ -s winner.$format ]
+        [ ! -s out ]
+        [ -s winner.$format ]
         ends 0 export "$STUDY" --best -f $format -o best.$format
         cmp winner.$format best.$format
         ends 0 export "$STUDY" --trial 7 --format $format --out 7.$format

@@ -40,7 +40,8 @@ networks() {
     "$HWNAS" calibrate nas_bench_macro --device null --minutes 0.02 --json >a 2>a.err &
     "$HWNAS" calibrate nas_bench_macro --device null --minutes 0.02 --seed 5 --json >b 2>b.err
     wait $! # whose status wait then has
-    [ ! -s a.err ] && [ ! -s b.err ]
+    [ ! -s a.err ]
+    [ ! -s b.err ]
     ends 0 calibrate nas_bench_macro --device null --minutes 0.005 --json
     [ "$(networks out)" -gt $(($(networks a) + $(networks b) - 1)) ]
 }

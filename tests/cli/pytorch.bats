@@ -164,20 +164,25 @@ END
     cd "$BATS_TEST_TMPDIR"
     "$HWNAS" export --space resnet32_cifar --format onnx --out net.onnx
     run --separate-stderr "$HWNAS" export net.onnx --format pytorch --out net.py
-    [ "$status" -eq 0 ] && [ -z "$output" ]
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
     [ "$stderr" = "hwnas: note: the weights are in net.safetensors" ]
     cd / # the weights are looked for beside the module
     [ "$(/usr/bin/python3 "$BATS_TEST_TMPDIR/net.py")" = "output (1, 10), 464,154 parameters" ]
     cd "$BATS_TEST_TMPDIR"
     rm net.safetensors
     run /usr/bin/python3 net.py
-    [ "$status" -ne 0 ] && [[ $output == *"net.safetensors"* ]]
+    [ "$status" -ne 0 ]
+    [[ $output == *"net.safetensors"* ]]
     run "$HWNAS" export net.onnx --format yaml --out net.yaml
-    [ "$status" -eq 2 ] && [[ $output == *"an ONNX file is written as pytorch, not as yaml"* ]]
+    [ "$status" -eq 2 ]
+    [[ $output == *"an ONNX file is written as pytorch, not as yaml"* ]]
     run "$HWNAS" export net.onnx --format pytorch --out /dev/null
-    [ "$status" -eq 2 ] && [[ $output == *"does not end in .py"* ]]
+    [ "$status" -eq 2 ]
+    [[ $output == *"does not end in .py"* ]]
     run "$HWNAS" export net.onnx --format pytorch --trial 3 --out net.py
-    [ "$status" -eq 2 ] && [[ $output == *"only --format pytorch and --out have a meaning"* ]]
+    [ "$status" -eq 2 ]
+    [[ $output == *"only --format pytorch and --out have a meaning"* ]]
 }
 
 @test "ONNX files with names that Python has, and without an input" {
