@@ -9,7 +9,7 @@ setup() {
 
 # measures COMMAND...: it ends with 0, and its last line is a figure.
 measures() {
-    run timeout 280 "$@"
+    run timeout 900 "$@" # a hang; how long it takes does not matter
     [ "$status" = 0 ] && [[ ${lines[-1]} =~ ^figure\ [^\ ]+\ [^\ ]+\ [^\ ]+\ goal\ [^\ ]+\ (met|short)$ ]] && return
     echo "$* ended with status $status, and with:"
     printf '%s\n' "${lines[@]: -20}"
@@ -33,7 +33,7 @@ needs_ort_headers() {
 @test "search" { measures "$here/search" --quick --runs "$BATS_TEST_TMPDIR/runs"; }
 @test "search_ceiling" { measures "$here/search_ceiling" --quick; }
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
-@test "predictors" { measures "$here/predictors" --quick --seeds 1 --out "$BATS_TEST_TMPDIR"; }
+@test "predictors" { measures "$here/predictors" --quick --only nb201 --seeds 1 --out "$BATS_TEST_TMPDIR"; }
 @test "proxies" { measures "$here/proxies" --quick; }
 @test "suggest" { measures "$here/suggest" --quick; }
 @test "search-throughput" { measures "$here/search-throughput" --quick; }
