@@ -82,19 +82,25 @@ char *hwnas_strdup(const char *from)
     return memcpy(hard_malloc(size), from, size);
 }
 
-char *hwnas_vprintf(const char *format, va_list arguments)
+/* vsnprintf(), which allocates for long numbers. */
+static size_t print(char *out, size_t size, const char *format, va_list arguments)
 {
-    int n = -1;
-    while (n < 0) { /* the C library allocates for long numbers */
+    for (;;) {
         va_list copy;
         va_copy(copy, arguments);
-        n = vsnprintf(NULL, 0, format, copy);
+        const int n = vsnprintf(out, size, format, copy);
         va_end(copy);
-        if (n < 0)
-            hwnas_out_of_memory();
+        if (n >= 0)
+            return (size_t)n;
+        hwnas_out_of_memory();
     }
-    char *out = hard_malloc((size_t)n + 1);
-    vsnprintf(out, (size_t)n + 1, format, arguments);
+}
+
+char *hwnas_vprintf(const char *format, va_list arguments)
+{
+    const size_t n = print(NULL, 0, format, arguments);
+    char *out = hard_malloc(n + 1);
+    print(out, n + 1, format, arguments);
     return out;
 }
 
