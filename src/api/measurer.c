@@ -10,6 +10,7 @@
 #include "profile/command.h"
 #include "profile/record.h"
 #include "trial/metric.h"
+#include "trial/trial.h"
 
 struct hwnas_measurer {
     hwnas_runner *runner;
@@ -18,7 +19,7 @@ struct hwnas_measurer {
     hwnas_measure_options options;
 };
 
-enum { MAX_VALUES = 8 };
+enum { MAX_VALUES = 16 };
 
 struct hwnas_result {
     hwnas_profile *profile; /* of one row */
@@ -48,6 +49,7 @@ static hwnas_status read_options(hwnas_measure_options *out, const hwnas_measure
     out->max_seconds = or_default(o->seconds, defaults.max_seconds);
     out->timeout = or_default(o->timeout, defaults.timeout);
     out->memory_limit = o->memory_limit;
+    hwnas_metric_ask_for_tails(out);
     out->stop = o->cancel;
     out->progress = o->progress;
     out->context = o->context;
@@ -89,26 +91,20 @@ void hwnas_measurer_close(hwnas_measurer *measurer)
 
 /* ---- Results ---- */
 
-static void add_value(hwnas_result *r, const char *metric, double value, double low, double high)
+static void add_values(hwnas_result *r, const hwnas_measurement *measurement, int batch)
 {
-    if (!isnan(value))
-        r->values[r->n++] = (hwnas_metric_value){.metric = metric,
-                                                 .value = value,
-                                                 .low = low,
-                                                 .high = high,
-                                                 .unit = hwnas_metric_of_value(metric)->si,
-                                                 .source = "measured"};
-}
-
-static void add_values(hwnas_result *r, const hwnas_measurement *m, int batch)
-{
-    add_value(r, "latency.p50", m->p50, m->p50_low, m->p50_high);
-    add_value(r, "latency.p90", m->p90, m->p90_low, m->p90_high);
-    add_value(r, "latency.p99", m->p99, m->p99_low, m->p99_high);
-    add_value(r, "throughput", batch / m->p50, batch / m->p50_high, batch / m->p50_low);
-    add_value(r, "energy", m->energy / batch, m->energy_low / batch, m->energy_high / batch);
-    if (m->memory_bytes)
-        add_value(r, "memory.device", (double)m->memory_bytes, NAN, NAN);
+    for (const hwnas_metric *m = hwnas_metrics; m->name && r->n < MAX_VALUES; m++) {
+        if (m->source != HWNAS_FROM_DEVICE)
+            continue;
+        const hwnas_reading reading = hwnas_metric_measured(m, measurement, batch, NAN);
+        if (!isnan(reading.value))
+            r->values[r->n++] = (hwnas_metric_value){.metric = m->name,
+                                                     .value = reading.value,
+                                                     .low = reading.low,
+                                                     .high = reading.high,
+                                                     .unit = m->si,
+                                                     .source = hwnas_sources[HWNAS_MEASURED].name};
+    }
 }
 
 static const char *keep(hwnas_profile *profile, const char *text)

@@ -55,10 +55,16 @@ void hwnas_tell_quantiles(hwnas_measurement *out, const double *sorted, size_t n
         out->p50 = hwnas_quantile(sorted, n, 0.5);
         hwnas_quantile_interval(sorted, n, 0.5, &out->p50_low, &out->p50_high);
     }
-    out->p90 = carried_quantile(sorted, n, 0.9);
-    out->p99 = carried_quantile(sorted, n, 0.99);
-    carried_interval(&out->p90_low, &out->p90_high, sorted, n, 0.9);
-    carried_interval(&out->p99_low, &out->p99_high, sorted, n, 0.99);
+    for (hwnas_tail *t = out->tails; t < out->tails + HWNAS_MAX_TAILS && t->of > 0; t++) {
+        t->value = carried_quantile(sorted, n, t->of);
+        carried_interval(&t->low, &t->high, sorted, n, t->of);
+    }
+}
+
+void hwnas_ask_for_tails(hwnas_measurement *out, const hwnas_measure_options *options)
+{
+    for (int i = 0; i < HWNAS_MAX_TAILS; i++)
+        out->tails[i].of = options->tails[i];
 }
 
 /* Medians of the first and the last tenth. */
@@ -116,6 +122,7 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
     size_t n = out->n_samples = s->n_clean;
     memcpy(s->scratch, s->clean, n * sizeof *s->clean);
     hwnas_sort(s->scratch, n);
+    hwnas_ask_for_tails(out, s->options);
     hwnas_tell_quantiles(out, s->scratch, n);
     conclude_energy(out, s);
     out->is_unstable = hwnas_measurement_doubt(out) != NULL;

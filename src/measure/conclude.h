@@ -26,7 +26,9 @@ double hwnas_attempt_pause(const hwnas_measure_options *options, int n);
 /* The fewest samples that carry a quantile: 29 for 0.9, 299 for 0.99. */
 int hwnas_quantile_needs(double q);
 
-/* Median, p90, p99 and their intervals: NaN what the samples do not carry. */
+/* Says which tails a measurement is to have. */
+void hwnas_ask_for_tails(hwnas_measurement *out, const hwnas_measure_options *options);
+/* Median, those tails and their intervals: NaN what the samples do not carry. */
 void hwnas_tell_quantiles(hwnas_measurement *out, const double *sorted, size_t n);
 
 /* Fills in everything that follows from the samples. */

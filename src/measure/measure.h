@@ -34,6 +34,10 @@ const char *hwnas_priority_name(hwnas_priority priority);
 /* HWNAS_E_INPUT with the known names. */
 HWNAS_CHECKED hwnas_status hwnas_priority_find(hwnas_priority *out, const char *name);
 
+/* Quantiles of a measurement beside its median, and where those are that it has unless others are
+ * asked for. */
+enum { HWNAS_MAX_TAILS = 8, HWNAS_P90 = 0, HWNAS_P99 };
+
 typedef struct hwnas_measure_options {
     hwnas_exec_options exec; /* how to compile */
     hwnas_mode mode;
@@ -43,6 +47,7 @@ typedef struct hwnas_measure_options {
     double max_seconds;   /* time for warm-up and samples together; then the interval stays wider */
     double steps_seconds; /* time for steps, where those are asked for; 0: as much again */
     int min_samples;
+    double tails[HWNAS_MAX_TAILS]; /* quantiles to tell beside the median; 0 ends them */
     /* Seconds: enough is known when the whole interval of the median lies above; 0: that is never
      * enough. */
     double give_up;
@@ -59,7 +64,7 @@ typedef struct hwnas_measure_options {
 #define HWNAS_MEASURE_DEFAULTS                                                                     \
     {                                                                                              \
         .idle_seconds = 0.1, .interval = 0.01, .max_seconds = 1.0, .min_samples = 30,              \
-        .timeout = 60                                                                              \
+        .tails = {0.9, 0.99}, .timeout = 60                                                        \
     }
 
 /* "hot", "cold-weights", "cold", "after-idle", "sustained" */
@@ -83,15 +88,21 @@ typedef enum hwnas_stop {
 /* "interval", "budget", "above" */
 const char *hwnas_stop_name(hwnas_stop stop);
 
+/* A quantile and its 95 % interval; NaN where the samples do not carry it, or do not bound it on
+ * both sides. */
+typedef struct hwnas_tail {
+    double of; /* 0.9; 0: there is none */
+    double value, low, high;
+} hwnas_tail;
+
 typedef struct hwnas_measurement {
     size_t n_samples;              /* those that the quantiles below stand on */
     size_t n_disturbed;            /* samples that were set aside and taken again */
     size_t n_warm_up;              /* inferences before the first sample */
     int runs_per_sample;           /* more than 1 where one inference is too short for the clock */
     double p50, p50_low, p50_high; /* median and its 95 % interval */
-    double p90, p99, min;          /* p90, p99: NaN where the samples cannot carry them */
-    /* 95 % intervals; NaN where the samples do not bound them on both sides. */
-    double p90_low, p90_high, p99_low, p99_high;
+    double min;
+    hwnas_tail tails[HWNAS_MAX_TAILS]; /* as the options name them */
     /* Joules of one run, by the counters of the whole machine: median over blocks of samples and
      * its 95 % interval; NaN where there is no counter, or too few blocks. */
     double energy, energy_low, energy_high;

@@ -213,6 +213,7 @@ static void conclude(hwnas_window *out, looper *l)
     /* The clean time alone, so that others' work does not count against the network. */
     out->runs_per_second = (double)l->n_clean * l->runs / l->clean_seconds;
     hwnas_sort(l->clean, l->n_clean);
+    hwnas_ask_for_tails(m, l->options);
     hwnas_tell_quantiles(m, l->clean, l->n_clean);
     out->n = l->n_clean < HWNAS_WINDOW_SAMPLES ? l->n_clean : HWNAS_WINDOW_SAMPLES;
     if (out->n < l->n_clean)
@@ -316,11 +317,8 @@ static size_t count_share(const hwnas_window *window, size_t most)
 hwnas_status hwnas_window_pool(hwnas_window *out, const hwnas_window *windows, int n)
 {
     hwnas_window pool = {
-        .m = {.shared_share = NAN,
-              .hertz = NAN,
-              .p50_first = NAN,
-              .p50_last = NAN,
-              .n_attempts = 1}};
+        .m = {
+            .shared_share = NAN, .hertz = NAN, .p50_first = NAN, .p50_last = NAN, .n_attempts = 1}};
     size_t most = 0;
     void *samples;
     for (int i = 0; i < n; i++) {
@@ -339,6 +337,7 @@ hwnas_status hwnas_window_pool(hwnas_window *out, const hwnas_window *windows, i
         pool.n += share;
     }
     add_up(&pool, windows, n);
+    memcpy(pool.m.tails, windows[0].m.tails, sizeof pool.m.tails);
     hwnas_sort(pool.samples, pool.n);
     hwnas_tell_quantiles(&pool.m, pool.samples, pool.n);
     pool.m.is_unstable = hwnas_measurement_doubt(&pool.m) != NULL;

@@ -37,6 +37,7 @@ bool hwnas_frame_decode(hwnas_wire_frame *out, const unsigned char head[HWNAS_FR
 
 typedef enum field_kind {
     FIELD_DOUBLE,
+    FIELD_DOUBLES, /* an array of double, or of structs of nothing else */
     FIELD_SIZE,
     FIELD_INT, /* and enumerations */
     FIELD_BOOL,
@@ -73,6 +74,7 @@ static const field option_fields[] = {
     OPTION(max_seconds, FIELD_DOUBLE),
     OPTION(steps_seconds, FIELD_DOUBLE),
     OPTION(min_samples, FIELD_INT),
+    OPTION(tails, FIELD_DOUBLES),
     OPTION(give_up, FIELD_DOUBLE),
     OPTION(max_attempts, FIELD_INT),
     OPTION(timeout, FIELD_DOUBLE),
@@ -88,13 +90,8 @@ static const field measurement_fields[] = {
     RESULT(p50, FIELD_DOUBLE),
     RESULT(p50_low, FIELD_DOUBLE),
     RESULT(p50_high, FIELD_DOUBLE),
-    RESULT(p90, FIELD_DOUBLE),
-    RESULT(p99, FIELD_DOUBLE),
     RESULT(min, FIELD_DOUBLE),
-    RESULT(p90_low, FIELD_DOUBLE),
-    RESULT(p90_high, FIELD_DOUBLE),
-    RESULT(p99_low, FIELD_DOUBLE),
-    RESULT(p99_high, FIELD_DOUBLE),
+    RESULT(tails, FIELD_DOUBLES),
     RESULT(energy, FIELD_DOUBLE),
     RESULT(energy_low, FIELD_DOUBLE),
     RESULT(energy_high, FIELD_DOUBLE),
@@ -126,6 +123,11 @@ static const field info_fields[] = {
     INFO(has_energy, FIELD_BOOL), INFO(computes, FIELD_BOOL), {0},
 };
 
+static json_t *encode_double(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
 static json_t *encode(const void *from, const field *fields)
 {
     json_t *object = json_object();
@@ -134,7 +136,12 @@ static json_t *encode(const void *from, const field *fields)
         json_t *value = NULL;
         switch (f->kind) {
         case FIELD_DOUBLE:
-            value = isfinite(*(const double *)at) ? json_real(*(const double *)at) : json_null();
+            value = encode_double(*(const double *)at);
+            break;
+        case FIELD_DOUBLES:
+            value = json_array();
+            for (size_t i = 0; i < f->size / sizeof(double); i++)
+                json_array_append_new(value, encode_double(((const double *)at)[i]));
             break;
         case FIELD_SIZE:
             value = json_integer((json_int_t) * (const size_t *)at);
@@ -163,12 +170,22 @@ bool hwnas_wire_read_int(int *out, const json_t *value)
     return true;
 }
 
+static bool decode_double(double *out, const json_t *value)
+{
+    *out = json_is_null(value) ? NAN : json_number_value(value);
+    return json_is_null(value) || json_is_number(value);
+}
+
 static bool decode_field(char *at, const field *f, const json_t *value)
 {
     switch (f->kind) {
     case FIELD_DOUBLE:
-        *(double *)at = json_is_null(value) ? NAN : json_number_value(value);
-        return json_is_null(value) || json_is_number(value);
+        return decode_double((double *)at, value);
+    case FIELD_DOUBLES:
+        for (size_t i = 0; i < f->size / sizeof(double); i++)
+            if (!decode_double((double *)at + i, json_array_get(value, i)))
+                return false;
+        return json_array_size(value) == f->size / sizeof(double);
     case FIELD_SIZE:
         *(size_t *)at = (size_t)json_integer_value(value);
         return json_is_integer(value) && json_integer_value(value) >= 0;

@@ -27,7 +27,9 @@ void hwnas_comparison_free(hwnas_comparison *comparison)
 
 double hwnas_profile_row_latency(const hwnas_profile_row *row, double percentile)
 {
-    return percentile > 0.9 ? row->m.p99 : percentile > 0.5 ? row->m.p90 : row->m.p50;
+    return percentile > 0.9   ? row->m.tails[HWNAS_P99].value
+           : percentile > 0.5 ? row->m.tails[HWNAS_P90].value
+                              : row->m.p50;
 }
 
 /* Why a setting cannot keep the target whatever the load; NULL when it can. */

@@ -134,7 +134,8 @@ static const char *find_nonsense(const hwnas_profile_row *row)
         return "a latency and a throughput are more than 0";
     if (m->p50 > MOST || row->items_per_second > MOST || row->items_per_second < 1 / MOST)
         return "a latency is at most 1e12 s, and a throughput 1e-12 to 1e12 items/s";
-    if (m->p90 < m->p50 || m->p99 < m->p50 || m->p99 < m->p90)
+    if (m->tails[HWNAS_P90].value < m->p50 || m->tails[HWNAS_P99].value < m->p50 ||
+        m->tails[HWNAS_P99].value < m->tails[HWNAS_P90].value)
         return "p50, p90 and p99 do not fall";
     return m->p50_low > m->p50 || m->p50_high < m->p50 ? "the median lies in its interval" : NULL;
 }

@@ -76,7 +76,6 @@ static void add_column(hwnas_goal *out, int *n, const hwnas_goal *goal, const hw
 static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
                    const hwnas_summary_front *front)
 {
-    static const char *const usual[] = {"accuracy", "latency.p50", "macs", "params", "memory"};
     const hwnas_trial *example = &s->trials[front->trials[0]];
     const hwnas_goals *g = &s->job.goals;
     int n = 0, which = front->device < 0 ? 0 : front->device;
@@ -86,8 +85,9 @@ static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
     for (int i = 0; i < g->n_limits; i++)
         if (hwnas_goal_counts(&g->limits[i].goal, g, which))
             add_column(out, &n, &g->limits[i].goal, example);
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-        const hwnas_metric *metric = hwnas_metric_of_value(usual[i]);
+    for (const hwnas_metric *metric = hwnas_metrics; metric->name; metric++) {
+        if (!metric->is_usual)
+            continue;
         hwnas_goal goal =
             hwnas_goal_of(metric, metric->source == HWNAS_FROM_DEVICE ? which : -1, &g->devices);
         if (is_by_proxy(s))

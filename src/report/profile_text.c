@@ -73,12 +73,12 @@ static void put_interval(hwnas_grid *grid, const hwnas_profile_row *row)
 
 static void put_p90(hwnas_grid *grid, const hwnas_profile_row *row)
 {
-    put_latency(grid, row, row->m.p90);
+    put_latency(grid, row, row->m.tails[HWNAS_P90].value);
 }
 
 static void put_p99(hwnas_grid *grid, const hwnas_profile_row *row)
 {
-    put_latency(grid, row, row->m.p99);
+    put_latency(grid, row, row->m.tails[HWNAS_P99].value);
 }
 
 static void put_throughput(hwnas_grid *grid, const hwnas_profile_row *row)

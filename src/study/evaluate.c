@@ -71,26 +71,24 @@ static bool is_of_device(const hwnas_value_row *v, const hwnas_evaluator *e, int
            !strcmp(v->metric, hwnas_goal_of(metric, device, &e->job->goals.devices).name);
 }
 
-/* Takes over what a duplicate measured on a device; false: nothing. */
+/* Takes over what a duplicate measured on a device, and what follows from it at the price of this
+ * job; false: nothing. */
 static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_trial *duplicate,
                       int device, int batch)
 {
-    bool is_any = false;
+    const size_t n_before = trial->n_values;
     for (size_t i = 0; i < duplicate->n_values; i++)
         if (duplicate->values[i].source == HWNAS_MEASURED &&
-            is_of_device(&duplicate->values[i], e, device)) {
+            is_of_device(&duplicate->values[i], e, device))
             hwnas_trial_add(trial, &duplicate->values[i]);
-            is_any = true;
-        }
-    hwnas_goal median =
-        hwnas_goal_of(hwnas_metric_of_value("latency.p50"), device, &e->job->goals.devices);
-    const hwnas_value_row *v = hwnas_trial_value(trial, median.name);
-    if (v) { /* at the price of this job */
-        hwnas_value_row p50 = *v;
-        hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_MEASURED, p50.value, p50.low,
-                                   p50.high);
+    const size_t n_taken = trial->n_values;
+    for (size_t i = n_before; i < n_taken; i++) {
+        const hwnas_value_row v = trial->values[i];
+        hwnas_evaluate_add_given(trial, e, device, batch, HWNAS_MEASURED,
+                                 hwnas_metric_of_value(v.metric),
+                                 (hwnas_reading){v.value, v.low, v.high});
     }
-    return is_any;
+    return n_taken > n_before;
 }
 
 static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c,
@@ -157,11 +155,10 @@ static hwnas_status require_all(const hwnas_evaluator *e, const hwnas_trial *tri
 
 static bool is_complete(const hwnas_evaluator *e, const hwnas_trial *trial)
 {
-    if (e->predictor && !hwnas_trial_value(trial, "accuracy"))
+    if (e->predictor && !hwnas_trial_value(trial, hwnas_metric_of(HWNAS_ACCURACY)->name))
         return false; /* not trained, as it misses a limit */
     for (int i = 0; i < e->n; i++) {
-        hwnas_goal goal =
-            hwnas_goal_of(hwnas_metric_of_value("latency.p50"), i, &e->job->goals.devices);
+        hwnas_goal goal = hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY), i, &e->job->goals.devices);
         if (!e->sites[i].memory && !hwnas_trial_value(trial, goal.name))
             return false;
     }

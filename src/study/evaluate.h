@@ -30,8 +30,8 @@ void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
  * closed. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *evaluator,
                                                      hwnas_store *study);
-/* Writes into the study what was learnt of latencies since the last call: with the trial that it was
- * learnt from, so that a search which dies between the two knows neither. */
+/* Writes into the study what was learnt of latencies since the last call: with the trial that it
+ * was learnt from, so that a search which dies between the two knows neither. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_keep(hwnas_evaluator *evaluator);
 /* What its next decisions depend on beside the tables: an object, yours to json_decref(), and going
  * on from one. */
@@ -53,8 +53,9 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_train_first(hwnas_evaluator *evaluato
 bool hwnas_evaluator_trainings(hwnas_trainings *out, const hwnas_evaluator *evaluator);
 /* Whether a predictor with a budget may train what it is asked for. */
 void hwnas_evaluator_may_train(hwnas_evaluator *evaluator, bool may_train);
-/* Trains a network, if there is a training left in the budget: its accuracy. */
-HWNAS_CHECKED hwnas_status hwnas_evaluator_train(hwnas_value_row *out, hwnas_evaluator *evaluator,
+/* Trains a network, if there is a training left in the budget, and puts its accuracy at the end of
+ * a trial's values. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *evaluator,
                                                  const hwnas_arch *arch);
 
 /* An architecture as it is to be evaluated. */
@@ -65,12 +66,12 @@ typedef struct hwnas_candidate {
     /* A finished trial of the same network and settings, whose measurements are taken over where it
      * has them; NULL: none. */
     const hwnas_trial *duplicate;
-    const char *duplicate_study;      /* that it is of; NULL: this one */
+    const char *duplicate_study; /* that it is of; NULL: this one */
     const hwnas_front *front;    /* measured undisturbed so far; NULL: not known */
     const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt;
                                     NULL: it is new */
-    bool may_wait;         /* an estimate will do for now: who asks comes back (study/waiting.h) */
-    int rung;              /* 0: measured as the job says; 1: shortly */
+    bool may_wait;       /* an estimate will do for now: who asks comes back (study/waiting.h) */
+    int rung;            /* 0: measured as the job says; 1: shortly */
     bool is_lookup_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
 

@@ -72,9 +72,9 @@ hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_eva
     if (!hwnas_latency_table_estimate(&l, table, &parts))
         goto out;
     const int batch = batch_at(&e->sites[device], c->settings.batch);
-    hwnas_evaluate_add_value(trial, e, "latency.p50", device, HWNAS_ESTIMATED, l.seconds, l.low,
-                             l.high);
-    hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_ESTIMATED, l.seconds, l.low, l.high);
+    hwnas_evaluate_add_given(trial, e, device, batch, HWNAS_ESTIMATED,
+                             hwnas_metric_of(HWNAS_LATENCY),
+                             (hwnas_reading){l.seconds, l.low, l.high});
     *is_skipped = hwnas_trial_cannot_improve(trial, &e->job->goals, c->front) ||
                   (c->may_wait && hwnas_trial_is_known(trial, &e->job->goals));
     if (*is_skipped && e->n_audited * AUDIT_EVERY < e->n_run) {
@@ -98,7 +98,7 @@ out:
 static double give_up_of(const hwnas_trial *trial, const hwnas_evaluator *e,
                          const hwnas_candidate *c, int device)
 {
-    const hwnas_metric *p50 = hwnas_metric_of_value("latency.p50");
+    const hwnas_metric *p50 = hwnas_metric_of(HWNAS_LATENCY);
     return trial && e->job->stops_early
                ? hwnas_trial_give_up(trial, &e->job->goals, c->front,
                                      hwnas_goal_of(p50, device, &e->job->goals.devices).name)
@@ -160,12 +160,8 @@ static hwnas_trial *tell_blocks(const hwnas_race *race, const hwnas_evaluator *e
     hwnas_trial *turns = hwnas_alloc((size_t)(race->n_blocks * race->n + 1) * sizeof *turns);
     for (int k = 0; k < race->n_blocks * race->n; k++) {
         const int batch = batch_at(&e->sites[device], candidates[k % race->n].settings.batch);
-        const hwnas_measurement m = {.p50 = race->blocks[k],
-                                     .p50_low = NAN,
-                                     .p50_high = NAN,
-                                     .p90 = NAN,
-                                     .p99 = NAN,
-                                     .energy = NAN};
+        const hwnas_measurement m = {
+            .p50 = race->blocks[k], .p50_low = NAN, .p50_high = NAN, .energy = NAN};
         hwnas_evaluate_add_measurement(&turns[k], e, device, batch, &m);
     }
     return turns;

@@ -8,44 +8,41 @@
 #include "study/evaluator.h"
 #include "trial/judge.h"
 
-void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric,
-                              int device, hwnas_source source, double value, double low,
-                              double high)
+/* Puts a value at the end of the trial's, unless it has one of that name: the first to say a value
+ * is nearer to the truth, a device before a count. */
+static void add_value(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_metric *metric,
+                      int device, hwnas_source source, hwnas_reading reading)
 {
-    const hwnas_metric *row = hwnas_metric_of_value(metric);
-    bool is_of_network = !row || row->source != HWNAS_FROM_DEVICE;
-    hwnas_value_row out = {.value = value, .low = low, .high = high, .source = source};
-    hwnas_goal goal = hwnas_goal_of(row, is_of_network ? -1 : device, &e->job->goals.devices);
-    if (hwnas_trial_value(trial, goal.name))
+    const bool is_of_network = metric->source != HWNAS_FROM_DEVICE;
+    hwnas_value_row out = {
+        .value = reading.value, .low = reading.low, .high = reading.high, .source = source};
+    hwnas_goal goal = hwnas_goal_of(metric, is_of_network ? -1 : device, &e->job->goals.devices);
+    if (isnan(reading.value) || hwnas_trial_value(trial, goal.name))
         return;
     snprintf(out.metric, sizeof out.metric, "%s", goal.name);
-    snprintf(out.unit, sizeof out.unit, "%s", row->si);
+    snprintf(out.unit, sizeof out.unit, "%s", metric->si);
     hwnas_trial_add(trial, &out);
 }
 
-void hwnas_evaluate_add_derived(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
-                                hwnas_source source, double p50, double low, double high)
+void hwnas_evaluate_add_given(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
+                              hwnas_source source, const hwnas_metric *metric,
+                              hwnas_reading reading)
 {
-    double price = e->sites[device].row->price;
-    hwnas_evaluate_add_value(trial, e, "throughput", device, source, batch / p50, batch / high,
-                             batch / low);
-    if (isnan(price))
-        return;
-    double factor = price / 3600 * 1e6 / batch; /* a million inferences take 1e6 / batch runs */
-    hwnas_evaluate_add_value(trial, e, "cost", device, source, factor * p50, factor * low,
-                             factor * high);
+    const double price = e->sites[device].row->price;
+    add_value(trial, e, metric, device, source, reading);
+    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
+        if (m != metric && hwnas_metric_gives(metric, m))
+            add_value(trial, e, m, device, source, hwnas_metric_read(m, reading, batch, price));
 }
 
 static void add_costs(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_candidate *c)
 {
     hwnas_costs costs;
     hwnas_graph_costs(&costs, c->graph);
-    double macs = (double)costs.macs / c->settings.batch;
-    hwnas_evaluate_add_value(trial, e, "macs", -1, HWNAS_COMPUTED, macs, NAN, NAN);
-    hwnas_evaluate_add_value(trial, e, "params", -1, HWNAS_COMPUTED, (double)costs.params, NAN,
-                             NAN);
-    hwnas_evaluate_add_value(trial, e, "memory", -1, HWNAS_COMPUTED, (double)costs.peak_bytes, NAN,
-                             NAN);
+    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
+        if (m->source == HWNAS_FROM_GRAPH)
+            add_value(trial, e, m, -1, HWNAS_COMPUTED,
+                      (hwnas_reading){hwnas_metric_count(m, &costs, c->settings.batch), NAN, NAN});
 }
 
 static hwnas_status lookup(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
@@ -59,9 +56,8 @@ static hwnas_status lookup(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_c
         if (!memory)
             continue;
         TRY_OUT(memory->ops->lookup(&value, &metric, memory, code));
-        hwnas_evaluate_add_value(trial, e, metric, i, HWNAS_REPLAYED, value, NAN, NAN);
-        if (!strcmp(metric, "latency.p50"))
-            hwnas_evaluate_add_derived(trial, e, i, 1, HWNAS_REPLAYED, value, NAN, NAN);
+        hwnas_evaluate_add_given(trial, e, i, 1, HWNAS_REPLAYED, hwnas_metric_of_value(metric),
+                                 (hwnas_reading){value, NAN, NAN});
     }
 out:
     free(code);
@@ -99,27 +95,29 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
     return least;
 }
 
-static hwnas_value_row accuracy_row(const hwnas_evaluator *e, const hwnas_estimate *estimate)
+static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_estimate *estimate)
 {
-    const bool exact = estimate->sd == 0;
-    hwnas_value_row row = {.value = estimate->mean,
-                           .low = exact ? NAN : estimate->mean - estimate->sd,
-                           .high = exact ? NAN : estimate->mean + estimate->sd,
-                           .source = estimate->is_trained                       ? HWNAS_TRAINED
-                                     : hwnas_predictor_ranks_only(e->predictor) ? HWNAS_COMPUTED
-                                     : exact                                    ? HWNAS_REPLAYED
-                                                                                : HWNAS_PREDICTED};
-    snprintf(row.metric, sizeof row.metric, "accuracy");
-    snprintf(row.unit, sizeof row.unit, "%s", hwnas_metric_of_value("accuracy")->si);
-    return row;
+    return estimate->is_trained                       ? HWNAS_TRAINED
+           : hwnas_predictor_ranks_only(e->predictor) ? HWNAS_COMPUTED
+           : estimate->sd == 0                        ? HWNAS_REPLAYED
+                                                      : HWNAS_PREDICTED;
 }
 
-hwnas_status hwnas_evaluator_train(hwnas_value_row *out, hwnas_evaluator *e, const hwnas_arch *arch)
+static void add_estimate(hwnas_trial *trial, const hwnas_evaluator *e,
+                         const hwnas_estimate *estimate)
+{
+    const bool is_exact = estimate->sd == 0;
+    add_value(trial, e, hwnas_metric_of(HWNAS_ACCURACY), -1, source_of(e, estimate),
+              (hwnas_reading){estimate->mean, is_exact ? NAN : estimate->mean - estimate->sd,
+                              is_exact ? NAN : estimate->mean + estimate->sd});
+}
+
+hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *e, const hwnas_arch *arch)
 {
     hwnas_estimate estimate;
     hwnas_predictor_train_mode(e->predictor, HWNAS_TRAIN_EACH);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &arch, 1));
-    *out = accuracy_row(e, &estimate);
+    add_estimate(out, e, &estimate);
     return HWNAS_OK;
 }
 
@@ -136,8 +134,7 @@ static hwnas_status add_accuracy(hwnas_trial *trial, hwnas_evaluator *e, const h
                                                                         : HWNAS_TRAIN_PROMISING);
     hwnas_predictor_advance(e->predictor, trial->number);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
-    const hwnas_value_row row = accuracy_row(e, &estimate);
-    hwnas_evaluate_add_value(trial, e, "accuracy", -1, row.source, row.value, row.low, row.high);
+    add_estimate(trial, e, &estimate);
     return HWNAS_OK;
 }
 
@@ -148,23 +145,11 @@ hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const h
 }
 
 void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,
-                                    int batch, const hwnas_measurement *m)
+                                    int batch, const hwnas_measurement *measurement)
 {
-    hwnas_evaluate_add_value(trial, e, "latency.p50", device, HWNAS_MEASURED, m->p50, m->p50_low,
-                             m->p50_high);
-    if (!isnan(m->p90))
-        hwnas_evaluate_add_value(trial, e, "latency.p90", device, HWNAS_MEASURED, m->p90,
-                                 m->p90_low, m->p90_high);
-    if (!isnan(m->p99))
-        hwnas_evaluate_add_value(trial, e, "latency.p99", device, HWNAS_MEASURED, m->p99,
-                                 m->p99_low, m->p99_high);
-    hwnas_evaluate_add_derived(trial, e, device, batch, HWNAS_MEASURED, m->p50, m->p50_low,
-                               m->p50_high);
-    if (!isnan(m->energy))
-        hwnas_evaluate_add_value(trial, e, "energy", device, HWNAS_MEASURED, m->energy / batch,
-                                 m->energy_low / batch, m->energy_high / batch);
-    if (m->memory_bytes) /* a count of bytes, the same each time */
-        hwnas_evaluate_add_value(trial, e, "memory.device", device, HWNAS_MEASURED,
-                                 (double)m->memory_bytes, (double)m->memory_bytes,
-                                 (double)m->memory_bytes);
+    const double price = e->sites[device].row->price;
+    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
+        if (m->source == HWNAS_FROM_DEVICE)
+            add_value(trial, e, m, device, HWNAS_MEASURED,
+                      hwnas_metric_measured(m, measurement, batch, price));
 }

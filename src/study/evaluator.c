@@ -42,11 +42,6 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     return hwnas_runner_describe(&s->info, e->runner);
 }
 
-static bool is_derived(const hwnas_metric *metric)
-{
-    return !strcmp(metric->name, "throughput") || !strcmp(metric->name, "cost");
-}
-
 /* That a device can give what is asked of it. */
 static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
 {
@@ -55,18 +50,17 @@ static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
         return HWNAS_OK;
     const hwnas_site *s = &e->sites[goal->device];
     const char *recalled = s->memory ? s->memory->ops->lookup_metric(s->memory) : NULL;
-    bool is_given = !recalled || !strcmp(recalled, metric->name) ||
-                    (is_derived(metric) && !strcmp(recalled, "latency.p50"));
-    if (!is_given)
+    if (recalled && !hwnas_metric_gives(hwnas_metric_of_value(recalled), metric))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
                                      "the device '%s' does not give %s", s->row->spelling,
                                      metric->name),
                           "choose another device or column, or another objective");
-    if (!strcmp(metric->name, "cost") && isnan(s->row->price))
+    if (metric->per == HWNAS_PRICE_OF_MILLION && isnan(s->row->price))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
-                                     "cost needs the price of '%s' an hour", s->row->name),
+                                     "%s needs the price of '%s' an hour", metric->name,
+                                     s->row->name),
                           "add price: 0.17, or {name: ..., device: ..., price: 0.17}");
-    if (!strcmp(metric->name, "energy") && !recalled && !s->info.has_energy)
+    if (metric->of == HWNAS_ENERGY && !recalled && !s->info.has_energy)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &s->row->place,
                        "the device '%s' does not give energy: no counter that may be read",
@@ -138,13 +132,10 @@ static hwnas_status check_goals(hwnas_evaluator *e)
         goals[n++] = &job->goals.targets[i].goal;
     for (int i = 0; i < n; i++) {
         TRY(check_goal(e, goals[i]));
-        bool is_p90 = !strcmp(goals[i]->metric->name, "latency.p90");
-        bool is_p99 = !strcmp(goals[i]->metric->name, "latency.p99");
-        bool is_energy = !strcmp(goals[i]->metric->name, "energy");
-        int least = is_p90      ? samples_to_bound(0.9)
-                    : is_p99    ? samples_to_bound(0.99)
-                    : is_energy ? SAMPLES_OF_ENERGY
-                                : 0;
+        const hwnas_metric *metric = goals[i]->metric;
+        int least = metric->of == HWNAS_ENERGY ? SAMPLES_OF_ENERGY
+                    : metric->quantile > 0     ? samples_to_bound(metric->quantile)
+                                               : 0;
         if (least > e->options.min_samples)
             e->options.min_samples = least;
     }
@@ -209,6 +200,7 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     e->options.timeout = job->timeout;
     e->options.memory_limit = (size_t)job->memory_limit;
     e->options.stop = stop;
+    hwnas_metric_ask_for_tails(&e->options);
     TRY_OUT(open_predictor(e, space, stop, watch));
     for (; e->n < job->goals.devices.n; e->n++) {
         e->sites[e->n].row = &job->goals.devices.rows[e->n];

@@ -54,16 +54,13 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int de
  * remember, with the setting that suits it best. */
 double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch);
 
-/* Puts a value at the end of the trial's, unless it has one of that name: the first to say a value
- * is nearer to the truth, a device before a count. `device` -1: of the network. */
-void hwnas_evaluate_add_value(hwnas_trial *trial, const hwnas_evaluator *e, const char *metric,
-                              int device, hwnas_source source, double value, double low,
-                              double high);
-/* What follows from the median latency of a batch, in seconds. */
-void hwnas_evaluate_add_derived(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
-                                hwnas_source source, double p50, double low, double high);
+/* Puts a reading of a metric at the end of the trial's values, and what follows from it; where the
+ * trial has a value already, that stays. */
+void hwnas_evaluate_add_given(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
+                              hwnas_source source, const hwnas_metric *metric,
+                              hwnas_reading reading);
 void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,
-                                    int batch, const hwnas_measurement *m);
+                                    int batch, const hwnas_measurement *measurement);
 
 /* ---- evaluate_latency.c ---- */
 

@@ -69,6 +69,11 @@ static double value_of(const hwnas_trial *trial, const char *name)
     return v ? v->value : NAN;
 }
 
+static double count_of(const hwnas_trial *trial, hwnas_quantity quantity)
+{
+    return value_of(trial, hwnas_metric_of(quantity)->name);
+}
+
 /* Of a goal that was measured: how it follows from the choices, as far as this study knows. */
 static hwnas_status fit(explainer *e, int goal)
 {
@@ -83,8 +88,8 @@ static hwnas_status fit(explainer *e, int goal)
         const hwnas_value_row *v = hwnas_trial_value(&s->trials[i], name);
         if (!v || v->source != HWNAS_MEASURED || !(v->value > 0))
             continue;
-        macs[n] = value_of(&s->trials[i], "macs");
-        params[n] = value_of(&s->trials[i], "params");
+        macs[n] = count_of(&s->trials[i], HWNAS_MACS);
+        params[n] = count_of(&s->trials[i], HWNAS_PARAMS);
         values[n] = v->value;
         TRY_OUT(hwnas_arch_parse(&archs[n], e->walked, s->trials[i].code));
         n++;
@@ -165,7 +170,8 @@ static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *w
         snprintf(row.metric, sizeof row.metric, "%s", goal->name);
         snprintf(row.unit, sizeof row.unit, "%s", goal->metric->si);
         hwnas_response_predict(&row.value, &row.low, &row.high, e->responses[g], walked,
-                               value_of(&n->values, "macs"), value_of(&n->values, "params"));
+                               count_of(&n->values, HWNAS_MACS),
+                               count_of(&n->values, HWNAS_PARAMS));
         hwnas_trial_add(&n->values, &row);
     }
 }

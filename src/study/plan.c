@@ -59,7 +59,7 @@ static double time_network(char **missed, const hwnas_setup *setup, const hwnas_
 
 static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas_job *job)
 {
-    const hwnas_metric *macs = hwnas_metric_of_value("macs");
+    const hwnas_metric *macs = hwnas_metric_of(HWNAS_MACS);
     hwnas_rng rng = hwnas_rng_new(job->seed, 0x706c616e); /* the stream "plan" */
     double sum = 0;
     int n = 0;

@@ -26,9 +26,7 @@ static double size_of(const hwnas_graph *graph, const hwnas_metric *metric)
 {
     hwnas_costs costs;
     hwnas_graph_costs(&costs, graph);
-    return !strcmp(metric->name, "params")   ? (double)costs.params
-           : !strcmp(metric->name, "memory") ? (double)costs.peak_bytes
-                                             : (double)costs.macs;
+    return hwnas_metric_count(metric, &costs, 1);
 }
 
 /* Takes an architecture when it is better; networks that cannot be built are passed by. */
@@ -92,15 +90,15 @@ hwnas_arch *hwnas_probe_extreme(const hwnas_space *space, const hwnas_metric *me
 /* ---- Where a search with limits begins ---- */
 
 /* The sizes that a limit's metric grows with; 0: none is known. */
-static int sizes_for(const char *out[2], const hwnas_limit *limit)
+static int sizes_for(const hwnas_metric *out[2], const hwnas_limit *limit)
 {
     switch (limit->goal.metric->source) {
     case HWNAS_FROM_DEVICE:
-        out[0] = "macs";
-        out[1] = "params";
+        out[0] = hwnas_metric_of(HWNAS_MACS);
+        out[1] = hwnas_metric_of(HWNAS_PARAMS);
         return 2;
     case HWNAS_FROM_GRAPH:
-        out[0] = limit->goal.metric->name;
+        out[0] = limit->goal.metric;
         return 1;
     default:
         return 0;
@@ -125,11 +123,11 @@ int hwnas_probe_starts(hwnas_arch *out[HWNAS_MAX_STARTS], const hwnas_job *job,
 {
     int n = 0;
     for (int i = 0; i < job->goals.n_limits; i++) {
-        const char *sizes[2];
+        const hwnas_metric *sizes[2];
         const int n_sizes = sizes_for(sizes, &job->goals.limits[i]);
         for (int s = 0; s < n_sizes && n < HWNAS_MAX_STARTS; s++) {
-            hwnas_arch *arch = hwnas_probe_extreme(walked, hwnas_metric_of_value(sizes[s]),
-                                                   wants_large(&job->goals.limits[i]));
+            hwnas_arch *arch =
+                hwnas_probe_extreme(walked, sizes[s], wants_large(&job->goals.limits[i]));
             if (is_among(arch, out, n))
                 hwnas_arch_free(arch);
             else

@@ -296,18 +296,19 @@ hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id)
     hwnas_status status = HWNAS_OK;
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     hwnas_arch *walked = NULL, *arch = NULL;
-    hwnas_value_row row;
+    hwnas_trial trained = {0};
     const double started = hwnas_now();
     hwnas_trial_copy(trial, s->done[id]);
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
     arch = hwnas_settings_strip(walked, s->setup.space);
-    TRY_OUT(hwnas_evaluator_train(&row, s->setup.evaluator, arch));
-    *is_trained = row.source == HWNAS_TRAINED;
+    TRY_OUT(hwnas_evaluator_train(&trained, s->setup.evaluator, arch));
+    const hwnas_value_row *row = hwnas_trial_value_of(&trained, HWNAS_TRAINED);
+    *is_trained = row != NULL;
     if (!*is_trained)
         goto out;
     for (size_t i = 0; i < trial->n_values; i++)
-        if (!strcmp(trial->values[i].metric, row.metric))
-            trial->values[i] = row;
+        if (!strcmp(trial->values[i].metric, row->metric))
+            trial->values[i] = *row;
     trial->violation = hwnas_trial_violation(trial, &s->job->goals, true);
     trial->seconds += hwnas_now() - started;
     TRY_OUT(hwnas_session_write(s, trial, HWNAS_EVENT_REVISED));
@@ -315,6 +316,7 @@ hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id)
 out:
     hwnas_arch_free(walked);
     hwnas_arch_free(arch);
+    hwnas_trial_done(&trained);
     hwnas_trials_free(trial, 1);
     return status;
 }

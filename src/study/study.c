@@ -237,8 +237,9 @@ out:
 /* The first of the front whose accuracy is only predicted: the winner before others. */
 static bool find_untrained(size_t *id, const hwnas_session *s)
 {
+    const char *accuracy = hwnas_metric_of(HWNAS_ACCURACY)->name;
     for (size_t i = 0; i < s->front.n; i++) {
-        const hwnas_value_row *v = hwnas_trial_value(s->done[s->front.points[i].id], "accuracy");
+        const hwnas_value_row *v = hwnas_trial_value(s->done[s->front.points[i].id], accuracy);
         *id = s->front.points[i].id;
         if (v && v->source == HWNAS_PREDICTED)
             return true;

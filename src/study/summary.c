@@ -24,7 +24,7 @@ static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
 {
     json_t *detail = detail_of(trial);
     const json_t *estimate = json_object_get(detail, "estimate");
-    const hwnas_metric *p50 = hwnas_metric_of_value("latency.p50");
+    const hwnas_metric *p50 = hwnas_metric_of(HWNAS_LATENCY);
     const hwnas_value_row *v =
         estimate ? hwnas_trial_value(trial, hwnas_goal_of(p50, 0, &s->job.goals.devices).name)
                  : NULL;

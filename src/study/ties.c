@@ -221,22 +221,10 @@ static hwnas_status conclude(study *s, const group *g, const hwnas_trial *turns,
     return status;
 }
 
-/* Quantiles far from the middle need more samples than a turn has, and a count of bytes needs none.
- */
-static bool is_levelled(const char *metric)
-{
-    static const char *const names[] = {"latency.p50", "throughput", "cost", "energy"};
-    const hwnas_metric *m = hwnas_metric_of_value(metric);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (m && !strcmp(m->name, names[i]))
-            return true;
-    return false;
-}
-
 static hwnas_status conclude_all(study *s, const group *g, const hwnas_trial *turns, int n_rounds)
 {
     for (size_t v = 0; n_rounds > 0 && v < turns[0].n_values; v++)
-        if (is_levelled(turns[0].values[v].metric))
+        if (hwnas_metric_is_levelled(hwnas_metric_of_value(turns[0].values[v].metric)))
             TRY(conclude(s, g, turns, n_rounds, turns[0].values[v].metric));
     return HWNAS_OK;
 }
@@ -277,7 +265,7 @@ out:
 static bool wants_energy(const hwnas_job *job)
 {
     for (int i = 0; i < job->goals.n_objectives; i++)
-        if (!strcmp(job->goals.objectives[i].metric->name, "energy"))
+        if (job->goals.objectives[i].metric->of == HWNAS_ENERGY)
             return true;
     return false;
 }

@@ -63,7 +63,7 @@ static void translate(hwnas_trial *trial, const hwnas_job *job, const hwnas_job 
             if (same[d] < 0 ||
                 strcmp(v.metric, hwnas_goal_of(metric, same[d], &theirs->goals.devices).name))
                 continue;
-            if (!strcmp(metric->name, "cost"))
+            if (metric->per == HWNAS_PRICE_OF_MILLION)
                 continue; /* its price was theirs */
             snprintf(v.metric, sizeof v.metric, "%s",
                      hwnas_goal_of(metric, d, &job->goals.devices).name);

@@ -270,23 +270,19 @@ hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max, const char
     return *r.at ? no_constraint(&r, "'and' or the end") : HWNAS_OK;
 }
 
-/* Quantiles of one thing have an order: what bounds p90 from above bounds p50. */
-static int quantile_rank(const hwnas_metric *metric)
+/* What bounds one from above bounds the other: quantiles of one thing have an order. */
+static bool is_no_less(const hwnas_metric *a, const hwnas_metric *b)
 {
-    static const char *const names[] = {"latency.p50", "latency.p90", "latency.p99"};
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(metric->name, names[i]))
-            return i;
-    return -1;
+    return a == b || (a->of == HWNAS_LATENCY && b->of == a->of && a->per == HWNAS_OF_BATCH &&
+                      b->per == a->per && a->quantile >= b->quantile);
 }
 
 static bool exclude_each_other(const hwnas_limit *upper, const hwnas_limit *lower)
 {
-    int u = quantile_rank(upper->goal.metric), l = quantile_rank(lower->goal.metric);
-    bool comparable = upper->goal.device == lower->goal.device &&
-                      (upper->goal.metric == lower->goal.metric || (u >= 0 && l >= 0 && l <= u));
-    return comparable && (upper->value < lower->value ||
-                          (upper->value == lower->value && (upper->is_strict || lower->is_strict)));
+    return upper->goal.device == lower->goal.device &&
+           is_no_less(upper->goal.metric, lower->goal.metric) &&
+           (upper->value < lower->value ||
+            (upper->value == lower->value && (upper->is_strict || lower->is_strict)));
 }
 
 hwnas_status hwnas_limits_check(const hwnas_limit *limits, int n)

@@ -1,54 +1,83 @@
 #include "trial/metric.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/str.h"
 
 #define MEBI 1048576.0
 
+#define DEVICE(of, quantile, per) HWNAS_FROM_DEVICE, HWNAS_##of, quantile, HWNAS_##per
+#define GRAPH(of, per) HWNAS_FROM_GRAPH, HWNAS_##of, 0, HWNAS_##per
+#define PREDICTED HWNAS_FROM_PREDICTOR, HWNAS_ACCURACY, 0, HWNAS_OF_BATCH
+enum { MOST = true, LEAST = false, USUAL = true, RARE = false };
+
+/* clang-format off */
 const hwnas_metric hwnas_metrics[] = {
-    {"accuracy", HWNAS_FROM_PREDICTOR, true, "%", "%", 1, "accuracy", 2,
+    {"accuracy", PREDICTED, USUAL, MOST, "%", "%", 1, "accuracy", 2,
      "what the predictor estimates"},
-    {"latency.p50", HWNAS_FROM_DEVICE, false, "s", "ms", 1e-3, "latency p50", 3,
+    {"latency.p50", DEVICE(LATENCY, 0.5, OF_BATCH), USUAL, LEAST, "s", "ms", 1e-3, "latency p50", 3,
      "median latency of a batch"},
-    {"latency.p90", HWNAS_FROM_DEVICE, false, "s", "ms", 1e-3, "latency p90", 3,
+    {"latency.p90", DEVICE(LATENCY, 0.9, OF_BATCH), RARE, LEAST, "s", "ms", 1e-3, "latency p90", 3,
      "90th percentile of latency"},
-    {"latency.p99", HWNAS_FROM_DEVICE, false, "s", "ms", 1e-3, "latency p99", 3,
+    {"latency.p95", DEVICE(LATENCY, 0.95, OF_BATCH), RARE, LEAST, "s", "ms", 1e-3, "latency p95", 3,
+     "95th percentile of latency"},
+    {"latency.p99", DEVICE(LATENCY, 0.99, OF_BATCH), RARE, LEAST, "s", "ms", 1e-3, "latency p99", 3,
      "99th percentile of latency"},
-    {"throughput", HWNAS_FROM_DEVICE, true, "1/s", "/s", 1, "throughput", 1,
+    {"throughput", DEVICE(LATENCY, 0.5, ITEMS_PER_SECOND), RARE, MOST, "1/s", "/s", 1, "throughput", 1,
      "inferences a second: the batch over the median latency"},
-    {"energy", HWNAS_FROM_DEVICE, false, "J", "mJ", 1e-3, "energy", 2,
+    {"energy", DEVICE(ENERGY, 0, PER_ITEM), RARE, LEAST, "J", "mJ", 1e-3, "energy", 2,
      "of one inference, by the machine's counter"},
-    {"cost", HWNAS_FROM_DEVICE, false, "/M", "/M", 1, "cost", 4,
+    {"cost", DEVICE(LATENCY, 0.5, PRICE_OF_MILLION), RARE, LEAST, "/M", "/M", 1, "cost", 4,
      "of a million inferences, at the device's price an hour"},
-    {"memory.device", HWNAS_FROM_DEVICE, false, "bytes", "MiB", MEBI, "held memory", 1,
+    {"memory.device", DEVICE(HELD_BYTES, 0, OF_BATCH), RARE, LEAST, "bytes", "MiB", MEBI, "held memory", 1,
      "what the device holds of the compiled network: weights and buffers"},
-    {"macs", HWNAS_FROM_GRAPH, false, "MACs", "M", 1e6, "MMACs", 1,
+    {"macs", GRAPH(MACS, PER_ITEM), USUAL, LEAST, "MACs", "M", 1e6, "MMACs", 1,
      "multiply-accumulates of one inference"},
-    {"params", HWNAS_FROM_GRAPH, false, "params", "M", 1e6, "M params", 3, "learned values"},
-    {"memory", HWNAS_FROM_GRAPH, false, "bytes", "MiB", MEBI, "peak memory", 1,
+    {"params", GRAPH(PARAMS, OF_BATCH), USUAL, LEAST, "params", "M", 1e6, "M params", 3,
+     "learned values"},
+    {"memory", GRAPH(PEAK_BYTES, OF_BATCH), USUAL, LEAST, "bytes", "MiB", MEBI, "peak memory", 1,
      "weights and the peak of live activations"},
     {0},
 };
 
 const hwnas_metric hwnas_score_metric = {
-    "accuracy", HWNAS_FROM_PREDICTOR, true, "score", "", 1, "score", 2, "what a proxy says"};
+    "accuracy", PREDICTED, USUAL, MOST, "score", "", 1, "score", 2, "what a proxy says"};
+/* clang-format on */
 
 enum { N_METRICS = sizeof hwnas_metrics / sizeof *hwnas_metrics - 1 };
+
+const hwnas_metric *hwnas_metric_of(hwnas_quantity quantity)
+{
+    const hwnas_metric *m = hwnas_metrics;
+    while (m->of != quantity)
+        m++;
+    return m;
+}
+
+/* "latency" is the first of "latency.*", unless something has that very name. */
+static const hwnas_metric *find(const char *name)
+{
+    const size_t length = strlen(name);
+    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
+        if (!strcmp(m->name, name))
+            return m;
+    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
+        if (!strncmp(m->name, name, length) && m->name[length] == '.')
+            return m;
+    return NULL;
+}
 
 hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name, const hwnas_place *place)
 {
     const char *names[N_METRICS + 1] = {0};
-    if (!strcmp(name, "latency"))
-        name = "latency.p50";
-    for (int i = 0; i < N_METRICS; i++) {
-        names[i] = hwnas_metrics[i].name;
-        if (!strcmp(names[i], name)) {
-            *out = &hwnas_metrics[i];
-            return HWNAS_OK;
-        }
+    const hwnas_metric *found = find(name);
+    if (found) {
+        *out = found;
+        return HWNAS_OK;
     }
+    for (int i = 0; i < N_METRICS; i++)
+        names[i] = hwnas_metrics[i].name;
     hwnas_status status = hwnas_fail(HWNAS_E_INPUT, place, "there is no metric '%.60s'", name);
     const char *near = hwnas_nearest(name, names);
     if (near)
@@ -69,6 +98,81 @@ const hwnas_metric *hwnas_metric_of_value(const char *name)
             !strncmp(hwnas_metrics[i].name, name, length))
             return &hwnas_metrics[i];
     return NULL;
+}
+
+static hwnas_reading scaled(double factor, hwnas_reading r)
+{
+    return (hwnas_reading){factor * r.value, factor * r.low, factor * r.high};
+}
+
+hwnas_reading hwnas_metric_read(const hwnas_metric *metric, hwnas_reading q, int batch,
+                                double price)
+{
+    switch (metric->per) {
+    case HWNAS_PER_ITEM:
+        return (hwnas_reading){q.value / batch, q.low / batch, q.high / batch};
+    case HWNAS_ITEMS_PER_SECOND:
+        return (hwnas_reading){batch / q.value, batch / q.high, batch / q.low};
+    case HWNAS_PRICE_OF_MILLION: /* which takes 1e6 / batch runs */
+        return scaled(price / 3600 * 1e6 / batch, q);
+    default:
+        return q;
+    }
+}
+
+/* What a measurement says of the quantity that a metric is a reading of; NaN: nothing. */
+static hwnas_reading reading_of(const hwnas_measurement *m, const hwnas_metric *metric)
+{
+    const double bytes = m->memory_bytes ? (double)m->memory_bytes : NAN; /* the same each time */
+    switch (metric->of) {
+    case HWNAS_LATENCY:
+        for (const hwnas_tail *t = m->tails; t < m->tails + HWNAS_MAX_TAILS; t++)
+            if (t->of == metric->quantile)
+                return (hwnas_reading){t->value, t->low, t->high};
+        return metric->quantile == 0.5 ? (hwnas_reading){m->p50, m->p50_low, m->p50_high}
+                                       : (hwnas_reading){NAN, NAN, NAN};
+    case HWNAS_ENERGY:
+        return (hwnas_reading){m->energy, m->energy_low, m->energy_high};
+    default:
+        return (hwnas_reading){bytes, bytes, bytes};
+    }
+}
+
+hwnas_reading hwnas_metric_measured(const hwnas_metric *metric, const hwnas_measurement *m,
+                                    int batch, double price)
+{
+    return hwnas_metric_read(metric, reading_of(m, metric), batch, price);
+}
+
+void hwnas_metric_ask_for_tails(hwnas_measure_options *out)
+{
+    for (const hwnas_metric *m = hwnas_metrics; m->name; m++) {
+        int i = 0;
+        while (i < HWNAS_MAX_TAILS && out->tails[i] > 0 && out->tails[i] != m->quantile)
+            i++;
+        if (m->quantile > 0.5 && i < HWNAS_MAX_TAILS)
+            out->tails[i] = m->quantile;
+    }
+}
+
+double hwnas_metric_count(const hwnas_metric *metric, const hwnas_costs *costs, int batch)
+{
+    const int64_t count = metric->of == HWNAS_PARAMS       ? costs->params
+                          : metric->of == HWNAS_PEAK_BYTES ? costs->peak_bytes
+                                                           : costs->macs;
+    return hwnas_metric_read(metric, (hwnas_reading){.value = (double)count}, batch, NAN).value;
+}
+
+bool hwnas_metric_gives(const hwnas_metric *metric, const hwnas_metric *other)
+{
+    return metric == other || (metric->of == other->of && metric->quantile == other->quantile &&
+                               metric->per == HWNAS_OF_BATCH);
+}
+
+/* Quantiles far from the middle need more samples, and a count of bytes needs none. */
+bool hwnas_metric_is_levelled(const hwnas_metric *metric)
+{
+    return metric->of == HWNAS_ENERGY || (metric->of == HWNAS_LATENCY && metric->quantile == 0.5);
 }
 
 /* Units that a value may be written in, as factors to SI. */

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/status.h"
+#include "graph/graph.h"
+#include "measure/measure.h"
 
 /* Where a metric's value comes from. */
 typedef enum hwnas_metric_source {
@@ -17,9 +18,32 @@ typedef enum hwnas_metric_source {
     HWNAS_FROM_DEVICE,
 } hwnas_metric_source;
 
+/* What it counts. Several metrics may count one thing: quantiles of it, or what follows from it. */
+typedef enum hwnas_quantity {
+    HWNAS_ACCURACY,
+    HWNAS_LATENCY, /* of a batch; a quantile of it */
+    HWNAS_ENERGY,  /* of a batch */
+    HWNAS_HELD_BYTES,
+    HWNAS_MACS,
+    HWNAS_PARAMS,
+    HWNAS_PEAK_BYTES,
+} hwnas_quantity;
+
+/* What it makes of the quantity, which is that of a batch. */
+typedef enum hwnas_per {
+    HWNAS_OF_BATCH,         /* it is as it is */
+    HWNAS_PER_ITEM,         /* divided by the batch */
+    HWNAS_ITEMS_PER_SECOND, /* the batch divided by it */
+    HWNAS_PRICE_OF_MILLION, /* of so many seconds for a million items, at a price an hour */
+} hwnas_per;
+
 typedef struct hwnas_metric {
     const char *name; /* as written in a job */
     hwnas_metric_source source;
+    hwnas_quantity of;
+    double quantile; /* of a latency; 0: of something else */
+    hwnas_per per;
+    bool is_usual; /* a table shows it though nobody asked */
     bool is_maximised;
     const char *si;    /* unit inside the program and in the store */
     const char *unit;  /* as shown; "": none */
@@ -33,11 +57,38 @@ extern const hwnas_metric hwnas_metrics[]; /* ends with a NULL name */
 /* The accuracy of a job whose predictor is a proxy: its score has no unit. */
 extern const hwnas_metric hwnas_score_metric;
 
-/* HWNAS_E_INPUT with "did you mean" when there is none. "latency" means latency.p50. */
+/* The first metric of a quantity, which is meant when nothing more is said: of latency the median.
+ */
+const hwnas_metric *hwnas_metric_of(hwnas_quantity quantity);
+
+/* HWNAS_E_INPUT with "did you mean" when there is none. "latency" means the first "latency.*". */
 HWNAS_CHECKED hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name,
                                              const hwnas_place *place);
 /* The metric of a stored value, "latency.p50" or "latency.p50 on pi"; NULL: of another version. */
 const hwnas_metric *hwnas_metric_of_value(const char *name);
+
+/* A value with its interval; NaN for `low` and `high` where there is none. */
+typedef struct hwnas_reading {
+    double value, low, high;
+} hwnas_reading;
+
+/* What a metric makes of its quantity. `price`: of the device an hour; NaN where it is not given,
+ * and then so is the value of a metric that needs one. */
+hwnas_reading hwnas_metric_read(const hwnas_metric *metric, hwnas_reading quantity, int batch,
+                                double price);
+/* What a measurement of a batch says of a metric of the device; NaN: nothing. */
+hwnas_reading hwnas_metric_measured(const hwnas_metric *metric, const hwnas_measurement *m,
+                                    int batch, double price);
+/* Adds the quantiles that metrics are made of to those that a measurement is to have. */
+void hwnas_metric_ask_for_tails(hwnas_measure_options *out);
+/* The value that a metric of the graph has; `batch` is the one that was counted for. */
+double hwnas_metric_count(const hwnas_metric *metric, const hwnas_costs *costs, int batch);
+
+/* The values of `metric` are the quantity that `other` is a reading of, so that one that says it
+ * says the other. */
+bool hwnas_metric_gives(const hwnas_metric *metric, const hwnas_metric *other);
+/* So few samples as a turn has are enough for it, and it is not the same each time. */
+bool hwnas_metric_is_levelled(const hwnas_metric *metric);
 
 /* The factor from a unit as written ("ms", "M") to SI; "" is the unit that the metric is shown in.
  */

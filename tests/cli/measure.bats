@@ -42,6 +42,18 @@ runner() {
     grep -qE '[0-9]\.[0-9]{3}( \?)? \[[0-9.]+, [0-9.]+\]' out
 }
 
+@test "a metric is a row: latency.p95 is measured, and one line of the program names it" {
+    job "device: 'null'" "objectives: [latency.p95, params]" "constraints: [latency.p95 <= 1 s]" \
+        "budget: {trials: 3}" "measure: {seconds: 0.5}"
+    undisturbed ends 0 search job.yaml --json
+    is out "all(v['source'] == 'measured' and v['unit'] == 'ms' and v['low'] <= v['value'] <= v['high']
+        for v in (f['objectives']['latency.p95'] for f in d['front']))"
+    is out "all(o['latency.p50']['value'] <= o['latency.p90']['value'] <= o['latency.p95']['value']
+        for o in (f['objectives'] for f in d['front']))"
+    is out "all(f['measurement']['samples'] >= 59 for f in d['front'])"
+    [ "$(grep -rF 'latency.p95' "$HWNAS_SRC/src" | wc -l)" = 1 ]
+}
+
 @test "each measured trial has the command that measures it again" {
     job "device: 'null'" "objectives: [latency.p50, params]" "budget: {trials: 3}" \
         "measure: {seconds: 0.05}" "batch: {values: [1, 2]}"

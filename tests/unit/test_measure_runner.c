@@ -39,7 +39,8 @@ static void test_wire(void **state)
     json_t *object = hwnas_wire_measurement(&m);
     assert_true(hwnas_wire_read_measurement(&back, object));
     assert_true(m.p50 == back.p50 && m.p50_low == back.p50_low && m.drift == back.drift);
-    assert_true(isnan(m.p99) == isnan(back.p99) && m.stop == back.stop);
+    assert_true(isnan(m.tails[HWNAS_P99].value) == isnan(back.tails[HWNAS_P99].value) &&
+                m.stop == back.stop);
     assert_int_equal(m.n_samples, back.n_samples);
     json_object_del(object, "drift");
     assert_false(hwnas_wire_read_measurement(&back, object));

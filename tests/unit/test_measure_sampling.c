@@ -23,8 +23,8 @@ static void test_constant(void **state)
     assert_int_equal(m.n_warm_up, 3 + 2 * 10); /* choosing runs, two windows of 10 ms */
     assert_near(m.p50, 1e-3, 1e-7);
     assert_near(m.p50_high - m.p50_low, 0, 1e-9);
-    assert_near(m.p90, 1e-3, 1e-7);
-    assert_true(isnan(m.p99));
+    assert_near(m.tails[HWNAS_P90].value, 1e-3, 1e-7);
+    assert_true(isnan(m.tails[HWNAS_P99].value));
     assert_near(m.first_run_seconds, 0.25, 1e-6);
     assert_near(m.run_seconds, 53e-3, 1e-5);
     assert_near(m.total_seconds, 0.25 + 53e-3, 1e-4);
@@ -114,7 +114,7 @@ static void test_bimodal(void **state)
     assert_near(m.p50_low, 1e-3, 1e-6);
     assert_near(m.p50_high, 1.5e-3, 1e-6);
     assert_near(m.total_seconds, 1, 0.005);
-    assert_false(isnan(m.p99));
+    assert_false(isnan(m.tails[HWNAS_P99].value));
 }
 
 static double sometimes_slow(fake_machine *m)
@@ -130,7 +130,7 @@ static void test_sometimes_slow(void **state)
     assert_int_equal(m.stop, HWNAS_STOP_INTERVAL);
     assert_int_equal(m.n_disturbed, 0);
     assert_near(m.p50, 1e-3, 1e-7);
-    assert_near(m.p90, 5e-3, 1e-6);
+    assert_near(m.tails[HWNAS_P90].value, 5e-3, 1e-6);
 }
 
 static double warming(fake_machine *m)
@@ -161,7 +161,7 @@ static void test_slower_than_the_budget(void **state)
     assert_int_equal(m.n_samples, 6);
     assert_true(m.n_warm_up <= 2);
     assert_near(m.p50, 2, 1e-6);
-    assert_true(isnan(m.p90));
+    assert_true(isnan(m.tails[HWNAS_P90].value));
 }
 
 static double very_fast(fake_machine *m)
@@ -184,28 +184,34 @@ static double noisy_and_long(fake_machine *m)
     return m->n_runs < 3 ? 1e-3 : 1e-4 * (1 + noise(m));
 }
 
-/* p99 wants 299 samples, p90 29. */
+/* p99 wants 299 samples, p95 59, p90 29. */
 static void test_quantiles_that_n_carries(void **state)
 {
     (void)state;
     const struct {
         int n;
         bool has_p90, has_p99;
-    } cases[] = {{28, false, false}, {29, true, false}, {298, true, false}, {299, true, true}};
+    } cases[] = {{28, false, false}, {29, true, false},  {58, true, false},
+                 {59, true, false},  {298, true, false}, {299, true, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fake_machine machine = make_machine(very_slow);
         hwnas_measurement m =
             measure_on(&machine, (hwnas_measure_options){.interval = 0,
                                                          .min_samples = cases[i].n,
+                                                         .tails = {0.9, 0.99, 0.95},
                                                          .max_seconds = 2 * cases[i].n + 1});
         /* Two inferences warm it up at least; the rest are samples. */
         size_t expected = (size_t)cases[i].n + 1 - m.n_warm_up;
         assert_int_equal(m.n_samples, expected);
-        assert_int_equal(!isnan(m.p90), m.n_samples >= 29);
-        assert_int_equal(!isnan(m.p99), m.n_samples >= 299);
+        assert_int_equal(!isnan(m.tails[HWNAS_P90].value), m.n_samples >= 29);
+        assert_int_equal(!isnan(m.tails[HWNAS_P99].value), m.n_samples >= 299);
+        assert_int_equal(!isnan(m.tails[2].value), m.n_samples >= 59);
+        assert_true(m.tails[2].of == 0.95 && m.tails[3].of == 0);
     }
     hwnas_measurement m = measure_script(noisy_and_long);
-    assert_true(!isnan(m.p99) && m.p99 > m.p90 && m.p90 > m.p50);
+    assert_true(!isnan(m.tails[HWNAS_P99].value) &&
+                m.tails[HWNAS_P99].value > m.tails[HWNAS_P90].value &&
+                m.tails[HWNAS_P90].value > m.p50);
 }
 
 /* As RAPL's, which moves once a millisecond. */
@@ -249,12 +255,16 @@ static void test_intervals_of_quantiles(void **state)
         options.min_samples = rows[i].n;
         options.interval = 1;
         hwnas_measurement m = measure_on(&machine, options);
-        assert_int_equal(!isnan(m.p90_high), rows[i].has_p90);
-        assert_int_equal(!isnan(m.p99_high), rows[i].has_p99);
+        assert_int_equal(!isnan(m.tails[HWNAS_P90].high), rows[i].has_p90);
+        assert_int_equal(!isnan(m.tails[HWNAS_P99].high), rows[i].has_p99);
         if (rows[i].has_p90)
-            assert_true(m.p90_low <= m.p90 && m.p90 <= m.p90_high && m.p90_low > m.p50);
+            assert_true(m.tails[HWNAS_P90].low <= m.tails[HWNAS_P90].value &&
+                        m.tails[HWNAS_P90].value <= m.tails[HWNAS_P90].high &&
+                        m.tails[HWNAS_P90].low > m.p50);
         if (rows[i].has_p99)
-            assert_true(m.p99_low <= m.p99 && m.p99 <= m.p99_high && m.p99_low > m.p90);
+            assert_true(m.tails[HWNAS_P99].low <= m.tails[HWNAS_P99].value &&
+                        m.tails[HWNAS_P99].value <= m.tails[HWNAS_P99].high &&
+                        m.tails[HWNAS_P99].low > m.tails[HWNAS_P90].value);
     }
 }
 

@@ -142,7 +142,7 @@ static void test_steady(void **state)
     assert_in_range(w.m.n_samples, 999, 1001);
     assert_in_range(w.m.n_warm_up, 99, 101);
     assert_float_equal(w.m.p50, 1e-3, 1e-12);
-    assert_float_equal(w.m.p99, 1e-3, 1e-12);
+    assert_float_equal(w.m.tails[HWNAS_P99].value, 1e-3, 1e-12);
     assert_float_equal(w.runs_per_second, 1000, 1e-6);
     assert_float_equal(w.m.energy, WATTS * 1e-3, 1e-9);
     assert_true(w.n == w.m.n_samples && !w.m.is_unstable);
@@ -192,7 +192,7 @@ static void test_interrupted(void **state)
     fake_machine m = {.script = often_interrupted};
     hwnas_window w = run_window(&m, 0.1, 1);
     assert_float_equal(w.runs_per_second, 1000, 1e-6);
-    assert_float_equal(w.m.p99, 1e-3, 1e-12);
+    assert_float_equal(w.m.tails[HWNAS_P99].value, 1e-3, 1e-12);
     assert_float_equal(w.m.disturbed_share, 5. / 9, 0.01);
     assert_in_range(w.m.n_disturbed, 110, 112);
     assert_false(w.m.is_unstable); /* what is left agrees */
@@ -238,7 +238,7 @@ static void test_too_slow_and_too_fast(void **state)
     hwnas_window w = run_window(&m, 0.1, 1);
     assert_int_equal(w.m.n_samples, 6); /* never empty */
     assert_float_equal(w.runs_per_second, 1 / 3., 1e-9);
-    assert_true(isnan(w.m.p90) && isnan(w.m.p99));
+    assert_true(isnan(w.m.tails[HWNAS_P90].value) && isnan(w.m.tails[HWNAS_P99].value));
     hwnas_window_done(&w);
     m = (fake_machine){.script = a_nanosecond};
     w = run_window(&m, 0.3, 1);
@@ -253,7 +253,9 @@ static void test_too_slow_and_too_fast(void **state)
 
 static hwnas_window window_of(size_t n, double from, double step, size_t n_samples)
 {
-    hwnas_window w = {.n = n, .samples = hwnas_alloc(n * sizeof(double))};
+    hwnas_window w = {.n = n,
+                      .samples = hwnas_alloc(n * sizeof(double)),
+                      .m.tails = {{.of = 0.9}, {.of = 0.99}, {.of = 0.95}}};
     for (size_t i = 0; i < n; i++)
         w.samples[i] = from + step * (double)i;
     w.m.n_samples = n_samples;
@@ -280,7 +282,8 @@ static void test_pool(void **state)
     assert_float_equal(pool.runs_per_second, 1500, 1e-9);
     assert_float_equal(pool.m.energy, WATTS / 1500, 1e-12); /* one machine, 1500 inferences */
     assert_float_equal(pool.m.p50, hwnas_quantile(all, 1500, 0.5), 1e-12);
-    assert_float_equal(pool.m.p99, hwnas_quantile(all, 1500, 0.99), 1e-12);
+    assert_float_equal(pool.m.tails[HWNAS_P99].value, hwnas_quantile(all, 1500, 0.99), 1e-12);
+    assert_float_equal(pool.m.tails[2].value, hwnas_quantile(all, 1500, 0.95), 1e-12);
     assert_int_equal(pool.m.memory_bytes, 200);
     assert_int_equal(pool.m.n_samples, 1500);
     assert_true(pool.m.is_unstable); /* as one of them was */
@@ -297,7 +300,7 @@ static void test_pool_of_thinned(void **state)
     hwnas_window both[] = {window_of(n, 1e-3, 1e-9, 60000), window_of(n, 2e-3, 1e-9, 20000)}, pool;
     assert_int_equal(hwnas_window_pool(&pool, both, 2), HWNAS_OK);
     /* The upper quarter is the second copy's: the 90th percentile is 0.6 of the way in it. */
-    assert_float_equal(pool.m.p90, 2e-3 + 0.6 * 1e-9 * (double)n, 1e-7);
+    assert_float_equal(pool.m.tails[HWNAS_P90].value, 2e-3 + 0.6 * 1e-9 * (double)n, 1e-7);
     assert_float_equal(pool.m.p50, 1e-3 + 2 / 3. * 1e-9 * (double)n, 1e-7);
     assert_true(isnan(pool.m.energy));
     hwnas_window_done(&both[0]);

@@ -146,6 +146,9 @@ static void contradictions(void **state)
         {"latency < 5 ms and latency >= 5 ms", false},
         {"latency.p90 <= 5 ms and latency.p50 >= 9 ms", false}, /* a p90 is no less than its p50 */
         {"latency.p50 <= 5 ms and latency.p90 >= 9 ms", true},
+        {"latency.p99 <= 5 ms and latency.p95 >= 9 ms", false},
+        {"latency.p90 <= 5 ms and latency.p95 >= 9 ms", true},
+        {"throughput >= 200 /s and latency.p50 >= 9 ms", true}, /* a batch may be larger */
         {"latency <= 5 ms on cpu and latency >= 9 ms on pi", true},
         {"params <= 5 M and macs >= 9 M", true},
         {"params <= 5 M and params >= 5001 k", false},
