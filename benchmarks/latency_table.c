@@ -16,7 +16,7 @@
 #include "base/stats.h"
 #include "benchmarks/figure.h"
 #include "graph/elaborate.h"
-#include "study/calibrate.h"
+#include "latency/calibrate.h"
 
 enum { MOST = 2000 };
 

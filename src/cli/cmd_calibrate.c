@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "graph/elaborate.h"
-#include "study/calibrate.h"
+#include "latency/calibrate.h"
 
 static const hwnas_usage usage = {
     .synopsis = "calibrate SPACE",

@@ -303,6 +303,16 @@ hwnas_status hwnas_store_end(hwnas_store *store, hwnas_status status)
     return status;
 }
 
+const char *hwnas_store_path(const hwnas_store *store)
+{
+    return store->path;
+}
+
+sqlite3 *hwnas_store_connection(const hwnas_store *store)
+{
+    return store->db;
+}
+
 /* Opening and closing */
 
 hwnas_status hwnas_sqlite_fail_exists(const char *path)

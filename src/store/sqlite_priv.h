@@ -5,7 +5,7 @@
 #include <sqlite3.h>
 
 #include "store/lock.h"
-#include "store/store.h"
+#include "store/sqlite.h"
 
 /* Prepared statements. */
 enum {
@@ -46,10 +46,6 @@ struct hwnas_store {
 
 enum { HWNAS_SQLITE_HEADER = 100 };
 
-/* Opens a database that may come from anybody (https://www.sqlite.org/security.html, 1.2): its
- * schema calls nothing that has an effect, no trigger of it runs, and no view stands for a table.
- * `out` is to be closed even when it is false. */
-bool hwnas_sqlite_connect(sqlite3 **out, const char *file, int flags);
 /* Opens the file, or its draft, and looks whether it is a study, and whole. */
 HWNAS_CHECKED hwnas_status hwnas_sqlite_open(hwnas_store *store, bool for_reading);
 /* Closes it; it may be opened again. */
@@ -69,8 +65,6 @@ void hwnas_sqlite_tidy(const hwnas_store *store);
 void hwnas_sqlite_delete(const char *file, bool and_itself);
 hwnas_status hwnas_sqlite_fail_exists(const char *path);
 
-/* What SQLite's last failure was, in words that follow "cannot ...: ". */
-const char *hwnas_sqlite_reason(sqlite3 *db);
 /* What SQLite's last failure means for the user. */
 hwnas_status hwnas_sqlite_fail(const hwnas_store *store);
 hwnas_status hwnas_sqlite_damaged(const hwnas_store *store, const char *what);

@@ -45,6 +45,8 @@ HWNAS_CHECKED hwnas_status hwnas_store_set(hwnas_store *store, const char *key, 
 /* NULL in `out` when it was never set; yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key);
 
+const char *hwnas_store_path(const hwnas_store *store); /* borrowed */
+
 /* The changes until hwnas_store_end() are one transaction: all of them are written, or none, which
  * is so unless `status` is HWNAS_OK. It returns the status of all. */
 HWNAS_CHECKED hwnas_status hwnas_store_begin(hwnas_store *store);

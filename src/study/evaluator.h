@@ -5,7 +5,7 @@
 #include "measure/race.h"
 #include "predict/predict.h"
 #include "study/evaluate.h"
-#include "study/latencies.h"
+#include "latency/latencies.h"
 
 /* A device of the job. */
 typedef struct hwnas_site {

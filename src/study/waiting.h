@@ -39,7 +39,7 @@ typedef struct hwnas_waiting {
  * be noticed at once. */
 bool hwnas_waiting_suits(const hwnas_goals *goals);
 
-/* Adds an estimated trial, unless it is unable to improve (study/skip.h) beside `front`, which was
+/* Adds an estimated trial, unless it is unable to improve (trial/skip.h) beside `front`, which was
  * measured. The id is the caller's; the trial is borrowed. */
 void hwnas_waiting_add(hwnas_waiting *waiting, size_t id, const hwnas_trial *trial,
                        const hwnas_front *front);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "store/latency.h"
+#include "latency/latency_file.h"
 
 static void check_estimate(hwnas_latency_table *table)
 {

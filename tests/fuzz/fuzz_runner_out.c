@@ -13,7 +13,7 @@
 
 #include "frames.h"
 #include "fuzz.h"
-#include "measure/latency_table.h"
+#include "latency/latency_table.h"
 #include "measure/race.h"
 #include "measure/steps.h"
 #include "measure/streams.h"

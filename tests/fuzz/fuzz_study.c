@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "report/front.h"
-#include "store/latency.h"
+#include "latency/latency_file.h"
 #include "store/store.h"
 
 static hwnas_status tell(hwnas_store *store, const char *path)

@@ -23,8 +23,8 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "measure/latency_table.h"
-#include "store/latency.h"
+#include "latency/latency_table.h"
+#include "latency/latency_file.h"
 #include "trial/skip.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

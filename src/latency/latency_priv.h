@@ -1,8 +1,8 @@
 /* latency_priv.h: what a table holds; latency_table.c fills it, latency_fit.c makes sense of it. */
-#ifndef HWNAS_MEASURE_LATENCY_PRIV_H
-#define HWNAS_MEASURE_LATENCY_PRIV_H
+#ifndef HWNAS_LATENCY_LATENCY_PRIV_H
+#define HWNAS_LATENCY_LATENCY_PRIV_H
 
-#include "measure/latency_table.h"
+#include "latency/latency_table.h"
 
 enum {
     HWNAS_PART_FEATURES = 4, /* logarithms of MACs and of bytes read, written and of weights */

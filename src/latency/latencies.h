@@ -1,14 +1,14 @@
-/* latencies.h: tables of latencies (measure/latency_table.h) with the files behind them: the cache
+/* latencies.h: tables of latencies (latency/latency_table.h) with the files behind them: the cache
  * that all share, and the study's own rows.
  *
  * A study that is continued has the tables that it had: what the cache knew when the study began,
  * told once more what the study measured, in the same order. So it estimates as if nothing had
  * happened, whatever others added to the cache meanwhile. Where that cache is gone, the study's own
  * rows are all. */
-#ifndef HWNAS_STUDY_LATENCIES_H
-#define HWNAS_STUDY_LATENCIES_H
+#ifndef HWNAS_LATENCY_LATENCIES_H
+#define HWNAS_LATENCY_LATENCIES_H
 
-#include "measure/latency_table.h"
+#include "latency/latency_table.h"
 #include "store/store.h"
 
 typedef struct hwnas_latencies hwnas_latencies;

@@ -1,11 +1,11 @@
-#include "study/latencies.h"
+#include "latency/latencies.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/latency.h"
+#include "latency/latency_file.h"
 
 /* Steps are timed where the parts alone make an estimate as uncertain as this, as a logarithm. */
 static const double UNCERTAIN = 0.01;

@@ -1,10 +1,10 @@
 /* calibrate.h: spends minutes on a table of latencies on purpose, on the networks of a space that
  * teach it most. */
-#ifndef HWNAS_STUDY_CALIBRATE_H
-#define HWNAS_STUDY_CALIBRATE_H
+#ifndef HWNAS_LATENCY_CALIBRATE_H
+#define HWNAS_LATENCY_CALIBRATE_H
 
 #include "space/arch.h"
-#include "study/latencies.h"
+#include "latency/latencies.h"
 
 typedef struct hwnas_calibration {
     char key[512];                           /* of the table */

@@ -4,7 +4,7 @@
  * of the greatest likelihood in a small grid (Rasmussen and Williams, "Gaussian Processes for
  * Machine Learning", 2006, algorithm 2.1 and eq. 2.30). */
 #define _GNU_SOURCE 1 /* qsort_r() */
-#include "measure/latency_kind.h"
+#include "latency/latency_kind.h"
 
 #include <lapacke.h>
 #include <math.h>

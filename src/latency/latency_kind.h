@@ -1,8 +1,8 @@
 /* latency_kind.h: the time of a part from those of parts of its kind. */
-#ifndef HWNAS_MEASURE_LATENCY_KIND_H
-#define HWNAS_MEASURE_LATENCY_KIND_H
+#ifndef HWNAS_LATENCY_LATENCY_KIND_H
+#define HWNAS_LATENCY_LATENCY_KIND_H
 
-#include "measure/latency_priv.h"
+#include "latency/latency_priv.h"
 
 /* Estimates all parts of a table: those that were timed from their means (`noise`: sd of one
  * timing) and from their neighbours, the others from these alone. */

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "measure/latency_kind.h"
+#include "latency/latency_kind.h"
 
 enum { SWEEPS = 12, REWEIGHTS = 4 };
 static const double STEADY = 0.1;        /* deviations beyond this weigh less */

@@ -6,8 +6,8 @@
  * has a 95 % interval, widened or narrowed by how well earlier estimates did before their networks
  * were measured. A table is of one device with one set of options, and belongs to one thread.
  * docs/latency-table.md tells what was tried. */
-#ifndef HWNAS_MEASURE_LATENCY_TABLE_H
-#define HWNAS_MEASURE_LATENCY_TABLE_H
+#ifndef HWNAS_LATENCY_LATENCY_TABLE_H
+#define HWNAS_LATENCY_LATENCY_TABLE_H
 
 #include "graph/parts.h"
 #include "measure/measure.h"

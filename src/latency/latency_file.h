@@ -1,10 +1,10 @@
-/* latency.h: what was timed of networks and their parts (measure/latency_table.h), on disk: in a
+/* latency.h: what was timed of networks and their parts (latency/latency_table.h), on disk: in a
  * study, and in a cache that studies and processes share. Each addition is one transaction; what
  * two processes add at once is all kept. */
-#ifndef HWNAS_STORE_LATENCY_H
-#define HWNAS_STORE_LATENCY_H
+#ifndef HWNAS_LATENCY_LATENCY_FILE_H
+#define HWNAS_LATENCY_LATENCY_FILE_H
 
-#include "measure/latency_table.h"
+#include "latency/latency_table.h"
 #include "store/store.h"
 
 typedef struct hwnas_latency_file hwnas_latency_file;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "measure/latency_table.h"
+#include "latency/latency_table.h"
 
 static const double MOST_APART = 0.25; /* logarithm; beyond, the machine changed in between */
 

@@ -6,7 +6,7 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "measure/latency_priv.h"
+#include "latency/latency_priv.h"
 
 enum {
     FEWEST = 3,    /* networks that an estimate stands on */

@@ -1,4 +1,4 @@
-#include "study/calibrate.h"
+#include "latency/calibrate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "graph/elaborate.h"
 
 enum {
-    CANDIDATES = 48,  /* that are looked at for each that is measured */
-    RANDOM_EVERY = 4, /* one in so many is random: those tell the error */
-    MAX_FAILURES_IN_A_ROW = 5,     /* failures in a row that end it */
+    CANDIDATES = 48,           /* that are looked at for each that is measured */
+    RANDOM_EVERY = 4,          /* one in so many is random: those tell the error */
+    MAX_FAILURES_IN_A_ROW = 5, /* failures in a row that end it */
     MAX_HELD_OUT = 4096,
 };
 /* Short and many: a network more teaches more than the same one measured twice as well. The time is

@@ -1,4 +1,4 @@
-#include "store/latency.h"
+#include "latency/latency_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "base/home.h"
 #include "base/mem.h"
-#include "store/sqlite_priv.h"
+#include "store/sqlite.h"
 
 #define CACHE_ID "1752067188" /* "hnlt" */
 #define CACHE_VERSION "3"
@@ -218,8 +218,9 @@ hwnas_status hwnas_latency_open(hwnas_latency_file **out, char **note, const cha
 hwnas_status hwnas_latency_of_study(hwnas_latency_file **out, hwnas_store *store)
 {
     hwnas_latency_file *file = hwnas_alloc(sizeof *file);
-    *file = (hwnas_latency_file){
-        .db = store->db, .is_borrowed = true, .path = hwnas_strdup(store->path)};
+    *file = (hwnas_latency_file){.db = hwnas_store_connection(store),
+                                 .is_borrowed = true,
+                                 .path = hwnas_strdup(hwnas_store_path(store))};
     if (!prepare(file)) {
         hwnas_status status = fail(file);
         hwnas_latency_close(file);
