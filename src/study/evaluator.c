@@ -214,7 +214,7 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
         TRY_OUT(check_goals(e));
     if (job->priority == HWNAS_PRIORITY_REALTIME && !free_only && hwnas_evaluator_measures(e))
         TRY_OUT(hwnas_priority_check());
-    if (!free_only && job->estimates && hwnas_evaluator_measures(e))
+    if (!free_only && job->estimate && hwnas_evaluator_measures(e))
         e->latencies = hwnas_latencies_open(true);
     *out = e;
     e = NULL;

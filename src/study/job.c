@@ -82,7 +82,7 @@ static hwnas_status read_flag(hwnas_job *job, const hwnas_job_key *key, const ch
     hwnas_yaml *node = &text;
     if (!key->is_text)
         TRY(hwnas_yaml_parse(&node, job->arena, name, value, strlen(value)));
-    return key->read(job, node);
+    return hwnas_job_key_read(job, key, node);
 }
 
 static const char *find_flag(const hwnas_job_flag *flags, const char *name)
@@ -99,7 +99,7 @@ static bool is_overruled(const hwnas_job_key *key, const hwnas_job_flag *flags)
 {
     static const char *const names[] = {"device", "devices"};
     for (const hwnas_job_key *k = hwnas_job_keys; k->name; k++)
-        if (k->read == key->read && find_flag(flags, k->name))
+        if (hwnas_job_key_is_same(k, key) && find_flag(flags, k->name))
             return true;
     for (int i = 0; i < 2; i++)
         if (!strcmp(key->name, names[i]) && find_flag(flags, names[1 - i]))
@@ -116,7 +116,7 @@ static hwnas_status read_keys(hwnas_job *job, const hwnas_yaml *root, const hwna
         if (flag)
             TRY(read_flag(job, k, flag));
         else if (node && !is_overruled(k, flags))
-            TRY(k->read(job, node));
+            TRY(hwnas_job_key_read(job, k, node));
     }
     return HWNAS_OK;
 }
@@ -164,6 +164,7 @@ static void set_defaults(hwnas_job *job)
     /* A search that nobody bounds ends when its front stands still. */
     if (!job->max_trials && job->max_minutes <= 0 && job->improvement <= 0)
         job->improvement = 0.001;
+    job->goals.is_aggressive = job->estimate == HWNAS_ESTIMATE_AGGRESSIVE;
     for (int i = 0; i < job->goals.devices.n; i++)
         if (isnan(job->goals.devices.rows[i].price))
             job->goals.devices.rows[i].price = job->price;
@@ -211,19 +212,8 @@ hwnas_status hwnas_job_load(hwnas_job **out, const char *path, const hwnas_job_f
     hwnas_job *job = hwnas_arena_alloc(arena, sizeof *job);
     *job = (hwnas_job){.arena = arena,
                        .path = path ? hwnas_arena_string(arena, path, strlen(path)) : NULL,
-                       .threads = {.n = 1, .values = {1}},
-                       .batch = {.n = 1, .values = {1}},
-                       .dtype = {.n = 1, .values = {1}},
-                       .price = NAN,
-                       .strategy = "auto",
-                       .estimates = true,
-                       .stops_early = true,
-                       .interval = 0.01,
-                       .max_seconds = 1,
-                       .ties = 0.1,
-                       .verifies = true,
-                       .timeout = 60,
                        .trains = true};
+    hwnas_job_preset(job);
     hwnas_status status = read_all(job, flags);
     if (status != HWNAS_OK) {
         hwnas_arena_free(arena);

@@ -10,6 +10,13 @@
 
 enum { HWNAS_MAX_SETTING_VALUES = 16 };
 
+/* In the order of their words. */
+typedef enum hwnas_estimate_use {
+    HWNAS_ESTIMATE_OFF,
+    HWNAS_ESTIMATE_AUTO,
+    HWNAS_ESTIMATE_AGGRESSIVE,
+} hwnas_estimate_use;
+
 /* Values of a setting of the measurement; with more than one it is a choice of the search. */
 typedef struct hwnas_setting_values {
     int n, values[HWNAS_MAX_SETTING_VALUES];
@@ -36,7 +43,7 @@ typedef struct hwnas_job {
     int64_t max_trials;      /* 0: no limit */
     double max_minutes;      /* 0: no limit */
     double improvement;      /* the search ends when the front improves by less; 0: never */
-    bool estimates;          /* a table of latencies may spare measurements */
+    int estimate;            /* hwnas_estimate_use: may a table of latencies spare measurements? */
     bool stops_early;        /* a measurement, when it is clear that the network is beaten */
     double interval;         /* of a measurement, relative */
     double max_seconds;      /* of a measurement */
@@ -50,6 +57,17 @@ typedef struct hwnas_job {
     const char *export_onnx, *export_pytorch, *export_yaml; /* NULL: not wanted */
 } hwnas_job;
 
+typedef enum hwnas_key_type {
+    HWNAS_KEY_SPECIAL,  /* it has a reader of its own */
+    HWNAS_KEY_INTEGER,  /* in [low, high] units; kept as int or 64 bits */
+    HWNAS_KEY_NUMBER,   /* double in [low, high] */
+    HWNAS_KEY_POSITIVE, /* double in (0, high] */
+    HWNAS_KEY_TEXT,     /* const char *, in the job's arena */
+    HWNAS_KEY_PATH,     /* the same; what of it is a path becomes absolute */
+    HWNAS_KEY_WORD,     /* bool or int: which of `words` */
+    HWNAS_KEY_SETTING,  /* hwnas_setting_values of the setting of that name */
+} hwnas_key_type;
+
 /* A key of a job, and the flag of the same meaning. */
 typedef struct hwnas_job_key {
     const char *group; /* key of the mapping that it is in; NULL: of the job itself */
@@ -57,11 +75,28 @@ typedef struct hwnas_job_key {
     char letter;       /* short form of the flag; 0: none */
     bool is_rare;      /* the flag is named but not explained by --help */
     bool is_text;      /* the flag's value is taken as it is; otherwise it is read as YAML */
-    hwnas_status (*read)(hwnas_job *job, const hwnas_yaml *node);
+    hwnas_key_type type;
+    size_t offset, size; /* of the value in hwnas_job */
+    size_t place;        /* offset of a hwnas_place that is to be kept; 0: none */
+    double low, high;
+    int64_t unit;            /* of an integer; 0: 1 */
+    double preset;           /* what holds without the key */
+    const char *preset_text; /* the same of a text */
+    const char *words[4];    /* the first says no; NULL ends them */
+    const char *hint;        /* for a wrong value */
+    hwnas_status (*read)(hwnas_job *job, const hwnas_yaml *node); /* HWNAS_KEY_SPECIAL */
     const char *argument; /* of the flag; NULL: the key has none */
     const char *help;
 } hwnas_job_key;
 extern const hwnas_job_key hwnas_job_keys[];
+
+/* Reads a key's value into the job; HWNAS_E_INPUT at the node. */
+HWNAS_CHECKED hwnas_status hwnas_job_key_read(hwnas_job *job, const hwnas_job_key *key,
+                                              const hwnas_yaml *node);
+/* What holds where nothing is said. */
+void hwnas_job_preset(hwnas_job *job);
+/* Both keys say the same thing, as `strategy` and `strategy: {name}` do. */
+bool hwnas_job_key_is_same(const hwnas_job_key *a, const hwnas_job_key *b);
 
 /* A value from the command line in the place of the job's. */
 typedef struct hwnas_job_flag {

@@ -57,33 +57,6 @@ static hwnas_status read_positive(double *out, const hwnas_yaml *node, const cha
     return HWNAS_OK;
 }
 
-static hwnas_status read_space(hwnas_job *job, const hwnas_yaml *node)
-{
-    TRY(hwnas_yaml_text(&job->space, node, "space"));
-    job->space = resolve(job, node, job->space);
-    job->space_place = node->place;
-    return HWNAS_OK;
-}
-
-static hwnas_status read_accuracy(hwnas_job *job, const hwnas_yaml *node)
-{
-    TRY(hwnas_yaml_text(&job->predictor, node, "accuracy"));
-    job->predictor = resolve(job, node, job->predictor);
-    job->predictor_place = node->place;
-    return HWNAS_OK;
-}
-
-static hwnas_status read_train_budget(hwnas_job *job, const hwnas_yaml *node)
-{
-    job->train_budget_place = node->place;
-    hwnas_status status =
-        hwnas_yaml_int(&job->train_budget, node, "train-budget", HWNAS_MIN_TRAIN_BUDGET, 1 << 20);
-    return status == HWNAS_OK
-               ? HWNAS_OK
-               : hwnas_hint(status, "10 trained networks are needed for a fit, and as many to "
-                                    "correct it; without the key every trial is trained");
-}
-
 /* ---- Devices and how they measure ---- */
 
 static hwnas_status check_name(const hwnas_job *job, const char *name, const hwnas_place *place)
@@ -206,26 +179,6 @@ static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *no
     return HWNAS_OK;
 }
 
-static hwnas_status read_threads(hwnas_job *job, const hwnas_yaml *node)
-{
-    return read_setting(&job->threads, node, &hwnas_setting_table[HWNAS_THREADS]);
-}
-
-static hwnas_status read_batch(hwnas_job *job, const hwnas_yaml *node)
-{
-    return read_setting(&job->batch, node, &hwnas_setting_table[HWNAS_BATCH]);
-}
-
-static hwnas_status read_dtype(hwnas_job *job, const hwnas_yaml *node)
-{
-    return read_setting(&job->dtype, node, &hwnas_setting_table[HWNAS_DTYPE]);
-}
-
-static hwnas_status read_price(hwnas_job *job, const hwnas_yaml *node)
-{
-    return read_positive(&job->price, node, "price", 1e9);
-}
-
 /* ---- Goals ---- */
 
 static hwnas_place text_place(const hwnas_yaml *node)
@@ -302,37 +255,7 @@ static hwnas_status read_until(hwnas_job *job, const hwnas_yaml *node)
     return read_limits(job->goals.targets, &job->goals.n_targets, job, node, "until");
 }
 
-static hwnas_status read_fronts(hwnas_job *job, const hwnas_yaml *node)
-{
-    const char *text;
-    TRY(hwnas_yaml_text(&text, node, "fronts"));
-    job->goals.is_front_per_device = !strcmp(text, "each");
-    if (strcmp(text, "each") && strcmp(text, "together"))
-        return hwnas_hint(
-            hwnas_fail(HWNAS_E_INPUT, &node->place, "fronts cannot be '%.40s'", text),
-            "together: networks that are good on all devices; each: a front for each device");
-    return HWNAS_OK;
-}
-
 /* ---- How to search, and how long ---- */
-
-static hwnas_status read_strategy(hwnas_job *job, const hwnas_yaml *node)
-{
-    job->strategy_place = node->place;
-    return hwnas_yaml_text(&job->strategy, node, "the strategy's name");
-}
-
-static hwnas_status read_population(hwnas_job *job, const hwnas_yaml *node)
-{
-    job->strategy_place = node->place;
-    return read_int(&job->population, node, "population", 1, 100000);
-}
-
-static hwnas_status read_trials(hwnas_job *job, const hwnas_yaml *node)
-{
-    job->budget_place = node->place;
-    return hwnas_yaml_int(&job->max_trials, node, "trials", 1, INT64_C(1) << 40);
-}
 
 static hwnas_status read_minutes(hwnas_job *job, const hwnas_yaml *node)
 {
@@ -361,80 +284,6 @@ static hwnas_status read_improvement(hwnas_job *job, const hwnas_yaml *node)
     return HWNAS_OK;
 }
 
-static hwnas_status read_seed(hwnas_job *job, const hwnas_yaml *node)
-{
-    int64_t seed;
-    TRY(hwnas_yaml_int(&seed, node, "seed", 0, INT64_MAX));
-    job->seed = (uint64_t)seed;
-    return HWNAS_OK;
-}
-
-static hwnas_status read_warm_start(hwnas_job *job, const hwnas_yaml *node)
-{
-    return hwnas_yaml_text(&job->warm_start, node, "warm-start");
-}
-
-static hwnas_status read_interval(hwnas_job *job, const hwnas_yaml *node)
-{
-    return hwnas_yaml_number(&job->interval, node, "interval", 1e-4, 1);
-}
-
-static hwnas_status read_max_seconds(hwnas_job *job, const hwnas_yaml *node)
-{
-    return hwnas_yaml_number(&job->max_seconds, node, "seconds", 1e-3, 1e5);
-}
-
-static hwnas_status read_ties(hwnas_job *job, const hwnas_yaml *node)
-{
-    return hwnas_yaml_number(&job->ties, node, "ties", 0, 1000);
-}
-
-/* "auto" or "off". */
-static hwnas_status read_auto(bool *out, const hwnas_yaml *node, const char *name, const char *hint)
-{
-    const char *text;
-    TRY(hwnas_yaml_text(&text, node, name));
-    *out = !strcmp(text, "auto");
-    if (*out || !strcmp(text, "off"))
-        return HWNAS_OK;
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, &node->place, "%s is auto or off, not '%.30s'", name, text), "%s",
-        hint);
-}
-
-static hwnas_status read_estimate(hwnas_job *job, const hwnas_yaml *node)
-{
-    const char *text;
-    TRY(hwnas_yaml_text(&text, node, "estimate"));
-    job->goals.is_aggressive = !strcmp(text, "aggressive");
-    job->estimates = job->goals.is_aggressive || !strcmp(text, "auto");
-    if (job->estimates || !strcmp(text, "off"))
-        return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place,
-                                 "estimate is auto, aggressive or off, not '%.30s'", text),
-                      "auto spares measurements that a table of latencies makes useless; "
-                      "aggressive those, too, that "
-                      "are more likely useless than not");
-}
-
-static hwnas_status read_early_stop(hwnas_job *job, const hwnas_yaml *node)
-{
-    return read_auto(&job->stops_early, node, "early-stop",
-                     "auto stops measuring a network when it is clear that another one beats it");
-}
-
-static hwnas_status read_verify(hwnas_job *job, const hwnas_yaml *node)
-{
-    const char *text;
-    TRY(hwnas_yaml_text(&text, node, "verify"));
-    job->verifies = !strcmp(text, "front");
-    if (job->verifies || !strcmp(text, "none"))
-        return HWNAS_OK;
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, &node->place, "verify is front or none, not '%.30s'", text),
-        "front compares the result of each network of the front with a reference");
-}
-
 static hwnas_status read_priority(hwnas_job *job, const hwnas_yaml *node)
 {
     const char *text;
@@ -443,92 +292,210 @@ static hwnas_status read_priority(hwnas_job *job, const hwnas_yaml *node)
     return status == HWNAS_OK ? HWNAS_OK : hwnas_fail_at(status, &node->place);
 }
 
-static hwnas_status read_timeout(hwnas_job *job, const hwnas_yaml *node)
+/* ---- Keys that are what their row says ---- */
+
+/* Where a key's value is in a job. */
+static void *value_of(hwnas_job *job, const hwnas_job_key *key)
 {
-    return hwnas_yaml_number(&job->timeout, node, "timeout", 0.1, 1e6);
+    return (char *)job + key->offset;
 }
 
-static hwnas_status read_memory(hwnas_job *job, const hwnas_yaml *node)
+static void set_integer(hwnas_job *job, const hwnas_job_key *key, int64_t value)
 {
-    int64_t mebibytes;
-    TRY(hwnas_yaml_int(&mebibytes, node, "memory", 64, INT64_C(1) << 30));
-    job->memory_limit = mebibytes << 20;
+    void *at = value_of(job, key);
+    if (key->size == sizeof(bool))
+        *(bool *)at = value != 0;
+    else if (key->size == sizeof(int))
+        *(int *)at = (int)value;
+    else
+        *(int64_t *)at = value;
+}
+
+/* One of the words of a key; the first, which says no, is named last. */
+static hwnas_status read_word(hwnas_job *job, const hwnas_job_key *key, const hwnas_yaml *node)
+{
+    const char *text;
+    hwnas_str list = {0};
+    TRY(hwnas_yaml_text(&text, node, key->name));
+    for (int i = 0; key->words[i]; i++)
+        if (!strcmp(text, key->words[i])) {
+            set_integer(job, key, i);
+            return HWNAS_OK;
+        }
+    for (int i = 1; key->words[i]; i++)
+        hwnas_str_addf(&list, "%s%s", i > 1 ? ", " : "", key->words[i]);
+    hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "%s is %s or %s, not '%.30s'", key->name,
+                              list.s, key->words[0], text),
+                   "%s", key->hint);
+    hwnas_str_done(&list);
+    return status;
+}
+
+static hwnas_status read_text(hwnas_job *job, const hwnas_job_key *key, const hwnas_yaml *node)
+{
+    const char **out = value_of(job, key);
+    TRY(hwnas_yaml_text(out, node, key->name));
+    if (key->type == HWNAS_KEY_PATH)
+        *out = resolve(job, node, *out);
     return HWNAS_OK;
 }
 
-/* ---- Files ---- */
-
-static hwnas_status read_study(hwnas_job *job, const hwnas_yaml *node)
+static hwnas_status read_integer(hwnas_job *job, const hwnas_job_key *key, const hwnas_yaml *node)
 {
-    return hwnas_yaml_text(&job->study, node, "study");
+    int64_t value;
+    const int64_t most = key->high < 0x1p63 ? (int64_t)key->high : INT64_MAX;
+    hwnas_status status = hwnas_yaml_int(&value, node, key->name, (int64_t)key->low, most);
+    if (status != HWNAS_OK)
+        return key->hint ? hwnas_hint(status, "%s", key->hint) : status;
+    set_integer(job, key, value * (key->unit ? key->unit : 1));
+    return HWNAS_OK;
 }
 
-static hwnas_status read_onnx(hwnas_job *job, const hwnas_yaml *node)
+hwnas_status hwnas_job_key_read(hwnas_job *job, const hwnas_job_key *key, const hwnas_yaml *node)
 {
-    return hwnas_yaml_text(&job->export_onnx, node, "onnx");
+    if (key->place)
+        *(hwnas_place *)((char *)job + key->place) = node->place;
+    switch (key->type) {
+    case HWNAS_KEY_INTEGER:
+        return read_integer(job, key, node);
+    case HWNAS_KEY_NUMBER:
+        return hwnas_yaml_number(value_of(job, key), node, key->name, key->low, key->high);
+    case HWNAS_KEY_POSITIVE:
+        return read_positive(value_of(job, key), node, key->name, key->high);
+    case HWNAS_KEY_TEXT:
+    case HWNAS_KEY_PATH:
+        return read_text(job, key, node);
+    case HWNAS_KEY_WORD:
+        return read_word(job, key, node);
+    case HWNAS_KEY_SETTING:
+        return read_setting(value_of(job, key), node, hwnas_setting_named(key->name));
+    case HWNAS_KEY_SPECIAL:
+        break;
+    }
+    return key->read(job, node);
 }
 
-static hwnas_status read_pytorch(hwnas_job *job, const hwnas_yaml *node)
+void hwnas_job_preset(hwnas_job *job)
 {
-    return hwnas_yaml_text(&job->export_pytorch, node, "pytorch");
+    for (const hwnas_job_key *k = hwnas_job_keys; k->name; k++)
+        switch (k->type) {
+        case HWNAS_KEY_INTEGER:
+        case HWNAS_KEY_WORD:
+            set_integer(job, k, (int64_t)k->preset);
+            break;
+        case HWNAS_KEY_NUMBER:
+        case HWNAS_KEY_POSITIVE:
+            *(double *)value_of(job, k) = k->preset;
+            break;
+        case HWNAS_KEY_TEXT:
+        case HWNAS_KEY_PATH:
+            *(const char **)value_of(job, k) = k->preset_text;
+            break;
+        case HWNAS_KEY_SETTING:
+            *(hwnas_setting_values *)value_of(job, k) =
+                (hwnas_setting_values){.n = 1, .values = {(int)k->preset}};
+            break;
+        case HWNAS_KEY_SPECIAL:
+            break;
+        }
 }
 
-static hwnas_status read_yaml(hwnas_job *job, const hwnas_yaml *node)
+bool hwnas_job_key_is_same(const hwnas_job_key *a, const hwnas_job_key *b)
 {
-    return hwnas_yaml_text(&job->export_yaml, node, "yaml");
+    return a->type == b->type && a->offset == b->offset && a->read == b->read;
 }
 
+#define OF(member)                                                                                 \
+    .offset = offsetof(hwnas_job, member), .size = sizeof(((hwnas_job *)NULL)->member)
+#define PLACE(member) .place = offsetof(hwnas_job, member)
+#define INTEGER(member, least, most)                                                               \
+    .type = HWNAS_KEY_INTEGER, OF(member), .low = (least), .high = (most)
+#define NUMBER(member, least, most, value)                                                         \
+    .type = HWNAS_KEY_NUMBER, OF(member), .low = (least), .high = (most), .preset = (value)
+#define TEXT(member) .type = HWNAS_KEY_TEXT, .is_text = true, OF(member)
+#define PATH(member) .type = HWNAS_KEY_PATH, .is_text = true, OF(member)
+#define WORD(member, value, ...)                                                                   \
+    .type = HWNAS_KEY_WORD, .is_text = true, OF(member), .preset = (value), .words = {__VA_ARGS__}
+#define SETTING(member) .type = HWNAS_KEY_SETTING, OF(member), .preset = 1
+#define SPECIAL(reader) .read = reader
+
+/* clang-format off */
 const hwnas_job_key hwnas_job_keys[] = {
-    {NULL, "space", 0, true, true, read_space, "SPACE", "a YAML file, or a space that ships"},
-    {NULL, "accuracy", 0, true, true, read_accuracy, "NAME",
-     "a fitted predictor, table:, proxy:, onnx:, command:"},
-    {NULL, "train-budget", 0, false, false, read_train_budget, "N",
-     "trainings by command:PROGRAM, 20 at least; others are estimated"},
-    {NULL, "device", 'd', false, true, read_device, "DEVICE", "cpu, ref, null, replay:FILE#COLUMN"},
-    {NULL, "devices", 0, true, false, read_devices, "LIST",
-     "several: '[cpu, {name: pi, device: ...}]'"},
-    {NULL, "threads", 't', false, false, read_threads, "N",
-     "of a measured network; or {values: [1, 2]}"},
-    {NULL, "batch", 'b', true, false, read_batch, "N", "inferences at once; or {values: [1, 8]}"},
-    {NULL, "dtype", 0, true, false, read_dtype, "TYPE",
-     "f32, bf16, f16, s8; or {values: [f32, s8]}"},
-    {NULL, "price", 0, true, false, read_price, "X", "of the device, an hour: for the metric cost"},
-    {NULL, "objectives", 0, false, true, read_objectives, "LIST", "'accuracy, latency.p50 on cpu'"},
-    {NULL, "constraints", 'c', false, true, read_constraints, "LIMITS",
-     "'latency.p50 <= 8 ms and params < 6 M'"},
-    {NULL, "fronts", 0, true, true, read_fronts, "HOW",
-     "of several devices: together, or each its own"},
-    {NULL, "strategy", 0, false, true, read_strategy, "NAME", "auto, nsga2, bayesian, random, ..."},
-    {"strategy", "name", 0, true, true, read_strategy, NULL, NULL},
-    {"strategy", "population", 0, true, false, read_population, "N", "of an evolutionary strategy"},
-    {"budget", "trials", 'n', false, false, read_trials, "N", "end after N trials in all"},
-    {"budget", "minutes", 0, false, false, read_minutes, "X", "end after X minutes in all"},
-    {"budget", "improvement", 0, true, true, read_improvement, "X",
-     "end when the front stands still to X: '0.1 %'"},
-    {NULL, "until", 0, true, true, read_until, "LIMITS",
-     "end when a network meets these: 'accuracy >= 70'"},
-    {NULL, "seed", 0, true, false, read_seed, "N", "same seed, same proposals"},
-    {NULL, "warm-start", 0, true, true, read_warm_start, "STUDY",
-     "begin with the trials of another study"},
-    {"measure", "interval", 0, true, false, read_interval, "X",
-     "95 % interval of a latency, relative"},
-    {"measure", "seconds", 0, true, false, read_max_seconds, "X", "of a measurement, at most"},
-    {"measure", "ties", 0, true, false, read_ties, "X",
-     "time for near ties on the front, as a part of the search's (0.1)"},
-    {"measure", "estimate", 0, true, true, read_estimate, "HOW",
-     "auto: spares measurements where an estimate tells enough; aggressive; off"},
-    {"measure", "early-stop", 0, true, true, read_early_stop, "HOW",
-     "auto: stops measuring when a network is clearly beaten; off"},
-    {"measure", "verify", 0, true, true, read_verify, "WHAT",
-     "front: compares the results of the front's networks with a reference; none"},
-    {"measure", "priority", 0, true, true, read_priority, "HOW",
-     "realtime, normal; auto: realtime where the kernel allows it"},
-    {"measure", "timeout", 0, true, false, read_timeout, "X",
-     "seconds without a message before the runner counts as hung (runner timeout)"},
-    {"measure", "memory", 0, true, false, read_memory, "MIB", "that a candidate may use"},
-    {NULL, "study", 's', false, true, read_study, "FILE", "where the study is kept (JOB.db)"},
-    {"export", "onnx", 0, true, true, read_onnx, "FILE", "write the winner so"},
-    {"export", "pytorch", 0, true, true, read_pytorch, "FILE", "write the winner so"},
-    {"export", "yaml", 0, true, true, read_yaml, "FILE", "write the winner so"},
+    {NULL, "space", .is_rare = true, PATH(space), PLACE(space_place),
+     .argument = "SPACE", .help = "a YAML file, or a space that ships"},
+    {NULL, "accuracy", .is_rare = true, PATH(predictor), PLACE(predictor_place),
+     .argument = "NAME", .help = "a fitted predictor, table:, proxy:, onnx:, command:"},
+    {NULL, "train-budget", INTEGER(train_budget, HWNAS_MIN_TRAIN_BUDGET, 1 << 20), PLACE(train_budget_place),
+     .hint = "10 trained networks are needed for a fit, and as many to correct it; without the key every trial "
+             "is trained",
+     .argument = "N", .help = "trainings by command:PROGRAM, 20 at least; others are estimated"},
+    {NULL, "device", 'd', .is_text = true, SPECIAL(read_device),
+     .argument = "DEVICE", .help = "cpu, ref, null, replay:FILE#COLUMN"},
+    {NULL, "devices", .is_rare = true, SPECIAL(read_devices),
+     .argument = "LIST", .help = "several: '[cpu, {name: pi, device: ...}]'"},
+    {NULL, "threads", 't', SETTING(threads),
+     .argument = "N", .help = "of a measured network; or {values: [1, 2]}"},
+    {NULL, "batch", 'b', .is_rare = true, SETTING(batch),
+     .argument = "N", .help = "inferences at once; or {values: [1, 8]}"},
+    {NULL, "dtype", .is_rare = true, SETTING(dtype),
+     .argument = "TYPE", .help = "f32, bf16, f16, s8; or {values: [f32, s8]}"},
+    {NULL, "price", .is_rare = true, .type = HWNAS_KEY_POSITIVE, OF(price), .high = 1e9, .preset = NAN,
+     .argument = "X", .help = "of the device, an hour: for the metric cost"},
+    {NULL, "objectives", .is_text = true, SPECIAL(read_objectives),
+     .argument = "LIST", .help = "'accuracy, latency.p50 on cpu'"},
+    {NULL, "constraints", 'c', .is_text = true, SPECIAL(read_constraints),
+     .argument = "LIMITS", .help = "'latency.p50 <= 8 ms and params < 6 M'"},
+    {NULL, "fronts", .is_rare = true, WORD(goals.is_front_per_device, 0, "together", "each"),
+     .hint = "together: networks that are good on all devices; each: a front for each device",
+     .argument = "HOW", .help = "of several devices: together, or each its own"},
+    {NULL, "strategy", TEXT(strategy), PLACE(strategy_place), .preset_text = "auto",
+     .argument = "NAME", .help = "auto, nsga2, bayesian, random, ..."},
+    {"strategy", "name", .is_rare = true, TEXT(strategy), PLACE(strategy_place), .preset_text = "auto"},
+    {"strategy", "population", .is_rare = true, INTEGER(population, 1, 100000), PLACE(strategy_place),
+     .argument = "N", .help = "of an evolutionary strategy"},
+    {"budget", "trials", 'n', INTEGER(max_trials, 1, 0x1p40), PLACE(budget_place),
+     .argument = "N", .help = "end after N trials in all"},
+    {"budget", "minutes", SPECIAL(read_minutes),
+     .argument = "X", .help = "end after X minutes in all"},
+    {"budget", "improvement", .is_rare = true, .is_text = true, SPECIAL(read_improvement),
+     .argument = "X", .help = "end when the front stands still to X: '0.1 %'"},
+    {NULL, "until", .is_rare = true, .is_text = true, SPECIAL(read_until),
+     .argument = "LIMITS", .help = "end when a network meets these: 'accuracy >= 70'"},
+    {NULL, "seed", .is_rare = true, INTEGER(seed, 0, 0x1p63),
+     .argument = "N", .help = "same seed, same proposals"},
+    {NULL, "warm-start", .is_rare = true, TEXT(warm_start),
+     .argument = "STUDY", .help = "begin with the trials of another study"},
+    {"measure", "interval", .is_rare = true, NUMBER(interval, 1e-4, 1, 0.01),
+     .argument = "X", .help = "95 % interval of a latency, relative"},
+    {"measure", "seconds", .is_rare = true, NUMBER(max_seconds, 1e-3, 1e5, 1),
+     .argument = "X", .help = "of a measurement, at most"},
+    {"measure", "ties", .is_rare = true, NUMBER(ties, 0, 1000, 0.1),
+     .argument = "X", .help = "time for near ties on the front, as a part of the search's (0.1)"},
+    {"measure", "estimate", .is_rare = true, WORD(estimate, HWNAS_ESTIMATE_AUTO, "off", "auto", "aggressive"),
+     .hint = "auto spares measurements that a table of latencies makes useless; aggressive those, too, that "
+             "are more likely useless than not",
+     .argument = "HOW", .help = "auto: spares measurements where an estimate tells enough; aggressive; off"},
+    {"measure", "early-stop", .is_rare = true, WORD(stops_early, true, "off", "auto"),
+     .hint = "auto stops measuring a network when it is clear that another one beats it",
+     .argument = "HOW", .help = "auto: stops measuring when a network is clearly beaten; off"},
+    {"measure", "verify", .is_rare = true, WORD(verifies, true, "none", "front"),
+     .hint = "front compares the result of each network of the front with a reference",
+     .argument = "WHAT", .help = "front: compares the results of the front's networks with a reference; none"},
+    {"measure", "priority", .is_rare = true, .is_text = true, SPECIAL(read_priority),
+     .argument = "HOW", .help = "realtime, normal; auto: realtime where the kernel allows it"},
+    {"measure", "timeout", .is_rare = true, NUMBER(timeout, 0.1, 1e6, 60),
+     .argument = "X", .help = "seconds without a message before the runner counts as hung (runner timeout)"},
+    {"measure", "memory", .is_rare = true, INTEGER(memory_limit, 64, 0x1p30), .unit = 1 << 20,
+     .argument = "MIB", .help = "that a candidate may use"},
+    {NULL, "study", 's', TEXT(study),
+     .argument = "FILE", .help = "where the study is kept (JOB.db)"},
+    {"export", "onnx", .is_rare = true, TEXT(export_onnx),
+     .argument = "FILE", .help = "write the winner so"},
+    {"export", "pytorch", .is_rare = true, TEXT(export_pytorch),
+     .argument = "FILE", .help = "write the winner so"},
+    {"export", "yaml", .is_rare = true, TEXT(export_yaml),
+     .argument = "FILE", .help = "write the winner so"},
     {0},
 };
+/* clang-format on */

@@ -19,6 +19,14 @@ const hwnas_setting_kind hwnas_setting_table[HWNAS_N_SETTINGS] = {
     [HWNAS_DTYPE] = {"dtype", HWNAS_N_PRECISIONS, dtype_word, SETTING(dtype)},
 };
 
+const hwnas_setting_kind *hwnas_setting_named(const char *name)
+{
+    const hwnas_setting_kind *s = hwnas_setting_table;
+    while (strcmp(s->name, name))
+        s++;
+    return s;
+}
+
 const hwnas_setting_values *hwnas_setting_of_job(const hwnas_setting_kind *setting,
                                                  const hwnas_job *job)
 {

@@ -19,15 +19,17 @@ typedef struct hwnas_settings {
 /* A kind of setting: a row of hwnas_setting_table. */
 typedef struct hwnas_setting_kind {
     const char *name;
-    int most;                   /* the largest value */
-    const char *(*word)(int);   /* what a value is called; NULL: a number */
-    size_t values, own, value;  /* offsets: in hwnas_job, hwnas_job_device, hwnas_settings */
+    int most;                  /* the largest value */
+    const char *(*word)(int);  /* what a value is called; NULL: a number */
+    size_t values, own, value; /* offsets: in hwnas_job, hwnas_job_device, hwnas_settings */
 } hwnas_setting_kind;
 
 /* In the order in which they follow the choices of a space. */
 enum { HWNAS_BATCH, HWNAS_THREADS, HWNAS_DTYPE, HWNAS_N_SETTINGS };
 enum { HWNAS_SETTING_TEXT = 16 };
 extern const hwnas_setting_kind hwnas_setting_table[HWNAS_N_SETTINGS];
+/* The row of a name that is there. */
+const hwnas_setting_kind *hwnas_setting_named(const char *name);
 
 /* What the job says, what a device's own row says (0: nothing), and where a value is kept. */
 const hwnas_setting_values *hwnas_setting_of_job(const hwnas_setting_kind *setting,

@@ -151,7 +151,7 @@ END
 3:30: cost needs the price of 'pi' an hour*add price|objectives: [accuracy, cost on pi]
 6:11: the strategy 'regularized-evolution' has one objective, not 3|strategy: regularized-evolution
 6:11: a budget of 5 trials is too small for 'bayesian'*'auto'|strategy: bayesian
-7:9: fronts cannot be 'both'*together*each|fronts: both
+7:9: fronts is each or together, not 'both'*together*each|fronts: both
 6:*: two devices are called 'replay'*write {name|devices: ['replay:two.csv#pi_ms', 'replay:two.csv#phone_ms']
 7:8: batch needs 1 to 16 values|batch: {values: []}
 7:24: batch has 8 twice|batch: {values: [1, 8, 8]}
