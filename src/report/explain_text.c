@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/front.h"
+#include "report/grid.h"
 
 /* ---- Text ---- */
 
@@ -85,40 +86,26 @@ static char *verdict(const hwnas_explanation *e, const hwnas_neighbour *n)
 
 static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
 {
-    const char *titles[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
-    int first = 6, widths[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
-    for (size_t i = 0; i < e->n_neighbours; i++)
-        if ((int)strlen(e->neighbours[i].change) > first)
-            first = (int)strlen(e->neighbours[i].change);
-    hwnas_str_addf(out, "One change away (%zu networks; in brackets the difference):\n\n  %-*s",
-                   e->n_neighbours, first, "change");
+    hwnas_grid grid = {0};
+    hwnas_str_addf(out, "One change away (%zu networks; in brackets the difference):\n\n",
+                   e->n_neighbours);
+    hwnas_grid_column(&grid, "  change", HWNAS_GRID_LEFT);
     for (int g = 0; g < e->n_goals; g++) {
-        char *title = hwnas_printf("%s%s%s", e->goals[g].name, *e->goals[g].metric->unit ? " " : "",
-                                   e->goals[g].metric->unit);
-        titles[g] = title;
-        widths[g] = (int)strlen(title);
-        for (size_t i = 0; i < e->n_neighbours; i++) {
-            char *text = cell(e, &e->neighbours[i], &e->goals[g]);
-            if ((int)strlen(text) > widths[g])
-                widths[g] = (int)strlen(text);
-            free(text);
-        }
-        hwnas_str_addf(out, "  %*s", widths[g], titles[g]);
+        const char *unit = e->goals[g].metric->unit;
+        char *title = hwnas_printf("%s%s%s", e->goals[g].name, *unit ? " " : "", unit);
+        hwnas_grid_column(&grid, title, HWNAS_GRID_RIGHT);
         free(title);
     }
-    hwnas_str_add(out, "\n");
+    hwnas_grid_column(&grid, "", HWNAS_GRID_LEFT);
     for (size_t i = 0; i < e->n_neighbours; i++) {
         const hwnas_neighbour *n = &e->neighbours[i];
-        char *end = verdict(e, n);
-        hwnas_str_addf(out, "  %-*s", first, n->change);
-        for (int g = 0; g < e->n_goals; g++) {
-            char *text = cell(e, n, &e->goals[g]);
-            hwnas_str_addf(out, "  %*s", widths[g], text);
-            free(text);
-        }
-        hwnas_str_addf(out, "  %s\n", end);
-        free(end);
+        hwnas_grid_cell(&grid, "  %s", n->change);
+        for (int g = 0; g < e->n_goals; g++)
+            hwnas_grid_take(&grid, cell(e, n, &e->goals[g]));
+        hwnas_grid_take(&grid, verdict(e, n));
     }
+    hwnas_grid_text(out, &grid);
+    hwnas_grid_done(&grid);
     hwnas_str_add(out, "\n");
     bool is_estimated = false;
     for (int g = 0; g < e->n_goals; g++)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/grid.h"
 #include "report/verified_text.h"
 #include "study/settings.h"
 
@@ -61,6 +62,7 @@ char *hwnas_limit_words(const hwnas_trial *trial, const hwnas_goals *goals)
 /* ---- Text ---- */
 
 enum { MAX_COLUMNS = 2 * HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS };
+_Static_assert(MAX_COLUMNS + 2 <= HWNAS_GRID_COLUMNS, "a front fits a grid");
 
 static void add_column(hwnas_goal *out, int *n, const hwnas_goal *goal, const hwnas_trial *example)
 {
@@ -139,37 +141,26 @@ static char *heading(const hwnas_goal *goal)
 static void add_table(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
 {
     hwnas_goal shown[MAX_COLUMNS];
-    int n = columns(shown, s, front), widths[MAX_COLUMNS];
+    const int n = columns(shown, s, front);
     const bool with_source = has_trained(s, front);
+    hwnas_grid grid = {0};
+    hwnas_grid_column(&grid, "  trial", HWNAS_GRID_LEFT);
     for (int c = 0; c < n; c++) {
         char *text = heading(&shown[c]);
-        widths[c] = (int)strlen(text);
-        free(text);
-        for (size_t i = 0; i < front->n; i++) {
-            text = cell(&s->trials[front->trials[i]], &shown[c], with_source);
-            if ((int)strlen(text) > widths[c])
-                widths[c] = (int)strlen(text);
-            free(text);
-        }
-    }
-    hwnas_str_add(out, "  trial");
-    for (int c = 0; c < n; c++) {
-        char *text = heading(&shown[c]);
-        hwnas_str_addf(out, "  %*s", widths[c], text);
+        hwnas_grid_column(&grid, text, HWNAS_GRID_RIGHT);
         free(text);
     }
-    hwnas_str_add(out, "  architecture\n");
+    hwnas_grid_column(&grid, "architecture", HWNAS_GRID_LEFT);
     for (size_t i = 0; i < front->n; i++) {
         const hwnas_trial *trial = &s->trials[front->trials[i]];
-        hwnas_str_addf(out, "%c %5llu", (long)front->trials[i] == front->winner ? '*' : ' ',
-                       (unsigned long long)trial->number);
-        for (int c = 0; c < n; c++) {
-            char *text = cell(trial, &shown[c], with_source);
-            hwnas_str_addf(out, "  %*s", widths[c], text);
-            free(text);
-        }
-        hwnas_str_addf(out, "  %s\n", trial->code);
+        hwnas_grid_cell(&grid, "%c %5llu", (long)front->trials[i] == front->winner ? '*' : ' ',
+                        (unsigned long long)trial->number);
+        for (int c = 0; c < n; c++)
+            hwnas_grid_take(&grid, cell(trial, &shown[c], with_source));
+        hwnas_grid_cell(&grid, "%s", trial->code);
     }
+    hwnas_grid_text(out, &grid);
+    hwnas_grid_done(&grid);
 }
 
 /* What the brackets and the plus-minus of the table are, where it has them. */

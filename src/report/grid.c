@@ -33,6 +33,11 @@ void hwnas_grid_cell(hwnas_grid *grid, const char *format, ...)
     va_end(arguments);
 }
 
+void hwnas_grid_take(hwnas_grid *grid, char *text)
+{
+    add(grid, text, false);
+}
+
 void hwnas_grid_number(hwnas_grid *grid, int decimals, double value)
 {
     if (isnan(value))
@@ -72,6 +77,8 @@ static void add_row(hwnas_str *out, const hwnas_grid *grid, size_t first, const 
         const char *text = grid->cells[first + (size_t)c];
         const bool is_last = c + 1 == grid->n_columns || grid->is_rest[first + (size_t)c];
         const int padding = widths[c] - width_of(text);
+        if (is_last && !*text)
+            break;
         if (c)
             hwnas_str_add(out, "  ");
         if (grid->sides[c] == HWNAS_GRID_RIGHT && !grid->is_rest[first + (size_t)c])

@@ -6,7 +6,7 @@
 
 typedef enum hwnas_grid_side { HWNAS_GRID_LEFT, HWNAS_GRID_RIGHT } hwnas_grid_side;
 
-enum { HWNAS_GRID_COLUMNS = 24 };
+enum { HWNAS_GRID_COLUMNS = 72 };
 
 /* Zeroed at first; release with hwnas_grid_done(). */
 typedef struct hwnas_grid {
@@ -21,6 +21,8 @@ typedef struct hwnas_grid {
 void hwnas_grid_column(hwnas_grid *grid, const char *heading, hwnas_grid_side side);
 /* The next cell, from left to right. */
 void hwnas_grid_cell(hwnas_grid *grid, const char *format, ...) HWNAS_PRINTF(2, 3);
+/* The same of a text that is made already; it is freed. */
+void hwnas_grid_take(hwnas_grid *grid, char *text);
 /* A number with its decimals; NaN is "-". */
 void hwnas_grid_number(hwnas_grid *grid, int decimals, double value);
 /* Text across the columns that are left of this row. */
