@@ -14,6 +14,9 @@ bool hwnas_sqlite_connect(sqlite3 **out, const char *file, int flags);
 /* What SQLite's last failure was, in words that follow "cannot ...: ". */
 const char *hwnas_sqlite_reason(sqlite3 *db);
 
+/* The text of a column, NULL: SQL's NULL. It lives until the statement's next step. */
+const char *hwnas_sqlite_text(sqlite3_stmt *stmt, int column);
+
 /* An open study's connection, for tables of others beside its own; borrowed, until it is closed. */
 sqlite3 *hwnas_store_connection(const hwnas_store *store);
 

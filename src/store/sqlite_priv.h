@@ -72,8 +72,6 @@ hwnas_status hwnas_sqlite_damaged(const hwnas_store *store, const char *what);
 /* One letter for each parameter: i int64_t, d double (NaN becomes NULL), t text or NULL. Texts
  * must live until the statement is reset. */
 sqlite3_stmt *hwnas_sqlite_bind(hwnas_store *store, int id, const char *types, ...);
-/* The text of a column, NULL: SQL's NULL. It lives until the statement's next step. */
-const char *hwnas_sqlite_text(sqlite3_stmt *stmt, int column);
 /* Does what needs no answer. */
 HWNAS_CHECKED hwnas_status hwnas_sqlite_run(hwnas_store *store, sqlite3_stmt *stmt);
 /* The first column of the first row; `none` without a row or when it is NULL. */
