@@ -88,6 +88,13 @@ typedef struct hwnas_error {
 /* The last failure of this thread. Never NULL; borrowed, until the next call in this thread. */
 HWNAS_API const hwnas_error *hwnas_last_error(void);
 
+/* For what is registered and for callbacks: records a failure of this thread and returns `status`.
+ * The message is one line without a full stop; `place` (NULL: nowhere) is where in the user's files
+ * it is. hwnas_hint() adds what to try. */
+HWNAS_API hwnas_status hwnas_fail(hwnas_status status, const hwnas_place *place, const char *format,
+                                  ...) HWNAS_PRINTF(3, 4);
+HWNAS_API hwnas_status hwnas_hint(hwnas_status status, const char *format, ...) HWNAS_PRINTF(2, 3);
+
 /* "ok", "input", "out_of_memory", ...: the spelling used in stores and JSON. Static. */
 HWNAS_API const char *hwnas_status_name(hwnas_status status);
 
@@ -336,7 +343,15 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_score_codes(hwnas_estimate 
 
 /* A measurer has a runner: a child process that compiles and runs networks, so that a crash, a hang
  * or a lack of memory is a status here, and the next measurement works again. The child comes with
- * the first measurement: the program `hwnas runner` as installed, or what $HWNAS_RUNNER names. */
+ * the first measurement: the program `hwnas runner` as installed, or what $HWNAS_RUNNER names, or
+ * the calling program itself, if it began with hwnas_runner_main(). */
+
+/* For programs with devices of their own (hwnas/device.h), which a child must have too: to be called
+ * at the beginning of main(), behind what registers them. true: this process was the child, has done
+ * its work and should end with *exit_code. false: the program goes on, and the library starts it
+ * again, with the one argument "runner", in order to measure. */
+HWNAS_API bool hwnas_runner_main(int *exit_code, int argc, char *const *argv);
+
 typedef struct hwnas_measurer hwnas_measurer;
 
 typedef struct hwnas_measurer_options {

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/c_locale.h"
 #include "base/sized_options.h"
@@ -27,9 +29,26 @@ hwnas_status hwnas_api_give_json(char **out, json_t *json)
     return HWNAS_OK;
 }
 
+/* The calling program began with hwnas_runner_main(). */
+static bool is_own_runner;
+
+bool hwnas_runner_main(int *exit_code, int argc, char *const *argv)
+{
+    if (argc != 2 || strcmp(argv[1], "runner") || !getenv("HWNAS_IS_RUNNER")) {
+        is_own_runner = true;
+        return false;
+    }
+    IN_C_LOCALE;
+    const hwnas_status status = hwnas_runner_serve();
+    if (status != HWNAS_OK) /* the parent reads it there */
+        dprintf(STDERR_FILENO, "%s\n", hwnas_last_error()->message);
+    *exit_code = hwnas_status_exit_code(status);
+    return true;
+}
+
 void hwnas_api_use_runner(void)
 {
-    hwnas_runner_use(HWNAS_BIN_DIR "/hwnas");
+    hwnas_runner_use(is_own_runner ? "/proc/self/exe" : HWNAS_BIN_DIR "/hwnas");
 }
 
 static void tell_progress(void *context, const hwnas_progress *p)

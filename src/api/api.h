@@ -21,7 +21,8 @@ struct hwnas_network {
 /* Gives a JSON object as text and frees it. NULL is an object that could not be made. */
 HWNAS_CHECKED hwnas_status hwnas_api_give_json(char **out, json_t *json);
 
-/* Measuring starts the installed program: the one that uses the library is not hwnas. */
+/* Measuring starts the installed program, as the one that uses the library is not hwnas; or that
+ * one, where it can be a runner. */
 void hwnas_api_use_runner(void);
 
 #endif

@@ -8,14 +8,6 @@
 
 #include <hwnas.h>
 
-/* Records a failure and returns `status`. `place` may be NULL. The message is one line without a
- * full stop. */
-hwnas_status hwnas_fail(hwnas_status status, const hwnas_place *place, const char *format, ...)
-    HWNAS_PRINTF(3, 4);
-
-/* Adds what to try to the failure just recorded; returns `status` unchanged. */
-hwnas_status hwnas_hint(hwnas_status status, const char *format, ...) HWNAS_PRINTF(2, 3);
-
 /* Puts "CONTEXT: " before the recorded message; returns `status` unchanged. */
 hwnas_status hwnas_context(hwnas_status status, const char *format, ...) HWNAS_PRINTF(2, 3);
 

@@ -162,7 +162,7 @@ hwnas_status hwnas_cmd_devices(int argc, char **argv)
     json_t *devices = json_array();
     hwnas_measure_options measuring = HWNAS_MEASURE_DEFAULTS;
     measuring.stop = hwnas_stop_on_signals();
-    for (const hwnas_device_ops *const *row = hwnas_devices; *row; row++) {
+    for (const hwnas_device_ops **row = hwnas_devices; *row; row++) {
         finding f = {.ops = *row};
         TRY_OUT(examine(&f, refresh, &measuring));
         add_text(&text, &f);

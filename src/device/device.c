@@ -10,26 +10,26 @@
 
 #include "base/c_locale.h"
 #include "base/file.h"
+#include "base/registry.h"
 #include "base/sized_options.h"
 #include "base/str.h"
 
-const hwnas_device_ops *const hwnas_devices[] = {
-    &hwnas_cpu_device,
-    &hwnas_cuda_device,
-    &hwnas_cuda_dry_device,
-    &hwnas_ref_device,
-    &hwnas_null_device,
-    &hwnas_replay_device,
-    NULL,
+const hwnas_device_ops *hwnas_devices[HWNAS_MAX_ROWS] = {
+    &hwnas_cpu_device, &hwnas_cuda_device, &hwnas_cuda_dry_device,
+    &hwnas_ref_device, &hwnas_null_device, &hwnas_replay_device,
 };
 
-enum { N_DEVICES = sizeof hwnas_devices / sizeof *hwnas_devices - 1 };
+hwnas_status hwnas_register_device(const hwnas_device_ops *device)
+{
+    HWNAS_REGISTER("device", HWNAS_DEVICE_ABI, hwnas_devices, device);
+    return HWNAS_OK;
+}
 
 static hwnas_status no_such_device(const char *name)
 {
-    const char *names[N_DEVICES + 1] = {NULL};
+    const char *names[HWNAS_MAX_ROWS] = {NULL};
     hwnas_str list = {0};
-    for (int i = 0; i < N_DEVICES; i++) {
+    for (int i = 0; hwnas_devices[i]; i++) {
         names[i] = hwnas_devices[i]->name;
         hwnas_str_addf(&list, "%s%s", i ? ", " : "", names[i]);
     }
@@ -46,7 +46,7 @@ hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argume
                                const char *spelling)
 {
     const size_t n = strcspn(spelling, ":");
-    for (int i = 0; i < N_DEVICES; i++) {
+    for (int i = 0; hwnas_devices[i]; i++) {
         const hwnas_device_ops *ops = hwnas_devices[i];
         if (strlen(ops->name) != n || strncmp(ops->name, spelling, n))
             continue;
@@ -94,7 +94,7 @@ void hwnas_device_describe(hwnas_device_info *out, const hwnas_device *device)
 
 const char *hwnas_device_list(size_t i, const char **help)
 {
-    if (i >= N_DEVICES)
+    if (i >= HWNAS_MAX_ROWS || !hwnas_devices[i])
         return NULL;
     if (help)
         *help = hwnas_devices[i]->help;

@@ -1,104 +1,21 @@
-/* device.h: what can run a graph.
+/* device.h: what can run a graph; <hwnas/device.h> says what a device is.
  *
- * A device is a table of functions. `cpu` runs graphs through oneDNN, `ref` is the truth in plain
- * C, `null` does nothing and measures the harness, `replay` remembers published measurements and
- * runs nothing. Devices know graphs and buffers, nothing of spaces or searches. */
+ * `cpu` runs graphs through oneDNN, `ref` is the truth in plain C, `null` does nothing and measures
+ * the harness, `replay` remembers published measurements and runs nothing. */
 #ifndef HWNAS_DEVICE_DEVICE_H
 #define HWNAS_DEVICE_DEVICE_H
 
-#include "graph/graph.h"
+#include <hwnas/device.h>
 
-#define HWNAS_DEVICE_ABI 5
+#include "graph/graph.h"
 
 /* "f32, bf16" of a set of bits; yours to free(). */
 char *hwnas_precision_names(unsigned set);
 /* An unknown name is HWNAS_E_INPUT with the known ones. */
 HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name);
 
-typedef struct hwnas_device_ops hwnas_device_ops;
-
-/* Concrete devices and executables embed these as their first member. */
-struct hwnas_device {
-    const hwnas_device_ops *ops;
-};
-struct hwnas_exec {
-    const hwnas_device_ops *ops;
-};
-
-/* A piece of a run that the device does as one: a fused partition, a kernel, a node. */
-typedef struct hwnas_exec_step {
-    size_t n_nodes;   /* 0: brings values into another type, between nodes of different ones */
-    const int *nodes; /* that it computes, of the graph that was compiled; borrowed from the exec */
-    const char *how;  /* what computes it, in a few words: "partition", "loops"; static */
-} hwnas_exec_step;
-
-/* What a run would take, known without one. */
-typedef struct hwnas_footprint {
-    size_t n_steps;   /* that do something */
-    size_t n_library; /* of them, by the device's library */
-    size_t n_own;     /* of them, by ours where the library has nothing: conversions included */
-    size_t weight_bytes, activation_bytes, workspace_bytes, buffer_bytes; /* buffers: in, out */
-    size_t device_bytes; /* that the device has; 0: not known */
-} hwnas_footprint;
-
-struct hwnas_device_ops {
-    unsigned abi; /* HWNAS_DEVICE_ABI; checked before anything else is believed */
-    const char *name; /* what stands before ':' in a device's spelling: "cpu", "replay" */
-    const char *help;
-
-    /* `argument` is what stands after ':', or "". */
-    hwnas_status (*open)(hwnas_device **out, const char *argument,
-                         const hwnas_device_options *options);
-    void (*describe)(const hwnas_device *device, hwnas_device_info *out);
-    void (*close)(hwnas_device *device);
-
-    unsigned precisions; /* that it computes in: a set of bits 1 << hwnas_precision */
-    bool is_deployed;    /* networks are served by such: how fast it can be is worth knowing */
-
-    /* Compiles a graph (batch norms already folded); an operator that the device lacks is
-     * HWNAS_E_UNSUPPORTED with the node's name. Weights are copied or converted; the graph may be
-     * freed afterwards. NULL with `lookup`. */
-    hwnas_status (*compile)(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
-                            const hwnas_exec_options *options);
-    /* One inference, complete on return. Buffers are fp32 in the graph's layout, one for each graph
-     * input and output. */
-    hwnas_status (*run)(hwnas_exec *exec, const float *const *inputs, float *const *outputs);
-    void (*free_exec)(hwnas_exec *exec);
-    /* (optional) The graph of bytes that a folded graph becomes in s8; else it is what
-     * hwnas_device_quantize() makes, in the form HWNAS_QUANTIZE_FUSED (device/ranges.h). Both
-     * are the caller's; `origin` is by node the node that it comes from, or -1. */
-    hwnas_status (*quantize)(hwnas_graph **out, int **origin, hwnas_device *device,
-                             const hwnas_graph *graph, const hwnas_exec_options *options);
-    /* (optional) Bytes that the executable holds: weights and buffers. */
-    size_t (*memory)(const hwnas_exec *exec);
-    /* (optional) What a run would take. */
-    void (*footprint)(const hwnas_exec *exec, hwnas_footprint *out);
-    /* (optional) What a run consists of, in the order of running; returns how many. Borrowed. */
-    size_t (*steps)(const hwnas_exec *exec, const hwnas_exec_step **out);
-    /* (optional) As `run`, each step waited for: seconds[i] is what the i-th step took. */
-    hwnas_status (*run_steps)(hwnas_exec *exec, const float *const *inputs, float *const *outputs,
-                              double *seconds);
-    /* (optional) Does `runs` times what `run` does, with the inputs of the last run and without
-     * moving inputs and outputs; *seconds is what all of it took by the device's own clock. */
-    hwnas_status (*time)(hwnas_exec *exec, int runs, double *seconds);
-    /* (optional) Why the device holds its own clocks down now (heat, power), as half a sentence,
-     * static; NULL: it does not. */
-    const char *(*slowed)(hwnas_exec *exec);
-    /* (optional) Joules that the device has used, from any beginning; NaN where it does
-     * not tell. */
-    double (*joules)(hwnas_exec *exec);
-
-    /* (optional) A device that remembers instead of running: the recorded value of the architecture
-     * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs",
-     * ...). HWNAS_E_NOT_FOUND when there is no record. */
-    hwnas_status (*lookup)(double *out, const char **metric, hwnas_device *device,
-                           const char *code);
-    /* With `lookup`: the metric of its records. */
-    const char *(*lookup_metric)(const hwnas_device *device);
-};
-
-/* The devices built in, NULL-terminated. */
-extern const hwnas_device_ops *const hwnas_devices[];
+/* Built in and registered, NULL-terminated. */
+extern const hwnas_device_ops *hwnas_devices[];
 
 /* The row of a device's spelling and what stands behind the colon (""); opens nothing. */
 HWNAS_CHECKED hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argument,

@@ -13,8 +13,4 @@ HWNAS_CHECKED hwnas_status hwnas_graph_load_space(hwnas_space **out, const char 
 /* The check alone, for a space that is parsed already. */
 HWNAS_CHECKED hwnas_status hwnas_graph_check(hwnas_space *space);
 
-/* Builds the network of an architecture of a checked space. What cannot be is HWNAS_E_INPUT at the
- * place of the layer. */
-HWNAS_CHECKED hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int batch);
-
 #endif

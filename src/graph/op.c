@@ -31,12 +31,11 @@ const hwnas_op *hwnas_op_by_onnx(const char *onnx)
     return NULL;
 }
 
-const hwnas_attr *hwnas_node_attr(const hwnas_node *node, const char *name)
+const hwnas_attr *hwnas_node_find_attr(const hwnas_node *node, const char *name)
 {
     for (int i = 0; node->op->attrs[i].name; i++)
         if (!strcmp(node->op->attrs[i].name, name))
             return &node->attrs[i];
-    assert(!"an operator asked for an attribute that its table lacks");
     return NULL;
 }
 
@@ -46,4 +45,22 @@ bool hwnas_node_is_whole(const hwnas_graph *graph, const hwnas_node *node)
     for (int i = 0; i < node->n_inputs; i++)
         is_whole |= hwnas_dtype_is_whole(hwnas_node_input(graph, node, i)->dtype);
     return is_whole;
+}
+
+const hwnas_attr *hwnas_node_attr(const hwnas_node *node, const char *name)
+{
+    const hwnas_attr *attr = hwnas_node_find_attr(node, name);
+    assert(attr && "an operator asked for an attribute that its table lacks");
+    return attr;
+}
+
+const char *hwnas_node_operator(const hwnas_node *node)
+{
+    return node->op->name;
+}
+
+void hwnas_node_compute(const hwnas_graph *graph, const hwnas_node *node,
+                        const float *const *operands, float *output)
+{
+    node->op->compute(graph, node, operands, output);
 }

@@ -4,7 +4,6 @@
 
 #include "graph/graph.h"
 
-HWNAS_CHECKED hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph *graph);
 /* Operators that were written as several in the place of these: gelu. For what files bring. `out`
  * stays as it is where there are none. */
 HWNAS_CHECKED hwnas_status hwnas_graph_fuse(hwnas_graph **out, const hwnas_graph *graph);

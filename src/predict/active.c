@@ -99,7 +99,7 @@ static size_t first_half(const active_predictor *p)
 static void trainings_of(hwnas_trainings *out, const hwnas_predictor *base)
 {
     const active_predictor *p = (const active_predictor *)base;
-    p->command->row->trainings(out, p->command);
+    p->command->ops->trainings(out, p->command);
     out->budget = p->options.budget ? p->options.budget : out->n_known;
     out->reserved = p->options.budget / RESERVE;
 }
@@ -214,7 +214,8 @@ out:
     return status;
 }
 
-static const hwnas_predictor_kind_row active_row = {
+static const hwnas_predictor_ops active_ops = {
+    .abi = HWNAS_PREDICTOR_ABI,
     .name = "active",
     .heeds_stop = true,
     .score = score_active,
@@ -258,7 +259,7 @@ out:
 
 hwnas_status hwnas_predictor_train(hwnas_predictor **command, const hwnas_train_options *options)
 {
-    if ((*command)->row != &hwnas_predictor_command)
+    if ((*command)->ops != &hwnas_predictor_command)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
                                      "a budget of trainings needs a program that trains, the "
                                      "accuracy comes from a %s",
@@ -271,7 +272,7 @@ hwnas_status hwnas_predictor_train(hwnas_predictor **command, const hwnas_train_
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%zu trainings are too few: at least %d are needed",
                           options->budget, HWNAS_MIN_TRAIN_BUDGET);
     active_predictor *p = hwnas_alloc(sizeof *p);
-    p->base = (hwnas_predictor){.row = &active_row,
+    p->base = (hwnas_predictor){.ops = &active_ops,
                                 .kind = "active",
                                 .space = (*command)->space,
                                 .target = hwnas_strdup((*command)->target),

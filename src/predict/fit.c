@@ -207,7 +207,7 @@ hwnas_status hwnas_predictor_eval(hwnas_predictor_scores *out, hwnas_predictor *
     TRY_OUT(hwnas_predictor_score(estimates, predictor, (const hwnas_arch *const *)table->archs,
                                   table->n));
     *out = hwnas_scores(estimates, values, table->n);
-    if (predictor->row->ranks_only)
+    if (predictor->ops->ranks_only)
         out->rmse = out->mean_absolute_error = NAN;
 out:
     free(estimates);

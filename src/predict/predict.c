@@ -7,17 +7,23 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/registry.h"
 #include "base/str.h"
 #include "predict/predict_priv.h"
 
 /* A fitted predictor that ships is below 5 MB; a larger file is something else. */
 #define MAX_BYTES ((size_t)256 << 20)
 
-static const hwnas_predictor_kind_row *const kinds[] = {
+static const hwnas_predictor_ops *kinds[HWNAS_MAX_ROWS] = {
     &hwnas_predictor_table, &hwnas_predictor_fitted,  &hwnas_predictor_proxy,
     &hwnas_predictor_onnx,  &hwnas_predictor_command,
 };
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+hwnas_status hwnas_register_predictor(const hwnas_predictor_ops *kind)
+{
+    HWNAS_REGISTER("kind of predictor", HWNAS_PREDICTOR_ABI, kinds, kind);
+    return HWNAS_OK;
+}
 
 static const struct {
     const char *suffix, *unit;
@@ -111,14 +117,27 @@ out:
     return status;
 }
 
-hwnas_status hwnas_predictor_load(hwnas_predictor **out, const char *name, const hwnas_space *space)
+/* The kind of "KIND:REST"; NULL: the name is a file's. */
+static const hwnas_predictor_ops *find_kind(const char *name)
 {
     const char *colon = strchr(name, ':');
-    for (size_t i = 0; colon && i < N_KINDS; i++)
+    for (size_t i = 0; colon && kinds[i]; i++)
         if (kinds[i]->open && strlen(kinds[i]->name) == (size_t)(colon - name) &&
             hwnas_starts_with(name, kinds[i]->name))
-            return kinds[i]->open(out, colon + 1, space);
-    return load_file(out, name, space);
+            return kinds[i];
+    return NULL;
+}
+
+hwnas_status hwnas_predictor_load(hwnas_predictor **out, const char *name, const hwnas_space *space)
+{
+    const hwnas_predictor_ops *kind = find_kind(name);
+    return kind ? kind->open(out, strchr(name, ':') + 1, space) : load_file(out, name, space);
+}
+
+bool hwnas_predictor_name_ranks(const char *name)
+{
+    const hwnas_predictor_ops *kind = find_kind(name);
+    return kind && kind->ranks_only;
 }
 
 void hwnas_predictor_free(hwnas_predictor *predictor)
@@ -127,7 +146,7 @@ void hwnas_predictor_free(hwnas_predictor *predictor)
         return;
     free(predictor->target);
     free(predictor->unit);
-    predictor->row->free(predictor);
+    predictor->ops->free(predictor);
 }
 
 const char *hwnas_predictor_kind(const hwnas_predictor *predictor)
@@ -152,7 +171,7 @@ const char *hwnas_predictor_unit(const hwnas_predictor *predictor)
 
 bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor)
 {
-    return predictor->row->heeds_stop;
+    return predictor->ops->heeds_stop;
 }
 
 void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop)
@@ -167,10 +186,10 @@ void hwnas_predictor_advance(hwnas_predictor *predictor, uint64_t n_asked)
 
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor)
 {
-    if (!predictor || !predictor->row->trainings)
+    if (!predictor || !predictor->ops->trainings)
         return false;
     *out = (hwnas_trainings){.seconds = NAN, .spent = predictor->spent, .n_jobs = 1};
-    predictor->row->trainings(out, predictor);
+    predictor->ops->trainings(out, predictor);
     return true;
 }
 
@@ -186,7 +205,7 @@ void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode 
 
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor)
 {
-    return predictor->row->ranks_only;
+    return predictor->ops->ranks_only;
 }
 
 hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_predictor *predictor,
@@ -194,5 +213,5 @@ hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_predictor *predict
 {
     for (size_t i = 0; i < n; i++)
         assert(archs[i]->space == predictor->space);
-    return n ? predictor->row->score(out, predictor, archs, n) : HWNAS_OK;
+    return n ? predictor->ops->score(out, predictor, archs, n) : HWNAS_OK;
 }

@@ -7,7 +7,7 @@
 #ifndef HWNAS_PREDICT_PREDICT_H
 #define HWNAS_PREDICT_PREDICT_H
 
-#include <signal.h>
+#include <hwnas/predictor.h>
 
 #include "space/arch.h"
 
@@ -22,40 +22,19 @@ const hwnas_space *hwnas_predictor_space(const hwnas_predictor *predictor);
 
 /* Its mean orders networks and is not an estimate of the target: a proxy. */
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);
+/* The same of a predictor's name, which is not opened. */
+bool hwnas_predictor_name_ranks(const char *name);
 
 /* Does a score take so long that it looks at `stop`? */
 bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor);
 /* Once `stop` is nonzero such a score ends with HWNAS_E_INTERRUPTED. */
 void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop);
 
-/* What a predictor trains: a program of the user's, asked for each network or within a budget. */
-typedef struct hwnas_trainings {
-    size_t n_known;  /* results that are there */
-    size_t budget;   /* in all, these included; 0: every network that is asked for is trained */
-    size_t n_jobs;   /* at a time */
-    double seconds;  /* of one, the mean of the results; NaN: not known */
-    double spent;    /* seconds that this process has waited for trainings */
-    size_t reserved; /* of the budget, for the end of the search */
-} hwnas_trainings;
-
-/* False: it trains nothing. */
+/* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
 
-/* Called many times a second while programs train: `n_done` networks of `n` have been, in
- * `seconds`. */
-typedef struct hwnas_training_watch {
-    void (*tell)(void *context, size_t n_done, size_t n, double seconds); /* NULL: nobody watches */
-    void *context;
-} hwnas_training_watch;
 void hwnas_predictor_watch(hwnas_predictor *predictor, const hwnas_training_watch *watch);
 
-/* Which networks a predictor with a budget trains: what may be among the best, none (only
- * estimates), or each that is asked for as long as there is budget. */
-typedef enum hwnas_training_mode {
-    HWNAS_TRAIN_PROMISING,
-    HWNAS_TRAIN_NONE,
-    HWNAS_TRAIN_EACH,
-} hwnas_training_mode;
 void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode mode);
 
 /* How many networks the search has looked at; a predictor with a budget of trainings

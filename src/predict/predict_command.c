@@ -225,7 +225,7 @@ static hwnas_status open_command(hwnas_predictor **out, const char *rest, const 
     const char *hash = strrchr(rest, '#');
     command_predictor *p = hwnas_alloc(sizeof *p);
     char *options = hash ? hwnas_strdup(hash + 1) : NULL;
-    p->base = (hwnas_predictor){.row = &hwnas_predictor_command,
+    p->base = (hwnas_predictor){.ops = &hwnas_predictor_command,
                                 .kind = "command",
                                 .space = space,
                                 .target = hwnas_strdup("accuracy_pct")};
@@ -475,7 +475,8 @@ static void trainings_of(hwnas_trainings *out, const hwnas_predictor *base)
     out->seconds = n ? sum / (double)n : NAN;
 }
 
-const hwnas_predictor_kind_row hwnas_predictor_command = {
+const hwnas_predictor_ops hwnas_predictor_command = {
+    .abi = HWNAS_PREDICTOR_ABI,
     .name = "command",
     .heeds_stop = true,
     .open = open_command,

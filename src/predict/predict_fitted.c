@@ -97,7 +97,7 @@ hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file, const char *
                                const hwnas_space *space)
 {
     fitted *predictor = hwnas_alloc(sizeof *predictor);
-    predictor->base = (hwnas_predictor){.row = &hwnas_predictor_fitted, .space = space};
+    predictor->base = (hwnas_predictor){.ops = &hwnas_predictor_fitted, .space = space};
     hwnas_status status = read_members(predictor, file);
     if (status == HWNAS_OK) {
         *out = &predictor->base;
@@ -126,7 +126,8 @@ static hwnas_status score_fitted(hwnas_estimate *out, hwnas_predictor *base,
     return HWNAS_OK;
 }
 
-const hwnas_predictor_kind_row hwnas_predictor_fitted = {
+const hwnas_predictor_ops hwnas_predictor_fitted = {
+    .abi = HWNAS_PREDICTOR_ABI,
     .name = "fitted",
     .score = score_fitted,
     .free = free_fitted,

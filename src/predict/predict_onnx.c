@@ -141,7 +141,7 @@ static hwnas_status open_onnx(hwnas_predictor **out, const char *rest, const hwn
     onnx_predictor *p = hwnas_alloc(sizeof *p);
     p->path = hwnas_printf("%.*s", hash ? (int)(hash - rest) : (int)strlen(rest), rest);
     p->base =
-        (hwnas_predictor){.row = &hwnas_predictor_onnx,
+        (hwnas_predictor){.ops = &hwnas_predictor_onnx,
                           .kind = "onnx",
                           .space = space,
                           .target = hwnas_strdup(hash && hash[1] ? hash + 1 : "accuracy_pct")};
@@ -195,7 +195,8 @@ out:
     return status;
 }
 
-const hwnas_predictor_kind_row hwnas_predictor_onnx = {
+const hwnas_predictor_ops hwnas_predictor_onnx = {
+    .abi = HWNAS_PREDICTOR_ABI,
     .name = "onnx",
     .open = open_onnx,
     .score = score_onnx,

@@ -7,35 +7,9 @@
 #include "predict/predict.h"
 #include "predict/sample.h"
 
-/* One kind. A predictor of it embeds hwnas_predictor as its first member. */
-typedef struct hwnas_predictor_kind_row {
-    const char *name; /* "KIND:REST" on the command line */
-    bool ranks_only;  /* its mean orders networks and is not an estimate of the target */
-    bool heeds_stop;  /* its scores take long and look at `stop` */
-    /* (optional) from what follows "KIND:" */
-    hwnas_status (*open)(hwnas_predictor **out, const char *rest, const hwnas_space *space);
-    hwnas_status (*score)(hwnas_estimate *out, hwnas_predictor *predictor,
-                          const hwnas_arch *const *archs, size_t n);
-    /* (optional; NULL: it trains nothing) all but `spent` */
-    void (*trainings)(hwnas_trainings *out, const hwnas_predictor *predictor);
-    void (*free)(hwnas_predictor *predictor);
-} hwnas_predictor_kind_row;
-
-extern const hwnas_predictor_kind_row hwnas_predictor_table, hwnas_predictor_fitted;
-extern const hwnas_predictor_kind_row hwnas_predictor_proxy, hwnas_predictor_onnx,
+extern const hwnas_predictor_ops hwnas_predictor_table, hwnas_predictor_fitted;
+extern const hwnas_predictor_ops hwnas_predictor_proxy, hwnas_predictor_onnx,
     hwnas_predictor_command;
-
-struct hwnas_predictor {
-    const hwnas_predictor_kind_row *row;
-    const hwnas_space *space; /* borrowed */
-    const char *kind;         /* what a user calls it */
-    char *target, *unit;
-    const volatile sig_atomic_t *stop; /* NULL: never asked to */
-    uint64_t n_asked;                  /* networks that the search has asked for before */
-    hwnas_training_watch watch;
-    hwnas_training_mode train_mode;
-    double spent; /* seconds of trainings */
-};
 
 /* A fitted predictor from a file whose header has been checked; `path` is for messages. */
 HWNAS_CHECKED hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file, const char *path,

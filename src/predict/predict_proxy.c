@@ -50,7 +50,7 @@ static hwnas_status open_proxy(hwnas_predictor **out, const char *rest, const hw
     TRY(find(&proxy, rest));
     proxy_predictor *predictor = hwnas_alloc(sizeof *predictor);
     predictor->base = (hwnas_predictor){
-        .row = &hwnas_predictor_proxy,
+        .ops = &hwnas_predictor_proxy,
         .kind = "proxy",
         .space = space,
         .target = hwnas_strdup(rest),
@@ -95,7 +95,8 @@ out:
     return status;
 }
 
-const hwnas_predictor_kind_row hwnas_predictor_proxy = {
+const hwnas_predictor_ops hwnas_predictor_proxy = {
+    .abi = HWNAS_PREDICTOR_ABI,
     .name = "proxy",
     .ranks_only = true,
     .heeds_stop = true,

@@ -34,7 +34,7 @@ static hwnas_status open_table(hwnas_predictor **out, const char *rest, const hw
     char *path = hwnas_printf("%.*s", (int)(hash - rest), rest);
     table_predictor *predictor = hwnas_alloc(sizeof *predictor);
     predictor->base = (hwnas_predictor){
-        .row = &hwnas_predictor_table,
+        .ops = &hwnas_predictor_table,
         .space = space,
         .kind = hwnas_predictor_table.name,
         .target = hwnas_strdup(hash + 1),
@@ -87,7 +87,8 @@ static hwnas_status score_table(hwnas_estimate *out, hwnas_predictor *base,
     return HWNAS_OK;
 }
 
-const hwnas_predictor_kind_row hwnas_predictor_table = {
+const hwnas_predictor_ops hwnas_predictor_table = {
+    .abi = HWNAS_PREDICTOR_ABI,
     .name = "table",
     .open = open_table,
     .score = score_table,

@@ -384,6 +384,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
 }
 
 const hwnas_strategy_ops hwnas_strategy_bayesian = {
+    .abi = HWNAS_STRATEGY_ABI,
     .name = "bayesian",
     .help = "model-guided: Gaussian processes and expected hypervolume improvement",
     .seeks_feasible = true,

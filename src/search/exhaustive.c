@@ -69,6 +69,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
 }
 
 const hwnas_strategy_ops hwnas_strategy_exhaustive = {
+    .abi = HWNAS_STRATEGY_ABI,
     .name = "exhaustive",
     .help = "every network of a small space",
     .min_trials = min_trials,

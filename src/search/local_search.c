@@ -180,6 +180,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
 }
 
 const hwnas_strategy_ops hwnas_strategy_local_search = {
+    .abi = HWNAS_STRATEGY_ABI,
     .name = "local-search",
     .help = "tries the neighbours of the best, and begins anew when none is better",
     .seeks_feasible = true,

@@ -278,6 +278,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
 }
 
 const hwnas_strategy_ops hwnas_strategy_nsga2 = {
+    .abi = HWNAS_STRATEGY_ABI,
     .name = "nsga2",
     .help = "steady-state NSGA-II: evolves a population towards the whole front",
     .seeks_feasible = true,

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include <hwnas/strategy.h>
 
-enum { HWNAS_MAX_OBJECTIVES = 16 };
+#include "base/status.h"
 
 /* All objectives are minimised. */
 typedef struct hwnas_point {

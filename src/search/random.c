@@ -47,6 +47,7 @@ static void destroy(hwnas_strategy *strategy)
 }
 
 const hwnas_strategy_ops hwnas_strategy_random = {
+    .abi = HWNAS_STRATEGY_ABI,
     .name = "random",
     .help = "uniform sampling without repeats",
     .create = create,

@@ -123,6 +123,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
 }
 
 const hwnas_strategy_ops hwnas_strategy_regularized_evolution = {
+    .abi = HWNAS_STRATEGY_ABI,
     .name = "regularized-evolution",
     .help = "aging evolution: mutates the best of a sample, the oldest leave (one objective)",
     .seeks_feasible = true,

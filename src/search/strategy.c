@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/registry.h"
 #include "base/str.h"
 
-const hwnas_strategy_ops *const hwnas_strategies[] = {
+const hwnas_strategy_ops *hwnas_strategies[HWNAS_MAX_ROWS] = {
     &hwnas_strategy_bayesian,
     &hwnas_strategy_nsga2,
     &hwnas_strategy_regularized_evolution,
@@ -15,10 +16,16 @@ const hwnas_strategy_ops *const hwnas_strategies[] = {
     &hwnas_strategy_successive_halving,
     &hwnas_strategy_exhaustive,
     &hwnas_strategy_random,
-    NULL,
 };
 
-enum { N_STRATEGIES = sizeof hwnas_strategies / sizeof *hwnas_strategies - 1 };
+hwnas_status hwnas_register_strategy(const hwnas_strategy_ops *strategy)
+{
+    if (strategy && strategy->abi == HWNAS_STRATEGY_ABI && strategy->name &&
+        !strcmp(strategy->name, "auto"))
+        return hwnas_registry_taken("strategy", "auto");
+    HWNAS_REGISTER("strategy", HWNAS_STRATEGY_ABI, hwnas_strategies, strategy);
+    return HWNAS_OK;
+}
 
 /* The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): streams of PCG with neighbouring
  * numbers are correlated, so trial numbers are scattered first. */
@@ -44,10 +51,10 @@ bool hwnas_score_is_better(const hwnas_score *a, const hwnas_score *b, int n_obj
 
 static hwnas_status unknown(const char *name)
 {
-    const char *names[N_STRATEGIES + 2] = {"auto"};
+    const char *names[HWNAS_MAX_ROWS + 1] = {"auto"};
     hwnas_str list = {0};
     hwnas_str_add(&list, "auto");
-    for (int i = 0; i < N_STRATEGIES; i++) {
+    for (int i = 0; hwnas_strategies[i]; i++) {
         names[i + 1] = hwnas_strategies[i]->name;
         hwnas_str_addf(&list, ", %s", names[i + 1]);
     }
@@ -86,7 +93,7 @@ hwnas_status hwnas_strategy_new(hwnas_strategy **out, const char *name,
     if (!strcmp(name, "auto"))
         name = hwnas_strategy_choose(&why, config);
     free(why);
-    for (int i = 0; i < N_STRATEGIES; i++) {
+    for (int i = 0; hwnas_strategies[i]; i++) {
         if (strcmp(hwnas_strategies[i]->name, name))
             continue;
         TRY(check(hwnas_strategies[i], config));

@@ -168,6 +168,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
 }
 
 const hwnas_strategy_ops hwnas_strategy_successive_halving = {
+    .abi = HWNAS_STRATEGY_ABI,
     .name = "successive-halving",
     .help = "evaluates many networks cheaply and the best of them dearly (ASHA)",
     .min_trials = min_trials,

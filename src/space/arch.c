@@ -154,6 +154,26 @@ static const hwnas_choice *find_choice(const hwnas_space *space, const char *nam
     return NULL;
 }
 
+size_t hwnas_space_genes(const hwnas_space *space)
+{
+    return space->n_genes;
+}
+
+size_t hwnas_space_values(const hwnas_space *space, size_t gene)
+{
+    return space->genes[gene].n_values;
+}
+
+const char *hwnas_space_label(const hwnas_space *space, size_t gene, size_t value)
+{
+    return space->genes[gene].labels[value];
+}
+
+const char *hwnas_space_choice(const hwnas_space *space, size_t gene)
+{
+    return space->choices[space->genes[gene].choice].name;
+}
+
 hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const char *code)
 {
     hwnas_status status = HWNAS_OK;

@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "base/file.h"
-#include "base/str.h"
+#include "predict/predict.h"
 #include "study/settings.h"
 
 /* ---- Files by their contents ---- */
@@ -201,7 +201,7 @@ hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity)
         TRY(hwnas_limits_parse(out->goals.limits, &out->goals.n_limits, HWNAS_MAX_LIMITS,
                                text ? text : "", &nowhere, false, &out->goals.devices));
     }
-    if (predictor && hwnas_starts_with(predictor, "proxy:")) {
+    if (predictor && hwnas_predictor_name_ranks(predictor)) {
         hwnas_goals_of_scores(out->goals.objectives, out->goals.n_objectives);
         hwnas_limits_of_scores(out->goals.limits, out->goals.n_limits);
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
+#include "predict/predict.h"
 
 enum { MAX_KEYS = 48 };
 
@@ -150,7 +150,7 @@ static hwnas_status check(hwnas_job *job)
         TRY(check_given(job, job->goals.limits[i].goal.metric));
     for (int i = 0; i < job->goals.n_targets; i++)
         TRY(check_given(job, job->goals.targets[i].goal.metric));
-    if (job->predictor && hwnas_starts_with(job->predictor, "proxy:")) {
+    if (job->predictor && hwnas_predictor_name_ranks(job->predictor)) {
         hwnas_goals_of_scores(job->goals.objectives, job->goals.n_objectives);
         hwnas_limits_of_scores(job->goals.limits, job->goals.n_limits);
         hwnas_limits_of_scores(job->goals.targets, job->goals.n_targets);

@@ -1,0 +1,108 @@
+/* device.h: what runs graphs: for those who write one.
+ *
+ * A device is a table of functions. It knows graphs and buffers, nothing of spaces or searches. A
+ * device, and what was compiled for it, is used by one thread at a time. Networks are measured in a
+ * child process: a program with devices of its own calls hwnas_runner_main() first of all. */
+#ifndef HWNAS_PUBLIC_DEVICE_H
+#define HWNAS_PUBLIC_DEVICE_H
+
+#include <hwnas.h>
+#include <hwnas/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HWNAS_DEVICE_ABI 5
+
+typedef struct hwnas_device_ops hwnas_device_ops;
+
+/* Devices and executables embed these as their first member; `ops` is set by who makes them. */
+struct hwnas_device {
+    const hwnas_device_ops *ops;
+};
+struct hwnas_exec {
+    const hwnas_device_ops *ops;
+};
+
+/* A piece of a run that the device does as one: a fused partition, a kernel, a node. */
+typedef struct hwnas_exec_step {
+    size_t n_nodes;   /* 0: brings values into another type, between nodes of different ones */
+    const int *nodes; /* that it computes, of the graph that was compiled; borrowed from the exec */
+    const char *how;  /* what computes it, in a few words: "partition", "loops"; static */
+} hwnas_exec_step;
+
+/* What a run would take, known without one. */
+typedef struct hwnas_footprint {
+    size_t n_steps;   /* that do something */
+    size_t n_library; /* of them, by the device's library */
+    size_t n_own;     /* of them, by ours where the library has nothing: conversions included */
+    size_t weight_bytes, activation_bytes, workspace_bytes, buffer_bytes; /* buffers: in, out */
+    size_t device_bytes; /* that the device has; 0: not known */
+} hwnas_footprint;
+
+struct hwnas_device_ops {
+    unsigned abi;     /* HWNAS_DEVICE_ABI; checked before anything else is believed */
+    const char *name; /* what stands before ':' in a device's spelling: "cpu", "replay" */
+    const char *help;
+
+    /* `argument` is what stands after ':', or "". */
+    hwnas_status (*open)(hwnas_device **out, const char *argument,
+                         const hwnas_device_options *options);
+    void (*describe)(const hwnas_device *device, hwnas_device_info *out);
+    void (*close)(hwnas_device *device);
+
+    unsigned precisions; /* that it computes in: a set of bits 1 << hwnas_precision */
+    bool is_deployed;    /* networks are served by such: how fast it can be is worth knowing */
+
+    /* Compiles a graph (batch norms already folded); an operator that the device lacks is
+     * HWNAS_E_UNSUPPORTED with the node's name. Weights are copied or converted; the graph may be
+     * freed afterwards. NULL with `lookup`. */
+    hwnas_status (*compile)(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                            const hwnas_exec_options *options);
+    /* One inference, complete on return. Buffers are fp32 in the graph's layout, one for each graph
+     * input and output. */
+    hwnas_status (*run)(hwnas_exec *exec, const float *const *inputs, float *const *outputs);
+    void (*free_exec)(hwnas_exec *exec);
+    /* (optional) The graph of bytes that a folded graph becomes in s8; NULL: the library makes one,
+     * with ranges that it finds itself. Both are the caller's, `origin` by malloc(): by node of the
+     * new graph the node that it comes from, or -1. */
+    hwnas_status (*quantize)(hwnas_graph **out, int **origin, hwnas_device *device,
+                             const hwnas_graph *graph, const hwnas_exec_options *options);
+    /* (optional) Bytes that the executable holds: weights and buffers. */
+    size_t (*memory)(const hwnas_exec *exec);
+    /* (optional) What a run would take. */
+    void (*footprint)(const hwnas_exec *exec, hwnas_footprint *out);
+    /* (optional) What a run consists of, in the order of running; returns how many. Borrowed. */
+    size_t (*steps)(const hwnas_exec *exec, const hwnas_exec_step **out);
+    /* (optional) As `run`, each step waited for: seconds[i] is what the i-th step took. */
+    hwnas_status (*run_steps)(hwnas_exec *exec, const float *const *inputs, float *const *outputs,
+                              double *seconds);
+    /* (optional) Does `runs` times what `run` does, with the inputs of the last run and without
+     * moving inputs and outputs; *seconds is what all of it took by the device's own clock. */
+    hwnas_status (*time)(hwnas_exec *exec, int runs, double *seconds);
+    /* (optional) Why the device holds its own clocks down now (heat, power), as half a sentence,
+     * static; NULL: it does not. */
+    const char *(*slowed)(hwnas_exec *exec);
+    /* (optional) Joules that the device has used, from any beginning; NaN where it does
+     * not tell. */
+    double (*joules)(hwnas_exec *exec);
+
+    /* (optional) A device that remembers instead of running: the recorded value of the architecture
+     * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs",
+     * ...). HWNAS_E_NOT_FOUND when there is no record. */
+    hwnas_status (*lookup)(double *out, const char **metric, hwnas_device *device,
+                           const char *code);
+    /* With `lookup`: the metric of its records. */
+    const char *(*lookup_metric)(const hwnas_device *device);
+};
+
+/* Adds a device to those that may be named; the table is borrowed and stays. To be called before
+ * the library is used otherwise, in the only thread. HWNAS_E_INPUT: the name is taken, or is not
+ * one; HWNAS_E_UNSUPPORTED: built for another version of this header. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_register_device(const hwnas_device_ops *device);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
