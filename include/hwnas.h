@@ -95,6 +95,17 @@ HWNAS_API hwnas_status hwnas_fail(hwnas_status status, const hwnas_place *place,
                                   ...) HWNAS_PRINTF(3, 4);
 HWNAS_API hwnas_status hwnas_hint(hwnas_status status, const char *format, ...) HWNAS_PRINTF(2, 3);
 
+/* What the library has to tell besides: a trial that failed and why, a runner that was started.
+ * Nobody is told unless a program asks for it; NULL: nobody again. To be called in the only thread;
+ * the function is called in the thread that works, with one line, borrowed during the call. */
+typedef enum hwnas_log_level {
+    HWNAS_LOG_WARNING, /* something went wrong, and the work goes on */
+    HWNAS_LOG_INFO,
+    HWNAS_LOG_DEBUG,
+} hwnas_log_level;
+typedef void hwnas_log_function(void *context, hwnas_log_level level, const char *line);
+HWNAS_API void hwnas_set_log(hwnas_log_function *function, void *context);
+
 /* "ok", "input", "out_of_memory", ...: the spelling used in stores and JSON. Static. */
 HWNAS_API const char *hwnas_status_name(hwnas_status status);
 
@@ -346,10 +357,10 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_score_codes(hwnas_estimate 
  * the first measurement: the program `hwnas runner` as installed, or what $HWNAS_RUNNER names, or
  * the calling program itself, if it began with hwnas_runner_main(). */
 
-/* For programs with devices of their own (hwnas/device.h), which a child must have too: to be called
- * at the beginning of main(), behind what registers them. true: this process was the child, has done
- * its work and should end with *exit_code. false: the program goes on, and the library starts it
- * again, with the one argument "runner", in order to measure. */
+/* For programs with devices of their own (hwnas/device.h), which a child must have too: to be
+ * called at the beginning of main(), behind what registers them. true: this process was the child,
+ * has done its work and should end with *exit_code. false: the program goes on, and the library
+ * starts it again, with the one argument "runner", in order to measure. */
 HWNAS_API bool hwnas_runner_main(int *exit_code, int argc, char *const *argv);
 
 typedef struct hwnas_measurer hwnas_measurer;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/str.h"
 #include "measure/runner_priv.h"
 
@@ -139,6 +140,8 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
     r->log = log[0];
     r->n_requests = r->n_graphs = r->n_tail = 0;
     fds[0] = log[0] = -1;
+    hwnas_log(HWNAS_LOG_DEBUG, "started the runner '%s' for %s with %d threads: process %d",
+              program, r->device, r->threads, (int)r->pid);
 out:
     free_environment(environment);
     close_fd(&fds[0]);

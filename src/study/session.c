@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "graph/elaborate.h"
 #include "trial/judge.h"
 #include "study/session.h"
@@ -185,6 +186,8 @@ void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started)
 {
     if (status != HWNAS_OK) {
         trial->message = hwnas_strdup(hwnas_last_error()->message);
+        hwnas_log(HWNAS_LOG_WARNING, "trial %llu failed: %s", (unsigned long long)trial->number,
+                  trial->message);
         trial->n_values = 0;
         trial->is_unstable = trial->is_stopped_early = false;
         trial->violation = INFINITY;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "study/study_facts.h"
 #include "study/probe.h"
@@ -224,8 +225,9 @@ static hwnas_status search(hwnas_session *s)
         }
         report(s, is_due ? "measuring what was estimated" : "");
     }
-    TRY_OUT(hwnas_store_set(s->store, "ended",
-                            end && !hwnas_session_should_stop(s) ? end : "interrupted"));
+    const char *why = end && !hwnas_session_should_stop(s) ? end : "interrupted";
+    hwnas_log(HWNAS_LOG_INFO, "the search is over: %s", why);
+    TRY_OUT(hwnas_store_set(s->store, "ended", why));
 out:
     hwnas_arch_free(walked);
     free(end);

@@ -407,6 +407,26 @@ static void stops_measuring_when_asked(void **state)
 
 /* ---- Searching ---- */
 
+/* Adds what is told to a text of 4 KiB. */
+static void keep_log(void *context, hwnas_log_level level, const char *line)
+{
+    char *log = context;
+    const size_t n = strlen(log);
+    snprintf(log + n, 4096 - n, "%d %s\n", (int)level, line);
+}
+
+static void tells_whoever_listens(void **state)
+{
+    char *log = calloc(1, 4096), *text, best[64];
+    snprintf(best, sizeof best, "%s/best", (const char *)*state);
+    hwnas_set_log(keep_log, log);
+    assert_int_equal(hwnas_search(&text, write_job(*state, best), NULL), HWNAS_OK);
+    hwnas_set_log(NULL, NULL);
+    hwnas_free(text);
+    assert_non_null(strstr(log, "1 the search is over: all trials were made\n"));
+    free(log);
+}
+
 static void count_calls(void *context, const hwnas_search_progress *progress)
 {
     assert_true(progress->n_done <= progress->max_trials);
@@ -656,6 +676,7 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(does_not_follow_the_locale, make_folder, leave_locale),
         cmocka_unit_test(leaves_the_locale_of_a_thread),
+        cmocka_unit_test_setup_teardown(tells_whoever_listens, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
