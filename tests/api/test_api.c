@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -641,6 +642,51 @@ static void tells_what_is_wrong(void **state)
     assert_int_equal(hwnas_status_exit_code(HWNAS_E_INPUT), 2);
 }
 
+/* Handles of different threads are independent. */
+static int use_handles(void *data)
+{
+    const uint64_t seed = *(const uint64_t *)data;
+    char *text = NULL, *code;
+    for (uint64_t i = 0; i < 10; i++) {
+        hwnas_space *space;
+        hwnas_network *network;
+        if (hwnas_space_open(&space, "nas_bench_macro") != HWNAS_OK ||
+            hwnas_space_sample(&code, space, seed, i) != HWNAS_OK ||
+            hwnas_network_open_in(&network, space, code, NULL) != HWNAS_OK ||
+            hwnas_network_json(&text, network) != HWNAS_OK)
+            return -1;
+        hwnas_free(text);
+        hwnas_free(code);
+        hwnas_network_close(network);
+        /* A failure is told to who made it. */
+        code = NULL;
+        char wrong[8];
+        snprintf(wrong, sizeof wrong, "x%d", (int)seed);
+        if (hwnas_space_check(&code, space, wrong) == HWNAS_OK || code ||
+            !strstr(hwnas_last_error()->message, wrong))
+            return -1;
+        hwnas_space_close(space);
+    }
+    return 0;
+}
+
+static void threads_have_handles_of_their_own(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    thrd_t threads[N];
+    uint64_t seeds[N];
+    for (int i = 0; i < N; i++) {
+        seeds[i] = (uint64_t)i;
+        assert_int_equal(thrd_create(&threads[i], use_handles, &seeds[i]), thrd_success);
+    }
+    for (int i = 0; i < N; i++) {
+        int result;
+        thrd_join(threads[i], &result);
+        assert_int_equal(result, 0);
+    }
+}
+
 static void says_its_version(void **state)
 {
     (void)state;
@@ -655,6 +701,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_its_version),
+        cmocka_unit_test(threads_have_handles_of_their_own),
         cmocka_unit_test(lists_all_networks_of_a_space),
         cmocka_unit_test(samples_by_the_seed),
         cmocka_unit_test(describes_a_network),
