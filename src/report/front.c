@@ -6,6 +6,7 @@
 
 #include "report/grid.h"
 #include "report/verified_text.h"
+#include "study/verified.h"
 #include "study/settings.h"
 
 static const char *job_text(const hwnas_summary *s, const char *key)
@@ -400,13 +401,23 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *job)
 static json_t *failures_json(const hwnas_summary *s)
 {
     json_t *failures = json_array();
-    for (size_t i = 0; i < s->n_trials; i++)
-        if (s->trials[i].is_finished && s->trials[i].status != HWNAS_OK)
-            json_array_append_new(
-                failures,
-                json_pack("{s:I, s:s, s:s, s:s}", "trial", (json_int_t)s->trials[i].number, "arch",
-                          s->trials[i].code, "status", hwnas_status_name(s->trials[i].status),
-                          "message", s->trials[i].message ? s->trials[i].message : ""));
+    for (size_t i = 0; i < s->n_trials; i++) {
+        const hwnas_trial *trial = &s->trials[i];
+        const char *on = NULL, *wrong = hwnas_verified_wrong(&on, s->verified, trial->number);
+        if (!trial->is_finished || (trial->status == HWNAS_OK && !wrong))
+            continue;
+        const bool is_partial = trial->status == HWNAS_OK;
+        json_array_append_new(
+            failures,
+            json_pack("{s:I, s:s, s:s, s:s, s:s*}", "trial", (json_int_t)trial->number, "arch",
+                      trial->code, "status",
+                      hwnas_status_name(is_partial ? HWNAS_E_WRONG_RESULT : trial->status),
+                      "message",
+                      is_partial       ? wrong
+                      : trial->message ? trial->message
+                                       : "",
+                      "device", is_partial ? on : NULL));
+    }
     return failures;
 }
 

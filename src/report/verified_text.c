@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "study/verified.h"
+
 enum { MAX_REFERENCES = 8 };
 
 /* The front's networks, on all devices of theirs. */
@@ -11,6 +13,7 @@ typedef struct tally {
     size_t n, n_right, n_wrong; /* networks; wrong ones have left the front */
     double largest;
     const char *why_not;      /* the first that could not be verified; NULL: each could */
+    json_t *missing;          /* numbers of the trials of which a result is not known */
     const hwnas_trial *wrong; /* the first; NULL: none */
     int n_references;
     struct {
@@ -60,19 +63,21 @@ static bool add_network(tally *t, const hwnas_summary *s, const hwnas_trial *tri
         t->largest = fmax(t->largest, json_number_value(json_object_get(result, "error")));
         add_reference(t, against);
     }
+    if (!is_whole)
+        json_array_append_new(t->missing, json_integer((json_int_t)trial->number));
     return is_whole && n_known;
 }
 
 static tally count(const hwnas_summary *s)
 {
-    tally t = {0};
+    tally t = {.missing = json_array()};
     for (int f = 0; f < s->n_fronts; f++)
         for (size_t i = 0; i < s->fronts[f].n; i++) {
             t.n++;
             t.n_right += add_network(&t, s, &s->trials[s->fronts[f].trials[i]], f);
         }
     for (size_t i = 0; i < s->n_trials; i++)
-        if (s->trials[i].is_finished && s->trials[i].status == HWNAS_E_WRONG_RESULT) {
+        if (hwnas_verified_is_wrong(s->verified, s->trials[i].number)) {
             t.wrong = t.wrong ? t.wrong : &s->trials[i];
             t.n_wrong++;
         }
@@ -96,35 +101,66 @@ static void add_references(hwnas_str *out, const tally *t)
         hwnas_str_addf(out, "%s%s", i ? " or " : " against ", t->references[i].name);
 }
 
+/* Which networks of the front nobody has looked at, as the search was ended before. */
+static void add_missing(hwnas_str *out, const tally *t)
+{
+    enum { MOST = 8 };
+    const size_t n = json_array_size(t->missing);
+    for (size_t i = 0; i < n && i < MOST; i++)
+        hwnas_str_addf(out, "%s%lld",
+                       i        ? ", "
+                       : n == 1 ? "; not trial "
+                                : "; not trials ",
+                       (long long)json_integer_value(json_array_get(t->missing, i)));
+    if (n > MOST)
+        hwnas_str_addf(out, " and %zu others", n - MOST);
+}
+
+static void add_wrong(hwnas_str *out, const hwnas_summary *s, const tally *t)
+{
+    const char *on = NULL;
+    hwnas_verified_wrong(&on, s->verified, t->wrong->number);
+    hwnas_str_addf(out, "; %zu wrong result%s, failed: trial %llu", t->n_wrong,
+                   t->n_wrong == 1 ? "" : "s", (unsigned long long)t->wrong->number);
+    if (t->wrong->status == HWNAS_OK)
+        hwnas_str_addf(out, " on %s", on);
+    if (t->n_wrong > 1)
+        hwnas_str_add(out, " and others");
+}
+
+static void add_tally(hwnas_str *out, const hwnas_summary *s, const tally *t)
+{
+    hwnas_str_add(out, "\nverified    ");
+    if (t->n && !t->n_right && add_skipped(out, s, "no, ") == s->job.goals.devices.n)
+        return;
+    if (t->n_right < t->n)
+        hwnas_str_addf(out, "%zu of ", t->n_right);
+    hwnas_str_addf(out, "%zu network%s of the front", t->n, t->n == 1 ? "" : "s");
+    add_references(out, t);
+    if (t->n_right)
+        hwnas_str_addf(out, ", largest error %.1g", t->largest);
+    add_missing(out, t);
+    if (t->why_not)
+        hwnas_str_addf(out, "; one could not be: %s", t->why_not);
+    if (t->n_right)
+        add_skipped(out, s, "; not on ");
+    if (t->wrong)
+        add_wrong(out, s, t);
+}
+
 void hwnas_verified_text(hwnas_str *out, const hwnas_summary *s)
 {
     const tally t = count(s);
-    if (!s->job.goals.devices.n || (!t.n && !t.n_wrong))
-        return;
-    hwnas_str_add(out, "\nverified    ");
-    if (t.n && !t.n_right && add_skipped(out, s, "no, ") == s->job.goals.devices.n)
-        return;
-    if (t.n_right < t.n)
-        hwnas_str_addf(out, "%zu of ", t.n_right);
-    hwnas_str_addf(out, "%zu network%s of the front", t.n, t.n == 1 ? "" : "s");
-    add_references(out, &t);
-    if (t.n_right)
-        hwnas_str_addf(out, ", largest error %.1g", t.largest);
-    if (t.why_not)
-        hwnas_str_addf(out, "; one could not be: %s", t.why_not);
-    if (t.n_right)
-        add_skipped(out, s, "; not on ");
-    if (t.wrong)
-        hwnas_str_addf(out, "; %zu wrong result%s, failed: trial %llu%s", t.n_wrong,
-                       t.n_wrong == 1 ? "" : "s", (unsigned long long)t.wrong->number,
-                       t.n_wrong == 1 ? "" : " and others");
+    if (s->job.goals.devices.n && (t.n || t.n_wrong))
+        add_tally(out, s, &t);
+    json_decref(t.missing);
 }
 
 json_t *hwnas_verified_json(const hwnas_summary *s)
 {
     const tally t = count(s);
-    return json_pack("{s:I, s:I, s:I, s:o, s:O}", "networks", (json_int_t)t.n, "right",
-                     (json_int_t)t.n_right, "wrong", (json_int_t)t.n_wrong, "largest_error",
-                     t.n_right ? json_real(t.largest) : json_null(), "skipped",
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:O}", "networks", (json_int_t)t.n, "right",
+                     (json_int_t)t.n_right, "wrong", (json_int_t)t.n_wrong, "missing", t.missing,
+                     "largest_error", t.n_right ? json_real(t.largest) : json_null(), "skipped",
                      json_object_get(s->verified, "skipped"));
 }

@@ -112,7 +112,7 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
     TRY_OUT(hwnas_store_trials(&s->trials, &s->n_trials, store));
     TRY_OUT(hwnas_store_replace(s->trials, s->n_trials, store));
     TRY_OUT(hwnas_verified_load(&s->verified, store));
-    hwnas_verified_apply(s->trials, s->n_trials, s->verified);
+    hwnas_verified_apply(s->trials, s->n_trials, s->verified, &s->job.goals);
     find_fronts(s);
     count(s);
     *out = s;

@@ -339,7 +339,7 @@ hwnas_status hwnas_ties_measure(hwnas_store *store, hwnas_evaluator *evaluator,
     TRY_OUT(hwnas_store_trials(&s.trials, &s.n, store));
     TRY_OUT(hwnas_store_replace(s.trials, s.n, store));
     TRY_OUT(hwnas_verified_load(&verified, store));
-    hwnas_verified_apply(s.trials, s.n, verified);
+    hwnas_verified_apply(s.trials, s.n, verified, &job->goals);
     s.group = hwnas_alloc((s.n + 1) * sizeof *s.group);
     hwnas_ties_find(s.group, s.trials, s.n, &job->goals);
     TRY_OUT(measure_groups(&s));

@@ -52,22 +52,30 @@ bool hwnas_verified_is_known(const json_t *verified, uint64_t number, const char
     return is_known(json_object_get(results_of(verified, number), device));
 }
 
-/* The first wrong one; NULL: none is. */
-static const json_t *find_wrong(const json_t *results)
+static const char *message_of(const json_t *result)
+{
+    const char *message = json_string_value(json_object_get(result, "message"));
+    return message ? message : "?";
+}
+
+const char *hwnas_verified_wrong(const char **on, const json_t *verified, uint64_t number)
 {
     const char *device;
     json_t *result;
-    json_object_foreach((json_t *)results, device, result)
+    json_object_foreach(results_of(verified, number), device, result)
     {
-        if (is_wrong(result))
-            return result;
+        if (!is_wrong(result))
+            continue;
+        if (on)
+            *on = device;
+        return message_of(result);
     }
     return NULL;
 }
 
 bool hwnas_verified_is_wrong(const json_t *verified, uint64_t number)
 {
-    return find_wrong(results_of(verified, number)) != NULL;
+    return hwnas_verified_wrong(NULL, verified, number) != NULL;
 }
 
 void hwnas_verified_note(json_t *verified, uint64_t number, const char *device,
@@ -100,13 +108,16 @@ static bool is_right(const json_t *results)
 
 void hwnas_verified_count(size_t *n_right, size_t *n_wrong, const json_t *verified)
 {
-    const char *number;
-    json_t *results;
+    const char *number, *device;
+    json_t *results, *result;
     *n_right = *n_wrong = 0;
     json_object_foreach(json_object_get(verified, "trials"), number, results)
     {
         *n_right += is_right(results);
-        *n_wrong += find_wrong(results) != NULL;
+        json_object_foreach(results, device, result)
+        {
+            *n_wrong += is_wrong(result);
+        }
     }
 }
 
@@ -143,25 +154,53 @@ static void add_to_detail(hwnas_trial *trial, const json_t *results)
     json_decref(detail);
 }
 
-static void fail_trial(hwnas_trial *trial, const json_t *wrong)
+static void fail_trial(hwnas_trial *trial, const char *message)
 {
-    const char *message = json_string_value(json_object_get(wrong, "message"));
     free(trial->message);
-    trial->message = hwnas_strdup(message ? message : "?");
+    trial->message = hwnas_strdup(message);
     trial->status = HWNAS_E_WRONG_RESULT;
     trial->n_values = 0;
     trial->violation = INFINITY;
 }
 
-void hwnas_verified_apply(hwnas_trial *trials, size_t n, const json_t *verified)
+/* What a device computes wrong it has no time for: the trial is on no front of that device then. */
+static void fail_on(hwnas_trial *trial, const char *device)
+{
+    char *end = hwnas_printf(" on %s", device);
+    size_t n = 0;
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (!hwnas_ends_with(trial->values[i].metric, end))
+            trial->values[n++] = trial->values[i];
+    trial->n_values = n;
+    free(end);
+}
+
+/* Fails a trial as a whole, or, where each device has a front of its own, on those devices. */
+static void fail_wrong(hwnas_trial *trial, const json_t *results, const char *message,
+                       const hwnas_goals *goals)
+{
+    int n_wrong = 0;
+    for (int d = 0; goals && d < goals->devices.n; d++)
+        n_wrong += is_wrong(json_object_get(results, goals->devices.rows[d].name));
+    if (!goals || !goals->is_front_per_device || n_wrong == goals->devices.n) {
+        fail_trial(trial, message);
+        return;
+    }
+    for (int d = 0; d < goals->devices.n; d++)
+        if (is_wrong(json_object_get(results, goals->devices.rows[d].name)))
+            fail_on(trial, goals->devices.rows[d].name);
+}
+
+void hwnas_verified_apply(hwnas_trial *trials, size_t n, const json_t *verified,
+                          const hwnas_goals *goals)
 {
     for (size_t i = 0; i < n; i++) {
         const json_t *results = results_of(verified, trials[i].number);
-        const json_t *wrong = find_wrong(results);
+        const char *wrong = hwnas_verified_wrong(NULL, verified, trials[i].number);
         if (!results || !trials[i].is_finished)
             continue;
         add_to_detail(&trials[i], results);
         if (wrong)
-            fail_trial(&trials[i], wrong);
+            fail_wrong(&trials[i], results, wrong, goals);
     }
 }

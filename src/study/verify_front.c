@@ -145,7 +145,7 @@ hwnas_status hwnas_session_verify(hwnas_session *s, bool *is_right)
     hwnas_verified_count(&n_right, &n_before, s->verified);
     TRY_OUT(hwnas_store_trials(&trials, &n, s->store));
     TRY_OUT(hwnas_store_replace(trials, n, s->store));
-    hwnas_verified_apply(trials, n, s->verified);
+    hwnas_verified_apply(trials, n, s->verified, &s->job->goals);
     for (int f = 0; f < hwnas_n_fronts(&s->job->goals); f++)
         TRY_OUT(verify_front(s, trials, n, f));
     hwnas_verified_count(&n_right, &n_wrong, s->verified);

@@ -112,7 +112,7 @@ static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const 
         same[d] = same_settings ? find_device(job, d, evaluator, &theirs, infos) : -1;
     TRY_OUT(hwnas_store_trials(&trials, &n, store));
     TRY_OUT(hwnas_verified_load(&verified, store));
-    hwnas_verified_apply(trials, n, verified);
+    hwnas_verified_apply(trials, n, verified, NULL);
     qsort(trials, n, sizeof *trials, by_order);
     out->trials = hwnas_alloc((n + 1) * sizeof *out->trials);
     for (size_t i = 0; i < n; i++) {

@@ -66,6 +66,52 @@ digest() {
     is out "d['verified']['right'] == len(d['front'])"
 }
 
+@test "where each device has a front, a wrong result is a failure on that device alone" {
+    two() {
+        job "device" "accuracy: nas_bench_macro_cifar10" "budget: {trials: 6}" "seed: 3" \
+            "devices: [{name: a, device: null}, {name: b, device: null, batch: 2}]" "fronts: each" \
+            "objectives: [accuracy, latency.p50 on a, latency.p50 on b]" "measure: {seconds: 0.1, estimate: off, ties: 0}"
+        STILL_COMPUTES=1 STILL_BY_SIZE=1 STILL_LOG=$PWD/log undisturbed ends "$@"
+    }
+    two 0 search job.yaml --study right.db --json
+    cp out right.json
+    # The first that is verified is the winner on a.
+    local trial n
+    trial=$(json right.json "d['fronts']['a']['winner']['trial']")
+    is right.json "any(t['trial'] == $trial for t in d['fronts']['b']['front'])"
+    n=$(json right.json "2 * d['finished'] + 1")
+    export STILL_WRONG
+    STILL_WRONG=$(sed -n "${n}p" log)
+    two 0 search job.yaml --study s.db --json
+    is out "all(t['trial'] != $trial for t in d['fronts']['a']['front']) and d['fronts']['a']['front']"
+    is out "any(t['trial'] == $trial for t in d['fronts']['b']['front'])"
+    is out "d['failures'][0]['device'] == 'a' and d['failures'][0]['status'] == 'wrong_result'"
+    is out "d['failed'] == 0 and d['verified']['wrong'] == 1 and d['verified']['missing'] == []"
+    ends 0 study show s.db
+    says out "; 1 wrong result, failed: trial $trial on a"
+}
+
+@test "a network of the front that was not verified is named" {
+    still_search 0 search job.yaml --study s.db
+    # As if the search had been ended before it came to the winner.
+    local trial
+    trial=$(/usr/bin/python3 - <<'END'
+import json, sqlite3
+db = sqlite3.connect("s.db")
+verified = json.loads(db.execute("SELECT value FROM fact WHERE key = 'verified'").fetchone()[0])
+trial = sorted(verified["trials"])[0]
+del verified["trials"][trial]
+db.execute("UPDATE fact SET value = ? WHERE key = 'verified'", (json.dumps(verified),))
+db.commit()
+print(trial)
+END
+    )
+    ends 0 study show s.db
+    says out "verified    * of * networks of the front against ref, largest error *; not trial $trial"
+    ends 0 study show s.db --json
+    is out "d['verified']['missing'] == [$trial] and d['verified']['right'] == d['verified']['networks'] - 1"
+}
+
 # taken_over STUDY CODE: how many trials of a warm start have this code.
 taken_over() {
     "$HWNAS" study show "$1" --json >shown.json
