@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 static const struct {
     const char *name;
     int exit_code;
@@ -56,32 +58,6 @@ void hwnas_error_clear(void)
     memset(&last, 0, sizeof last);
 }
 
-/* Bytes of the character at `text`, or 0 when it is none that may be printed: messages quote what
- * users wrote, and must stay one line of UTF-8 that does nothing to a terminal. */
-static size_t printable(const unsigned char *text)
-{
-    if (*text < 0x80)
-        return *text >= 0x20 && *text != 0x7F;
-    size_t n = *text >= 0xF0 ? 4 : *text >= 0xE0 ? 3 : 2;
-    if (*text < 0xC2 || *text > 0xF4 || (*text == 0xC2 && text[1] < 0xA0))
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((text[i] & 0xC0) != 0x80)
-            return 0;
-    return n;
-}
-
-static void clean(char *text)
-{
-    for (size_t n; *text; text += n) {
-        n = printable((const unsigned char *)text);
-        if (n == 0) {
-            *text = (unsigned char)*text < 0x80 ? ' ' : '?';
-            n = 1;
-        }
-    }
-}
-
 hwnas_status hwnas_fail(hwnas_status status, const hwnas_place *place, const char *format, ...)
 {
     /* Arguments may point into the old record, so the new text is made beside it. */
@@ -90,7 +66,7 @@ hwnas_status hwnas_fail(hwnas_status status, const hwnas_place *place, const cha
     va_start(ap, format);
     vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
-    clean(message);
+    hwnas_clean(message, "");
     hwnas_error_clear();
     memcpy(last.message, message, sizeof message);
     last.status = status;
@@ -113,7 +89,7 @@ hwnas_status hwnas_hint(hwnas_status status, const char *format, ...)
     va_start(ap, format);
     vsnprintf(last.hint, sizeof last.hint, format, ap);
     va_end(ap);
-    clean(last.hint);
+    hwnas_clean(last.hint, "");
     return status;
 }
 
@@ -126,6 +102,6 @@ hwnas_status hwnas_context(hwnas_status status, const char *format, ...)
     va_end(ap);
     memcpy(message, last.message, sizeof message);
     snprintf(last.message, sizeof last.message, "%s: %.700s", context, message);
-    clean(last.message);
+    hwnas_clean(last.message, "");
     return status;
 }

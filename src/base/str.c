@@ -99,3 +99,28 @@ hwnas_status hwnas_text_check(const char *what, const char *text)
     json_decref(json);
     return is_good ? HWNAS_OK : hwnas_fail(HWNAS_E_USAGE, NULL, "%s is not UTF-8", what);
 }
+
+/* Bytes of the character at `text`, or 0 when it is none that may be printed. */
+static size_t printable(const unsigned char *text)
+{
+    if (*text < 0x80)
+        return *text >= 0x20 && *text != 0x7F;
+    size_t n = *text >= 0xF0 ? 4 : *text >= 0xE0 ? 3 : 2;
+    if (*text < 0xC2 || *text > 0xF4 || (*text == 0xC2 && text[1] < 0xA0))
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((text[i] & 0xC0) != 0x80)
+            return 0;
+    return n;
+}
+
+void hwnas_clean(char *text, const char *kept)
+{
+    for (size_t n; *text; text += n) {
+        n = strchr(kept, *text) ? 1 : printable((const unsigned char *)text);
+        if (n == 0) {
+            *text = (unsigned char)*text < 0x80 ? ' ' : '?';
+            n = 1;
+        }
+    }
+}

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/str.h"
 
@@ -42,6 +43,9 @@ HWNAS_CHECKED hwnas_status hwnas_options_parse(const hwnas_usage *usage,
 
 /* ---- Output ---- */
 
+/* All that is printed goes through these, so that no name and no message of others has power over
+ * a terminal (hwnas_clean()); lines and tabs stay. */
+void hwnas_say(FILE *to, const char *format, ...) HWNAS_PRINTF(2, 3);
 /* Prints to standard output and frees; a full disk or closed pipe is HWNAS_E_IO. */
 HWNAS_CHECKED hwnas_status hwnas_print_text(hwnas_str *text);
 HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);

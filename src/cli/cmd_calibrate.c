@@ -21,11 +21,11 @@ static void show_progress(void *context, const hwnas_calibration *c)
     (void)context;
     if (!isatty(STDERR_FILENO))
         return;
-    fprintf(stderr, "\r%4.0f s: %zu networks, %zu parts", c->seconds, c->table.n_networks,
-            c->table.n_parts);
+    fputs("\r\033[K", stderr);
+    hwnas_say(stderr, "%4.0f s: %zu networks, %zu parts", c->seconds, c->table.n_networks,
+              c->table.n_parts);
     if (c->n_held_out)
-        fprintf(stderr, "; estimates of random ones: %.1f %% off in the median", 100 * c->error);
-    fprintf(stderr, "\033[K");
+        hwnas_say(stderr, "; estimates of random ones: %.1f %% off in the median", 100 * c->error);
 }
 
 static json_t *to_json(const hwnas_calibration *c)
@@ -108,9 +108,9 @@ hwnas_status hwnas_cmd_calibrate(int argc, char **argv)
     o.stop = hwnas_stop_on_signals();
     status = hwnas_calibrate(&result, latencies, space, &o);
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
+        fputs("\r\033[K", stderr);
     if (hwnas_latencies_note(latencies))
-        fprintf(stderr, "hwnas: note: %s\n", hwnas_latencies_note(latencies));
+        hwnas_say(stderr, "hwnas: note: %s\n", hwnas_latencies_note(latencies));
     if (status != HWNAS_OK && status != HWNAS_E_INTERRUPTED)
         goto out;
     const hwnas_status ended = status;

@@ -75,7 +75,7 @@ static hwnas_status write_picked(picked *p, const char *dtype)
     hwnas_status status = hwnas_network_write(&p->file, arch);
     const char *note = hwnas_network_file_note(&p->file);
     if (status == HWNAS_OK && *note)
-        fprintf(stderr, "hwnas: note: %s%s\n", p->file.path, note);
+        hwnas_say(stderr, "hwnas: note: %s%s\n", p->file.path, note);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;
@@ -95,7 +95,7 @@ static hwnas_status write_model(const char *model, const char *format, const cha
                           "the weights go beside it, with .safetensors in the place of .py");
     TRY_OUT(hwnas_onnx_load(&graph, model, NULL));
     TRY_OUT(hwnas_export_graph(path, &weights, graph));
-    fprintf(stderr, "hwnas: note: the weights are in %s\n", weights);
+    hwnas_say(stderr, "hwnas: note: the weights are in %s\n", weights);
 out:
     free(weights);
     hwnas_graph_free(graph);

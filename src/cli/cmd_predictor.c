@@ -24,15 +24,16 @@ static hwnas_status print_scores(const hwnas_predictor_scores *s, const char *ho
             "rmse", number(s->rmse), "mean_absolute_error", number(s->mean_absolute_error),
             "top_tenth_tau", number(s->top_tenth_tau), "coverage_90", number(s->coverage_90),
             "chosen", chosen ? json_string(chosen) : NULL));
-    printf("%s, %zu rows\n  Kendall tau  %.4f\n", how, s->n_rows, s->kendall_tau);
+    hwnas_say(stdout, "%s, %zu rows\n  Kendall tau  %.4f\n", how, s->n_rows, s->kendall_tau);
     if (!isnan(s->rmse))
-        printf("  RMSE         %.4f\n  MAE          %.4f\n", s->rmse, s->mean_absolute_error);
+        hwnas_say(stdout, "  RMSE         %.4f\n  MAE          %.4f\n", s->rmse,
+                  s->mean_absolute_error);
     if (!isnan(s->top_tenth_tau))
-        printf("  Kendall tau among the highest tenth  %.4f\n", s->top_tenth_tau);
+        hwnas_say(stdout, "  Kendall tau among the highest tenth  %.4f\n", s->top_tenth_tau);
     if (!isnan(s->coverage_90))
-        printf("  inside the 90 %% interval  %.1f %%\n", 100 * s->coverage_90);
+        hwnas_say(stdout, "  inside the 90 %% interval  %.1f %%\n", 100 * s->coverage_90);
     if (chosen)
-        printf("\nfitted: %s\n", chosen);
+        hwnas_say(stdout, "\nfitted: %s\n", chosen);
     return HWNAS_OK;
 }
 

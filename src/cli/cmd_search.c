@@ -55,7 +55,8 @@ static void show_progress(void *context, const hwnas_progress *p)
     if (now - l->last < 0.1)
         return;
     char *words = progress_words(l, p);
-    fprintf(stderr, "\r\033[K%s", words);
+    fputs("\r\033[K", stderr);
+    hwnas_say(stderr, "%s", words);
     free(words);
     l->last = now;
     l->is_shown = true;
@@ -69,7 +70,7 @@ static void log_progress(void *context, const hwnas_progress *p)
     if (now - l->last < 10)
         return;
     char *words = progress_words(l, p);
-    fprintf(stderr, "hwnas: %s\n", words);
+    hwnas_say(stderr, "hwnas: %s\n", words);
     free(words);
     l->last = now;
 }
@@ -77,7 +78,7 @@ static void log_progress(void *context, const hwnas_progress *p)
 static void print_written(const hwnas_network_file *file)
 {
     const char *note = hwnas_network_file_note(file);
-    fprintf(stderr, "wrote %s%s%s\n", file->path, *note ? ", which" : "", note);
+    hwnas_say(stderr, "wrote %s%s%s\n", file->path, *note ? ", which" : "", note);
 }
 
 /* When most trials failed, and none was good, why the last of them did. */
@@ -219,7 +220,7 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
     if (progress.is_shown)
         fputs("\r\033[K", stderr);
     if (status == HWNAS_OK && summary->note)
-        fprintf(stderr, "hwnas: note: %s\n", summary->note);
+        hwnas_say(stderr, "hwnas: note: %s\n", summary->note);
     if (status == HWNAS_OK)
         status = finish(job, summary, given->as_json);
     hwnas_summary_free(summary);

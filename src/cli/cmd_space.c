@@ -63,8 +63,8 @@ static hwnas_status check(int argc, char **argv)
             space->name, "file", space->path, "choices", (json_int_t)space->n_choices, "positions",
             (json_int_t)space->n_genes, "encodings_exact", count));
     else
-        printf("%s: good; %zu choices in %zu positions, %s encodings\n", space->path,
-               space->n_choices, space->n_genes, count);
+        hwnas_say(stdout, "%s: good; %zu choices in %zu positions, %s encodings\n", space->path,
+                  space->n_choices, space->n_genes, count);
     free(count);
     hwnas_space_free(space);
     return status;
@@ -133,11 +133,12 @@ static hwnas_status count(int argc, char **argv)
                       few ? json_integer((json_int_t)distinct) : json_null(), "distinct_is_exact",
                       few != 0)));
     } else if (few) {
-        printf("encodings  %s\ndistinct   %llu network%s\n", encodings,
-               (unsigned long long)distinct, distinct == 1 ? "" : "s");
+        hwnas_say(stdout, "encodings  %s\ndistinct   %llu network%s\n", encodings,
+                  (unsigned long long)distinct, distinct == 1 ? "" : "s");
     } else {
-        printf("encodings  %s%s (%.2e)\ndistinct   at most as many: too many to build each\n",
-               is_exact ? "" : "at most ", encodings, atof(encodings));
+        hwnas_say(stdout,
+                  "encodings  %s%s (%.2e)\ndistinct   at most as many: too many to build each\n",
+                  is_exact ? "" : "at most ", encodings, atof(encodings));
     }
 out:
     free(encodings);
@@ -188,8 +189,8 @@ static hwnas_status sample(int argc, char **argv)
                                                    (json_int_t)costs.params, "macs",
                                                    (json_int_t)costs.macs));
         else
-            printf("%s  %.3f M params  %.1f MMACs\n", code, (double)costs.params / 1e6,
-                   (double)costs.macs / 1e6);
+            hwnas_say(stdout, "%s  %.3f M params  %.1f MMACs\n", code, (double)costs.params / 1e6,
+                      (double)costs.macs / 1e6);
         free(code);
     }
     if (as_json)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +33,11 @@ static const hwnas_command commands[] = {
 
 static void print_commands(const char *what, const char *about, const hwnas_command *rows)
 {
-    printf("Usage: %s COMMAND [ARGUMENT]...\n%s\n\n", what, about);
+    hwnas_say(stdout, "Usage: %s COMMAND [ARGUMENT]...\n%s\n\n", what, about);
     for (const hwnas_command *c = rows; c->name; c++)
         if (c->help)
-            printf("  %-12s %s\n", c->name, c->help);
-    printf("\n'%s COMMAND --help' tells more of each.\n", what);
+            hwnas_say(stdout, "  %-12s %s\n", c->name, c->help);
+    hwnas_say(stdout, "\n'%s COMMAND --help' tells more of each.\n", what);
 }
 
 hwnas_status hwnas_dispatch(const char *what, const char *about, const hwnas_command *rows,
@@ -69,10 +70,26 @@ static hwnas_status flush(void)
     return HWNAS_OK;
 }
 
+static void print(FILE *to, char *text)
+{
+    hwnas_clean(text, "\n\t");
+    fputs(text, to);
+}
+
+void hwnas_say(FILE *to, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    char *text = hwnas_vprintf(format, ap);
+    va_end(ap);
+    print(to, text);
+    free(text);
+}
+
 hwnas_status hwnas_print_text(hwnas_str *text)
 {
     if (text->s)
-        fputs(text->s, stdout);
+        print(stdout, text->s);
     hwnas_str_done(text);
     return flush();
 }
@@ -81,8 +98,17 @@ hwnas_status hwnas_print_json(json_t *json)
 {
     if (!json) /* nothing else keeps it from being made */
         return hwnas_fail(HWNAS_E_INPUT, NULL, "a name in the answer is not UTF-8");
-    json_dumpf(json, stdout, JSON_INDENT(2));
+    char *text = json_dumps(json, JSON_INDENT(2));
+    for (const unsigned char *at = (const unsigned char *)text; at && *at; at++) {
+        /* Control characters that JSON may have as they are: delete, and U+0080 to U+009F. */
+        const bool is_c1 = at[0] == 0xC2 && at[1] < 0xA0;
+        if (is_c1 || *at == 0x7F)
+            printf("\\u00%02x", is_c1 ? *++at : *at);
+        else
+            putchar(*at);
+    }
     putchar('\n');
+    free(text);
     json_decref(json);
     return flush();
 }
@@ -90,16 +116,16 @@ hwnas_status hwnas_print_json(json_t *json)
 static void print_error(void)
 {
     const hwnas_error *error = hwnas_last_error();
-    fputs("hwnas: ", stderr);
+    hwnas_say(stderr, "hwnas: ");
     if (*error->file)
-        fprintf(stderr, "%s:", error->file);
+        hwnas_say(stderr, "%s:", error->file);
     if (*error->file && error->line)
-        fprintf(stderr, "%d:", error->line);
+        hwnas_say(stderr, "%d:", error->line);
     if (*error->file && error->line && error->column)
-        fprintf(stderr, "%d:", error->column);
-    fprintf(stderr, "%s%s\n", *error->file ? " " : "", error->message);
+        hwnas_say(stderr, "%d:", error->column);
+    hwnas_say(stderr, "%s%s\n", *error->file ? " " : "", error->message);
     if (*error->hint)
-        fprintf(stderr, "  hint: %s\n", error->hint);
+        hwnas_say(stderr, "  hint: %s\n", error->hint);
 }
 
 /* A pipe may come from a program that does not wait for its own; a full one is not a failure here.

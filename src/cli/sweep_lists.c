@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/cli.h"
 
 /* "1,2,8" */
 static hwnas_status read_numbers(int *out, int *n, const char *option, const char *text, long most)
@@ -22,8 +23,9 @@ static hwnas_status read_numbers(int *out, int *n, const char *option, const cha
             return HWNAS_OK;
         at = end + 1;
     }
-    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is not a list of numbers 1 to %ld",
-                                 option, text, most),
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                 "--%s '%.60s' is not a list of numbers 1 to %ld", option, text,
+                                 most),
                       "write --%s 1,2,4", option);
 }
 
@@ -73,6 +75,6 @@ hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists)
 
 void hwnas_sweep_print_skipped(const char *model, const char *list)
 {
-    fprintf(stderr, "%s is not measured whole; left out, with what depends on it:\n%s", model,
-            list);
+    hwnas_say(stderr, "%s is not measured whole; left out, with what depends on it:\n%s", model,
+              list);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 static void add(hwnas_grid *grid, char *text, bool is_rest)
 {
@@ -15,6 +16,8 @@ static void add(hwnas_grid *grid, char *text, bool is_rest)
         grid->cells = hwnas_realloc(grid->cells, grid->capacity * sizeof *grid->cells);
         grid->is_rest = hwnas_realloc(grid->is_rest, grid->capacity * sizeof *grid->is_rest);
     }
+    if (text)
+        hwnas_clean(text, ""); /* a line in a name would be a row of the table */
     grid->cells[grid->n_cells] = text;
     grid->is_rest[grid->n_cells++] = is_rest;
 }

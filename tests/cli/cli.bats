@@ -169,3 +169,37 @@ END
     is out "all(r['flops_per_second'] > 0 and len(r['bandwidths']) == 6 and r['bandwidths'][-1]['bytes'] >= 12 * r['cache_bytes'] - 12000 for r in d['devices'][0]['rooflines'])"
     is out "[r['threads'] for r in d['devices'][0]['rooflines']][0] == 1"
 }
+
+# harmless FILE: nothing in it but text: no escape, no other control character of 7 or 8 bits.
+harmless() {
+    /usr/bin/python3 - "$1" <<'END'
+import sys
+text = open(sys.argv[1], encoding="utf-8").read().replace("\n", "").replace("\t", "")
+assert text.isprintable(), ascii(text)
+END
+}
+
+@test "names that come from others do nothing to a terminal" {
+    local name=$'a\e[2Jb\xc2\x9b31m.yaml'
+    refuses 2 'a [2Jb??31m.yaml' space check "$name"
+    harmless err
+    cp "$HWNAS_SRC/search_spaces/nas_bench_macro.yaml" "$name"
+    ends 0 space check "$name"
+    says out 'a [2Jb??31m.yaml: good'
+    harmless out
+    ends 0 space check "$name" --json
+    harmless out
+    is out "d['file'].endswith('a\\x1b[2Jb\\x9b31m.yaml')"
+    # An ONNX file whose nodes are called so.
+    ends 0 export --space mnist_cnn --format onnx --out net.onnx
+    /usr/bin/python3 - <<'END'
+import re
+data = open("net.onnx", "rb").read()
+changed = re.sub(rb"(conv|linear|relu|pool)(_\d)", lambda m: b"\x1b" + m[1][1:] + m[2], data)
+assert changed != data
+open("net.onnx", "wb").write(changed)
+END
+    ends 0 profile net.onnx --layers --seconds 0.2
+    harmless out
+    harmless err
+}
