@@ -1,15 +1,14 @@
 /* predictor suggest: networks to train, as files to train from and a table to fill in. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "cli/cli.h"
 #include "export/exporter.h"
 #include "graph/elaborate.h"
+#include "predict/scratch.h"
 #include "predict/suggest.h"
 #include "space/table.h"
 
@@ -45,51 +44,40 @@ static hwnas_status make_table(hwnas_str *out, const char *space, hwnas_arch *co
     return HWNAS_OK;
 }
 
-static hwnas_status fail_folder(const char *folder)
+static hwnas_status write_files(const char *folder, hwnas_arch *const *archs, size_t n,
+                                const hwnas_str *table)
 {
-    hwnas_place place = {.file = folder};
-    return hwnas_fail(HWNAS_E_IO, &place, "cannot write the directory: %s", strerror(errno));
+    for (size_t i = 0; i < n; i++)
+        for (size_t f = 0; f < N_FILES; f++) {
+            char *path = path_of(folder, i, files[f].suffix);
+            const hwnas_status status = hwnas_export(path, files[f].format, archs[i], 1);
+            free(path);
+            if (status == HWNAS_E_UNSUPPORTED && f)
+                hwnas_say(stderr, "net%03zu has no %s: %s\n", i + 1, files[f].format,
+                          hwnas_last_error()->message);
+            else
+                TRY(status);
+        }
+    char *csv = hwnas_printf("%s/results.csv", folder);
+    const hwnas_status status = hwnas_file_write(csv, table->s, table->n);
+    free(csv);
+    return status;
 }
 
 /* All of the directory or nothing: it is made beside its place. */
 static hwnas_status write_folder(const char *folder, hwnas_arch *const *archs, size_t n,
                                  const hwnas_str *table)
 {
-    hwnas_status status = HWNAS_OK;
-    char *made = hwnas_printf("%s.new.%ld", folder, (long)getpid());
-    char *csv = hwnas_printf("%s/results.csv", made);
-    if (mkdir(made, 0777)) {
-        status = fail_folder(folder);
-        goto out;
-    }
-    for (size_t i = 0; i < n; i++)
-        for (size_t f = 0; f < N_FILES; f++) {
-            char *path = path_of(made, i, files[f].suffix);
-            status = hwnas_export(path, files[f].format, archs[i], 1);
-            free(path);
-            if (status == HWNAS_E_UNSUPPORTED && f) {
-                fprintf(stderr, "net%03zu has no %s: %s\n", i + 1, files[f].format,
-                        hwnas_last_error()->message);
-                status = HWNAS_OK;
-            }
-            if (status != HWNAS_OK)
-                goto out;
-        }
-    TRY_OUT(hwnas_file_write(csv, table->s, table->n));
-    if (rename(made, folder))
-        status = fail_folder(folder);
-out:
-    if (status != HWNAS_OK) {
-        for (size_t i = 0; i < n * N_FILES; i++) {
-            char *path = path_of(made, i / N_FILES, files[i % N_FILES].suffix);
-            unlink(path);
-            free(path);
-        }
-        unlink(csv);
-        rmdir(made);
-    }
-    free(csv);
-    free(made);
+    hwnas_scratch scratch = {0};
+    char *where = hwnas_file_beside(folder, ".");
+    hwnas_scratch_sweep(where);
+    hwnas_status status = hwnas_scratch_open(&scratch, where);
+    if (status == HWNAS_OK)
+        status = write_files(scratch.folder, archs, n, table);
+    if (status == HWNAS_OK)
+        status = hwnas_scratch_keep(&scratch, folder);
+    hwnas_scratch_close(&scratch);
+    free(where);
     return status;
 }
 
@@ -119,9 +107,10 @@ static hwnas_status suggest(const char *space_name, hwnas_suggest_options *optio
     TRY_OUT(make_table(&table, name, archs, options->n, target, folder != NULL));
     if (folder) {
         TRY_OUT(write_folder(folder, archs, options->n, &table));
-        printf("wrote %zu networks to %s\nTrain each as you would train the winner, fill their "
-               "results into %s/results.csv,\nthen: hwnas predictor import %s/results.csv\n",
-               options->n, folder, folder, folder);
+        hwnas_say(stdout,
+                  "wrote %zu networks to %s\nTrain each as you would train the winner, fill their "
+                  "results into %s/results.csv,\nthen: hwnas predictor import %s/results.csv\n",
+                  options->n, folder, folder, folder);
     } else {
         TRY_OUT(hwnas_print_text(&table));
     }

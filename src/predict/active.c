@@ -62,7 +62,7 @@ static hwnas_status fit(active_predictor *p, size_t n)
     hwnas_predictor *fitted = NULL;
     hwnas_scratch scratch = {.folder = NULL};
     char *files[3] = {NULL};
-    TRY(hwnas_scratch_open(&scratch));
+    TRY(hwnas_scratch_open(&scratch, NULL));
     static const char *const names[] = {"rows.csv", "fit.json", "fit.md"};
     for (size_t i = 0; i < 3; i++)
         files[i] = hwnas_printf("%s/%s", scratch.folder, names[i]);

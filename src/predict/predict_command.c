@@ -335,7 +335,7 @@ static hwnas_status prepare(void *context, hwnas_run *run)
     if (run->state != HWNAS_RUN_READY)
         return HWNAS_OK;
     r->code = hwnas_arch_code(r->arch);
-    TRY(hwnas_scratch_open(&r->scratch));
+    TRY(hwnas_scratch_open(&r->scratch, NULL));
     for (int i = 0; i < N_FORMATS; i++) {
         r->paths[i] = hwnas_printf("%s/%s", r->scratch.folder, formats[i].file);
         hwnas_status status = hwnas_export(r->paths[i], formats[i].format, r->arch, 1);
@@ -442,7 +442,7 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
         ask(&b, archs[i], digests[i]);
     }
     if (b.n) {
-        hwnas_scratch_sweep();
+        hwnas_scratch_sweep(NULL);
         TRY_OUT(hwnas_claims_open(&b.claims, p->cache));
         status = hwnas_programs_run(&programs, b.runs, b.n);
         base->spent += hwnas_now() - b.begun;
