@@ -44,9 +44,12 @@ static hwnas_status print(const hwnas_import_result *told, const char *into, con
             "{s:s, s:i, s:s, s:I, s:I, s:I, s:I}", "format", "hwnas.import", "version", 1, "file",
             into, "taken", (json_int_t)told->n_taken, "known", (json_int_t)told->n_known, "empty",
             (json_int_t)told->n_empty, "networks", (json_int_t)told->n_networks));
-    printf("%s: %zu results taken, %zu known before, %zu not filled in; it has %zu networks now\n",
-           into, told->n_taken, told->n_known, told->n_empty, told->n_networks);
-    printf("then: hwnas predictor fit %s %s --target %s --out NAME.json\n", space, into, target);
+    hwnas_say(
+        stdout,
+        "%s: %zu results taken, %zu known before, %zu not filled in; it has %zu networks now\n",
+        into, told->n_taken, told->n_known, told->n_empty, told->n_networks);
+    hwnas_say(stdout, "then: hwnas predictor fit %s %s --target %s --out NAME.json\n", space, into,
+              target);
     return HWNAS_OK;
 }
 
@@ -60,7 +63,7 @@ hwnas_status hwnas_cmd_predictor_import(int argc, char **argv)
         .min_arguments = 1,
         .max_arguments = 1};
     hwnas_import_options tell = {.target = "accuracy_pct"};
-    const char *space_given = NULL, *into = NULL;
+    const char *space_given = NULL, *into = NULL, *printed = NULL;
     bool as_json = false, done;
     int n;
     const hwnas_option options[] = {
@@ -69,11 +72,15 @@ hwnas_status hwnas_cmd_predictor_import(int argc, char **argv)
         {"space", 0, HWNAS_OPTION_TEXT, &space_given, "SPACE", "where the table does not name it"},
         {"target", 't', HWNAS_OPTION_TEXT, &tell.target, "COLUMN",
          "the result's column (accuracy_pct)"},
+        {"printed", 0, HWNAS_OPTION_TEXT, &printed, "UNIT", "percent or fraction, of an accuracy"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "print one JSON object"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &tell.data, &n, &done));
     if (done)
         return HWNAS_OK;
+    if (printed && !(tell.printed = hwnas_printed_of(printed)))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--printed is percent or fraction, not '%s'",
+                          printed);
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
     hwnas_import_result told;

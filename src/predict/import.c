@@ -15,6 +15,7 @@ typedef struct teller {
     size_t target;
     long sd; /* column; -1: none */
     hwnas_results *results;
+    hwnas_giver giver;
     hwnas_result *rows; /* to add; `line` is the CSV's */
     size_t n_rows;
 } teller;
@@ -32,17 +33,27 @@ static hwnas_status disagree(const teller *t, const hwnas_result *row, const hwn
     return hwnas_hint(status, "keep one of them, or the mean of repeated trainings");
 }
 
-static hwnas_status check_value(const teller *t, const hwnas_result *row)
+/* Some result above 1 says that all are percentages. */
+static bool has_percentage(const teller *t)
 {
-    hwnas_place place = {.file = t->csv->path, .line = row->line};
-    const bool is_share = !strcmp(hwnas_column_unit(t->options->target), "%");
-    if (is_share && (row->value < 0 || row->value > 100))
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "%g is not a percentage (column '%s')",
-                                     row->value, t->options->target),
-                          "for another measure name the column otherwise, with --target");
+    double value;
+    for (size_t i = 0; i < t->csv->n_rows; i++) {
+        const bool is_number = *hwnas_csv_cell(t->csv, i, t->target) &&
+                               hwnas_csv_number(&value, t->csv, i, t->target) == HWNAS_OK;
+        if (is_number && value > 1)
+            return true;
+    }
+    hwnas_error_clear(); /* what is no number is told when its row is read */
+    return hwnas_has_percentage(t->results);
+}
+
+static hwnas_status check_value(const teller *t, hwnas_result *row)
+{
+    const hwnas_place place = {.file = t->csv->path, .line = row->line};
     if (row->sd < 0)
         return hwnas_fail(HWNAS_E_INPUT, &place, "%g is not a standard deviation", row->sd);
-    return HWNAS_OK;
+    const hwnas_status status = hwnas_percent_convert(&row->value, &row->sd, false, &t->giver);
+    return status == HWNAS_OK ? status : hwnas_fail_at(status, &place);
 }
 
 /* Reads a row with a result; `is_new` is unset when it is known already. */
@@ -80,7 +91,7 @@ static size_t count_networks(const hwnas_results *results)
 }
 
 hwnas_status hwnas_import(hwnas_import_result *out, const hwnas_space *space,
-                        const hwnas_import_options *options)
+                          const hwnas_import_options *options)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_table *table = NULL;
@@ -91,6 +102,13 @@ hwnas_status hwnas_import(hwnas_import_result *out, const hwnas_space *space,
     TRY_OUT(hwnas_csv_require(&t.target, t.csv, options->target));
     t.sd = hwnas_csv_column(t.csv, "sd");
     TRY_OUT(hwnas_results_open(&t.results, options->into, options->target));
+    t.giver = (hwnas_giver){.column = options->target,
+                            .printed = options->printed,
+                            .has_percentage = has_percentage(&t),
+                            .said = "this result is",
+                            .how_to_say = "say --printed fraction or --printed percent",
+                            .how_to_name = "--target"};
+    TRY_OUT(hwnas_percent_check(t.results, &t.giver));
     t.rows = hwnas_alloc(table->n * sizeof *t.rows);
     for (size_t i = 0; i < table->n; i++) {
         bool is_new = false;

@@ -5,6 +5,7 @@
 #ifndef HWNAS_PREDICT_IMPORT_H
 #define HWNAS_PREDICT_IMPORT_H
 
+#include "predict/percent.h"
 #include "space/arch.h"
 
 typedef struct hwnas_import_options {
@@ -12,6 +13,7 @@ typedef struct hwnas_import_options {
     const char
         *target;      /* its column; a column `sd` is the result's deviation, where there is one */
     const char *into; /* the file of results; made when it is not there */
+    hwnas_printed printed; /* what the column has, where no result is above 1 */
 } hwnas_import_options;
 
 typedef struct hwnas_import_result {
@@ -20,9 +22,9 @@ typedef struct hwnas_import_result {
 } hwnas_import_result;
 
 /* Takes all rows or none. HWNAS_E_INPUT, with the line: a row outside the space, a result that is
- * no number or no percentage, two results for one network (in the CSV, or there and in the file).
- */
+ * no number or no percentage, all results so small that they may be fractions, two results for one
+ * network (in the CSV, or there and in the file). */
 HWNAS_CHECKED hwnas_status hwnas_import(hwnas_import_result *out, const hwnas_space *space,
-                                      const hwnas_import_options *options);
+                                        const hwnas_import_options *options);
 
 #endif

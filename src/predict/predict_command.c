@@ -17,6 +17,7 @@
 #include "graph/elaborate.h"
 #include "predict/claims.h"
 #include "predict/predict_priv.h"
+#include "predict/percent.h"
 #include "predict/program.h"
 #include "predict/results.h"
 #include "predict/scratch.h"
@@ -32,7 +33,7 @@ typedef struct command_predictor {
     char *arguments[MAX_WORDS + 3]; /* words; two paths follow */
     size_t n_words;
     double timeout, jobs, retries;
-    enum { UNIT_UNKNOWN, UNIT_PERCENT, UNIT_FRACTION } printed; /* of a column in % */
+    hwnas_printed printed; /* of a column in % */
     char *cache;
     hwnas_results *results;
 } command_predictor;
@@ -55,9 +56,7 @@ static hwnas_status set_option(command_predictor *p, const char *key, const char
     static const char *const names[] = {"cache",   "column",  "jobs", "printed",
                                         "retries", "timeout", NULL};
     if (!strcmp(key, "printed")) {
-        p->printed = !strcmp(value, "percent")    ? UNIT_PERCENT
-                     : !strcmp(value, "fraction") ? UNIT_FRACTION
-                                                  : UNIT_UNKNOWN;
+        p->printed = hwnas_printed_of(value);
         return p->printed ? HWNAS_OK
                           : hwnas_fail(HWNAS_E_INPUT, NULL,
                                        "'printed' of a command is percent or fraction, not '%.40s'",
@@ -155,68 +154,27 @@ static void free_command(hwnas_predictor *base)
 
 /* ---- Percent or fraction ---- */
 
-static const char unit_hint[] =
-    "print a percentage above 1, or '0.95 %%' for one below, or say 'command:PROGRAM#printed="
-    "percent' (or fraction)";
-
-static bool is_in_percent(const command_predictor *p)
+static hwnas_giver giver_of(const command_predictor *p, const char *said)
 {
-    return !strcmp(p->base.unit, "%");
-}
-
-/* Some result is above 1, so the program is known to print percentages. */
-static bool has_percentage(const command_predictor *p)
-{
-    for (size_t i = 0; i < p->results->n; i++)
-        if (p->results->rows[i].value > 1)
-            return true;
-    return false;
-}
-
-/* Results that a program left which printed fractions. */
-static hwnas_status check_known(const command_predictor *p)
-{
-    hwnas_place place = {.file = p->cache};
-    double most = 0;
-    for (size_t i = 0; i < p->results->n; i++)
-        most = fmax(most, p->results->rows[i].value);
-    if (!is_in_percent(p) || p->printed || most <= 0 || most > 1)
-        return HWNAS_OK;
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, &place, "no result in '%s' is above %g %%: are these fractions?",
-                   p->base.target, most),
-        "if so, multiply them by 100 and say 'command:PROGRAM#printed=fraction'; else "
-        "say '#printed=percent'");
+    return (hwnas_giver){.column = p->base.target,
+                         .printed = p->printed,
+                         .has_percentage = hwnas_has_percentage(p->results),
+                         .said = said,
+                         .how_to_say =
+                             "print a percentage above 1, or '0.95 %' for one below, or say "
+                             "'command:PROGRAM#printed=percent' (or fraction)",
+                         .how_to_name = "#column=NAME"};
 }
 
 /* Brings an answer into the column's unit. */
 static hwnas_status convert(const command_predictor *p, hwnas_run *run)
 {
-    const char *name = run->arguments[0];
-    const bool is_fraction = p->printed == UNIT_FRACTION;
-    if (!is_in_percent(p))
-        return run->is_percent || p->printed
-                   ? hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                           "'%s' is to print '%s', which is not in %%", name,
-                                           p->base.target),
-                                "leave out the sign and 'printed', or name another column")
-                   : HWNAS_OK;
-    if (is_fraction && run->is_percent)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' printed %g %%, where printed=fraction", name,
-                          run->mean);
-    const double most = is_fraction ? 1 : 100;
-    if (run->mean < 0 || run->mean > most)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' printed %g, which is not a %s", name,
-                                     run->mean, is_fraction ? "fraction" : "percentage"),
-                          "for another measure name the column otherwise, with #column=NAME");
-    if (!p->printed && !run->is_percent && run->mean > 0 && run->mean <= 1 && !has_percentage(p))
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                     "'%s' printed %g: is this a fraction, or less than 1 %%?",
-                                     name, run->mean),
-                          unit_hint);
-    run->mean *= is_fraction ? 100 : 1;
-    run->sd *= is_fraction ? 100 : 1;
-    return HWNAS_OK;
+    char *said = hwnas_printf("'%s' printed", run->arguments[0]);
+    const hwnas_giver giver = giver_of(p, said);
+    const hwnas_status status =
+        hwnas_percent_convert(&run->mean, &run->sd, run->is_percent, &giver);
+    free(said);
+    return status;
 }
 
 static hwnas_status open_command(hwnas_predictor **out, const char *rest, const hwnas_space *space)
@@ -242,7 +200,8 @@ static hwnas_status open_command(hwnas_predictor **out, const char *rest, const 
         p->cache = hwnas_printf("%s.%s.csv", slash ? slash + 1 : p->arguments[0], space->name);
     }
     TRY_OUT(hwnas_results_open(&p->results, p->cache, p->base.target));
-    TRY_OUT(check_known(p));
+    const hwnas_giver giver = giver_of(p, "");
+    TRY_OUT(hwnas_percent_check(p->results, &giver));
     *out = &p->base;
     p = NULL;
 out:

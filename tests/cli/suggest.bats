@@ -129,3 +129,50 @@ wrong() {
     refuses 2 "not a file of results" predictor import good.csv --into bad.csv
     refuses 2 "nothing.csv" predictor import nothing.csv
 }
+
+@test "a fraction that was filled in is not taken for a percentage" {
+    printf '%s\n' space,code,accuracy_pct,sd nas_bench_201,222222,0.5,0.01 nas_bench_201,333333,0.95, >some.csv
+    refuses 2 "some.csv:2: this result is 0.5: is this a fraction, or less than 1 %*--printed fraction" \
+        predictor import some.csv --into all.csv
+    [ ! -e all.csv ]
+    refuses 2 "percent or fraction, not 'share'" predictor import some.csv --into all.csv --printed share
+    ends 0 predictor import some.csv --into all.csv --printed fraction
+    says all.csv '"222222",'
+    says all.csv ',50,1,'
+    says all.csv ',95,,'
+    # The same results again, and one that says what they all are.
+    echo nas_bench_201,421211,97, >>some.csv
+    ends 0 predictor import some.csv --into other.csv
+    says other.csv ',0.95,,'
+    says other.csv ',97,,'
+    refuses 2 "this result is 97, which is not a fraction" predictor import some.csv --into new.csv --printed fraction
+    # What an earlier import took is asked about too.
+    head -n 3 some.csv >low.csv
+    ends 0 predictor import low.csv --into low.results.csv --printed percent
+    refuses 2 "no result in 'accuracy_pct' is above 0.95 %: are these fractions" predictor import some.csv --into low.results.csv
+    ends 0 predictor import some.csv --into low.results.csv --printed percent
+}
+
+@test "a directory that a killed process left half made is cleared away by the next" {
+    "$HWNAS" predictor suggest nas_bench_201 -n 200 --pool 400 --out first >/dev/null 2>&1 &
+    local hwnas=$!
+    until ls ./*/net001.onnx >/dev/null 2>&1; do
+        kill -0 "$hwnas"
+        sleep 0.005
+    done
+    kill -9 "$hwnas"
+    wait "$hwnas" || true
+    [ ! -e first ]
+    [ "$(ls | wc -l)" = 1 ]
+    ends 0 predictor suggest nas_bench_201 -n 2 --out first
+    rm -f out err
+    [ "$(ls)" = first ]
+    [ "$(stat -c %a first)" = "$(mkdir other && stat -c %a other)" ]
+    # It is one's own that is in use, or has something else in it, that stays.
+    mkdir hwnas-scratch.theirs
+    touch hwnas-scratch.theirs/precious
+    ends 0 predictor suggest nas_bench_201 -n 2 --out second
+    [ -e hwnas-scratch.theirs/precious ]
+    # What fails leaves nothing.
+    refuses 1 "nowhere*No such file or directory" predictor suggest nas_bench_201 -n 2 --out nowhere/third
+}
