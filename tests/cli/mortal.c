@@ -1,15 +1,20 @@
-/* mortal.c: the program as it is, but for two things that tests of --resume want of it, by the
- * linker's --wrap.
+/* mortal.c: the program as it is, but for things that tests want of it, by the linker's --wrap:
+ * that it tells and dies, for tests of --resume, and that its time is a script.
  *
  * MORTAL_TOLD=FILE: what the strategy is asked and told is added to the file, a line for each,
  * every number exact. MORTAL_DIES=N: it is killed at the N-th moment of its life; before and after
  * each beginning of a trial and each transaction of the study there is one. MORTAL_COUNT=FILE: when
- * it ends by itself, it writes the number of these moments. */
+ * it ends by itself, it writes the number of these moments.
+ *
+ * MORTAL_CLOCK=FILE: as many seconds have passed as the file has bytes. Whoever takes time, such as
+ * a program that trains, writes that to it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "search/search.h"
 #include "store/store.h"
 
@@ -56,6 +61,19 @@ hwnas_status __wrap_hwnas_store_end(hwnas_store *store, hwnas_status status)
     status = __real_hwnas_store_end(store, status);
     moment();
     return status;
+}
+
+/* ---- Time ---- */
+
+double __real_hwnas_now(void);
+double __wrap_hwnas_now(void);
+double __wrap_hwnas_now(void)
+{
+    struct stat st;
+    const char *path = getenv("MORTAL_CLOCK");
+    if (!path)
+        return __real_hwnas_now();
+    return stat(path, &st) ? 0 : (double)st.st_size;
 }
 
 /* ---- Listening ---- */

@@ -217,3 +217,25 @@ END
     ends 0 search job.yaml --overwrite --quiet
     [ ! -s err ]
 }
+
+# scripted LINE...: a search whose clock is the file `clock` (mortal.c): a training takes 100 s, and whatever is
+# compiled to be measured 5 s. The file `begun` tells when each training began.
+scripted() {
+    trainer 'stat -c %s clock >>begun' "printf %100s '' >>clock"
+    : >clock
+    budget 24 "device: 'null'" "objectives: [accuracy, latency.p50]" "seed: 3" "$@"
+    local here=${HWNAS%/*}/tests/cli
+    STILL_BY_SIZE=1 MORTAL_CLOCK=$PWD/clock HWNAS_RUNNER=$here/still_runner HWNAS=$here/mortal ends 0 search job.yaml --json
+}
+
+@test "the time that is reserved for the last trainings is theirs" {
+    scripted 'budget: {trials: 60, minutes: 40}' 'measure: {seconds: 0.1, ties: 0}'
+    is out "d['ended'] == 'the time is over'"
+    # A tenth of 24 trainings are kept for the end, 200 s: until then others are trained and measured, and the last
+    # thing that happens is a training, which ends within the 2400 s.
+    local last
+    last=$(tail -n 1 begun)
+    [ "$last" -ge 2200 ]
+    [ "$(stat -c %s clock)" -eq "$((last + 100))" ]
+    [ "$((last + 100))" -le 2400 ]
+}
