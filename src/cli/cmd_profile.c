@@ -14,8 +14,7 @@ static const hwnas_usage usage = {
     .summary = "Measures models: latency with its interval, throughput, memory, compile time.",
     .notes =
         "MODEL is an ONNX file, a YAML file, or the name of a space or of a network of the zoo.\n"
-        "hwnas profile resnet50 mobilenet_v2 --batch 1,8 --threads 1,2\n"
-        "hwnas profile resnet50 bert_base:length=64 --device cpu,ref --dtype f32,bf16,s8",
+        "hwnas profile resnet50 bert_base:length=64 --threads 1,2 --dtype f32,bf16,s8",
     .min_arguments = 1,
     .max_arguments = HWNAS_SWEEP_MODELS};
 
@@ -88,7 +87,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"mode", 0, HWNAS_OPTION_TEXT, &mode, "MODE",
          "hot, cold-weights, cold, after-idle[=SECONDS], sustained[=SECONDS]"},
         {"priority", 0, HWNAS_OPTION_TEXT, &priority, "HOW",
-         "realtime, normal; auto: realtime where the kernel allows it"},
+         "realtime, normal; auto: realtime where allowed"},
         {"skip-unsupported", 0, HWNAS_OPTION_FLAG, &s.skips, NULL,
          "leave out nodes of ONNX files that cannot be computed, and say so"},
         {"save", 0, HWNAS_OPTION_TEXT, &o.save, "FILE",
