@@ -271,6 +271,9 @@ bool hwnas_latency_table_estimate(hwnas_latency_estimate *out, hwnas_latency_tab
     const double seconds = s.seconds * exp(table->whole + s.factors / s.seconds +
                                            hwnas_latency_table_context(table, features));
     const double width = exp(NORMAL_95 * table->widening * sd);
+    /* What nobody has measured: a file may say anything. */
+    if (!(seconds / width > 0) || !isfinite(seconds * width))
+        return false;
     *out = (hwnas_latency_estimate){.seconds = seconds,
                                     .low = seconds / width,
                                     .high = seconds * width,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "tests/unit/attributes.h"
 #include "tests/unit/onnx_fixture.h"
 
 /* Whatever comes out is asked all that a command would ask before it runs anything. */
@@ -154,9 +155,49 @@ static void many_empty_messages_are_refused(void **state)
     free(buffer);
 }
 
+/* A node of two equal inputs at most, whose other attributes are the defaults. */
+static hwnas_status try_axis(const hwnas_op *op, int axis)
+{
+    const int64_t dims[] = {2, 3, 4, 5};
+    char text[32];
+    int inputs[2], output;
+    hwnas_graph *graph = hwnas_graph_new("axes", 1);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            hwnas_graph_add_input(&inputs[i], graph, i ? "b" : "a", HWNAS_FLOAT32, 4, dims),
+            HWNAS_OK);
+    snprintf(text, sizeof text, "axis=%d", axis);
+    hwnas_attr *attrs = attributes(op, text);
+    hwnas_status status = hwnas_graph_add_node(&output, graph, op, "node", attrs,
+                                               op->min_inputs < 2 ? 1 : 2, inputs, true);
+    free(attrs);
+    hwnas_graph_free(graph);
+    return status;
+}
+
+/* Counted from the end twice, axis -7 of four would be axis 1. */
+static void an_axis_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (const hwnas_op *const *op = hwnas_ops; *op; op++) {
+        bool has_axis = false;
+        for (const hwnas_attr_row *row = (*op)->attrs; row->name; row++)
+            has_axis |= !strcmp(row->name, "axis") && row->kind == HWNAS_ATTR_INT;
+        if (!has_axis || try_axis(*op, 1) != HWNAS_OK)
+            continue;
+        n++;
+        for (int axis = 5; axis <= 8; axis++)
+            if (try_axis(*op, -axis) == HWNAS_OK || try_axis(*op, axis) == HWNAS_OK)
+                fail_msg("%s takes axis %d or -%d of four", (*op)->name, axis, axis);
+    }
+    assert_true(n >= 6);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_axis_that_is_not_there_is_refused),
         cmocka_unit_test(a_file_cut_short_is_refused),
         cmocka_unit_test(mutations_do_not_crash),
         cmocka_unit_test(deep_nesting_is_refused),

@@ -16,7 +16,7 @@ static const hwnas_attr_row attrs[] = {
 
 static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
-    node->attrs->ints[0] += node->attrs->ints[0] < 0 ? hwnas_node_input(graph, node, 0)->rank : 0;
+    hwnas_settle_axis(node->attrs->ints, hwnas_node_input(graph, node, 0)->rank);
 }
 
 static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)

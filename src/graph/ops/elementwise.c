@@ -79,6 +79,12 @@ hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank)
     return HWNAS_OK;
 }
 
+void hwnas_settle_axis(int64_t *axis, int rank)
+{
+    if (*axis < 0 && *axis >= -rank)
+        *axis += rank;
+}
+
 int64_t hwnas_place_of(float index, int64_t n)
 {
     const double at = trunc(index);

@@ -38,6 +38,9 @@ void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
 
 /* Where an axis that may count from the end, as -1, is among `rank` dimensions. */
 hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank);
+/* Says an axis from the beginning. One that the rank does not have stays as it is, for the above to
+ * refuse. */
+void hwnas_settle_axis(int64_t *axis, int rank);
 
 /* What an index of a dimension of `n` names, counted from the end when it is less than 0. One outside
  * of the dimension is taken for the nearest that is in it: nothing is read or written beyond. */

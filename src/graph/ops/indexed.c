@@ -40,8 +40,7 @@ static const hwnas_attr_row scatter_nd_attrs[] = {REDUCTION_ROW, {0}};
 
 static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
-    node->attrs->ints[0] +=
-        node->attrs->ints[0] < 0 ? hwnas_node_input(graph, node, DATA)->rank : 0;
+    hwnas_settle_axis(node->attrs->ints, hwnas_node_input(graph, node, DATA)->rank);
 }
 
 static float reduced(int64_t reduction, float old, float update)

@@ -49,7 +49,9 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
 static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
     int64_t *axis = node->attrs[AXIS].ints;
-    *axis -= *axis >= 0 ? hwnas_node_input(graph, node, 0)->rank : 0;
+    const int rank = hwnas_node_input(graph, node, 0)->rank;
+    if (*axis >= 0 && *axis < rank)
+        *axis -= rank;
 }
 
 static void read_weights(const hwnas_graph *graph, hwnas_node *node)

@@ -19,7 +19,7 @@ static void settle(const hwnas_graph *graph, hwnas_node *node)
     if (hwnas_tensor_count(hwnas_node_input(graph, node, SCALE)) == 1)
         *axis = 0;
     else
-        *axis += *axis < 0 ? hwnas_node_input(graph, node, X)->rank : 0;
+        hwnas_settle_axis(axis, hwnas_node_input(graph, node, X)->rank);
 }
 
 static hwnas_status check(const hwnas_graph *graph, const hwnas_node *node)

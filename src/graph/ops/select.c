@@ -20,7 +20,7 @@ static lines lines_of(const hwnas_tensor *in, int64_t axis)
 
 static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
-    node->attrs->ints[0] += node->attrs->ints[0] < 0 ? hwnas_node_input(graph, node, 0)->rank : 0;
+    hwnas_settle_axis(node->attrs->ints, hwnas_node_input(graph, node, 0)->rank);
 }
 
 #define AXIS_ROW                                                                                   \

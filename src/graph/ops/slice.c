@@ -33,7 +33,7 @@ static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     int64_t *axis = node->attrs[AXIS].ints;
-    *axis += *axis < 0 ? in->rank : 0;
+    hwnas_settle_axis(axis, in->rank);
     if (*axis < 0 || *axis >= in->rank)
         return;
     for (int i = BEGIN; i <= END; i++)
