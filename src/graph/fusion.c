@@ -71,7 +71,7 @@ static bool extend(hwnas_fusion *f, group *g)
 static int free_product(const hwnas_fusion *f, int node)
 {
     return node >= 0 && f->graph->nodes[node].op->id == HWNAS_OP_MATMUL &&
-                   f->group_of[node] == HWNAS_FUSION_NO_GROUP
+                   f->group_of[node] == HWNAS_FUSION_NO_GROUP && (!f->is_live || f->is_live[node])
                ? node
                : -1;
 }

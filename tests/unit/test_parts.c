@@ -286,6 +286,27 @@ static void a_group_has_a_longest_length_and_one_shape(void **state)
     assert_groups(graph, "0 . 1 .");
 }
 
+/* softmax((a b) x) x, where a b is made of weights: a device has it as one, so it costs nothing. */
+static void a_product_of_weights_is_no_attention(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {1, 4, 8, 8};
+    static const float values[1 * 4 * 8 * 8] = {1};
+    int x, a, b, y;
+    hwnas_parts parts = {0};
+    hwnas_graph *graph = new_graph(&x);
+    assert_int_equal(hwnas_graph_add_constant(&a, graph, "a", 4, dims, values), HWNAS_OK);
+    assert_int_equal(hwnas_graph_add_constant(&b, graph, "b", 4, dims, values), HWNAS_OK);
+    y = add(graph, HWNAS_OP_MATMUL, "product", a, b);
+    y = add(graph, HWNAS_OP_SOFTMAX, "softmax", add(graph, HWNAS_OP_MUL, "mul", y, x), -1);
+    hwnas_graph_add_output(graph, add(graph, HWNAS_OP_MATMUL, "last", y, x));
+    hwnas_graph_cut(&parts, graph);
+    assert_int_equal(parts.of_node[0], -1);
+    assert_int_equal(parts.n, 3);
+    hwnas_parts_done(&parts);
+    hwnas_graph_free(graph);
+}
+
 /* Tables are indexed by identities; what is kept in files are names. */
 static void an_operator_is_its_identity(void **state)
 {
@@ -314,6 +335,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_output_ends_a_group),
         cmocka_unit_test(two_readers_follow_only_as_a_gate),
         cmocka_unit_test(a_group_has_a_longest_length_and_one_shape),
+        cmocka_unit_test(a_product_of_weights_is_no_attention),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
