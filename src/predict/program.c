@@ -63,6 +63,7 @@ static int start_process(child *c, int out, int err)
 static hwnas_status start(child *c)
 {
     int out[2] = {-1, -1}, err[2] = {-1, -1}, error = 0;
+    c->begun = hwnas_now(); /* it may be done before we are back */
     if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) || fcntl(out[0], F_SETFL, O_NONBLOCK) ||
         fcntl(err[0], F_SETFL, O_NONBLOCK))
         error = errno;
@@ -77,7 +78,6 @@ static hwnas_status start(child *c)
                                      c->run->arguments[0], strerror(error)),
                           "it must exist and be executable, and a script begins with #!");
     }
-    c->begun = hwnas_now();
     c->verdict = RUNNING;
     c->out = (tail){.fd = out[0]};
     c->err = (tail){.fd = err[0]};
