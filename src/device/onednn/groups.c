@@ -99,7 +99,8 @@ static const hwnas_fusion_row alone,
 static const struct rule {
     const hwnas_fusion_row *row;
     bool (*is_root)(const finder *f, const hwnas_node *node);
-} rules[HWNAS_N_OPS] = {
+} rules[HWNAS_N_OPS + 1] = {
+    /* the last: of an operator without an identity */
     [HWNAS_OP_ABS] = {&function, is_function},
     [HWNAS_OP_ADD] = {&binary, is_binary},
     [HWNAS_OP_AVG_POOL] = {&alone, makes_image},
