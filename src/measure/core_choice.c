@@ -17,8 +17,7 @@ enum { N_LOOKS = 40 };
 enum { STAT_BYTES = 1 << 16 };            /* of /proc/stat: 64 bytes a core, cores first */
 static const double LOOK_SECONDS = 25e-6; /* between two looks */
 static const double BETTER = 0.2;         /* of the looks: for less nobody moves */
-static const double BOOK_SECONDS =
-    0.1; /* the scheduler's accounting are in hundredths of a second */
+static const double TALLY_SECONDS = 0.1;  /* the scheduler counts in hundredths of a second */
 /* A slice of time that another process gets spoils the sample around it, too. */
 static const double SPOILS = 4;
 
@@ -50,7 +49,7 @@ static void read_accounting(bool is_anew)
 {
     static char text[STAT_BYTES];
     const double now = hwnas_now();
-    if (!is_anew && now - place.occupancy.last.now < BOOK_SECONDS)
+    if (!is_anew && now - place.occupancy.last.now < TALLY_SECONDS)
         return;
     const int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
     const ssize_t n = file < 0 ? 0 : read(file, text, sizeof text - 1);

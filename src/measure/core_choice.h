@@ -15,7 +15,7 @@ int hwnas_place_cores(const int **out);
 /* That this process computes with; 0: not known. */
 int hwnas_place_threads(void);
 /* Looks at each allowed core for a millisecond, but those that other runners hold, and at the
- * kernel's books, and stays on the one where others would spoil the fewest samples. true: that is
+ * scheduler's accounting, and stays on the one where others would spoil the fewest samples. true: that is
  * another than before, with caches of its own. */
 bool hwnas_place_settle(void);
 

@@ -17,8 +17,8 @@ enum {
     RUN_OF_READINGS = 8,
     MAX_BYTES = 64,
 };
-static const double FAR =
-    1.6; /* 29 to 35 ns in one core complex of an EPYC, 148 to 155 between two */
+/* An EPYC: 28 to 35 ns in one core complex, 148 to 155 between two. */
+static const double FAR = 1.6;
 static const double BETTER = 1.02;   /* what is worth another file */
 static const double MOST_WIDTH = 16; /* no core adds more in a cycle */
 
