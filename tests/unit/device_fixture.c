@@ -124,6 +124,13 @@ static void run_steps(hwnas_exec *exec, const hwnas_graph *graph, const float *c
 
 float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t stream)
 {
+    return outcome_in(HWNAS_F32, device, graph, stream);
+}
+
+float *outcome_in(hwnas_precision precision, hwnas_device *device, const hwnas_graph *graph,
+                  uint64_t stream)
+{
+    const hwnas_exec_options options = {.precision = precision};
     const size_t bytes = (size_t)count_outputs(graph) * sizeof(float);
     float **inputs = hwnas_alloc((graph->n_inputs + 1) * sizeof *inputs);
     float **outputs = hwnas_alloc(graph->n_outputs * sizeof *outputs);
@@ -135,7 +142,7 @@ float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t stream)
         outputs[i] = at;
         at += hwnas_tensor_count(&graph->tensors[graph->outputs[i]]);
     }
-    ok(hwnas_device_compile(&exec, device, graph, NULL));
+    ok(hwnas_device_compile(&exec, device, graph, &options));
     /* Twice: the second run must not see what the first left behind. */
     ok(exec->ops->run(exec, (const float *const *)inputs, outputs));
     memcpy(first, result, bytes);

@@ -28,6 +28,8 @@ int64_t count_outputs(const hwnas_graph *graph);
 /* What the graph gives for random inputs that depend on `stream`, one output behind the other.
  * Yours to free(). */
 float *outcome(hwnas_device *device, const hwnas_graph *graph, uint64_t stream);
+float *outcome_in(hwnas_precision precision, hwnas_device *device, const hwnas_graph *graph,
+                  uint64_t stream);
 /* Runs `a` on one device and `b` on another; they must agree. Returns the relative error. */
 double compare(const char *what, hwnas_device *on, const hwnas_graph *a, hwnas_device *truth,
                const hwnas_graph *b, uint64_t stream);

@@ -38,26 +38,6 @@ static void compiler_done(compiler *c)
     free(c->offset);
 }
 
-/* Cuts the graph into partitions, which come in an order in which they can run. */
-static hwnas_status cut(compiler *c)
-{
-    const char *name = c->graph->name;
-    TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
-    bool *is_end = hwnas_onednn_guard(c->source, &c->groups.plan);
-    const hwnas_status status = hwnas_onednn_lower(c->lowered, c->source, &c->groups.plan, is_end);
-    free(is_end);
-    TRY(status);
-    TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
-    TRY_DNNL("partition", name,
-             dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
-    size_t n = 0;
-    TRY_DNNL("partition", name, dnnl_graph_graph_get_partition_num(c->lowered, &n));
-    c->partitions = hwnas_alloc(n * sizeof *c->partitions);
-    c->n_partitions = n;
-    TRY_DNNL("partition", name, dnnl_graph_graph_get_partitions(c->lowered, n, c->partitions));
-    return HWNAS_OK;
-}
-
 /* The partition's nodes, in the arena; none for the end of a tensor. */
 static hwnas_status nodes_of(hwnas_exec_step *out, const compiler *c,
                              dnnl_graph_partition_t partition)
@@ -75,6 +55,82 @@ static hwnas_status nodes_of(hwnas_exec_step *out, const compiler *c,
 out:
     free(ids);
     return status;
+}
+
+typedef struct ordering {
+    const hwnas_graph *graph;
+    dnnl_graph_partition_t *from, *to;
+    hwnas_exec_step *about; /* the nodes of each of `from` */
+    int *owner;             /* of each node; -1: no partition */
+    bool *is_taken;         /* of `from` */
+    size_t n;               /* in `to` */
+} ordering;
+
+/* Takes partition `p` behind those that it reads. */
+static void take_partition(ordering *o, int p)
+{
+    o->is_taken[p] = true;
+    for (size_t i = 0; i < o->about[p].n_nodes; i++) {
+        const hwnas_node *node = &o->graph->nodes[o->about[p].nodes[i]];
+        for (int k = 0; k < node->n_inputs; k++) {
+            const int producer = hwnas_node_input(o->graph, node, k)->producer;
+            const int before = producer < 0 ? -1 : o->owner[producer];
+            if (before >= 0 && !o->is_taken[before])
+                take_partition(o, before);
+        }
+    }
+    o->to[o->n++] = o->from[p];
+}
+
+/* oneDNN 3.7 may give a partition behind one that reads it: that of an attention whose scores are
+ * read by others as well. */
+static hwnas_status order_partitions(compiler *c)
+{
+    hwnas_status status = HWNAS_OK;
+    const size_t n = c->n_partitions, n_nodes = c->graph->n_nodes;
+    ordering o = {.graph = c->graph, .from = c->partitions};
+    o.to = hwnas_alloc((n + 1) * sizeof(dnnl_graph_partition_t));
+    o.about = hwnas_alloc((n + 1) * sizeof *o.about);
+    o.owner = hwnas_alloc((n_nodes + 1) * sizeof *o.owner);
+    o.is_taken = hwnas_alloc(n + 1);
+    for (size_t i = 0; i < n_nodes; i++)
+        o.owner[i] = -1;
+    for (size_t p = 0; p < n; p++) {
+        TRY_OUT(nodes_of(&o.about[p], c, o.from[p]));
+        for (size_t i = 0; i < o.about[p].n_nodes; i++)
+            o.owner[o.about[p].nodes[i]] = (int)p;
+    }
+    for (size_t p = 0; p < n; p++)
+        if (!o.is_taken[p])
+            take_partition(&o, (int)p);
+    c->partitions = o.to;
+    o.to = o.from;
+out:
+    free(o.to);
+    free(o.about);
+    free(o.owner);
+    free(o.is_taken);
+    return status;
+}
+
+/* Cuts the graph into partitions, in an order in which they can run. */
+static hwnas_status cut(compiler *c)
+{
+    const char *name = c->graph->name;
+    TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
+    bool *is_end = hwnas_onednn_guard(c->source, &c->groups.plan);
+    const hwnas_status status = hwnas_onednn_lower(c->lowered, c->source, &c->groups.plan, is_end);
+    free(is_end);
+    TRY(status);
+    TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
+    TRY_DNNL("partition", name,
+             dnnl_graph_graph_filter(c->lowered, dnnl_graph_partition_policy_fusion));
+    size_t n = 0;
+    TRY_DNNL("partition", name, dnnl_graph_graph_get_partition_num(c->lowered, &n));
+    c->partitions = hwnas_alloc(n * sizeof *c->partitions);
+    c->n_partitions = n;
+    TRY_DNNL("partition", name, dnnl_graph_graph_get_partitions(c->lowered, n, c->partitions));
+    return order_partitions(c);
 }
 
 /* Compiles a node that oneDNN's graphs have no operator for. */
@@ -258,8 +314,7 @@ static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
         hwnas_onednn_source_init(out, graph);
         return HWNAS_OK;
     }
-    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options,
-                              HWNAS_QUANTIZE_FUSED));
+    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options, HWNAS_QUANTIZE_FUSED));
     hwnas_onednn_source_init(out, quantized);
     out->made = quantized;
     out->origin = origin;
