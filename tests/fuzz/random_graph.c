@@ -25,6 +25,7 @@ typedef random_step step;
 typedef struct noise {
     const double *amplitudes; /* by step */
     double shared;            /* what all values of a tensor are off by: sums do not cancel it */
+    bool has_signs; /* of which the sign is drawn for each tensor: differences do not either */
     hwnas_rng rng;
 } noise;
 
@@ -35,9 +36,11 @@ static hwnas_status add_noise(int *tensor, hwnas_graph *graph, int index, noise 
     float *values = hwnas_alloc((size_t)n * sizeof *values);
     char name[32];
     int inputs[] = {*tensor, -1};
+    const bool is_turned = with->has_signs && hwnas_rng_below(&with->rng, 2);
+    const double shared = is_turned ? -with->shared : with->shared;
     for (int64_t i = 0; i < n; i++)
-        values[i] = (float)(with->amplitudes[index] *
-                            (with->shared + 2 * hwnas_rng_double(&with->rng) - 1));
+        values[i] =
+            (float)(with->amplitudes[index] * (shared + 2 * hwnas_rng_double(&with->rng) - 1));
     snprintf(name, sizeof name, "noise%d", index);
     hwnas_status status = hwnas_graph_add_constant(&inputs[1], graph, name, t.rank, t.dims, values);
     free(values);
@@ -185,7 +188,7 @@ static const double roundings[HWNAS_N_PRECISIONS] = {
     [HWNAS_F16] = 1.0 / 2048,
     [HWNAS_S8] = 1.0 / 127,
 };
-enum { N_NOISY = 3, FACTOR = 4 };
+enum { N_NOISY = 8, N_SHARED = 3, FACTOR = 4 };
 
 /* Above it a bound says nothing: of the largest value. */
 static const double LARGEST_BOUND = 0.5;
@@ -258,7 +261,9 @@ static hwnas_status find_bounds(double *out, const recipe *r, const hwnas_graph 
     for (int i = 0; i < r->n_outputs; i++)
         out[i] = FACTOR * most * roundings[HWNAS_F32] / rounding;
     for (int k = 0; k < N_NOISY; k++) {
-        noise with = {amplitudes, k - 1, hwnas_rng_new(r->seed, 1000 + (uint64_t)k)};
+        const bool has_signs = k >= N_SHARED; /* before: -1, 0, 1 */
+        noise with = {amplitudes, has_signs ? 1 : k - 1, has_signs,
+                      hwnas_rng_new(r->seed, 1000 + (uint64_t)k)};
         int tensors[RANDOM_MAX_STEPS];
         hwnas_graph *noisy;
         float *values = NULL;
