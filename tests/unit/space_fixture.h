@@ -3,6 +3,7 @@
 #define HWNAS_TESTS_SPACE_FIXTURE_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/elaborate.h"
@@ -37,6 +38,16 @@ static inline hwnas_space *load(const char *name)
     if (hwnas_graph_load_space(&space, name) != HWNAS_OK)
         fail_msg("%s", describe());
     return space;
+}
+
+/* The space has so many networks, which is known exactly. */
+static inline void expect_count(const hwnas_space *space, const char *expected)
+{
+    bool is_exact = false;
+    char *count = hwnas_space_count(space, &is_exact);
+    assert_true(is_exact);
+    assert_string_equal(count, expected);
+    free(count);
 }
 
 #endif
