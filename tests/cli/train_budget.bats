@@ -239,3 +239,17 @@ scripted() {
     [ "$(stat -c %s clock)" -eq "$((last + 100))" ]
     [ "$((last + 100))" -le 2400 ]
 }
+
+@test "the time that a training takes is none of a measurement's" {
+    scripted 'budget: {trials: 30}' 'measure: {seconds: 0.1, ties: 0}'
+    run -0 /usr/bin/python3 - "$(python3 -c "import json; print(json.load(open('out'))['study'])")" <<'END'
+import json, sqlite3, sys
+study = sqlite3.connect(sys.argv[1])
+(longest,) = study.execute("SELECT max(seconds) FROM trial").fetchone()
+assert longest >= 105, longest  # trained, and then measured
+(text,) = study.execute("SELECT value FROM fact WHERE key = 'session'").fetchone()
+fact = json.loads(text)
+assert fact["n_run"] > 5, fact
+assert fact["run_seconds"] <= 6 * fact["n_run"], fact
+END
+}
