@@ -68,6 +68,7 @@ typedef enum hwnas_status {
     HWNAS_E_LIBRARY,      /* a library that we use reported an error */
     HWNAS_E_SLOWER,       /* a network got slower than it was recorded */
     HWNAS_E_WRONG_RESULT, /* the device computes a network wrong */
+    HWNAS_E_DISTURBED,    /* the machine was too busy for measurements that tell anything */
     HWNAS_N_STATUS
 } hwnas_status;
 

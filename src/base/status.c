@@ -26,6 +26,7 @@ static const struct {
     [HWNAS_E_LIBRARY] = {"library", 1},
     [HWNAS_E_SLOWER] = {"slower", 1},
     [HWNAS_E_WRONG_RESULT] = {"wrong_result", 1},
+    [HWNAS_E_DISTURBED] = {"disturbed", 4},
 };
 
 static _Thread_local hwnas_error last;

@@ -40,6 +40,8 @@ static hwnas_status pick(picked *out, const char *study, long number)
     if (number < 0)
         number = hwnas_summary_winner(summary);
     if (number < 0 || (size_t)number >= summary->n_trials) {
+        if (number < 0)
+            TRY_OUT(hwnas_evidence_check(&summary->evidence));
         status = number < 0 ? hwnas_fail(HWNAS_E_INFEASIBLE, &place,
                                          "no trial of the study meets the constraints")
                             : hwnas_fail(HWNAS_E_NOT_FOUND, &place,

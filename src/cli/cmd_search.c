@@ -18,7 +18,8 @@ static const hwnas_usage usage = {
         "Searches for the networks that a job asks for and prints their front; Ctrl-C ends it.",
     .notes =
         "An option stands in the place of the job's key of that name (docs/searching.md).\n"
-        "Exit code: 0 done, 2 the job is wrong, 3 no network met the constraints, 130 interrupted.",
+        "Exit code: 0 done, 2 the job is wrong, 3 no network met the constraints, 4 the machine was\n"
+        "too busy to tell, 130 interrupted.",
     .max_arguments = 1};
 
 typedef struct line {
@@ -112,6 +113,7 @@ static hwnas_status no_winner(const hwnas_summary *summary)
             (unsigned long long)wrong->number, wrong->message);
     if (2 * summary->n_failed > summary->n_finished)
         return most_failed(summary);
+    TRY(hwnas_evidence_check(&summary->evidence));
     hwnas_str limits = {0};
     for (int i = 0; i < summary->job.goals.n_limits; i++)
         hwnas_str_addf(&limits, "%s%s", i ? " and " : "", summary->job.goals.limits[i].text);

@@ -335,7 +335,10 @@ void hwnas_front_text(hwnas_str *out, const hwnas_summary *s)
             add_table(out, s, front);
             add_legend(out, s, front);
         } else {
-            hwnas_str_add(out, "\nno network meets the constraints so far\n\n");
+            hwnas_str_add(out, hwnas_evidence_is_bad(&s->evidence)
+                                   ? "\nthe machine was too busy to tell whether a network meets "
+                                     "the constraints\n\n"
+                                   : "\nno network meets the constraints so far\n\n");
         }
     }
     add_outcome(out, s);
@@ -464,6 +467,10 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
         "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
     json_object_set_new(json, "verified", hwnas_verified_json(s));
+    json_object_set_new(json, "evidence",
+                        json_pack("{s:I, s:I, s:b}", "missed", (json_int_t)s->evidence.n_missed,
+                                  "disturbed", (json_int_t)s->evidence.n_disturbed, "bad",
+                                  hwnas_evidence_is_bad(&s->evidence)));
     if (s->job.goals.is_front_per_device)
         json_object_set_new(json, "fronts", fronts_json(s));
     return json;

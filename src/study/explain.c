@@ -363,6 +363,8 @@ hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
     hwnas_place place = {.file = summary->study};
     long trial = number < 0 ? hwnas_summary_winner(summary) : number;
     if (trial < 0)
+        TRY(hwnas_evidence_check(&summary->evidence));
+    if (trial < 0)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INFEASIBLE, &place, "no trial of the study meets the constraints"),
             "--trial N explains one that does not");

@@ -105,7 +105,16 @@ static void report(hwnas_session *s, const char *phase)
     s->options->progress(s->options->context, &p);
 }
 
-/* The share of the budget in which something feasible is looked for has been spent in vain. */
+static bool is_evidence_bad(const hwnas_session *s)
+{
+    hwnas_evidence evidence = {0};
+    for (size_t i = 0; i < s->n_done; i++)
+        hwnas_evidence_add(&evidence, s->done[i], &s->job->goals);
+    return hwnas_evidence_is_bad(&evidence);
+}
+
+/* The share of the budget in which something feasible is looked for has been spent in vain. A
+ * search on a machine that was too busy goes on: it may become quieter. */
 static bool is_infeasible(const hwnas_session *s)
 {
     const hwnas_job *job = s->job;
@@ -113,8 +122,10 @@ static bool is_infeasible(const hwnas_session *s)
     if (!job->goals.n_limits || s->front.n || n < LEAST_SEEKING ||
         !s->setup.strategy->ops->seeks_feasible)
         return false;
-    return (job->max_trials && n >= SEEKING_SHARE * (double)job->max_trials) ||
-           (job->max_minutes > 0 && seconds_so_far(s) >= SEEKING_SHARE * search_seconds(s));
+    const bool is_spent =
+        (job->max_trials && n >= SEEKING_SHARE * (double)job->max_trials) ||
+        (job->max_minutes > 0 && seconds_so_far(s) >= SEEKING_SHARE * search_seconds(s));
+    return is_spent && !is_evidence_bad(s);
 }
 
 /* Why the search is over, as half a sentence; NULL: it is not. Yours to free. */

@@ -61,6 +61,7 @@ static void count(hwnas_summary *s)
         s->n_failed += trial->status != HWNAS_OK;
         s->n_short += trial->rung > 0;
         s->n_estimated += hwnas_trial_is_estimated(trial);
+        hwnas_evidence_add(&s->evidence, trial, &s->job.goals);
         count_detail(s, errors, &n_errors, trial);
         for (int f = 0; f < s->n_fronts; f++)
             is_feasible |= hwnas_trial_is_feasible(trial, &s->job.goals, f);

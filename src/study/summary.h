@@ -3,6 +3,7 @@
 #define HWNAS_STUDY_SUMMARY_H
 
 #include "store/store.h"
+#include "study/evidence.h"
 #include "study/job.h"
 #include "trial/judge.h"
 
@@ -30,6 +31,7 @@ typedef struct hwnas_summary {
     hwnas_trial *trials;   /* by number, with what was measured again */
     int n_fronts;
     hwnas_summary_front fronts[HWNAS_MAX_DEVICES];
+    hwnas_evidence evidence; /* that nothing is feasible, where there is no winner */
     long closest;        /* without any winner: index of the least violation; -1: none finished */
     double wall_seconds; /* of all sessions of the search */
     double run_seconds;  /* of these, inside runs of candidates */

@@ -54,6 +54,25 @@ runner() {
     [ "$(grep -rF 'latency.p95' "$HWNAS_SRC/src" | wc -l)" = 1 ]
 }
 
+@test "what missed a limit on a busy machine says nothing of the networks" {
+    job "device: 'null'" "objectives: [latency.p50, params]" "constraints: [latency.p50 <= 0.5 ms]" \
+        "budget: {trials: 6}" "measure: {seconds: 0.05, estimate: off}"
+    undisturbed ends 3 search job.yaml --json
+    says err "none of 6 networks met latency.p50 <= 0.5 ms; the closest is trial"
+    is out "d['evidence'] == {'missed': 6, 'disturbed': 0, 'bad': False}"
+    STILL_SHARED=1 undisturbed ends 4 search job.yaml --overwrite --json
+    says err "the machine was too busy to tell whether a network meets the constraints: 6 of the 6 "
+    is out "d['evidence'] == {'missed': 6, 'disturbed': 6, 'bad': True} and d['winner'] is None"
+    not says err "none of"
+    ends 0 study show job.db
+    says out "the machine was too busy to tell whether a network meets the constraints"
+    not says out "no network meets"
+    refuses 4 "*too busy to tell*" export job.db --format yaml --out best.yaml
+    refuses 4 "*too busy to tell*" explain job.db
+    # A limit that was missed by what was computed is missed on any machine.
+    STILL_SHARED=1 undisturbed ends 3 search job.yaml --overwrite --json -c "accuracy >= 99"
+}
+
 @test "each measured trial has the command that measures it again" {
     job "device: 'null'" "objectives: [latency.p50, params]" "budget: {trials: 3}" \
         "measure: {seconds: 0.05}" "batch: {values: [1, 2]}"

@@ -93,6 +93,7 @@ static void status_names(void **state)
     assert_int_equal(hwnas_status_exit_code(HWNAS_E_CRASHED), 1);
     assert_int_equal(hwnas_status_exit_code(HWNAS_E_INPUT), 2);
     assert_int_equal(hwnas_status_exit_code(HWNAS_E_INFEASIBLE), 3);
+    assert_int_equal(hwnas_status_exit_code(HWNAS_E_DISTURBED), 4);
     assert_int_equal(hwnas_status_exit_code(HWNAS_E_INTERRUPTED), 130);
 }
 

@@ -17,6 +17,7 @@
 #include "base/stats.h"
 #include "graph/elaborate.h"
 #include "trial/judge.h"
+#include "study/evidence.h"
 #include "study/response.h"
 #include "study/probe.h"
 #include "study/settings.h"
@@ -253,6 +254,50 @@ static void an_unstable_trial_removes_no_stable_one(void **state)
     b.trials[1].is_unstable = true;
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
     assert_int_equal(front[0], 0);
+}
+
+/* Infeasibility is said from good evidence alone: the measurements that missed a limit, and no
+ * others, and no more than half of these disturbed. */
+static void infeasible_is_said_from_good_evidence(void **state)
+{
+    (void)state;
+    enum { MISSES = 10 };
+    bench b;
+    fill(&b, 1, HWNAS_MEASURED, 1e-5);
+    assert_int_equal(hwnas_limits_parse(b.goals.limits, &b.goals.n_limits, HWNAS_MAX_LIMITS,
+                                        "latency.p50 <= 10 ms and accuracy >= 40", &start, true,
+                                        &one),
+                     HWNAS_OK);
+    for (int i = 0; i < TRIALS; i++) {
+        b.values[i][0] = row("accuracy", HWNAS_PREDICTED, 50, 3);
+        b.values[i][1] = row("latency.p50", HWNAS_MEASURED, i < MISSES ? 11e-3 : 9e-3, 1e-5);
+        b.trials[i].is_unstable = i >= MISSES; /* those that keep the limits do not matter */
+    }
+    /* As seen on a busy machine: the value keeps the limit, the interval does not. */
+    b.values[0][1] = row("latency.p50", HWNAS_MEASURED, 8.05e-3, 4e-3);
+    for (int n_disturbed = 0; n_disturbed <= MISSES; n_disturbed++) {
+        hwnas_evidence evidence = {0};
+        for (int i = 0; i < MISSES; i++)
+            b.trials[i].is_unstable = i < n_disturbed;
+        for (int i = 0; i < TRIALS; i++)
+            hwnas_evidence_add(&evidence, &b.trials[i], &b.goals);
+        assert_int_equal(evidence.n_missed, MISSES);
+        assert_int_equal(evidence.n_disturbed, n_disturbed);
+        assert_int_equal(hwnas_evidence_is_bad(&evidence), n_disturbed > MISSES / 2);
+        assert_int_equal(hwnas_evidence_check(&evidence),
+                         n_disturbed > MISSES / 2 ? HWNAS_E_DISTURBED : HWNAS_OK);
+    }
+    /* What was not measured, and what misses another limit on any machine, is no measurement. */
+    hwnas_evidence evidence = {0};
+    b.values[0][1].source = HWNAS_ESTIMATED;
+    b.values[1][0].value = 30;
+    b.trials[2].status = HWNAS_E_TIMEOUT;
+    b.trials[3].rung = 1;
+    b.trials[4].is_finished = false;
+    for (int i = 0; i < 5; i++)
+        hwnas_evidence_add(&evidence, &b.trials[i], &b.goals);
+    assert_int_equal(evidence.n_missed, 0);
+    assert_false(hwnas_evidence_is_bad(&evidence));
 }
 
 /* A near tie of two measured trials is one whatever an estimate says, which is not a member of a
@@ -558,6 +603,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(exact_front_is_the_brute_force_front),
         cmocka_unit_test(front_with_intervals),
         cmocka_unit_test(an_unstable_trial_removes_no_stable_one),
+        cmocka_unit_test(infeasible_is_said_from_good_evidence),
         cmocka_unit_test(estimates_hide_no_tie),
         cmocka_unit_test(limits_hold_for_intervals),
         cmocka_unit_test(ties_are_levelled),
