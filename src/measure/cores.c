@@ -1,11 +1,10 @@
 /* cores.c: fast cores before slow ones, one thread of a core before its second, high numbers before
  * low ones: Linux gives core 0 its housekeeping and most interrupts. */
-#define _GNU_SOURCE 1 /* sched_getaffinity() */
 #include "measure/cores.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <stdbool.h>
+#include <hwloc.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,27 +13,34 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/file.h"
-
 typedef struct core {
     int number;
     bool is_sibling; /* a lower number is a thread of the same physical core */
-    long speed;      /* capacity or highest clock rate; 0 where the kernel does not tell */
+    int speed;       /* rank of its kind (performance, efficiency); -1 where all are alike */
 } core;
 
-/* The first number in a file of a core's directory in sysfs, or `otherwise`. */
-static long read_number(int number, const char *file, long otherwise)
+static hwloc_topology_t machine; /* NULL: not known */
+
+/* Once in a process, by what measures alone: it takes a millisecond or more. Nothing else of the
+ * machine is asked, and no thread visits the cores to ask them. */
+static void load_machine(void)
 {
-    char path[128];
-    long value = otherwise;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", number, file);
-    FILE *f = hwnas_file_stream(path);
-    if (f) {
-        if (fscanf(f, "%ld", &value) != 1)
-            value = otherwise;
-        fclose(f);
-    }
-    return value;
+    const unsigned long flags = HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING |
+                                HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS;
+    hwloc_topology_t topology;
+    if (hwloc_topology_init(&topology))
+        return;
+    if (!hwloc_topology_set_flags(topology, flags) && !hwloc_topology_load(topology))
+        machine = topology;
+    else
+        hwloc_topology_destroy(topology);
+}
+
+static hwloc_topology_t this_machine(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_machine);
+    return machine;
 }
 
 static int compare_cores(const void *a, const void *b)
@@ -47,31 +53,52 @@ static int compare_cores(const void *a, const void *b)
     return y->number - x->number;
 }
 
+/* hwloc ranks kinds by the capacity that Arm's kernels tell, or by clock rates. */
+static core describe(hwloc_topology_t topology, int number)
+{
+    core out = {.number = number, .speed = -1};
+    const hwloc_obj_t thread = hwloc_get_pu_obj_by_os_index(topology, (unsigned)number);
+    const hwloc_obj_t whole =
+        thread ? hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, thread) : NULL;
+    if (whole)
+        out.is_sibling = hwloc_bitmap_first(whole->cpuset) < number;
+    if (!thread)
+        return out;
+    const int kind = hwloc_cpukinds_get_by_cpuset(topology, thread->cpuset, 0);
+    if (kind >= 0)
+        hwloc_cpukinds_get_info(topology, (unsigned)kind, NULL, &out.speed, NULL, NULL, 0);
+    return out;
+}
+
 int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
 {
-    cpu_set_t set;
     core cores[HWNAS_MAX_CORES];
     int n = 0;
-    if (sched_getaffinity(0, sizeof set, &set))
-        return 0;
-    for (int i = 0; i < CPU_SETSIZE && n < HWNAS_MAX_CORES; i++) {
-        if (!CPU_ISSET(i, &set))
-            continue;
-        /* cpu_capacity is Arm's word for big and little; cpufreq knows performance and efficiency
-         * cores of x86. Both compare only with themselves, and a machine has one of them. */
-        long fallback = read_number(i, "cpufreq/cpuinfo_max_freq", 0);
-        cores[n++] = (core){
-            .number = i,
-            .is_sibling = read_number(i, "topology/thread_siblings_list", i) < i,
-            .speed = read_number(i, "cpu_capacity", fallback),
-        };
-    }
+    const hwloc_topology_t topology = this_machine();
+    const hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
+    if (topology && allowed && !hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_THREAD))
+        for (int i = hwloc_bitmap_first(allowed); i >= 0 && n < HWNAS_MAX_CORES;
+             i = hwloc_bitmap_next(allowed, i))
+            cores[n++] = describe(topology, i);
+    hwloc_bitmap_free(allowed);
     qsort(cores, (size_t)n, sizeof *cores, compare_cores);
     if (n > threads)
         n = threads;
     for (int i = 0; i < n; i++)
         out[i] = cores[i].number;
     return n;
+}
+
+double hwnas_cores_last_cache(void)
+{
+    const hwloc_topology_t topology = this_machine();
+    double most = 0;
+    for (int type = HWLOC_OBJ_L2CACHE; topology && type <= HWLOC_OBJ_L5CACHE; type++) {
+        const hwloc_obj_t cache = hwloc_get_obj_by_type(topology, (hwloc_obj_type_t)type, 0);
+        if (cache && cache->attr->cache.size)
+            most = (double)cache->attr->cache.size;
+    }
+    return most;
 }
 
 /* A name in the kernel's own room for sockets (unix(7), "abstract"): one owner at a time, whoever

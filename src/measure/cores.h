@@ -1,4 +1,5 @@
-/* cores.h: which cores the runner's threads are bound to. */
+/* cores.h: which cores the runner's threads are bound to. The machine is what hwloc says that it
+ * is: $HWLOC_XMLFILE and $HWLOC_SYNTHETIC put another in its place. */
 #ifndef HWNAS_MEASURE_CORES_H
 #define HWNAS_MEASURE_CORES_H
 
@@ -9,6 +10,9 @@ enum { HWNAS_MAX_CORES = 1024 };
 /* The best `threads` of the cores that this process may use, best first; fewer when there are
  * fewer. Returns how many. */
 int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads);
+
+/* Bytes of a cache of the last level, from the second on; 0: unknown. */
+double hwnas_cores_last_cache(void);
 
 /* The same, and held: another program of ours on this machine takes other cores while there are
  * some. A core is held by a socket that has its name, so it goes with the process; where no free

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "graph/op.h"
+#include "measure/cores.h"
 #include "measure/roofline_cache.h"
 
 static const int SIDES[] = {256, 384, 512}; /* of the matrices */
@@ -89,13 +90,6 @@ static hwnas_status measure_call(hwnas_roofline *out, hwnas_runner *runner,
     return HWNAS_OK;
 }
 
-/* The largest cache; 0: unknown. */
-static double last_cache(void)
-{
-    const long third = sysconf(_SC_LEVEL3_CACHE_SIZE), second = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return third > 0 ? (double)third : second > 0 ? (double)second : 0;
-}
-
 /* All three arrays of the memory's test; at most a quarter of the memory that there is. */
 static double memory_bytes(double cache)
 {
@@ -109,7 +103,7 @@ static hwnas_status measure_bandwidths(hwnas_roofline *out, hwnas_runner *runner
     hwnas_measure_options o = *options;
     o.exec.precision = HWNAS_F32;
     TRY(measure_call(out, runner, &o));
-    out->cache_bytes = last_cache();
+    out->cache_bytes = hwnas_cores_last_cache();
     for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++) {
         const bool is_memory = i == HWNAS_N_BANDWIDTHS - 1;
         const double wanted = is_memory ? memory_bytes(out->cache_bytes) : SIZES[i];

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <hwloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -221,6 +222,61 @@ static void test_occupancy(void **state)
     assert_true(o.others[0] == 0 && o.others[1] == 0); /* ticks that are yet to come are no debt */
 }
 
+/* In a process of its own: a process looks at its machine once. */
+static void check_order(const char *variable, const char *machine, const int *wanted, int n,
+                        double last_cache)
+{
+    int cores[HWNAS_MAX_CORES], status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        setenv(variable, machine, 1);
+        const bool is_right = hwnas_cores_choose(cores, HWNAS_MAX_CORES) == n &&
+                              !memcmp(cores, wanted, (size_t)n * sizeof *cores) &&
+                              hwnas_cores_last_cache() == last_cache;
+        _exit(!is_right);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* Four cores, of which those numbered 1 and 2 are the fast kind. */
+static void write_two_kinds(const char *path)
+{
+    hwloc_topology_t t;
+    assert_int_equal(hwloc_topology_init(&t), 0);
+    assert_int_equal(hwloc_topology_set_synthetic(t, "core:4 pu:1"), 0);
+    assert_int_equal(hwloc_topology_load(t), 0);
+    hwloc_bitmap_t cores = hwloc_bitmap_alloc();
+    for (int kind = 0; kind < 2; kind++) {
+        hwloc_bitmap_zero(cores);
+        hwloc_bitmap_set(cores, kind ? 1 : 0);
+        hwloc_bitmap_set(cores, kind ? 2 : 3);
+        assert_int_equal(hwloc_cpukinds_register(t, cores, kind, 0, NULL, 0), 0);
+    }
+    assert_int_equal(hwloc_topology_export_xml(t, path, 0), 0);
+    hwloc_bitmap_free(cores);
+    hwloc_topology_destroy(t);
+}
+
+/* Of other machines. Has to be the first case that looks at one. */
+static void test_order_of_cores(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/hwnas-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    check_order("HWLOC_SYNTHETIC", "core:3 pu:1", (int[]){2, 1, 0}, 3, 0);
+    check_order("HWLOC_SYNTHETIC", "l3:1(size=33554432) l2:2(size=1048576) core:1 pu:2",
+                (int[]){2, 0, 3, 1}, 4, 33554432);
+    check_order("HWLOC_SYNTHETIC", "l2:2(size=2097152) core:1 pu:2(indexes=0,2,1,3)",
+                (int[]){1, 0, 3, 2}, 4, 2097152);
+    write_two_kinds(path);
+    check_order("HWLOC_XMLFILE", path, (int[]){2, 1, 3, 0}, 4, 0);
+    unlink(path);
+}
+
 static void test_cores(void **state)
 {
     (void)state;
@@ -255,8 +311,6 @@ static void test_cores_are_held(void **state)
     assert_int_equal(b.n_locks, 0);
 }
 
-/* A core is taken for every user of the machine, until the process ends, and by nothing that lies
- * in a folder where somebody else could put something under its name. */
 /* All cores or none, until it is over. Numbers that no machine has. */
 static void test_turns(void **state)
 {
@@ -277,6 +331,8 @@ static void test_turns(void **state)
     hwnas_turn_end(&b);
 }
 
+/* A core is taken for every user of the machine, until the process ends, and by nothing that lies
+ * in a folder where somebody else could put something under its name. */
 static void test_a_core_is_held_for_all(void **state)
 {
     (void)state;
@@ -366,6 +422,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_priority_ends_by_itself),
         cmocka_unit_test(test_priority_from_outside),
         cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_order_of_cores),
         cmocka_unit_test(test_cores),
         cmocka_unit_test(test_cores_are_held),
         cmocka_unit_test(test_turns),
