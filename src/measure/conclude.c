@@ -138,6 +138,19 @@ const char *hwnas_stop_name(hwnas_stop stop)
     return names[stop];
 }
 
+const char *hwnas_measurement_cause(const hwnas_measurement *m)
+{
+    if (!m->is_unstable && !hwnas_modes[m->mode].is_whole)
+        return NULL;
+    if (m->quota_stops > 0)
+        return "the control group had used up its CPU quota meanwhile, so its threads were stopped";
+    if (m->heat_stops > 0)
+        return "the processor slowed down for heat meanwhile";
+    if (m->is_governed && (fabs(m->drift) > MAX_DRIFT || fabs(m->trend) > MAX_DRIFT))
+        return "the frequency governor is not 'performance', so the clock rate follows the load";
+    return NULL;
+}
+
 const char *hwnas_measurement_doubt(const hwnas_measurement *m)
 {
     if (m->is_mixed)

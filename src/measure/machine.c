@@ -151,6 +151,12 @@ static double real_reference(hwnas_machine *machine)
     return isinf(best) ? NAN : best;
 }
 
+static hwnas_conditions real_conditions(hwnas_machine *machine)
+{
+    (void)machine;
+    return hwnas_conditions_read(hwnas_conditions_root());
+}
+
 static bool real_settle(hwnas_machine *machine)
 {
     (void)machine;
@@ -257,6 +263,7 @@ hwnas_machine *hwnas_machine_open(void)
                               .joules = real_joules,
                               .reference = real_reference,
                               .is_shared = real_is_shared,
+                              .conditions = real_conditions,
                               .pause = real_pause,
                               .take_priority = real_take_priority,
                               .is_realtime = real_is_realtime,

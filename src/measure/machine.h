@@ -5,6 +5,7 @@
 #ifndef HWNAS_MEASURE_MACHINE_H
 #define HWNAS_MEASURE_MACHINE_H
 
+#include "measure/conditions.h"
 #include "measure/measure.h"
 
 typedef struct hwnas_machine hwnas_machine;
@@ -27,6 +28,8 @@ struct hwnas_machine {
     /* Somebody else is on this thread's physical core right now. Sets the core's clock rate; NaN
      * when it cannot be told. Takes a few microseconds. */
     bool (*is_shared)(hwnas_machine *machine, double *hertz);
+    /* The limits that it is under at the moment. */
+    hwnas_conditions (*conditions)(hwnas_machine *machine);
     void (*pause)(hwnas_machine *machine, double seconds);
     /* Called when the device has started its threads: raises their priority as the options say,
      * until the machine is closed. HWNAS_E_UNSUPPORTED: they insist on what the kernel refuses. */

@@ -128,6 +128,11 @@ typedef struct hwnas_measurement {
     /* Others had the core most of the time: samples in which the one thread waited for it count with
      * its CPU time, which is 1 to 3 % longer than the latency of a quiet machine. */
     bool is_cpu_time;
+    /* Meanwhile (conditions.h): periods in which the control group had used up its CPU quota, times
+     * that the processor slowed down for heat; and the frequency governor is another than
+     * "performance". */
+    int quota_stops, heat_stops;
+    bool is_governed;
 } hwnas_measurement;
 
 /* A median with its 95 % interval, in seconds. */
@@ -157,6 +162,9 @@ void hwnas_step_times_done(hwnas_step_times *times); /* accepts what is all zero
 
 /* Why a measurement is unstable, as half a sentence; NULL when it is not. Borrowed, static. */
 const char *hwnas_measurement_doubt(const hwnas_measurement *measurement);
+/* What of the machine's own limits explains that doubt, or in the mode `sustained` a latency that
+ * rises, as half a sentence; NULL: nothing that is known. Borrowed, static. */
+const char *hwnas_measurement_cause(const hwnas_measurement *measurement);
 
 typedef struct hwnas_runner hwnas_runner;
 

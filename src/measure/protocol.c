@@ -2,6 +2,7 @@
  * reasons; the order here is the order there: samples in blocks with the machine's interference monitors beside
  * them, the stopping rule, the verdict, and another attempt where that was a bad one. */
 #include <math.h>
+#include <string.h>
 
 #include "base/stats.h"
 #include "measure/conclude.h"
@@ -102,6 +103,15 @@ static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
     }
 }
 
+/* What limited the machine between two readings. */
+static void tell_limits(hwnas_measurement *m, const hwnas_conditions *before,
+                        const hwnas_conditions *after)
+{
+    m->quota_stops = (int)hwnas_conditions_count(before->quota_stops, after->quota_stops);
+    m->heat_stops = (int)hwnas_conditions_count(before->heat_stops, after->heat_stops);
+    m->is_governed = *after->governor && strcmp(after->governor, "performance") != 0;
+}
+
 hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hwnas_graph *graph,
                               const hwnas_measure_options *options, hwnas_machine *machine)
 {
@@ -112,9 +122,12 @@ hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hw
     TRY_OUT(hwnas_sampler_open(&m.first_run_seconds, &s, exec, graph, options, machine));
     const double deadline = s.begin + options->max_seconds;
     m.n_warm_up = s.n_runs;
+    const hwnas_conditions limits = machine->conditions(machine);
     double before = machine->reference(machine);
     TRY_OUT(sample(&m.stop, &s, deadline));
     m.drift = machine->reference(machine) / before - 1;
+    const hwnas_conditions now = machine->conditions(machine);
+    tell_limits(&m, &limits, &now);
 
     hwnas_conclude(&m, &s);
     m.memory_bytes = exec->ops->memory ? exec->ops->memory(exec) : 0;

@@ -114,6 +114,9 @@ static const field measurement_fields[] = {
     RESULT(mode, FIELD_INT),
     RESULT(is_realtime, FIELD_BOOL),
     RESULT(is_cpu_time, FIELD_BOOL),
+    RESULT(quota_stops, FIELD_INT),
+    RESULT(heat_stops, FIELD_INT),
+    RESULT(is_governed, FIELD_BOOL),
     {0},
 };
 

@@ -36,7 +36,10 @@ static void add_difference(hwnas_str *out, const char *what, const char *before,
 char *hwnas_baseline_doubt(const hwnas_baseline *b)
 {
     hwnas_str out = {0};
+    const char *governor = b->before->host.conditions.governor;
     add_difference(&out, "processor", b->before->host.processor, b->now->host.processor);
+    if (*governor && *b->now->host.conditions.governor)
+        add_difference(&out, "governor", governor, b->now->host.conditions.governor);
     for (size_t i = 0; i < b->now->n_devices; i++)
         for (size_t k = 0; k < b->before->n_devices; k++) {
             const hwnas_profile_device *now = &b->now->devices[i], *was = &b->before->devices[k];

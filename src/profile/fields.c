@@ -40,6 +40,7 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("disturbed", "disturbed_count", SIZE, MEASURED, m.n_disturbed),
     FIELD("unstable", "unstable", FLAG, MEASURED, m.is_unstable),
     FIELD("doubt", "doubt", TEXT, MEASURED, doubt),
+    FIELD("cause", "cause", TEXT, MEASURED, cause),
     FIELD("attempts", "attempts_count", INT, MEASURED, m.n_attempts),
     FIELD("mode", "mode", TEXT, MEASURED, mode),
     FIELD("mode_seconds", "mode_s", NUMBER, MEASURED, mode_seconds),

@@ -18,7 +18,8 @@ static hwnas_host describe_host(hwnas_arena *arena)
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     hwnas_host host = {.system = "unknown system",
                        .cores = hwnas_device_cores(),
-                       .memory_bytes = pages > 0 ? (int64_t)pages * page : 0};
+                       .memory_bytes = pages > 0 ? (int64_t)pages * page : 0,
+                       .conditions = hwnas_conditions_read(hwnas_conditions_root())};
     hwnas_device_cpu_name(processor, sizeof processor);
     host.processor = hwnas_arena_string(arena, processor, strlen(processor));
     if (uname(&name) == 0)

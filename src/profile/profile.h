@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "graph/graph.h"
+#include "measure/conditions.h"
 #include "measure/measure.h"
 #include "profile/layers.h"
 
@@ -29,6 +30,7 @@ typedef struct hwnas_profile_row {
     double items_per_second;
     hwnas_layers *layers; /* what each part took; NULL: not asked for */
     const char *doubt; /* why the measurement is unstable; NULL when it is not */
+    const char *cause; /* what of the machine's own limits explains it; NULL: nothing known */
     const char *mode, *stop; /* "hot"; "interval" or "budget": why sampling ended */
     double mode_seconds;     /* that belong to the mode; NaN: none */
     const char *command;     /* that makes this row again */
@@ -42,6 +44,7 @@ typedef struct hwnas_host {
     const char *processor, *system; /* "Linux 6.1.0 x86_64" */
     int cores;                      /* that the process could use */
     int64_t memory_bytes;
+    hwnas_conditions conditions; /* governor, turbo, heat and quota when the profile was begun */
 } hwnas_host;
 
 /* What was asked, and the answers. */

@@ -51,11 +51,12 @@ json_t *hwnas_profile_json(const hwnas_profile *profile)
         json_decref(devices);
         return NULL;
     }
-    return json_pack("{s:s, s:i, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:i, s:I}, s:O?, s:o, s:o}",
+    return json_pack("{s:s, s:i, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:i, s:I, s:o}, s:O?, s:o, s:o}",
                      "format", FORMAT, "version", VERSION, "name", profile->name, "source",
                      profile->source, "date", profile->date, "hwnas", profile->version, "machine",
                      "processor", host->processor, "system", host->system, "cores", host->cores,
-                     "memory_bytes", (json_int_t)host->memory_bytes, "device",
+                     "memory_bytes", (json_int_t)host->memory_bytes, "conditions",
+                     hwnas_conditions_json(&host->conditions), "device",
                      json_array_get(devices, 0), "devices", devices, "rows", rows);
 }
 
@@ -86,6 +87,13 @@ static const char *read_text(const reader *r, const json_t *object, const char *
     return text ? hwnas_arena_string(r->profile->arena, text, strlen(text)) : otherwise;
 }
 
+static void copy_text(char *out, size_t size, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    const size_t n = text ? strlen(text) : 0;
+    memcpy(out, text ? text : "", n < size ? n : size - 1);
+}
+
 static void read_head(reader *r, const json_t *json)
 {
     hwnas_profile *p = r->profile;
@@ -96,15 +104,11 @@ static void read_head(reader *r, const json_t *json)
     p->version = read_text(r, json, "hwnas", "unknown");
     p->host.processor = read_text(r, machine, "processor", "unknown processor");
     p->host.system = read_text(r, machine, "system", "unknown system");
+    p->host.conditions = (hwnas_conditions){.turbo = -1};
+    copy_text(p->host.conditions.governor, sizeof p->host.conditions.governor,
+              json_object_get(machine, "conditions"), "governor");
     p->host.cores = (int)json_integer_value(json_object_get(machine, "cores"));
     p->host.memory_bytes = json_integer_value(json_object_get(machine, "memory_bytes"));
-}
-
-static void copy_text(char *out, size_t size, const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    const size_t n = text ? strlen(text) : 0;
-    memcpy(out, text ? text : "", n < size ? n : size - 1);
 }
 
 static hwnas_status read_device(reader *r, const json_t *json)

@@ -107,6 +107,7 @@ static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
     }
     row->items_per_second = row->batch * runs_per_second;
     row->doubt = hwnas_measurement_doubt(&row->m);
+    row->cause = hwnas_measurement_cause(&row->m);
     row->mode = hwnas_mode_name(row->m.mode);
     row->mode_seconds = hwnas_mode_seconds(options);
     row->stop = hwnas_stop_name(row->m.stop);

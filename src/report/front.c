@@ -467,6 +467,8 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
         "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
     json_object_set_new(json, "verified", hwnas_verified_json(s));
+    json_object_set_new(json, "conditions",
+                        s->conditions ? json_incref(s->conditions) : json_null());
     json_object_set_new(json, "evidence",
                         json_pack("{s:I, s:I, s:b}", "missed", (json_int_t)s->evidence.n_missed,
                                   "disturbed", (json_int_t)s->evidence.n_disturbed, "bad",

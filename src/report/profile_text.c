@@ -204,7 +204,8 @@ static void add_doubts(hwnas_str *out, const hwnas_profile *profile)
             continue;
         hwnas_str_add(out, "? ");
         add_setting(out, row);
-        hwnas_str_addf(out, "%s\n", row->doubt);
+        hwnas_str_addf(out, "%s%s%s\n", row->doubt, row->cause ? "; " : "",
+                       row->cause ? row->cause : "");
     }
 }
 
@@ -233,9 +234,10 @@ static void add_ends(hwnas_str *out, const hwnas_profile *profile)
         if (row->status != HWNAS_OK || isnan(row->m.p50_first))
             continue;
         add_setting(out, row);
-        hwnas_str_addf(out, "p50 %.4g ms in the first tenth, %.4g ms in the last, %.3f times\n",
+        hwnas_str_addf(out, "p50 %.4g ms in the first tenth, %.4g ms in the last, %.3f times%s%s\n",
                        row->m.p50_first * MS, row->m.p50_last * MS,
-                       row->m.p50_last / row->m.p50_first);
+                       row->m.p50_last / row->m.p50_first, row->cause ? "; " : "",
+                       row->cause ? row->cause : "");
     }
 }
 

@@ -154,6 +154,8 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
     TRY(hwnas_store_get(&job, s->store, "job"));
     bool is_new = !job; /* or its process died before the first trial */
     free(job);
+    if (hwnas_evaluator_measures(s->setup.evaluator))
+        TRY(hwnas_facts_write_conditions(s->store));
     if (is_new) {
         TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
         TRY(hwnas_facts_write(s->store, s->job, s->setup.walked));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/conditions.h"
 #include "graph/elaborate.h"
 #include "study/identity.h"
 
@@ -229,6 +230,15 @@ hwnas_status hwnas_facts_check_devices(hwnas_store *store, const hwnas_job *job,
 out:
     json_decref(then);
     json_decref(now);
+    return status;
+}
+
+hwnas_status hwnas_facts_write_conditions(hwnas_store *store)
+{
+    const hwnas_conditions conditions = hwnas_conditions_read(hwnas_conditions_root());
+    json_t *fact = hwnas_conditions_json(&conditions);
+    hwnas_status status = hwnas_facts_set_json(store, "conditions", fact);
+    json_decref(fact);
     return status;
 }
 

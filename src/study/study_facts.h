@@ -25,6 +25,9 @@ HWNAS_CHECKED hwnas_status hwnas_facts_check_devices(hwnas_store *store, const h
 HWNAS_CHECKED hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
                                                      const hwnas_evaluator *evaluator);
 
+/* The machine's settings and limits at the beginning of a session. */
+HWNAS_CHECKED hwnas_status hwnas_facts_write_conditions(hwnas_store *store);
+
 /* What the study's strategy was made for; false: the study does not say. */
 HWNAS_CHECKED hwnas_status hwnas_facts_choice(hwnas_choice_of_strategy *out, bool *is_there,
                                               hwnas_store *store);

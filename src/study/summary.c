@@ -104,6 +104,7 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
         goto out;
     }
     TRY_OUT(hwnas_facts_json(&s->devices, store, "devices"));
+    TRY_OUT(hwnas_facts_json(&s->conditions, store, "conditions"));
     TRY_OUT(hwnas_facts_json(&wall, store, "wall_seconds"));
     TRY_OUT(hwnas_facts_json(&warm, store, "warm_start"));
     TRY_OUT(hwnas_store_get(&s->ended, store, "ended"));
@@ -132,6 +133,7 @@ void hwnas_summary_free(hwnas_summary *s)
     hwnas_trials_free(s->trials, s->n_trials);
     json_decref(s->identity);
     json_decref(s->devices);
+    json_decref(s->conditions);
     json_decref(s->verified);
     for (int f = 0; f < s->n_fronts; f++)
         free(s->fronts[f].trials);

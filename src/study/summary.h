@@ -19,6 +19,7 @@ typedef struct hwnas_summary {
     hwnas_job job;    /* objectives, limits, devices and settings only */
     json_t *identity; /* of the job */
     json_t *devices;  /* what those that run say of themselves, by name */
+    json_t *conditions; /* of the machine, when the last session began; NULL: nothing ran */
     json_t *verified; /* results against a reference; study/verified.h */
     char *study;      /* file */
     char *ended;      /* why the search is over; NULL: it is not, or died */

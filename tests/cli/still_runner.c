@@ -217,6 +217,12 @@ static bool is_shared_where_asked(hwnas_machine *machine, double *hertz)
     return getenv("STILL_SHARED") != NULL;
 }
 
+static hwnas_conditions no_conditions(hwnas_machine *machine)
+{
+    (void)machine;
+    return (hwnas_conditions){0};
+}
+
 static void still_pause(hwnas_machine *machine, double seconds)
 {
     (void)machine;
@@ -259,6 +265,7 @@ hwnas_machine *hwnas_machine_open(void)
                                   .joules = no_joules,
                                   .reference = same_reference,
                                   .is_shared = is_shared_where_asked,
+                                  .conditions = no_conditions,
                                   .pause = still_pause,
                                   .take_priority = needs_no_priority,
                                   .is_realtime = is_ordinary,

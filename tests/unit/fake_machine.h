@@ -39,6 +39,7 @@ typedef struct fake_machine {
     bool is_shared;          /* its core, with a neighbour */
     bool has_better_core, is_moved;
     size_t n_settles;
+    hwnas_conditions conditions;
     double paused;           /* seconds of all pauses */
     bool is_realtime, is_alone; /* alone: one thread, whose CPU time is the clock's without `waited` */
     hwnas_rng rng;
@@ -96,6 +97,11 @@ static bool fake_is_shared(hwnas_machine *machine, double *hertz)
 {
     *hertz = 3e9;
     return ((fake_machine *)machine)->is_shared;
+}
+
+static hwnas_conditions fake_conditions(hwnas_machine *machine)
+{
+    return ((fake_machine *)machine)->conditions;
 }
 
 static void fake_pause(hwnas_machine *machine, double seconds)
@@ -156,6 +162,7 @@ static inline fake_machine make_machine(double (*script)(fake_machine *m))
                                    .joules = fake_joules,
                                    .reference = fake_reference,
                                    .is_shared = fake_is_shared,
+                                   .conditions = fake_conditions,
                                    .pause = fake_pause,
                                    .take_priority = fake_take_priority,
                                    .is_realtime = fake_is_realtime,
