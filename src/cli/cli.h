@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "measure/crowd.h"
 
 /* ---- Options ---- */
 
@@ -49,6 +50,10 @@ void hwnas_say(FILE *to, const char *format, ...) HWNAS_PRINTF(2, 3);
 /* Prints to standard output and frees; a full disk or closed pipe is HWNAS_E_IO. */
 HWNAS_CHECKED hwnas_status hwnas_print_text(hwnas_str *text);
 HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
+
+/* Says on standard error when the machine is too busy for so many threads (0: all cores) on a
+ * device (measure/crowd.h). */
+void hwnas_note_crowd(const char *device, int threads, hwnas_priority priority);
 
 /* ---- Signals ---- */
 

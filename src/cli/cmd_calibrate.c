@@ -104,6 +104,7 @@ hwnas_status hwnas_cmd_calibrate(int argc, char **argv)
                                  .progress = show_progress};
     TRY_OUT(hwnas_precision_find(&o.precision, dtype));
     TRY_OUT(hwnas_graph_load_space(&space, name));
+    hwnas_note_crowd(device, o.threads, HWNAS_PRIORITY_AUTO);
     latencies = hwnas_latencies_open(true);
     o.stop = hwnas_stop_on_signals();
     status = hwnas_calibrate(&result, latencies, space, &o);

@@ -48,6 +48,11 @@ static hwnas_status run(hwnas_sweep *sweep, const output *o)
     profile->name = o->name;
     if (o->save)
         TRY_OUT(hwnas_file_try(o->save));
+    int threads = 1;
+    for (int i = 0; i < sweep->n_threads; i++)
+        threads = sweep->threads[i] > threads ? sweep->threads[i] : threads;
+    for (int i = 0; i < sweep->n_devices; i++)
+        hwnas_note_crowd(sweep->devices[i], threads, sweep->options.priority);
     const hwnas_status swept = hwnas_sweep_run(profile, sweep);
     if (profile->n_rows)
         TRY_OUT(print(profile, o, sweep->with_layers));

@@ -205,6 +205,19 @@ static hwnas_status check_line(const command_line *given)
     return HWNAS_OK;
 }
 
+/* By the most threads that the job asks for anywhere. */
+static void note_crowd(const hwnas_job *job)
+{
+    int threads = 1;
+    for (int i = 0; i < job->threads.n; i++)
+        threads = job->threads.values[i] > threads ? job->threads.values[i] : threads;
+    for (int i = 0; i < job->goals.devices.n; i++) {
+        const hwnas_job_device *device = &job->goals.devices.rows[i];
+        hwnas_note_crowd(device->spelling, device->threads ? device->threads : threads,
+                         job->priority);
+    }
+}
+
 static hwnas_status run_search(const hwnas_job *job, const command_line *given)
 {
     hwnas_summary *summary = NULL;
@@ -212,6 +225,7 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
     hwnas_study_options options = {
         .resume = given->resume, .overwrite = given->overwrite, .stop = hwnas_stop_on_signals()};
     TRY(hwnas_job_check_exports(job));
+    note_crowd(job);
     if (!given->quiet) {
         const bool is_terminal = isatty(STDERR_FILENO);
         options.progress = is_terminal ? show_progress : log_progress;

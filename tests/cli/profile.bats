@@ -2,6 +2,25 @@
 
 bats_require_minimum_version 1.5.0
 
+@test "a machine that is too busy for several threads is told of, with what takes it" {
+    local n i busy=()
+    cd "$BATS_TEST_TMPDIR"
+    n=$(nproc)
+    [ "$n" -gt 1 ] || skip "one core"
+    for ((i = 0; i < n; i++)); do
+        timeout 60 sh -c 'while :; do :; done' &
+        busy+=($!)
+    done
+    "$HWNAS" profile mnist_mlp --threads "$n" --priority normal --seconds 0.05 >out 2>err || true
+    kill "${busy[@]}"
+    [[ $(<err) == *"note: this machine is too busy to measure $n threads: other programs use "*" of its "*" cores ("*"ordinary priority, as asked"* ]] ||
+        { cat err; false; }
+    [ -s out ]
+    # One thread does not wait for others.
+    "$HWNAS" profile mnist_mlp --threads 1 --priority normal --seconds 0.05 >out 2>err
+    [[ $(<err) != *"too busy"* ]]
+}
+
 @test "models by name, by file and from ONNX, over batches and threads" {
     "$HWNAS" export --space mnist_cnn --format onnx --out "$BATS_TEST_TMPDIR/net.onnx"
     "$HWNAS" profile mnist_cnn "$HWNAS_SRC/search_spaces/zoo/mnist_mlp.yaml" \

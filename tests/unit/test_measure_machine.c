@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "measure/cores.h"
+#include "measure/crowd.h"
 #include "measure/energy.h"
 #include "measure/machine.h"
 #include "measure/occupancy.h"
@@ -413,6 +414,136 @@ static void test_energy_counters(void **state)
     rmdir(root);
 }
 
+/* ---- Conditions ---- */
+
+/* A file below a root, with all the folders above it. */
+static void write_below(const char *root, const char *path, const char *text)
+{
+    char whole[1024];
+    snprintf(whole, sizeof whole, "%s%s", root, path);
+    for (char *at = whole + strlen(root) + 1; (at = strchr(at, '/')); *at++ = '/') {
+        *at = '\0';
+        mkdir(whole, 0700);
+    }
+    FILE *f = fopen(whole, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void remove_all(const char *root)
+{
+    char command[1100];
+    snprintf(command, sizeof command, "rm -r '%s'", root);
+    assert_int_equal(system(command), 0);
+}
+
+/* Files as the kernel's documentation shows them; nothing is known of an empty root. */
+static void test_conditions(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/hwnas-system-XXXXXX", path[300];
+    assert_non_null(mkdtemp(root));
+    hwnas_conditions c = hwnas_conditions_read(root);
+    assert_string_equal(c.governor, "");
+    assert_true(c.turbo == -1 && isnan(c.celsius) && isnan(c.quota) && isnan(c.quota_stops) &&
+                isnan(c.heat_stops));
+    for (int core = 0; core < CPU_SETSIZE; core++) {
+        cpu_set_t set;
+        if (sched_getaffinity(0, sizeof set, &set) || !CPU_ISSET((size_t)core, &set))
+            continue;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", core);
+        write_below(root, path, "powersave\n");
+        snprintf(path, sizeof path,
+                 "/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", core);
+        write_below(root, path, "41\n");
+    }
+    write_below(root, "/sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+    write_below(root, "/sys/class/thermal/thermal_zone0/type", "acpitz\n");
+    write_below(root, "/sys/class/thermal/thermal_zone0/temp", "99000\n"); /* not the processor's */
+    write_below(root, "/sys/class/thermal/thermal_zone1/type", "x86_pkg_temp\n");
+    write_below(root, "/sys/class/thermal/thermal_zone1/temp", "71500\n");
+    write_below(root, "/sys/class/hwmon/hwmon3/name", "coretemp\n");
+    write_below(root, "/sys/class/hwmon/hwmon3/temp2_input", "68000\n");
+    /* Version 2: the limit of the group around ours is the tighter one. */
+    write_below(root, "/proc/self/cgroup", "0::/pod/job\n");
+    write_below(root, "/sys/fs/cgroup/pod/job/cpu.max", "max 100000\n");
+    write_below(root, "/sys/fs/cgroup/pod/job/cpu.stat", "usage_usec 9\nnr_periods 0\n");
+    write_below(root, "/sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
+    write_below(root, "/sys/fs/cgroup/pod/cpu.stat", "nr_periods 20\nnr_throttled 7\n");
+    c = hwnas_conditions_read(root);
+    assert_string_equal(c.governor, "powersave");
+    assert_int_equal(c.turbo, 0);
+    assert_near(c.celsius, 71.5, 1e-9);
+    assert_near(c.quota, 1.5, 1e-9);
+    assert_near(c.quota_stops, 7, 0);
+    assert_near(c.heat_stops, 41, 0);
+    /* Version 1, as one of several hierarchies. */
+    write_below(root, "/proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/box\n0::/\n");
+    write_below(root, "/sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "50000\n");
+    write_below(root, "/sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_period_us", "100000\n");
+    write_below(root, "/sys/fs/cgroup/cpu,cpuacct/box/cpu.stat", "nr_throttled 3\n");
+    write_below(root, "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+    c = hwnas_conditions_read(root);
+    assert_near(c.quota, 0.5, 1e-9);
+    assert_near(c.quota_stops, 3, 0);
+    /* Nonsense is nothing that is known. */
+    write_below(root, "/proc/self/cgroup", "no colon\n\n0:\n:::\n");
+    write_below(root, "/sys/devices/system/cpu/intel_pstate/no_turbo", "perhaps\n");
+    c = hwnas_conditions_read(root);
+    assert_true(isnan(c.quota) && c.turbo == -1);
+    remove_all(root);
+}
+
+/* ---- Who uses the processor ---- */
+
+static void write_process(const char *root, long process, long parent, const char *name,
+                          double seconds)
+{
+    char path[64], text[256];
+    const double ticks = seconds * (double)sysconf(_SC_CLK_TCK);
+    snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    snprintf(text, sizeof text,
+             "%ld (%s) R %ld 1 1 0 -1 4194304 100 0 0 0 %.0f %.0f 0 0 20 0 1 0 55 1 2\n", process,
+             name, parent, 0.75 * ticks, 0.25 * ticks);
+    write_below(root, path, text);
+}
+
+/* proc(5)'s files of a second in which four programs compute, and this one with its child. */
+static void test_crowd(void **state)
+{
+    (void)state;
+    const long own = (long)getpid();
+    char root[] = "/tmp/hwnas-crowd-XXXXXX", *words;
+    assert_non_null(mkdtemp(root));
+    hwnas_crowd *none = hwnas_crowd_look(root);
+    assert_near(hwnas_crowd_used(NULL, none, none, 1), 0, 0);
+    write_process(root, 1, 0, "init", 100);
+    write_process(root, own, 1, "hwnas", 10);
+    write_process(root, own + 1, own, "hwnas", 20);
+    write_process(root, own + 2, 1, "cc1", 5);
+    write_process(root, own + 4, 1, "a) (b", 1);
+    write_below(root, "/proc/self/stat", "is no process");
+    write_below(root, "/proc/99999999/stat", "nonsense");
+    hwnas_crowd *before = hwnas_crowd_look(root);
+    write_process(root, own, 1, "hwnas", 11);
+    write_process(root, own + 1, own, "hwnas", 21);
+    write_process(root, own + 2, 1, "cc1", 5.8);
+    write_process(root, own + 3, 1, "cc1", 0.4); /* has begun since */
+    write_process(root, own + 4, 1, "a) (b", 1.5);
+    write_process(root, own + 5, 1, "ld\x1b[31m", 0.2);
+    write_process(root, own + 6, 1, "sh", 0.04);
+    hwnas_crowd *after = hwnas_crowd_look(root);
+    assert_near(hwnas_crowd_used(&words, before, after, 2), (1.2 + 0.5 + 0.2 + 0.04) / 2, 1e-9);
+    assert_string_equal(words, "cc1 0.60, a) (b 0.25, ld [31m 0.10, 1 other 0.02");
+    free(words);
+    hwnas_crowd_free(none);
+    hwnas_crowd_free(before);
+    hwnas_crowd_free(after);
+    remove_all(root);
+    assert_null(hwnas_crowd_warning(1, HWNAS_PRIORITY_NORMAL));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +559,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_a_core_is_held_for_all),
         cmocka_unit_test(test_energy_counters),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_crowd),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
