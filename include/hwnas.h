@@ -128,6 +128,49 @@ HWNAS_API void hwnas_free(void *text);
 typedef int hwnas_oom_handler(void *data);
 HWNAS_API void hwnas_set_oom_handler(hwnas_oom_handler *handler, void *data);
 
+/* ---- For programs with a command line ---- */
+
+/* Makes a text harmless to a terminal, in place: control characters that are not in `kept` become
+ * spaces, and bytes that are no UTF-8 question marks. Names and messages may come from anybody. */
+HWNAS_API void hwnas_clean(char *text, const char *kept);
+
+/* The name in the NULL-terminated list nearest to `wrong` by edit distance, for "did you mean";
+ * NULL when none is near. */
+HWNAS_API const char *hwnas_nearest(const char *wrong, const char *const *names);
+
+/* ---- Reports: what was found, for people and for programs ---- */
+
+/* What the larger functions find, such as the rows of a profile. Its text is what the program
+ * prints, its JSON what --json prints. What a report was made of must stay open. */
+typedef struct hwnas_report hwnas_report;
+
+typedef enum hwnas_format {
+    HWNAS_TEXT, /* tables and sentences, harmless to a terminal */
+    HWNAS_JSON, /* one object (docs/json.md) */
+    HWNAS_CSV,
+    HWNAS_DOT, /* a picture, in the language of Graphviz */
+    HWNAS_N_FORMATS
+} hwnas_format;
+
+/* The report in a format; yours. HWNAS_E_UNSUPPORTED: it has none of that kind; HWNAS_E_INPUT: a
+ * name in it is not UTF-8, which JSON has to be. Milliseconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_report_write(char **out, const hwnas_report *report,
+                                                        hwnas_format format);
+/* What the work came to: HWNAS_OK; or a failure, with its message, of work that has something to
+ * report all the same: HWNAS_E_INTERRUPTED, HWNAS_E_INFEASIBLE, a row that was not measured. May be
+ * asked as often as you like. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_report_conclude(const hwnas_report *report);
+/* Note number i, from 0: what the user should know besides, as a sentence without a full stop; NULL
+ * behind the last. */
+HWNAS_API const char *hwnas_report_note(const hwnas_report *report, size_t i);
+/* File number i that was written, from 0; NULL behind the last. `remark` (may be NULL) is what is
+ * to be said of it, as "is in f32, where ...", or NULL. */
+HWNAS_API const char *hwnas_report_file(const hwnas_report *report, size_t i, const char **remark);
+HWNAS_API void hwnas_report_free(hwnas_report *report);
+
+/* The versions of hwnas and of the libraries that it uses. Text, JSON. Cheap. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_library_versions(hwnas_report **out);
+
 /* ---- Spaces: families of networks ---- */
 
 typedef struct hwnas_space hwnas_space;
@@ -166,6 +209,24 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_mutate(char **out, const hwnas_
  * NULL. Cheap. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_check(char **out, const hwnas_space *space,
                                                        const char *code);
+
+/* What a space lets choose: its choices and settings. Text, JSON ("hwnas.space"). Cheap. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_report(hwnas_report **out,
+                                                        const hwnas_space *space);
+/* Opens the space of that name, and with each value of each of its settings; says where one is
+ * wrong. Text, JSON ("hwnas.check"). Takes hwnas_space_open() for each. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_validate(hwnas_report **out, const char *name);
+/* The number of encodings, and of different networks: at most 200,000 encodings are built, up to a
+ * minute, to compare their digests; of more the number of networks is left open. Text, JSON
+ * ("hwnas.count"). */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_count_networks(hwnas_report **out,
+                                                                const hwnas_space *space);
+/* Random networks with their parameters and MACs, uniform over the encodings; repetitions are
+ * possible. Other ones than hwnas_space_sample() draws of that seed. Text, JSON ("hwnas.sample").
+ * About a millisecond for each. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_sample_networks(hwnas_report **out,
+                                                                 const hwnas_space *space, size_t n,
+                                                                 uint64_t seed);
 
 /* ---- Networks ---- */
 
@@ -222,8 +283,9 @@ HWNAS_API const hwnas_costs *hwnas_network_costs(const hwnas_network *network);
 /* Input and output number i, from 0; NULL: there is none. */
 HWNAS_API const hwnas_array_info *hwnas_network_input(const hwnas_network *network, size_t i);
 HWNAS_API const hwnas_array_info *hwnas_network_output(const hwnas_network *network, size_t i);
-/* The object "hwnas.network": layers, shapes, parameters, MACs and memory. */
-HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_json(char **out, const hwnas_network *network);
+/* Layers, shapes, parameters, MACs and memory. Text, JSON ("hwnas.network"), DOT. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_report(hwnas_report **out,
+                                                          const hwnas_network *network);
 
 /* ---- Devices, and running networks in this process ---- */
 
@@ -242,6 +304,8 @@ typedef enum hwnas_precision {
 
 /* "f32", "tf32", "bf16", "f16", "s8". Static. */
 HWNAS_API const char *hwnas_precision_name(hwnas_precision precision);
+/* HWNAS_E_INPUT with the known names for another one. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name);
 
 typedef struct hwnas_device_options {
     size_t size;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "base/sized_options.h"
@@ -11,7 +12,8 @@
 #include "graph/elaborate.h"
 #include "onnx/onnx.h"
 #include "profile/model_load.h"
-#include "report/network.h"
+#include "report/dot.h"
+#include "report/graph_table.h"
 #include "study/write_network.h"
 
 enum { MAX_BATCH = 1 << 20 };
@@ -91,7 +93,10 @@ hwnas_status hwnas_network_open_in(hwnas_network **out, const hwnas_space *space
     hwnas_arch *arch;
     hwnas_graph *graph = NULL;
     TRY(read_options(&batch, options));
-    TRY(hwnas_arch_parse(&arch, space, code ? code : ""));
+    if (!code && hwnas_space_count_up_to(space, 1) == 1)
+        arch = hwnas_arch_first(space);
+    else
+        TRY(hwnas_arch_parse(&arch, space, code ? code : ""));
     const hwnas_status status = hwnas_graph_build(&graph, arch, batch);
     if (status == HWNAS_OK)
         *out = make(space->path, NULL, arch, graph, batch);
@@ -139,11 +144,36 @@ const hwnas_array_info *hwnas_network_output(const hwnas_network *network, size_
     return i < network->graph->n_outputs ? &network->outputs[i] : NULL;
 }
 
-hwnas_status hwnas_network_json(char **out, const hwnas_network *network)
+/* ---- Its report ---- */
+
+static void network_text(hwnas_str *out, const void *found)
 {
-    IN_C_LOCALE;
-    return hwnas_api_give_json(out, hwnas_network_report(network->graph));
+    hwnas_graph_text(out, ((const hwnas_network *)found)->graph);
 }
+
+static void network_dot(hwnas_str *out, const void *found)
+{
+    hwnas_graph_dot(out, ((const hwnas_network *)found)->graph);
+}
+
+static json_t *network_json(const void *found)
+{
+    const hwnas_network *network = found;
+    json_t *json = hwnas_graph_json(network->graph);
+    if (network->code)
+        json_object_set_new(json, "arch", json_string(network->code));
+    return json;
+}
+
+hwnas_status hwnas_network_report(hwnas_report **out, const hwnas_network *network)
+{
+    static const hwnas_report_kind kind = {
+        .text = network_text, .json = network_json, .dot = network_dot};
+    *out = hwnas_report_new(&kind, (void *)network);
+    return HWNAS_OK;
+}
+
+/* ---- Running it ---- */
 
 hwnas_status hwnas_network_compile(hwnas_exec **out, const hwnas_network *network,
                                    hwnas_device *device, const hwnas_exec_options *given)

@@ -1,8 +1,11 @@
 /* space_handle.c: spaces in hwnas.h: networks as codes. */
 #include <stdlib.h>
 
+#include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "graph/elaborate.h"
+#include "graph/enumerate.h"
+#include "report/space_text.h"
 #include "search/strategy.h"
 
 hwnas_status hwnas_space_open(hwnas_space **out, const char *name)
@@ -92,4 +95,53 @@ hwnas_status hwnas_space_check(char **out, const hwnas_space *space, const char 
         *out = hwnas_arch_code(arch);
     hwnas_arch_free(arch);
     return HWNAS_OK;
+}
+
+/* ---- Reports ---- */
+
+/* Gives what was told, unless `status` says that it is not whole. */
+static hwnas_status give(hwnas_report **out, hwnas_rendering *told, hwnas_status status)
+{
+    if (status == HWNAS_OK)
+        *out = hwnas_report_of(told);
+    hwnas_rendering_done(told);
+    return status;
+}
+
+hwnas_status hwnas_space_report(hwnas_report **out, const hwnas_space *space)
+{
+    IN_C_LOCALE;
+    hwnas_rendering told = {0};
+    hwnas_space_tell_choices(&told, space);
+    return give(out, &told, HWNAS_OK);
+}
+
+hwnas_status hwnas_space_validate(hwnas_report **out, const char *name)
+{
+    IN_C_LOCALE;
+    hwnas_rendering told = {0};
+    hwnas_space *space;
+    TRY(hwnas_graph_load_space(&space, name));
+    const hwnas_status status = hwnas_graph_check_settings(space, name);
+    if (status == HWNAS_OK)
+        hwnas_space_tell_size(&told, space);
+    hwnas_space_free(space);
+    return give(out, &told, status);
+}
+
+hwnas_status hwnas_space_count_networks(hwnas_report **out, const hwnas_space *space)
+{
+    IN_C_LOCALE;
+    hwnas_rendering told = {0};
+    const hwnas_status status = hwnas_space_tell_count(&told, space);
+    return give(out, &told, status);
+}
+
+hwnas_status hwnas_space_sample_networks(hwnas_report **out, const hwnas_space *space, size_t n,
+                                         uint64_t seed)
+{
+    IN_C_LOCALE;
+    hwnas_rendering told = {0};
+    const hwnas_status status = hwnas_space_tell_sample(&told, space, n, seed);
+    return give(out, &told, status);
 }

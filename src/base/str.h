@@ -24,12 +24,4 @@ bool hwnas_ends_with(const char *text, const char *suffix);
 /* HWNAS_E_USAGE unless the text is UTF-8, as JSON has to be; `what` begins the message. */
 HWNAS_CHECKED hwnas_status hwnas_text_check(const char *what, const char *text);
 
-/* Makes a text harmless to a terminal, in place: control characters that are not in `kept` become
- * spaces, and bytes that are no UTF-8 question marks. Names and messages may come from anybody. */
-void hwnas_clean(char *text, const char *kept);
-
-/* The name in the NULL-terminated list nearest to `wrong` by edit distance, for "did you mean";
- * NULL when none is near. */
-const char *hwnas_nearest(const char *wrong, const char *const *names);
-
 #endif

@@ -7,8 +7,26 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <hwnas.h>
+
 #include "base/str.h"
 #include "measure/crowd.h"
+
+/* Forwards a failure to the caller; for functions that own nothing yet. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        hwnas_status try_status_ = (call);                                                         \
+        if (try_status_ != HWNAS_OK)                                                               \
+            return try_status_;                                                                    \
+    } while (0)
+
+/* Forwards a failure through the function's one exit label; wants a local `status`. */
+#define TRY_OUT(call)                                                                              \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != HWNAS_OK)                                                                    \
+            goto out;                                                                              \
+    } while (0)
 
 /* ---- Options ---- */
 
@@ -47,6 +65,12 @@ HWNAS_CHECKED hwnas_status hwnas_options_parse(const hwnas_usage *usage,
 /* All that is printed goes through these, so that no name and no message of others has power over
  * a terminal (hwnas_clean()); lines and tabs stay. */
 void hwnas_say(FILE *to, const char *format, ...) HWNAS_PRINTF(2, 3);
+/* Prints a report to standard output, and what else is to be known to standard error; frees it.
+ * Fails as the report concludes; a full disk or closed pipe is HWNAS_E_IO. */
+HWNAS_CHECKED hwnas_status hwnas_print_report(hwnas_report *report, hwnas_format format);
+/* Where `words` is not NULL, in the place of the line that is there; NULL: an empty line. Prints
+ * nothing where nobody watches. For `progress`. */
+void hwnas_show_progress(void *context, const char *words);
 /* Prints to standard output and frees; a full disk or closed pipe is HWNAS_E_IO. */
 HWNAS_CHECKED hwnas_status hwnas_print_text(hwnas_str *text);
 HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
@@ -81,7 +105,6 @@ hwnas_status hwnas_cmd_predictor_score(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_suggest(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_import(int argc, char **argv);
 hwnas_status hwnas_cmd_run(int argc, char **argv);
-hwnas_status hwnas_cmd_runner(int argc, char **argv);
 hwnas_status hwnas_cmd_search(int argc, char **argv);
 hwnas_status hwnas_cmd_space(int argc, char **argv);
 hwnas_status hwnas_cmd_study(int argc, char **argv);

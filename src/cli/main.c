@@ -27,7 +27,6 @@ static const hwnas_command commands[] = {
     {"devices", "see what this machine can run", hwnas_cmd_devices},
     {"version", "versions of hwnas and of its libraries", hwnas_cmd_version},
     {"run", NULL, hwnas_cmd_run},
-    {"runner", NULL, hwnas_cmd_runner},
     {0},
 };
 
@@ -86,6 +85,44 @@ void hwnas_say(FILE *to, const char *format, ...)
     free(text);
 }
 
+/* What was written, and what is to be known of it. */
+static void print_remarks(const hwnas_report *report)
+{
+    const char *remark, *line;
+    for (size_t i = 0; (line = hwnas_report_note(report, i)); i++)
+        hwnas_say(stderr, "hwnas: note: %s\n", line);
+    for (size_t i = 0; (line = hwnas_report_file(report, i, &remark)); i++)
+        hwnas_say(stderr, "wrote %s%s%s\n", line, remark ? ", which " : "", remark ? remark : "");
+}
+
+hwnas_status hwnas_print_report(hwnas_report *report, hwnas_format format)
+{
+    char *text;
+    hwnas_status status = hwnas_report_write(&text, report, format);
+    if (status == HWNAS_OK) {
+        fputs(text, stdout);
+        if (format == HWNAS_JSON)
+            putchar('\n');
+        hwnas_free(text);
+        status = flush();
+    }
+    print_remarks(report);
+    if (status == HWNAS_OK)
+        status = hwnas_report_conclude(report);
+    hwnas_report_free(report);
+    return status;
+}
+
+void hwnas_show_progress(void *context, const char *words)
+{
+    (void)context;
+    if (!isatty(STDERR_FILENO))
+        return;
+    fputs("\r\033[K", stderr);
+    if (words)
+        hwnas_say(stderr, "%s", words);
+}
+
 hwnas_status hwnas_print_text(hwnas_str *text)
 {
     if (text->s)
@@ -139,13 +176,15 @@ static void make_blocking(int fd)
 
 int main(int argc, char **argv)
 {
+    int exit_code;
+    if (hwnas_runner_main(&exit_code, argc, argv))
+        return exit_code;
     make_blocking(STDOUT_FILENO);
     make_blocking(STDERR_FILENO);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other */
     if (argc > 1 && !strcmp(argv[1], "--version"))
         argv[1] = "version";
     hwnas_guard_libraries();
-    hwnas_error_clear();
     hwnas_status status = hwnas_dispatch(
         "hwnas", "Hardware-aware neural architecture search: networks measured on your device.",
         commands, argc, argv);

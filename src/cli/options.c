@@ -61,8 +61,8 @@ static hwnas_status store(const hwnas_option *o, const char *text)
     case HWNAS_OPTION_INT: {
         long value = strtol(text, &end, 10);
         if (*end || end == text || errno || value < 0)
-            return hwnas_fail(HWNAS_E_USAGE, NULL,
-                              "--%s must be a whole number >= 0, not '%.60s'", o->name, text);
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s must be a whole number >= 0, not '%.60s'",
+                              o->name, text);
         *(long *)o->value = value;
         return HWNAS_OK;
     }

@@ -11,8 +11,6 @@
 
 /* "f32, bf16" of a set of bits; yours to free(). */
 char *hwnas_precision_names(unsigned set);
-/* An unknown name is HWNAS_E_INPUT with the known ones. */
-HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name);
 
 /* Built in and registered, NULL-terminated. */
 extern const hwnas_device_ops *hwnas_devices[];

@@ -138,7 +138,7 @@ static void add_edges(hwnas_str *out, const hwnas_graph *graph)
     }
 }
 
-void hwnas_network_dot(hwnas_str *out, const hwnas_graph *graph)
+void hwnas_graph_dot(hwnas_str *out, const hwnas_graph *graph)
 {
     const char *path = "";
     hwnas_str_add(out, "digraph \"");

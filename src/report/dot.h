@@ -7,6 +7,6 @@
 
 /* A box for each layer, with its operator, output shape and parameters; a frame around those of one
  * use of a template; inputs and outputs are round. Appends to `out`. */
-void hwnas_network_dot(hwnas_str *out, const hwnas_graph *graph);
+void hwnas_graph_dot(hwnas_str *out, const hwnas_graph *graph);
 
 #endif

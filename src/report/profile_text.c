@@ -279,8 +279,9 @@ static void add_marks(hwnas_str *out, const hwnas_profile *profile)
         hwnas_str_add(out, "~ the time was over before the interval was as narrow as asked: more "
                            "--seconds make it so\n");
     if (has_cpu_time)
-        hwnas_str_add(out, "c other programs had the core most of the time: CPU time of the thread, "
-                           "usually 1 to 8 % longer than its\n  latency on a quiet machine\n");
+        hwnas_str_add(out,
+                      "c other programs had the core most of the time: CPU time of the thread, "
+                      "usually 1 to 8 % longer than its\n  latency on a quiet machine\n");
 }
 
 void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)

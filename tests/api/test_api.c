@@ -19,6 +19,8 @@
 
 #include <hwnas.h>
 
+#include "report_fixture.h"
+
 /* A folder of its own for each test. */
 static int make_folder(void **state)
 {
@@ -143,7 +145,7 @@ static void samples_by_the_seed(void **state)
 static void describes_a_network(void **state)
 {
     (void)state;
-    char *json = NULL;
+    char *json;
     hwnas_network *network;
     assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", NULL), HWNAS_OK);
     /* The published counts of this row. */
@@ -151,8 +153,9 @@ static void describes_a_network(void **state)
     assert_int_equal(hwnas_network_costs(network)->macs, 85164544);
     assert_string_equal(hwnas_network_code(network), "22212220");
     assert_int_equal(strlen(hwnas_network_digest(network)), 32);
-    assert_int_equal(hwnas_network_json(&json, network), HWNAS_OK);
+    json = network_text(network, HWNAS_JSON);
     assert_non_null(strstr(json, "\"params\": 1985514"));
+    assert_non_null(strstr(json, "\"arch\": \"22212220\""));
     hwnas_free(json);
     hwnas_network_close(network);
 }
@@ -517,10 +520,9 @@ static int leave_locale(void **state)
 /* "hwnas.network" of one network; to be freed. */
 static char *describe(void)
 {
-    char *text = NULL;
     hwnas_network *network;
     assert_int_equal(hwnas_network_open(&network, "nas_bench_macro", "22212220", NULL), HWNAS_OK);
-    assert_int_equal(hwnas_network_json(&text, network), HWNAS_OK);
+    char *text = network_text(network, HWNAS_JSON);
     hwnas_network_close(network);
     return text;
 }
@@ -650,13 +652,16 @@ static int use_handles(void *data)
     for (uint64_t i = 0; i < 10; i++) {
         hwnas_space *space;
         hwnas_network *network;
+        hwnas_report *report;
         if (hwnas_space_open(&space, "nas_bench_macro") != HWNAS_OK ||
             hwnas_space_sample(&code, space, seed, i) != HWNAS_OK ||
             hwnas_network_open_in(&network, space, code, NULL) != HWNAS_OK ||
-            hwnas_network_json(&text, network) != HWNAS_OK)
+            hwnas_network_report(&report, network) != HWNAS_OK ||
+            hwnas_report_write(&text, report, HWNAS_JSON) != HWNAS_OK)
             return -1;
         hwnas_free(text);
         hwnas_free(code);
+        hwnas_report_free(report);
         hwnas_network_close(network);
         /* A failure is told to who made it. */
         code = NULL;

@@ -285,7 +285,7 @@ static void check_dot(const hwnas_arch *arch, const hwnas_graph *graph)
     hwnas_str dot = {0}, nodes = {0};
     size_t n_nodes = 0;
     int depth = 0;
-    hwnas_network_dot(&dot, graph);
+    hwnas_graph_dot(&dot, graph);
     for (char *line = strtok(dot.s, "\n"); line; line = strtok(NULL, "\n")) {
         char from[32], to[32], quotes = 0;
         for (const char *c = line; *c; c++)

@@ -1,4 +1,4 @@
-#include "report/network.h"
+#include "report/graph_table.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #define MEBI 1048576.0
 
-void hwnas_network_text(hwnas_str *out, const hwnas_graph *graph)
+void hwnas_graph_text(hwnas_str *out, const hwnas_graph *graph)
 {
     size_t width = 5;
     for (size_t i = 0; i < graph->n_nodes; i++)
@@ -63,7 +63,7 @@ static json_t *tensors_json(const hwnas_graph *graph, size_t n, const int *tenso
     return list;
 }
 
-json_t *hwnas_network_report(const hwnas_graph *graph)
+json_t *hwnas_graph_json(const hwnas_graph *graph)
 {
     json_t *layers = json_array(), *input = shape_json(&graph->tensors[graph->inputs[0]]);
     for (size_t i = 0; i < graph->n_nodes; i++) {

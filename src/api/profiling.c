@@ -1,0 +1,121 @@
+/* profiling.c: hwnas/profile.h: what devices do with networks. */
+#include <hwnas/profile.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/report_handle.h"
+#include "base/c_locale.h"
+#include "base/sized_options.h"
+#include "report/calibration_text.h"
+#include "report/forecast_text.h"
+#include "report/survey_text.h"
+
+/* ---- What this machine can do ---- */
+
+hwnas_status hwnas_devices_survey(hwnas_report **out, const hwnas_survey_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_survey_options options;
+    hwnas_device_survey survey;
+    hwnas_rendering told = {0};
+    hwnas_measure_options measuring = HWNAS_MEASURE_DEFAULTS;
+    TRY(TAKE_OPTIONS(&options, given));
+    measuring.stop = options.cancel;
+    hwnas_api_use_runner();
+    for (const hwnas_device_ops **row = hwnas_devices; *row; row++) {
+        const hwnas_status status =
+            hwnas_device_survey_make(&survey, *row, options.refresh, &measuring);
+        if (status != HWNAS_OK) {
+            hwnas_rendering_done(&told);
+            return status;
+        }
+        hwnas_survey_add(&told, &survey);
+    }
+    hwnas_survey_add_priority(&told);
+    *out = hwnas_report_of(&told);
+    return HWNAS_OK;
+}
+
+/* ---- Forecasts ---- */
+
+static void forecast_text(hwnas_str *out, const void *found)
+{
+    hwnas_forecast_text(out, found);
+}
+
+static json_t *forecast_json(const void *found)
+{
+    return hwnas_forecast_json(found);
+}
+
+static void forecast_free(void *found)
+{
+    hwnas_forecast_free(found);
+}
+
+hwnas_status hwnas_network_forecast(hwnas_report **out, const hwnas_network *network,
+                                    const hwnas_forecast_options *given)
+{
+    IN_C_LOCALE;
+    static const hwnas_report_kind kind = {
+        .text = forecast_text, .json = forecast_json, .free = forecast_free};
+    hwnas_forecast_options options;
+    hwnas_forecast *forecast;
+    TRY(TAKE_OPTIONS(&options, given));
+    const hwnas_exec_options exec = {.precision = options.precision};
+    TRY(hwnas_forecast_make(&forecast, network->name, network->graph,
+                            options.device ? options.device : "cuda-dry:h200", &exec));
+    forecast->with_steps = options.with_steps;
+    *out = hwnas_report_new(&kind, forecast);
+    return HWNAS_OK;
+}
+
+/* ---- The table of latencies ---- */
+
+enum { MAX_BATCH = 1 << 16, MAX_THREADS = 1 << 12 };
+
+static void tell_calibration(void *context, const hwnas_calibration *now)
+{
+    const hwnas_calibration_options *options = context;
+    char *words = hwnas_calibration_words(now);
+    options->progress(options->context, words);
+    free(words);
+}
+
+hwnas_status hwnas_space_calibrate(hwnas_report **out, const hwnas_space *space,
+                                   const hwnas_calibration_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_calibration_options options;
+    hwnas_calibration result;
+    hwnas_rendering told = {0};
+    TRY(TAKE_OPTIONS(&options, given));
+    const hwnas_calibrate_options how = {.device = options.device ? options.device : "cpu",
+                                         .threads = options.threads,
+                                         .batch = options.batch ? options.batch : 1,
+                                         .precision = options.precision,
+                                         .seconds = options.seconds != 0 ? options.seconds : 300,
+                                         .seed = options.seed,
+                                         .stop = options.cancel,
+                                         .progress = options.progress ? tell_calibration : NULL,
+                                         .context = &options};
+    if (how.threads < 0 || how.threads > MAX_THREADS || how.batch < 1 || how.batch > MAX_BATCH ||
+        !(how.seconds > 0))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "threads, batch or seconds are out of range");
+    hwnas_api_use_runner();
+    hwnas_latencies *latencies = hwnas_latencies_open(true);
+    const hwnas_status status = hwnas_calibrate(&result, latencies, space, &how);
+    const char *note = hwnas_latencies_note(latencies);
+    if (status == HWNAS_OK || status == HWNAS_E_INTERRUPTED) {
+        hwnas_calibration_tell(&told, &result);
+        *out = hwnas_report_of(&told);
+        if (status != HWNAS_OK)
+            hwnas_report_end(
+                *out, hwnas_fail(status, NULL, "interrupted; what was measured is in the table"));
+        if (note)
+            hwnas_report_add_note(*out, note);
+    }
+    hwnas_latencies_close(latencies);
+    return status == HWNAS_E_INTERRUPTED ? HWNAS_OK : status;
+}

@@ -1,0 +1,181 @@
+/* report_handle.c: reports in hwnas.h. */
+#include "api/report_handle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/c_locale.h"
+#include "base/mem.h"
+
+typedef struct written_file {
+    char *path, *remark; /* remark NULL: none */
+} written_file;
+
+struct hwnas_report {
+    const hwnas_report_kind *kind;
+    void *found;
+    hwnas_status status;
+    hwnas_error error; /* with a status that is a failure */
+    size_t n_notes, note_capacity, n_files, file_capacity;
+    char **notes;
+    written_file *files;
+};
+
+/* ---- What is rendered already ---- */
+
+static void rendered_text(hwnas_str *out, const void *found)
+{
+    const hwnas_rendering *rendered = found;
+    hwnas_str_addn(out, rendered->text.s ? rendered->text.s : "", rendered->text.n);
+}
+
+static void rendered_csv(hwnas_str *out, const void *found)
+{
+    const hwnas_rendering *rendered = found;
+    hwnas_str_addn(out, rendered->csv.s ? rendered->csv.s : "", rendered->csv.n);
+}
+
+static json_t *rendered_json(const void *found)
+{
+    return json_incref(((const hwnas_rendering *)found)->json);
+}
+
+static void rendered_free(void *found)
+{
+    hwnas_rendering_done(found);
+    free(found);
+}
+
+hwnas_report *hwnas_report_of(hwnas_rendering *rendered)
+{
+    static const hwnas_report_kind table = {.csv = rendered_csv, .free = rendered_free},
+                                   object = {.text = rendered_text,
+                                             .json = rendered_json,
+                                             .free = rendered_free};
+    hwnas_rendering *found = hwnas_alloc(sizeof *found);
+    *found = *rendered;
+    *rendered = (hwnas_rendering){0};
+    return hwnas_report_new(found->csv.s ? &table : &object, found);
+}
+
+/* ---- Making one ---- */
+
+hwnas_report *hwnas_report_new(const hwnas_report_kind *kind, void *found)
+{
+    hwnas_report *report = hwnas_alloc(sizeof *report);
+    *report = (hwnas_report){.kind = kind, .found = found};
+    return report;
+}
+
+void hwnas_report_end(hwnas_report *report, hwnas_status status)
+{
+    report->status = status;
+    if (status != HWNAS_OK)
+        report->error = *hwnas_last_error();
+}
+
+void hwnas_report_add_note(hwnas_report *report, const char *note)
+{
+    HWNAS_GROW(report->notes, report->n_notes, report->note_capacity);
+    report->notes[report->n_notes++] = hwnas_strdup(note);
+}
+
+void hwnas_report_add_file(hwnas_report *report, const char *path, const char *remark)
+{
+    HWNAS_GROW(report->files, report->n_files, report->file_capacity);
+    report->files[report->n_files++] =
+        (written_file){hwnas_strdup(path), remark && *remark ? hwnas_strdup(remark) : NULL};
+}
+
+/* ---- Asking it ---- */
+
+/* JSON may have delete, and U+0080 to U+009F, as they are; a terminal obeys them. */
+static char *escape(const char *json)
+{
+    hwnas_str out = {0};
+    const char *from = json;
+    for (const char *at = json; *at; at++) {
+        const unsigned char c = (unsigned char)at[0], next = (unsigned char)at[1];
+        const bool is_c1 = c == 0xC2 && next < 0xA0;
+        if (!is_c1 && c != 0x7F)
+            continue;
+        hwnas_str_addn(&out, from, (size_t)(at - from));
+        hwnas_str_addf(&out, "\\u00%02x", is_c1 ? next : c);
+        at += is_c1;
+        from = at + 1;
+    }
+    hwnas_str_add(&out, from);
+    return out.s;
+}
+
+static hwnas_status give_json(char **out, json_t *json)
+{
+    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    json_decref(json);
+    if (!text) /* nothing else keeps it from being made */
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a name in the answer is not UTF-8");
+    *out = escape(text);
+    free(text);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_report_write(char **out, const hwnas_report *report, hwnas_format format)
+{
+    IN_C_LOCALE;
+    static const char *const names[HWNAS_N_FORMATS] = {"text", "JSON", "CSV", "DOT"};
+    const hwnas_report_kind *kind = report->kind;
+    void (*const write[HWNAS_N_FORMATS])(hwnas_str *, const void *) = {
+        [HWNAS_TEXT] = kind->text, [HWNAS_CSV] = kind->csv, [HWNAS_DOT] = kind->dot};
+    if (format == HWNAS_JSON && kind->json)
+        return give_json(out, kind->json(report->found));
+    if ((unsigned)format >= HWNAS_N_FORMATS || !write[format])
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there is no %s of this report",
+                          (unsigned)format < HWNAS_N_FORMATS ? names[format] : "such format");
+    hwnas_str text = {0};
+    hwnas_str_add(&text, ""); /* a report of no lines is a text, too */
+    write[format](&text, report->found);
+    hwnas_clean(text.s, "\n\t");
+    *out = text.s;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_report_conclude(const hwnas_report *report)
+{
+    const hwnas_error *e = &report->error;
+    if (report->status == HWNAS_OK)
+        return HWNAS_OK;
+    const hwnas_place place = {.file = e->file, .line = e->line, .column = e->column};
+    hwnas_status status = hwnas_fail(report->status, *e->file ? &place : NULL, "%s", e->message);
+    return *e->hint ? hwnas_hint(status, "%s", e->hint) : status;
+}
+
+const char *hwnas_report_note(const hwnas_report *report, size_t i)
+{
+    return i < report->n_notes ? report->notes[i] : NULL;
+}
+
+const char *hwnas_report_file(const hwnas_report *report, size_t i, const char **remark)
+{
+    if (i >= report->n_files)
+        return NULL;
+    if (remark)
+        *remark = report->files[i].remark;
+    return report->files[i].path;
+}
+
+void hwnas_report_free(hwnas_report *report)
+{
+    if (!report)
+        return;
+    if (report->kind->free)
+        report->kind->free(report->found);
+    for (size_t i = 0; i < report->n_notes; i++)
+        free(report->notes[i]);
+    for (size_t i = 0; i < report->n_files; i++) {
+        free(report->files[i].path);
+        free(report->files[i].remark);
+    }
+    free(report->notes);
+    free(report->files);
+    free(report);
+}

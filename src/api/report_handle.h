@@ -1,0 +1,27 @@
+/* report_handle.h: how a public function makes the report that it gives. */
+#ifndef HWNAS_API_REPORT_HANDLE_H
+#define HWNAS_API_REPORT_HANDLE_H
+
+#include "report/rendering.h"
+
+/* What can be asked of something that was found, when it is asked: NULL where there is no such
+ * format. */
+typedef struct hwnas_report_kind {
+    void (*text)(hwnas_str *out, const void *found);
+    json_t *(*json)(const void *found); /* a new reference; NULL: a name is not UTF-8 */
+    void (*csv)(hwnas_str *out, const void *found);
+    void (*dot)(hwnas_str *out, const void *found);
+    void (*free)(void *found); /* (optional) */
+} hwnas_report_kind;
+
+/* Takes `found`. */
+hwnas_report *hwnas_report_new(const hwnas_report_kind *kind, void *found);
+/* Of what is rendered already, which is taken. */
+hwnas_report *hwnas_report_of(hwnas_rendering *told);
+
+/* Keeps `status`, and the failure that this thread has recorded, as what the work came to. */
+void hwnas_report_end(hwnas_report *report, hwnas_status status);
+void hwnas_report_add_note(hwnas_report *report, const char *note);
+void hwnas_report_add_file(hwnas_report *report, const char *path, const char *remark);
+
+#endif

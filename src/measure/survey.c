@@ -1,0 +1,60 @@
+#include "measure/survey.h"
+
+#include <stdio.h>
+
+static void note_trouble(hwnas_device_survey *f)
+{
+    snprintf(f->trouble, sizeof f->trouble, "%s", hwnas_last_error()->message);
+    hwnas_error_clear();
+}
+
+static void open_device(hwnas_device_survey *f)
+{
+    hwnas_device *device = NULL;
+    const hwnas_device_options options = {0};
+    f->works = hwnas_device_open(&device, f->ops->name, &options) == HWNAS_OK;
+    if (f->works)
+        device->ops->describe(device, &f->info);
+    else
+        note_trouble(f);
+    hwnas_device_close(device);
+}
+
+/* In every precision, at a number of threads. */
+static hwnas_status measure_at(hwnas_device_survey *f, int threads, bool refresh,
+                               const hwnas_measure_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_runner *runner;
+    TRY(hwnas_runner_open(&runner, f->ops->name, threads));
+    for (int p = 0; p < HWNAS_N_PRECISIONS && status == HWNAS_OK; p++) {
+        if (!(f->ops->precisions & (f->info.native | f->info.emulated) & 1U << p))
+            continue;
+        status = hwnas_roofline_get(&f->rooflines[f->n], runner, f->ops->name, (hwnas_precision)p,
+                                    refresh, options);
+        f->n += status == HWNAS_OK;
+    }
+    hwnas_runner_close(runner);
+    return status;
+}
+
+hwnas_status hwnas_device_survey_make(hwnas_device_survey *f, const hwnas_device_ops *ops,
+                                      bool refresh, const hwnas_measure_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    *f = (hwnas_device_survey){.ops = ops};
+    f->works = true;
+    if (f->ops->lookup) /* it remembers, and needs a file; there is nothing to open here */
+        return HWNAS_OK;
+    open_device(f);
+    if (!f->works || !f->ops->is_deployed)
+        return HWNAS_OK;
+    status = measure_at(f, 1, refresh, options);
+    if (status == HWNAS_OK && f->info.threads > 1)
+        status = measure_at(f, f->info.threads, refresh, options);
+    if (status == HWNAS_E_INTERRUPTED)
+        return status;
+    if (status != HWNAS_OK)
+        note_trouble(f);
+    return HWNAS_OK;
+}

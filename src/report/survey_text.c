@@ -1,0 +1,79 @@
+#include "report/survey_text.h"
+
+#include <stdlib.h>
+
+#include "measure/priority.h"
+#include "report/roofline_text.h"
+
+static void add_precisions(hwnas_str *out, const hwnas_device_info *info)
+{
+    char *native = hwnas_precision_names(info->native);
+    char *emulated = hwnas_precision_names(info->emulated);
+    hwnas_str_addf(out, "         computes in %s; emulates %s\n", native, emulated);
+    free(native);
+    free(emulated);
+}
+
+/* The names of a set of precisions. */
+static json_t *names_of(unsigned set)
+{
+    json_t *names = json_array();
+    for (int p = 0; p < HWNAS_N_PRECISIONS; p++)
+        if (set & 1U << p)
+            json_array_append_new(names, json_string(hwnas_precision_name((hwnas_precision)p)));
+    return names;
+}
+
+static void add_text(hwnas_str *out, const hwnas_device_survey *f)
+{
+    const hwnas_device_info *info = &f->info;
+    hwnas_str_addf(out, "%-8s %s\n", f->ops->name, f->ops->help);
+    if (*info->name)
+        hwnas_str_addf(out, "         %s%s%s%s%s\n", info->name, *info->library ? ", " : "",
+                       info->library, *info->isa ? ", " : "", info->isa);
+    if (info->emulated)
+        add_precisions(out, info);
+    if (*f->trouble)
+        hwnas_str_addf(out, "         %s: %s\n",
+                       f->works ? "cannot be measured here" : "does not work here", f->trouble);
+    if (f->n)
+        hwnas_roofline_text(out, f->rooflines, f->n);
+}
+
+static json_t *to_json(const hwnas_device_survey *f)
+{
+    json_t *rooflines = json_array();
+    for (size_t i = 0; i < f->n; i++)
+        json_array_append_new(rooflines, hwnas_roofline_json(&f->rooflines[i]));
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name", f->ops->name,
+                     "help", f->ops->help, "works", f->works, "description", f->info.name,
+                     "library", f->info.library, "isa", f->info.isa, "threads", f->info.threads,
+                     "native", names_of(f->info.native), "emulated", names_of(f->info.emulated),
+                     "rooflines", rooflines);
+}
+
+void hwnas_survey_add(hwnas_rendering *out, const hwnas_device_survey *survey)
+{
+    if (!out->json)
+        out->json =
+            json_pack("{s:s, s:i, s:[]}", "format", "hwnas.devices", "version", 1, "devices");
+    add_text(&out->text, survey);
+    json_array_append_new(json_object_get(out->json, "devices"), to_json(survey));
+}
+
+void hwnas_survey_add_priority(hwnas_rendering *out)
+{
+    const bool is_allowed = hwnas_priority_check() == HWNAS_OK;
+    const hwnas_error *error = hwnas_last_error();
+    json_t *priority =
+        json_pack("{s:b, s:s?, s:s?}", "realtime", is_allowed, "message",
+                  is_allowed ? NULL : error->message, "hint", is_allowed ? NULL : error->hint);
+    if (is_allowed)
+        hwnas_str_add(&out->text,
+                      "priority real-time: other programs do not disturb a measurement\n");
+    else
+        hwnas_str_addf(&out->text, "priority normal: %s\n         to allow it: %s\n",
+                       error->message, error->hint);
+    hwnas_error_clear();
+    json_object_set_new(out->json, "priority", priority);
+}
