@@ -25,27 +25,24 @@ static hwnas_status find_layout(const hwnas_vector_layout **out, const char *nam
 static hwnas_status print(const hwnas_table *table, const hwnas_space *space,
                           const hwnas_vector_layout *layout)
 {
-    const size_t length = hwnas_vector_length(layout, space);
-    float *vector = hwnas_alloc(length * sizeof *vector);
+    hwnas_vector *vector = hwnas_vector_new(layout, space);
+    float *values = hwnas_alloc((vector->n + 1) * sizeof *values);
     hwnas_str text = {0};
     hwnas_str_add(&text, "code");
-    for (size_t g = 0; g < space->n_genes; g++)
-        for (size_t i = 0; i < layout->width(&space->genes[g]); i++) {
-            char *label = layout->label(space, &space->genes[g], i);
-            hwnas_str_addf(&text, ",%s", label);
-            free(label);
-        }
+    for (size_t i = 0; i < vector->n; i++)
+        hwnas_str_addf(&text, ",%s", vector->columns[i].name);
     hwnas_str_add(&text, "\n");
     for (size_t row = 0; row < table->n; row++) {
         char *code = hwnas_arch_code(table->archs[row]);
         hwnas_str_addf(&text, "\"%s\"", code);
         free(code);
-        hwnas_vector_fill(vector, layout, table->archs[row]);
-        for (size_t i = 0; i < length; i++)
-            hwnas_str_addf(&text, ",%.9g", vector[i]);
+        hwnas_vector_fill(values, vector, table->archs[row]);
+        for (size_t i = 0; i < vector->n; i++)
+            hwnas_str_addf(&text, ",%.9g", values[i]);
         hwnas_str_add(&text, "\n");
     }
-    free(vector);
+    free(values);
+    hwnas_vector_free(vector);
     return hwnas_print_text(&text);
 }
 

@@ -1,4 +1,4 @@
-/* feature_encoding.c: genes are tabulated once for each value; facts are found by name. */
+/* feature_encoding.c: which columns a space gets, and which facts; facts are found by name. */
 #include "predict/feature_encoding.h"
 
 #include <math.h>
@@ -12,93 +12,44 @@
 
 enum { N_DRAWN = 300, MAX_FACTS = 160, DRAW_STREAM = 43 };
 
-static bool number_of(double *out, const hwnas_value *value)
-{
-    *out = value->kind == HWNAS_VALUE_INT ? (double)value->i : value->r;
-    return value->kind == HWNAS_VALUE_INT || value->kind == HWNAS_VALUE_REAL;
-}
-
-/* Six digits, as facts have. */
-static double rounded(double value)
-{
-    return rint(value * 1e6) / 1e6;
-}
-
 /* Are the values of a choice amounts, more of which is more? Codes of operators often begin at 0,
  * and nothing else tells them from amounts; of two values it makes no difference. */
-static bool has_amounts(const hwnas_space *space, const hwnas_choice *choice, bool *all_positive)
+static hwnas_coding coding_of(const hwnas_space *space, const hwnas_choice *choice)
 {
-    bool are_amounts = true;
-    *all_positive = true;
+    bool are_amounts = true, all_positive = true;
     for (size_t p = 0; p < choice->n_positions; p++) {
         const hwnas_gene *gene = &space->genes[choice->first_gene + p];
         bool are_positive = true;
         for (size_t v = 0; v < gene->n_values; v++) {
             double number;
-            are_amounts &= number_of(&number, &gene->values[v]);
+            are_amounts &= hwnas_value_number(&number, &gene->values[v]);
             are_positive &= number > 0;
         }
         are_amounts &= are_positive || gene->n_values == 2;
-        *all_positive &= are_positive;
+        all_positive &= are_positive;
     }
-    return are_amounts;
+    return !are_amounts ? HWNAS_CODING_CODE : all_positive ? HWNAS_CODING_LOG : HWNAS_CODING_NUMBER;
 }
 
-static void add_gene(hwnas_feature_encoding *e, size_t g, bool are_amounts, bool all_positive)
+static void add_genes(hwnas_feature_encoding *e, const hwnas_choice *choice, hwnas_coding coding)
 {
-    const hwnas_gene *gene = &e->space->genes[g];
-    const hwnas_choice *choice = &e->space->choices[gene->choice];
-    size_t n = gene->n_values;
-    bool is_log = are_amounts && all_positive;
-    const char **levels = hwnas_arena_alloc(e->arena, (n + 1) * sizeof *levels);
-    e->tables[g] = hwnas_arena_alloc(e->arena, n * sizeof **e->tables);
-    for (size_t v = 0; v < n; v++) {
-        double number;
-        levels[v] = gene->labels[v];
-        e->tables[g][v] = !are_amounts || choice->when            ? (double)v
-                          : !number_of(&number, &gene->values[v]) ? 0
-                          : is_log                                ? rounded(log(number))
-                                                                  : number;
+    for (size_t p = 0; p < choice->n_positions; p++) {
+        const size_t g = choice->first_gene + p;
+        e->columns[e->n_columns++] =
+            hwnas_column_make(e->arena, e->space, g, 1, choice->when ? HWNAS_CODING_CODE : coding,
+                              0, (double)e->space->genes[g].n_values);
     }
-    levels[n] = "not there";
-    bool is_categorical = !are_amounts || choice->when;
-    e->columns[e->n_columns++] = (hwnas_column){
-        .name = hwnas_arena_printf(e->arena, "%s%s[%zu]", is_categorical || !is_log ? "" : "log ",
-                                   choice->name, gene->position + 1),
-        .part = HWNAS_COLUMN_GENE,
-        .is_categorical = is_categorical,
-        .is_log = is_log && !is_categorical,
-        .n_levels = choice->when ? n + 1 : n,
-        .levels = levels,
-        .choice = gene->choice,
-        .position = gene->position,
-    };
 }
 
-/* The values of a choice's first position stand for all: positions of one choice have the same. */
-static void add_sums(hwnas_feature_encoding *e, size_t c, bool are_amounts, bool all_positive)
+/* Numbers are added, symbols are counted. */
+static void add_sums(hwnas_feature_encoding *e, const hwnas_choice *choice, hwnas_coding coding)
 {
-    const hwnas_choice *choice = &e->space->choices[c];
-    const hwnas_gene *gene = &e->space->genes[choice->first_gene];
-    if (choice->n_positions < 2)
-        return;
-    if (are_amounts) {
-        e->columns[e->n_columns++] = (hwnas_column){
-            .name =
-                hwnas_arena_printf(e->arena, "sum %s%s", all_positive ? "log " : "", choice->name),
-            .part = HWNAS_COLUMN_SUM,
-            .is_log = all_positive,
-            .choice = c,
-        };
-        return;
-    }
-    for (size_t v = 0; v < gene->n_values; v++)
-        e->columns[e->n_columns++] = (hwnas_column){
-            .name = hwnas_arena_printf(e->arena, "sum %s=%s", choice->name, gene->labels[v]),
-            .part = HWNAS_COLUMN_SUM,
-            .choice = c,
-            .position = v,
-        };
+    const size_t first = choice->first_gene, n = choice->n_positions;
+    const bool are_counted = coding == HWNAS_CODING_CODE;
+    const size_t n_sums = are_counted ? e->space->genes[first].n_values : 1;
+    for (size_t v = 0; n > 1 && v < n_sums; v++)
+        e->columns[e->n_columns++] = hwnas_column_make(
+            e->arena, e->space, first, n, are_counted ? HWNAS_CODING_IS : coding, (uint16_t)v, 0);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -120,8 +71,8 @@ static void list_cells(hwnas_feature_encoding *e)
     }
 }
 
-hwnas_feature_encoding *hwnas_feature_encoding_new(const hwnas_space *space, const char *const *facts,
-                                   size_t n_facts)
+hwnas_feature_encoding *hwnas_feature_encoding_new(const hwnas_space *space,
+                                                   const char *const *facts, size_t n_facts)
 {
     hwnas_arena *arena = hwnas_arena_new();
     hwnas_feature_encoding *e = hwnas_arena_alloc(arena, sizeof *e);
@@ -131,28 +82,19 @@ hwnas_feature_encoding *hwnas_feature_encoding_new(const hwnas_space *space, con
     for (size_t c = 0; space && c < space->n_choices; c++)
         most += 1 + space->genes[space->choices[c].first_gene].n_values;
     e->columns = hwnas_arena_alloc(arena, (most + 1) * sizeof *e->columns);
-    e->tables = hwnas_arena_alloc(arena, (n_genes + 1) * sizeof *e->tables);
-    bool *are_amounts = hwnas_alloc(2 * (n_genes + 1) * sizeof *are_amounts);
-    bool *all_positive = are_amounts + n_genes + 1; /* one for each choice */
-    for (size_t c = 0; space && c < space->n_choices; c++) {
-        const hwnas_choice *choice = &space->choices[c];
-        e->has_conditions |= choice->when != NULL;
-        are_amounts[c] = has_amounts(space, choice, &all_positive[c]);
-        for (size_t p = 0; p < choice->n_positions; p++)
-            add_gene(e, choice->first_gene + p, are_amounts[c], all_positive[c]);
-    }
+    for (size_t c = 0; space && c < space->n_choices; c++)
+        add_genes(e, &space->choices[c], coding_of(space, &space->choices[c]));
     e->first[HWNAS_COLUMN_SUM] = e->n_columns;
     for (size_t c = 0; space && c < space->n_choices; c++)
-        add_sums(e, c, are_amounts[c], all_positive[c]);
+        add_sums(e, &space->choices[c], coding_of(space, &space->choices[c]));
     e->first[HWNAS_COLUMN_FACT] = e->n_columns;
     for (size_t f = 0; f < n_facts; f++)
         e->columns[e->n_columns++] = (hwnas_column){
             .name = hwnas_arena_string(arena, facts[f], strlen(facts[f])),
-            .part = HWNAS_COLUMN_FACT,
+            .coding = HWNAS_CODING_FACT,
         };
     e->first[HWNAS_N_COLUMN_PARTS] = e->n_columns;
     list_cells(e);
-    free(are_amounts);
     return e;
 }
 
@@ -162,39 +104,6 @@ void hwnas_feature_encoding_free(hwnas_feature_encoding *encoding)
         return;
     hwnas_space_free(encoding->plain);
     hwnas_arena_free(encoding->arena);
-}
-
-static void write_choices(const hwnas_feature_encoding *e, double *out, const hwnas_arch *arch)
-{
-    const hwnas_space *space = e->space;
-    memset(out, 0, e->first[HWNAS_COLUMN_FACT] * sizeof *out);
-    double *sums = out + e->first[HWNAS_COLUMN_SUM];
-    const hwnas_column *column = e->columns + e->first[HWNAS_COLUMN_SUM];
-    for (size_t c = 0; c < space->n_choices; c++) {
-        const hwnas_choice *choice = &space->choices[c];
-        bool is_summed = choice->n_positions > 1;
-        bool are_counted = is_summed && strchr(column->name, '=');
-        for (size_t p = 0; p < choice->n_positions; p++) {
-            size_t g = choice->first_gene + p;
-            if (choice->when && !hwnas_arch_is_active(arch, g)) {
-                out[g] = (double)space->genes[g].n_values;
-                continue;
-            }
-            out[g] = e->tables[g][arch->genes[g]];
-            double number = 0;
-            if (are_counted) {
-                sums[arch->genes[g]]++;
-            } else if (is_summed) {
-                number_of(&number, &space->genes[g].values[arch->genes[g]]);
-                *sums += column->is_log ? rounded(log(number)) : number;
-            }
-        }
-        size_t n_sums = !is_summed    ? 0
-                        : are_counted ? space->genes[choice->first_gene].n_values
-                                      : 1;
-        sums += n_sums;
-        column += n_sums;
-    }
 }
 
 /* The column of a fact, or n_columns. Facts are few, and their names differ early. */
@@ -222,7 +131,8 @@ hwnas_status hwnas_feature_encoding_use_plain(hwnas_feature_encoding *e)
     return is_set ? hwnas_graph_load_space(&e->plain, e->space->path) : HWNAS_OK;
 }
 
-static hwnas_status build(hwnas_graph **out, const hwnas_feature_encoding *e, const hwnas_arch *arch)
+static hwnas_status build(hwnas_graph **out, const hwnas_feature_encoding *e,
+                          const hwnas_arch *arch)
 {
     if (!e->plain)
         return hwnas_graph_build(out, arch, 1);
@@ -233,12 +143,11 @@ static hwnas_status build(hwnas_graph **out, const hwnas_feature_encoding *e, co
     return status;
 }
 
-hwnas_status hwnas_feature_encoding_row(const hwnas_feature_encoding *e, double *out, const hwnas_arch *arch,
-                                bool with_facts)
+hwnas_status hwnas_feature_encoding_row(const hwnas_feature_encoding *e, double *out,
+                                        const hwnas_arch *arch, bool with_facts)
 {
-    if (e->space)
-        write_choices(e, out, arch);
-    size_t first = e->first[HWNAS_COLUMN_FACT];
+    const size_t first = e->first[HWNAS_COLUMN_FACT];
+    hwnas_column_fill_row(out, e->columns, first, arch);
     if (!with_facts || first == e->n_columns)
         return HWNAS_OK;
     hwnas_graph *graph = NULL;
@@ -342,7 +251,7 @@ static void keep_telling(survey *s)
 }
 
 hwnas_status hwnas_feature_encoding_find(hwnas_feature_encoding **out, const hwnas_space *space,
-                                 const hwnas_arch *const *archs, size_t n)
+                                         const hwnas_arch *const *archs, size_t n)
 {
     hwnas_status status = HWNAS_OK;
     size_t n_given = n < N_DRAWN ? n : N_DRAWN;

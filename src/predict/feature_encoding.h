@@ -9,7 +9,7 @@
 #ifndef HWNAS_PREDICT_FEATURE_ENCODING_H
 #define HWNAS_PREDICT_FEATURE_ENCODING_H
 
-#include "space/arch.h"
+#include "predict/column.h"
 
 typedef enum hwnas_column_part {
     HWNAS_COLUMN_GENE,
@@ -18,31 +18,19 @@ typedef enum hwnas_column_part {
     HWNAS_N_COLUMN_PARTS
 } hwnas_column_part;
 
-typedef struct hwnas_column {
-    const char *name; /* "log e[1]", "op[2]", "sum log e", "sum op=3", "log macs" */
-    hwnas_column_part part;
-    bool is_categorical;       /* its values are 0 to n_levels - 1 */
-    bool is_log;               /* GENE */
-    size_t n_levels;           /* GENE */
-    const char *const *levels; /* GENE, categorical: their names */
-    size_t choice, position;   /* GENE; SUM: choice and value */
-} hwnas_column;
-
 typedef struct hwnas_feature_encoding {
     const hwnas_space *space; /* borrowed; NULL: any, and there are only facts */
     hwnas_arena *arena;
     size_t n_columns;
     hwnas_column *columns;
     size_t first[HWNAS_N_COLUMN_PARTS + 1]; /* columns of part p: first[p] to first[p + 1] - 1 */
-    double **tables; /* for each gene: the column's value for each value of the gene */
-    bool has_conditions;
-    const char **cells; /* whose paths are among the facts, NULL-terminated */
+    const char **cells;                     /* whose paths are among the facts, NULL-terminated */
     hwnas_space *plain; /* the space as its file has it where `space` has other settings, or NULL */
 } hwnas_feature_encoding;
 
 /* `facts`: the names of the facts that are columns, sorted. */
-hwnas_feature_encoding *hwnas_feature_encoding_new(const hwnas_space *space, const char *const *facts,
-                                   size_t n_facts);
+hwnas_feature_encoding *hwnas_feature_encoding_new(const hwnas_space *space,
+                                                   const char *const *facts, size_t n_facts);
 void hwnas_feature_encoding_free(hwnas_feature_encoding *encoding); /* accepts NULL */
 
 /* Facts are those of the network under the settings of the space's file, which a predictor that
@@ -52,13 +40,15 @@ HWNAS_CHECKED hwnas_status hwnas_feature_encoding_use_plain(hwnas_feature_encodi
 
 /* Facts that differ among networks drawn from the space and `archs`, without those that say the
  * same as one before them (a correlation of 1). The list is the encoding's own. */
-HWNAS_CHECKED hwnas_status hwnas_feature_encoding_find(hwnas_feature_encoding **out, const hwnas_space *space,
-                                               const hwnas_arch *const *archs, size_t n);
+HWNAS_CHECKED hwnas_status hwnas_feature_encoding_find(hwnas_feature_encoding **out,
+                                                       const hwnas_space *space,
+                                                       const hwnas_arch *const *archs, size_t n);
 
 /* Writes genes and sums (out[0] on), and with `with_facts` the facts behind them, for which it
  * builds the graph; the architecture may be of another space when the encoding is for any. */
-HWNAS_CHECKED hwnas_status hwnas_feature_encoding_row(const hwnas_feature_encoding *encoding, double *out,
-                                              const hwnas_arch *arch, bool with_facts);
+HWNAS_CHECKED hwnas_status hwnas_feature_encoding_row(const hwnas_feature_encoding *encoding,
+                                                      double *out, const hwnas_arch *arch,
+                                                      bool with_facts);
 
 /* Hash of the names of a space's choices and the labels of their values: what an encoding means.
  * 16 hex digits, yours to free(). */

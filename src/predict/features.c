@@ -21,15 +21,20 @@ static double value_of(const hwnas_indicator *i, const double *row)
     return i->is_indicator ? row[i->column] == i->level : row[i->column];
 }
 
+static bool is_categorical(const hwnas_column *column)
+{
+    return column->coding == HWNAS_CODING_CODE;
+}
+
 static void list_indicators(hwnas_features *f)
 {
     const hwnas_feature_encoding *e = f->encoding;
     size_t n = e->first[f->has_facts ? HWNAS_N_COLUMN_PARTS : HWNAS_COLUMN_FACT], most = 0;
     for (size_t c = 0; c < n; c++)
-        most += e->columns[c].is_categorical ? e->columns[c].n_levels : 1;
+        most += is_categorical(&e->columns[c]) ? e->columns[c].n_levels : 1;
     f->indicators = hwnas_arena_alloc(f->arena, (most + 1) * sizeof *f->indicators);
     for (size_t c = 0; c < n; c++) {
-        if (!e->columns[c].is_categorical) {
+        if (!is_categorical(&e->columns[c])) {
             f->indicators[f->n_columns++] = (hwnas_indicator){.column = c};
             continue;
         }
@@ -49,7 +54,7 @@ static void list_pairs(hwnas_features *f)
 {
     const hwnas_feature_encoding *e = f->encoding;
     size_t n = 0;
-    while (n < f->n_columns && e->columns[f->indicators[n].column].part == HWNAS_COLUMN_GENE)
+    while (n < f->n_columns && e->columns[f->indicators[n].column].n_genes == 1)
         n++;
     size_t n_all = n * (n + 1) / 2;
     f->n_terms = 1 + f->n_columns;
@@ -76,7 +81,7 @@ static void list_products(hwnas_features *f)
         for (uint32_t b = a + 1; b < n; b++) {
             const hwnas_column *x = &e->columns[a], *y = &e->columns[b];
             const hwnas_choice *choices = e->space->choices;
-            if (x->is_categorical || y->is_categorical || x->choice == y->choice ||
+            if (is_categorical(x) || is_categorical(y) || x->choice == y->choice ||
                 x->position != y->position || choices[x->choice].n_positions < 2 ||
                 choices[x->choice].n_positions != choices[y->choice].n_positions)
                 continue;
@@ -134,7 +139,7 @@ void hwnas_features_terms(const hwnas_features *f, double *out, const double *ro
 
 static double number_at(const hwnas_features *f, const double *row, size_t column)
 {
-    return f->encoding->columns[column].is_log ? exp(row[column]) : row[column];
+    return f->encoding->columns[column].coding == HWNAS_CODING_LOG ? exp(row[column]) : row[column];
 }
 
 void hwnas_features_inputs(const hwnas_features *f, float *out, const double *row)

@@ -48,7 +48,7 @@ static void free_gp(hwnas_model *base)
 
 static bool is_seen(view v, const hwnas_column *column)
 {
-    bool is_fact = column->part == HWNAS_COLUMN_FACT;
+    bool is_fact = column->coding == HWNAS_CODING_FACT;
     bool is_size = !strcmp(column->name, "log macs") || !strcmp(column->name, "log params");
     switch (v) {
     case VIEW_SIZES:
@@ -87,7 +87,7 @@ static gp_model *make_gp(const hwnas_feature_encoding *e, view v)
             continue;
         bool is_path = hwnas_starts_with(column->name, "path ");
         model->columns[n] = c;
-        columns[n].is_categorical = column->is_categorical || is_path;
+        columns[n].is_categorical = column->coding == HWNAS_CODING_CODE || is_path;
         if (!is_path)
             columns[n++].group = n_groups++;
         else

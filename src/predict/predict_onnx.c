@@ -19,8 +19,8 @@ typedef struct onnx_predictor {
     char *path;
     hwnas_device *device;
     hwnas_exec *exec;
-    const hwnas_vector_layout *layout;
-    size_t length, batch;    /* of the input */
+    hwnas_vector *vector;    /* how the input is laid out */
+    size_t batch;            /* of the input */
     size_t n_outputs, width; /* of each output, for one row */
     float *input, *outputs[2];
 } onnx_predictor;
@@ -31,6 +31,7 @@ static void free_onnx(hwnas_predictor *base)
     if (p->exec)
         p->device->ops->free_exec(p->exec);
     hwnas_device_close(p->device);
+    hwnas_vector_free(p->vector);
     free(p->input);
     free(p->outputs[0]);
     free(p->outputs[1]);
@@ -49,13 +50,15 @@ static hwnas_status check_input(onnx_predictor *p, const hwnas_graph *graph)
     const hwnas_tensor *input = &graph->tensors[graph->inputs[0]];
     hwnas_str lengths = {0};
     for (const hwnas_vector_layout *l = hwnas_vector_layouts; l->name; l++) {
-        const size_t length = hwnas_vector_length(l, space);
-        if (input->rank == 2 && input->dims[1] == (int64_t)length && !p->layout)
-            p->layout = l;
-        hwnas_str_addf(&lengths, "%s%zu (%s)", lengths.n ? " or " : "", length, l->name);
+        hwnas_vector *vector = hwnas_vector_new(l, space);
+        hwnas_str_addf(&lengths, "%s%zu (%s)", lengths.n ? " or " : "", vector->n, l->name);
+        if (input->rank == 2 && input->dims[1] == (int64_t)vector->n && !p->vector)
+            p->vector = vector;
+        else
+            hwnas_vector_free(vector);
     }
     hwnas_status status = HWNAS_OK;
-    if (!p->layout)
+    if (!p->vector)
         status = hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &place,
                        "the model's input is %s; for the space '%s' it must be batch x %s",
@@ -63,7 +66,6 @@ static hwnas_status check_input(onnx_predictor *p, const hwnas_graph *graph)
             "'hwnas predictor encode %s DATA.csv' prints the vectors", space->name);
     hwnas_str_done(&lengths);
     p->batch = (size_t)input->dims[0];
-    p->length = (size_t)input->dims[1];
     return status;
 }
 
@@ -117,7 +119,7 @@ static hwnas_status load(onnx_predictor *p)
     TRY_OUT(hwnas_graph_fold(&folded, graph));
     TRY_OUT(compile(p, folded));
     TRY_OUT(
-        hwnas_try_alloc(&buffer, p->batch * p->length * sizeof *p->input, "a batch of vectors"));
+        hwnas_try_alloc(&buffer, p->batch * p->vector->n * sizeof *p->input, "a batch of vectors"));
     p->input = buffer;
     for (size_t i = 0; i < p->n_outputs; i++)
         p->outputs[i] = hwnas_alloc(p->batch * p->width * sizeof *p->outputs[i]);
@@ -184,7 +186,7 @@ static hwnas_status score_onnx(hwnas_estimate *out, hwnas_predictor *base,
     for (size_t first = 0; first < n; first += p->batch) {
         const size_t n_rows = n - first < p->batch ? n - first : p->batch;
         for (size_t i = 0; i < n_rows; i++)
-            hwnas_vector_fill(p->input + i * p->length, p->layout, archs[first + i]);
+            hwnas_vector_fill(p->input + i * p->vector->n, p->vector, archs[first + i]);
         TRY_OUT(p->device->ops->run(p->exec, (const float *const *)&p->input, p->outputs));
         for (size_t i = 0; i < n_rows; i++)
             TRY_OUT(read_row(&estimates[first + i], p, i, archs[first + i]));

@@ -1,68 +1,63 @@
 #include "predict/vector.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-static size_t width_one_hot(const hwnas_gene *gene)
+static void add(hwnas_vector *vector, const hwnas_space *space, size_t gene, hwnas_coding coding,
+                size_t value)
 {
-    return gene->n_values;
+    vector->columns[vector->n++] =
+        hwnas_column_make(vector->arena, space, gene, 1, coding, (uint16_t)value, 0);
 }
 
-static void fill_one_hot(float *out, const hwnas_gene *gene, uint16_t value)
+static void add_one_hot(hwnas_vector *vector, const hwnas_space *space, size_t gene)
 {
-    (void)gene;
-    out[value] = 1;
+    for (size_t v = 0; v < space->genes[gene].n_values; v++)
+        add(vector, space, gene, HWNAS_CODING_IS, v);
 }
 
-static char *label_one_hot(const hwnas_space *space, const hwnas_gene *gene, size_t i)
-{
-    return hwnas_printf("%s[%zu]=%s", space->choices[gene->choice].name, gene->position + 1,
-                        gene->labels[i]);
-}
-
-static size_t width_value(const hwnas_gene *gene)
-{
-    (void)gene;
-    return 1;
-}
-
-static void fill_value(float *out, const hwnas_gene *gene, uint16_t value)
+static void add_value(hwnas_vector *vector, const hwnas_space *space, size_t gene)
 {
     bool are_numbers = true;
-    for (size_t i = 0; i < gene->n_values; i++)
-        are_numbers &=
-            gene->values[i].kind == HWNAS_VALUE_INT || gene->values[i].kind == HWNAS_VALUE_REAL;
-    const hwnas_value *v = &gene->values[value];
-    *out = !are_numbers ? (float)value : v->kind == HWNAS_VALUE_REAL ? (float)v->r : (float)v->i;
-}
-
-static char *label_value(const hwnas_space *space, const hwnas_gene *gene, size_t i)
-{
-    (void)i;
-    return hwnas_printf("%s[%zu]", space->choices[gene->choice].name, gene->position + 1);
+    double number;
+    for (size_t v = 0; v < space->genes[gene].n_values; v++)
+        are_numbers &= hwnas_value_number(&number, &space->genes[gene].values[v]);
+    add(vector, space, gene, are_numbers ? HWNAS_CODING_NUMBER : HWNAS_CODING_CODE, 0);
 }
 
 const hwnas_vector_layout hwnas_vector_layouts[] = {
-    {"one-hot", "a 1 among 0s for each value", width_one_hot, fill_one_hot, label_one_hot},
-    {"values", "the values themselves", width_value, fill_value, label_value},
+    {"one-hot", "a 1 among 0s for each value", add_one_hot},
+    {"values", "the values themselves", add_value},
     {0},
 };
 
-size_t hwnas_vector_length(const hwnas_vector_layout *layout, const hwnas_space *space)
+hwnas_vector *hwnas_vector_new(const hwnas_vector_layout *layout, const hwnas_space *space)
 {
-    size_t n = 0;
+    hwnas_arena *arena = hwnas_arena_new();
+    hwnas_vector *vector = hwnas_arena_alloc(arena, sizeof *vector);
+    size_t most = 0;
     for (size_t g = 0; g < space->n_genes; g++)
-        n += layout->width(&space->genes[g]);
-    return n;
+        most += space->genes[g].n_values;
+    vector->arena = arena;
+    vector->columns = hwnas_arena_alloc(arena, (most + 1) * sizeof *vector->columns);
+    for (size_t g = 0; g < space->n_genes; g++)
+        layout->add(vector, space, g);
+    return vector;
 }
 
-void hwnas_vector_fill(float *out, const hwnas_vector_layout *layout, const hwnas_arch *arch)
+void hwnas_vector_free(hwnas_vector *vector)
 {
-    const hwnas_space *space = arch->space;
+    if (vector)
+        hwnas_arena_free(vector->arena);
+}
+
+void hwnas_vector_fill(float *out, const hwnas_vector *vector, const hwnas_arch *arch)
+{
+    double *row = hwnas_alloc((vector->n + 1) * sizeof *row);
     hwnas_arch *settled = hwnas_arch_copy(arch);
     hwnas_arch_settle(settled);
-    memset(out, 0, hwnas_vector_length(layout, space) * sizeof *out);
-    for (size_t g = 0; g < space->n_genes; out += layout->width(&space->genes[g++]))
-        if (hwnas_arch_is_active(settled, g))
-            layout->fill(out, &space->genes[g], settled->genes[g]);
+    hwnas_column_fill_row(row, vector->columns, vector->n, settled);
+    for (size_t i = 0; i < vector->n; i++)
+        out[i] = (float)row[i];
     hwnas_arch_free(settled);
+    free(row);
 }

@@ -7,21 +7,27 @@
 #ifndef HWNAS_PREDICT_VECTOR_H
 #define HWNAS_PREDICT_VECTOR_H
 
-#include "space/arch.h"
+#include "predict/column.h"
+
+typedef struct hwnas_vector {
+    hwnas_arena *arena;
+    size_t n;
+    hwnas_column *columns;
+} hwnas_vector;
 
 typedef struct hwnas_vector_layout {
     const char *name; /* NULL ends the table */
     const char *help;
-    size_t (*width)(const hwnas_gene *gene); /* numbers for one position */
-    void (*fill)(float *out, const hwnas_gene *gene, uint16_t value);
-    /* Of a gene's i-th number: "op[1]=3". Yours to free(). */
-    char *(*label)(const hwnas_space *space, const hwnas_gene *gene, size_t i);
+    /* Adds the columns of a gene. */
+    void (*add)(hwnas_vector *vector, const hwnas_space *space, size_t gene);
 } hwnas_vector_layout;
 
 extern const hwnas_vector_layout hwnas_vector_layouts[];
 
-size_t hwnas_vector_length(const hwnas_vector_layout *layout, const hwnas_space *space);
-/* `out` has room for hwnas_vector_length(). */
-void hwnas_vector_fill(float *out, const hwnas_vector_layout *layout, const hwnas_arch *arch);
+hwnas_vector *hwnas_vector_new(const hwnas_vector_layout *layout, const hwnas_space *space);
+void hwnas_vector_free(hwnas_vector *vector); /* accepts NULL */
+
+/* `out` has room for vector->n numbers. */
+void hwnas_vector_fill(float *out, const hwnas_vector *vector, const hwnas_arch *arch);
 
 #endif

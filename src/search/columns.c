@@ -9,23 +9,12 @@
  * of kinds of layers, most of which say the same as others. */
 enum { MAX_LAYERS = 32 };
 
-typedef struct hwnas_value_count {
-    size_t first_gene, n_genes;
-    uint16_t value;
-} hwnas_value_count;
-
 /* A kind of layer in the networks tried so far. */
 typedef struct kind {
     uint64_t hash;
     uint64_t pattern; /* hash of its standardised counts */
     size_t n_unusual; /* networks whose count is not the commonest of the first network */
 } kind;
-
-static void add_column(hwnas_columns *c, bool is_categorical, size_t group)
-{
-    c->columns = hwnas_realloc(c->columns, (c->n + 1) * sizeof *c->columns);
-    c->columns[c->n++] = (hwnas_gp_column){.is_categorical = is_categorical, .group = group};
-}
 
 /* ---- Values of a choice ---- */
 
@@ -39,20 +28,29 @@ static bool same_values(const hwnas_gene *a, const hwnas_gene *b)
     return true;
 }
 
-/* Runs of genes of one choice with the same values. */
-static void find_value_counts(hwnas_columns *c)
+/* A gene always has its value here: whether it counts the layers tell. */
+static void add_choice(hwnas_columns *c, const hwnas_space *space, size_t first, size_t n,
+                       hwnas_coding coding, uint16_t value)
 {
-    const hwnas_gene *genes = c->space->genes;
-    for (size_t g = 0, end; g < c->space->n_genes; g = end) {
-        for (end = g + 1; end < c->space->n_genes && genes[end].choice == genes[g].choice &&
+    c->choices[c->n_choices++] = hwnas_column_make(c->arena, space, first, n, coding, value, NAN);
+}
+
+/* Genes, and how often each value stands in a run of genes of one choice with the same values. */
+static void list_choices(hwnas_columns *c, const hwnas_space *space)
+{
+    const hwnas_gene *genes = space->genes;
+    size_t most = space->n_genes;
+    for (size_t g = 0; g < space->n_genes; g++)
+        most += genes[g].n_values;
+    c->choices = hwnas_arena_alloc(c->arena, (most + 1) * sizeof *c->choices);
+    for (size_t g = 0; g < space->n_genes; g++)
+        add_choice(c, space, g, 1, HWNAS_CODING_CODE, 0);
+    for (size_t g = 0, end; g < space->n_genes; g = end) {
+        for (end = g + 1; end < space->n_genes && genes[end].choice == genes[g].choice &&
                           same_values(&genes[g], &genes[end]);)
             end++;
-        for (uint16_t v = 0; end - g > 1 && v < genes[g].n_values; v++) {
-            c->value_counts =
-                hwnas_realloc(c->value_counts, (c->n_value_counts + 1) * sizeof *c->value_counts);
-            c->value_counts[c->n_value_counts++] =
-                (hwnas_value_count){.first_gene = g, .n_genes = end - g, .value = v};
-        }
+        for (uint16_t v = 0; end - g > 1 && v < genes[g].n_values; v++)
+            add_choice(c, space, g, end - g, HWNAS_CODING_IS, v);
     }
 }
 
@@ -152,7 +150,7 @@ static void find_layers(hwnas_columns *c, const hwnas_encoding *const *encodings
             kinds[n_left++] = kinds[k];
     qsort(kinds, n_left, sizeof *kinds, by_use);
     c->n_layers = n_left < MAX_LAYERS ? n_left : MAX_LAYERS;
-    c->layers = hwnas_alloc((c->n_layers + 1) * sizeof *c->layers);
+    c->layers = hwnas_arena_alloc(c->arena, (c->n_layers + 1) * sizeof *c->layers);
     for (size_t k = 0; k < c->n_layers; k++)
         c->layers[k] = kinds[k].hash;
     qsort(c->layers, c->n_layers, sizeof *c->layers, by_value);
@@ -166,46 +164,37 @@ static void find_layers(hwnas_columns *c, const hwnas_encoding *const *encodings
 hwnas_columns *hwnas_columns_new(const hwnas_space *space, const hwnas_encoding *const *encodings,
                                  size_t n)
 {
-    hwnas_columns *c = hwnas_alloc(sizeof *c);
+    hwnas_arena *arena = hwnas_arena_new();
+    hwnas_columns *c = hwnas_arena_alloc(arena, sizeof *c);
     size_t group = 0;
-    c->space = space;
-    find_value_counts(c);
+    c->arena = arena;
+    list_choices(c, space);
     find_layers(c, encodings, n);
-    for (size_t g = 0; g < space->n_genes; g++)
-        add_column(c, true, group++);
-    for (size_t k = 0; k < c->n_value_counts; k++)
-        add_column(c, false, group);
-    group += c->n_value_counts > 0;
+    c->columns = hwnas_arena_alloc(arena, (c->n_choices + c->n_layers + HWNAS_N_ENCODED_COSTS) *
+                                              sizeof *c->columns);
+    for (size_t k = 0; k < space->n_genes; k++)
+        c->columns[c->n++] = (hwnas_gp_column){.is_categorical = true, .group = group++};
+    for (size_t k = space->n_genes; k < c->n_choices; k++)
+        c->columns[c->n++].group = group;
+    group += c->n_choices > space->n_genes;
     for (size_t k = 0; k < c->n_layers; k++)
-        add_column(c, false, group);
+        c->columns[c->n++].group = group;
     group += c->n_layers > 0;
     for (size_t k = 0; k < HWNAS_N_ENCODED_COSTS; k++)
-        add_column(c, false, group++);
+        c->columns[c->n++].group = group++;
     return c;
 }
 
 void hwnas_columns_free(hwnas_columns *columns)
 {
-    if (!columns)
-        return;
-    free(columns->columns);
-    free(columns->value_counts);
-    free(columns->layers);
-    free(columns);
+    if (columns)
+        hwnas_arena_free(columns->arena);
 }
 
 void hwnas_columns_row(const hwnas_columns *columns, double *out, const hwnas_encoding *encoding)
 {
-    const uint16_t *genes = encoding->arch->genes;
-    for (size_t g = 0; g < columns->space->n_genes; g++)
-        *out++ = genes[g];
-    for (size_t k = 0; k < columns->n_value_counts; k++) {
-        const hwnas_value_count *c = &columns->value_counts[k];
-        *out = 0;
-        for (size_t g = 0; g < c->n_genes; g++)
-            *out += genes[c->first_gene + g] == c->value;
-        out++;
-    }
+    hwnas_column_fill_row(out, columns->choices, columns->n_choices, encoding->arch);
+    out += columns->n_choices;
     /* Both lists are sorted. */
     size_t at = 0;
     for (size_t k = 0; k < columns->n_layers; k++) {

@@ -7,16 +7,17 @@
 #ifndef HWNAS_SEARCH_COLUMNS_H
 #define HWNAS_SEARCH_COLUMNS_H
 
+#include "predict/column.h"
 #include "predict/gp.h"
 #include "search/encoding.h"
 
 typedef struct hwnas_columns {
-    const hwnas_space *space; /* borrowed */
+    hwnas_arena *arena;
     size_t n;
     hwnas_gp_column *columns; /* genes, counts of values, layers, costs, in this order */
-    size_t n_value_counts, n_layers;
-    struct hwnas_value_count *value_counts;
-    uint64_t *layers; /* kinds, sorted */
+    size_t n_choices, n_layers;
+    hwnas_column *choices; /* genes and counts of values */
+    uint64_t *layers;      /* kinds, sorted */
 } hwnas_columns;
 
 hwnas_columns *hwnas_columns_new(const hwnas_space *space, const hwnas_encoding *const *encodings,

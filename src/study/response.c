@@ -6,25 +6,34 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
+#include "predict/column.h"
 #include "predict/gp.h"
 
 enum { FOLDS = 5, N_COSTS = 2 };
 
 struct hwnas_response {
-    const hwnas_space *space;
-    size_t n_columns;
+    hwnas_arena *arena;
+    size_t n_columns, n_genes;
+    hwnas_column *choices;
     hwnas_gp *gp;
     double error;
 };
 
 /* A choice that does not count is a value of its own. */
-static void write_row(double *out, const hwnas_space *space, const hwnas_arch *arch, double macs,
+static void list_choices(hwnas_response *r, const hwnas_space *space)
+{
+    r->n_genes = space->n_genes;
+    r->choices = hwnas_arena_alloc(r->arena, (space->n_genes + 1) * sizeof *r->choices);
+    for (size_t g = 0; g < space->n_genes; g++)
+        r->choices[g] = hwnas_column_make(r->arena, space, g, 1, HWNAS_CODING_CODE, 0, -1);
+}
+
+static void write_row(double *out, const hwnas_response *r, const hwnas_arch *arch, double macs,
                       double params)
 {
-    for (size_t i = 0; i < space->n_genes; i++)
-        out[i] = hwnas_arch_is_active(arch, i) ? arch->genes[i] : -1;
-    out[space->n_genes] = log(1 + macs);
-    out[space->n_genes + 1] = log(1 + params);
+    hwnas_column_fill_row(out, r->choices, r->n_genes, arch);
+    out[r->n_genes] = log(1 + macs);
+    out[r->n_genes + 1] = log(1 + params);
 }
 
 static hwnas_gp *new_process(size_t n_genes)
@@ -81,14 +90,15 @@ hwnas_status hwnas_response_fit(hwnas_response **out, const hwnas_arch *const *a
         return HWNAS_OK;
     size_t n_used = n < HWNAS_RESPONSE_MOST ? n : HWNAS_RESPONSE_MOST;
     hwnas_response *r = hwnas_alloc(sizeof *r);
-    r->space = archs[0]->space;
-    r->n_columns = r->space->n_genes + N_COSTS;
-    r->gp = new_process(r->space->n_genes);
+    r->arena = hwnas_arena_new();
+    list_choices(r, archs[0]->space);
+    r->n_columns = r->n_genes + N_COSTS;
+    r->gp = new_process(r->n_genes);
     double *rows = hwnas_alloc(n_used * r->n_columns * sizeof *rows);
     double *targets = hwnas_alloc(n_used * sizeof *targets);
     for (size_t k = 0; k < n_used; k++) {
         size_t i = k * n / n_used; /* evenly over the study */
-        write_row(rows + k * r->n_columns, r->space, archs[i], macs[i], params[i]);
+        write_row(rows + k * r->n_columns, r, archs[i], macs[i], params[i]);
         targets[k] = log(values[i]);
     }
     TRY_OUT(hwnas_gp_set(r->gp, rows, targets, n_used));
@@ -108,6 +118,7 @@ void hwnas_response_free(hwnas_response *r)
     if (!r)
         return;
     hwnas_gp_free(r->gp);
+    hwnas_arena_free(r->arena);
     free(r);
 }
 
@@ -115,7 +126,7 @@ void hwnas_response_predict(double *out, double *low, double *high, const hwnas_
                             const hwnas_arch *arch, double macs, double params)
 {
     double *row = hwnas_alloc(r->n_columns * sizeof *row), mean, sd;
-    write_row(row, r->space, arch, macs, params);
+    write_row(row, r, arch, macs, params);
     hwnas_gp_predict(r->gp, &mean, &sd, row, 1);
     *out = exp(mean);
     *low = exp(mean - sd);

@@ -14,11 +14,17 @@
 
 void make_space(test_space *t, size_t n_genes, size_t n_values)
 {
-    *t = (test_space){.space = {.name = "test", .n_genes = n_genes, .genes = t->genes}};
-    for (size_t v = 0; v < n_values; v++)
+    *t = (test_space){
+        .space = {.name = "test", .n_genes = n_genes, .genes = t->genes, .choices = &t->choice},
+        .choice = {.name = "x", .n_positions = n_genes},
+    };
+    for (size_t v = 0; v < n_values; v++) {
         t->values[v] = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = (int64_t)v};
+        t->labels[v] = "value";
+    }
     for (size_t g = 0; g < n_genes; g++)
-        t->genes[g] = (hwnas_gene){.position = g, .n_values = n_values, .values = t->values};
+        t->genes[g] = (hwnas_gene){
+            .position = g, .n_values = n_values, .values = t->values, .labels = t->labels};
 }
 
 hwnas_strategy *make(const char *name, const test_space *t, uint64_t seed, int n_objectives)

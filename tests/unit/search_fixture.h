@@ -13,6 +13,8 @@ typedef struct test_space {
     hwnas_space space;
     hwnas_gene genes[MAX_GENES];
     hwnas_value values[MAX_VALUES];
+    const char *labels[MAX_VALUES];
+    hwnas_choice choice; /* which all genes are positions of */
 } test_space;
 
 void make_space(test_space *t, size_t n_genes, size_t n_values);

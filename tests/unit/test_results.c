@@ -131,7 +131,9 @@ static void files_of_others_stay(void **state)
         {"code,digest,loss,sd,seconds\n", "", HWNAS_E_INPUT},
         {"code,digest,acc,sd,seconds\na, b", "", HWNAS_E_INPUT}, /* none of our rows, cut off */
         {"code,digest,acc,sd,seconds\nmine,", ",5,,", HWNAS_OK}, /* an editor ends it so */
-        {"\xef\xbb\xbf" "code,digest,acc,sd,seconds\r\nmine,", ",5,,\r\n", HWNAS_OK},
+        {"\xef\xbb\xbf"
+         "code,digest,acc,sd,seconds\r\nmine,",
+         ",5,,\r\n", HWNAS_OK},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -255,15 +257,19 @@ static void vectors_of_a_cell(void **state)
     (void)state;
     assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_201"), HWNAS_OK);
     assert_int_equal(hwnas_arch_parse(&arch, space, "421210"), HWNAS_OK);
-    assert_int_equal(hwnas_vector_length(&hwnas_vector_layouts[0], space), 30);
-    assert_int_equal(hwnas_vector_length(&hwnas_vector_layouts[1], space), 6);
-    hwnas_vector_fill(v, &hwnas_vector_layouts[0], arch);
+    hwnas_vector *one_hot = hwnas_vector_new(&hwnas_vector_layouts[0], space),
+                 *values = hwnas_vector_new(&hwnas_vector_layouts[1], space);
+    assert_int_equal(one_hot->n, 30);
+    assert_int_equal(values->n, 6);
+    hwnas_vector_fill(v, one_hot, arch);
     for (size_t g = 0; g < 6; g++)
         for (size_t k = 0; k < 5; k++)
             assert_true(v[5 * g + k] == ("421210"[g] == (char)('0' + k)));
-    hwnas_vector_fill(v, &hwnas_vector_layouts[1], arch);
+    hwnas_vector_fill(v, values, arch);
     for (size_t g = 0; g < 6; g++)
         assert_true(v[g] == "421210"[g] - '0');
+    hwnas_vector_free(one_hot);
+    hwnas_vector_free(values);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
 }
