@@ -527,4 +527,6 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search(char **out_json, const char *j
 #ifdef __cplusplus
 }
 #endif
+
+#include <hwnas/study.h>
 #endif

@@ -46,7 +46,8 @@ struct hwnas_device_ops {
     const char *name; /* what stands before ':' in a device's spelling: "cpu", "replay" */
     const char *help;
 
-    /* `argument` is what stands after ':', or "". */
+    /* `argument` is what stands after ':', or "". (optional) NULL: nothing is run or looked up, the
+     * program that asks a study for networks tells it their values (hwnas/study.h). */
     hwnas_status (*open)(hwnas_device **out, const char *argument,
                          const hwnas_device_options *options);
     void (*describe)(const hwnas_device *device, hwnas_device_info *out);

@@ -2,7 +2,8 @@
  *
  * A strategy sees encodings and numbers, never a device. It is steady-state: any number of asks may
  * be open, tells come in any order, and its state is a function of the seed and of that order
- * alone, so a study is continued by telling it again what the store remembers. All its functions
+ * alone, so a study is continued by telling it again what the store remembers, with a note of what
+ * was asked and not told yet. All its functions
  * are called in one thread. */
 #ifndef HWNAS_PUBLIC_STRATEGY_H
 #define HWNAS_PUBLIC_STRATEGY_H
@@ -14,7 +15,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_STRATEGY_ABI 1
+#define HWNAS_STRATEGY_ABI 2
 
 enum { HWNAS_MAX_OBJECTIVES = 16 };
 enum { HWNAS_MAX_MARGINS = 16 };
@@ -69,6 +70,10 @@ typedef struct hwnas_strategy_ops {
     hwnas_status (*tell)(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
                          const hwnas_score *score);
     void (*free)(hwnas_strategy *strategy);
+    /* (optional) Trial `trial` was asked of an earlier process as `arch`, with all before it told
+     * as then, and is not told yet: what `ask` would remember of it. Without it the strategy learns
+     * of the trial when it is told, and may propose the network once more. */
+    void (*note)(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch);
 } hwnas_strategy_ops;
 
 /* Concrete strategies embed this as their first member. */

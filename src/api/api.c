@@ -75,10 +75,10 @@ hwnas_status hwnas_search(char **out_json, const char *path, const hwnas_search_
     char trials[24];
     hwnas_job_flag flags[3] = {0}, *flag = flags;
     TRY(TAKE_OPTIONS(&options, given));
-    const hwnas_study_options study = {.resume = options.resume,
-                                       .stop = options.cancel,
-                                       .progress = options.progress ? tell_progress : NULL,
-                                       .context = &options};
+    const hwnas_session_options study = {.resume = options.resume,
+                                         .stop = options.cancel,
+                                         .progress = options.progress ? tell_progress : NULL,
+                                         .context = &options};
     if (options.study)
         *flag++ = (hwnas_job_flag){"study", options.study};
     if (options.max_trials > 0) {

@@ -222,7 +222,7 @@ static hwnas_status run_search(const hwnas_job *job, const command_line *given)
 {
     hwnas_summary *summary = NULL;
     line progress = {.job = job};
-    hwnas_study_options options = {
+    hwnas_session_options options = {
         .resume = given->resume, .overwrite = given->overwrite, .stop = hwnas_stop_on_signals()};
     TRY(hwnas_job_check_exports(job));
     note_crowd(job);

@@ -15,8 +15,15 @@
 #include "base/str.h"
 
 const hwnas_device_ops *hwnas_devices[HWNAS_MAX_ROWS] = {
-    &hwnas_cpu_device, &hwnas_cuda_device, &hwnas_cuda_dry_device,
-    &hwnas_ref_device, &hwnas_null_device, &hwnas_replay_device,
+    &hwnas_cpu_device,  &hwnas_cuda_device,   &hwnas_cuda_dry_device, &hwnas_ref_device,
+    &hwnas_null_device, &hwnas_replay_device, &hwnas_external_device,
+};
+
+/* Nothing can be asked of it. */
+const hwnas_device_ops hwnas_external_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "external",
+    .help = "anything that another program measures, and tells the study: external, external:NAME",
 };
 
 hwnas_status hwnas_register_device(const hwnas_device_ops *device)
@@ -60,6 +67,16 @@ hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argume
     return status;
 }
 
+bool hwnas_device_is_told(const char *spelling)
+{
+    const hwnas_device_ops *ops;
+    const char *argument;
+    if (hwnas_device_find(&ops, &argument, spelling) == HWNAS_OK)
+        return !ops->open;
+    hwnas_error_clear(); /* whoever opens it says so */
+    return false;
+}
+
 hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
                                const hwnas_device_options *given)
 {
@@ -72,6 +89,11 @@ hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
     TRY(hwnas_device_find(&ops, &argument, spelling));
     if (options.threads < 0)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%d threads", options.threads);
+    if (!ops->open)
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                     "hwnas runs nothing on the device '%s'", ops->name),
+                          "it is for studies that are told what another program measured there "
+                          "(hwnas_study_open())");
     TRY(ops->open(&device, argument, &options));
     if (!device->ops) /* a module's devices have a row of their own */
         device->ops = ops;

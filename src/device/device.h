@@ -1,7 +1,8 @@
 /* device.h: what can run a graph; <hwnas/device.h> says what a device is.
  *
  * `cpu` runs graphs through oneDNN, `ref` is the truth in plain C, `null` does nothing and measures
- * the harness, `replay` remembers published measurements and runs nothing. */
+ * the harness, `replay` remembers published measurements and runs nothing, `external` is run by
+ * others. */
 #ifndef HWNAS_DEVICE_DEVICE_H
 #define HWNAS_DEVICE_DEVICE_H
 
@@ -18,6 +19,8 @@ extern const hwnas_device_ops *hwnas_devices[];
 /* The row of a device's spelling and what stands behind the colon (""); opens nothing. */
 HWNAS_CHECKED hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argument,
                                              const char *spelling);
+/* Nobody here runs it: its values are told. A wrong name is no such device, and no failure. */
+bool hwnas_device_is_told(const char *spelling);
 /* Compiles for the device. One that runs nothing, or not in this precision: HWNAS_E_UNSUPPORTED.
  * `options` NULL: fp32. */
 HWNAS_CHECKED hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device,

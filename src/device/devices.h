@@ -4,10 +4,11 @@
 
 #include "device/device.h"
 
-extern const hwnas_device_ops hwnas_cpu_device;    /* onednn/onednn.c */
-extern const hwnas_device_ops hwnas_ref_device;    /* ref/ref.c */
-extern const hwnas_device_ops hwnas_null_device;   /* null/null.c */
-extern const hwnas_device_ops hwnas_replay_device; /* replay/replay.c */
+extern const hwnas_device_ops hwnas_cpu_device;      /* onednn/onednn.c */
+extern const hwnas_device_ops hwnas_ref_device;      /* ref/ref.c */
+extern const hwnas_device_ops hwnas_null_device;     /* null/null.c */
+extern const hwnas_device_ops hwnas_replay_device;   /* replay/replay.c */
+extern const hwnas_device_ops hwnas_external_device; /* device.c */
 /* module.c: what is in hwnas-cuda.so */
 extern const hwnas_device_ops hwnas_cuda_device, hwnas_cuda_dry_device;
 

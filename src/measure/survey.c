@@ -44,7 +44,7 @@ hwnas_status hwnas_device_survey_make(hwnas_device_survey *f, const hwnas_device
     hwnas_status status = HWNAS_OK;
     *f = (hwnas_device_survey){.ops = ops};
     f->works = true;
-    if (f->ops->lookup) /* it remembers, and needs a file; there is nothing to open here */
+    if (f->ops->lookup || !f->ops->open) /* it needs a file, or is not ours to open */
         return HWNAS_OK;
     open_device(f);
     if (!f->works || !f->ops->is_deployed)

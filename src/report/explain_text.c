@@ -47,7 +47,6 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
     for (int i = 0; i < s->job.goals.n_limits; i++) {
         const hwnas_limit *limit = &s->job.goals.limits[i];
         const hwnas_value_row *v = hwnas_trial_value(t, limit->goal.name);
-        const bool is_measured = v && v->source == HWNAS_MEASURED;
         if (!v) {
             hwnas_str_addf(out, "  %s: not measured, as it misses another limit\n", limit->text);
             continue;
@@ -56,7 +55,8 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
         double room = limit->is_upper ? limit->value - end : end - limit->value;
         hwnas_str_addf(out, "  %s: %s by ", limit->text, room >= 0 ? "kept" : "missed");
         add_value(out, &limit->goal, fabs(room), false);
-        hwnas_str_add(out, is_measured ? ", counted from the end of its interval\n" : "\n");
+        hwnas_str_add(out, hwnas_value_is_bounded(v) ? ", counted from the end of its interval\n"
+                                                     : "\n");
     }
     hwnas_str_add(out, "\n");
 }

@@ -121,7 +121,7 @@ static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, bool with_so
         free(value);
         return both;
     }
-    if (v->source == HWNAS_MEASURED && hwnas_value_has_interval(v) && v->low < v->high)
+    if (hwnas_value_is_bounded(v) && v->low < v->high)
         return hwnas_printf("%.*f%s%s [%.*f, %.*f]", m->decimals, v->value / m->scale,
                             v->rounds ? " =" : "", trial->is_unstable ? " ?" : "", m->decimals,
                             v->low / m->scale, m->decimals, v->high / m->scale);
@@ -174,7 +174,7 @@ static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summa
         for (size_t k = 0; k < trial->n_values; k++) {
             const hwnas_value_row *v = &trial->values[k];
             const bool has_interval = hwnas_value_has_interval(v);
-            has_measured |= v->source == HWNAS_MEASURED && has_interval;
+            has_measured |= hwnas_value_is_bounded(v);
             has_predicted |= v->source == HWNAS_PREDICTED && has_interval;
             has_again |= v->rounds > 0;
         }

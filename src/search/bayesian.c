@@ -151,7 +151,8 @@ static bool tell_again(bayesian *search, const hwnas_told *told)
             search->n_successes += !isinf(told->score.violation);
             search->n_successes -= !isinf(search->told[i].score.violation);
             search->told[i].score = told->score;
-            hwnas_duplicates_add(&search->duplicates, &search->told[i], search->config.n_objectives);
+            hwnas_duplicates_add(&search->duplicates, &search->told[i],
+                                 search->config.n_objectives);
             hwnas_surrogate_forget(search->surrogate);
             return true;
         }
@@ -372,14 +373,20 @@ static hwnas_status propose(bayesian *search, uint64_t trial, hwnas_arch *out)
     return hwnas_seen_sample_new(&search->seen, out, &rng);
 }
 
+static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
+{
+    bayesian *search = (bayesian *)strategy;
+    hwnas_seen_add(&search->seen, arch);
+    HWNAS_GROW(search->pending, search->n_pending, search->pending_capacity);
+    search->pending[search->n_pending++] = (hwnas_told){.trial = trial, .encoding = encode(arch)};
+}
+
 static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *out)
 {
     bayesian *search = (bayesian *)strategy;
     hwnas_codebook_trim(&search->book);
     TRY(propose(search, trial, out));
-    hwnas_seen_add(&search->seen, out);
-    HWNAS_GROW(search->pending, search->n_pending, search->pending_capacity);
-    search->pending[search->n_pending++] = (hwnas_told){.trial = trial, .encoding = encode(out)};
+    note(strategy, trial, out);
     return HWNAS_OK;
 }
 
@@ -393,4 +400,5 @@ const hwnas_strategy_ops hwnas_strategy_bayesian = {
     .ask = ask,
     .tell = tell,
     .free = destroy,
+    .note = note,
 };

@@ -68,6 +68,12 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
     return HWNAS_OK;
 }
 
+static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
+{
+    (void)trial;
+    hwnas_seen_add(&((exhaustive *)strategy)->seen, arch);
+}
+
 const hwnas_strategy_ops hwnas_strategy_exhaustive = {
     .abi = HWNAS_STRATEGY_ABI,
     .name = "exhaustive",
@@ -77,4 +83,5 @@ const hwnas_strategy_ops hwnas_strategy_exhaustive = {
     .ask = ask,
     .tell = tell,
     .free = destroy,
+    .note = note,
 };

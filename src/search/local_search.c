@@ -179,6 +179,12 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
     return HWNAS_OK;
 }
 
+static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
+{
+    (void)trial;
+    hwnas_seen_add(&((local_search *)strategy)->seen, arch);
+}
+
 const hwnas_strategy_ops hwnas_strategy_local_search = {
     .abi = HWNAS_STRATEGY_ABI,
     .name = "local-search",
@@ -188,4 +194,5 @@ const hwnas_strategy_ops hwnas_strategy_local_search = {
     .ask = ask,
     .tell = tell,
     .free = destroy,
+    .note = note,
 };

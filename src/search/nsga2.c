@@ -277,6 +277,12 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
     return HWNAS_OK;
 }
 
+static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
+{
+    (void)trial;
+    hwnas_seen_add(&((nsga2 *)strategy)->seen, arch);
+}
+
 const hwnas_strategy_ops hwnas_strategy_nsga2 = {
     .abi = HWNAS_STRATEGY_ABI,
     .name = "nsga2",
@@ -286,4 +292,5 @@ const hwnas_strategy_ops hwnas_strategy_nsga2 = {
     .ask = ask,
     .tell = tell,
     .free = destroy,
+    .note = note,
 };

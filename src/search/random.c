@@ -46,6 +46,12 @@ static void destroy(hwnas_strategy *strategy)
     free(search);
 }
 
+static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
+{
+    (void)trial;
+    hwnas_seen_add(&((random_search *)strategy)->seen, arch);
+}
+
 const hwnas_strategy_ops hwnas_strategy_random = {
     .abi = HWNAS_STRATEGY_ABI,
     .name = "random",
@@ -54,4 +60,5 @@ const hwnas_strategy_ops hwnas_strategy_random = {
     .ask = ask,
     .tell = tell,
     .free = destroy,
+    .note = note,
 };

@@ -122,6 +122,12 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
     return HWNAS_OK;
 }
 
+static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
+{
+    (void)trial;
+    hwnas_seen_add(&((evolution *)strategy)->seen, arch);
+}
+
 const hwnas_strategy_ops hwnas_strategy_regularized_evolution = {
     .abi = HWNAS_STRATEGY_ABI,
     .name = "regularized-evolution",
@@ -133,4 +139,5 @@ const hwnas_strategy_ops hwnas_strategy_regularized_evolution = {
     .ask = ask,
     .tell = tell,
     .free = destroy,
+    .note = note,
 };

@@ -111,7 +111,8 @@ static const char schema[] =
                                             ") WITHOUT ROWID;"
                                             "COMMIT;";
 
-#define LAST_TOLD "(SELECT max(position) FROM event WHERE event.trial = ?1 AND kind != 'put off')"
+#define LAST_TOLD                                                                                  \
+    "(SELECT max(position) FROM event WHERE event.trial = ?1 AND kind IN ('finished', 'revised'))"
 
 #define OUTCOME                                                                                    \
     "status = ?, message = ?, detail = ?, seconds = ?, violation = ?, unstable = ?,"               \

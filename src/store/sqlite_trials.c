@@ -36,9 +36,8 @@ enum {
 };
 
 static const char *const event_kinds[HWNAS_N_EVENT_KINDS] = {
-    [HWNAS_EVENT_FINISHED] = "finished",
-    [HWNAS_EVENT_REVISED] = "revised",
-    [HWNAS_EVENT_PUT_OFF] = "put off",
+    [HWNAS_EVENT_FINISHED] = "finished", [HWNAS_EVENT_REVISED] = "revised",
+    [HWNAS_EVENT_PUT_OFF] = "put off",   [HWNAS_EVENT_ASKED] = "asked",
     [HWNAS_EVENT_RUNNING] = "running", /* never stored */
 };
 
@@ -196,9 +195,9 @@ hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial)
     return hwnas_store_end(store, revise(store, trial));
 }
 
-hwnas_status hwnas_store_put_off(hwnas_store *store, uint64_t number)
+hwnas_status hwnas_store_note(hwnas_store *store, uint64_t number, hwnas_event_kind kind)
 {
-    return add_event(store, (int64_t)number, HWNAS_EVENT_PUT_OFF);
+    return add_event(store, (int64_t)number, kind);
 }
 
 static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlite3_stmt *row)
@@ -298,7 +297,22 @@ typedef struct history {
     size_t n_trials;
     hwnas_trial *trials; /* as they are now; those that an event has taken have no code */
     bool *is_finished;   /* by trial: there was such an event */
+    bool *is_asked;
 } history;
+
+/* Before anything else happened to the trial. */
+static hwnas_status read_asked(hwnas_event *out, const hwnas_store *store, uint64_t number,
+                               history *h)
+{
+    const hwnas_trial *trial = &h->trials[number];
+    if (h->is_finished[number] || h->is_asked[number] || !trial->code)
+        return hwnas_sqlite_damaged(store, "its history is out of order");
+    h->is_asked[number] = true;
+    out->trial = (hwnas_trial){.number = number, .rung = trial->rung};
+    out->trial.code = hwnas_strdup(trial->code);
+    memcpy(out->trial.digest, trial->digest, sizeof trial->digest);
+    return HWNAS_OK;
+}
 
 /* A trial that no later event wrote anew is as it is now. */
 static hwnas_status read_event(hwnas_event *out, const hwnas_store *store, sqlite3_stmt *row,
@@ -306,6 +320,8 @@ static hwnas_status read_event(hwnas_event *out, const hwnas_store *store, sqlit
 {
     const uint64_t number = (uint64_t)sqlite3_column_int64(row, NUMBER);
     TRY(read_kind(&out->kind, store, row));
+    if (number < h->n_trials && out->kind == HWNAS_EVENT_ASKED)
+        return read_asked(out, store, number, h);
     if (number >= h->n_trials || h->is_finished[number] != (out->kind != HWNAS_EVENT_FINISHED))
         return hwnas_sqlite_damaged(store, "its history is out of order");
     h->is_finished[number] = true;
@@ -360,6 +376,7 @@ hwnas_status hwnas_store_history(hwnas_event **out, size_t *n, hwnas_store *stor
     history h = {0};
     TRY_OUT(hwnas_store_trials(&h.trials, &h.n_trials, store));
     h.is_finished = hwnas_alloc((h.n_trials + 1) * sizeof *h.is_finished);
+    h.is_asked = hwnas_alloc((h.n_trials + 1) * sizeof *h.is_asked);
     for (size_t i = 0; i < h.n_trials; i++)
         if (h.trials[i].number != i) {
             status = hwnas_sqlite_damaged(store, "a trial is missing");
@@ -376,6 +393,7 @@ out:
     hwnas_events_free(h.events, h.n);
     hwnas_trials_free(h.trials, h.n_trials);
     free(h.is_finished);
+    free(h.is_asked);
     return status;
 }
 

@@ -22,6 +22,7 @@ typedef enum hwnas_event_kind {
     HWNAS_EVENT_FINISHED, /* measured, estimated or failed */
     HWNAS_EVENT_REVISED,  /* measured or trained; it was estimated or predicted before */
     HWNAS_EVENT_PUT_OFF,  /* it was to be measured, and the machine was disturbed */
+    HWNAS_EVENT_ASKED,    /* given to another program, which may hold several at a time */
     HWNAS_EVENT_RUNNING,  /* asked, and not finished yet: after all others */
     HWNAS_N_EVENT_KINDS
 } hwnas_event_kind;
@@ -62,15 +63,18 @@ HWNAS_CHECKED hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *t
  * detail, seconds and violation; the order in which it finished stays. The history keeps what it
  * was before. */
 HWNAS_CHECKED hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial);
-/* Records that a finished trial was put off. */
-HWNAS_CHECKED hwnas_status hwnas_store_put_off(hwnas_store *store, uint64_t number);
+/* Records, of a trial that was started, that it was asked, or of a finished one that it was put
+ * off: where that stands among the events matters. */
+HWNAS_CHECKED hwnas_status hwnas_store_note(hwnas_store *store, uint64_t number,
+                                            hwnas_event_kind kind);
 
 /* All trials by number. `out` is an array of n, release with hwnas_trials_free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store);
 
 typedef struct hwnas_event {
     hwnas_event_kind kind;
-    hwnas_trial trial; /* as it was then; one that was put off has its number alone */
+    hwnas_trial trial; /* as it was then; of one that was put off, the number; of one that was
+                          asked, with code and digest */
 } hwnas_event;
 
 /* All that happened, in its order. A strategy that is told the trials of a history as they were

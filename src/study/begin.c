@@ -1,20 +1,112 @@
 /* begin.c: what a session begins with: its file, the trials of earlier sessions, those of another
- * study. */
+ * study; and how it ends. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "graph/elaborate.h"
 #include "study/study_facts.h"
 #include "study/session.h"
 #include "study/warm.h"
 
-hwnas_status hwnas_session_open_store(hwnas_session *s)
+enum {
+    FIRST_ROUND = 32 /* trials until what would be on the front is measured; from then on whenever
+                        there are twice as many */
+};
+
+/* ---- Opening and closing ---- */
+
+void hwnas_session_init(hwnas_session *s, const hwnas_job *job,
+                        const hwnas_session_options *options)
+{
+    *s = (hwnas_session){.job = job,
+                         .options = options,
+                         .front = {.n_objectives = job->goals.n_objectives},
+                         .steady = {.n_objectives = job->goals.n_objectives},
+                         .waiting = {.goals = &job->goals},
+                         .next_round = FIRST_ROUND,
+                         .started = hwnas_now()};
+}
+
+/* Opens the setup as the study's first session did, when there was one. */
+static hwnas_status open_setup(hwnas_session *s, const hwnas_training_watch *watch)
+{
+    hwnas_choice_of_strategy choice = {0};
+    bool is_there = false;
+    if (s->options->resume && hwnas_file_exists(s->job->study)) {
+        hwnas_store *store;
+        TRY(hwnas_store_open(&store, s->job->study, HWNAS_STORE_READ));
+        hwnas_status status = hwnas_facts_choice(&choice, &is_there, store);
+        hwnas_store_close(store);
+        TRY(status);
+    }
+    /* That the job names another strategy is told by comparing the facts. */
+    is_there &= !strcmp(s->job->strategy, "auto") || !strcmp(s->job->strategy, choice.name);
+    return hwnas_setup_open(&s->setup, s->job, is_there ? &choice : NULL, s->options->stop, watch);
+}
+
+/* What limits can be met is no reason to train a network. */
+static hwnas_status probe(hwnas_session *s)
+{
+    hwnas_evaluator_may_train(s->setup.evaluator, false);
+    hwnas_status status =
+        hwnas_probe_limits(s->setup.evaluator, s->job, s->setup.space, s->setup.walked);
+    hwnas_evaluator_may_train(s->setup.evaluator, true);
+    return status;
+}
+
+static hwnas_status open_store(hwnas_session *s)
 {
     const hwnas_store_mode mode = s->options->resume      ? HWNAS_STORE_RESUME
                                   : s->options->overwrite ? HWNAS_STORE_REPLACE
                                                           : HWNAS_STORE_CREATE;
-    return hwnas_store_open(&s->store, s->job->study, mode);
+    TRY(hwnas_store_open(&s->store, s->job->study, mode));
+    return hwnas_evaluator_use_study(s->setup.evaluator, s->store);
+}
+
+hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *watch)
+{
+    const hwnas_session_options *options = s->options;
+    TRY(s->is_told ? hwnas_job_check_told(s->job) : hwnas_job_check_own(s->job));
+    TRY(open_setup(s, watch));
+    /* Before the file is made, or one of the same name replaced. */
+    if (!options->resume && (options->overwrite || !hwnas_file_exists(s->job->study)))
+        TRY(probe(s));
+    TRY(hwnas_evaluator_train_first(s->setup.evaluator));
+    return open_store(s);
+}
+
+/* Before the store that its table of latencies writes to is closed. */
+static void part_from_store(hwnas_session *s)
+{
+    if (s->setup.evaluator && hwnas_evaluator_use_study(s->setup.evaluator, NULL) != HWNAS_OK)
+        hwnas_error_clear();
+}
+
+void hwnas_session_close(hwnas_session *s)
+{
+    free(s->in_vain);
+    free(s->exhausted);
+    part_from_store(s);
+    hwnas_store_close(s->store);
+    hwnas_session_forget(s);
+    hwnas_setup_close(&s->setup);
+}
+
+void hwnas_session_discard(hwnas_session *s, hwnas_status why)
+{
+    if (s->options->resume)
+        return;
+    bool is_job_wrong = hwnas_status_exit_code(why) == 2 && s->n_failed == s->n_done;
+    if (s->n_done && !is_job_wrong)
+        return;
+    part_from_store(s);
+    if (s->n_done)
+        hwnas_store_remove(s->store);
+    else
+        hwnas_store_discard(s->store);
+    s->store = NULL;
 }
 
 /* ---- Warm start ---- */
@@ -28,7 +120,8 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     hwnas_arch *walked = NULL, *arch = NULL;
     hwnas_graph *graph = NULL;
-    hwnas_candidate c = {.duplicate = from, .duplicate_study = s->job->warm_start, .is_lookup_only = true};
+    hwnas_candidate c = {
+        .duplicate = from, .duplicate_study = s->job->warm_start, .is_lookup_only = true};
     double started = hwnas_now();
     *is_taken = false;
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, from->code));

@@ -71,21 +71,20 @@ static bool is_of_device(const hwnas_value_row *v, const hwnas_evaluator *e, int
            !strcmp(v->metric, hwnas_goal_of(metric, device, &e->job->goals.devices).name);
 }
 
-/* Takes over what a duplicate measured on a device, and what follows from it at the price of this
+/* Takes over what a duplicate's run on a device gave, and what follows from it at the price of this
  * job; false: nothing. */
 static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_trial *duplicate,
                       int device, int batch)
 {
     const size_t n_before = trial->n_values;
     for (size_t i = 0; i < duplicate->n_values; i++)
-        if (duplicate->values[i].source == HWNAS_MEASURED &&
+        if (hwnas_sources[duplicate->values[i].source].is_of_run &&
             is_of_device(&duplicate->values[i], e, device))
             hwnas_trial_add(trial, &duplicate->values[i]);
     const size_t n_taken = trial->n_values;
     for (size_t i = n_before; i < n_taken; i++) {
         const hwnas_value_row v = trial->values[i];
-        hwnas_evaluate_add_given(trial, e, device, batch, HWNAS_MEASURED,
-                                 hwnas_metric_of_value(v.metric),
+        hwnas_evaluate_add_given(trial, e, device, batch, v.source, hwnas_metric_of_value(v.metric),
                                  (hwnas_reading){v.value, v.low, v.high});
     }
     return n_taken > n_before;
@@ -114,6 +113,8 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         }
         if (c->is_lookup_only)
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
+        if (e->sites[i].is_told)
+            continue;
         bool is_skipped;
         const double seconds = (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds;
         TRY(hwnas_evaluate_skip(&is_skipped, trial, e, c, i, detail));
@@ -157,9 +158,11 @@ static bool is_complete(const hwnas_evaluator *e, const hwnas_trial *trial)
 {
     if (e->predictor && !hwnas_trial_value(trial, hwnas_metric_of(HWNAS_ACCURACY)->name))
         return false; /* not trained, as it misses a limit */
+    if (hwnas_evaluate_awaits(e, trial))
+        return false;
     for (int i = 0; i < e->n; i++) {
         hwnas_goal goal = hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY), i, &e->job->goals.devices);
-        if (!e->sites[i].memory && !hwnas_trial_value(trial, goal.name))
+        if (runs_at(&e->sites[i]) && !hwnas_trial_value(trial, goal.name))
             return false;
     }
     return true;

@@ -89,6 +89,21 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_costs(hwnas_trial *trial, hwnas_evalua
 HWNAS_CHECKED hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *evaluator,
                                                const hwnas_candidate *candidate);
 
+/* ---- Devices that another program runs (study/evaluate_told.c) ---- */
+
+/* Before anything is opened: HWNAS_E_INPUT for a job with such a device, which only who asks and
+ * tells can do. */
+HWNAS_CHECKED hwnas_status hwnas_job_check_own(const hwnas_job *job);
+/* The same for a job of who asks and tells: a device is run here, or nothing is left to be told. */
+HWNAS_CHECKED hwnas_status hwnas_job_check_told(const hwnas_job *job);
+/* The job judges by values that the trial lacks, and that are to be told. */
+bool hwnas_evaluate_awaits(const hwnas_evaluator *evaluator, const hwnas_trial *trial);
+/* Adds what is told to the values that were free, and judges the trial. HWNAS_E_INPUT: something is
+ * told that is no value of the job's devices, or is lacking; the trial is untouched. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_tell(hwnas_trial *trial, hwnas_evaluator *evaluator,
+                                               hwnas_settings settings,
+                                               const hwnas_metric_value *values, size_t n);
+
 /* One measurement on a device that runs, of at most `seconds`, and the values that it gives, which
  * are put at the end of the trial's. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *evaluator,

@@ -8,6 +8,8 @@ const char *hwnas_evaluator_unverifiable(const hwnas_evaluator *e, int device)
     const hwnas_site *s = &e->sites[device];
     if (s->memory)
         return "it remembers published numbers and runs nothing";
+    if (s->is_told)
+        return "another program runs it";
     if (!strcmp(s->row->spelling, "ref"))
         return "it is the reference itself";
     return s->info.computes ? NULL : "it computes nothing";

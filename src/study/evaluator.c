@@ -32,11 +32,12 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     const char *argument;
     int threads = threads_at(s, e->job->threads.values[0]);
     TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
+    s->is_told = !ops->open;
     if (ops->lookup) {
         hwnas_device_options options = {.threads = threads};
         return hwnas_device_open(&s->memory, s->row->spelling, &options);
     }
-    if (free_only)
+    if (free_only || s->is_told)
         return HWNAS_OK;
     TRY(hwnas_evaluator_use_runner(e, device, threads));
     return hwnas_runner_describe(&s->info, e->runner);
@@ -60,7 +61,7 @@ static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
                                      "%s needs the price of '%s' an hour", metric->name,
                                      s->row->name),
                           "add price: 0.17, or {name: ..., device: ..., price: 0.17}");
-    if (metric->of == HWNAS_ENERGY && !recalled && !s->info.has_energy)
+    if (metric->of == HWNAS_ENERGY && runs_at(s) && !s->info.has_energy)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &s->row->place,
                        "the device '%s' does not give energy: no counter that may be read",
@@ -104,7 +105,7 @@ static hwnas_status check_precisions(const hwnas_evaluator *e)
         const hwnas_site *s = &e->sites[i];
         const hwnas_device_ops *ops;
         const char *argument;
-        if (s->memory)
+        if (!runs_at(s))
             continue;
         TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
         for (int k = 0; k < given->n; k++)
@@ -118,18 +119,11 @@ static hwnas_status check_precisions(const hwnas_evaluator *e)
 
 static hwnas_status check_goals(hwnas_evaluator *e)
 {
-    const hwnas_job *job = e->job;
     for (int i = 0; i < HWNAS_N_SETTINGS; i++)
         TRY(check_setting(e, &hwnas_setting_table[i]));
     TRY(check_precisions(e));
-    const hwnas_goal *goals[HWNAS_MAX_OBJECTIVES + 2 * HWNAS_MAX_LIMITS];
-    int n = 0;
-    for (int i = 0; i < job->goals.n_objectives; i++)
-        goals[n++] = &job->goals.objectives[i];
-    for (int i = 0; i < job->goals.n_limits; i++)
-        goals[n++] = &job->goals.limits[i].goal;
-    for (int i = 0; i < job->goals.n_targets; i++)
-        goals[n++] = &job->goals.targets[i].goal;
+    const hwnas_goal *goals[HWNAS_MOST_GOALS];
+    const int n = hwnas_goals_list(goals, &e->job->goals);
     for (int i = 0; i < n; i++) {
         TRY(check_goal(e, goals[i]));
         const hwnas_metric *metric = goals[i]->metric;
@@ -237,13 +231,13 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
 
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *e, int device)
 {
-    return e->sites[device].memory ? NULL : &e->sites[device].info;
+    return runs_at(&e->sites[device]) ? &e->sites[device].info : NULL;
 }
 
 bool hwnas_evaluator_measures(const hwnas_evaluator *e)
 {
     for (int i = 0; i < e->n; i++)
-        if (!e->sites[i].memory)
+        if (runs_at(&e->sites[i]))
             return true;
     return false;
 }

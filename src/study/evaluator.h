@@ -10,7 +10,8 @@
 /* A device of the job. */
 typedef struct hwnas_site {
     const hwnas_job_device *row;
-    hwnas_device *memory;   /* a device that remembers; NULL: it runs */
+    hwnas_device *memory;   /* a device that remembers; NULL: it runs, or ... */
+    bool is_told;           /* ... another program runs it, and tells what it measured */
     hwnas_device_info info; /* of one that runs */
 } hwnas_site;
 
@@ -28,6 +29,12 @@ struct hwnas_evaluator {
     hwnas_latencies *latencies; /* NULL: nothing is estimated */
     size_t n_run, n_audited; /* measurements; of these of networks that an estimate would spare */
 };
+
+/* Networks are run there by us. */
+static inline bool runs_at(const hwnas_site *s)
+{
+    return !s->memory && !s->is_told;
+}
 
 /* What a device runs with: its own setting, else the candidate's. */
 static inline int threads_at(const hwnas_site *s, int threads)

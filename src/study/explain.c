@@ -74,7 +74,7 @@ static double count_of(const hwnas_trial *trial, hwnas_quantity quantity)
     return value_of(trial, hwnas_metric_of(quantity)->name);
 }
 
-/* Of a goal that was measured: how it follows from the choices, as far as this study knows. */
+/* Of a goal that runs give: how it follows from the choices, as far as this study knows. */
 static hwnas_status fit(explainer *e, int goal)
 {
     hwnas_status status = HWNAS_OK;
@@ -86,7 +86,7 @@ static hwnas_status fit(explainer *e, int goal)
     size_t n = 0;
     for (size_t i = 0; i < s->n_trials; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&s->trials[i], name);
-        if (!v || v->source != HWNAS_MEASURED || !(v->value > 0))
+        if (!v || !hwnas_sources[v->source].is_of_run || !(v->value > 0))
             continue;
         macs[n] = count_of(&s->trials[i], HWNAS_MACS);
         params[n] = count_of(&s->trials[i], HWNAS_PARAMS);
@@ -151,12 +151,12 @@ static long find_trial(const explainer *e, const char *digest, const char *code)
     return found;
 }
 
-/* What a trial measured; all that it has when it is of the same encoding. */
+/* What a trial's run gave; all that it has when it is of the same encoding. */
 static void take_values(hwnas_neighbour *n, const hwnas_trial *from)
 {
     bool is_same = !strcmp(from->code, n->code);
     for (size_t i = 0; i < from->n_values; i++)
-        if (is_same || from->values[i].source == HWNAS_MEASURED)
+        if (is_same || hwnas_sources[from->values[i].source].is_of_run)
             hwnas_trial_add(&n->values, &from->values[i]);
 }
 

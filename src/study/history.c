@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "study/ask_tell.h"
 #include "study/study_facts.h"
 #include "study/session.h"
 
@@ -38,14 +39,23 @@ hwnas_status hwnas_session_start(hwnas_session *s, const hwnas_trial *trial)
     return hwnas_store_end(s->store, status);
 }
 
+hwnas_status hwnas_session_start_asked(hwnas_session *s, const hwnas_trial *trial)
+{
+    TRY(hwnas_store_begin(s->store));
+    hwnas_status status = hwnas_session_start(s, trial);
+    if (status == HWNAS_OK)
+        status = hwnas_store_note(s->store, trial->number, HWNAS_EVENT_ASKED);
+    return hwnas_store_end(s->store, status);
+}
+
 static hwnas_status write_event(const hwnas_session *s, hwnas_trial *trial, hwnas_event_kind kind)
 {
     TRY(hwnas_evaluator_keep(s->setup.evaluator));
     TRY(write_state(s));
     if (kind == HWNAS_EVENT_PUT_OFF)
-        return hwnas_store_put_off(s->store, trial->number);
+        return hwnas_store_note(s->store, trial->number, kind);
     return kind == HWNAS_EVENT_REVISED ? hwnas_store_revise(s->store, trial)
-                                        : hwnas_store_finish(s->store, trial);
+                                       : hwnas_store_finish(s->store, trial);
 }
 
 hwnas_status hwnas_session_write(hwnas_session *s, hwnas_trial *trial, hwnas_event_kind kind)
@@ -101,12 +111,16 @@ static hwnas_status replay_event(hwnas_session *s, hwnas_event *event, size_t *i
         return HWNAS_OK;
     }
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
-    if (event->kind == HWNAS_EVENT_FINISHED) {
+    if (event->kind == HWNAS_EVENT_ASKED) {
+        hwnas_session_note(s, trial->number, walked);
+    } else if (event->kind == HWNAS_EVENT_FINISHED) {
         ids[trial->number] = s->n_done;
         status = hwnas_session_absorb(s, move_trial(trial), walked);
     } else if (event->kind == HWNAS_EVENT_REVISED) {
         hwnas_waiting_tell(&s->waiting, ids[trial->number], trial);
         status = hwnas_session_renew(s, ids[trial->number], trial, walked);
+    } else if (s->is_told) {
+        status = hwnas_session_ask_again(s, trial->number, walked);
     } else if (!hwnas_session_should_stop(s)) {
         status = hwnas_session_try(s, trial->number, walked, trial->rung, false);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "device/device.h"
 #include "predict/predict.h"
 
 enum { MAX_KEYS = 48 };
@@ -123,10 +124,19 @@ static hwnas_status read_keys(hwnas_job *job, const hwnas_yaml *root, const hwna
 
 /* ---- Checks ---- */
 
+/* Who tells what a device measured may tell accuracies, too. */
+static bool is_told(const hwnas_job *job)
+{
+    for (int i = 0; i < job->goals.devices.n; i++)
+        if (hwnas_device_is_told(job->goals.devices.rows[i].spelling))
+            return true;
+    return false;
+}
+
 static hwnas_status check_given(const hwnas_job *job, const hwnas_metric *metric)
 {
     hwnas_place place = {.file = job->path};
-    if (metric->source == HWNAS_FROM_PREDICTOR && !job->predictor)
+    if (metric->source == HWNAS_FROM_PREDICTOR && !job->predictor && !is_told(job))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "'%s' needs a predictor", metric->name),
                           "add accuracy: NAME, a fitted predictor or table:FILE#COLUMN");
     if (metric->source == HWNAS_FROM_DEVICE && !job->goals.devices.n)

@@ -138,6 +138,7 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     hwnas_warm_start warm = {0};
     hwnas_trainings trainings;
     char *count = NULL;
+    TRY_OUT(hwnas_job_check_own(job));
     TRY_OUT(hwnas_setup_open(&setup, job, NULL, stop, NULL));
     hwnas_evaluator_may_train(setup.evaluator, false);
     TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));

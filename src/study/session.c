@@ -11,7 +11,7 @@
 #include "trial/judge.h"
 #include "study/session.h"
 
-/* A measured network, to find it again. */
+/* A network that was run, to find it again. */
 typedef struct known {
     char digest[33];
     hwnas_settings settings;
@@ -32,7 +32,7 @@ static const hwnas_trial *find_duplicate(hwnas_session *s, const char *digest,
 {
     known key = {.settings = settings};
     memcpy(key.digest, digest, sizeof key.digest);
-    void *found = tfind(&key, &s->by_network, compare_networks);
+    void *found = s->runs_again ? NULL : tfind(&key, &s->by_network, compare_networks);
     return found ? (*(known **)found)->trial : NULL;
 }
 
@@ -79,7 +79,7 @@ static void place(hwnas_session *s, size_t id)
     if (is_wrong(s, id))
         return;
     s->is_target_met |= hwnas_trial_meets_targets(trial, &s->job->goals);
-    if (trial->status == HWNAS_OK && !trial->rung && hwnas_trial_is_measured(trial))
+    if (trial->status == HWNAS_OK && !trial->rung && hwnas_trial_was_run(trial))
         remember(s, trial, settings_of(s, trial));
     if (score.is_estimate && !trial->rung)
         hwnas_waiting_add(&s->waiting, id, trial, &s->steady);
@@ -160,12 +160,22 @@ void hwnas_session_drop_wrong(hwnas_session *s)
         place(s, i);
 }
 
+void hwnas_asked_free(hwnas_asked *asked)
+{
+    hwnas_trial_done(&asked->trial);
+    hwnas_arch_free(asked->walked);
+    free(asked);
+}
+
 void hwnas_session_forget(hwnas_session *s)
 {
     forget_networks(s);
     json_decref(s->verified);
     for (size_t i = 0; i < s->n_done; i++)
         hwnas_trials_free(s->done[i], 1);
+    for (size_t i = 0; i < s->n_asked; i++)
+        hwnas_asked_free(s->asked[i]);
+    free(s->asked);
     free(s->done);
     free(s->scores);
     for (int i = 0; i < s->n_starts; i++)
@@ -202,11 +212,35 @@ static double training_seconds(const hwnas_session *s)
     return hwnas_evaluator_trainings(&trainings, s->setup.evaluator) ? trainings.spent : 0;
 }
 
-/* Evaluates an architecture as the trial, whose number and rung are given: one that `is_new` begins
- * in the store, one that was estimated (`estimate`, else NULL) is measured. The trial's own failure
- * is told in it. */
-static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked,
-                             bool is_new, const hwnas_trial *estimate)
+void hwnas_session_note(hwnas_session *s, uint64_t number, const hwnas_arch *walked)
+{
+    hwnas_strategy *strategy = s->setup.strategy;
+    if (strategy->ops->note)
+        strategy->ops->note(strategy, number, walked);
+}
+
+hwnas_status hwnas_session_propose(hwnas_session *s, hwnas_arch *walked, int *rung)
+{
+    const uint64_t n_own = s->next - s->n_warm;
+    hwnas_strategy *strategy = s->setup.strategy;
+    *rung = 0;
+    if (n_own < (uint64_t)s->n_starts) {
+        hwnas_arch_assign(walked, s->starts[n_own]);
+        hwnas_session_note(s, s->next, walked);
+        return HWNAS_OK;
+    }
+    hwnas_status status = strategy->ops->ask(strategy, s->next, walked);
+    if (status == HWNAS_E_EXHAUSTED) {
+        s->exhausted = hwnas_strdup(hwnas_last_error()->message);
+        return HWNAS_OK;
+    }
+    if (status == HWNAS_OK && strategy->ops->rung)
+        *rung = strategy->ops->rung(strategy, s->next);
+    return status;
+}
+
+hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked,
+                                    bool is_new, const hwnas_trial *estimate)
 {
     hwnas_graph *graph = NULL;
     hwnas_arch *arch = hwnas_settings_strip(walked, s->setup.space);
@@ -246,7 +280,7 @@ hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number, const hwnas_ar
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     trial->number = number;
     trial->rung = rung;
-    hwnas_status status = evaluate(s, trial, walked, is_new, NULL);
+    hwnas_status status = hwnas_session_evaluate(s, trial, walked, is_new, NULL);
     if (status != HWNAS_OK) {
         /* The trial stays "running" in the store: the next session repeats it. */
         hwnas_trials_free(trial, 1);
@@ -277,7 +311,7 @@ hwnas_status hwnas_session_remeasure(hwnas_session *s, size_t id)
     trial->is_finished = true;
     trial->order = old->order;
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, old->code));
-    TRY_OUT(evaluate(s, trial, walked, false, old));
+    TRY_OUT(hwnas_session_evaluate(s, trial, walked, false, old));
     /* What a duplicate measured will not be another the next time. */
     if (trial->is_unstable && !s->is_deadline_near &&
         !find_duplicate(s, trial->digest, hwnas_settings_of(walked, s->job)) &&

@@ -1,6 +1,6 @@
 /* session.h: one session of a study from inside, as its files share it: begin.c takes up what there
  * is, history.c writes what happens and reads it again, session.c does a trial, study.c is the loop
- * over them. */
+ * over them, ask_tell.c leaves the loop to another program. */
 #ifndef HWNAS_STUDY_SESSION_H
 #define HWNAS_STUDY_SESSION_H
 
@@ -13,9 +13,18 @@
 /* Of the front of a warm start, as far as its measurements were not taken over. */
 enum { HWNAS_MAX_WARM_STARTS = 16 };
 
+/* A trial that another program was asked to run, and did not tell yet. */
+typedef struct hwnas_asked {
+    hwnas_trial trial; /* values: those that are free to know */
+    hwnas_arch *walked;
+    bool is_again; /* of an earlier session, ... */
+    bool is_given; /* ... and given in this one */
+    double since;
+} hwnas_asked;
+
 typedef struct hwnas_session {
     const hwnas_job *job;
-    const hwnas_study_options *options;
+    const hwnas_session_options *options;
     hwnas_setup setup;
     hwnas_store *store;
     hwnas_front front; /* by values; for progress */
@@ -39,9 +48,14 @@ typedef struct hwnas_session {
     int n_failures_in_a_row;
     bool is_target_met;
     char *exhausted; /* why the strategy has no more networks; NULL: it has */
-    char phase[64];  /* what is being trained */
-    char *in_vain;   /* why a training at the end failed; NULL: none did */
-    int n_starts;    /* proposals that come before the strategy's */
+    bool is_told;    /* another program runs the networks: study/ask_tell.h */
+    bool is_lost;    /* a proposal failed on its way: only another session goes on */
+    bool runs_again; /* a network that was run is run again for each of its encodings */
+    size_t n_asked, asked_room;
+    hwnas_asked **asked;
+    char phase[64]; /* what is being trained */
+    char *in_vain;  /* why a training at the end failed; NULL: none did */
+    int n_starts;   /* proposals that come before the strategy's */
     hwnas_arch *starts[HWNAS_MAX_STARTS + HWNAS_MAX_WARM_STARTS];
     double started, earlier_seconds;
     uint64_t session_first; /* trials that earlier sessions finished */
@@ -67,6 +81,17 @@ HWNAS_CHECKED hwnas_status hwnas_session_absorb(hwnas_session *s, hwnas_trial *t
  * and remembers it. `trial` becomes what it was. */
 HWNAS_CHECKED hwnas_status hwnas_session_renew(hwnas_session *s, size_t id, hwnas_trial *trial,
                                                const hwnas_arch *walked);
+/* Tells the strategy of a trial that is open and not by its own proposal in this session: what it
+ * does when another one is told may follow from that. */
+void hwnas_session_note(hwnas_session *s, uint64_t number, const hwnas_arch *walked);
+/* The next proposal and the rung that it is for; `exhausted` says if there is none. */
+HWNAS_CHECKED hwnas_status hwnas_session_propose(hwnas_session *s, hwnas_arch *walked, int *rung);
+/* Evaluates an architecture as the trial, whose number and rung are given: one that `is_new` begins
+ * in the store, one that was estimated (`estimate`, else NULL) is measured. The trial's own failure
+ * is told in it. */
+HWNAS_CHECKED hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial,
+                                                  const hwnas_arch *walked, bool is_new,
+                                                  const hwnas_trial *estimate);
 /* Evaluates an architecture as trial `number` and stores what came of it; one that `is_new` is not
  * in the store yet. */
 HWNAS_CHECKED hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number,
@@ -85,13 +110,16 @@ bool hwnas_session_find_closest(size_t *id, const hwnas_session *s);
 HWNAS_CHECKED hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id);
 /* Makes fronts and memory anew of what is done, as some results were found wrong by now. */
 void hwnas_session_drop_wrong(hwnas_session *s);
-/* Frees what is remembered of trials. */
+/* Frees what is remembered of trials, and an asked one. */
 void hwnas_session_forget(hwnas_session *s);
+void hwnas_asked_free(hwnas_asked *asked);
 
 /* ---- history.c ---- */
 
 /* Writes that a trial is begun: number, rung, code and digest are given. */
 HWNAS_CHECKED hwnas_status hwnas_session_start(hwnas_session *s, const hwnas_trial *trial);
+/* Writes that a trial is begun by another program, which was asked for it. */
+HWNAS_CHECKED hwnas_status hwnas_session_start_asked(hwnas_session *s, const hwnas_trial *trial);
 /* Writes what happened to a trial, and with it, in one transaction, what the next decisions depend
  * on beside what the strategy was told. */
 HWNAS_CHECKED hwnas_status hwnas_session_write(hwnas_session *s, hwnas_trial *trial,
@@ -100,15 +128,22 @@ HWNAS_CHECKED hwnas_status hwnas_session_write(hwnas_session *s, hwnas_trial *tr
  * running, as it would be measured after a death. */
 HWNAS_CHECKED hwnas_status hwnas_session_write_whole(hwnas_session *s, hwnas_trial *trial);
 /* Goes through the history of the study as it was, so that all is as at its end; then runs again
- * what was running. */
+ * what was running, or has it ready to be asked again. */
 HWNAS_CHECKED hwnas_status hwnas_session_replay(hwnas_session *s);
 
 /* ---- begin.c ---- */
 
-/* Opens the study's file as the options say. */
-HWNAS_CHECKED hwnas_status hwnas_session_open_store(hwnas_session *s);
+/* To be closed even where opening failed. `job` and `options` are borrowed. */
+void hwnas_session_init(hwnas_session *s, const hwnas_job *job,
+                        const hwnas_session_options *options);
+/* Opens what the job names, and the study's file as the options say. */
+HWNAS_CHECKED hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *watch);
 /* Writes down what the study is, or checks that it is the same one and tells the strategy what the
  * store remembers; then takes over the trials of a warm start. */
 HWNAS_CHECKED hwnas_status hwnas_session_begin(hwnas_session *s);
+/* A new study that came to nothing leaves no file: without a trial, or with none but those that
+ * failed because the job is wrong. */
+void hwnas_session_discard(hwnas_session *s, hwnas_status why);
+void hwnas_session_close(hwnas_session *s);
 
 #endif

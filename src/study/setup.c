@@ -39,7 +39,7 @@ static int count_rungs(const hwnas_job *job)
     bool measures = false;
     for (int i = 0; i < job->goals.devices.n; i++)
         if (hwnas_device_find(&ops, &argument, job->goals.devices.rows[i].spelling) == HWNAS_OK)
-            measures |= !ops->lookup;
+            measures |= ops->open && !ops->lookup;
         else
             hwnas_error_clear(); /* whoever opens it says so */
     return measures ? 2 : 1;

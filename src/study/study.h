@@ -17,17 +17,17 @@ typedef struct hwnas_progress {
     const char *phase;         /* what the current trial is doing */
 } hwnas_progress;
 
-typedef struct hwnas_study_options {
+typedef struct hwnas_session_options {
     bool resume;                       /* go on with an existing study */
     bool overwrite;                    /* put a new one in the place of an existing one */
     const volatile sig_atomic_t *stop; /* set by a signal handler; NULL: none */
     void (*progress)(void *context, const hwnas_progress *progress); /* NULL: none */
     void *context;
-} hwnas_study_options;
+} hwnas_session_options;
 
 /* Runs a job until its budget is spent, the space is exhausted, or `stop` is set (then the summary
  * says so). Finished trials are in the store when this returns, however it returns. */
 HWNAS_CHECKED hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
-                                           const hwnas_study_options *options);
+                                           const hwnas_session_options *options);
 
 #endif

@@ -171,6 +171,18 @@ hwnas_status hwnas_goals_parse(hwnas_goal *goals, int *n, int max, const char *t
     return HWNAS_OK;
 }
 
+int hwnas_goals_list(const hwnas_goal *out[HWNAS_MOST_GOALS], const hwnas_goals *goals)
+{
+    int n = 0;
+    for (int i = 0; i < goals->n_objectives; i++)
+        out[n++] = &goals->objectives[i];
+    for (int i = 0; i < goals->n_limits; i++)
+        out[n++] = &goals->limits[i].goal;
+    for (int i = 0; i < goals->n_targets; i++)
+        out[n++] = &goals->targets[i].goal;
+    return n;
+}
+
 void hwnas_goals_of_scores(hwnas_goal *goals, int n)
 {
     for (int i = 0; i < n; i++)

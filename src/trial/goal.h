@@ -71,6 +71,10 @@ typedef struct hwnas_goals {
     bool is_aggressive;
 } hwnas_goals;
 
+/* Objectives, then what limits are on, then what targets are. Returns how many. */
+enum { HWNAS_MOST_GOALS = HWNAS_MAX_OBJECTIVES + 2 * HWNAS_MAX_LIMITS };
+int hwnas_goals_list(const hwnas_goal *out[HWNAS_MOST_GOALS], const hwnas_goals *goals);
+
 /* Goals of the accuracy are meant for a proxy's score. */
 void hwnas_goals_of_scores(hwnas_goal *goals, int n);
 void hwnas_limits_of_scores(hwnas_limit *limits, int n);

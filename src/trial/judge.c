@@ -100,15 +100,11 @@ bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_goals *goal
 
 /* ---- Which is better ---- */
 
-static bool is_bounded(const hwnas_value_row *v)
-{
-    return v->source == HWNAS_MEASURED && hwnas_value_has_interval(v);
-}
-
 int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
                         const hwnas_metric *metric)
 {
-    bool overlap = is_bounded(a) && is_bounded(b) && a->low <= b->high && b->low <= a->high;
+    bool overlap = hwnas_value_is_bounded(a) && hwnas_value_is_bounded(b) && a->low <= b->high &&
+                   b->low <= a->high;
     if (overlap || a->value == b->value)
         return 0;
     return (a->value < b->value) == !metric->is_maximised ? -1 : 1;

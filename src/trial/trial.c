@@ -7,9 +7,13 @@
 #include "base/mem.h"
 
 const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES] = {
-    [HWNAS_COMPUTED] = {"computed", false},  [HWNAS_MEASURED] = {"measured", false},
-    [HWNAS_REPLAYED] = {"replayed", false},  [HWNAS_TRAINED] = {"trained", true},
-    [HWNAS_PREDICTED] = {"predicted", true}, [HWNAS_ESTIMATED] = {"estimated", true},
+    [HWNAS_COMPUTED] = {"computed", .is_said = false},
+    [HWNAS_MEASURED] = {"measured", .is_said = false, .is_of_run = true},
+    [HWNAS_REPLAYED] = {"replayed", .is_said = false},
+    [HWNAS_TOLD] = {"told", .is_said = true, .is_of_run = true},
+    [HWNAS_TRAINED] = {"trained", .is_said = true},
+    [HWNAS_PREDICTED] = {"predicted", .is_said = true},
+    [HWNAS_ESTIMATED] = {"estimated", .is_said = true},
 };
 
 hwnas_source hwnas_source_from_name(const char *name)
@@ -25,14 +29,19 @@ bool hwnas_value_has_interval(const hwnas_value_row *v)
     return !isnan(v->low) && !isnan(v->high);
 }
 
+bool hwnas_value_is_bounded(const hwnas_value_row *v)
+{
+    return hwnas_sources[v->source].is_of_run && hwnas_value_has_interval(v);
+}
+
 double hwnas_value_low(const hwnas_value_row *v)
 {
-    return v->source == HWNAS_MEASURED ? v->low : v->value;
+    return v->source == HWNAS_MEASURED || hwnas_value_is_bounded(v) ? v->low : v->value;
 }
 
 double hwnas_value_high(const hwnas_value_row *v)
 {
-    return v->source == HWNAS_MEASURED ? v->high : v->value;
+    return v->source == HWNAS_MEASURED || hwnas_value_is_bounded(v) ? v->high : v->value;
 }
 
 void hwnas_trial_done(hwnas_trial *trial)
@@ -87,6 +96,14 @@ const hwnas_value_row *hwnas_trial_value_of(const hwnas_trial *trial, hwnas_sour
 bool hwnas_trial_is_measured(const hwnas_trial *trial)
 {
     return hwnas_trial_value_of(trial, HWNAS_MEASURED) != NULL;
+}
+
+bool hwnas_trial_was_run(const hwnas_trial *trial)
+{
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (hwnas_sources[trial->values[i].source].is_of_run)
+            return true;
+    return false;
 }
 
 bool hwnas_trial_is_estimated(const hwnas_trial *trial)

@@ -13,6 +13,7 @@ typedef enum hwnas_source {
     HWNAS_COMPUTED,  /* of the graph, or by a proxy; the same each time */
     HWNAS_MEASURED,  /* on the device, with an interval */
     HWNAS_REPLAYED,  /* published or recorded by others */
+    HWNAS_TOLD,      /* by the program that asked for the network; with or without an interval */
     HWNAS_TRAINED,   /* by a training of this network */
     HWNAS_PREDICTED, /* by a predictor, with a standard deviation */
     HWNAS_ESTIMATED, /* in the place of a measurement; such a trial is on no front */
@@ -22,6 +23,7 @@ typedef enum hwnas_source {
 typedef struct hwnas_source_kind {
     const char *name; /* in the store, in JSON and in tables */
     bool is_said;     /* in words its name stands behind the value: "66.12 % (predicted)" */
+    bool is_of_run;   /* a device ran the network: what it took holds for its duplicates */
 } hwnas_source_kind;
 extern const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES];
 
@@ -39,8 +41,10 @@ typedef struct hwnas_value_row {
 
 /* Both ends of its interval are known. */
 bool hwnas_value_has_interval(const hwnas_value_row *value);
-/* The ends that a limit must hold for: those of a measurement, else the value, as nothing else
- * promises an interval. */
+/* They are those of runs: the value lies between them, and another one's can be compared. */
+bool hwnas_value_is_bounded(const hwnas_value_row *value);
+/* The ends that a limit must hold for: those of a measurement, or that were told, else the value,
+ * as nothing else promises an interval. */
 double hwnas_value_low(const hwnas_value_row *value);
 double hwnas_value_high(const hwnas_value_row *value);
 
@@ -78,6 +82,8 @@ void hwnas_trial_add(hwnas_trial *trial, const hwnas_value_row *value); /* a cop
 const hwnas_value_row *hwnas_trial_value_of(const hwnas_trial *trial, hwnas_source source);
 /* Some value was measured. */
 bool hwnas_trial_is_measured(const hwnas_trial *trial);
+/* Some value is of a run: measured, or told. */
+bool hwnas_trial_was_run(const hwnas_trial *trial);
 /* Some value is an estimate in the place of a measurement: it cannot be on a front. */
 bool hwnas_trial_is_estimated(const hwnas_trial *trial);
 

@@ -44,7 +44,7 @@ build() {
             g++ -x c++ -Wall -Wextra -Werror -I"$INCLUDE" -fsyntax-only one.c
         n=$((n + 1))
     done
-    [ $n -eq 8 ]
+    [ $n -eq 9 ]
 }
 
 @test "libhwnas.so exports the functions of the installed headers, and nothing else" {
@@ -149,6 +149,67 @@ print([(t["arch"]) for t in json.load(sys.stdin)["front"]])' >$n/front
     [ "$status" -eq 2 ]
     [[ $output == *"'heavy' is not a weight"*"hint: write size:1.5"* ]]
     [ ! -e other.db ]
+}
+
+# board CODE.onnx: the published latency, in seconds; board2 is killed with its program at the 20th network.
+write_board() {
+    cat >board <<END
+#!/bin/sh
+[ -s "\$1" ] || exit 1
+code=\${1%.onnx}
+awk -F, -v code="\$code" '\$1 == code { printf "%.17g\n", \$8 / 1000 }' "$HWNAS_SRC/tests/data/nas_bench_201.csv"
+END
+    cat >board2 <<'END'
+#!/bin/sh
+echo >>count
+[ "$(wc -l <count)" -ne 20 ] || kill -9 $PPID $(ps -o ppid= -p $PPID)
+exec ./board "$1"
+END
+    chmod +x board board2
+    cat >replay.yaml <<END
+space: nas_bench_201
+accuracy: table:$HWNAS_SRC/tests/data/nas_bench_201.csv#c100_test_top1_pct
+device: replay:$HWNAS_SRC/tests/data/nas_bench_201.csv#raspi4_ms
+objectives: [accuracy, latency.p50]
+constraints: latency.p50 <= 60 ms
+strategy: bayesian
+budget: {trials: 40}
+END
+    sed 's/^device: .*/device: external/' replay.yaml >asked.yaml
+}
+
+# The trials up to the first network that another one's values were taken over for are those of the search.
+@test "a program asks for networks, runs them elsewhere and tells; killed meanwhile, it goes on" {
+    write_board
+    build ./ask_tell ask_tell.c
+    cp asked.yaml killed.yaml
+    "$HWNAS" search replay.yaml --quiet >/dev/null
+    ./ask_tell asked.yaml nas_bench_201 ./board >front
+    [ "$(wc -l <front)" -gt 3 ]
+    run ./ask_tell killed.yaml nas_bench_201 ./board2
+    [ "$status" -eq 137 ]
+    ./ask_tell killed.yaml nas_bench_201 ./board2 >killed
+    diff front killed
+    python3 - <<'END'
+import sqlite3
+def trials(path):
+    return sqlite3.connect(path).execute(
+        "SELECT code, digest, value FROM trial JOIN value ON trial = number AND metric = 'latency.p50'"
+        " ORDER BY finish_order").fetchall()
+search, asked, killed = trials("replay.db"), trials("asked.db"), trials("killed.db")
+assert asked == killed and len(asked) == 40, (len(asked), len(killed))
+seen = set()
+for n, (code, digest, value) in enumerate(asked):
+    if digest in seen:
+        break
+    seen.add(digest)
+    assert search[n][0] == code and abs(search[n][2] - value) < 1e-15, (n, search[n], asked[n])
+assert n > 10, n
+END
+    "$HWNAS" study show asked.db | grep -F "device      external"
+    run "$HWNAS" search asked.yaml --resume
+    [ "$status" -eq 2 ]
+    [[ $output == *"a search cannot run networks on the device 'external'"* ]]
 }
 
 @test "the examples of docs/library.md compile and run" {

@@ -171,7 +171,7 @@ static void history_has_what_was_written_anew(void **state)
     trial.n_values = 1;
     trial.values = values;
     trial.detail = NULL;
-    assert_int_equal(hwnas_store_put_off(store, 1), HWNAS_OK);
+    assert_int_equal(hwnas_store_note(store, 1, HWNAS_EVENT_PUT_OFF), HWNAS_OK);
     assert_int_equal(hwnas_store_revise(store, &trial), HWNAS_OK);
     add_trial(store, 3);
     assert_int_equal(hwnas_store_start(store, 4, "x", "", 1), HWNAS_OK);

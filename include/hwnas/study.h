@@ -1,0 +1,104 @@
+/* study.h: a study by ask and tell: for programs that run the networks themselves, on boards, in a
+ * farm, in a simulator. hwnas.h includes it.
+ *
+ * The program asks for a network, runs it where it likes, and tells what it measured; hwnas has the
+ * rest of a search: the strategy, the values that need no run, the limits, the front, and a study
+ * that outlives the program. The job is that of a search, with `device: external`. */
+#ifndef HWNAS_PUBLIC_STUDY_H
+#define HWNAS_PUBLIC_STUDY_H
+
+#include <hwnas.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hwnas_study hwnas_study;
+
+typedef struct hwnas_study_options {
+    size_t size;
+    const char *study;  /* SQLite file; NULL: the job's */
+    bool resume;        /* go on with the study if it is there; without it that is HWNAS_E_INPUT */
+    int64_t max_trials; /* 0: the job's */
+    /* Several encodings may build one network. Without this its values hold for all of them, once
+     * they are told, and no program is asked for it again; with it each encoding is run. Not kept
+     * with the study: say the same in each session. */
+    bool runs_again;
+    /* (optional) Becomes nonzero, in a signal handler or another thread: an ask ends soon with
+     * HWNAS_E_INTERRUPTED. Borrowed as long as the study is open. */
+    const volatile sig_atomic_t *cancel;
+} hwnas_study_options;
+#define HWNAS_STUDY_OPTIONS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(hwnas_study_options), NULL, false, 0, false, NULL                                   \
+    }
+
+/* Begins or continues the study of a job (a YAML file), whose devices must all be `external` or
+ * remember (`replay`). One process at a time: HWNAS_E_IO names the one that has it; to read it
+ * meanwhile is fine. What was asked and not told when a process ended is asked again. Reads the
+ * space and the predictor: milliseconds to a second; going on takes as long as telling the strategy
+ * all trials again. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_open(hwnas_study **out, const char *job,
+                                                      const hwnas_study_options *options);
+/* Opens any study, a search's too, to look at it, also while it is worked on. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_read(hwnas_study **out, const char *path);
+/* What was asked and not told is asked again when the study is opened again. A new study of which
+ * nothing was asked leaves no file. */
+HWNAS_API void hwnas_study_close(hwnas_study *study);
+
+/* A network of a study. Fields may follow in later versions. */
+typedef struct hwnas_study_trial {
+    uint64_t number;
+    const char *code;   /* of the network, as hwnas_network_open_in() takes it */
+    const char *digest; /* as hwnas_network_digest() says it */
+    /* How it is to be run: the job's, or what the search chose where the job leaves it open. */
+    int batch, threads;
+    hwnas_precision precision;
+    bool is_again; /* asked: by an earlier process, which did not tell it */
+    /* Asked: what is known without a run, as "params", "macs", "accuracy"; of a front: all. */
+    size_t n_values;
+    const hwnas_metric_value *values;
+} hwnas_study_trial;
+
+/* Asks for a network to run; borrowed until it is told or the study is closed. One that misses a
+ * limit by what is known without a run is a trial of the study, but nobody is asked to run it.
+ *
+ * Any number may be open at a time, and told in any order. The strategy then knows which they are,
+ * and nothing of how good they are: none is proposed twice, and `bayesian` counts on less to be
+ * learnt near them. With one at a time it proposes what a search would.
+ *
+ * HWNAS_E_EXHAUSTED: no other trial is to be made, and the message says why, as hwnas_search()
+ * would end; what is open may still be told. After another failure only telling goes on; close the
+ * study and open it again. Takes what the strategy takes, micro- to milliseconds, and what a
+ * predictor that trains takes. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_ask(const hwnas_study_trial **out,
+                                                     hwnas_study *study);
+
+/* Tells what was measured of a trial that was asked: a value, SI, for each metric of an external
+ * device that the job judges by, at once; others of that device may come with them. What follows
+ * from a value (throughput and cost from latency.p50) need not be told. `accuracy`, in %, is told
+ * where the job has no predictor. Of each value `metric` and `value` are needed ("latency.p50 on
+ * pi" where the job has several devices); `low` and `high`, NaN or both 0 if there is no interval,
+ * count as those of a measurement do: limits are kept by the whole interval. `unit` is checked
+ * unless it is NULL; `source` is not read.
+ *
+ * It is on disk when this returns. HWNAS_E_INPUT, and nothing is changed: the trial was told before
+ * or never asked, a value is not a number, not of an external device or is lacking. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_tell(hwnas_study *study, uint64_t trial,
+                                                      const hwnas_metric_value *values, size_t n);
+/* Tells that a trial could not be measured, and why: a status other than HWNAS_OK, as
+ * HWNAS_E_TIMEOUT, and one line. The network is not proposed again. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_tell_failure(hwnas_study *study, uint64_t trial,
+                                                              hwnas_status why,
+                                                              const char *message);
+
+/* The Pareto front so far, the best in the first objective first, which is the winner; *n may be 0.
+ * `device`: of a job with a front for each device its number, from 0; else 0. Borrowed until the
+ * next call or until the study is closed. Reads all trials: milliseconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n,
+                                                       hwnas_study *study, size_t device);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

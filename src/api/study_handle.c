@@ -1,0 +1,251 @@
+/* study_handle.c: studies in hwnas/study.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/c_locale.h"
+#include "base/file.h"
+#include "base/sized_options.h"
+#include "base/str.h"
+#include "study/ask_tell.h"
+
+/* Trials as they are shown, each with values that borrow the names from elsewhere. */
+typedef struct shown_trial {
+    hwnas_study_trial trial;
+    char *code;
+    hwnas_metric_value *values;
+} shown_trial;
+
+struct hwnas_study {
+    char *path;
+    hwnas_store *store; /* to be read; NULL: the session has it */
+    hwnas_job *job;     /* NULL: it is only read */
+    hwnas_session_options options;
+    hwnas_session session;
+    size_t n_open, open_room;
+    shown_trial **open; /* asked, not told */
+    hwnas_summary *summary;
+    size_t n_front;
+    shown_trial *front;       /* borrows from the summary */
+    hwnas_study_trial *shown; /* of it, side by side */
+};
+
+/* ---- Trials as they are shown ---- */
+
+static void show(shown_trial *out, const hwnas_trial *trial, const hwnas_job *job)
+{
+    out->code = hwnas_strdup(trial->code);
+    out->values = hwnas_alloc((trial->n_values + 1) * sizeof *out->values);
+    const hwnas_settings settings = hwnas_settings_cut(out->code, job);
+    for (size_t i = 0; i < trial->n_values; i++) {
+        const hwnas_value_row *v = &trial->values[i];
+        out->values[i] = (hwnas_metric_value){.metric = v->metric,
+                                              .value = v->value,
+                                              .low = v->low,
+                                              .high = v->high,
+                                              .unit = v->unit,
+                                              .source = hwnas_sources[v->source].name};
+    }
+    out->trial = (hwnas_study_trial){.number = trial->number,
+                                     .code = out->code,
+                                     .digest = trial->digest,
+                                     .batch = settings.batch,
+                                     .threads = settings.threads,
+                                     .precision = (hwnas_precision)(settings.dtype - 1),
+                                     .n_values = trial->n_values,
+                                     .values = out->values};
+}
+
+static void shown_done(shown_trial *t)
+{
+    free(t->code);
+    free(t->values);
+}
+
+/* ---- Opening and closing ---- */
+
+static hwnas_status load_job(hwnas_job **out, const char *path, const hwnas_study_options *options)
+{
+    char trials[24];
+    hwnas_job_flag flags[3] = {0}, *flag = flags;
+    if (options->study)
+        *flag++ = (hwnas_job_flag){"study", options->study};
+    if (options->max_trials > 0) {
+        snprintf(trials, sizeof trials, "%lld", (long long)options->max_trials);
+        *flag++ = (hwnas_job_flag){"trials", trials};
+    }
+    TRY(hwnas_job_load(out, path, flags));
+    return hwnas_text_check("the name of the study", (*out)->study);
+}
+
+/* What a search would train at its end nobody would, here. */
+static hwnas_status check_job(const hwnas_job *job)
+{
+    if (!job->train_budget)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, &job->train_budget_place,
+                                 "a budget of trainings is for searches alone"),
+                      "leave it out: each network that is asked is trained; or tell accuracies");
+}
+
+hwnas_status hwnas_study_open(hwnas_study **out, const char *job, const hwnas_study_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    hwnas_study_options options;
+    TRY(TAKE_OPTIONS(&options, given));
+    hwnas_study *study = hwnas_alloc(sizeof *study);
+    TRY_OUT(load_job(&study->job, job, &options));
+    TRY_OUT(check_job(study->job));
+    study->path = hwnas_strdup(study->job->study);
+    study->options = (hwnas_session_options){
+        .resume = options.resume && hwnas_file_exists(study->path), .stop = options.cancel};
+    hwnas_session *s = &study->session;
+    hwnas_session_init(s, study->job, &study->options);
+    s->is_told = true;
+    s->runs_again = options.runs_again;
+    TRY_OUT(hwnas_session_open(s, NULL));
+    TRY_OUT(hwnas_session_begin(s));
+    *out = study;
+    study = NULL;
+out:
+    hwnas_study_close(study);
+    return status;
+}
+
+hwnas_status hwnas_study_read(hwnas_study **out, const char *path)
+{
+    IN_C_LOCALE;
+    hwnas_store *store;
+    TRY(hwnas_store_open(&store, path, HWNAS_STORE_READ));
+    hwnas_study *study = hwnas_alloc(sizeof *study);
+    *study = (hwnas_study){.store = store, .path = hwnas_strdup(path)};
+    *out = study;
+    return HWNAS_OK;
+}
+
+static void forget_front(hwnas_study *study)
+{
+    for (size_t i = 0; i < study->n_front; i++)
+        shown_done(&study->front[i]);
+    free(study->front);
+    free(study->shown);
+    hwnas_summary_free(study->summary);
+    study->front = NULL;
+    study->shown = NULL;
+    study->summary = NULL;
+    study->n_front = 0;
+}
+
+void hwnas_study_close(hwnas_study *study)
+{
+    if (!study)
+        return;
+    forget_front(study);
+    for (size_t i = 0; i < study->n_open; i++) {
+        shown_done(study->open[i]);
+        free(study->open[i]);
+    }
+    free(study->open);
+    if (study->session.store)
+        hwnas_session_discard(&study->session, HWNAS_OK);
+    if (study->job)
+        hwnas_session_close(&study->session);
+    hwnas_store_close(study->store);
+    hwnas_job_free(study->job);
+    free(study->path);
+    free(study);
+}
+
+/* ---- Ask and tell ---- */
+
+static hwnas_status check_writable(const hwnas_study *study)
+{
+    const hwnas_place place = {.file = study->path};
+    if (study->job)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, &place, "the study is open to be read alone"),
+                      "hwnas_study_open() goes on with it");
+}
+
+hwnas_status hwnas_study_ask(const hwnas_study_trial **out, hwnas_study *study)
+{
+    IN_C_LOCALE;
+    const hwnas_asked *asked;
+    TRY(check_writable(study));
+    TRY(hwnas_session_ask(&asked, &study->session));
+    shown_trial *t = hwnas_alloc(sizeof *t);
+    show(t, &asked->trial, study->job);
+    t->trial.is_again = asked->is_again;
+    HWNAS_GROW(study->open, study->n_open, study->open_room);
+    study->open[study->n_open++] = t;
+    *out = &t->trial;
+    return HWNAS_OK;
+}
+
+static void forget_open(hwnas_study *study, uint64_t number)
+{
+    for (size_t i = 0; i < study->n_open; i++)
+        if (study->open[i]->trial.number == number) {
+            shown_done(study->open[i]);
+            free(study->open[i]);
+            study->open[i] = study->open[--study->n_open];
+            return;
+        }
+}
+
+hwnas_status hwnas_study_tell(hwnas_study *study, uint64_t trial, const hwnas_metric_value *values,
+                              size_t n)
+{
+    IN_C_LOCALE;
+    TRY(check_writable(study));
+    TRY(hwnas_session_tell(&study->session, trial, values, n));
+    forget_open(study, trial);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_study_tell_failure(hwnas_study *study, uint64_t trial, hwnas_status why,
+                                      const char *message)
+{
+    IN_C_LOCALE;
+    TRY(check_writable(study));
+    if (why <= HWNAS_OK || why >= HWNAS_N_STATUS || !message || !*message)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "a failure without a reason"),
+                          "give a status that is a failure, and a line that says what happened");
+    TRY(hwnas_text_check("the message", message));
+    TRY(hwnas_session_tell_failure(&study->session, trial, why, message));
+    forget_open(study, trial);
+    return HWNAS_OK;
+}
+
+/* ---- What was found ---- */
+
+static hwnas_status load_summary(hwnas_study *study)
+{
+    forget_front(study);
+    hwnas_store *store = study->store ? study->store : study->session.store;
+    return hwnas_summary_load(&study->summary, store, study->path);
+}
+
+hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n, hwnas_study *study,
+                               size_t device)
+{
+    IN_C_LOCALE;
+    TRY(load_summary(study));
+    const hwnas_summary *s = study->summary;
+    if (device >= (size_t)s->n_fronts)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "the study has %d front%s, and none number %zu",
+                          s->n_fronts, s->n_fronts == 1 ? "" : "s", device);
+    const hwnas_summary_front *front = &s->fronts[device];
+    study->front = hwnas_alloc((front->n + 1) * sizeof *study->front);
+    study->shown = hwnas_alloc((front->n + 1) * sizeof *study->shown);
+    for (size_t i = 0; i < front->n; i++) {
+        show(&study->front[i], &s->trials[front->trials[i]], &s->job);
+        study->shown[i] = study->front[i].trial;
+    }
+    study->n_front = front->n;
+    *n = front->n;
+    *out = study->shown;
+    return HWNAS_OK;
+}

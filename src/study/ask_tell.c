@@ -1,0 +1,201 @@
+#include "study/ask_tell.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "study/budget.h"
+
+/* ---- Ask ---- */
+
+static hwnas_asked *add_asked(hwnas_session *s, uint64_t number, const hwnas_arch *walked)
+{
+    hwnas_asked *asked = hwnas_alloc(sizeof *asked);
+    asked->trial.number = number;
+    asked->walked = hwnas_arch_copy(walked);
+    HWNAS_GROW(s->asked, s->n_asked, s->asked_room);
+    return s->asked[s->n_asked++] = asked;
+}
+
+/* Takes one out of the list; it is the caller's. */
+static void remove_asked(hwnas_session *s, const hwnas_asked *asked)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_asked; i++)
+        if (s->asked[i] != asked)
+            s->asked[n++] = s->asked[i];
+    s->n_asked = n;
+}
+
+hwnas_status hwnas_session_ask_again(hwnas_session *s, uint64_t number, const hwnas_arch *walked)
+{
+    const bool runs_again = s->runs_again;
+    hwnas_asked *asked = add_asked(s, number, walked);
+    asked->is_again = true;
+    /* Another encoding may have been told meanwhile; this one is open all the same. */
+    s->runs_again = true;
+    hwnas_status status = hwnas_session_evaluate(s, &asked->trial, walked, false, NULL);
+    s->runs_again = runs_again;
+    return status;
+}
+
+static hwnas_status give(const hwnas_asked **out, hwnas_asked *asked)
+{
+    asked->is_given = true;
+    asked->since = hwnas_now();
+    *out = asked;
+    return HWNAS_OK;
+}
+
+/* What is free to know, or a duplicate's run, has settled the trial: nobody need run it. */
+static hwnas_status settle(hwnas_session *s, hwnas_asked *asked)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    *trial = asked->trial;
+    asked->trial = (hwnas_trial){0};
+    remove_asked(s, asked);
+    status = hwnas_session_write_whole(s, trial);
+    if (status == HWNAS_OK) {
+        s->next++;
+        status = hwnas_session_absorb(s, trial, asked->walked);
+        trial = NULL;
+    }
+    if (trial)
+        hwnas_trials_free(trial, 1);
+    hwnas_asked_free(asked);
+    if (status == HWNAS_OK)
+        status = hwnas_session_check_hope(s);
+    return status;
+}
+
+/* The next proposal, evaluated as far as that is free; *out NULL: it is a finished trial, or there
+ * is none. */
+static hwnas_status propose(hwnas_asked **out, hwnas_session *s, hwnas_arch *walked)
+{
+    int rung;
+    *out = NULL;
+    TRY(hwnas_session_propose(s, walked, &rung));
+    if (s->exhausted)
+        return HWNAS_OK;
+    hwnas_asked *asked = add_asked(s, s->next, walked);
+    asked->trial.rung = rung;
+    hwnas_status status = hwnas_session_evaluate(s, &asked->trial, walked, false, NULL);
+    const bool is_open = asked->trial.status == HWNAS_OK && asked->trial.violation == 0 &&
+                         hwnas_evaluate_awaits(s->setup.evaluator, &asked->trial);
+    if (status == HWNAS_OK && !is_open)
+        return settle(s, asked);
+    if (status == HWNAS_OK)
+        status = hwnas_session_start_asked(s, &asked->trial);
+    if (status != HWNAS_OK) {
+        remove_asked(s, asked);
+        hwnas_asked_free(asked);
+        return status;
+    }
+    s->next++;
+    *out = asked;
+    return HWNAS_OK;
+}
+
+/* Takes `why`. */
+static hwnas_status fail_over(hwnas_session *s, char *why)
+{
+    hwnas_status status = s->n_asked ? HWNAS_OK : hwnas_store_set(s->store, "ended", why);
+    if (status == HWNAS_OK) {
+        status = hwnas_fail(HWNAS_E_EXHAUSTED, NULL, "there is no other trial to be made: %s", why);
+        if (s->n_asked)
+            hwnas_hint(status, "%zu that were asked are still to be told", s->n_asked);
+    }
+    free(why);
+    return status;
+}
+
+hwnas_status hwnas_session_ask(const hwnas_asked **out, hwnas_session *s)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_asked *asked = NULL;
+    char *end = NULL;
+    for (size_t i = 0; i < s->n_asked; i++)
+        if (!s->asked[i]->is_given)
+            return give(out, s->asked[i]);
+    if (s->is_lost)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "an earlier ask failed"),
+                          "tell what is open, close the study and open it again");
+    hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
+    while (status == HWNAS_OK && !asked && !end) {
+        if (hwnas_session_should_stop(s))
+            status = hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted");
+        else if (!(end = hwnas_session_end(s)))
+            s->is_lost = (status = propose(&asked, s, walked)) != HWNAS_OK;
+    }
+    hwnas_arch_free(walked);
+    if (end)
+        return fail_over(s, end);
+    return status == HWNAS_OK ? give(out, asked) : status;
+}
+
+/* ---- Tell ---- */
+
+static hwnas_status find_asked(hwnas_asked **out, const hwnas_session *s, uint64_t number)
+{
+    for (size_t i = 0; i < s->n_asked; i++)
+        if (s->asked[i]->trial.number == number) {
+            *out = s->asked[i];
+            return HWNAS_OK;
+        }
+    const hwnas_place place = {.file = s->job->study};
+    if (number < s->next)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu is finished already",
+                                     (unsigned long long)number),
+                          "a trial is told once");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu was never asked", (unsigned long long)number),
+        "the trials of this study so far end before %llu", (unsigned long long)s->next);
+}
+
+/* Writes what came of the trial, and the strategy learns it. Where it cannot be written it is open
+ * as before. */
+static hwnas_status finish(hwnas_session *s, hwnas_asked *asked, hwnas_trial *trial)
+{
+    hwnas_status status = hwnas_session_write(s, trial, HWNAS_EVENT_FINISHED);
+    if (status != HWNAS_OK) {
+        hwnas_trials_free(trial, 1);
+        return status;
+    }
+    remove_asked(s, asked);
+    status = hwnas_session_absorb(s, trial, asked->walked);
+    hwnas_asked_free(asked);
+    return status == HWNAS_OK ? hwnas_session_remember_time(s) : status;
+}
+
+hwnas_status hwnas_session_tell(hwnas_session *s, uint64_t number, const hwnas_metric_value *values,
+                                size_t n)
+{
+    hwnas_asked *asked = NULL;
+    TRY(find_asked(&asked, s, number));
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    hwnas_trial_copy(trial, &asked->trial);
+    hwnas_status status = hwnas_evaluate_tell(trial, s->setup.evaluator,
+                                              hwnas_settings_of(asked->walked, s->job), values, n);
+    if (status != HWNAS_OK) {
+        hwnas_trials_free(trial, 1);
+        return status;
+    }
+    hwnas_trial_settle(trial, HWNAS_OK, asked->since);
+    s->n_failures_in_a_row = 0;
+    return finish(s, asked, trial);
+}
+
+hwnas_status hwnas_session_tell_failure(hwnas_session *s, uint64_t number, hwnas_status why,
+                                        const char *message)
+{
+    hwnas_asked *asked = NULL;
+    TRY(find_asked(&asked, s, number));
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    hwnas_trial_copy(trial, &asked->trial);
+    hwnas_trial_settle(trial, hwnas_fail(why, NULL, "%s", message), asked->since);
+    hwnas_error_clear();
+    s->n_failures_in_a_row++;
+    return finish(s, asked, trial);
+}
