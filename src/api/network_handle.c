@@ -18,13 +18,13 @@
 
 enum { MAX_BATCH = 1 << 20 };
 
-static hwnas_status read_options(int *batch, const hwnas_network_options *given)
+static hwnas_status read_options(hwnas_network_options *out, const hwnas_network_options *given)
 {
-    hwnas_network_options options;
-    TRY(TAKE_OPTIONS(&options, given));
-    *batch = options.batch ? options.batch : 1;
-    if (*batch < 1 || *batch > MAX_BATCH)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "a batch of %d; 1 to %d are possible", *batch,
+    TRY(TAKE_OPTIONS(out, given));
+    if (!out->batch)
+        out->batch = 1;
+    if (out->batch < 1 || out->batch > MAX_BATCH)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a batch of %d; 1 to %d are possible", out->batch,
                           MAX_BATCH);
     return HWNAS_OK;
 }
@@ -61,45 +61,55 @@ static hwnas_network *make(const char *name, hwnas_space *own_space, hwnas_arch 
     return n;
 }
 
+/* The batch of an ONNX file is that of its first input. */
+static int own_batch(const hwnas_graph *graph)
+{
+    const hwnas_tensor *input = graph->n_inputs ? &graph->tensors[graph->inputs[0]] : NULL;
+    return input && input->rank && input->dims[0] <= MAX_BATCH ? (int)input->dims[0] : 1;
+}
+
 hwnas_status hwnas_network_open(hwnas_network **out, const char *name, const char *code,
-                                const hwnas_network_options *options)
+                                const hwnas_network_options *given)
 {
     IN_C_LOCALE;
-    int batch;
+    hwnas_network_options options;
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
     hwnas_graph *graph = NULL;
-    TRY(read_options(&batch, options));
-    if (hwnas_ends_with(name, ".onnx")) {
-        TRY(hwnas_model_load(&graph, name, code, batch, NULL));
+    TRY(read_options(&options, given));
+    if (hwnas_ends_with(name, ".onnx") && !code && options.takes_own_batch) {
+        TRY(hwnas_onnx_load_batch(&graph, name, options.batch, NULL));
+        options.batch = own_batch(graph);
+    } else if (hwnas_ends_with(name, ".onnx")) {
+        TRY(hwnas_model_load(&graph, name, code, options.batch, NULL));
     } else {
         TRY(hwnas_model_pick(&space, &arch, name, code));
-        const hwnas_status status = hwnas_graph_build(&graph, arch, batch);
+        const hwnas_status status = hwnas_graph_build(&graph, arch, options.batch);
         if (status != HWNAS_OK) {
             hwnas_arch_free(arch);
             hwnas_space_free(space);
             return status;
         }
     }
-    *out = make(name, space, arch, graph, batch);
+    *out = make(name, space, arch, graph, options.batch);
     return HWNAS_OK;
 }
 
 hwnas_status hwnas_network_open_in(hwnas_network **out, const hwnas_space *space, const char *code,
-                                   const hwnas_network_options *options)
+                                   const hwnas_network_options *given)
 {
     IN_C_LOCALE;
-    int batch;
+    hwnas_network_options options;
     hwnas_arch *arch;
     hwnas_graph *graph = NULL;
-    TRY(read_options(&batch, options));
+    TRY(read_options(&options, given));
     if (!code && hwnas_space_count_up_to(space, 1) == 1)
         arch = hwnas_arch_first(space);
     else
         TRY(hwnas_arch_parse(&arch, space, code ? code : ""));
-    const hwnas_status status = hwnas_graph_build(&graph, arch, batch);
+    const hwnas_status status = hwnas_graph_build(&graph, arch, options.batch);
     if (status == HWNAS_OK)
-        *out = make(space->path, NULL, arch, graph, batch);
+        *out = make(space->path, NULL, arch, graph, options.batch);
     else
         hwnas_arch_free(arch);
     return status;

@@ -35,7 +35,14 @@ typedef enum hwnas_option_kind {
     HWNAS_OPTION_TEXT,   /* const char * */
     HWNAS_OPTION_INT,    /* long, not negative */
     HWNAS_OPTION_NUMBER, /* double, not negative */
+    HWNAS_OPTION_LIST,   /* hwnas_option_list: each time that it is given, one more */
 } hwnas_option_kind;
+
+enum { HWNAS_OPTION_LIST_SIZE = 64 };
+typedef struct hwnas_option_list {
+    int n;
+    const char *texts[HWNAS_OPTION_LIST_SIZE];
+} hwnas_option_list;
 
 typedef struct hwnas_option {
     const char *name; /* long form; NULL ends the table */
@@ -95,6 +102,7 @@ typedef struct hwnas_command {
 hwnas_status hwnas_cmd_calibrate(int argc, char **argv);
 hwnas_status hwnas_cmd_compare(int argc, char **argv);
 hwnas_status hwnas_cmd_devices(int argc, char **argv);
+hwnas_status hwnas_cmd_evaluate(int argc, char **argv);
 hwnas_status hwnas_cmd_explain(int argc, char **argv);
 hwnas_status hwnas_cmd_export(int argc, char **argv);
 hwnas_status hwnas_cmd_forecast(int argc, char **argv);

@@ -1,95 +1,194 @@
-/* run: one inference of an ONNX file on a device, raw fp32 in, raw fp32 out; for comparing devices.
- */
+/* run: what a network computes of given inputs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cli/cli.h"
-#include "device/device.h"
-#include "onnx/onnx.h"
+#include "cli/data_options.h"
 
 static const hwnas_usage usage = {
-    .synopsis = "run MODEL.onnx",
-    .summary = "Computes a network's outputs: raw fp32 from a file, raw fp32 to a file.",
+    .synopsis = "run MODEL",
+    .summary = "Computes a network's outputs of given inputs.",
+    .notes =
+        "Files of the kinds .npy, .npz, IDX (*-ubyte) and .gz hold samples, any number of them;"
+        "\nothers hold raw fp32, all inputs in order, for one run.\n"
+        "hwnas run net.onnx --input x.npy --output y.npy\n"
+        "hwnas run bert.onnx --input tokens=t.npy --input mask=m.npy --output out.npz",
     .min_arguments = 1,
     .max_arguments = 1};
 
-/* Compiles and runs; the outputs follow each other in `out`. */
-static hwnas_status infer(hwnas_str *out, const hwnas_graph *graph, const char *device_name,
-                          const hwnas_exec_options *how, const float *input, size_t input_bytes)
+enum { DEFAULT_BATCH = 1 };
+
+typedef struct arguments {
+    const char *model, *code, *device, *dtype, *output;
+    long batch, threads;
+    hwnas_data_arguments data;
+} arguments;
+
+/* A network on its device, with its outputs. */
+typedef struct job {
+    hwnas_network *network;
+    hwnas_device *device;
+    hwnas_precision precision;
+    size_t n_inputs, n_outputs;
+    float **outputs;
+} job;
+
+static bool is_raw(const char *path)
+{
+    static const char *const suffixes[] = {".npy", ".npz", ".gz", "-ubyte"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (hwnas_ends_with(path, suffixes[i]))
+            return false;
+    return true;
+}
+
+/* One run: the bytes are all inputs in their order. */
+static hwnas_status run_raw(job *j, const float *input, size_t input_bytes)
 {
     hwnas_status status = HWNAS_OK;
-    const hwnas_device_options options = {0};
-    hwnas_device *device = NULL;
     hwnas_exec *exec = NULL;
-    hwnas_graph *folded = NULL;
-    const float **inputs = hwnas_alloc(graph->n_inputs * sizeof *inputs);
-    float **outputs = hwnas_alloc(graph->n_outputs * sizeof *outputs);
+    hwnas_exec_options how = HWNAS_EXEC_OPTIONS_INIT;
+    const float **inputs = hwnas_alloc((j->n_inputs + 1) * sizeof *inputs);
     size_t at = 0;
-    for (size_t i = 0; i < graph->n_inputs; i++) {
+    how.precision = j->precision;
+    for (size_t i = 0; i < j->n_inputs; i++) {
         inputs[i] = input + at;
-        at += (size_t)hwnas_tensor_count(&graph->tensors[graph->inputs[i]]);
+        at += (size_t)hwnas_network_input(j->network, i)->count;
     }
     if (at * sizeof *input != input_bytes) {
         status = hwnas_fail(HWNAS_E_INPUT, NULL, "the input has %zu bytes, the network takes %zu",
                             input_bytes, at * sizeof *input);
         goto out;
     }
-    TRY_OUT(hwnas_device_open(&device, device_name, &options));
-    TRY_OUT(hwnas_graph_fold(&folded, graph));
-    TRY_OUT(hwnas_device_compile(&exec, device, folded, how));
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        TRY_OUT(hwnas_try_alloc((void **)&outputs[i],
-                                (size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]),
+    TRY_OUT(hwnas_network_compile(&exec, j->network, j->device, &how));
+    for (size_t i = 0; i < j->n_outputs; i++)
+        TRY_OUT(hwnas_try_alloc((void **)&j->outputs[i],
+                                (size_t)hwnas_network_output(j->network, i)->count * sizeof *input,
                                 "an output"));
-    TRY_OUT(device->ops->run(exec, inputs, outputs));
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        hwnas_str_addn(out, (const char *)outputs[i],
-                       (size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]));
+    TRY_OUT(hwnas_exec_run(exec, inputs, j->outputs));
 out:
     hwnas_exec_free(exec);
-    hwnas_device_close(device);
-    hwnas_graph_free(folded);
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        free(outputs[i]);
-    free(outputs);
     free(inputs);
+    return status;
+}
+
+static hwnas_status run_file(job *j, const char *path)
+{
+    const size_t limit = (size_t)2 << 30;
+    char *input;
+    size_t input_bytes;
+    TRY(hwnas_file_read(&input, &input_bytes, path, limit));
+    const hwnas_status status = run_raw(j, (const float *)(void *)input, input_bytes);
+    free(input);
+    return status;
+}
+
+static hwnas_status run_samples(job *j, int64_t *n_samples, const arguments *a)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_dataset *data = NULL;
+    hwnas_evaluation_options options = HWNAS_EVALUATION_OPTIONS_INIT;
+    options.precision = j->precision;
+    options.progress = hwnas_show_samples;
+    options.cancel = hwnas_stop_on_signals();
+    TRY_OUT(hwnas_data_arguments_open(&data, j->network, &a->data, true));
+    status = hwnas_dataset_run(j->outputs, data, j->network, j->device, &options);
+    hwnas_show_progress(NULL, NULL);
+    *n_samples = hwnas_dataset_samples(data);
+out:
+    hwnas_dataset_close(data);
+    return status;
+}
+
+/* `n_samples` stand in the place of the batch; 0: it was one run. */
+static hwnas_status write_outputs(const job *j, const char *path, int64_t n_samples)
+{
+    hwnas_array_info *arrays = hwnas_alloc((j->n_outputs + 1) * sizeof *arrays);
+    int64_t(*dims)[8] = hwnas_alloc((j->n_outputs + 1) * sizeof *dims);
+    for (size_t i = 0; i < j->n_outputs; i++) {
+        arrays[i] = *hwnas_network_output(j->network, i);
+        memcpy(dims[i], arrays[i].dims, (size_t)arrays[i].rank * sizeof **dims);
+        if (n_samples) {
+            arrays[i].count = arrays[i].count / dims[i][0] * n_samples;
+            dims[i][0] = n_samples;
+        }
+        arrays[i].dims = dims[i];
+    }
+    const hwnas_status status =
+        hwnas_arrays_write(path, j->n_outputs, arrays, (const float *const *)j->outputs);
+    free(dims);
+    free(arrays);
+    return status;
+}
+
+static hwnas_status run(const arguments *a)
+{
+    hwnas_status status = HWNAS_OK;
+    job j = {0};
+    int64_t n_samples = 0;
+    const bool is_one_run = a->data.files.n == 1 && is_raw(a->data.files.texts[0]);
+    hwnas_network_options network = HWNAS_NETWORK_OPTIONS_INIT;
+    hwnas_device_options device = HWNAS_DEVICE_OPTIONS_INIT;
+    network.batch = a->batch ? (int)a->batch : DEFAULT_BATCH;
+    network.takes_own_batch = !a->batch;
+    device.threads = (int)a->threads;
+    TRY_OUT(hwnas_precision_find(&j.precision, a->dtype));
+    TRY_OUT(hwnas_network_open(&j.network, a->model, a->code, &network));
+    TRY_OUT(hwnas_device_open(&j.device, a->device, &device));
+    while (hwnas_network_input(j.network, j.n_inputs))
+        j.n_inputs++;
+    while (hwnas_network_output(j.network, j.n_outputs))
+        j.n_outputs++;
+    j.outputs = hwnas_alloc((j.n_outputs + 1) * sizeof *j.outputs);
+    if (is_one_run)
+        TRY_OUT(run_file(&j, a->data.files.texts[0]));
+    else
+        TRY_OUT(run_samples(&j, &n_samples, a));
+    TRY_OUT(write_outputs(&j, a->output, n_samples));
+out:
+    for (size_t i = 0; i < j.n_outputs; i++)
+        free(j.outputs[i]);
+    free(j.outputs);
+    hwnas_device_close(j.device);
+    hwnas_network_close(j.network);
     return status;
 }
 
 hwnas_status hwnas_cmd_run(int argc, char **argv)
 {
-    const char *model, *device = "cpu", *dtype = "f32", *input_path = NULL, *output_path = NULL;
+    arguments a = {.device = "cpu", .dtype = "f32"};
     bool done;
     int n;
     const hwnas_option options[] = {
-        {"device", 'd', HWNAS_OPTION_TEXT, &device, "DEVICE", "cpu or ref (cpu)"},
-        {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "TYPE", "f32, tf32, bf16, f16 or s8 (f32)"},
-        {"input", 'i', HWNAS_OPTION_TEXT, &input_path, "FILE", "raw fp32, all inputs in order"},
-        {"output", 'o', HWNAS_OPTION_TEXT, &output_path, "FILE", "raw fp32, all outputs in order"},
+        {"input", 'i', HWNAS_OPTION_LIST, &a.data.files, "FILE",
+         "inputs; NAME=FILE for each of several, or all by their names in one .npz"},
+        {"output", 'o', HWNAS_OPTION_TEXT, &a.output, "FILE",
+         ".npy, .npz for several outputs, else raw fp32"},
+        {"arch", 'a', HWNAS_OPTION_TEXT, &a.code, "CODE",
+         "which network of a space; its weights are random"},
+        {"device", 'd', HWNAS_OPTION_TEXT, &a.device, "DEVICE", "cpu or ref (cpu)"},
+        {"threads", 't', HWNAS_OPTION_INT, &a.threads, "N", "threads (all cores)"},
+        {"dtype", 0, HWNAS_OPTION_TEXT, &a.dtype, "TYPE", "f32, tf32, bf16, f16 or s8 (f32)"},
+        {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N",
+         "samples that are run together (1; an ONNX file may have its own)"},
+        {"x", 0, HWNAS_OPTION_TEXT, &a.data.x, "NAME", "array of the samples in a .npz (x)"},
+        HWNAS_RANGE_OPTIONS(a.data),
         {0}};
-    TRY(hwnas_options_parse(&usage, options, argc, argv, &model, &n, &done));
+    TRY(hwnas_options_parse(&usage, options, argc, argv, &a.model, &n, &done));
     if (done)
         return HWNAS_OK;
-    if (!input_path || !output_path)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--input and --output are needed");
-    TRY(hwnas_file_check_output(output_path, model));
-    TRY(hwnas_file_check_output(output_path, input_path));
-    hwnas_status status = HWNAS_OK;
-    const size_t limit = (size_t)2 << 30;
-    char *input = NULL;
-    size_t input_bytes;
-    hwnas_exec_options how = {0};
-    hwnas_graph *graph = NULL;
-    hwnas_str output = {0};
-    TRY_OUT(hwnas_precision_find(&how.precision, dtype));
-    TRY_OUT(hwnas_onnx_load(&graph, model, NULL));
-    TRY_OUT(hwnas_file_read(&input, &input_bytes, input_path, limit));
-    TRY_OUT(infer(&output, graph, device, &how, (const float *)(void *)input, input_bytes));
-    TRY_OUT(hwnas_file_write(output_path, output.s, output.n));
-out:
-    hwnas_str_done(&output);
-    hwnas_graph_free(graph);
-    free(input);
-    return status;
+    if (!a.data.files.n || !a.output)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--input and --output are needed"),
+                          "hwnas run net.onnx --input x.npy --output y.npy");
+    if (a.threads > 1024 || a.batch > 1 << 20)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--threads is at most 1024, --batch %d", 1 << 20);
+    TRY(hwnas_file_check_output(a.output, a.model));
+    for (int i = 0; i < a.data.files.n; i++) {
+        const char *text = a.data.files.texts[i], *equals = strchr(text, '=');
+        TRY(hwnas_file_check_output(a.output, text));
+        if (equals)
+            TRY(hwnas_file_check_output(a.output, equals + 1));
+    }
+    return run(&a);
 }

@@ -17,6 +17,7 @@ static const hwnas_command commands[] = {
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
+    {"evaluate", "see how accurate a network is on samples of yours", hwnas_cmd_evaluate},
     {"forecast", "see what a device would do with a model, and whether it fits",
      hwnas_cmd_forecast},
     {"calibrate", "fill the table of latencies for a space", hwnas_cmd_calibrate},
@@ -26,7 +27,7 @@ static const hwnas_command commands[] = {
     {"predictor", "fit or judge an accuracy predictor", hwnas_cmd_predictor},
     {"devices", "see what this machine can run", hwnas_cmd_devices},
     {"version", "versions of hwnas and of its libraries", hwnas_cmd_version},
-    {"run", NULL, hwnas_cmd_run},
+    {"run", "compute a network's outputs of given inputs", hwnas_cmd_run},
     {0},
 };
 

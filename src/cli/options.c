@@ -58,6 +58,16 @@ static hwnas_status store(const hwnas_option *o, const char *text)
             return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s is empty", o->name);
         *(const char **)o->value = text;
         return HWNAS_OK;
+    case HWNAS_OPTION_LIST: {
+        hwnas_option_list *list = o->value;
+        if (!*text)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s is empty", o->name);
+        if (list->n == HWNAS_OPTION_LIST_SIZE)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s can be given %d times", o->name,
+                              HWNAS_OPTION_LIST_SIZE);
+        list->texts[list->n++] = text;
+        return HWNAS_OK;
+    }
     case HWNAS_OPTION_INT: {
         long value = strtol(text, &end, 10);
         if (*end || end == text || errno || value < 0)

@@ -171,12 +171,10 @@ void hwnas_graph_add_output(hwnas_graph *graph, int tensor)
     append_index(&graph->outputs, &graph->n_outputs, tensor);
 }
 
-int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor)
+int64_t hwnas_graph_table_rows(const hwnas_graph *graph, int tensor)
 {
     enum { TABLE, INDICES };
     int64_t below = 0;
-    if (!hwnas_dtype_is_whole(graph->tensors[tensor].dtype))
-        return 0;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
         if (node->op->id != HWNAS_OP_GATHER || node->inputs[INDICES] != tensor)
@@ -186,7 +184,15 @@ int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor)
         const int64_t entries = table->dims[axis < 0 ? axis + table->rank : axis];
         below = below && below < entries ? below : entries;
     }
-    return below ? below : 2;
+    return below;
+}
+
+int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor)
+{
+    if (!hwnas_dtype_is_whole(graph->tensors[tensor].dtype))
+        return 0;
+    const int64_t rows = hwnas_graph_table_rows(graph, tensor);
+    return rows ? rows : 2;
 }
 
 static void set_fallback(hwnas_attr *attr, const hwnas_attr_row *row)

@@ -43,6 +43,8 @@ void hwnas_graph_add_output(hwnas_graph *graph, int tensor);
  * table has that is looked up with it; 2 where it is none's index. 0 where it holds no whole
  * numbers. */
 int64_t hwnas_graph_input_below(const hwnas_graph *graph, int tensor);
+/* Rows of the smallest table that is looked up with this tensor; 0: none is. */
+int64_t hwnas_graph_table_rows(const hwnas_graph *graph, int tensor);
 
 bool hwnas_same_shape(const hwnas_tensor *a, const hwnas_tensor *b);
 /* "1x3x224x224" into a static-size buffer. */

@@ -27,5 +27,8 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, 
  * that we cannot compute is not a failure: it and what depends on it is left out, what is computed
  * last without it are the outputs, and `skipped` says a line for each such node. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped);
+/* The same; a batch that is open becomes `batch`. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_load_batch(hwnas_graph **out, const char *path, int batch,
+                                                 hwnas_str *skipped);
 
 #endif

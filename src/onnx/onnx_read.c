@@ -19,14 +19,15 @@
 typedef hwnas_onnx_named named;
 typedef hwnas_onnx_reader reader;
 
-static hwnas_status read_dims(int64_t *dims, const Onnx__TensorShapeProto *shape, const char *name)
+static hwnas_status read_dims(int64_t *dims, const reader *r, const Onnx__TensorShapeProto *shape,
+                              const char *name)
 {
     for (size_t i = 0; i < shape->n_dim; i++) {
         const Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
         if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
             dims[i] = dim->dim_value;
         else if (i == 0)
-            dims[i] = 1; /* the batch */
+            dims[i] = r->batch;
         else
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
                                          "dimension %zu of input '%s' is not a number but '%s'", i,
@@ -53,7 +54,7 @@ static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; %d go",
                           from->name, type->shape->n_dim, HWNAS_MAX_RANK);
     int64_t dims[HWNAS_MAX_RANK] = {0};
-    TRY(read_dims(dims, type->shape, from->name));
+    TRY(read_dims(dims, r, type->shape, from->name));
     return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype,
                                  (int)type->shape->n_dim, dims);
 }
@@ -357,14 +358,13 @@ static hwnas_status read_graph(reader *r)
     return read_outputs(r);
 }
 
-/* `folder`: where files beside the model lie; NULL: nowhere. */
-static hwnas_status read_model(hwnas_graph **out, const char *name, const char *folder,
-                               const void *bytes, size_t length, hwnas_str *skipped)
+/* `r` says where files beside the model lie, and the rest that the caller decides. */
+static hwnas_status read_model(hwnas_graph **out, reader r, const char *name, const void *bytes,
+                               size_t length)
 {
     hwnas_status status = HWNAS_OK;
     Onnx__ModelProto *model = NULL;
     hwnas_graph *fused = NULL;
-    reader r = {.folder = folder, .skipped = skipped};
     uint64_t seed = 0;
     TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
     TRY_OUT(check_model(&r.opset, model));
@@ -394,19 +394,30 @@ out:
 
 hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
 {
-    return read_model(out, name, NULL, bytes, length, NULL);
+    const reader alone = {.batch = 1};
+    return read_model(out, alone, name, bytes, length);
 }
 
 hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped)
+{
+    return hwnas_onnx_load_batch(out, path, 1, skipped);
+}
+
+hwnas_status hwnas_onnx_load_batch(hwnas_graph **out, const char *path, int batch,
+                                   hwnas_str *skipped)
 {
     char *bytes = NULL, *folder = hwnas_strdup(path), *slash = strrchr(folder, '/');
     size_t length;
     if (slash)
         *slash = '\0';
+    const reader beside = {.folder = !slash            ? "."
+                                     : slash == folder ? "/"
+                                                       : folder,
+                           .skipped = skipped,
+                           .batch = batch};
     hwnas_status status = hwnas_file_read(&bytes, &length, path, MAX_FILE_BYTES);
     if (status == HWNAS_OK)
-        status = read_model(out, path, !slash ? "." : slash == folder ? "/" : folder, bytes, length,
-                            skipped);
+        status = read_model(out, beside, path, bytes, length);
     else if (status == HWNAS_E_INPUT && !*hwnas_last_error()->hint)
         hwnas_hint(status, "is it a model? a large one keeps its weights in a file beside it");
     free(folder);

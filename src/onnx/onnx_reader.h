@@ -22,6 +22,7 @@ typedef struct hwnas_onnx_reader {
     const Onnx__GraphProto *from;
     hwnas_graph *graph;
     const char *folder; /* of the file; NULL: none */
+    int batch;          /* that one which is open becomes */
     int64_t opset;
     hwnas_str *skipped; /* what was left out, a line for each; NULL: nothing may be */
     size_t n_values;

@@ -10,7 +10,7 @@ static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch, hw
 {
     hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL;
-    TRY_OUT(hwnas_onnx_load(&graph, path, skipped));
+    TRY_OUT(hwnas_onnx_load_batch(&graph, path, batch, skipped));
     if (!graph->n_inputs) {
         status = hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no inputs, only constants", path);
         goto out;

@@ -8,8 +8,8 @@
 
 /* `name`: an ONNX file (NAME.onnx), a file of the space language, or the name of a space that ships
  * or of a network of the zoo, with settings behind it ("bert:length=64"). `code` says which network
- * of a space with choices; NULL: there is none to choose. A file's batch is its own: another one
- * than that is HWNAS_E_INPUT. `skipped`: see hwnas_onnx_load. */
+ * of a space with choices; NULL: there is none to choose. A batch that is fixed in an ONNX file is
+ * its own: another one than that is HWNAS_E_INPUT. `skipped`: see hwnas_onnx_load. */
 HWNAS_CHECKED hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code,
                                             int batch, hwnas_str *skipped);
 

@@ -27,7 +27,15 @@ network: [{linear: {out: w}}]' >tiny.yaml
 devices: {"null": 1}' >prices.yaml
     "$HWNAS" predictor fit nas_bench_macro table.csv --target acc_top1_pct_mean --kind gp --folds 3 --out fitted.json
     head -c 12288 /dev/zero >input.bin
+    npy '1, 3, 32, 32' 12288 >samples.npy
+    npy '1,' 4 >labels.npy
 } >&2
+
+# npy SHAPE BYTES: a file of NumPy, of zeros in fp32.
+npy() {
+    printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($1), }"
+    head -c "$2" /dev/zero
+}
 
 # inputs FUNCTION: calls it with each option that reads: a good file and the command, where @ is a file.
 inputs() {
@@ -55,6 +63,11 @@ table.csv|predictor import @ --space nas_bench_macro --target acc_top1_pct_mean 
 net.onnx|profile @ --device null
 net.onnx|run @ --device ref --input $GOOD/input.bin --output new.bin
 input.bin|run $GOOD/net.onnx --device ref --input @ --output new.bin
+samples.npy|run $GOOD/net.onnx --device ref --input @ --output new.npy
+net.onnx|evaluate @ --data $GOOD/samples.npy --labels $GOOD/labels.npy
+samples.npy|evaluate $GOOD/net.onnx --data @ --labels $GOOD/labels.npy
+labels.npy|evaluate $GOOD/net.onnx --data $GOOD/samples.npy --labels @
+net.onnx|evaluate $GOOD/net.onnx --data $GOOD/samples.npy --against @
 profile.json|compare net --profile @
 prices.yaml|compare net --profile $GOOD/profile.json --price @
 profile.json|compare $GOOD/net.onnx --baseline @

@@ -4,6 +4,8 @@ and reads, small. They are committed; run this again when a format changes.
 
     tests/fuzz/make_seeds.py build/hwnas
 """
+import gzip
+import io
 import json
 import os
 import shutil
@@ -12,6 +14,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+import numpy as np
 
 HWNAS = os.path.abspath(sys.argv[1])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -54,6 +58,26 @@ def texts():
     write("profile", "good_v100.json", read("examples/profiles/v100-published.json"))
     xeon = json.loads(read("examples/profiles/xeon-2c.json"))
     write("profile", "good_xeon.json", json.dumps(dict(xeon, rows=xeon["rows"][:2])))
+
+
+# ---- Arrays: what NumPy and MNIST write, eight samples of 2 x 3 values ----
+
+def arrays():
+    values = np.arange(48).reshape(8, 2, 3)
+
+    def save(function, *args, **kwargs):
+        file = io.BytesIO()
+        function(file, *args, **kwargs)
+        return file.getvalue()
+
+    idx = bytes([0, 0, 8, 3, *b"\0\0\0\x08\0\0\0\x02\0\0\0\x03", *values.ravel().tolist()])
+    write("arrays", "good_f4.npy", save(np.save, values.astype("f4")))
+    write("arrays", "good_big_endian.npy", save(np.save, values.astype(">i2")))
+    write("arrays", "good_half_packed.npy", gzip.compress(save(np.save, values.astype("f2")), mtime=0))
+    write("arrays", "good_stored.npz", save(np.savez, x=values.astype("f8"), y=np.arange(8)))
+    write("arrays", "good_packed.npz", save(np.savez_compressed, x=values.astype("u1"), y=np.arange(8.)))
+    write("arrays", "good_idx", idx)
+    write("arrays", "good_idx.gz", gzip.compress(idx, mtime=0))
 
 
 # ---- Predictors: of each kind, of 27 invented accuracies; trees are cut to the first of a bag ----
@@ -173,6 +197,7 @@ def shorten(answer):
 
 try:
     texts()
+    arrays()
     predictors()
     databases()
     frames()

@@ -1,0 +1,209 @@
+#include "api/batch_runner.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t hwnas_sample_count(const hwnas_array_info *array)
+{
+    int64_t n = 1;
+    for (int i = 1; i < array->rank; i++)
+        n *= array->dims[i];
+    return n;
+}
+
+hwnas_status hwnas_arrays_alloc(float **out, size_t n_arrays, const hwnas_array_info *arrays,
+                                int64_t n, const char *what)
+{
+    for (size_t i = 0; i < n_arrays; i++) {
+        const double bytes =
+            (double)n * (double)hwnas_sample_count(&arrays[i]) * (double)sizeof **out;
+        if (bytes > (double)(INT64_MAX / 2))
+            return hwnas_fail(HWNAS_E_MEMORY, NULL, "no memory for %s (%.0f MiB)", what,
+                              bytes / (1 << 20));
+        TRY(hwnas_try_alloc((void **)&out[i],
+                            (size_t)(n * hwnas_sample_count(&arrays[i])) * sizeof **out, what));
+    }
+    return HWNAS_OK;
+}
+
+void hwnas_arrays_free(float **arrays, size_t n_arrays)
+{
+    for (size_t i = 0; arrays && i < n_arrays; i++)
+        free(arrays[i]);
+    free(arrays);
+}
+
+/* ---- Opening ---- */
+
+static hwnas_status check_batch(const hwnas_network *network, size_t n,
+                                const hwnas_array_info *arrays, const char *what)
+{
+    for (size_t i = 0; i < n; i++)
+        if (arrays[i].rank < 1 || arrays[i].dims[0] != network->batch) {
+            char *dims = hwnas_dims_text(arrays[i].rank, arrays[i].dims);
+            const hwnas_status status =
+                hwnas_fail(HWNAS_E_INPUT, NULL,
+                           "%s: %s '%s' is %s, whose first dimension is not the batch, %d",
+                           network->name, what, arrays[i].name, dims, network->batch);
+            free(dims);
+            return hwnas_hint(status, "samples are run in batches along the first dimension; "
+                                      "'hwnas run' with a file of raw fp32 runs it once");
+        }
+    return HWNAS_OK;
+}
+
+static hwnas_status check_network(const hwnas_network *network, const hwnas_dataset *data)
+{
+    const hwnas_graph *graph = network->graph;
+    bool is_same = graph->n_inputs == hwnas_dataset_n_inputs(data);
+    TRY(check_batch(network, graph->n_inputs, network->inputs, "input"));
+    TRY(check_batch(network, graph->n_outputs, network->outputs, "output"));
+    for (size_t i = 0; is_same && i < graph->n_inputs; i++)
+        is_same = hwnas_sample_count(&network->inputs[i]) == hwnas_dataset_count(data, i);
+    if (!is_same)
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "%s takes other inputs than the network that the data is for",
+                          network->name);
+    return HWNAS_OK;
+}
+
+/* Fills what is left of a batch with its last sample. */
+static void fill_up(const hwnas_batch_runner *r, int64_t n)
+{
+    for (size_t i = 0; i < r->network->graph->n_inputs; i++) {
+        const int64_t count = hwnas_sample_count(&r->network->inputs[i]);
+        for (int64_t k = n; k < r->batch; k++)
+            memcpy(r->inputs[i] + k * count, r->inputs[i] + (n - 1) * count,
+                   (size_t)count * sizeof **r->inputs);
+    }
+}
+
+/* The first `n` samples in whole batches, as calibration wants them: the inputs of a batch one
+ * after the other. */
+static hwnas_status take_calibration(float **out, size_t *n_batches, const hwnas_batch_runner *r,
+                                     hwnas_dataset *data, int64_t n)
+{
+    const hwnas_graph *graph = r->network->graph;
+    int64_t count = 0;
+    float *values = NULL, *at;
+    for (size_t i = 0; i < graph->n_inputs; i++)
+        count += r->network->inputs[i].count;
+    *n_batches = (size_t)((n + r->batch - 1) / r->batch);
+    TRY(hwnas_try_alloc((void **)&values, *n_batches * (size_t)count * sizeof *values,
+                        "samples to calibrate with"));
+    *out = at = values;
+    for (size_t b = 0; b < *n_batches; b++) {
+        const int64_t left = n - (int64_t)b * r->batch, some = left < r->batch ? left : r->batch;
+        TRY(hwnas_dataset_take(r->inputs, NULL, data, some));
+        fill_up(r, some);
+        for (size_t i = 0; i < graph->n_inputs; i++) {
+            memcpy(at, r->inputs[i], (size_t)r->network->inputs[i].count * sizeof *at);
+            at += r->network->inputs[i].count;
+        }
+    }
+    return hwnas_dataset_rewind(data);
+}
+
+static hwnas_status compile(hwnas_batch_runner *r, hwnas_device *device, hwnas_dataset *data,
+                            hwnas_precision precision, int64_t calibrate)
+{
+    enum { DEFAULT_CALIBRATE = 64 };
+    hwnas_status status = HWNAS_OK;
+    float *samples = NULL;
+    hwnas_exec_options options = HWNAS_EXEC_OPTIONS_INIT;
+    const int64_t asked = calibrate > 0 ? calibrate : DEFAULT_CALIBRATE;
+    const int64_t there = hwnas_dataset_samples(data);
+    options.precision = precision;
+    if (precision == HWNAS_S8)
+        TRY_OUT(
+            take_calibration(&samples, &options.n_samples, r, data, asked < there ? asked : there));
+    options.samples = samples;
+    TRY_OUT(hwnas_network_compile(&r->exec, r->network, device, &options));
+out:
+    free(samples);
+    return status;
+}
+
+static hwnas_status open_runner(hwnas_batch_runner *r, hwnas_device *device, hwnas_dataset *data,
+                                hwnas_precision precision, int64_t calibrate)
+{
+    const hwnas_graph *graph = r->network->graph;
+    hwnas_device_info info = {0};
+    hwnas_device_describe(&info, device);
+    if (!info.computes)
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device %s computes nothing",
+                                     device->ops->name),
+                          "cpu and ref do");
+    TRY(check_network(r->network, data));
+    TRY(hwnas_arrays_alloc(r->inputs, graph->n_inputs, r->network->inputs, r->batch, "a batch"));
+    TRY(hwnas_arrays_alloc(r->outputs, graph->n_outputs, r->network->outputs, r->batch, "a batch"));
+    return compile(r, device, data, precision, calibrate);
+}
+
+hwnas_status hwnas_batch_runner_open(hwnas_batch_runner *out, const hwnas_network *network,
+                                     hwnas_device *device, hwnas_dataset *data,
+                                     hwnas_precision precision, int64_t calibrate)
+{
+    hwnas_batch_runner r = {.network = network, .batch = network->batch};
+    r.inputs = hwnas_alloc((network->graph->n_inputs + 1) * sizeof *r.inputs);
+    r.outputs = hwnas_alloc((network->graph->n_outputs + 1) * sizeof *r.outputs);
+    r.from = hwnas_alloc((network->graph->n_inputs + 1) * sizeof *r.from);
+    r.to = hwnas_alloc((network->graph->n_outputs + 1) * sizeof *r.to);
+    const hwnas_status status = open_runner(&r, device, data, precision, calibrate);
+    if (status == HWNAS_OK)
+        *out = r;
+    else
+        hwnas_batch_runner_close(&r);
+    return status;
+}
+
+void hwnas_batch_runner_close(hwnas_batch_runner *runner)
+{
+    if (!runner->network)
+        return;
+    hwnas_exec_free(runner->exec);
+    hwnas_arrays_free(runner->inputs, runner->network->graph->n_inputs);
+    hwnas_arrays_free(runner->outputs, runner->network->graph->n_outputs);
+    free(runner->from);
+    free(runner->to);
+}
+
+/* ---- Running ---- */
+
+static hwnas_status run_full(hwnas_batch_runner *r, const float *const *inputs,
+                             float *const *outputs, int64_t first)
+{
+    const hwnas_network *n = r->network;
+    for (size_t i = 0; i < n->graph->n_inputs; i++)
+        r->from[i] = inputs[i] + first * hwnas_sample_count(&n->inputs[i]);
+    for (size_t i = 0; i < n->graph->n_outputs; i++)
+        r->to[i] = outputs[i] + first * hwnas_sample_count(&n->outputs[i]);
+    return hwnas_exec_run(r->exec, r->from, r->to);
+}
+
+static hwnas_status run_rest(hwnas_batch_runner *r, const float *const *inputs,
+                             float *const *outputs, int64_t first, int64_t n)
+{
+    const hwnas_network *network = r->network;
+    for (size_t i = 0; i < network->graph->n_inputs; i++) {
+        const int64_t count = hwnas_sample_count(&network->inputs[i]);
+        memcpy(r->inputs[i], inputs[i] + first * count, (size_t)(n * count) * sizeof **inputs);
+    }
+    fill_up(r, n);
+    TRY(hwnas_exec_run(r->exec, (const float *const *)r->inputs, r->outputs));
+    for (size_t i = 0; i < network->graph->n_outputs; i++) {
+        const int64_t count = hwnas_sample_count(&network->outputs[i]);
+        memcpy(outputs[i] + first * count, r->outputs[i], (size_t)(n * count) * sizeof **outputs);
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_batch_runner_run(hwnas_batch_runner *runner, const float *const *inputs,
+                                    float *const *outputs, int64_t n)
+{
+    int64_t first = 0;
+    for (; n - first >= runner->batch; first += runner->batch)
+        TRY(run_full(runner, inputs, outputs, first));
+    return first < n ? run_rest(runner, inputs, outputs, first, n - first) : HWNAS_OK;
+}

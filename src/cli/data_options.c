@@ -1,0 +1,98 @@
+#include "cli/data_options.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* A number, or a fraction such as 1/255, up to `end`. */
+static hwnas_status read_number(double *out, const char **at, const char *option)
+{
+    char *end;
+    double value = strtod(*at, &end);
+    bool is_good = end != *at;
+    if (is_good && *end == '/') {
+        const char *below = end + 1;
+        value /= strtod(below, &end);
+        is_good = end != below;
+    }
+    if (!is_good || !isfinite(value) || (*end && *end != ','))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_USAGE, NULL, "--%s: '%.60s' is no number", option, *at),
+            "0.5, 1/255, or 0.485,0.456,0.406 for three channels");
+    *out = value;
+    *at = *end ? end + 1 : end;
+    return HWNAS_OK;
+}
+
+static hwnas_status read_numbers(double **out, size_t *n, const char *text, const char *option)
+{
+    size_t capacity = 0;
+    for (const char *at = text; at && (*at || at == text || at[-1] == ',');) {
+        double value = 0;
+        TRY(read_number(&value, &at, option));
+        HWNAS_GROW(*out, *n, capacity);
+        (*out)[(*n)++] = value;
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status read_scale(double *out, const char *text)
+{
+    if (!text)
+        return HWNAS_OK;
+    TRY(read_number(out, &text, "scale"));
+    if (!*text && *out != 0)
+        return HWNAS_OK;
+    return hwnas_fail(HWNAS_E_USAGE, NULL, "--scale is one number, and not 0");
+}
+
+/* NAME=FILE; what is a file as it stands is none. */
+static hwnas_data_file split(char **name, const char *text, const char *array)
+{
+    const char *equals = strchr(text, '=');
+    *name = NULL;
+    if (!equals || equals == text || !access(text, F_OK))
+        return (hwnas_data_file){NULL, text, array};
+    *name = hwnas_printf("%.*s", (int)(equals - text), text);
+    return (hwnas_data_file){*name, equals + 1, array};
+}
+
+hwnas_status hwnas_data_arguments_open(hwnas_dataset **out, const hwnas_network *network,
+                                       const hwnas_data_arguments *arguments, bool ignores_labels)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_dataset_options options = HWNAS_DATASET_OPTIONS_INIT;
+    hwnas_data_file files[HWNAS_MAX_DATA_FILES];
+    char *names[HWNAS_MAX_DATA_FILES] = {0};
+    double *mean = NULL, *std = NULL;
+    for (int i = 0; i < arguments->files.n; i++)
+        files[i] = split(&names[i], arguments->files.texts[i], arguments->x);
+    TRY_OUT(read_scale(&options.scale, arguments->scale));
+    TRY_OUT(read_numbers(&mean, &options.n_mean, arguments->mean, "mean"));
+    TRY_OUT(read_numbers(&std, &options.n_std, arguments->std, "std"));
+    options.mean = mean;
+    options.std = std;
+    options.layout = arguments->layout;
+    options.labels = arguments->labels;
+    options.label_array = arguments->y;
+    options.ignores_labels = ignores_labels;
+    options.limit = arguments->limit;
+    TRY_OUT(hwnas_dataset_open(out, network, (size_t)arguments->files.n, files, &options));
+out:
+    free(mean);
+    free(std);
+    for (int i = 0; i < arguments->files.n; i++)
+        free(names[i]);
+    return status;
+}
+
+void hwnas_show_samples(void *context, int64_t n_done, int64_t n_samples)
+{
+    char words[64];
+    snprintf(words, sizeof words, "%" PRId64 " of %" PRId64 " samples", n_done, n_samples);
+    hwnas_show_progress(context, words);
+}
