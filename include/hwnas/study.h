@@ -34,10 +34,10 @@ typedef struct hwnas_study_options {
     }
 
 /* Begins or continues the study of a job (a YAML file), whose devices must all be `external` or
- * remember (`replay`). One process at a time: HWNAS_E_IO names the one that has it; to read it
- * meanwhile is fine. What was asked and not told when a process ended is asked again. Reads the
- * space and the predictor: milliseconds to a second; going on takes as long as telling the strategy
- * all trials again. */
+ * remember (`replay`); the files of its `export` are not written. One process at a time: HWNAS_E_IO
+ * names the one that has it; to read it meanwhile is fine. What was asked and not told when a
+ * process ended is asked again. Reads the space and the predictor: milliseconds to a second; going
+ * on takes as long as telling the strategy all trials again. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_open(hwnas_study **out, const char *job,
                                                       const hwnas_study_options *options);
 /* Opens any study, a search's too, to look at it, also while it is worked on. */
@@ -92,11 +92,22 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_tell_failure(hwnas_study *study
                                                               hwnas_status why,
                                                               const char *message);
 
+/* ---- What was found ---- */
+
 /* The Pareto front so far, the best in the first objective first, which is the winner; *n may be 0.
  * `device`: of a job with a front for each device its number, from 0; else 0. Borrowed until the
  * next call or until the study is closed. Reads all trials: milliseconds. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n,
                                                        hwnas_study *study, size_t device);
+
+/* What the study has found so far. Text, JSON ("hwnas.study"). Reads all trials: milliseconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_report(hwnas_report **out, hwnas_study *study);
+/* Why a trial (-1: the winner) stands where it does: its neighbours one change away, which choice
+ * costs what, and what a looser limit would buy. Text, JSON ("hwnas.explanation").
+ * HWNAS_E_INFEASIBLE: there is no winner; HWNAS_E_NOT_FOUND: no such trial, or what the job names
+ * has gone away. Runs nothing; up to seconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study,
+                                                         int64_t trial);
 
 #ifdef __cplusplus
 }

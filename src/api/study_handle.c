@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "base/sized_options.h"
 #include "base/str.h"
+#include "report/explain_text.h"
+#include "report/front.h"
 #include "study/ask_tell.h"
+#include "study/explain.h"
 
 /* Trials as they are shown, each with values that borrow the names from elsewhere. */
 typedef struct shown_trial {
@@ -200,6 +203,8 @@ hwnas_status hwnas_study_tell(hwnas_study *study, uint64_t trial, const hwnas_me
 {
     IN_C_LOCALE;
     TRY(check_writable(study));
+    if (n && !values)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "%zu values, and none is there", n);
     TRY(hwnas_session_tell(&study->session, trial, values, n));
     forget_open(study, trial);
     return HWNAS_OK;
@@ -221,18 +226,17 @@ hwnas_status hwnas_study_tell_failure(hwnas_study *study, uint64_t trial, hwnas_
 
 /* ---- What was found ---- */
 
-static hwnas_status load_summary(hwnas_study *study)
+static hwnas_status load_summary(hwnas_summary **out, const hwnas_study *study)
 {
-    forget_front(study);
-    hwnas_store *store = study->store ? study->store : study->session.store;
-    return hwnas_summary_load(&study->summary, store, study->path);
+    return hwnas_summary_load(out, study->store ? study->store : study->session.store, study->path);
 }
 
 hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n, hwnas_study *study,
                                size_t device)
 {
     IN_C_LOCALE;
-    TRY(load_summary(study));
+    forget_front(study);
+    TRY(load_summary(&study->summary, study));
     const hwnas_summary *s = study->summary;
     if (device >= (size_t)s->n_fronts)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "the study has %d front%s, and none number %zu",
@@ -248,4 +252,70 @@ hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n, hwnas_s
     *n = front->n;
     *out = study->shown;
     return HWNAS_OK;
+}
+
+static void front_text(hwnas_str *out, const void *found)
+{
+    hwnas_front_text(out, found);
+}
+
+static json_t *front_json(const void *found)
+{
+    return hwnas_front_json(found);
+}
+
+static void front_free(void *found)
+{
+    hwnas_summary_free(found);
+}
+
+hwnas_status hwnas_study_report(hwnas_report **out, hwnas_study *study)
+{
+    IN_C_LOCALE;
+    static const hwnas_report_kind kind = {
+        .text = front_text, .json = front_json, .free = front_free};
+    hwnas_summary *summary;
+    TRY(load_summary(&summary, study));
+    *out = hwnas_report_new(&kind, summary);
+    return HWNAS_OK;
+}
+
+typedef struct explained {
+    hwnas_summary *summary;
+    hwnas_explanation explanation; /* borrows it */
+} explained;
+
+static void explained_text(hwnas_str *out, const void *found)
+{
+    hwnas_explain_text(out, &((const explained *)found)->explanation);
+}
+
+static json_t *explained_json(const void *found)
+{
+    return hwnas_explain_json(&((const explained *)found)->explanation);
+}
+
+static void explained_free(void *found)
+{
+    explained *e = found;
+    hwnas_explanation_done(&e->explanation);
+    hwnas_summary_free(e->summary);
+    free(e);
+}
+
+hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study, int64_t trial)
+{
+    IN_C_LOCALE;
+    static const hwnas_report_kind kind = {
+        .text = explained_text, .json = explained_json, .free = explained_free};
+    hwnas_status status = HWNAS_OK;
+    explained *e = hwnas_alloc(sizeof *e);
+    TRY_OUT(load_summary(&e->summary, study));
+    TRY_OUT(hwnas_explain(&e->explanation, e->summary, (long)trial));
+    *out = hwnas_report_new(&kind, e);
+    e = NULL;
+out:
+    if (e)
+        explained_free(e);
+    return status;
 }

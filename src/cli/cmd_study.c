@@ -1,7 +1,5 @@
 /* study: looks at a study without changing it. */
 #include "cli/cli.h"
-#include "report/front.h"
-#include "store/store.h"
 
 static hwnas_status show(int argc, char **argv)
 {
@@ -15,24 +13,16 @@ static hwnas_status show(int argc, char **argv)
     int n;
     const hwnas_option options[] = {
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
-    hwnas_store *store;
-    hwnas_summary *summary;
+    hwnas_study *study;
+    hwnas_report *report;
     TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
     if (done)
         return HWNAS_OK;
-    TRY(hwnas_store_open(&store, path, HWNAS_STORE_READ));
-    hwnas_status status = hwnas_summary_load(&summary, store, path);
-    hwnas_store_close(store);
+    TRY(hwnas_study_read(&study, path));
+    const hwnas_status status = hwnas_study_report(&report, study);
+    hwnas_study_close(study);
     TRY(status);
-    if (as_json) {
-        status = hwnas_print_json(hwnas_front_json(summary));
-    } else {
-        hwnas_str text = {0};
-        hwnas_front_text(&text, summary);
-        status = hwnas_print_text(&text);
-    }
-    hwnas_summary_free(summary);
-    return status;
+    return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 
 static const hwnas_command commands[] = {

@@ -8,6 +8,7 @@
 #include "graph/elaborate.h"
 #include "study/study_facts.h"
 #include "study/session.h"
+#include "study/verify_front.h"
 #include "study/warm.h"
 
 enum {
@@ -253,6 +254,8 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
         TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
         TRY(hwnas_facts_write(s->store, s->job, s->setup.walked));
         TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
+        if (s->is_told)
+            TRY(hwnas_session_note_unverified(s));
         return make_ready(s);
     }
     TRY(hwnas_facts_check(s->store, s->job, s->setup.walked));

@@ -108,7 +108,7 @@ out:
     return status;
 }
 
-static hwnas_status note_skipped(hwnas_session *s)
+hwnas_status hwnas_session_note_unverified(hwnas_session *s)
 {
     json_t *skipped = json_object();
     for (int d = 0; d < s->job->goals.devices.n; d++) {
@@ -139,7 +139,7 @@ hwnas_status hwnas_session_verify(hwnas_session *s, bool *is_right)
     hwnas_trial *trials = NULL;
     size_t n = 0, n_right, n_before, n_wrong;
     *is_right = true;
-    TRY(note_skipped(s));
+    TRY(hwnas_session_note_unverified(s));
     if (!s->job->verifies)
         return HWNAS_OK;
     hwnas_verified_count(&n_right, &n_before, s->verified);

@@ -5,6 +5,8 @@
 
 #include "study/session.h"
 
+/* Notes in the study why nothing is verified on a device, where nothing can be. */
+HWNAS_CHECKED hwnas_status hwnas_session_note_unverified(hwnas_session *s);
 /* Verifies those of the front that are not verified yet, and notes in the study and in the session
  * what came of it. `is_right`: none of them is wrong; else the front is another one now. When the
  * first networks that are tried are wrong without an exception, it is HWNAS_E_WRONG_RESULT. A

@@ -491,6 +491,62 @@ static void takes_several_devices_and_an_accuracy(void **state)
     hwnas_study_close(study);
 }
 
+/* ---- Reports ---- */
+
+/* Of a report, which is freed. */
+static json_t *json_of(hwnas_report *report)
+{
+    char *text = NULL;
+    assert_int_equal(hwnas_report_write(&text, report, HWNAS_JSON), HWNAS_OK);
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    hwnas_free(text);
+    hwnas_report_free(report);
+    return json;
+}
+
+static const char *string_at(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static void reports_and_explains(void **state)
+{
+    (void)state;
+    const hwnas_study_trial *front;
+    hwnas_report *report;
+    char *text;
+    size_t n;
+    write_job("asked", "external:pi", "nsga2", 60, "constraints: latency.p50 <= 40 ms\n");
+    hwnas_study *study = open_job("asked.yaml", false, false);
+    refused(hwnas_study_explain(&report, study, -1), HWNAS_E_INFEASIBLE, "no trial");
+    ask_and_tell_all(study);
+    assert_int_equal(hwnas_study_front(&front, &n, study, 0), HWNAS_OK);
+
+    assert_int_equal(hwnas_study_report(&report, study), HWNAS_OK);
+    assert_int_equal(hwnas_report_write(&text, report, HWNAS_TEXT), HWNAS_OK);
+    assert_non_null(strstr(text, "ms (told)"));
+    assert_non_null(strstr(text, "another program runs it"));
+    hwnas_free(text);
+    json_t *json = json_of(report);
+    assert_string_equal(string_at(json, "format"), "hwnas.study");
+    assert_string_equal(string_at(json, "ended"), "all trials were made");
+    assert_int_equal(json_array_size(json_object_get(json, "front")), n);
+    assert_string_equal(string_at(json_object_get(json, "winner"), "arch"), front[0].code);
+    json_decref(json);
+
+    assert_int_equal(hwnas_study_explain(&report, study, -1), HWNAS_OK);
+    hwnas_study_close(study); /* it needs the study no more */
+    json = json_of(report);
+    assert_string_equal(string_at(json, "format"), "hwnas.explanation");
+    const json_t *neighbours = json_object_get(json, "neighbours");
+    assert_int_equal(json_array_size(neighbours), 24); /* 6 choices of 5 operations */
+    json_decref(json);
+    assert_int_equal(hwnas_study_read(&study, "asked.db"), HWNAS_OK);
+    refused(hwnas_study_explain(&report, study, 60), HWNAS_E_NOT_FOUND, "none is 60");
+    hwnas_study_close(study);
+}
+
 /* ---- Mistakes ---- */
 
 static void refuses_wrong_tells(void **state)
@@ -527,6 +583,7 @@ static void refuses_wrong_tells(void **state)
     const hwnas_metric_value twice[2] = {latency_of(trial->code), latency_of(trial->code)};
     refused(hwnas_study_tell(study, number, twice, 2), HWNAS_E_INPUT, "told twice");
     refused(hwnas_study_tell(study, number, NULL, 0), HWNAS_E_INPUT, "without latency.p50");
+    refused(hwnas_study_tell(study, number, NULL, 3), HWNAS_E_USAGE, "none is there");
     refused(hwnas_study_tell(study, 77, twice, 1), HWNAS_E_INPUT, "never asked");
     refused(hwnas_study_tell(study, UINT64_MAX, twice, 1), HWNAS_E_INPUT, "never asked");
     refused(hwnas_study_tell_failure(study, number, HWNAS_OK, "fine"), HWNAS_E_USAGE, "reason");
@@ -646,6 +703,7 @@ int main(int argc, char **argv)
         TEST(asks_once_for_a_network),
         TEST(keeps_a_limit_by_the_whole_interval),
         TEST(takes_several_devices_and_an_accuracy),
+        TEST(reports_and_explains),
         TEST(refuses_wrong_tells),
         TEST(refuses_wrong_jobs),
         TEST(ends_as_it_is_told_to),
