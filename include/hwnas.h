@@ -558,6 +558,13 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_dataset_run(float **out, hwnas_datase
                                                        hwnas_device *device,
                                                        const hwnas_evaluation_options *options);
 
+/* Writes an ONNX file of 8-bit integers (QDQ) for other runtimes, batch norms folded, whole or not
+ * at all. Ranges of activations come from the first `calibrate` samples (0: 64), run on the CPU. Of
+ * a network whose batch is open the file has the batch that it was opened with. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_dataset_quantize(hwnas_dataset *data,
+                                                            const hwnas_network *network,
+                                                            const char *path, int64_t calibrate);
+
 typedef struct hwnas_evaluation hwnas_evaluation;
 
 /* The same, and compares the first output with the labels, or the original's, or both.

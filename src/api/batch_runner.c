@@ -69,58 +69,70 @@ static hwnas_status check_network(const hwnas_network *network, const hwnas_data
 }
 
 /* Fills what is left of a batch with its last sample. */
-static void fill_up(const hwnas_batch_runner *r, int64_t n)
+static void fill_up(float *const *inputs, const hwnas_network *network, int64_t n)
 {
-    for (size_t i = 0; i < r->network->graph->n_inputs; i++) {
-        const int64_t count = hwnas_sample_count(&r->network->inputs[i]);
-        for (int64_t k = n; k < r->batch; k++)
-            memcpy(r->inputs[i] + k * count, r->inputs[i] + (n - 1) * count,
-                   (size_t)count * sizeof **r->inputs);
+    for (size_t i = 0; i < network->graph->n_inputs; i++) {
+        const int64_t count = hwnas_sample_count(&network->inputs[i]);
+        for (int64_t k = n; k < network->batch; k++)
+            memcpy(inputs[i] + k * count, inputs[i] + (n - 1) * count,
+                   (size_t)count * sizeof **inputs);
     }
 }
 
-/* The first `n` samples in whole batches, as calibration wants them: the inputs of a batch one
- * after the other. */
-static hwnas_status take_calibration(float **out, size_t *n_batches, const hwnas_batch_runner *r,
-                                     hwnas_dataset *data, int64_t n)
+static hwnas_status take_batches(float *out, float *const *inputs, const hwnas_network *network,
+                                 hwnas_dataset *data, int64_t n)
 {
-    const hwnas_graph *graph = r->network->graph;
-    int64_t count = 0;
-    float *values = NULL, *at;
-    for (size_t i = 0; i < graph->n_inputs; i++)
-        count += r->network->inputs[i].count;
-    *n_batches = (size_t)((n + r->batch - 1) / r->batch);
-    TRY(hwnas_try_alloc((void **)&values, *n_batches * (size_t)count * sizeof *values,
-                        "samples to calibrate with"));
-    *out = at = values;
-    for (size_t b = 0; b < *n_batches; b++) {
-        const int64_t left = n - (int64_t)b * r->batch, some = left < r->batch ? left : r->batch;
-        TRY(hwnas_dataset_take(r->inputs, NULL, data, some));
-        fill_up(r, some);
-        for (size_t i = 0; i < graph->n_inputs; i++) {
-            memcpy(at, r->inputs[i], (size_t)r->network->inputs[i].count * sizeof *at);
-            at += r->network->inputs[i].count;
+    for (int64_t done = 0; done < n; done += network->batch) {
+        const int64_t left = n - done, some = left < network->batch ? left : network->batch;
+        TRY(hwnas_dataset_take(inputs, NULL, data, some));
+        fill_up(inputs, network, some);
+        for (size_t i = 0; i < network->graph->n_inputs; i++) {
+            memcpy(out, inputs[i], (size_t)network->inputs[i].count * sizeof *out);
+            out += network->inputs[i].count;
         }
     }
     return hwnas_dataset_rewind(data);
 }
 
-static hwnas_status compile(hwnas_batch_runner *r, hwnas_device *device, hwnas_dataset *data,
-                            hwnas_precision precision, int64_t calibrate)
+hwnas_status hwnas_calibration_take(float **out, size_t *n_batches, const hwnas_network *network,
+                                    hwnas_dataset *data, int64_t calibrate)
 {
     enum { DEFAULT_CALIBRATE = 64 };
     hwnas_status status = HWNAS_OK;
+    const hwnas_graph *graph = network->graph;
+    const int64_t asked = calibrate > 0 ? calibrate : DEFAULT_CALIBRATE;
+    const int64_t there = hwnas_dataset_samples(data), n = asked < there ? asked : there;
+    const size_t n_full = (size_t)((n + network->batch - 1) / network->batch);
+    size_t count = 0;
+    float *values = NULL, **inputs = hwnas_alloc((graph->n_inputs + 1) * sizeof *inputs);
+    TRY_OUT(check_network(network, data));
+    TRY_OUT(hwnas_dataset_rewind(data));
+    TRY_OUT(
+        hwnas_arrays_alloc(inputs, graph->n_inputs, network->inputs, network->batch, "a batch"));
+    for (size_t i = 0; i < graph->n_inputs; i++)
+        count += (size_t)network->inputs[i].count;
+    TRY_OUT(hwnas_try_alloc((void **)&values, n_full * count * sizeof *values,
+                            "samples to calibrate with"));
+    TRY_OUT(take_batches(values, inputs, network, data, n));
+    *out = values;
+    *n_batches = n_full;
+    values = NULL;
+out:
+    free(values);
+    hwnas_arrays_free(inputs, graph->n_inputs);
+    return status;
+}
+
+static hwnas_status compile(hwnas_batch_runner *r, hwnas_device *device, hwnas_dataset *data,
+                            hwnas_precision precision, int64_t calibrate)
+{
     float *samples = NULL;
     hwnas_exec_options options = HWNAS_EXEC_OPTIONS_INIT;
-    const int64_t asked = calibrate > 0 ? calibrate : DEFAULT_CALIBRATE;
-    const int64_t there = hwnas_dataset_samples(data);
     options.precision = precision;
     if (precision == HWNAS_S8)
-        TRY_OUT(
-            take_calibration(&samples, &options.n_samples, r, data, asked < there ? asked : there));
+        TRY(hwnas_calibration_take(&samples, &options.n_samples, r->network, data, calibrate));
     options.samples = samples;
-    TRY_OUT(hwnas_network_compile(&r->exec, r->network, device, &options));
-out:
+    const hwnas_status status = hwnas_network_compile(&r->exec, r->network, device, &options);
     free(samples);
     return status;
 }
@@ -190,7 +202,7 @@ static hwnas_status run_rest(hwnas_batch_runner *r, const float *const *inputs,
         const int64_t count = hwnas_sample_count(&network->inputs[i]);
         memcpy(r->inputs[i], inputs[i] + first * count, (size_t)(n * count) * sizeof **inputs);
     }
-    fill_up(r, n);
+    fill_up(r->inputs, network, n);
     TRY(hwnas_exec_run(r->exec, (const float *const *)r->inputs, r->outputs));
     for (size_t i = 0; i < network->graph->n_outputs; i++) {
         const int64_t count = hwnas_sample_count(&network->outputs[i]);

@@ -26,6 +26,13 @@ HWNAS_CHECKED hwnas_status hwnas_batch_runner_open(hwnas_batch_runner *out,
                                                    hwnas_precision precision, int64_t calibrate);
 void hwnas_batch_runner_close(hwnas_batch_runner *runner); /* accepts one that is all zero */
 
+/* Samples as hwnas_exec_options has them: the inputs of a batch one after the other, `n_batches`
+ * times, the last one filled up; of the first `calibrate` samples (0: 64). `data` then is at its
+ * first sample again. `out` is yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_calibration_take(float **out, size_t *n_batches,
+                                                  const hwnas_network *network, hwnas_dataset *data,
+                                                  int64_t calibrate);
+
 /* Elements of an array for one sample. */
 int64_t hwnas_sample_count(const hwnas_array_info *array);
 /* `n` samples: an array for each input and output, one sample behind the other. */

@@ -12,6 +12,7 @@
 #include "base/sized_options.h"
 #include "data/score.h"
 #include "graph/op.h"
+#include "study/write_network.h"
 
 /* Samples on their way through the networks. */
 typedef struct session {
@@ -135,6 +136,22 @@ out:
     hwnas_arrays_free(arrays, n_outputs);
     free(at);
     end(&s);
+    return status;
+}
+
+/* ---- Quantising ---- */
+
+hwnas_status hwnas_dataset_quantize(hwnas_dataset *data, const hwnas_network *network,
+                                    const char *path, int64_t calibrate)
+{
+    IN_C_LOCALE;
+    float *samples;
+    hwnas_exec_options options = HWNAS_EXEC_OPTIONS_INIT;
+    options.precision = HWNAS_S8;
+    TRY(hwnas_calibration_take(&samples, &options.n_samples, network, data, calibrate));
+    options.samples = samples;
+    const hwnas_status status = hwnas_graph_write_folded(path, network->graph, &options);
+    free(samples);
     return status;
 }
 

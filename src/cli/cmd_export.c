@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "cli/cli.h"
+#include "cli/data_options.h"
 #include "export/exporter.h"
 #include "onnx/onnx.h"
 #include "profile/model_load.h"
@@ -19,7 +19,8 @@ static const hwnas_usage usage = {
     .notes = "Formats: onnx, pytorch, yaml; of an ONNX file pytorch, with its weights beside it.\n"
              "hwnas export quickstart.db --format pytorch --out best.py\n"
              "hwnas export --space accel_nasbench --arch CODE --format onnx --out net.onnx\n"
-             "hwnas export net.onnx --format pytorch --out net.py",
+             "hwnas export net.onnx --format pytorch --out net.py\n"
+             "hwnas export net.onnx --format onnx --dtype s8 --data val.npz --out small.onnx",
     .max_arguments = 1};
 
 /* Of a study, or of a space. */
@@ -27,6 +28,12 @@ typedef struct picked {
     char *space, *code;
     hwnas_network_file file;
 } picked;
+
+/* What ranges are found with. */
+typedef struct samples {
+    hwnas_data_arguments data;
+    long calibrate;
+} samples;
 
 /* The space and the architecture of a study's trial, and how it was measured. */
 static hwnas_status pick(picked *out, const char *study, long number)
@@ -104,6 +111,25 @@ out:
     return status;
 }
 
+/* A network in 8-bit integers, with ranges of the user's samples. */
+static hwnas_status write_calibrated(const char *model, const char *code, int batch,
+                                     const char *path, const samples *s)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_network *network = NULL;
+    hwnas_dataset *data = NULL;
+    hwnas_network_options options = HWNAS_NETWORK_OPTIONS_INIT;
+    options.batch = batch;
+    options.takes_own_batch = !batch;
+    TRY_OUT(hwnas_network_open(&network, model, code, &options));
+    TRY_OUT(hwnas_data_arguments_open(&data, network, &s->data, true));
+    TRY_OUT(hwnas_dataset_quantize(data, network, path, s->calibrate));
+out:
+    hwnas_dataset_close(data);
+    hwnas_network_close(network);
+    return status;
+}
+
 hwnas_status hwnas_cmd_export(int argc, char **argv)
 {
     const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
@@ -111,6 +137,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     long trial = -1, batch = 0;
     bool best = false, is_folded = false, done;
     int n;
+    samples s = {0};
     const hwnas_option options[] = {
         {"best", 0, HWNAS_OPTION_FLAG, &best, NULL, "the winner (the default)"},
         {"trial", 0, HWNAS_OPTION_INT, &trial, "N", "this trial of the study"},
@@ -119,7 +146,12 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
-         "f32; s8: ONNX in int8 (QDQ), random inputs; of a study: as measured"},
+         "f32; s8: ONNX in int8 (QDQ), by --data or random inputs; of a study: as measured"},
+        {"data", 0, HWNAS_OPTION_LIST, &s.data.files, "FILE",
+         "s8: samples that ranges of activations are found with (docs/evaluate.md)"},
+        {"calibrate", 0, HWNAS_OPTION_INT, &s.calibrate, "N", "the first N of them (64)"},
+        {"x", 0, HWNAS_OPTION_TEXT, &s.data.x, "NAME", NULL},
+        HWNAS_RANGE_OPTIONS(s.data),
         {"fold", 0, HWNAS_OPTION_FLAG, &is_folded, NULL,
          "an ONNX file with BatchNorm in its convolutions and no dead branches"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
@@ -143,10 +175,17 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     if (batch > 1 << 20)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--batch must be at most %d", 1 << 20);
     TRY(hwnas_file_check_output(path, study ? study : space));
+    for (int i = 0; i < s.data.files.n; i++)
+        TRY(hwnas_file_check_output(path, s.data.files.texts[i]));
+    if (s.data.files.n && (!dtype || strcmp(dtype, "s8") || strcmp(format, "onnx") || is_folded))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--data goes with --format onnx --dtype s8");
+    if (s.data.files.n && study && hwnas_ends_with(study, ".onnx") && !best && trial < 0)
+        return write_calibrated(study, NULL, (int)batch, path, &s);
     if (study && hwnas_ends_with(study, ".onnx")) {
         if (best || trial >= 0 || batch || dtype || is_folded)
             return hwnas_fail(HWNAS_E_USAGE, NULL,
-                              "of an ONNX file only --format pytorch and --out have a meaning");
+                              "of an ONNX file --format pytorch and --out have a meaning, and "
+                              "--format onnx --dtype s8 with --data");
         return write_model(study, format, path);
     }
     picked p = {.file = {.path = path,
@@ -161,7 +200,9 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     } else {
         status = pick(&p, study, trial);
     }
-    if (status == HWNAS_OK)
+    if (status == HWNAS_OK && s.data.files.n)
+        status = write_calibrated(p.space, p.code, p.file.batch ? p.file.batch : 1, path, &s);
+    else if (status == HWNAS_OK)
         status = write_picked(&p, dtype);
     free(p.space);
     free(p.code);

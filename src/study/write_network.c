@@ -9,25 +9,20 @@
 #include "graph/elaborate.h"
 #include "onnx/onnx.h"
 
-/* The network as a device gets it: folded, and of bytes if that is asked for, with ranges of random
- * inputs. */
-static hwnas_status write_folded(const char *path, const hwnas_arch *arch, int batch,
-                                 hwnas_precision precision)
+hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph,
+                                      const hwnas_exec_options *how)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_device_options with = {.threads = 1};
-    const hwnas_exec_options options = {.precision = precision};
-    hwnas_graph *graph = NULL, *folded = NULL, *quantized = NULL;
+    hwnas_graph *folded = NULL, *quantized = NULL;
     hwnas_device *cpu = NULL;
     int *origin = NULL;
     void *bytes = NULL;
     size_t length;
-    TRY_OUT(hwnas_graph_build(&graph, arch, batch));
     TRY_OUT(hwnas_graph_fold(&folded, graph));
-    if (precision == HWNAS_S8) {
+    if (how->precision == HWNAS_S8) {
         TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
-        TRY_OUT(
-            hwnas_device_quantize(&quantized, &origin, cpu, folded, &options, HWNAS_QUANTIZE_FILE));
+        TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, how, HWNAS_QUANTIZE_FILE));
     }
     TRY_OUT(hwnas_onnx_write(&bytes, &length, quantized ? quantized : folded, HWNAS_ONNX_VALUES));
     TRY_OUT(hwnas_file_write(path, bytes, length));
@@ -37,6 +32,16 @@ out:
     hwnas_device_close(cpu);
     hwnas_graph_free(quantized);
     hwnas_graph_free(folded);
+    return status;
+}
+
+static hwnas_status write_folded(const char *path, const hwnas_arch *arch, int batch,
+                                 hwnas_precision precision)
+{
+    const hwnas_exec_options how = {.precision = precision};
+    hwnas_graph *graph;
+    TRY(hwnas_graph_build(&graph, arch, batch));
+    const hwnas_status status = hwnas_graph_write_folded(path, graph, &how);
     hwnas_graph_free(graph);
     return status;
 }

@@ -15,6 +15,10 @@ typedef struct hwnas_network_file {
 
 HWNAS_CHECKED hwnas_status hwnas_network_write(const hwnas_network_file *file,
                                                const hwnas_arch *arch);
+/* Writes a graph as a device gets it, as ONNX: folded, and of bytes where `how` says s8, with
+ * ranges that its samples give, or random ones. */
+HWNAS_CHECKED hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph,
+                                                    const hwnas_exec_options *how);
 /* What the file has in the place of the precision that the network was measured in, as a clause;
  * "": there is nothing to say. */
 const char *hwnas_network_file_note(const hwnas_network_file *file);

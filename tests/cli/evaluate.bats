@@ -221,6 +221,23 @@ END
     is out 'd["values"]["top1"]["value"] < 80'
 }
 
+@test "a file in int8 with ranges of the samples, as ONNX Runtime computes it" {
+    local peer=$HWNAS_SRC/tests/peers
+    "$HWNAS" export "$MODEL" --format onnx --dtype s8 --data "$IMAGES" $RANGE --calibrate 128 --out s8.onnx
+    ends 0 evaluate s8.onnx --data "$IMAGES" --labels "$LABELS" $RANGE --against "$MODEL" --json
+    is out 'd["values"]["top1"]["value"] > 85 and d["values"]["sqnr"]["value"] > 20 and d["batch"] == 1'
+    # Ranges of the first image alone are worse.
+    "$HWNAS" export "$MODEL" --format onnx --dtype s8 --data "$IMAGES" $RANGE --calibrate 1 --out one.onnx
+    mv out many.json
+    ends 0 evaluate one.onnx --data "$IMAGES" $RANGE --against "$MODEL" --json
+    is out "d['values']['sqnr']['value'] < $(json many.json 'd["values"]["sqnr"]["value"]')"
+    refuses 2 "--data goes with --format onnx --dtype s8" \
+        export "$MODEL" --format pytorch --data "$IMAGES" --out net.py
+    node "$peer/ort_run.mjs" version >/dev/null 2>&1 || skip "ONNX Runtime is not installed"
+    node "$peer/ort_evaluate.mjs" s8.onnx "$IMAGES" "$LABELS" 0.00392156862745098 0.286 0.353 1 1 >ort.json
+    is ort.json "abs(d['right'] / 2.56 - $(json many.json 'd["values"]["top1"]["value"]')) < 1"
+}
+
 @test "run: several inputs by name, outputs in .npy, .npz and raw" {
     python <<'END'
 a, b = np.arange(12, dtype=np.float32).reshape(4, 3), np.ones((4, 3), np.float32)
@@ -358,5 +375,5 @@ END
         n=$((n + 1))
         [ $n != 1 ] || diff <(sed '1d; /^$/d; s/^/    /' out) <(sed -n '/^    top-1/,/95 % interval$/{/./p}' "$HWNAS_SRC/docs/evaluate.md")
     done < <(grep -o '^    hwnas .*' "$HWNAS_SRC/docs/evaluate.md" | sed 's/^ *//')
-    [ $n -eq 6 ]
+    [ $n -eq 7 ]
 }

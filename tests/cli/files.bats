@@ -66,6 +66,7 @@ input.bin|run $GOOD/net.onnx --device ref --input @ --output new.bin
 samples.npy|run $GOOD/net.onnx --device ref --input @ --output new.npy
 net.onnx|evaluate @ --data $GOOD/samples.npy --labels $GOOD/labels.npy
 samples.npy|evaluate $GOOD/net.onnx --data @ --labels $GOOD/labels.npy
+samples.npy|export $GOOD/net.onnx --format onnx --dtype s8 --data @ --out new.onnx
 labels.npy|evaluate $GOOD/net.onnx --data $GOOD/samples.npy --labels @
 net.onnx|evaluate $GOOD/net.onnx --data $GOOD/samples.npy --against @
 profile.json|compare net --profile @
@@ -83,6 +84,7 @@ export --space nas_bench_macro --arch 00000000 --format onnx --out @
 export --space nas_bench_macro --arch 00000000 --format pytorch --out @
 export --space nas_bench_macro --arch 00000000 --format yaml --out @
 export $GOOD/study.db --format yaml --out @
+export $GOOD/net.onnx --format onnx --dtype s8 --data $GOOD/samples.npy --out @
 search exporting.yaml --study job.db
 profile $GOOD/net.onnx --device null --save @
 compare $GOOD/net.onnx --device null --batch 1 --threads 1 --save @
