@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/confirmed_text.h"
 #include "report/grid.h"
 #include "report/verified_text.h"
 #include "study/verified.h"
@@ -185,7 +186,7 @@ static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summa
     if (has_measured)
         hwnas_str_add(out, "; [ ] 95 % interval of the measured median");
     if (has_again)
-        hwnas_str_add(out, "; = measured again in turns with its rivals");
+        hwnas_str_add(out, "; = measured again in turns with others");
     if (has_unstable)
         hwnas_str_add(out, "; ? the machine was disturbed twice while it was measured");
     hwnas_str_add(out, "\n\n");
@@ -298,6 +299,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
                            : "");
     for (int f = 0; f < s->n_fronts; f++)
         add_best(out, s, "winner", s->fronts[f].winner, hwnas_trial_words);
+    hwnas_confirmed_text(out, s);
     if (hwnas_summary_winner(s) < 0)
         add_best(out, s, "closest", s->closest, hwnas_limit_words);
     hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed, in %.*f s",
@@ -469,6 +471,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     json_object_set_new(json, "verified", hwnas_verified_json(s));
     json_object_set_new(json, "conditions",
                         s->conditions ? json_incref(s->conditions) : json_null());
+    json_object_set_new(json, "confirmed", hwnas_confirmed_json(s));
     json_object_set_new(json, "evidence",
                         json_pack("{s:I, s:I, s:b}", "missed", (json_int_t)s->evidence.n_missed,
                                   "disturbed", (json_int_t)s->evidence.n_disturbed, "bad",

@@ -139,7 +139,7 @@ static void add_time(hwnas_str *out, const hwnas_plan *plan)
         hwnas_str_add(out, "\nin all       as many trials as it takes\n");
     else
         hwnas_str_addf(out, "\nin all       about %.0f trials in %s%s\n", plan->trials, time.text,
-                       plan->measures ? ", with the near ties at the end" : "");
+                       plan->measures ? ", with near ties and confirmation at the end" : "");
 }
 
 void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *job)

@@ -41,7 +41,8 @@ static double reserved_seconds(const hwnas_session *s)
 
 double hwnas_session_search_seconds(const hwnas_session *s)
 {
-    double share = hwnas_evaluator_measures(s->setup.evaluator) ? s->job->ties : 0;
+    double share =
+        hwnas_evaluator_measures(s->setup.evaluator) ? s->job->ties + s->job->confirm : 0;
     return (60 * s->job->max_minutes - reserved_seconds(s)) / (1 + share);
 }
 

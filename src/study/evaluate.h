@@ -26,6 +26,10 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwn
                                                 const hwnas_training_watch *watch);
 void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
 
+/* The next measurement is made by a new process: two runs of one network in it lie apart as those
+ * of two programs do. */
+void hwnas_evaluator_renew_runner(hwnas_evaluator *evaluator);
+
 /* What is learnt of latencies goes into the study as well, as long as it is open; NULL: it is
  * closed. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *evaluator,
@@ -105,7 +109,7 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_tell(hwnas_trial *trial, hwnas_evaluat
                                                const hwnas_metric_value *values, size_t n);
 
 /* One measurement on a device that runs, of at most `seconds`, and the values that it gives, which
- * are put at the end of the trial's. */
+ * are put at the end of the trial's; one that is marked marks the trial. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *evaluator,
                                              const hwnas_candidate *candidate, int device,
                                              double seconds);

@@ -137,6 +137,7 @@ hwnas_status hwnas_evaluate_on(hwnas_trial *trial, hwnas_evaluator *e, const hwn
     TRY(hwnas_evaluate_run(&m, NULL, e, c, device, seconds));
     hwnas_evaluate_add_measurement(trial, e, device, batch_at(&e->sites[device], c->settings.batch),
                                    &m);
+    trial->is_unstable |= m.is_unstable;
     return HWNAS_OK;
 }
 

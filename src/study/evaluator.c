@@ -24,6 +24,12 @@ hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int thre
     return hwnas_runner_open(&e->runner, e->sites[device].row->spelling, threads);
 }
 
+void hwnas_evaluator_renew_runner(hwnas_evaluator *e)
+{
+    hwnas_runner_close(e->runner);
+    e->runner = NULL;
+}
+
 /* A device that remembers, or a runner, which is started to see whether the device works. */
 static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
 {

@@ -49,6 +49,7 @@ typedef struct hwnas_job {
     double max_seconds;      /* of a measurement */
     hwnas_priority priority; /* of its threads */
     double ties;             /* time for measuring near ties again, as a part of the search's */
+    double confirm;          /* time for confirming the front's end, the same */
     bool verifies;           /* the front's networks are compared with a reference */
     double timeout;          /* of a runner's silence, seconds */
     int64_t memory_limit;    /* of a runner, bytes; 0: none */

@@ -472,6 +472,8 @@ const hwnas_job_key hwnas_job_keys[] = {
      .argument = "X", .help = "of a measurement, at most"},
     {"measure", "ties", .is_rare = true, NUMBER(ties, 0, 1000, 0.1),
      .argument = "X", .help = "time for near ties on the front, as a part of the search's (0.1)"},
+    {"measure", "confirm", .is_rare = true, NUMBER(confirm, 0, 1000, 0.1),
+     .argument = "X", .help = "time for confirming the front's end, as a part of the search's (0.1)"},
     {"measure", "estimate", .is_rare = true, WORD(estimate, HWNAS_ESTIMATE_AUTO, "off", "auto", "aggressive"),
      .hint = "auto spares measurements that a table of latencies makes useless; aggressive those, too, that "
              "are more likely useless than not",

@@ -123,7 +123,7 @@ static void estimate(hwnas_plan *out, const hwnas_job *job)
                            60 * job->max_minutes / out->seconds_a_trial);
     if (out->is_exact && !isnan(out->trials))
         out->trials = fmin(out->trials, n);
-    double share = out->measures ? 1 + job->ties : 1;
+    double share = out->measures ? 1 + job->ties + job->confirm : 1;
     out->minutes = out->trials * out->seconds_a_trial * share / 60;
     if (job->max_minutes > 0)
         out->minutes = fmin(out->minutes, job->max_minutes);

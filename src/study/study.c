@@ -2,8 +2,8 @@
  * is, history.c writes what happens and goes through it again, session.c does one trial, budget.c
  * says when there is no other, study_facts.c knows a study again, warm.c takes trials over, probe.c
  * finds the networks to begin with, standstill.c says when not to go on, waiting.c which estimates
- * are to be remeasured, ties.c settles the front, verify_front.c sees that its networks are
- * computed right. ask_tell.c is the same study for a program that runs the networks itself. */
+ * are to be remeasured, ties.c settles the front, confirm.c measures its end afresh,
+ * verify_front.c sees that its networks are computed right. ask_tell.c is the same study for a program that runs the networks itself. */
 #include "study/study.h"
 
 #include <math.h>
@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "study/budget.h"
+#include "study/confirm.h"
 #include "study/session.h"
 #include "study/ties.h"
 #include "study/verify_front.h"
@@ -184,6 +185,14 @@ static hwnas_status settle_ties(hwnas_session *s)
     return hwnas_session_remember_time(s);
 }
 
+static hwnas_status confirm(hwnas_session *s, double seconds)
+{
+    report(s, "confirming the front's end");
+    TRY(hwnas_session_confirm(s, seconds));
+    TRY(hwnas_evaluator_keep(s->setup.evaluator));
+    return hwnas_session_remember_time(s);
+}
+
 /* A network of the front whose result is wrong leaves it, and the search goes on as if that one had
  * failed: what was kept off by it may have to be measured, and ties be settled again. */
 static hwnas_status search_and_verify(hwnas_session *s)
@@ -193,7 +202,9 @@ static hwnas_status search_and_verify(hwnas_session *s)
         TRY(train_front(s));
         if (hwnas_session_should_stop(s))
             return HWNAS_OK;
+        const double searched = hwnas_session_seconds(s);
         TRY(settle_ties(s));
+        TRY(confirm(s, s->job->confirm * searched));
         if (s->job->verifies)
             report(s, "verifying the front");
         TRY(hwnas_session_verify(s, &is_right));

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "graph/elaborate.h"
 #include "trial/judge.h"
+#include "study/member.h"
 #include "study/verified.h"
 
 static const double SHARE = 0.25; /* of the time of a measurement, for one turn */
@@ -140,46 +140,31 @@ static bool should_stop(const study *s)
 
 /* The members of a group as they are to be measured. */
 typedef struct group {
-    const size_t *members;
+    const size_t *trials;
     int n;
-    hwnas_candidate *candidates;
-    hwnas_arch **archs;
-    hwnas_graph **graphs;
+    hwnas_member *members;
+    hwnas_candidate *candidates; /* of these */
 } group;
 
 static void group_done(group *g)
 {
-    for (int i = 0; i < g->n; i++) {
-        hwnas_arch_free(g->archs[i]);
-        hwnas_graph_free(g->graphs[i]);
-    }
+    for (int i = 0; i < g->n; i++)
+        hwnas_member_close(&g->members[i]);
+    free(g->members);
     free(g->candidates);
-    free(g->archs);
-    free(g->graphs);
-}
-
-static hwnas_status open_member(group *g, int i, const study *s)
-{
-    hwnas_arch *walked;
-    TRY(hwnas_arch_parse(&walked, s->walked, s->trials[g->members[i]].code));
-    g->archs[i] = hwnas_settings_strip(walked, s->space);
-    g->candidates[i].settings = hwnas_settings_of(walked, s->job);
-    hwnas_arch_free(walked);
-    TRY(hwnas_graph_build(&g->graphs[i], g->archs[i], g->candidates[i].settings.batch));
-    g->candidates[i].arch = g->archs[i];
-    g->candidates[i].graph = g->graphs[i];
-    return HWNAS_OK;
 }
 
 /* `out` is to be done with even after a failure. */
-static hwnas_status group_open(group *out, const study *s, const size_t *members, int n)
+static hwnas_status group_open(group *out, const study *s, const size_t *trials, int n)
 {
-    *out = (group){.members = members, .n = n};
+    *out = (group){.trials = trials, .n = n};
+    out->members = hwnas_alloc((size_t)n * sizeof *out->members);
     out->candidates = hwnas_alloc((size_t)n * sizeof *out->candidates);
-    out->archs = hwnas_alloc((size_t)n * sizeof *out->archs);
-    out->graphs = hwnas_alloc((size_t)n * sizeof *out->graphs);
-    for (int i = 0; i < n; i++)
-        TRY(open_member(out, i, s));
+    for (int i = 0; i < n; i++) {
+        TRY(hwnas_member_open(&out->members[i], &s->trials[trials[i]], s->job, s->space,
+                              s->walked));
+        out->candidates[i] = out->members[i].candidate;
+    }
     return HWNAS_OK;
 }
 
@@ -193,7 +178,7 @@ static hwnas_status conclude(study *s, const group *g, const hwnas_trial *turns,
     double *rounds = hwnas_alloc((size_t)n_rounds * sizeof *rounds);
     bool is_whole = true;
     for (int i = 0; i < n && is_whole; i++) {
-        const hwnas_value_row *v = hwnas_trial_value(&s->trials[g->members[i]], metric);
+        const hwnas_value_row *v = hwnas_trial_value(&s->trials[g->trials[i]], metric);
         is_whole = v && v->value > 0;
         firsts[i] = is_whole ? v->value : 0;
     }
@@ -213,7 +198,7 @@ static hwnas_status conclude(study *s, const group *g, const hwnas_trial *turns,
         snprintf(row.metric, sizeof row.metric, "%s", metric);
         row.value = hwnas_quantile(rounds, (size_t)n_rounds, 0.5);
         (void)hwnas_quantile_interval(rounds, (size_t)n_rounds, 0.5, &row.low, &row.high);
-        status = hwnas_store_again(s->store, s->trials[g->members[i]].number, &row, 1);
+        status = hwnas_store_again(s->store, s->trials[g->trials[i]].number, &row, 1);
     }
     free(values);
     free(firsts);

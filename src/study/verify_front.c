@@ -4,40 +4,13 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "graph/elaborate.h"
 #include "trial/judge.h"
+#include "study/member.h"
 #include "study/verified.h"
 
 /* So many wrong networks and none that is right: it is the device that is wrong. */
 enum { MAX_FAILURES_IN_A_ROW = 8 };
 static const double REF_SHARE = 0.1;
-
-/* A trial as it is to be run; to be closed even after a failure. */
-typedef struct member {
-    hwnas_arch *arch;
-    hwnas_graph *graph;
-    hwnas_candidate candidate;
-} member;
-
-static hwnas_status member_open(member *out, const hwnas_session *s, const hwnas_trial *trial)
-{
-    hwnas_arch *walked;
-    *out = (member){0};
-    TRY(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
-    out->arch = hwnas_settings_strip(walked, s->setup.space);
-    out->candidate.settings = hwnas_settings_of(walked, s->job);
-    hwnas_arch_free(walked);
-    TRY(hwnas_graph_build(&out->graph, out->arch, out->candidate.settings.batch));
-    out->candidate.arch = out->arch;
-    out->candidate.graph = out->graph;
-    return HWNAS_OK;
-}
-
-static void member_close(member *m)
-{
-    hwnas_arch_free(m->arch);
-    hwnas_graph_free(m->graph);
-}
 
 /* The loops of `ref` have a share of the search's time, and of that what one network may take. */
 static double ref_seconds_left(const hwnas_session *s)
@@ -88,7 +61,7 @@ static hwnas_status check_hope(const hwnas_session *s)
 static hwnas_status verify_member(hwnas_session *s, const hwnas_trial *trial, int front)
 {
     hwnas_status status = HWNAS_OK;
-    member m = {0};
+    hwnas_member m = {0};
     for (int d = 0; d < s->job->goals.devices.n; d++) {
         const char *name = s->job->goals.devices.rows[d].name;
         if ((s->job->goals.is_front_per_device && d != front) ||
@@ -96,7 +69,7 @@ static hwnas_status verify_member(hwnas_session *s, const hwnas_trial *trial, in
             hwnas_verified_is_known(s->verified, trial->number, name))
             continue;
         if (!m.graph)
-            TRY_OUT(member_open(&m, s, trial));
+            TRY_OUT(hwnas_member_open(&m, trial, s->job, s->setup.space, s->setup.walked));
         TRY_OUT(verify_on(s, trial, &m.candidate, d));
         if (hwnas_verified_is_wrong(s->verified, trial->number)) {
             status = check_hope(s);
@@ -104,7 +77,7 @@ static hwnas_status verify_member(hwnas_session *s, const hwnas_trial *trial, in
         }
     }
 out:
-    member_close(&m);
+    hwnas_member_close(&m);
     return status;
 }
 

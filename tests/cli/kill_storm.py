@@ -17,7 +17,7 @@ os.makedirs("tmp")
 mark = f"KILL_STORM={os.getpid()}"
 replayed = ["search", source + "/examples/replay-nb-macro.yaml", "--trials", "1500", "--json"]
 measured = ["search", "--space", "nas_bench_macro", "--accuracy", "nas_bench_macro_cifar10", "--device", "null",
-            "--objectives", "accuracy,latency.p50", "--strategy", "nsga2", "--trials", "150", "--ties", "0",
+            "--objectives", "accuracy,latency.p50", "--strategy", "nsga2", "--trials", "150", "--ties", "0", "--confirm", "0",
             "--json"]
 
 

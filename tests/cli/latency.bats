@@ -97,7 +97,7 @@ END
 @test "a front is measured, and what was left out could not have been on it" {
     search() {
         ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device cpu --threads 1 \
-            --objectives 'accuracy, latency' --strategy random --trials 120 --seconds 0.05 --interval 0.1 --ties 0 \
+            --objectives 'accuracy, latency' --strategy random --trials 120 --seconds 0.05 --interval 0.1 --ties 0 --confirm 0 \
             "$@" --json
         is out "all(r['objectives']['latency.p50']['source'] == 'measured' for r in d['front'])"
         is out "d['finished'] == 120 and d['estimated'] + d['remeasured'] <= 120"
@@ -116,7 +116,7 @@ END
 @test "killed while its estimates wait, a search goes on with them" {
     ends 0 calibrate nas_bench_macro --threads 1 --minutes 0.05
     set -- search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device cpu --threads 1 \
-        --objectives 'accuracy, latency' --strategy nsga2 --trials 2000 --seconds 0.05 --interval 0.1 --ties 0 \
+        --objectives 'accuracy, latency' --strategy nsga2 --trials 2000 --seconds 0.05 --interval 0.1 --ties 0 --confirm 0 \
         --study k.db --json
     "$HWNAS" "$@" >out 2>err &
     local pid=$!

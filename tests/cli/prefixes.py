@@ -17,7 +17,7 @@ with open(table) as whole, open("holes.csv", "w") as holes:  # what it lacks is 
     holes.writelines(row for i, row in enumerate(whole) if i % 10 != 7)
 
 replay = ["--accuracy", "table:holes.csv#acc_top1_pct_mean", "--device", "replay:holes.csv#macs_count"]
-still = ["--accuracy", "nas_bench_macro_cifar10", "--device", "null", "--ties", "0"]
+still = ["--accuracy", "nas_bench_macro_cifar10", "--device", "null", "--ties", "0", "--confirm", "0"]
 one, two = ["--objectives", "accuracy"], ["--objectives", "accuracy,macs"]
 fast, both = ["--objectives", "latency.p50"], ["--objectives", "accuracy,latency.p50"]
 

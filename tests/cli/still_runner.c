@@ -8,6 +8,13 @@
  * function of the network alone: it has a pace of its own, up to 10 % off, chance begins anew with
  * each, and one in 16 cannot be compiled.
  *
+ * With STILL_NOISE=RUN,LEVEL,LENGTH,BURSTS it is a machine with a known truth that is not as still:
+ * two runs of a network lie apart by a standard deviation of RUN; all networks become slower and
+ * faster together by one of LEVEL, which is forgotten after LENGTH compiled networks (an
+ * Ornstein-Uhlenbeck process); and with a share of BURSTS somebody else comes to the core for a
+ * while, which makes it two fifths slower. STILL_SEED draws it, and STILL_CLOCK names a file that counts the
+ * compiled networks over all runners.
+ *
  * With STILL_COMPUTES the device computes as well, as `ref` does, so that its results are verified;
  * with STILL_WRONG=DIGEST[,DIGEST...] the results of networks whose folded graphs have these
  * digests are wrong, and with STILL_WRONG=all those of each. STILL_LOG names a file that gets the
@@ -79,6 +86,60 @@ static void still_close(hwnas_device *device)
     free(device);
 }
 
+/* ---- Noise ---- */
+
+static struct {
+    bool is_on;
+    double run, level, length, bursts;
+    double burst_end; /* by the clock */
+} noise;
+
+/* Box and Muller. */
+static double normal(hwnas_rng *rng)
+{
+    const double radius = sqrt(-2 * log(1 - hwnas_rng_double(rng)));
+    return radius * cos(2 * M_PI * hwnas_rng_double(rng));
+}
+
+/* How many networks were compiled before, by all runners. */
+static long tick(void)
+{
+    FILE *file = getenv("STILL_CLOCK") ? fopen(getenv("STILL_CLOCK"), "a") : NULL;
+    if (!file)
+        return 0;
+    fputs(".", file);
+    const long n = ftell(file);
+    fclose(file);
+    return n;
+}
+
+/* By how much a network is slower that is compiled now. */
+static double draw_noise(void)
+{
+    const char *text = getenv("STILL_NOISE"), *seed = getenv("STILL_SEED");
+    noise.is_on = text && sscanf(text, "%lf,%lf,%lf,%lf", &noise.run, &noise.level, &noise.length,
+                                 &noise.bursts) == 4;
+    if (!noise.is_on)
+        return 1;
+    const uint64_t number = strtoull(seed ? seed : "0", NULL, 10);
+    const long now = tick();
+    hwnas_rng levels = hwnas_rng_new(number, 2), own = hwnas_rng_new(number, 3 + (uint64_t)now);
+    const double memory = exp(-1 / noise.length);
+    double level = normal(&levels);
+    for (long i = 0; i < now; i++)
+        level = memory * level + sqrt(1 - memory * memory) * normal(&levels);
+    /* One in four lasts longer than any measurement does. */
+    noise.burst_end = clock_seconds;
+    if (hwnas_rng_double(&own) < noise.bursts)
+        noise.burst_end += hwnas_rng_double(&own) < 0.25 ? 30 : 0.4;
+    return exp(noise.level * level + noise.run * normal(&own));
+}
+
+static bool is_in_burst(void)
+{
+    return noise.is_on && clock_seconds < noise.burst_end;
+}
+
 /* What measuring a network takes, to the clock of the search (mortal.c): five seconds. */
 static void spend(void)
 {
@@ -111,6 +172,7 @@ static hwnas_status still_compile(hwnas_exec **out, hwnas_device *device, const 
     exec->seconds *= is_by_network ? 0.9 + 0.2 * hwnas_rng_double(&exec->own) : 1;
     if (computes())
         TRY(hwnas_graph_copy(&exec->graph, graph));
+    exec->seconds *= draw_noise();
     exec->is_wrong = is_listed(getenv("STILL_WRONG"), digest.hex);
     spend();
     *out = &exec->base;
@@ -145,7 +207,7 @@ static hwnas_status still_run(hwnas_exec *base, const float *const *inputs, floa
 {
     static double slowness = 1;
     still_exec *exec = (still_exec *)base;
-    pass(slowness * exec->seconds * (0.99 + 0.02 * hwnas_rng_double(exec->rng)));
+    pass((is_in_burst() ? 1.4 : 1) * slowness * exec->seconds * (0.99 + 0.02 * hwnas_rng_double(exec->rng)));
     slowness *= getenv("STILL_GROWS") ? 1.001 : 1;
     if (exec->graph)
         TRY(compute(exec, inputs, outputs));
@@ -214,7 +276,7 @@ static bool is_shared_where_asked(hwnas_machine *machine, double *hertz)
 {
     (void)machine;
     *hertz = 3e9;
-    return getenv("STILL_SHARED") != NULL;
+    return is_in_burst() || getenv("STILL_SHARED") != NULL;
 }
 
 static hwnas_conditions no_conditions(hwnas_machine *machine)

@@ -124,7 +124,7 @@ END
     [ "$(json a "d['front']")" = "$(json out "d['front']")" ]
     ends 0 search --help
     for key in space accuracy device devices threads batch price objectives constraints fronts \
-        strategy population trials minutes improvement until seed warm-start interval seconds ties \
+        strategy population trials minutes improvement until seed warm-start interval seconds ties confirm \
         timeout memory study onnx pytorch yaml; do
         grep -q -- "--$key\b" out || says out "--$key"
     done
@@ -376,7 +376,7 @@ END
 }
 
 @test "explain: latencies that were not measured are estimates, and say so" {
-    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05, ties: 0, estimate: off}" \
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05, ties: 0, confirm: 0, estimate: off}" \
         "budget: {trials: 30}"
     ends 0 search job.yaml
     ends 0 explain job.db --json
@@ -412,6 +412,36 @@ assert abs(math.prod(a / b for a, b in pairs) ** (1 / len(pairs)) - 1) < .05, pa
 END
     undisturbed ends 0 search job.yaml --json --resume --trials 32
     is out "d['finished'] == 32"
+}
+
+@test "the front's end is confirmed by fresh measurements, which are published" {
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "constraints: [latency.p50 <= 35 ms]" \
+        "budget: {trials: 60}" "measure: {estimate: off, ties: 0, confirm: 100}"
+    export STILL_BY_SIZE=1 STILL_BY_NETWORK=1 STILL_NOISE=0.02,0.02,20,0.1 STILL_CLOCK=$PWD/clock
+    undisturbed ends 0 search job.yaml --json
+    is out "any(c['trial'] == d['winner']['trial'] for c in d['confirmed'])"
+    is out "all(4 <= c['rounds'] <= 12 and 4 <= c['references'] <= 8 and c['low'] < c['value'] < c['high'] != c['first']
+        for c in d['confirmed'])"
+    is out "d['winner']['objectives']['latency.p50']['high'] <= 35"
+    # Published is what was confirmed; the first measurement stays in the history.
+    is out "all(abs(f['objectives']['latency.p50']['value'] - 1e3 * c['value']) < 1e-9
+        for f in d['front'] for c in d['confirmed'] if f['trial'] == c['trial'])"
+    /usr/bin/python3 - <<'END'
+import json, sqlite3
+found = json.load(open("out"))["confirmed"]
+db = sqlite3.connect("job.db")
+for c in found:
+    first, = db.execute("SELECT value FROM value WHERE trial = ? AND metric = ?", (c["trial"], c["metric"])).fetchone()
+    assert abs(first / c["first"] - 1) < 1e-12
+END
+    ends 0 study show job.db
+    says out "confirmed   trial * ms at first, * fresh rounds beside * other networks"
+    # What was confirmed is not confirmed again.
+    local before after
+    before=$(wc -c <clock)
+    undisturbed ends 0 search job.yaml --json --resume --trials 60
+    after=$(wc -c <clock)
+    [ "$after" -le $((before + 2)) ]
 }
 
 @test "successive halving: short measurements first, and only whole ones on the front" {

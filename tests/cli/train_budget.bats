@@ -229,7 +229,7 @@ scripted() {
 }
 
 @test "the time that is reserved for the last trainings is theirs" {
-    scripted 'budget: {trials: 60, minutes: 40}' 'measure: {seconds: 0.1, ties: 0}'
+    scripted 'budget: {trials: 60, minutes: 40}' 'measure: {seconds: 0.1, ties: 0, confirm: 0}'
     is out "d['ended'] == 'the time is over'"
     # A tenth of 24 trainings are kept for the end, 200 s: until then others are trained and measured, and the last
     # thing that happens is a training, which ends within the 2400 s.
@@ -241,7 +241,7 @@ scripted() {
 }
 
 @test "the time that a training takes is none of a measurement's" {
-    scripted 'budget: {trials: 30}' 'measure: {seconds: 0.1, ties: 0}'
+    scripted 'budget: {trials: 30}' 'measure: {seconds: 0.1, ties: 0, confirm: 0}'
     run -0 /usr/bin/python3 - "$(python3 -c "import json; print(json.load(open('out'))['study'])")" <<'END'
 import json, sqlite3, sys
 study = sqlite3.connect(sys.argv[1])

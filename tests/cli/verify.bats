@@ -5,7 +5,7 @@ load helpers
 # still: a search that is the same each time, on a machine that computes. Other ARGUMENTS follow.
 still_search() {
     job "device: null" "accuracy: nas_bench_macro_cifar10" "objectives: [accuracy, latency.p50]" \
-        "budget: {trials: 12}" "seed: 3" "measure: {seconds: 0.1, estimate: off, ties: 0}"
+        "budget: {trials: 12}" "seed: 3" "measure: {seconds: 0.1, estimate: off, ties: 0, confirm: 0}"
     STILL_COMPUTES=1 STILL_BY_SIZE=1 STILL_LOG=$PWD/log undisturbed ends "$@"
 }
 
@@ -70,7 +70,7 @@ digest() {
     two() {
         job "device" "accuracy: nas_bench_macro_cifar10" "budget: {trials: 6}" "seed: 3" \
             "devices: [{name: a, device: null}, {name: b, device: null, batch: 2}]" "fronts: each" \
-            "objectives: [accuracy, latency.p50 on a, latency.p50 on b]" "measure: {seconds: 0.1, estimate: off, ties: 0}"
+            "objectives: [accuracy, latency.p50 on a, latency.p50 on b]" "measure: {seconds: 0.1, estimate: off, ties: 0, confirm: 0}"
         STILL_COMPUTES=1 STILL_BY_SIZE=1 STILL_LOG=$PWD/log undisturbed ends "$@"
     }
     two 0 search job.yaml --study right.db --json
@@ -152,13 +152,13 @@ taken_over() {
 @test "several devices: each is verified, or said to be skipped" {
     job "device" "accuracy: nas_bench_macro_cifar10" "budget: {trials: 4}" "seed: 3" \
         "devices: [{name: a, device: null}, {name: b, device: replay:$TABLE#macs_count}]" \
-        "objectives: [accuracy, latency.p50 on a]" "measure: {seconds: 0.1, estimate: off, ties: 0}"
+        "objectives: [accuracy, latency.p50 on a]" "measure: {seconds: 0.1, estimate: off, ties: 0, confirm: 0}"
     STILL_COMPUTES=1 STILL_BY_SIZE=1 undisturbed ends 0 search job.yaml --study s.db
     says out "networks of the front against ref"
     says out "not on b: it remembers published numbers and runs nothing"
     job "device" "accuracy: nas_bench_macro_cifar10" "budget: {trials: 4}" "seed: 3" \
         "devices: [{name: a, device: null}, {name: b, device: null, batch: 2}]" "fronts: each" \
-        "objectives: [accuracy, latency.p50 on a, latency.p50 on b]" "measure: {seconds: 0.1, estimate: off, ties: 0}"
+        "objectives: [accuracy, latency.p50 on a, latency.p50 on b]" "measure: {seconds: 0.1, estimate: off, ties: 0, confirm: 0}"
     STILL_COMPUTES=1 STILL_BY_SIZE=1 undisturbed ends 0 search job.yaml --study t.db --json
     is out "all('verified' in t for f in d['fronts'].values() for t in f['front'])"
 }

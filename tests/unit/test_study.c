@@ -17,6 +17,7 @@
 #include "base/stats.h"
 #include "graph/elaborate.h"
 #include "trial/judge.h"
+#include "study/confirm.h"
 #include "study/evidence.h"
 #include "study/response.h"
 #include "study/probe.h"
@@ -394,6 +395,72 @@ static void ties_are_levelled(void **state)
             assert_near(values[3 * r + i], own[i] * level, 1e-9);
 }
 
+/* ---- Confirming ---- */
+
+static double gauss(hwnas_rng *rng)
+{
+    return sqrt(-2 * log(1 - hwnas_rng_double(rng))) * cos(2 * M_PI * hwnas_rng_double(rng));
+}
+
+/* A network of 10 ms on a machine that is 3 % slower by now than when the others were first
+ * measured. Rounds alone, whose spread is 1.29 %: Student's t of 3 degrees of freedom is 3.182. */
+static void confirmed_by_hand(void **state)
+{
+    (void)state;
+    const double means[4] = {1.03, 1.03, 1.03, 1.03}; /* of references that took exp(1) s */
+    const double firsts[4] = {-0.03, -0.03, -0.03, -0.03};
+    double rounds[4];
+    for (int r = 0; r < 4; r++)
+        rounds[r] = log(0.010) + 0.03;
+    hwnas_reading is = hwnas_confirm_conclude(rounds, means, 4, firsts, 4);
+    assert_near(is.value, 0.010, 1e-12);
+    assert_near(is.low, 0.010, 1e-9);
+    static const double off[4] = {-0.015, -0.005, 0.005, 0.015}; /* sd 0.0129099 */
+    for (int r = 0; r < 4; r++)
+        rounds[r] += off[r];
+    is = hwnas_confirm_conclude(rounds, means, 4, firsts, 4);
+    assert_near(is.value, 0.010, 1e-12);
+    assert_near(log(is.high / is.value), 3.182 * 0.0129099 / 2, 1e-4);
+    assert_near(log(is.value / is.low), 3.182 * 0.0129099 / 2, 1e-4);
+}
+
+/* As many intervals of scripted confirmations hold the truth as they say, whether runs or minutes
+ * differ more, and whatever the machine's speed has become by then. */
+static void confirmed_intervals_hold_the_truth(void **state)
+{
+    (void)state;
+    enum { DRAWS = 2000 };
+    static const struct {
+        int n_rounds, n_references;
+        double run, minute; /* sd of a run, and of the speed in the minute of a first measurement */
+    } rows[] = {{4, 4, 0.01, 0.01}, {6, 8, 0.014, 0}, {12, 8, 0.01, 0.02}, {8, 5, 0.03, 0.01}};
+    hwnas_rng rng = hwnas_rng_new(2026, 5);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const int n = rows[i].n_rounds, m = rows[i].n_references;
+        int n_inside = 0;
+        for (int draw = 0; draw < DRAWS; draw++) {
+            double rounds[HWNAS_CONFIRM_ROUNDS], means[HWNAS_CONFIRM_ROUNDS] = {0};
+            double firsts[HWNAS_CONFIRM_REFERENCES];
+            const double now = 0.05 * gauss(&rng); /* the level of the confirmation */
+            for (int k = 0; k < m; k++)
+                firsts[k] = rows[i].minute * gauss(&rng) + rows[i].run * gauss(&rng);
+            for (int r = 0; r < n; r++) {
+                rounds[r] = log(0.010) + now + rows[i].run * gauss(&rng);
+                for (int k = 0; k < m; k++) {
+                    const double fresh = now + rows[i].run * gauss(&rng);
+                    means[r] += fresh / m;
+                    firsts[k] -= fresh / n;
+                }
+            }
+            const hwnas_reading is = hwnas_confirm_conclude(rounds, means, n, firsts, m);
+            n_inside += is.low <= 0.010 && 0.010 <= is.high;
+        }
+        print_message("# %d rounds, %d others: %.1f %% hold the truth\n", n, m,
+                      100.0 * n_inside / DRAWS);
+        assert_in_range(n_inside, 93 * DRAWS / 100, 98 * DRAWS / 100);
+    }
+}
+
 /* ---- Standing still ---- */
 
 static hwnas_score scored(double x, double y, double violation)
@@ -607,6 +674,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(estimates_hide_no_tie),
         cmocka_unit_test(limits_hold_for_intervals),
         cmocka_unit_test(ties_are_levelled),
+        cmocka_unit_test(confirmed_by_hand),
+        cmocka_unit_test(confirmed_intervals_hold_the_truth),
         cmocka_unit_test(improvement_by_hand),
         cmocka_unit_test(improvement_of_many_objectives),
         cmocka_unit_test(settings_are_choices),

@@ -1,0 +1,41 @@
+#include "report/confirmed_text.h"
+
+#include "study/confirm.h"
+
+/* How the winner's fresh measurements differ from the first one. */
+static void add_confirmed(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
+{
+    const hwnas_goals *goals = &s->job.goals;
+    for (int d = 0; d < goals->devices.n && front->winner >= 0; d++) {
+        const hwnas_trial *winner = &s->trials[front->winner];
+        const hwnas_goal p50 = hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY), d, &goals->devices);
+        const json_t *found = hwnas_confirmed_of(s->confirmed, winner->number, p50.name);
+        const double scale = p50.metric->scale;
+        if (found)
+            hwnas_str_addf(
+                out,
+                "confirmed   trial %llu: %s %.*f %s at first, %.*f [%.*f, %.*f] in %d "
+                "fresh rounds beside %d other networks\n",
+                (unsigned long long)winner->number, p50.name, p50.metric->decimals,
+                json_number_value(json_object_get(found, "first")) / scale, p50.metric->unit,
+                p50.metric->decimals, json_number_value(json_object_get(found, "value")) / scale,
+                p50.metric->decimals, json_number_value(json_object_get(found, "low")) / scale,
+                p50.metric->decimals, json_number_value(json_object_get(found, "high")) / scale,
+                (int)json_integer_value(json_object_get(found, "rounds")),
+                (int)json_integer_value(json_object_get(found, "references")));
+    }
+}
+
+void hwnas_confirmed_text(hwnas_str *out, const hwnas_summary *s)
+{
+    for (int f = 0; f < s->n_fronts; f++)
+        add_confirmed(out, s, &s->fronts[f]);
+}
+
+json_t *hwnas_confirmed_json(const hwnas_summary *s)
+{
+    json_t *list = json_array(), *found;
+    const char *key;
+    json_object_foreach(s->confirmed, key, found) json_array_append(list, found);
+    return list;
+}
