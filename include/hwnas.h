@@ -234,7 +234,8 @@ typedef struct hwnas_network hwnas_network;
 
 typedef struct hwnas_network_options {
     size_t size;
-    int batch;            /* 0: 1; an ONNX file whose batch is fixed to another one is refused */
+    int batch; /* 0: 1, or a trial's own; an ONNX file whose batch is fixed to another one
+                  is refused */
     bool takes_own_batch; /* instead, such a file has its own; hwnas_network_input() tells it */
 } hwnas_network_options;
 #define HWNAS_NETWORK_OPTIONS_INIT                                                                 \
@@ -273,6 +274,11 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_open_in(hwnas_network **out,
                                                            const hwnas_space *space,
                                                            const char *code,
                                                            const hwnas_network_options *options);
+/* The network of a trial of a study, which may still run; `trial` -1: of the winner.
+ * HWNAS_E_INFEASIBLE, HWNAS_E_DISTURBED: it has none; HWNAS_E_NOT_FOUND: no such trial. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_open_trial(hwnas_network **out,
+                                                              const char *study, int64_t trial,
+                                                              const hwnas_network_options *options);
 HWNAS_API void hwnas_network_close(hwnas_network *network);
 
 /* As hwnas_space_check() spells it; NULL: of an ONNX file. */
@@ -375,14 +381,19 @@ typedef struct hwnas_export_options {
     size_t size;
     hwnas_precision precision; /* an ONNX file has HWNAS_S8 as QDQ nodes; others are F32 */
     bool is_folded;            /* ONNX: without batch norms and dead branches */
+    bool as_measured;          /* of a trial, in its precision where a file can have it */
+    /* (optional) Gets what the user should know of the file, as a sentence; yours. NULL: nothing.
+     */
+    char **note;
 } hwnas_export_options;
 #define HWNAS_EXPORT_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(hwnas_export_options), HWNAS_F32, false                                             \
+        sizeof(hwnas_export_options), HWNAS_F32, false, false, NULL                                \
     }
 
-/* Writes a file, whole or not at all. `format`: "onnx", "pytorch", "yaml"; a network of an ONNX
- * file is written as "onnx" alone. */
+/* Writes a file, whole or not at all, and not over what the network was opened from. `format`:
+ * "onnx", "pytorch", "yaml". A network of an ONNX file is written as "onnx" or "pytorch"; the
+ * latter is NAME.py, with its weights beside it in NAME.safetensors. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_export(const hwnas_network *network,
                                                           const char *path, const char *format,
                                                           const hwnas_export_options *options);
@@ -605,7 +616,27 @@ typedef struct hwnas_search_progress {
     double seconds_left;       /* NaN: not known yet */
     const char *winner;        /* code of the best so far; NULL: none is feasible yet */
     const char *phase;         /* what is being done; "": the next trial */
+    double trials_per_minute;
+    const char *best; /* the winner's objectives, "accuracy 66.12 %, latency.p50 9.810 ms"; NULL */
 } hwnas_search_progress;
+
+/* A key of a job, docs/searching.md, that may be said outside of its file as well. */
+typedef struct hwnas_job_key_info {
+    const char *name;     /* "budget.trials" of the file is "trials" here */
+    char letter;          /* short form on the command line; 0: none */
+    bool is_rare;         /* seldom needed: --help names it without explaining it */
+    const char *argument; /* "N", "FILE" */
+    const char *help;     /* a line */
+} hwnas_job_key_info;
+
+/* Key number i, from 0; false: there is none. Static texts. */
+HWNAS_API bool hwnas_job_key_list(hwnas_job_key_info *out, size_t i);
+
+/* The value of a key, in the place of the file's, as it would stand on the command line. */
+typedef struct hwnas_job_flag {
+    const char *name; /* of a key; NULL ends a list */
+    const char *value;
+} hwnas_job_flag;
 
 typedef struct hwnas_search_options {
     size_t size;
@@ -618,18 +649,29 @@ typedef struct hwnas_search_options {
     /* (optional) Is told after each trial, in the calling thread. */
     void (*progress)(void *context, const hwnas_search_progress *progress);
     void *context;
+    bool overwrite; /* put a new study in the place of an existing one */
+    /* (optional) Values of the job's keys, up to one without a name. A mistake in one has the place
+     * "--NAME". */
+    const hwnas_job_flag *flags;
 } hwnas_search_options;
 #define HWNAS_SEARCH_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL                             \
+        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL, false, NULL                \
     }
 
-/* Runs a job (a YAML file), writes the winner to the files of its `export`, and gives the object
- * "hwnas.study". A search that ends without a network within the limits is HWNAS_OK with a null
- * winner, and writes none. An export that cannot be written is told before anything is searched.
+/* Runs a job (a YAML file; NULL: flags say it all), writes the winner to the files of its `export`,
+ * and reports what the study found: text, JSON ("hwnas.study"), and the files. The report concludes
+ * with HWNAS_E_INFEASIBLE, or HWNAS_E_DISTURBED, where no network is known to be within the limits
+ * (its message names the closest), with HWNAS_E_INTERRUPTED after `cancel`, and with what kept an
+ * export from being written. An export that cannot be written is told before anything is searched.
  * Takes what the job's budget says. */
-HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search(char **out_json, const char *job,
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search(hwnas_report **out, const char *job,
                                                   const hwnas_search_options *options);
+/* What hwnas_search() would do, and how long it would take: opens all that the job needs, and
+ * measures three networks. HWNAS_E_INFEASIBLE where no network can meet the limits. Writes nothing.
+ * Text, JSON ("hwnas.dry_run"). Seconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search_plan(hwnas_report **out, const char *job,
+                                                       const hwnas_search_options *options);
 
 #ifdef __cplusplus
 }

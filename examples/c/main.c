@@ -33,7 +33,8 @@ static int fail(void)
 int main(int argc, char **argv)
 {
     int exit_code;
-    char *study = NULL;
+    char *front = NULL;
+    hwnas_report *report;
     if (hwnas_register_device(&naive_device) != HWNAS_OK ||
         hwnas_register_strategy(&climb_strategy) != HWNAS_OK ||
         hwnas_register_predictor(&size_predictor) != HWNAS_OK)
@@ -49,9 +50,13 @@ int main(int argc, char **argv)
     hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
     options.cancel = &cancel;
     options.progress = tell_progress;
-    if (hwnas_search(&study, argv[1], &options) != HWNAS_OK)
+    if (hwnas_search(&report, argv[1], &options) != HWNAS_OK ||
+        hwnas_report_write(&front, report, HWNAS_JSON) != HWNAS_OK)
         return fail();
-    puts(study);
-    hwnas_free(study);
-    return 0;
+    puts(front);
+    hwnas_free(front);
+    /* No network within the limits, or Ctrl-C: there is a report all the same. */
+    const hwnas_status status = hwnas_report_conclude(report);
+    hwnas_report_free(report);
+    return status == HWNAS_OK ? 0 : fail();
 }

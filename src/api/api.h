@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "device/device.h"
 #include "graph/graph.h"
 #include "space/arch.h"
 
@@ -12,7 +13,9 @@ struct hwnas_network {
     hwnas_arch *arch;       /* NULL: of an ONNX file */
     hwnas_graph *graph;
     char *name, *code; /* code NULL: of an ONNX file */
+    char *source;      /* what it was opened from: a study, or the name */
     int batch;
+    hwnas_precision measured; /* of a trial: that it was measured in */
     hwnas_costs costs;
     hwnas_digest digest;
     hwnas_array_info *inputs, *outputs;

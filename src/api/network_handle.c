@@ -5,7 +5,6 @@
 #include "api/api.h"
 #include "api/report_handle.h"
 #include "base/c_locale.h"
-#include "base/file.h"
 #include "base/sized_options.h"
 #include "base/str.h"
 #include "device/device.h"
@@ -14,6 +13,7 @@
 #include "profile/model_load.h"
 #include "report/dot.h"
 #include "report/graph_table.h"
+#include "study/summary.h"
 #include "study/write_network.h"
 
 enum { MAX_BATCH = 1 << 20 };
@@ -43,17 +43,21 @@ static hwnas_array_info *describe_arrays(const hwnas_graph *graph, size_t n, con
     return out;
 }
 
-/* Takes all but `name`. */
+/* Takes all but `name`. `batch` 0: as the graph has it. */
 static hwnas_network *make(const char *name, hwnas_space *own_space, hwnas_arch *arch,
                            hwnas_graph *graph, int batch)
 {
     hwnas_network *n = hwnas_alloc(sizeof *n);
+    if (!batch)
+        batch = graph->n_inputs ? (int)graph->tensors[graph->inputs[0]].dims[0] : 1;
     *n = (hwnas_network){.own_space = own_space,
                          .arch = arch,
                          .graph = graph,
                          .name = hwnas_strdup(name),
+                         .source = hwnas_strdup(name),
                          .code = arch ? hwnas_arch_code(arch) : NULL,
                          .batch = batch,
+                         .measured = HWNAS_F32,
                          .digest = hwnas_graph_digest(graph),
                          .inputs = describe_arrays(graph, graph->n_inputs, graph->inputs),
                          .outputs = describe_arrays(graph, graph->n_outputs, graph->outputs)};
@@ -115,6 +119,56 @@ hwnas_status hwnas_network_open_in(hwnas_network **out, const hwnas_space *space
     return status;
 }
 
+/* The trial of that number, or the winner. */
+static hwnas_status find_trial(const hwnas_trial **out, const hwnas_summary *summary, int64_t trial)
+{
+    const hwnas_place place = {.file = summary->study};
+    if (trial < 0)
+        trial = hwnas_summary_winner(summary);
+    if (trial < 0) {
+        TRY(hwnas_evidence_check(&summary->evidence));
+        return hwnas_fail(HWNAS_E_INFEASIBLE, &place,
+                          "no trial of the study meets the constraints");
+    }
+    if ((uint64_t)trial >= summary->n_trials)
+        return hwnas_fail(HWNAS_E_NOT_FOUND, &place, "the study has %zu trials, none is %lld",
+                          summary->n_trials, (long long)trial);
+    *out = &summary->trials[trial];
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_network_open_trial(hwnas_network **out, const char *study, int64_t number,
+                                      const hwnas_network_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    hwnas_network_options options = HWNAS_NETWORK_OPTIONS_INIT;
+    hwnas_network *network;
+    hwnas_store *store = NULL;
+    hwnas_summary *summary = NULL;
+    const hwnas_trial *trial;
+    char *code = NULL;
+    TRY(read_options(&options.batch, given));
+    TRY_OUT(hwnas_store_open(&store, study, HWNAS_STORE_READ));
+    TRY_OUT(hwnas_summary_load(&summary, store, study));
+    TRY_OUT(find_trial(&trial, summary, number));
+    code = hwnas_strdup(trial->code);
+    const hwnas_settings settings = hwnas_settings_cut(code, &summary->job);
+    if (!options.batch)
+        options.batch = settings.batch;
+    const char *space = json_string_value(json_object_get(summary->identity, "space"));
+    TRY_OUT(hwnas_network_open(&network, space, code, &options));
+    network->measured = hwnas_trial_precision(&summary->job, settings, -1);
+    free(network->source);
+    network->source = hwnas_strdup(study);
+    *out = network;
+out:
+    free(code);
+    hwnas_summary_free(summary);
+    hwnas_store_close(store);
+    return status;
+}
+
 void hwnas_network_close(hwnas_network *network)
 {
     if (!network)
@@ -123,6 +177,7 @@ void hwnas_network_close(hwnas_network *network)
     free(network->outputs);
     free(network->code);
     free(network->name);
+    free(network->source);
     hwnas_graph_free(network->graph);
     hwnas_arch_free(network->arch);
     hwnas_space_free(network->own_space);
@@ -201,43 +256,4 @@ hwnas_status hwnas_network_compile(hwnas_exec **out, const hwnas_network *networ
 hwnas_status hwnas_exec_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
 {
     return exec->ops->run(exec, inputs, outputs);
-}
-
-/* The graph of a file is all that there is of it. */
-static hwnas_status write_graph(const hwnas_graph *graph, const char *path, const char *format)
-{
-    void *bytes;
-    size_t length;
-    if (strcmp(format, "onnx"))
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "a network of an ONNX file is not written as '%s'", format),
-                          "only as 'onnx'");
-    TRY(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
-    const hwnas_status status = hwnas_file_write(path, bytes, length);
-    free(bytes);
-    return status;
-}
-
-hwnas_status hwnas_network_export(const hwnas_network *network, const char *path,
-                                  const char *format, const hwnas_export_options *given)
-{
-    IN_C_LOCALE;
-    hwnas_export_options options;
-    TRY(TAKE_OPTIONS(&options, given));
-    const bool is_plain = options.precision == HWNAS_F32 && !options.is_folded;
-    if (!is_plain && (strcmp(format, "onnx") || !network->arch))
-        return hwnas_fail(HWNAS_E_USAGE, NULL,
-                          "is_folded and a precision go with the format 'onnx' of a space's "
-                          "network");
-    if (options.precision != HWNAS_F32 && options.precision != HWNAS_S8)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "a file is in f32 or s8, not in %s",
-                          hwnas_precision_name(options.precision));
-    if (!network->arch)
-        return write_graph(network->graph, path, format);
-    const hwnas_network_file file = {.path = path,
-                                     .format = format,
-                                     .precision = options.precision,
-                                     .batch = network->batch,
-                                     .is_folded = options.is_folded};
-    return hwnas_network_write(&file, network->arch);
 }

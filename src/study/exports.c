@@ -105,7 +105,8 @@ hwnas_status hwnas_job_check_exports(const hwnas_job *job)
 
 static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summary,
                                  const hwnas_summary_front *front,
-                                 void (*written)(const hwnas_network_file *file))
+                                 void (*written)(void *context, const hwnas_network_file *file),
+                                 void *context)
 {
     hwnas_job_export exports[HWNAS_N_EXPORTS];
     hwnas_status status = HWNAS_OK;
@@ -127,8 +128,8 @@ static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summ
             .precision = hwnas_trial_precision(&summary->job, settings, front->device),
             .batch = settings.batch};
         status = hwnas_network_write(&file, arch);
-        if (status == HWNAS_OK && written)
-            written(&file);
+        if (status == HWNAS_OK)
+            written(context, &file);
         free(path);
         TRY_OUT(status);
     }
@@ -140,10 +141,11 @@ out:
 }
 
 hwnas_status hwnas_job_write_exports(const hwnas_job *job, const hwnas_summary *summary,
-                                     void (*written)(const hwnas_network_file *file))
+                                     void (*written)(void *context, const hwnas_network_file *file),
+                                     void *context)
 {
     for (int f = 0; f < summary->n_fronts; f++)
         if (summary->fronts[f].winner >= 0)
-            TRY(write_winner(job, summary, &summary->fronts[f], written));
+            TRY(write_winner(job, summary, &summary->fronts[f], written, context));
     return HWNAS_OK;
 }

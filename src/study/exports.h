@@ -21,9 +21,9 @@ char *hwnas_job_export_path(const char *path, const hwnas_job *job, int device);
 HWNAS_CHECKED hwnas_status hwnas_job_check_exports(const hwnas_job *job);
 
 /* Writes the winner of each front that has one to the files that the job wants. `written` is told
- * each file; NULL: nobody is. */
-HWNAS_CHECKED hwnas_status hwnas_job_write_exports(const hwnas_job *job,
-                                                   const hwnas_summary *summary,
-                                                   void (*written)(const hwnas_network_file *file));
+ * each file. */
+HWNAS_CHECKED hwnas_status hwnas_job_write_exports(
+    const hwnas_job *job, const hwnas_summary *summary,
+    void (*written)(void *context, const hwnas_network_file *file), void *context);
 
 #endif

@@ -99,12 +99,6 @@ void hwnas_job_preset(hwnas_job *job);
 /* Both keys say the same thing, as `strategy` and `strategy: {name}` do. */
 bool hwnas_job_key_is_same(const hwnas_job_key *a, const hwnas_job_key *b);
 
-/* A value from the command line in the place of the job's. */
-typedef struct hwnas_job_flag {
-    const char *name; /* of a row of hwnas_job_keys; NULL ends a list */
-    const char *value;
-} hwnas_job_flag;
-
 /* Reads a job (`path` NULL: from flags alone), replaces what flags say (NULL: none), and checks
  * that it can be run: a space, objectives that the job's predictor and devices can give, limits
  * that do not exclude each other. A flag's mistake has the place "--NAME". */

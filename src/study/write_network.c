@@ -63,11 +63,11 @@ const char *hwnas_network_file_note(const hwnas_network_file *file)
 {
     static const char *const as_f32[] = {
         [HWNAS_F32] = "",
-        [HWNAS_BF16] = " is in f32, where the network was measured in bf16",
-        [HWNAS_F16] = " is in f32, where the network was measured in f16",
-        [HWNAS_S8] = " is in f32, where the network was measured in s8: to be quantized"};
+        [HWNAS_BF16] = "is in f32, where the network was measured in bf16",
+        [HWNAS_F16] = "is in f32, where the network was measured in f16",
+        [HWNAS_S8] = "is in f32, where the network was measured in s8: to be quantized"};
     if (is_onnx(file) && file->precision == HWNAS_S8)
-        return " is in s8 (QDQ), with ranges of random inputs: calibrate it with data of your own";
+        return "is in s8 (QDQ), with ranges of random inputs: calibrate it with data of your own";
     return as_f32[file->precision];
 }
 

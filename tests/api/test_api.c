@@ -250,6 +250,15 @@ static void writes_what_a_file_can_hold(void **state)
     assert_null(hwnas_network_code(read));
     assert_string_equal(hwnas_network_digest(read), hwnas_network_digest(network));
     assert_int_equal(hwnas_network_export(read, yaml, "yaml", NULL), HWNAS_E_UNSUPPORTED);
+    assert_int_equal(hwnas_network_export(read, beside(*state, "m"), "pytorch", NULL),
+                     HWNAS_E_USAGE);
+    char *note = NULL;
+    hwnas_export_options module = HWNAS_EXPORT_OPTIONS_INIT;
+    module.note = &note;
+    assert_int_equal(hwnas_network_export(read, beside(*state, "m.py"), "pytorch", &module),
+                     HWNAS_OK);
+    assert_non_null(strstr(note, "m.safetensors"));
+    hwnas_free(note);
     hwnas_network_close(read);
     hwnas_network_close(network);
 }
@@ -411,6 +420,16 @@ static void stops_measuring_when_asked(void **state)
 
 /* ---- Searching ---- */
 
+/* The report as JSON. */
+static hwnas_status search_json(char **out, const char *job, const hwnas_search_options *options)
+{
+    hwnas_report *report;
+    const hwnas_status status = hwnas_search(&report, job, options);
+    if (status == HWNAS_OK)
+        *out = text_of(report, HWNAS_JSON);
+    return status;
+}
+
 /* Adds what is told to a text of 4 KiB. */
 static void keep_log(void *context, hwnas_log_level level, const char *line)
 {
@@ -424,7 +443,7 @@ static void tells_whoever_listens(void **state)
     char *log = calloc(1, 4096), *text, best[64];
     snprintf(best, sizeof best, "%s/best", (const char *)*state);
     hwnas_set_log(keep_log, log);
-    assert_int_equal(hwnas_search(&text, write_job(*state, best), NULL), HWNAS_OK);
+    assert_int_equal(search_json(&text, write_job(*state, best), NULL), HWNAS_OK);
     hwnas_set_log(NULL, NULL);
     hwnas_free(text);
     assert_non_null(strstr(log, "1 the search is over: all trials were made\n"));
@@ -451,7 +470,7 @@ static void searches_a_job(void **state)
     options.max_trials = 40;
     options.progress = count_calls;
     options.context = &n_calls;
-    assert_int_equal(hwnas_search(&json, HWNAS_EXAMPLES "/replay-nb-macro.yaml", &options),
+    assert_int_equal(search_json(&json, HWNAS_EXAMPLES "/replay-nb-macro.yaml", &options),
                      HWNAS_OK);
     assert_non_null(strstr(json, "\"format\": \"hwnas.study\""));
     assert_non_null(strstr(json, "\"finished\": 40"));
@@ -464,7 +483,7 @@ static void writes_the_winner_where_the_job_says(void **state)
 {
     char best[64], *text = NULL;
     snprintf(best, sizeof best, "%s/best", (const char *)*state);
-    assert_int_equal(hwnas_search(&text, write_job(*state, best), NULL), HWNAS_OK);
+    assert_int_equal(search_json(&text, write_job(*state, best), NULL), HWNAS_OK);
     json_t *json = json_loads(text, 0, NULL), *winner = json_object_get(json, "winner");
     const char *code = json_string_value(json_object_get(winner, "arch"));
     assert_non_null(code);
@@ -479,7 +498,7 @@ static void writes_the_winner_where_the_job_says(void **state)
 static void refuses_an_export_first(void **state)
 {
     char *text = NULL;
-    assert_int_equal(hwnas_search(&text, write_job(*state, "/nonexistent/best"), NULL), HWNAS_E_IO);
+    assert_int_equal(search_json(&text, write_job(*state, "/nonexistent/best"), NULL), HWNAS_E_IO);
     assert_null(text);
     assert_non_null(strstr(hwnas_last_error()->message, "/nonexistent/best"));
     assert_int_not_equal(access(beside(*state, "job.db"), F_OK), 0);
@@ -492,11 +511,102 @@ static void refuses_a_study_that_is_not_utf8(void **state)
     hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
     options.study = study;
     char *text = NULL;
-    assert_int_not_equal(hwnas_search(&text, job, &options), HWNAS_OK);
+    assert_int_not_equal(search_json(&text, job, &options), HWNAS_OK);
     assert_null(text);
     assert_int_equal(hwnas_status_exit_code(hwnas_last_error()->status), 2);
     assert_non_null(strstr(hwnas_last_error()->message, "UTF-8"));
     assert_int_not_equal(access(study, F_OK), 0);
+}
+
+static hwnas_report *search(const char *job, const hwnas_search_options *options)
+{
+    hwnas_report *report = NULL;
+    assert_int_equal(hwnas_search(&report, job, options), HWNAS_OK);
+    return report;
+}
+
+static void tells_what_a_search_came_to(void **state)
+{
+    const char *remark = "?", *job = write_job(*state, beside(*state, "best"));
+    static const hwnas_job_flag narrow[] = {{"constraints", "[macs <= 7.8 M, accuracy >= 90 %]"},
+                                            {0}};
+    hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
+    hwnas_report *report = search(job, NULL);
+    assert_int_equal(hwnas_report_conclude(report), HWNAS_OK);
+    assert_non_null(strstr(hwnas_report_file(report, 0, &remark), "best.py"));
+    assert_null(remark);
+    assert_non_null(strstr(hwnas_report_file(report, 1, NULL), "best.yaml"));
+    assert_null(hwnas_report_file(report, 2, NULL));
+    char *text = text_of(report, HWNAS_TEXT);
+    assert_non_null(strstr(text, "Pareto front of nas_bench_macro"));
+    hwnas_free(text);
+
+    /* The study is there: nothing is lost unasked. */
+    report = NULL;
+    assert_int_equal(hwnas_search(&report, job, NULL), HWNAS_E_INPUT);
+    assert_null(report);
+    options.flags = narrow;
+    options.overwrite = true;
+    report = search(job, &options);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hwnas_report_conclude(report), HWNAS_E_INFEASIBLE);
+        assert_non_null(strstr(hwnas_last_error()->message, "the closest is trial"));
+        assert_true(*hwnas_last_error()->hint);
+        assert_int_not_equal(hwnas_last_error()->status, HWNAS_OK);
+    }
+    assert_null(hwnas_report_file(report, 0, NULL));
+    hwnas_report_free(report);
+    options.resume = true;
+    report = NULL;
+    assert_int_equal(hwnas_search(&report, job, &options), HWNAS_E_USAGE);
+    assert_null(report);
+}
+
+static void plans_a_search(void **state)
+{
+    const char *job = write_job(*state, beside(*state, "best"));
+    hwnas_job_key_info key = {0};
+    bool knows_trials = false;
+    hwnas_report *report = NULL;
+    assert_int_equal(hwnas_search_plan(&report, job, NULL), HWNAS_OK);
+    json_t *json = json_of(report);
+    assert_true(is_format(json, "hwnas.dry_run"));
+    json_decref(json);
+    assert_int_not_equal(access(beside(*state, "job.db"), F_OK), 0);
+    size_t n = 0;
+    for (; hwnas_job_key_list(&key, n); n++)
+        knows_trials |= !strcmp(key.name, "trials") && *key.help && *key.argument;
+    assert_true(n > 20 && knows_trials);
+    static const hwnas_job_flag wrong[] = {{"trials", "many"}, {0}};
+    hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
+    options.flags = wrong;
+    report = NULL;
+    assert_int_equal(hwnas_search_plan(&report, job, &options), HWNAS_E_INPUT);
+    assert_string_equal(hwnas_last_error()->file, "--trials");
+    assert_null(report);
+}
+
+static void opens_the_network_of_a_trial(void **state)
+{
+    const char *job = write_job(*state, beside(*state, "best")), *study = beside(*state, "job.db");
+    char *best = strdup(beside(*state, "best.yaml")), *note = "?";
+    hwnas_network *network = NULL;
+    hwnas_export_options options = HWNAS_EXPORT_OPTIONS_INIT;
+    hwnas_report_free(search(job, NULL));
+    assert_int_equal(hwnas_network_open_trial(&network, study, -1, NULL), HWNAS_OK);
+    assert_int_equal(hwnas_network_costs(network)->params, count_params(best, NULL));
+    options.as_measured = true;
+    options.note = &note;
+    assert_int_equal(hwnas_network_export(network, best, "yaml", &options), HWNAS_OK);
+    assert_null(note);
+    /* Not over what it was opened from. */
+    assert_int_equal(hwnas_network_export(network, study, "yaml", &options), HWNAS_E_INPUT);
+    hwnas_network_close(network);
+    network = NULL;
+    assert_int_equal(hwnas_network_open_trial(&network, study, 999, NULL), HWNAS_E_NOT_FOUND);
+    assert_int_equal(hwnas_network_open_trial(&network, job, 0, NULL), HWNAS_E_INPUT);
+    assert_null(network);
+    free(best);
 }
 
 /* Puts the program into a locale with a decimal comma, made in a folder. */
@@ -542,7 +652,7 @@ static void does_not_follow_the_locale(void **state)
     free(text);
     free(plain);
     snprintf(best, sizeof best, "%s/best", (const char *)*state);
-    assert_int_equal(hwnas_search(&text, write_job(*state, best), NULL), HWNAS_OK);
+    assert_int_equal(search_json(&text, write_job(*state, best), NULL), HWNAS_OK);
     assert_non_null(strstr(text, "\"macs <= 80.5 M\""));
     free(text);
     assert_string_equal(localeconv()->decimal_point, ",");
@@ -723,6 +833,9 @@ int main(void)
         cmocka_unit_test(tells_what_is_wrong),
         cmocka_unit_test_setup_teardown(writes_the_winner_where_the_job_says, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(tells_what_a_search_came_to, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(plans_a_search, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(opens_the_network_of_a_trial, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(refuses_an_export_first, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(refuses_a_study_that_is_not_utf8, make_folder,
                                         remove_folder),

@@ -1,0 +1,89 @@
+/* network_export.c: networks of hwnas.h as files for others. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/c_locale.h"
+#include "base/file.h"
+#include "base/sized_options.h"
+#include "base/str.h"
+#include "export/exporter.h"
+#include "onnx/onnx.h"
+#include "study/write_network.h"
+
+static hwnas_status write_onnx(const hwnas_graph *graph, const char *path)
+{
+    void *bytes;
+    size_t length;
+    TRY(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
+    const hwnas_status status = hwnas_file_write(path, bytes, length);
+    free(bytes);
+    return status;
+}
+
+/* A module, and its weights beside it. */
+static hwnas_status write_module(char **note, const hwnas_graph *graph, const char *path)
+{
+    char *weights = NULL;
+    if (!hwnas_ends_with(path, ".py"))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' does not end in .py", path),
+                          "the weights go beside it, with .safetensors in the place of .py");
+    TRY(hwnas_export_graph(path, &weights, graph));
+    *note = hwnas_printf("the weights are in %s", weights);
+    free(weights);
+    return HWNAS_OK;
+}
+
+/* The graph of a file is all that there is of it. */
+static hwnas_status write_graph(char **note, const hwnas_graph *graph, const char *path,
+                                const char *format)
+{
+    if (!strcmp(format, "onnx"))
+        return write_onnx(graph, path);
+    if (!strcmp(format, "pytorch"))
+        return write_module(note, graph, path);
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                 "a network of an ONNX file is not written as '%s'", format),
+                      "only as 'onnx' or 'pytorch'");
+}
+
+static hwnas_status write_network(char **note, const hwnas_network *network, const char *path,
+                                  const char *format, const hwnas_export_options *options)
+{
+    const hwnas_network_file file = {.path = path,
+                                     .format = format,
+                                     .precision = options->as_measured ? network->measured
+                                                                       : options->precision,
+                                     .batch = network->batch,
+                                     .is_folded = options->is_folded};
+    TRY(hwnas_network_write(&file, network->arch));
+    const char *what = hwnas_network_file_note(&file);
+    if (*what)
+        *note = hwnas_printf("%s %s", path, what);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_network_export(const hwnas_network *network, const char *path,
+                                  const char *format, const hwnas_export_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_export_options options;
+    char *note = NULL;
+    TRY(TAKE_OPTIONS(&options, given));
+    const bool is_plain = options.precision == HWNAS_F32 && !options.is_folded;
+    if (!is_plain && (strcmp(format, "onnx") || !network->arch))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "is_folded and a precision go with the format 'onnx' of a space's "
+                          "network");
+    if (options.precision != HWNAS_F32 && options.precision != HWNAS_S8)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "a file is in f32 or s8, not in %s",
+                          hwnas_precision_name(options.precision));
+    TRY(hwnas_file_check_output(path, network->source));
+    TRY(network->arch ? write_network(&note, network, path, format, &options)
+                      : write_graph(&note, network->graph, path, format));
+    if (options.note)
+        *options.note = note;
+    else
+        free(note);
+    return HWNAS_OK;
+}

@@ -1,0 +1,161 @@
+/* searching.c: the search of hwnas.h in one call, its plan, and the keys of its job. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/report_handle.h"
+#include "base/c_locale.h"
+#include "base/sized_options.h"
+#include "base/str.h"
+#include "report/front.h"
+#include "report/outcome.h"
+#include "report/plan_text.h"
+#include "study/exports.h"
+#include "study/study.h"
+
+/* ---- Jobs ---- */
+
+bool hwnas_job_key_list(hwnas_job_key_info *out, size_t i)
+{
+    for (const hwnas_job_key *k = hwnas_job_keys; k->name; k++)
+        if (k->argument && !i--) {
+            *out = (hwnas_job_key_info){.name = k->name,
+                                        .letter = k->letter,
+                                        .is_rare = k->is_rare,
+                                        .argument = k->argument,
+                                        .help = k->help};
+            return true;
+        }
+    return false;
+}
+
+/* The job with what the options say. */
+static hwnas_status load_job(hwnas_job **out, const char *path, const hwnas_search_options *options)
+{
+    char trials[24];
+    size_t n = 0;
+    while (options->flags && options->flags[n].name)
+        n++;
+    hwnas_job_flag *flags = hwnas_alloc((n + 3) * sizeof *flags), *flag = flags;
+    if (options->study)
+        *flag++ = (hwnas_job_flag){"study", options->study};
+    if (options->max_trials > 0) {
+        snprintf(trials, sizeof trials, "%lld", (long long)options->max_trials);
+        *flag++ = (hwnas_job_flag){"trials", trials};
+    }
+    for (size_t i = 0; i < n; i++)
+        *flag++ = options->flags[i];
+    const hwnas_status status = hwnas_job_load(out, path, flags);
+    free(flags);
+    return status;
+}
+
+/* ---- Progress ---- */
+
+typedef struct watcher {
+    const hwnas_search_options *options;
+    const hwnas_job *job;
+} watcher;
+
+static void tell_progress(void *context, const hwnas_progress *p)
+{
+    const watcher *w = context;
+    char *best = p->winner ? hwnas_trial_words(p->winner, &w->job->goals) : NULL;
+    const hwnas_search_progress progress = {.n_done = p->n_done,
+                                            .n_failed = p->n_failed,
+                                            .max_trials = p->max_trials,
+                                            .n_front = p->n_front,
+                                            .seconds = p->seconds,
+                                            .seconds_left = p->seconds_left,
+                                            .winner = p->winner ? p->winner->code : NULL,
+                                            .phase = p->phase,
+                                            .trials_per_minute = p->trials_per_minute,
+                                            .best = best};
+    w->options->progress(w->options->context, &progress);
+    free(best);
+}
+
+/* ---- Searching ---- */
+
+static void front_text(hwnas_str *out, const void *found)
+{
+    hwnas_front_text(out, found);
+}
+
+static json_t *front_json(const void *found)
+{
+    return hwnas_front_json(found);
+}
+
+static void front_free(void *found)
+{
+    hwnas_summary_free(found);
+}
+
+static void add_file(void *context, const hwnas_network_file *file)
+{
+    hwnas_report_add_file(context, file->path, hwnas_network_file_note(file));
+}
+
+/* Takes the summary. */
+static hwnas_report *make_report(hwnas_summary *summary, const hwnas_job *job)
+{
+    static const hwnas_report_kind kind = {
+        .text = front_text, .json = front_json, .free = front_free};
+    hwnas_report *report = hwnas_report_new(&kind, summary);
+    if (summary->note)
+        hwnas_report_add_note(report, summary->note);
+    const hwnas_status written = hwnas_job_write_exports(job, summary, add_file, report);
+    hwnas_report_end(report, written == HWNAS_OK ? hwnas_summary_conclude(summary, job) : written);
+    return report;
+}
+
+hwnas_status hwnas_search(hwnas_report **out, const char *path, const hwnas_search_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    hwnas_search_options options;
+    hwnas_job *job = NULL;
+    hwnas_summary *summary;
+    TRY(TAKE_OPTIONS(&options, given));
+    if (options.resume && options.overwrite)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "resume and overwrite exclude each other");
+    hwnas_api_use_runner();
+    TRY_OUT(load_job(&job, path, &options));
+    TRY_OUT(hwnas_text_check("the name of the study", job->study)); /* before the work is done */
+    TRY_OUT(hwnas_job_check_exports(job));
+    watcher w = {&options, job};
+    const hwnas_session_options study = {.resume = options.resume,
+                                       .overwrite = options.overwrite,
+                                       .stop = options.cancel,
+                                       .progress = options.progress ? tell_progress : NULL,
+                                       .context = &w};
+    TRY_OUT(hwnas_study_run(&summary, job, &study));
+    *out = make_report(summary, job);
+out:
+    hwnas_job_free(job);
+    return status;
+}
+
+hwnas_status hwnas_search_plan(hwnas_report **out, const char *path,
+                               const hwnas_search_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    hwnas_search_options options;
+    hwnas_rendering rendering = {0};
+    hwnas_job *job = NULL;
+    hwnas_plan plan;
+    TRY(TAKE_OPTIONS(&options, given));
+    hwnas_api_use_runner();
+    TRY_OUT(load_job(&job, path, &options));
+    job->trains = false;
+    TRY_OUT(hwnas_plan_make(&plan, job, options.cancel));
+    hwnas_plan_text(&rendering.text, &plan, job);
+    rendering.json = hwnas_plan_json(&plan, job);
+    hwnas_plan_done(&plan);
+    *out = hwnas_report_of(&rendering);
+out:
+    hwnas_job_free(job);
+    return status;
+}
