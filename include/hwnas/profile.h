@@ -31,6 +31,104 @@ typedef struct hwnas_survey_options {
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_devices_survey(hwnas_report **out,
                                                           const hwnas_survey_options *options);
 
+/* ---- Profiles: models under settings ---- */
+
+/* As many copies as there are cores for; one where the network does not run on cores. */
+#define HWNAS_STREAMS_FILL (-1)
+
+/* Which models, each under every combination of the settings. Lists have 1 to 16 entries, those of
+ * models 64; empty ones have their default. All is borrowed during the call. */
+typedef struct hwnas_profile_options {
+    size_t size;
+    const char *const *models; /* names as hwnas_network_open() takes them */
+    size_t n_models;
+    const char *code; /* which network of a space */
+    const char *const *devices;
+    size_t n_devices; /* 0: "cpu" */
+    const int *batches;
+    size_t n_batches; /* 0: 1 */
+    const int *threads;
+    size_t n_threads; /* 0: 1; hwnas_compare(): 1 and all cores */
+    const hwnas_precision *precisions;
+    size_t n_precisions;  /* 0: HWNAS_F32 */
+    const int *streams;   /* copies at a time, on cores of their own; or HWNAS_STREAMS_FILL */
+    size_t n_streams;     /* 0: one copy, measured as hwnas_measurer_measure() does */
+    const char *mode;     /* as in hwnas_measurer_options; NULL: "hot", the only one with streams */
+    const char *priority; /* "realtime", "normal"; NULL: "auto", realtime where allowed */
+    double interval;      /* relative; 0: 0.01 */
+    double seconds;       /* for each; 0: 1 */
+    int min_samples;      /* 0: 30 */
+    bool with_layers;     /* the parts of each network: time, work, share of the roofline */
+    bool verifies;        /* each result is compared with a reference; a wrong one gets no time */
+    bool skips;       /* nodes of ONNX files that cannot be computed are left out, with a note */
+    const char *name; /* what the machine is called, in a profile that is kept */
+    const char *save; /* (optional) file to keep it in, for hwnas_compare() */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: the report has what was
+     * finished, and concludes with HWNAS_E_INTERRUPTED. */
+    const volatile sig_atomic_t *cancel;
+} hwnas_profile_options;
+#define HWNAS_PROFILE_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .size = sizeof(hwnas_profile_options)                                                      \
+    }
+
+/* Measures latency, throughput, memory and compile time. Concludes with the failure of the first
+ * model that could not be measured under a setting; mistakes in names, options and files are told
+ * before anything is measured. Text, JSON ("hwnas.profile"), CSV. Takes options->seconds for each
+ * combination, and compiling. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_models_profile(hwnas_report **out,
+                                                          const hwnas_profile_options *options);
+
+/* ---- Comparisons ---- */
+
+/* A profile that was kept, of any machine. */
+typedef struct hwnas_recorded_profile {
+    const char *name; /* of the machine; NULL: that in the file, or the file's */
+    const char *path;
+} hwnas_recorded_profile;
+
+typedef struct hwnas_compare_options {
+    size_t size;
+    /* Which models, NULL or none of them: all that the profiles have; and how they are measured
+     * here, where they are: streams HWNAS_STREAMS_FILL unless there are others. */
+    const hwnas_profile_options *models;
+    bool measures; /* here, beside the recorded ones */
+    const hwnas_recorded_profile *recorded;
+    size_t n_recorded;  /* at most 32 */
+    const char *prices; /* (optional) YAML file of what an hour of each device costs */
+    double percentile;  /* of the latency that is promised: 0.5, 0.9, 0.99; 0: 0.99 */
+    double target;      /* seconds, with waiting; 0: none */
+    double load;        /* requests a second; 0: one machine as full as may be */
+    double utilisation; /* share of its time that a machine is busy at most; 0: 0.8 */
+} hwnas_compare_options;
+#define HWNAS_COMPARE_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .size = sizeof(hwnas_compare_options)                                                      \
+    }
+
+/* Says which device serves each model cheapest (docs/cpu-or-gpu.md). Concludes with
+ * HWNAS_E_INFEASIBLE where none keeps the target. Text, JSON ("hwnas.comparison"), CSV. Cheap where
+ * nothing is measured. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_compare(hwnas_report **out,
+                                                   const hwnas_compare_options *options);
+
+typedef struct hwnas_baseline_options {
+    size_t size;
+    const char *recorded; /* the file of a profile of this machine */
+    double tolerance;     /* share that a network may be slower; 0: 0.05 */
+    /* Which of its models, NULL or none of them: all; and interval, seconds, cancel. */
+    const hwnas_profile_options *models;
+} hwnas_baseline_options;
+#define HWNAS_BASELINE_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        sizeof(hwnas_baseline_options), NULL, 0, NULL                                              \
+    }
+
+/* Measures again what a profile holds. Concludes with HWNAS_E_SLOWER when a network got slower,
+ * twice in a row. Text, JSON ("hwnas.baseline"). Takes what the profile took. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_compare_baseline(hwnas_report **out,
+                                                            const hwnas_baseline_options *options);
+
 /* ---- Forecasts ---- */
 
 typedef struct hwnas_forecast_options {

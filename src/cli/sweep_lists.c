@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1 /* strsep() */
 #include "cli/sweep_lists.h"
 
 #include <errno.h>
@@ -5,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "cli/cli.h"
 
 /* "1,2,8" */
-static hwnas_status read_numbers(int *out, int *n, const char *option, const char *text, long most)
+static hwnas_status read_numbers(int *out, size_t *n, const char *option, const char *text,
+                                 long most)
 {
     *n = 0;
-    for (const char *at = text; *n < HWNAS_SWEEP_LIST;) {
+    for (const char *at = text; *n < HWNAS_MAX_LIST;) {
         char *end;
         errno = 0;
         const long value = strtol(at, &end, 10);
@@ -29,52 +30,57 @@ static hwnas_status read_numbers(int *out, int *n, const char *option, const cha
                       "write --%s 1,2,4", option);
 }
 
-/* "f32,s8", each word yours to free(). */
-static hwnas_status read_words(char **out, int *n, const char *option, const char *text)
+/* "f32,s8", cut at its commas in `room`. */
+static hwnas_status read_words(const char **out, size_t *n, char *room, size_t size,
+                               const char *option, const char *text)
 {
+    char *rest = room;
     *n = 0;
-    for (const char *at = text;;) {
-        const size_t length = strcspn(at, ",");
-        if (!length || *n == HWNAS_SWEEP_LIST)
-            return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is not a list of 1 to %d words",
-                              option, text, HWNAS_SWEEP_LIST);
-        out[(*n)++] = hwnas_printf("%.*s", (int)length, at);
-        if (!at[length])
-            return HWNAS_OK;
-        at += length + 1;
+    bool is_list = (size_t)snprintf(room, size, "%s", text) < size;
+    for (char *word; is_list && (word = strsep(&rest, ","));) {
+        is_list = *word && *n < HWNAS_MAX_LIST;
+        if (is_list)
+            out[(*n)++] = word;
     }
+    return is_list ? HWNAS_OK
+                   : hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is not a list of 1 to %d words",
+                                option, text, HWNAS_MAX_LIST);
 }
 
-static hwnas_status read_precisions(hwnas_sweep *out, const char *text)
+static hwnas_status read_precisions(hwnas_profile_options *out, hwnas_sweep_lists *lists)
 {
-    char *words[HWNAS_SWEEP_LIST];
-    hwnas_status status = read_words(words, &out->n_precisions, "dtype", text);
-    for (int i = 0; i < out->n_precisions && status == HWNAS_OK; i++)
-        status = hwnas_precision_find(&out->precisions[i], words[i]);
-    for (int i = 0; i < out->n_precisions; i++)
-        free(words[i]);
-    return status;
+    const char *words[HWNAS_MAX_LIST];
+    TRY(read_words(words, &out->n_precisions, lists->precision_room, sizeof lists->precision_room,
+                   "dtype", lists->precisions));
+    for (size_t i = 0; i < out->n_precisions; i++)
+        TRY(hwnas_precision_find(&lists->precision_values[i], words[i]));
+    out->precisions = lists->precision_values;
+    return HWNAS_OK;
 }
 
-hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists)
+static hwnas_status read_streams(hwnas_profile_options *out, hwnas_sweep_lists *lists)
 {
-    const hwnas_device_ops *ops;
-    const char *argument;
-    TRY(read_words(out->devices, &out->n_devices, "device", lists->devices));
-    for (int i = 0; i < out->n_devices; i++)
-        TRY(hwnas_device_find(&ops, &argument, out->devices[i]));
-    TRY(read_numbers(out->batches, &out->n_batches, "batch", lists->batches, 1 << 20));
-    TRY(read_numbers(out->threads, &out->n_threads, "threads", lists->threads, 1024));
+    out->streams = lists->stream_numbers;
     out->n_streams = 1;
-    if (lists->streams && !strcmp(lists->streams, "fill"))
-        out->streams[0] = HWNAS_SWEEP_FILL;
-    else if (lists->streams)
-        TRY(read_numbers(out->streams, &out->n_streams, "streams", lists->streams, 1024));
-    return read_precisions(out, lists->precisions);
+    lists->stream_numbers[0] = HWNAS_STREAMS_FILL;
+    return strcmp(lists->streams, "fill") ? read_numbers(lists->stream_numbers, &out->n_streams,
+                                                         "streams", lists->streams, 1024)
+                                          : HWNAS_OK;
 }
 
-void hwnas_sweep_print_skipped(const char *model, const char *list)
+hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lists)
 {
-    hwnas_say(stderr, "%s is not measured whole; left out, with what depends on it:\n%s", model,
-              list);
+    out->devices = lists->device_words;
+    out->batches = lists->batch_numbers;
+    out->threads = lists->thread_numbers;
+    if (lists->devices)
+        TRY(read_words(lists->device_words, &out->n_devices, lists->device_room,
+                       sizeof lists->device_room, "device", lists->devices));
+    if (lists->batches)
+        TRY(read_numbers(lists->batch_numbers, &out->n_batches, "batch", lists->batches, 1 << 20));
+    if (lists->threads)
+        TRY(read_numbers(lists->thread_numbers, &out->n_threads, "threads", lists->threads, 1024));
+    if (lists->streams)
+        TRY(read_streams(out, lists));
+    return lists->precisions ? read_precisions(out, lists) : HWNAS_OK;
 }

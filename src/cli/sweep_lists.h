@@ -1,23 +1,24 @@
-/* sweep_lists.h: the settings of a sweep as options of the command line, and its notes. */
+/* sweep_lists.h: the settings of a sweep as options of the command line: lists with commas. */
 #ifndef HWNAS_CLI_SWEEP_LISTS_H
 #define HWNAS_CLI_SWEEP_LISTS_H
 
-#include "profile/sweep.h"
+#include <hwnas/profile.h>
 
-/* The settings as the user writes them: lists with commas. */
+enum { HWNAS_MAX_MODELS = 64, HWNAS_MAX_LIST = 16 };
+
+/* As the user writes them, NULL: the option was not given; and room for what is read of them. */
 typedef struct hwnas_sweep_lists {
     const char *devices, *batches, *threads, *precisions;
-    const char *streams; /* numbers, or "fill"; NULL: one copy, by the protocol for one */
+    const char *streams; /* numbers, or "fill" */
+    const char *models[HWNAS_MAX_MODELS];
+    char device_room[1024], precision_room[1024];
+    const char *device_words[HWNAS_MAX_LIST];
+    int batch_numbers[HWNAS_MAX_LIST], thread_numbers[HWNAS_MAX_LIST],
+        stream_numbers[HWNAS_MAX_LIST];
+    hwnas_precision precision_values[HWNAS_MAX_LIST];
 } hwnas_sweep_lists;
-#define HWNAS_SWEEP_DEFAULTS                                                                       \
-    {                                                                                              \
-        .devices = "cpu", .batches = "1", .threads = "1", .precisions = "f32"                      \
-    }
 
-/* Reads the lists. Unknown devices and precisions and what is not a list are told. */
-HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_sweep *out, const hwnas_sweep_lists *lists);
-
-/* Prints to standard error what a sweep leaves out of a model: for `on_skipped`. */
-void hwnas_sweep_print_skipped(const char *model, const char *list);
+/* Reads the lists into the options, which then borrow from them. */
+HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lists);
 
 #endif

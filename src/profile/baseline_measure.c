@@ -32,7 +32,7 @@ static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
                          .n_models = 1,
                          .code = row->arch,
                          .n_devices = 1,
-                         .devices = {hwnas_strdup(row->device)},
+                         .devices = {row->device},
                          .n_batches = 1,
                          .batches = {row->batch},
                          .n_threads = 1,
@@ -43,6 +43,7 @@ static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
                          .streams = {is_window ? row->streams : 0},
                          .skips = has_option(row, " --skip-unsupported"),
                          .on_skipped = asked->on_skipped,
+                         .context = asked->context,
                          .options = asked->options};
     return row->mode ? use_mode(&out->options, row) : HWNAS_OK;
 }
@@ -62,7 +63,6 @@ static hwnas_status measure(hwnas_baseline_row *row, hwnas_profile *now, const h
         row->now.message = hwnas_arena_string(now->arena, message, strlen(message));
     }
     row->n_tries++;
-    hwnas_sweep_done(&one);
     return status == HWNAS_E_INTERRUPTED ? status : HWNAS_OK;
 }
 

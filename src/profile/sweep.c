@@ -9,12 +9,6 @@
 #include "measure/priority.h"
 #include "profile/model_load.h"
 
-void hwnas_sweep_done(hwnas_sweep *sweep)
-{
-    for (int i = 0; i < sweep->n_devices; i++)
-        free(sweep->devices[i]);
-}
-
 /* What a sweep is at now. */
 typedef struct cursor {
     const hwnas_sweep *sweep;
@@ -40,7 +34,7 @@ static int count_streams(const cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
     const int asked = s->streams[c->streams], threads = s->threads[c->threads];
-    if (asked != HWNAS_SWEEP_FILL)
+    if (asked != HWNAS_STREAMS_FILL)
         return asked;
     if (hwnas_starts_with(s->devices[c->device], "cuda"))
         return 0;
@@ -168,7 +162,7 @@ static hwnas_status load(cursor *c, bool is_first)
     hwnas_status status = hwnas_model_load(&c->graph, s->models[c->model], s->code,
                                            s->batches[c->batch], s->skips ? &skipped : NULL);
     if (status == HWNAS_OK && skipped.n && is_first && s->on_skipped)
-        s->on_skipped(s->models[c->model], skipped.s);
+        s->on_skipped(s->context, s->models[c->model], skipped.s);
     hwnas_str_done(&skipped);
     return status;
 }

@@ -3,32 +3,30 @@
 #ifndef HWNAS_PROFILE_SWEEP_H
 #define HWNAS_PROFILE_SWEEP_H
 
+#include <hwnas/profile.h>
+
 #include "measure/measure.h"
 #include "profile/profile.h"
 
 enum { HWNAS_SWEEP_MODELS = 64, HWNAS_SWEEP_LIST = 16 };
 
-/* As many streams as there are cores for; one where the network does not run on cores. */
-enum { HWNAS_SWEEP_FILL = -1 };
-
 typedef struct hwnas_sweep {
-    const char *models[HWNAS_SWEEP_MODELS], *code; /* see profile/model_load.h */
+    const char *models[HWNAS_SWEEP_MODELS], *code; /* see profile/model_load.h; borrowed, as all */
     int n_models;
     int n_devices, n_batches, n_threads, n_precisions, n_streams;
-    char *devices[HWNAS_SWEEP_LIST]; /* heap */
+    const char *devices[HWNAS_SWEEP_LIST];
     int batches[HWNAS_SWEEP_LIST], threads[HWNAS_SWEEP_LIST];
-    int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one; or HWNAS_SWEEP_FILL */
+    int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one; or HWNAS_STREAMS_FILL */
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
     bool with_layers; /* time the parts of each as well, in one copy, hot */
     bool verifies;    /* compare the result of each with a reference; in one copy */
     bool skips;       /* leave out what cannot be computed */
     /* (optional) Is told, before anything is measured, what is left out of a model: a line a node.
      */
-    void (*on_skipped)(const char *model, const char *list);
+    void (*on_skipped)(void *context, const char *model, const char *list);
+    void *context;
     hwnas_measure_options options;
 } hwnas_sweep;
-
-void hwnas_sweep_done(hwnas_sweep *sweep);
 
 /* Adds a row for each model under each setting. One that cannot be measured is a row with the
  * reason. A model that cannot be read ends it before anything is measured; an interruption ends it

@@ -321,10 +321,10 @@ END
     ends 2 "*no device 'cpuu'*did you mean 'cpu'*" mnist_cnn --device ref,cpuu
     ends 2 "*exclude each other*" mnist_cnn --json --csv
     ends 2 "*more than 0*" mnist_cnn --interval 0
-    ends 2 "*--layers are measured in the mode hot*" mnist_cnn --layers --mode cold
-    ends 2 "*without --streams*" mnist_cnn --layers --streams 1
+    ends 2 "*layers are measured in the mode hot*" mnist_cnn --layers --mode cold
+    ends 2 "*without streams*" mnist_cnn --layers --streams 1
     ends 2 "*no 'resnet5'*" resnet5
-    ends 2 "*--name is not UTF-8*" mnist_mlp --device null --name $'\xff'
+    ends 2 "*name of the machine is not UTF-8*" mnist_mlp --device null --name $'\xff'
     "$HWNAS" export --space mnist_mlp --batch 2 --format onnx --out "$BATS_TEST_TMPDIR/two.onnx"
     ends 2 "*has a batch of 2, not 1*" "$BATS_TEST_TMPDIR/two.onnx" --device null
     ends 2 "*one network*" "$BATS_TEST_TMPDIR/two.onnx" --arch 1

@@ -186,7 +186,7 @@ taken_over() {
     is out "'is wrong' in d['rows'][0]['message'] and d['rows'][0]['verified_error'] > d['rows'][0]['verified_tolerance']"
     is out "d['rows'][1]['status'] == 'ok' and d['rows'][1]['verified_against'] == 'ref'"
     says err "mnist_cnn: the result on null in f32 is wrong"
-    refuses 2 "--verify runs one copy" profile mnist_cnn --verify --streams 2
+    refuses 2 "verified in one copy" profile mnist_cnn --verify --streams 2
 }
 
 @test "on a GPU, that is its stand-in, results are verified in each precision" {

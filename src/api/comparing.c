@@ -1,0 +1,405 @@
+/* comparing.c: hwnas/profile.h: models under settings, measured and compared. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/report_handle.h"
+#include "base/c_locale.h"
+#include "base/file.h"
+#include "base/sized_options.h"
+#include "base/str.h"
+#include "measure/priority.h"
+#include "profile/baseline_measure.h"
+#include "profile/inquiry.h"
+#include "profile/record.h"
+#include "report/baseline_text.h"
+#include "report/compare_text.h"
+#include "report/layer_table.h"
+#include "report/profile_text.h"
+
+/* ---- Options ---- */
+
+static const char *keep(hwnas_arena *arena, const char *text)
+{
+    return text ? hwnas_arena_string(arena, text, strlen(text)) : NULL;
+}
+
+/* A list of the options as one of the sweep: its length, 1 where there is none. */
+static hwnas_status take_length(int *out, const char *what, size_t n, size_t most)
+{
+    if (n > most)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "more than %zu %s", most, what);
+    *out = n ? (int)n : 1;
+    return HWNAS_OK;
+}
+
+static hwnas_status take_numbers(int out[HWNAS_SWEEP_LIST], int *n_out, const char *what,
+                                 const int *numbers, size_t n, int fallback, int most)
+{
+    TRY(take_length(n_out, what, n, HWNAS_SWEEP_LIST));
+    out[0] = fallback;
+    for (size_t i = 0; i < n; i++) {
+        if ((numbers[i] < 1 || numbers[i] > most) && numbers[i] != fallback)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "%s are 1 to %d, not %d", what, most,
+                              numbers[i]);
+        out[i] = numbers[i];
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status take_lists(hwnas_sweep *out, hwnas_arena *arena, const hwnas_profile_options *o)
+{
+    const hwnas_device_ops *ops;
+    const char *argument;
+    if (o->n_models > HWNAS_SWEEP_MODELS)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "more than %d models", HWNAS_SWEEP_MODELS);
+    out->n_models = (int)o->n_models;
+    for (size_t i = 0; i < o->n_models; i++)
+        out->models[i] = keep(arena, o->models[i]);
+    TRY(take_length(&out->n_devices, "devices", o->n_devices, HWNAS_SWEEP_LIST));
+    for (int i = 0; i < out->n_devices; i++) {
+        out->devices[i] = o->n_devices ? keep(arena, o->devices[i]) : "cpu";
+        TRY(hwnas_device_find(&ops, &argument, out->devices[i]));
+    }
+    TRY(take_length(&out->n_precisions, "precisions", o->n_precisions, HWNAS_SWEEP_LIST));
+    for (size_t i = 0; i < o->n_precisions; i++) {
+        if ((unsigned)o->precisions[i] >= HWNAS_N_PRECISIONS)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "there is no precision number %d",
+                              (int)o->precisions[i]);
+        out->precisions[i] = o->precisions[i];
+    }
+    TRY(take_numbers(out->batches, &out->n_batches, "batches", o->batches, o->n_batches, 1,
+                     1 << 20));
+    TRY(take_numbers(out->threads, &out->n_threads, "threads", o->threads, o->n_threads, 1, 1024));
+    if (o->n_streams == 1 && o->streams[0] == HWNAS_STREAMS_FILL) {
+        out->n_streams = 1;
+        out->streams[0] = HWNAS_STREAMS_FILL;
+        return HWNAS_OK;
+    }
+    return take_numbers(out->streams, &out->n_streams, "streams", o->streams, o->n_streams, 0,
+                        1024);
+}
+
+/* The options as a sweep, whose texts are in the arena. */
+static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas_profile_options *o)
+{
+    *out = (hwnas_sweep){.code = keep(arena, o->code),
+                         .with_layers = o->with_layers,
+                         .verifies = o->verifies,
+                         .skips = o->skips,
+                         .options = HWNAS_MEASURE_DEFAULTS};
+    hwnas_measure_options *m = &out->options;
+    m->stop = o->cancel;
+    if (o->interval != 0)
+        m->interval = o->interval;
+    if (o->seconds != 0)
+        m->max_seconds = o->seconds;
+    if (o->min_samples)
+        m->min_samples = o->min_samples;
+    if (!(m->interval > 0) || !(m->max_seconds > 0) || m->min_samples < 1)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "interval, seconds and samples must be more than 0");
+    if (o->mode)
+        TRY(hwnas_mode_parse(m, o->mode));
+    if (o->priority)
+        TRY(hwnas_priority_find(&m->priority, o->priority));
+    if (o->n_streams && m->mode != HWNAS_HOT)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "streams are measured in the mode hot only");
+    if (o->with_layers && (o->n_streams || m->mode != HWNAS_HOT))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "layers are measured in the mode hot, without streams");
+    if (o->verifies && o->n_streams)
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "a network is verified in one copy, without streams");
+    if (o->name)
+        TRY(hwnas_text_check("the name of the machine", o->name));
+    return take_lists(out, arena, o);
+}
+
+/* For a sweep's `on_skipped`: a text of notes, one behind the other. */
+static void note_skipped(void *context, const char *model, const char *list)
+{
+    hwnas_str_addf(context, "%s is not measured whole; left out, with what depends on it:\n%s",
+                   model, list);
+}
+
+/* Gives the notes to a report, if there is one. */
+static void hand_over(hwnas_report *report, hwnas_str *notes)
+{
+    while (notes->n && notes->s[notes->n - 1] == '\n')
+        notes->s[--notes->n] = '\0';
+    if (report && notes->n)
+        hwnas_report_add_note(report, notes->s);
+    hwnas_str_done(notes);
+}
+
+/* ---- Profiles ---- */
+
+static void profile_text(hwnas_str *out, const void *found)
+{
+    hwnas_profile_text(out, found);
+    hwnas_layers_text(out, found);
+}
+
+static void profile_csv(hwnas_str *out, const void *found)
+{
+    hwnas_profile_csv(out, found);
+}
+
+static void layers_csv(hwnas_str *out, const void *found)
+{
+    hwnas_layers_csv(out, found);
+}
+
+static json_t *profile_json(const void *found)
+{
+    return hwnas_profile_json(found);
+}
+
+static void profile_free(void *found)
+{
+    hwnas_profile_free(found);
+}
+
+static const hwnas_report_kind report_of_profile = {
+    .text = profile_text, .json = profile_json, .csv = profile_csv, .free = profile_free};
+static const hwnas_report_kind report_of_layers = {
+    .text = profile_text, .json = profile_json, .csv = layers_csv, .free = profile_free};
+
+/* What the sweep came to, with the rows that there are. */
+static hwnas_status conclude_profile(const hwnas_profile *profile, hwnas_status swept,
+                                     const char *save)
+{
+    if (save && profile->n_rows)
+        TRY(hwnas_profile_save(profile, save));
+    if (swept == HWNAS_E_INTERRUPTED)
+        return hwnas_fail(swept, NULL, "interrupted; %zu row%s finished", profile->n_rows,
+                          profile->n_rows == 1 ? " was" : "s were");
+    return swept == HWNAS_OK ? hwnas_profile_check(profile) : swept;
+}
+
+hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    hwnas_profile_options options;
+    hwnas_sweep sweep;
+    hwnas_report *report = NULL;
+    hwnas_str notes = {0};
+    TRY(TAKE_OPTIONS(&options, given));
+    hwnas_api_use_runner();
+    hwnas_profile *profile = hwnas_profile_new();
+    TRY_OUT(take_sweep(&sweep, profile->arena, &options));
+    if (!sweep.n_models) {
+        status = hwnas_fail(HWNAS_E_USAGE, NULL, "which model?");
+        goto out;
+    }
+    profile->name = keep(profile->arena, options.name);
+    if (options.save)
+        TRY_OUT(hwnas_file_try(options.save));
+    sweep.on_skipped = note_skipped;
+    sweep.context = &notes;
+    status = conclude_profile(profile, hwnas_sweep_run(profile, &sweep), options.save);
+    if (profile->n_rows) {
+        report =
+            hwnas_report_new(options.with_layers ? &report_of_layers : &report_of_profile, profile);
+        hwnas_report_end(report, status);
+        profile = NULL;
+        status = HWNAS_OK;
+        *out = report;
+    }
+out:
+    hand_over(report, &notes);
+    hwnas_profile_free(profile);
+    return status;
+}
+
+/* ---- Comparisons ---- */
+
+/* What the comparison refers to, too. */
+typedef struct found_comparison {
+    hwnas_inquiry inquiry;
+    hwnas_str notes;
+} found_comparison;
+
+static const hwnas_comparison *comparison_of(const void *found)
+{
+    return ((const found_comparison *)found)->inquiry.comparison;
+}
+
+static void comparison_text(hwnas_str *out, const void *found)
+{
+    hwnas_comparison_text(out, comparison_of(found));
+}
+
+static void comparison_csv(hwnas_str *out, const void *found)
+{
+    hwnas_comparison_csv(out, comparison_of(found));
+}
+
+static json_t *comparison_json(const void *found)
+{
+    return hwnas_comparison_json(comparison_of(found));
+}
+
+static void comparison_free(void *found)
+{
+    found_comparison *f = found;
+    hwnas_inquiry_done(&f->inquiry);
+    hwnas_str_done(&f->notes);
+    free(f);
+}
+
+static double or_default(double given, double fallback)
+{
+    return given != 0 ? given : fallback;
+}
+
+/* How it is measured here where nothing else is said: each core alone and all together, filled. */
+static void set_compare_defaults(hwnas_profile_options *models, int threads[2])
+{
+    static const int fill[] = {HWNAS_STREAMS_FILL}, batches[] = {1, 8};
+    threads[0] = 1;
+    threads[1] = hwnas_device_cores();
+    if (!models->n_threads) {
+        models->threads = threads;
+        models->n_threads = threads[1] > 1 ? 2 : 1;
+    }
+    if (!models->n_batches) {
+        models->batches = batches;
+        models->n_batches = 2;
+    }
+    if (!models->n_streams) {
+        models->streams = fill;
+        models->n_streams = 1;
+    }
+}
+
+static hwnas_status take_inquiry(hwnas_inquiry *out, const hwnas_compare_options *o)
+{
+    int threads[2];
+    hwnas_profile_options models;
+    TRY(TAKE_OPTIONS(&models, o->models));
+    out->measures = o->measures;
+    out->query = (hwnas_query){.percentile = or_default(o->percentile, 0.99),
+                               .target = or_default(o->target, INFINITY),
+                               .load = o->load,
+                               .utilisation = or_default(o->utilisation, 0.8)};
+    out->prices = o->prices;
+    out->n_recorded = o->n_recorded;
+    out->recorded = o->recorded;
+    out->save = models.save;
+    if (!(out->query.utilisation > 0 && out->query.utilisation < 1))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "utilisation must be between 0 and 1"),
+                          "at 1 the queue grows without end");
+    if (o->measures ? !models.n_models : !o->n_recorded)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_USAGE, NULL, "which model?"),
+            "name one, or give recorded profiles alone to compare all that they have");
+    if (out->save && !o->measures)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "there is nothing to save: nothing is measured");
+    set_compare_defaults(&models, threads);
+    return take_sweep(&out->sweep, out->here->arena, &models);
+}
+
+hwnas_status hwnas_compare(hwnas_report **out, const hwnas_compare_options *given)
+{
+    static const hwnas_report_kind kind = {.text = comparison_text,
+                                           .json = comparison_json,
+                                           .csv = comparison_csv,
+                                           .free = comparison_free};
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    hwnas_compare_options options;
+    TRY(TAKE_OPTIONS(&options, given));
+    hwnas_api_use_runner();
+    found_comparison *found = hwnas_alloc(sizeof *found);
+    hwnas_inquiry *inquiry = &found->inquiry;
+    inquiry->here = hwnas_profile_new();
+    TRY_OUT(take_inquiry(inquiry, &options));
+    inquiry->sweep.on_skipped = note_skipped;
+    inquiry->sweep.context = &found->notes;
+    TRY_OUT(hwnas_inquiry_run(inquiry));
+    hwnas_report *report = hwnas_report_new(&kind, found);
+    hwnas_report_end(report, hwnas_comparison_conclude(inquiry->comparison));
+    hand_over(report, &found->notes);
+    *out = report;
+    return HWNAS_OK;
+out:
+    comparison_free(found);
+    return status;
+}
+
+/* ---- A recorded profile held against today ---- */
+
+typedef struct found_baseline {
+    hwnas_baseline baseline;
+    hwnas_profile *recorded, *now;
+    hwnas_str notes;
+} found_baseline;
+
+static void baseline_text(hwnas_str *out, const void *found)
+{
+    hwnas_baseline_text(out, &((const found_baseline *)found)->baseline);
+}
+
+static json_t *baseline_json(const void *found)
+{
+    return hwnas_baseline_json(&((const found_baseline *)found)->baseline);
+}
+
+static void baseline_free(void *found)
+{
+    found_baseline *f = found;
+    hwnas_baseline_done(&f->baseline);
+    hwnas_profile_free(f->now);
+    hwnas_profile_free(f->recorded);
+    hwnas_str_done(&f->notes);
+    free(f);
+}
+
+static hwnas_status conclude_baseline(const hwnas_baseline *baseline, hwnas_status measured)
+{
+    if (measured == HWNAS_E_INTERRUPTED)
+        return hwnas_fail(measured, NULL, "interrupted; %zu of the rows %s judged", baseline->n,
+                          baseline->n == 1 ? "was" : "were");
+    return measured == HWNAS_OK ? hwnas_baseline_conclude(baseline) : measured;
+}
+
+hwnas_status hwnas_compare_baseline(hwnas_report **out, const hwnas_baseline_options *given)
+{
+    static const hwnas_report_kind kind = {
+        .text = baseline_text, .json = baseline_json, .free = baseline_free};
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    hwnas_baseline_options options;
+    hwnas_profile_options models;
+    hwnas_sweep asked;
+    TRY(TAKE_OPTIONS(&options, given));
+    TRY(TAKE_OPTIONS(&models, options.models));
+    if (!options.recorded || options.tolerance < 0 || options.tolerance >= 1)
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "a baseline needs a recorded profile, and a tolerance that is a share, "
+                          "0.05 for 5 %%");
+    hwnas_api_use_runner();
+    found_baseline *found = hwnas_alloc(sizeof *found);
+    found->now = hwnas_profile_new();
+    TRY_OUT(take_sweep(&asked, found->now->arena, &models));
+    TRY_OUT(hwnas_profile_load(&found->recorded, options.recorded));
+    found->baseline = (hwnas_baseline){.before = found->recorded,
+                                       .now = found->now,
+                                       .tolerance = or_default(options.tolerance, 0.05)};
+    asked.on_skipped = note_skipped;
+    asked.context = &found->notes;
+    status = conclude_baseline(&found->baseline,
+                               hwnas_baseline_measure(&found->baseline, found->now, &asked));
+    if (found->baseline.n) {
+        *out = hwnas_report_new(&kind, found);
+        hwnas_report_end(*out, status);
+        hand_over(*out, &found->notes);
+        return HWNAS_OK;
+    }
+out:
+    baseline_free(found);
+    return status;
+}
