@@ -103,6 +103,7 @@ typedef enum hwnas_log_level {
     HWNAS_LOG_WARNING, /* something went wrong, and the work goes on */
     HWNAS_LOG_INFO,
     HWNAS_LOG_DEBUG,
+    HWNAS_LOG_NOTE, /* what the user should know before long work begins */
 } hwnas_log_level;
 typedef void hwnas_log_function(void *context, hwnas_log_level level, const char *line);
 HWNAS_API void hwnas_set_log(hwnas_log_function *function, void *context);
@@ -418,6 +419,13 @@ HWNAS_API void hwnas_predictor_close(hwnas_predictor *predictor);
 /* The column that it estimates, "val_top1_pct", and its unit, "%"; "": none is known. */
 HWNAS_API const char *hwnas_predictor_target(const hwnas_predictor *predictor);
 HWNAS_API const char *hwnas_predictor_unit(const hwnas_predictor *predictor);
+
+/* Whether its scores take so long, as those that train, that they look at the flag below. */
+HWNAS_API bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor);
+/* Once `stop` is nonzero, set in a signal handler or another thread, such a score ends with
+ * HWNAS_E_INTERRUPTED. Borrowed as long as the predictor is open. */
+HWNAS_API void hwnas_predictor_stop_on(hwnas_predictor *predictor,
+                                       const volatile sig_atomic_t *stop);
 
 /* Scores n networks: out[i] is of codes[i]. All or none. Many at a time are cheaper than one by
  * one; a predictor that trains, or runs a proxy, takes its time. HWNAS_E_NOT_FOUND: a table has no

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
-#include "measure/measure.h"
+#include "base/log.h"
+#include "measure/crowd.h"
 
 void hwnas_free(void *text)
 {
@@ -44,4 +45,14 @@ bool hwnas_runner_main(int *exit_code, int argc, char *const *argv)
 void hwnas_api_use_runner(void)
 {
     hwnas_runner_use(is_own_runner ? "/proc/self/exe" : HWNAS_BIN_DIR "/hwnas");
+}
+
+void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priority)
+{
+    if (strcmp(device, "cpu") != 0)
+        return;
+    char *warning = hwnas_crowd_warning(threads ? threads : hwnas_device_cores(), priority);
+    if (warning)
+        hwnas_log(HWNAS_LOG_NOTE, "%s", warning);
+    free(warning);
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "device/device.h"
+#include "measure/measure.h"
 #include "graph/graph.h"
 #include "space/arch.h"
 
@@ -23,6 +24,10 @@ struct hwnas_network {
 
 /* Gives a JSON object as text and frees it. NULL is an object that could not be made. */
 HWNAS_CHECKED hwnas_status hwnas_api_give_json(char **out, json_t *json);
+
+/* Tells whoever listens when the machine is too busy for so many threads (0: all cores) on a device
+ * (measure/crowd.h), before hours are spent on it. */
+void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priority);
 
 /* Measuring starts the installed program, as the one that uses the library is not hwnas; or that
  * one, where it can be a runner. */

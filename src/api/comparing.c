@@ -133,6 +133,16 @@ static void hand_over(hwnas_report *report, hwnas_str *notes)
     hwnas_str_done(notes);
 }
 
+/* By the most threads that are asked for anywhere. */
+static void note_crowd(const hwnas_sweep *sweep)
+{
+    int threads = 1;
+    for (int i = 0; i < sweep->n_threads; i++)
+        threads = sweep->threads[i] > threads ? sweep->threads[i] : threads;
+    for (int i = 0; i < sweep->n_devices; i++)
+        hwnas_api_note_crowd(sweep->devices[i], threads, sweep->options.priority);
+}
+
 /* ---- Profiles ---- */
 
 static void profile_text(hwnas_str *out, const void *found)
@@ -199,6 +209,7 @@ hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_option
         TRY_OUT(hwnas_file_try(options.save));
     sweep.on_skipped = note_skipped;
     sweep.context = &notes;
+    note_crowd(&sweep);
     status = conclude_profile(profile, hwnas_sweep_run(profile, &sweep), options.save);
     if (profile->n_rows) {
         report =

@@ -104,6 +104,7 @@ hwnas_status hwnas_space_calibrate(hwnas_report **out, const hwnas_space *space,
         !(how.seconds > 0))
         return hwnas_fail(HWNAS_E_INPUT, NULL, "threads, batch or seconds are out of range");
     hwnas_api_use_runner();
+    hwnas_api_note_crowd(how.device, how.threads, HWNAS_PRIORITY_AUTO);
     hwnas_latencies *latencies = hwnas_latencies_open(true);
     const hwnas_status status = hwnas_calibrate(&result, latencies, space, &how);
     const char *note = hwnas_latencies_note(latencies);

@@ -75,6 +75,19 @@ static void tell_progress(void *context, const hwnas_progress *p)
     free(best);
 }
 
+/* By the most threads that the job asks for anywhere. */
+static void note_crowd(const hwnas_job *job)
+{
+    int threads = 1;
+    for (int i = 0; i < job->threads.n; i++)
+        threads = job->threads.values[i] > threads ? job->threads.values[i] : threads;
+    for (int i = 0; i < job->goals.devices.n; i++) {
+        const hwnas_job_device *device = &job->goals.devices.rows[i];
+        hwnas_api_note_crowd(device->spelling, device->threads ? device->threads : threads,
+                             job->priority);
+    }
+}
+
 /* ---- Searching ---- */
 
 static void front_text(hwnas_str *out, const void *found)
@@ -124,6 +137,7 @@ hwnas_status hwnas_search(hwnas_report **out, const char *path, const hwnas_sear
     TRY_OUT(load_job(&job, path, &options));
     TRY_OUT(hwnas_text_check("the name of the study", job->study)); /* before the work is done */
     TRY_OUT(hwnas_job_check_exports(job));
+    note_crowd(job);
     watcher w = {&options, job};
     const hwnas_session_options study = {.resume = options.resume,
                                        .overwrite = options.overwrite,

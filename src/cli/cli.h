@@ -10,7 +10,6 @@
 #include <hwnas.h>
 
 #include "base/str.h"
-#include "measure/crowd.h"
 
 /* Forwards a failure to the caller; for functions that own nothing yet. */
 #define TRY(call)                                                                                  \
@@ -82,14 +81,14 @@ void hwnas_show_progress(void *context, const char *words);
 HWNAS_CHECKED hwnas_status hwnas_print_text(hwnas_str *text);
 HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
 
-/* Says on standard error when the machine is too busy for so many threads (0: all cores) on a
- * device (measure/crowd.h). */
-void hwnas_note_crowd(const char *device, int threads, hwnas_priority priority);
-
 /* ---- Signals ---- */
 
 /* From here on the first SIGINT or SIGTERM makes this nonzero, a second one ends the program. */
 const volatile sig_atomic_t *hwnas_stop_on_signals(void);
+
+/* Opens a predictor and its space, both to be closed; Ctrl-C ends scores that take long. */
+HWNAS_CHECKED hwnas_status hwnas_open_predictor(hwnas_predictor **out, hwnas_space **out_space,
+                                                const char *name, const char *space_name);
 
 /* ---- Commands ---- */
 

@@ -44,8 +44,6 @@ hwnas_status hwnas_cmd_calibrate(int argc, char **argv)
     calibration.seed = (uint64_t)seed;
     calibration.progress = hwnas_show_progress;
     TRY(hwnas_space_open(&space, name));
-    hwnas_note_crowd(calibration.device ? calibration.device : "cpu", calibration.threads,
-                     HWNAS_PRIORITY_AUTO);
     calibration.cancel = hwnas_stop_on_signals();
     hwnas_status status = hwnas_space_calibrate(&report, space, &calibration);
     hwnas_show_progress(NULL, NULL);

@@ -1,39 +1,21 @@
-/* predictor: fit, eval. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* predictor: fit, eval, and the list of the others. */
+#include <hwnas/training.h>
 
-#include "base/file.h"
 #include "cli/cli.h"
-#include "graph/elaborate.h"
-#include "predict/predict.h"
 
-static json_t *number(double value)
+hwnas_status hwnas_open_predictor(hwnas_predictor **out, hwnas_space **out_space, const char *name,
+                                  const char *space_name)
 {
-    return isnan(value) ? json_null() : json_real(value);
-}
-
-/* `chosen` (optional): what was fitted, in words. */
-static hwnas_status print_scores(const hwnas_predictor_scores *s, const char *how,
-                                 const char *chosen, bool as_json)
-{
-    if (as_json)
-        return hwnas_print_json(json_pack(
-            "{s:s, s:i, s:s, s:I, s:f, s:o, s:o, s:o, s:o, s:o*}", "format", "hwnas.scores",
-            "version", 1, "how", how, "rows", (json_int_t)s->n_rows, "kendall_tau", s->kendall_tau,
-            "rmse", number(s->rmse), "mean_absolute_error", number(s->mean_absolute_error),
-            "top_tenth_tau", number(s->top_tenth_tau), "coverage_90", number(s->coverage_90),
-            "chosen", chosen ? json_string(chosen) : NULL));
-    hwnas_say(stdout, "%s, %zu rows\n  Kendall tau  %.4f\n", how, s->n_rows, s->kendall_tau);
-    if (!isnan(s->rmse))
-        hwnas_say(stdout, "  RMSE         %.4f\n  MAE          %.4f\n", s->rmse,
-                  s->mean_absolute_error);
-    if (!isnan(s->top_tenth_tau))
-        hwnas_say(stdout, "  Kendall tau among the highest tenth  %.4f\n", s->top_tenth_tau);
-    if (!isnan(s->coverage_90))
-        hwnas_say(stdout, "  inside the 90 %% interval  %.1f %%\n", 100 * s->coverage_90);
-    if (chosen)
-        hwnas_say(stdout, "\nfitted: %s\n", chosen);
+    hwnas_space *space;
+    TRY(hwnas_space_open(&space, space_name));
+    const hwnas_status status = hwnas_predictor_open(out, name, space);
+    if (status != HWNAS_OK) {
+        hwnas_space_close(space);
+        return status;
+    }
+    if (hwnas_predictor_heeds_stop(*out))
+        hwnas_predictor_stop_on(*out, hwnas_stop_on_signals());
+    *out_space = space;
     return HWNAS_OK;
 }
 
@@ -47,14 +29,16 @@ static hwnas_status fit(int argc, char **argv)
                  "SPACE 'any': its columns are facts about graphs (docs/predictors.md).",
         .min_arguments = 2,
         .max_arguments = 2};
-    const char *arguments[2], *target = NULL, *out = NULL, *kind = NULL;
+    hwnas_fitting_options fitting = HWNAS_FITTING_OPTIONS_INIT;
+    hwnas_report *report;
+    const char *arguments[2];
     long folds = 5, seed = 0;
     bool as_json = false, done;
     int n;
     const hwnas_option options[] = {
-        {"target", 't', HWNAS_OPTION_TEXT, &target, "COLUMN", "what is predicted"},
-        {"out", 'o', HWNAS_OPTION_TEXT, &out, "FILE.json", "file to write"},
-        {"kind", 'k', HWNAS_OPTION_TEXT, &kind, "KIND",
+        {"target", 't', HWNAS_OPTION_TEXT, &fitting.target, "COLUMN", "what is predicted"},
+        {"out", 'o', HWNAS_OPTION_TEXT, &fitting.out, "FILE.json", "file to write"},
+        {"kind", 'k', HWNAS_OPTION_TEXT, &fitting.kind, "KIND",
          "gp, gbdt, ensemble, or auto: what does best (auto)"},
         {"folds", 0, HWNAS_OPTION_INT, &folds, "N", "folds of the cross-validation (5)"},
         {"seed", 0, HWNAS_OPTION_INT, &seed, "N", "seed of folds and trees (0)"},
@@ -63,38 +47,17 @@ static hwnas_status fit(int argc, char **argv)
     TRY(hwnas_options_parse(&usage, options, argc, argv, arguments, &n, &done));
     if (done)
         return HWNAS_OK;
-    if (!target || !out)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is missing", target ? "--out" : "--target");
-    TRY(hwnas_file_check_output(out, arguments[0]));
-    TRY(hwnas_file_check_output(out, arguments[1]));
+    if (!fitting.target || !fitting.out)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is missing",
+                          fitting.target ? "--out" : "--target");
     if (folds < 3 || folds > 100)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--folds must be between 3 and 100");
-    hwnas_str command = {0};
-    hwnas_str_addf(&command, "hwnas predictor fit %s %s --target %s --out %s", arguments[0],
-                   arguments[1], target, out);
-    if (kind)
-        hwnas_str_addf(&command, " --kind %s", kind);
-    if (folds != 5)
-        hwnas_str_addf(&command, " --folds %ld", folds);
-    if (seed)
-        hwnas_str_addf(&command, " --seed %ld", seed);
-    const hwnas_fit_options fit_options = {.space = arguments[0],
-                                           .data = arguments[1],
-                                           .target = target,
-                                           .out = out,
-                                           .command = command.s,
-                                           .kind = kind,
-                                           .folds = (int)folds,
-                                           .seed = (uint64_t)seed};
-    hwnas_fit_result result;
-    hwnas_status status = hwnas_predictor_fit(&result, &fit_options);
-    hwnas_str_done(&command);
-    TRY(status);
-    char how[32];
-    snprintf(how, sizeof how, "%ld-fold cross-validation", folds);
-    status = print_scores(&result.scores, how, result.chosen, as_json);
-    free(result.chosen);
-    return status;
+    fitting.space = arguments[0];
+    fitting.data = arguments[1];
+    fitting.folds = (int)folds;
+    fitting.seed = (uint64_t)seed;
+    TRY(hwnas_results_fit(&report, &fitting));
+    return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 
 static hwnas_status eval(int argc, char **argv)
@@ -106,6 +69,9 @@ static hwnas_status eval(int argc, char **argv)
                  "proxy:NAME, onnx:FILE, or command:PROGRAM (docs/predictors.md).",
         .min_arguments = 3,
         .max_arguments = 3};
+    hwnas_space *space;
+    hwnas_predictor *predictor;
+    hwnas_report *report;
     const char *arguments[3], *target = NULL;
     bool as_json = false, done;
     int n;
@@ -117,21 +83,12 @@ static hwnas_status eval(int argc, char **argv)
     TRY(hwnas_options_parse(&usage, options, argc, argv, arguments, &n, &done));
     if (done)
         return HWNAS_OK;
-    hwnas_status status = HWNAS_OK;
-    hwnas_space *space = NULL;
-    hwnas_predictor *predictor = NULL;
-    hwnas_predictor_scores scores;
-    TRY_OUT(hwnas_graph_load_space(&space, arguments[1]));
-    TRY_OUT(hwnas_predictor_load(&predictor, arguments[0], space));
-    if (hwnas_predictor_heeds_stop(predictor))
-        hwnas_predictor_stop_on(predictor, hwnas_stop_on_signals());
-    if (!target)
-        target = hwnas_predictor_target(predictor);
-    TRY_OUT(hwnas_predictor_eval(&scores, predictor, space, arguments[2], target));
-    TRY_OUT(print_scores(&scores, "known results", NULL, as_json));
-out:
-    hwnas_predictor_free(predictor);
-    hwnas_space_free(space);
+    TRY(hwnas_open_predictor(&predictor, &space, arguments[0], arguments[1]));
+    hwnas_status status = hwnas_predictor_judge(&report, predictor, arguments[2], target);
+    if (status == HWNAS_OK)
+        status = hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+    hwnas_predictor_close(predictor);
+    hwnas_space_close(space);
     return status;
 }
 

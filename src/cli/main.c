@@ -151,6 +151,14 @@ hwnas_status hwnas_print_json(json_t *json)
     return flush();
 }
 
+/* What the library has to say before it works for long. */
+static void print_note(void *context, hwnas_log_level level, const char *line)
+{
+    (void)context;
+    if (level == HWNAS_LOG_NOTE)
+        hwnas_say(stderr, "hwnas: note: %s\n", line);
+}
+
 static void print_error(void)
 {
     const hwnas_error *error = hwnas_last_error();
@@ -186,6 +194,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "--version"))
         argv[1] = "version";
     hwnas_guard_libraries();
+    hwnas_set_log(print_note, NULL);
     hwnas_status status = hwnas_dispatch(
         "hwnas", "Hardware-aware neural architecture search: networks measured on your device.",
         commands, argc, argv);

@@ -143,3 +143,29 @@ out:
     hwnas_table_free(table);
     return status;
 }
+
+hwnas_status hwnas_import_space(char **out, const char *path)
+{
+    hwnas_csv *csv;
+    TRY(hwnas_csv_load(&csv, path));
+    long column = hwnas_csv_column(csv, "space");
+    hwnas_place place = {.file = path, .line = 1};
+    hwnas_status status = HWNAS_OK;
+    if (column < 0)
+        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                       "no column 'space' says of which "
+                                       "space the networks are"),
+                            "add --space SPACE");
+    for (size_t row = 1; status == HWNAS_OK && row < csv->n_rows; row++)
+        if (strcmp(hwnas_csv_cell(csv, row, (size_t)column),
+                   hwnas_csv_cell(csv, 0, (size_t)column))) {
+            place.line = csv->lines[row];
+            status = hwnas_hint(
+                hwnas_fail(HWNAS_E_INPUT, &place, "this row is of another space than the first"),
+                "tell the results of each space by themselves");
+        }
+    if (status == HWNAS_OK)
+        *out = hwnas_strdup(hwnas_csv_cell(csv, 0, (size_t)column));
+    hwnas_csv_free(csv);
+    return status;
+}

@@ -16,6 +16,9 @@ typedef struct hwnas_import_options {
     hwnas_printed printed; /* what the column has, where no result is above 1 */
 } hwnas_import_options;
 
+/* The space that a CSV itself names, in a column `space`; yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_import_space(char **out, const char *path);
+
 typedef struct hwnas_import_result {
     size_t n_taken, n_known, n_empty; /* rows: new, there already, without a result */
     size_t n_networks;                /* of the file of results now */

@@ -25,11 +25,6 @@ bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);
 /* The same of a predictor's name, which is not opened. */
 bool hwnas_predictor_name_ranks(const char *name);
 
-/* Does a score take so long that it looks at `stop`? */
-bool hwnas_predictor_heeds_stop(const hwnas_predictor *predictor);
-/* Once `stop` is nonzero such a score ends with HWNAS_E_INTERRUPTED. */
-void hwnas_predictor_stop_on(hwnas_predictor *predictor, const volatile sig_atomic_t *stop);
-
 /* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
 

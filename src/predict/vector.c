@@ -1,6 +1,7 @@
 #include "predict/vector.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void add(hwnas_vector *vector, const hwnas_space *space, size_t gene, hwnas_coding coding,
                 size_t value)
@@ -60,4 +61,19 @@ void hwnas_vector_fill(float *out, const hwnas_vector *vector, const hwnas_arch 
         out[i] = (float)row[i];
     hwnas_arch_free(settled);
     free(row);
+}
+
+hwnas_status hwnas_vector_find(const hwnas_vector_layout **out, const char *name)
+{
+    const char *names[8] = {0};
+    for (int i = 0; hwnas_vector_layouts[i].name; i++) {
+        names[i] = hwnas_vector_layouts[i].name;
+        if (strcmp(names[i], name))
+            continue;
+        *out = &hwnas_vector_layouts[i];
+        return HWNAS_OK;
+    }
+    const char *near = hwnas_nearest(name, names);
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "there is no layout '%.60s'", name),
+                      "did you mean '%s'?", near ? near : names[0]);
 }

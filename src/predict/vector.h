@@ -24,6 +24,9 @@ typedef struct hwnas_vector_layout {
 
 extern const hwnas_vector_layout hwnas_vector_layouts[];
 
+/* HWNAS_E_USAGE for an unknown name. */
+HWNAS_CHECKED hwnas_status hwnas_vector_find(const hwnas_vector_layout **out, const char *name);
+
 hwnas_vector *hwnas_vector_new(const hwnas_vector_layout *layout, const hwnas_space *space);
 void hwnas_vector_free(hwnas_vector *vector); /* accepts NULL */
 

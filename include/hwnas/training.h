@@ -1,0 +1,98 @@
+/* training.h: networks that were trained, and predictors of accuracy from their results.
+ *
+ * A table of results is a CSV with a row for each network, by its code or by its choices
+ * (docs/predictors.md). Each function gives a report (hwnas.h), and any thread may call it. */
+#ifndef HWNAS_PUBLIC_TRAINING_H
+#define HWNAS_PUBLIC_TRAINING_H
+
+#include <hwnas.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Which networks to train ---- */
+
+typedef struct hwnas_suggestion_options {
+    size_t size;
+    size_t n;           /* networks; 0: 20; at most 1000 */
+    const char *folder; /* (optional) made, with each network as ONNX, PyTorch and YAML, and the
+                           table as results.csv; nothing of it, or all */
+    const char *data;   /* (optional) table of networks with results already: others are picked */
+    const char *target; /* the result's column; NULL: "accuracy_pct" */
+    const char *proxy;  /* (optional) spread over this proxy as well */
+    size_t pool;        /* networks to pick from; 0: 500; at most 5000 */
+    uint64_t seed;      /* of the pool */
+} hwnas_suggestion_options;
+#define HWNAS_SUGGESTION_OPTIONS_INIT                                                              \
+    {                                                                                              \
+        .size = sizeof(hwnas_suggestion_options)                                                   \
+    }
+
+/* Picks the networks of a space whose training would teach most about the others. CSV: the table to
+ * fill in; with a folder text: where things are. HWNAS_E_INPUT: the folder is there, or the space
+ * has not so many networks. Seconds to minutes. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_suggest(hwnas_report **out, const char *space,
+                                                         const hwnas_suggestion_options *options);
+
+typedef struct hwnas_results_options {
+    size_t size;
+    const char *data;    /* the table with results filled in; rows without one wait */
+    const char *space;   /* NULL: the table names it */
+    const char *into;    /* file of results, made when it is not there; NULL: SPACE.results.csv */
+    const char *target;  /* the result's column; NULL: "accuracy_pct" */
+    const char *printed; /* "percent" or "fraction", of an accuracy; NULL: as it looks */
+} hwnas_results_options;
+#define HWNAS_RESULTS_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .size = sizeof(hwnas_results_options)                                                      \
+    }
+
+/* Takes results into a file that hwnas_results_fit() reads: all rows or none. HWNAS_E_INPUT, with
+ * the line: a row outside the space, a result that is no number or not the one that is known. Text,
+ * JSON ("hwnas.import"). Cheap. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_results_import(hwnas_report **out,
+                                                          const hwnas_results_options *options);
+
+/* ---- Predictors ---- */
+
+typedef struct hwnas_fitting_options {
+    size_t size;
+    const char *space;  /* name or file; "any": the table has facts about graphs */
+    const char *data;   /* the table */
+    const char *target; /* the column that is predicted */
+    const char *out;    /* NAME.json, written with a card beside it, both or none */
+    const char *kind;   /* "gp", "gbdt", "ensemble"; NULL: "auto", what does best */
+    int folds;          /* of the cross-validation, 3 to 100; 0: 5 */
+    uint64_t seed;      /* of folds and trees */
+} hwnas_fitting_options;
+#define HWNAS_FITTING_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .size = sizeof(hwnas_fitting_options)                                                      \
+    }
+
+/* Fits a predictor and judges the way of fitting by nested cross-validation. Text, JSON
+ * ("hwnas.scores"). Seconds to many minutes, by the rows. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_results_fit(hwnas_report **out,
+                                                       const hwnas_fitting_options *options);
+
+/* Compares a predictor with the known results of a table; `target` NULL: its own column. Text, JSON
+ * ("hwnas.scores"). Costs what scoring its rows does. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_judge(hwnas_report **out,
+                                                           hwnas_predictor *predictor,
+                                                           const char *data, const char *target);
+/* Code, mean and standard deviation for each row of a table, as CSV; no deviation where none is
+ * claimed. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_score_table(hwnas_report **out,
+                                                                 hwnas_predictor *predictor,
+                                                                 const char *data);
+/* Each network of a table as a vector, as CSV: what a predictor onnx:FILE gets. `layout`:
+ * "one-hot", "values"; NULL: "one-hot". Cheap. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_encode(hwnas_report **out,
+                                                        const hwnas_space *space, const char *data,
+                                                        const char *layout);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
