@@ -143,10 +143,10 @@ hwnas_status hwnas_network_open_trial(hwnas_network **out, const char *study, in
     IN_C_LOCALE;
     hwnas_status status = HWNAS_OK;
     hwnas_network_options options = HWNAS_NETWORK_OPTIONS_INIT;
-    hwnas_network *network;
+    hwnas_network *network = NULL;
     hwnas_store *store = NULL;
     hwnas_summary *summary = NULL;
-    const hwnas_trial *trial;
+    const hwnas_trial *trial = NULL;
     char *code = NULL;
     TRY(read_options(&options.batch, given));
     TRY_OUT(hwnas_store_open(&store, study, HWNAS_STORE_READ));

@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "api/report_handle.h"
+#include "api/study_report.h"
 #include "base/c_locale.h"
 #include "base/sized_options.h"
 #include "base/str.h"
@@ -90,21 +91,6 @@ static void note_crowd(const hwnas_job *job)
 
 /* ---- Searching ---- */
 
-static void front_text(hwnas_str *out, const void *found)
-{
-    hwnas_front_text(out, found);
-}
-
-static json_t *front_json(const void *found)
-{
-    return hwnas_front_json(found);
-}
-
-static void front_free(void *found)
-{
-    hwnas_summary_free(found);
-}
-
 static void add_file(void *context, const hwnas_network_file *file)
 {
     hwnas_report_add_file(context, file->path, hwnas_network_file_note(file));
@@ -113,9 +99,7 @@ static void add_file(void *context, const hwnas_network_file *file)
 /* Takes the summary. */
 static hwnas_report *make_report(hwnas_summary *summary, const hwnas_job *job)
 {
-    static const hwnas_report_kind kind = {
-        .text = front_text, .json = front_json, .free = front_free};
-    hwnas_report *report = hwnas_report_new(&kind, summary);
+    hwnas_report *report = hwnas_report_of_study(summary);
     if (summary->note)
         hwnas_report_add_note(report, summary->note);
     const hwnas_status written = hwnas_job_write_exports(job, summary, add_file, report);

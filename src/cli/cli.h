@@ -2,14 +2,11 @@
 #ifndef HWNAS_CLI_CLI_H
 #define HWNAS_CLI_CLI_H
 
-#include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include <hwnas.h>
-
-#include "base/str.h"
 
 /* Forwards a failure to the caller; for functions that own nothing yet. */
 #define TRY(call)                                                                                  \
@@ -74,12 +71,12 @@ void hwnas_say(FILE *to, const char *format, ...) HWNAS_PRINTF(2, 3);
 /* Prints a report to standard output, and what else is to be known to standard error; frees it.
  * Fails as the report concludes; a full disk or closed pipe is HWNAS_E_IO. */
 HWNAS_CHECKED hwnas_status hwnas_print_report(hwnas_report *report, hwnas_format format);
-/* Where `words` is not NULL, in the place of the line that is there; NULL: an empty line. Prints
- * nothing where nobody watches. For `progress`. */
+/* Shows how far something is, in the place of what was shown before; NULL: nothing. Where standard
+ * error is no terminal it is silent. For `progress`. */
 void hwnas_show_progress(void *context, const char *words);
-/* Prints to standard output and frees; a full disk or closed pipe is HWNAS_E_IO. */
-HWNAS_CHECKED hwnas_status hwnas_print_text(hwnas_str *text);
-HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
+/* Prints a text that the library gave, as a line or several, to standard output and frees it; a
+ * full disk or closed pipe is HWNAS_E_IO. */
+HWNAS_CHECKED hwnas_status hwnas_print_text(char *text);
 
 /* ---- Signals ---- */
 

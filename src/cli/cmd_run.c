@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "cli/data_options.h"
 
 static const hwnas_usage usage = {

@@ -1,4 +1,5 @@
 /* main.c: the program: its commands, and how a failure is told. */
+#define _GNU_SOURCE 1 /* vasprintf() */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "cli/cli.h"
 
 static const hwnas_command commands[] = {
@@ -70,20 +70,29 @@ static hwnas_status flush(void)
     return HWNAS_OK;
 }
 
-static void print(FILE *to, char *text)
-{
-    hwnas_clean(text, "\n\t");
-    fputs(text, to);
-}
-
 void hwnas_say(FILE *to, const char *format, ...)
 {
+    char *text;
     va_list ap;
     va_start(ap, format);
-    char *text = hwnas_vprintf(format, ap);
+    if (vasprintf(&text, format, ap) < 0) {
+        fputs("hwnas: out of memory\n", stderr);
+        exit(1);
+    }
     va_end(ap);
-    print(to, text);
+    hwnas_clean(text, "\n\t");
+    fputs(text, to);
     free(text);
+}
+
+hwnas_status hwnas_print_text(char *text)
+{
+    const size_t n = strlen(text);
+    fputs(text, stdout);
+    if (n && text[n - 1] != '\n')
+        putchar('\n');
+    hwnas_free(text);
+    return flush();
 }
 
 /* What was written, and what is to be known of it. */
@@ -100,13 +109,8 @@ hwnas_status hwnas_print_report(hwnas_report *report, hwnas_format format)
 {
     char *text;
     hwnas_status status = hwnas_report_write(&text, report, format);
-    if (status == HWNAS_OK) {
-        fputs(text, stdout);
-        if (format == HWNAS_JSON)
-            putchar('\n');
-        hwnas_free(text);
-        status = flush();
-    }
+    if (status == HWNAS_OK)
+        status = hwnas_print_text(text);
     print_remarks(report);
     if (status == HWNAS_OK)
         status = hwnas_report_conclude(report);
@@ -122,33 +126,6 @@ void hwnas_show_progress(void *context, const char *words)
     fputs("\r\033[K", stderr);
     if (words)
         hwnas_say(stderr, "%s", words);
-}
-
-hwnas_status hwnas_print_text(hwnas_str *text)
-{
-    if (text->s)
-        print(stdout, text->s);
-    hwnas_str_done(text);
-    return flush();
-}
-
-hwnas_status hwnas_print_json(json_t *json)
-{
-    if (!json) /* nothing else keeps it from being made */
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "a name in the answer is not UTF-8");
-    char *text = json_dumps(json, JSON_INDENT(2));
-    for (const unsigned char *at = (const unsigned char *)text; at && *at; at++) {
-        /* Control characters that JSON may have as they are: delete, and U+0080 to U+009F. */
-        const bool is_c1 = at[0] == 0xC2 && at[1] < 0xA0;
-        if (is_c1 || *at == 0x7F)
-            printf("\\u00%02x", is_c1 ? *++at : *at);
-        else
-            putchar(*at);
-    }
-    putchar('\n');
-    free(text);
-    json_decref(json);
-    return flush();
 }
 
 /* What the library has to say before it works for long. */
@@ -193,7 +170,6 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other */
     if (argc > 1 && !strcmp(argv[1], "--version"))
         argv[1] = "version";
-    hwnas_guard_libraries();
     hwnas_set_log(print_note, NULL);
     hwnas_status status = hwnas_dispatch(
         "hwnas", "Hardware-aware neural architecture search: networks measured on your device.",

@@ -2,7 +2,7 @@
 #ifndef HWNAS_CLI_QUANTITY_H
 #define HWNAS_CLI_QUANTITY_H
 
-#include "base/status.h"
+#include <hwnas.h>
 
 /* Each is more than 0; anything else is HWNAS_E_USAGE that names the option. */
 

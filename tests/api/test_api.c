@@ -440,7 +440,7 @@ static void keep_log(void *context, hwnas_log_level level, const char *line)
 
 static void tells_whoever_listens(void **state)
 {
-    char *log = calloc(1, 4096), *text, best[64];
+    char *log = calloc(1, 4096), *text = NULL, best[64];
     snprintf(best, sizeof best, "%s/best", (const char *)*state);
     hwnas_set_log(keep_log, log);
     assert_int_equal(search_json(&text, write_job(*state, best), NULL), HWNAS_OK);
@@ -559,6 +559,27 @@ static void tells_what_a_search_came_to(void **state)
     options.resume = true;
     report = NULL;
     assert_int_equal(hwnas_search(&report, job, &options), HWNAS_E_USAGE);
+    assert_null(report);
+}
+
+/* Another program looks at the study, and asks why. */
+static void looks_at_a_study(void **state)
+{
+    const char *job = write_job(*state, beside(*state, "best")), *study = beside(*state, "job.db");
+    hwnas_report *report = search(job, NULL);
+    char *found = text_of(report, HWNAS_TEXT), *again;
+    assert_int_equal(hwnas_study_report(&report, study), HWNAS_OK);
+    again = text_of(report, HWNAS_TEXT);
+    assert_string_equal(again, found);
+    hwnas_free(again);
+    hwnas_free(found);
+    assert_int_equal(hwnas_study_explain(&report, study, -1), HWNAS_OK);
+    json_t *json = json_of(report);
+    assert_true(is_format(json, "hwnas.explanation"));
+    json_decref(json);
+    report = NULL;
+    assert_int_equal(hwnas_study_explain(&report, study, 999), HWNAS_E_NOT_FOUND);
+    assert_int_equal(hwnas_study_report(&report, job), HWNAS_E_INPUT);
     assert_null(report);
 }
 
@@ -834,6 +855,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(writes_the_winner_where_the_job_says, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(tells_what_a_search_came_to, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(looks_at_a_study, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(plans_a_search, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(opens_the_network_of_a_trial, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(refuses_an_export_first, make_folder, remove_folder),

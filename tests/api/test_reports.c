@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <hwnas/profile.h>
+#include <hwnas/training.h>
 
 #include "report_fixture.h"
 
@@ -188,6 +189,184 @@ static void calibrates_for_a_time(void **state)
     hwnas_space_close(space);
 }
 
+/* ---- Profiles ---- */
+
+/* A path in the folder of the test; valid until the third call after this one. */
+static const char *beside(const char *folder, const char *name)
+{
+    static char paths[3][96];
+    static int n;
+    char *path = paths[n++ % 3];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static hwnas_report *profile(hwnas_profile_options *options)
+{
+    static const char *const models[] = {"mnist_mlp"}, *const devices[] = {"null"};
+    hwnas_report *report = NULL;
+    options->models = models;
+    options->n_models = 1;
+    options->devices = devices;
+    options->n_devices = 1;
+    options->seconds = 0.05;
+    setenv("HWNAS_RUNNER", getenv("HWNAS"), 1); /* not installed yet */
+    assert_int_equal(hwnas_models_profile(&report, options), HWNAS_OK);
+    return report;
+}
+
+static void profiles_and_compares(void **state)
+{
+    static const int batches[] = {1, 4};
+    const char *path = beside(*state, "here.json");
+    hwnas_profile_options options = HWNAS_PROFILE_OPTIONS_INIT;
+    options.batches = batches;
+    options.n_batches = 2;
+    options.save = path;
+    options.name = "here";
+    hwnas_report *report = profile(&options);
+    assert_int_equal(hwnas_report_conclude(report), HWNAS_OK);
+    char *csv = NULL;
+    assert_int_equal(hwnas_report_write(&csv, report, HWNAS_CSV), HWNAS_OK);
+    assert_non_null(strstr(csv, "mnist_mlp"));
+    hwnas_free(csv);
+    json_t *json = json_of(report), *rows = json_object_get(json, "rows");
+    assert_true(is_format(json, "hwnas.profile"));
+    assert_int_equal(json_array_size(rows), 2);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(rows, 1), "batch")), 4);
+    json_decref(json);
+
+    /* What was kept is compared without another measurement. */
+    const hwnas_recorded_profile recorded = {NULL, path};
+    hwnas_compare_options compare = HWNAS_COMPARE_OPTIONS_INIT;
+    compare.recorded = &recorded;
+    compare.n_recorded = 1;
+    assert_int_equal(hwnas_compare(&report, &compare), HWNAS_OK);
+    assert_int_equal(hwnas_report_conclude(report), HWNAS_OK);
+    json = json_of(report);
+    assert_true(is_format(json, "hwnas.comparison"));
+    json_decref(json);
+    compare.target = 1e-12; /* seconds: nothing is so fast */
+    assert_int_equal(hwnas_compare(&report, &compare), HWNAS_OK);
+    assert_int_equal(hwnas_report_conclude(report), HWNAS_E_INFEASIBLE);
+    hwnas_report_free(report);
+
+    hwnas_baseline_options baseline = HWNAS_BASELINE_OPTIONS_INIT;
+    baseline.recorded = path;
+    baseline.tolerance = 0.99;
+    assert_int_equal(hwnas_compare_baseline(&report, &baseline), HWNAS_OK);
+    json = json_of(report);
+    assert_true(is_format(json, "hwnas.baseline"));
+    json_decref(json);
+}
+
+static void refuses_settings_that_cannot_be(void **state)
+{
+    (void)state;
+    static const int none[] = {0}, two[] = {2};
+    static const char *const models[] = {"mnist_mlp"};
+    hwnas_report *report = NULL;
+    hwnas_profile_options options = HWNAS_PROFILE_OPTIONS_INIT;
+    hwnas_compare_options compare = HWNAS_COMPARE_OPTIONS_INIT;
+    assert_int_equal(hwnas_models_profile(&report, &options), HWNAS_E_USAGE);
+    options.models = models;
+    options.n_models = 1;
+    options.batches = none;
+    options.n_batches = 1;
+    assert_int_equal(hwnas_models_profile(&report, &options), HWNAS_E_USAGE);
+    options.n_batches = 0;
+    options.streams = two;
+    options.n_streams = 1;
+    options.verifies = true;
+    assert_int_equal(hwnas_models_profile(&report, &options), HWNAS_E_USAGE);
+    options.verifies = false;
+    options.mode = "cold";
+    assert_int_equal(hwnas_models_profile(&report, &options), HWNAS_E_USAGE);
+    options.mode = NULL;
+    options.save = "/nonexistent/x.json";
+    assert_int_equal(hwnas_models_profile(&report, &options), HWNAS_E_IO);
+    assert_int_equal(hwnas_compare(&report, &compare), HWNAS_E_USAGE);
+    assert_int_equal(hwnas_compare_baseline(&report, NULL), HWNAS_E_USAGE);
+    assert_null(report);
+}
+
+/* ---- Trainings ---- */
+
+static void suggests_and_takes_results(void **state)
+{
+    hwnas_report *report = NULL;
+    hwnas_suggestion_options suggestion = HWNAS_SUGGESTION_OPTIONS_INIT;
+    hwnas_results_options results = HWNAS_RESULTS_OPTIONS_INIT;
+    suggestion.n = 3;
+    suggestion.pool = 12;
+    assert_int_equal(hwnas_space_suggest(&report, "nas_bench_macro", &suggestion), HWNAS_OK);
+    char *table = text_of(report, HWNAS_CSV), *line = table;
+    assert_int_equal(strncmp(table, "space,code,macs_count,params_count,accuracy_pct\n", 48), 0);
+    /* The results are filled in: a number behind the last comma of each line. */
+    char *path = strdup(beside(*state, "results.csv"));
+    FILE *file = fopen(path, "w");
+    for (int n = 0; (line = strtok(n ? NULL : table, "\n")); n++)
+        fprintf(file, n ? "%s9%d.5\n" : "%s\n", line, n);
+    assert_int_equal(fclose(file), 0);
+    hwnas_free(table);
+    results.data = path;
+    results.into = beside(*state, "all.csv");
+    assert_int_equal(hwnas_results_import(&report, &results), HWNAS_OK);
+    json_t *json = json_of(report);
+    assert_true(is_format(json, "hwnas.import"));
+    assert_int_equal(json_integer_value(json_object_get(json, "taken")), 3);
+    json_decref(json);
+
+    report = NULL;
+    suggestion.folder = *state; /* it is there */
+    assert_int_equal(hwnas_space_suggest(&report, "nas_bench_macro", &suggestion), HWNAS_E_INPUT);
+    results.printed = "permille";
+    assert_int_equal(hwnas_results_import(&report, &results), HWNAS_E_USAGE);
+    assert_null(report);
+    free(path);
+}
+
+static void judges_a_predictor(void **state)
+{
+    const char *data = HWNAS_TEST_DATA "/nas_bench_macro.csv";
+    hwnas_report *report = NULL;
+    hwnas_predictor *predictor;
+    hwnas_space *space = open_space("nas_bench_macro");
+    assert_int_equal(
+        hwnas_predictor_open(
+            &predictor, "table:" HWNAS_TEST_DATA "/nas_bench_macro.csv#acc_top1_pct_mean", space),
+        HWNAS_OK);
+    /* A table knows its own results: the ranks are the same, the errors are 0. */
+    assert_int_equal(hwnas_predictor_judge(&report, predictor, data, NULL), HWNAS_OK);
+    json_t *json = json_of(report);
+    assert_true(is_format(json, "hwnas.scores"));
+    assert_int_equal(json_integer_value(json_object_get(json, "rows")), 6561);
+    assert_float_equal(json_number_value(json_object_get(json, "kendall_tau")), 1, 1e-3);
+    assert_float_equal(json_number_value(json_object_get(json, "rmse")), 0, 1e-9);
+    json_decref(json);
+    assert_int_equal(hwnas_predictor_score_table(&report, predictor, data), HWNAS_OK);
+    char *csv = text_of(report, HWNAS_CSV);
+    assert_int_equal(strncmp(csv, "code,mean,sd\n", 13), 0);
+    hwnas_free(csv);
+    hwnas_predictor_close(predictor);
+
+    assert_int_equal(hwnas_space_encode(&report, space, data, NULL), HWNAS_OK);
+    csv = text_of(report, HWNAS_CSV);
+    assert_int_equal(strncmp(csv, "code,", 5), 0);
+    hwnas_free(csv);
+    report = NULL;
+    assert_int_equal(hwnas_space_encode(&report, space, data, "two-hot"), HWNAS_E_USAGE);
+    hwnas_fitting_options fitting = HWNAS_FITTING_OPTIONS_INIT;
+    assert_int_equal(hwnas_results_fit(&report, &fitting), HWNAS_E_USAGE);
+    fitting.space = "nas_bench_macro";
+    fitting.data = fitting.out = data; /* it would be written over what is read */
+    fitting.target = "acc_top1_pct_mean";
+    assert_int_equal(hwnas_results_fit(&report, &fitting), HWNAS_E_INPUT);
+    assert_null(report);
+    hwnas_space_close(space);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +377,10 @@ int main(void)
         cmocka_unit_test(knows_what_this_machine_can_do),
         cmocka_unit_test(forecasts_for_devices_that_tell),
         cmocka_unit_test_setup_teardown(calibrates_for_a_time, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(profiles_and_compares, make_folder, remove_folder),
+        cmocka_unit_test(refuses_settings_that_cannot_be),
+        cmocka_unit_test_setup_teardown(suggests_and_takes_results, make_folder, remove_folder),
+        cmocka_unit_test(judges_a_predictor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

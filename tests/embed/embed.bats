@@ -44,7 +44,7 @@ build() {
             g++ -x c++ -Wall -Wextra -Werror -I"$INCLUDE" -fsyntax-only one.c
         n=$((n + 1))
     done
-    [ $n -eq 9 ]
+    [ $n -eq 10 ]
 }
 
 @test "libhwnas.so exports the functions of the installed headers, and nothing else" {
