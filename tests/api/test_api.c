@@ -528,7 +528,7 @@ static hwnas_report *search(const char *job, const hwnas_search_options *options
 static void tells_what_a_search_came_to(void **state)
 {
     const char *remark = "?", *job = write_job(*state, beside(*state, "best"));
-    static const hwnas_job_flag narrow[] = {{"constraints", "[macs <= 7.8 M, accuracy >= 90 %]"},
+    static const hwnas_job_flag narrow[] = {{"constraints", "macs <= 7.8 M and accuracy >= 90 %"},
                                             {0}};
     hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
     hwnas_report *report = search(job, NULL);
