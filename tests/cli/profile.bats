@@ -164,10 +164,11 @@ END
     # The parent of several copies hears them one after the other. This one hears nothing for longer than
     # a window, through a socket that is full after some words.
     /usr/bin/python3 - "$HWNAS" "$BATS_TEST_TMPDIR/net.onnx" <<'END'
-import json, socket, struct, subprocess, sys, time
+import json, os, socket, struct, subprocess, sys, time
 parent, child = socket.socketpair()
 child.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-runner = subprocess.Popen([sys.argv[1], "runner"], stdin=child, stdout=child)
+runner = subprocess.Popen([sys.argv[1], "runner"], stdin=child, stdout=child,
+                          env=dict(os.environ, HWNAS_IS_RUNNER="1"))
 child.close()
 
 def send(kind, data):

@@ -174,7 +174,7 @@ def frames():
 
 
 def serve(request):
-    runner = subprocess.run([HWNAS, "runner"], check=True, capture_output=True, input=b"".join(
+    runner = subprocess.run([HWNAS, "runner"], check=True, env=dict(os.environ, HWNAS_IS_RUNNER="1"), capture_output=True, input=b"".join(
         b"hwn1" + struct.pack("<IQ", kind, len(payload)) + payload for kind, payload in request))
     out, at = b"", 0
     while at < len(runner.stdout):
