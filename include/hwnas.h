@@ -681,15 +681,6 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search(hwnas_report **out, const char
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search_plan(hwnas_report **out, const char *job,
                                                        const hwnas_search_options *options);
 
-/* What a study has found so far; it may still run. Text, JSON ("hwnas.study"). Reads all trials:
- * milliseconds. */
-HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_report(hwnas_report **out, const char *study);
-/* Why a network of a study stands where it does; `trial` -1: the winner. Its neighbours one change
- * away, which choice costs what, what a looser limit would buy. Latencies that were not measured
- * are estimated; nothing is run. Text, JSON ("hwnas.explanation"). Seconds. */
-HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_explain(hwnas_report **out, const char *study,
-                                                         int64_t trial);
-
 #ifdef __cplusplus
 }
 #endif

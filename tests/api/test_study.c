@@ -18,6 +18,8 @@
 
 #include <hwnas.h>
 
+#include "report_fixture.h"
+
 #define TABLE HWNAS_TEST_DATA "/nas_bench_201.csv"
 
 /* ---- The program's own way to measure ---- */
@@ -223,12 +225,13 @@ static void proposes_what_a_search_does(void **state)
     static const char *const limits[] = {"", "constraints: latency.p50 <= 30 ms\n"};
     for (int i = 0; i < 2 * N_STRATEGIES; i++) {
         const int trials = strategies[i / 2].trials;
-        char *json = NULL;
+        hwnas_report *report = NULL;
         write_job("search", "replay:" TABLE "#raspi4_ms", strategies[i / 2].strategy, trials,
                   limits[i % 2]);
         write_job("asked", "external", strategies[i / 2].strategy, trials, limits[i % 2]);
-        if (hwnas_search(&json, "search.yaml", NULL) != HWNAS_OK)
+        if (hwnas_search(&report, "search.yaml", NULL) != HWNAS_OK)
             fail_msg("%s", hwnas_last_error()->message);
+        char *json = text_of(report, HWNAS_JSON);
         hwnas_study *study = open_job("asked.yaml", false, true);
         assert_int_equal(ask_and_tell_all(study), trials);
         have_the_same_front(json, study);
@@ -615,10 +618,10 @@ static int be_second(const char *job, const char *holder)
 static void refuses_wrong_jobs(void **state)
 {
     (void)state;
-    char *json;
+    hwnas_report *report;
     hwnas_study *study, *other;
     write_job("asked", "external", "random", 5, "");
-    refused(hwnas_search(&json, "asked.yaml", NULL), HWNAS_E_INPUT, "on the device 'external'");
+    refused(hwnas_search(&report, "asked.yaml", NULL), HWNAS_E_INPUT, "on the device 'external'");
     assert_int_not_equal(access("asked.db", F_OK), 0);
     write_job("own", "null", "random", 5, "");
     refused(hwnas_study_open(&other, "own.yaml", NULL), HWNAS_E_INPUT, "run by hwnas");
