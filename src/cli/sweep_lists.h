@@ -11,7 +11,7 @@ typedef struct hwnas_sweep_lists {
     const char *devices, *batches, *threads, *precisions;
     const char *streams; /* numbers, or "fill" */
     const char *models[HWNAS_MAX_MODELS];
-    char device_room[1024], precision_room[1024];
+    char device_room[8192], precision_room[256];
     const char *device_words[HWNAS_MAX_LIST];
     int batch_numbers[HWNAS_MAX_LIST], thread_numbers[HWNAS_MAX_LIST],
         stream_numbers[HWNAS_MAX_LIST];
