@@ -6,7 +6,7 @@ build=$PWD
 cd "$(dirname "$0")/.."
 
 # Those that look inside the library still, for what its headers lack.
-inside='cmd_run'
+inside='cmd_run data_options'
 standard='errno fcntl float getopt inttypes limits math signal stdarg stdbool stddef stdint stdio stdlib string time unistd'
 
 tell() { # tell NUMBER WHAT: nothing is in standard input

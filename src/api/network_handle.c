@@ -43,13 +43,11 @@ static hwnas_array_info *describe_arrays(const hwnas_graph *graph, size_t n, con
     return out;
 }
 
-/* Takes all but `name`. `batch` 0: as the graph has it. */
+/* Takes all but `name`. */
 static hwnas_network *make(const char *name, hwnas_space *own_space, hwnas_arch *arch,
                            hwnas_graph *graph, int batch)
 {
     hwnas_network *n = hwnas_alloc(sizeof *n);
-    if (!batch)
-        batch = graph->n_inputs ? (int)graph->tensors[graph->inputs[0]].dims[0] : 1;
     *n = (hwnas_network){.own_space = own_space,
                          .arch = arch,
                          .graph = graph,
@@ -142,13 +140,13 @@ hwnas_status hwnas_network_open_trial(hwnas_network **out, const char *study, in
 {
     IN_C_LOCALE;
     hwnas_status status = HWNAS_OK;
-    hwnas_network_options options = HWNAS_NETWORK_OPTIONS_INIT;
+    hwnas_network_options options;
     hwnas_network *network = NULL;
     hwnas_store *store = NULL;
     hwnas_summary *summary = NULL;
     const hwnas_trial *trial = NULL;
     char *code = NULL;
-    TRY(read_options(&options.batch, given));
+    TRY(TAKE_OPTIONS(&options, given));
     TRY_OUT(hwnas_store_open(&store, study, HWNAS_STORE_READ));
     TRY_OUT(hwnas_summary_load(&summary, store, study));
     TRY_OUT(find_trial(&trial, summary, number));

@@ -88,6 +88,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--fold goes with --format onnx");
     how.as_measured = !dtype;
     open.batch = (int)batch;
+    open.takes_own_batch = true;
     if (study && !is_file)
         TRY(hwnas_network_open_trial(&network, study, trial, &open));
     else
