@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 #include "api/report_handle.h"
-#include "api/study_report.h"
+#include "api/study_handle.h"
 #include "base/c_locale.h"
 #include "base/sized_options.h"
 #include "base/str.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/report_handle.h"
+#include "api/study_handle.h"
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "base/sized_options.h"
@@ -269,14 +270,19 @@ static void front_free(void *found)
     hwnas_summary_free(found);
 }
 
+hwnas_report *hwnas_report_of_study(hwnas_summary *summary)
+{
+    static const hwnas_report_kind kind = {
+        .text = front_text, .json = front_json, .free = front_free};
+    return hwnas_report_new(&kind, summary);
+}
+
 hwnas_status hwnas_study_report(hwnas_report **out, hwnas_study *study)
 {
     IN_C_LOCALE;
-    static const hwnas_report_kind kind = {
-        .text = front_text, .json = front_json, .free = front_free};
     hwnas_summary *summary;
     TRY(load_summary(&summary, study));
-    *out = hwnas_report_new(&kind, summary);
+    *out = hwnas_report_of_study(summary);
     return HWNAS_OK;
 }
 

@@ -568,19 +568,21 @@ static void looks_at_a_study(void **state)
     const char *job = write_job(*state, beside(*state, "best")), *study = beside(*state, "job.db");
     hwnas_report *report = search(job, NULL);
     char *found = text_of(report, HWNAS_TEXT), *again;
-    assert_int_equal(hwnas_study_report(&report, study), HWNAS_OK);
+    hwnas_study *opened = NULL;
+    assert_int_equal(hwnas_study_read(&opened, study), HWNAS_OK);
+    assert_int_equal(hwnas_study_report(&report, opened), HWNAS_OK);
     again = text_of(report, HWNAS_TEXT);
     assert_string_equal(again, found);
     hwnas_free(again);
     hwnas_free(found);
-    assert_int_equal(hwnas_study_explain(&report, study, -1), HWNAS_OK);
+    assert_int_equal(hwnas_study_explain(&report, opened, -1), HWNAS_OK);
     json_t *json = json_of(report);
     assert_true(is_format(json, "hwnas.explanation"));
     json_decref(json);
     report = NULL;
-    assert_int_equal(hwnas_study_explain(&report, study, 999), HWNAS_E_NOT_FOUND);
-    assert_int_equal(hwnas_study_report(&report, job), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_study_explain(&report, opened, 999), HWNAS_E_NOT_FOUND);
     assert_null(report);
+    hwnas_study_close(opened);
 }
 
 static void plans_a_search(void **state)

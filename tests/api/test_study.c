@@ -496,18 +496,6 @@ static void takes_several_devices_and_an_accuracy(void **state)
 
 /* ---- Reports ---- */
 
-/* Of a report, which is freed. */
-static json_t *json_of(hwnas_report *report)
-{
-    char *text = NULL;
-    assert_int_equal(hwnas_report_write(&text, report, HWNAS_JSON), HWNAS_OK);
-    json_t *json = json_loads(text, 0, NULL);
-    assert_non_null(json);
-    hwnas_free(text);
-    hwnas_report_free(report);
-    return json;
-}
-
 static const char *string_at(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
