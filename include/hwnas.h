@@ -139,6 +139,9 @@ HWNAS_API void hwnas_clean(char *text, const char *kept);
  * NULL when none is near. */
 HWNAS_API const char *hwnas_nearest(const char *wrong, const char *const *names);
 
+/* Refuses an output that is the input, whatever their names: HWNAS_E_INPUT. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_file_check_output(const char *output, const char *input);
+
 /* ---- Reports: what was found, for people and for programs ---- */
 
 /* What the larger functions find, such as the rows of a profile. Its text is what the program

@@ -42,9 +42,6 @@ char *hwnas_file_follow(const char *path);
 
 /* Whether two paths lead to one file, that is there or would be. */
 bool hwnas_file_is_same(const char *a, const char *b);
-/* Refuses an output that is the input. */
-HWNAS_CHECKED hwnas_status hwnas_file_check_output(const char *output, const char *input);
-
 bool hwnas_file_exists(const char *path);
 
 /* realpath() and fopen() for reading; NULL means that there is no such file, or none to read, and

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/data_options.h"
 
 static const hwnas_usage usage = {
     .synopsis = "export STUDY|MODEL.onnx",
@@ -11,8 +11,15 @@ static const hwnas_usage usage = {
     .notes = "Formats: onnx, pytorch, yaml; of an ONNX file pytorch, with its weights beside it.\n"
              "hwnas export quickstart.db --format pytorch --out best.py\n"
              "hwnas export --space accel_nasbench --arch CODE --format onnx --out net.onnx\n"
-             "hwnas export net.onnx --format pytorch --out net.py",
+             "hwnas export net.onnx --format pytorch --out net.py\n"
+             "hwnas export net.onnx --format onnx --dtype s8 --data val.npz --out small.onnx",
     .max_arguments = 1};
+
+/* What ranges are found with. */
+typedef struct samples {
+    hwnas_data_arguments data;
+    long calibrate;
+} samples;
 
 static bool is_onnx(const char *path)
 {
@@ -32,6 +39,17 @@ static hwnas_status write_file(const hwnas_network *network, const char *path, c
     return HWNAS_OK;
 }
 
+/* A network in 8-bit integers, with ranges of the user's samples. */
+static hwnas_status write_calibrated(const hwnas_network *network, const char *path,
+                                     const samples *s)
+{
+    hwnas_dataset *data;
+    TRY(hwnas_data_arguments_open(&data, network, &s->data, true));
+    const hwnas_status status = hwnas_dataset_quantize(data, network, path, s->calibrate);
+    hwnas_dataset_close(data);
+    return status;
+}
+
 hwnas_status hwnas_cmd_export(int argc, char **argv)
 {
     const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
@@ -42,6 +60,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     hwnas_network *network;
     bool best = false, done;
     int n;
+    samples s = {0};
     const hwnas_option options[] = {
         {"best", 0, HWNAS_OPTION_FLAG, &best, NULL, "the winner (the default)"},
         {"trial", 0, HWNAS_OPTION_INT, &trial, "N", "this trial of the study"},
@@ -50,7 +69,12 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
-         "f32; s8: ONNX in int8 (QDQ), random inputs; of a study: as measured"},
+         "f32; s8: ONNX in int8 (QDQ), by --data or random inputs; of a study: as measured"},
+        {"data", 0, HWNAS_OPTION_LIST, &s.data.files, "FILE",
+         "s8: samples that ranges of activations are found with (docs/evaluate.md)"},
+        {"calibrate", 0, HWNAS_OPTION_INT, &s.calibrate, "N", "the first N of them (64)"},
+        {"x", 0, HWNAS_OPTION_TEXT, &s.data.x, "NAME", NULL},
+        HWNAS_RANGE_OPTIONS(s.data),
         {"fold", 0, HWNAS_OPTION_FLAG, &how.is_folded, NULL,
          "an ONNX file with BatchNorm in its convolutions and no dead branches"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
@@ -73,11 +97,18 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--best and --trial exclude each other");
     if (batch > 1 << 20)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--batch must be at most %d", 1 << 20);
+    TRY(hwnas_file_check_output(path, study ? study : space));
+    for (int i = 0; i < s.data.files.n; i++)
+        TRY(hwnas_file_check_output(path, s.data.files.texts[i]));
     const bool is_file = study && is_onnx(study), writes_onnx = !strcmp(format, "onnx");
-    if (is_file && (best || trial >= 0 || batch || dtype || how.is_folded))
+    const bool has_data = s.data.files.n > 0;
+    if (has_data && (!dtype || strcmp(dtype, "s8") || !writes_onnx || how.is_folded))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--data goes with --format onnx --dtype s8");
+    if (is_file && (best || trial >= 0 || (!has_data && (batch || dtype || how.is_folded))))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
-                          "of an ONNX file only --format pytorch and --out have a meaning");
-    if (is_file && strcmp(format, "pytorch"))
+                          "of an ONNX file --format pytorch and --out have a meaning, and "
+                          "--format onnx --dtype s8 with --data");
+    if (is_file && !has_data && strcmp(format, "pytorch"))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "an ONNX file is written as pytorch, not as %s",
                           format);
     if (dtype)
@@ -88,12 +119,13 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--fold goes with --format onnx");
     how.as_measured = !dtype;
     open.batch = (int)batch;
-    open.takes_own_batch = true;
+    open.takes_own_batch = !batch;
     if (study && !is_file)
         TRY(hwnas_network_open_trial(&network, study, trial, &open));
     else
         TRY(hwnas_network_open(&network, is_file ? study : space, code, &open));
-    hwnas_status status = write_file(network, path, format, &how);
+    const hwnas_status status =
+        has_data ? write_calibrated(network, path, &s) : write_file(network, path, format, &how);
     hwnas_network_close(network);
     return status;
 }
