@@ -120,6 +120,12 @@ static hwnas_status listen_tell(hwnas_strategy *strategy, uint64_t trial, const 
     return l->inner->ops->tell(l->inner, trial, arch, score);
 }
 
+static void listen_note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
+{
+    const listener *l = (const listener *)strategy;
+    l->inner->ops->note(l->inner, trial, arch);
+}
+
 static void listen_free(hwnas_strategy *strategy)
 {
     listener *l = (listener *)strategy;
@@ -152,6 +158,8 @@ hwnas_status __wrap_hwnas_strategy_new(hwnas_strategy **out, const char *name,
     l->ops.free = listen_free;
     if (l->ops.rung)
         l->ops.rung = listen_rung;
+    if (l->ops.note)
+        l->ops.note = listen_note;
     *out = &l->base;
     return HWNAS_OK;
 }
