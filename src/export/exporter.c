@@ -36,22 +36,21 @@ static hwnas_status write_yaml(hwnas_str *out, const hwnas_arch *arch, int batch
     return hwnas_arch_yaml_write(out, arch);
 }
 
-const hwnas_exporter hwnas_exporters[] = {
-    {"onnx", "ONNX, opset 17, with untrained weights", write_onnx},
-    {"pytorch", "a PyTorch module, ready to train", write_pytorch},
-    {"yaml", "the space with every choice made: hwnas reads it again", write_yaml},
-    {0},
-};
+static const struct {
+    const char *name;
+    /* Appends the file's bytes. */
+    hwnas_status (*write)(hwnas_str *out, const hwnas_arch *arch, int batch);
+} exporters[] = {{"onnx", write_onnx}, {"pytorch", write_pytorch}, {"yaml", write_yaml}, {0}};
 
 hwnas_status hwnas_export(const char *path, const char *format, const hwnas_arch *arch, int batch)
 {
     const char *names[8] = {0};
-    for (int i = 0; hwnas_exporters[i].name; i++) {
-        names[i] = hwnas_exporters[i].name;
+    for (int i = 0; exporters[i].name; i++) {
+        names[i] = exporters[i].name;
         if (strcmp(names[i], format))
             continue;
         hwnas_str text = {0};
-        hwnas_status status = hwnas_exporters[i].write(&text, arch, batch);
+        hwnas_status status = exporters[i].write(&text, arch, batch);
         if (status == HWNAS_OK)
             status = hwnas_file_write(path, text.s, text.n);
         hwnas_str_done(&text);

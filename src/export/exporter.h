@@ -6,15 +6,6 @@
 #include "graph/graph.h"
 #include "space/arch.h"
 
-typedef struct hwnas_exporter {
-    const char *name; /* "onnx"; NULL ends the table */
-    const char *help;
-    /* Appends the file's bytes. */
-    hwnas_status (*write)(hwnas_str *out, const hwnas_arch *arch, int batch);
-} hwnas_exporter;
-
-extern const hwnas_exporter hwnas_exporters[];
-
 /* Writes a whole file or none. HWNAS_E_USAGE for an unknown format. */
 HWNAS_CHECKED hwnas_status hwnas_export(const char *path, const char *format,
                                         const hwnas_arch *arch, int batch);

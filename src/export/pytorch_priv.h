@@ -347,13 +347,6 @@ int hwnas_wire_depth(const hwnas_wire *wire);
 /* The same tensor in a variable. */
 const hwnas_wire *hwnas_wire_as_variable(hwnas_torch_scope *s, const hwnas_wire *wire);
 
-/* forward(), when the attributes of the parts have their names. */
-void hwnas_wire_write(hwnas_str *out, hwnas_class *class, bool is_after_init);
-/* "PREFIX a + b": `n` texts joined, in brackets when they do not fit on a line. */
-void hwnas_wire_layout(hwnas_str *out, hwnas_arena *arena, int indent, const char *prefix,
-                       const hwnas_torch_join *join, int64_t axis, size_t n,
-                       const char *const *texts);
-
 /* ---- Layers, pytorch_layers.c, and those with a spelling of their own, pytorch_forms.c ---- */
 
 /* The value of an attribute: as the space gives it, or the operator's default. */

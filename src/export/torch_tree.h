@@ -134,7 +134,7 @@ typedef struct hwnas_class {
     hwnas_torch_piece **parts;
     bool has_lines;
     hwnas_variable *input; /* of forward() */
-    size_t n_arguments, argument_capacity;
+    size_t n_arguments;
     hwnas_variable **arguments; /* more of them; the network's may be items of one list */
     size_t n_lines, line_capacity;
     hwnas_line *lines;

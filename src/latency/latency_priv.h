@@ -72,8 +72,6 @@ struct hwnas_latency_table {
     double widening;                      /* of the intervals, by these */
 };
 
-/* The part's index; it is added, predicted if the table is fitted, where it is not known. */
-int hwnas_latency_table_find(hwnas_latency_table *table, const hwnas_part *part);
 /* Fits everything anew to what was added. */
 void hwnas_latency_table_fit(hwnas_latency_table *table);
 /* Predicts a part that was never timed. */

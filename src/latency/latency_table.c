@@ -91,7 +91,8 @@ static int find_kind(hwnas_latency_table *table, uint64_t kind)
     return (int)table->n_kinds++;
 }
 
-int hwnas_latency_table_find(hwnas_latency_table *table, const hwnas_part *part)
+/* The part's index; it is added, predicted if the table is fitted, where it is not known. */
+static int find_part(hwnas_latency_table *table, const hwnas_part *part)
 {
     make_slots(table);
     const size_t slot = slot_of(table, part->signature);
@@ -141,7 +142,7 @@ void hwnas_latency_table_add(hwnas_latency_table *table, const hwnas_observation
     memcpy(network->set_of, o->set_of, o->n_parts * sizeof *o->set_of);
     memcpy(network->set_seconds, o->set_seconds, o->n_sets * sizeof *o->set_seconds);
     for (size_t i = 0; i < o->n_parts; i++) {
-        network->parts[i] = hwnas_latency_table_find(table, &o->parts[i]);
+        network->parts[i] = find_part(table, &o->parts[i]);
         table->parts[network->parts[i]].is_timed |= o->set_of[i] >= 0;
     }
     hwnas_latency_table_features(network->features, o->parts, o->n_parts);

@@ -69,8 +69,6 @@ typedef struct hwnas_measure_options {
 
 /* "hot", "cold-weights", "cold", "after-idle", "sustained" */
 const char *hwnas_mode_name(hwnas_mode mode);
-/* What the program's help says of all of them, one a line; static. */
-const char *hwnas_mode_help(hwnas_mode mode);
 /* Sets the mode of `options`; "after-idle=0.5" sets the pause too, "sustained=60" the budget. An
  * unknown name is HWNAS_E_USAGE with the known ones. */
 HWNAS_CHECKED hwnas_status hwnas_mode_parse(hwnas_measure_options *options, const char *text);

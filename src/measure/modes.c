@@ -65,21 +65,15 @@ static hwnas_status before_idle(hwnas_sampler *s)
 }
 
 const hwnas_mode_row hwnas_modes[HWNAS_N_MODES] = {
-    [HWNAS_HOT] = {.name = "hot", .help = "caches as the inference before left them"},
+    [HWNAS_HOT] = {.name = "hot"},
     [HWNAS_COLD_WEIGHTS] = {.name = "cold-weights",
-                            .help = "weights and code out of the caches before each sample",
                             .begin = begin_cold_weights,
                             .before = before_cold_weights},
-    [HWNAS_COLD] = {.name = "cold",
-                    .help = "everything out of the caches before each sample",
-                    .begin = begin_cold,
-                    .before = before_cold},
+    [HWNAS_COLD] = {.name = "cold", .begin = begin_cold, .before = before_cold},
     [HWNAS_AFTER_IDLE] = {.name = "after-idle",
-                          .help = "a pause before each sample (after-idle=0.1 seconds)",
                           .argument = offsetof(hwnas_measure_options, idle_seconds),
                           .before = before_idle},
     [HWNAS_SUSTAINED] = {.name = "sustained",
-                         .help = "on and on (sustained=60 seconds): does it throttle?",
                          .argument = offsetof(hwnas_measure_options, max_seconds),
                          .is_whole = true},
 };
@@ -87,11 +81,6 @@ const hwnas_mode_row hwnas_modes[HWNAS_N_MODES] = {
 const char *hwnas_mode_name(hwnas_mode mode)
 {
     return hwnas_modes[mode].name;
-}
-
-const char *hwnas_mode_help(hwnas_mode mode)
-{
-    return hwnas_modes[mode].help;
 }
 
 double hwnas_mode_seconds(const hwnas_measure_options *options)

@@ -7,7 +7,7 @@
 struct hwnas_sampler;
 
 typedef struct hwnas_mode_row {
-    const char *name, *help;
+    const char *name;
     /* What the number behind '=' in a spelling is: offset of a double in hwnas_measure_options; 0:
      * nothing. */
     size_t argument;

@@ -172,7 +172,6 @@ typedef struct survey {
     const char **names;
     double **values; /* one a name: n_rows, 0 where it is missing */
     size_t n_rows, row;
-    bool has_too_many;
     hwnas_arena *arena;
 } survey;
 

@@ -171,15 +171,6 @@ int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *out)
     return 0;
 }
 
-EXPORT int nvmlDeviceGetClockInfo(void *device, int which, unsigned *out);
-int nvmlDeviceGetClockInfo(void *device, int which, unsigned *out)
-{
-    (void)device;
-    (void)which;
-    *out = 1000;
-    return 0;
-}
-
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *out);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *out)
 {

@@ -37,7 +37,6 @@ static void modes_are_spelled(void **state)
     for (int i = 0; i < HWNAS_N_MODES; i++) {
         assert_int_equal(hwnas_mode_parse(&o, hwnas_mode_name((hwnas_mode)i)), HWNAS_OK);
         assert_int_equal(o.mode, i);
-        assert_true(strlen(hwnas_mode_help((hwnas_mode)i)) > 10);
     }
     assert_int_equal(hwnas_mode_parse(&o, "after-idle=0.5"), HWNAS_OK);
     assert_int_equal(o.mode, HWNAS_AFTER_IDLE);

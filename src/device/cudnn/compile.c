@@ -99,7 +99,8 @@ out:
     return status;
 }
 
-size_t hwnas_cudnn_net_bytes(const hwnas_cudnn_net *net)
+/* Bytes of the GPU's memory that the net takes, all together. */
+static size_t net_bytes(const hwnas_cudnn_net *net)
 {
     size_t bytes = net->workspace_bytes + net->step_bytes;
     for (int i = 0; i < HWNAS_CUDNN_N_MEMORIES; i++)
@@ -112,15 +113,14 @@ static hwnas_status check_room(const hwnas_cudnn_net *net)
 {
     const double mebi = 1 << 20;
     const hwnas_gpu *gpu = &net->device->gpu;
-    const size_t *bytes = net->memory_bytes, all = hwnas_cudnn_net_bytes(net);
+    const size_t *bytes = net->memory_bytes, all = net_bytes(net);
     if (!gpu->memory_bytes || all + RESERVED <= gpu->memory_bytes)
         return HWNAS_OK;
     return hwnas_hint(
         hwnas_fail(HWNAS_E_MEMORY, NULL,
                    "'%s' needs %.0f MiB of the GPU's memory (weights %.0f, activations %.0f, "
                    "workspace %.0f, inputs and outputs %.0f) and CUDA about %.0f; %s has %.0f",
-                   net->graph->name, (double)all / mebi,
-                   (double)bytes[HWNAS_CUDNN_WEIGHTS] / mebi,
+                   net->graph->name, (double)all / mebi, (double)bytes[HWNAS_CUDNN_WEIGHTS] / mebi,
                    (double)bytes[HWNAS_CUDNN_ACTIVATIONS] / mebi,
                    (double)net->workspace_bytes / mebi,
                    (double)(bytes[HWNAS_CUDNN_INPUTS] + bytes[HWNAS_CUDNN_OUTPUTS]) / mebi,
@@ -149,8 +149,9 @@ hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwn
     hwnas_cuda_device *device = (hwnas_cuda_device *)base;
     hwnas_cudnn_net *net = NULL;
     if (!*device->gpu.name)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "cuda-dry compiles for a GPU; for which?"),
-                          "write cuda-dry:h200, or the path of a description");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, NULL, "cuda-dry compiles for a GPU; for which?"),
+            "write cuda-dry:h200, or the path of a description");
     hwnas_status status = HWNAS_OK;
     hwnas_graph *bytes = NULL;
     int *origin = NULL;
@@ -177,7 +178,7 @@ void hwnas_cudnn_free_exec(hwnas_exec *exec)
 
 size_t hwnas_cudnn_held(const hwnas_exec *exec)
 {
-    return hwnas_cudnn_net_bytes((const hwnas_cudnn_net *)exec);
+    return net_bytes((const hwnas_cudnn_net *)exec);
 }
 
 void hwnas_cudnn_footprint(const hwnas_exec *exec, hwnas_footprint *out)
@@ -194,8 +195,8 @@ void hwnas_cudnn_footprint(const hwnas_exec *exec, hwnas_footprint *out)
     };
     for (size_t i = 0; i < net->n_steps; i++) {
         out->n_own += net->steps[i].kind == &hwnas_cudnn_kernel;
-        out->n_library += net->steps[i].kind == &hwnas_cudnn_engine ||
-                          net->steps[i].kind == &hwnas_cudnn_rnn;
+        out->n_library +=
+            net->steps[i].kind == &hwnas_cudnn_engine || net->steps[i].kind == &hwnas_cudnn_rnn;
     }
 }
 

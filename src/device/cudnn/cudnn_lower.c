@@ -1,5 +1,5 @@
-/* cudnn_lower.c: groups as operations of cuDNN's: which tensors they read, seen with which rank, and what
- * follows what. docs/gpu.md has the rules with their reasons. */
+/* cudnn_lower.c: groups as operations of cuDNN's: which tensors they read, seen with which rank,
+ * and what follows what. docs/gpu.md has the rules with their reasons. */
 #include "device/cudnn/cudnn_lower.h"
 
 #include <cudnn.h>
@@ -23,14 +23,13 @@ static bool add_seen(lowering *l, int *port, int tensor, int rank, const int64_t
 /* An image as it is. */
 static int add_image(lowering *l, int tensor, hwnas_cudnn_form form)
 {
-    const int wanted =
-        hwnas_cudnn_want(l->cut, hwnas_lower_source(l, tensor), l->factor, form);
+    const int wanted = hwnas_cudnn_want(l->cut, hwnas_lower_source(l, tensor), l->factor, form);
     const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
     return hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, t->dims, t->strides);
 }
 
-/* A vector along one dimension of the port's rank. */
-int hwnas_lower_vector(lowering *l, int tensor, hwnas_cudnn_type type, int along, int64_t n)
+/* The port of a weight that is a vector of `n` along one dimension of the port's rank. */
+static int lower_vector(lowering *l, int tensor, hwnas_cudnn_type type, int along, int64_t n)
 {
     int64_t plain[HWNAS_MAX_RANK], dims[MAX_PORT_RANK], strides[MAX_PORT_RANK];
     const hwnas_tensor *t = hwnas_lower_tensor(l, tensor);
@@ -56,8 +55,7 @@ float hwnas_lower_number(const hwnas_tensor *weight)
 static bool is_vector_on(const hwnas_tensor *t, const hwnas_tensor *result, int on)
 {
     for (int i = 0; i < t->rank; i++)
-        if (t->dims[i] != 1 &&
-            (result->rank - t->rank + i != on || t->dims[i] != result->dims[on]))
+        if (t->dims[i] != 1 && (result->rank - t->rank + i != on || t->dims[i] != result->dims[on]))
             return false;
     return true;
 }
@@ -87,8 +85,7 @@ static int add_scaling(lowering *l, int port, int scale)
     const hwnas_tensor *t = hwnas_lower_tensor(l, scale);
     const int by = hwnas_tensor_count(t) == 1
                        ? hwnas_cudnn_add_scalar(l->o, l->rank, hwnas_lower_number(t))
-                       : hwnas_lower_vector(l, scale, HWNAS_CUDNN_F32, l->channel,
-                                            l->dims[l->channel]);
+                       : lower_vector(l, scale, HWNAS_CUDNN_F32, l->channel, l->dims[l->channel]);
     return hwnas_cudnn_add_pointwise(l->o, CUDNN_POINTWISE_MUL, port, by);
 }
 
@@ -114,7 +111,7 @@ static bool add_operand(lowering *l, int *port, int tensor, const hwnas_tensor *
         return true;
     }
     if (t->kind == HWNAS_TENSOR_WEIGHT && is_vector_on(t, result, channel)) {
-        *port = hwnas_lower_vector(l, tensor, l->type, l->channel, result->dims[channel]);
+        *port = lower_vector(l, tensor, l->type, l->channel, result->dims[channel]);
         return true;
     }
     if (!hwnas_same_shape(t, result))
@@ -135,21 +132,21 @@ static bool add_operand(lowering *l, int *port, int tensor, const hwnas_tensor *
 /* The nodes from number `from` on; the result of those before is `l->result`. */
 static bool add_rest(lowering *l, int from)
 {
-    hwnas_lower_made m = {.n = 1, .tensors = {hwnas_lower_node(l, from - 1)->output}, .ports = {l->result}};
+    hwnas_lower_made m = {
+        .n = 1, .tensors = {hwnas_lower_node(l, from - 1)->output}, .ports = {l->result}};
     for (int i = from; i < l->group->chain.n_nodes; i++) {
         const hwnas_node *node = hwnas_lower_node(l, i);
         int inputs[2];
         if (hwnas_cudnn_makes_int8(l->cut->graph, node)) { /* the last; its zero is 0 */
             const float scale = hwnas_lower_number(hwnas_lower_tensor(l, node->inputs[1]));
-            l->result = hwnas_cudnn_add_pointwise(
-                l->o, CUDNN_POINTWISE_MUL, l->result,
-                hwnas_cudnn_add_scalar(l->o, l->rank, 1 / scale));
+            l->result = hwnas_cudnn_add_pointwise(l->o, CUDNN_POINTWISE_MUL, l->result,
+                                                  hwnas_cudnn_add_scalar(l->o, l->rank, 1 / scale));
             break;
         }
         for (int k = 0; k < node->n_inputs; k++) {
             inputs[k] = hwnas_lower_find(&m, node->inputs[k]);
-            if (inputs[k] < 0 &&
-                !add_operand(l, &inputs[k], node->inputs[k], hwnas_node_output(l->cut->graph, node)))
+            if (inputs[k] < 0 && !add_operand(l, &inputs[k], node->inputs[k],
+                                              hwnas_node_output(l->cut->graph, node)))
                 return false;
         }
         l->result = hwnas_cudnn_lower_pointwise(l->o, l->cut->graph, node, inputs);
@@ -187,7 +184,7 @@ bool hwnas_lower_rest(lowering *l, int bias)
     }
     if (bias >= 0) {
         const hwnas_cudnn_type type = l->factor == HWNAS_CUDNN_S8 ? HWNAS_CUDNN_F32 : l->type;
-        const int port = hwnas_lower_vector(l, bias, type, l->channel, l->dims[l->channel]);
+        const int port = lower_vector(l, bias, type, l->channel, l->dims[l->channel]);
         l->result = hwnas_cudnn_add_pointwise(l->o, CUDNN_POINTWISE_ADD, l->result, port);
     }
     return add_rest(l, residual >= 0 ? 2 : 1);
@@ -242,8 +239,8 @@ int hwnas_lower_result(lowering *l, const int64_t *strides)
     if (o->n_ports == HWNAS_CUDNN_MAX_PORTS)
         return 0;
     hwnas_cudnn_port *port = &o->ports[o->n_ports];
-    *port = (hwnas_cudnn_port){.kind = HWNAS_CUDNN_PORT_VIRTUAL, .type = HWNAS_CUDNN_F32,
-                               .rank = l->rank, .tensor = -1};
+    *port = (hwnas_cudnn_port){
+        .kind = HWNAS_CUDNN_PORT_VIRTUAL, .type = HWNAS_CUDNN_F32, .rank = l->rank, .tensor = -1};
     memcpy(port->dims, l->dims, (size_t)l->rank * sizeof *l->dims);
     memcpy(port->strides, strides, (size_t)l->rank * sizeof *strides);
     return o->n_ports++;
@@ -310,10 +307,10 @@ static bool lower_norm(lowering *l)
     const int64_t dims[] = {rows, c, 1, 1}, strides[] = {c, 1, 1, 1};
     l->rank = 4;
     const int x = hwnas_cudnn_add_memory(l->o, l->cut->net, in, 4, dims, strides);
-    const int scale = hwnas_lower_vector(l, node->inputs[1], HWNAS_CUDNN_F32, 1, c);
-    const int shift = hwnas_lower_vector(l, node->inputs[2], HWNAS_CUDNN_F32, 1, c);
-    const int epsilon = hwnas_cudnn_add_scalar(
-        l->o, 4, (float)hwnas_node_attr(node, "epsilon")->number);
+    const int scale = lower_vector(l, node->inputs[1], HWNAS_CUDNN_F32, 1, c);
+    const int shift = lower_vector(l, node->inputs[2], HWNAS_CUDNN_F32, 1, c);
+    const int epsilon =
+        hwnas_cudnn_add_scalar(l->o, 4, (float)hwnas_node_attr(node, "epsilon")->number);
     hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_NORM);
     const int inputs[] = {x, scale, shift, epsilon};
     op->n_inputs = 4;
@@ -332,8 +329,8 @@ static bool lower_as_conv_back(lowering *l)
     return lower_conv(l, HWNAS_CUDNN_CONV_BACK);
 }
 
-/* What rounds factors where tensor cores are used. Engines for elements say as well that they use them,
- * though nothing is multiplied there. */
+/* What rounds factors where tensor cores are used. Engines for elements say as well that they use
+ * them, though nothing is multiplied there. */
 static bool multiplies(hwnas_cudnn_role role)
 {
     return role == HWNAS_CUDNN_BY_CONV || role == HWNAS_CUDNN_BY_CONV_BACK ||
@@ -353,10 +350,10 @@ bool hwnas_cudnn_lower(hwnas_cudnn_operation *out, hwnas_cudnn_cut *cut,
         [HWNAS_CUDNN_BY_NORM] = lower_norm,
         [HWNAS_CUDNN_BY_ATTENTION] = hwnas_lower_attention,
     };
-    lowering l = {.o = out, .cut = cut, .group = group,
-                  .type = hwnas_cudnn_io_type(cut->net->precision)};
+    lowering l = {
+        .o = out, .cut = cut, .group = group, .type = hwnas_cudnn_io_type(cut->net->precision)};
     l.factor = group->n_dequantizes ? HWNAS_CUDNN_S8 : l.type;
-    *out = (hwnas_cudnn_operation){.is_exact = cut->net->precision == HWNAS_F32 &&
-                                                multiplies(group->role)};
+    *out = (hwnas_cudnn_operation){.is_exact =
+                                       cut->net->precision == HWNAS_F32 && multiplies(group->role)};
     return lowerings[group->role](&l) && !out->is_full;
 }

@@ -1,4 +1,5 @@
-/* cudnn_lower.h: what cudnn_lower.c, products.c and elements.c share: an operation while it is made of a group. */
+/* cudnn_lower.h: what cudnn_lower.c, products.c and elements.c share: an operation while it is made
+ * of a group. */
 #ifndef HWNAS_DEVICE_CUDNN_LOWER_H
 #define HWNAS_DEVICE_CUDNN_LOWER_H
 
@@ -12,7 +13,7 @@ typedef struct hwnas_cudnn_lowering {
     const hwnas_cudnn_group *group;
     hwnas_cudnn_type type;   /* of values in memory */
     hwnas_cudnn_type factor; /* of what is multiplied: the same, or bytes */
-    int result;            /* port of what was made so far, virtual */
+    int result;              /* port of what was made so far, virtual */
     /* As the result is seen by cuDNN: */
     int rank;
     int64_t dims[HWNAS_CUDNN_PORT_RANK];
@@ -42,15 +43,13 @@ static inline const hwnas_tensor *hwnas_lower_tensor(const hwnas_cudnn_lowering 
     return &l->cut->graph->tensors[tensor];
 }
 
-/* What is read in the place of the tensor: the bytes that it is made of, if the group reads those. */
+/* What is read in the place of the tensor: the bytes that it is made of, if the group reads those.
+ */
 int hwnas_lower_source(const hwnas_cudnn_lowering *l, int tensor);
 /* Behind a product of bytes, whose result is whole numbers: floats of the factors' scales. */
 void hwnas_lower_scales(hwnas_cudnn_lowering *l);
 /* The value of a weight of one. */
 float hwnas_lower_number(const hwnas_tensor *weight);
-/* The port of a weight that is a vector of `n` along one dimension of the port's rank. */
-int hwnas_lower_vector(hwnas_cudnn_lowering *l, int tensor, hwnas_cudnn_type type, int along,
-                       int64_t n);
 /* A virtual port of the result's shape, where the first operator's result goes. */
 int hwnas_lower_result(hwnas_cudnn_lowering *l, const int64_t *strides);
 /* Bias (a tensor, or -1) and the nodes behind the first; false where they cannot be said. */

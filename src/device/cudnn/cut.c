@@ -91,7 +91,8 @@ static const struct rule {
     {HWNAS_OP_TRANSPOSE, HWNAS_CUDNN_BY_VIEW, NULL},
 };
 
-hwnas_cudnn_role hwnas_cudnn_role_of(const hwnas_graph *graph, const hwnas_node *node)
+/* How a node would be computed by itself. */
+static hwnas_cudnn_role role_of(const hwnas_graph *graph, const hwnas_node *node)
 {
     const bool is_whole = hwnas_node_is_whole(graph, node);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -115,8 +116,7 @@ static const hwnas_fusion_row rows[HWNAS_CUDNN_N_ROLES] = {
 static const hwnas_fusion_row *row_of(const hwnas_fusion *f, const hwnas_node *node)
 {
     static const hwnas_fusion_row quantize = {.is = HWNAS_FUSES_QUANTIZE};
-    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR ? &quantize
-                                                    : &rows[hwnas_cudnn_role_of(f->graph, node)];
+    return node->op->id == HWNAS_OP_QUANTIZE_LINEAR ? &quantize : &rows[role_of(f->graph, node)];
 }
 
 /* Takes the node that makes floats of bytes for this group alone. */
@@ -217,7 +217,7 @@ static bool begin_any(hwnas_fusion *f, void *into, int node)
 {
     const cutter *c = f->device;
     group *g = into;
-    g->role = hwnas_cudnn_role_of(f->graph, &f->graph->nodes[node]);
+    g->role = role_of(f->graph, &f->graph->nodes[node]);
     if (is_by_engine(g->role) && c->bans->engine[node])
         g->role = HWNAS_CUDNN_BY_KERNEL;
     g->chain.takes = rows[g->role].takes;

@@ -63,8 +63,6 @@ static inline const hwnas_cudnn_group *hwnas_cudnn_groups(const hwnas_cudnn_cut 
 hwnas_cudnn_bans hwnas_cudnn_bans_new(hwnas_arena *arena, const hwnas_graph *graph);
 /* Forms the groups. */
 void hwnas_cudnn_form_groups(hwnas_cudnn_cut *cut);
-/* How a node would be computed by itself. */
-hwnas_cudnn_role hwnas_cudnn_role_of(const hwnas_graph *graph, const hwnas_node *node);
 
 /* ---- layout.c ---- */
 /* Makes the net's tensors, by the graph's numbers. */

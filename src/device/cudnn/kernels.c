@@ -40,9 +40,11 @@ void hwnas_launches_done(hwnas_launches *launches)
 
 size_t hwnas_stored_size(int type)
 {
-    static const size_t sizes[HWNAS_N_STORED] = {
-        [HWNAS_STORED_F32] = 4, [HWNAS_STORED_F16] = 2, [HWNAS_STORED_BF16] = 2,
-        [HWNAS_STORED_S8] = 1,  [HWNAS_STORED_S32] = 4};
+    static const size_t sizes[HWNAS_N_STORED] = {[HWNAS_STORED_F32] = 4,
+                                                 [HWNAS_STORED_F16] = 2,
+                                                 [HWNAS_STORED_BF16] = 2,
+                                                 [HWNAS_STORED_S8] = 1,
+                                                 [HWNAS_STORED_S32] = 4};
     return sizes[type];
 }
 
@@ -237,7 +239,8 @@ static int function_of(const hwnas_node *node)
     return f;
 }
 
-bool hwnas_kernels_is_elementwise(const hwnas_node *node)
+/* Whether a node is a function of elements, whose output may go on in a chain. */
+static bool is_elementwise(const hwnas_node *node)
 {
     return function_of(node) < HWNAS_N_FUNCTIONS;
 }
@@ -300,9 +303,9 @@ static bool add_function(hwnas_launch *launch, const hwnas_graph *graph, const h
 {
     hwnas_kernel_job *job = &launch->job;
     hwnas_kernel_link link = {.function = function_of(node),
-                       .operands = {-1, -1, -1, -1, -1},
-                       .a = argument(node, 0),
-                       .b = argument(node, 1)};
+                              .operands = {-1, -1, -1, -1, -1},
+                              .a = argument(node, 0),
+                              .b = argument(node, 1)};
     const hwnas_dtype dtype = hwnas_node_output(graph, node)->dtype;
     const bool wraps = node->n_inputs == 2 && job->n_links + 1 < HWNAS_JOB_LINKS &&
                        hwnas_dtype_is_whole(dtype) &&
@@ -327,9 +330,10 @@ static bool add_function(hwnas_launch *launch, const hwnas_graph *graph, const h
         return false;
     job->links[job->n_links++] = link;
     if (wraps)
-        job->links[job->n_links++] = (hwnas_kernel_link){.function = HWNAS_FUNCTION_cast,
-                                                  .operands = {HWNAS_OPERAND_LAST, -1, -1, -1, -1},
-                                                  .a = (float)dtype};
+        job->links[job->n_links++] =
+            (hwnas_kernel_link){.function = HWNAS_FUNCTION_cast,
+                                .operands = {HWNAS_OPERAND_LAST, -1, -1, -1, -1},
+                                .a = (float)dtype};
     return true;
 }
 
@@ -385,7 +389,7 @@ hwnas_status hwnas_kernels_lower(hwnas_launches *out, const hwnas_graph *graph,
         lower(out, graph, node, views);
         return HWNAS_OK;
     }
-    if (hwnas_kernels_is_elementwise(node) && hwnas_kernels_chain(out, graph, 1, &number, views))
+    if (is_elementwise(node) && hwnas_kernels_chain(out, graph, 1, &number, views))
         return HWNAS_OK;
     return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the GPU has no kernel for '%s' ('%s')",
                       node->name, node->op->name);

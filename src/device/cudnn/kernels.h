@@ -23,7 +23,7 @@ typedef struct hwnas_launch {
     const hwnas_kernel *kernel;
     hwnas_kernel_job job;
     int tensors[HWNAS_JOB_VIEWS];     /* by view: of the graph; -1: its dimensions alone */
-    int64_t offsets[HWNAS_JOB_VIEWS];   /* by view: bytes from the tensor's beginning */
+    int64_t offsets[HWNAS_JOB_VIEWS]; /* by view: bytes from the tensor's beginning */
 } hwnas_launch;
 
 typedef struct hwnas_launches {
@@ -50,10 +50,9 @@ HWNAS_CHECKED hwnas_status hwnas_kernels_lower(hwnas_launches *out, const hwnas_
  * layouts. */
 void hwnas_kernels_copy(hwnas_launches *out, int to, const hwnas_view *to_view, int from,
                         const hwnas_view *from_view);
-/* Whether a node is a function of elements, whose output may go on in a chain. */
-bool hwnas_kernels_is_elementwise(const hwnas_node *node);
-/* Appends one launch for several such nodes, each of which reads the output of the one before and
- * no other reads that. False, with nothing appended: too many operands for one. */
+/* Appends one launch for several nodes that are functions of elements, each of which reads the
+ * output of the one before and no other reads that. False, with nothing appended: too many operands
+ * for one. */
 bool hwnas_kernels_chain(hwnas_launches *out, const hwnas_graph *graph, size_t n_nodes,
                          const int *nodes, const hwnas_view *views);
 

@@ -8,14 +8,13 @@
 #include "device/cudnn/libraries.h"
 
 typedef struct nvml_device *nvml_handle;
-enum { NVML_OK = 0, CLOCK_SM = 1 };
+enum { NVML_OK = 0 };
 
 typedef struct nvml_api {
     int (*init)(void);
     int (*shutdown)(void);
     int (*by_bus)(const char *bus, nvml_handle *out);
     int (*energy)(nvml_handle device, unsigned long long *millijoules);
-    int (*clock)(nvml_handle device, int which, unsigned *megahertz);
     int (*reasons)(nvml_handle device, unsigned long long *bits);
 } nvml_api;
 
@@ -24,7 +23,6 @@ static const hwnas_symbol symbols[] = {
     {"nvmlShutdown", offsetof(nvml_api, shutdown)},
     {"nvmlDeviceGetHandleByPciBusId_v2", offsetof(nvml_api, by_bus)},
     {"nvmlDeviceGetTotalEnergyConsumption", offsetof(nvml_api, energy)},
-    {"nvmlDeviceGetClockInfo", offsetof(nvml_api, clock)},
     {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(nvml_api, reasons)},
     {NULL, 0},
 };
@@ -85,12 +83,4 @@ const char *hwnas_nvml_slowed(const hwnas_nvml *nvml)
         if (bits & rows[i].bit)
             return rows[i].why;
     return NULL;
-}
-
-double hwnas_nvml_clock(const hwnas_nvml *nvml)
-{
-    unsigned megahertz;
-    if (!nvml || nvml->api.clock(nvml->device, CLOCK_SM, &megahertz) != NVML_OK)
-        return NAN;
-    return megahertz * 1e6;
 }
