@@ -210,10 +210,10 @@ hwnas_status hwnas_pytorch_write(hwnas_str *out, const hwnas_arch *arch)
     hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL;
     hwnas_export export = {.arch = arch, .arena = hwnas_arena_new()};
-    TRY_OUT(hwnas_graph_build(&graph, arch, 1));
+    TRY_OUT(hwnas_export_watch(&graph, &export));
     export.graph = graph;
     export.choices = hwnas_arch_values(arch, export.arena);
-    if (hwnas_export_watch(&export) == HWNAS_OK) {
+    if (!export.is_flat) {
         const hwnas_class *network = translate(&export);
         if (!export.needs_values && !export.tied) {
             describe(&export, network);

@@ -1,6 +1,6 @@
 /* pytorch_priv.h: stage 1 for an architecture: the tree of torch_tree.h from a space's templates.
  *
- * The network is executed once beside its graph (pytorch_watch.c), and what each condition, count
+ * The graph is built once and looked at meanwhile (pytorch_watch.c), and what each condition, count
  * and dimension came to is noted; a condition that came out one way only will not be written. Then
  * each template becomes a class (pytorch_class.c): choices and constants are filled in, parameters
  * stay parameters. One that names tensors, or has layers that are no modules, gets a forward() with
@@ -131,12 +131,10 @@ typedef struct hwnas_export {
     const hwnas_arch *arch;
     const hwnas_graph *graph;
     const hwnas_value *choices;
-    size_t next_node;          /* while watching: the node that the next layer made */
-    struct hwnas_named *named; /* while watching: the tensors that this call has named */
-    int64_t entry_channels;    /* while watching: as many went into this call */
+    size_t next_node;          /* is_concrete: the node that the next layer made */
     bool is_flat;              /* the graph's nodes are written, no templates */
     bool is_concrete;          /* a class for each set of arguments, loops written out; the graph's
-                                  nodes are followed as while watching */
+                                  nodes are followed */
     bool needs_values;         /* what forward() does depends on the arguments: start again so */
     const hwnas_stmt *trouble; /* (optional) where that was found */
     const hwnas_stmt *tied;    /* a layer that shares the first embedding's table, until it does */
@@ -183,7 +181,9 @@ typedef struct hwnas_port {
     bool is_current; /* of a result: it is also the tensor that goes on */
 } hwnas_port;
 
-HWNAS_CHECKED hwnas_status hwnas_export_watch(hwnas_export *export);
+/* Builds the graph of export->arch, of batch 1, and notes what is seen of it; sets `is_flat` where
+ * templates cannot say it. */
+HWNAS_CHECKED hwnas_status hwnas_export_watch(hwnas_graph **out, hwnas_export *export);
 /* Never NULL; zero for what was not reached. */
 const hwnas_sight *hwnas_export_saw(const hwnas_export *export, const void *of);
 /* Did as many channels always come out as went in? Of a template, or an `if`'s or `switch`'s

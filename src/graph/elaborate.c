@@ -60,6 +60,13 @@ static void look_at(builder *b, call *c, int tensor)
     c->frame.n_dims = t->rank - 1;
 }
 
+static hwnas_status show_expr(const builder *b, const call *c, const hwnas_expr *expr)
+{
+    if (b->watcher)
+        b->watcher->expr(b->watcher->context, expr, &c->frame);
+    return HWNAS_OK;
+}
+
 static hwnas_status eval(builder *b, call *c, int tensor, const hwnas_expr *expr, hwnas_value *out)
 {
     TRY(hwnas_elaborate_steps(b, expr->size, &expr->place));
@@ -68,14 +75,16 @@ static hwnas_status eval(builder *b, call *c, int tensor, const hwnas_expr *expr
         return HWNAS_OK;
     }
     look_at(b, c, tensor);
-    return hwnas_expr_eval(out, expr, &c->frame, b->scratch);
+    TRY(hwnas_expr_eval(out, expr, &c->frame, b->scratch));
+    return show_expr(b, c, expr);
 }
 
 static hwnas_status eval_truth(builder *b, call *c, int tensor, const hwnas_expr *expr, bool *out)
 {
     look_at(b, c, tensor);
     TRY(hwnas_elaborate_steps(b, expr->size, &expr->place));
-    return hwnas_expr_eval_truth(out, expr, &c->frame, b->scratch);
+    TRY(hwnas_expr_eval_truth(out, expr, &c->frame, b->scratch));
+    return show_expr(b, c, expr);
 }
 
 hwnas_status hwnas_elaborate_int(builder *b, call *c, int tensor, const hwnas_expr *expr,
@@ -83,7 +92,8 @@ hwnas_status hwnas_elaborate_int(builder *b, call *c, int tensor, const hwnas_ex
 {
     look_at(b, c, tensor);
     TRY(hwnas_elaborate_steps(b, expr->size, &expr->place));
-    return hwnas_expr_eval_int(out, expr, &c->frame, b->scratch);
+    TRY(hwnas_expr_eval_int(out, expr, &c->frame, b->scratch));
+    return show_expr(b, c, expr);
 }
 
 static hwnas_status add_node(builder *b, call *c, const hwnas_stmt *stmt, const hwnas_op *op,
@@ -276,30 +286,51 @@ static hwnas_status run_repeat(builder *b, call *c, const hwnas_stmt *stmt, int 
 }
 
 static hwnas_elaborate_run *const runners[] = {
-    [HWNAS_STMT_LAYER] = run_layer,   [HWNAS_STMT_JOIN] = run_join,
-    [HWNAS_STMT_RESIDUAL] = run_residual, [HWNAS_STMT_LET] = run_let,
-    [HWNAS_STMT_IF] = run_if,         [HWNAS_STMT_SWITCH] = run_switch,
-    [HWNAS_STMT_FOR] = run_for,       [HWNAS_STMT_REPEAT] = run_repeat,
-    [HWNAS_STMT_AS] = hwnas_elaborate_as,         [HWNAS_STMT_FROM] = hwnas_elaborate_from,
+    [HWNAS_STMT_LAYER] = run_layer,
+    [HWNAS_STMT_JOIN] = run_join,
+    [HWNAS_STMT_RESIDUAL] = run_residual,
+    [HWNAS_STMT_LET] = run_let,
+    [HWNAS_STMT_IF] = run_if,
+    [HWNAS_STMT_SWITCH] = run_switch,
+    [HWNAS_STMT_FOR] = run_for,
+    [HWNAS_STMT_REPEAT] = run_repeat,
+    [HWNAS_STMT_AS] = hwnas_elaborate_as,
+    [HWNAS_STMT_FROM] = hwnas_elaborate_from,
     [HWNAS_STMT_OUTPUT] = hwnas_elaborate_output,
 };
 
 static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *tensor)
 {
+    const hwnas_elaborate_watcher *watcher = b->watcher;
     for (size_t i = 0; i < body->n; i++) {
-        TRY(hwnas_elaborate_steps(b, 1, &body->stmts[i]->place));
-        TRY(runners[body->stmts[i]->kind](b, c, body->stmts[i], tensor));
+        const hwnas_stmt *stmt = body->stmts[i];
+        const int before = *tensor;
+        TRY(hwnas_elaborate_steps(b, 1, &stmt->place));
+        if (watcher) {
+            look_at(b, c, before);
+            watcher->enter(watcher->context, stmt, &c->frame);
+        }
+        TRY(runners[stmt->kind](b, c, stmt, tensor));
+        if (watcher)
+            watcher->leave(watcher->context, stmt, b->graph, before, *tensor);
     }
     return HWNAS_OK;
 }
 
 hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int batch)
 {
+    return hwnas_graph_build_watched(out, arch, batch, NULL);
+}
+
+hwnas_status hwnas_graph_build_watched(hwnas_graph **out, const hwnas_arch *arch, int batch,
+                                       const hwnas_elaborate_watcher *watcher)
+{
     hwnas_status status = HWNAS_OK;
     const hwnas_space *space = arch->space;
     builder b = {.graph = hwnas_graph_new(space->name, 0),
                  .arch = arch,
-                 .scratch = hwnas_arena_new()};
+                 .scratch = hwnas_arena_new(),
+                 .watcher = watcher};
     int tensor;
     b.choices = hwnas_arch_values(arch, b.scratch);
     call network = {.frame = {.scope = space->network, .choices = b.choices}, .path = ""};

@@ -25,7 +25,8 @@ typedef struct hwnas_elaboration {
     hwnas_value *choices;
     hwnas_tensor_list *inputs; /* one for each input of the space's */
     long steps;
-    int depth;         /* of template calls */
+    int depth;                              /* of template calls */
+    const hwnas_elaborate_watcher *watcher; /* (optional) */
     const char *where; /* path of the innermost template that failed, without the last '/' */
 } hwnas_elaboration;
 
