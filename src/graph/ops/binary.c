@@ -1,9 +1,28 @@
-/* binary.c: functions of two elements that have no arguments: comparisons, logic and extremes. They
- * are what ONNX files bring; those that networks of the space language are made of have files of
- * their own. */
+/* binary.c: functions of two elements that have no arguments: those that join branches in the space
+ * language, then comparisons, logic and extremes, which ONNX files alone bring. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"
+
+static float add(float a, float b)
+{
+    return a + b;
+}
+
+static float sub(float a, float b)
+{
+    return a - b;
+}
+
+static float mul(float a, float b)
+{
+    return a * b;
+}
+
+static float quotient(float a, float b)
+{
+    return a / b;
+}
 
 static float equal(float a, float b)
 {
@@ -56,7 +75,7 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
     return hwnas_infer_broadcast(graph, node, out);
 }
 
-#define BINARY(NAME, ID, ONNX, FUNCTION, INFER, COMMUTES, HELP, ...)                               \
+#define PAIR(NAME, ID, ONNX, FUNCTION, INFER, COMMUTES, HELP, ...)                                 \
     static void compute_##NAME(const hwnas_graph *graph, const hwnas_node *node,                   \
                                const float *const *inputs, float *output)                          \
     {                                                                                              \
@@ -68,7 +87,6 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
         .attrs = hwnas_no_attrs,                                                                   \
-        .is_internal = true,                                                                       \
         .commutes = COMMUTES,                                                                      \
         .min_inputs = 2,                                                                           \
         .max_inputs = 2,                                                                           \
@@ -76,6 +94,19 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
         .compute = compute_##NAME,                                                                 \
         ##__VA_ARGS__,                                                                             \
     };
+#define JOIN(NAME, ID, ONNX, FUNCTION, COMMUTES, HELP, ...)                                        \
+    PAIR(NAME, ID, ONNX, FUNCTION, hwnas_infer_broadcast, COMMUTES,                                \
+         HELP "; a dimension of 1 is repeated", .joins = true, ##__VA_ARGS__)
+#define BINARY(NAME, ID, ONNX, FUNCTION, INFER, COMMUTES, HELP, ...)                               \
+    PAIR(NAME, ID, ONNX, FUNCTION, INFER, COMMUTES, HELP, .is_internal = true, ##__VA_ARGS__)
+
+JOIN(add, ADD, "Add", add, true, "adds two tensors", .class = HWNAS_CLASS_ARITHMETIC,
+     .has_int8_kernel = true, .is_common = true, .keeps_zeros = true)
+JOIN(div, DIV, "Div", quotient, false, "quotient of two tensors", .class = HWNAS_CLASS_ARITHMETIC)
+JOIN(mul, MUL, "Mul", mul, true, "multiplies two tensors element by element",
+     .class = HWNAS_CLASS_ARITHMETIC, .has_int8_kernel = true, .keeps_zeros = true)
+JOIN(pow, POW, "Pow", powf, false, "power of two tensors")
+JOIN(sub, SUB, "Sub", sub, false, "difference of two tensors", .class = HWNAS_CLASS_ARITHMETIC)
 
 BINARY(and, AND, "And", both, infer_truth, true, "whether both are true")
 BINARY(equal, EQUAL, "Equal", equal, infer_truth, true, "whether a = b")

@@ -1,8 +1,24 @@
-/* unary.c: functions of each element by itself that have no arguments. They are what ONNX files
- * bring; those that networks of the space language are made of have files of their own. */
+/* unary.c: functions of each element by itself that have no arguments: layers of the space language,
+ * then what ONNX files alone bring. */
 #include <math.h>
 
 #include "graph/ops/elementwise.h"
+
+/* Of slope 1/6. Howard et al. 2019, "Searching for MobileNetV3", section 5.2. */
+static float hard_swish(float x)
+{
+    return x * fmaxf(0, fminf(6, x + 3)) / 6;
+}
+
+static float relu(float x)
+{
+    return x > 0 ? x : 0;
+}
+
+static float sigmoid(float x)
+{
+    return (float)(1 / (1 + exp(-(double)x)));
+}
 
 static float sign(float x)
 {
@@ -50,7 +66,7 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
     return hwnas_infer_same(graph, node, out);
 }
 
-#define UNARY(NAME, ID, ONNX, FUNCTION, INFER, HELP, ...)                                          \
+#define LAYER(NAME, ID, ONNX, FUNCTION, INFER, HELP, ...)                                          \
     static void compute_##NAME(const hwnas_graph *graph, const hwnas_node *node,                   \
                                const float *const *inputs, float *output)                          \
     {                                                                                              \
@@ -62,13 +78,26 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
         .onnx = ONNX,                                                                              \
         .help = HELP,                                                                              \
         .attrs = hwnas_no_attrs,                                                                   \
-        .is_internal = true,                                                                       \
         .min_inputs = 1,                                                                           \
         .max_inputs = 1,                                                                           \
         .infer = INFER,                                                                            \
         .compute = compute_##NAME,                                                                 \
         ##__VA_ARGS__,                                                                             \
     };
+#define UNARY(NAME, ID, ONNX, FUNCTION, INFER, HELP, ...)                                          \
+    LAYER(NAME, ID, ONNX, FUNCTION, INFER, HELP, .is_internal = true, ##__VA_ARGS__)
+
+LAYER(erf, ERF, "Erf", erff, hwnas_infer_same, "the error function", .onnx_since = 9,
+      .keeps_zeros = true)
+LAYER(hard_swish, HARD_SWISH, "HardSwish", hard_swish, hwnas_infer_same,
+      "x * max(0, min(1, x / 6 + 1/2))", .class = HWNAS_CLASS_ACTIVATION, .is_epilogue = true,
+      .keeps_zeros = true)
+LAYER(relu, RELU, "Relu", relu, hwnas_infer_same, "max(x, 0)", .class = HWNAS_CLASS_ACTIVATION,
+      .is_epilogue = true, .is_common = true, .keeps_zeros = true)
+LAYER(sigmoid, SIGMOID, "Sigmoid", sigmoid, hwnas_infer_same, "1 / (1 + e^-x)",
+      .class = HWNAS_CLASS_ACTIVATION, .is_epilogue = true, .has_int8_kernel = true)
+LAYER(tanh, TANH, "Tanh", tanhf, hwnas_infer_same, "hyperbolic tangent",
+      .class = HWNAS_CLASS_ACTIVATION, .is_epilogue = true, .keeps_zeros = true)
 
 UNARY(abs, ABS, "Abs", fabsf, hwnas_infer_same, "absolute value")
 UNARY(acos, ACOS, "Acos", acosf, hwnas_infer_same, "inverse cosine")
