@@ -4,21 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "space/bounds.h"
 #include "space/expr.h"
 
-/* Whole numbers below this are exact as doubles, and so are their quotients when rounded down. */
-#define MAX_EXACT 0x1p50
-
-/* What is known of a value. */
-typedef struct range {
-    bool is_known;
-    bool is_error;     /* known: it cannot be computed */
-    hwnas_value value; /* known, and no error */
-    bool is_number;    /* unless it fails */
-    bool is_whole;     /* the same, of 64 bits */
-    bool may_fail;
-    double low, high; /* of a number */
-} range;
+typedef hwnas_bounds range;
 
 /* ---- The key ---- */
 
@@ -52,70 +41,9 @@ static void put_value(hwnas_partial *p, const hwnas_value *value)
     }
 }
 
-/* ---- Ranges ---- */
-
-static range known(hwnas_value value)
-{
-    range r = {.is_known = true, .value = value};
-    r.is_whole = value.kind == HWNAS_VALUE_INT;
-    r.is_number = r.is_whole || value.kind == HWNAS_VALUE_REAL;
-    r.low = r.high = r.is_whole ? (double)value.i : value.r;
-    if (r.is_whole && fabs(r.low) > MAX_EXACT) {
-        r.low = -INFINITY;
-        r.high = INFINITY;
-    }
-    return r;
-}
-
-static range known_int(int64_t i)
-{
-    return known((hwnas_value){.kind = HWNAS_VALUE_INT, .i = i});
-}
-
-static range failure(void)
-{
-    return (range){.is_known = true, .is_error = true, .may_fail = true};
-}
-
-/* What nothing is known of. */
-static range anything(void)
-{
-    return (range){.may_fail = true, .low = -INFINITY, .high = INFINITY};
-}
-
-static range between(double low, double high, bool is_whole, bool may_fail)
-{
-    range r = {.is_number = true, .is_whole = is_whole, .may_fail = may_fail};
-    if (!(low >= -MAX_EXACT && high <= MAX_EXACT)) { /* it may overflow, or is not a number */
-        low = -INFINITY;
-        high = INFINITY;
-        r.may_fail = true;
-    }
-    r.low = low;
-    r.high = high;
-    return r;
-}
-
-static range truth_range(bool may_fail)
-{
-    return between(0, 1, true, may_fail);
-}
-
 static range computed(hwnas_status status, const hwnas_value *value)
 {
-    return status == HWNAS_OK ? known(*value) : failure();
-}
-
-/* HWNAS_OPEN also for what may fail. */
-static hwnas_truth truth_of(const range *r)
-{
-    if (!r->is_number || r->may_fail)
-        return HWNAS_OPEN;
-    if (r->is_known)
-        return r->low != 0 || r->high != 0 ? HWNAS_TRUE : HWNAS_FALSE;
-    if (r->low > 0 || r->high < 0)
-        return HWNAS_TRUE;
-    return r->low == 0 && r->high == 0 ? HWNAS_FALSE : HWNAS_OPEN;
+    return status == HWNAS_OK ? hwnas_bounds_known(*value) : hwnas_bounds_failure();
 }
 
 /* ---- Reduction ----
@@ -145,10 +73,10 @@ static range reduce_gene(hwnas_partial *p, size_t g)
 {
     const hwnas_gene *gene = &p->space->genes[g];
     if (p->is_known[g] || gene->n_values == 1)
-        return known(gene->values[p->is_known[g] ? p->genes[g] : 0]);
-    range all = known(gene->values[0]);
+        return hwnas_bounds_known(gene->values[p->is_known[g] ? p->genes[g] : 0]);
+    range all = hwnas_bounds_known(gene->values[0]);
     for (size_t v = 1; v < gene->n_values; v++) {
-        const range one = known(gene->values[v]);
+        const range one = hwnas_bounds_known(gene->values[v]);
         all.is_number &= one.is_number;
         all.is_whole &= one.is_whole;
         all.low = fmin(all.low, one.low);
@@ -193,15 +121,16 @@ static range reduce_list(hwnas_partial *p, const hwnas_expr *list)
     for (size_t i = 0; i < n; i++) {
         const range r = part(p, reduce_item(p, list, i));
         if (r.is_error)
-            return forget_key(p, mark, failure());
+            return forget_key(p, mark, hwnas_bounds_failure());
         is_known &= r.is_known;
         may_fail |= r.may_fail;
         items[i] = r.value;
     }
     if (is_known)
-        return forget_key(p, mark,
-                          known((hwnas_value){.kind = HWNAS_VALUE_LIST, .list = {items, n}}));
-    range out = anything();
+        return forget_key(
+            p, mark,
+            hwnas_bounds_known((hwnas_value){.kind = HWNAS_VALUE_LIST, .list = {items, n}}));
+    range out = hwnas_bounds_anything();
     out.may_fail = may_fail;
     return out;
 }
@@ -239,7 +168,7 @@ static bool add_term(sum *s, hwnas_partial *p, size_t mark, range r, int sign)
     s->low += sign > 0 ? r.low : -r.high;
     s->high += sign > 0 ? r.high : -r.low;
     s->magnitude += fmax(fabs(r.low), fabs(r.high));
-    if (s->magnitude > MAX_EXACT)
+    if (s->magnitude > HWNAS_BOUNDS_EXACT)
         return false;
     if (r.is_known) {
         s->constant += sign * r.value.i;
@@ -286,112 +215,23 @@ static bool reduce_sum(range *out, hwnas_partial *p, const hwnas_expr *expr)
         return false;
     }
     if (s.is_error || !s.n_open) {
-        *out = forget_key(p, mark, s.is_error ? failure() : known_int(s.constant));
+        *out =
+            forget_key(p, mark, s.is_error ? hwnas_bounds_failure() : hwnas_bounds_int(s.constant));
         return true;
     }
     memcpy(p->key + mark + 2, &s.constant, sizeof s.constant);
     put_tag(p, '.', 0);
-    *out = between(s.low, s.high, true, false);
+    *out = hwnas_bounds_between(s.low, s.high, true, false);
     return true;
 }
 
 /* ---- Operators ---- */
 
-static range multiply(const range *a, const range *b, bool may_fail)
-{
-    const double ends[] = {a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high};
-    double low = ends[0], high = ends[0];
-    for (int i = 0; i < 4; i++) {
-        if (isnan(ends[i]))
-            return between(-INFINITY, INFINITY, a->is_whole && b->is_whole, true);
-        low = fmin(low, ends[i]);
-        high = fmax(high, ends[i]);
-    }
-    return between(low, high, a->is_whole && b->is_whole, may_fail);
-}
-
-static range divide(hwnas_operator op, const range *a, const range *b, bool may_fail)
-{
-    const bool is_whole = a->is_whole && b->is_whole;
-    if (!(b->low > 0 || b->high < 0) || !isfinite(b->low + b->high + a->low + a->high))
-        return between(-INFINITY, INFINITY, is_whole && op != HWNAS_OPERATOR_DIV, true);
-    if (op == HWNAS_OPERATOR_MOD) {
-        const double most = fmax(fabs(b->low), fabs(b->high));
-        if (!is_whole) /* rounding may leave a little more than the divisor */
-            return between(-2 * most, 2 * most, false, may_fail);
-        if (b->low > 0 && a->low >= 0 && a->high < b->low)
-            return between(a->low, a->high, true, may_fail);
-        return b->low > 0 ? between(0, most - 1, true, may_fail)
-                          : between(1 - most, 0, true, may_fail);
-    }
-    const double ends[] = {a->low / b->low, a->low / b->high, a->high / b->low, a->high / b->high};
-    const double low = fmin(fmin(ends[0], ends[1]), fmin(ends[2], ends[3]));
-    const double high = fmax(fmax(ends[0], ends[1]), fmax(ends[2], ends[3]));
-    return op == HWNAS_OPERATOR_DIV ? between(low, high, false, may_fail)
-                                    : between(floor(low), floor(high), is_whole, may_fail);
-}
-
-static range compare(hwnas_operator op, const range *a, const range *b, bool may_fail)
-{
-    const bool below = a->high<b->low, above = a->low> b->high;
-    const bool not_above = a->high <= b->low, not_below = a->low >= b->high;
-    bool yes = false, no = false;
-    switch (op) {
-    case HWNAS_OPERATOR_LT:
-        yes = below;
-        no = not_below;
-        break;
-    case HWNAS_OPERATOR_LE:
-        yes = not_above;
-        no = above;
-        break;
-    case HWNAS_OPERATOR_GT:
-        yes = above;
-        no = not_above;
-        break;
-    case HWNAS_OPERATOR_GE:
-        yes = not_below;
-        no = below;
-        break;
-    default: /* == and != */
-        yes = op == HWNAS_OPERATOR_EQ ? not_above && not_below : below || above;
-        no = op == HWNAS_OPERATOR_EQ ? below || above : not_above && not_below;
-        break;
-    }
-    return between(yes, !no, true, may_fail);
-}
-
-/* Of two operands of which one is open. */
-static range bounds(hwnas_operator op, const range *a, const range *b)
-{
-    const bool are_numbers = a->is_number && b->is_number;
-    const bool may_fail = a->may_fail || b->may_fail;
-    if (op == HWNAS_OPERATOR_EQ || op == HWNAS_OPERATOR_NE)
-        return are_numbers ? compare(op, a, b, may_fail) : truth_range(may_fail);
-    if (!are_numbers)
-        return op <= HWNAS_OPERATOR_GE ? truth_range(true)
-                                       : between(-INFINITY, INFINITY, false, true);
-    switch (op) {
-    case HWNAS_OPERATOR_ADD:
-        return between(a->low + b->low, a->high + b->high, a->is_whole && b->is_whole, may_fail);
-    case HWNAS_OPERATOR_SUB:
-        return between(a->low - b->high, a->high - b->low, a->is_whole && b->is_whole, may_fail);
-    case HWNAS_OPERATOR_MUL:
-        return multiply(a, b, may_fail);
-    case HWNAS_OPERATOR_DIV:
-    case HWNAS_OPERATOR_FLOOR_DIV:
-    case HWNAS_OPERATOR_MOD:
-        return divide(op, a, b, may_fail);
-    default:
-        return compare(op, a, b, may_fail);
-    }
-}
-
 /* What the bounds decide is known, unless it may fail. */
 static range settled(hwnas_partial *p, size_t mark, range r)
 {
     if (!r.is_known && r.is_whole && !r.may_fail && r.low == r.high)
-        return forget_key(p, mark, known_int((int64_t)r.low));
+        return forget_key(p, mark, hwnas_bounds_int((int64_t)r.low));
     return r;
 }
 
@@ -401,27 +241,27 @@ static range reduce_and_or(hwnas_partial *p, const hwnas_expr *expr)
     const size_t mark = p->n_key;
     put_tag(p, 'o', expr->op);
     const range a = part(p, reduce(p, expr->args[0]));
-    const hwnas_truth first = truth_of(&a);
+    const hwnas_truth first = hwnas_bounds_decide(&a);
     if (a.is_known && first == HWNAS_OPEN)
-        return forget_key(p, mark, failure());
+        return forget_key(p, mark, hwnas_bounds_failure());
     if (first == deciding)
-        return forget_key(p, mark, known_int(deciding));
+        return forget_key(p, mark, hwnas_bounds_int(deciding));
     if (first != HWNAS_OPEN) { /* the other decides */
         p->n_key = mark;
         put_tag(p, 'b', 0);
     }
     const range b = part(p, reduce(p, expr->args[1]));
-    const hwnas_truth second = truth_of(&b);
+    const hwnas_truth second = hwnas_bounds_decide(&b);
     const bool may_fail = a.may_fail || !a.is_number || b.may_fail || !b.is_number;
     if (first != HWNAS_OPEN) {
         if (b.is_known && second == HWNAS_OPEN)
-            return forget_key(p, mark, failure());
-        return second == HWNAS_OPEN ? truth_range(b.may_fail || !b.is_number)
-                                    : forget_key(p, mark, known_int(second));
+            return forget_key(p, mark, hwnas_bounds_failure());
+        return second == HWNAS_OPEN ? hwnas_bounds_truth(b.may_fail || !b.is_number)
+                                    : forget_key(p, mark, hwnas_bounds_int(second));
     }
     if (second == deciding && !a.may_fail && a.is_number)
-        return forget_key(p, mark, known_int(deciding));
-    return truth_range(may_fail);
+        return forget_key(p, mark, hwnas_bounds_int(deciding));
+    return hwnas_bounds_truth(may_fail);
 }
 
 static range reduce_not(hwnas_partial *p, const hwnas_expr *expr)
@@ -429,10 +269,11 @@ static range reduce_not(hwnas_partial *p, const hwnas_expr *expr)
     const size_t mark = p->n_key;
     put_tag(p, 'o', expr->op);
     const range a = part(p, reduce(p, expr->args[0]));
-    const hwnas_truth truth = truth_of(&a);
+    const hwnas_truth truth = hwnas_bounds_decide(&a);
     if (truth != HWNAS_OPEN)
-        return forget_key(p, mark, known_int(truth == HWNAS_FALSE));
-    return a.is_known ? forget_key(p, mark, failure()) : truth_range(a.may_fail || !a.is_number);
+        return forget_key(p, mark, hwnas_bounds_int(truth == HWNAS_FALSE));
+    return a.is_known ? forget_key(p, mark, hwnas_bounds_failure())
+                      : hwnas_bounds_truth(a.may_fail || !a.is_number);
 }
 
 static range reduce_if(hwnas_partial *p, const hwnas_expr *expr)
@@ -440,21 +281,22 @@ static range reduce_if(hwnas_partial *p, const hwnas_expr *expr)
     const size_t mark = p->n_key;
     put_tag(p, 'o', expr->op);
     const range condition = part(p, reduce(p, expr->args[0]));
-    const hwnas_truth truth = truth_of(&condition);
+    const hwnas_truth truth = hwnas_bounds_decide(&condition);
     if (truth != HWNAS_OPEN) {
         p->n_key = mark;
         return reduce(p, expr->args[truth == HWNAS_TRUE ? 1 : 2]);
     }
     if (condition.is_known)
-        return forget_key(p, mark, failure());
+        return forget_key(p, mark, hwnas_bounds_failure());
     const range a = part(p, reduce(p, expr->args[1])), b = part(p, reduce(p, expr->args[2]));
     const bool may_fail = condition.may_fail || !condition.is_number || a.may_fail || b.may_fail;
     if (!a.is_number || !b.is_number) {
-        range out = anything();
+        range out = hwnas_bounds_anything();
         out.may_fail = may_fail;
         return out;
     }
-    return between(fmin(a.low, b.low), fmax(a.high, b.high), a.is_whole && b.is_whole, may_fail);
+    return hwnas_bounds_between(fmin(a.low, b.low), fmax(a.high, b.high), a.is_whole && b.is_whole,
+                                may_fail);
 }
 
 /* An item of a list at a place that is open. */
@@ -475,8 +317,8 @@ static range reduce_open_index(hwnas_partial *p, const hwnas_expr *list, const r
         may_fail |= r.may_fail;
     }
     if (n && all.is_number)
-        return between(all.low, all.high, all.is_whole, may_fail);
-    all = anything();
+        return hwnas_bounds_between(all.low, all.high, all.is_whole, may_fail);
+    all = hwnas_bounds_anything();
     all.may_fail = may_fail;
     return all;
 }
@@ -493,19 +335,19 @@ static range reduce_index(hwnas_partial *p, const hwnas_expr *expr)
         p->n_key = mark;
         if (index.is_error || !index.is_whole || index.value.i < 0 ||
             (uint64_t)index.value.i >= list_length(p, list))
-            return failure();
+            return hwnas_bounds_failure();
         return reduce_item(p, list, (size_t)index.value.i);
     }
     hwnas_value value;
     const range base = part(p, reduce(p, list)), index = part(p, reduce(p, expr->args[1]));
     if (base.is_error || index.is_error)
-        return forget_key(p, mark, failure());
+        return forget_key(p, mark, hwnas_bounds_failure());
     if (base.is_known && index.is_known)
         return forget_key(p, mark,
                           computed(hwnas_operator_apply(&value, HWNAS_OPERATOR_INDEX, &base.value,
                                                         &index.value, &expr->place),
                                    &value));
-    return anything();
+    return hwnas_bounds_anything();
 }
 
 static range reduce_operator(hwnas_partial *p, const hwnas_expr *expr)
@@ -530,18 +372,18 @@ static range reduce_operator(hwnas_partial *p, const hwnas_expr *expr)
     const size_t mark = p->n_key;
     put_tag(p, 'o', op);
     const bool is_negation = op == HWNAS_OPERATOR_NEGATE;
-    const range a = is_negation ? known_int(0) : part(p, reduce(p, expr->args[0]));
+    const range a = is_negation ? hwnas_bounds_int(0) : part(p, reduce(p, expr->args[0]));
     const range b = part(p, reduce(p, expr->args[is_negation ? 0 : 1]));
     const hwnas_operator binary = is_negation ? HWNAS_OPERATOR_SUB : op;
     hwnas_value value;
     if (a.is_error || b.is_error)
-        return forget_key(p, mark, failure());
+        return forget_key(p, mark, hwnas_bounds_failure());
     if (a.is_known && b.is_known)
         return forget_key(
             p, mark,
             computed(hwnas_operator_apply(&value, binary, &a.value, &b.value, &expr->place),
                      &value));
-    return settled(p, mark, bounds(binary, &a, &b));
+    return settled(p, mark, hwnas_bounds_operator(binary, &a, &b));
 }
 
 /* ---- Functions ---- */
@@ -568,28 +410,13 @@ static bool reduce_extreme(range *out, hwnas_partial *p, const hwnas_expr *expr,
         high = is_max ? fmax(high, r.high) : fmin(high, r.high);
     }
     if (n_open == 0 || low == high) {
-        *out = forget_key(p, mark, known_int((int64_t)low));
+        *out = forget_key(p, mark, hwnas_bounds_int((int64_t)low));
         return true;
     }
     memcpy(p->key + mark + 2, &best, sizeof best);
     put_tag(p, '.', 0);
-    *out = between(low, high, true, false);
+    *out = hwnas_bounds_between(low, high, true, false);
     return true;
-}
-
-static range bounds_of_call(const hwnas_expr *expr, const range *arg)
-{
-    if (!arg->is_number || arg->may_fail || !isfinite(arg->low))
-        return anything();
-    if (is_call(expr, "ceil"))
-        return between(ceil(arg->low), ceil(arg->high), true, false);
-    if (is_call(expr, "floor"))
-        return between(floor(arg->low), floor(arg->high), true, false);
-    if (is_call(expr, "round"))
-        return between(rint(arg->low), rint(arg->high), true, false);
-    if (is_call(expr, "sqrt") && arg->low >= 0)
-        return between(sqrt(arg->low), sqrt(arg->high), false, false);
-    return anything();
 }
 
 /* A sum in the order in which eval.c adds, for what is not whole. */
@@ -597,26 +424,26 @@ static range reduce_ordered_sum(hwnas_partial *p, const hwnas_expr *expr)
 {
     const hwnas_expr *list = expr->args[0];
     const size_t mark = p->n_key;
-    range total = known_int(0);
+    range total = hwnas_bounds_int(0);
     put_tag(p, 'S', 0);
     for (size_t i = 0; i < list_length(p, list); i++) {
         const size_t here = p->n_key;
         const range r = reduce_item(p, list, i);
         hwnas_value value;
         if (r.is_error)
-            return forget_key(p, mark, failure());
+            return forget_key(p, mark, hwnas_bounds_failure());
         if (total.is_known && r.is_known) {
             p->n_key = here;
             if (hwnas_operator_apply(&value, HWNAS_OPERATOR_ADD, &total.value, &r.value,
                                      &expr->place))
-                return forget_key(p, mark, failure());
-            total = known(value);
+                return forget_key(p, mark, hwnas_bounds_failure());
+            total = hwnas_bounds_known(value);
             continue;
         }
         if (total.is_known) /* a number and a rest cannot be mixed up: the rest begins otherwise */
             put_value(p, &total.value);
         part(p, r);
-        total = bounds(HWNAS_OPERATOR_ADD, &total, &r);
+        total = hwnas_bounds_operator(HWNAS_OPERATOR_ADD, &total, &r);
     }
     if (total.is_known)
         return forget_key(p, mark, total);
@@ -640,7 +467,7 @@ static range reduce_call(hwnas_partial *p, const hwnas_expr *expr)
     for (size_t i = 0; i < expr->n_args; i++) {
         const range r = part(p, reduce(p, expr->args[i]));
         if (r.is_error)
-            return forget_key(p, mark, failure());
+            return forget_key(p, mark, hwnas_bounds_failure());
         is_known &= r.is_known;
         values[i] = r.value;
         out = r;
@@ -651,8 +478,9 @@ static range reduce_call(hwnas_partial *p, const hwnas_expr *expr)
             computed(hwnas_functions[expr->op].apply(&value, values, expr->n_args, &expr->place),
                      &value));
     if (is_call(expr, "len") && is_list(p, expr->args[0]) && !out.may_fail)
-        return forget_key(p, mark, known_int((int64_t)list_length(p, expr->args[0])));
-    return expr->n_args == 1 ? settled(p, mark, bounds_of_call(expr, &out)) : anything();
+        return forget_key(p, mark, hwnas_bounds_int((int64_t)list_length(p, expr->args[0])));
+    return expr->n_args == 1 ? settled(p, mark, hwnas_bounds_call(expr->name, &out))
+                             : hwnas_bounds_anything();
 }
 
 static range reduce(hwnas_partial *p, const hwnas_expr *expr)
@@ -662,9 +490,9 @@ static range reduce(hwnas_partial *p, const hwnas_expr *expr)
         return reduce_list(p, expr);
     switch (expr->kind) {
     case HWNAS_EXPR_LITERAL:
-        return known(expr->value);
+        return hwnas_bounds_known(expr->value);
     case HWNAS_EXPR_VARIABLE:
-        return known(p->position);
+        return hwnas_bounds_known(p->position);
     case HWNAS_EXPR_CHOICE:
         return reduce_gene(p, p->space->choices[expr->slot].first_gene);
     case HWNAS_EXPR_OPERATOR:
@@ -675,7 +503,7 @@ static range reduce(hwnas_partial *p, const hwnas_expr *expr)
     case HWNAS_EXPR_TENSOR: /* there is no tensor yet */
         break;
     }
-    return failure();
+    return hwnas_bounds_failure();
 }
 
 hwnas_truth hwnas_partial_truth(hwnas_partial *p, const hwnas_expr *expr, size_t position)
@@ -683,7 +511,7 @@ hwnas_truth hwnas_partial_truth(hwnas_partial *p, const hwnas_expr *expr, size_t
     p->position = (hwnas_value){.kind = HWNAS_VALUE_INT, .i = (int64_t)position};
     p->n_key = 0;
     const range r = reduce(p, expr);
-    const hwnas_truth truth = truth_of(&r);
+    const hwnas_truth truth = hwnas_bounds_decide(&r);
     if (truth != HWNAS_OPEN)
         return truth;
     /* What fails is as good as false. */

@@ -8,6 +8,7 @@
 #define HWNAS_SPACE_PARTIAL_H
 
 #include "base/mem.h"
+#include "space/bounds.h"
 #include "space/space.h"
 
 typedef struct hwnas_partial {
@@ -21,8 +22,6 @@ typedef struct hwnas_partial {
     size_t n_key, key_capacity;
     hwnas_value position; /* worth of `i` */
 } hwnas_partial;
-
-typedef enum hwnas_truth { HWNAS_FALSE, HWNAS_TRUE, HWNAS_OPEN } hwnas_truth;
 
 /* Of a condition at a position. What cannot be computed is false. Always decided when each gene
  * that it looks at is known. */
