@@ -1,6 +1,4 @@
 /* dropout: zeroes values while training; the identity in inference, which is all we run. */
-#include <string.h>
-
 #include "graph/ops/elementwise.h"
 
 static const hwnas_attr_row attrs[] = {
@@ -14,12 +12,6 @@ static const hwnas_onnx_row onnx_rows[] = {
     {0},
 };
 
-static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
-                    float *output)
-{
-    memcpy(output, inputs[0], (size_t)hwnas_tensor_bytes(hwnas_node_output(graph, node)));
-}
-
 const hwnas_op hwnas_op_dropout = {
     .id = HWNAS_OP_DROPOUT,
     .name = "dropout",
@@ -32,5 +24,5 @@ const hwnas_op hwnas_op_dropout = {
     .max_inputs = 1,
     .keeps_zeros = true,
     .infer = hwnas_infer_same,
-    .compute = compute,
+    .compute = hwnas_compute_copy,
 };

@@ -68,6 +68,12 @@ void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
         output[i] = function(inputs[0][i]);
 }
 
+void hwnas_compute_copy(const hwnas_graph *graph, const hwnas_node *node,
+                        const float *const *inputs, float *output)
+{
+    memcpy(output, inputs[0], (size_t)hwnas_tensor_bytes(hwnas_node_output(graph, node)));
+}
+
 hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank)
 {
     const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];

@@ -36,6 +36,10 @@ float hwnas_as_dtype(float value, hwnas_dtype dtype);
 void hwnas_compute_each(const hwnas_graph *graph, const hwnas_node *node,
                         const float *const *inputs, float *output, float (*function)(float));
 
+/* The values of the input, as they are. */
+void hwnas_compute_copy(const hwnas_graph *graph, const hwnas_node *node,
+                        const float *const *inputs, float *output);
+
 /* Where an axis that may count from the end, as -1, is among `rank` dimensions. */
 hwnas_status hwnas_find_axis(int *out, const hwnas_node *node, int rank);
 /* Says an axis from the beginning. One that the rank does not have stays as it is, for the above to

@@ -1,6 +1,4 @@
 /* flatten: all dimensions from `axis` on become one. */
-#include <string.h>
-
 #include "graph/ops/elementwise.h"
 
 static const hwnas_attr_row attrs[] = {
@@ -24,12 +22,6 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     return HWNAS_OK;
 }
 
-static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
-                    float *output)
-{
-    memcpy(output, inputs[0], (size_t)hwnas_tensor_bytes(hwnas_node_output(graph, node)));
-}
-
 const hwnas_op hwnas_op_flatten = {
     .id = HWNAS_OP_FLATTEN,
     .name = "flatten",
@@ -41,5 +33,5 @@ const hwnas_op hwnas_op_flatten = {
     .max_inputs = 1,
     .keeps_zeros = true,
     .infer = infer,
-    .compute = compute,
+    .compute = hwnas_compute_copy,
 };

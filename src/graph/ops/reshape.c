@@ -64,12 +64,6 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
                       "constraints: [hidden %% heads == 0]");
 }
 
-static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
-                    float *output)
-{
-    memcpy(output, inputs[0], (size_t)hwnas_tensor_bytes(hwnas_node_output(graph, node)));
-}
-
 const hwnas_op hwnas_op_reshape = {
     .id = HWNAS_OP_RESHAPE,
     .name = "reshape",
@@ -85,5 +79,5 @@ const hwnas_op hwnas_op_reshape = {
     .build = build,
     .settle = settle,
     .infer = infer,
-    .compute = compute,
+    .compute = hwnas_compute_copy,
 };
