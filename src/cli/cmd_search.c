@@ -11,9 +11,8 @@ static const hwnas_usage usage = {
     .summary =
         "Searches for the networks that a job asks for and prints their front; Ctrl-C ends it.",
     .notes = "An option stands in the place of the job's key of that name (docs/searching.md).\n"
-             "Exit code: 0 done, 2 the job is wrong, 3 no network met the constraints, 4 the "
-             "machine was\n"
-             "too busy to tell, 130 interrupted.",
+             "Exit code: 0 done, 2 wrong job, 3 no network within the limits, 4 machine too busy, "
+             "130 interrupted.",
     .max_arguments = 1};
 
 /* ---- Progress ---- */
