@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#define XXH_STATIC_LINKING_ONLY 1 /* a state on the stack */
 #include <xxhash.h>
 
 #include "graph/op.h"
@@ -72,7 +73,8 @@ static XXH128_hash_t node_hash(const hwnas_graph *graph, const hwnas_node *node,
 
 hwnas_digest hwnas_graph_digest(const hwnas_graph *graph)
 {
-    XXH3_state_t *state = XXH3_createState();
+    XXH3_state_t state; /* not XXH3_createState(), which may be without memory */
+    XXH3_INITSTATE(&state);
     int *same = hwnas_graph_same(graph);
     XXH128_hash_t *tensors = hwnas_alloc((graph->n_tensors + 1) * sizeof *tensors);
     int *n_readers = count_readers(graph); /* a weight is known by its shape and by who share it */
@@ -86,14 +88,13 @@ hwnas_digest hwnas_graph_digest(const hwnas_graph *graph)
     }
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const int out = graph->nodes[n].output;
-        tensors[out] = same[out] == out ? node_hash(graph, &graph->nodes[n], tensors, state)
+        tensors[out] = same[out] == out ? node_hash(graph, &graph->nodes[n], tensors, &state)
                                         : tensors[same[out]];
     }
-    XXH3_128bits_reset(state);
+    XXH3_128bits_reset(&state);
     for (size_t i = 0; i < graph->n_outputs; i++)
-        XXH3_128bits_update(state, &tensors[graph->outputs[i]], sizeof *tensors);
-    XXH128_hash_t hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
+        XXH3_128bits_update(&state, &tensors[graph->outputs[i]], sizeof *tensors);
+    XXH128_hash_t hash = XXH3_128bits_digest(&state);
     free(n_readers);
     free(tensors);
     free(same);
