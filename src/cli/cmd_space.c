@@ -25,7 +25,7 @@ static hwnas_status check(int argc, char **argv)
     int n;
     const hwnas_option options[] = {
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
-    hwnas_report *report;
+    hwnas_report *report = NULL;
     TRY(hwnas_options_parse(&usage, options, argc, argv, &name, &n, &done));
     if (done)
         return HWNAS_OK;
@@ -46,7 +46,7 @@ static hwnas_status count(int argc, char **argv)
     const hwnas_option options[] = {
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
     hwnas_space *space;
-    hwnas_report *report;
+    hwnas_report *report = NULL;
     TRY(hwnas_options_parse(&usage, options, argc, argv, &name, &n, &done));
     if (done)
         return HWNAS_OK;
@@ -72,7 +72,7 @@ static hwnas_status sample(int argc, char **argv)
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {0}};
     hwnas_space *space;
-    hwnas_report *report;
+    hwnas_report *report = NULL;
     TRY(hwnas_options_parse(&usage, options, argc, argv, &name, &n, &done));
     if (done)
         return HWNAS_OK;
@@ -129,7 +129,7 @@ static hwnas_status show(int argc, char **argv)
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {0}};
     hwnas_space *space;
-    hwnas_report *report;
+    hwnas_report *report = NULL;
     TRY(hwnas_options_parse(&usage, options, argc, argv, &name, &n, &done));
     if (done)
         return HWNAS_OK;

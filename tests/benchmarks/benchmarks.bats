@@ -34,7 +34,6 @@ needs_ort_headers() {
 @test "search_ceiling" { measures "$here/search_ceiling" --quick; }
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
 @test "limits_hold" { measures "$here/limits_hold" --quick; }
-@test "limits_hold" { measures "$here/limits_hold" --quick; }
 @test "predictors" { measures "$here/predictors" --quick --only nb201 --seeds 1 --out "$BATS_TEST_TMPDIR"; }
 @test "proxies" { measures "$here/proxies" --quick; }
 @test "suggest" { measures "$here/suggest" --quick; }
