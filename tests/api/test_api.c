@@ -19,23 +19,7 @@
 
 #include <hwnas.h>
 
-#include "report_fixture.h"
-
-/* A folder of its own for each test. */
-static int make_folder(void **state)
-{
-    static char folder[32];
-    strcpy(folder, "test_api.XXXXXX");
-    *state = mkdtemp(folder);
-    return *state ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf '%s'", (const char *)*state);
-    return system(command);
-}
+#include "api_fixture.h"
 
 /* FOLDER/NAME; valid until the third call after this one. */
 static const char *beside(const char *folder, const char *name)

@@ -7,23 +7,7 @@
 #include <hwnas/profile.h>
 #include <hwnas/training.h>
 
-#include "report_fixture.h"
-
-/* A folder of its own for each test. */
-static int make_folder(void **state)
-{
-    static char folder[32];
-    strcpy(folder, "test_api.XXXXXX");
-    *state = mkdtemp(folder);
-    return *state ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf '%s'", (const char *)*state);
-    return system(command);
-}
+#include "api_fixture.h"
 
 static hwnas_space *open_space(const char *name)
 {

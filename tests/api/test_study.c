@@ -18,7 +18,7 @@
 
 #include <hwnas.h>
 
-#include "report_fixture.h"
+#include "api_fixture.h"
 
 #define TABLE HWNAS_TEST_DATA "/nas_bench_201.csv"
 

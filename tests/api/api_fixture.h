@@ -1,17 +1,36 @@
-/* report_fixture.h: reports as text and as JSON, for tests of the library. */
-#ifndef HWNAS_TEST_API_REPORT_FIXTURE_H
-#define HWNAS_TEST_API_REPORT_FIXTURE_H
+/* api_fixture.h: folders of tests, and reports as text and as JSON. Wants _GNU_SOURCE, for
+ * mkdtemp(). */
+#ifndef HWNAS_TEST_API_FIXTURE_H
+#define HWNAS_TEST_API_FIXTURE_H
 
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include <hwnas.h>
+
+/* A folder of its own for each test, in *state. */
+static inline int make_folder(void **state)
+{
+    static char folder[32];
+    strcpy(folder, "test_api.XXXXXX");
+    *state = mkdtemp(folder);
+    return *state ? 0 : -1;
+}
+
+static inline int remove_folder(void **state)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", (const char *)*state);
+    return system(command);
+}
 
 /* A report in a format, which is to be there; it is freed. */
 static inline char *text_of(hwnas_report *report, hwnas_format format)
