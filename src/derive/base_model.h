@@ -1,0 +1,54 @@
+/* base_model.h: a trained model as the source of a space's networks: the original, what goes
+ * together in it, and how a network is made of it. */
+#ifndef HWNAS_DERIVE_BASE_MODEL_H
+#define HWNAS_DERIVE_BASE_MODEL_H
+
+#include <pthread.h>
+
+#include "derive/coupling.h"
+#include "graph/op.h"
+#include "space/space.h"
+
+/* The model with one batch. BatchNorms are folded: this is what is deployed, and one kind of weight
+ * less to care for. */
+typedef struct hwnas_original {
+    int batch;
+    hwnas_graph *graph;
+    hwnas_coupling *coupling;
+    int **ranking; /* by group: its sets, the most important one first */
+} hwnas_original;
+
+typedef struct hwnas_base_model {
+    char *path;
+    pthread_mutex_t lock; /* of what follows */
+    size_t n, capacity;
+    hwnas_original **originals; /* one for each batch that was asked for */
+} hwnas_base_model;
+
+/* HWNAS_E_INPUT, _NOT_FOUND, _UNSUPPORTED of the file. */
+HWNAS_CHECKED hwnas_status hwnas_base_model_open(hwnas_base_model **out, const char *path);
+void hwnas_base_model_close(hwnas_base_model *model); /* accepts NULL */
+/* Borrowed; any thread may ask. A model whose batch is fixed has no other: HWNAS_E_INPUT. */
+HWNAS_CHECKED hwnas_status hwnas_base_model_original(const hwnas_original **out,
+                                                     hwnas_base_model *model, int batch);
+
+/* What is to be made of an original. */
+typedef struct hwnas_derivation {
+    const hwnas_original *original;
+    bool with_weights; /* else weights of more than a thousand values have none */
+    bool *is_kept;     /* by set */
+    int *same;         /* by tensor: the one that takes its place, or itself */
+    int *kernel;       /* by node: height and width that are left of its kernel; 0: all */
+    hwnas_op_id *op;   /* by node */
+} hwnas_derivation;
+
+void hwnas_derivation_begin(hwnas_derivation *out, const hwnas_original *original);
+void hwnas_derivation_end(hwnas_derivation *derivation);
+/* The places of an original's dimension that are kept, in their order; yours to free(). */
+int64_t *hwnas_derivation_places(int64_t *n, const hwnas_derivation *derivation, int tensor,
+                                 int dim);
+/* The network: weights are parts of the original's, and have their names. */
+HWNAS_CHECKED hwnas_status hwnas_derivation_build(hwnas_graph **out,
+                                                  const hwnas_derivation *derivation);
+
+#endif

@@ -1,0 +1,316 @@
+#include "inherit/samples.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "inherit/recover.h"
+
+enum {
+    DEFAULT_RECOVER = 256,
+    DEFAULT_SEARCH = 2000,
+    MIN_SAMPLES = 50,
+    MAX_BATCH = 64, /* that networks are run with here, where the model's is open */
+};
+
+struct hwnas_samples {
+    const hwnas_space *space;
+    hwnas_device *device;
+    int batch;
+    int64_t n_values, n_labels; /* of a sample */
+    int64_t n, n_recover, n_search;
+    float *values; /* of all samples, in their shuffled order */
+    double *labels;
+    bool keeps_weights;
+    const hwnas_original *original;
+    hwnas_teacher *teacher; /* NULL until it is needed */
+    const float *inputs[1];
+};
+
+/* ---- Reading ---- */
+
+static hwnas_status check_counts(hwnas_samples *s, const hwnas_samples_options *options,
+                                 const char *path)
+{
+    const hwnas_place place = {.file = path};
+    s->n_recover = options->n_recover ? options->n_recover : DEFAULT_RECOVER;
+    s->n_search = options->n_search ? options->n_search : DEFAULT_SEARCH;
+    if (!options->n_recover && s->n_recover > s->n / 4)
+        s->n_recover = s->n / 4;
+    if (!options->n_search && s->n_search > s->n / 2)
+        s->n_search = s->n / 2;
+    if (s->n >= MIN_SAMPLES && s->n_recover > 0 && s->n_search > 0 &&
+        s->n_recover + s->n_search < s->n)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                 "%" PRId64 " samples are too few: %" PRId64
+                                 " to recover weights and %" PRId64
+                                 " to judge by are wanted, and some that are left",
+                                 s->n, s->n_recover, s->n_search),
+                      "%d at least, as many as there are", MIN_SAMPLES);
+}
+
+/* Fisher and Yates. */
+static void shuffle(hwnas_samples *s)
+{
+    hwnas_rng rng = hwnas_rng_new(1, 0);
+    const size_t n_bytes = (size_t)s->n_values * sizeof *s->values;
+    const size_t n_label_bytes = (size_t)s->n_labels * sizeof *s->labels;
+    char *spare = hwnas_alloc(n_bytes + n_label_bytes);
+    for (int64_t i = s->n - 1; i > 0; i--) {
+        const int64_t k = hwnas_rng_below(&rng, (uint32_t)i + 1);
+        float *a = s->values + i * s->n_values, *b = s->values + k * s->n_values;
+        double *p = s->labels + i * s->n_labels, *q = s->labels + k * s->n_labels;
+        memcpy(spare, a, n_bytes);
+        memmove(a, b, n_bytes);
+        memcpy(b, spare, n_bytes);
+        memcpy(spare, p, n_label_bytes);
+        memmove(p, q, n_label_bytes);
+        memcpy(q, spare, n_label_bytes);
+    }
+    free(spare);
+}
+
+static hwnas_status read_all(hwnas_samples *s, hwnas_dataset *data, const char *path)
+{
+    const hwnas_array_file *labels = hwnas_dataset_labels(data);
+    const hwnas_place place = {.file = path};
+    if (!labels)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "there are no labels"),
+                          "labels=FILE, or an array y in the .npz");
+    s->n = hwnas_dataset_samples(data);
+    s->n_values = hwnas_dataset_count(data, 0);
+    s->n_labels = labels->row_count;
+    TRY(hwnas_try_alloc((void **)&s->values, (size_t)(s->n * s->n_values) * sizeof *s->values,
+                        "all samples"));
+    TRY(hwnas_try_alloc((void **)&s->labels, (size_t)(s->n * s->n_labels) * sizeof *s->labels,
+                        "all labels"));
+    TRY(hwnas_dataset_take(&s->values, s->labels, data, s->n));
+    shuffle(s);
+    s->inputs[0] = s->values;
+    return HWNAS_OK;
+}
+
+/* Whether what a batch gives is a row for each of its samples. */
+static bool has_rows(const hwnas_original *o)
+{
+    const hwnas_tensor *y = &o->graph->tensors[o->graph->outputs[0]];
+    return y->rank >= 1 && y->dims[0] == o->batch;
+}
+
+/* The model with a batch of at most so many samples: with a batch of 1 where it has no other. */
+static hwnas_status find_batch(hwnas_samples *s, int most)
+{
+    s->batch = most;
+    if (hwnas_base_model_original(&s->original, s->space->model, s->batch) == HWNAS_OK &&
+        has_rows(s->original))
+        return HWNAS_OK;
+    hwnas_error_clear();
+    s->batch = 1;
+    TRY(hwnas_base_model_original(&s->original, s->space->model, s->batch));
+    return has_rows(s->original)
+               ? HWNAS_OK
+               : hwnas_fail(HWNAS_E_INPUT, NULL,
+                            "the first output of %s does not begin with the batch", s->space->name);
+}
+
+static hwnas_status open_data(hwnas_samples *s, const char *path,
+                              const hwnas_samples_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_graph *graph = s->original->graph;
+    const hwnas_tensor *input = &graph->tensors[graph->inputs[0]];
+    const int64_t entries = 0;
+    const hwnas_array_info info = {.name = input->name,
+                                   .type = "float32",
+                                   .rank = input->rank,
+                                   .dims = input->dims,
+                                   .count = hwnas_tensor_count(input)};
+    const hwnas_dataset_target target = {1, &info, &entries};
+    const hwnas_data_file file = {.path = path, .array = options->array};
+    hwnas_dataset *data = NULL;
+    TRY(hwnas_dataset_open_for(&data, &target, 1, &file, &options->data));
+    TRY_OUT(read_all(s, data, path));
+    TRY_OUT(check_counts(s, options, path));
+    if (s->n_recover < s->batch)
+        TRY_OUT(find_batch(s, (int)s->n_recover));
+    s->n_recover -= s->n_recover % s->batch;
+out:
+    hwnas_dataset_close(data);
+    return status;
+}
+
+static hwnas_status check_model(const hwnas_samples *s)
+{
+    const hwnas_graph *graph = s->original->graph;
+    if (graph->n_inputs == 1 && graph->n_outputs == 1)
+        return HWNAS_OK;
+    return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                      "a model with %zu inputs and %zu outputs cannot be judged by samples yet",
+                      graph->n_inputs, graph->n_outputs);
+}
+
+hwnas_status hwnas_samples_open(hwnas_samples **out, const hwnas_space *space, const char *path,
+                                const hwnas_samples_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_device_options threads = {.threads = 0};
+    hwnas_samples *s = hwnas_alloc(sizeof *s);
+    s->space = space;
+    s->keeps_weights = options->keeps_weights;
+    if (!space->builder) {
+        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                       "%s has no trained model whose weights could be inherited",
+                                       space->name),
+                            "'hwnas space derive MODEL.onnx --out SPACE.yaml' makes a space that "
+                            "has one");
+        goto out;
+    }
+    TRY_OUT(find_batch(s, MAX_BATCH));
+    TRY_OUT(check_model(s));
+    TRY_OUT(open_data(s, path, options));
+    TRY_OUT(hwnas_device_open(&s->device, "cpu", &threads));
+    *out = s;
+    s = NULL;
+out:
+    hwnas_samples_close(s);
+    return status;
+}
+
+void hwnas_samples_close(hwnas_samples *samples)
+{
+    if (!samples)
+        return;
+    hwnas_teacher_free(samples->teacher);
+    hwnas_device_close(samples->device);
+    free(samples->values);
+    free(samples->labels);
+    free(samples);
+}
+
+/* The range of a part. */
+static void find_part(int64_t *begin, int64_t *end, const hwnas_samples *s, hwnas_samples_part part)
+{
+    *begin = s->n_recover + (part == HWNAS_SAMPLES_TEST ? s->n_search : 0);
+    *end = part == HWNAS_SAMPLES_TEST ? s->n : s->n_recover + s->n_search;
+}
+
+int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part part)
+{
+    int64_t begin, end;
+    find_part(&begin, &end, samples, part);
+    return end - begin;
+}
+
+/* ---- Networks ---- */
+
+static hwnas_status build(hwnas_graph **out, hwnas_samples *s, const hwnas_arch *arch)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_derivation d;
+    hwnas_graph *graph = NULL;
+    TRY(hwnas_derivation_of(&d, arch, s->batch));
+    d.with_weights = true;
+    if (!s->keeps_weights && !s->teacher)
+        TRY_OUT(hwnas_teacher_new(&s->teacher, s->original, s->device, s->inputs,
+                                  s->n_recover / s->batch));
+    TRY_OUT(hwnas_derivation_build(&graph, &d));
+    if (!s->keeps_weights)
+        TRY_OUT(hwnas_recover(graph, &d, s->teacher));
+    *out = graph;
+    graph = NULL;
+out:
+    hwnas_graph_free(graph);
+    hwnas_derivation_end(&d);
+    return status;
+}
+
+/* The weights of one network for the same network with another batch. */
+static void copy_weights(hwnas_graph *to, const hwnas_graph *from)
+{
+    for (size_t t = 0; t < to->n_tensors; t++)
+        for (size_t f = 0; f < from->n_tensors; f++)
+            if (to->tensors[t].kind == HWNAS_TENSOR_WEIGHT && to->tensors[t].data &&
+                from->tensors[f].data && !strcmp(to->tensors[t].name, from->tensors[f].name) &&
+                hwnas_same_shape(&to->tensors[t], &from->tensors[f]))
+                memcpy((float *)to->tensors[t].data, from->tensors[f].data,
+                       (size_t)hwnas_tensor_bytes(&to->tensors[t]));
+}
+
+hwnas_status hwnas_samples_build(hwnas_graph **out, hwnas_samples *samples, const hwnas_arch *arch,
+                                 int batch)
+{
+    hwnas_graph *recovered, *graph;
+    TRY(build(&recovered, samples, arch));
+    const hwnas_status status = hwnas_graph_build_trained(&graph, arch, batch);
+    if (status == HWNAS_OK) {
+        copy_weights(graph, recovered);
+        *out = graph;
+    }
+    hwnas_graph_free(recovered);
+    return status;
+}
+
+/* ---- Scores ---- */
+
+static hwnas_status add_batches(hwnas_scoring *score, hwnas_samples *s, const hwnas_graph *graph,
+                                hwnas_exec *exec, hwnas_samples_part part)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_tensor *y = &graph->tensors[graph->outputs[0]];
+    float *outputs = NULL, *filled = NULL;
+    int64_t begin, end;
+    find_part(&begin, &end, s, part);
+    TRY_OUT(hwnas_try_alloc((void **)&outputs, (size_t)hwnas_tensor_bytes(y), "outputs"));
+    TRY_OUT(hwnas_try_alloc((void **)&filled, (size_t)(s->batch * s->n_values) * sizeof *filled,
+                            "a batch"));
+    for (int64_t at = begin; at < end; at += s->batch) {
+        const int64_t n = end - at < s->batch ? end - at : s->batch;
+        const float *input = s->values + at * s->n_values;
+        if (n < s->batch) /* what it gives for the rest is left out */
+            input = memcpy(filled, input, (size_t)(n * s->n_values) * sizeof *filled);
+        TRY_OUT(s->device->ops->run(exec, &input, &outputs));
+        TRY_OUT(hwnas_score_add(score, outputs, s->labels + at * s->n_labels, n));
+    }
+out:
+    free(outputs);
+    free(filled);
+    return status;
+}
+
+static hwnas_estimate_95 conclude(const hwnas_scoring *score)
+{
+    hwnas_estimate_95 e = score->shape.task == HWNAS_TASK_REGRESS ? hwnas_score_r2(score)
+                          : score->shape.task == HWNAS_TASK_CLASSIFY
+                              ? hwnas_share_interval(score->right, (double)score->n)
+                              : hwnas_ratio_interval(&score->top1);
+    return (hwnas_estimate_95){100 * e.value, 100 * e.low, 100 * e.high};
+}
+
+hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
+                                 const hwnas_arch *arch, hwnas_samples_part part)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *graph = NULL, *folded = NULL;
+    hwnas_exec *exec = NULL;
+    hwnas_scoring score = {{0}};
+    hwnas_score_shape shape = {.task = HWNAS_TASK_AUTO};
+    TRY_OUT(build(&graph, samples, arch));
+    TRY_OUT(hwnas_graph_fold(&folded, graph));
+    TRY_OUT(hwnas_device_compile(&exec, samples->device, folded, NULL));
+    const hwnas_tensor *y = &graph->tensors[graph->outputs[0]];
+    shape.are_probabilities = hwnas_gives_probabilities(graph);
+    TRY_OUT(hwnas_score_settle(&shape, y->rank - 1, y->dims + 1, samples->n_labels > 1,
+                               &samples->n_labels));
+    hwnas_score_init(&score, shape);
+    TRY_OUT(add_batches(&score, samples, graph, exec, part));
+    *out = conclude(&score);
+out:
+    hwnas_score_done(&score);
+    hwnas_exec_free(exec);
+    hwnas_graph_free(folded);
+    hwnas_graph_free(graph);
+    return status;
+}

@@ -1,0 +1,48 @@
+/* samples.h: how good a network is on labelled samples, once it has the weights that it inherits.
+ *
+ * The samples are shuffled by a fixed seed and parted in three: those by which weights are
+ * recovered (recover.h), those by which a search judges, and the rest, by which the winner is
+ * judged at the end: what was chosen by the best of many results is no longer as good on other
+ * samples. */
+#ifndef HWNAS_INHERIT_SAMPLES_H
+#define HWNAS_INHERIT_SAMPLES_H
+
+#include "data/dataset.h"
+#include "data/score.h"
+#include "derive/base_model.h"
+#include "derive/derive.h"
+#include "device/device.h"
+
+typedef enum hwnas_samples_part {
+    HWNAS_SAMPLES_SEARCH,
+    HWNAS_SAMPLES_TEST,
+} hwnas_samples_part;
+
+typedef struct hwnas_samples_options {
+    hwnas_dataset_options data;
+    const char *array;  /* in a .npz; NULL: that of the input's name, else "x" */
+    int64_t n_recover;  /* samples by which weights are recovered; 0: 256 at most */
+    int64_t n_search;   /* that a search judges by; 0: 2000 at most */
+    bool keeps_weights; /* as inherited, without recovering */
+} hwnas_samples_options;
+
+typedef struct hwnas_samples hwnas_samples;
+
+/* For a space that was derived from a model, which is borrowed. Reads all samples. A network with
+ * several inputs is HWNAS_E_UNSUPPORTED; samples that do not fit, too few, or without labels,
+ * HWNAS_E_INPUT. Seconds. */
+HWNAS_CHECKED hwnas_status hwnas_samples_open(hwnas_samples **out, const hwnas_space *space,
+                                              const char *path,
+                                              const hwnas_samples_options *options);
+void hwnas_samples_close(hwnas_samples *samples); /* accepts NULL */
+
+int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part part);
+
+/* Top-1 in percent, or of numbers 100 r2. Seconds. One thread at a time. */
+HWNAS_CHECKED hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
+                                               const hwnas_arch *arch, hwnas_samples_part part);
+/* The network with its recovered weights, for a batch. Seconds. */
+HWNAS_CHECKED hwnas_status hwnas_samples_build(hwnas_graph **out, hwnas_samples *samples,
+                                               const hwnas_arch *arch, int batch);
+
+#endif

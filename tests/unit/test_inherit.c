@@ -1,0 +1,190 @@
+/* Weights that a smaller network inherits: least squares, and what is recovered on samples. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "inherit/least_squares.h"
+#include "inherit/recover.h"
+#include "onnx/onnx.h"
+#include "tests/unit/device_fixture.h"
+
+enum { BATCH = 1, N_CHUNKS = 128 };
+
+static char path[] = "/tmp/hwnas-inherit-XXXXXX";
+
+/* ---- Least squares ---- */
+
+/* The line through Anscombe's first data set: y = 3.0001 + 0.5001 x (Anscombe 1973, table). */
+static void a_line_is_the_published_one(void **state)
+{
+    float x[] = {10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5};
+    float y[] = {8.04f, 6.95f, 7.58f, 8.81f, 8.33f, 9.96f, 7.24f, 4.26f, 10.84f, 4.82f, 5.68f};
+    float w = 0, b = 0;
+    (void)state;
+    ok(hwnas_least_squares(&w, &b, &(hwnas_matrix){COUNT(x), 1, x}, &(hwnas_matrix){COUNT(y), 1, y},
+                           1e-9));
+    assert_true(fabs(w - 0.5001) < 1e-4 && fabs(b - 3.0001) < 1e-3);
+}
+
+/* What the examples do not tell stays as it was guessed. */
+static void unknown_weights_keep_their_guess(void **state)
+{
+    float x[] = {1, 0, 2, 0, 3, 0}, y[] = {2, 4, 6}, w[] = {1, 7};
+    (void)state;
+    ok(hwnas_least_squares(w, NULL, &(hwnas_matrix){3, 2, x}, &(hwnas_matrix){3, 1, y}, 1e-6));
+    assert_true(fabsf(w[0] - 2) < 1e-3f && w[1] == 7);
+}
+
+/* ---- Recovering ---- */
+
+/* The second half of a weight's places along a dimension becomes the first half times `factor`. */
+static void repeat_half(hwnas_graph *graph, const char *name, int dim, float factor)
+{
+    for (size_t t = 0; t < graph->n_tensors; t++) {
+        hwnas_tensor *w = &graph->tensors[t];
+        int64_t behind = 1;
+        if (strcmp(w->name, name))
+            continue;
+        float *data = hwnas_arena_alloc(graph->arena, (size_t)hwnas_tensor_bytes(w));
+        hwnas_tensor_fill(w, data);
+        for (int d = dim + 1; d < w->rank; d++)
+            behind *= w->dims[d];
+        const int64_t half = w->dims[dim] / 2;
+        for (int64_t i = 0; i < hwnas_tensor_count(w); i++)
+            if (i / behind % w->dims[dim] >= half)
+                data[i] = factor * data[i - half * behind];
+        w->data = data;
+        return;
+    }
+    fail_msg("there is no weight %s", name);
+}
+
+static void open_model(hwnas_base_model **out, const hwnas_graph *graph)
+{
+    void *bytes;
+    size_t length;
+    ok(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
+    ok(hwnas_file_write(path, bytes, length));
+    free(bytes);
+    ok(hwnas_base_model_open(out, path));
+}
+
+/* Half of a group goes; what recovering is able to do is what a network with the same outputs
+ * needs. */
+static double lost_without_half(const hwnas_original *original, bool recovers, const float *inputs)
+{
+    hwnas_device *cpu = open_device("cpu", 1);
+    const hwnas_channel_group *group = &original->coupling->groups[0];
+    hwnas_derivation d;
+    hwnas_graph *small;
+    hwnas_teacher *teacher = NULL;
+    hwnas_derivation_begin(&d, original);
+    d.with_weights = true;
+    for (int i = group->n_sets / 2; i < group->n_sets; i++)
+        d.is_kept[group->sets[i]] = false;
+    ok(hwnas_derivation_build(&small, &d));
+    if (recovers) {
+        ok(hwnas_teacher_new(&teacher, original, cpu, &inputs, N_CHUNKS));
+        ok(hwnas_recover(small, &d, teacher));
+        hwnas_teacher_free(teacher);
+    }
+    double difference = 0, sum = 0;
+    float *a = outcome(cpu, small, 5), *b = outcome(cpu, original->graph, 5);
+    for (int64_t i = 0; i < count_outputs(small); i++) {
+        difference += (double)(a[i] - b[i]) * (a[i] - b[i]);
+        sum += (double)b[i] * b[i];
+    }
+    free(a);
+    free(b);
+    hwnas_graph_free(small);
+    hwnas_derivation_end(&d);
+    hwnas_device_close(cpu);
+    return sqrt(difference / sum);
+}
+
+/* Networks whose first layer says everything twice: nothing is lost with the second half, if the
+ * next layer is told. */
+static void what_is_said_twice_is_said_once(void **state)
+{
+    static const struct {
+        const char *what;
+        int64_t dims[4];
+    } kinds[] = {{"conv", {BATCH, 3, 10, 10}},
+                 {"depthwise", {BATCH, 3, 10, 10}},
+                 {"linear", {BATCH, 12}},
+                 {"matmul", {BATCH, 5, 12}}};
+    (void)state;
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        hwnas_graph *graph = hwnas_graph_new("net", 3);
+        const int64_t *dims = kinds[k].dims;
+        hwnas_base_model *model;
+        const hwnas_original *original;
+        int x = add_input(graph, dims);
+        if (k < 2) {
+            x = add(graph, "conv", "out=16 kernel=3", x, -1);
+            x = add(graph, "relu", "", x, -1);
+            if (k == 1) { /* the halves differ by a factor, which the windows make up for */
+                x = add(graph, "conv", "out=16 kernel=3 groups=16", x, -1);
+                repeat_half(graph, "conv_2.weight", 0, 1);
+                repeat_half(graph, "conv_2.bias", 0, 1);
+            }
+            x = add(graph, "conv", "out=6 kernel=3 pad=1", x, -1);
+            repeat_half(graph, "conv_0.weight", 0, 1);
+            repeat_half(graph, "conv_0.bias", 0, 1);
+        } else {
+            x = add(graph, "linear", "out=16", x, -1);
+            x = add(graph, "relu", "", x, -1);
+            x = add(graph, "linear", "out=6", x, -1);
+            repeat_half(graph, k == 2 ? "linear_0.weight" : "linear_0.kernel", k == 2 ? 0 : 1, 1);
+            repeat_half(graph, "linear_0.bias", 0, 1);
+        }
+        hwnas_graph_add_output(graph, x);
+        open_model(&model, graph);
+        hwnas_graph_free(graph);
+        ok(hwnas_base_model_original(&original, model, BATCH));
+        int64_t count = N_CHUNKS * BATCH;
+        for (int d = 1; d < 4 && dims[d]; d++)
+            count *= dims[d];
+        float *inputs = random_values(count, 9);
+        const double before = lost_without_half(original, false, inputs);
+        const double after = lost_without_half(original, true, inputs);
+        if (!(before > 0.1) || !(after < 2e-3))
+            fail_msg("%s: %g is lost, and %g after recovering", kinds[k].what, before, after);
+        free(inputs);
+        hwnas_base_model_close(model);
+    }
+}
+
+static int make_file(void **state)
+{
+    const int file = mkstemp(path);
+    (void)state;
+    return file < 0 ? -1 : close(file);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_is_the_published_one),
+        cmocka_unit_test(unknown_weights_keep_their_guess),
+        cmocka_unit_test(what_is_said_twice_is_said_once),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
