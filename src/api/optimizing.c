@@ -1,0 +1,435 @@
+/* optimizing.c: hwnas/optimize.h: deriving, searching, recovering and comparing in one call. */
+#include <hwnas/optimize.h>
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "api/report_handle.h"
+#include "base/c_locale.h"
+#include "base/file.h"
+#include "base/sized_options.h"
+#include "base/str.h"
+#include "export/exporter.h"
+#include "inherit/samples.h"
+#include "onnx/onnx.h"
+#include "predict/predict.h"
+#include "report/optimized_text.h"
+#include "study/summary.h"
+
+/* An optimisation on its way. */
+typedef struct optimization {
+    hwnas_optimize_options options;
+    const char *model;
+    char *prefix, *space_path, *study_path, *accuracy, *constraints;
+    hwnas_space *space;
+    hwnas_predictor *predictor;
+    hwnas_samples *samples; /* the predictor's */
+    hwnas_arch *first, *best;
+    hwnas_report *search;
+    hwnas_optimized *found;
+    bool is_new_space; /* made by this call, and of no use before there is a study */
+} optimization;
+
+static void end(optimization *o)
+{
+    hwnas_arch_free(o->first);
+    hwnas_arch_free(o->best);
+    hwnas_predictor_free(o->predictor);
+    hwnas_space_free(o->space);
+    hwnas_report_free(o->search);
+    hwnas_optimized_free(o->found);
+    free(o->prefix);
+    free(o->space_path);
+    free(o->study_path);
+    free(o->accuracy);
+    free(o->constraints);
+}
+
+/* ---- What there is to begin with ---- */
+
+static hwnas_status take_options(optimization *o, const char *model,
+                                 const hwnas_optimize_options *given)
+{
+    TRY(TAKE_OPTIONS(&o->options, given));
+    hwnas_optimize_options *options = &o->options;
+    o->model = model;
+    if (!hwnas_ends_with(model, ".onnx"))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' is no ONNX file", model),
+                          "a trained model with its weights: model.onnx");
+    if (!options->samples)
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "labelled samples are needed to measure the loss of accuracy");
+    if (!(options->max_loss >= 0) || !(options->minutes >= 0))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "max_loss and minutes must not be negative");
+    if (!options->constraints)
+        options->constraints = "latency.p50 <= 0.5 x";
+    if (!options->minutes)
+        options->minutes = 10;
+    if (!options->device)
+        options->device = "cpu";
+    options->threads = options->threads ? options->threads : 1;
+    options->batch = options->batch ? options->batch : 1;
+    o->prefix = options->out ? hwnas_strdup(options->out)
+                             : hwnas_printf("%.*s-opt", (int)(strlen(model) - 5), model);
+    o->space_path = hwnas_printf("%s.yaml", o->prefix);
+    o->study_path = hwnas_printf("%s.db", o->prefix);
+    o->accuracy = hwnas_printf("samples:%s", options->samples);
+    return HWNAS_OK;
+}
+
+/* None of the files is the model, and none is replaced unasked. */
+static hwnas_status check_files(const optimization *o)
+{
+    static const char *const suffixes[] = {".yaml", ".db", ".onnx", ".py", ".safetensors"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char *path = hwnas_printf("%s%s", o->prefix, suffixes[i]);
+        hwnas_status status = hwnas_file_check_output(path, o->model);
+        if (status == HWNAS_OK && !o->options.resume && !o->options.overwrite &&
+            !access(path, F_OK))
+            status =
+                hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s is there already", path),
+                           "--resume to go on, --overwrite to begin anew, --out for other names");
+        free(path);
+        TRY(status);
+    }
+    return HWNAS_OK;
+}
+
+/* A space that is there may have been edited: it is used as it is when the study goes on. */
+static hwnas_status prepare(optimization *o)
+{
+    const bool is_there = !access(o->space_path, F_OK);
+    TRY(check_files(o));
+    o->is_new_space = !is_there;
+    if (!o->options.resume || !is_there)
+        TRY(hwnas_derive_space(o->space_path, o->model));
+    TRY(hwnas_load_space(&o->space, o->space_path));
+    TRY(hwnas_predictor_load(&o->predictor, o->accuracy, o->space));
+    o->samples = hwnas_predictor_samples_of(o->predictor);
+    o->first = hwnas_arch_new(o->space);
+    return HWNAS_OK;
+}
+
+/* ---- Measuring ---- */
+
+/* Of one network: its median, all intervals together. */
+typedef struct timing {
+    double value, low, high;
+    int n;
+} timing;
+
+static hwnas_status measure(const optimization *o, timing *to, hwnas_measurer *measurer,
+                            const hwnas_graph *graph, const char *name)
+{
+    hwnas_result *result;
+    hwnas_network *network;
+    hwnas_graph *copy;
+    TRY(hwnas_graph_copy(&copy, graph));
+    network = hwnas_api_network_of(name, copy, o->options.batch);
+    const hwnas_status status = hwnas_measurer_measure(&result, measurer, network);
+    hwnas_network_close(network);
+    if (status != HWNAS_OK)
+        return status;
+    const hwnas_metric_value *p50 = hwnas_result_find(result, "latency.p50");
+    if (p50) {
+        to->low = to->n ? fmin(to->low, p50->low) : p50->low;
+        to->high = to->n ? fmax(to->high, p50->high) : p50->high;
+        to->value = (to->value * to->n + p50->value) / (to->n + 1);
+        to->n++;
+    }
+    hwnas_result_free(result);
+    return HWNAS_OK;
+}
+
+/* In turns, so that whatever the machine does happens to both. `best` NULL: the model alone. */
+static hwnas_status measure_in_turns(const optimization *o, timing *first, timing *best,
+                                     const hwnas_graph *best_graph)
+{
+    enum { N_ROUNDS = 3 };
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *first_graph = NULL;
+    hwnas_measurer *measurer = NULL;
+    hwnas_measurer_options options = HWNAS_MEASURER_OPTIONS_INIT;
+    options.device = o->options.device;
+    options.threads = o->options.threads;
+    options.cancel = o->options.cancel;
+    TRY_OUT(hwnas_graph_build_trained(&first_graph, o->first, o->options.batch));
+    TRY_OUT(hwnas_measurer_open(&measurer, &options));
+    for (int round = 0; round < (best ? N_ROUNDS : 1); round++) {
+        TRY_OUT(measure(o, first, measurer, first_graph, "the model"));
+        if (best)
+            TRY_OUT(measure(o, best, measurer, best_graph, "the optimized model"));
+    }
+out:
+    hwnas_measurer_close(measurer);
+    hwnas_graph_free(first_graph);
+    return status;
+}
+
+/* ---- "0.5 x" ---- */
+
+static bool goes_on(const optimization *o)
+{
+    return o->options.resume && !access(o->study_path, F_OK);
+}
+
+/* A study that goes on has its limits already: the model measured anew would give others. */
+static hwnas_status take_constraints_of_study(optimization *o)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_store *store = NULL;
+    hwnas_summary *summary = NULL;
+    hwnas_str text = {0};
+    size_t i;
+    const json_t *limit;
+    TRY_OUT(hwnas_store_open(&store, o->study_path, HWNAS_STORE_READ));
+    TRY_OUT(hwnas_summary_load(&summary, store, o->study_path));
+    json_array_foreach(json_object_get(summary->identity, "constraints"), i, limit)
+        hwnas_str_addf(&text, "%s%s", i ? " and " : "", json_string_value(limit));
+    if (text.s)
+        o->constraints = hwnas_strdup(text.s);
+    else
+        status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s has no constraints", o->study_path),
+                            "it is no study of an optimization: --overwrite to begin anew");
+out:
+    hwnas_str_done(&text);
+    hwnas_summary_free(summary);
+    hwnas_store_close(store);
+    return status;
+}
+
+/* What the model has of a metric, as a job spells it. */
+static bool reference_of(double *out, const char **unit, const char *metric, size_t n,
+                         const hwnas_optimized *found)
+{
+    const hwnas_costs *costs = &found->original.costs;
+    const struct {
+        const char *name;
+        double value;
+        const char *unit;
+    } rows[] = {{"latency", found->original.latency.value, "s"},
+                {"latency.p50", found->original.latency.value, "s"},
+                {"macs", (double)costs->macs / 1e6, "M"},
+                {"params", (double)costs->params / 1e6, "M"},
+                {"memory", (double)costs->peak_bytes, "B"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (n == strlen(rows[i].name) && !strncmp(metric, rows[i].name, n)) {
+            *out = rows[i].value;
+            *unit = rows[i].unit;
+            return true;
+        }
+    return false;
+}
+
+/* Numbers that stand for multiples of the model's own get their values. */
+static hwnas_status make_absolute(hwnas_str *out, const char *text, const hwnas_optimized *found)
+{
+    const char *metric = text;
+    for (const char *at = text; *at;) {
+        char *after;
+        if (isalpha((unsigned char)*at)) {
+            const size_t n = strcspn(at, " <>=");
+            if (strncmp(at, "and", n))
+                metric = at;
+            hwnas_str_addn(out, at, n);
+            at += n;
+            continue;
+        }
+        const double factor = isdigit((unsigned char)*at) || *at == '.' ? strtod(at, &after) : NAN;
+        if (isnan(factor)) {
+            hwnas_str_addn(out, at++, 1);
+            continue;
+        }
+        const char *unit = after + strspn(after, " ");
+        if (*unit != 'x' || isalnum((unsigned char)unit[1])) {
+            hwnas_str_addn(out, at, (size_t)(after - at));
+            at = after;
+            continue;
+        }
+        double reference;
+        const char *name;
+        const size_t n = strcspn(metric, " <>=");
+        if (!reference_of(&reference, &name, metric, n, found))
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_USAGE, NULL,
+                           "there is no reference value of '%.*s' for this model, so 'x' "
+                           "cannot be used with it",
+                           (int)n, metric),
+                "x goes with latency.p50, macs, params and memory");
+        hwnas_str_addf(out, "%.9g %s", factor * reference, name);
+        at = unit + 1;
+    }
+    return HWNAS_OK;
+}
+
+/* What is known of the model, and the limits that follow. */
+static hwnas_status judge_model(optimization *o)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_optimized *found = o->found;
+    hwnas_graph *graph = NULL;
+    hwnas_str constraints = {0};
+    timing first = {0};
+    TRY_OUT(measure_in_turns(o, &first, NULL, NULL));
+    found->original.latency = (hwnas_estimate_95){first.value, first.low, first.high};
+    TRY_OUT(hwnas_graph_build(&graph, o->first, 1));
+    hwnas_graph_costs(&found->original.costs, graph);
+    TRY_OUT(
+        hwnas_samples_score(&found->original.searched, o->samples, o->first, HWNAS_SAMPLES_SEARCH));
+    if (goes_on(o)) {
+        status = take_constraints_of_study(o);
+        goto out;
+    }
+    TRY_OUT(make_absolute(&constraints, o->options.constraints, found));
+    if (o->options.max_loss > 0)
+        hwnas_str_addf(&constraints, " and accuracy >= %.9g %%",
+                       found->original.searched.value - o->options.max_loss);
+    o->constraints = hwnas_strdup(constraints.s);
+out:
+    hwnas_str_done(&constraints);
+    hwnas_graph_free(graph);
+    return status;
+}
+
+/* ---- Searching ---- */
+
+static hwnas_status search(optimization *o)
+{
+    char threads[16], batch[16], seed[32], minutes[32];
+    hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
+    snprintf(threads, sizeof threads, "%d", o->options.threads);
+    snprintf(batch, sizeof batch, "%d", o->options.batch);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->options.seed);
+    snprintf(minutes, sizeof minutes, "%.9g", o->options.minutes);
+    const hwnas_job_flag flags[] = {{"space", o->space_path},
+                                    {"accuracy", o->accuracy},
+                                    {"device", o->options.device},
+                                    {"threads", threads},
+                                    {"batch", batch},
+                                    {"objectives", "accuracy,latency.p50"},
+                                    {"constraints", o->constraints},
+                                    {"minutes", minutes},
+                                    {"seed", seed},
+                                    /* Accuracy takes longer than measuring. */
+                                    {"estimate", "off"},
+                                    {0}};
+    options.study = o->study_path;
+    options.resume = goes_on(o);
+    options.overwrite = o->options.overwrite;
+    options.max_trials = o->options.max_trials;
+    options.flags = flags;
+    options.cancel = o->options.cancel;
+    options.progress = o->options.progress;
+    options.context = o->options.context;
+    return hwnas_search(&o->search, NULL, &options);
+}
+
+/* The winner, with its accuracy on what nobody has seen. */
+static hwnas_status take_winner(optimization *o)
+{
+    hwnas_network *network;
+    TRY(hwnas_network_open_trial(&network, o->study_path, -1, NULL));
+    const hwnas_status status = hwnas_arch_parse(&o->best, o->space, hwnas_network_code(network));
+    hwnas_network_close(network);
+    TRY(status);
+    o->found->code = hwnas_arch_code(o->best);
+    o->found->n_test = hwnas_samples_count(o->samples, HWNAS_SAMPLES_TEST);
+    TRY(hwnas_samples_score(&o->found->best.searched, o->samples, o->best, HWNAS_SAMPLES_SEARCH));
+    TRY(hwnas_samples_score(&o->found->best.tested, o->samples, o->best, HWNAS_SAMPLES_TEST));
+    return hwnas_samples_score(&o->found->original.tested, o->samples, o->first,
+                               HWNAS_SAMPLES_TEST);
+}
+
+/* ---- Writing ---- */
+
+static hwnas_status write_files(optimization *o, hwnas_report *report, const hwnas_graph *graph)
+{
+    hwnas_status status = HWNAS_OK;
+    char *onnx = hwnas_printf("%s.onnx", o->prefix), *module = hwnas_printf("%s.py", o->prefix);
+    char *weights = NULL;
+    void *bytes = NULL;
+    size_t length;
+    TRY_OUT(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
+    TRY_OUT(hwnas_file_write(onnx, bytes, length));
+    hwnas_report_add_file(report, onnx, "");
+    TRY_OUT(hwnas_export_graph(module, &weights, graph));
+    hwnas_report_add_file(report, module, "");
+    hwnas_report_add_file(report, weights, "");
+out:
+    free(weights);
+    free(bytes);
+    free(onnx);
+    free(module);
+    return status;
+}
+
+static hwnas_status finish(optimization *o, hwnas_report *report)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *graph = NULL;
+    timing first = {0}, best = {0};
+    TRY_OUT(hwnas_samples_build(&graph, o->samples, o->best, o->options.batch));
+    TRY_OUT(measure_in_turns(o, &first, &best, graph));
+    o->found->original.latency = (hwnas_estimate_95){first.value, first.low, first.high};
+    o->found->best.latency = (hwnas_estimate_95){best.value, best.low, best.high};
+    hwnas_graph_free(graph);
+    graph = NULL;
+    TRY_OUT(hwnas_samples_build(&graph, o->samples, o->best, 1));
+    hwnas_graph_costs(&o->found->best.costs, graph);
+    TRY_OUT(write_files(o, report, graph));
+out:
+    hwnas_graph_free(graph);
+    return status;
+}
+
+/* ---- All of it ---- */
+
+static void free_found(void *found)
+{
+    hwnas_optimized_free(found);
+}
+
+static void text_of(hwnas_str *out, const void *found)
+{
+    hwnas_optimized_text(out, found);
+}
+
+static json_t *json_of(const void *found)
+{
+    return hwnas_optimized_json(found);
+}
+
+hwnas_status hwnas_optimize(hwnas_report **out, const char *model,
+                            const hwnas_optimize_options *given)
+{
+    IN_C_LOCALE;
+    static const hwnas_report_kind kind = {.text = text_of, .json = json_of, .free = free_found};
+    hwnas_status status = HWNAS_OK;
+    hwnas_report *report = NULL;
+    optimization o = {.found = hwnas_alloc(sizeof *o.found)};
+    o.found->model = hwnas_strdup(model);
+    TRY_OUT(take_options(&o, model, given));
+    TRY_OUT(prepare(&o));
+    TRY_OUT(judge_model(&o));
+    TRY_OUT(search(&o));
+    TRY_OUT(hwnas_report_conclude(o.search));
+    TRY_OUT(take_winner(&o));
+    report = hwnas_report_new(&kind, o.found);
+    status = finish(&o, report);
+    o.found = NULL; /* the report's */
+    if (status != HWNAS_OK) {
+        hwnas_report_free(report);
+        goto out;
+    }
+    *out = report;
+out:
+    if (status != HWNAS_OK && o.is_new_space && access(o.study_path, F_OK))
+        unlink(o.space_path);
+    end(&o);
+    return status;
+}

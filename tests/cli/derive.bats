@@ -1,0 +1,157 @@
+# space derive: spaces that are made of a trained model.
+load helpers
+
+MODEL=$HWNAS_SRC/tests/data/fashion_tiny.onnx
+SAMPLES="--data $HWNAS_SRC/tests/data/fashion_images.gz --labels $HWNAS_SRC/tests/data/fashion_labels.gz
+    --scale 1/255 --mean 0.286 --std 0.353"
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    cp "$MODEL" net.onnx
+    ends 0 space derive net.onnx --out net.yaml
+}
+
+@test "the first network is the model, the last a smaller one" {
+    says out "net.yaml: good; 3 choices in 3 positions, 512 encodings"
+    ends 0 evaluate net.yaml --arch w_0_0=8,w_2_0=16,w_4_0=32 $SAMPLES --against net.onnx --json
+    is out 'd["values"]["top1"]["value"] == 87.5' # as PyTorch says
+    is out 'd["values"]["largest_difference"]["value"] < 1e-5'
+    ends 0 space show net.yaml --arch w_0_0=1,w_2_0=2,w_4_0=4 --json
+    # By hand: 3 x 3 convolutions 1 -> 1 -> 2 -> 4 with biases, 4 -> 10.
+    is out 'd["params"] == (9 + 1) + (9 * 2 + 2) + (9 * 8 + 4) + (40 + 10)'
+}
+
+@test "an exported network computes in PyTorch what it computes here" {
+    local code=w_0_0=6,w_2_0=10,w_4_0=20
+    ends 0 export --space net.yaml --arch $code --format onnx --out small.onnx
+    ends 0 evaluate net.yaml --arch $code $SAMPLES --against small.onnx --json
+    is out 'd["values"]["largest_difference"]["value"] < 1e-5'
+    ends 0 run small.onnx --input "$HWNAS_SRC/tests/data/fashion_images.gz" --scale 1/255 --output ours.npy
+    ends 0 export --space net.yaml --arch $code --format pytorch --out small.py
+    ends 0 export --space net.yaml --arch $code --format yaml --out elsewhere.yaml
+    ends 0 space count elsewhere.yaml
+    says out "encodings  1"
+    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
+    /usr/bin/python3 - <<END
+import gzip, sys
+import numpy as np, torch
+sys.path.insert(0, '.')
+import small
+x = np.frombuffer(gzip.open('$HWNAS_SRC/tests/data/fashion_images.gz').read()[16:], np.uint8)
+x = (x.reshape(-1, 1, 28, 28) / 255).astype(np.float32)
+with torch.no_grad():
+    y = small.build().eval()(torch.from_numpy(x)).numpy()
+assert abs(y - np.load('ours.npy')).max() < 1e-4
+END
+}
+
+@test "a search goes through it" {
+    ends 0 search --space net.yaml --accuracy proxy:log-macs --device cpu --threads 1 --objectives accuracy,latency.p50 \
+        --trials 20 --seconds 0.02 --study net.db --onnx best.onnx --quiet
+    ends 0 evaluate best.onnx $SAMPLES
+}
+
+SCORED="samples:$HWNAS_SRC/tests/data/fashion_images.gz#labels=$HWNAS_SRC/tests/data/fashion_labels.gz,scale=1/255,mean=0.286,std=0.353"
+
+# top1 CODE OPTIONS: what the samples say of a network, in percent.
+top1() {
+    printf 'code,y\n"%s",1\n' "$1" >codes.csv
+    "$HWNAS" predictor score "$SCORED$2" net.yaml codes.csv | tail -n 1 | cut -d, -f 4
+}
+
+@test "weights that are recovered are better than those that are only inherited" {
+    local code='w_0_0=6,w_2_0=12,w_4_0=24'
+    # Of 256 samples the model is right on 87.5 %; the search judges by half of them.
+    awk -v a="$(top1 w_0_0=8,w_2_0=16,w_4_0=32 '')" 'BEGIN { exit !(a > 80 && a < 95) }'
+    awk -v a="$(top1 $code '')" -v b="$(top1 $code ,weights=inherited)" 'BEGIN { exit !(a > b + 20) }'
+}
+
+@test "a job finds its samples and their labels from its own folder" {
+    mkdir -p jobs/data
+    cp "$HWNAS_SRC"/tests/data/fashion_{images,labels}.gz jobs/data
+    mv net.* jobs
+    cat >jobs/a.yaml <<'END'
+space: net.yaml
+accuracy: samples:data/fashion_images.gz#labels=fashion_labels.gz,scale=1/255,mean=0.286,std=0.353
+device: cpu
+objectives: [accuracy, macs]
+budget: {trials: 4}
+END
+    ends 0 search jobs/a.yaml --study a.db --quiet
+}
+
+@test "a search judges by samples" {
+    ends 0 search --space net.yaml --accuracy "$SCORED" --device cpu --threads 1 --objectives accuracy,latency.p50 \
+        --trials 12 --seconds 0.02 --study samples.db --quiet --json
+    is out 'any(t["objectives"]["accuracy"]["source"] == "trained" for t in d["front"])'
+    ends 2 predictor score "$SCORED,scael=1" net.yaml codes.csv
+    says err "*samples have no option 'scael'*did you mean 'scale'?"
+    ends 2 search --space mnist_mlp --accuracy "$SCORED" --device cpu --objectives accuracy,latency.p50 --trials 2 --study no.db
+    says err "*has no trained model whose weights could be inherited*"
+    ends 2 search --space net.yaml --accuracy "samples:$HWNAS_SRC/tests/data/fashion_images.gz" --device cpu \
+        --objectives accuracy,latency.p50 --trials 2 --study no.db
+    says err "*there are no labels*"
+    [ ! -e no.db ]
+}
+
+@test "what does not fit is told with its place" {
+    sed 's/- width/- widht/' net.yaml >bad.yaml
+    ends 2 space check bad.yaml
+    says err "bad.yaml:11:5:*there is no change 'widht'*did you mean 'width'?"
+    sed 's,of: "/,of: "/x/,' net.yaml >bad.yaml
+    ends 2 space check bad.yaml
+    says err "bad.yaml:11:17:*the model has no node '/x/0/0.0/Conv'*did you mean '/0/0.0/Conv'?"
+    sed 's/of: "[^"]*Conv"/of: "\/7\/Gemm"/' net.yaml >bad.yaml
+    ends 2 space check bad.yaml
+    says err "bad.yaml:11:17:*'/7/Gemm' makes no channels of its own that can be taken out"
+    sed 's/values: \[8/values: [9/' net.yaml >bad.yaml
+    ends 2 space check bad.yaml
+    says err "bad.yaml:11:*'/0/0.0/Conv' has 8 channels, which cannot become 9"
+    sed 's/^model:.*/model: gone.onnx/' net.yaml >bad.yaml
+    ends 2 space check bad.yaml
+    says err "gone.onnx: the model of bad.yaml: cannot open the file"
+    sed 's/^model:.*/model: net.yaml/' net.yaml >bad.yaml
+    ends 2 space check bad.yaml
+    says err "*not an ONNX model*"
+    sed 's/^changes:/input: {image: [1, 2, 3]}\n&/' net.yaml >bad.yaml
+    ends 2 space check bad.yaml
+    says err "bad.yaml:9:1: a space with a model has no key 'input'"
+}
+
+@test "names of nodes may be anything" {
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    /usr/bin/python3 - <<'END'
+import onnx
+model = onnx.load('net.onnx')
+names = ['fc#1', 'a\nb: "c"', 'x' * 300, '/conv_2/C', '/conv/C', '/conv/C_1']
+for node, name in zip([n for n in model.graph.node if n.op_type == 'Conv'], names):
+    node.name = name
+onnx.save(model, 'names.onnx')
+for node, name in zip([n for n in model.graph.node if n.op_type == 'Conv'], names[3:]):
+    node.name = name
+onnx.save(model, 'numbers.onnx')
+END
+    ends 0 space derive names.onnx --out names.yaml
+    says out "names.yaml: good; 3 choices*"
+    ends 0 space derive numbers.onnx --out numbers.yaml
+    says out "numbers.yaml: good; 3 choices*"
+}
+
+@test "what cannot be derived leaves no file" {
+    ends 2 space derive net.yaml --out other.yaml
+    [ ! -e other.yaml ]
+    ends 2 space derive net.onnx --out net.onnx
+    says err "*would be written over what is read from it"
+    cmp net.onnx "$MODEL"
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    /usr/bin/python3 - <<'END'
+import onnx
+from onnx import helper, TensorProto
+value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8])
+graph = helper.make_graph([helper.make_node('Relu', ['x'], ['y'])], 'g', [value('x')], [value('y')])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=8), 'relu.onnx')
+END
+    ends 2 space derive relu.onnx --out relu.yaml
+    says err "*nothing in relu.onnx can change*"
+    [ ! -e relu.yaml ]
+}

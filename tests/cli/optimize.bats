@@ -1,0 +1,86 @@
+# optimize: a trained model, samples and a device in; a smaller network with its weights out.
+load helpers
+
+DATA=$HWNAS_SRC/tests/data
+SAMPLES="--data $DATA/fashion_images.gz --labels $DATA/fashion_labels.gz --scale 1/255 --mean 0.286 --std 0.353"
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    cp "$DATA/fashion_tiny.onnx" net.onnx
+}
+
+@test "half the multiply-accumulates, with weights that PyTorch runs as well" {
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.5 x' --trials 25 --minutes 1 --quiet --json
+    is out 'd["format"] == "hwnas.optimized" and d["test_samples"] == 64'
+    is out 'd["optimized"]["macs"] <= 0.5 * d["original"]["macs"]'
+    is out 'd["original"]["macs"] == 508352 and d["original"]["params"] == 6218' # with biases, by hand
+    is out '80 < d["original"]["accuracy"]["value"] < 95' # 87.5 % of all 256
+    is out 'd["optimized"]["accuracy_of_search"]["value"] > 50' # ten classes: it has learnt
+    for file in yaml db onnx py safetensors; do [ -s net-opt.$file ]; done
+    ends 0 evaluate net-opt.onnx $SAMPLES --json
+    is out 'd["values"]["top1"]["value"] > 50'
+    ends 0 run net-opt.onnx --input "$DATA/fashion_images.gz" --scale 1/255 --output ours.npy
+    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
+    /usr/bin/python3 - <<END
+import gzip, importlib, sys
+import numpy as np, torch
+sys.path.insert(0, '.')
+net = importlib.import_module('net-opt').build().eval()
+x = np.frombuffer(gzip.open('$DATA/fashion_images.gz').read()[16:], np.uint8)
+with torch.no_grad():
+    y = net(torch.from_numpy((x.reshape(-1, 1, 28, 28) / 255).astype(np.float32))).numpy()
+assert abs(y - np.load('ours.npy')).max() < 1e-4
+END
+}
+
+@test "an optimisation goes on, and replaces nothing unasked" {
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 6 --minutes 1 --quiet
+    cp net-opt.onnx before.onnx
+    ends 2 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 6 --quiet
+    says err "*net-opt.yaml is there already*--resume*--overwrite*"
+    cmp net-opt.onnx before.onnx
+    # Limits that follow from a measurement are those of the study, not of another measurement.
+    ends 0 optimize net.onnx $SAMPLES --constraints 'latency.p50 <= 20 x' --trials 4 --minutes 1 --quiet --out other
+    ends 0 optimize net.onnx $SAMPLES --constraints 'latency.p50 <= 20 x' --trials 6 --minutes 1 --quiet --out other --resume
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 9 --minutes 1 --quiet --resume
+    ends 0 study show net-opt.db --json
+    is out 'd["trials"] == 9'
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 4 --minutes 1 --quiet --overwrite
+    ends 0 study show net-opt.db --json
+    is out 'd["trials"] == 4'
+}
+
+@test "what does not fit is told, and writes no network" {
+    ends 2 optimize net.onnx
+    says err "*--data is missing*"
+    ends 2 optimize net.yaml $SAMPLES
+    says err "*is no ONNX file*"
+    ends 2 optimize net.onnx --data "$DATA/fashion_images.gz" --quiet
+    says err "*there are no labels*"
+    [ ! -e net-opt.yaml ]
+    ends 2 optimize net.onnx $SAMPLES --quiet --out net --overwrite
+    says err "*would be written over what is read from it*"
+    cmp net.onnx "$DATA/fashion_tiny.onnx"
+    touch net-opt.py
+    ends 2 optimize net.onnx $SAMPLES --quiet
+    says err "*net-opt.py is there already*"
+    rm net-opt.py
+    if /usr/bin/python3 -c "import onnx" 2>/dev/null; then
+        /usr/bin/python3 - <<'END'
+import onnx
+model = onnx.load('net.onnx')
+inner = onnx.helper.make_tensor_value_info(model.graph.node[-2].output[0], 1, None)
+model.graph.output.append(inner)
+onnx.save(model, 'two.onnx')
+END
+        ends 1 optimize two.onnx $SAMPLES --quiet
+        says err "*2 outputs cannot be judged by samples yet*"
+        [ ! -e two-opt.yaml ]
+    fi
+    ends 2 optimize net.onnx $SAMPLES --overwrite --constraints 'energy <= 0.5 x' --quiet
+    says err "*there is no reference value of 'energy' for this model*"
+    ends 2 optimize net.onnx --data "$DATA/nas_bench_201.csv" --labels "$DATA/fashion_labels.gz" --overwrite --quiet
+    ends 3 optimize net.onnx $SAMPLES --overwrite --constraints 'macs <= 0.0001 x' --trials 8 --minutes 0.2 --quiet
+    [ ! -e net-opt.onnx ]
+    [ ! -e net-opt.py ]
+}
