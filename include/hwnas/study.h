@@ -1,5 +1,5 @@
 /* study.h: a study by ask and tell: for programs that run the networks themselves, on boards, in a
- * farm, in a simulator. hwnas.h includes it.
+ * farm, in a simulator.
  *
  * The program asks for a network, runs it where it likes, and tells what it measured; hwnas has the
  * rest of a search: the strategy, the values that need no run, the limits, the front, and a study
@@ -7,7 +7,8 @@
 #ifndef HWNAS_PUBLIC_STUDY_H
 #define HWNAS_PUBLIC_STUDY_H
 
-#include <hwnas.h>
+#include <hwnas/network.h>
+#include <hwnas/search.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,17 +28,20 @@ typedef struct hwnas_study_options {
     /* (optional) Becomes nonzero, in a signal handler or another thread: an ask ends soon with
      * HWNAS_E_INTERRUPTED. Borrowed as long as the study is open. */
     const volatile sig_atomic_t *cancel;
+    /* (optional) Values of the job's keys, up to one without a name. A mistake in one has the place
+     * "--NAME". */
+    const hwnas_job_flag *flags;
 } hwnas_study_options;
 #define HWNAS_STUDY_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(hwnas_study_options), NULL, false, 0, false, NULL                                   \
+        sizeof(hwnas_study_options), NULL, false, 0, false, NULL, NULL                             \
     }
 
-/* Begins or continues the study of a job (a YAML file), whose devices must all be `external` or
- * remember (`replay`); the files of its `export` are not written. One process at a time: HWNAS_E_IO
- * names the one that has it; to read it meanwhile is fine. What was asked and not told when a
- * process ended is asked again. Reads the space and the predictor: milliseconds to a second; going
- * on takes as long as telling the strategy all trials again. */
+/* Begins or continues the study of a job (a YAML file; NULL: flags say it all), whose devices must
+ * all be `external` or remember (`replay`); the files of its `export` are not written. One process
+ * at a time: HWNAS_E_IO names the one that has it; to read it meanwhile is fine. What was asked and
+ * not told when a process ended is asked again. Reads the space and the predictor: milliseconds to
+ * a second; going on takes as long as telling the strategy all trials again. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_open(hwnas_study **out, const char *job,
                                                       const hwnas_study_options *options);
 /* Opens any study, a search's too, to look at it, also while it is worked on. */
@@ -68,9 +72,9 @@ typedef struct hwnas_study_trial {
  * learnt near them. With one at a time it proposes what a search would.
  *
  * HWNAS_E_EXHAUSTED: no other trial is to be made, and the message says why, as hwnas_search()
- * would end; what is open may still be told. After another failure only telling goes on; close the
- * study and open it again. Takes what the strategy takes, micro- to milliseconds, and what a
- * predictor that trains takes. */
+ * would end; what is open may still be told. After another failure, a full disk or `cancel`, the
+ * study goes on: what the strategy had proposed is what the next ask tries. Takes what the strategy
+ * takes, micro- to milliseconds, and what a predictor that trains takes. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_ask(const hwnas_study_trial **out,
                                                      hwnas_study *study);
 

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
+#include "base/home.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "measure/crowd.h"
 
 void hwnas_free(void *text)
@@ -44,7 +46,7 @@ bool hwnas_runner_main(int *exit_code, int argc, char *const *argv)
 
 void hwnas_api_use_runner(void)
 {
-    hwnas_runner_use(is_own_runner ? "/proc/self/exe" : HWNAS_BIN_DIR "/hwnas");
+    hwnas_runner_use(is_own_runner ? "/proc/self/exe" : hwnas_program_file());
 }
 
 void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priority)
@@ -55,4 +57,25 @@ void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priori
     if (warning)
         hwnas_log(HWNAS_LOG_NOTE, "%s", warning);
     free(warning);
+}
+
+hwnas_status hwnas_api_load_job(hwnas_job **out, const char *path, const char *study,
+                                int64_t max_trials, const hwnas_job_flag *given)
+{
+    char trials[24];
+    size_t n = 0;
+    while (given && given[n].name)
+        n++;
+    hwnas_job_flag *flags = hwnas_alloc((n + 3) * sizeof *flags), *flag = flags;
+    if (study)
+        *flag++ = (hwnas_job_flag){"study", study};
+    if (max_trials > 0) {
+        snprintf(trials, sizeof trials, "%lld", (long long)max_trials);
+        *flag++ = (hwnas_job_flag){"trials", trials};
+    }
+    if (n)
+        memcpy(flag, given, n * sizeof *flag);
+    const hwnas_status status = hwnas_job_load(out, path, flags);
+    free(flags);
+    return status;
 }

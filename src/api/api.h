@@ -8,6 +8,7 @@
 #include "measure/measure.h"
 #include "graph/graph.h"
 #include "space/arch.h"
+#include "study/job.h"
 
 struct hwnas_network {
     hwnas_space *own_space; /* NULL: the space is the caller's, or there is none */
@@ -22,6 +23,9 @@ struct hwnas_network {
     hwnas_array_info *inputs, *outputs;
 };
 
+/* Takes the graph. */
+hwnas_network *hwnas_api_network_of(const char *name, hwnas_graph *graph, int batch);
+
 /* Gives a JSON object as text and frees it. NULL is an object that could not be made. */
 HWNAS_CHECKED hwnas_status hwnas_api_give_json(char **out, json_t *json);
 
@@ -32,5 +36,10 @@ void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priori
 /* Measuring starts the installed program, as the one that uses the library is not hwnas; or that
  * one, where it can be a runner. */
 void hwnas_api_use_runner(void);
+
+/* A job (`path` NULL: of flags alone) with what options say beside it: study (NULL) and number of
+ * trials (0: as it says), and flags (NULL). */
+HWNAS_CHECKED hwnas_status hwnas_api_load_job(hwnas_job **out, const char *path, const char *study,
+                                              int64_t max_trials, const hwnas_job_flag *given);
 
 #endif

@@ -157,19 +157,13 @@ hwnas_status hwnas_dataset_quantize(hwnas_dataset *data, const hwnas_network *ne
 
 /* ---- Comparing ---- */
 
-static bool ends_in_softmax(const hwnas_graph *graph)
-{
-    const int producer = graph->tensors[graph->outputs[0]].producer;
-    return producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_SOFTMAX;
-}
-
 static hwnas_status settle(session *s)
 {
     const hwnas_network *network = s->runner.network, *against = s->options.against;
     const hwnas_array_info *output = &network->outputs[0];
     const hwnas_array_file *labels = hwnas_dataset_labels(s->data);
     const hwnas_place place = {.file = labels ? labels->path : NULL};
-    hwnas_score_shape shape = {.are_probabilities = ends_in_softmax(network->graph)};
+    hwnas_score_shape shape = {.are_probabilities = hwnas_gives_probabilities(network->graph)};
     if (!labels && !against)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "there are no labels to compare with"),
                           "--labels FILE, an array y in the .npz (--y NAME: of another name), or "
@@ -188,7 +182,7 @@ static hwnas_status settle(session *s)
                           hwnas_sample_count(&against->outputs[0]));
     hwnas_score_init(&s->score, shape);
     if (against)
-        shape.are_probabilities = ends_in_softmax(against->graph);
+        shape.are_probabilities = hwnas_gives_probabilities(against->graph);
     hwnas_score_init(&s->original_score, shape);
     const bool has_classes = shape.task != HWNAS_TASK_REGRESS && shape.positions;
     s->agreement.positions = has_classes ? shape.positions : 0;

@@ -93,18 +93,15 @@ void hwnas_measurer_close(hwnas_measurer *measurer)
 
 static void add_values(hwnas_result *r, const hwnas_measurement *measurement, int batch)
 {
-    for (const hwnas_metric *m = hwnas_metrics; m->name && r->n < MAX_VALUES; m++) {
-        if (m->source != HWNAS_FROM_DEVICE)
-            continue;
-        const hwnas_reading reading = hwnas_metric_measured(m, measurement, batch, NAN);
-        if (!isnan(reading.value))
-            r->values[r->n++] = (hwnas_metric_value){.metric = m->name,
-                                                     .value = reading.value,
-                                                     .low = reading.low,
-                                                     .high = reading.high,
-                                                     .unit = m->si,
-                                                     .source = hwnas_sources[HWNAS_MEASURED].name};
-    }
+    const hwnas_metric *m = NULL;
+    hwnas_reading reading;
+    while (r->n < MAX_VALUES && hwnas_metric_next_measured(&m, &reading, measurement, batch, NAN))
+        r->values[r->n++] = (hwnas_metric_value){.metric = m->name,
+                                                 .value = reading.value,
+                                                 .low = reading.low,
+                                                 .high = reading.high,
+                                                 .unit = m->si,
+                                                 .source = hwnas_sources[HWNAS_MEASURED].name};
 }
 
 static const char *keep(hwnas_profile *profile, const char *text)

@@ -8,7 +8,7 @@
 #include "base/sized_options.h"
 #include "base/str.h"
 #include "device/device.h"
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "onnx/onnx.h"
 #include "profile/model_load.h"
 #include "report/dot.h"
@@ -63,6 +63,11 @@ static hwnas_network *make(const char *name, hwnas_space *own_space, hwnas_arch 
     return n;
 }
 
+hwnas_network *hwnas_api_network_of(const char *name, hwnas_graph *graph, int batch)
+{
+    return make(name, NULL, NULL, graph, batch);
+}
+
 /* The batch of an ONNX file is that of its first input. */
 static int own_batch(const hwnas_graph *graph)
 {
@@ -86,7 +91,7 @@ hwnas_status hwnas_network_open(hwnas_network **out, const char *name, const cha
         TRY(hwnas_model_load(&graph, name, code, options.batch, NULL));
     } else {
         TRY(hwnas_model_pick(&space, &arch, name, code));
-        const hwnas_status status = hwnas_graph_build(&graph, arch, options.batch);
+        const hwnas_status status = hwnas_graph_build_trained(&graph, arch, options.batch);
         if (status != HWNAS_OK) {
             hwnas_arch_free(arch);
             hwnas_space_free(space);
@@ -109,7 +114,7 @@ hwnas_status hwnas_network_open_in(hwnas_network **out, const hwnas_space *space
         arch = hwnas_arch_first(space);
     else
         TRY(hwnas_arch_parse(&arch, space, code ? code : ""));
-    const hwnas_status status = hwnas_graph_build(&graph, arch, options.batch);
+    const hwnas_status status = hwnas_graph_build_trained(&graph, arch, options.batch);
     if (status == HWNAS_OK)
         *out = make(space->path, NULL, arch, graph, options.batch);
     else
@@ -254,4 +259,31 @@ hwnas_status hwnas_network_compile(hwnas_exec **out, const hwnas_network *networ
 hwnas_status hwnas_exec_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
 {
     return exec->ops->run(exec, inputs, outputs);
+}
+
+static hwnas_status run_once(float **out, hwnas_exec *exec, const hwnas_network *network,
+                             const float *const *inputs)
+{
+    for (size_t i = 0; i < network->graph->n_outputs; i++)
+        TRY(hwnas_try_alloc((void **)&out[i], (size_t)network->outputs[i].count * sizeof **out,
+                            "an output"));
+    return hwnas_exec_run(exec, inputs, out);
+}
+
+hwnas_status hwnas_network_run(float **out, const hwnas_network *network, hwnas_device *device,
+                               const float *const *inputs, const hwnas_exec_options *options)
+{
+    hwnas_exec *exec;
+    const size_t n = network->graph->n_outputs;
+    TRY(hwnas_network_compile(&exec, network, device, options));
+    float **outputs = hwnas_alloc((n + 1) * sizeof *outputs);
+    const hwnas_status status = run_once(outputs, exec, network, inputs);
+    for (size_t i = 0; i < n; i++)
+        if (status == HWNAS_OK)
+            out[i] = outputs[i];
+        else
+            free(outputs[i]);
+    free(outputs);
+    hwnas_exec_free(exec);
+    return status;
 }

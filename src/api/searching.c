@@ -30,25 +30,9 @@ bool hwnas_job_key_list(hwnas_job_key_info *out, size_t i)
     return false;
 }
 
-/* The job with what the options say. */
 static hwnas_status load_job(hwnas_job **out, const char *path, const hwnas_search_options *options)
 {
-    char trials[24];
-    size_t n = 0;
-    while (options->flags && options->flags[n].name)
-        n++;
-    hwnas_job_flag *flags = hwnas_alloc((n + 3) * sizeof *flags), *flag = flags;
-    if (options->study)
-        *flag++ = (hwnas_job_flag){"study", options->study};
-    if (options->max_trials > 0) {
-        snprintf(trials, sizeof trials, "%lld", (long long)options->max_trials);
-        *flag++ = (hwnas_job_flag){"trials", trials};
-    }
-    for (size_t i = 0; i < n; i++)
-        *flag++ = options->flags[i];
-    const hwnas_status status = hwnas_job_load(out, path, flags);
-    free(flags);
-    return status;
+    return hwnas_api_load_job(out, path, options->study, options->max_trials, options->flags);
 }
 
 /* ---- Progress ---- */
@@ -124,10 +108,10 @@ hwnas_status hwnas_search(hwnas_report **out, const char *path, const hwnas_sear
     note_crowd(job);
     watcher w = {&options, job};
     const hwnas_session_options study = {.resume = options.resume,
-                                       .overwrite = options.overwrite,
-                                       .stop = options.cancel,
-                                       .progress = options.progress ? tell_progress : NULL,
-                                       .context = &w};
+                                         .overwrite = options.overwrite,
+                                         .stop = options.cancel,
+                                         .progress = options.progress ? tell_progress : NULL,
+                                         .context = &w};
     TRY_OUT(hwnas_study_run(&summary, job, &study));
     *out = make_report(summary, job);
 out:

@@ -3,6 +3,8 @@
 
 #include "api/report_handle.h"
 #include "base/c_locale.h"
+#include "base/file.h"
+#include "derive/derive.h"
 #include "graph/elaborate.h"
 #include "graph/enumerate.h"
 #include "report/space_text.h"
@@ -11,7 +13,14 @@
 hwnas_status hwnas_space_open(hwnas_space **out, const char *name)
 {
     IN_C_LOCALE;
-    return hwnas_graph_load_space(out, name);
+    return hwnas_load_space(out, name);
+}
+
+hwnas_status hwnas_space_derive(const char *path, const char *model)
+{
+    IN_C_LOCALE;
+    TRY(hwnas_file_check_output(path, model));
+    return hwnas_derive_space(path, model);
 }
 
 void hwnas_space_close(hwnas_space *space)
@@ -121,7 +130,7 @@ hwnas_status hwnas_space_validate(hwnas_report **out, const char *name)
     IN_C_LOCALE;
     hwnas_rendering told = {0};
     hwnas_space *space;
-    TRY(hwnas_graph_load_space(&space, name));
+    TRY(hwnas_load_space(&space, name));
     const hwnas_status status = hwnas_graph_check_settings(space, name);
     if (status == HWNAS_OK)
         hwnas_space_tell_size(&told, space);

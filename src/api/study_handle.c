@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/api.h"
 #include "api/report_handle.h"
 #include "api/study_handle.h"
 #include "base/c_locale.h"
@@ -69,20 +70,6 @@ static void shown_done(shown_trial *t)
 
 /* ---- Opening and closing ---- */
 
-static hwnas_status load_job(hwnas_job **out, const char *path, const hwnas_study_options *options)
-{
-    char trials[24];
-    hwnas_job_flag flags[3] = {0}, *flag = flags;
-    if (options->study)
-        *flag++ = (hwnas_job_flag){"study", options->study};
-    if (options->max_trials > 0) {
-        snprintf(trials, sizeof trials, "%lld", (long long)options->max_trials);
-        *flag++ = (hwnas_job_flag){"trials", trials};
-    }
-    TRY(hwnas_job_load(out, path, flags));
-    return hwnas_text_check("the name of the study", (*out)->study);
-}
-
 /* What a search would train at its end nobody would, here. */
 static hwnas_status check_job(const hwnas_job *job)
 {
@@ -100,7 +87,8 @@ hwnas_status hwnas_study_open(hwnas_study **out, const char *job, const hwnas_st
     hwnas_study_options options;
     TRY(TAKE_OPTIONS(&options, given));
     hwnas_study *study = hwnas_alloc(sizeof *study);
-    TRY_OUT(load_job(&study->job, job, &options));
+    TRY_OUT(hwnas_api_load_job(&study->job, job, options.study, options.max_trials, options.flags));
+    TRY_OUT(hwnas_text_check("the name of the study", study->job->study));
     TRY_OUT(check_job(study->job));
     study->path = hwnas_strdup(study->job->study);
     study->options = (hwnas_session_options){

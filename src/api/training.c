@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sized_options.h"
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "predict/suggest.h"
 #include "predict/suggest_files.h"
 #include "report/training_text.h"
@@ -87,7 +87,7 @@ hwnas_status hwnas_space_suggest(hwnas_report **out, const char *space_name,
     hwnas_suggest_options how = {.n = o.n, .pool = o.pool, .seed = o.seed, .proxy = o.proxy};
     hwnas_arch **archs = hwnas_alloc(o.n * sizeof *archs);
     char *name = lasting_name(space_name);
-    TRY_OUT(hwnas_graph_load_space(&space, space_name));
+    TRY_OUT(hwnas_load_space(&space, space_name));
     if (o.data) {
         TRY_OUT(hwnas_table_load(&known, space, o.data));
         how.known = (const hwnas_arch *const *)known->archs;
@@ -128,7 +128,7 @@ hwnas_status hwnas_results_import(hwnas_report **out, const hwnas_results_option
         name = hwnas_strdup(o.space);
     else
         TRY_OUT(hwnas_import_space(&name, o.data));
-    TRY_OUT(hwnas_graph_load_space(&space, name));
+    TRY_OUT(hwnas_load_space(&space, name));
     standard = hwnas_printf("%s.results.csv", space->name);
     how.into = o.into ? o.into : standard;
     TRY_OUT(hwnas_import(&result, space, &how));

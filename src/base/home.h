@@ -2,18 +2,20 @@
 #ifndef HWNAS_BASE_HOME_H
 #define HWNAS_BASE_HOME_H
 
-/* The folder of search_spaces/, predictors/ and gpus/. A program or library that runs from the build
- * tree uses the source tree; an installed one never does, even if the source tree still exists. It
- * uses ../share/hwnas beside its own folder, so that an installation can be moved, else the folder
- * that it was configured for. Borrowed; found once, thread-safe. */
-const char *hwnas_data_root(void);
+/* An installation may be moved as a whole: its folders are found from where the library, or the
+ * program that holds it, lies. What is not there is looked for where it was configured to be. In
+ * the build tree there are the source tree's data and the program that was built; an installed
+ * library never looks there. Found once, thread-safe, borrowed. */
+const char *hwnas_data_root(void);     /* the folder of search_spaces/, predictors/ and gpus/ */
+const char *hwnas_program_file(void);  /* hwnas */
+const char *hwnas_module_folder(void); /* of hwnas-cuda.so */
 
-/* The folder of the running program or of this library. NULL where the system cannot tell. Yours to
- * free(). */
-char *hwnas_own_folder(void);
+/* The library that holds this, or the program. NULL where the system cannot tell. Yours to free().
+ */
+char *hwnas_own_file(void);
 
-/* A file or folder in the user's cache: $XDG_CACHE_HOME/hwnas/NAME, else ~/.cache/hwnas/NAME; it need
- * not exist. NULL: the user has no home. Yours to free(). */
+/* A file or folder in the user's cache: $XDG_CACHE_HOME/hwnas/NAME, else ~/.cache/hwnas/NAME; it
+ * need not exist. NULL: the user has no home. Yours to free(). */
 char *hwnas_cache_path(const char *name);
 
 /* Makes the folders above a file. What fails shows when the file is opened. */

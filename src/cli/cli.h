@@ -24,6 +24,10 @@
             goto out;                                                                              \
     } while (0)
 
+/* Room for `n` things of this size, or one, all zero; to be given to free(). Without memory the
+ * program ends. */
+void *hwnas_need(size_t n, size_t size);
+
 /* ---- Options ---- */
 
 typedef enum hwnas_option_kind {
@@ -102,6 +106,7 @@ hwnas_status hwnas_cmd_evaluate(int argc, char **argv);
 hwnas_status hwnas_cmd_explain(int argc, char **argv);
 hwnas_status hwnas_cmd_export(int argc, char **argv);
 hwnas_status hwnas_cmd_forecast(int argc, char **argv);
+hwnas_status hwnas_cmd_optimize(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor(int argc, char **argv);
 hwnas_status hwnas_cmd_profile(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_encode(int argc, char **argv);

@@ -10,7 +10,7 @@ hwnas_status hwnas_cmd_predictor_score(int argc, char **argv)
         .summary = "Prints code, mean and standard deviation for each row of a table, as CSV; no\n"
                    "deviation where none is claimed.",
         .notes = "PREDICTOR is a file, the name of one that ships, table:FILE#COLUMN, proxy:NAME,\n"
-                 "onnx:FILE or command:PROGRAM.",
+                 "onnx:FILE, samples:FILE or command:PROGRAM.",
         .min_arguments = 3,
         .max_arguments = 3};
     hwnas_space *space;

@@ -2,9 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/data_options.h"
 
 static const hwnas_usage usage = {
@@ -38,50 +35,38 @@ typedef struct job {
 static bool is_raw(const char *path)
 {
     static const char *const suffixes[] = {".npy", ".npz", ".gz", "-ubyte"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (hwnas_ends_with(path, suffixes[i]))
+    const size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const size_t n = strlen(suffixes[i]);
+        if (length >= n && !strcmp(path + length - n, suffixes[i]))
             return false;
+    }
     return true;
 }
 
-/* One run: the bytes are all inputs in their order. */
-static hwnas_status run_raw(job *j, const float *input, size_t input_bytes)
+static void free_arrays(float **arrays, size_t n)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_exec *exec = NULL;
-    hwnas_exec_options how = HWNAS_EXEC_OPTIONS_INIT;
-    const float **inputs = hwnas_alloc((j->n_inputs + 1) * sizeof *inputs);
-    size_t at = 0;
-    how.precision = j->precision;
-    for (size_t i = 0; i < j->n_inputs; i++) {
-        inputs[i] = input + at;
-        at += (size_t)hwnas_network_input(j->network, i)->count;
-    }
-    if (at * sizeof *input != input_bytes) {
-        status = hwnas_fail(HWNAS_E_INPUT, NULL, "the input has %zu bytes, the network takes %zu",
-                            input_bytes, at * sizeof *input);
-        goto out;
-    }
-    TRY_OUT(hwnas_network_compile(&exec, j->network, j->device, &how));
-    for (size_t i = 0; i < j->n_outputs; i++)
-        TRY_OUT(hwnas_try_alloc((void **)&j->outputs[i],
-                                (size_t)hwnas_network_output(j->network, i)->count * sizeof *input,
-                                "an output"));
-    TRY_OUT(hwnas_exec_run(exec, inputs, j->outputs));
-out:
-    hwnas_exec_free(exec);
-    free(inputs);
-    return status;
+    for (size_t i = 0; arrays && i < n; i++)
+        hwnas_free(arrays[i]);
+    free(arrays);
 }
 
-static hwnas_status run_file(job *j, const char *path)
+/* One run: the bytes are all inputs in their order. */
+static hwnas_status run_raw(job *j, const char *path)
 {
-    const size_t limit = (size_t)2 << 30;
-    char *input;
-    size_t input_bytes;
-    TRY(hwnas_file_read(&input, &input_bytes, path, limit));
-    const hwnas_status status = run_raw(j, (const float *)(void *)input, input_bytes);
-    free(input);
+    hwnas_status status = HWNAS_OK;
+    hwnas_exec_options how = HWNAS_EXEC_OPTIONS_INIT;
+    hwnas_array_info *arrays = hwnas_need(j->n_inputs, sizeof *arrays);
+    float **inputs = hwnas_need(j->n_inputs, sizeof *inputs);
+    how.precision = j->precision;
+    for (size_t i = 0; i < j->n_inputs; i++)
+        arrays[i] = *hwnas_network_input(j->network, i);
+    TRY_OUT(hwnas_arrays_read(inputs, path, j->n_inputs, arrays));
+    TRY_OUT(
+        hwnas_network_run(j->outputs, j->network, j->device, (const float *const *)inputs, &how));
+out:
+    free_arrays(inputs, j->n_inputs);
+    free(arrays);
     return status;
 }
 
@@ -105,8 +90,8 @@ out:
 /* `n_samples` stand in the place of the batch; 0: it was one run. */
 static hwnas_status write_outputs(const job *j, const char *path, int64_t n_samples)
 {
-    hwnas_array_info *arrays = hwnas_alloc((j->n_outputs + 1) * sizeof *arrays);
-    int64_t(*dims)[8] = hwnas_alloc((j->n_outputs + 1) * sizeof *dims);
+    hwnas_array_info *arrays = hwnas_need(j->n_outputs, sizeof *arrays);
+    int64_t(*dims)[8] = hwnas_need(j->n_outputs, sizeof *dims);
     for (size_t i = 0; i < j->n_outputs; i++) {
         arrays[i] = *hwnas_network_output(j->network, i);
         memcpy(dims[i], arrays[i].dims, (size_t)arrays[i].rank * sizeof **dims);
@@ -141,16 +126,14 @@ static hwnas_status run(const arguments *a)
         j.n_inputs++;
     while (hwnas_network_output(j.network, j.n_outputs))
         j.n_outputs++;
-    j.outputs = hwnas_alloc((j.n_outputs + 1) * sizeof *j.outputs);
+    j.outputs = hwnas_need(j.n_outputs, sizeof *j.outputs);
     if (is_one_run)
-        TRY_OUT(run_file(&j, a->data.files.texts[0]));
+        TRY_OUT(run_raw(&j, a->data.files.texts[0]));
     else
         TRY_OUT(run_samples(&j, &n_samples, a));
     TRY_OUT(write_outputs(&j, a->output, n_samples));
 out:
-    for (size_t i = 0; i < j.n_outputs; i++)
-        free(j.outputs[i]);
-    free(j.outputs);
+    free_arrays(j.outputs, j.n_outputs);
     hwnas_device_close(j.device);
     hwnas_network_close(j.network);
     return status;

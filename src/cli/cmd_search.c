@@ -1,10 +1,6 @@
 /* search: runs a job, shows progress, prints the front, exports the winner. */
-#include <math.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "cli/cli.h"
+#include "cli/search_progress.h"
 
 static const hwnas_usage usage = {
     .synopsis = "search JOB.yaml",
@@ -14,49 +10,6 @@ static const hwnas_usage usage = {
              "Exit code: 0 done, 2 wrong job, 3 no network within the limits, 4 machine too busy, "
              "130 interrupted.",
     .max_arguments = 1};
-
-/* ---- Progress ---- */
-
-typedef struct line {
-    bool is_terminal; /* where the line is written again and again; else few of them */
-    bool is_shown;
-    double last; /* when, in seconds */
-} line;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void say_progress(const hwnas_search_progress *p)
-{
-    hwnas_say(stderr, "%llu", (unsigned long long)p->n_done);
-    if (p->max_trials)
-        hwnas_say(stderr, "/%llu", (unsigned long long)p->max_trials);
-    hwnas_say(stderr, " trials, best %s, front %zu, %.0f trials/min",
-              p->best ? p->best : "none feasible yet", p->n_front, p->trials_per_minute);
-    if (p->n_failed)
-        hwnas_say(stderr, ", %llu failed", (unsigned long long)p->n_failed);
-    if (*p->phase)
-        hwnas_say(stderr, ", %s", p->phase);
-    else if (!isnan(p->seconds_left) && p->seconds_left >= 0)
-        hwnas_say(stderr, ", %d:%02d left", (int)p->seconds_left / 60, (int)p->seconds_left % 60);
-}
-
-static void show_progress(void *context, const hwnas_search_progress *p)
-{
-    line *l = context;
-    if (now() - l->last < (l->is_terminal ? 0.1 : 10))
-        return;
-    fputs(l->is_terminal ? "\r\033[K" : "hwnas: ", stderr);
-    say_progress(p);
-    if (!l->is_terminal)
-        fputc('\n', stderr);
-    l->last = now();
-    l->is_shown = l->is_terminal;
-}
 
 /* ---- The command line ---- */
 
@@ -116,15 +69,14 @@ static hwnas_status check_line(const command_line *given)
 static hwnas_status run_search(command_line *given)
 {
     hwnas_report *report;
-    line progress = {.is_terminal = isatty(STDERR_FILENO)};
-    progress.last = progress.is_terminal ? 0 : now();
+    hwnas_progress_line line;
+    hwnas_progress_begin(&line);
     if (!given->quiet) {
-        given->search.progress = show_progress;
-        given->search.context = &progress;
+        given->search.progress = hwnas_progress_show;
+        given->search.context = &line;
     }
     hwnas_status status = hwnas_search(&report, given->path, &given->search);
-    if (progress.is_shown)
-        fputs("\r\033[K", stderr);
+    hwnas_progress_end(&line);
     return status == HWNAS_OK ? hwnas_print_report(report, given->as_json ? HWNAS_JSON : HWNAS_TEXT)
                               : status;
 }

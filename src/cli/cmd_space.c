@@ -148,9 +148,40 @@ static hwnas_status show(int argc, char **argv)
     return print_and_close(status, report, format, space);
 }
 
+/* ---- derive ---- */
+
+static hwnas_status derive(int argc, char **argv)
+{
+    static const hwnas_usage usage = {
+        .synopsis = "space derive MODEL.onnx --out SPACE.yaml",
+        .summary = "Writes a space whose first network is a model, and whose choices are what can "
+                   "change in it.",
+        .notes = "Channels that can only go together are one choice.",
+        .min_arguments = 1,
+        .max_arguments = 1};
+    const char *model, *path = NULL;
+    bool as_json = false, done;
+    int n;
+    const hwnas_option options[] = {
+        {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "the YAML file"},
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
+        {0}};
+    hwnas_report *report = NULL;
+    TRY(hwnas_options_parse(&usage, options, argc, argv, &model, &n, &done));
+    if (done)
+        return HWNAS_OK;
+    if (!path)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--out is needed"),
+                          "hwnas space derive model.onnx --out mine.yaml");
+    TRY(hwnas_space_derive(path, model));
+    TRY(hwnas_space_validate(&report, path));
+    return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+}
+
 static const hwnas_command commands[] = {
     {"check", "say whether a space is right, and where it is not", check},
     {"count", "count encodings and distinct networks", count},
+    {"derive", "make a space of a trained model", derive},
     {"sample", "print random architectures", sample},
     {"show", "print the choices, or one network layer by layer", show},
     {0},

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-
 /* A number, or a fraction such as 1/255, up to `end`. */
 static hwnas_status read_number(double *out, const char **at, const char *option)
 {
@@ -30,13 +28,12 @@ static hwnas_status read_number(double *out, const char **at, const char *option
 
 static hwnas_status read_numbers(double **out, size_t *n, const char *text, const char *option)
 {
-    size_t capacity = 0;
-    for (const char *at = text; at && (*at || at == text || at[-1] == ',');) {
-        double value = 0;
-        TRY(read_number(&value, &at, option));
-        HWNAS_GROW(*out, *n, capacity);
-        (*out)[(*n)++] = value;
-    }
+    size_t n_commas = 0;
+    for (const char *at = text; at && *at; at++)
+        n_commas += *at == ',';
+    *out = hwnas_need(n_commas + 1, sizeof **out);
+    for (const char *at = text; at && (*at || at == text || at[-1] == ',');)
+        TRY(read_number(&(*out)[(*n)++], &at, option));
     return HWNAS_OK;
 }
 
@@ -57,7 +54,8 @@ static hwnas_data_file split(char **name, const char *text, const char *array)
     *name = NULL;
     if (!equals || equals == text || !access(text, F_OK))
         return (hwnas_data_file){NULL, text, array};
-    *name = hwnas_printf("%.*s", (int)(equals - text), text);
+    *name = hwnas_need((size_t)(equals - text) + 1, 1);
+    memcpy(*name, text, (size_t)(equals - text));
     return (hwnas_data_file){*name, equals + 1, array};
 }
 

@@ -17,6 +17,7 @@ static const hwnas_command commands[] = {
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
+    {"optimize", "make a trained model faster on a device", hwnas_cmd_optimize},
     {"evaluate", "see how accurate a network is on samples of yours", hwnas_cmd_evaluate},
     {"forecast", "see what a device would do with a model, and whether it fits",
      hwnas_cmd_forecast},
@@ -70,15 +71,27 @@ static hwnas_status flush(void)
     return HWNAS_OK;
 }
 
+static _Noreturn void end_without_memory(void)
+{
+    fputs("hwnas: out of memory\n", stderr);
+    exit(1);
+}
+
+void *hwnas_need(size_t n, size_t size)
+{
+    void *room = calloc(n ? n : 1, size);
+    if (!room)
+        end_without_memory();
+    return room;
+}
+
 void hwnas_say(FILE *to, const char *format, ...)
 {
     char *text;
     va_list ap;
     va_start(ap, format);
-    if (vasprintf(&text, format, ap) < 0) {
-        fputs("hwnas: out of memory\n", stderr);
-        exit(1);
-    }
+    if (vasprintf(&text, format, ap) < 0)
+        end_without_memory();
     va_end(ap);
     hwnas_clean(text, "\n\t");
     fputs(text, to);

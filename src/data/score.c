@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "data/array_file.h"
+#include "graph/op.h"
 
 enum { IGNORED = -100 }; /* as PyTorch's cross_entropy() has it */
 
@@ -69,6 +70,12 @@ static hwnas_status do_not_fit(int output_rank, const int64_t *output_dims, int 
                       "a class number for each sample, one for each position of (positions, "
                       "classes), or as many numbers as the output has (one-hot: "
                       "y.argmax(1))");
+}
+
+bool hwnas_gives_probabilities(const hwnas_graph *graph)
+{
+    const int producer = graph->tensors[graph->outputs[0]].producer;
+    return producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_SOFTMAX;
 }
 
 hwnas_status hwnas_score_settle(hwnas_score_shape *out, int output_rank, const int64_t *output_dims,

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "graph/graph.h"
 
 typedef enum hwnas_task {
     HWNAS_TASK_AUTO,     /* what the shapes say */
@@ -28,6 +28,8 @@ typedef struct hwnas_score_shape {
     bool are_probabilities;    /* the outputs went through a softmax */
 } hwnas_score_shape;
 
+/* Whether a network's first output went through a softmax. */
+bool hwnas_gives_probabilities(const hwnas_graph *graph);
 /* Settles the task: `out->task` is what is asked for. Dimensions are without the batch; no labels:
  * `label_rank` is -1. */
 HWNAS_CHECKED hwnas_status hwnas_score_settle(hwnas_score_shape *out, int output_rank,

@@ -12,13 +12,15 @@
 #include "base/str.h"
 #include "device/devices.h"
 
-/* The module's file, yours to free(), or NULL with the directories that lack it. */
+/* The module's file, yours to free(), or NULL with the directories that lack it: the user's, ours,
+ * and the one for modules. */
 static char *find(hwnas_str *looked, const char *name)
 {
     const char *given = getenv("HWNAS_MODULES");
-    char *program = hwnas_own_folder(), *found = NULL;
-    char *places = hwnas_printf("%s:%s:%s/.libs:%s", given ? given : "", program ? program : ".",
-                                program ? program : ".", HWNAS_MODULE_DIR);
+    char *own = hwnas_own_file(), *found = NULL;
+    char *slash = own ? strrchr(own, '/') : NULL;
+    char *places = hwnas_printf("%s:%.*s:%s", given ? given : "", slash ? (int)(slash - own) : 0,
+                                own ? own : "", hwnas_module_folder());
     char *rest = places, *place;
     while (!found && (place = strsep(&rest, ":"))) {
         if (!*place)
@@ -31,13 +33,25 @@ static char *find(hwnas_str *looked, const char *name)
         hwnas_str_addf(looked, "%s%s", looked->n ? ", " : "", place);
     }
     free(places);
-    free(program);
+    free(own);
     return found;
+}
+
+/* A library that was opened without RTLD_GLOBAL, as Python's ctypes does, shows its functions to
+ * nobody; modules use them. */
+static void show_ourselves(void)
+{
+    char *own = hwnas_own_file();
+    void *opened = own ? dlopen(own, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL) : NULL;
+    if (opened)
+        dlclose(opened); /* it stays as it is */
+    free(own);
 }
 
 static hwnas_status load(const hwnas_module **out, const char *file)
 {
     const hwnas_place place = {.file = file};
+    show_ourselves();
     void *opened = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!opened)
         return hwnas_fail(HWNAS_E_LIBRARY, &place, "cannot load the module: %.300s", dlerror());

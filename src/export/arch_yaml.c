@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/yaml.h"
+#include "derive/derive.h"
 #include "graph/elaborate.h"
 
 #define MAX_BYTES ((size_t)4 << 20) /* as hwnas_space_load() */
@@ -123,6 +124,14 @@ static hwnas_status replace_section(hwnas_str *text, const char *name, const hwn
     return HWNAS_OK;
 }
 
+/* The file may be written to another folder. */
+static void add_model(hwnas_str *to, const hwnas_arch *arch)
+{
+    char *whole = realpath(arch->space->model_path, NULL);
+    hwnas_str_addf(to, "model: \"%s\"\n", whole ? whole : arch->space->model_path);
+    free(whole);
+}
+
 static bool has_set_settings(const hwnas_space *space)
 {
     for (size_t i = 0; i < space->n_settings; i++)
@@ -140,6 +149,7 @@ static hwnas_status check(const hwnas_str *text, const hwnas_arch *arch)
     hwnas_arch *fixed = NULL;
     hwnas_graph *graph = NULL, *expected = NULL;
     TRY_OUT(hwnas_space_parse(&space, arch->space->path, text->s, text->n, NULL));
+    TRY_OUT(hwnas_space_attach_model(space));
     TRY_OUT(hwnas_graph_check(space));
     fixed = hwnas_arch_new(space);
     TRY_OUT(hwnas_graph_build(&graph, fixed, 1));
@@ -166,6 +176,8 @@ hwnas_status hwnas_arch_yaml_write(hwnas_str *out, const hwnas_arch *arch)
     TRY_OUT(replace_section(&text, "choices", arch, add_choices));
     if (has_set_settings(arch->space))
         TRY_OUT(replace_section(&text, "settings", arch, add_settings));
+    if (arch->space->model_path)
+        TRY_OUT(replace_section(&text, "model", arch, add_model));
     TRY_OUT(check(&text, arch));
     hwnas_str_addn(out, text.s, text.n);
 out:

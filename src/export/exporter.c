@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "onnx/onnx.h"
 #include "export/arch_yaml.h"
 #include "export/pytorch.h"
@@ -15,7 +15,7 @@ static hwnas_status write_onnx(hwnas_str *out, const hwnas_arch *arch, int batch
     hwnas_graph *graph = NULL;
     void *bytes = NULL;
     size_t length;
-    TRY_OUT(hwnas_graph_build(&graph, arch, batch));
+    TRY_OUT(hwnas_graph_build_trained(&graph, arch, batch));
     TRY_OUT(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
     hwnas_str_addn(out, bytes, length);
 out:
@@ -42,8 +42,20 @@ static const struct {
     hwnas_status (*write)(hwnas_str *out, const hwnas_arch *arch, int batch);
 } exporters[] = {{"onnx", write_onnx}, {"pytorch", write_pytorch}, {"yaml", write_yaml}, {0}};
 
+/* A module has no statements to be written from: it is the graph, and its weights lie beside it. */
+static hwnas_status export_derived_module(const char *path, const hwnas_arch *arch, int batch)
+{
+    hwnas_graph *graph;
+    TRY(hwnas_graph_build_trained(&graph, arch, batch));
+    const hwnas_status status = hwnas_export_graph(path, NULL, graph);
+    hwnas_graph_free(graph);
+    return status;
+}
+
 hwnas_status hwnas_export(const char *path, const char *format, const hwnas_arch *arch, int batch)
 {
+    if (arch->space->builder && !strcmp(format, "pytorch"))
+        return export_derived_module(path, arch, batch);
     const char *names[8] = {0};
     for (int i = 0; exporters[i].name; i++) {
         names[i] = exporters[i].name;

@@ -6,7 +6,8 @@
 #include "graph/graph.h"
 #include "space/arch.h"
 
-/* Writes a whole file or none. HWNAS_E_USAGE for an unknown format. */
+/* Writes a whole file or none. HWNAS_E_USAGE for an unknown format. A module of a space that was derived
+ * from a model has its weights beside it, as hwnas_export_graph() says. */
 HWNAS_CHECKED hwnas_status hwnas_export(const char *path, const char *format,
                                         const hwnas_arch *arch, int batch);
 

@@ -13,252 +13,6 @@
 
 #define TEXT(...) hwnas_arena_printf(f->s.arena, __VA_ARGS__)
 
-static const hwnas_tensor *input(hwnas_flat *f, const hwnas_node *node, int i)
-{
-    return hwnas_node_input(f->graph, node, i);
-}
-
-/* ---- Names ---- */
-
-/* "layer1.0.conv1.weight" -> "layer1_0_conv1_weight"; NULL when it says nothing to a reader. */
-static const char *python_name(hwnas_flat *f, const char *name, size_t n)
-{
-    enum { MAX = 48 };
-    hwnas_str text = {0};
-    if (hwnas_starts_with(name, "onnx::") || !isalpha((unsigned char)*name))
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        const char c = isalnum((unsigned char)name[i]) ? name[i] : '_';
-        if (c != '_' || (text.n && text.s[text.n - 1] != '_'))
-            hwnas_str_addn(&text, &c, 1);
-    }
-    while (text.n && text.s[text.n - 1] == '_')
-        text.s[--text.n] = '\0';
-    const char *copy =
-        text.n && text.n <= MAX ? hwnas_arena_string(f->s.arena, text.s, text.n) : NULL;
-    hwnas_str_done(&text);
-    return copy;
-}
-
-/* What a module is called: as the network where it was exported from calls it, if that says so. */
-static const char *module_name(hwnas_flat *f, const hwnas_node *node)
-{
-    const int at = hwnas_node_is(node, HWNAS_OP_GATHER) ? 0 : 1;
-    const char *fallback = hwnas_node_is(node, HWNAS_OP_GATHER)      ? "embedding"
-                           : hwnas_node_is(node, HWNAS_OP_LSTM_CORE) ? "lstm"
-                           : hwnas_node_is(node, HWNAS_OP_GRU_CORE)  ? "gru"
-                           : hwnas_node_is(node, HWNAS_OP_MATMUL)    ? "linear"
-                                                                     : node->op->name;
-    const char *weight = at < node->n_inputs ? input(f, node, at)->name : "";
-    const char *dot = strrchr(weight, '.');
-    const char *name = dot && dot > weight ? python_name(f, weight, (size_t)(dot - weight)) : NULL;
-    return name ? name : fallback;
-}
-
-/* ---- Operands ---- */
-
-/* "nn.Linear(3, 4)" as a call, which can be broken into lines. */
-static const hwnas_py *parse_call(hwnas_arena *arena, const char *text)
-{
-    enum { MAX_ARGS = 16 };
-    const char *at = strchr(text, '(') + 1;
-    const char *callee = hwnas_arena_string(arena, text, (size_t)(at - 1 - text));
-    const hwnas_py *args[MAX_ARGS];
-    size_t n_args = 0;
-    while (*at && at[1]) {
-        size_t n = 0;
-        for (int depth = 0; at[n + 1] && (depth || at[n] != ',' || n_args == MAX_ARGS - 1); n++)
-            depth += (at[n] == '(' || at[n] == '[') - (at[n] == ')' || at[n] == ']');
-        hwnas_py_name *name = hwnas_arena_alloc(arena, sizeof *name);
-        name->text = hwnas_arena_string(arena, at, n);
-        args[n_args++] = hwnas_py_of(arena, name);
-        at += n + (at[n] == ',' ? 2 : 0);
-    }
-    return hwnas_py_make(arena, HWNAS_PY_CALL, callee, n_args, args);
-}
-
-static hwnas_torch_piece *new_part(hwnas_flat *f, const char *call, const char *label)
-{
-    hwnas_arena *arena = f->s.arena;
-    hwnas_torch_piece *part = hwnas_torch_part(&f->s, HWNAS_PART_PLAIN, 1);
-    hwnas_torch_push_module(&f->s, &part->branches[0], parse_call(arena, call), label);
-    part->stem = label;
-    return part;
-}
-
-/* "torch.zeros(3, 4)": what a tensor has before weights are loaded. */
-static const char *fresh(hwnas_flat *f, const hwnas_tensor *tensor)
-{
-    const char *dims = hwnas_flat_list(f, tensor->rank, tensor->dims);
-    const char *type = hwnas_flat_dtype(tensor->dtype);
-    const char *dtype = strcmp(type, "torch.float32") ? TEXT(", dtype=%s", type) : "";
-    const bool is_one = tensor->init == HWNAS_INIT_ONE || tensor->init == HWNAS_INIT_NEAR_ONE;
-    if (!tensor->rank)
-        dims = "()";
-    if (tensor->data && !f->has_file) {
-        const int64_t n = hwnas_tensor_count(tensor);
-        hwnas_str values = {0};
-        for (int64_t i = 0; i < n; i++)
-            hwnas_str_addf(&values, "%s%s", i ? ", " : "", hwnas_flat_number(f, tensor->data[i]));
-        const char *text = TEXT("torch.tensor([%s]%s).reshape(%s)", values.s, dtype, dims);
-        hwnas_str_done(&values);
-        return text;
-    }
-    if (tensor->is_parameter && tensor->rank > 1 && !f->has_file)
-        return TEXT("torch.randn(%s) * 0.02", dims);
-    return TEXT("torch.%s(%s%s)", is_one ? "ones" : "zeros", dims, dtype);
-}
-
-/* A weight as an attribute: a parameter, or a buffer that nothing learns. */
-static const hwnas_wire *attribute_of(hwnas_flat *f, int index)
-{
-    const hwnas_tensor *tensor = &f->graph->tensors[index];
-    const char *name = python_name(f, tensor->name, strlen(tensor->name));
-    if (!f->wires[index]) {
-        const char *values = fresh(f, tensor);
-        hwnas_torch_piece *part = new_part(
-            f, tensor->is_parameter ? TEXT("nn.Parameter(%s)", values) : TEXT("(%s)", values),
-            name                   ? name
-            : tensor->is_parameter ? "weight"
-                                   : "constant");
-        part->is_buffer = !tensor->is_parameter;
-        hwnas_flat_add_weight(f, part, "", index);
-        f->wires[index] =
-            hwnas_wire_make(&f->s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part}, 0, NULL);
-    }
-    return f->wires[index];
-}
-
-/* A constant that reads best as a number; beside a tensor of `rank` dimensions it is the same. */
-static bool is_number(const hwnas_tensor *tensor, int rank)
-{
-    return tensor->kind == HWNAS_TENSOR_WEIGHT && tensor->data && !tensor->is_parameter &&
-           hwnas_tensor_count(tensor) == 1 && tensor->rank <= rank;
-}
-
-static const hwnas_wire *form(hwnas_flat *f, const char *text, bool is_primary, size_t n,
-                              const hwnas_wire *const *args)
-{
-    return hwnas_wire_make(&f->s, (hwnas_wire){.kind = HWNAS_WIRE_FORM, .form = {text, is_primary}},
-                           n, args);
-}
-
-/* Is it one operand of Python's, without brackets around it? */
-static bool is_one_operand(const char *text)
-{
-    int depth = 0;
-    for (const char *at = text; *at; at++) {
-        depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
-        if (*at == ' ' && !depth)
-            return false;
-    }
-    return *text != '-' && *text != '~' && !isdigit((unsigned char)*text);
-}
-
-/* About as many characters as the text has. */
-static size_t length_of(const hwnas_wire *wire)
-{
-    size_t length = wire->kind == HWNAS_WIRE_FORM ? strlen(wire->form.text) : 4;
-    for (size_t i = 0; i < wire->n_args; i++)
-        length += length_of(wire->args[i]);
-    return length + (wire->kind == HWNAS_WIRE_APPLY ? strlen(wire->part->stem) : 0);
-}
-
-static const char *type_of(const hwnas_tensor *tensor)
-{
-    return hwnas_flat_dtype(tensor->dtype);
-}
-
-/* The type that an operator has its input `i` in, or gives; NULL: whatever it is. */
-static const char *wanted_type(const hwnas_tensor *out, hwnas_flat_kind kind)
-{
-    switch (kind) {
-    case 'f':
-        return "torch.float32";
-    case 'l':
-        return "torch.int64";
-    case 'b':
-        return "torch.bool";
-    case '+':
-        return hwnas_dtype_is_whole(out->dtype) ? "torch.int64" : "torch.float32";
-    case 's':
-        return type_of(out);
-    }
-    return NULL;
-}
-
-/* "$0.float()" */
-static const char *conversion(hwnas_flat *f, const char *text, const char *type)
-{
-    static const struct {
-        const char *type, *method;
-    } short_ones[] = {{"torch.float32", "float"}, {"torch.int64", "long"}, {"torch.bool", "bool"}};
-    for (size_t i = 0; i < sizeof short_ones / sizeof *short_ones; i++)
-        if (!strcmp(short_ones[i].type, type))
-            return TEXT("%s.%s()", text, short_ones[i].method);
-    return TEXT("%s.to(%s)", text, type);
-}
-
-static char kind_of(const char *takes, int i)
-{
-    const int n = (int)strlen(takes);
-    return takes[i < n ? i : n - 1];
-}
-
-/* A number where the text has it beside an operator, else a tensor. */
-static const hwnas_wire *number(hwnas_flat *f, const hwnas_tensor *tensor, const char *type)
-{
-    const double value = tensor->data[0];
-    const bool is_float = !type || !strcmp(type, "torch.float32");
-    const char *text = type && !strcmp(type, "torch.bool") ? (value ? "True" : "False")
-                       : is_float && !hwnas_dtype_is_whole(tensor->dtype)
-                           ? hwnas_flat_number(f, value)
-                           : TEXT("%.0f", value);
-    return form(f, *text == '-' ? TEXT("(%s)", text) : text, true, 0, NULL);
-}
-
-/* How often the text has "$i", and whether each time alone between commas and brackets. */
-static int count_in(const char *text, int i, bool *is_alone)
-{
-    int n = 0;
-    *is_alone = true;
-    for (const char *at = strchr(text, '$'); at; at = strchr(at + 1, '$')) {
-        if (at[1] - '0' != i)
-            continue;
-        n++;
-        *is_alone = *is_alone && at > text && strchr("([ ", at[-1]) && strchr("),]", at[2]) &&
-                    (at[-1] != ' ' || at[-2] == ',') && at[2];
-    }
-    return n;
-}
-
-static const hwnas_wire *operand(hwnas_flat *f, const hwnas_node *node, int i, const char *text,
-                                 const char *takes)
-{
-    enum { MAX_DEPTH = 2, MAX_LENGTH = 48 };
-    const hwnas_tensor *tensor = input(f, node, i), *out = hwnas_node_output(f->graph, node);
-    const char *type = wanted_type(out, kind_of(takes, i));
-    bool is_alone;
-    const int n = count_in(text, i, &is_alone);
-    const bool is_infix = strlen(text) > 4 && text[2] == ' ' && strchr("+-*/<>=&|^", text[3]);
-    const bool is_scale = node->op->class == HWNAS_CLASS_QUANTIZATION && i > 0;
-    if ((is_infix || is_scale) && is_number(tensor, input(f, node, is_scale ? 0 : !i)->rank) &&
-        input(f, node, is_scale ? 0 : !i)->kind != HWNAS_TENSOR_WEIGHT)
-        return number(f, tensor, type);
-    const hwnas_wire *wire = tensor->kind == HWNAS_TENSOR_WEIGHT ? attribute_of(f, node->inputs[i])
-                                                                 : f->wires[node->inputs[i]];
-    const bool is_converted = type && strcmp(type, type_of(tensor));
-    const bool is_short = hwnas_wire_depth(wire) <= MAX_DEPTH && length_of(wire) <= MAX_LENGTH;
-    const bool stays = tensor->kind == HWNAS_TENSOR_WEIGHT ||
-                       (n <= 1 && is_short && wire->kind != HWNAS_WIRE_JOIN &&
-                        (hwnas_wire_is_primary(wire) || (is_alone && !is_converted)));
-    if (!stays) {
-        wire = hwnas_wire_as_variable(&f->s, wire);
-        f->wires[node->inputs[i]] = wire;
-    }
-    return is_converted ? form(f, conversion(f, "$0", type), true, 1, &wire) : wire;
-}
-
 /* ---- Nodes ---- */
 
 /* "1, keepdim=True": the arguments of a reduction. */
@@ -318,15 +72,15 @@ static const hwnas_wire *by_module(hwnas_flat *f, const hwnas_node *node, const 
     if (!call)
         return NULL;
     const char *before = row->before ? row->before(f, node) : "$0";
-    const hwnas_wire *wire = operand(f, node, at, at ? "($1)" : before, row->takes);
+    const hwnas_wire *wire = hwnas_flat_operand(f, node, at, at ? "($1)" : before, row->takes);
     if (strcmp(before, "$0"))
-        wire = form(f, before, true, 1, &wire);
+        wire = hwnas_flat_form(f, before, true, 1, &wire);
     wire = hwnas_wire_as_variable(&f->s, wire);
-    const hwnas_torch_piece *part = new_part(f, call, module_name(f, node));
+    const hwnas_torch_piece *part = hwnas_flat_part(f, call, hwnas_flat_module_name(f, node));
     for (size_t i = n_weights; i < f->n_weights; i++)
         f->weights[i].part = part;
     wire = hwnas_wire_make(&f->s, (hwnas_wire){.kind = HWNAS_WIRE_APPLY, .part = part}, 1, &wire);
-    return row->after ? form(f, row->after(f, node), true, 1, &wire) : wire;
+    return row->after ? hwnas_flat_form(f, row->after(f, node), true, 1, &wire) : wire;
 }
 
 static const hwnas_wire *by_text(hwnas_flat *f, const hwnas_node *node, const hwnas_flat_row *row)
@@ -340,7 +94,7 @@ static const hwnas_wire *by_text(hwnas_flat *f, const hwnas_node *node, const hw
         !hwnas_node_attr(node, "axes")->n)
         text = TEXT("$0.reshape(1)%s", fill_in(f, node, row->text) + 2); /* of a single value */
     for (int i = 0; i < node->n_inputs; i++) {
-        args[i] = operand(f, node, i, is_concat ? "" : text, row->takes);
+        args[i] = hwnas_flat_operand(f, node, i, is_concat ? "" : text, row->takes);
         if (is_concat && args[i]->kind == HWNAS_WIRE_FORM)
             args[i] = hwnas_wire_as_variable(&f->s, args[i]);
     }
@@ -350,11 +104,12 @@ static const hwnas_wire *by_text(hwnas_flat *f, const hwnas_node *node, const hw
             &f->s,
             (hwnas_wire){.kind = HWNAS_WIRE_JOIN,
                          .join = hwnas_torch_join_of("concat"),
-                         .axis = axis < 0 ? axis + input(f, node, 0)->rank : axis},
+                         .axis = axis < 0 ? axis + hwnas_flat_input(f, node, 0)->rank : axis},
             (size_t)node->n_inputs, args);
     }
     return !strcmp(text, "$0") ? args[0]
-                               : form(f, text, is_one_operand(text), (size_t)node->n_inputs, args);
+                               : hwnas_flat_form(f, text, hwnas_flat_is_one_operand(text),
+                                                 (size_t)node->n_inputs, args);
 }
 
 /* A product with weights and a sum with biases, as exporters write a linear layer. The node that
@@ -388,12 +143,13 @@ static const hwnas_wire *by_linear(hwnas_flat *f, const hwnas_node *node)
         f->uses[kernel] > 1)
         return NULL;
     const hwnas_node *sum = find_sum(f, node);
-    const hwnas_wire *x = hwnas_wire_as_variable(&f->s, operand(f, node, 0, "($0)", "f"));
+    const hwnas_wire *x =
+        hwnas_wire_as_variable(&f->s, hwnas_flat_operand(f, node, 0, "($0)", "f"));
     const hwnas_torch_piece *part =
-        new_part(f,
-                 TEXT("nn.Linear(%lld, %lld%s)", (long long)tensor->dims[0],
-                      (long long)tensor->dims[1], sum ? "" : ", bias=False"),
-                 module_name(f, node));
+        hwnas_flat_part(f,
+                        TEXT("nn.Linear(%lld, %lld%s)", (long long)tensor->dims[0],
+                             (long long)tensor->dims[1], sum ? "" : ", bias=False"),
+                        hwnas_flat_module_name(f, node));
     hwnas_flat_weight *weight = hwnas_flat_add_weight(f, part, ".weight", kernel);
     weight->is_transposed = true;
     weight->dims[0] = tensor->dims[1];
@@ -413,9 +169,10 @@ static const char *given_type(hwnas_flat *f, const hwnas_node *node, const hwnas
 {
     const hwnas_tensor *out = hwnas_node_output(f->graph, node);
     if (hwnas_node_is(node, HWNAS_OP_TOP_K))
-        return hwnas_node_attr(node, "places")->ints[0] ? "torch.int64"
-                                                        : type_of(input(f, node, 0));
-    return wanted_type(out, row->gives);
+        return hwnas_node_attr(node, "places")->ints[0]
+                   ? "torch.int64"
+                   : hwnas_flat_type(hwnas_flat_input(f, node, 0));
+    return hwnas_flat_wanted_type(out, row->gives);
 }
 
 static hwnas_status add_node(hwnas_flat *f, const hwnas_node *node)
@@ -432,10 +189,11 @@ static hwnas_status add_node(hwnas_flat *f, const hwnas_node *node)
                           node->name, node->op->name);
     wire = wire ? wire : by_text(f, node, row);
     const char *type = given_type(f, node, row);
-    if (type && strcmp(type, type_of(out))) {
+    if (type && strcmp(type, hwnas_flat_type(out))) {
         if (!hwnas_wire_is_primary(wire))
             wire = hwnas_wire_as_variable(&f->s, wire);
-        wire = form(f, conversion(f, "$0", type_of(out)), true, 1, &wire);
+        wire = hwnas_flat_form(f, hwnas_flat_conversion(f, "$0", hwnas_flat_type(out)), true, 1,
+                               &wire);
     }
     if (f->uses[node->output] > 1)
         wire = hwnas_wire_as_variable(&f->s, wire);
@@ -478,7 +236,7 @@ static void add_inputs(hwnas_flat *f)
         hwnas_arena_alloc(f->s.arena, (f->graph->n_inputs + 1) * sizeof *class->arguments);
     for (size_t i = 0; i < f->graph->n_inputs; i++) {
         const hwnas_tensor *tensor = &f->graph->tensors[f->graph->inputs[i]];
-        const char *name = python_name(f, tensor->name, strlen(tensor->name)), *stem;
+        const char *name = hwnas_flat_name(f, tensor->name, strlen(tensor->name)), *stem;
         name = stem = name ? name : "x";
         if (!hwnas_py_is_free(name))
             name = TEXT("%s_", stem);
@@ -497,8 +255,9 @@ static void add_outputs(hwnas_flat *f)
     const hwnas_wire **args = hwnas_arena_alloc(f->s.arena, n * sizeof *args);
     for (size_t i = 0; i < n; i++) {
         const int index = f->graph->outputs[i];
-        args[i] = f->graph->tensors[index].kind == HWNAS_TENSOR_WEIGHT ? attribute_of(f, index)
-                                                                       : f->wires[index];
+        args[i] = f->graph->tensors[index].kind == HWNAS_TENSOR_WEIGHT
+                      ? hwnas_flat_attribute(f, index)
+                      : f->wires[index];
         if (n > 1 && args[i]->kind != HWNAS_WIRE_VARIABLE)
             args[i] = f->wires[index] = hwnas_wire_as_variable(&f->s, args[i]);
     }

@@ -3,7 +3,7 @@
  *
  * No file calls one behind it: pytorch_flat_text.c has numbers and lists as Python writes them,
  * pytorch_flat_layers.c what is a module of PyTorch's, pytorch_flat_ops.c a row for each operator,
- * pytorch_flat.c the walk over the graph. */
+ * pytorch_flat_operands.c what a line reads, pytorch_flat.c the walk over the graph. */
 #ifndef HWNAS_EXPORT_PYTORCH_FLAT_H
 #define HWNAS_EXPORT_PYTORCH_FLAT_H
 
@@ -65,6 +65,33 @@ const char *hwnas_flat_dtype(hwnas_dtype dtype);
 /* F.pad's: (left, right, top, bottom) of top, left, bottom, right. */
 const char *hwnas_flat_sides(hwnas_flat *f, const int64_t *pad);
 
+/* ---- pytorch_flat_operands.c ---- */
+
+const hwnas_tensor *hwnas_flat_input(hwnas_flat *f, const hwnas_node *node, int i);
+/* "layer1.0.conv1.weight" -> "layer1_0_conv1_weight"; NULL when it says nothing to a reader. */
+const char *hwnas_flat_name(hwnas_flat *f, const char *name, size_t n);
+/* What a module is called: as the network where it was exported from calls it, if that says so. */
+const char *hwnas_flat_module_name(hwnas_flat *f, const hwnas_node *node);
+/* A new attribute of the class: "nn.Linear(3, 4)" by a name like `label`. */
+hwnas_torch_piece *hwnas_flat_part(hwnas_flat *f, const char *call, const char *label);
+/* A weight as an attribute: a parameter, or a buffer that nothing learns. */
+const hwnas_wire *hwnas_flat_attribute(hwnas_flat *f, int tensor);
+const hwnas_wire *hwnas_flat_form(hwnas_flat *f, const char *text, bool is_primary, size_t n,
+                                  const hwnas_wire *const *args);
+/* Is it one operand of Python's, without brackets around it? */
+bool hwnas_flat_is_one_operand(const char *text);
+/* "torch.int64": that has the tensor's values. */
+const char *hwnas_flat_type(const hwnas_tensor *tensor);
+/* The type that an operator has an input in, or gives; NULL: whatever it is. */
+const char *hwnas_flat_wanted_type(const hwnas_tensor *out, hwnas_flat_kind kind);
+/* "$0.float()" */
+const char *hwnas_flat_conversion(hwnas_flat *f, const char *text, const char *type);
+/* Input `i` of a node in the row's text. */
+const hwnas_wire *hwnas_flat_operand(hwnas_flat *f, const hwnas_node *node, int i, const char *text,
+                                     const char *takes);
+
+/* ---- pytorch_flat.c ---- */
+
 /* The class of export->graph. With `has_file` the weights come from a file, which
  * hwnas_flat_write_weights() writes once the class is written; without, constants are in the class.
  */
@@ -94,5 +121,6 @@ HWNAS_FLAT_TEXT(after_rnn);
 HWNAS_FLAT_TEXT(conv);
 HWNAS_FLAT_TEXT(conv_transpose);
 HWNAS_FLAT_TEXT(layer_norm);
+HWNAS_FLAT_TEXT(rms_norm);
 
 #endif

@@ -7,11 +7,6 @@
 
 #define TEXT(...) hwnas_arena_printf(f->s.arena, __VA_ARGS__)
 
-static const hwnas_tensor *input(hwnas_flat *f, const hwnas_node *node, int i)
-{
-    return hwnas_node_input(f->graph, node, i);
-}
-
 static const int64_t *ints_of(const hwnas_node *node, const char *attr)
 {
     return hwnas_node_attr(node, attr)->ints;
@@ -21,8 +16,9 @@ static const int64_t *ints_of(const hwnas_node *node, const char *attr)
 static bool are_own(hwnas_flat *f, const hwnas_node *node, int first)
 {
     for (int i = first; i < node->n_inputs; i++)
-        if (input(f, node, i)->kind != HWNAS_TENSOR_WEIGHT || f->uses[node->inputs[i]] > 1 ||
-            hwnas_dtype_is_whole(input(f, node, i)->dtype))
+        if (hwnas_flat_input(f, node, i)->kind != HWNAS_TENSOR_WEIGHT ||
+            f->uses[node->inputs[i]] > 1 ||
+            hwnas_dtype_is_whole(hwnas_flat_input(f, node, i)->dtype))
             return false;
     return true;
 }
@@ -85,11 +81,11 @@ HWNAS_FLAT_TEXT(conv)
 
 HWNAS_FLAT_MODULE(conv)
 {
-    const int64_t *dims = input(f, node, 1)->dims;
+    const int64_t *dims = hwnas_flat_input(f, node, 1)->dims;
     if (!are_own(f, node, 1))
         return NULL;
     add_weights(f, node, part, weight_and_bias);
-    return TEXT("nn.Conv2d(%lld, %lld, %s%s%s)", (long long)input(f, node, 0)->dims[1],
+    return TEXT("nn.Conv2d(%lld, %lld, %s%s%s)", (long long)hwnas_flat_input(f, node, 0)->dims[1],
                 (long long)dims[0], hwnas_flat_pair(f, dims + 2),
                 window(f, node, !hwnas_export_is_lopsided(node, false)),
                 node->n_inputs > 2 ? "" : ", bias=False");
@@ -128,7 +124,7 @@ HWNAS_FLAT_TEXT(conv_transpose)
 
 HWNAS_FLAT_MODULE(conv_transpose)
 {
-    const int64_t *dims = input(f, node, 1)->dims;
+    const int64_t *dims = hwnas_flat_input(f, node, 1)->dims;
     if (!are_own(f, node, 1) || !is_plain_transpose(node))
         return NULL;
     add_weights(f, node, part, weight_and_bias);
@@ -141,7 +137,7 @@ HWNAS_FLAT_MODULE(conv_transpose)
 
 HWNAS_FLAT_MODULE(linear)
 {
-    const int64_t *dims = input(f, node, 1)->dims;
+    const int64_t *dims = hwnas_flat_input(f, node, 1)->dims;
     if (!are_own(f, node, 1))
         return NULL;
     add_weights(f, node, part, weight_and_bias);
@@ -152,7 +148,7 @@ HWNAS_FLAT_MODULE(linear)
 HWNAS_FLAT_MODULE(batch_norm)
 {
     static const char *const suffixes[] = {".weight", ".bias", ".running_mean", ".running_var"};
-    const int rank = input(f, node, 0)->rank;
+    const int rank = hwnas_flat_input(f, node, 0)->rank;
     const double epsilon = hwnas_node_attr(node, "epsilon")->number;
     const bool has_affine = *ints_of(node, "affine") || f->has_file;
     if (!are_own(f, node, 1) || rank > 5)
@@ -161,7 +157,7 @@ HWNAS_FLAT_MODULE(batch_norm)
         hwnas_flat_add_weight(f, part, suffixes[i - 1], node->inputs[i]);
     hwnas_flat_add_weight(f, part, ".num_batches_tracked", -1);
     return TEXT("nn.BatchNorm%dd(%lld%s%s)", rank > 3 ? rank - 2 : 1,
-                (long long)input(f, node, 1)->dims[0],
+                (long long)hwnas_flat_input(f, node, 1)->dims[0],
                 epsilon == 1e-5 || (float)epsilon == 1e-5f
                     ? ""
                     : TEXT(", eps=%s", hwnas_flat_number(f, epsilon)),
@@ -171,7 +167,7 @@ HWNAS_FLAT_MODULE(batch_norm)
 /* "512" or "(16, 32)": the dimensions that are one. */
 static const char *normalized(hwnas_flat *f, const hwnas_node *node)
 {
-    const hwnas_tensor *in = input(f, node, 0);
+    const hwnas_tensor *in = hwnas_flat_input(f, node, 0);
     const int64_t axis = *ints_of(node, "axis");
     const int first = (int)(axis < 0 ? axis + in->rank : axis);
     return TEXT("(%s%s)", hwnas_flat_list(f, in->rank - first, in->dims + first),
@@ -181,13 +177,13 @@ static const char *normalized(hwnas_flat *f, const hwnas_node *node)
 /* Are scale and shift, where there are any, one for each value? They may be one for all. */
 static bool has_full_weights(hwnas_flat *f, const hwnas_node *node)
 {
-    const hwnas_tensor *in = input(f, node, 0);
+    const hwnas_tensor *in = hwnas_flat_input(f, node, 0);
     const int64_t axis = *ints_of(node, "axis") + (*ints_of(node, "axis") < 0 ? in->rank : 0);
     bool is_full = true;
     for (int i = 1; i < node->n_inputs; i++)
-        is_full = is_full && input(f, node, i)->rank == in->rank - axis &&
-                  !memcmp(input(f, node, i)->dims, in->dims + axis,
-                          (size_t)input(f, node, i)->rank * sizeof *in->dims);
+        is_full = is_full && hwnas_flat_input(f, node, i)->rank == in->rank - axis &&
+                  !memcmp(hwnas_flat_input(f, node, i)->dims, in->dims + axis,
+                          (size_t)hwnas_flat_input(f, node, i)->rank * sizeof *in->dims);
     return is_full;
 }
 
@@ -215,13 +211,27 @@ HWNAS_FLAT_MODULE(layer_norm)
                 (float)epsilon == 1e-5f ? "" : TEXT(", eps=%s", hwnas_flat_number(f, epsilon)));
 }
 
+/* PyTorch has it since 2.4. */
+HWNAS_FLAT_TEXT(rms_norm)
+{
+    const hwnas_tensor *in = hwnas_flat_input(f, node, 0);
+    const int64_t axis = *ints_of(node, "axis");
+    int64_t dims[HWNAS_MAX_RANK];
+    int n = 0;
+    for (int64_t i = axis < 0 ? axis : axis - in->rank; i < 0; i++)
+        dims[n++] = i;
+    return TEXT("$0 * torch.rsqrt($0.square().mean((%s%s), keepdim=True) + %s) * $1",
+                hwnas_flat_list(f, n, dims), n == 1 ? "," : "",
+                hwnas_flat_number(f, hwnas_node_attr(node, "epsilon")->number));
+}
+
 /* An embedding takes no numbers from the end, so it is one where they come from outside. */
 HWNAS_FLAT_MODULE(gather)
 {
-    const hwnas_tensor *table = input(f, node, 0);
+    const hwnas_tensor *table = hwnas_flat_input(f, node, 0);
     if (table->kind != HWNAS_TENSOR_WEIGHT || !table->is_parameter || table->rank != 2 ||
         f->uses[node->inputs[0]] > 1 || *ints_of(node, "axis") ||
-        input(f, node, 1)->kind != HWNAS_TENSOR_INPUT)
+        hwnas_flat_input(f, node, 1)->kind != HWNAS_TENSOR_INPUT)
         return NULL;
     hwnas_flat_add_weight(f, part, ".weight", node->inputs[0]);
     return TEXT("nn.Embedding(%lld, %lld)", (long long)table->dims[0], (long long)table->dims[1]);
@@ -256,7 +266,7 @@ static void find_biases(int *out, int64_t *begins, hwnas_flat *f, const hwnas_no
 static bool is_rnn_module(hwnas_flat *f, const hwnas_node *node)
 {
     for (int i = HWNAS_RNN_W; i < node->n_inputs; i++) {
-        const hwnas_tensor *weight = input(f, node, i);
+        const hwnas_tensor *weight = hwnas_flat_input(f, node, i);
         const hwnas_node *from = weight->producer < 0 ? NULL : &f->graph->nodes[weight->producer];
         const bool is_pair = i == HWNAS_RNN_B && hwnas_node_is(from, HWNAS_OP_CONCAT) &&
                              from->n_inputs == 2 &&
@@ -274,7 +284,7 @@ HWNAS_FLAT_MODULE(rnn)
 {
     static const int lstm_gates[] = {0, 2, 3, 1}, gru_gates[] = {1, 0, 2};
     const bool is_lstm = node->op->id == HWNAS_OP_LSTM_CORE;
-    const int64_t *w = input(f, node, HWNAS_RNN_W)->dims, rows = w[1], features = w[2];
+    const int64_t *w = hwnas_flat_input(f, node, HWNAS_RNN_W)->dims, rows = w[1], features = w[2];
     const int64_t hidden = node->attrs[HWNAS_RNN_HIDDEN].ints[0];
     const bool has_bias = node->n_inputs > HWNAS_RNN_B;
     if (!is_rnn_module(f, node))
@@ -321,7 +331,7 @@ HWNAS_FLAT_TEXT(before_rnn)
 /* Steps x batch x features as steps x directions x batch x features. */
 HWNAS_FLAT_TEXT(after_rnn)
 {
-    const int64_t directions = input(f, node, HWNAS_RNN_W)->dims[0];
+    const int64_t directions = hwnas_flat_input(f, node, HWNAS_RNN_W)->dims[0];
     if (directions == 1)
         return is_reverse(node) ? "$0[0].flip(0).unsqueeze(1)" : "$0[0].unsqueeze(1)";
     return TEXT("$0[0].unflatten(-1, (%lld, %lld)).transpose(1, 2)", (long long)directions,

@@ -6,11 +6,6 @@
 #include "graph/ops/pool.h"
 #include "export/pytorch_flat.h"
 
-static const hwnas_tensor *input(hwnas_flat *f, const hwnas_node *node, int i)
-{
-    return hwnas_node_input(f->graph, node, i);
-}
-
 static const hwnas_tensor *output(hwnas_flat *f, const hwnas_node *node)
 {
     return hwnas_node_output(f->graph, node);
@@ -37,13 +32,13 @@ static const char *dimensions_before(hwnas_flat *f, const char *text, int64_t ax
 static int64_t axis_of(hwnas_flat *f, const hwnas_node *node)
 {
     const int64_t axis = number_of(node, "axis");
-    return axis < 0 ? axis + input(f, node, 0)->rank : axis;
+    return axis < 0 ? axis + hwnas_flat_input(f, node, 0)->rank : axis;
 }
 
 /* Input 1 as indices below `n`, where PyTorch takes none from the end. */
 static const char *places(hwnas_flat *f, const hwnas_node *node, int64_t n)
 {
-    const hwnas_tensor *indices = input(f, node, 1);
+    const hwnas_tensor *indices = hwnas_flat_input(f, node, 1);
     bool is_negative = !indices->data;
     for (int64_t i = 0; !is_negative && i < hwnas_tensor_count(indices); i++)
         is_negative = indices->data[i] < 0;
@@ -55,7 +50,7 @@ static const char *places(hwnas_flat *f, const hwnas_node *node, int64_t n)
 /* The output's shape; what is the batch goes with another batch as well. */
 static const char *write_reshape(hwnas_flat *f, const hwnas_node *node)
 {
-    const hwnas_tensor *in = input(f, node, 0), *out = output(f, node);
+    const hwnas_tensor *in = hwnas_flat_input(f, node, 0), *out = output(f, node);
     int64_t dims[HWNAS_MAX_RANK];
     memcpy(dims, out->dims, sizeof dims);
     if (in->rank && out->rank && f->graph->n_inputs && in->dims[0] == out->dims[0] &&
@@ -68,13 +63,14 @@ static const char *write_reshape(hwnas_flat *f, const hwnas_node *node)
 
 static const char *write_flatten(hwnas_flat *f, const hwnas_node *node)
 {
-    return number_of(node, "axis") == 1 && input(f, node, 0)->rank > 1 ? "$0.flatten(1)"
-                                                                       : write_reshape(f, node);
+    return number_of(node, "axis") == 1 && hwnas_flat_input(f, node, 0)->rank > 1
+               ? "$0.flatten(1)"
+               : write_reshape(f, node);
 }
 
 static const char *write_expand(hwnas_flat *f, const hwnas_node *node)
 {
-    const hwnas_tensor *in = input(f, node, 0), *out = output(f, node);
+    const hwnas_tensor *in = hwnas_flat_input(f, node, 0), *out = output(f, node);
     int64_t dims[HWNAS_MAX_RANK];
     for (int i = 0; i < out->rank; i++) {
         const int from = i - (out->rank - in->rank);
@@ -89,7 +85,7 @@ static const char *write_slice(hwnas_flat *f, const hwnas_node *node)
                   end = number_of(node, "end"), step = number_of(node, "step");
     const char *text = dimensions_before(f, "$0[", axis);
     text = begin ? TEXT("%s%lld:", text, (long long)begin) : TEXT("%s:", text);
-    if (end < input(f, node, 0)->dims[axis])
+    if (end < hwnas_flat_input(f, node, 0)->dims[axis])
         text = TEXT("%s%lld", text, (long long)end);
     return step != 1 ? TEXT("%s:%lld]", text, (long long)step) : TEXT("%s]", text);
 }
@@ -100,7 +96,7 @@ static const char *write_pad(hwnas_flat *f, const hwnas_node *node)
     const int64_t *before = hwnas_node_attr(node, "before")->ints,
                   *after = hwnas_node_attr(node, "after")->ints;
     const int64_t mode = number_of(node, "mode");
-    const int rank = input(f, node, 0)->rank;
+    const int rank = hwnas_flat_input(f, node, 0)->rank;
     int64_t sides[2 * HWNAS_MAX_RANK];
     if (mode) {
         hwnas_torch_file_need(&f->s.export->module, "pad_from_inside");
@@ -134,13 +130,13 @@ static const char *write_zero(hwnas_flat *f, const hwnas_node *node)
 /* A float becomes a small whole number by way of a large one: what is too large wraps around. */
 static const char *write_cast(hwnas_flat *f, const hwnas_node *node)
 {
-    const char *from = hwnas_flat_dtype(input(f, node, 0)->dtype);
+    const char *from = hwnas_flat_dtype(hwnas_flat_input(f, node, 0)->dtype);
     const char *to = hwnas_flat_dtype(output(f, node)->dtype);
     const bool is_whole = hwnas_dtype_is_whole(output(f, node)->dtype);
     if (!strcmp(from, to))
         return "$0";
     if (is_whole && strcmp(to, "torch.bool") && strcmp(to, "torch.int64") &&
-        !hwnas_dtype_is_whole(input(f, node, 0)->dtype))
+        !hwnas_dtype_is_whole(hwnas_flat_input(f, node, 0)->dtype))
         return TEXT("$0.long().to(%s)", to);
     return TEXT("$0.to(%s)", to);
 }
@@ -208,10 +204,10 @@ static const char *write_is_inf(hwnas_flat *f, const hwnas_node *node)
 static const char *beside(hwnas_flat *f, const hwnas_node *node, int i)
 {
     const char *text = TEXT("$%d", i);
-    if (hwnas_tensor_count(input(f, node, i)) == 1)
+    if (hwnas_tensor_count(hwnas_flat_input(f, node, i)) == 1)
         return text;
     const char *ones = "";
-    for (int64_t d = number_of(node, "axis") + 1; d < input(f, node, 0)->rank; d++)
+    for (int64_t d = number_of(node, "axis") + 1; d < hwnas_flat_input(f, node, 0)->rank; d++)
         ones = TEXT("%s, 1", ones);
     return *ones ? TEXT("%s.view(-1%s)", text, ones) : text;
 }
@@ -241,7 +237,7 @@ static const char *write_dequantize(hwnas_flat *f, const hwnas_node *node)
 
 static const char *write_cum_sum(hwnas_flat *f, const hwnas_node *node)
 {
-    const long long axis = axis_of(f, node), n = input(f, node, 0)->dims[axis];
+    const long long axis = axis_of(f, node), n = hwnas_flat_input(f, node, 0)->dims[axis];
     const bool is_exclusive = number_of(node, "exclusive"), is_reverse = number_of(node, "reverse");
     const char *text = is_reverse ? TEXT("$0.flip(%lld)", axis) : "$0";
     if (is_exclusive) { /* without the last, behind a zero */
@@ -261,8 +257,8 @@ static const char *write_arg(hwnas_flat *f, const hwnas_node *node)
     const char *keep = number_of(node, "keep") ? ", keepdim=True" : "";
     if (!number_of(node, "last"))
         return TEXT("$0.%s(%lld%s)", name, axis, keep);
-    return TEXT("%lld - $0.flip(%lld).%s(%lld%s)", (long long)input(f, node, 0)->dims[axis] - 1,
-                axis, name, axis, keep);
+    return TEXT("%lld - $0.flip(%lld).%s(%lld%s)",
+                (long long)hwnas_flat_input(f, node, 0)->dims[axis] - 1, axis, name, axis, keep);
 }
 
 /* Of equal values the first comes first, which topk() does not promise. */
@@ -289,7 +285,7 @@ static const char *write_prod(hwnas_flat *f, const hwnas_node *node)
 /* $0[:, $1] */
 static const char *write_gather(hwnas_flat *f, const hwnas_node *node)
 {
-    const hwnas_tensor *index = input(f, node, 1);
+    const hwnas_tensor *index = hwnas_flat_input(f, node, 1);
     const char *text = dimensions_before(f, "$0[", axis_of(f, node));
     if (index->data && !index->rank)
         return TEXT("%s%.0f]", text, index->data[0]);
@@ -300,7 +296,7 @@ static const char *write_gather_elements(hwnas_flat *f, const hwnas_node *node)
 {
     const int64_t axis = axis_of(f, node);
     return TEXT("$0.gather(%lld, %s)", (long long)axis,
-                places(f, node, input(f, node, 0)->dims[axis]));
+                places(f, node, hwnas_flat_input(f, node, 0)->dims[axis]));
 }
 
 static const char *write_gather_nd(hwnas_flat *f, const hwnas_node *node)
@@ -317,7 +313,7 @@ static const char *const reductions[] = {NULL, "sum", "prod", "amax", "amin"};
 static const char *write_scatter_elements(hwnas_flat *f, const hwnas_node *node)
 {
     const int64_t axis = axis_of(f, node), reduction = number_of(node, "reduction");
-    const char *at = places(f, node, input(f, node, 0)->dims[axis]);
+    const char *at = places(f, node, hwnas_flat_input(f, node, 0)->dims[axis]);
     return reduction ? TEXT("$0.scatter_reduce(%lld, %s, $2, \"%s\")", (long long)axis, at,
                             reductions[reduction])
                      : TEXT("$0.scatter(%lld, %s, $2)", (long long)axis, at);
@@ -472,6 +468,7 @@ const hwnas_flat_row hwnas_flat_rows[HWNAS_N_OPS] = {
     [HWNAS_OP_REDUCE_SUM_SQUARE] = {"$0.square().sum(@)", "s", '+'},
     FUNCTION(RELU, "F.relu($0)", SAME),
     WRITES(RESHAPE, "s", 's', reshape),
+    [HWNAS_OP_RMS_NORM] = {NULL, "f", 'f', hwnas_flat_rms_norm},
     METHOD(ROUND, "round", FLOATS),
     WRITES(SCATTER_ELEMENTS, "sls", 's', scatter_elements),
     WRITES(SCATTER_ND, "sls", 's', scatter_nd),

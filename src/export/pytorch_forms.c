@@ -278,13 +278,14 @@ const hwnas_py *hwnas_torch_spell_gelu(hwnas_torch_scope *s, const hwnas_stmt *s
 }
 
 /* Over the last dimension, or those from `axis` on. Without a shift it is a helper's: PyTorch has
- * that only since 2.1. */
+ * that only since 2.1, and RMSNorm since 2.4. */
 const hwnas_py *hwnas_torch_spell_layer_norm(hwnas_torch_scope *s, const hwnas_stmt *stmt,
                                              const hwnas_torch_observed *seen)
 {
     const hwnas_py *epsilon = hwnas_torch_attribute(s, stmt, "epsilon"), *args[3];
     const int64_t axis = axis_of(seen, hwnas_torch_known(s, stmt, "axis"));
-    const bool has_bias = hwnas_torch_known(s, stmt, "bias") != 0;
+    const bool is_rms = stmt->op == hwnas_ops[HWNAS_OP_RMS_NORM];
+    const bool has_bias = !is_rms && hwnas_torch_known(s, stmt, "bias") != 0;
     size_t n = 1;
     args[0] = hwnas_torch_length(s, seen, HWNAS_TORCH_FEATURES);
     if (axis < seen->before.n) {
@@ -297,7 +298,7 @@ const hwnas_py *hwnas_torch_spell_layer_norm(hwnas_torch_scope *s, const hwnas_s
     }
     if (!hwnas_py_is_number(epsilon, 1e-5))
         args[n++] = hwnas_torch_keyword(s, "eps", epsilon);
-    return call(s, has_bias ? "nn.LayerNorm" : "LayerNorm", n, args);
+    return call(s, is_rms ? "RMSNorm" : has_bias ? "nn.LayerNorm" : "LayerNorm", n, args);
 }
 
 const hwnas_py *hwnas_torch_spell_upsample(hwnas_torch_scope *s, const hwnas_stmt *stmt,

@@ -115,6 +115,7 @@ static const hwnas_torch_row rows[] = {
      .spell = hwnas_torch_spell_reshape,
      .form = hwnas_torch_form_reshape,
      .result = HWNAS_TORCH_PASSED},
+    {.op = HWNAS_OP_RMS_NORM, .spell = hwnas_torch_spell_layer_norm, .result = HWNAS_TORCH_FRESH},
     {.op = HWNAS_OP_SCALE,
      .module = "Scale",
      .arguments = {{"by", NULL, NAN, false}},

@@ -166,6 +166,17 @@ const hwnas_torch_helper hwnas_torch_helpers[] = {
                   "    def __init__(self, shape, eps=1e-5):\n"
                   "        super().__init__(shape, eps=eps)\n"
                   "        self.register_parameter(\"bias\", None)\n"},
+    {"RMSNorm", "class RMSNorm(nn.Module):\n"
+                "    def __init__(self, shape, eps=1e-5):\n"
+                "        super().__init__()\n"
+                "        shape = (shape,) if isinstance(shape, int) else tuple(shape)\n"
+                "        self.dims = tuple(range(-len(shape), 0))\n"
+                "        self.eps = eps\n"
+                "        self.weight = nn.Parameter(torch.ones(shape))\n"
+                "\n"
+                "    def forward(self, x):\n"
+                "        square = x.square().mean(self.dims, keepdim=True)\n"
+                "        return x * torch.rsqrt(square + self.eps) * self.weight\n"},
     {"Weight", "class Weight(nn.Module):\n"
                "    \"\"\"A learned tensor, whatever the input; expand: one a batch item.\"\"\"\n"
                "\n"

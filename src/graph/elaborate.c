@@ -319,6 +319,8 @@ static hwnas_status run_body(builder *b, call *c, const hwnas_body *body, int *t
 
 hwnas_status hwnas_graph_build(hwnas_graph **out, const hwnas_arch *arch, int batch)
 {
+    if (arch->space->builder)
+        return arch->space->builder->build(out, arch, batch, false);
     return hwnas_graph_build_watched(out, arch, batch, NULL);
 }
 
@@ -327,6 +329,9 @@ hwnas_status hwnas_graph_build_watched(hwnas_graph **out, const hwnas_arch *arch
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_space *space = arch->space;
+    if (space->model_path)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, &space->model_place,
+                          "the space has a model in the place of statements");
     builder b = {.graph = hwnas_graph_new(space->name, 0),
                  .arch = arch,
                  .scratch = hwnas_arena_new(),

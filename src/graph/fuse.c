@@ -1,211 +1,229 @@
-/* fuse.c: operators that were written as several. Exporters for older ONNX write gelu as
- *
- *     x (1 + erf(x / sqrt(2))) / 2      or      x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2
- *
- * with the factors in any order. A device has one fast operator for it. */
-#include <math.h>
+/* fuse.c: operators that were written as several. A device has one fast operator for each of these;
+ * exporters for older ONNX write what it is made of. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/op.h"
-#include "graph/rewrite.h"
+#include "graph/pattern.h"
+
+enum { MAX_ATTRS = 3 };
+
+/* The node where an operator ends: what it becomes. */
+typedef struct replacement {
+    const struct row *row; /* NULL: it stays, unless it is inside */
+    bool is_inside;        /* it is a part of another one's, and goes */
+    int tensors[HWNAS_PATTERN_N_VARIABLES];
+    hwnas_attr attrs[MAX_ATTRS];
+} replacement;
 
 typedef struct fuser {
     const hwnas_graph *graph;
-    int *x; /* by node: the input of the gelu that it ends, or -1 */
-    bool *is_tanh;
-    int *n_readers; /* by tensor */
+    hwnas_uses *uses;
+    replacement *all; /* by node */
+    replacement next; /* what is being looked for */
 } fuser;
 
-/* A product: a number times tensors. */
-enum { MAX_FACTORS = 8, MAX_NODES = 32, NO_TENSOR = -1 };
-typedef struct product {
-    double number;
-    int n;
-    int factors[MAX_FACTORS];
-    int n_nodes; /* looked at; bounded, whatever a file holds */
-} product;
+/* ---- What patterns do not say ---- */
 
-static const hwnas_node *producer(const fuser *f, int tensor)
-{
-    const int node = f->graph->tensors[tensor].producer;
-    return node < 0 ? NULL : &f->graph->nodes[node];
-}
+/* Finds the operator's attributes. False: it is another one after all. */
+typedef bool read_match(hwnas_attr *attrs, const fuser *f, const hwnas_match *match);
 
-static bool is_number(double *out, const fuser *f, int tensor)
+static bool has_no_attrs(hwnas_attr *attrs, const fuser *f, const hwnas_match *match)
 {
-    const hwnas_tensor *t = &f->graph->tensors[tensor];
-    if (t->kind != HWNAS_TENSOR_WEIGHT || !t->data || hwnas_tensor_count(t) != 1)
-        return false;
-    *out = t->data[0];
+    (void)attrs, (void)f, (void)match;
     return true;
 }
 
-/* Multiplies `p` by what a tensor is the product of; `x` is a factor as it is. False: too many. */
-static bool multiply(product *p, const fuser *f, int tensor, int x)
+static bool is_by_tanh(hwnas_attr *attrs, const fuser *f, const hwnas_match *match)
 {
-    const hwnas_node *node = producer(f, tensor);
-    double number;
-    if (++p->n_nodes > MAX_NODES)
+    (void)f, (void)match;
+    attrs[0] = (hwnas_attr){.is_set = true, .n = 1, .ints = {1}};
+    return true;
+}
+
+static bool is_softmax(hwnas_attr *attrs, const fuser *f, const hwnas_match *match)
+{
+    const hwnas_attr *axes = hwnas_node_attr(match->reduction, "axes");
+    (void)f;
+    attrs[0] = (hwnas_attr){.is_set = true, .n = 1, .ints = {axes->ints[0]}};
+    return axes->n == 1;
+}
+
+/* Is there a weight for each value of the last dimensions? It may have dimensions of 1 before,
+ * where nobody else reads it and they can be taken away. */
+static bool is_weight_of(const fuser *f, int tensor, const hwnas_tensor *x, int n_dims)
+{
+    const hwnas_tensor *weight = &f->graph->tensors[tensor];
+    const int n_more = weight->rank - n_dims;
+    if (n_more < 0 || (n_more > 0 && (f->uses[tensor].n_inputs > 1 || f->uses[tensor].is_output)))
         return false;
-    if (is_number(&number, f, tensor)) {
-        p->number *= number;
+    for (int i = 0; i < n_more; i++)
+        if (weight->dims[i] != 1)
+            return false;
+    return !memcmp(weight->dims + n_more, x->dims + x->rank - n_dims,
+                   (size_t)n_dims * sizeof *x->dims);
+}
+
+/* Of the last dimensions. */
+static bool is_norm(hwnas_attr *attrs, const fuser *f, const hwnas_match *match)
+{
+    enum { AXIS, EPSILON };
+    const hwnas_attr *axes = hwnas_node_attr(match->reduction, "axes");
+    const hwnas_tensor *x = &f->graph->tensors[match->tensors[HWNAS_PATTERN_X]];
+    for (int i = 0; i < axes->n; i++)
+        if (axes->ints[i] != x->rank - axes->n + i)
+            return false;
+    for (int i = HWNAS_PATTERN_SCALE; i < HWNAS_PATTERN_N_VARIABLES; i++)
+        if (match->tensors[i] >= 0 && !is_weight_of(f, match->tensors[i], x, axes->n))
+            return false;
+    attrs[AXIS] = (hwnas_attr){.is_set = true, .n = 1, .ints = {-axes->n}};
+    attrs[EPSILON] = (hwnas_attr){.is_set = true, .number = match->number};
+    return axes->n > 0 && match->number >= 0 && match->number <= 1;
+}
+
+/* ---- The operators ---- */
+
+#define CENTRED "(+ x (- (mean x)))"
+#define ROOT_OF_VARIANCE "(^ (+ (mean (* (^ " CENTRED " 2))) #) -0.5)"
+#define ROOT_OF_SQUARES "(^ (+ (mean (* (^ x 2))) #) -0.5)"
+#define BELOW_GREATEST "(+ x (- (reduce_max x)))"
+#define SIXTH "0.16666666666666667"
+
+/* Of several that end at one node the first counts. */
+static const struct row {
+    hwnas_op_id op;
+    const char *pattern;
+    read_match *read;
+} rows[] = {
+    {HWNAS_OP_GELU, "(* (+ (erf (* x 0.70710678118654752)) 1) x 0.5)", has_no_attrs},
+    {HWNAS_OP_GELU, "(* (+ (tanh (* (+ x (* (^ x 3) 0.044715)) 0.79788456080286536)) 1) x 0.5)",
+     is_by_tanh},
+    {HWNAS_OP_GELU, "(* (+ (tanh (* x (+ (* (^ x 2) 0.044715) 1) 0.79788456080286536)) 1) x 0.5)",
+     is_by_tanh},
+    {HWNAS_OP_HARD_SWISH, "(* (clip (+ x 3) 0 6) x " SIXTH ")", has_no_attrs},
+    {HWNAS_OP_HARD_SWISH, "(* (hard_sigmoid x " SIXTH " 0.5) x)", has_no_attrs},
+    {HWNAS_OP_HARD_SIGMOID, "(* (clip (+ x 3) 0 6) " SIXTH ")", has_no_attrs},
+    {HWNAS_OP_HARD_SIGMOID, "(clip (+ (* x " SIXTH ") 0.5) 0 1)", has_no_attrs},
+    {HWNAS_OP_MISH, "(* (tanh (softplus x)) x)", has_no_attrs},
+    {HWNAS_OP_MISH, "(* (tanh (log (+ (exp x) 1))) x)", has_no_attrs},
+    {HWNAS_OP_SIGMOID, "(* (^ (+ (exp (+ (- x))) 1) -1))", has_no_attrs},
+    {HWNAS_OP_SOFTMAX, "(* (^ (reduce_sum (exp " BELOW_GREATEST ")) -1) (exp " BELOW_GREATEST "))",
+     is_softmax},
+    {HWNAS_OP_SOFTMAX, "(* (^ (reduce_sum (exp x)) -1) (exp x))", is_softmax},
+    {HWNAS_OP_LAYER_NORM, "(+ (* " ROOT_OF_VARIANCE " " CENTRED " S) B)", is_norm},
+    {HWNAS_OP_LAYER_NORM,
+     "(+ (* " ROOT_OF_VARIANCE " x S) (- (* " ROOT_OF_VARIANCE " (mean x) S)) B)", is_norm},
+    {HWNAS_OP_LAYER_NORM, "(* " ROOT_OF_VARIANCE " " CENTRED " S)", is_norm},
+    {HWNAS_OP_LAYER_NORM, "(* " ROOT_OF_VARIANCE " " CENTRED ")", is_norm},
+    {HWNAS_OP_RMS_NORM, "(* " ROOT_OF_SQUARES " x S)", is_norm},
+    {HWNAS_OP_RMS_NORM, "(* " ROOT_OF_SQUARES " x)", is_norm},
+};
+
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+/* ---- Finding them ---- */
+
+static bool accepts(const hwnas_match *match, void *context)
+{
+    fuser *f = context;
+    for (int i = 0; i < match->n_nodes; i++)
+        if (f->all[match->nodes[i]].is_inside)
+            return false;
+    f->next = (replacement){.row = f->next.row};
+    memcpy(f->next.tensors, match->tensors, sizeof match->tensors);
+    return f->next.row->read(f->next.attrs, f, match);
+}
+
+/* Whether an operator ends at a node. */
+static bool find(fuser *f, const hwnas_pattern *const *patterns, int n)
+{
+    hwnas_match match;
+    for (int i = 0; i < N_ROWS; i++) {
+        f->next.row = &rows[i];
+        if (!hwnas_pattern_match(&match, patterns[i], f->graph, f->uses, n, accepts, f))
+            continue;
+        for (int k = 0; k < match.n_nodes; k++)
+            f->all[match.nodes[k]].is_inside = true;
+        f->all[n] = f->next;
         return true;
     }
-    if (tensor != x && hwnas_node_is(node, HWNAS_OP_MUL))
-        return multiply(p, f, node->inputs[0], x) && multiply(p, f, node->inputs[1], x);
-    if (tensor != x && hwnas_node_is(node, HWNAS_OP_DIV) &&
-        is_number(&number, f, node->inputs[1])) {
-        p->number /= number;
-        return multiply(p, f, node->inputs[0], x);
-    }
-    const bool is_cube = tensor != x && hwnas_node_is(node, HWNAS_OP_POW) &&
-                         is_number(&number, f, node->inputs[1]) && number == 3;
-    const int factor = is_cube ? node->inputs[0] : tensor;
-    for (int i = 0; i < (is_cube ? 3 : 1); i++) {
-        if (p->n == MAX_FACTORS)
-            return false;
-        p->factors[p->n++] = factor;
-    }
-    return true;
+    return false;
 }
 
-/* Is the tensor `number` times x, n times? */
-static bool is_power(const fuser *f, int tensor, double number, int x, int n)
+/* From the last node back, so that no end of a part is taken for the whole. */
+static bool find_all(fuser *f)
 {
-    product p = {.number = 1};
-    if (!multiply(&p, f, tensor, x) || p.n != n || fabs(p.number - number) > 1e-4 * number)
-        return false;
-    for (int i = 0; i < n; i++)
-        if (p.factors[i] != x)
-            return false;
-    return true;
+    const hwnas_pattern *patterns[N_ROWS];
+    hwnas_arena *arena = hwnas_arena_new();
+    bool is_found = false;
+    for (int i = 0; i < N_ROWS; i++)
+        patterns[i] = hwnas_pattern_parse(arena, rows[i].pattern);
+    for (int n = (int)f->graph->n_nodes; n-- > 0;)
+        if (!f->all[n].is_inside)
+            is_found |= find(f, patterns, n);
+    hwnas_arena_free(arena);
+    return is_found;
 }
 
-/* What the tensor adds to a number of this value; NULL: it does not. */
-static const hwnas_node *beside(const fuser *f, int tensor, double value)
+/* ---- Replacing them ---- */
+
+/* A weight without the dimensions of 1 before those of the operator. */
+static hwnas_status take_weight(int *out, hwnas_rewrite *r, int tensor, int n_dims)
 {
-    const hwnas_node *sum = producer(f, tensor);
-    double number;
-    for (int i = 0; i < 2 && hwnas_node_is(sum, HWNAS_OP_ADD); i++)
-        if (is_number(&number, f, sum->inputs[i]) && number == value)
-            return producer(f, sum->inputs[1 - i]);
-    return NULL;
+    if (r->place[tensor] < 0)
+        TRY(hwnas_rewrite_copy_weight(r, tensor));
+    *out = r->place[tensor];
+    hwnas_tensor *weight = &r->to->tensors[*out];
+    memmove(weight->dims, weight->dims + weight->rank - n_dims,
+            (size_t)n_dims * sizeof *weight->dims);
+    weight->rank = n_dims;
+    return HWNAS_OK;
 }
 
-/* x of 1 + erf(x / sqrt(2)), or NO_TENSOR. */
-static int x_of_erf(const fuser *f, const hwnas_node *erf_node)
+/* The scale where none is written. */
+static hwnas_status add_one(int *out, hwnas_rewrite *r, const hwnas_node *node)
 {
-    const hwnas_node *scaled = producer(f, erf_node->inputs[0]);
-    double number;
-    if (!hwnas_node_is(scaled, HWNAS_OP_MUL) && !hwnas_node_is(scaled, HWNAS_OP_DIV))
-        return NO_TENSOR;
-    const int x = scaled->inputs[is_number(&number, f, scaled->inputs[0]) ? 1 : 0];
-    return is_power(f, erf_node->inputs[0], sqrt(0.5), x, 1) ? x : NO_TENSOR;
+    const char *name = hwnas_arena_printf(r->to->arena, "%s.one", node->name);
+    return hwnas_graph_add_constant(out, r->to, name, 1, (const int64_t[]){1}, (const float[]){1});
 }
 
-/* x of 1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)), or NO_TENSOR. */
-static int x_of_tanh(const fuser *f, const hwnas_node *tanh_node)
+static hwnas_status replace(hwnas_rewrite *r, const hwnas_node *node, const replacement *by)
 {
-    const hwnas_node *scaled = producer(f, tanh_node->inputs[0]);
-    double number;
-    if (!hwnas_node_is(scaled, HWNAS_OP_MUL))
-        return NO_TENSOR;
-    const int z = scaled->inputs[is_number(&number, f, scaled->inputs[0]) ? 1 : 0];
-    const hwnas_node *sum = producer(f, z);
-    if (!hwnas_node_is(sum, HWNAS_OP_ADD) ||
-        !is_power(f, tanh_node->inputs[0], sqrt(2 / M_PI), z, 1))
-        return NO_TENSOR;
-    for (int i = 0; i < 2; i++)
-        if (is_power(f, sum->inputs[1 - i], 0.044715, sum->inputs[i], 3))
-            return sum->inputs[i];
-    return NO_TENSOR;
-}
-
-/* Does the node end a gelu? It is half of x times a gate of x. */
-static void find_gelu(fuser *f, int n)
-{
-    const hwnas_node *node = &f->graph->nodes[n];
-    product all = {.number = 1};
-    if (!hwnas_node_is(node, HWNAS_OP_MUL) || !multiply(&all, f, node->output, NO_TENSOR))
-        return;
-    for (int i = 0; i < all.n; i++) {
-        const int gate = all.factors[i];
-        const hwnas_node *activated = beside(f, gate, 1);
-        const int x = hwnas_node_is(activated, HWNAS_OP_ERF)    ? x_of_erf(f, activated)
-                      : hwnas_node_is(activated, HWNAS_OP_TANH) ? x_of_tanh(f, activated)
-                                                           : NO_TENSOR;
-        product p = {.number = 1};
-        if (x == NO_TENSOR || !multiply(&p, f, node->output, x) || p.n != 2 ||
-            fabs(p.number - 0.5) > 1e-4 || (p.factors[0] != x && p.factors[1] != x) ||
-            (p.factors[0] != gate && p.factors[1] != gate))
-            continue;
-        f->x[n] = x;
-        f->is_tanh[n] = hwnas_node_is(activated, HWNAS_OP_TANH);
-    }
-}
-
-/* Nodes that are still needed: a gelu reads its x alone. */
-static bool *find_needed(const fuser *f)
-{
-    const hwnas_graph *graph = f->graph;
-    bool *is_needed = hwnas_alloc((graph->n_tensors + 1) * sizeof *is_needed);
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        is_needed[graph->outputs[i]] = true;
-    for (size_t n = 0; n < graph->n_nodes; n++) /* what nobody read before stays */
-        is_needed[graph->nodes[n].output] |= f->n_readers[graph->nodes[n].output] == 0;
-    for (size_t n = graph->n_nodes; n-- > 0;) {
-        const hwnas_node *node = &graph->nodes[n];
-        if (!is_needed[node->output])
-            continue;
-        if (f->x[n] >= 0)
-            is_needed[f->x[n]] = true;
-        for (int i = 0; i < node->n_inputs && f->x[n] < 0; i++)
-            is_needed[node->inputs[i]] = true;
-    }
-    return is_needed;
+    const hwnas_op *op = hwnas_ops[by->row->op];
+    int inputs[HWNAS_PATTERN_N_VARIABLES], n = 1;
+    if (r->place[by->tensors[HWNAS_PATTERN_X]] < 0)
+        TRY(hwnas_rewrite_copy_weight(r, by->tensors[HWNAS_PATTERN_X]));
+    inputs[0] = r->place[by->tensors[HWNAS_PATTERN_X]];
+    for (int i = HWNAS_PATTERN_SCALE; i < HWNAS_PATTERN_N_VARIABLES; i++)
+        if (by->tensors[i] >= 0)
+            TRY(take_weight(&inputs[n++], r, by->tensors[i], -(int)by->attrs[0].ints[0]));
+    if (op->min_weights && n == 1)
+        TRY(add_one(&inputs[n++], r, node));
+    TRY(hwnas_graph_add_node(&r->place[node->output], r->to, op, node->name, by->attrs, n, inputs,
+                             false));
+    hwnas_rewrite_keep_name(r, node->output);
+    return HWNAS_OK;
 }
 
 static hwnas_status fuse_nodes(hwnas_rewrite *r)
 {
-    hwnas_status status = HWNAS_OK;
     const fuser *f = r->context;
-    bool *is_needed = find_needed(f);
     for (size_t n = 0; n < r->from->n_nodes; n++) {
         const hwnas_node *node = &r->from->nodes[n];
-        if (!is_needed[node->output])
-            continue;
-        if (f->x[n] < 0) {
-            TRY_OUT(hwnas_rewrite_copy_node(r, node));
-            continue;
-        }
-        const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {f->is_tanh[n]}};
-        TRY_OUT(hwnas_graph_add_node(&r->place[node->output], r->to, hwnas_ops[HWNAS_OP_GELU],
-                                     node->name, &attr, 1, &r->place[f->x[n]], false));
-        hwnas_rewrite_keep_name(r, node->output);
+        if (f->all[n].row)
+            TRY(replace(r, node, &f->all[n]));
+        else if (!f->all[n].is_inside)
+            TRY(hwnas_rewrite_copy_node(r, node));
     }
-out:
-    free(is_needed);
-    return status;
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_graph_fuse(hwnas_graph **out, const hwnas_graph *graph)
 {
-    fuser f = {.graph = graph};
-    f.x = hwnas_alloc((graph->n_nodes + 1) * sizeof *f.x);
-    f.is_tanh = hwnas_alloc((graph->n_nodes + 1) * sizeof *f.is_tanh);
-    f.n_readers = hwnas_alloc((graph->n_tensors + 1) * sizeof *f.n_readers);
-    bool found = false;
-    for (size_t n = 0; n < graph->n_nodes; n++) {
-        for (int i = 0; i < graph->nodes[n].n_inputs; i++)
-            f.n_readers[graph->nodes[n].inputs[i]]++;
-        f.x[n] = NO_TENSOR;
-        find_gelu(&f, (int)n);
-        found |= f.x[n] >= 0;
-    }
-    hwnas_status status = found ? hwnas_graph_remake(out, graph, fuse_nodes, &f) : HWNAS_OK;
-    free(f.n_readers);
-    free(f.is_tanh);
-    free(f.x);
+    fuser f = {.graph = graph, .uses = hwnas_graph_uses(graph, NULL, NULL)};
+    f.all = hwnas_alloc((graph->n_nodes + 1) * sizeof *f.all);
+    const bool is_found = find_all(&f);
+    hwnas_status status = is_found ? hwnas_graph_remake(out, graph, fuse_nodes, &f) : HWNAS_OK;
+    free(f.all);
+    free(f.uses);
     return status;
 }

@@ -1,4 +1,5 @@
-/* op_list.h: the operators. One line here, one file in ops/, is all that a new one takes.
+/* op_list.h: the operators. One line here and one file in ops/ define one;
+ * CONTRIBUTING.md says what else it may need.
  * OP(name, NAME): as a space writes it, and its identity HWNAS_OP_NAME. */
 OP(abs, ABS)
 OP(acos, ACOS)
@@ -82,6 +83,7 @@ OP(reduce_sum, REDUCE_SUM)
 OP(reduce_sum_square, REDUCE_SUM_SQUARE)
 OP(relu, RELU)
 OP(reshape, RESHAPE)
+OP(rms_norm, RMS_NORM)
 OP(round, ROUND)
 OP(scale, SCALE)
 OP(scatter_elements, SCATTER_ELEMENTS)

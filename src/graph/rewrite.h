@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-/* Operators that were written as several in the place of these: gelu. For what files bring. `out`
- * stays as it is where there are none. */
+/* Operators in the place of the several that they were written as: normalisations, activations,
+ * softmax (fuse.c lists them). For what files bring. `out` stays as it is where there are none. */
 HWNAS_CHECKED hwnas_status hwnas_graph_fuse(hwnas_graph **out, const hwnas_graph *graph);
 
 /* Takes out, in place, nodes whose output has become a weight, and weights that nobody reads. */

@@ -6,7 +6,6 @@
  * caches), and the level is that of the minute in which it was measured: what shares the machine
  * makes all parts slower together. Parts and the other two are fitted in turns; then the parts of
  * one kind are smoothed over their shapes (latency_kind.c), and whole networks correct the sums. */
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,9 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "latency/latency_kind.h"
+#include "latency/latency_ridge.h"
 
-enum { SWEEPS = 12, REWEIGHTS = 4 };
+enum { SWEEPS = 12 };
 static const double STEADY = 0.1;        /* deviations beyond this weigh less */
 static const double DOUBTFUL = 0.02;     /* weight of a timing on a disturbed machine */
 static const double CONTEXT_PRIOR = 0.1; /* sd of the effect of a feature, which all have sd 1 */
@@ -170,69 +170,6 @@ static void fit_slowness(fitter *f)
     free(weights);
 }
 
-/* 1.48 times the median of the sizes: the standard deviation, were they normal. */
-static double robust_sd(double *values, size_t n)
-{
-    if (!n)
-        return 0;
-    for (size_t i = 0; i < n; i++)
-        values[i] = fabs(values[i]);
-    hwnas_sort(values, n);
-    return 1.4826 * hwnas_quantile(values, n, 0.5);
-}
-
-/* ---- Robust ridge regression ---- */
-
-/* Fits targets by terms (n x d); term k has a prior of mean 0 and sd `priors[k]`. `out`: d weights;
- * returns the sd of what is left out one by one. */
-static double regress(double *out, const double *terms, const double *targets, const double *priors,
-                      size_t n, size_t d)
-{
-    double *gram = hwnas_alloc(d * d * sizeof *gram), *left = hwnas_alloc(n * sizeof *left);
-    double *weights = hwnas_alloc(n * sizeof *weights), *scratch = hwnas_alloc(n * sizeof *scratch);
-    double *solved = hwnas_alloc(d * sizeof *solved), sd = STEADY;
-    for (size_t i = 0; i < n; i++)
-        weights[i] = 1;
-    for (int round = 0; round < REWEIGHTS; round++) {
-        memset(gram, 0, d * d * sizeof *gram);
-        memset(out, 0, d * sizeof *out);
-        for (size_t i = 0; i < n; i++)
-            for (size_t a = 0; a < d; a++) {
-                const double w = weights[i] / (sd * sd) * terms[i * d + a];
-                out[a] += w * targets[i];
-                for (size_t b = 0; b <= a && w != 0; b++)
-                    gram[a * d + b] += w * terms[i * d + b];
-            }
-        for (size_t a = 0; a < d; a++)
-            gram[a * d + a] += 1 / (priors[a] * priors[a]);
-        if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (int)d, gram, (int)d))
-            memset(out, 0, d * sizeof *out);
-        else
-            LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', (int)d, 1, gram, (int)d, out, 1);
-        for (size_t i = 0; i < n; i++) {
-            double fitted = 0, leverage = 0;
-            memcpy(solved, terms + i * d, d * sizeof *solved);
-            LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', (int)d, 1, gram, (int)d, solved, 1);
-            for (size_t a = 0; a < d; a++) {
-                fitted += terms[i * d + a] * out[a];
-                leverage += terms[i * d + a] * solved[a];
-            }
-            leverage *= weights[i] / (sd * sd);
-            left[i] = (targets[i] - fitted) / fmax(1 - leverage, 0.1);
-        }
-        memcpy(scratch, left, n * sizeof *scratch);
-        sd = fmax(robust_sd(scratch, n), 1e-3);
-        for (size_t i = 0; i < n; i++)
-            weights[i] = 1 / fmax(1, fabs(left[i]) / (2 * sd));
-    }
-    free(gram);
-    free(left);
-    free(weights);
-    free(scratch);
-    free(solved);
-    return sd;
-}
-
 /* ---- Context and level ---- */
 
 /* On steady networks, as who was in the way has nothing to do with memory. */
@@ -242,7 +179,7 @@ static void fit_context(fitter *f)
     hwnas_latency_table *table = f->table;
     double *terms = hwnas_alloc((table->n_networks + 1) * D * sizeof *terms);
     double *targets = hwnas_alloc((table->n_networks + 1) * sizeof *targets);
-    double scale[HWNAS_NET_FEATURES], priors[D], out[D];
+    double *scale = table->scale, priors[D], out[D];
     const size_t n = pick_steady(targets, table, f->slowness);
     for (int k = 0; k < HWNAS_NET_FEATURES; k++) {
         double sum = 0, squares = 0;
@@ -253,15 +190,16 @@ static void fit_context(fitter *f)
         table->centre[k] = sum / (double)n;
         for (size_t i = 0; i < n; i++)
             squares += pow(terms[i * D + (size_t)k] - table->centre[k], 2);
-        scale[k] = fmax(sqrt(squares / (double)n), 1e-6);
+        const double sd = sqrt(squares / (double)n);
+        scale[k] = sd > 1e-6 ? sd : INFINITY; /* one that is always the same tells nothing */
         for (size_t i = 0; i < n; i++)
             terms[i * D + (size_t)k] = (terms[i * D + (size_t)k] - table->centre[k]) / scale[k];
-        priors[k] = scale[k] > 1e-6 ? CONTEXT_PRIOR : 1e-6;
+        priors[k] = CONTEXT_PRIOR;
     }
     for (size_t i = 0; i < n; i++)
         terms[i * D + D - 1] = 1;
     priors[D - 1] = 1;
-    table->level_sd = regress(out, terms, targets, priors, n, D);
+    table->level_sd = hwnas_ridge(out, &table->of_context, terms, targets, priors, n, D);
     for (int k = 0; k < HWNAS_NET_FEATURES; k++)
         table->context[k] = out[k] / scale[k];
     table->context_mean = out[D - 1];
@@ -296,7 +234,7 @@ static void fit_whole(fitter *f)
     }
     for (size_t k = 0; k < d; k++)
         priors[k] = k + 1 < d ? FACTOR_PRIOR : WHOLE_PRIOR;
-    table->residual = regress(out, terms, targets, priors, n, d);
+    table->residual = hwnas_ridge(out, &table->of_whole, terms, targets, priors, n, d);
     for (size_t k = 0; k + 1 < d; k++)
         table->kinds[k].factor = out[k];
     table->whole = out[d - 1];
@@ -304,6 +242,32 @@ static void fit_whole(fitter *f)
     free(targets);
     free(priors);
     free(out);
+}
+
+/* Kinds that the fit did not see are as uncertain as before it. */
+static double variance_of_whole(const hwnas_latency_table *table, const double *shares,
+                                double strange)
+{
+    const size_t d = table->of_whole.d;
+    double *terms = hwnas_alloc(d * sizeof *terms), unseen = strange * strange;
+    memcpy(terms, shares, (d - 1) * sizeof *terms);
+    terms[d - 1] = 1;
+    for (size_t k = d - 1; k < table->n_kinds; k++)
+        unseen += shares[k] * shares[k];
+    const double variance = hwnas_posterior_variance(&table->of_whole, terms);
+    free(terms);
+    return variance + FACTOR_PRIOR * FACTOR_PRIOR * unseen;
+}
+
+double hwnas_latency_table_unsure(const hwnas_latency_table *table, const double *features,
+                                  const double *shares, double strange)
+{
+    double terms[HWNAS_NET_FEATURES + 1];
+    for (int k = 0; k < HWNAS_NET_FEATURES; k++)
+        terms[k] = (features[k] - table->centre[k]) / table->scale[k];
+    terms[HWNAS_NET_FEATURES] = 1;
+    return hwnas_posterior_variance(&table->of_context, terms) +
+           variance_of_whole(table, shares, strange);
 }
 
 /* ---- All together ---- */
@@ -316,7 +280,7 @@ static double noise_of(const fitter *f)
     for (size_t r = 0; r < f->n; r++)
         if (f->table->parts[f->rows[r].part].n > 1)
             residuals[n++] = f->rows[r].residual;
-    const double sd = n > 20 ? fmax(robust_sd(residuals, n), 0.01) : STEADY;
+    const double sd = n > 20 ? fmax(hwnas_robust_sd(residuals, n), 0.01) : STEADY;
     free(residuals);
     return sd;
 }

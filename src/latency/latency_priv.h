@@ -44,6 +44,12 @@ typedef struct hwnas_timed_network {
     double level; /* how slow the machine was meanwhile, as a logarithm */
 } hwnas_timed_network;
 
+/* How sure a ridge regression (latency_ridge.h) is of its d coefficients together. */
+typedef struct hwnas_posterior {
+    size_t d;
+    double *covariance; /* d x d; owned */
+} hwnas_posterior;
+
 enum { HWNAS_LATENCY_JUDGED = 300 };
 
 struct hwnas_latency_table {
@@ -61,7 +67,10 @@ struct hwnas_latency_table {
     double centre[HWNAS_NET_FEATURES];  /* of their features */
     double context[HWNAS_NET_FEATURES]; /* effect of these on all parts */
     double context_mean;
-    double whole;    /* sum of the parts -> the network, as a logarithm */
+    double scale[HWNAS_NET_FEATURES]; /* of the features, where the context was fitted */
+    hwnas_posterior of_context;       /* of their standardised effects, and the mean */
+    double whole;                     /* sum of the parts -> the network, as a logarithm */
+    hwnas_posterior of_whole;         /* of the factors of the first d - 1 kinds, and of `whole` */
     double residual; /* sd of a network's logarithm around its estimate, levels taken out */
     double level_sd; /* of the levels */
 
@@ -79,5 +88,10 @@ void hwnas_latency_table_predict(const hwnas_latency_table *table, hwnas_timed_p
 /* Of a network: features that its parts' times depend on beside the parts themselves. */
 void hwnas_latency_table_features(double *out, const hwnas_part *parts, size_t n);
 double hwnas_latency_table_context(const hwnas_latency_table *table, const double *features);
+/* Variance of an estimate's logarithm because context and corrections are known from so many
+ * networks only. `shares`: of the sum of the parts, by kind of the table; `strange`: of parts of no
+ * such kind. */
+double hwnas_latency_table_unsure(const hwnas_latency_table *table, const double *features,
+                                  const double *shares, double strange);
 
 #endif

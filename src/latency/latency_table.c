@@ -42,6 +42,8 @@ void hwnas_latency_table_free(hwnas_latency_table *table)
     }
     free(table->any.rows);
     free(table->any.weights);
+    free(table->of_context.covariance);
+    free(table->of_whole.covariance);
     free(table->parts);
     free(table->slots);
     free(table->kinds);
@@ -236,10 +238,12 @@ void hwnas_latency_table_replay(hwnas_latency_table *table, hwnas_observation *c
 typedef struct sums {
     double seconds, factors; /* factors: of the kinds, weighed by seconds */
     double doubt;            /* sd of the logarithm of `seconds` */
+    double strange;          /* seconds of parts of kinds that the table does not have */
     int n_unknown;
 } sums;
 
-static sums add_up(const hwnas_latency_table *table, const hwnas_parts *parts)
+/* `by_kind`: seconds by the table's kinds; NULL: not wanted. */
+static sums add_up(double *by_kind, const hwnas_latency_table *table, const hwnas_parts *parts)
 {
     sums s = {0};
     double variance = 0, unknown = 0;
@@ -248,6 +252,9 @@ static sums add_up(const hwnas_latency_table *table, const hwnas_parts *parts)
         const double error = part->seconds * part->sd;
         s.seconds += part->seconds;
         s.factors += part->kind < 0 ? 0 : part->seconds * table->kinds[part->kind].factor;
+        s.strange += part->kind < 0 ? part->seconds : 0;
+        if (by_kind && part->kind >= 0)
+            by_kind[part->kind] += part->seconds;
         variance += error * error;
         unknown += part->n > 0 ? 0 : error;
         s.n_unknown += !(part->n > 0);
@@ -263,11 +270,17 @@ bool hwnas_latency_table_estimate(hwnas_latency_estimate *out, hwnas_latency_tab
     double features[HWNAS_NET_FEATURES];
     if (!make_ready(table))
         return false;
-    const sums s = add_up(table, parts);
+    double *shares = hwnas_alloc((table->n_kinds + 1) * sizeof *shares);
+    const sums s = add_up(shares, table, parts);
+    hwnas_latency_table_features(features, parts->parts, parts->n);
+    for (size_t k = 0; k < table->n_kinds; k++)
+        shares[k] /= fmax(s.seconds, 1e-12);
+    const double unsure =
+        hwnas_latency_table_unsure(table, features, shares, s.strange / fmax(s.seconds, 1e-12));
+    free(shares);
     if (!(s.seconds > 0))
         return false;
-    hwnas_latency_table_features(features, parts->parts, parts->n);
-    const double sd = sqrt(s.doubt * s.doubt + table->residual * table->residual +
+    const double sd = sqrt(s.doubt * s.doubt + unsure + table->residual * table->residual +
                            table->level_sd * table->level_sd);
     const double seconds = s.seconds * exp(table->whole + s.factors / s.seconds +
                                            hwnas_latency_table_context(table, features));
@@ -285,7 +298,7 @@ bool hwnas_latency_table_estimate(hwnas_latency_estimate *out, hwnas_latency_tab
 
 double hwnas_latency_table_doubt(hwnas_latency_table *table, const hwnas_parts *parts)
 {
-    return make_ready(table) ? fmin(add_up(table, parts).doubt, 1) : 1;
+    return make_ready(table) ? fmin(add_up(NULL, table, parts).doubt, 1) : 1;
 }
 
 void hwnas_latency_table_describe(hwnas_latency_state *out, const hwnas_latency_table *table)

@@ -140,8 +140,8 @@ hwnas_status hwnas_runner_protocol_error(void)
 }
 
 /* The next frame's payload, NUL-terminated, yours to free(). */
-static hwnas_status receive_frame(char **out, hwnas_wire_frame *frame, hwnas_runner *r, double timeout,
-                                  const hwnas_measure_options *o)
+static hwnas_status receive_frame(char **out, hwnas_wire_frame *frame, hwnas_runner *r,
+                                  double timeout, const hwnas_measure_options *o)
 {
     unsigned char head[HWNAS_FRAME_HEAD];
     TRY(receive_all(r, head, sizeof head, timeout, o));
@@ -218,9 +218,7 @@ static hwnas_status receive_answer(json_t **out, hwnas_runner *r, double timeout
     }
 }
 
-/* A failure in which the child may still be running, or is not to be trusted, costs the child. A
- * plain "I cannot do this" does not. */
-static hwnas_status end_request(hwnas_runner *r, hwnas_status status)
+hwnas_status hwnas_runner_end_request(hwnas_runner *r, hwnas_status status)
 {
     if (status != HWNAS_OK && status != HWNAS_E_UNSUPPORTED)
         hwnas_runner_end_child(r, true);
@@ -358,7 +356,7 @@ out:
     free(onnx);
     json_decref(answer);
     hwnas_graph_free(folded);
-    return end_request(runner, status);
+    return hwnas_runner_end_request(runner, status);
 }
 
 hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,

@@ -24,14 +24,17 @@ HWNAS_CHECKED hwnas_status hwnas_runner_send_graph(hwnas_runner *runner, const v
 HWNAS_CHECKED hwnas_status hwnas_runner_go(hwnas_runner *runner, const json_t *go,
                                            const hwnas_measure_options *options);
 HWNAS_CHECKED hwnas_status hwnas_runner_receive(json_t **answer, hwnas_runner *runner,
-                                             const hwnas_measure_options *options);
+                                                const hwnas_measure_options *options);
+/* How a request ends: a failure in which the child may still be running, or is not to be trusted,
+ * costs the child. A plain "I cannot do this" does not. Returns `status`. */
+HWNAS_CHECKED hwnas_status hwnas_runner_end_request(hwnas_runner *runner, hwnas_status status);
 /* The status of an answer that is none. */
 HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(void);
 /* Ends the child at once; keeps the failure that is recorded. */
 void hwnas_runner_stop(hwnas_runner *runner);
 
-/* The child's side on two descriptors, and nothing of what makes a process of its own of it. Requests
- * bind threads and limit memory, though. */
+/* The child's side on two descriptors, and nothing of what makes a process of its own of it.
+ * Requests bind threads and limit memory, though. */
 HWNAS_CHECKED hwnas_status hwnas_runner_serve_streams(int in, int out);
 
 #endif

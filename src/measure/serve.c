@@ -3,22 +3,16 @@
  * It talks frames over its standard input and output; whatever a library prints goes to standard
  * error, of which the parent quotes the last line when we die. It leaves SIGINT and SIGTERM to the
  * parent, who decides whether a running trial is finished. */
-#define _GNU_SOURCE 1 /* sched_setaffinity() */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "measure/child.h"
 #include "measure/energy.h"
 #include "measure/cores.h"
 #include "measure/core_choice.h"
@@ -176,36 +170,6 @@ static hwnas_status inject_fault(const session *s)
     }
 }
 
-/* Libraries that do not check malloc() die of it: oneDNN 3.7 does, by SIGSEGV. When less than a
- * quarter of the limit is left at a crash, it is said to be the reason; the parent reads it. */
-static void explain_crash(int signal_number)
-{
-    static const char text[] = "hwnas: crash with memory_limit nearly used up: out of memory\n";
-    struct rlimit limit;
-    signal(signal_number, SIG_DFL);
-    bool is_limited = !getrlimit(RLIMIT_DATA, &limit) && limit.rlim_cur != RLIM_INFINITY;
-    size_t quarter = is_limited ? limit.rlim_cur / 4 : 1;
-    void *rest = mmap(NULL, quarter, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (rest == MAP_FAILED && write(STDERR_FILENO, text, sizeof text - 1) < 0)
-        _exit(1);
-    raise(signal_number); /* ends us as the handler returns */
-}
-
-static hwnas_status set_memory_limit(size_t bytes)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_DATA, &limit))
-        return hwnas_fail(HWNAS_E_IO, NULL, "cannot ask for the memory limit: %s", strerror(errno));
-    limit.rlim_cur = bytes && bytes < limit.rlim_max ? bytes : limit.rlim_max;
-    if (setrlimit(RLIMIT_DATA, &limit))
-        return hwnas_fail(HWNAS_E_IO, NULL, "cannot limit memory: %s", strerror(errno));
-    if (bytes) {
-        signal(SIGSEGV, explain_crash);
-        signal(SIGBUS, explain_crash);
-    }
-    return HWNAS_OK;
-}
-
 /* One network on its way through the runner. */
 typedef struct job {
     hwnas_graph *raw, *graph;
@@ -224,7 +188,7 @@ static hwnas_status compile(job *j, session *s, const void *onnx, size_t length,
                             const hwnas_measure_options *options)
 {
     say(s, "reading");
-    TRY(set_memory_limit(options->memory_limit));
+    TRY(hwnas_child_limit_memory(options->memory_limit));
     TRY(hwnas_onnx_read(&j->raw, "the candidate", onnx, length));
     TRY(hwnas_graph_fold(&j->graph, j->raw));
 
@@ -378,7 +342,7 @@ static hwnas_status serve_verify(session *s, const json_t *request)
     options.progress = say;
     options.context = s;
     say(s, "reading");
-    TRY_OUT(set_memory_limit(0));
+    TRY_OUT(hwnas_child_limit_memory(0));
     TRY_OUT(hwnas_onnx_read(&graph, "the candidate", onnx, frame.length));
     TRY_OUT(inject_fault(s));
     TRY_OUT(hwnas_verify(&verified, s->device, graph,
@@ -387,20 +351,6 @@ out:
     hwnas_graph_free(graph);
     free(onnx);
     return answer(s, status, "verified", status ? NULL : hwnas_wire_verified(&verified));
-}
-
-/* Keeps the threads that are not OpenMP's on the chosen cores as well. */
-static void pin(const json_t *cores)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (size_t i = 0; i < json_array_size(cores); i++) {
-        json_int_t core = json_integer_value(json_array_get(cores, i));
-        if (core >= 0 && core < CPU_SETSIZE)
-            CPU_SET((size_t)core, &set);
-    }
-    if (CPU_COUNT(&set) && sched_setaffinity(0, sizeof set, &set))
-        fprintf(stderr, "hwnas: cannot pin the runner: %s\n", strerror(errno));
 }
 
 /* How many. */
@@ -420,7 +370,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
     if (!hwnas_wire_read_int(&options.threads, json_object_get(request, "threads")))
         return answer(s, hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks a number of threads"),
                       "info", NULL);
-    pin(json_object_get(request, "cores"));
+    hwnas_child_pin(json_object_get(request, "cores"));
     int cores[HWNAS_MAX_CORES];
     hwnas_place_bind(cores, read_cores(cores, json_object_get(request, "cores")));
     hwnas_place_allow(cores, read_cores(cores, json_object_get(request, "allowed")),
@@ -454,59 +404,6 @@ static hwnas_status serve_request(session *s)
     return status;
 }
 
-/* Ends this process when the parent's end closes, whatever the other threads are stuck in; when
- * they are not, the main thread has read the end and is away before. PR_SET_PDEATHSIG would be
- * shorter, but it fires when the *thread* that started us ends. */
-static void *wait_for_hangup(void *in)
-{
-    struct pollfd parent = {.fd = *(int *)in};
-    while (poll(&parent, 1, -1) < 0 && errno == EINTR)
-        continue;
-    sleep(1);
-    _exit(0);
-}
-
-static hwnas_status watch_parent(int *in)
-{
-    pthread_t thread;
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, 256 << 10); /* counts as data where that is limited */
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    int error = pthread_create(&thread, &attr, wait_for_hangup, in);
-    pthread_attr_destroy(&attr);
-    return error ? hwnas_fail(HWNAS_E_IO, NULL, "cannot start a thread: %s",
-                              error == EAGAIN ? "there may be no more" : strerror(error))
-                 : HWNAS_OK;
-}
-
-/* Takes the standard streams for frames, so that a library that prints cannot break one. */
-static hwnas_status claim_streams(int *in, int *out)
-{
-    *in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    *out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (*in < 0 || *out < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
-        dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        return hwnas_fail(HWNAS_E_IO, NULL, "cannot set up the runner's streams: %s",
-                          strerror(errno));
-    close(nothing);
-    return HWNAS_OK;
-}
-
-/* A crash here is an answer, not an accident: no core file, and the first to go, before the search,
- * when the kernel runs out of memory. */
-static void be_expendable(void)
-{
-    struct rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    FILE *f = fopen("/proc/self/oom_score_adj", "we");
-    if (f) {
-        fputs("1000", f);
-        fclose(f);
-    }
-}
-
 hwnas_status hwnas_runner_serve_streams(int in, int out)
 {
     session s = {.in = in, .out = out};
@@ -524,8 +421,8 @@ hwnas_status hwnas_runner_serve(void)
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    be_expendable();
-    TRY(claim_streams(&in, &out));
-    TRY(watch_parent(&in));
+    hwnas_child_be_expendable();
+    TRY(hwnas_child_claim_streams(&in, &out));
+    TRY(hwnas_child_watch_parent(&in));
     return hwnas_runner_serve_streams(in, out);
 }

@@ -1,5 +1,6 @@
 /* wire.c: frames, and structs as JSON through tables of their fields. */
 #include "measure/wire.h"
+#include "measure/verify.h"
 
 #include <endian.h>
 #include <limits.h>
@@ -39,6 +40,7 @@ typedef enum field_kind {
     FIELD_DOUBLE,
     FIELD_DOUBLES, /* an array of double, or of structs of nothing else */
     FIELD_SIZE,
+    FIELD_INT64,
     FIELD_INT, /* and enumerations */
     FIELD_BOOL,
     FIELD_TEXT, /* an array of char */
@@ -57,6 +59,7 @@ typedef struct field {
 #define OPTION(name, kind) FIELD(hwnas_measure_options, name, kind)
 #define RESULT(name, kind) FIELD(hwnas_measurement, name, kind)
 #define INFO(name, kind) FIELD(hwnas_device_info, name, kind)
+#define VERIFIED(name, kind) FIELD(hwnas_verified, name, kind)
 
 _Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
 _Static_assert(sizeof(unsigned) == sizeof(int), "sets of precisions travel as an int");
@@ -126,6 +129,13 @@ static const field info_fields[] = {
     INFO(has_energy, FIELD_BOOL), INFO(computes, FIELD_BOOL), {0},
 };
 
+static const field verified_fields[] = {
+    VERIFIED(against, FIELD_TEXT),     VERIFIED(error, FIELD_DOUBLE),
+    VERIFIED(tolerance, FIELD_DOUBLE), VERIFIED(output, FIELD_TEXT),
+    VERIFIED(at, FIELD_INT64),         VERIFIED(got, FIELD_DOUBLE),
+    VERIFIED(wanted, FIELD_DOUBLE),    {0},
+};
+
 static json_t *encode_double(double number)
 {
     return isfinite(number) ? json_real(number) : json_null();
@@ -148,6 +158,9 @@ static json_t *encode(const void *from, const field *fields)
             break;
         case FIELD_SIZE:
             value = json_integer((json_int_t) * (const size_t *)at);
+            break;
+        case FIELD_INT64:
+            value = json_integer(*(const int64_t *)at);
             break;
         case FIELD_INT:
             value = json_integer(*(const int *)at);
@@ -192,6 +205,9 @@ static bool decode_field(char *at, const field *f, const json_t *value)
     case FIELD_SIZE:
         *(size_t *)at = (size_t)json_integer_value(value);
         return json_is_integer(value) && json_integer_value(value) >= 0;
+    case FIELD_INT64:
+        *(int64_t *)at = json_integer_value(value);
+        return json_is_integer(value);
     case FIELD_INT:
         return hwnas_wire_read_int((int *)at, value);
     case FIELD_BOOL:
@@ -258,5 +274,21 @@ bool hwnas_wire_read_info(hwnas_device_info *out, const json_t *object)
     if (!decode(&info, info_fields, object))
         return false;
     *out = info;
+    return true;
+}
+
+json_t *hwnas_wire_verified(const hwnas_verified *verified)
+{
+    return encode(verified, verified_fields);
+}
+
+bool hwnas_wire_read_verified(hwnas_verified *out, const json_t *object)
+{
+    hwnas_verified verified = {0};
+    if (!decode(&verified, verified_fields, object) || isnan(verified.tolerance))
+        return false;
+    if (isnan(verified.error)) /* JSON has no infinity */
+        verified.error = INFINITY;
+    *out = verified;
     return true;
 }

@@ -93,8 +93,6 @@ hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
         for (int i = 0; i < n; i++)
             race.measurements[i].total_seconds = (hwnas_now() - start) / n;
         *out = race;
-    } else if (status != HWNAS_E_UNSUPPORTED) {
-        hwnas_runner_stop(runner); /* not to be trusted, or still running */
     }
-    return status;
+    return hwnas_runner_end_request(runner, status);
 }

@@ -26,17 +26,24 @@ static const char *output_of(const form *f)
     return hwnas_node_output(f->w->from, f->node)->name;
 }
 
-/* A node inside of the form; gives the name of its output. */
-static const char *add(const form *f, const char *type, const char *suffix, const char *a,
-                       const char *b)
+/* A node inside of the form, whose output is as `shape` says; gives its name. */
+static const char *add_of(const form *f, const hwnas_tensor *shape, const char *type,
+                          const char *suffix, const char *a, const char *b)
 {
     const char *name = name_of(f, suffix);
     Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, type, name, name, 0);
     to->input[to->n_input++] = text(a);
     if (b)
         to->input[to->n_input++] = text(b);
-    hwnas_onnx_add_shape(f->w, name, f->node->output);
+    hwnas_onnx_add_shape(f->w, name, shape);
     return name;
+}
+
+/* The same of the form's own shape. */
+static const char *add(const form *f, const char *type, const char *suffix, const char *a,
+                       const char *b)
+{
+    return add_of(f, hwnas_node_output(f->w->from, f->node), type, suffix, a, b);
 }
 
 /* The last node has the operator's own name. */
@@ -72,6 +79,37 @@ static void write_gelu(const form *f)
     part = add(f, "Add", "shifted", part, number(f, "one", 1));
     part = add(f, "Mul", "product", x, part);
     add_last(f, "Mul", part, number(f, "half", 0.5));
+}
+
+/* ONNX has Mish since opset 18: x tanh(softplus(x)). */
+static void write_mish(const form *f)
+{
+    const char *part = add(f, "Softplus", "softplus", input_of(f, 0), NULL);
+    add_last(f, "Mul", input_of(f, 0), add(f, "Tanh", "tanh", part, NULL));
+}
+
+/* ONNX has RMSNormalization since opset 23: x / sqrt(mean(x^2) + epsilon) * scale. */
+static void write_rms_norm(const form *f)
+{
+    const char *x = input_of(f, 0), *mean = name_of(f, "mean"), *part;
+    const int64_t axis = hwnas_node_attr(f->node, "axis")->ints[0];
+    hwnas_tensor one = *hwnas_node_output(f->w->from, f->node); /* a value for each mean */
+    int64_t axes[HWNAS_MAX_RANK], n = 0;
+    for (int64_t i = axis + (axis < 0 ? one.rank : 0); i < one.rank; i++) {
+        axes[n++] = i;
+        one.dims[i] = 1;
+    }
+    part = add(f, "Mul", "square", x, x);
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "ReduceMean", mean, mean, 2);
+    to->input[to->n_input++] = text(part);
+    hwnas_onnx_add_ints(f->w, to, "axes", (size_t)n, axes);
+    hwnas_onnx_add_int(f->w, to, "keepdims", 1);
+    hwnas_onnx_add_shape(f->w, mean, &one);
+    part = add_of(f, &one, "Add", "sum", mean,
+                  number(f, "epsilon", hwnas_node_attr(f->node, "epsilon")->number));
+    part = add_of(f, &one, "Sqrt", "root", part, NULL);
+    part = add(f, "Div", "quotient", x, part);
+    add_last(f, "Mul", part, input_of(f, 1));
 }
 
 /* Resize takes its factors as a list of floats, and says where pixels lie. */
@@ -137,8 +175,8 @@ static void write_top_k(const form *f)
     const bool is_places = hwnas_node_attr(f->node, "places")->ints[0];
     Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "TopK", f->node->name, output_of(f), 2);
     to->input[to->n_input++] = text(input_of(f, 0));
-    to->input[to->n_input++] = text(hwnas_onnx_add_whole(
-        f->w, name_of(f, "count"), 1, hwnas_node_attr(f->node, "count")->ints));
+    to->input[to->n_input++] = text(hwnas_onnx_add_whole(f->w, name_of(f, "count"), 1,
+                                                         hwnas_node_attr(f->node, "count")->ints));
     hwnas_onnx_add_int(f->w, to, "axis", hwnas_node_attr(f->node, "axis")->ints[0]);
     hwnas_onnx_add_int(f->w, to, "largest", hwnas_node_attr(f->node, "largest")->ints[0]);
     if (is_places)
@@ -147,7 +185,8 @@ static void write_top_k(const form *f)
 
 static void (*const forms[HWNAS_N_OPS])(const form *f) = {
     [HWNAS_OP_CAST] = write_cast,         [HWNAS_OP_GELU] = write_gelu,
-    [HWNAS_OP_PAD] = write_pad,           [HWNAS_OP_TOP_K] = write_top_k,
+    [HWNAS_OP_MISH] = write_mish,         [HWNAS_OP_PAD] = write_pad,
+    [HWNAS_OP_RMS_NORM] = write_rms_norm, [HWNAS_OP_TOP_K] = write_top_k,
     [HWNAS_OP_UPSAMPLE] = write_upsample, [HWNAS_OP_ZERO] = write_zero,
 };
 

@@ -41,6 +41,19 @@ static int per_channel(builder *b, size_t input, const hwnas_tensor *in, int64_t
     return hwnas_onnx_reshape(b, weight, in->rank - 1, dims);
 }
 
+/* Whether all of a constant input's values are `value`: PyTorch writes GroupNorm as an
+ * InstanceNormalization of ones and zeros, and its own scale and shift behind it. */
+static bool is_all(const builder *b, int tensor, float value)
+{
+    const hwnas_tensor t = hwnas_onnx_tensor(b, tensor);
+    if (t.kind != HWNAS_TENSOR_WEIGHT || !t.data)
+        return false;
+    for (int64_t i = 0, n = hwnas_tensor_count(&t); i < n; i++)
+        if (t.data[i] != value)
+            return false;
+    return true;
+}
+
 /* InstanceNormalization is GroupNormalization with a group for each channel. */
 hwnas_status hwnas_onnx_read_group_norm(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                         const char *name)
@@ -55,8 +68,10 @@ hwnas_status hwnas_onnx_read_group_norm(int *out, hwnas_onnx_reader *r, const On
     }
     const int64_t groups = hwnas_onnx_int(node, "num_groups", in.dims[1]);
     x = normalise(&b, x, groups, hwnas_onnx_float(node, "epsilon", 1e-5));
-    x = hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, x, per_channel(&b, 1, &in, groups));
-    x = hwnas_onnx_make(&b, HWNAS_OP_ADD, NULL, x, per_channel(&b, 2, &in, groups));
+    if (!is_all(&b, hwnas_onnx_build_input(&b, 1), 1))
+        x = hwnas_onnx_make(&b, HWNAS_OP_MUL, NULL, x, per_channel(&b, 1, &in, groups));
+    if (!is_all(&b, hwnas_onnx_build_input(&b, 2), 0))
+        x = hwnas_onnx_make(&b, HWNAS_OP_ADD, NULL, x, per_channel(&b, 2, &in, groups));
     return hwnas_onnx_built(out, &b, x);
 }
 

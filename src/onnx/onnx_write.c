@@ -40,9 +40,9 @@ static Onnx__StringStringEntryProto *entry(const writer *w, const char *key, con
     return made;
 }
 
-static Onnx__ValueInfoProto *value_info(const writer *w, const char *name, int index)
+static Onnx__ValueInfoProto *value_info(const writer *w, const char *name,
+                                        const hwnas_tensor *tensor)
 {
-    const hwnas_tensor *tensor = &w->from->tensors[index];
     Onnx__TensorShapeProto *shape = message(w, &onnx__tensor_shape_proto__descriptor);
     shape->n_dim = (size_t)tensor->rank;
     shape->dim = list(w, shape->n_dim);
@@ -62,7 +62,7 @@ static Onnx__ValueInfoProto *value_info(const writer *w, const char *name, int i
     return made;
 }
 
-void hwnas_onnx_add_shape(writer *w, const char *name, int tensor)
+void hwnas_onnx_add_shape(writer *w, const char *name, const hwnas_tensor *tensor)
 {
     w->to->value_info[w->to->n_value_info++] = value_info(w, name, tensor);
 }
@@ -149,9 +149,9 @@ static void write_whole(writer *w, Onnx__TensorProto *to, const hwnas_tensor *te
 static void write_weight(writer *w, const hwnas_tensor *tensor)
 {
     const bool is_whole = hwnas_dtype_is_whole(tensor->dtype) && tensor->data;
-    Onnx__TensorProto *to = add_constant(
-        w, tensor->name, hwnas_onnx_types[is_whole ? HWNAS_INT64 : HWNAS_FLOAT32], tensor->rank,
-        tensor->dims);
+    Onnx__TensorProto *to =
+        add_constant(w, tensor->name, hwnas_onnx_types[is_whole ? HWNAS_INT64 : HWNAS_FLOAT32],
+                     tensor->rank, tensor->dims);
     if (!tensor->is_parameter)
         to->doc_string = text(HWNAS_ONNX_NOT_LEARNED);
     if (is_whole) {
@@ -335,10 +335,10 @@ static Onnx__GraphProto *write_graph(writer *w)
         list(w, from->n_tensors + n_attrs + HWNAS_ONNX_FORM_CONSTANTS * from->n_nodes);
     for (size_t i = 0; i < from->n_inputs; i++)
         to->input[to->n_input++] =
-            value_info(w, from->tensors[from->inputs[i]].name, from->inputs[i]);
+            value_info(w, from->tensors[from->inputs[i]].name, &from->tensors[from->inputs[i]]);
     for (size_t i = 0; i < from->n_outputs; i++)
         to->output[to->n_output++] =
-            value_info(w, from->tensors[from->outputs[i]].name, from->outputs[i]);
+            value_info(w, from->tensors[from->outputs[i]].name, &from->tensors[from->outputs[i]]);
     for (size_t i = 0; i < from->n_tensors; i++)
         if (from->tensors[i].kind == HWNAS_TENSOR_WEIGHT)
             write_weight(w, &from->tensors[i]);
@@ -346,7 +346,7 @@ static Onnx__GraphProto *write_graph(writer *w)
         write_node(w, &from->nodes[i]);
         if (!is_output(from, from->nodes[i].output))
             hwnas_onnx_add_shape(w, hwnas_node_output(from, &from->nodes[i])->name,
-                                 from->nodes[i].output);
+                                 hwnas_node_output(from, &from->nodes[i]));
     }
     to->node = w->nodes;
     to->n_node = w->n_nodes;

@@ -31,7 +31,7 @@ void hwnas_onnx_add_ints(const hwnas_onnx_writer *w, Onnx__NodeProto *node, cons
 void hwnas_onnx_add_word(const hwnas_onnx_writer *w, Onnx__NodeProto *node, const char *name,
                          const char *word);
 /* Says that the value `name` has the shape and type of a tensor. */
-void hwnas_onnx_add_shape(hwnas_onnx_writer *w, const char *name, int tensor);
+void hwnas_onnx_add_shape(hwnas_onnx_writer *w, const char *name, const hwnas_tensor *tensor);
 /* Appends a constant, a scalar (`rank` 0, `n` 1) or a list, and gives its name. */
 const char *hwnas_onnx_add_floats(hwnas_onnx_writer *w, const char *name, int rank, int64_t n,
                                   const float *values);

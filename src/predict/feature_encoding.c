@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "base/str.h"
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "predict/graph_facts.h"
 
 enum { N_DRAWN = 300, MAX_FACTS = 160, DRAW_STREAM = 43 };
@@ -128,7 +128,7 @@ hwnas_status hwnas_feature_encoding_use_plain(hwnas_feature_encoding *e)
     bool is_set = false;
     for (size_t i = 0; e->space && i < e->space->n_settings; i++)
         is_set |= e->space->settings[i].is_set;
-    return is_set ? hwnas_graph_load_space(&e->plain, e->space->path) : HWNAS_OK;
+    return is_set ? hwnas_load_space(&e->plain, e->space->path) : HWNAS_OK;
 }
 
 static hwnas_status build(hwnas_graph **out, const hwnas_feature_encoding *e,

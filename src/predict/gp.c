@@ -134,26 +134,35 @@ hwnas_status hwnas_gp_set(hwnas_gp *gp, const double *rows, const double *target
     return hwnas_gp_condition(gp);
 }
 
+/* Yours to free(). */
+static double *new_factors(const hwnas_gp *gp, const double *parameters)
+{
+    double *factors = hwnas_alloc((gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *factors);
+    hwnas_gp_factors(gp, factors, parameters);
+    return factors;
+}
+
 hwnas_status hwnas_gp_factorise(const hwnas_gp *gp, const double *parameters, double *out,
                                 size_t stride, bool *is_positive)
 {
     size_t n = gp->n;
-    double noise = exp(parameters[gp->n_groups + HWNAS_GP_NOISE]);
-    double *scratch = NULL, *row = hwnas_alloc(gp->n_columns * sizeof *row);
-    hwnas_status status = hwnas_try_alloc((void **)&scratch, 4 * n * sizeof *scratch,
-                                          "the matrix of a Gaussian process");
+    double *between = NULL, *row = hwnas_alloc(gp->n_columns * sizeof *row);
+    double *factors = new_factors(gp, parameters), noise = factors[gp->n_groups + HWNAS_GP_NOISE];
+    hwnas_status status =
+        hwnas_try_alloc((void **)&between, n * sizeof *between, "the matrix of a Gaussian process");
     *is_positive = false;
     for (size_t j = 0; status == HWNAS_OK && j < n; j++) {
         hwnas_gp_own_row(gp, row, j);
-        hwnas_gp_kernel(gp, parameters, scratch + 3 * n, row, j, scratch);
+        hwnas_gp_kernel(gp, factors, between, row, j);
         for (size_t i = 0; i < j; i++)
-            out[i * stride + j] = scratch[3 * n + i];
-        out[j * stride + j] = hwnas_gp_kernel_self(gp, parameters, row) + noise;
+            out[i * stride + j] = between[i];
+        out[j * stride + j] = hwnas_gp_kernel_self(gp, factors, row) + noise;
     }
     if (status == HWNAS_OK)
         *is_positive =
             !LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (lapack_int)n, out, (lapack_int)stride);
-    free(scratch);
+    free(between);
+    free(factors);
     free(row);
     return status;
 }
@@ -209,13 +218,14 @@ hwnas_status hwnas_gp_add(hwnas_gp *gp, const double *row, double target)
         TRY(reserve(gp, 2 * gp->capacity));
     size_t n = gp->n, stride = gp->capacity;
     double *own = hwnas_alloc(gp->n_columns * sizeof *own);
-    double *scratch = hwnas_alloc(4 * n * sizeof *scratch), *new_row = scratch + 3 * n;
+    double *new_row = hwnas_alloc(n * sizeof *new_row);
+    double *factors = new_factors(gp, gp->parameters);
     standardise(gp, own, row);
-    hwnas_gp_kernel(gp, gp->parameters, new_row, own, n, scratch);
+    hwnas_gp_kernel(gp, factors, new_row, own, n);
     cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, gp->factor,
                 (int)stride, new_row, 1);
-    double noise = exp(gp->parameters[gp->n_groups + HWNAS_GP_NOISE]);
-    double pivot = hwnas_gp_kernel_self(gp, gp->parameters, own) + noise;
+    double noise = factors[gp->n_groups + HWNAS_GP_NOISE];
+    double pivot = hwnas_gp_kernel_self(gp, factors, own) + noise;
     for (size_t i = 0; i < n; i++) {
         gp->factor[i * stride + n] = new_row[i];
         pivot -= new_row[i] * new_row[i];
@@ -228,7 +238,8 @@ hwnas_status hwnas_gp_add(hwnas_gp *gp, const double *row, double target)
     gp->n = n + 1;
     solve(gp);
     free(own);
-    free(scratch);
+    free(new_row);
+    free(factors);
     return HWNAS_OK;
 }
 
@@ -241,16 +252,16 @@ void hwnas_gp_predict(const hwnas_gp *gp, double *means, double *sds, const doub
 {
     assert(gp->n > 0);
     size_t n_own = gp->n;
-    double *scratch = hwnas_alloc((3 + BLOCK) * n_own * sizeof *scratch);
-    double *block = scratch + 3 * n_own, selves[BLOCK];
+    double *block = hwnas_alloc(BLOCK * n_own * sizeof *block), selves[BLOCK];
+    double *factors = new_factors(gp, gp->parameters);
     double *row = hwnas_alloc(gp->n_columns * sizeof *row);
     for (size_t done = 0; done < n;) {
         size_t n_block = n - done < BLOCK ? n - done : BLOCK;
         for (size_t b = 0; b < n_block; b++) {
             double *kernel = block + b * n_own, sum = 0;
             standardise(gp, row, rows + (done + b) * gp->n_columns);
-            hwnas_gp_kernel(gp, gp->parameters, kernel, row, n_own, scratch);
-            selves[b] = hwnas_gp_kernel_self(gp, gp->parameters, row);
+            hwnas_gp_kernel(gp, factors, kernel, row, n_own);
+            selves[b] = hwnas_gp_kernel_self(gp, factors, row);
             for (size_t i = 0; i < n_own; i++)
                 sum += kernel[i] * gp->full[i];
             means[done + b] = gp->target_mean + gp->target_scale * sum;
@@ -268,6 +279,7 @@ void hwnas_gp_predict(const hwnas_gp *gp, double *means, double *sds, const doub
         }
         done += n_block;
     }
-    free(scratch);
+    free(block);
+    free(factors);
     free(row);
 }

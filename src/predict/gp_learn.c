@@ -73,16 +73,18 @@ static hwnas_status add_gradient(const hwnas_gp *gp, const double *parameters, d
     TRY(hwnas_try_alloc((void **)&scratch, (gp->n_groups + 4) * n * sizeof *scratch,
                         "the gradient of a Gaussian process"));
     double *weights = scratch + (gp->n_groups + 3) * n, trace = 0;
-    double noise = exp(parameters[gp->n_groups + HWNAS_GP_NOISE]);
+    double *factors = hwnas_alloc((gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *factors);
+    hwnas_gp_factors(gp, factors, parameters);
     LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (lapack_int)n, factor, (lapack_int)n);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++)
             weights[j] = full[i] * full[j] - factor[j * n + i];
-        hwnas_gp_kernel_gradient(gp, parameters, gradient, weights, i, scratch);
+        hwnas_gp_kernel_gradient(gp, factors, gradient, weights, i, scratch);
         trace += weights[i];
     }
-    gradient[gp->n_groups + HWNAS_GP_NOISE] += 0.5 * noise * trace;
+    gradient[gp->n_groups + HWNAS_GP_NOISE] += 0.5 * factors[gp->n_groups + HWNAS_GP_NOISE] * trace;
     free(scratch);
+    free(factors);
     return HWNAS_OK;
 }
 

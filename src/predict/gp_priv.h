@@ -4,16 +4,18 @@
 
 #include "predict/gp.h"
 
-/* The kernel, without noise, between a standardised row and the first n of the process's. `scratch`
- * has 3 n doubles. */
-void hwnas_gp_kernel(const hwnas_gp *gp, const double *parameters, double *out, const double *row,
-                     size_t n, double *scratch);
+/* What the kernel multiplies by at some hyper-parameters, in their order: their exponentials, of
+ * which that of the linear kernel is shared by the columns that it adds up. */
+void hwnas_gp_factors(const hwnas_gp *gp, double *out, const double *parameters);
+/* The kernel, without noise, between a standardised row and the first n of the process's. */
+void hwnas_gp_kernel(const hwnas_gp *gp, const double *factors, double *out, const double *row,
+                     size_t n);
 /* Of a standardised row with itself. */
-double hwnas_gp_kernel_self(const hwnas_gp *gp, const double *parameters, const double *row);
-/* Adds to `gradient` the derivative of the kernel between rows i and j, times weights[j], for all
- * j < i, and half of weights[i] times that of row i with itself. `scratch` has (n_groups + 3) i
- * doubles. */
-void hwnas_gp_kernel_gradient(const hwnas_gp *gp, const double *parameters, double *gradient,
+double hwnas_gp_kernel_self(const hwnas_gp *gp, const double *factors, const double *row);
+/* Adds to `gradient` the derivative of the kernel between rows i and j by the hyper-parameters,
+ * times weights[j], for all j < i, and half of weights[i] times that of row i with itself.
+ * `scratch` has (n_groups + 3) i doubles. */
+void hwnas_gp_kernel_gradient(const hwnas_gp *gp, const double *factors, double *gradient,
                               const double *weights, size_t i, double *scratch);
 
 void hwnas_gp_own_row(const hwnas_gp *gp, double *out, size_t i); /* row i, standardised */

@@ -16,7 +16,7 @@
 
 static const hwnas_predictor_ops *kinds[HWNAS_MAX_ROWS] = {
     &hwnas_predictor_table, &hwnas_predictor_fitted,  &hwnas_predictor_proxy,
-    &hwnas_predictor_onnx,  &hwnas_predictor_command,
+    &hwnas_predictor_onnx,  &hwnas_predictor_command, &hwnas_predictor_samples,
 };
 
 hwnas_status hwnas_register_predictor(const hwnas_predictor_ops *kind)

@@ -25,6 +25,9 @@ bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor);
 /* The same of a predictor's name, which is not opened. */
 bool hwnas_predictor_name_ranks(const char *name);
 
+/* Of the kind `samples`: what it judges by, borrowed; NULL: of another kind. */
+struct hwnas_samples *hwnas_predictor_samples_of(const hwnas_predictor *predictor);
+
 /* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
 

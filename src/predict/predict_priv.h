@@ -9,7 +9,7 @@
 
 extern const hwnas_predictor_ops hwnas_predictor_table, hwnas_predictor_fitted;
 extern const hwnas_predictor_ops hwnas_predictor_proxy, hwnas_predictor_onnx,
-    hwnas_predictor_command;
+    hwnas_predictor_command, hwnas_predictor_samples;
 
 /* A fitted predictor from a file whose header has been checked; `path` is for messages. */
 HWNAS_CHECKED hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file, const char *path,

@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 #include "base/str.h"
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "predict/predict_priv.h"
 
 static hwnas_status read_numbers(double **out, const hwnas_csv *csv, const char *name)
@@ -141,7 +141,7 @@ hwnas_status hwnas_sample_load(hwnas_sample *out, const char *space, const char 
     if (!strcmp(space, HWNAS_ANY_SPACE)) {
         TRY_OUT(read_facts(&sample, data, target));
     } else {
-        TRY_OUT(hwnas_graph_load_space(&sample.space, space));
+        TRY_OUT(hwnas_load_space(&sample.space, space));
         TRY_OUT(read_archs(&sample, data, target));
     }
     sample.n_networks = hwnas_rows_networks(&sample.rows);

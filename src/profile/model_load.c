@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "onnx/onnx.h"
 
 static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch, hwnas_str *skipped)
@@ -35,7 +35,7 @@ hwnas_status hwnas_model_pick(hwnas_space **out_space, hwnas_arch **out, const c
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
-    TRY_OUT(hwnas_graph_load_space(&space, name));
+    TRY_OUT(hwnas_load_space(&space, name));
     if (code) {
         TRY_OUT(hwnas_arch_parse(&arch, space, code));
     } else if (hwnas_space_count_up_to(space, 1) != 1) {
@@ -66,7 +66,7 @@ hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *c
         return load_onnx(out, name, batch, skipped);
     }
     TRY(hwnas_model_pick(&space, &arch, name, code));
-    hwnas_status status = hwnas_graph_build(out, arch, batch);
+    hwnas_status status = hwnas_graph_build_trained(out, arch, batch);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;

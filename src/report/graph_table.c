@@ -1,32 +1,42 @@
 #include "report/graph_table.h"
 
-#include <string.h>
-
 #include "graph/op.h"
+#include "report/grid.h"
 
 #define MEBI 1048576.0
 
-void hwnas_graph_text(hwnas_str *out, const hwnas_graph *graph)
+/* 0 is no cell: most layers have neither. */
+static void add_count(hwnas_grid *grid, int64_t count, int decimals, double unit)
 {
-    size_t width = 5;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (strlen(graph->nodes[i].name) > width)
-            width = strlen(graph->nodes[i].name);
-    hwnas_str_addf(out, "%-*s  %-15s  %-16s  %10s  %10s\n", (int)width, "layer", "operator",
-                   "output", "params", "MMACs");
+    if (count)
+        hwnas_grid_number(grid, decimals, (double)count / unit);
+    else
+        hwnas_grid_cell(grid, "%s", "");
+}
+
+static void add_layers(hwnas_str *out, const hwnas_graph *graph)
+{
+    hwnas_grid grid = {0};
+    hwnas_grid_column(&grid, "layer", HWNAS_GRID_LEFT);
+    hwnas_grid_column(&grid, "operator", HWNAS_GRID_LEFT);
+    hwnas_grid_column(&grid, "output", HWNAS_GRID_LEFT);
+    hwnas_grid_column(&grid, "params", HWNAS_GRID_RIGHT);
+    hwnas_grid_column(&grid, "MMACs", HWNAS_GRID_RIGHT);
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_node *node = &graph->nodes[i];
-        int64_t params = hwnas_node_params(graph, node), macs = hwnas_node_macs(graph, node);
-        hwnas_str_addf(out, "%-*s  %-15s  %-16s", (int)width, node->name, node->op->name,
-                       hwnas_tensor_shape(hwnas_node_output(graph, node)).s);
-        if (params)
-            hwnas_str_addf(out, "  %10lld", (long long)params);
-        else
-            hwnas_str_add(out, macs ? "            " : "");
-        if (macs)
-            hwnas_str_addf(out, "  %10.3f", (double)macs / 1e6);
-        hwnas_str_add(out, "\n");
+        hwnas_grid_cell(&grid, "%s", node->name);
+        hwnas_grid_cell(&grid, "%s", node->op->name);
+        hwnas_grid_cell(&grid, "%s", hwnas_tensor_shape(hwnas_node_output(graph, node)).s);
+        add_count(&grid, hwnas_node_params(graph, node), 0, 1);
+        add_count(&grid, hwnas_node_macs(graph, node), 3, 1e6);
     }
+    hwnas_grid_text(out, &grid);
+    hwnas_grid_done(&grid);
+}
+
+void hwnas_graph_text(hwnas_str *out, const hwnas_graph *graph)
+{
+    add_layers(out, graph);
     hwnas_costs costs;
     hwnas_graph_costs(&costs, graph);
     hwnas_str_addf(

@@ -92,6 +92,8 @@ static void add_row(hwnas_str *out, const hwnas_grid *grid, size_t first, const 
         if (grid->sides[c] == HWNAS_GRID_LEFT)
             add_spaces(out, padding);
     }
+    while (out->n && out->s[out->n - 1] == ' ')
+        out->s[--out->n] = '\0';
     hwnas_str_add(out, "\n");
 }
 

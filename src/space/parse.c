@@ -271,7 +271,11 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const
 {
     static const char *const keys[] = {"hwnas",   "name",        "about",     "settings", "input",
                                        "choices", "constraints", "templates", "network",  NULL};
+    static const char *const derived_keys[] = {"hwnas",   "name",        "about",   "model",
+                                               "choices", "constraints", "changes", NULL};
     static const char *const required[] = {"hwnas", "name", "input", "network", NULL};
+    static const char *const derived_required[] = {"hwnas", "name", "model", "changes", NULL};
+    const hwnas_yaml *model = hwnas_yaml_get(root, "model");
     int64_t version;
     TRY(hwnas_yaml_expect(root, HWNAS_YAML_MAPPING, "a space"));
     const hwnas_yaml *written = hwnas_yaml_get(root, "hwnas"); /* before what it may have changed */
@@ -282,12 +286,14 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const
                               "this hwnas reads version 1 of the language, not %lld",
                               (long long)version);
     }
-    TRY(hwnas_yaml_check_keys(root, "a space", keys));
-    for (const char *const *key = required; *key; key++)
+    TRY(hwnas_yaml_check_keys(root, model ? "a space with a model" : "a space",
+                              model ? derived_keys : keys));
+    for (const char *const *key = model ? derived_required : required; *key; key++)
         if (!hwnas_yaml_get(root, *key))
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &root->place, "a space needs '%s:'", *key),
                               !strcmp(*key, "hwnas") ? "write hwnas: 1, the version of the language"
-                                                     : "docs/search-spaces.md shows a whole one");
+                              : model ? "'hwnas space derive MODEL.onnx' writes a whole one"
+                                      : "docs/search-spaces.md shows a whole one");
     const hwnas_yaml *name = hwnas_yaml_get(root, "name");
     TRY(hwnas_yaml_text(&space->name, name, "name"));
     TRY(hwnas_check_name(space->name, "a space", &name->place));
@@ -296,15 +302,20 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const
     TRY(hwnas_parse_settings(space, hwnas_yaml_get(root, "settings"), settings));
     if (hwnas_yaml_get(root, "choices"))
         TRY(hwnas_parse_choices(space, hwnas_yaml_get(root, "choices")));
-    TRY(hwnas_parse_inputs(space, hwnas_yaml_get(root, "input")));
+    space->network = hwnas_arena_alloc(space->arena, sizeof *space->network);
+    space->network->name = "network";
+    if (!model)
+        TRY(hwnas_parse_inputs(space, hwnas_yaml_get(root, "input")));
     if (hwnas_yaml_get(root, "constraints"))
         TRY(parse_constraints(space, hwnas_yaml_get(root, "constraints")));
     if (hwnas_yaml_get(root, "templates"))
         TRY(parse_templates(space, hwnas_yaml_get(root, "templates")));
-    space->network = hwnas_arena_alloc(space->arena, sizeof *space->network);
-    space->network->name = "network";
-    space->network->place = hwnas_yaml_get(root, "network")->place;
-    TRY(parse_template_body(space, space->network, hwnas_yaml_get(root, "network"), "network"));
+    if (model) {
+        TRY(hwnas_parse_changes(space, model, hwnas_yaml_get(root, "changes")));
+    } else {
+        space->network->place = hwnas_yaml_get(root, "network")->place;
+        TRY(parse_template_body(space, space->network, hwnas_yaml_get(root, "network"), "network"));
+    }
     return hwnas_symbols_check(space);
 }
 

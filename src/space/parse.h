@@ -16,6 +16,7 @@ enum {
     HWNAS_MAX_CONSTRAINTS = 256,
     HWNAS_MAX_INPUTS = 64,
     HWNAS_MAX_SETTINGS = 64,
+    HWNAS_MAX_CHANGES = 4096,
     HWNAS_MAX_NAME = 64
 };
 
@@ -31,6 +32,9 @@ HWNAS_CHECKED hwnas_status hwnas_parse_choices(hwnas_space *space, const hwnas_y
 HWNAS_CHECKED hwnas_status hwnas_parse_settings(hwnas_space *space, const hwnas_yaml *node,
                                                 const char *given);
 HWNAS_CHECKED hwnas_status hwnas_parse_inputs(hwnas_space *space, const hwnas_yaml *node);
+/* `model` and `changes`. */
+HWNAS_CHECKED hwnas_status hwnas_parse_changes(hwnas_space *space, const hwnas_yaml *model,
+                                               const hwnas_yaml *changes);
 /* A list of statements. */
 HWNAS_CHECKED hwnas_status hwnas_parse_body(hwnas_body *out, hwnas_scope *scope,
                                             const hwnas_yaml *node, const char *what);

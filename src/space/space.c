@@ -44,6 +44,9 @@ out:
 
 void hwnas_space_free(hwnas_space *space)
 {
-    if (space)
-        hwnas_arena_free(space->arena);
+    if (!space)
+        return;
+    if (space->builder)
+        space->builder->free(space->model);
+    hwnas_arena_free(space->arena);
 }

@@ -50,6 +50,27 @@ typedef struct hwnas_input {
     hwnas_expr *dims[8]; /* they see the choices */
 } hwnas_input;
 
+/* A change of a model, of a space that was derived from one: "- width: {of: conv1, to: c1}". What
+ * kinds there are is known by derive/. */
+typedef struct hwnas_model_change {
+    hwnas_place place;
+    const char *kind;
+    const char *of; /* what is changed, by its name in the model */
+    hwnas_place of_place;
+    hwnas_expr *to; /* it sees the choices */
+} hwnas_model_change;
+
+/* Who builds the networks of a space that was derived from a model. */
+struct hwnas_graph;
+struct hwnas_arch;
+typedef struct hwnas_space_builder {
+    /* As hwnas_graph_build(); `model` is the space's. Without `with_weights` large weights have no
+     * values. */
+    hwnas_status (*build)(struct hwnas_graph **out, const struct hwnas_arch *arch, int batch,
+                          bool with_weights);
+    void (*free)(void *model);
+} hwnas_space_builder;
+
 struct hwnas_space {
     hwnas_arena *arena;
     const char *path; /* the file it came from */
@@ -72,6 +93,13 @@ struct hwnas_space {
     size_t n_templates;
     hwnas_template **templates;
     hwnas_template *network; /* a template without parameters */
+    /* Of a space that was derived from a model, whose network has no statements: */
+    const char *model_path; /* NULL: it was not */
+    hwnas_place model_place;
+    size_t n_changes;
+    hwnas_model_change *changes;
+    const hwnas_space_builder *builder; /* NULL until derive/ has loaded the model */
+    void *model;                        /* the builder's own */
 };
 
 /* Reads and checks a space: its grammar, names, choices and templates. What a layer means is
@@ -89,7 +117,8 @@ void hwnas_space_free(hwnas_space *space);
  * read has it. It takes bounded time, about a second at worst. */
 void hwnas_space_prepare(hwnas_space *space);
 
-/* hwnas_space_count() as a number when it is exact and at most `limit`; 0 too when there is none. */
+/* hwnas_space_count() as a number when it is exact and at most `limit`; 0 too when there is none.
+ */
 uint64_t hwnas_space_count_up_to(const hwnas_space *space, uint64_t limit);
 
 #endif

@@ -204,6 +204,8 @@ hwnas_status hwnas_symbols_check(const hwnas_space *space)
             walk_expr(&list, t->parameters[p].fallback, HANDED, t);
         walk_body(&list, &t->body, t);
     }
+    for (size_t i = 0; i < space->n_changes; i++)
+        walk_expr(&list, space->changes[i].to, HANDED, space->network);
     walk_body(&list, &space->network->body, space->network);
     if (list.n)
         qsort(list.words, list.n, sizeof *list.words, compare_words);

@@ -44,6 +44,15 @@ struct hwnas_store {
     sqlite3_stmt *statements[N_STATEMENTS];
 };
 
+/* What the header of the file says of it: "hnas", and the version of the tables. */
+#define HWNAS_SQLITE_APPLICATION 1752064371
+#define HWNAS_SQLITE_VERSION 4
+
+extern const char hwnas_sqlite_schema[]; /* makes the tables */
+extern const char *const hwnas_sqlite_statements[N_STATEMENTS];
+
+/* ---- sqlite_open.c ---- */
+
 enum { HWNAS_SQLITE_HEADER = 100 };
 
 /* Opens the file, or its draft, and looks whether it is a study, and whole. */
@@ -64,6 +73,8 @@ void hwnas_sqlite_tidy(const hwnas_store *store);
 /* Deletes a file with all that SQLite has beside it, or that alone. */
 void hwnas_sqlite_delete(const char *file, bool and_itself);
 hwnas_status hwnas_sqlite_fail_exists(const char *path);
+
+/* ---- sqlite.c ---- */
 
 /* What SQLite's last failure means for the user. */
 hwnas_status hwnas_sqlite_fail(const hwnas_store *store);

@@ -48,52 +48,61 @@ static hwnas_status give(const hwnas_asked **out, hwnas_asked *asked)
     return HWNAS_OK;
 }
 
-/* What is free to know, or a duplicate's run, has settled the trial: nobody need run it. */
+/* What is free to know, or a duplicate's run, has settled the trial, which is written: nobody need
+ * run it. */
 static hwnas_status settle(hwnas_session *s, hwnas_asked *asked)
 {
-    hwnas_status status = HWNAS_OK;
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     *trial = asked->trial;
     asked->trial = (hwnas_trial){0};
     remove_asked(s, asked);
-    status = hwnas_session_write_whole(s, trial);
-    if (status == HWNAS_OK) {
-        s->next++;
-        status = hwnas_session_absorb(s, trial, asked->walked);
-        trial = NULL;
-    }
-    if (trial)
-        hwnas_trials_free(trial, 1);
+    const hwnas_status status = hwnas_session_absorb(s, trial, asked->walked);
     hwnas_asked_free(asked);
-    if (status == HWNAS_OK)
-        status = hwnas_session_check_hope(s);
+    return status == HWNAS_OK ? hwnas_session_check_hope(s) : status;
+}
+
+/* The strategy's next proposal is in s->proposed, unless it has none. */
+static hwnas_status find_proposal(hwnas_session *s)
+{
+    if (s->proposed)
+        return HWNAS_OK;
+    hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
+    const hwnas_status status = hwnas_session_propose(s, walked, &s->proposed_rung);
+    if (status == HWNAS_OK && !s->exhausted)
+        s->proposed = walked;
+    else
+        hwnas_arch_free(walked);
     return status;
 }
 
 /* The next proposal, evaluated as far as that is free; *out NULL: it is a finished trial, or there
- * is none. */
-static hwnas_status propose(hwnas_asked **out, hwnas_session *s, hwnas_arch *walked)
+ * is none. A failure before it is a trial leaves the session as it was. */
+static hwnas_status propose(hwnas_asked **out, hwnas_session *s)
 {
-    int rung;
+    const int n_failures = s->n_failures_in_a_row;
     *out = NULL;
-    TRY(hwnas_session_propose(s, walked, &rung));
+    TRY(find_proposal(s));
     if (s->exhausted)
         return HWNAS_OK;
-    hwnas_asked *asked = add_asked(s, s->next, walked);
-    asked->trial.rung = rung;
-    hwnas_status status = hwnas_session_evaluate(s, &asked->trial, walked, false, NULL);
+    hwnas_asked *asked = add_asked(s, s->next, s->proposed);
+    asked->trial.rung = s->proposed_rung;
+    hwnas_status status = hwnas_session_evaluate(s, &asked->trial, s->proposed, false, NULL);
     const bool is_open = asked->trial.status == HWNAS_OK && asked->trial.violation == 0 &&
                          hwnas_evaluate_awaits(s->setup.evaluator, &asked->trial);
-    if (status == HWNAS_OK && !is_open)
-        return settle(s, asked);
     if (status == HWNAS_OK)
-        status = hwnas_session_start_asked(s, &asked->trial);
+        status = is_open ? hwnas_session_start_asked(s, &asked->trial)
+                         : hwnas_session_write_whole(s, &asked->trial);
     if (status != HWNAS_OK) {
+        s->n_failures_in_a_row = n_failures;
         remove_asked(s, asked);
         hwnas_asked_free(asked);
         return status;
     }
     s->next++;
+    hwnas_arch_free(s->proposed);
+    s->proposed = NULL;
+    if (!is_open)
+        return settle(s, asked);
     *out = asked;
     return HWNAS_OK;
 }
@@ -119,17 +128,12 @@ hwnas_status hwnas_session_ask(const hwnas_asked **out, hwnas_session *s)
     for (size_t i = 0; i < s->n_asked; i++)
         if (!s->asked[i]->is_given)
             return give(out, s->asked[i]);
-    if (s->is_lost)
-        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "an earlier ask failed"),
-                          "tell what is open, close the study and open it again");
-    hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
     while (status == HWNAS_OK && !asked && !end) {
         if (hwnas_session_should_stop(s))
             status = hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted");
         else if (!(end = hwnas_session_end(s)))
-            s->is_lost = (status = propose(&asked, s, walked)) != HWNAS_OK;
+            status = propose(&asked, s);
     }
-    hwnas_arch_free(walked);
     if (end)
         return fail_over(s, end);
     return status == HWNAS_OK ? give(out, asked) : status;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "base/stats.h"
+#include "study/drift.h"
 #include "study/member.h"
 #include "study/study_facts.h"
 #include "trial/judge.h"
@@ -19,48 +19,15 @@ enum { CANDIDATES = 3, MOST = CANDIDATES + HWNAS_CONFIRM_REFERENCES };
 static const double SHARE = 0.5; /* of the time of a measurement, for one of a round */
 static const double NEAR = 0.41; /* logarithm: references are up to half as fast or slow again */
 
-/* ---- What the rounds say ---- */
-
-static double mean_and_variance(double *variance, const double *values, int n)
-{
-    const double mean = hwnas_mean(values, (size_t)n);
-    *variance = 0;
-    for (int i = 0; i < n; i++)
-        *variance += (values[i] - mean) * (values[i] - mean) / (n - 1);
-    return mean;
-}
-
-/* The 97.5 % quantile of Student's t, from that of the normal distribution (Abramowitz and Stegun,
- * "Handbook of Mathematical Functions", 26.7.5). */
-static double student(double freedom)
-{
-    const double z = 1.959964, z2 = z * z;
-    const double g1 = z * (z2 + 1) / 4, g2 = z * ((5 * z2 + 16) * z2 + 3) / 96,
-                 g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384,
-                 g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
-    return z + (g1 + (g2 + (g3 + g4 / freedom) / freedom) / freedom) / freedom;
-}
-
-hwnas_reading hwnas_confirm_conclude(const double *rounds, const double *means, int n_rounds,
-                                     const double *firsts, int n_references)
-{
-    double beside[HWNAS_CONFIRM_ROUNDS], of_rounds, of_firsts;
-    for (int r = 0; r < n_rounds; r++)
-        beside[r] = rounds[r] - means[r];
-    const double level =
-        hwnas_mean(means, (size_t)n_rounds) + mean_and_variance(&of_firsts, firsts, n_references);
-    const double value = mean_and_variance(&of_rounds, beside, n_rounds) + level;
-    of_rounds /= n_rounds;
-    of_firsts /= n_references;
-    const double variance = of_rounds + of_firsts;
-    const double freedom =
-        variance * variance /
-        (of_rounds * of_rounds / (n_rounds - 1) + of_firsts * of_firsts / (n_references - 1));
-    const double half = variance > 0 ? student(freedom) * sqrt(variance) : 0;
-    return (hwnas_reading){exp(value), exp(value - half), exp(value + half)};
-}
-
 /* ---- Who takes part ---- */
+
+/* The end of a search. */
+typedef struct confirmation {
+    hwnas_session *s;
+    json_t *confirmed; /* the note of it */
+    double deadline;
+    int n_taken; /* measurements so far */
+} confirmation;
 
 /* All that was measured on one device, and who of it takes part: candidates first. */
 typedef struct group {
@@ -72,6 +39,7 @@ typedef struct group {
     int n, n_candidates, n_rounds;
     size_t members[MOST];                      /* indices of trials */
     double values[HWNAS_CONFIRM_ROUNDS][MOST]; /* logarithms; NaN: disturbed, or failed */
+    int places[HWNAS_CONFIRM_ROUNDS][MOST];    /* after so many others of the confirmation */
 } group;
 
 static bool is_member(const group *g, const hwnas_trial *trial)
@@ -145,7 +113,7 @@ static hwnas_status measure_member(double *log_seconds, const group *g, size_t t
 }
 
 /* All once, in a new process and a new order. */
-static hwnas_status take_round(group *g, hwnas_rng *rng)
+static hwnas_status take_round(group *g, confirmation *c, hwnas_rng *rng)
 {
     int order[MOST];
     for (int i = 0; i < g->n; i++) { /* Fisher and Yates */
@@ -154,20 +122,22 @@ static hwnas_status take_round(group *g, hwnas_rng *rng)
         order[k] = i;
     }
     hwnas_evaluator_renew_runner(g->s->setup.evaluator);
-    for (int i = 0; i < g->n && !hwnas_session_should_stop(g->s); i++)
+    for (int i = 0; i < g->n && !hwnas_session_should_stop(g->s); i++) {
+        g->places[g->n_rounds][order[i]] = c->n_taken++;
         TRY(measure_member(&g->values[g->n_rounds][order[i]], g, g->members[order[i]]));
+    }
     g->n_rounds += !hwnas_session_should_stop(g->s);
     return HWNAS_OK;
 }
 
 /* Rounds as long as there is time for another one like the last. */
-static hwnas_status take_rounds(group *g, double deadline)
+static hwnas_status take_rounds(group *g, confirmation *c)
 {
     hwnas_rng rng = hwnas_rng_new((uint64_t)g->s->job->seed, 0x636f6e6669726d); /* "confirm" */
     double start = hwnas_now(), took = 0;
-    while (g->n_rounds < HWNAS_CONFIRM_ROUNDS && start + took <= deadline &&
+    while (g->n_rounds < HWNAS_CONFIRM_ROUNDS && start + took <= c->deadline &&
            !hwnas_session_should_stop(g->s)) {
-        TRY(take_round(g, &rng));
+        TRY(take_round(g, c, &rng));
         took = hwnas_now() - start;
         start += took;
     }
@@ -176,54 +146,69 @@ static hwnas_status take_rounds(group *g, double deadline)
 
 /* ---- Publishing ---- */
 
-/* References that were undisturbed in most rounds stay, and of the rounds those in which all of
- * them were. */
-static void drop_gaps(group *g)
+static int count_rounds(const group *g, int member)
 {
-    int n = g->n_candidates, n_rounds = 0;
-    for (int i = g->n_candidates; i < g->n; i++) {
-        int n_gaps = 0;
-        for (int r = 0; r < g->n_rounds; r++)
-            n_gaps += isnan(g->values[r][i]);
-        if (4 * n_gaps > g->n_rounds)
+    int n = 0;
+    for (int r = 0; r < g->n_rounds; r++)
+        n += !isnan(g->values[r][member]);
+    return n;
+}
+
+/* Those that were never undisturbed say nothing; candidates stay first. */
+static void drop_unknown(group *g)
+{
+    int n = 0, n_candidates = 0;
+    for (int i = 0; i < g->n; i++) {
+        if (count_rounds(g, i) < (i < g->n_candidates ? HWNAS_CONFIRM_LEAST : 1))
             continue;
-        for (int r = 0; r < g->n_rounds; r++)
+        for (int r = 0; r < g->n_rounds; r++) {
             g->values[r][n] = g->values[r][i];
+            g->places[r][n] = g->places[r][i];
+        }
+        n_candidates += i < g->n_candidates;
         g->members[n++] = g->members[i];
     }
     g->n = n;
-    for (int r = 0; r < g->n_rounds; r++) {
-        bool is_whole = true;
-        for (int i = g->n_candidates; i < g->n; i++)
-            is_whole &= !isnan(g->values[r][i]);
-        if (is_whole)
-            memmove(g->values[n_rounds++], g->values[r], sizeof g->values[r]);
-    }
-    g->n_rounds = n_rounds;
+    g->n_candidates = n_candidates;
 }
 
-/* False: too little is left for this candidate. */
-static bool conclude(hwnas_reading *out, int *n_rounds, const group *g, int candidate)
+/* How many measurements of the search were before that of a trial: its time, as all take about as
+ * long. */
+static double place_of(const group *g, size_t trial)
 {
-    double rounds[HWNAS_CONFIRM_ROUNDS], means[HWNAS_CONFIRM_ROUNDS], firsts[MOST] = {0};
-    const int n_references = g->n - g->n_candidates;
-    int n = 0;
-    for (int r = 0; r < g->n_rounds; r++) {
-        if (isnan(g->values[r][candidate]))
-            continue;
-        rounds[n] = g->values[r][candidate];
-        means[n++] = hwnas_mean(g->values[r] + g->n_candidates, (size_t)n_references);
-    }
-    for (int i = 0; i < n_references; i++) {
-        firsts[i] = first_of(g, g->members[g->n_candidates + i]);
-        for (int r = 0; r < g->n_rounds; r++)
-            firsts[i] -= g->values[r][g->n_candidates + i] / g->n_rounds;
-    }
-    *n_rounds = n;
-    if (n < HWNAS_CONFIRM_LEAST || n_references < HWNAS_CONFIRM_LEAST)
-        return false;
-    *out = hwnas_confirm_conclude(rounds, means, n, firsts, n_references);
-    return true;
+    double place = 0;
+    for (size_t i = 0; i < g->n_trials; i++)
+        place += g->trials[i].order < g->trials[trial].order && !isnan(first_of(g, i));
+    return place;
+}
+
+/* All fresh timings, and the first ones of references: those of candidates are why they are
+ * candidates, and no evidence. Returns how many. */
+static size_t gather(hwnas_drift_timing *out, const group *g)
+{
+    size_t n = 0;
+    double n_before = 0;
+    for (size_t i = 0; i < g->n_trials; i++)
+        n_before += !isnan(first_of(g, i));
+    for (int i = g->n_candidates; i < g->n; i++)
+        out[n++] = (hwnas_drift_timing){i, place_of(g, g->members[i]), first_of(g, g->members[i])};
+    for (int r = 0; r < g->n_rounds; r++)
+        for (int i = 0; i < g->n; i++)
+            if (!isnan(g->values[r][i]))
+                out[n++] = (hwnas_drift_timing){i, n_before + g->places[r][i], g->values[r][i]};
+    return n;
+}
+
+/* Of each candidate; returns how many: none where too little is left. */
+static int conclude(hwnas_reading *out, group *g)
+{
+    hwnas_drift_timing timings[(HWNAS_CONFIRM_ROUNDS + 1) * MOST];
+    drop_unknown(g);
+    if (!g->n_candidates || g->n - g->n_candidates < HWNAS_CONFIRM_LEAST)
+        return 0;
+    const size_t n = gather(timings, g);
+    hwnas_drift_conclude(out, g->n_candidates, timings, n, g->n);
+    return g->n_candidates;
 }
 
 /* What follows from the median latency on the device: it itself, throughput, cost. */
@@ -236,15 +221,12 @@ static bool follows(const group *g, const hwnas_value_row *v)
            !strcmp(v->metric, hwnas_goal_of(metric, g->device, &g->s->job->goals.devices).name);
 }
 
-static hwnas_status publish(const group *g, int candidate, json_t *confirmed)
+static hwnas_status publish(const group *g, int candidate, hwnas_reading is, confirmation *c)
 {
     const hwnas_trial *trial = &g->trials[g->members[candidate]];
     const double first = exp(first_of(g, g->members[candidate]));
-    hwnas_reading is;
-    int n_rounds;
+    const int n_rounds = count_rounds(g, candidate);
     char key[96];
-    if (!conclude(&is, &n_rounds, g, candidate))
-        return HWNAS_OK;
     for (size_t i = 0; i < trial->n_values; i++) {
         hwnas_value_row v = trial->values[i];
         if (!follows(g, &v))
@@ -257,12 +239,12 @@ static hwnas_status publish(const group *g, int candidate, json_t *confirmed)
         TRY(hwnas_store_again(g->s->store, trial->number, &v, 1));
     }
     snprintf(key, sizeof key, "%llu %s", (unsigned long long)trial->number, g->metric);
-    json_object_set_new(confirmed, key,
+    json_object_set_new(c->confirmed, key,
                         json_pack("{s:I, s:s, s:f, s:f, s:f, s:f, s:i, s:i}", "trial",
-                                  (json_int_t)trial->number, "metric", g->metric, "first", first, "value",
-                                  is.value, "low", is.low, "high", is.high, "rounds", n_rounds,
-                                  "references", g->n - g->n_candidates));
-    return hwnas_facts_set_json(g->s->store, FACT, confirmed);
+                                  (json_int_t)trial->number, "metric", g->metric, "first", first,
+                                  "value", is.value, "low", is.low, "high", is.high, "rounds",
+                                  n_rounds, "references", g->n - g->n_candidates));
+    return hwnas_facts_set_json(g->s->store, FACT, c->confirmed);
 }
 
 hwnas_status hwnas_confirmed_load(json_t **out, hwnas_store *store)
@@ -288,17 +270,17 @@ static int count_room(const hwnas_session *s, double seconds)
     return room < 1 + HWNAS_CONFIRM_LEAST ? 0 : room > MOST ? MOST : (int)room;
 }
 
-static hwnas_status confirm_on(group *g, json_t *confirmed, const size_t *front, size_t n_front,
-                               double deadline)
+static hwnas_status confirm_on(group *g, confirmation *c, const size_t *front, size_t n_front)
 {
     const hwnas_job *job = g->s->job;
     const hwnas_goal p50 =
         hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY), g->device, &job->goals.devices);
-    const int room = count_room(g->s, deadline - hwnas_now());
+    const int room = count_room(g->s, c->deadline - hwnas_now());
     const int most = job->goals.n_limits && room > 2 * HWNAS_CONFIRM_LEAST ? CANDIDATES : 1;
+    hwnas_reading readings[CANDIDATES];
     g->metric = p50.name;
     for (size_t i = 0; i < n_front && g->n < most && room; i++)
-        if (!hwnas_confirmed_of(confirmed, g->trials[front[i]].number, g->metric) &&
+        if (!hwnas_confirmed_of(c->confirmed, g->trials[front[i]].number, g->metric) &&
             !isnan(first_of(g, front[i])) && !is_member(g, &g->trials[front[i]]))
             g->members[g->n++] = front[i];
     g->n_candidates = g->n;
@@ -307,24 +289,24 @@ static hwnas_status confirm_on(group *g, json_t *confirmed, const size_t *front,
     add_references(g, (room < MOST ? room : MOST) - g->n);
     if (g->n - g->n_candidates < HWNAS_CONFIRM_LEAST)
         return HWNAS_OK;
-    TRY(take_rounds(g, deadline));
-    drop_gaps(g);
-    for (int i = 0; i < g->n_candidates; i++)
-        TRY(publish(g, i, confirmed));
+    TRY(take_rounds(g, c));
+    const int n_known = conclude(readings, g);
+    for (int i = 0; i < n_known; i++)
+        TRY(publish(g, i, readings[i], c));
     return HWNAS_OK;
 }
 
 /* One batch of a front on a device; *is_over: there is no more to be done, or none to do it with.
  */
-static hwnas_status confirm_batch(bool *is_over, hwnas_session *s, json_t *confirmed, int front,
-                                  int device, double deadline)
+static hwnas_status confirm_batch(bool *is_over, confirmation *c, int front, int device)
 {
     hwnas_status status = HWNAS_OK;
+    hwnas_session *s = c->s;
     hwnas_trial *firsts = NULL, *published = NULL;
     size_t n = 0, n_published = 0, n_front = 0, *members = NULL;
     const hwnas_goal p50 =
         hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY), device, &s->job->goals.devices);
-    const size_t n_known = json_object_size(confirmed);
+    const size_t n_known = json_object_size(c->confirmed);
     *is_over = true;
     TRY_OUT(hwnas_store_trials(&firsts, &n, s->store));
     TRY_OUT(hwnas_store_trials(&published, &n_published, s->store));
@@ -332,11 +314,11 @@ static hwnas_status confirm_batch(bool *is_over, hwnas_session *s, json_t *confi
     hwnas_verified_apply(published, n_published, s->verified, &s->job->goals);
     members = hwnas_alloc((n + 1) * sizeof *members);
     n_front = hwnas_front_find(members, published, n, &s->job->goals, front);
-    if (!n_front || hwnas_confirmed_of(confirmed, published[members[0]].number, p50.name))
+    if (!n_front || hwnas_confirmed_of(c->confirmed, published[members[0]].number, p50.name))
         goto out;
     group g = {.s = s, .trials = firsts, .n_trials = n, .device = device, .metric = p50.name};
-    TRY_OUT(confirm_on(&g, confirmed, members, n_front, deadline));
-    *is_over = json_object_size(confirmed) == n_known || hwnas_session_should_stop(s);
+    TRY_OUT(confirm_on(&g, c, members, n_front));
+    *is_over = json_object_size(c->confirmed) == n_known || hwnas_session_should_stop(s);
 out:
     free(members);
     hwnas_trials_free(firsts, n);
@@ -347,19 +329,18 @@ out:
 hwnas_status hwnas_session_confirm(hwnas_session *s, double seconds)
 {
     hwnas_status status = HWNAS_OK;
-    json_t *confirmed = NULL;
-    const double deadline = hwnas_now() + seconds;
-    TRY(hwnas_confirmed_load(&confirmed, s->store));
-    if (!confirmed)
-        confirmed = json_object();
+    confirmation c = {.s = s, .deadline = hwnas_now() + seconds};
+    TRY(hwnas_confirmed_load(&c.confirmed, s->store));
+    if (!c.confirmed)
+        c.confirmed = json_object();
     for (int f = 0; f < hwnas_n_fronts(&s->job->goals); f++)
         for (int d = 0; d < s->job->goals.devices.n; d++) {
             const bool counts = !s->job->goals.is_front_per_device || d == f;
             bool is_over = !counts || !hwnas_evaluator_device(s->setup.evaluator, d);
             while (!is_over)
-                TRY_OUT(confirm_batch(&is_over, s, confirmed, f, d, deadline));
+                TRY_OUT(confirm_batch(&is_over, &c, f, d));
         }
 out:
-    json_decref(confirmed);
+    json_decref(c.confirmed);
     return status == HWNAS_E_INTERRUPTED ? HWNAS_OK : status;
 }

@@ -4,28 +4,20 @@
  * may be over its limit (the winner's curse: Smith and Winkler, "The Optimizer's Curse", Management
  * Science 52, 2006). At the end the first networks of the front are measured again, in rounds, each
  * in a new process, in turns with other networks of the study that were chosen for the time of
- * their measurement alone. How much slower or faster these are than they were says how the machine
- * differs from what it was during the search, and how far two runs of a network lie apart. What
- * comes of it is published in the place of the first measurement, which stays in the history. */
+ * their measurement alone. How much slower or faster these are than they were, and than in the
+ * other rounds, says how the machine drifts and how far two runs of a network lie apart, so what a
+ * network takes at the machine's mean level, and how well that is known (drift.h). What comes of it
+ * is published in the place of the first measurement, which stays in the history. */
 #ifndef HWNAS_STUDY_CONFIRM_H
 #define HWNAS_STUDY_CONFIRM_H
 
 #include "study/session.h"
-#include "trial/metric.h"
 
 enum {
     HWNAS_CONFIRM_ROUNDS = 12,    /* at most */
     HWNAS_CONFIRM_LEAST = 4,      /* rounds, and other networks, that say anything */
     HWNAS_CONFIRM_REFERENCES = 8, /* other networks at most */
 };
-
-/* Of `n_rounds` rounds, logarithms of latencies: those of the network, and with them the means of
- * the references in the same rounds; and of each reference its first measurement minus the mean of
- * its rounds. The network's latency as it would have been, in the mean, when the references were
- * first measured. Its 95 % interval has two independent parts, the spread of the rounds and that of
- * the references, and Welch's degrees of freedom (Biometrika 34, 1947). Seconds. */
-hwnas_reading hwnas_confirm_conclude(const double *rounds, const double *means, int n_rounds,
-                                     const double *firsts, int n_references);
 
 /* Confirms the winner of each front in `seconds` at most: first it and those that would take its
  * place, and where none of these keeps the limits, the next ones, as long as there is time. Notes

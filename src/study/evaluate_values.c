@@ -148,8 +148,8 @@ void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e
                                     int batch, const hwnas_measurement *measurement)
 {
     const double price = e->sites[device].row->price;
-    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
-        if (m->source == HWNAS_FROM_DEVICE)
-            add_value(trial, e, m, device, HWNAS_MEASURED,
-                      hwnas_metric_measured(m, measurement, batch, price));
+    const hwnas_metric *m = NULL;
+    hwnas_reading reading;
+    while (hwnas_metric_next_measured(&m, &reading, measurement, batch, price))
+        add_value(trial, e, m, device, HWNAS_MEASURED, reading);
 }

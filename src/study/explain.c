@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "study/evaluate.h"
 #include "study/response.h"
 
@@ -45,7 +45,7 @@ static hwnas_status open_all(explainer *e)
     e->job = e->summary->job;
     e->job.space = json_string_value(json_object_get(identity, "space"));
     e->job.predictor = json_string_value(json_object_get(identity, "accuracy"));
-    TRY(hwnas_graph_load_space(&e->space, e->job.space ? e->job.space : ""));
+    TRY(hwnas_load_space(&e->space, e->job.space ? e->job.space : ""));
     TRY(hwnas_settings_space(&e->walked, e->space, &e->job));
     TRY(hwnas_evaluator_open(&e->evaluator, &e->job, e->space, true, NULL, NULL));
     TRY(hwnas_evaluator_train_first(e->evaluator));

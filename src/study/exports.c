@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "space/space.h"
 #include "study/settings.h"
 
@@ -114,7 +114,7 @@ static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summ
     hwnas_arch *arch = NULL;
     char *code = NULL;
     hwnas_job_exports(exports, job);
-    TRY_OUT(hwnas_graph_load_space(&space, job->space));
+    TRY_OUT(hwnas_load_space(&space, job->space));
     code = hwnas_strdup(summary->trials[front->winner].code);
     hwnas_settings settings = hwnas_settings_cut(code, job);
     TRY_OUT(hwnas_arch_parse(&arch, space, code));

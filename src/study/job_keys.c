@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "predict/active.h"
-#include "study/job.h"
+#include "study/job_goals.h"
 #include "study/settings.h"
 
 /* Makes the path in "table:FILE#COLUMN", "replay:FILE#COLUMN" or FILE.yaml, seen from the directory
@@ -15,12 +15,14 @@
  * reader to complain of. */
 static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
 {
-    static const char *const prefixes[] = {"table:", "replay:", "onnx:", NULL};
+    static const char *const prefixes[] = {"table:", "replay:", "onnx:", "samples:", NULL};
     const char *from = job->path && !strcmp(node->place.file, job->path) ? job->path : "";
     const char *rest = text;
     for (const char *const *p = prefixes; *p; p++)
         if (hwnas_starts_with(text, *p))
             rest = text + strlen(*p);
+    if (hwnas_starts_with(text, "command:")) /* a program, from where the search is started */
+        return text;
     bool is_file = rest != text || strchr(text, '/') || hwnas_ends_with(text, ".yaml") ||
                    hwnas_ends_with(text, ".json");
     if (!is_file)
@@ -177,82 +179,6 @@ static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *no
     }
     *out = setting;
     return HWNAS_OK;
-}
-
-/* ---- Goals ---- */
-
-static hwnas_place text_place(const hwnas_yaml *node)
-{
-    hwnas_place place = node->place;
-    place.column += node->is_quoted && node->is_verbatim; /* the text begins after the quote */
-    return place;
-}
-
-static hwnas_status read_objective(hwnas_job *job, const char *text, const hwnas_place *place,
-                                   bool is_verbatim)
-{
-    return hwnas_goals_parse(job->goals.objectives, &job->goals.n_objectives, HWNAS_MAX_OBJECTIVES,
-                             text, place, is_verbatim, &job->goals.devices);
-}
-
-/* A list, or the same on one line: "accuracy, latency.p50". */
-static hwnas_status read_objectives(hwnas_job *job, const hwnas_yaml *node)
-{
-    job->goals.n_objectives = 0;
-    if (node->kind == HWNAS_YAML_SCALAR) {
-        const char *text;
-        TRY(hwnas_yaml_text(&text, node, "objectives"));
-        hwnas_place place = text_place(node);
-        for (const char *at = text;; at++) {
-            size_t n = strcspn(at, ",");
-            hwnas_place here = place;
-            here.column += (int)(at - text);
-            TRY(read_objective(job, hwnas_arena_string(job->arena, at, n), &here,
-                               node->is_verbatim));
-            at += n;
-            if (!*at)
-                return HWNAS_OK;
-        }
-    }
-    TRY(hwnas_yaml_expect(node, HWNAS_YAML_SEQUENCE, "objectives"));
-    if (node->n < 1)
-        return hwnas_fail(HWNAS_E_INPUT, &node->place, "a search has 1 to %d objectives",
-                          HWNAS_MAX_OBJECTIVES);
-    for (size_t i = 0; i < node->n; i++) {
-        const char *text;
-        TRY(hwnas_yaml_text(&text, node->items[i], "an objective"));
-        hwnas_place place = text_place(node->items[i]);
-        TRY(read_objective(job, text, &place, node->items[i]->is_verbatim));
-    }
-    return HWNAS_OK;
-}
-
-/* An expression, or a list of them. */
-static hwnas_status read_limits(hwnas_limit *limits, int *n, const hwnas_job *job,
-                                const hwnas_yaml *node, const char *what)
-{
-    const hwnas_yaml *const alone[] = {node};
-    bool is_list = node->kind == HWNAS_YAML_SEQUENCE;
-    const hwnas_yaml *const *items = is_list ? (const hwnas_yaml *const *)node->items : alone;
-    *n = 0;
-    for (size_t i = 0; i < (is_list ? node->n : 1); i++) {
-        const char *text;
-        TRY(hwnas_yaml_text(&text, items[i], what));
-        hwnas_place place = text_place(items[i]);
-        TRY(hwnas_limits_parse(limits, n, HWNAS_MAX_LIMITS, text, &place, items[i]->is_verbatim,
-                               &job->goals.devices));
-    }
-    return HWNAS_OK;
-}
-
-static hwnas_status read_constraints(hwnas_job *job, const hwnas_yaml *node)
-{
-    return read_limits(job->goals.limits, &job->goals.n_limits, job, node, "a constraint");
-}
-
-static hwnas_status read_until(hwnas_job *job, const hwnas_yaml *node)
-{
-    return read_limits(job->goals.targets, &job->goals.n_targets, job, node, "until");
 }
 
 /* ---- How to search, and how long ---- */
@@ -442,9 +368,9 @@ const hwnas_job_key hwnas_job_keys[] = {
      .argument = "TYPE", .help = "f32, bf16, f16, s8; or {values: [f32, s8]}"},
     {NULL, "price", .is_rare = true, .type = HWNAS_KEY_POSITIVE, OF(price), .high = 1e9, .preset = NAN,
      .argument = "X", .help = "of the device, an hour: for the metric cost"},
-    {NULL, "objectives", .is_text = true, SPECIAL(read_objectives),
+    {NULL, "objectives", .is_text = true, SPECIAL(hwnas_job_read_objectives),
      .argument = "LIST", .help = "'accuracy, latency.p50 on cpu'"},
-    {NULL, "constraints", 'c', .is_text = true, SPECIAL(read_constraints),
+    {NULL, "constraints", 'c', .is_text = true, SPECIAL(hwnas_job_read_constraints),
      .argument = "LIMITS", .help = "'latency.p50 <= 8 ms and params < 6 M'"},
     {NULL, "fronts", .is_rare = true, WORD(goals.is_front_per_device, 0, "together", "each"),
      .hint = "together: networks that are good on all devices; each: a front for each device",
@@ -460,7 +386,7 @@ const hwnas_job_key hwnas_job_keys[] = {
      .argument = "X", .help = "end after X minutes in all"},
     {"budget", "improvement", .is_rare = true, .is_text = true, SPECIAL(read_improvement),
      .argument = "X", .help = "end when the front stands still to X: '0.1 %'"},
-    {NULL, "until", .is_rare = true, .is_text = true, SPECIAL(read_until),
+    {NULL, "until", .is_rare = true, .is_text = true, SPECIAL(hwnas_job_read_until),
      .argument = "LIMITS", .help = "end when a network meets these: 'accuracy >= 70'"},
     {NULL, "seed", .is_rare = true, INTEGER(seed, 0, 0x1p63),
      .argument = "N", .help = "same seed, same proposals"},

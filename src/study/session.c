@@ -176,6 +176,7 @@ void hwnas_session_forget(hwnas_session *s)
     for (size_t i = 0; i < s->n_asked; i++)
         hwnas_asked_free(s->asked[i]);
     free(s->asked);
+    hwnas_arch_free(s->proposed);
     free(s->done);
     free(s->scores);
     for (int i = 0; i < s->n_starts; i++)

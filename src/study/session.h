@@ -49,7 +49,9 @@ typedef struct hwnas_session {
     bool is_target_met;
     char *exhausted; /* why the strategy has no more networks; NULL: it has */
     bool is_told;    /* another program runs the networks: study/ask_tell.h */
-    bool is_lost;    /* a proposal failed on its way: only another session goes on */
+    /* What the strategy proposed to an ask that failed: the next one has it. NULL: nothing. */
+    hwnas_arch *proposed;
+    int proposed_rung;
     bool runs_again; /* a network that was run is run again for each of its encodings */
     size_t n_asked, asked_room;
     hwnas_asked **asked;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 
 static hwnas_strategy_config config_of(const hwnas_job *job, const hwnas_space *walked,
                                        uint64_t max_trials)
@@ -49,7 +49,7 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
                               const hwnas_choice_of_strategy *choice,
                               const volatile sig_atomic_t *stop, const hwnas_training_watch *watch)
 {
-    hwnas_status status = hwnas_graph_load_space(&out->space, job->space);
+    hwnas_status status = hwnas_load_space(&out->space, job->space);
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->space_place);
     TRY(hwnas_settings_space(&out->walked, out->space, job));

@@ -48,9 +48,18 @@ static void find_fronts(hwnas_summary *s)
     }
 }
 
+/* To the limits: what was only estimated comes behind all that was measured. */
+static bool is_closer(const hwnas_trial *a, const hwnas_trial *b)
+{
+    const bool a_is_estimated = hwnas_trial_is_estimated(a);
+    if (a_is_estimated != hwnas_trial_is_estimated(b))
+        return !a_is_estimated;
+    return a->violation < b->violation;
+}
+
 static void count(hwnas_summary *s)
 {
-    double least = INFINITY, *errors = hwnas_alloc((s->n_trials + 1) * sizeof *errors);
+    double *errors = hwnas_alloc((s->n_trials + 1) * sizeof *errors);
     size_t n_errors = 0;
     s->closest = -1;
     for (size_t i = 0; i < s->n_trials; i++) {
@@ -67,10 +76,9 @@ static void count(hwnas_summary *s)
         for (int f = 0; f < s->n_fronts; f++)
             is_feasible |= hwnas_trial_is_feasible(trial, &s->job.goals, f);
         s->n_feasible += is_feasible;
-        if (!is_feasible && !trial->rung && trial->violation < least) {
-            least = trial->violation;
+        if (!is_feasible && !trial->rung && trial->violation < INFINITY &&
+            (s->closest < 0 || is_closer(trial, &s->trials[s->closest])))
             s->closest = (long)i;
-        }
     }
     hwnas_sort(errors, n_errors);
     s->estimate_error = n_errors ? hwnas_quantile(errors, n_errors, 0.5) : NAN;

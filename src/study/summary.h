@@ -16,15 +16,15 @@ typedef struct hwnas_summary_front {
 } hwnas_summary_front;
 
 typedef struct hwnas_summary {
-    hwnas_job job;    /* objectives, limits, devices and settings only */
-    json_t *identity; /* of the job */
-    json_t *devices;  /* what those that run say of themselves, by name */
+    hwnas_job job;      /* objectives, limits, devices and settings only */
+    json_t *identity;   /* of the job */
+    json_t *devices;    /* what those that run say of themselves, by name */
     json_t *conditions; /* of the machine, when the last session began; NULL: nothing ran */
-    json_t *confirmed; /* the front's end, measured again; NULL: it was not; study/confirm.h */
-    json_t *verified; /* results against a reference; study/verified.h */
-    char *study;      /* file */
-    char *ended;      /* why the search is over; NULL: it is not, or died */
-    uint64_t n_warm;  /* trials taken over from another study, the first ones */
+    json_t *confirmed;  /* the front's end, measured again; NULL: it was not; study/confirm.h */
+    json_t *verified;   /* results against a reference; study/verified.h */
+    char *study;        /* file */
+    char *ended;        /* why the search is over; NULL: it is not, or died */
+    uint64_t n_warm;    /* trials taken over from another study, the first ones */
     size_t n_trials, n_finished, n_failed, n_feasible;
     size_t n_estimated;    /* of the finished: not measured, as their estimates told enough */
     size_t n_remeasured;   /* estimated first, and measured then */
@@ -34,7 +34,8 @@ typedef struct hwnas_summary {
     int n_fronts;
     hwnas_summary_front fronts[HWNAS_MAX_DEVICES];
     hwnas_evidence evidence; /* that nothing is feasible, where there is no winner */
-    long closest;        /* without any winner: index of the least violation; -1: none finished */
+    long closest;        /* without any winner: index of the least violation, of the measured trials
+                            where there are any; -1: none finished */
     double wall_seconds; /* of all sessions of the search */
     double run_seconds;  /* of these, inside runs of candidates */
     bool is_interrupted; /* set by the caller that knows */

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "device/ranges.h"
 #include "export/exporter.h"
-#include "graph/elaborate.h"
+#include "derive/derive.h"
 #include "onnx/onnx.h"
 
 hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph,
@@ -40,7 +40,7 @@ static hwnas_status write_folded(const char *path, const hwnas_arch *arch, int b
 {
     const hwnas_exec_options how = {.precision = precision};
     hwnas_graph *graph;
-    TRY(hwnas_graph_build(&graph, arch, batch));
+    TRY(hwnas_graph_build_trained(&graph, arch, batch));
     const hwnas_status status = hwnas_graph_write_folded(path, graph, &how);
     hwnas_graph_free(graph);
     return status;

@@ -138,10 +138,18 @@ static hwnas_reading reading_of(const hwnas_measurement *m, const hwnas_metric *
     }
 }
 
-hwnas_reading hwnas_metric_measured(const hwnas_metric *metric, const hwnas_measurement *m,
-                                    int batch, double price)
+bool hwnas_metric_next_measured(const hwnas_metric **metric, hwnas_reading *reading,
+                                const hwnas_measurement *m, int batch, double price)
 {
-    return hwnas_metric_read(metric, reading_of(m, metric), batch, price);
+    for (const hwnas_metric *next = *metric ? *metric + 1 : hwnas_metrics; next->name; next++) {
+        if (next->source != HWNAS_FROM_DEVICE)
+            continue;
+        *reading = hwnas_metric_read(next, reading_of(m, next), batch, price);
+        *metric = next;
+        if (!isnan(reading->value))
+            return true;
+    }
+    return false;
 }
 
 void hwnas_metric_ask_for_tails(hwnas_measure_options *out)

@@ -76,9 +76,10 @@ typedef struct hwnas_reading {
  * and then so is the value of a metric that needs one. */
 hwnas_reading hwnas_metric_read(const hwnas_metric *metric, hwnas_reading quantity, int batch,
                                 double price);
-/* What a measurement of a batch says of a metric of the device; NaN: nothing. */
-hwnas_reading hwnas_metric_measured(const hwnas_metric *metric, const hwnas_measurement *m,
-                                    int batch, double price);
+/* Steps to the next metric of the device, from *metric on (NULL: from the first), that a
+ * measurement of a batch has a value of. false: there is no more. */
+bool hwnas_metric_next_measured(const hwnas_metric **metric, hwnas_reading *reading,
+                                const hwnas_measurement *m, int batch, double price);
 /* Adds the quantiles that metrics are made of to those that a measurement is to have. */
 void hwnas_metric_ask_for_tails(hwnas_measure_options *out);
 /* The value that a metric of the graph has; `batch` is the one that was counted for. */

@@ -345,7 +345,6 @@ static void measures_in_one_child(void **state)
     options.seconds = 0.2;
     options.progress = note_phase;
     options.context = &n_sampling;
-    setenv("HWNAS_RUNNER", getenv("HWNAS"), 1); /* not installed yet */
     assert_int_equal(hwnas_measurer_open(&measurer, &options), HWNAS_OK);
     for (int i = 0; i < 2; i++) {
         hwnas_network *network;

@@ -122,7 +122,6 @@ static void knows_what_this_machine_can_do(void **state)
     const volatile sig_atomic_t cancel = 1;
     options.cancel = &cancel;
     options.refresh = true;
-    setenv("HWNAS_RUNNER", getenv("HWNAS"), 1); /* not installed yet */
     assert_int_equal(hwnas_devices_survey(&report, &options), HWNAS_E_INTERRUPTED);
     assert_null(report);
 }
@@ -159,7 +158,6 @@ static void calibrates_for_a_time(void **state)
     options.seconds = 1;
     options.progress = note_words;
     options.context = &n_calls;
-    setenv("HWNAS_RUNNER", getenv("HWNAS"), 1); /* not installed yet */
     setenv("XDG_CACHE_HOME", *state, 1);
     assert_int_equal(hwnas_space_calibrate(&report, space, &options), HWNAS_OK);
     assert_int_equal(hwnas_report_conclude(report), HWNAS_OK);
@@ -194,7 +192,6 @@ static hwnas_report *profile(hwnas_profile_options *options)
     options->devices = devices;
     options->n_devices = 1;
     options->seconds = 0.05;
-    setenv("HWNAS_RUNNER", getenv("HWNAS"), 1); /* not installed yet */
     assert_int_equal(hwnas_models_profile(&report, options), HWNAS_OK);
     return report;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -678,6 +679,74 @@ static void ends_as_it_is_told_to(void **state)
     hwnas_study_close(study);
 }
 
+/* A disk is full when files may not grow. */
+static void set_largest_file(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Each ask fails once; some proposals are settled without a run, some are run. */
+static void goes_on_after_an_ask_that_failed(void **state)
+{
+    (void)state;
+    enum { TRIALS = 120 };
+    const char *const limit = "constraints: params <= 0.4 M\n";
+    const hwnas_study_trial *trial;
+    hwnas_status status = HWNAS_OK;
+    write_job("smooth", "external", "nsga2", TRIALS, limit);
+    write_job("rough", "external", "nsga2", TRIALS, limit);
+    hwnas_study *study = open_job("smooth.yaml", false, false);
+    const size_t n_asked = ask_and_tell_all(study);
+    hwnas_study_close(study);
+
+    signal(SIGXFSZ, SIG_IGN);
+    study = open_job("rough.yaml", false, false);
+    size_t n_told = 0;
+    while (status == HWNAS_OK && n_told < n_asked) {
+        set_largest_file(0);
+        status = hwnas_study_ask(&trial, study);
+        set_largest_file(RLIM_INFINITY);
+        refused(status, HWNAS_E_IO, "cannot use the study");
+        status = hwnas_study_ask(&trial, study);
+        if (status != HWNAS_OK)
+            fail_msg("%s", hwnas_last_error()->message);
+        tell_published(study, trial);
+        n_told++;
+    }
+    refused(hwnas_study_ask(&trial, study), HWNAS_E_EXHAUSTED, "all trials were made");
+    hwnas_study_close(study);
+    have_the_same_trials("smooth.db", "rough.db", TRIALS);
+}
+
+static void needs_no_file_for_a_job(void **state)
+{
+    (void)state;
+    const hwnas_job_flag flags[] = {{"space", "nas_bench_201"},
+                                    {"accuracy", "table:" TABLE "#c100_test_top1_pct"},
+                                    {"device", "external"},
+                                    {"objectives", "accuracy,latency.p50"},
+                                    {"strategy", "random"},
+                                    {"trials", "20"},
+                                    {"seed", "3"},
+                                    {"study", "flags.db"},
+                                    {0}};
+    hwnas_study_options options = HWNAS_STUDY_OPTIONS_INIT;
+    options.flags = flags;
+    write_job("file", "external", "random", 20, "");
+    hwnas_study *study = open_job("file.yaml", false, false);
+    ask_and_tell_all(study);
+    hwnas_study_close(study);
+    if (hwnas_study_open(&study, NULL, &options) != HWNAS_OK)
+        fail_msg("%s", hwnas_last_error()->message);
+    ask_and_tell_all(study);
+    hwnas_study_close(study);
+    have_the_same_trials("file.db", "flags.db", 20);
+    refused(hwnas_study_open(&study, NULL, NULL), HWNAS_E_INPUT, "space");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
 
 int main(int argc, char **argv)
@@ -698,6 +767,8 @@ int main(int argc, char **argv)
         TEST(refuses_wrong_tells),
         TEST(refuses_wrong_jobs),
         TEST(ends_as_it_is_told_to),
+        TEST(goes_on_after_an_ask_that_failed),
+        TEST(needs_no_file_for_a_job),
     };
     return cmocka_run_group_tests(tests, read_table, NULL);
 }

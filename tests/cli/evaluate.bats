@@ -269,7 +269,7 @@ assert np.fromfile("out.bin", "f4").tolist() == [1, 2, 3, 0, 1, 2]'
     refuses 2 "half.npz: there is no array 'a'; there are b" run sums.yaml --input half.npz --output x.npy
     refuses 2 "both.npz: this would be written over what is read" run sums.yaml --input both.npz --output both.npz
     head -c 12 raw.bin >short.bin
-    refuses 2 "the input has 12 bytes, the network takes 24" run sums.yaml --input short.bin --output x.npy
+    refuses 2 "short.bin: the file has 12 bytes, the arrays take 24 in fp32" run sums.yaml --input short.bin --output x.npy
     [ ! -e x.npy ]
     [ ! -e out2.npy ]
 }

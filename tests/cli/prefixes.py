@@ -3,13 +3,15 @@ last bit, and all that the study has in the end, must be as in a search that not
 
 prefixes.py PROGRAM RUNNER SOURCE [CASE...]: PROGRAM is tests/cli/mortal, RUNNER tests/cli/still_runner.
 The seed is the day's number, HWNAS_SEED gives another; it chooses some of the cases and a few moments
-of each. With HWNAS_LONG all cases are tried, and every moment. Some searches die twice.
+of each. With HWNAS_LONG all cases are tried, and every moment of a search that has few, 100 of others. Some
+searches die twice.
 """
 import os, random, signal, sqlite3, subprocess, sys, time
 
 program, runner, source, *names = sys.argv[1:]
 seed = int(os.environ.get("HWNAS_SEED") or time.time() // 86400)
 is_long = bool(os.environ.get("HWNAS_LONG"))
+MANY = 200  # moments
 print("# seed", seed, "(HWNAS_SEED)")
 
 table = source + "/tests/data/nas_bench_macro.csv"
@@ -126,8 +128,8 @@ def try_case(name, arguments, rng):
     tables, n_moments = read("whole"), int(open("whole.count").read())
     n_events = len(tables[2])
     moments = range(1, n_moments) if is_long else [rng.randrange(1, n_moments) for _ in range(2)]
-    if is_long and n_moments > 2000:
-        moments = rng.sample(moments, 200)
+    if is_long and n_moments > MANY:
+        moments = rng.sample(moments, MANY // 2)
     for moment in moments:
         what = f"{name}, seed {seed}, died at moment {moment} of {n_moments}"
         compare(what, whole, tables, continue_after(what, arguments, [moment]))

@@ -82,6 +82,31 @@ load helpers
         "$HWNAS_SRC/tests/data/accel_nasbench.csv")
 }
 
+# The counts end where their headings do, however wide the other columns are.
+@test "show: a network's layers in columns" {
+    local space words
+    for space in "nas_bench_macro --arch 22212220" resnet152 bert_base; do
+        read -ra words <<<"$space"
+        set -- "${words[@]}"
+        ends 0 space show "$@" --json
+        mv out network.json
+        ends 0 space show "$@"
+        /usr/bin/python3 - <<'END'
+import json
+lines = open("out").read().split("\n")
+layers = json.load(open("network.json"))["layers"]
+head, rows = lines[0], lines[1:1 + len(layers)]
+assert head.split() == ["layer", "operator", "output", "params", "MMACs"] and lines[1 + len(layers)] == ""
+params, macs = head.index("params") + len("params"), len(head)
+for row, layer in zip(rows, layers):
+    assert row == row.rstrip() and row.split()[:2] == [layer["name"], layer["operator"]], row
+    left = row[:head.index("params")].rstrip() if not layer["params"] else row[:params]
+    assert not layer["params"] or left.split()[-1] == str(layer["params"]), (row, layer)
+    assert not layer["macs"] or row[params:macs].split() == ["%.3f" % (layer["macs"] / 1e6)], (row, layer)
+END
+    done
+}
+
 @test "show: settings as they are, positions that are alike once" {
     ends 0 space show gpt:phase=decode,length=64
     says out "heads *{4 8 12 16} x 24*phase *decode of {prefill decode}*length *64*new *1"

@@ -4,16 +4,17 @@
  * It has a machine and a device `null` of its own, which the linker finds before the library's.
  * Time passes only in an inference: a millisecond, give or take one percent, whatever the
  * network; with STILL_BY_SIZE for each operator of the network. With STILL_GROWS each inference
- * takes 0.1 % more than the one before. With STILL_SHARED somebody else is on the core all the time. With STILL_BY_NETWORK what is measured of a network is a
- * function of the network alone: it has a pace of its own, up to 10 % off, chance begins anew with
- * each, and one in 16 cannot be compiled.
+ * takes 0.1 % more than the one before. With STILL_SHARED somebody else is on the core all the
+ * time. With STILL_BY_NETWORK what is measured of a network is a function of the network alone: it
+ * has a pace of its own, up to 10 % off, chance begins anew with each, and one in 16 cannot be
+ * compiled.
  *
  * With STILL_NOISE=RUN,LEVEL,LENGTH,BURSTS it is a machine with a known truth that is not as still:
  * two runs of a network lie apart by a standard deviation of RUN; all networks become slower and
  * faster together by one of LEVEL, which is forgotten after LENGTH compiled networks (an
  * Ornstein-Uhlenbeck process); and with a share of BURSTS somebody else comes to the core for a
- * while, which makes it two fifths slower. STILL_SEED draws it, and STILL_CLOCK names a file that counts the
- * compiled networks over all runners.
+ * while, which makes it two fifths slower. Chance is another one in each of its runs. STILL_SEED
+ * draws it, and STILL_CLOCK names a file that counts the compiled networks over all runners.
  *
  * With STILL_COMPUTES the device computes as well, as `ref` does, so that its results are verified;
  * with STILL_WRONG=DIGEST[,DIGEST...] the results of networks whose folded graphs have these
@@ -113,8 +114,9 @@ static long tick(void)
     return n;
 }
 
-/* By how much a network is slower that is compiled now. */
-static double draw_noise(void)
+/* By how much a network is slower that is compiled now; with noise, chance is another one in each
+ * of its runs. */
+static double draw_noise(hwnas_rng *chance)
 {
     const char *text = getenv("STILL_NOISE"), *seed = getenv("STILL_SEED");
     noise.is_on = text && sscanf(text, "%lf,%lf,%lf,%lf", &noise.run, &noise.level, &noise.length,
@@ -123,6 +125,7 @@ static double draw_noise(void)
         return 1;
     const uint64_t number = strtoull(seed ? seed : "0", NULL, 10);
     const long now = tick();
+    *chance = hwnas_rng_new(number, UINT64_C(0x6368616e6365) + (uint64_t)now); /* "chance" */
     hwnas_rng levels = hwnas_rng_new(number, 2), own = hwnas_rng_new(number, 3 + (uint64_t)now);
     const double memory = exp(-1 / noise.length);
     double level = normal(&levels);
@@ -172,7 +175,7 @@ static hwnas_status still_compile(hwnas_exec **out, hwnas_device *device, const 
     exec->seconds *= is_by_network ? 0.9 + 0.2 * hwnas_rng_double(&exec->own) : 1;
     if (computes())
         TRY(hwnas_graph_copy(&exec->graph, graph));
-    exec->seconds *= draw_noise();
+    exec->seconds *= draw_noise(exec->rng);
     exec->is_wrong = is_listed(getenv("STILL_WRONG"), digest.hex);
     spend();
     *out = &exec->base;
@@ -207,7 +210,8 @@ static hwnas_status still_run(hwnas_exec *base, const float *const *inputs, floa
 {
     static double slowness = 1;
     still_exec *exec = (still_exec *)base;
-    pass((is_in_burst() ? 1.4 : 1) * slowness * exec->seconds * (0.99 + 0.02 * hwnas_rng_double(exec->rng)));
+    pass((is_in_burst() ? 1.4 : 1) * slowness * exec->seconds *
+         (0.99 + 0.02 * hwnas_rng_double(exec->rng)));
     slowness *= getenv("STILL_GROWS") ? 1.001 : 1;
     if (exec->graph)
         TRY(compute(exec, inputs, outputs));

@@ -44,7 +44,7 @@ build() {
             g++ -x c++ -Wall -Wextra -Werror -I"$INCLUDE" -fsyntax-only one.c
         n=$((n + 1))
     done
-    [ $n -eq 10 ]
+    [ $n -eq 18 ]
 }
 
 @test "libhwnas.so exports the functions of the installed headers, and nothing else" {
@@ -56,9 +56,12 @@ build() {
     cc -I"$INCLUDE" -aux-info declared.txt -fsyntax-only all.c
     grep -F "$INCLUDE/" declared.txt |
         awk 'match($0, /hwnas_[a-z0-9_]+ \(/) { print substr($0, RSTART, RLENGTH - 2) }' | sort -u >declared
-    nm -D --defined-only "$LIBRARY"/libhwnas.so | awk '{print $NF}' | sort >exported
+    nm -D --defined-only "$LIBRARY"/libhwnas.so | awk '$2 == "T" {print $NF}' | sort >all
     [ "$(wc -l <declared)" -gt 50 ]
-    diff declared exported
+    diff <(sed 's/$/@@HWNAS_0/' declared) <(grep -v '@@HWNAS_PRIVATE$' all)
+    # What is private is what the modules use.
+    find "$ROOT" -name hwnas-cuda.so -exec nm -D -u {} + | grep -oE '\bhwnas_[a-z0-9_]+' | sort >used || true
+    comm -23 used declared | diff - <(sed -n 's/@@HWNAS_PRIVATE$//p' all)
 }
 
 @test "the version of the headers is that of the library and of pkg-config" {
@@ -76,6 +79,66 @@ int main(void)
 END
     build ./version ./version.c
     [ "$(./version)" = "$(pkg-config --modversion hwnas)" ]
+}
+
+# DESTDIR is not where the installation was configured to be: it is a moved one.
+@test "a moved installation finds its program, its data and its modules" {
+    cat >moved.c <<'END'
+#include <hwnas.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    hwnas_network *network;
+    hwnas_measurer *measurer;
+    hwnas_result *result;
+    hwnas_device *device;
+    hwnas_device_info info;
+    hwnas_measurer_options options = HWNAS_MEASURER_OPTIONS_INIT;
+    options.threads = 1;
+    options.seconds = 0.01;
+    options.interval = 1;
+    if (hwnas_network_open(&network, "only_here", NULL, NULL) != HWNAS_OK ||
+        hwnas_measurer_open(&measurer, &options) != HWNAS_OK ||
+        hwnas_measurer_measure(&result, measurer, network) != HWNAS_OK ||
+        (argc > 1 && hwnas_device_open(&device, argv[1], NULL) != HWNAS_OK)) {
+        fprintf(stderr, "%s\n", hwnas_last_error()->message);
+        return 1;
+    }
+    printf("%g\n", hwnas_result_find(result, "latency.p50")->value);
+    hwnas_result_free(result);
+    hwnas_measurer_close(measurer);
+    hwnas_network_close(network);
+    if (argc < 2)
+        return 0;
+    hwnas_device_describe(&info, device);
+    puts(info.name);
+    hwnas_device_close(device);
+    return 0;
+}
+END
+    build ./moved ./moved.c
+    cp -r "$ROOT" root
+    local library=${LIBRARY/#"$ROOT"/$PWD/root} program zoo device=()
+    program=$(find "$PWD/root" -name hwnas -type f -perm -u+x)
+    zoo=$(find "$PWD/root" -name zoo)
+    [ -z "$(find root -name hwnas-cuda.so)" ] || device=(cuda-dry:h200)
+    mv "$zoo/mnist_mlp.yaml" "$zoo/only_here.yaml"
+    mv "$program" "$program.moved"
+    printf '#!/bin/sh\necho "$0" "$1" >>%q\nexec "$0.moved" "$@"\n' "$PWD/runs" >"$program"
+    chmod +x "$program"
+    unset HWNAS_MODULES HWNAS_PATH
+    LD_LIBRARY_PATH=$library ./moved "${device[@]}" >out
+    cat out
+    [ "$(wc -l <out)" -eq $((1 + ${#device[@]})) ]
+    [ "$(cat runs)" = "$program runner" ]
+    "$program" space check only_here | grep -F "$zoo"
+    # Python opens libraries so that nobody sees their functions; a module sees them all the same.
+    [ ${#device[@]} -eq 0 ] || LD_LIBRARY_PATH=$library python3 - <<'END'
+import ctypes
+library = ctypes.CDLL("libhwnas.so.0")
+device = ctypes.c_void_p()
+assert library.hwnas_device_open(ctypes.byref(device), b"cuda-dry:h200", None) == 0
+END
 }
 
 write_job() {
@@ -221,7 +284,6 @@ END
     mv page*.c tree/examples
     cd tree/examples
     cp "$HWNAS_SRC"/examples/replay-nb-macro.yaml .
-    export HWNAS_RUNNER=$HWNAS # the installed one is not where it was configured for
     for page in page*.c; do
         echo "$page"
         build "./${page%.c}" "./$page"

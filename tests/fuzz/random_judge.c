@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "graph/op.h"
+#include "graph/rewrite.h"
 
 /* ---- Graphs ---- */
 
@@ -245,12 +246,14 @@ static hwnas_status judge(random_verdict *out, const recipe *r, hwnas_device *cp
 {
     hwnas_status status = HWNAS_OK;
     int tensors[RANDOM_MAX_STEPS];
-    hwnas_graph *graph = NULL, *folded = NULL;
+    hwnas_graph *graph = NULL, *fused = NULL, *folded = NULL;
     float *wanted = NULL, *got = NULL;
     double bounds[RANDOM_MAX_OUTPUTS], distances[RANDOM_MAX_OUTPUTS];
     const double rounding = roundings[has_bytes(r) ? HWNAS_S8 : precision];
     TRY_OUT(build(&graph, tensors, r, NULL));
-    TRY_OUT(hwnas_graph_fold(&folded, graph));
+    if (r->seed % 2) /* as if a file had brought it */
+        TRY_OUT(hwnas_graph_fuse(&fused, graph));
+    TRY_OUT(hwnas_graph_fold(&folded, fused ? fused : graph));
     TRY_OUT(run(&wanted, r, graph, ref, HWNAS_F32));
     const float *at = wanted;
     if (!are_finite(wanted, count_values(graph, graph->n_outputs, graph->outputs)))
@@ -272,6 +275,7 @@ out:
     free(got);
     free(wanted);
     hwnas_graph_free(folded);
+    hwnas_graph_free(fused);
     hwnas_graph_free(graph);
     return status;
 }

@@ -192,19 +192,144 @@ static int make_norm(maker *m, int x)
         return random_node(m, "softmax", x, -1, "axis=%d", random_below(m, random_rank(m, x)));
     case 1:
         return random_node(m, "softmax", x, -1, "axis=-1");
-    case 2: { /* RMSNorm of primitives */
-        const int squares = random_join(m, "mul", x, x);
-        const int mean =
-            random_node(m, "mean", squares, -1, "axes=%d keep=1", random_rank(m, x) - 1);
-        const int root = random_function(
-            m, "sqrt", random_join(m, "add", mean, random_number(m, 0.01F, HWNAS_FLOAT32)));
-        return random_join(m, "div", x, root);
-    }
+    case 2:
+        return random_node(m, "rms_norm", x, -1, "axis=%d epsilon=0.001",
+                           random_maybe(m, 80) ? -1 : random_below(m, random_rank(m, x)));
     }
     return random_node(m, "layer_norm", x, -1, "axis=%d bias=%d epsilon=0.001",
                        random_maybe(m, 80) ? -1 : random_below(m, random_rank(m, x)),
                        random_maybe(m, 70));
 }
+
+/* ---- Operators that are written as several, or nearly ---- */
+
+/* Now and then another number. */
+static int roughly(maker *m, float value)
+{
+    return random_number(m, random_maybe(m, 10) ? 1.25F * value : value, HWNAS_FLOAT32);
+}
+
+/* Now and then another tensor. */
+static int mostly(maker *m, int x)
+{
+    const int other = random_maybe(m, 5) ? random_earlier(m, x, true) : -1;
+    return other < 0 ? x : other;
+}
+
+static int either_way(maker *m, const char *op, int a, int b)
+{
+    return random_maybe(m, 50) ? random_join(m, op, a, b) : random_join(m, op, b, a);
+}
+
+/* Mean or another reduction over the last dimension, or another one. */
+static int spell_reduction(maker *m, const char *op, int x)
+{
+    const int rank = x < 0 ? 0 : random_rank(m, x);
+    if (rank < 1)
+        return -1;
+    if (rank > 1 && random_maybe(m, 10))
+        return random_node(m, op, x, -1, "axes=%d,%d keep=1", rank - 2, rank - 1);
+    return random_node(m, op, x, -1, "axes=%d keep=1",
+                       random_maybe(m, 90) ? rank - 1 : random_below(m, rank));
+}
+
+static int spell_quotient(maker *m, int x, int square)
+{
+    const int sum = either_way(m, "add", square, random_number(m, 0.01F, HWNAS_FLOAT32));
+    switch (random_below(m, 4)) {
+    case 0:
+        return either_way(m, "mul", x, random_join(m, "pow", sum, roughly(m, -0.5F)));
+    case 1:
+        return either_way(m, "mul", x,
+                          random_function(m, "reciprocal", random_function(m, "sqrt", sum)));
+    case 2:
+        return either_way(m, "mul", x,
+                          random_join(m, "div", roughly(m, 1), random_function(m, "sqrt", sum)));
+    }
+    return random_join(m, "div", x, random_function(m, "sqrt", sum));
+}
+
+/* One for each value of the last dimension, or something else. */
+static int weight_for(maker *m, int x)
+{
+    if (x < 0 || random_maybe(m, 15))
+        return x < 0 ? -1 : random_constant_for(m, x);
+    return random_constant(m, 1, random_dims(m, x) + random_rank(m, x) - 1);
+}
+
+static int spell_norm(maker *m, int x)
+{
+    int y = x;
+    if (random_maybe(m, 70))
+        y = random_join(m, "sub", x, spell_reduction(m, "mean", mostly(m, x)));
+    const int base = y < 0 ? -1 : mostly(m, y);
+    const int square = random_maybe(m, 50)
+                           ? random_join(m, "mul", base, base)
+                           : random_join(m, "pow", base, random_number(m, 2, HWNAS_FLOAT32));
+    const int variance = spell_reduction(m, "mean", square);
+    y = spell_quotient(m, y, variance);
+    if (random_maybe(m, 75))
+        y = either_way(m, "mul", y, weight_for(m, y));
+    if (random_maybe(m, 60))
+        y = either_way(m, "add", y, weight_for(m, y));
+    return random_maybe(m, 10) ? random_join(m, "add", y, variance) : y;
+}
+
+static int spell_softmax(maker *m, int x)
+{
+    if (random_maybe(m, 70))
+        x = random_join(m, "sub", x, spell_reduction(m, "reduce_max", mostly(m, x)));
+    const int e = random_function(m, "exp", x);
+    return e < 0 ? -1 : random_join(m, "div", e, spell_reduction(m, "reduce_sum", mostly(m, e)));
+}
+
+/* x or something else, times its gate and a number, in any order. */
+static int spell_gated(maker *m, int x, int gate, float number)
+{
+    const int factor = roughly(m, number);
+    x = mostly(m, x);
+    switch (random_below(m, 3)) {
+    case 0:
+        return either_way(m, "mul", gate, either_way(m, "mul", x, factor));
+    case 1:
+        return either_way(m, "mul", x, either_way(m, "mul", gate, factor));
+    }
+    return either_way(m, "mul", factor, either_way(m, "mul", gate, x));
+}
+
+static int spell_function(maker *m, int x)
+{
+    int y = x;
+    switch (random_below(m, 4)) {
+    case 0:
+        y = random_function(m, "erf", either_way(m, "mul", x, roughly(m, 0.70710678F)));
+        return spell_gated(m, x, either_way(m, "add", y, roughly(m, 1)), 0.5F);
+    case 1:
+        y = random_join(m, "pow", x, random_number(m, 3, HWNAS_FLOAT32));
+        y = either_way(m, "add", mostly(m, x), either_way(m, "mul", y, roughly(m, 0.044715F)));
+        y = random_function(m, "tanh", either_way(m, "mul", y, roughly(m, 0.79788456F)));
+        return spell_gated(m, x, either_way(m, "add", y, roughly(m, 1)), 0.5F);
+    case 2:
+        y = random_node(m, "clip", either_way(m, "add", x, roughly(m, 3)), -1, "low=0 high=%d",
+                        random_maybe(m, 90) ? 6 : 5);
+        return spell_gated(m, x, y, 1.0F / 6);
+    }
+    y = random_function(m, "softplus", x);
+    return either_way(m, "mul", mostly(m, x), random_function(m, "tanh", y));
+}
+
+static int make_spelled(maker *m, int x)
+{
+    switch (random_below(m, 4)) {
+    case 0:
+        return spell_function(m, x);
+    case 1:
+        return spell_softmax(m, x);
+    }
+    return spell_norm(m, x);
+}
+
+/* ---- Products and what is made of them ---- */
 
 static int make_linear(maker *m, int x)
 {
@@ -336,14 +461,14 @@ static const struct {
     int (*make)(maker *m, int x);
     int min_rank, max_rank, weight;
 } makers[] = {
-    {make_alike, 1, 8, 3},         {make_attention, 3, 3, 4}, {make_concat, 1, 8, 3},
-    {make_conv, 4, 4, 8},          {make_excited, 4, 4, 2},   {make_flat, 2, 8, 3},
-    {make_function, 0, 8, 5},      {make_halves, 2, 8, 2},    {make_image, 4, 4, 2},
-    {make_join, 0, 8, 4},          {make_linear, 2, 8, 5},    {make_norm, 1, 8, 4},
-    {make_pool, 4, 4, 3},          {make_quantized, 0, 8, 1}, {make_raised, 2, 3, 2},
-    {make_reduction, 1, 8, 2},     {make_residual, 1, 8, 6},  {make_sequence, 3, 3, 2},
-    {make_shuffled, 4, 4, 1},      {make_slice, 1, 8, 4},     {make_transpose, 2, 8, 3},
-    {make_with_constant, 0, 8, 5},
+    {make_alike, 1, 8, 3},     {make_attention, 3, 3, 4},     {make_concat, 1, 8, 3},
+    {make_conv, 4, 4, 8},      {make_excited, 4, 4, 2},       {make_flat, 2, 8, 3},
+    {make_function, 0, 8, 5},  {make_halves, 2, 8, 2},        {make_image, 4, 4, 2},
+    {make_join, 0, 8, 4},      {make_linear, 2, 8, 5},        {make_norm, 1, 8, 4},
+    {make_pool, 4, 4, 3},      {make_quantized, 0, 8, 1},     {make_raised, 2, 3, 2},
+    {make_reduction, 1, 8, 2}, {make_residual, 1, 8, 6},      {make_sequence, 3, 3, 2},
+    {make_shuffled, 4, 4, 1},  {make_slice, 1, 8, 4},         {make_spelled, 1, 8, 6},
+    {make_transpose, 2, 8, 3}, {make_with_constant, 0, 8, 5},
 };
 
 int random_make_any(maker *m, int x)

@@ -150,6 +150,8 @@ static const op_case cases[] = {
     {"layer_norm", "epsilon=0.01", "3x7x33", 0},
     {"layer_norm", "axis=1", "3x7x33", 0},
     {"layer_norm", "axis=2 bias=0", "3x7x3x5", 0},
+    {"rms_norm", "", "3x7x33", 0},
+    {"rms_norm", "axis=2 epsilon=0.01", "3x7x3x5", 0},
     {"mean", "axes=1", "3x17x32", 0},
     {"mean", "axes=1 keep=1", "3x17x32", 0},
     {"mean", "axes=0,2", "3x5x7x9", 0},

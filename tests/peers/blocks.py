@@ -452,6 +452,49 @@ def pooled(b, x):
     return b.Tanh(b.linear(b.ReduceMean(post_norm(b, x), axes=[1], keepdims=0), 32, 8))
 
 
+def old_norm(b, x, spell, affine=True):
+    """LayerNorm as exporters wrote it before opset 17."""
+    centred = b.Sub(x, b.ReduceMean(x, axes=[-1], keepdims=1))
+    square = b.Pow(centred, b.given(2)) if spell == "torch" else b.Mul(centred, centred)
+    total = b.Add(b.ReduceMean(square, axes=[-1], keepdims=1), b.given(1e-5))
+    if spell == "power":
+        y = b.Mul(centred, b.Pow(total, b.given(-0.5)))
+    elif spell == "reciprocal":
+        y = b.Mul(b.Reciprocal(b.Sqrt(total)), centred)
+    else:
+        y = b.Div(centred, b.Sqrt(total))
+    return b.Add(b.Mul(y, b.near_one(32)), b.weight(32)) if affine else y
+
+
+def tensorflow_norm(b, x):
+    mean = b.ReduceMean(x, axes=[2], keepdims=1)
+    centred = b.Sub(x, mean)
+    variance = b.ReduceMean(b.Mul(centred, centred), axes=[2], keepdims=1)
+    factor = b.Mul(b.Reciprocal(b.Sqrt(b.Add(variance, b.given(1e-3)))), b.near_one(32))
+    return b.Add(b.Mul(x, factor), b.Sub(b.weight(32), b.Mul(mean, factor)))
+
+
+def old_functions(b, x):
+    x = b.linear(x, 32, 32)
+    x = b.Mul(x, b.Div(b.Clip(b.Add(x, b.given(3)), b.given(0), b.given(6)), b.given(6)))
+    x = b.Mul(x, b.Tanh(b.Softplus(b.linear(x, 32, 32))))
+    x = b.linear(x, 32, 32)
+    x = b.Mul(x, b.Tanh(b.Log(b.Add(b.Exp(x), b.given(1)))))
+    x = b.linear(x, 32, 32)
+    cube = b.Mul(b.given(0.044715), b.Pow(x, b.given(3)))
+    gate = b.Add(b.given(1), b.Tanh(b.Mul(b.given(0.7978845608), b.Add(x, cube))))
+    x = b.linear(b.Mul(b.Mul(b.given(0.5), x), gate), 32, 32)
+    less = b.Exp(b.Sub(x, b.ReduceMax(x, axes=[1], keepdims=1)))
+    return b.Div(less, b.ReduceSum(less, b.ints(1), keepdims=1))
+
+
+def group_norm(b, x):
+    """As PyTorch writes it."""
+    y = b.InstanceNormalization(b.reshape(x, b.batch, 4, 288), b.given([1] * 4), b.given([0] * 4))
+    y = b.reshape(y, b.batch, 16, 9, 8)
+    return b.Add(b.Mul(y, b.near_one(16, 1, 1)), b.weight(16, 1, 1))
+
+
 def gated_attention(b, x):
     return b.Mul(b.attention(x), b.Sigmoid(b.linear(x, 32, 32)))
 
@@ -464,11 +507,17 @@ for name, make in {
     "mask_of_rank_4": masked(1, 4, 10, 10), "mask_by_input": masked_by_input(1, 1, 10),
     "mask_by_input_of_heads": masked_by_input(4, 10, 10), "cross": cross, "grouped": grouped, "lstm": lstm,
     "gru": gru, "biased_twice": biased_twice, "conformer": conformer, "mixer": mixer, "pooled": pooled,
-    "gated_attention": gated_attention,
+    "gated_attention": gated_attention, "tensorflow_norm": tensorflow_norm, "old_functions": old_functions,
+    "old_norm": lambda b, x: b.Add(x, old_norm(b, x, "torch")),
+    "old_norm_reciprocal": lambda b, x: old_norm(b, b.Add(x, old_norm(b, x, "reciprocal")), "power"),
+    "old_norm_shared": lambda b, x: b.Mul(old_norm(b, x, "torch", False), b.weight(10, 32)),
     "normed_linear": lambda b, x: b.Add(x, b.norm(b.linear(x, 32, 32), 32)),
     "positions": lambda b, x: pre_norm(b, b.Add(x, b.weight(10, 32))),
 }.items():
     sequence(name, make)
+
+
+image("group_norm", group_norm)
 
 
 def main(folder, *names):

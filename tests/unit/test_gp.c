@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "predict/gp_loops.h"
 #include "predict/gp_priv.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -109,15 +110,76 @@ static void mismatches_decay(void **state)
 {
     (void)state;
     const hwnas_gp_column columns[] = {{true, 0}, {true, 0}, {true, 1}};
-    double rows[] = {1, 1, 1}, scratch[3], k;
+    double rows[] = {1, 1, 1}, factors[2 + HWNAS_GP_N_SHARED], k;
     hwnas_gp *gp = hwnas_gp_new(columns, COUNT(columns), true);
     set_parameters(gp, (double[]){log(0.3), log(0.5), log(2), 0, -5});
     assert_int_equal(hwnas_gp_set(gp, rows, (double[]){1}, 1), HWNAS_OK);
-    hwnas_gp_kernel(gp, gp->parameters, &k, (double[]){2, 2, 1}, 1, scratch);
+    hwnas_gp_factors(gp, factors, gp->parameters);
+    hwnas_gp_kernel(gp, factors, &k, (double[]){2, 2, 1}, 1);
     assert_float_equal(k, 2 * exp(-0.6), 1e-12);
-    hwnas_gp_kernel(gp, gp->parameters, &k, (double[]){1, 2, 0}, 1, scratch);
+    hwnas_gp_kernel(gp, factors, &k, (double[]){1, 2, 0}, 1);
     assert_float_equal(k, 2 * exp(-0.8), 1e-12);
     hwnas_gp_free(gp);
+}
+
+/* What a processor without AVX2 computes is what one with it computes, to the last bit, and both
+ * are the textbook's formula by the C library; also where nothing is left of the exponential, and
+ * for numbers of rows that do not fill a vector. */
+static void loops_of_all_processors_agree(void **state)
+{
+    (void)state;
+    enum { N = 1003 };
+    static double x[N], sums[3][N], weights[N], results[3][N], firsts[3][N];
+    const hwnas_gp_loops *loops = hwnas_gp_loops_all;
+    hwnas_rng rng = hwnas_rng_new(9, 1);
+    int n_versions = 0;
+    for (size_t j = 0; j < N; j++)
+        weights[j] = normal(&rng), x[j] = j % 3 ? normal(&rng) : 1;
+    for (bool is_last = false; !is_last; loops++) {
+        is_last = !strcmp(loops->isa, "plain");
+        if (!loops->is_supported())
+            continue;
+        memset(sums, 0, sizeof sums);
+        for (int column = 0; column < 3; column++) {
+            loops->add_distances(sums[0], sums[2], x, 0.3 * column, pow(20, column), N);
+            loops->add_mismatches(sums[1], x, column, column ? 0.7 : 200, N);
+        }
+        for (size_t j = 0; j < N; j += 100) /* as far as parameters may take it */
+            sums[1][j] += 90.0 * (double)j;
+        loops->finish(results[0], sums[0], sums[1], sums[2], 3, 0.25, N);
+        memcpy(results[1], sums, 2 * sizeof *sums);
+        loops->derive(results[1], results[2], weights, 3, N);
+        for (size_t j = 0; j < N; j++) {
+            double distance = 0, mismatches = j % 100 ? 0 : 90.0 * (double)j, product = 0;
+            for (int column = 0; column < 3; column++) {
+                distance += pow(20, column) * pow(x[j] - 0.3 * column, 2);
+                mismatches += x[j] == column ? 0 : column ? 0.7 : 200;
+                product += x[j] * 0.3 * column;
+            }
+            const double r = sqrt(5 * distance), decay = 3 * exp(-r - mismatches);
+            const double k = (1 + r + r * r / 3) * decay;
+            assert_float_equal(results[0][j], k + 0.25 * product, 1e-14 * (1 + fabs(product)));
+            assert_float_equal(results[1][j], -weights[j] * decay * (1 + r) * 5 / 6, 1e-14);
+            assert_float_equal(results[2][j], -weights[j] * k, 1e-14);
+        }
+        if (n_versions++)
+            assert_memory_equal(results, firsts, sizeof results);
+        memcpy(firsts, results, sizeof firsts);
+    }
+    print_message("# %d versions agree\n", n_versions);
+}
+
+/* The exponential alone: r = 0. */
+static void exponentials_are_exact(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    static double zeros[N], mismatches[N], out[N];
+    for (size_t j = 0; j < N; j++)
+        mismatches[j] = 690.0 * (double)j / N * (j % 2 ? 1 : 0.01);
+    hwnas_gp_loops_best()->finish(out, zeros, mismatches, zeros, 1, 0, N);
+    for (size_t j = 0; j < N; j++)
+        assert_true(fabs(out[j] / (double)expl(-(long double)mismatches[j]) - 1) < 5e-16);
 }
 
 /* -- derivatives -- */
@@ -299,6 +361,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_rows),
         cmocka_unit_test(linear_kernel_is_ridge),
         cmocka_unit_test(mismatches_decay),
+        cmocka_unit_test(loops_of_all_processors_agree),
+        cmocka_unit_test(exponentials_are_exact),
         cmocka_unit_test(gradient_is_the_derivative),
         cmocka_unit_test(learns_what_matters),
         cmocka_unit_test(learns_from_some_of_many_rows),

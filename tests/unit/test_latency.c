@@ -200,6 +200,81 @@ static void learns_sums(void **state)
     hwnas_latency_table_free(table);
 }
 
+/* ---- How sure the corrections are ---- */
+
+enum { KINDS = 8 };
+
+/* What a network takes beyond its parts, by their kinds and by itself. */
+typedef struct corrections {
+    double factors[KINDS], whole;
+} corrections;
+
+/* A network of twelve parts, of all kinds or of two of them; `noise` is in each part and in it. */
+static hwnas_observation *observe_corrected(hwnas_rng *rng, const corrections *c, bool is_mixed,
+                                            double noise)
+{
+    enum { N = 12 };
+    hwnas_observation *o = hwnas_observation_alloc(N, N);
+    const int two[2] = {(int)hwnas_rng_below(rng, KINDS), (int)hwnas_rng_below(rng, KINDS)};
+    double sum = 0, factor = 0;
+    o->is_steady = true;
+    for (int i = 0; i < N; i++) {
+        const int kind = is_mixed ? (int)hwnas_rng_below(rng, KINDS) : two[hwnas_rng_below(rng, 2)];
+        o->parts[i] = make_part(kind, 10 + 5 * (int)hwnas_rng_below(rng, 3));
+        const double seconds = 2e-6 + (1 + kind) * o->parts[i].macs / 2e10;
+        o->set_of[i] = i;
+        o->set_seconds[i] = seconds * exp(noise * normal(rng));
+        sum += seconds;
+        factor += c->factors[kind] * seconds;
+    }
+    o->seconds = sum * exp(c->whole + factor / sum + noise * normal(rng));
+    return o;
+}
+
+/* Few networks that are mixtures of everything say little about one that is not: estimates of such
+ * networks are off by the corrections that could not be told apart, and their intervals know by how
+ * much, whether corrections are as large as is usual, twice as large, or none. */
+static void knows_how_sure_corrections_are(void **state)
+{
+    (void)state;
+    enum { TABLES = 40, TRIED = 20 };
+    static const int counts[] = {6, 10, 20, 50, 200};
+    static const double sizes[] = {0.1, 0.2, 0};
+    for (size_t row = 0; row < COUNT(counts) * COUNT(sizes); row++) {
+        const int n = counts[row % COUNT(counts)];
+        const double size = sizes[row / COUNT(counts)];
+        double width = 0, error = 0;
+        int n_inside = 0;
+        for (uint64_t seed = 0; seed < TABLES; seed++) {
+            hwnas_rng rng = hwnas_rng_new(seed, 77);
+            corrections c = {.whole = 0.1 * normal(&rng)};
+            hwnas_latency_table *table = hwnas_latency_table_new();
+            for (int k = 0; k < KINDS; k++)
+                c.factors[k] = size * normal(&rng);
+            for (int i = 0; i < n; i++) {
+                hwnas_observation *o = observe_corrected(&rng, &c, true, 0.01);
+                hwnas_latency_table_add(table, o);
+                hwnas_observation_free(o);
+            }
+            for (int i = 0; i < TRIED; i++) {
+                hwnas_observation *o = observe_corrected(&rng, &c, false, 0.01);
+                const hwnas_latency_estimate e = estimate(table, o);
+                n_inside += e.low <= o->seconds && o->seconds <= e.high;
+                width += log(e.high / e.low) / (TABLES * TRIED);
+                error += fabs(log(e.seconds / o->seconds)) / (TABLES * TRIED);
+                hwnas_observation_free(o);
+            }
+            hwnas_latency_table_free(table);
+        }
+        print_message("# corrections of %.1f, %d networks: %.1f %% of %d inside, intervals %.1f %% "
+                      "wide, off by %.1f %%\n",
+                      size, n, 100.0 * n_inside / (TABLES * TRIED), TABLES * TRIED, 100 * width,
+                      100 * error);
+        assert_in_range(n_inside, 0.88 * TABLES * TRIED, 0.99 * TABLES * TRIED);
+        assert_true(width < 12 * error); /* not by doubting everything */
+    }
+}
+
 /* Parts never timed are told from their neighbours, less surely. */
 static void predicts_unknown_parts(void **state)
 {
@@ -481,6 +556,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(learns_sums),
         cmocka_unit_test(foretells_steady_measurements),
         cmocka_unit_test(keeps_the_minutes_of_spaces_apart),
+        cmocka_unit_test(knows_how_sure_corrections_are),
         cmocka_unit_test(predicts_unknown_parts),
         cmocka_unit_test(says_nothing_at_first),
         cmocka_unit_test(is_deterministic),

@@ -17,7 +17,7 @@
 #include "base/stats.h"
 #include "graph/elaborate.h"
 #include "trial/judge.h"
-#include "study/confirm.h"
+#include "study/drift.h"
 #include "study/evidence.h"
 #include "study/response.h"
 #include "study/probe.h"
@@ -402,62 +402,86 @@ static double gauss(hwnas_rng *rng)
     return sqrt(-2 * log(1 - hwnas_rng_double(rng))) * cos(2 * M_PI * hwnas_rng_double(rng));
 }
 
-/* A network of 10 ms on a machine that is 3 % slower by now than when the others were first
- * measured. Rounds alone, whose spread is 1.29 %: Student's t of 3 degrees of freedom is 3.182. */
-static void confirmed_by_hand(void **state)
+/* The same timings by the formulas of drift.h as they stand, with NumPy's inverses and determinants
+ * and an integral over the density of Student's t. */
+static void drift_as_by_numpy(void **state)
 {
     (void)state;
-    const double means[4] = {1.03, 1.03, 1.03, 1.03}; /* of references that took exp(1) s */
-    const double firsts[4] = {-0.03, -0.03, -0.03, -0.03};
-    double rounds[4];
-    for (int r = 0; r < 4; r++)
-        rounds[r] = log(0.010) + 0.03;
-    hwnas_reading is = hwnas_confirm_conclude(rounds, means, 4, firsts, 4);
-    assert_near(is.value, 0.010, 1e-12);
-    assert_near(is.low, 0.010, 1e-9);
-    static const double off[4] = {-0.015, -0.005, 0.005, 0.015}; /* sd 0.0129099 */
-    for (int r = 0; r < 4; r++)
-        rounds[r] += off[r];
-    is = hwnas_confirm_conclude(rounds, means, 4, firsts, 4);
-    assert_near(is.value, 0.010, 1e-12);
-    assert_near(log(is.high / is.value), 3.182 * 0.0129099 / 2, 1e-4);
-    assert_near(log(is.value / is.low), 3.182 * 0.0129099 / 2, 1e-4);
+    enum { NETWORKS = 5, ROUNDS = 4 };
+    static const double expected[2][3] = {{0.009038121143, 0.008919684471, 0.009169226148},
+                                          {0.010040082725, 0.009910974976, 0.010181822982}};
+    hwnas_drift_timing timings[NETWORKS * (ROUNDS + 1)];
+    hwnas_reading is[2];
+    size_t n = 0;
+    for (int k = 0; k < 4; k++)
+        timings[n++] = (hwnas_drift_timing){1 + k, 10.0 * k + 3,
+                                            log(0.010 + 0.001 * k) + 0.02 * sin(3 * k + 1)};
+    for (int r = 0; r < ROUNDS; r++)
+        for (int i = 0; i < NETWORKS; i++) {
+            const double when = 50 + 5 * r + (i * 2 + r) % 5;
+            timings[n++] = (hwnas_drift_timing){i, when,
+                                                log(0.010 + 0.001 * (i - 1)) +
+                                                    0.02 * sin(0.3 * when) + 0.004 * cos(7 * when)};
+        }
+    hwnas_drift_conclude(is, 2, timings, n, NETWORKS);
+    for (int i = 0; i < 2; i++) {
+        assert_near(is[i].value, expected[i][0], 1e-9);
+        assert_near(is[i].low, expected[i][1], 4e-7); /* Student's t is approximated here */
+        assert_near(is[i].high, expected[i][2], 4e-7);
+    }
 }
 
-/* As many intervals of scripted confirmations hold the truth as they say, whether runs or minutes
- * differ more, and whatever the machine's speed has become by then. */
+/* Timings without any noise: nothing is left to doubt, and nothing is divided by. */
+static void drift_of_a_still_machine(void **state)
+{
+    (void)state;
+    hwnas_drift_timing timings[8];
+    hwnas_reading is;
+    for (int j = 0; j < 8; j++)
+        timings[j] = (hwnas_drift_timing){j % 2, j, log(j % 2 ? 0.02 : 0.01)};
+    hwnas_drift_conclude(&is, 1, timings, 8, 2);
+    assert_near(is.value, 0.01, 1e-12);
+    assert_true(0.0099999 < is.low && is.high < 0.0100001);
+}
+
+/* As many intervals of scripted confirmations hold the truth as they say, whether runs differ more
+ * or the minutes, and however soon the machine forgets what it was like. */
 static void confirmed_intervals_hold_the_truth(void **state)
 {
     (void)state;
-    enum { DRAWS = 2000 };
+    enum { DRAWS = 300, SEARCH = 400, MOST = SEARCH + 12 * 9 };
     static const struct {
         int n_rounds, n_references;
-        double run, minute; /* sd of a run, and of the speed in the minute of a first measurement */
-    } rows[] = {{4, 4, 0.01, 0.01}, {6, 8, 0.014, 0}, {12, 8, 0.01, 0.02}, {8, 5, 0.03, 0.01}};
+        double run, level; /* standard deviations */
+        double memory;     /* in measurements */
+    } rows[] = {{4, 4, 0.01, 0.01, 60},    {6, 8, 0.014, 0, 1},     {12, 8, 0.01, 0.01, 60},
+                {12, 8, 0.005, 0.013, 30}, {8, 5, 0.03, 0.01, 100}, {12, 8, 0.02, 0.005, 60}};
     hwnas_rng rng = hwnas_rng_new(2026, 5);
     for (size_t i = 0; i < COUNT(rows); i++) {
-        const int n = rows[i].n_rounds, m = rows[i].n_references;
+        const int n_networks = 1 + rows[i].n_references;
+        const double kept = exp(-1 / rows[i].memory);
         int n_inside = 0;
         for (int draw = 0; draw < DRAWS; draw++) {
-            double rounds[HWNAS_CONFIRM_ROUNDS], means[HWNAS_CONFIRM_ROUNDS] = {0};
-            double firsts[HWNAS_CONFIRM_REFERENCES];
-            const double now = 0.05 * gauss(&rng); /* the level of the confirmation */
-            for (int k = 0; k < m; k++)
-                firsts[k] = rows[i].minute * gauss(&rng) + rows[i].run * gauss(&rng);
-            for (int r = 0; r < n; r++) {
-                rounds[r] = log(0.010) + now + rows[i].run * gauss(&rng);
-                for (int k = 0; k < m; k++) {
-                    const double fresh = now + rows[i].run * gauss(&rng);
-                    means[r] += fresh / m;
-                    firsts[k] -= fresh / n;
-                }
+            double values[MOST], level = gauss(&rng);
+            hwnas_drift_timing timings[MOST];
+            hwnas_reading is;
+            size_t n = 0;
+            for (int t = 0; t < MOST; t++) {
+                values[t] = log(0.010) + rows[i].level * level + rows[i].run * gauss(&rng);
+                level = kept * level + sqrt(1 - kept * kept) * gauss(&rng);
             }
-            const hwnas_reading is = hwnas_confirm_conclude(rounds, means, n, firsts, m);
+            for (int k = 1; k < n_networks; k++) {
+                const int t = (2 * k - 1) * SEARCH / (2 * rows[i].n_references);
+                timings[n++] = (hwnas_drift_timing){k, t, values[t]};
+            }
+            for (int t = 0; t < rows[i].n_rounds * n_networks; t++)
+                timings[n++] = (hwnas_drift_timing){t % n_networks, SEARCH + t, values[SEARCH + t]};
+            hwnas_drift_conclude(&is, 1, timings, n, n_networks);
             n_inside += is.low <= 0.010 && 0.010 <= is.high;
         }
-        print_message("# %d rounds, %d others: %.1f %% hold the truth\n", n, m,
-                      100.0 * n_inside / DRAWS);
-        assert_in_range(n_inside, 93 * DRAWS / 100, 98 * DRAWS / 100);
+        print_message("# %d rounds, %d others: %.1f %% of %d hold the truth\n", rows[i].n_rounds,
+                      rows[i].n_references, 100.0 * n_inside / DRAWS, DRAWS);
+        assert_in_range(n_inside, 90 * DRAWS / 100, 99 * DRAWS / 100);
     }
 }
 
@@ -674,7 +698,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(estimates_hide_no_tie),
         cmocka_unit_test(limits_hold_for_intervals),
         cmocka_unit_test(ties_are_levelled),
-        cmocka_unit_test(confirmed_by_hand),
+        cmocka_unit_test(drift_as_by_numpy),
+        cmocka_unit_test(drift_of_a_still_machine),
         cmocka_unit_test(confirmed_intervals_hold_the_truth),
         cmocka_unit_test(improvement_by_hand),
         cmocka_unit_test(improvement_of_many_objectives),

@@ -265,6 +265,7 @@ LOWER(lower_layer_norm)
     job->n = (int)hwnas_view_count(&job->views[1]);
     job->ints[1] = (int)hwnas_view_count(&parts[0]);
     job->ints[2] = node->n_inputs > 2;
+    job->ints[3] = node->op->id == HWNAS_OP_RMS_NORM;
     job->numbers[0] = (float)hwnas_node_attr(node, "epsilon")->number;
 }
 
@@ -397,6 +398,7 @@ static hwnas_lower *const rows[HWNAS_N_OPS] = {
     [HWNAS_OP_REDUCE_SUM] = lower_reduce,
     [HWNAS_OP_REDUCE_SUM_SQUARE] = lower_reduce,
     [HWNAS_OP_RESHAPE] = lower_reshape,
+    [HWNAS_OP_RMS_NORM] = lower_layer_norm,
     [HWNAS_OP_SCATTER_ELEMENTS] = lower_scatter_elements,
     [HWNAS_OP_SCATTER_ND] = lower_scatter_nd,
     [HWNAS_OP_SLICE] = lower_slice,

@@ -17,6 +17,7 @@ static const struct row {
     [HWNAS_OP_HARD_SIGMOID] = {false, dnnl_eltwise_hardsigmoid, "alpha", "beta"},
     [HWNAS_OP_HARD_SWISH] = {.alg = dnnl_eltwise_hardswish, .alpha = 1.0f / 6, .beta = 0.5f},
     [HWNAS_OP_LEAKY_RELU] = {false, dnnl_eltwise_relu, "alpha"},
+    [HWNAS_OP_MISH] = {.alg = dnnl_eltwise_mish},
     [HWNAS_OP_MUL] = {true, dnnl_binary_mul},
     [HWNAS_OP_RELU] = {.alg = dnnl_eltwise_relu},
     [HWNAS_OP_SIGMOID] = {.alg = dnnl_eltwise_logistic},

@@ -117,6 +117,7 @@ static const struct rule {
     [HWNAS_OP_LINEAR] = {&product, is_product},
     [HWNAS_OP_MATMUL] = {&product, is_product},
     [HWNAS_OP_MAX_POOL] = {&maximum, makes_image},
+    [HWNAS_OP_MISH] = {&function, is_function},
     [HWNAS_OP_MUL] = {&binary, is_binary},
     [HWNAS_OP_QUANTIZE_LINEAR] = {&quantize, NULL}, /* see is_root() */
     [HWNAS_OP_RELU] = {&function, is_function},

@@ -187,15 +187,25 @@ static void lower_layer_norm(op *o)
 /* Whether there is one weight for each of the values that a mean is taken of. */
 static bool has_whole_weights(const hwnas_graph *graph, const hwnas_node *node)
 {
-    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
-    const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
-    int64_t n = 1;
-    for (int i = (int)(axis + (axis < 0 ? in->rank : 0)); i < in->rank; i++)
-        n *= in->dims[i];
     for (int i = 1; i < node->n_inputs; i++)
-        if (hwnas_tensor_count(hwnas_node_input(graph, node, i)) != n)
+        if (hwnas_tensor_count(hwnas_node_input(graph, node, i)) !=
+            hwnas_onednn_row_length(graph, node))
             return false;
     return true;
+}
+
+static bool has_row_weights(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return hwnas_tensor_count(hwnas_node_input(graph, node, 1)) == 1 ||
+           has_whole_weights(graph, node);
+}
+
+/* The scale of a norm that has none. */
+static bool is_unscaled(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *scale = hwnas_node_input(graph, node, 1);
+    return node->n_inputs == 2 && scale->data && hwnas_tensor_count(scale) == 1 &&
+           scale->data[0] == 1;
 }
 
 static bool is_common_layer_norm(const hwnas_graph *graph, const hwnas_node *node)
@@ -310,6 +320,7 @@ static const struct rule {
     {HWNAS_OP_HARD_SWISH, dnnl_graph_op_hard_swish, no_attributes, NULL, NULL},
     {HWNAS_OP_LAYER_NORM, dnnl_graph_op_layer_norm, lower_layer_norm, is_common_layer_norm, NULL},
     {HWNAS_OP_LAYER_NORM, OWN, has_whole_weights, &hwnas_onednn_layer_norm},
+    {HWNAS_OP_LAYER_NORM, OWN, is_unscaled, &hwnas_onednn_layer_norm},
     {HWNAS_OP_LAYER_NORM, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_LEAKY_RELU, dnnl_graph_op_leaky_relu, lower_leaky_relu, NULL, NULL},
     {HWNAS_OP_LINEAR, dnnl_graph_op_matmul, lower_linear, NULL, NULL},
@@ -320,13 +331,17 @@ static const struct rule {
     {HWNAS_OP_MAX_POOL, dnnl_graph_op_max_pool, lower_pool, NULL, NULL},
     {HWNAS_OP_MEAN, OWN, hwnas_onednn_has_near_axes, &hwnas_onednn_mean},
     {HWNAS_OP_MEAN, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_MISH, dnnl_graph_op_mish, no_attributes, NULL, NULL},
     {HWNAS_OP_MUL, dnnl_graph_op_multiply, no_attributes, NULL, NULL},
+    {HWNAS_OP_NEG, OWN, NULL, &hwnas_onednn_eltwise},
     {HWNAS_OP_POW, OWN, has_one_exponent, &hwnas_onednn_eltwise},
     {HWNAS_OP_POW, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_QUANTIZE_LINEAR, dnnl_graph_op_quantize, lower_quantize, NULL, NULL},
     {HWNAS_OP_RELU, dnnl_graph_op_relu, no_attributes, NULL, NULL},
     {HWNAS_OP_RESHAPE, dnnl_graph_op_static_reshape, lower_shape, follows_transpose, NULL},
     {HWNAS_OP_RESHAPE, OWN, NULL, &hwnas_onednn_reshape},
+    {HWNAS_OP_RMS_NORM, OWN, has_row_weights, &hwnas_onednn_rms_norm},
+    {HWNAS_OP_RMS_NORM, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_SIGMOID, dnnl_graph_op_sigmoid, no_attributes, NULL, NULL},
     {HWNAS_OP_SLICE, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_SOFTMAX, dnnl_graph_op_softmax, lower_axis, NULL, NULL},

@@ -53,8 +53,8 @@ extern const hwnas_onednn_kind hwnas_onednn_partition;
 extern const hwnas_onednn_kind hwnas_onednn_loops;
 /* The same values in another shape: nothing at all, where the input's place can be taken over. */
 extern const hwnas_onednn_kind hwnas_onednn_reshape;
-/* One of oneDNN's primitives, which its graphs do not have: GELU by tanh, powers of a constant
- * exponent (eltwise), LayerNorm with a scale alone or over several dimensions, LSTM, GRU. */
+/* One of oneDNN's primitives, which its graphs do not have: GELU by tanh, -x, powers of a constant
+ * exponent (eltwise), LayerNorm without scale or shift or over several dimensions, LSTM, GRU. */
 extern const hwnas_onednn_kind hwnas_onednn_eltwise;
 extern const hwnas_onednn_kind hwnas_onednn_layer_norm;
 extern const hwnas_onednn_kind hwnas_onednn_lstm;
@@ -63,6 +63,10 @@ extern const hwnas_onednn_kind hwnas_onednn_gru;
  * sequences whose length of state fits our vectors. */
 extern const hwnas_onednn_kind hwnas_onednn_mean;
 bool hwnas_onednn_has_near_axes(const hwnas_graph *graph, const hwnas_node *node);
+/* What oneDNN 3.7 lacks: rms_norm, with one scale for each value of a row or one for all. */
+extern const hwnas_onednn_kind hwnas_onednn_rms_norm;
+/* Values that a normalisation of the dimensions from `axis` on takes as one. */
+int64_t hwnas_onednn_row_length(const hwnas_graph *graph, const hwnas_node *node);
 extern const hwnas_onednn_kind hwnas_onednn_short_lstm;
 bool hwnas_onednn_is_short_lstm(const hwnas_graph *graph, const hwnas_node *node);
 

@@ -150,6 +150,8 @@ static function function_of(const hwnas_graph *graph, const hwnas_node *node)
     if (node->op->id == HWNAS_OP_POW) {
         f = (function){dnnl_eltwise_pow, 1, 0};
         hwnas_tensor_fill(hwnas_node_input(graph, node, 1), &f.beta);
+    } else if (node->op->id == HWNAS_OP_NEG) {
+        f = (function){dnnl_eltwise_linear, -1, 0};
     }
     return f;
 }
@@ -197,11 +199,13 @@ static hwnas_status compile_layer_norm(hwnas_onednn_step *step, const onednn_dev
     static const int args[] = {DNNL_ARG_SRC, DNNL_ARG_SCALE, DNNL_ARG_SHIFT};
     hwnas_status status = HWNAS_OK;
     hwnas_onednn_primitive *p = new_primitive(step, device);
-    const int64_t n = hwnas_tensor_count(hwnas_node_input(graph, node, 1));
+    const int64_t n = hwnas_onednn_row_length(graph, node);
     const int64_t count = hwnas_tensor_count(hwnas_node_output(graph, node));
     const dnnl_dims_t per_row = {n}, dims = {count / n, n};
     const float epsilon = (float)hwnas_node_attr(node, "epsilon")->number;
-    const unsigned flags = dnnl_use_scale | (step->n_inputs > 2 ? dnnl_use_shift : 0u);
+    const bool has_scale = hwnas_tensor_count(hwnas_node_input(graph, node, 1)) == n;
+    const unsigned flags =
+        (has_scale ? dnnl_use_scale : 0u) | (step->n_inputs > 2 ? dnnl_use_shift : 0u);
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t desc = NULL;
     dnnl_memory_desc_t rows = NULL, weights = NULL;
@@ -213,6 +217,7 @@ static hwnas_status compile_layer_norm(hwnas_onednn_step *step, const onednn_dev
                      &desc, device->engine, dnnl_forward_inference, rows, rows, NULL, epsilon,
                      flags, attr));
     TRY_OUT(hwnas_onednn_primitive_init(p, desc));
+    step->n_inputs = has_scale ? step->n_inputs : 1; /* the one of all ones is left out */
     for (size_t i = 0; i < step->n_inputs; i++)
         TRY_OUT(hwnas_onednn_primitive_add(p, args[i], i ? weights : rows));
     TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, rows));

@@ -64,11 +64,14 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     int64_t n_before = 1, n_after = 1;
     for (int i = 0; i < in->rank; i++)
         *(i < axis ? &n_before : i > axis ? &n_after : &(int64_t){0}) *= in->dims[i];
+    /* What lies side by side is copied as one. */
+    const int64_t n_parts = step == 1 ? 1 : out->dims[axis];
+    const int64_t n_part = step == 1 ? n_after * out->dims[axis] : n_after;
     for (int64_t b = 0; b < n_before; b++)
-        for (int64_t i = 0; i < out->dims[axis]; i++, output += n_after) {
+        for (int64_t i = 0; i < n_parts; i++, output += n_part) {
             const int64_t from = node->attrs[BEGIN].ints[0] + i * step;
             memcpy(output, inputs[0] + (b * in->dims[axis] + from) * n_after,
-                   (size_t)n_after * sizeof *output);
+                   (size_t)n_part * sizeof *output);
         }
 }
 

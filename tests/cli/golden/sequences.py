@@ -1,6 +1,6 @@
 """sequences hidden=12,heads=4,directions=2
 
-4,599 parameters, 26,123 multiply-accumulates for tokens of 6, types of 6.
+4,623 parameters, 26,123 multiply-accumulates for tokens of 6, types of 6.
 Written by hwnas VERSION.
 """
 
@@ -14,6 +14,19 @@ class LayerNorm(nn.LayerNorm):
     def __init__(self, shape, eps=1e-5):
         super().__init__(shape, eps=eps)
         self.register_parameter("bias", None)
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, shape, eps=1e-5):
+        super().__init__()
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.dims = tuple(range(-len(shape), 0))
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(shape))
+
+    def forward(self, x):
+        square = x.square().mean(self.dims, keepdim=True)
+        return x * torch.rsqrt(square + self.eps) * self.weight
 
 
 class LSTM(nn.LSTM):
@@ -87,6 +100,7 @@ class Sequences(nn.Module):
         self.attention1 = Attention()
         self.layer_norm2 = LayerNorm(12, eps=1e-12)
         self.body1 = nn.Sequential(
+            RMSNorm(12, eps=1e-06),
             nn.Linear(12, 24),
             nn.GELU(),
             nn.Linear(24, 12),
@@ -94,6 +108,7 @@ class Sequences(nn.Module):
         self.attention2 = Attention()
         self.layer_norm3 = LayerNorm(12, eps=1e-12)
         self.body2 = nn.Sequential(
+            RMSNorm(12, eps=1e-06),
             nn.Linear(12, 24),
             nn.GELU(approximate="tanh"),
             nn.Linear(24, 12),

@@ -134,7 +134,7 @@ KERNEL(hwnas_softmax)
 
 /* views: 0 the output and 1 the input, without the dimensions that are one; 2 those of the output,
  * 3 of the input; 4 the scale and, with ints[2], 5 the bias, both over those. ints: [1] values in a
- * line. numbers: [0] is added to the variance. */
+ * line; [3] nothing is taken away first, as in rms_norm. numbers: [0] is added to the variance. */
 KERNEL(hwnas_layer_norm)
 {
     SHARED float all[N_THREADS];
@@ -149,7 +149,7 @@ KERNEL(hwnas_layer_norm)
         JOIN_THREADS(all, HWNAS_REDUCE_SUM)
         THREADS(t)
             if (t == 0)
-                mean = all[0] / (float)n;
+                mean = job.ints[3] ? 0 : all[0] / (float)n;
         THREADS(t) {
             all[t] = 0;
             for (int i = t; i < n; i += N_THREADS) {

@@ -1,7 +1,9 @@
-/* array_write.c: arrays to files, behind hwnas_arrays_write(). */
+/* arrays.c: arrays in memory to files, and from files of their values alone. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zip.h>
 
 #include "base/c_locale.h"
@@ -147,5 +149,62 @@ hwnas_status hwnas_arrays_write(const char *path, size_t n, const hwnas_array_in
                            (size_t)arrays[i].count * sizeof **values);
     const hwnas_status status = hwnas_file_write(path, bytes.s, bytes.n);
     hwnas_str_done(&bytes);
+    return status;
+}
+
+/* ---- Values alone ---- */
+
+static hwnas_status read_values(float *out, const char *path, int fd, size_t bytes)
+{
+    const hwnas_place place = {.file = path};
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t got = read(fd, (char *)out + done, bytes - done);
+        if (got < 0 && errno != EINTR)
+            return hwnas_fail(HWNAS_E_IO, &place, "cannot read the file: %s", strerror(errno));
+        if (got == 0)
+            return hwnas_fail(HWNAS_E_IO, &place, "the file got shorter while it was read");
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status check_size(const char *path, size_t size, size_t n,
+                               const hwnas_array_info *arrays)
+{
+    const hwnas_place place = {.file = path};
+    size_t wanted = 0;
+    for (size_t i = 0; i < n; i++)
+        wanted += (size_t)arrays[i].count * sizeof(float);
+    if (size == wanted)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                 "the file has %zu bytes, the arrays take %zu in fp32", size,
+                                 wanted),
+                      "files that say themselves what they hold end in .npy, .npz, .gz or -ubyte");
+}
+
+hwnas_status hwnas_arrays_read(float **out, const char *path, size_t n,
+                               const hwnas_array_info *arrays)
+{
+    hwnas_status status = HWNAS_OK;
+    size_t size;
+    int fd;
+    TRY(hwnas_file_open(&fd, &size, path));
+    float **values = hwnas_alloc((n + 1) * sizeof *values);
+    TRY_OUT(check_size(path, size, n, arrays));
+    for (size_t i = 0; i < n; i++) {
+        const size_t bytes = (size_t)arrays[i].count * sizeof **values;
+        TRY_OUT(hwnas_try_alloc((void **)&values[i], bytes, "an array"));
+        TRY_OUT(read_values(values[i], path, fd, bytes));
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[i] = values[i];
+        values[i] = NULL;
+    }
+out:
+    for (size_t i = 0; i < n; i++)
+        free(values[i]);
+    free(values);
+    close(fd);
     return status;
 }

@@ -1,0 +1,123 @@
+/* data.h: samples and labels in files, and what a network makes of them. */
+#ifndef HWNAS_PUBLIC_DATA_H
+#define HWNAS_PUBLIC_DATA_H
+
+#include <hwnas/exec.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Samples for the inputs of a network, and perhaps a label for each: arrays in files of NumPy
+ * (.npy, .npz) or MNIST (IDX), also behind gzip, whose first dimension counts the samples. They are
+ * read as they are needed, and may be larger than memory. A sample is taken for an input when it
+ * has the same dimensions, but for those of 1, or when one of both is all in a row. */
+typedef struct hwnas_dataset hwnas_dataset;
+
+typedef struct hwnas_data_file {
+    const char *input; /* of the network; NULL: its one input, or all of them by name in a .npz */
+    const char *path;
+    const char *array; /* in a .npz; NULL: that of the input's name, else "x" */
+} hwnas_data_file;
+
+typedef struct hwnas_dataset_options {
+    size_t size;
+    const char *labels;      /* file; NULL: the .npz of the samples, if it has them */
+    const char *label_array; /* in a .npz; NULL: "y" */
+    bool ignores_labels;
+    int64_t limit; /* samples, from the first; 0: all */
+    /* Of a network with one input; a value x becomes (x * scale - mean) / std. One mean for all, or
+     * one for each channel of the input; so std. Borrowed during the call. */
+    double scale; /* 0: 1 */
+    size_t n_mean, n_std;
+    const double *mean, *std;
+    const char *layout; /* "nchw" or "nhwc", of the data; NULL: as the network's */
+} hwnas_dataset_options;
+#define HWNAS_DATASET_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        sizeof(hwnas_dataset_options), NULL, NULL, false, 0, 0, 0, 0, NULL, NULL, NULL             \
+    }
+
+/* Opens files and compares their shapes with the network's, which is borrowed. HWNAS_E_INPUT says
+ * what does not fit, and what to try. Milliseconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_dataset_open(hwnas_dataset **out,
+                                                        const hwnas_network *network,
+                                                        size_t n_files,
+                                                        const hwnas_data_file *files,
+                                                        const hwnas_dataset_options *options);
+HWNAS_API void hwnas_dataset_close(hwnas_dataset *data);
+HWNAS_API int64_t hwnas_dataset_samples(const hwnas_dataset *data); /* at most `limit` */
+HWNAS_API bool hwnas_dataset_has_labels(const hwnas_dataset *data);
+
+typedef struct hwnas_evaluation_options {
+    size_t size;
+    hwnas_precision precision;
+    int64_t calibrate; /* HWNAS_S8: ranges are found with so many of the first samples; 0: 64 */
+    const char *task;  /* "classify", "tokens", "regress"; NULL: as the shapes of labels and
+                          outputs say */
+    const hwnas_network *against; /* compared with, in fp32; takes the same inputs; NULL: none */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: the evaluation ends soon,
+     * with what it has. */
+    const volatile sig_atomic_t *cancel;
+    /* (optional) Is told after each batch, in the calling thread. */
+    void (*progress)(void *context, int64_t n_done, int64_t n_samples);
+    void *context;
+} hwnas_evaluation_options;
+#define HWNAS_EVALUATION_OPTIONS_INIT                                                              \
+    {                                                                                              \
+        sizeof(hwnas_evaluation_options), HWNAS_F32, 0, NULL, NULL, NULL, NULL, NULL               \
+    }
+
+/* Computes the outputs of all samples, in batches of the network's, in this process. out[i] is of
+ * output i, the samples one behind the other, `n` of them; each is freed by hwnas_free(). The whole
+ * of it is in memory. Of the options, `task` and `against` have no meaning. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_dataset_run(float **out, hwnas_dataset *data,
+                                                       const hwnas_network *network,
+                                                       hwnas_device *device,
+                                                       const hwnas_evaluation_options *options);
+
+/* Writes an ONNX file of 8-bit integers (QDQ) for other runtimes, batch norms folded, whole or not
+ * at all. Ranges of activations come from the first `calibrate` samples (0: 64), run on the CPU. Of
+ * a network whose batch is open the file has the batch that it was opened with. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_dataset_quantize(hwnas_dataset *data,
+                                                            const hwnas_network *network,
+                                                            const char *path, int64_t calibrate);
+
+typedef struct hwnas_evaluation hwnas_evaluation;
+
+/* The same, and compares the first output with the labels, or the original's, or both.
+ * HWNAS_E_USAGE: there is nothing to compare with. */
+HWNAS_API HWNAS_CHECKED hwnas_status
+hwnas_dataset_evaluate(hwnas_evaluation **out, hwnas_dataset *data, const hwnas_network *network,
+                       hwnas_device *device, const hwnas_evaluation_options *options);
+HWNAS_API void hwnas_evaluation_free(hwnas_evaluation *evaluation);
+/* Value number i, from 0; NULL behind the last. docs/evaluate.md lists them. */
+HWNAS_API const hwnas_metric_value *hwnas_evaluation_value(const hwnas_evaluation *evaluation,
+                                                           size_t i);
+/* NULL: it was not computed. */
+HWNAS_API const hwnas_metric_value *hwnas_evaluation_find(const hwnas_evaluation *evaluation,
+                                                          const char *metric);
+/* Samples that were evaluated: fewer than there are after `cancel`. */
+HWNAS_API int64_t hwnas_evaluation_samples(const hwnas_evaluation *evaluation);
+/* "classify", "tokens", "regress", "none". Static. */
+HWNAS_API const char *hwnas_evaluation_task(const hwnas_evaluation *evaluation);
+/* Text, JSON ("hwnas.evaluation"). Concludes with HWNAS_E_INTERRUPTED where samples are missing. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_evaluation_report(hwnas_report **out,
+                                                             const hwnas_evaluation *evaluation);
+
+/* Writes arrays to a file, whole or not at all: .npz by their names, .npy one of them; another
+ * name: their values alone, in fp32, one array behind the other. Whole numbers are written as
+ * int64. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_arrays_write(const char *path, size_t n,
+                                                        const hwnas_array_info *arrays,
+                                                        const float *const *values);
+/* Reads a file of values alone, in fp32, one array behind the other, which has exactly as many as
+ * the arrays: the inputs of one inference, say. out[i] is of arrays[i], and is freed by
+ * hwnas_free(). */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_arrays_read(float **out, const char *path, size_t n,
+                                                       const hwnas_array_info *arrays);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

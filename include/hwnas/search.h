@@ -1,0 +1,80 @@
+/* search.h: a search in one call, and the keys of its job. */
+#ifndef HWNAS_PUBLIC_SEARCH_H
+#define HWNAS_PUBLIC_SEARCH_H
+
+#include <hwnas/common.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How far a search is. Fields may follow in later versions. */
+typedef struct hwnas_search_progress {
+    uint64_t n_done, n_failed; /* trials */
+    uint64_t max_trials;       /* 0: only time is limited */
+    size_t n_front;            /* networks on the front so far */
+    double seconds;            /* spent, of all sessions */
+    double seconds_left;       /* NaN: not known yet */
+    const char *winner;        /* code of the best so far; NULL: none is feasible yet */
+    const char *phase;         /* what is being done; "": the next trial */
+    double trials_per_minute;
+    const char *best; /* the winner's objectives, "accuracy 66.12 %, latency.p50 9.810 ms"; NULL */
+} hwnas_search_progress;
+
+/* A key of a job, docs/searching.md, that may be said outside of its file as well. */
+typedef struct hwnas_job_key_info {
+    const char *name;     /* "budget.trials" of the file is "trials" here */
+    char letter;          /* short form on the command line; 0: none */
+    bool is_rare;         /* seldom needed: --help names it without explaining it */
+    const char *argument; /* "N", "FILE" */
+    const char *help;     /* a line */
+} hwnas_job_key_info;
+
+/* Key number i, from 0; false: there is none. Static texts. */
+HWNAS_API bool hwnas_job_key_list(hwnas_job_key_info *out, size_t i);
+
+/* The value of a key, in the place of the file's, as it would stand on the command line. */
+typedef struct hwnas_job_flag {
+    const char *name; /* of a key; NULL ends a list */
+    const char *value;
+} hwnas_job_flag;
+
+typedef struct hwnas_search_options {
+    size_t size;
+    const char *study;  /* SQLite file; NULL: the job's */
+    bool resume;        /* go on with an existing study */
+    int64_t max_trials; /* 0: the job's */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: the search ends soon and
+     * what is finished is kept. Borrowed during the call. */
+    const volatile sig_atomic_t *cancel;
+    /* (optional) Is told after each trial, in the calling thread. */
+    void (*progress)(void *context, const hwnas_search_progress *progress);
+    void *context;
+    bool overwrite; /* put a new study in the place of an existing one */
+    /* (optional) Values of the job's keys, up to one without a name. A mistake in one has the place
+     * "--NAME". */
+    const hwnas_job_flag *flags;
+} hwnas_search_options;
+#define HWNAS_SEARCH_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL, false, NULL                \
+    }
+
+/* Runs a job (a YAML file; NULL: flags say it all), writes the winner to the files of its `export`,
+ * and reports what the study found: text, JSON ("hwnas.study"), and the files. The report concludes
+ * with HWNAS_E_INFEASIBLE, or HWNAS_E_DISTURBED, where no network is known to be within the limits
+ * (its message names the closest), with HWNAS_E_INTERRUPTED after `cancel`, and with what kept an
+ * export from being written. An export that cannot be written is told before anything is searched.
+ * Takes what the job's budget says. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search(hwnas_report **out, const char *job,
+                                                  const hwnas_search_options *options);
+/* What hwnas_search() would do, and how long it would take: opens all that the job needs, and
+ * measures three networks. HWNAS_E_INFEASIBLE where no network can meet the limits. Writes nothing.
+ * Text, JSON ("hwnas.dry_run"). Seconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search_plan(hwnas_report **out, const char *job,
+                                                       const hwnas_search_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

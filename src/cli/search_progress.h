@@ -1,0 +1,18 @@
+/* search_progress.h: how far a search is, on standard error. */
+#ifndef HWNAS_CLI_SEARCH_PROGRESS_H
+#define HWNAS_CLI_SEARCH_PROGRESS_H
+
+#include <hwnas.h>
+
+typedef struct hwnas_progress_line {
+    bool is_terminal; /* where the line is written again and again; else few of them */
+    bool is_shown;
+    double last; /* when, in seconds */
+} hwnas_progress_line;
+
+void hwnas_progress_begin(hwnas_progress_line *out);
+/* For `progress` of a search's options, with a line as its context. */
+void hwnas_progress_show(void *context, const hwnas_search_progress *p);
+void hwnas_progress_end(const hwnas_progress_line *line);
+
+#endif
