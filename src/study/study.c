@@ -3,7 +3,8 @@
  * says when there is no other, study_facts.c knows a study again, warm.c takes trials over, probe.c
  * finds the networks to begin with, standstill.c says when not to go on, waiting.c which estimates
  * are to be remeasured, ties.c settles the front, confirm.c measures its end afresh,
- * verify_front.c sees that its networks are computed right. ask_tell.c is the same study for a program that runs the networks itself. */
+ * verify_front.c sees that its networks are computed right. ask_tell.c is the same study for a
+ * program that runs the networks itself. */
 #include "study/study.h"
 
 #include <math.h>
@@ -68,6 +69,17 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
     return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean >= left);
 }
 
+/* That no network meets the limits is not said on estimates alone: in the end, or in the last tenth
+ * of the time, the network that comes closest to them is measured, until the closest one was. The
+ * first such measurement is made even when a slow step before it has used up the time. */
+static bool is_closest_due(size_t *id, const hwnas_session *s, bool is_over)
+{
+    const double left = hwnas_session_seconds_left(s);
+    const bool has_time = left > 0 ? is_over || left < 0.1 * 60 * s->job->max_minutes
+                                   : is_over && !(s->run_seconds > 0);
+    return has_time && hwnas_session_find_closest(id, s);
+}
+
 /* A training must leave the time to measure what would be on the front. */
 static bool may_train(hwnas_session *s)
 {
@@ -99,9 +111,7 @@ static hwnas_status search(hwnas_session *s)
         size_t id;
         free(end);
         end = hwnas_session_end(s);
-        const bool is_due =
-            find_due(&id, s, end != NULL) ||
-            (end && hwnas_session_seconds_left(s) > 0 && hwnas_session_find_closest(&id, s));
+        const bool is_due = find_due(&id, s, end != NULL) || is_closest_due(&id, s, end != NULL);
         if (end && !is_due)
             break;
         TRY_OUT(is_due ? hwnas_session_remeasure(s, id) : propose(s, walked));

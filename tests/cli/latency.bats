@@ -128,3 +128,22 @@ END
     is out "d['finished'] == 2000 and d['failed'] == 0 and d['ended'] == 'all trials were made'"
     left_out_rightly k.db >&3
 }
+
+@test "that no network meets a limit is said of a measurement, not of estimates" {
+    ends 0 calibrate nas_bench_macro --device null --minutes 0.1
+    # Minutes end it, and by the table each network misses the limit for sure.
+    ends 3 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null \
+        --objectives accuracy,latency.p50 --constraints 'latency.p50 <= 1e-6 us' --minutes 0.05 --study none.db --json
+    is out 'd["estimated"] > 0'
+    is out 'd["closest"]["objectives"]["latency.p50"]["source"] == "measured"'
+}
+
+@test "that no network meets a limit is measured though the last step before used up the time" {
+    ends 0 calibrate nas_bench_macro --device null --minutes 0.1
+    printf '%s\n' '#!/bin/sh' 'sleep 4' 'echo 90' >train
+    chmod +x train
+    ends 3 search --space nas_bench_macro --accuracy command:./train --device null \
+        --objectives accuracy,latency.p50 --constraints 'latency.p50 <= 1e-6 us' --minutes 0.05 --study none.db --json
+    is out 'd["finished"] == 1 and d["ended"] == "the time is over"'
+    is out 'd["closest"]["objectives"]["latency.p50"]["source"] == "measured"'
+}
