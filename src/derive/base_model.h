@@ -37,16 +37,15 @@ typedef struct hwnas_derivation {
     const hwnas_original *original;
     bool with_weights; /* else weights of more than a thousand values have none */
     bool *is_kept;     /* by set */
-    int *same;         /* by tensor: the one that takes its place, or itself */
+    int *replaced_by;  /* by tensor: the one that takes its place, or itself */
     int *kernel;       /* by node: height and width that are left of its kernel; 0: all */
     hwnas_op_id *op;   /* by node */
 } hwnas_derivation;
 
 void hwnas_derivation_begin(hwnas_derivation *out, const hwnas_original *original);
 void hwnas_derivation_end(hwnas_derivation *derivation);
-/* The places of an original's dimension that are kept, in their order; yours to free(). */
-int64_t *hwnas_derivation_places(int64_t *n, const hwnas_derivation *derivation, int tensor,
-                                 int dim);
+/* The indices of a dimension of the original that are kept, in their order; yours to free(). */
+int64_t *hwnas_derivation_kept(int64_t *n, const hwnas_derivation *derivation, int tensor, int dim);
 /* The network: weights are parts of the original's, and have their names. */
 HWNAS_CHECKED hwnas_status hwnas_derivation_build(hwnas_graph **out,
                                                   const hwnas_derivation *derivation);

@@ -283,7 +283,7 @@ static hwnas_status apply_branch(hwnas_derivation *d, const hwnas_model_change *
             hwnas_fail(HWNAS_E_INPUT, &change->to->place, "a branch is kept (1) or not (0)"),
             "values: [1, 0]");
     if (!value->i)
-        d->same[node->output] = node->inputs[shortcut];
+        d->replaced_by[node->output] = node->inputs[shortcut];
     return HWNAS_OK;
 }
 

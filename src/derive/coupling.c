@@ -88,9 +88,9 @@ static void join_all(hwnas_coupler *c, int n_atoms)
 
 /* What is known of a set while groups are formed. */
 typedef struct set_facts {
-    uint64_t places; /* hash of the dimensions of weights that it lies in */
-    int node, dim;   /* of the first node with weights that makes it; -1: none does */
-    int first;       /* where in it */
+    uint64_t dims; /* hash of the dimensions of weights that it lies in */
+    int node, dim; /* of the first node with weights that makes it; -1: none does */
+    int first;     /* where in it */
     int64_t n_made;
     int set;
     int last_node; /* of those that were looked at: with a weight that it lies in */
@@ -124,8 +124,8 @@ static void note_weights(set_facts *facts, const hwnas_coupling *c)
             const int *sets = hwnas_coupling_sets(c, (int)t, d);
             for (int64_t i = 0; i < tensor->dims[d]; i++)
                 if (sets[i] != HWNAS_SET_FIXED)
-                    facts[sets[i]].places =
-                        (facts[sets[i]].places ^ (t * HWNAS_MAX_RANK + (size_t)d + 1)) * prime;
+                    facts[sets[i]].dims =
+                        (facts[sets[i]].dims ^ (t * HWNAS_MAX_RANK + (size_t)d + 1)) * prime;
         }
     }
 }
@@ -168,19 +168,18 @@ static int by_likeness(const void *a, const void *b)
         return x->dim < y->dim ? -1 : 1;
     if (x->n_made != y->n_made)
         return x->n_made < y->n_made ? -1 : 1;
-    if (x->places != y->places)
-        return x->places < y->places ? -1 : 1;
+    if (x->dims != y->dims)
+        return x->dims < y->dims ? -1 : 1;
     return x->first < y->first ? -1 : 1;
 }
 
 static bool are_alike(const set_facts *a, const set_facts *b)
 {
-    return a->node == b->node && a->dim == b->dim && a->n_made == b->n_made &&
-           a->places == b->places;
+    return a->node == b->node && a->dim == b->dim && a->n_made == b->n_made && a->dims == b->dims;
 }
 
 /* By node, and within one by the first channel. */
-static int by_place(const void *a, const void *b)
+static int by_first_index(const void *a, const void *b)
 {
     const hwnas_channel_group *x = a, *y = b;
     if (x->node != y->node)
@@ -211,7 +210,7 @@ static void form_groups(hwnas_coupling *out, set_facts *facts)
     }
     free(sets);
     if (out->n_groups)
-        qsort(out->groups, out->n_groups, sizeof *out->groups, by_place);
+        qsort(out->groups, out->n_groups, sizeof *out->groups, by_first_index);
 }
 
 hwnas_status hwnas_coupling_find(hwnas_coupling **out, const hwnas_graph *graph)

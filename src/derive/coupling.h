@@ -1,14 +1,14 @@
 /* coupling.h: which channels of a network can only go together.
  *
  * Whoever takes a channel out of a convolution takes it out of what reads it, and out of whatever
- * is added to it. So every place of every dimension of every tensor (an atom) belongs to a set: the
+ * is added to it. So every index of every dimension of every tensor (an atom) belongs to a set: the
  * atoms that go or stay together, as an operator's meaning says (coupling_rules.c). Sets that lie
  * in the same dimensions of the same weights are alike and form a group: a width is how many of a
  * group's sets are kept. What reaches an input or an output of the network, a position of an image,
  * or an operator that nothing is known of is fixed and in no set.
  *
  * The idea of following dependencies through all operators is DepGraph's (Fang et al., "DepGraph:
- * Towards Any Structural Pruning", CVPR 2023); there dimensions are followed, here each place, so
+ * Towards Any Structural Pruning", CVPR 2023); there dimensions are followed, here each index, so
  * that concatenations, slices and heads need no cases of their own. */
 #ifndef HWNAS_DERIVE_COUPLING_H
 #define HWNAS_DERIVE_COUPLING_H
@@ -39,7 +39,7 @@ typedef struct hwnas_coupling {
 HWNAS_CHECKED hwnas_status hwnas_coupling_find(hwnas_coupling **out, const hwnas_graph *graph);
 void hwnas_coupling_free(hwnas_coupling *coupling); /* accepts NULL */
 
-/* The sets of a tensor's dimension, one for each of its places. */
+/* The sets of a tensor's dimension, one for each of its indices. */
 const int *hwnas_coupling_sets(const hwnas_coupling *coupling, int tensor, int dim);
 
 /* ---- For the rules ---- */
@@ -53,7 +53,7 @@ typedef struct hwnas_coupler {
     bool is_changed; /* one of them was, and all rules are to be applied anew */
 } hwnas_coupler;
 
-int hwnas_coupler_atom(const hwnas_coupler *c, int tensor, int dim); /* of its first place */
+int hwnas_coupler_atom(const hwnas_coupler *c, int tensor, int dim); /* of its first index */
 int hwnas_coupler_find(hwnas_coupler *c, int atom); /* the same for all atoms of a set */
 void hwnas_coupler_join(hwnas_coupler *c, int atom, int other);
 

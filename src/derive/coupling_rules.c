@@ -1,4 +1,4 @@
-/* coupling_rules.c: which places of an operator's inputs, weights and output go together. */
+/* coupling_rules.c: which indices of an operator's inputs, weights and output go together. */
 #include "derive/coupling.h"
 #include "graph/op.h"
 
@@ -34,9 +34,9 @@ static void fix_all(coupler *c, int tensor)
         fix(c, tensor, d);
 }
 
-/* Place by place, from some place of each on. */
-static void join_places(coupler *c, int tensor, int dim, int64_t from, int other, int other_dim,
-                        int64_t other_from, int64_t n)
+/* Index by index, from some index of each on. */
+static void join_indices(coupler *c, int tensor, int dim, int64_t from, int other, int other_dim,
+                         int64_t other_from, int64_t n)
 {
     const int a = hwnas_coupler_atom(c, tensor, dim) + (int)from;
     const int b = hwnas_coupler_atom(c, other, other_dim) + (int)other_from;
@@ -44,11 +44,11 @@ static void join_places(coupler *c, int tensor, int dim, int64_t from, int other
         hwnas_coupler_join(c, a + (int)i, b + (int)i);
 }
 
-/* Whole dimensions; one of a single place that is repeated has nothing to do with the other. */
+/* Whole dimensions; one of size 1 that is broadcast has nothing to do with the other. */
 static void join(coupler *c, int tensor, int dim, int other, int other_dim)
 {
     if (size(c, tensor, dim) == size(c, other, other_dim))
-        join_places(c, tensor, dim, 0, other, other_dim, 0, size(c, tensor, dim));
+        join_indices(c, tensor, dim, 0, other, other_dim, 0, size(c, tensor, dim));
 }
 
 /* Dimensions that are aligned at the last one. */
@@ -91,7 +91,7 @@ static void softmax(coupler *c, const hwnas_node *node)
     fix(c, node->output, (int)(axis < 0 ? axis + rank(c, node->output) : axis));
 }
 
-static void fix_places_of_image(coupler *c, int tensor)
+static void fix_pixels(coupler *c, int tensor)
 {
     for (int d = 2; d < rank(c, tensor); d++)
         fix(c, tensor, d);
@@ -101,12 +101,12 @@ static void window(coupler *c, const hwnas_node *node)
 {
     join(c, node->inputs[0], 0, node->output, 0);
     join(c, node->inputs[0], 1, node->output, 1);
-    fix_places_of_image(c, node->inputs[0]);
-    fix_places_of_image(c, node->output);
+    fix_pixels(c, node->inputs[0]);
+    fix_pixels(c, node->output);
 }
 
 /* Of a convolution in groups each group keeps as many channels as the others: what stands at one
- * place of its group goes together. A depthwise one has a group for each channel; there whole
+ * index of its group goes together. A depthwise one has a group for each channel; there whole
  * groups go. */
 static void conv(coupler *c, const hwnas_node *node)
 {
@@ -115,9 +115,9 @@ static void conv(coupler *c, const hwnas_node *node)
     const int64_t in = size(c, x, 1), out = size(c, y, 1);
     const int x1 = hwnas_coupler_atom(c, x, 1), y1 = hwnas_coupler_atom(c, y, 1);
     join(c, x, 0, y, 0);
-    fix_places_of_image(c, x);
-    fix_places_of_image(c, y);
-    fix_places_of_image(c, w);
+    fix_pixels(c, x);
+    fix_pixels(c, y);
+    fix_pixels(c, w);
     join(c, w, 0, y, 1);
     if (node->n_inputs > 2)
         join(c, node->inputs[2], 0, y, 1);
@@ -128,8 +128,8 @@ static void conv(coupler *c, const hwnas_node *node)
     }
     for (int64_t g = 0; g < groups; g++) {
         const int64_t n_in = in / groups, n_out = out / groups;
-        join_places(c, x, 1, g * n_in, w, 1, 0, n_in);
-        join_places(c, y, 1, g * n_out, y, 1, 0, n_out);
+        join_indices(c, x, 1, g * n_in, w, 1, 0, n_in);
+        join_indices(c, y, 1, g * n_out, y, 1, 0, n_out);
     }
 }
 
@@ -142,7 +142,7 @@ static void conv_transpose(coupler *c, const hwnas_node *node)
     window(c, node);
     join(c, node->inputs[0], 1, node->inputs[1], 0);
     join(c, node->inputs[1], 1, node->output, 1);
-    fix_places_of_image(c, node->inputs[1]);
+    fix_pixels(c, node->inputs[1]);
     if (node->n_inputs > 2)
         join(c, node->inputs[2], 0, node->output, 1);
 }
@@ -208,7 +208,7 @@ static void concat(coupler *c, const hwnas_node *node)
         for (int d = 0; d < rank(c, x); d++)
             if (d != axis)
                 join(c, x, d, y, d);
-        join_places(c, x, axis, 0, y, axis, at, size(c, x, axis));
+        join_indices(c, x, axis, 0, y, axis, at, size(c, x, axis));
         at += size(c, x, axis);
     }
 }
@@ -220,9 +220,9 @@ static void slice(coupler *c, const hwnas_node *node)
         if (d != axis)
             join(c, x, d, y, d);
     const bool is_run = hwnas_node_attr(node, "step")->ints[0] == 1 && size(c, y, axis) > 1;
-    if (is_run) { /* a single place cannot go */
-        join_places(c, x, axis, hwnas_node_attr(node, "begin")->ints[0], y, axis, 0,
-                    size(c, y, axis));
+    if (is_run) { /* a single index cannot go */
+        join_indices(c, x, axis, hwnas_node_attr(node, "begin")->ints[0], y, axis, 0,
+                     size(c, y, axis));
         return;
     }
     fix(c, x, axis);
@@ -244,9 +244,9 @@ static void gather(coupler *c, const hwnas_node *node)
 
 /* ---- Reshapes ---- */
 
-/* One dimension that is several on the other side: place i of it is the place
- * i / (product of the dimensions behind) % n of each of these. When a place of it goes, the shape
- * stays one only if a place of *one* of the several goes: the factor. The first that nothing fixes
+/* One dimension that is several on the other side: index i of it is the index
+ * i / (product of the dimensions behind) % n of each of these. When an index of it goes, the shape
+ * stays one only if an index of *one* of the several goes: the factor. The first that nothing fixes
  * is it, as heads in (heads, width of a head); the others are fixed. */
 typedef struct factors {
     int whole, whole_dim; /* the one dimension */

@@ -15,12 +15,13 @@ void hwnas_derivation_begin(hwnas_derivation *out, const hwnas_original *origina
     const size_t n_sets = (size_t)original->coupling->n_sets;
     *out = (hwnas_derivation){.original = original,
                               .is_kept = hwnas_alloc(n_sets + 1),
-                              .same = hwnas_alloc((graph->n_tensors + 1) * sizeof *out->same),
+                              .replaced_by =
+                                  hwnas_alloc((graph->n_tensors + 1) * sizeof *out->replaced_by),
                               .kernel = hwnas_alloc((graph->n_nodes + 1) * sizeof *out->kernel),
                               .op = hwnas_alloc((graph->n_nodes + 1) * sizeof *out->op)};
     memset(out->is_kept, true, n_sets);
     for (size_t t = 0; t < graph->n_tensors; t++)
-        out->same[t] = (int)t;
+        out->replaced_by[t] = (int)t;
     for (size_t n = 0; n < graph->n_nodes; n++)
         out->op[n] = graph->nodes[n].op->id;
 }
@@ -28,19 +29,19 @@ void hwnas_derivation_begin(hwnas_derivation *out, const hwnas_original *origina
 void hwnas_derivation_end(hwnas_derivation *derivation)
 {
     free(derivation->is_kept);
-    free(derivation->same);
+    free(derivation->replaced_by);
     free(derivation->kernel);
     free(derivation->op);
 }
 
-/* ---- Places that are kept ---- */
+/* ---- Indices that are kept ---- */
 
-typedef struct places {
+typedef struct indices {
     int64_t n;
     int64_t *at; /* heap; in their order */
-} places;
+} indices;
 
-int64_t *hwnas_derivation_places(int64_t *n, const hwnas_derivation *d, int tensor, int dim)
+int64_t *hwnas_derivation_kept(int64_t *n, const hwnas_derivation *d, int tensor, int dim)
 {
     const int64_t size = d->original->graph->tensors[tensor].dims[dim];
     const int *sets = hwnas_coupling_sets(d->original->coupling, tensor, dim);
@@ -52,15 +53,15 @@ int64_t *hwnas_derivation_places(int64_t *n, const hwnas_derivation *d, int tens
     return at;
 }
 
-static places find_places(const hwnas_derivation *d, int tensor, int dim)
+static indices find_kept(const hwnas_derivation *d, int tensor, int dim)
 {
-    places p;
-    p.at = hwnas_derivation_places(&p.n, d, tensor, dim);
+    indices p;
+    p.at = hwnas_derivation_kept(&p.n, d, tensor, dim);
     return p;
 }
 
-/* How many of the first `n` places of a dimension are kept. */
-static int64_t count_places(const hwnas_derivation *d, int tensor, int dim, int64_t n)
+/* How many of the first `n` indices of a dimension are kept. */
+static int64_t count_kept(const hwnas_derivation *d, int tensor, int dim, int64_t n)
 {
     const int *sets = hwnas_coupling_sets(d->original->coupling, tensor, dim);
     int64_t n_kept = 0;
@@ -71,14 +72,14 @@ static int64_t count_places(const hwnas_derivation *d, int tensor, int dim, int6
 
 static int64_t count_all(const hwnas_derivation *d, int tensor, int dim)
 {
-    return count_places(d, tensor, dim, d->original->graph->tensors[tensor].dims[dim]);
+    return count_kept(d, tensor, dim, d->original->graph->tensors[tensor].dims[dim]);
 }
 
 /* ---- Weights ---- */
 
-/* Copies the kept places of dimension `dim` and those behind it. */
-static void copy_places(float **to, const float *from, const hwnas_tensor *t, const places *kept,
-                        int dim)
+/* Copies the kept indices of dimension `dim` and those behind it. */
+static void copy_kept(float **to, const float *from, const hwnas_tensor *t, const indices *kept,
+                      int dim)
 {
     int64_t step = 1;
     for (int d = dim + 1; d < t->rank; d++)
@@ -88,12 +89,12 @@ static void copy_places(float **to, const float *from, const hwnas_tensor *t, co
         if (dim + 1 == t->rank)
             *(*to)++ = *at;
         else
-            copy_places(to, at, t, kept, dim + 1);
+            copy_kept(to, at, t, kept, dim + 1);
     }
 }
 
 static hwnas_status copy_values(hwnas_graph *graph, int made, const hwnas_tensor *from,
-                                const places *kept)
+                                const indices *kept)
 {
     hwnas_tensor *to = &graph->tensors[made];
     float *values, *copy = hwnas_arena_alloc(graph->arena, (size_t)hwnas_tensor_bytes(to));
@@ -101,7 +102,7 @@ static hwnas_status copy_values(hwnas_graph *graph, int made, const hwnas_tensor
     TRY(hwnas_try_alloc((void **)&values, (size_t)hwnas_tensor_bytes(from), from->name));
     hwnas_tensor_fill(from, values);
     if (from->rank)
-        copy_places(&end, values, from, kept, 0);
+        copy_kept(&end, values, from, kept, 0);
     else
         *copy = *values;
     free(values);
@@ -115,10 +116,10 @@ static hwnas_status add_weight(int *out, hwnas_rewrite *r, int tensor, int kerne
     const hwnas_derivation *d = r->context;
     const hwnas_tensor *from = &r->from->tensors[tensor];
     hwnas_status status = HWNAS_OK;
-    places kept[HWNAS_MAX_RANK] = {{0}};
+    indices kept[HWNAS_MAX_RANK] = {{0}};
     int64_t dims[HWNAS_MAX_RANK];
     for (int i = 0; i < from->rank; i++) {
-        kept[i] = find_places(d, tensor, i);
+        kept[i] = find_kept(d, tensor, i);
         if (kernel && i >= 2) {
             for (int64_t k = 0; k < kernel; k++)
                 kept[i].at[k] = (from->dims[i] - kernel) / 2 + k;
@@ -139,7 +140,7 @@ out:
 
 /* ---- Nodes ---- */
 
-/* Attributes that say a number of channels or a place among them. */
+/* Attributes that say a number of channels or an index of one. */
 static void fit_attrs(hwnas_attr *attrs, const hwnas_derivation *d, const hwnas_node *node,
                       int kernel)
 {
@@ -164,8 +165,8 @@ static void fit_attrs(hwnas_attr *attrs, const hwnas_derivation *d, const hwnas_
     case HWNAS_OP_SLICE:
         if (hwnas_node_attr(node, "step")->ints[0] == 1) {
             const int axis = (int)attrs[AXIS].ints[0];
-            attrs[END].ints[0] = count_places(d, x, axis, attrs[END].ints[0]);
-            attrs[BEGIN].ints[0] = count_places(d, x, axis, attrs[BEGIN].ints[0]);
+            attrs[END].ints[0] = count_kept(d, x, axis, attrs[END].ints[0]);
+            attrs[BEGIN].ints[0] = count_kept(d, x, axis, attrs[BEGIN].ints[0]);
         }
         break;
     default:
@@ -184,7 +185,7 @@ static hwnas_status add_node(hwnas_rewrite *r, int n)
         attrs[n_attrs] = node->attrs[n_attrs];
     fit_attrs(attrs, d, node, d->kernel[n]);
     for (int i = 0; i < node->n_inputs; i++) {
-        const int tensor = d->same[node->inputs[i]];
+        const int tensor = d->replaced_by[node->inputs[i]];
         const bool is_window = d->kernel[n] && i == 1;
         int made = r->place[tensor];
         if (made < 0 || is_window)
@@ -204,12 +205,12 @@ static hwnas_status make_nodes(hwnas_rewrite *r)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_derivation *d = r->context;
-    bool *is_live = hwnas_graph_live_nodes(r->from, d->same);
+    bool *is_live = hwnas_graph_live_nodes(r->from, d->replaced_by);
     for (size_t n = 0; n < r->from->n_nodes; n++)
         if (is_live[n])
             TRY_OUT(add_node(r, (int)n));
     for (size_t i = 0; i < r->from->n_outputs; i++)
-        r->place[r->from->outputs[i]] = r->place[d->same[r->from->outputs[i]]];
+        r->place[r->from->outputs[i]] = r->place[d->replaced_by[r->from->outputs[i]]];
 out:
     free(is_live);
     return status;

@@ -29,8 +29,8 @@ static hwnas_status apply_changes(hwnas_derivation *d, const hwnas_arch *arch, h
     const hwnas_graph *graph = d->original->graph;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const int output = graph->nodes[n].output;
-        while (d->same[d->same[output]] != d->same[output])
-            d->same[output] = d->same[d->same[output]];
+        while (d->replaced_by[d->replaced_by[output]] != d->replaced_by[output])
+            d->replaced_by[output] = d->replaced_by[d->replaced_by[output]];
     }
     return HWNAS_OK;
 }

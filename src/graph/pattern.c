@@ -218,7 +218,7 @@ static bool has_fitting_tensors(const matcher *m)
             hwnas_same_shape(hwnas_node_input(m->graph, found->reduction, 0), x));
 }
 
-static bool is_variable(matcher *m, const goal *g)
+static bool match_variable(matcher *m, const goal *g)
 {
     int *bound = &m->found.tensors[g->pattern->variable];
     if (*bound >= 0 ? *bound != g->tensor
@@ -258,7 +258,7 @@ static bool has_attributes(const part *p, const hwnas_node *node)
     return n == p->n_numbers;
 }
 
-static bool is_node(matcher *m, const goal *g)
+static bool match_node(matcher *m, const goal *g)
 {
     const part *p = g->pattern;
     const hwnas_node *node = producer(m, g->tensor);
@@ -376,7 +376,7 @@ static bool is_made_of(matcher *m, const goal *g, const items *all, int at)
     return expand(&more, m, p->kind, all, at) && is_made_of(m, g, &more, at);
 }
 
-static bool is_joined(matcher *m, const goal *g)
+static bool match_joined(matcher *m, const goal *g)
 {
     items all = {.number = g->pattern->kind == PRODUCT};
     return put(&all, m, g->pattern->kind, 0, g->tensor, 1) && is_made_of(m, g, &all, 0);
@@ -384,8 +384,10 @@ static bool is_joined(matcher *m, const goal *g)
 
 static bool solve(matcher *m, const goal *goals)
 {
-    static bool (*const kinds[])(matcher * m, const goal *g) = {
-        [VARIABLE] = is_variable, [NODE] = is_node, [PRODUCT] = is_joined, [SUM] = is_joined};
+    static bool (*const kinds[])(matcher * m, const goal *g) = {[VARIABLE] = match_variable,
+                                                                [NODE] = match_node,
+                                                                [PRODUCT] = match_joined,
+                                                                [SUM] = match_joined};
     if (!goals)
         return has_fitting_tensors(m) && is_closed(m) && m->accepts(&m->found, m->context);
     if (++m->n_steps > MAX_STEPS)

@@ -16,7 +16,7 @@ enum { MIN_ROWS = 2048, MAX_ROWS = 12288, ROWS_PER_INPUT = 6, MAX_INPUTS = 2304 
 
 typedef enum layer_kind {
     LAYER_NONE,
-    LAYER_CONV,      /* channels at dimension 1, a place is a point of the image */
+    LAYER_CONV,      /* channels at dimension 1, a position is a point of the image */
     LAYER_DEPTHWISE, /* the same, each channel by itself */
     LAYER_LINEAR,    /* batch x outputs */
     LAYER_MATMUL,    /* ... x outputs, with inputs x outputs as weights */
@@ -69,10 +69,10 @@ static layer_kind kind_of(const hwnas_graph *graph, const hwnas_node *node)
     }
 }
 
-/* How a layer's values lie: [samples][channels][places], or the channels last. */
+/* How a layer's values lie: [samples][channels][positions], or the channels last. */
 typedef struct layout {
     int channel_dim;
-    int64_t n_samples, n_channels, n_places;
+    int64_t n_samples, n_channels, n_positions;
     bool is_last;
 } layout;
 
@@ -84,14 +84,15 @@ static layout layout_of(const hwnas_graph *graph, const hwnas_node *node, layer_
     layout l = {.channel_dim = is_image ? 1 : y->rank - 1, .is_last = !is_image};
     l.n_channels = y->dims[l.channel_dim];
     l.n_samples = n_chunks * y->dims[0];
-    l.n_places = hwnas_tensor_count(y) / y->dims[0] / l.n_channels;
+    l.n_positions = hwnas_tensor_count(y) / y->dims[0] / l.n_channels;
     return l;
 }
 
-/* Row number r is a place of a sample; places are spread by a stride that is prime to their number.
+/* Row number r is a position of a sample; positions are spread by a stride that is prime to their
+ * number.
  */
 typedef struct row_plan {
-    int64_t n, per_sample, n_places;
+    int64_t n, per_sample, n_positions;
 } row_plan;
 
 static row_plan plan_rows(const layout *l, int64_t n_inputs)
@@ -99,25 +100,27 @@ static row_plan plan_rows(const layout *l, int64_t n_inputs)
     int64_t wanted = ROWS_PER_INPUT * n_inputs;
     wanted = wanted < MIN_ROWS ? MIN_ROWS : wanted > MAX_ROWS ? MAX_ROWS : wanted;
     row_plan p = {.per_sample = (wanted + l->n_samples - 1) / l->n_samples};
-    if (p.per_sample > l->n_places)
-        p.per_sample = l->n_places;
+    if (p.per_sample > l->n_positions)
+        p.per_sample = l->n_positions;
     p.n = p.per_sample * l->n_samples;
-    p.n_places = l->n_places;
+    p.n_positions = l->n_positions;
     return p;
 }
 
-static void find_row(int64_t *sample, int64_t *place, int64_t row, const layout *l,
+static void find_row(int64_t *sample, int64_t *position, int64_t row, const layout *l,
                      const row_plan *p)
 {
     *sample = row / p->per_sample;
-    *place = (row % p->per_sample * l->n_places / p->per_sample + *sample * 7) % l->n_places;
+    *position =
+        (row % p->per_sample * l->n_positions / p->per_sample + *sample * 7) % l->n_positions;
 }
 
-static float value_at(const float *values, const layout *l, int64_t sample, int64_t place,
+static float value_at(const float *values, const layout *l, int64_t sample, int64_t position,
                       int64_t channel)
 {
-    return values[(sample * l->n_channels * l->n_places) +
-                  (l->is_last ? place * l->n_channels + channel : channel * l->n_places + place)];
+    return values[(sample * l->n_channels * l->n_positions) +
+                  (l->is_last ? position * l->n_channels + channel
+                              : channel * l->n_positions + position)];
 }
 
 /* ---- The teacher ---- */
@@ -154,11 +157,11 @@ static hwnas_status note_target(void *context, int n, float *const *values)
                         node->name));
     t->plans[n] = p;
     for (int64_t row = 0; row < p.n; row++) {
-        int64_t sample, place;
-        find_row(&sample, &place, row, &l, &p);
+        int64_t sample, position;
+        find_row(&sample, &position, row, &l, &p);
         for (int64_t c = 0; c < l.n_channels; c++)
             t->targets[n][row * l.n_channels + c] =
-                value_at(values[node->output], &l, sample, place, c);
+                value_at(values[node->output], &l, sample, position, c);
     }
     return HWNAS_OK;
 }
@@ -215,7 +218,7 @@ static hwnas_status take_targets(hwnas_matrix *out, const student *s, int n, int
     const hwnas_graph *original = s->teacher->original->graph;
     const int from = s->origin[n], tensor = original->nodes[from].output;
     const int64_t all = original->tensors[tensor].dims[channel_dim];
-    int64_t n_kept, *kept = hwnas_derivation_places(&n_kept, s->derivation, tensor, channel_dim);
+    int64_t n_kept, *kept = hwnas_derivation_kept(&n_kept, s->derivation, tensor, channel_dim);
     const int64_t n_rows = s->teacher->plans[from].n;
     const hwnas_status status =
         hwnas_try_alloc((void **)&out->at, (size_t)(n_rows * n_kept) * sizeof *out->at, "targets");
@@ -228,7 +231,8 @@ static hwnas_status take_targets(hwnas_matrix *out, const student *s, int n, int
     return status;
 }
 
-/* The windows of channels [begin, end) of an image that a convolution sees at the rows' places. */
+/* The windows of channels [begin, end) of an image that a convolution sees at the rows' positions.
+ */
 static hwnas_status take_windows(hwnas_matrix *out, const student *s, int n, const float *values,
                                  const layout *l, int64_t begin, int64_t end)
 {
@@ -246,10 +250,10 @@ static hwnas_status take_windows(hwnas_matrix *out, const student *s, int n, con
                         "windows"));
     float *to = out->at;
     for (int64_t row = 0; row < p->n; row++) {
-        int64_t sample, place;
-        find_row(&sample, &place, row, l, p);
-        const int64_t top = place / y->dims[3] * stride[0] - pad[0];
-        const int64_t left = place % y->dims[3] * stride[1] - pad[1];
+        int64_t sample, position;
+        find_row(&sample, &position, row, l, p);
+        const int64_t top = position / y->dims[3] * stride[0] - pad[0];
+        const int64_t left = position % y->dims[3] * stride[1] - pad[1];
         for (int64_t c = begin; c < end; c++) {
             const float *plane = values + (sample * x->dims[1] + c) * x->dims[2] * x->dims[3];
             for (int64_t i = 0; i < window[0]; i++)
@@ -263,7 +267,7 @@ static hwnas_status take_windows(hwnas_matrix *out, const student *s, int n, con
     return HWNAS_OK;
 }
 
-/* The features that a fully connected layer, or a bias, sees at the rows' places. */
+/* The features that a fully connected layer, or a bias, sees at the rows' positions. */
 static hwnas_status take_features(hwnas_matrix *out, const student *s, int n, const float *values,
                                   const layout *l, int64_t n_features)
 {
@@ -273,9 +277,10 @@ static hwnas_status take_features(hwnas_matrix *out, const student *s, int n, co
     TRY(hwnas_try_alloc((void **)&out->at, (size_t)(p->n * n_features) * sizeof *out->at,
                         "features"));
     for (int64_t row = 0; row < p->n; row++) {
-        int64_t sample, place;
-        find_row(&sample, &place, row, l, p);
-        memcpy(out->at + row * n_features, values + (sample * l->n_places + place) * n_features,
+        int64_t sample, position;
+        find_row(&sample, &position, row, l, p);
+        memcpy(out->at + row * n_features,
+               values + (sample * l->n_positions + position) * n_features,
                (size_t)n_features * sizeof *values);
     }
     return HWNAS_OK;
@@ -395,7 +400,8 @@ static hwnas_status recover_node(void *context, int n, float *const *values)
     if (kind == LAYER_NONE || !s->teacher->targets[s->origin[n]] || !can_recover(s, node, kind))
         return HWNAS_OK;
     const layout l = layout_of(s->graph, node, kind, s->teacher->n_chunks);
-    if (l.n_places != s->teacher->plans[s->origin[n]].n_places) /* rows would not be the same */
+    if (l.n_positions !=
+        s->teacher->plans[s->origin[n]].n_positions) /* rows would not be the same */
         return HWNAS_OK;
     TRY(take_targets(&y, s, n, l.channel_dim));
     const hwnas_status status = kind == LAYER_CONV        ? recover_conv(s, n, values, &l, &y)

@@ -12,7 +12,7 @@
 #include "derive/base_model.h"
 #include "device/device.h"
 
-/* What an original makes of some samples, at some of its places. */
+/* What an original makes of some samples, at some of its positions. */
 typedef struct hwnas_teacher hwnas_teacher;
 
 /* `inputs`: by input, `n_chunks` batches of the original, one behind the other. The original, the

@@ -10,14 +10,14 @@
 #include "base/mem.h"
 
 /* T, as a part of the time that the timings span, and q. */
-static const double memories[] = {1.0 / 81, 1.0 / 27, 1.0 / 9, 1.0 / 3};
-static const double ratios[] = {0.03, 0.1, 0.3, 1, 3, 10};
+static const double correlation_times[] = {1.0 / 81, 1.0 / 27, 1.0 / 9, 1.0 / 3};
+static const double variance_ratios[] = {0.03, 0.1, 0.3, 1, 3, 10};
 enum {
-    N_MEMORIES = sizeof memories / sizeof *memories,
-    N_RATIOS = sizeof ratios / sizeof *ratios,
-    N_POINTS = N_MEMORIES * N_RATIOS,
+    N_TIMES = sizeof correlation_times / sizeof *correlation_times,
+    N_RATIOS = sizeof variance_ratios / sizeof *variance_ratios,
+    N_POINTS = N_TIMES * N_RATIOS,
 };
-static const double FINEST = 1e-6; /* part of a latency below which nothing is told */
+static const double NOISE_FLOOR = 1e-6; /* part of a latency below which nothing is told */
 
 /* What one point of the grid says. */
 typedef struct point {
@@ -71,7 +71,7 @@ static void fit(point *out, const hwnas_drift_timing *timings, const double *mid
     cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, (int)d, (int)n, 1, terms, (int)n, 0, gram,
                 (int)d);
     const double freedom = (double)(n - p);
-    gram[d * d - 1] += freedom * FINEST * FINEST;
+    gram[d * d - 1] += freedom * NOISE_FLOOR * NOISE_FLOOR;
     LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)d, gram, (int)d);
     for (size_t j = 0; j < n; j++)
         determinants += log(factor[j * n + j]);
@@ -101,7 +101,7 @@ static double span_of(const hwnas_drift_timing *timings, size_t n)
 }
 
 /* By likelihood; their sum is 1. */
-static void weigh(double *weights, const point *points)
+static void posterior_weights(double *weights, const point *points)
 {
     double best = -INFINITY, sum = 0;
     for (int k = 0; k < N_POINTS; k++)
@@ -114,7 +114,7 @@ static void weigh(double *weights, const point *points)
 
 /* Student's t distribution, within 5e-3 for five degrees of freedom and 3e-4 for twenty (Abramowitz
  * and Stegun, "Handbook of Mathematical Functions", 26.7.8). */
-static double student(double t, double freedom)
+static double student_cdf(double t, double freedom)
 {
     const double z = t * (1 - 1 / (4 * freedom)) / sqrt(1 + t * t / (2 * freedom));
     return 0.5 * erfc(-z * M_SQRT1_2);
@@ -134,9 +134,9 @@ static double quantile(const point *points, const double *weights, int network, 
         const double middle = (low + high) / 2;
         double sum = 0;
         for (int k = 0; k < N_POINTS; k++)
-            sum += weights[k] *
-                   student((middle - points[k].means[network]) / sqrt(points[k].variances[network]),
-                           freedom);
+            sum += weights[k] * student_cdf((middle - points[k].means[network]) /
+                                                sqrt(points[k].variances[network]),
+                                            freedom);
         if (sum < below)
             low = middle;
         else
@@ -157,10 +157,10 @@ void hwnas_drift_conclude(hwnas_reading *out, int n_wanted, const hwnas_drift_ti
     find_middles(middles, timings, n, p);
     for (size_t k = 0; k < N_POINTS; k++) {
         points[k] = (point){.means = numbers + 2 * k * p, .variances = numbers + (2 * k + 1) * p};
-        fit(&points[k], timings, middles, n, p, span * memories[k / N_RATIOS],
-            ratios[k % N_RATIOS]);
+        fit(&points[k], timings, middles, n, p, span * correlation_times[k / N_RATIOS],
+            variance_ratios[k % N_RATIOS]);
     }
-    weigh(weights, points);
+    posterior_weights(weights, points);
     for (int i = 0; i < n_wanted; i++) {
         double ends[3];
         static const double below[3] = {0.025, 0.5, 0.975};
