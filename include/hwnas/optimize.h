@@ -37,7 +37,8 @@ typedef struct hwnas_optimize_options {
     }
 
 /* Derives a space of the model (OUT.yaml), searches it (OUT.db), and writes the winner: OUT.onnx,
- * and OUT.py with OUT.safetensors, each with its weights. The report has the model and the winner
+ * and OUT.py with OUT.safetensors, each with its weights, and OUT-finetune.py, which trains it with
+ * the model as its teacher (OUT-teacher.py, .safetensors). The report has the model and the winner
  * side by side: accuracy on samples that neither the search nor the weights have seen, latencies of
  * both, measured anew in turns, parameters, MACs. Text, JSON ("hwnas.optimized"). It concludes as
  * that of hwnas_search(); without a winner no network is written. Takes the minutes, and about one

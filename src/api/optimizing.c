@@ -15,6 +15,7 @@
 #include "base/sized_options.h"
 #include "base/str.h"
 #include "export/exporter.h"
+#include "export/finetune.h"
 #include "inherit/samples.h"
 #include "onnx/onnx.h"
 #include "predict/predict.h"
@@ -83,20 +84,24 @@ static hwnas_status take_options(optimization *o, const char *model,
 }
 
 /* None of the files is the model, and none is replaced unasked. */
+static hwnas_status check_file(const optimization *o, const char *suffix)
+{
+    char *path = hwnas_printf("%s%s", o->prefix, suffix);
+    hwnas_status status = hwnas_file_check_output(path, o->model);
+    if (status == HWNAS_OK && !o->options.resume && !o->options.overwrite && !access(path, F_OK))
+        status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s is there already", path),
+                            "--resume to go on, --overwrite to begin anew, --out for other names");
+    free(path);
+    return status;
+}
+
 static hwnas_status check_files(const optimization *o)
 {
-    static const char *const suffixes[] = {".yaml", ".db", ".onnx", ".py", ".safetensors"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char *path = hwnas_printf("%s%s", o->prefix, suffixes[i]);
-        hwnas_status status = hwnas_file_check_output(path, o->model);
-        if (status == HWNAS_OK && !o->options.resume && !o->options.overwrite &&
-            !access(path, F_OK))
-            status =
-                hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s is there already", path),
-                           "--resume to go on, --overwrite to begin anew, --out for other names");
-        free(path);
-        TRY(status);
-    }
+    static const char *const suffixes[] = {".yaml", ".db", ".onnx", ".py", ".safetensors", NULL};
+    for (size_t i = 0; suffixes[i]; i++)
+        TRY(check_file(o, suffixes[i]));
+    for (size_t i = 0; hwnas_finetune_suffixes[i]; i++)
+        TRY(check_file(o, hwnas_finetune_suffixes[i]));
     return HWNAS_OK;
 }
 
@@ -368,6 +373,21 @@ out:
     return status;
 }
 
+/* What trains it: the program and the network that it learns from. */
+static hwnas_status write_finetune(optimization *o, hwnas_report *report)
+{
+    hwnas_graph *original;
+    TRY(hwnas_graph_build_trained(&original, o->first, 1));
+    const hwnas_status status = hwnas_export_finetune(o->prefix, o->options.samples, original);
+    hwnas_graph_free(original);
+    for (size_t i = 0; hwnas_finetune_suffixes[i] && status == HWNAS_OK; i++) {
+        char *path = hwnas_printf("%s%s", o->prefix, hwnas_finetune_suffixes[i]);
+        hwnas_report_add_file(report, path, "");
+        free(path);
+    }
+    return status;
+}
+
 static hwnas_status finish(optimization *o, hwnas_report *report)
 {
     hwnas_status status = HWNAS_OK;
@@ -382,6 +402,7 @@ static hwnas_status finish(optimization *o, hwnas_report *report)
     TRY_OUT(hwnas_samples_build(&graph, o->samples, o->best, 1));
     hwnas_graph_costs(&o->found->best.costs, graph);
     TRY_OUT(write_files(o, report, graph));
+    TRY_OUT(write_finetune(o, report));
 out:
     hwnas_graph_free(graph);
     return status;

@@ -14,7 +14,8 @@ static const hwnas_usage usage = {
     .notes =
         "hwnas optimize model.onnx --data val.npz --constraints 'latency.p50 <= 0.5 x' "
         "--max-loss 1 --minutes 20\n"
-        "x: times what the model has. Writes NAME-opt.onnx, .py with .safetensors, .yaml, .db.",
+        "x: times what the model has. Writes NAME-opt.onnx, .py with .safetensors, .yaml, .db, and\n"
+        "NAME-opt-finetune.py, which trains it.",
     .min_arguments = 1,
     .max_arguments = 1};
 

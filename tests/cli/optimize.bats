@@ -84,3 +84,42 @@ END
     [ ! -e net-opt.onnx ]
     [ ! -e net-opt.py ]
 }
+
+@test "the original teaches the network that was made of it" {
+    /usr/bin/python3 -c "import torch, numpy" 2>/dev/null || skip "needs Debian's python3-torch and python3-numpy"
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 6 --minutes 1 --quiet
+    for file in finetune.py teacher.py teacher.safetensors; do [ -s net-opt-$file ]; done
+    cp net-opt.safetensors untrained
+    tune() {
+        /usr/bin/python3 net-opt-finetune.py --threads 1 "$@" >tuned 2>messages
+    }
+    local all="--test $DATA/fashion_images.gz --test-labels $DATA/fashion_labels.gz"
+    tune --epochs 40 --batch 32 --rate 0.005 $all --json
+    # The teacher is the model: 87.5 % of all 256. The network comes closer to it.
+    ends 0 evaluate net-opt.onnx $SAMPLES --json
+    cp out before
+    ends 0 evaluate net-opt-tuned.onnx $SAMPLES --json
+    cp out after
+    /usr/bin/python3 - <<'END'
+import json
+told, before, after = (json.load(open(name)) for name in ('tuned', 'before', 'after'))
+top1 = lambda found: found['values']['top1']['value']
+assert told['held_out'] == 256 and abs(told['original'] - 87.5) < 0.01, told
+# What PyTorch trained is what the ONNX file computes.
+assert abs(told['before'] - top1(before)) < 0.01 and abs(told['after'] - top1(after)) < 0.01, told
+assert top1(after) >= top1(before) + 2, (before, after)
+END
+    cmp net-opt.safetensors untrained # it replaces nothing
+    # From the weights of a training before; the samples of the optimization.
+    tune --epochs 2 --start net-opt-tuned.safetensors --out again
+    says tuned "*on 25 samples that training has not seen*original*before*after*wrote again.safetensors*"
+    # Whatever ends it, the best weights are kept.
+    rm again.*
+    timeout -s INT 20 /usr/bin/python3 net-opt-finetune.py --threads 1 --minutes 5 --out again >tuned 2>messages || true
+    [ -s again.safetensors ]
+    says messages "*interrupted*"
+    if tune --epochs 0; then false; fi
+    says messages "*--epochs must be positive*"
+    if tune --data "$DATA/fashion_labels.gz"; then false; fi
+    says messages "*the network takes 1 x 28 x 28*"
+}

@@ -1,0 +1,95 @@
+#include "export/finetune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/file.h"
+#include "data/score.h"
+#include "export/exporter.h"
+
+#define PLACE "\nSETTINGS = {}\n"
+enum { MAX_BYTES = 1 << 20 };
+
+const char *const hwnas_finetune_suffixes[] = {"-finetune.py", "-teacher.py",
+                                               "-teacher.safetensors", NULL};
+
+/* Values for each position: the one dimension of a sample's outputs that is not 1, else the last. */
+static int64_t count_classes(const hwnas_tensor *y)
+{
+    int64_t last = 1, n = 0;
+    for (int d = 1; d < y->rank; d++) {
+        n += y->dims[d] != 1;
+        if (y->dims[d] != 1)
+            last = y->dims[d];
+    }
+    return n == 1 || !y->rank ? last : y->dims[y->rank - 1];
+}
+
+/* As JSON, which is Python as well where there are only texts and numbers. */
+static char *settings_of(const char *prefix, const char *samples, const hwnas_graph *graph)
+{
+    const hwnas_tensor *x = &graph->tensors[graph->inputs[0]];
+    const hwnas_tensor *y = &graph->tensors[graph->outputs[0]];
+    const char *slash = strrchr(prefix, '/'), *name = slash ? slash + 1 : prefix;
+    char *teacher = hwnas_printf("%s-teacher", name), *folder = hwnas_file_real(".");
+    json_t *shape = json_array();
+    for (int d = 1; d < x->rank; d++)
+        json_array_append_new(shape, json_integer(x->dims[d]));
+    json_t *settings =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:I, s:i}", "module", name, "teacher",
+                  teacher, "samples", samples, "folder", folder ? folder : "", "input", x->name,
+                  "output", y->name, "shape", shape, "is_whole", hwnas_dtype_is_whole(x->dtype),
+                  "classes", (json_int_t)count_classes(y), "gives_shares",
+                  hwnas_gives_probabilities(graph));
+    char *text = settings ? json_dumps(settings, 0) : NULL;
+    json_decref(settings);
+    free(folder);
+    free(teacher);
+    return text;
+}
+
+static hwnas_status write_program(const char *path, const char *prefix, const char *samples,
+                                  const hwnas_graph *graph)
+{
+    hwnas_status status = HWNAS_OK;
+    char *source = NULL, *text = NULL, *settings = settings_of(prefix, samples, graph);
+    const hwnas_place place = {.file = samples};
+    size_t length;
+    hwnas_str program = {0};
+    if (!settings) {
+        status = hwnas_fail(HWNAS_E_INPUT, &place, "the name is not in UTF-8");
+        goto out;
+    }
+    TRY_OUT(hwnas_file_find(&source, "finetune", "training", ".py"));
+    TRY_OUT(hwnas_file_read(&text, &length, source, MAX_BYTES));
+    const char *at = strstr(text, PLACE);
+    if (!at) {
+        const hwnas_place where = {.file = source};
+        status = hwnas_fail(HWNAS_E_INPUT, &where, "there is no line 'SETTINGS = {}'");
+        goto out;
+    }
+    hwnas_str_addn(&program, text, (size_t)(at - text));
+    hwnas_str_addf(&program, "\nSETTINGS = %s\n%s", settings, at + strlen(PLACE));
+    TRY_OUT(hwnas_file_write(path, program.s, program.n));
+out:
+    hwnas_str_done(&program);
+    free(settings);
+    free(source);
+    free(text);
+    return status;
+}
+
+hwnas_status hwnas_export_finetune(const char *prefix, const char *samples,
+                                   const hwnas_graph *original)
+{
+    char *teacher = hwnas_printf("%s%s", prefix, hwnas_finetune_suffixes[1]);
+    char *program = hwnas_printf("%s%s", prefix, hwnas_finetune_suffixes[0]);
+    hwnas_status status = hwnas_export_graph(teacher, NULL, original);
+    if (status == HWNAS_OK)
+        status = write_program(program, prefix, samples, original);
+    free(teacher);
+    free(program);
+    return status;
+}
