@@ -272,6 +272,13 @@ static hwnas_status make_absolute(hwnas_str *out, const char *text, const hwnas_
     return HWNAS_OK;
 }
 
+/* As a search counts them: multiply-accumulates of a sample, memory of a batch. */
+static void take_costs(hwnas_costs *out, const optimization *o, const hwnas_graph *graph)
+{
+    hwnas_graph_costs(out, graph);
+    out->macs /= o->options.batch;
+}
+
 /* What is known of the model, and the limits that follow. */
 static hwnas_status judge_model(optimization *o)
 {
@@ -282,8 +289,8 @@ static hwnas_status judge_model(optimization *o)
     timing first = {0};
     TRY_OUT(measure_in_turns(o, &first, NULL, NULL));
     found->original.latency = (hwnas_estimate_95){first.value, first.low, first.high};
-    TRY_OUT(hwnas_graph_build(&graph, o->first, 1));
-    hwnas_graph_costs(&found->original.costs, graph);
+    TRY_OUT(hwnas_graph_build(&graph, o->first, o->options.batch));
+    take_costs(&found->original.costs, o, graph);
     TRY_OUT(
         hwnas_samples_score(&found->original.searched, o->samples, o->first, HWNAS_SAMPLES_SEARCH));
     if (goes_on(o)) {
@@ -397,10 +404,10 @@ static hwnas_status finish(optimization *o, hwnas_report *report)
     TRY_OUT(measure_in_turns(o, &first, &best, graph));
     o->found->original.latency = (hwnas_estimate_95){first.value, first.low, first.high};
     o->found->best.latency = (hwnas_estimate_95){best.value, best.low, best.high};
+    take_costs(&o->found->best.costs, o, graph);
     hwnas_graph_free(graph);
     graph = NULL;
     TRY_OUT(hwnas_samples_build(&graph, o->samples, o->best, 1));
-    hwnas_graph_costs(&o->found->best.costs, graph);
     TRY_OUT(write_files(o, report, graph));
     TRY_OUT(write_finetune(o, report));
 out:

@@ -47,27 +47,76 @@ static hwnas_status weigh(double *importance, const hwnas_original *o)
     return HWNAS_OK;
 }
 
-static void rank_sets(int *ranking, const hwnas_channel_group *group, const double *importance)
+/* No dimension of a tensor may lose all its places, as the part that a slice takes could: of those
+ * in which nothing stays anyway the most important set has to. */
+static void find_needed(bool *is_needed, const hwnas_original *o, const double *importance)
 {
-    for (int i = 0; i < group->n_sets; i++) { /* insertion: stable, and no context to hand over */
-        int at = i;
-        for (; at > 0 && importance[ranking[at - 1]] < importance[group->sets[i]]; at--)
-            ranking[at] = ranking[at - 1];
-        ranking[at] = group->sets[i];
+    bool *may_go = hwnas_alloc((size_t)o->coupling->n_sets + 1);
+    for (size_t g = 0; g < o->coupling->n_groups; g++)
+        for (int i = 0; i < o->coupling->groups[g].n_sets; i++)
+            may_go[o->coupling->groups[g].sets[i]] = true;
+    for (size_t t = 0; t < o->graph->n_tensors; t++)
+        for (int d = 0; d < o->graph->tensors[t].rank; d++) {
+            const int *sets = hwnas_coupling_sets(o->coupling, (int)t, d);
+            int best = HWNAS_SET_FIXED;
+            bool has_any = false;
+            for (int64_t i = 0; i < o->graph->tensors[t].dims[d] && !has_any; i++) {
+                has_any = sets[i] == HWNAS_SET_FIXED || !may_go[sets[i]] || is_needed[sets[i]];
+                if (!has_any && (best == HWNAS_SET_FIXED || importance[sets[i]] > importance[best]))
+                    best = sets[i];
+            }
+            if (!has_any && best != HWNAS_SET_FIXED)
+                is_needed[best] = true;
+        }
+    free(may_go);
+}
+
+typedef struct ranked {
+    double importance;
+    bool is_needed;
+    int at; /* in the group */
+} ranked;
+
+static int by_rank(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->is_needed != y->is_needed)
+        return x->is_needed ? -1 : 1;
+    if (x->importance != y->importance)
+        return x->importance > y->importance ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+static int *rank_sets(int *n_needed, const hwnas_channel_group *group, const double *importance,
+                      const bool *is_needed)
+{
+    int *ranking = hwnas_alloc((size_t)group->n_sets * sizeof *ranking);
+    ranked *rows = hwnas_alloc((size_t)group->n_sets * sizeof *rows);
+    for (int i = 0; i < group->n_sets; i++) {
+        rows[i] = (ranked){importance[group->sets[i]], is_needed[group->sets[i]], i};
+        *n_needed += rows[i].is_needed;
     }
+    qsort(rows, (size_t)group->n_sets, sizeof *rows, by_rank);
+    for (int i = 0; i < group->n_sets; i++)
+        ranking[i] = group->sets[rows[i].at];
+    free(rows);
+    return ranking;
 }
 
 static hwnas_status rank_all(hwnas_original *o)
 {
-    double *importance = hwnas_alloc(((size_t)o->coupling->n_sets + 1) * sizeof *importance);
+    const hwnas_coupling *c = o->coupling;
+    double *importance = hwnas_alloc(((size_t)c->n_sets + 1) * sizeof *importance);
+    bool *is_needed = hwnas_alloc((size_t)c->n_sets + 1);
     const hwnas_status status = weigh(importance, o);
-    o->ranking = hwnas_alloc((o->coupling->n_groups + 1) * sizeof *o->ranking);
-    for (size_t g = 0; g < o->coupling->n_groups && status == HWNAS_OK; g++) {
-        const hwnas_channel_group *group = &o->coupling->groups[g];
-        o->ranking[g] = hwnas_alloc((size_t)group->n_sets * sizeof **o->ranking);
-        rank_sets(o->ranking[g], group, importance);
-    }
+    o->ranking = hwnas_alloc((c->n_groups + 1) * sizeof *o->ranking);
+    o->n_needed = hwnas_alloc((c->n_groups + 1) * sizeof *o->n_needed);
+    if (status == HWNAS_OK)
+        find_needed(is_needed, o, importance);
+    for (size_t g = 0; g < c->n_groups && status == HWNAS_OK; g++)
+        o->ranking[g] = rank_sets(&o->n_needed[g], &c->groups[g], importance, is_needed);
     free(importance);
+    free(is_needed);
     return status;
 }
 
@@ -78,6 +127,7 @@ static void close_original(hwnas_original *o)
     for (size_t g = 0; o->ranking && g < o->coupling->n_groups; g++)
         free(o->ranking[g]);
     free(o->ranking);
+    free(o->n_needed);
     hwnas_coupling_free(o->coupling);
     hwnas_graph_free(o->graph);
     free(o);

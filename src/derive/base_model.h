@@ -15,7 +15,9 @@ typedef struct hwnas_original {
     int batch;
     hwnas_graph *graph;
     hwnas_coupling *coupling;
-    int **ranking; /* by group: its sets, the most important one first */
+    int **ranking; /* by group: its sets, those that have to stay first, then by importance */
+    int *n_needed; /* by group: how many have to stay; without them a tensor would lose all places
+                    */
 } hwnas_original;
 
 typedef struct hwnas_base_model {

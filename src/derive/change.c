@@ -104,7 +104,7 @@ static char *group_name(const hwnas_original *o, size_t group)
 }
 
 /* At most eight widths, in even steps, that are whole vectors of 8 floats where they can be. */
-static char *width_values(const hwnas_channel_group *group)
+static char *width_values(const hwnas_channel_group *group, int n_needed)
 {
     enum { N_WIDTHS = 8, VECTOR = 8 };
     const int64_t unit = group->n_made / group->n_sets;
@@ -116,55 +116,70 @@ static char *width_values(const hwnas_channel_group *group)
     step -= step % unit;
     hwnas_str values = {0};
     hwnas_str_addf(&values, "%lld", (long long)group->n_made);
-    for (int64_t n = (group->n_made - 1) / step * step; n > 0; n -= step)
+    for (int64_t n = (group->n_made - 1) / step * step; n > 0 && n >= n_needed * unit; n -= step)
         hwnas_str_addf(&values, ", %lld", (long long)n);
     return values.s;
 }
 
-/* The nodes whose weights have these channels. */
-static char *members_of(const hwnas_original *o, const hwnas_channel_group *group)
+/* By group, heap: the nodes whose weights have its channels. */
+static hwnas_str *list_members(const hwnas_original *o)
 {
     enum { N_SHOWN = 6 };
-    hwnas_str text = {0};
-    int n_found = 0;
+    const hwnas_coupling *c = o->coupling;
+    hwnas_str *texts = hwnas_alloc((c->n_groups + 1) * sizeof *texts);
+    int *group_of = hwnas_alloc(((size_t)c->n_sets + 1) * sizeof *group_of); /* from 1 on */
+    int *last = hwnas_alloc((c->n_groups + 1) * sizeof *last); /* node that it has, from 1 on */
+    int *n_found = hwnas_alloc((c->n_groups + 1) * sizeof *n_found);
+    for (size_t g = 0; g < c->n_groups; g++)
+        group_of[c->groups[g].sets[0]] = (int)g + 1;
     for (size_t n = 0; n < o->graph->n_nodes; n++) {
         const hwnas_node *node = &o->graph->nodes[n];
-        bool has = false;
-        for (int i = 1; i < node->n_inputs && !has; i++) {
+        for (int i = 1; i < node->n_inputs; i++) {
             const hwnas_tensor *t = hwnas_node_input(o->graph, node, i);
-            for (int d = 0; d < t->rank && t->kind == HWNAS_TENSOR_WEIGHT && !has; d++) {
-                const int *sets = hwnas_coupling_sets(o->coupling, node->inputs[i], d);
-                for (int64_t k = 0; k < t->dims[d] && !has; k++)
-                    has = sets[k] == group->sets[0];
+            for (int d = 0; d < t->rank && t->kind == HWNAS_TENSOR_WEIGHT; d++) {
+                const int *sets = hwnas_coupling_sets(c, node->inputs[i], d);
+                for (int64_t k = 0; k < t->dims[d]; k++) {
+                    const int g = sets[k] == HWNAS_SET_FIXED ? -1 : group_of[sets[k]] - 1;
+                    if (g < 0 || last[g] == (int)n + 1)
+                        continue;
+                    last[g] = (int)n + 1;
+                    if (n_found[g]++ < N_SHOWN)
+                        hwnas_str_addf(&texts[g], "%s%s", texts[g].n ? ", " : "", node->name);
+                }
             }
         }
-        if (has && n_found++ < N_SHOWN)
-            hwnas_str_addf(&text, "%s%s", text.n ? ", " : "", node->name);
     }
-    if (n_found > N_SHOWN)
-        hwnas_str_addf(&text, " and %d more", n_found - N_SHOWN);
-    return text.s;
+    for (size_t g = 0; g < c->n_groups; g++)
+        if (n_found[g] > N_SHOWN)
+            hwnas_str_addf(&texts[g], " and %d more", n_found[g] - N_SHOWN);
+    free(group_of);
+    free(last);
+    free(n_found);
+    return texts;
 }
 
 static void list_widths(hwnas_change_options *to, const hwnas_original *o)
 {
+    hwnas_str *members = list_members(o);
     for (size_t g = 0; g < o->coupling->n_groups; g++) {
         const hwnas_channel_group *group = &o->coupling->groups[g];
         const char *node = o->graph->nodes[group->node].name;
         const size_t number = own_number(o->coupling, g);
-        char *choice = choice_name("w_", node);
-        char *own = number == 1 ? choice : hwnas_printf("%s_%zu", choice, number);
-        char *members = members_of(o, group);
-        if (own != choice)
+        if (o->n_needed[g] < group->n_sets) {
+            char *choice = choice_name("w_", node);
+            hwnas_change_options_add(
+                to, (hwnas_change_option){
+                        .of = group_name(o, g),
+                        .choice = number == 1 ? hwnas_strdup(choice)
+                                              : hwnas_printf("%s_%zu", choice, number),
+                        .values = width_values(group, o->n_needed[g]),
+                        .about = hwnas_printf("%lld channels of %s", (long long)group->n_made,
+                                              members[g].s)});
             free(choice);
-        hwnas_change_options_add(
-            to, (hwnas_change_option){.of = group_name(o, g),
-                                      .choice = own,
-                                      .values = width_values(group),
-                                      .about = hwnas_printf("%lld channels of %s",
-                                                            (long long)group->n_made, members)});
-        free(members);
+        }
+        hwnas_str_done(&members[g]);
     }
+    free(members);
 }
 
 static hwnas_status find_group(size_t *out, const hwnas_original *o,
@@ -196,14 +211,15 @@ static hwnas_status apply_width(hwnas_derivation *d, const hwnas_model_change *c
     size_t g = 0;
     TRY(find_group(&g, o, change));
     const hwnas_channel_group *group = &o->coupling->groups[g];
-    const int64_t unit = group->n_made / group->n_sets;
+    const int64_t unit = group->n_made / group->n_sets, least = unit * o->n_needed[g];
     const bool is_whole = value->kind == HWNAS_VALUE_INT;
-    if (!is_whole || value->i < unit || value->i > group->n_made || value->i % unit)
+    if (!is_whole || value->i < least || value->i > group->n_made || value->i % unit)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &change->to->place,
                                      "'%.80s' has %lld channels, which cannot become %lld",
                                      change->of, (long long)group->n_made,
                                      is_whole ? (long long)value->i : 0),
-                          "multiples of %lld, which is how many go together", (long long)unit);
+                          "multiples of %lld, which is how many go together, from %lld on",
+                          (long long)unit, (long long)least);
     for (int64_t i = value->i / unit; i < group->n_sets; i++)
         d->is_kept[o->ranking[g][i]] = false;
     return HWNAS_OK;
@@ -211,20 +227,26 @@ static hwnas_status apply_width(hwnas_derivation *d, const hwnas_model_change *c
 
 /* ---- branch: {of: SUM, to: 1 or 0} ---- */
 
-/* Whether `tensor` is computed from `from`. */
-static bool comes_from(const hwnas_graph *graph, int tensor, int from, bool *is_seen)
+/* Whether `tensor` is computed from `from`. Nodes stand behind what they read. */
+static bool comes_from(const hwnas_graph *graph, int tensor, int from)
 {
-    const int producer = graph->tensors[tensor].producer;
-    if (tensor == from)
-        return true;
-    if (producer < 0 || is_seen[producer])
-        return false;
-    is_seen[producer] = true;
-    const hwnas_node *node = &graph->nodes[producer];
-    for (int i = 0; i < node->n_inputs; i++)
-        if (comes_from(graph, node->inputs[i], from, is_seen))
-            return true;
-    return false;
+    const int first = graph->tensors[from].producer, last = graph->tensors[tensor].producer;
+    bool is_found = tensor == from;
+    if (is_found || last <= first)
+        return is_found;
+    bool *is_needed = hwnas_alloc((size_t)(last - first));
+    is_needed[last - first - 1] = true;
+    for (int n = last; n > first && !is_found; n--) {
+        const hwnas_node *node = &graph->nodes[n];
+        for (int i = 0; i < node->n_inputs && is_needed[n - first - 1]; i++) {
+            const int producer = graph->tensors[node->inputs[i]].producer;
+            is_found |= node->inputs[i] == from;
+            if (producer > first)
+                is_needed[producer - first - 1] = true;
+        }
+    }
+    free(is_needed);
+    return is_found;
 }
 
 /* Of x + f(x) which input is x; -1: it is no such sum. */
@@ -242,10 +264,7 @@ static int shortcut_of(const hwnas_graph *graph, const hwnas_node *node)
             graph->tensors[other].producer < 0 || !hwnas_same_shape(&graph->tensors[x], y) ||
             !hwnas_same_shape(&graph->tensors[other], y))
             continue;
-        bool *is_seen = hwnas_alloc(graph->n_nodes + 1);
-        const bool is_shortcut = comes_from(graph, other, x, is_seen);
-        free(is_seen);
-        if (is_shortcut)
+        if (comes_from(graph, other, x))
             return i;
     }
     return -1;

@@ -224,12 +224,14 @@ hwnas_status hwnas_coupling_find(hwnas_coupling **out, const hwnas_graph *graph)
     made->arena = hwnas_arena_new();
     made->first = c.first = hwnas_alloc((graph->n_tensors + 1) * sizeof *made->first);
     TRY_OUT(number_atoms(&n_atoms, made->first, graph));
-    c.parent = hwnas_alloc((size_t)n_atoms * sizeof *c.parent);
+    TRY_OUT(hwnas_try_alloc((void **)&c.parent, (size_t)n_atoms * sizeof *c.parent, "channels"));
     c.factor = hwnas_alloc((graph->n_nodes + 1) * sizeof *c.factor);
     join_all(&c, n_atoms);
-    made->set_of = hwnas_alloc((size_t)n_atoms * sizeof *made->set_of);
+    TRY_OUT(hwnas_try_alloc((void **)&made->set_of, (size_t)n_atoms * sizeof *made->set_of,
+                            "channels"));
     number_sets(made, &c, n_atoms);
-    facts = hwnas_alloc(((size_t)made->n_sets + 1) * sizeof *facts);
+    TRY_OUT(hwnas_try_alloc((void **)&facts, ((size_t)made->n_sets + 1) * sizeof *facts,
+                            "sets of channels"));
     for (int i = 0; i < made->n_sets; i++)
         facts[i] = (set_facts){.node = -1, .last_node = -1, .set = i};
     note_weights(facts, made);

@@ -110,8 +110,9 @@ static hwnas_status copy_values(hwnas_graph *graph, int made, const hwnas_tensor
     return HWNAS_OK;
 }
 
-/* `kernel`: of a convolution's weights what is left of the window, around its middle; 0: all. */
-static hwnas_status add_weight(int *out, hwnas_rewrite *r, int tensor, int kernel)
+/* `kernel`: of a convolution's weights what is left of the window, around its middle; 0: all.
+ * `name`: the weight's, or another where several nodes make other weights of it. */
+static hwnas_status add_weight(int *out, hwnas_rewrite *r, int tensor, int kernel, const char *name)
 {
     const hwnas_derivation *d = r->context;
     const hwnas_tensor *from = &r->from->tensors[tensor];
@@ -127,8 +128,8 @@ static hwnas_status add_weight(int *out, hwnas_rewrite *r, int tensor, int kerne
         }
         dims[i] = kept[i].n;
     }
-    TRY_OUT(hwnas_graph_add_weight(out, r->to, from->name, from->rank, dims, from->init,
-                                   from->is_parameter));
+    TRY_OUT(
+        hwnas_graph_add_weight(out, r->to, name, from->rank, dims, from->init, from->is_parameter));
     r->to->tensors[*out].dtype = from->dtype;
     if (d->with_weights || hwnas_tensor_count(&r->to->tensors[*out]) <= MAX_SMALL)
         TRY_OUT(copy_values(r->to, *out, from, kept));
@@ -174,6 +175,20 @@ static void fit_attrs(hwnas_attr *attrs, const hwnas_derivation *d, const hwnas_
     }
 }
 
+/* The weights of a convolution whose window is cut, its own: others may read them whole. */
+static hwnas_status add_window(int *out, hwnas_rewrite *r, int n, int tensor)
+{
+    const hwnas_derivation *d = r->context;
+    const char *name = r->from->tensors[tensor].name;
+    int n_readers = 0;
+    for (size_t i = 0; i < r->from->n_nodes; i++)
+        for (int k = 0; k < r->from->nodes[i].n_inputs; k++)
+            n_readers += r->from->nodes[i].inputs[k] == tensor;
+    if (n_readers > 1)
+        name = hwnas_arena_printf(r->to->arena, "%s of %s", name, r->from->nodes[n].name);
+    return add_weight(out, r, tensor, d->kernel[n], name);
+}
+
 static hwnas_status add_node(hwnas_rewrite *r, int n)
 {
     enum { MAX_ATTRS = 16 };
@@ -188,8 +203,10 @@ static hwnas_status add_node(hwnas_rewrite *r, int n)
         const int tensor = d->replaced_by[node->inputs[i]];
         const bool is_window = d->kernel[n] && i == 1;
         int made = r->place[tensor];
-        if (made < 0 || is_window)
-            TRY(add_weight(&made, r, tensor, is_window ? d->kernel[n] : 0));
+        if (is_window)
+            TRY(add_window(&made, r, n, tensor));
+        else if (made < 0)
+            TRY(add_weight(&made, r, tensor, 0, r->from->tensors[tensor].name));
         if (!is_window)
             r->place[tensor] = made;
         inputs[i] = made;

@@ -219,6 +219,24 @@ static hwnas_status list_options(hwnas_change_options *options, size_t *ends,
                      "all its channels reach its input or output, and there are no x + f(x)");
 }
 
+/* That the text is read as what it was meant to be; takes the model. */
+static hwnas_status check_text(const hwnas_str *text, const char *path, const char *model_path,
+                               hwnas_base_model **model)
+{
+    hwnas_space *space;
+    hwnas_status status = hwnas_space_parse(&space, path, text->s, text->n, NULL);
+    if (status == HWNAS_OK) {
+        space->model = *model;
+        space->builder = &builder;
+        *model = NULL;
+        status = hwnas_file_is_same(space->model_path, model_path)
+                     ? hwnas_graph_check(space)
+                     : hwnas_fail(HWNAS_E_INPUT, NULL, "its name cannot be written in a space");
+        hwnas_space_free(space);
+    }
+    return status == HWNAS_OK ? status : hwnas_context(status, "no space of %s", model_path);
+}
+
 hwnas_status hwnas_derive_space(const char *path, const char *model_path)
 {
     hwnas_status status = HWNAS_OK;
@@ -234,6 +252,7 @@ hwnas_status hwnas_derive_space(const char *path, const char *model_path)
     TRY_OUT(model_name(&name, path, model_path));
     write_header(&text, original, name, own_name);
     write_space(&text, &options, ends);
+    TRY_OUT(check_text(&text, path, model_path, &model));
     TRY_OUT(hwnas_file_write(path, text.s, text.n));
 out:
     hwnas_str_done(&text);

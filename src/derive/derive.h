@@ -22,7 +22,7 @@ HWNAS_CHECKED hwnas_status hwnas_derivation_of(struct hwnas_derivation *out, con
                                                int batch);
 
 /* Writes a space whose first network is the model, and whose choices are all that can change in it;
- * whole or not at all. HWNAS_E_INPUT: nothing can. */
+ * whole or not at all, and only one that can be loaded. HWNAS_E_INPUT: nothing can change. */
 HWNAS_CHECKED hwnas_status hwnas_derive_space(const char *path, const char *model_path);
 
 #endif

@@ -227,16 +227,21 @@ out:
     return status;
 }
 
-/* The weights of one network for the same network with another batch. */
+/* The weights of one network for the same network with another batch, node by node: both have them
+ * in one order. */
 static void copy_weights(hwnas_graph *to, const hwnas_graph *from)
 {
-    for (size_t t = 0; t < to->n_tensors; t++)
-        for (size_t f = 0; f < from->n_tensors; f++)
-            if (to->tensors[t].kind == HWNAS_TENSOR_WEIGHT && to->tensors[t].data &&
-                from->tensors[f].data && !strcmp(to->tensors[t].name, from->tensors[f].name) &&
-                hwnas_same_shape(&to->tensors[t], &from->tensors[f]))
-                memcpy((float *)to->tensors[t].data, from->tensors[f].data,
-                       (size_t)hwnas_tensor_bytes(&to->tensors[t]));
+    for (size_t n = 0, f = 0; n < to->n_nodes; n++, f++) {
+        const hwnas_node *node = &to->nodes[n];
+        while (f < from->n_nodes && strcmp(from->nodes[f].name, node->name))
+            f++;
+        for (int i = 0; f < from->n_nodes && i < node->n_inputs; i++) {
+            hwnas_tensor *w = &to->tensors[node->inputs[i]];
+            const hwnas_tensor *v = hwnas_node_input(from, &from->nodes[f], i);
+            if (w->kind == HWNAS_TENSOR_WEIGHT && w->data && v->data && hwnas_same_shape(w, v))
+                memcpy((float *)w->data, v->data, (size_t)hwnas_tensor_bytes(w));
+        }
+    }
 }
 
 hwnas_status hwnas_samples_build(hwnas_graph **out, hwnas_samples *samples, const hwnas_arch *arch,
@@ -295,7 +300,7 @@ hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
     hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL, *folded = NULL;
     hwnas_exec *exec = NULL;
-    hwnas_scoring score = {{0}};
+    hwnas_scoring score = {.n = 0};
     hwnas_score_shape shape = {.task = HWNAS_TASK_AUTO};
     TRY_OUT(build(&graph, samples, arch));
     TRY_OUT(hwnas_graph_fold(&folded, graph));

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -240,6 +241,136 @@ static void channels_are_followed_through_shapes(void **state)
     hwnas_device_close(ref);
 }
 
+/* ---- What could not be made ---- */
+
+/* A slice takes a part of the channels that are ranked together: with the other part alone there
+ * would be nothing to take. */
+static void parts_of_a_slice_keep_a_channel(void **state)
+{
+    const int64_t dims[] = {1, 3, 8, 8};
+    (void)state;
+    for (int stronger = 0; stronger < 2; stronger++) {
+        hwnas_graph *graph = hwnas_graph_new("net", 1), *small;
+        hwnas_base_model *model;
+        const hwnas_original *original;
+        hwnas_space *space;
+        int x = add(graph, "conv", "out=8 kernel=3 pad=1", add_input(graph, dims), -1);
+        const int kernel = graph->nodes[graph->tensors[x].producer].inputs[1];
+        const int first = add(graph, "slice", "begin=0 end=4", x, -1);
+        const int second = add(graph, "slice", "begin=4 end=8", x, -1);
+        x = add(graph, "concat", "", second, first);
+        x = add(graph, "flatten", "", add(graph, "conv", "out=4", x, -1), -1);
+        hwnas_graph_add_output(graph, x);
+        hwnas_tensor *w = &graph->tensors[kernel];
+        float *values = hwnas_arena_alloc(graph->arena, (size_t)hwnas_tensor_bytes(w));
+        hwnas_tensor_fill(w, values);
+        for (int i = 0; i < 4 * 3 * 9; i++) /* of one half, which is then ranked before the other */
+            values[stronger * 4 * 3 * 9 + i] *= 100;
+        w->data = values;
+        write_model(graph);
+        hwnas_graph_free(graph);
+
+        ok(hwnas_base_model_open(&model, in_folder("model.onnx")));
+        ok(hwnas_base_model_original(&original, model, 1));
+        assert_int_equal(original->n_needed[0], 2);
+        hwnas_base_model_close(model);
+        char *path = strdup(in_folder("space.yaml"));
+        ok(hwnas_derive_space(path, in_folder("model.onnx")));
+        ok(hwnas_load_space(&space, path)); /* builds the smallest one, too */
+        hwnas_arch *arch = hwnas_arch_new(space);
+        for (size_t g = 0; g < space->n_genes; g++)
+            arch->genes[g] = (uint16_t)(space->genes[g].n_values - 1);
+        ok(hwnas_graph_build_trained(&small, arch, 1));
+        hwnas_graph_free(small);
+        hwnas_arch_free(arch);
+        hwnas_space_free(space);
+        free(path);
+    }
+}
+
+/* Deep enough to end a small stack, were it walked by calls. */
+static void depth_is_no_matter(void **state)
+{
+    const int64_t dims[4] = {1, 2};
+    hwnas_graph *graph = hwnas_graph_new("net", 1);
+    hwnas_space *space;
+    struct rlimit usual, small = {.rlim_cur = 512 << 10};
+    const int begin = add(graph, "linear", "out=4", add_input(graph, dims), -1);
+    int x = begin;
+    (void)state;
+    for (int i = 0; i < 20000; i++)
+        x = add(graph, "relu", "", x, -1);
+    x = add(graph, "add", "", begin, x);
+    hwnas_graph_add_output(graph, add(graph, "linear", "out=2", x, -1));
+    write_model(graph);
+    hwnas_graph_free(graph);
+    char *path = strdup(in_folder("space.yaml"));
+    assert_int_equal(getrlimit(RLIMIT_STACK, &usual), 0);
+    small.rlim_max = usual.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_STACK, &small), 0);
+    ok(hwnas_derive_space(path, in_folder("model.onnx")));
+    ok(hwnas_load_space(&space, path));
+    assert_int_equal(setrlimit(RLIMIT_STACK, &usual), 0);
+    assert_int_equal(space->n_genes, 2); /* the width, and the branch */
+    hwnas_space_free(space);
+    free(path);
+}
+
+static void set_kernel(hwnas_derivation *d, const char *name, int kernel)
+{
+    const hwnas_graph *graph = d->original->graph;
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        if (!strcmp(graph->nodes[n].name, name))
+            d->kernel[n] = kernel;
+}
+
+/* Weights of two convolutions, one of whose windows is cut, have become two. */
+static void names_of_weights_stay_unique(void **state)
+{
+    const int64_t dims[] = {1, 4, 8, 8};
+    hwnas_graph *graph = hwnas_graph_new("net", 1), *small, *again;
+    hwnas_base_model *model;
+    const hwnas_original *original;
+    hwnas_derivation d;
+    hwnas_device *ref = open_device("ref", 1);
+    int x = add(graph, "conv", "out=4 kernel=5 pad=2", add_input(graph, dims), -1);
+    const hwnas_node *first = &graph->nodes[graph->tensors[x].producer];
+    const int kernel = first->inputs[1];
+    char *name = strdup(first->name);
+    (void)state;
+    x = add(graph, "conv", "out=4 kernel=5 pad=2", x, -1);
+    graph->nodes[graph->tensors[x].producer].inputs[1] = kernel;
+    hwnas_graph_add_output(graph, x);
+    write_model(graph);
+    hwnas_graph_free(graph);
+    ok(hwnas_base_model_open(&model, in_folder("model.onnx")));
+    ok(hwnas_base_model_original(&original, model, 1));
+    hwnas_derivation_begin(&d, original);
+    d.with_weights = true;
+    set_kernel(&d, name, 3);
+    ok(hwnas_derivation_build(&small, &d));
+    write_model(small);
+    ok(hwnas_onnx_load(&again, in_folder("model.onnx"), NULL));
+    compare("a window of shared weights", ref, again, ref, small, 1);
+    hwnas_graph_free(again);
+    hwnas_graph_free(small);
+    hwnas_derivation_end(&d);
+    hwnas_base_model_close(model);
+    hwnas_device_close(ref);
+    free(name);
+}
+
+static void too_many_places_are_told(void **state)
+{
+    const int64_t dims[4] = {1, INT64_C(1) << 28};
+    hwnas_graph *graph = hwnas_graph_new("net", 1);
+    hwnas_coupling *coupling;
+    hwnas_graph_add_output(graph, add(graph, "relu", "", add_input(graph, dims), -1));
+    (void)state;
+    assert_int_equal(hwnas_coupling_find(&coupling, graph), HWNAS_E_INPUT);
+    hwnas_graph_free(graph);
+}
+
 /* ---- Spaces ---- */
 
 static void the_first_network_is_the_model(void **state)
@@ -293,6 +424,10 @@ int main(void)
         cmocka_unit_test(independent_widths_are_those_of_the_papers),
         cmocka_unit_test(taking_out_channels_is_like_zeros_in_their_weights),
         cmocka_unit_test(channels_are_followed_through_shapes),
+        cmocka_unit_test(parts_of_a_slice_keep_a_channel),
+        cmocka_unit_test(depth_is_no_matter),
+        cmocka_unit_test(names_of_weights_stay_unique),
+        cmocka_unit_test(too_many_places_are_told),
         cmocka_unit_test(the_first_network_is_the_model),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -80,19 +80,21 @@ static void open_model(hwnas_base_model **out, const hwnas_graph *graph)
     ok(hwnas_base_model_open(out, path));
 }
 
-/* Half of a group goes; what recovering is able to do is what a network with the same outputs
+/* Half of each group goes; what recovering is able to do is what a network with the same outputs
  * needs. */
 static double lost_without_half(const hwnas_original *original, bool recovers, const float *inputs)
 {
     hwnas_device *cpu = open_device("cpu", 1);
-    const hwnas_channel_group *group = &original->coupling->groups[0];
     hwnas_derivation d;
     hwnas_graph *small;
     hwnas_teacher *teacher = NULL;
     hwnas_derivation_begin(&d, original);
     d.with_weights = true;
-    for (int i = group->n_sets / 2; i < group->n_sets; i++)
-        d.is_kept[group->sets[i]] = false;
+    for (size_t g = 0; g < original->coupling->n_groups; g++) {
+        const hwnas_channel_group *group = &original->coupling->groups[g];
+        for (int i = group->n_sets / 2; i < group->n_sets; i++)
+            d.is_kept[group->sets[i]] = false;
+    }
     ok(hwnas_derivation_build(&small, &d));
     if (recovers) {
         ok(hwnas_teacher_new(&teacher, original, cpu, &inputs, N_CHUNKS));
@@ -166,6 +168,78 @@ static void what_is_said_twice_is_said_once(void **state)
     }
 }
 
+/* The name of the last weight that ends so. */
+static const char *last_weight(const hwnas_graph *graph, const char *suffix)
+{
+    for (size_t t = graph->n_tensors; t-- > 0;) {
+        const char *name = graph->tensors[t].name;
+        const size_t n = strlen(name), m = strlen(suffix);
+        if (graph->tensors[t].kind == HWNAS_TENSOR_WEIGHT && n > m && !strcmp(name + n - m, suffix))
+            return name;
+    }
+    fail_msg("there is no weight *%s", suffix);
+    return NULL;
+}
+
+static void check_recovered(const char *what, hwnas_graph *graph, int64_t n_values)
+{
+    hwnas_base_model *model;
+    const hwnas_original *original;
+    open_model(&model, graph);
+    hwnas_graph_free(graph);
+    ok(hwnas_base_model_original(&original, model, BATCH));
+    float *inputs = random_values(N_CHUNKS * BATCH * n_values, 9);
+    const double before = lost_without_half(original, false, inputs);
+    const double after = lost_without_half(original, true, inputs);
+    if (!(before > 0.1) || !(after < 5e-3))
+        fail_msg("%s: %g is lost, and %g after recovering", what, before, after);
+    free(inputs);
+    hwnas_base_model_close(model);
+}
+
+/* A mixer: layers over the channels of each token, and over the tokens of each channel. For the
+ * latter it is examples that go with a channel. */
+static void layers_over_tokens_lose_examples(void **state)
+{
+    const int64_t dims[4] = {BATCH, 5, 12};
+    hwnas_graph *graph = hwnas_graph_new("net", 3);
+    int x = add(graph, "linear", "out=16", add_input(graph, dims), -1);
+    (void)state;
+    repeat_half(graph, last_weight(graph, ".kernel"), 1, 1);
+    repeat_half(graph, last_weight(graph, ".bias"), 0, 1);
+    x = add(graph, "relu", "", x, -1);
+    x = add(graph, "transpose", "order=0,2,1", x, -1);
+    x = add(graph, "linear", "out=16", x, -1);
+    repeat_half(graph, last_weight(graph, ".kernel"), 1, 1);
+    repeat_half(graph, last_weight(graph, ".bias"), 0, 1);
+    x = add(graph, "relu", "", x, -1);
+    x = add(graph, "linear", "out=7", x, -1);
+    x = add(graph, "transpose", "order=0,2,1", x, -1);
+    hwnas_graph_add_output(graph, add(graph, "linear", "out=6", x, -1));
+    check_recovered("a mixer", graph, 5 * 12);
+}
+
+/* It cannot be changed for one of them, and their weights need not make up for it. */
+static void a_bias_of_several_layers_stays(void **state)
+{
+    const int64_t dims[4] = {BATCH, 12};
+    hwnas_graph *graph = hwnas_graph_new("net", 3);
+    int x = add(graph, "linear", "out=16", add_input(graph, dims), -1);
+    (void)state;
+    repeat_half(graph, last_weight(graph, ".weight"), 0, 1);
+    repeat_half(graph, last_weight(graph, ".bias"), 0, 1);
+    x = add(graph, "relu", "", x, -1);
+    const int a = add(graph, "linear", "out=6", x, -1), b = add(graph, "linear", "out=6", x, -1);
+    const int bias = graph->nodes[graph->tensors[a].producer].inputs[2];
+    float *values = hwnas_arena_alloc(graph->arena, 6 * sizeof *values);
+    for (int i = 0; i < 6; i++)
+        values[i] = (float)(5 - 2 * i);
+    graph->tensors[bias].data = values;
+    graph->nodes[graph->tensors[b].producer].inputs[2] = bias;
+    hwnas_graph_add_output(graph, add(graph, "mul", "", a, b));
+    check_recovered("a bias of two layers", graph, 12);
+}
+
 static int make_file(void **state)
 {
     const int file = mkstemp(path);
@@ -185,6 +259,8 @@ int main(void)
         cmocka_unit_test(a_line_is_the_published_one),
         cmocka_unit_test(unknown_weights_keep_their_guess),
         cmocka_unit_test(what_is_said_twice_is_said_once),
+        cmocka_unit_test(layers_over_tokens_lose_examples),
+        cmocka_unit_test(a_bias_of_several_layers_stays),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
