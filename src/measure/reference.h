@@ -17,7 +17,8 @@ typedef struct hwnas_reference {
     hwnas_device *device; /* NULL: plain loops */
     double max_seconds;   /* HWNAS_E_TIMEOUT when it takes longer; 0: no limit */
     /* Every value that a node gives is changed at random by up to its rounding error in this
-     * precision, so that a second run shows what rounding alone does to the outputs. */
+     * precision, and infinite where that has no room for it, so that a second run shows what the
+     * precision alone does to the outputs. */
     bool is_rounded;
     hwnas_precision precision;
 } hwnas_reference;

@@ -52,14 +52,17 @@ static double scale_of(const float *wanted, int64_t n)
 }
 
 /* Compares one output, and keeps the first value that is beyond the tolerance, or else the worst.
- */
+ * Where `rounded` is given, values that alone there are not finite are beyond the precision's
+ * range, and are not compared. */
 static void compare_floats(hwnas_verified *v, const hwnas_tensor *output, const float *got,
-                           const float *wanted)
+                           const float *wanted, const float *rounded)
 {
     const int64_t n = hwnas_tensor_count(output);
     const double scale = scale_of(wanted, n);
     bool is_found = v->error > v->tolerance; /* in an output before */
     for (int64_t i = 0; i < n; i++) {
+        if (rounded && !isfinite(rounded[i]) && isfinite(wanted[i]))
+            continue;
         const double error = deviation(got[i], wanted[i], scale);
         if (!is_found && (error > v->error || !*v->output)) {
             is_found = error > v->tolerance;
@@ -98,7 +101,7 @@ static void compare_wholes(hwnas_verified *v, const hwnas_tensor *output, const 
 }
 
 static void compare(hwnas_verified *v, const hwnas_graph *graph, float *const *got,
-                    float *const *wanted, hwnas_precision precision)
+                    float *const *wanted, float *const *rounded, hwnas_precision precision)
 {
     v->error = 0;
     v->output[0] = '\0';
@@ -107,7 +110,7 @@ static void compare(hwnas_verified *v, const hwnas_graph *graph, float *const *g
         if (hwnas_dtype_is_whole(output->dtype))
             compare_wholes(v, output, got[i], wanted[i], precision);
         else
-            compare_floats(v, output, got[i], wanted[i]);
+            compare_floats(v, output, got[i], wanted[i], rounded ? rounded[i] : NULL);
     }
 }
 
@@ -172,24 +175,52 @@ void hwnas_expected_done(hwnas_expected *expected)
     hwnas_graph_free(expected->quantized);
 }
 
-/* What rounding alone does to the outputs: the difference of two runs of the reference. */
-static hwnas_status find_movement(double *out, const hwnas_expected *expected,
-                                  const hwnas_graph *graph, const hwnas_measure_options *options,
-                                  hwnas_precision precision)
+/* The reference once more, with the rounding of a precision. */
+static hwnas_status run_rounded(hwnas_buffers *out, const hwnas_expected *expected,
+                                const hwnas_graph *graph, const hwnas_measure_options *options,
+                                hwnas_precision precision)
 {
-    hwnas_verified moved = {.tolerance = INFINITY};
     hwnas_reference how = expected->how;
-    hwnas_buffers rounded;
     how.is_rounded = true;
     how.precision = precision;
     how.max_seconds = 0; /* it was quick enough before */
-    hwnas_status status = hwnas_buffers_open(&rounded, graph);
-    if (status == HWNAS_OK)
-        status = hwnas_reference_run(&rounded, expected->quantized ? expected->quantized : graph,
-                                     &how, options);
-    if (status == HWNAS_OK)
-        compare(&moved, graph, rounded.outputs, expected->buffers.outputs, precision);
-    *out = moved.error;
+    TRY(hwnas_buffers_open(out, graph));
+    return hwnas_reference_run(out, expected->quantized ? expected->quantized : graph, &how,
+                               options);
+}
+
+static bool is_beyond_range(const hwnas_graph *graph, float *const *rounded, float *const *wanted)
+{
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        for (int64_t k = 0; k < hwnas_tensor_count(&graph->tensors[graph->outputs[i]]); k++)
+            if (!isfinite(rounded[i][k]) && isfinite(wanted[i][k]))
+                return true;
+    return false;
+}
+
+/* Compares again what is beyond the tolerance: with what rounding alone does to the outputs, and
+ * without the values that the precision has no room for. */
+static hwnas_status compare_with_rounded(hwnas_verified *v, const hwnas_expected *expected,
+                                         float *const *got, const hwnas_graph *graph,
+                                         const hwnas_measure_options *options,
+                                         hwnas_precision precision)
+{
+    hwnas_verified moved = {.tolerance = INFINITY};
+    hwnas_buffers rounded = {0};
+    float *const *wanted = expected->buffers.outputs;
+    hwnas_status status = run_rounded(&rounded, expected, graph, options, precision);
+    if (status == HWNAS_OK) {
+        const bool is_beyond =
+            precision == HWNAS_F16 && is_beyond_range(graph, rounded.outputs, wanted);
+        float *const *mask = is_beyond ? rounded.outputs : NULL;
+        compare(&moved, graph, rounded.outputs, wanted, mask, precision);
+        if (isfinite(moved.error))
+            v->tolerance = fmax(v->tolerance, MARGIN * moved.error);
+        compare(v, graph, got, wanted, mask, precision);
+        if (is_beyond)
+            strncat(v->against, ", where values fit f16",
+                    sizeof v->against - strlen(v->against) - 1);
+    }
     hwnas_buffers_done(&rounded);
     return status;
 }
@@ -198,7 +229,6 @@ hwnas_status hwnas_expected_compare(hwnas_verified *out, const hwnas_expected *e
                                     float *const *got, const hwnas_graph *graph,
                                     const hwnas_measure_options *options)
 {
-    double movement;
     const hwnas_device *device = expected->how.device;
     const hwnas_precision precision =
         hwnas_graph_is_quantized(graph) ? HWNAS_S8 : options->exec.precision;
@@ -207,12 +237,9 @@ hwnas_status hwnas_expected_compare(hwnas_verified *out, const hwnas_expected *e
         snprintf(v.against, sizeof v.against, "%s, each layer by itself", device->ops->name);
     else
         snprintf(v.against, sizeof v.against, "ref");
-    compare(&v, graph, got, expected->buffers.outputs, precision);
-    if (v.error > v.tolerance && isfinite(v.error)) {
-        TRY(find_movement(&movement, expected, graph, options, precision));
-        v.tolerance = isfinite(movement) ? fmax(v.tolerance, MARGIN * movement) : v.tolerance;
-        compare(&v, graph, got, expected->buffers.outputs, precision);
-    }
+    compare(&v, graph, got, expected->buffers.outputs, NULL, precision);
+    if (v.error > v.tolerance && (isfinite(v.error) || precision == HWNAS_F16))
+        TRY(compare_with_rounded(&v, expected, got, graph, options, precision));
     *out = v;
     return HWNAS_OK;
 }

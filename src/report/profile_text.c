@@ -244,18 +244,22 @@ static void add_ends(hwnas_str *out, const hwnas_profile *profile)
 /* How many results were compared with a reference, and how far off they were. */
 static void add_verified(hwnas_str *out, const hwnas_profile *profile)
 {
-    size_t n = 0;
+    size_t n = 0, n_beyond = 0;
     double largest = 0;
     for (size_t i = 0; i < profile->n_rows; i++) {
         const hwnas_profile_row *row = &profile->rows[i];
         if (!row->verified_against || row->status == HWNAS_E_WRONG_RESULT)
             continue;
         n++;
+        n_beyond += strstr(row->verified_against, "where values fit") != NULL;
         largest = fmax(largest, row->verified_error);
     }
     if (n)
         hwnas_str_addf(out, "verified: %zu of %zu rows against a reference, largest error %.1g\n",
                        n, profile->n_rows, largest);
+    if (n_beyond)
+        hwnas_str_addf(out, "%zu of these where values fit f16 alone: others overflow on the way\n",
+                       n_beyond);
     for (size_t i = 0; i < profile->n_rows; i++)
         if (profile->rows[i].unverified)
             hwnas_str_addf(out, "not verified on %s: %s\n", profile->rows[i].device,

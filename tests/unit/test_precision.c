@@ -17,6 +17,7 @@
 #include "graph/elaborate.h"
 #include "graph/op.h"
 #include "graph/quantize_graph.h"
+#include "measure/verify.h"
 #include "onnx/onnx.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -172,6 +173,19 @@ static const struct bound {
     double limit;
 } bounds[] = {{HWNAS_F32, 1e-4}, {HWNAS_BF16, 0.05}, {HWNAS_F16, 0.01}, {HWNAS_S8, 0.15}};
 
+/* f16 has no room for what untrained networks may grow to. Whether that is why a result is not
+ * finite is found as `profile --verify` finds it. */
+static bool is_overflow(const hwnas_graph *graph, bool is_f16)
+{
+    hwnas_verified v;
+    hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    if (!is_f16)
+        return false;
+    options.exec.precision = HWNAS_F16;
+    ok(hwnas_verify(&v, cpu, graph, HWNAS_VERIFY_REF_SECONDS, &options));
+    return strstr(v.against, "where values fit f16") && v.error <= v.tolerance;
+}
+
 static void check_network(const char *name, const char *code, double factor)
 {
     truth t = truth_of(build(name, code));
@@ -182,7 +196,8 @@ static void check_network(const char *name, const char *code, double factor)
         const double error = error_on_cpu(&t, t.graph, &options);
         if (getenv("HWNAS_LONG"))
             printf("%-24s %-4s %.1e\n", name, hwnas_precision_name(bounds[i].precision), error);
-        if (!(error <= factor * bounds[i].limit))
+        if (!(error <= factor * bounds[i].limit) &&
+            (isfinite(error) || !is_overflow(t.graph, bounds[i].precision == HWNAS_F16)))
             fail_msg("%s in %s is off by %.2e", name, hwnas_precision_name(bounds[i].precision),
                      error);
     }

@@ -138,6 +138,31 @@ static void networks_that_let_errors_grow_get_their_due(void **state)
     hwnas_graph_free(graph);
 }
 
+/* x * 1e6 / 1e6: f16 has no room for what is between, and that is no fault of the device. What
+ * stays within its range is compared as ever. */
+static void what_f16_has_no_room_for_is_not_compared(void **state)
+{
+    (void)state;
+    hwnas_verified v;
+    const int64_t dims[4] = {1, 4}, four[] = {4};
+    const float up[] = {1, 1, 1, 1e6F}, down[] = {1, 1, 1, 1e-6F};
+    hwnas_graph *graph = hwnas_graph_new("grows", 7);
+    int large, small;
+    ok(hwnas_graph_add_constant(&large, graph, "large", 1, four, up));
+    ok(hwnas_graph_add_constant(&small, graph, "small", 1, four, down));
+    const int grown = add(graph, "mul", "", add_input(graph, dims), large);
+    hwnas_graph_add_output(graph, add(graph, "mul", "", grown, small));
+    spoil = no_number;
+    assert_int_equal(verify(&v, graph, HWNAS_F16), HWNAS_OK);
+    assert_string_equal(v.against, "ref, where values fit f16");
+    assert_int_equal(verify(&v, graph, HWNAS_BF16), HWNAS_E_WRONG_RESULT);
+    assert_int_equal(verify(&v, graph, HWNAS_F32), HWNAS_E_WRONG_RESULT);
+    spoil = one_value;
+    assert_int_equal(verify(&v, graph, HWNAS_F16), HWNAS_E_WRONG_RESULT);
+    assert_int_equal(v.at, 2);
+    hwnas_graph_free(graph);
+}
+
 /* ---- References ---- */
 
 static double difference(const hwnas_graph *graph, const hwnas_buffers *a, const hwnas_buffers *b)
@@ -258,6 +283,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(rounding_is_judged_by_the_precision),
         cmocka_unit_test(networks_that_let_errors_grow_get_their_due),
+        cmocka_unit_test(what_f16_has_no_room_for_is_not_compared),
         cmocka_unit_test(references_agree),
         cmocka_unit_test(a_runner_verifies),
         cmocka_unit_test(the_wire_refuses_half_an_answer),
