@@ -8,8 +8,8 @@
 #include "trial/judge.h"
 #include "trial/skip.h"
 
-/* One in so many measurements is of a network that an estimate would spare, so that a table which
- * is wrong finds out. */
+/* One in so many measurements, the first among them, is of a network that an estimate would spare:
+ * a table which is wrong finds out, and a search that ends early stands on one at least. */
 enum { AUDIT_EVERY = 20 };
 
 /* Another attempt is for a disturbance that passes. After so many measurements that stayed unstable
@@ -77,7 +77,7 @@ hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_eva
                              (hwnas_reading){l.seconds, l.low, l.high});
     *is_skipped = hwnas_trial_cannot_improve(trial, &e->job->goals, c->front) ||
                   (c->may_wait && hwnas_trial_is_known(trial, &e->job->goals));
-    if (*is_skipped && e->n_audited * AUDIT_EVERY < e->n_run) {
+    if (*is_skipped && e->n_audited * AUDIT_EVERY <= e->n_run) {
         e->n_audited++;
         *is_skipped = false;
     }

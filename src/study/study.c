@@ -70,14 +70,12 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
 }
 
 /* That no network meets the limits is not said on estimates alone: in the end, or in the last tenth
- * of the time, the network that comes closest to them is measured, until the closest one was. The
- * first such measurement is made even when a slow step before it has used up the time. */
+ * of the time, the network that comes closest to them is measured, until the closest one was. */
 static bool is_closest_due(size_t *id, const hwnas_session *s, bool is_over)
 {
     const double left = hwnas_session_seconds_left(s);
-    const bool has_time = left > 0 ? is_over || left < 0.1 * 60 * s->job->max_minutes
-                                   : is_over && !(s->run_seconds > 0);
-    return has_time && hwnas_session_find_closest(id, s);
+    return left > 0 && (is_over || left < 0.1 * 60 * s->job->max_minutes) &&
+           hwnas_session_find_closest(id, s);
 }
 
 /* A training must leave the time to measure what would be on the front. */

@@ -129,17 +129,26 @@ END
     left_out_rightly k.db >&3
 }
 
+# The null device's table, filled until it is used: on a busy machine that takes longer.
+fill_null_table() {
+    for _ in {1..10}; do
+        ends 0 calibrate nas_bench_macro --device null --minutes 0.1
+        ! grep -q 'estimated before they were measured' out || return 0
+    done
+    skip "other programs leave no time to fill a table"
+}
+
 @test "that no network meets a limit is said of a measurement, not of estimates" {
-    ends 0 calibrate nas_bench_macro --device null --minutes 0.1
+    fill_null_table
     # Minutes end it, and by the table each network misses the limit for sure.
     ends 3 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null \
-        --objectives accuracy,latency.p50 --constraints 'latency.p50 <= 1e-6 us' --minutes 0.05 --study none.db --json
+        --objectives accuracy,latency.p50 --constraints 'latency.p50 <= 1e-6 us' --minutes 0.2 --study none.db --json
     is out 'd["estimated"] > 0'
     is out 'd["closest"]["objectives"]["latency.p50"]["source"] == "measured"'
 }
 
-@test "that no network meets a limit is measured though the last step before used up the time" {
-    ends 0 calibrate nas_bench_macro --device null --minutes 0.1
+@test "the first network is measured though its estimate would do, and an accuracy used up the time" {
+    fill_null_table
     printf '%s\n' '#!/bin/sh' 'sleep 4' 'echo 90' >train
     chmod +x train
     ends 3 search --space nas_bench_macro --accuracy command:./train --device null \
