@@ -6,7 +6,7 @@
 
 #include "study/probe.h"
 #include "study/setup.h"
-#include "study/study.h"
+#include "study/session_options.h"
 #include "study/verified.h"
 #include "study/waiting.h"
 
