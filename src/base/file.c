@@ -239,6 +239,23 @@ hwnas_status hwnas_file_find(char **out, const char *name, const char *room, con
     return status;
 }
 
+size_t hwnas_file_name_length(const char *text)
+{
+    const char *last = strrchr(text, '#');
+    size_t n = strlen(text);
+    char *name = hwnas_strdup(text);
+    bool is_there = hwnas_file_exists(name);
+    while (!is_there && n > 0) {
+        while (n > 0 && name[n - 1] != '#')
+            n--;
+        if (n > 0)
+            name[--n] = '\0';
+        is_there = n > 0 && hwnas_file_exists(name);
+    }
+    free(name);
+    return is_there || !last ? (n ? n : strlen(text)) : (size_t)(last - text);
+}
+
 char *hwnas_file_beside(const char *from, const char *path)
 {
     const char *slash = strrchr(from, '/');

@@ -56,6 +56,10 @@ FILE *hwnas_file_stream(const char *path);
 HWNAS_CHECKED hwnas_status hwnas_file_find(char **out, const char *name, const char *room,
                                            const char *suffix);
 
+/* Of "FILE" or "FILE#REST" how long FILE is. Its name may have a '#' as well: it is the longest that
+ * is there; where none is, what stands before the last '#'. */
+size_t hwnas_file_name_length(const char *text);
+
 /* `path` as seen from the directory of the file `from`; absolute paths stay. Yours to free(). */
 char *hwnas_file_beside(const char *from, const char *path);
 

@@ -28,27 +28,39 @@ typedef struct arguments {
     bool resume, overwrite, quiet, as_json;
 } arguments;
 
+/* Appends a value: commas part numbers of a list as ':' does here, and belong to a name else. */
+static size_t add_value(char *out, size_t size, const char *value, bool is_list)
+{
+    size_t n = 0;
+    for (; *value && n + 3 < size; value++) {
+        if (!is_list && (*value == ',' || *value == '\\'))
+            out[n++] = '\\';
+        out[n++] = is_list && *value == ',' ? ':' : *value;
+    }
+    out[n] = '\0';
+    return *value ? size : n;
+}
+
 /* "FILE#labels=...,mean=0.485:0.456:0.406" */
 static hwnas_status write_samples(char *out, size_t size, const arguments *a)
 {
     const struct {
         const char *name, *value;
-    } options[] = {{"labels", a->how.labels}, {"x", a->how.x},       {"y", a->how.y},
-                   {"scale", a->how.scale},   {"mean", a->how.mean}, {"std", a->how.std},
-                   {"layout", a->how.layout}};
+        bool is_list;
+    } options[] = {{"labels", a->how.labels, false}, {"x", a->how.x, false},
+                   {"y", a->how.y, false},           {"scale", a->how.scale, false},
+                   {"mean", a->how.mean, true},      {"std", a->how.std, true},
+                   {"layout", a->how.layout, false}};
     size_t n = (size_t)snprintf(out, size, "%s", a->data);
     char separator = '#';
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].value && n < size) {
-            const size_t begin = n + strlen(options[i].name) + 2;
-            n += (size_t)snprintf(out + n, size - n, "%c%s=%s", separator, options[i].name,
-                                  options[i].value);
-            const bool is_list = options[i].value == a->how.mean || options[i].value == a->how.std;
-            for (size_t k = begin; is_list && k < n && k < size; k++)
-                if (out[k] == ',')
-                    out[k] = ':';
-            separator = ',';
-        }
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (!options[i].value || n >= size)
+            continue;
+        n += (size_t)snprintf(out + n, size - n, "%c%s=", separator, options[i].name);
+        if (n < size)
+            n += add_value(out + n, size - n, options[i].value, options[i].is_list);
+        separator = ',';
+    }
     return n < size ? HWNAS_OK : hwnas_fail(HWNAS_E_USAGE, NULL, "the names of files are too long");
 }
 

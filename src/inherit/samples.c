@@ -12,6 +12,7 @@ enum {
     DEFAULT_RECOVER = 256,
     DEFAULT_SEARCH = 2000,
     MIN_SAMPLES = 50,
+    MAX_CALIBRATE = 128,
     MAX_BATCH = 64, /* that networks are run with here, where the model's is open */
 };
 
@@ -202,6 +203,14 @@ int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part par
     int64_t begin, end;
     find_part(&begin, &end, samples, part);
     return end - begin;
+}
+
+void hwnas_samples_calibrate(hwnas_exec_options *out, const hwnas_samples *samples, int batch)
+{
+    const int64_t most = samples->n_recover < MAX_CALIBRATE ? samples->n_recover : MAX_CALIBRATE;
+    out->precision = HWNAS_S8;
+    out->samples = samples->values;
+    out->n_samples = (size_t)(most > batch ? most / batch : samples->n >= batch);
 }
 
 /* ---- Networks ---- */

@@ -113,9 +113,26 @@ static hwnas_status set_option(settings *s, const char *key, const char *value)
                       near ? near : "");
 }
 
+/* The next of "KEY=VALUE,..." in place, or NULL; "\\," in it is a comma of a file's name. */
+static char *next_item(char **text)
+{
+    char *item = *text, *to = item;
+    if (!item)
+        return NULL;
+    for (const char *at = item;; at++) {
+        if (!*at || *at == ',') {
+            *text = *at ? (char *)at + 1 : NULL;
+            *to = '\0';
+            return item;
+        }
+        at += *at == '\\' && (at[1] == ',' || at[1] == '\\');
+        *to++ = *at;
+    }
+}
+
 static hwnas_status set_options(settings *s, char *text)
 {
-    for (char *item; (item = strsep(&text, ","));) {
+    for (char *item; (item = next_item(&text));) {
         char *equals = strchr(item, '=');
         if (!equals)
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
@@ -134,9 +151,9 @@ static hwnas_status set_options(settings *s, char *text)
 static hwnas_status open_samples(hwnas_predictor **out, const char *rest, const hwnas_space *space)
 {
     hwnas_status status = HWNAS_OK;
-    const char *hash = strrchr(rest, '#');
-    char *path = hash ? hwnas_printf("%.*s", (int)(hash - rest), rest) : hwnas_strdup(rest);
-    char *text = hash ? hwnas_strdup(hash + 1) : NULL;
+    const size_t n = hwnas_file_name_length(rest);
+    char *path = hwnas_printf("%.*s", (int)n, rest);
+    char *text = rest[n] ? hwnas_strdup(rest + n + 1) : NULL;
     char *labels = NULL; /* beside the samples */
     settings *s = hwnas_alloc(sizeof *s);
     samples_predictor *p = hwnas_alloc(sizeof *p);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "derive/derive.h"
+#include "predict/predict.h"
 #include "space/space.h"
 #include "study/settings.h"
 
@@ -112,9 +113,12 @@ static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summ
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
+    hwnas_predictor *judge = NULL;
     char *code = NULL;
     hwnas_job_exports(exports, job);
     TRY_OUT(hwnas_load_space(&space, job->space));
+    if (job->predictor && hwnas_starts_with(job->predictor, "samples:"))
+        TRY_OUT(hwnas_predictor_load(&judge, job->predictor, space));
     code = hwnas_strdup(summary->trials[front->winner].code);
     hwnas_settings settings = hwnas_settings_cut(code, job);
     TRY_OUT(hwnas_arch_parse(&arch, space, code));
@@ -126,7 +130,8 @@ static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summ
             .path = path,
             .format = exports[i].format,
             .precision = hwnas_trial_precision(&summary->job, settings, front->device),
-            .batch = settings.batch};
+            .batch = settings.batch,
+            .samples = judge ? hwnas_predictor_samples_of(judge) : NULL};
         status = hwnas_network_write(&file, arch);
         if (status == HWNAS_OK)
             written(context, &file);
@@ -135,6 +140,7 @@ static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summ
     }
 out:
     free(code);
+    hwnas_predictor_free(judge);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;

@@ -34,16 +34,17 @@ static json_t *by_contents(const char *text)
     if (!text)
         return json_null();
     const char *colon = strchr(text, ':');
-    const char *rest = colon ? colon + 1 : text, *column = strrchr(rest, '#');
+    const char *rest = colon ? colon + 1 : text;
+    const size_t n = hwnas_file_name_length(rest);
     char *path = NULL, *hash = NULL;
     if (colon)
-        path = hwnas_printf("%.*s", (int)(column ? column - rest : (long)strlen(rest)), rest);
+        path = hwnas_printf("%.*s", (int)n, rest);
     else if (hwnas_file_find(&path, text, "predictors", ".json") != HWNAS_OK)
         hwnas_error_clear();
     if (path && *path)
         hash = hash_file(path);
     char *whole =
-        hash ? hwnas_printf("%.*s%s%s", (int)(rest - text), text, hash, column ? column : "")
+        hash ? hwnas_printf("%.*s%s%s", (int)(rest - text), text, hash, colon ? rest + n : "")
              : hwnas_strdup(text);
     json_t *json = json_string(whole);
     free(whole);

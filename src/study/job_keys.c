@@ -28,13 +28,13 @@ static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *t
     if (!is_file)
         return text;
     char *path = hwnas_file_beside(from, rest);
-    char *column = rest != text ? strrchr(path, '#') : NULL;
-    if (column)
+    char *column = rest != text ? path + hwnas_file_name_length(path) : path + strlen(path);
+    const bool has_column = *column == '#';
+    if (has_column)
         *column++ = '\0';
     char *absolute = hwnas_file_real(path);
-    char *whole =
-        hwnas_arena_printf(job->arena, "%.*s%s%s%s", (int)(rest - text), text,
-                           absolute ? absolute : path, column ? "#" : "", column ? column : "");
+    char *whole = hwnas_arena_printf(job->arena, "%.*s%s%s%s", (int)(rest - text), text,
+                                     absolute ? absolute : path, has_column ? "#" : "", column);
     free(absolute);
     free(path);
     return whole;

@@ -7,6 +7,7 @@
 #include "device/ranges.h"
 #include "export/exporter.h"
 #include "derive/derive.h"
+#include "inherit/samples.h"
 #include "onnx/onnx.h"
 
 hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph,
@@ -51,9 +52,25 @@ static bool is_onnx(const hwnas_network_file *file)
     return !strcmp(file->format, "onnx");
 }
 
+/* The weights by which the network was judged. */
+static hwnas_status write_recovered(const hwnas_network_file *file, const hwnas_arch *arch)
+{
+    hwnas_exec_options how = {.precision = HWNAS_F32};
+    hwnas_graph *graph;
+    if (file->precision == HWNAS_S8)
+        hwnas_samples_calibrate(&how, file->samples, file->batch);
+    TRY(hwnas_samples_build(&graph, file->samples, arch, file->batch));
+    const hwnas_status status = is_onnx(file) ? hwnas_graph_write_folded(file->path, graph, &how)
+                                              : hwnas_export_graph(file->path, NULL, graph);
+    hwnas_graph_free(graph);
+    return status;
+}
+
 hwnas_status hwnas_network_write(const hwnas_network_file *file, const hwnas_arch *arch)
 {
     const bool is_of_bytes = is_onnx(file) && file->precision == HWNAS_S8;
+    if (file->samples && strcmp(file->format, "yaml"))
+        return write_recovered(file, arch);
     if (is_onnx(file) && (file->is_folded || is_of_bytes))
         return write_folded(file->path, arch, file->batch, is_of_bytes ? HWNAS_S8 : HWNAS_F32);
     return hwnas_export(file->path, file->format, arch, file->batch);
@@ -66,6 +83,8 @@ const char *hwnas_network_file_note(const hwnas_network_file *file)
         [HWNAS_BF16] = "is in f32, where the network was measured in bf16",
         [HWNAS_F16] = "is in f32, where the network was measured in f16",
         [HWNAS_S8] = "is in f32, where the network was measured in s8: to be quantized"};
+    if (is_onnx(file) && file->precision == HWNAS_S8 && file->samples)
+        return "is in s8 (QDQ), with ranges of the samples";
     if (is_onnx(file) && file->precision == HWNAS_S8)
         return "is in s8 (QDQ), with ranges of random inputs: calibrate it with data of your own";
     return as_f32[file->precision];

@@ -11,6 +11,8 @@ typedef struct hwnas_network_file {
     hwnas_precision precision; /* an ONNX file has s8 as QDQ nodes; others are written as f32 */
     int batch;                 /* of an ONNX file */
     bool is_folded;            /* ONNX: without batch norms and dead branches */
+    /* (optional) Whose weights and ranges a network has that was judged by samples; borrowed. */
+    struct hwnas_samples *samples;
 } hwnas_network_file;
 
 HWNAS_CHECKED hwnas_status hwnas_network_write(const hwnas_network_file *file,

@@ -80,6 +80,41 @@ END
     ends 0 search jobs/a.yaml --study a.db --quiet
 }
 
+@test "names of files may have the characters that part options" {
+    mkdir -p 'a#b,c'
+    cp "$HWNAS_SRC/tests/data/fashion_images.gz" 'a#b,c/images#1.gz'
+    cp "$HWNAS_SRC/tests/data/fashion_labels.gz" 'a#b,c/labels#1,2.gz'
+    printf 'code,y\n"w_0_0=8,w_2_0=16,w_4_0=32",1\n' >codes.csv
+    ends 0 predictor score 'samples:a#b,c/images#1.gz#labels=labels#1\,2.gz,scale=1/255' net.yaml codes.csv
+    ends 0 optimize net.onnx --data 'a#b,c/images#1.gz' --labels 'a#b,c/labels#1,2.gz' --scale 1/255 \
+        --constraints 'macs <= 0.9 x' --trials 3 --minutes 1 --quiet
+    cat >job.yaml <<'END'
+space: net.yaml
+accuracy: 'samples:a#b,c/images#1.gz#labels=labels#1\,2.gz,scale=1/255'
+device: cpu
+objectives: [accuracy, macs]
+budget: {trials: 2}
+END
+    ends 0 search job.yaml --study a.db --quiet
+}
+
+# top1_of FILE: in percent, of the samples.
+top1_of() {
+    "$HWNAS" evaluate "$1" $SAMPLES --json |
+        /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["values"]["top1"]["value"])'
+}
+
+@test "what a search writes has the weights by which it judged" {
+    # Of these widths inherited weights are right on half as many samples.
+    sed -E 's/(w_0_0: \{values: \[).*/\16]}/; s/(w_2_0: \{values: \[).*/\112]}/; s/(w_4_0: \{values: \[).*/\124]}/' net.yaml >one.yaml
+    ends 0 search --space one.yaml --accuracy "$SCORED" --device cpu --threads 1 --objectives accuracy,latency.p50 \
+        --trials 1 --seconds 0.02 --study one.db --onnx recovered.onnx --pytorch recovered.py --quiet
+    ends 0 search --space one.yaml --accuracy "$SCORED,weights=inherited" --device cpu --threads 1 --objectives accuracy,latency.p50 \
+        --trials 1 --seconds 0.02 --study two.db --onnx inherited.onnx --quiet
+    awk -v a="$(top1_of recovered.onnx)" -v b="$(top1_of inherited.onnx)" 'BEGIN { exit !(a > b + 20) }'
+    [ -s recovered.safetensors ]
+}
+
 @test "a search judges by samples" {
     ends 0 search --space net.yaml --accuracy "$SCORED" --device cpu --threads 1 --objectives accuracy,latency.p50 \
         --trials 12 --seconds 0.02 --study samples.db --quiet --json
