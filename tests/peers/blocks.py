@@ -288,6 +288,28 @@ def windows(b, x, bias=(4, 16, 16)):
     return b.Transpose(b.reshape(y, -1, 8, 8, 16), perm=[0, 3, 1, 2])
 
 
+def heads_of(b, x, cosine):
+    """Queries and keys, perhaps as long as 1."""
+    if not cosine:
+        return b.Mul(x, b.given(0.5))
+    length = b.Clip(b.ReduceL2(x, axes=[-1], keepdims=1), b.given(1e-12))
+    return b.Div(x, b.Expand(length, b.Shape(x)))
+
+
+def shifted_windows(b, x, cosine=False):
+    """A bias for each head, and a mask for each of 4 windows."""
+    y = b.reshape(b.Transpose(b.slice(x, 0, 8, 2), perm=[0, 2, 3, 1]), -1, 16, 16)
+    q, k, v = (b.heads(b.linear(y, 16, 16), 16, 4, 16) for _ in range(3))
+    q, k = heads_of(b, q, cosine), heads_of(b, k, cosine)
+    a = b.MatMul(q, b.Transpose(k, perm=[0, 1, 3, 2]))
+    a = b.Mul(a, b.near_one(4, 1, 1)) if cosine else a
+    a = b.reshape(b.Add(a, b.weight(1, 4, 16, 16)), -1, 4, 4, 16, 16)
+    mask = np.where(b.random.uniform(size=(1, 4, 1, 16, 16)) < 0.3, -100, 0)
+    a = b.Softmax(b.reshape(b.Add(a, b.given(mask)), -1, 4, 16, 16), axis=-1)
+    y = b.reshape(b.Transpose(b.MatMul(a, v), perm=[0, 2, 1, 3]), -1, 16, 16)
+    return b.Transpose(b.reshape(b.linear(y, 16, 16), -1, 8, 8, 16), perm=[0, 3, 1, 2])
+
+
 def patches(b, x):
     y = b.Conv(x, b.weight(32, 16, 3, 2), strides=[3, 2])
     y = b.Transpose(b.reshape(y, -1, 32, 12), perm=[0, 2, 1])
@@ -313,6 +335,7 @@ for name, make in {
     "both_attentions": both_attentions, "eca": eca, "gem": gem, "aspp": aspp, "pyramid": pyramid, "unet": unet,
     "layer_norm_of_channels": layer_norm_of_channels, "layer_scale": layer_scale,
     "mixer_of_places": mixer_of_places, "non_local": non_local, "windows": windows,
+    "shifted_windows": shifted_windows, "cosine_windows": lambda b, x: shifted_windows(b, x, True),
     "windows_of_rank_4": lambda b, x: windows(b, x, (1, 4, 16, 16)), "patches": patches, "head": head,
     "depthwise_separable": lambda b, x: conv_bn_relu(b, conv_bn_relu(b, x, kernel=3, groups=16), 16, 24),
     "squeeze_excite": lambda b, x: b.se(b.conv(x, 16, 16), 16),

@@ -39,6 +39,7 @@ typedef struct hwnas_onednn_group {
     bool has_bytes;           /* reads or writes some */
     bool is_product_of_bytes; /* a convolution or product whose inputs both are */
     bool ends_as_floats;      /* no quantisation is at its end */
+    bool is_broadcast;        /* by loops of ours: broadcasts.h */
     /* Nodes before it, whose bytes it reads in the place of their floats. */
     int n_dequantizes, dequantizes[HWNAS_ONEDNN_MAX_DEQUANTIZES];
 } hwnas_onednn_group;

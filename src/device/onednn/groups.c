@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "device/onednn/broadcasts.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/onednn_int8.h"
 #include "graph/quantize_graph.h"
@@ -297,7 +298,8 @@ static bool follows(hwnas_fusion *plan, void *into, const hwnas_node *node, cons
 static const hwnas_fusion_rules fusion_rules = {
     .group_size = sizeof(group),
     .longest = HWNAS_FUSION_LONGEST,
-    .passes = (hwnas_fusion_begin *const[]){begin, NULL},
+    .passes = (hwnas_fusion_begin *const[]){hwnas_onednn_take_scores, begin,
+                                            hwnas_onednn_take_broadcast, NULL},
     .row = row_of,
     .follows = follows,
     .begins_anew = begins_anew,

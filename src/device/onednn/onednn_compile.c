@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "device/ranges.h"
+#include "device/onednn/broadcasts.h"
 #include "device/onednn/casts.h"
 #include "device/onednn/changes.h"
 #include "device/onednn/fused.h"
@@ -167,6 +168,10 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
 {
     const onednn_exec *exec = c->exec;
     const hwnas_node *root = &c->graph->nodes[group->chain.nodes[0]];
+    if (group->is_broadcast) {
+        s->kind = &hwnas_onednn_broadcasts;
+        return hwnas_onednn_broadcast_compile(s, c->graph, group, exec->arena);
+    }
     if (hwnas_onednn_is_move(root)) {
         s->kind = &hwnas_onednn_moves;
         return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);

@@ -31,13 +31,26 @@ HWNAS_INLINE void hwnas_store(float *to, const hwnas_vector *v)
     *(hwnas_vector *)to = *v;
 }
 
+/* The lanes from `step` on, which is a power of 2, at the beginning: a reduction in four steps,
+ * from half of the lanes on down. What is behind them is of no use. */
+HWNAS_INLINE void hwnas_lanes_from(hwnas_vector *out, const hwnas_vector *v, int step)
+{
+    const hwnas_vector x = *v;
+    *out =
+        step == 8   ? __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12,
+                                              13, 14, 15)
+        : step == 4 ? __builtin_shufflevector(x, x, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7)
+        : step == 2 ? __builtin_shufflevector(x, x, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3)
+                    : __builtin_shufflevector(x, x, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+}
+
 HWNAS_INLINE float hwnas_sum(const hwnas_vector *v)
 {
-    float sums[HWNAS_LANES];
-    hwnas_store(sums, v);
-    for (int n = HWNAS_LANES / 2; n; n /= 2)
-        for (int i = 0; i < n; i++)
-            sums[i] += sums[i + n];
+    hwnas_vector sums = *v, half;
+    for (int n = HWNAS_LANES / 2; n; n /= 2) {
+        hwnas_lanes_from(&half, &sums, n);
+        sums += half;
+    }
     return sums[0];
 }
 

@@ -1,0 +1,477 @@
+/* broadcasts.c: elementwise operators of two tensors, and softmax, row by row. */
+#include "device/onednn/broadcasts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "device/onednn/simd.h"
+#include "graph/op.h"
+
+typedef hwnas_onednn_group group;
+
+/* With a number, or with the values of a tensor that belong to a row. */
+typedef struct operation {
+    dnnl_alg_kind_t alg;
+    float number;
+    int input;         /* of the step; -1: the number */
+    bool is_per_value; /* one for each value of the row; else one for all */
+    int rank;
+    int64_t dims[HWNAS_MAX_RANK], strides[HWNAS_MAX_RANK]; /* of the rows; of the operand, values */
+} operation;
+
+typedef struct broadcasts {
+    int64_t n_rows, n; /* n: values of a row */
+    bool ends_with_softmax, reads_itself;
+    int n_operations;
+    operation operations[HWNAS_FUSION_LONGEST];
+} broadcasts;
+
+/* ---- Which nodes ---- */
+
+static bool is_binary(const hwnas_node *node)
+{
+    dnnl_alg_kind_t alg;
+    return hwnas_onednn_binary(&alg, node);
+}
+
+static bool is_number(const hwnas_tensor *t)
+{
+    return t->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(t) == 1;
+}
+
+/* Which input is worked on, the other one being the operand; -1: neither. */
+static int main_input(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *out = hwnas_node_output(graph, node);
+    if (hwnas_node_is_whole(graph, node) || !is_binary(node) || out->rank < 2)
+        return -1;
+    for (int i = 0; i < (node->op->commutes ? 2 : 1); i++) {
+        const hwnas_tensor *in = hwnas_node_input(graph, node, i);
+        if (in->kind != HWNAS_TENSOR_WEIGHT && hwnas_same_shape(in, out) &&
+            hwnas_node_input(graph, node, 1 - i)->rank <= out->rank)
+            return i;
+    }
+    return -1;
+}
+
+static const hwnas_tensor *operand_of(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return hwnas_node_input(graph, node, 1 - main_input(graph, node));
+}
+
+/* Of the result's dimension `i`; 1 where the operand is repeated. */
+static int64_t dim_of(const hwnas_tensor *operand, const hwnas_tensor *out, int i)
+{
+    const int at = i - (out->rank - operand->rank);
+    return at < 0 ? 1 : operand->dims[at];
+}
+
+/* Whether the values differ along a dimension that is neither the first nor one of the last two. */
+static bool differs_between(const hwnas_tensor *operand, const hwnas_tensor *out)
+{
+    for (int i = 1; i < out->rank - 2; i++)
+        if (dim_of(operand, out, i) > 1)
+            return true;
+    return false;
+}
+
+static bool keeps_rows(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0),
+                       *out = hwnas_node_output(graph, node);
+    return node->op->id == HWNAS_OP_RESHAPE && in->rank > 0 && out->rank > 0 &&
+           in->kind == HWNAS_TENSOR_ACTIVATION && in->dtype == HWNAS_FLOAT32 &&
+           in->dims[in->rank - 1] == out->dims[out->rank - 1];
+}
+
+static bool is_last_axis(const hwnas_graph *graph, const hwnas_node *softmax)
+{
+    const int64_t axis = hwnas_node_attr(softmax, "axis")->ints[0];
+    return axis == -1 || axis == hwnas_node_output(graph, softmax)->rank - 1;
+}
+
+/* The node that makes a tensor for one reader alone and may be worked on with it, or -1. */
+static int free_maker(const hwnas_fusion *f, int tensor)
+{
+    const int node = f->graph->tensors[tensor].producer;
+    return node >= 0 && hwnas_lone_reader(&f->uses[tensor]) >= 0 &&
+                   f->group_of[node] == HWNAS_FUSION_NO_GROUP
+               ? node
+               : -1;
+}
+
+/* What stands before a softmax, the last first; the first of them is no reshape. */
+static int find_before(int nodes[HWNAS_FUSION_LONGEST], const hwnas_fusion *f, int softmax)
+{
+    const hwnas_graph *graph = f->graph;
+    int n = 0, n_whole = 0, tensor = graph->nodes[softmax].inputs[0], at;
+    while (n + 1 < HWNAS_FUSION_LONGEST && (at = free_maker(f, tensor)) >= 0) {
+        const hwnas_node *node = &graph->nodes[at];
+        const int input = keeps_rows(graph, node) ? 0 : main_input(graph, node);
+        if (input < 0)
+            break;
+        nodes[n++] = at;
+        n_whole = is_binary(node) ? n : n_whole;
+        tensor = node->inputs[input];
+    }
+    return n_whole;
+}
+
+/* oneDNN's attention is fast with one operand at most, of which the heads share the values. */
+static bool is_slow_attention(const hwnas_graph *graph, const int *nodes, int n)
+{
+    int n_operands = 0;
+    for (int i = 0; i < n; i++) {
+        const hwnas_node *node = &graph->nodes[nodes[i]];
+        if (!is_binary(node))
+            return true;
+        const hwnas_tensor *operand = operand_of(graph, node);
+        n_operands += !is_number(operand);
+        if (differs_between(operand, hwnas_node_output(graph, node)) || n_operands > 1)
+            return true;
+    }
+    return false;
+}
+
+static void begin(hwnas_fusion *f, group *g, int last)
+{
+    hwnas_fusion_take(f, g, last);
+    g->chain.takes = 0;
+    g->bias = -1;
+    g->layout = HWNAS_ONEDNN_PLAIN;
+    g->is_broadcast = true;
+}
+
+static bool may_begin(const hwnas_fusion *f, int node)
+{
+    const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
+    return finder->is_refused && !finder->is_refused[node] &&
+           !hwnas_node_is_whole(f->graph, &f->graph->nodes[node]);
+}
+
+bool hwnas_onednn_take_scores(hwnas_fusion *f, void *into, int node)
+{
+    int before[HWNAS_FUSION_LONGEST];
+    if (f->graph->nodes[node].op->id != HWNAS_OP_SOFTMAX || !may_begin(f, node) ||
+        !is_last_axis(f->graph, &f->graph->nodes[node]))
+        return false;
+    int n = find_before(before, f, node);
+    if (!is_slow_attention(f->graph, before, n))
+        return false;
+    while (n > 0)
+        hwnas_fusion_take(f, into, before[--n]);
+    begin(f, into, node);
+    return true;
+}
+
+bool hwnas_onednn_take_broadcast(hwnas_fusion *f, void *into, int node)
+{
+    const hwnas_graph *graph = f->graph;
+    const hwnas_node *first = &graph->nodes[node];
+    const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
+    if (!may_begin(f, node) || finder->layouts[first->output] == HWNAS_ONEDNN_IMAGE ||
+        main_input(graph, first) < 0)
+        return false;
+    const hwnas_tensor *out = hwnas_node_output(graph, first), *operand = operand_of(graph, first);
+    if (hwnas_same_shape(operand, out) || !differs_between(operand, out))
+        return false;
+    begin(f, into, node);
+    return true;
+}
+
+/* ---- Compiling ---- */
+
+/* How many of the last dimensions are a row: each operand either has all of them or none. */
+static int dims_of_rows(const hwnas_graph *graph, const group *g)
+{
+    const hwnas_tensor *out = &graph->tensors[g->chain.output];
+    int n = out->rank;
+    for (int k = 0; k < g->chain.n_nodes; k++) {
+        const hwnas_node *node = &graph->nodes[g->chain.nodes[k]];
+        if (!is_binary(node))
+            return 1;
+        const hwnas_tensor *operand = operand_of(graph, node);
+        const bool is_repeated = dim_of(operand, out, out->rank - 1) == 1;
+        for (int same = 1; same < n; same++) {
+            const int at = out->rank - 1 - same;
+            if (dim_of(operand, out, at) != (is_repeated ? 1 : out->dims[at]))
+                n = same;
+        }
+    }
+    return n;
+}
+
+/* Where an operand's values of each row are: dimensions that it passes alike are one. */
+static void find_rows(operation *o, const hwnas_tensor *operand, const hwnas_tensor *out,
+                      int n_last)
+{
+    int64_t stride = 1;
+    for (int i = out->rank - 1; i >= out->rank - n_last; i--)
+        stride *= dim_of(operand, out, i);
+    o->is_per_value = stride > 1;
+    for (int i = out->rank - n_last - 1; i >= 0; i--) {
+        const int64_t has = dim_of(operand, out, i), step = has > 1 ? stride : 0;
+        const int last = o->rank - 1;
+        stride *= has;
+        if (out->dims[i] == 1)
+            continue;
+        if (last >= 0 && o->strides[last] * o->dims[last] == step) {
+            o->dims[last] *= out->dims[i];
+            continue;
+        }
+        o->dims[o->rank] = out->dims[i];
+        o->strides[o->rank++] = step;
+    }
+}
+
+static void add_operation(broadcasts *b, hwnas_onednn_step *step, const hwnas_graph *graph,
+                          const hwnas_node *node, int n_last)
+{
+    const int operand = node->inputs[1 - main_input(graph, node)];
+    const hwnas_tensor *t = &graph->tensors[operand];
+    operation *o = &b->operations[b->n_operations++];
+    *o = (operation){.input = -1};
+    hwnas_onednn_binary(&o->alg, node);
+    if (is_number(t)) {
+        hwnas_tensor_fill(t, &o->number);
+        return;
+    }
+    o->input = (int)step->n_inputs;
+    b->reads_itself |= operand == step->input_ids[0];
+    step->input_ids[step->n_inputs++] = operand;
+    find_rows(o, t, hwnas_node_output(graph, node), n_last);
+}
+
+hwnas_status hwnas_onednn_broadcast_compile(hwnas_onednn_step *step, const hwnas_graph *graph,
+                                            const group *g, hwnas_arena *arena)
+{
+    const hwnas_tensor *out = &graph->tensors[g->chain.output];
+    const hwnas_node *first = &graph->nodes[g->chain.nodes[0]];
+    const int n_last = dims_of_rows(graph, g);
+    broadcasts *b = step->state = hwnas_alloc(sizeof *b);
+    b->n = b->n_rows = 1;
+    for (int i = 0; i < out->rank; i++)
+        *(i < out->rank - n_last ? &b->n_rows : &b->n) *= out->dims[i];
+    step->n_inputs = step->n_outputs = 1;
+    step->input_ids =
+        hwnas_arena_alloc(arena, (1 + (size_t)g->chain.n_nodes) * sizeof *step->input_ids);
+    step->input_ids[0] = first->inputs[main_input(graph, first)];
+    step->output_ids = hwnas_arena_copy(arena, &g->chain.output, sizeof *step->output_ids);
+    for (int k = 0; k < g->chain.n_nodes; k++) {
+        const hwnas_node *node = &graph->nodes[g->chain.nodes[k]];
+        b->ends_with_softmax |= node->op->id == HWNAS_OP_SOFTMAX;
+        if (is_binary(node))
+            add_operation(b, step, graph, node, n_last);
+    }
+    return HWNAS_OK;
+}
+
+/* ---- Running ---- */
+
+/* The compiler makes a loop for each constant `alg`. */
+HWNAS_INLINE void combine_vectors(hwnas_vector *x, const hwnas_vector *y, dnnl_alg_kind_t alg)
+{
+    if (alg == dnnl_binary_add)
+        *x += *y;
+    else if (alg == dnnl_binary_sub)
+        *x -= *y;
+    else if (alg == dnnl_binary_mul)
+        *x *= *y;
+    else
+        *x /= *y;
+}
+
+HWNAS_INLINE float combine_one(float x, float y, dnnl_alg_kind_t alg)
+{
+    return alg == dnnl_binary_add   ? x + y
+           : alg == dnnl_binary_sub ? x - y
+           : alg == dnnl_binary_mul ? x * y
+                                    : x / y;
+}
+
+HWNAS_INLINE void combine_by(float *out, const float *in, const float *other, int64_t n,
+                             dnnl_alg_kind_t alg, bool is_per_value)
+{
+    hwnas_vector x, y = (hwnas_vector){0} + *other;
+    int64_t i = 0;
+    for (; i + HWNAS_LANES <= n; i += HWNAS_LANES) {
+        hwnas_load(&x, in + i);
+        if (is_per_value)
+            hwnas_load(&y, other + i);
+        combine_vectors(&x, &y, alg);
+        hwnas_store(out + i, &x);
+    }
+    for (; i < n; i++)
+        out[i] = combine_one(in[i], other[is_per_value ? i : 0], alg);
+}
+
+HWNAS_INLINE void combine_any(float *out, const float *in, const float *other, int64_t n,
+                              dnnl_alg_kind_t alg, bool is_per_value)
+{
+    if (alg == dnnl_binary_add)
+        combine_by(out, in, other, n, dnnl_binary_add, is_per_value);
+    else if (alg == dnnl_binary_sub)
+        combine_by(out, in, other, n, dnnl_binary_sub, is_per_value);
+    else if (alg == dnnl_binary_mul)
+        combine_by(out, in, other, n, dnnl_binary_mul, is_per_value);
+    else
+        combine_by(out, in, other, n, dnnl_binary_div, is_per_value);
+}
+
+HWNAS_INLINE void combine(float *out, const float *in, const float *other, int64_t n,
+                          const operation *o)
+{
+    if (o->is_per_value)
+        combine_any(out, in, other, n, o->alg, true);
+    else
+        combine_any(out, in, other, n, o->alg, false);
+}
+
+HWNAS_INLINE void keep_greater(hwnas_vector *most, const hwnas_vector *x)
+{
+    const hwnas_whole_vector is_more = *x > *most;
+    *most =
+        (hwnas_vector)((is_more & (hwnas_whole_vector)*x) | (~is_more & (hwnas_whole_vector)*most));
+}
+
+HWNAS_INLINE float greatest_of(const float *in, int64_t n)
+{
+    hwnas_vector most = (hwnas_vector){0} - INFINITY, x;
+    int64_t i = 0;
+    for (; i + HWNAS_LANES <= n; i += HWNAS_LANES) {
+        hwnas_load(&x, in + i);
+        keep_greater(&most, &x);
+    }
+    for (int k = HWNAS_LANES / 2; k; k /= 2) {
+        hwnas_lanes_from(&x, &most, k);
+        keep_greater(&most, &x);
+    }
+    float out = most[0];
+    for (; i < n; i++)
+        out = in[i] > out ? in[i] : out;
+    return out;
+}
+
+/* e^(x - greatest), but 0 for what is too small to count: products with denormal numbers are slow.
+ */
+HWNAS_INLINE void exponentiate(hwnas_vector *x, float greatest)
+{
+    const hwnas_vector least = (hwnas_vector){0} - 80.0f;
+    *x -= greatest;
+    const hwnas_whole_vector is_less = *x < least;
+    hwnas_exp(x, x);
+    *x = (hwnas_vector)(~is_less & (hwnas_whole_vector)*x);
+}
+
+/* The last values of a row, from `whole` on; returns their sum. */
+HWNAS_INLINE float exponentiate_rest(float *values, int64_t whole, int64_t n, float greatest)
+{
+    hwnas_vector x = (hwnas_vector){0} - INFINITY;
+    float sum = 0;
+    for (int64_t i = whole; i < n; i++)
+        x[i - whole] = values[i];
+    exponentiate(&x, greatest);
+    for (int64_t i = whole; i < n; i++)
+        sum += values[i] = x[i - whole];
+    return sum;
+}
+
+HWNAS_INLINE void softmax_row(float *values, int64_t n)
+{
+    const int64_t whole = n / HWNAS_LANES * HWNAS_LANES;
+    const float greatest = greatest_of(values, n);
+    hwnas_vector sums = {0}, x;
+    float sum = 0;
+    for (int64_t i = 0; i < whole; i += HWNAS_LANES) {
+        hwnas_load(&x, values + i);
+        exponentiate(&x, greatest);
+        sums += x;
+        hwnas_store(values + i, &x);
+    }
+    if (whole < n)
+        sum = exponentiate_rest(values, whole, n, greatest);
+    const float factor = 1.0f / (hwnas_sum(&sums) + sum);
+    combine_by(values, values, &factor, n, dnnl_binary_mul, false);
+}
+
+/* Where an operand's values are: of a row, and how far each of its dimensions has been counted. */
+typedef struct cursor {
+    const float *values;
+    int64_t at[HWNAS_MAX_RANK];
+} cursor;
+
+static void find_row(cursor *c, const operation *o, const float *values, int64_t row)
+{
+    *c = (cursor){.values = values};
+    for (int i = 0; i < o->rank; row /= o->dims[i++]) {
+        c->at[i] = row % o->dims[i];
+        c->values += c->at[i] * o->strides[i];
+    }
+}
+
+HWNAS_INLINE void next_row(cursor *c, const operation *o)
+{
+    for (int i = 0; i < o->rank; i++) {
+        c->values += o->strides[i];
+        if (++c->at[i] < o->dims[i])
+            return;
+        c->values -= o->dims[i] * o->strides[i];
+        c->at[i] = 0;
+    }
+}
+
+/* The arguments of a run. */
+typedef struct values {
+    float *out;
+    const float *in, *others[1 + HWNAS_FUSION_LONGEST];
+} values;
+
+HWNAS_CLONES static void run_rows(const broadcasts *b, const values *v, int64_t first, int64_t end)
+{
+    cursor cursors[HWNAS_FUSION_LONGEST];
+    for (int k = 0; k < b->n_operations; k++) {
+        const operation *o = &b->operations[k];
+        find_row(&cursors[k], o, o->input < 0 ? &o->number : v->others[o->input], first);
+    }
+    for (int64_t row = first; row < end; row++) {
+        const float *in = v->in + row * b->n;
+        float *to = v->out + row * b->n;
+        for (int k = 0; k < b->n_operations; k++, in = to) {
+            const operation *o = &b->operations[k];
+            combine(to, in, cursors[k].values, b->n, o);
+            next_row(&cursors[k], o);
+        }
+        if (b->ends_with_softmax)
+            softmax_row(to, b->n);
+    }
+}
+
+static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)
+{
+    enum { WORTH_A_THREAD = 1 << 14 }; /* values */
+    const broadcasts *b = step->state;
+    values v = {.out = hwnas_onednn_values(step->outputs[0])};
+    for (size_t i = 0; i < step->n_inputs; i++)
+        v.others[i] = hwnas_onednn_values(step->inputs[i]);
+    v.in = v.others[0];
+    int64_t n_parts = b->n_rows * b->n / WORTH_A_THREAD;
+    n_parts = n_parts > device->threads ? device->threads : n_parts;
+    n_parts = n_parts > b->n_rows ? b->n_rows : n_parts < 1 ? 1 : n_parts;
+#pragma omp parallel for num_threads(n_parts) if (n_parts > 1)
+    for (int64_t i = 0; i < n_parts; i++)
+        run_rows(b, &v, b->n_rows * i / n_parts, b->n_rows * (i + 1) / n_parts);
+    return dnnl_success;
+}
+
+static int in_place(const hwnas_onednn_step *step, int output, size_t k)
+{
+    const broadcasts *b = step->state;
+    return b->reads_itself ? -1 : hwnas_onednn_over_first(step, output, k);
+}
+
+const hwnas_onednn_kind hwnas_onednn_broadcasts = {
+    .name = "own loops",
+    .run = run,
+    .free = free,
+    .in_place = in_place,
+};

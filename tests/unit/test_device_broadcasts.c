@@ -1,0 +1,163 @@
+/* test_device_broadcasts.c: sums and products with tensors that are repeated along some dimensions,
+ * and the softmax behind them, on `cpu` against `ref`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/op.h"
+#include "tests/unit/device_fixture.h"
+
+/* Whether a step of our own loops has a node of this operator. */
+static bool is_in_own_loops(hwnas_device *device, const hwnas_graph *graph, hwnas_op_id op)
+{
+    const hwnas_exec_step *steps;
+    hwnas_exec *exec;
+    bool is_found = false;
+    ok(hwnas_device_compile(&exec, device, graph, NULL));
+    const size_t n = exec->ops->steps(exec, &steps);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < steps[i].n_nodes; k++)
+            is_found |=
+                graph->nodes[steps[i].nodes[k]].op->id == op && !strcmp(steps[i].how, "own loops");
+    hwnas_exec_free(exec);
+    return is_found;
+}
+
+/* With one thread and with two; what is looked for must run in our own loops. */
+static void agrees(const char *what, const hwnas_graph *graph, hwnas_op_id op)
+{
+    hwnas_device *ref = open_device("ref", 1);
+    for (int threads = 1; threads <= 2; threads++) {
+        hwnas_device *cpu = open_device("cpu", threads);
+        compare(what, cpu, graph, ref, graph, 1);
+        assert_true(is_in_own_loops(cpu, graph, op));
+        hwnas_device_close(cpu);
+    }
+    hwnas_device_close(ref);
+}
+
+/* Scores of attention: `length` queries and as many keys, at batch 2. */
+static int scores_of(hwnas_graph *graph, int64_t heads, int64_t length)
+{
+    const int64_t q_dims[] = {2, heads, length, 8}, k_dims[] = {2, heads, 8, length};
+    const int q = add_input(graph, q_dims), k = add_input(graph, k_dims);
+    return add(graph, "matmul", "", q, k);
+}
+
+/* Softmax times values. */
+static void end_attention(hwnas_graph *graph, int scores, int64_t heads, int64_t length)
+{
+    const int64_t v_dims[] = {2, heads, length, 8};
+    const int v = add_input(graph, v_dims);
+    hwnas_graph_add_output(graph,
+                           add(graph, "matmul", "", add(graph, "softmax", "", scores, -1), v));
+}
+
+/* Rows shorter than a vector, of several vectors, and with a rest. */
+static void rows_may_have_any_length(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {1, 2, 15, 16, 17, 49, 64, 67};
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        const int64_t n = lengths[i], bias[] = {3, n, n, 0}, factor[] = {3, 1, 1, 0};
+        hwnas_graph *graph = hwnas_graph_new("attention", 1);
+        int x = scores_of(graph, 3, n);
+        x = add(graph, "mul", "", x, add_input(graph, factor));
+        x = add(graph, "add", "", x, add_input(graph, bias));
+        end_attention(graph, x, 3, n);
+        agrees("attention", graph, HWNAS_OP_SOFTMAX);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Shifted windows, two of three heads: reshaped for the mask, and back. */
+static void a_reshape_may_stand_between(void **state)
+{
+    (void)state;
+    const int64_t bias[] = {1, 6, 9, 9}, mask[] = {2, 1, 9, 9};
+    hwnas_graph *graph = hwnas_graph_new("windows", 1);
+    int x = add(graph, "add", "", scores_of(graph, 6, 9), add_input(graph, bias));
+    x = add(graph, "reshape", "shape=2,3,9,9", x, -1);
+    x = add(graph, "add", "", x, add_input(graph, mask));
+    x = add(graph, "reshape", "shape=6,9,9", x, -1);
+    end_attention(graph, x, 6, 9);
+    agrees("windows", graph, HWNAS_OP_SOFTMAX);
+    hwnas_graph_free(graph);
+}
+
+/* An operand is what is worked on as well, so the result does not take its place. */
+static void a_sum_with_itself(void **state)
+{
+    (void)state;
+    const int64_t bias[] = {3, 1, 7, 0};
+    hwnas_graph *graph = hwnas_graph_new("itself", 1);
+    const int64_t dims[] = {2, 3, 5, 7};
+    const int in = add(graph, "tanh", "", add_input(graph, dims), -1);
+    int x = add(graph, "mul", "", in, add_input(graph, bias));
+    x = add(graph, "add", "", x, in);
+    hwnas_graph_add_output(graph, add(graph, "softmax", "", x, -1));
+    agrees("itself", graph, HWNAS_OP_SOFTMAX);
+    hwnas_graph_free(graph);
+}
+
+/* What is far below the greatest value counts for nothing. */
+static void masked_scores_vanish(void **state)
+{
+    (void)state;
+    const int64_t dims[] = {1, 2, 3, 20}, mask_dims[] = {2, 3, 20};
+    float mask[120];
+    for (int i = 0; i < 120; i++)
+        mask[i] = i % 3 ? -100.0f : 0;
+    hwnas_graph *graph = hwnas_graph_new("mask", 1);
+    int constant;
+    const int in = add_input(graph, dims);
+    ok(hwnas_graph_add_constant(&constant, graph, "mask", 3, mask_dims, mask));
+    const int out = add(graph, "softmax", "", add(graph, "add", "", in, constant), -1);
+    hwnas_graph_add_output(graph, out);
+    agrees("mask", graph, HWNAS_OP_SOFTMAX);
+    hwnas_device *cpu = open_device("cpu", 1);
+    float *got = outcome(cpu, graph, 1);
+    for (int i = 0; i < 120; i++)
+        assert_true(i % 3 ? got[i] == 0 : got[i] > 0);
+    free(got);
+    hwnas_device_close(cpu);
+    hwnas_graph_free(graph);
+}
+
+/* Without a softmax: around an attention, where no primitive takes them. */
+static void operands_may_be_repeated_anywhere(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {{3, 4, 5},    {3, 4, 1},    {3, 1, 5},    {3, 1, 1},
+                                        {1, 3, 4, 5}, {2, 3, 4, 1}, {2, 3, 1, 1}, {1, 3, 1, 5}};
+    static const char *const ops[] = {"add", "sub", "mul", "div"};
+    for (size_t i = 0; i < COUNT(shapes) * COUNT(ops); i++) {
+        const int64_t dims[] = {2, 3, 4, 5};
+        hwnas_graph *graph = hwnas_graph_new("operand", 1);
+        const int x = scores_of(graph, 3, 4),
+                  in = add(graph, "neg", "", add_input(graph, dims), -1);
+        const int other = add(graph, "sigmoid", "", add_input(graph, shapes[i / COUNT(ops)]), -1);
+        end_attention(graph, x, 3, 4);
+        hwnas_graph_add_output(graph, add(graph, ops[i % COUNT(ops)], "", in, other));
+        agrees(ops[i % COUNT(ops)], graph, hwnas_op_by_name(ops[i % COUNT(ops)])->id);
+        hwnas_graph_free(graph);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_may_have_any_length),
+        cmocka_unit_test(a_reshape_may_stand_between),
+        cmocka_unit_test(a_sum_with_itself),
+        cmocka_unit_test(masked_scores_vanish),
+        cmocka_unit_test(operands_may_be_repeated_anywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
