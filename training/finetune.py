@@ -16,6 +16,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 import time
 
@@ -120,11 +121,12 @@ def fraction(text):
 
 def settings_of_samples():
     """ "FILE#KEY=VALUE,...": the file, its labels, and how it is read."""
-    path, _, rest = SETTINGS["samples"].rpartition("#")
-    if not path:
-        path, rest = rest, ""
-    how = dict(item.split("=", 1) for item in rest.split(",") if item)
-    path = os.path.join(SETTINGS["folder"], path)
+    text = SETTINGS["samples"]
+    cuts = [len(text)] + [at for at in range(len(text) - 1, 0, -1) if text[at] == "#"]
+    cut = next((at for at in cuts if os.path.exists(os.path.join(SETTINGS["folder"], text[:at]))), cuts[min(1, len(cuts) - 1)])
+    items = re.findall(r"(?:\\.|[^,\\])+", text[cut + 1:])
+    how = dict(re.sub(r"\\(.)", r"\1", item).split("=", 1) for item in items)
+    path = os.path.join(SETTINGS["folder"], text[:cut])
     labels = how.pop("labels", None)
     if labels:
         near = os.path.join(SETTINGS["folder"], labels)

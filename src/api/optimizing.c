@@ -21,12 +21,14 @@
 #include "predict/predict.h"
 #include "report/optimized_text.h"
 #include "study/summary.h"
+#include "study/write_network.h"
 
 /* An optimisation on its way. */
 typedef struct optimization {
     hwnas_optimize_options options;
     const char *model;
     char *prefix, *space_path, *study_path, *accuracy, *constraints;
+    char *dtype; /* as a job has it */
     hwnas_space *space;
     hwnas_predictor *predictor;
     hwnas_samples *samples; /* the predictor's */
@@ -49,9 +51,23 @@ static void end(optimization *o)
     free(o->study_path);
     free(o->accuracy);
     free(o->constraints);
+    free(o->dtype);
 }
 
 /* ---- What there is to begin with ---- */
+
+/* "f32,s8" as a job has it. */
+static hwnas_status take_precisions(optimization *o)
+{
+    hwnas_status status = HWNAS_OK;
+    char *text = hwnas_strdup(o->options.precisions), *rest = text;
+    hwnas_precision precision;
+    for (char *word; status == HWNAS_OK && (word = strsep(&rest, ","));)
+        status = hwnas_precision_find(&precision, word + strspn(word, " "));
+    free(text);
+    o->dtype = hwnas_printf("{values: [%s]}", o->options.precisions);
+    return status;
+}
 
 static hwnas_status take_options(optimization *o, const char *model,
                                  const hwnas_optimize_options *given)
@@ -73,6 +89,8 @@ static hwnas_status take_options(optimization *o, const char *model,
         options->minutes = 10;
     if (!options->device)
         options->device = "cpu";
+    if (!options->precisions)
+        options->precisions = "f32";
     options->threads = options->threads ? options->threads : 1;
     options->batch = options->batch ? options->batch : 1;
     o->prefix = options->out ? hwnas_strdup(options->out)
@@ -80,7 +98,7 @@ static hwnas_status take_options(optimization *o, const char *model,
     o->space_path = hwnas_printf("%s.yaml", o->prefix);
     o->study_path = hwnas_printf("%s.db", o->prefix);
     o->accuracy = hwnas_printf("samples:%s", options->samples);
-    return HWNAS_OK;
+    return take_precisions(o);
 }
 
 /* None of the files is the model, and none is replaced unasked. */
@@ -128,18 +146,23 @@ typedef struct timing {
     int n;
 } timing;
 
-static hwnas_status measure(const optimization *o, timing *to, hwnas_measurer *measurer,
+static hwnas_status measure(const optimization *o, timing *to, hwnas_precision precision,
                             const hwnas_graph *graph, const char *name)
 {
-    hwnas_result *result;
-    hwnas_network *network;
+    hwnas_status status = HWNAS_OK;
+    hwnas_result *result = NULL;
+    hwnas_network *network = NULL;
+    hwnas_measurer *measurer = NULL;
     hwnas_graph *copy;
-    TRY(hwnas_graph_copy(&copy, graph));
+    hwnas_measurer_options options = HWNAS_MEASURER_OPTIONS_INIT;
+    options.device = o->options.device;
+    options.threads = o->options.threads;
+    options.cancel = o->options.cancel;
+    options.precision = precision;
+    TRY_OUT(hwnas_measurer_open(&measurer, &options));
+    TRY_OUT(hwnas_graph_copy(&copy, graph));
     network = hwnas_api_network_of(name, copy, o->options.batch);
-    const hwnas_status status = hwnas_measurer_measure(&result, measurer, network);
-    hwnas_network_close(network);
-    if (status != HWNAS_OK)
-        return status;
+    TRY_OUT(hwnas_measurer_measure(&result, measurer, network));
     const hwnas_metric_value *p50 = hwnas_result_find(result, "latency.p50");
     if (p50) {
         to->low = to->n ? fmin(to->low, p50->low) : p50->low;
@@ -147,8 +170,11 @@ static hwnas_status measure(const optimization *o, timing *to, hwnas_measurer *m
         to->value = (to->value * to->n + p50->value) / (to->n + 1);
         to->n++;
     }
+out:
     hwnas_result_free(result);
-    return HWNAS_OK;
+    hwnas_network_close(network);
+    hwnas_measurer_close(measurer);
+    return status;
 }
 
 /* In turns, so that whatever the machine does happens to both. `best` NULL: the model alone. */
@@ -158,20 +184,13 @@ static hwnas_status measure_in_turns(const optimization *o, timing *first, timin
     enum { N_ROUNDS = 3 };
     hwnas_status status = HWNAS_OK;
     hwnas_graph *first_graph = NULL;
-    hwnas_measurer *measurer = NULL;
-    hwnas_measurer_options options = HWNAS_MEASURER_OPTIONS_INIT;
-    options.device = o->options.device;
-    options.threads = o->options.threads;
-    options.cancel = o->options.cancel;
     TRY_OUT(hwnas_graph_build_trained(&first_graph, o->first, o->options.batch));
-    TRY_OUT(hwnas_measurer_open(&measurer, &options));
     for (int round = 0; round < (best ? N_ROUNDS : 1); round++) {
-        TRY_OUT(measure(o, first, measurer, first_graph, "the model"));
+        TRY_OUT(measure(o, first, HWNAS_F32, first_graph, "the model"));
         if (best)
-            TRY_OUT(measure(o, best, measurer, best_graph, "the optimized model"));
+            TRY_OUT(measure(o, best, o->found->best.precision, best_graph, "the optimized model"));
     }
 out:
-    hwnas_measurer_close(measurer);
     hwnas_graph_free(first_graph);
     return status;
 }
@@ -291,8 +310,8 @@ static hwnas_status judge_model(optimization *o)
     found->original.latency = (hwnas_estimate_95){first.value, first.low, first.high};
     TRY_OUT(hwnas_graph_build(&graph, o->first, o->options.batch));
     take_costs(&found->original.costs, o, graph);
-    TRY_OUT(
-        hwnas_samples_score(&found->original.searched, o->samples, o->first, HWNAS_SAMPLES_SEARCH));
+    TRY_OUT(hwnas_samples_score(&found->original.searched, o->samples, o->first, HWNAS_F32,
+                                HWNAS_SAMPLES_SEARCH));
     if (goes_on(o)) {
         status = take_constraints_of_study(o);
         goto out;
@@ -323,6 +342,7 @@ static hwnas_status search(optimization *o)
                                     {"device", o->options.device},
                                     {"threads", threads},
                                     {"batch", batch},
+                                    {"dtype", o->dtype},
                                     {"objectives", "accuracy,latency.p50"},
                                     {"constraints", o->constraints},
                                     {"minutes", minutes},
@@ -347,13 +367,16 @@ static hwnas_status take_winner(optimization *o)
     hwnas_network *network;
     TRY(hwnas_network_open_trial(&network, o->study_path, -1, NULL));
     const hwnas_status status = hwnas_arch_parse(&o->best, o->space, hwnas_network_code(network));
+    const hwnas_precision precision = o->found->best.precision = network->measured;
     hwnas_network_close(network);
     TRY(status);
     o->found->code = hwnas_arch_code(o->best);
     o->found->n_test = hwnas_samples_count(o->samples, HWNAS_SAMPLES_TEST);
-    TRY(hwnas_samples_score(&o->found->best.searched, o->samples, o->best, HWNAS_SAMPLES_SEARCH));
-    TRY(hwnas_samples_score(&o->found->best.tested, o->samples, o->best, HWNAS_SAMPLES_TEST));
-    return hwnas_samples_score(&o->found->original.tested, o->samples, o->first,
+    TRY(hwnas_samples_score(&o->found->best.searched, o->samples, o->best, precision,
+                            HWNAS_SAMPLES_SEARCH));
+    TRY(hwnas_samples_score(&o->found->best.tested, o->samples, o->best, precision,
+                            HWNAS_SAMPLES_TEST));
+    return hwnas_samples_score(&o->found->original.tested, o->samples, o->first, HWNAS_F32,
                                HWNAS_SAMPLES_TEST);
 }
 
@@ -364,17 +387,19 @@ static hwnas_status write_files(optimization *o, hwnas_report *report, const hwn
     hwnas_status status = HWNAS_OK;
     char *onnx = hwnas_printf("%s.onnx", o->prefix), *module = hwnas_printf("%s.py", o->prefix);
     char *weights = NULL;
-    void *bytes = NULL;
-    size_t length;
-    TRY_OUT(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
-    TRY_OUT(hwnas_file_write(onnx, bytes, length));
-    hwnas_report_add_file(report, onnx, "");
+    hwnas_network_file file = {
+        .format = "onnx", .precision = o->found->best.precision, .samples = o->samples};
+    hwnas_exec_options how = {.precision = HWNAS_F32};
+    if (file.precision == HWNAS_S8)
+        hwnas_samples_calibrate(&how, o->samples, 1);
+    TRY_OUT(hwnas_graph_write_folded(onnx, graph, &how));
+    hwnas_report_add_file(report, onnx, hwnas_network_file_note(&file));
     TRY_OUT(hwnas_export_graph(module, &weights, graph));
-    hwnas_report_add_file(report, module, "");
+    file.format = "pytorch";
+    hwnas_report_add_file(report, module, hwnas_network_file_note(&file));
     hwnas_report_add_file(report, weights, "");
 out:
     free(weights);
-    free(bytes);
     free(onnx);
     free(module);
     return status;

@@ -11,18 +11,18 @@ static const hwnas_usage usage = {
     .synopsis = "optimize MODEL.onnx --data FILE",
     .summary = "Makes a trained model faster on a device, and tells what that costs on your\n"
                "samples: a search over its channels, branches and windows, with its weights.",
-    .notes =
-        "hwnas optimize model.onnx --data val.npz --constraints 'latency.p50 <= 0.5 x' "
-        "--max-loss 1 --minutes 20\n"
-        "x: times what the model has. Writes NAME-opt.onnx, .py with .safetensors, .yaml, .db, and\n"
-        "NAME-opt-finetune.py, which trains it.",
+    .notes = "hwnas optimize model.onnx --data val.npz --constraints 'latency.p50 <= 0.5 x' "
+             "--max-loss 1 --minutes 20\n"
+             "x: times what the model has. Writes NAME-opt.onnx, .py with .safetensors, .yaml, "
+             ".db, and\n"
+             "NAME-opt-finetune.py, which trains it.",
     .min_arguments = 1,
     .max_arguments = 1};
 
 typedef struct arguments {
     const char *model, *data;
     hwnas_data_arguments how; /* without files and limit */
-    const char *constraints, *device, *out;
+    const char *constraints, *device, *precisions, *out;
     double max_loss, minutes;
     long threads, batch, trials, seed;
     bool resume, overwrite, quiet, as_json;
@@ -77,6 +77,7 @@ static hwnas_status optimize(const arguments *a)
     options.constraints = a->constraints;
     options.max_trials = a->trials;
     options.device = a->device;
+    options.precisions = a->precisions;
     options.threads = (int)a->threads;
     options.batch = (int)a->batch;
     options.seed = (uint64_t)a->seed;
@@ -112,6 +113,8 @@ hwnas_status hwnas_cmd_optimize(int argc, char **argv)
         {"minutes", 0, HWNAS_OPTION_NUMBER, &a.minutes, "N", "of the search (10)"},
         {"trials", 0, HWNAS_OPTION_INT, &a.trials, "N", "at most so many networks"},
         {"device", 'd', HWNAS_OPTION_TEXT, &a.device, "DEVICE", "what it shall be fast on (cpu)"},
+        {"precision", 0, HWNAS_OPTION_TEXT, &a.precisions, "LIST",
+         "what it may be computed in: f32,s8 (f32)"},
         {"threads", 't', HWNAS_OPTION_INT, &a.threads, "N", "threads there (1)"},
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N", "samples that are run together there (1)"},
         {"seed", 0, HWNAS_OPTION_INT, &a.seed, "N", "another seed, another search (0)"},

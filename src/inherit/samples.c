@@ -304,16 +304,20 @@ static hwnas_estimate_95 conclude(const hwnas_scoring *score)
 }
 
 hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
-                                 const hwnas_arch *arch, hwnas_samples_part part)
+                                 const hwnas_arch *arch, hwnas_precision precision,
+                                 hwnas_samples_part part)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL, *folded = NULL;
     hwnas_exec *exec = NULL;
     hwnas_scoring score = {.n = 0};
     hwnas_score_shape shape = {.task = HWNAS_TASK_AUTO};
+    hwnas_exec_options how = {.precision = precision};
+    if (precision == HWNAS_S8)
+        hwnas_samples_calibrate(&how, samples, samples->batch);
     TRY_OUT(build(&graph, samples, arch));
     TRY_OUT(hwnas_graph_fold(&folded, graph));
-    TRY_OUT(hwnas_device_compile(&exec, samples->device, folded, NULL));
+    TRY_OUT(hwnas_device_compile(&exec, samples->device, folded, &how));
     const hwnas_tensor *y = &graph->tensors[graph->outputs[0]];
     shape.are_probabilities = hwnas_gives_probabilities(graph);
     TRY_OUT(hwnas_score_settle(&shape, y->rank - 1, y->dims + 1, samples->n_labels > 1,

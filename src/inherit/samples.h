@@ -38,9 +38,11 @@ void hwnas_samples_close(hwnas_samples *samples); /* accepts NULL */
 
 int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part part);
 
-/* Top-1 in percent, or of numbers 100 r2. Seconds. One thread at a time. */
+/* Top-1 in percent, or of numbers 100 r2, computed in a precision, s8 as hwnas_samples_calibrate()
+ * says. Seconds. One thread at a time. */
 HWNAS_CHECKED hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
-                                               const hwnas_arch *arch, hwnas_samples_part part);
+                                               const hwnas_arch *arch, hwnas_precision precision,
+                                               hwnas_samples_part part);
 /* How such a network is compiled in s8: with ranges of the samples by which weights are recovered,
  * in batches of `batch`; those of the search judge it. Borrows the samples. */
 void hwnas_samples_calibrate(hwnas_exec_options *out, const hwnas_samples *samples, int batch);

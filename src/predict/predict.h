@@ -28,6 +28,10 @@ bool hwnas_predictor_name_ranks(const char *name);
 /* Of the kind `samples`: what it judges by, borrowed; NULL: of another kind. */
 struct hwnas_samples *hwnas_predictor_samples_of(const hwnas_predictor *predictor);
 
+/* Of the kind `samples`: in which precision it runs networks from now on; f32 at first. Of others it
+ * means nothing. */
+void hwnas_predictor_use_precision(hwnas_predictor *predictor, hwnas_precision precision);
+
 /* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
 

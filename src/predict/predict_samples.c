@@ -15,6 +15,7 @@
 typedef struct samples_predictor {
     hwnas_predictor base;
     hwnas_samples *samples;
+    hwnas_precision precision;
     size_t n_scored;
     double seconds;
 } samples_predictor;
@@ -187,7 +188,7 @@ static hwnas_status score(hwnas_estimate *out, hwnas_predictor *base,
         const double start = hwnas_now();
         if (base->stop && *base->stop)
             return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted");
-        TRY(hwnas_samples_score(&top1, p->samples, archs[i], HWNAS_SAMPLES_SEARCH));
+        TRY(hwnas_samples_score(&top1, p->samples, archs[i], p->precision, HWNAS_SAMPLES_SEARCH));
         out[i] = (hwnas_estimate){
             .mean = top1.value, .sd = (top1.high - top1.low) / (2 * 1.96), .is_trained = true};
         p->seconds += hwnas_now() - start;
@@ -224,4 +225,10 @@ hwnas_samples *hwnas_predictor_samples_of(const hwnas_predictor *predictor)
     return predictor->ops == &hwnas_predictor_samples
                ? ((const samples_predictor *)predictor)->samples
                : NULL;
+}
+
+void hwnas_predictor_use_precision(hwnas_predictor *predictor, hwnas_precision precision)
+{
+    if (predictor->ops == &hwnas_predictor_samples)
+        ((samples_predictor *)predictor)->precision = precision;
 }

@@ -52,6 +52,12 @@ void hwnas_optimized_text(hwnas_str *out, const hwnas_optimized *o)
     add_estimate(&grid, &a->latency, ms, decimals);
     add_estimate(&grid, &b->latency, ms, decimals);
     hwnas_grid_cell(&grid, "%.2f x", b->latency.value / a->latency.value);
+    if (b->precision != a->precision) {
+        hwnas_grid_cell(&grid, "precision");
+        hwnas_grid_cell(&grid, "%s", hwnas_precision_name(a->precision));
+        hwnas_grid_cell(&grid, "%s", hwnas_precision_name(b->precision));
+        hwnas_grid_cell(&grid, "%s", "");
+    }
     hwnas_grid_cell(&grid, "MMACs");
     add_count(&grid, a->costs.macs, b->costs.macs);
     hwnas_grid_cell(&grid, "M params");
@@ -85,10 +91,11 @@ static json_t *estimate(const hwnas_estimate_95 *e)
 
 static json_t *row(const hwnas_optimized_row *r)
 {
-    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I}", "accuracy", estimate(&r->tested),
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:s}", "accuracy", estimate(&r->tested),
                      "accuracy_of_search", estimate(&r->searched), "latency.p50",
                      estimate(&r->latency), "macs", (json_int_t)r->costs.macs, "params",
-                     (json_int_t)r->costs.params, "peak_bytes", (json_int_t)r->costs.peak_bytes);
+                     (json_int_t)r->costs.params, "peak_bytes", (json_int_t)r->costs.peak_bytes,
+                     "precision", hwnas_precision_name(r->precision));
 }
 
 json_t *hwnas_optimized_json(const hwnas_optimized *o)

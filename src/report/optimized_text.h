@@ -13,6 +13,7 @@ typedef struct hwnas_optimized_row {
     hwnas_estimate_95 searched; /* %, on samples that the search judged by */
     hwnas_estimate_95 tested;   /* %, on samples that nothing has seen before */
     hwnas_costs costs;
+    hwnas_precision precision; /* that it is computed in */
 } hwnas_optimized_row;
 
 typedef struct hwnas_optimized {

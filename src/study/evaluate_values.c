@@ -6,6 +6,7 @@
 
 #include "graph/elaborate.h"
 #include "study/evaluator.h"
+#include "study/write_network.h"
 #include "trial/judge.h"
 
 /* Puts a value at the end of the trial's, unless it has one of that name: the first to say a value
@@ -133,6 +134,7 @@ static hwnas_status add_accuracy(hwnas_trial *trial, hwnas_evaluator *e, const h
     hwnas_predictor_train_mode(e->predictor, is_missed || !e->may_train ? HWNAS_TRAIN_NONE
                                                                         : HWNAS_TRAIN_PROMISING);
     hwnas_predictor_advance(e->predictor, trial->number);
+    hwnas_predictor_use_precision(e->predictor, hwnas_trial_precision(e->job, c->settings, -1));
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
     add_estimate(trial, e, &estimate);
     return HWNAS_OK;

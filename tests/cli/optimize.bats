@@ -33,6 +33,38 @@ assert abs(y - np.load('ours.npy')).max() < 1e-4
 END
 }
 
+@test "bytes, by ranges of the samples, as ONNX Runtime computes them" {
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.9 x' --precision s8 --trials 12 --minutes 1 --quiet --json
+    is out 'd["original"]["precision"] == "f32" and d["optimized"]["precision"] == "s8"'
+    is out 'd["optimized"]["accuracy_of_search"]["value"] > 60'
+    ends 0 evaluate net-opt.onnx $SAMPLES --json
+    is out 'd["values"]["top1"]["value"] > 60'
+    cp out ours.json
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.9 x' --precision f32,s8 --trials 8 --minutes 1 --quiet --out two
+    ends 0 study show two.db --json
+    is out 'd["job"]["dtype"] == ["f32", "s8"] and all(t["dtype"] in ["f32", "s8"] for t in d["front"])'
+    ends 2 optimize net.onnx $SAMPLES --precision f32,s9 --quiet --out three
+    says err "*s9*"
+    grep -q QuantizeLinear net-opt.onnx && grep -q DequantizeLinear net-opt.onnx
+    node "$HWNAS_SRC/tests/peers/ort_run.mjs" version >/dev/null 2>&1 || skip "needs onnxruntime-node"
+    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    /usr/bin/python3 - <<END
+import gzip
+import numpy as np
+x = np.frombuffer(gzip.open('$DATA/fashion_images.gz').read()[16:], np.uint8)
+((x / np.float32(255) - np.float32(0.286)) / np.float32(0.353)).astype(np.float32).tofile('x.bin')
+END
+    node "$HWNAS_SRC/tests/peers/ort_run.mjs" run net-opt.onnx x.bin y.bin
+    /usr/bin/python3 - <<END
+import gzip, json
+import numpy as np
+y = np.frombuffer(gzip.open('$DATA/fashion_labels.gz').read()[8:], np.uint8)
+right = 100 * np.mean(np.fromfile('y.bin', np.float32).reshape(len(y), -1).argmax(1) == y)
+ours = json.load(open('ours.json'))['values']['top1']['value']
+assert abs(right - ours) <= 2, (right, ours)
+END
+}
+
 @test "an optimisation goes on, and replaces nothing unasked" {
     ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 6 --minutes 1 --quiet
     cp net-opt.onnx before.onnx

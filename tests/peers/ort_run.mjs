@@ -5,6 +5,8 @@
 //                                                   prints how far OUT.bin is from ONNX Runtime's
 //                                                   outputs; fails above a relative 1e-4, or LIMIT
 //   node ort_run.mjs compare-all FOLDER             the same of each NAME.onnx with NAME.in and NAME.out
+//   node ort_run.mjs run MODEL IN.bin OUT.bin       a model of one input and one output, on each of
+//                                                   the inputs that stand in IN.bin
 //   node ort_run.mjs version                        prints ONNX Runtime's; fails where it is missing
 //
 // The module onnxruntime-node is looked for in $HWNAS_ORT, else in .deps/node of the source tree.
@@ -78,6 +80,17 @@ async function compare(model, inputPath, outputPath, limit = LIMIT) {
     throw new Error(`${basename(model)}: more than ${limit}`);
 }
 
+async function runEach(model, inputPath, outputPath) {
+  const { session, inputs: [{ name, shape }] } = await open(model);
+  const given = readFloats(inputPath);
+  const made = [];
+  for (let at = 0; at < given.length; at += count(shape)) {
+    const outputs = await session.run({ [name]: new ort.Tensor('float32', given.slice(at, at + count(shape)), shape) });
+    made.push(...outputs[session.outputNames[0]].data);
+  }
+  writeFileSync(outputPath, new Uint8Array(Float32Array.from(made).buffer));
+}
+
 // The largest difference, relative to the largest value; infinities must be the same ones.
 function distance(ours, theirs) {
   let scale = 0;
@@ -114,6 +127,8 @@ try {
     await writeInput(...args);
   else if (command === 'compare')
     await compare(...args);
+  else if (command === 'run')
+    await runEach(...args);
   else if (command === 'compare-all')
     await compareAll(...args);
   else
