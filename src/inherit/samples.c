@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "data/floor_test.h"
 #include "inherit/recover.h"
 
 enum {
@@ -25,6 +26,7 @@ struct hwnas_samples {
     float *values; /* of all samples, in their shuffled order */
     double *labels;
     bool keeps_weights;
+    double floor; /* as hwnas_samples_stop_below() says */
     const hwnas_original *original;
     hwnas_teacher *teacher; /* NULL until it is needed */
     const float *inputs[1];
@@ -269,24 +271,48 @@ hwnas_status hwnas_samples_build(hwnas_graph **out, hwnas_samples *samples, cons
 
 /* ---- Scores ---- */
 
+void hwnas_samples_stop_below(hwnas_samples *samples, double floor)
+{
+    samples->floor = floor;
+}
+
+/* One by one, until the test says that the rest is not worth it. */
+static hwnas_status add_batch(bool *stops, hwnas_scoring *score, hwnas_floor_test *test,
+                              const float *outputs, const double *labels, int64_t n,
+                              const hwnas_samples *s)
+{
+    const hwnas_graph *graph = s->original->graph;
+    const int64_t n_outputs = hwnas_tensor_count(&graph->tensors[graph->outputs[0]]) / s->batch;
+    for (int64_t k = 0; k < n && !*stops; k++) {
+        const double before = score->right;
+        TRY(hwnas_score_add(score, outputs + k * n_outputs, labels + k * s->n_labels, 1));
+        *stops = test->n_all && hwnas_floor_test_add(test, score->right > before);
+    }
+    return HWNAS_OK;
+}
+
 static hwnas_status add_batches(hwnas_scoring *score, hwnas_samples *s, const hwnas_graph *graph,
                                 hwnas_exec *exec, hwnas_samples_part part)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_tensor *y = &graph->tensors[graph->outputs[0]];
     float *outputs = NULL, *filled = NULL;
+    hwnas_floor_test test = {.n_all = 0};
+    bool stops = false;
     int64_t begin, end;
     find_part(&begin, &end, s, part);
+    if (s->floor > 0 && part == HWNAS_SAMPLES_SEARCH && score->shape.task == HWNAS_TASK_CLASSIFY)
+        test = hwnas_floor_test_begin(s->floor / 100, end - begin);
     TRY_OUT(hwnas_try_alloc((void **)&outputs, (size_t)hwnas_tensor_bytes(y), "outputs"));
     TRY_OUT(hwnas_try_alloc((void **)&filled, (size_t)(s->batch * s->n_values) * sizeof *filled,
                             "a batch"));
-    for (int64_t at = begin; at < end; at += s->batch) {
+    for (int64_t at = begin; at < end && !stops; at += s->batch) {
         const int64_t n = end - at < s->batch ? end - at : s->batch;
         const float *input = s->values + at * s->n_values;
         if (n < s->batch) /* what it gives for the rest is left out */
             input = memcpy(filled, input, (size_t)(n * s->n_values) * sizeof *filled);
         TRY_OUT(s->device->ops->run(exec, &input, &outputs));
-        TRY_OUT(hwnas_score_add(score, outputs, s->labels + at * s->n_labels, n));
+        TRY_OUT(add_batch(&stops, score, &test, outputs, s->labels + at * s->n_labels, n, s));
     }
 out:
     free(outputs);

@@ -39,10 +39,14 @@ void hwnas_samples_close(hwnas_samples *samples); /* accepts NULL */
 int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part part);
 
 /* Top-1 in percent, or of numbers 100 r2, computed in a precision, s8 as hwnas_samples_calibrate()
- * says. Seconds. One thread at a time. */
+ * says; the interval is that of the samples that were run. Seconds. One thread at a time. */
 HWNAS_CHECKED hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
                                                const hwnas_arch *arch, hwnas_precision precision,
                                                hwnas_samples_part part);
+/* From now on a network whose top-1 on the samples of the search is clearly below `floor`, in
+ * percent, is not run on all of them (data/floor_test.h); 0: each is. */
+void hwnas_samples_stop_below(hwnas_samples *samples, double floor);
+
 /* How such a network is compiled in s8: with ranges of the samples by which weights are recovered,
  * in batches of `batch`; those of the search judge it. Borrows the samples. */
 void hwnas_samples_calibrate(hwnas_exec_options *out, const hwnas_samples *samples, int batch);

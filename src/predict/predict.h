@@ -32,6 +32,10 @@ struct hwnas_samples *hwnas_predictor_samples_of(const hwnas_predictor *predicto
  * means nothing. */
 void hwnas_predictor_use_precision(hwnas_predictor *predictor, hwnas_precision precision);
 
+/* Of the kind `samples`: a network whose accuracy is clearly below `floor`, in percent, is not run
+ * on all of them; 0: each is. */
+void hwnas_predictor_stop_below(hwnas_predictor *predictor, double floor);
+
 /* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
 

@@ -232,3 +232,9 @@ void hwnas_predictor_use_precision(hwnas_predictor *predictor, hwnas_precision p
     if (predictor->ops == &hwnas_predictor_samples)
         ((samples_predictor *)predictor)->precision = precision;
 }
+
+void hwnas_predictor_stop_below(hwnas_predictor *predictor, double floor)
+{
+    if (predictor->ops == &hwnas_predictor_samples)
+        hwnas_samples_stop_below(((samples_predictor *)predictor)->samples, floor);
+}

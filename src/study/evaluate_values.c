@@ -122,6 +122,17 @@ hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *e, const h
     return HWNAS_OK;
 }
 
+/* The accuracy that a network has to have; 0: any. */
+static double accuracy_floor(const hwnas_goals *goals)
+{
+    double floor = 0;
+    for (int i = 0; i < goals->n_limits; i++)
+        if (goals->limits[i].goal.metric == hwnas_metric_of(HWNAS_ACCURACY) &&
+            !goals->limits[i].is_upper)
+            floor = fmax(floor, goals->limits[i].value);
+    return floor;
+}
+
 /* A network that misses a limit already is not trained. */
 static hwnas_status add_accuracy(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
@@ -134,6 +145,7 @@ static hwnas_status add_accuracy(hwnas_trial *trial, hwnas_evaluator *e, const h
     hwnas_predictor_train_mode(e->predictor, is_missed || !e->may_train ? HWNAS_TRAIN_NONE
                                                                         : HWNAS_TRAIN_PROMISING);
     hwnas_predictor_advance(e->predictor, trial->number);
+    hwnas_predictor_stop_below(e->predictor, accuracy_floor(&e->job->goals));
     hwnas_predictor_use_precision(e->predictor, hwnas_trial_precision(e->job, c->settings, -1));
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
     add_estimate(trial, e, &estimate);

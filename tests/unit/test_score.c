@@ -8,7 +8,10 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 
+#include "base/rng.h"
+#include "data/floor_test.h"
 #include "data/score.h"
 
 static void near(double a, double b, double tolerance)
@@ -114,10 +117,66 @@ static void not_finite(void **state)
     assert_true(isnan(hwnas_ratio_interval(&s.loss).value));
 }
 
+/* ---- A floor, asked for after each sample ---- */
+
+/* How many of `rounds` shuffled sets are said to be below the floor, and after how many samples in
+ * the mean (of all rounds). */
+static int count_below(double *n_looked_at, double floor, int n_right, int n_all, int rounds)
+{
+    hwnas_rng rng = hwnas_rng_new(5, 0);
+    bool *is_right = calloc((size_t)n_all, sizeof *is_right);
+    int n_below = 0;
+    *n_looked_at = 0;
+    for (int i = 0; i < n_all; i++)
+        is_right[i] = i < n_right;
+    for (int round = 0; round < rounds; round++) {
+        hwnas_floor_test test = hwnas_floor_test_begin(floor, n_all);
+        bool is_below = false;
+        int n = 0;
+        for (int i = n_all - 1; i > 0; i--) {
+            const int k = (int)hwnas_rng_below(&rng, (uint32_t)i + 1);
+            const bool spare = is_right[i];
+            is_right[i] = is_right[k];
+            is_right[k] = spare;
+        }
+        while (n < n_all && !is_below)
+            is_below = hwnas_floor_test_add(&test, is_right[n++]);
+        n_below += is_below;
+        *n_looked_at += (double)n / rounds;
+    }
+    free(is_right);
+    return n_below;
+}
+
+/* Sets whose share is known: one that reaches the floor is turned down in one of a hundred at most,
+ * one that is clearly below it nearly always, and soon. */
+static void a_floor_is_missed_clearly_or_not_at_all(void **state)
+{
+    enum { ROUNDS = 2000, MOST = ROUNDS / 100 + 14 }; /* three standard deviations of 20 */
+    static const double floors[] = {0.5, 0.9, 0.98};
+    double n;
+    (void)state;
+    for (size_t i = 0; i < sizeof floors / sizeof *floors; i++) {
+        const int just = (int)lround(floors[i] * 2000);
+        const int wrong = count_below(&n, floors[i], just, 2000, ROUNDS);
+        if (wrong > MOST)
+            fail_msg("%d of %d that reach %g are said to be below", wrong, ROUNDS, floors[i]);
+        assert_true(count_below(&n, floors[i], just + 20, 2000, ROUNDS) <= wrong);
+        assert_int_equal(count_below(&n, floors[i], just - 200, 2000, ROUNDS), ROUNDS);
+        assert_true(n < 2000 / 4.0);
+    }
+    /* One less is below, and known only when nothing is left that could be right. */
+    assert_true(count_below(&n, 0.5, 9, 20, ROUNDS) == ROUNDS);
+    assert_true(n > 10);
+    assert_int_equal(count_below(&n, 0, 0, 100, 10), 0);
+    assert_int_equal(count_below(&n, 1, 99, 100, 10), 10);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shares), cmocka_unit_test(means),
-                                       cmocka_unit_test(tasks), cmocka_unit_test(losses),
-                                       cmocka_unit_test(not_finite)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares),     cmocka_unit_test(means),
+        cmocka_unit_test(tasks),      cmocka_unit_test(losses),
+        cmocka_unit_test(not_finite), cmocka_unit_test(a_floor_is_missed_clearly_or_not_at_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
