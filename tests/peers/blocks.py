@@ -253,6 +253,16 @@ def unet(b, x):
     return b.conv(b.Concat(up, x, axis=1), 32, 16, 3)
 
 
+def deconvs(b, x):
+    """Padded, dilated, in groups, with rows beyond, and of a signal."""
+    y = b.ConvTranspose(x, b.weight(16, 8, 3, 3), b.weight(8), strides=[2, 2], pads=[1] * 4, output_padding=[1, 1])
+    y = b.silu(b.bn(y, 8))
+    y = b.Relu(b.Add(y, b.ConvTranspose(x, b.weight(16, 4, 2, 2), strides=[2, 2], group=2)))
+    y = b.LeakyRelu(b.ConvTranspose(y, b.weight(8, 6, 3, 3), dilations=[2, 2], pads=[2] * 4), alpha=0.1)
+    s = b.ConvTranspose(b.reshape(x, -1, 16, 72), b.weight(16, 3, 4), b.weight(3), strides=[2], pads=[1, 1])
+    return y, b.Tanh(s)
+
+
 def layer_norm_of_channels(b, x):
     mean = b.ReduceMean(x, axes=[1], keepdims=1)
     centred = b.Sub(x, mean)
@@ -333,6 +343,7 @@ for name, make in {
     "convnext_second": convnext_second, "inception": inception, "dense": dense, "csp": csp, "focus": focus,
     "channel_shuffle": channel_shuffle, "pixel_shuffle": pixel_shuffle, "spatial_attention": spatial_attention,
     "both_attentions": both_attentions, "eca": eca, "gem": gem, "aspp": aspp, "pyramid": pyramid, "unet": unet,
+    "deconvs": deconvs,
     "layer_norm_of_channels": layer_norm_of_channels, "layer_scale": layer_scale,
     "mixer_of_places": mixer_of_places, "non_local": non_local, "windows": windows,
     "shifted_windows": shifted_windows, "cosine_windows": lambda b, x: shifted_windows(b, x, True),

@@ -158,9 +158,12 @@ static dnnl_status_t describe_given(dnnl_memory_desc_t *out, const maker *m, int
     int rank;
     TRY_STATUS(dnnl_memory_desc_query(wanted, dnnl_query_ndims_s32, &rank));
     TRY_STATUS(dnnl_memory_desc_query(wanted, dnnl_query_dims, &dims));
-    if (m->root->op->id != HWNAS_OP_LINEAR)
-        return hwnas_onednn_describe(out, type, rank, *dims, HWNAS_ONEDNN_PLAIN);
-    return dnnl_memory_desc_create_with_tag(out, rank, *dims, type, dnnl_ba);
+    if (m->root->op->id == HWNAS_OP_LINEAR)
+        return dnnl_memory_desc_create_with_tag(out, rank, *dims, type, dnnl_ba);
+    if (m->root->op->id == HWNAS_OP_CONV_TRANSPOSE) /* input channels come before output channels */
+        return dnnl_memory_desc_create_with_tag(out, rank, *dims, type,
+                                                rank == 5 ? dnnl_acbde : dnnl_bacd);
+    return hwnas_onednn_describe(out, type, rank, *dims, HWNAS_ONEDNN_PLAIN);
 }
 
 static hwnas_status add_kernel(maker *m)

@@ -112,6 +112,27 @@ static dnnl_status_t make_conv(maker *m)
         m->weights, m->bias, m->out, w.stride, less, w.before, w.after, m->attr);
 }
 
+static dnnl_status_t make_deconv(maker *m)
+{
+    window w = window_of(m);
+    const int64_t *dilation = attr_of(m, "dilation")->ints, *more = attr_of(m, "more")->ints;
+    const int64_t *k = input(m, 1)->dims, groups = attr_of(m, "groups")->ints[0];
+    const dnnl_dims_t less = {dilation[0] - 1, dilation[1] - 1}, n_out = {k[1] * groups};
+    const dnnl_dims_t whole = {k[1], k[0], k[2], k[3]};
+    const dnnl_dims_t grouped = {groups, k[1], k[0] / groups, k[2], k[3]};
+    m->n_inputs = 1;
+    for (int i = 0; i < 2; i++)
+        w.after[i] -= more[i];
+    TRY_STATUS(describe_in(m, 0, 4, HWNAS_ONEDNN_IMAGE));
+    TRY_STATUS(describe_out(m, 4, HWNAS_ONEDNN_IMAGE));
+    TRY_STATUS(describe_weights(m, groups > 1 ? 5 : 4, groups > 1 ? grouped : whole));
+    if (m->group->bias >= 0)
+        TRY_STATUS(hwnas_onednn_describe(&m->bias, dnnl_f32, 1, n_out, HWNAS_ONEDNN_PLAIN));
+    return dnnl_deconvolution_forward_primitive_desc_create(
+        &m->desc, m->device->engine, dnnl_forward_inference, dnnl_deconvolution_direct, m->in[0],
+        m->weights, m->bias, m->out, w.stride, less, w.before, w.after, m->attr);
+}
+
 static dnnl_status_t make_product(maker *m)
 {
     const hwnas_tensor *w = input(m, 1);
@@ -203,6 +224,7 @@ static const struct root {
 } roots[] = {
     {HWNAS_OP_AVG_POOL, make_pool},
     {HWNAS_OP_CONV, make_conv},
+    {HWNAS_OP_CONV_TRANSPOSE, make_deconv},
     {HWNAS_OP_DEQUANTIZE_LINEAR, make_change},
     {HWNAS_OP_GLOBAL_AVG_POOL, make_pool},
     {HWNAS_OP_LINEAR, make_product},

@@ -32,7 +32,7 @@ static int matrix_of(const hwnas_graph *graph, const hwnas_node *node)
     return is_matrix && hwnas_node_input(graph, node, 0)->rank >= 2 ? tensor : -1;
 }
 
-static bool has_constant_kernel(const hwnas_graph *graph, const hwnas_node *node)
+bool hwnas_onednn_has_constant_kernel(const hwnas_graph *graph, const hwnas_node *node)
 {
     for (int i = 1; i < node->n_inputs; i++)
         if (!is_weight(graph, node->inputs[i]))
@@ -43,7 +43,12 @@ static bool has_constant_kernel(const hwnas_graph *graph, const hwnas_node *node
 static bool is_conv(const finder *f, const hwnas_node *node)
 {
     return hwnas_onednn_multiplies_int8(f->source, node) ||
-           has_constant_kernel(f->source->graph, node);
+           hwnas_onednn_has_constant_kernel(f->source->graph, node);
+}
+
+static bool is_deconv(const finder *f, const hwnas_node *node)
+{
+    return hwnas_onednn_has_constant_kernel(f->source->graph, node);
 }
 
 static bool is_product(const finder *f, const hwnas_node *node)
@@ -92,7 +97,7 @@ static bool moves_image(const finder *f, const hwnas_node *node)
 enum { ALL = HWNAS_FUSES_VALUES | HWNAS_FUSES_QUANTIZE };
 
 static const hwnas_fusion_row alone,
-    product = {.takes = ALL}, maximum = {.takes = HWNAS_FUSES_QUANTIZE},
+    product = {.takes = ALL}, product_of_floats = {.takes = HWNAS_FUSES_VALUES}, maximum = {.takes = HWNAS_FUSES_QUANTIZE},
     binary = {.takes = ALL, .is = HWNAS_FUSES_BINARY}, function = {.is = HWNAS_FUSES_FUNCTION},
     gate_of_x = {.is = HWNAS_FUSES_FUNCTION, .is_gate = true},
     quantize = {.is = HWNAS_FUSES_QUANTIZE};
@@ -108,6 +113,7 @@ static const struct rule {
     [HWNAS_OP_CLIP] = {&function, is_function},
     [HWNAS_OP_CONCAT] = {&alone, moves_image},
     [HWNAS_OP_CONV] = {&product, is_conv},
+    [HWNAS_OP_CONV_TRANSPOSE] = {&product_of_floats, is_deconv},
     [HWNAS_OP_DIV] = {&binary, is_binary},
     [HWNAS_OP_EXP] = {&function, is_function},
     [HWNAS_OP_GELU] = {&function, is_function},
@@ -152,9 +158,10 @@ static bool is_root(const hwnas_fusion *plan, int n)
 /* The root's own bias; a group that has none may take one. */
 static int bias_of(const hwnas_node *root)
 {
-    const bool has_bias =
-        (root->op->id == HWNAS_OP_CONV || root->op->id == HWNAS_OP_LINEAR) && root->n_inputs > 2;
-    return has_bias ? root->inputs[2] : -1;
+    const hwnas_op_id op = root->op->id;
+    const bool may_have =
+        op == HWNAS_OP_CONV || op == HWNAS_OP_CONV_TRANSPOSE || op == HWNAS_OP_LINEAR;
+    return may_have && root->n_inputs > 2 ? root->inputs[2] : -1;
 }
 
 static void begin_with(hwnas_fusion *plan, group *g, int n)

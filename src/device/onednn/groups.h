@@ -9,6 +9,9 @@ typedef struct hwnas_onednn_groups {
     hwnas_onednn_layout *layouts; /* by tensor */
 } hwnas_onednn_groups;
 
+/* Whether what it makes is an image, and all but the first input are weights. */
+bool hwnas_onednn_has_constant_kernel(const hwnas_graph *graph, const hwnas_node *node);
+
 /* Sorts the nodes into groups. `is_own` says, by node, which have a step of their own; what these
  * read and write is plain. `is_refused` says which must not be a root; NULL: there are no groups.
  */

@@ -23,9 +23,8 @@ bool hwnas_onednn_moves_image(const hwnas_graph *graph, const hwnas_node *node)
 /* Makes images of images, and is fast when channels are last. */
 static bool is_image_op(const hwnas_graph *graph, const hwnas_node *node)
 {
-    const bool is_spatial = node->op->is_spatial && node->op->id != HWNAS_OP_CONV_TRANSPOSE;
     return hwnas_node_output(graph, node)->rank == 4 &&
-           (is_spatial || node->op->class == HWNAS_CLASS_QUANTIZATION ||
+           (node->op->is_spatial || node->op->class == HWNAS_CLASS_QUANTIZATION ||
             hwnas_onednn_is_elementwise(node) || hwnas_onednn_moves_image(graph, node));
 }
 

@@ -270,13 +270,23 @@ static hwnas_status compile_steps(compiler *c)
     return HWNAS_OK;
 }
 
+/* Nodes that have steps of their own only where no group takes them: slices of images, and what
+ * oneDNN's graphs lack and its primitives have. */
+static bool may_be_in_group(const compiler *c, size_t n)
+{
+    const hwnas_node *node = &c->graph->nodes[n];
+    return node->op->id == HWNAS_OP_SLICE ||
+           (node->op->id == HWNAS_OP_CONV_TRANSPOSE && c->is_refused && !c->is_refused[n] &&
+            hwnas_onednn_has_constant_kernel(c->graph, node));
+}
+
 /* Which nodes go where. */
 static hwnas_status sort_nodes(compiler *c)
 {
     bool is_all_ours = true;
     for (size_t i = 0; i < c->graph->n_nodes; i++)
-        c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) &&
-                       c->graph->nodes[i].op->id != HWNAS_OP_SLICE; /* of images: moves */
+        c->is_own[i] =
+            hwnas_onednn_own(c->source, &c->graph->nodes[i]) && !may_be_in_group(c, i);
     hwnas_onednn_groups_find(&c->groups, c->source, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         is_all_ours &=
