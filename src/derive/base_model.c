@@ -120,13 +120,33 @@ static hwnas_status rank_all(hwnas_original *o)
     return status;
 }
 
+int **hwnas_original_rank(const hwnas_original *o, const double *importance)
+{
+    const hwnas_coupling *c = o->coupling;
+    bool *is_needed = hwnas_alloc((size_t)c->n_sets + 1);
+    int **ranking = hwnas_alloc((c->n_groups + 1) * sizeof *ranking);
+    for (size_t g = 0; g < c->n_groups; g++) {
+        int n_needed = 0;
+        for (int i = 0; i < o->n_needed[g]; i++)
+            is_needed[o->ranking[g][i]] = true;
+        ranking[g] = rank_sets(&n_needed, &c->groups[g], importance, is_needed);
+    }
+    free(is_needed);
+    return ranking;
+}
+
+void hwnas_ranking_free(int **ranking, const hwnas_original *original)
+{
+    for (size_t g = 0; ranking && g < original->coupling->n_groups; g++)
+        free(ranking[g]);
+    free(ranking);
+}
+
 /* ---- The model, by batch ---- */
 
 static void close_original(hwnas_original *o)
 {
-    for (size_t g = 0; o->ranking && g < o->coupling->n_groups; g++)
-        free(o->ranking[g]);
-    free(o->ranking);
+    hwnas_ranking_free(o->ranking, o);
     free(o->n_needed);
     hwnas_coupling_free(o->coupling);
     hwnas_graph_free(o->graph);

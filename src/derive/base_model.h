@@ -34,14 +34,19 @@ void hwnas_base_model_close(hwnas_base_model *model); /* accepts NULL */
 HWNAS_CHECKED hwnas_status hwnas_base_model_original(const hwnas_original **out,
                                                      hwnas_base_model *model, int batch);
 
+/* The ranking by another importance of sets; those that have to stay are the same. */
+int **hwnas_original_rank(const hwnas_original *original, const double *importance);
+void hwnas_ranking_free(int **ranking, const hwnas_original *original); /* accepts NULL */
+
 /* What is to be made of an original. */
 typedef struct hwnas_derivation {
     const hwnas_original *original;
-    bool with_weights; /* else weights of more than a thousand values have none */
-    bool *is_kept;     /* by set */
-    int *replaced_by;  /* by tensor: the one that takes its place, or itself */
-    int *kernel;       /* by node: height and width that are left of its kernel; 0: all */
-    hwnas_op_id *op;   /* by node */
+    int *const *ranking; /* borrowed: the original's, or another */
+    bool with_weights;   /* else weights of more than a thousand values have none */
+    bool *is_kept;       /* by set */
+    int *replaced_by;    /* by tensor: the one that takes its place, or itself */
+    int *kernel;         /* by node: height and width that are left of its kernel; 0: all */
+    hwnas_op_id *op;     /* by node */
 } hwnas_derivation;
 
 void hwnas_derivation_begin(hwnas_derivation *out, const hwnas_original *original);

@@ -14,6 +14,7 @@ void hwnas_derivation_begin(hwnas_derivation *out, const hwnas_original *origina
     const hwnas_graph *graph = original->graph;
     const size_t n_sets = (size_t)original->coupling->n_sets;
     *out = (hwnas_derivation){.original = original,
+                              .ranking = original->ranking,
                               .is_kept = hwnas_alloc(n_sets + 1),
                               .replaced_by =
                                   hwnas_alloc((graph->n_tensors + 1) * sizeof *out->replaced_by),

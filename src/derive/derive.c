@@ -35,12 +35,15 @@ static hwnas_status apply_changes(hwnas_derivation *d, const hwnas_arch *arch, h
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_derivation_of(hwnas_derivation *out, const hwnas_arch *arch, int batch)
+hwnas_status hwnas_derivation_of(hwnas_derivation *out, const hwnas_arch *arch, int batch,
+                                 int *const *ranking)
 {
     const hwnas_original *original;
     TRY(hwnas_base_model_original(&original, arch->space->model, batch));
     hwnas_arena *scratch = hwnas_arena_new();
     hwnas_derivation_begin(out, original);
+    if (ranking)
+        out->ranking = ranking;
     const hwnas_status status = apply_changes(out, arch, scratch);
     if (status != HWNAS_OK)
         hwnas_derivation_end(out);
@@ -51,7 +54,7 @@ hwnas_status hwnas_derivation_of(hwnas_derivation *out, const hwnas_arch *arch, 
 static hwnas_status build(hwnas_graph **out, const hwnas_arch *arch, int batch, bool with_weights)
 {
     hwnas_derivation d;
-    TRY(hwnas_derivation_of(&d, arch, batch));
+    TRY(hwnas_derivation_of(&d, arch, batch, NULL));
     d.with_weights = with_weights;
     const hwnas_status status = hwnas_derivation_build(out, &d);
     hwnas_derivation_end(&d);

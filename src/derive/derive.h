@@ -16,10 +16,11 @@ HWNAS_CHECKED hwnas_status hwnas_space_attach_model(hwnas_space *space);
 HWNAS_CHECKED hwnas_status hwnas_graph_build_trained(hwnas_graph **out, const hwnas_arch *arch,
                                                      int batch);
 
-/* What an architecture of such a space makes of its model, for hwnas_derivation_build(). End it. */
+/* What an architecture of such a space makes of its model, for hwnas_derivation_build(). `ranking`:
+ * which channels stay; NULL: the original's. End it. */
 struct hwnas_derivation;
 HWNAS_CHECKED hwnas_status hwnas_derivation_of(struct hwnas_derivation *out, const hwnas_arch *arch,
-                                               int batch);
+                                               int batch, int *const *ranking);
 
 /* Writes a space whose first network is the model, and whose choices are all that can change in it;
  * whole or not at all, and only one that can be loaded. HWNAS_E_INPUT: nothing can change. */

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "data/floor_test.h"
+#include "inherit/importance.h"
 #include "inherit/recover.h"
 
 enum {
@@ -25,10 +26,11 @@ struct hwnas_samples {
     int64_t n, n_recover, n_search;
     float *values; /* of all samples, in their shuffled order */
     double *labels;
-    bool keeps_weights;
+    bool keeps_weights, by_weights;
     double floor; /* as hwnas_samples_stop_below() says */
     const hwnas_original *original;
-    hwnas_teacher *teacher; /* NULL until it is needed */
+    hwnas_teacher *teacher; /* NULL until it is needed; so is the ranking */
+    int **ranking;
     const float *inputs[1];
 };
 
@@ -163,6 +165,8 @@ hwnas_status hwnas_samples_open(hwnas_samples **out, const hwnas_space *space, c
     hwnas_samples *s = hwnas_alloc(sizeof *s);
     s->space = space;
     s->keeps_weights = options->keeps_weights;
+    s->by_weights = options->importance == HWNAS_IMPORTANCE_OF_WEIGHTS ||
+                    (options->importance == HWNAS_IMPORTANCE_AUTO && options->keeps_weights);
     if (!space->builder) {
         status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
                                        "%s has no trained model whose weights could be inherited",
@@ -187,6 +191,7 @@ void hwnas_samples_close(hwnas_samples *samples)
     if (!samples)
         return;
     hwnas_teacher_free(samples->teacher);
+    hwnas_ranking_free(samples->ranking, samples->original);
     hwnas_device_close(samples->device);
     free(samples->values);
     free(samples->labels);
@@ -217,12 +222,25 @@ void hwnas_samples_calibrate(hwnas_exec_options *out, const hwnas_samples *sampl
 
 /* ---- Networks ---- */
 
+static hwnas_status rank_channels(hwnas_samples *s)
+{
+    double *importance;
+    if (s->by_weights || s->ranking)
+        return HWNAS_OK;
+    TRY(hwnas_importance_of_activations(&importance, s->original, s->device, s->inputs,
+                                        s->n_recover / s->batch));
+    s->ranking = hwnas_original_rank(s->original, importance);
+    free(importance);
+    return HWNAS_OK;
+}
+
 static hwnas_status build(hwnas_graph **out, hwnas_samples *s, const hwnas_arch *arch)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_derivation d;
     hwnas_graph *graph = NULL;
-    TRY(hwnas_derivation_of(&d, arch, s->batch));
+    TRY(rank_channels(s));
+    TRY(hwnas_derivation_of(&d, arch, s->batch, s->ranking));
     d.with_weights = true;
     if (!s->keeps_weights && !s->teacher)
         TRY_OUT(hwnas_teacher_new(&s->teacher, s->original, s->device, s->inputs,

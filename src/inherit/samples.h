@@ -18,12 +18,21 @@ typedef enum hwnas_samples_part {
     HWNAS_SAMPLES_TEST,
 } hwnas_samples_part;
 
+/* By what channels are ranked: the most important ones stay. */
+typedef enum hwnas_samples_importance {
+    HWNAS_IMPORTANCE_AUTO, /* activations where weights are recovered, which was measured to be
+                              better then; else weights */
+    HWNAS_IMPORTANCE_OF_WEIGHTS,
+    HWNAS_IMPORTANCE_OF_ACTIVATIONS, /* on the samples that recover */
+} hwnas_samples_importance;
+
 typedef struct hwnas_samples_options {
     hwnas_dataset_options data;
     const char *array;  /* in a .npz; NULL: that of the input's name, else "x" */
     int64_t n_recover;  /* samples by which weights are recovered; 0: 256 at most */
     int64_t n_search;   /* that a search judges by; 0: 2000 at most */
     bool keeps_weights; /* as inherited, without recovering */
+    hwnas_samples_importance importance;
 } hwnas_samples_options;
 
 typedef struct hwnas_samples hwnas_samples;

@@ -63,8 +63,9 @@ static bool read_list(double *out, size_t *n, const char *text)
 
 static hwnas_status set_option(settings *s, const char *key, const char *value)
 {
-    static const char *const names[] = {"count", "labels",  "layout", "mean", "recover", "scale",
-                                        "std",   "weights", "x",      "y",    NULL};
+    static const char *const names[] = {"count",   "importance", "labels", "layout",
+                                        "mean",    "recover",    "scale",  "std",
+                                        "weights", "x",          "y",      NULL};
     hwnas_dataset_options *data = &s->options.data;
     const struct {
         const char *name;
@@ -100,6 +101,14 @@ static hwnas_status set_option(settings *s, const char *key, const char *value)
                    ? HWNAS_OK
                    : bad_value(key, value, "a number, or one for each channel: 0.485:0.456:0.406");
     }
+    if (!strcmp(key, "importance")) {
+        const bool is_weights = !strcmp(value, "weights");
+        s->options.importance =
+            is_weights ? HWNAS_IMPORTANCE_OF_WEIGHTS : HWNAS_IMPORTANCE_OF_ACTIVATIONS;
+        return is_weights || !strcmp(value, "activations")
+                   ? HWNAS_OK
+                   : bad_value(key, value, "activations or weights");
+    }
     if (!strcmp(key, "weights")) {
         s->options.keeps_weights = !strcmp(value, "inherited");
         return s->options.keeps_weights || !strcmp(value, "recovered")
@@ -107,11 +116,12 @@ static hwnas_status set_option(settings *s, const char *key, const char *value)
                    : bad_value(key, value, "recovered (the default) or inherited");
     }
     const char *near = hwnas_nearest(key, names);
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "samples have no option '%.40s'", key),
-                      near ? "did you mean '%s'?"
-                           : "the options are count, labels, layout, mean, recover, scale, std, "
-                             "weights, x, y%s",
-                      near ? near : "");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, NULL, "samples have no option '%.40s'", key),
+        near ? "did you mean '%s'?"
+             : "the options are count, importance, labels, layout, mean, recover, scale, std, "
+               "weights, x, y%s",
+        near ? near : "");
 }
 
 /* The next of "KEY=VALUE,..." in place, or NULL; "\\," in it is a comma of a file's name. */

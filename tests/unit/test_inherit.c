@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
+#include "inherit/importance.h"
 #include "inherit/least_squares.h"
 #include "inherit/recover.h"
 #include "onnx/onnx.h"
@@ -240,6 +241,55 @@ static void a_bias_of_several_layers_stays(void **state)
     check_recovered("a bias of two layers", graph, 12);
 }
 
+/* Channels of large weights that a relu never lets through carry nothing. */
+static void what_carries_nothing_goes_first(void **state)
+{
+    enum { N = 16, INPUTS = 12 };
+    const int64_t dims[4] = {BATCH, INPUTS};
+    hwnas_graph *graph = hwnas_graph_new("net", 3);
+    hwnas_base_model *model;
+    const hwnas_original *original;
+    hwnas_device *cpu = open_device("cpu", 1);
+    double *importance;
+    int x = add(graph, "linear", "out=16", add_input(graph, dims), -1);
+    const int *inputs = graph->nodes[graph->tensors[x].producer].inputs;
+    float *w = hwnas_arena_alloc(graph->arena, N * INPUTS * sizeof *w);
+    float *b = hwnas_arena_alloc(graph->arena, N * sizeof *b);
+    (void)state;
+    hwnas_tensor_fill(&graph->tensors[inputs[1]], w);
+    for (int i = 0; i < N; i++) {
+        b[i] = i < N / 2 ? -1000 : 0.5F;
+        for (int k = 0; k < INPUTS; k++)
+            w[i * INPUTS + k] *= i < N / 2 ? 10 : 1;
+    }
+    graph->tensors[inputs[1]].data = w;
+    graph->tensors[inputs[2]].data = b;
+    x = add(graph, "relu", "", x, -1);
+    hwnas_graph_add_output(graph, add(graph, "linear", "out=6", x, -1));
+    open_model(&model, graph);
+    hwnas_graph_free(graph);
+    ok(hwnas_base_model_original(&original, model, BATCH));
+    float *samples = random_values(N_CHUNKS * BATCH * INPUTS, 9);
+    ok(hwnas_importance_of_activations(&importance, original, cpu, (const float *const[]){samples},
+                                       N_CHUNKS));
+    int **ranking = hwnas_original_rank(original, importance);
+    const hwnas_channel_group *group = &original->coupling->groups[0];
+    assert_int_equal(group->n_sets, N);
+    int n_by_weights = 0, n_by_activations = 0; /* of the dead ones among the first half */
+    for (int i = original->n_needed[0]; i < N / 2; i++)
+        for (int k = 0; k < N / 2; k++) {
+            n_by_weights += original->ranking[0][i] == group->sets[k];
+            n_by_activations += ranking[0][i] == group->sets[k];
+        }
+    assert_int_equal(n_by_weights, N / 2 - original->n_needed[0]);
+    assert_int_equal(n_by_activations, 0);
+    hwnas_ranking_free(ranking, original);
+    free(importance);
+    free(samples);
+    hwnas_base_model_close(model);
+    hwnas_device_close(cpu);
+}
+
 static int make_file(void **state)
 {
     const int file = mkstemp(path);
@@ -261,6 +311,7 @@ int main(void)
         cmocka_unit_test(what_is_said_twice_is_said_once),
         cmocka_unit_test(layers_over_tokens_lose_examples),
         cmocka_unit_test(a_bias_of_several_layers_stays),
+        cmocka_unit_test(what_carries_nothing_goes_first),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
