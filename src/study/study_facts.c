@@ -110,33 +110,42 @@ static hwnas_status check_space(const char *theirs, const hwnas_space *space,
                       "continue it with the job that made it, or give another --study");
 }
 
-/* The first key in which the two differ, told in the words of the identities. */
+/* One key of the two, told in the words of the identities. What is as it is when nothing is said of
+ * it may be missing in either. */
+static hwnas_status compare_key(const char *key, const json_t *mine, const json_t *theirs,
+                                const json_t *my_words, const json_t *their_words,
+                                const hwnas_place *place)
+{
+    if (json_equal(json_object_get(mine, key), json_object_get(theirs, key)) ||
+        (!json_object_get(mine, key) && !json_object_get(theirs, key)))
+        return HWNAS_OK;
+    const json_t *now = json_object_get(my_words, key), *then = json_object_get(their_words, key);
+    now = now ? now : json_object_get(mine, key);
+    then = then ? then : json_object_get(theirs, key);
+    char *now_text = json_dumps(now, JSON_ENCODE_ANY);
+    char *then_text = json_dumps(then, JSON_ENCODE_ANY);
+    hwnas_status status =
+        json_equal(now, then)
+            ? hwnas_fail(HWNAS_E_INPUT, place,
+                         "the %s has other contents since this study was made: %s", key, now_text)
+            : hwnas_fail(HWNAS_E_INPUT, place, "this study was made with another %s: %s, not %s",
+                         key, then_text ? then_text : "the default",
+                         now_text ? now_text : "the default");
+    hwnas_hint(status, "continue it with the job that made it, or give another --study");
+    free(now_text);
+    free(then_text);
+    return status;
+}
+
 static hwnas_status compare(const json_t *mine, const json_t *theirs, const json_t *my_words,
                             const json_t *their_words, const hwnas_place *place)
 {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)mine, key, value)
-    {
-        if (json_equal(value, json_object_get(theirs, key)))
-            continue;
-        const json_t *now = json_object_get(my_words, key),
-                     *then = json_object_get(their_words, key);
-        char *now_text = json_dumps(now, JSON_ENCODE_ANY);
-        char *then_text = json_dumps(then, JSON_ENCODE_ANY);
-        hwnas_status status =
-            json_equal(now, then)
-                ? hwnas_fail(HWNAS_E_INPUT, place,
-                             "the %s has other contents since this study was made: %s", key,
-                             now_text)
-                : hwnas_fail(HWNAS_E_INPUT, place,
-                             "this study was made with another %s: %s, not %s", key,
-                             then_text ? then_text : "none", now_text);
-        hwnas_hint(status, "continue it with the job that made it, or give another --study");
-        free(now_text);
-        free(then_text);
-        return status;
-    }
+        TRY(compare_key(key, mine, theirs, my_words, their_words, place));
+    json_object_foreach((json_t *)theirs, key, value)
+        TRY(compare_key(key, mine, theirs, my_words, their_words, place));
     return HWNAS_OK;
 }
 

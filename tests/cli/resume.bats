@@ -129,6 +129,10 @@ END
     refuses 2 "job.db: *another constraints" search job.yaml --resume
     job "accuracy: table:$TABLE#acc_top1_pct_run1"
     refuses 2 "job.db: *another accuracy" search job.yaml --resume
+    # What an identity leaves out, as it is the default, is a difference as well.
+    ends 0 search --space nas_bench_macro --device null --objectives latency,macs --dtype bf16 --trials 2 --study bf16.db
+    refuses 2 'bf16.db: *another dtype: "bf16", not the default' search --space nas_bench_macro --device null \
+        --objectives latency,macs --trials 4 --study bf16.db --resume
     job "space: accel_nasbench" "objectives: [macs, params]" accuracy device
     refuses 2 "job.db: *another " search job.yaml --resume
     trials job.db | cmp - before
