@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "predict/domain.h"
 #include "predict/predict_priv.h"
 
 static const char *base_name(const char *path)
@@ -79,6 +80,11 @@ char *hwnas_card_text(const hwnas_fit *fit)
     hwnas_model_describe(fit->model, &text, unit);
     hwnas_str_addf(&text, "\n\nSeed %llu.\n\n", (unsigned long long)options->seed);
     add_scores(&text, fit, unit);
+    if (sample->domain) {
+        hwnas_str_add(&text, "## What it has seen\n\n");
+        hwnas_domain_table(&text, sample->domain, sample->space);
+        hwnas_str_add(&text, "\nA search stays among these values (`domain` in a job).\n\n");
+    }
     hwnas_str_add(&text, "## What it can and cannot rank\n\n");
     if (is_any)
         add_limits_of_any(&text, fit);

@@ -36,6 +36,11 @@ void hwnas_predictor_use_precision(hwnas_predictor *predictor, hwnas_precision p
  * on all of them; 0: each is. */
 void hwnas_predictor_stop_below(hwnas_predictor *predictor, double floor);
 
+/* Which values of each choice it has learned from (domain.h), borrowed; NULL: it is of a kind that
+ * has no such thing, or was fitted before that was kept. */
+struct json_t;
+const struct json_t *hwnas_predictor_domain(const hwnas_predictor *predictor);
+
 /* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "predict/domain.h"
 #include "predict/predict_priv.h"
 
 enum { BATCH = 64, MAX_FACTS = 4096 };
@@ -15,6 +16,7 @@ typedef struct fitted {
     hwnas_feature_encoding *encoding;
     hwnas_model *model;
     double *columns; /* of a batch */
+    json_t *domain;  /* NULL: not known */
 } fitted;
 
 static void free_fitted(hwnas_predictor *base)
@@ -23,6 +25,7 @@ static void free_fitted(hwnas_predictor *base)
     hwnas_model_free(predictor->model);
     hwnas_feature_encoding_free(predictor->encoding);
     free(predictor->columns);
+    json_decref(predictor->domain);
     free(predictor);
 }
 
@@ -81,8 +84,8 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
     predictor->base.unit = hwnas_strdup(unit);
     TRY(read_facts(&facts, fact_list));
     predictor->encoding =
-        hwnas_feature_encoding_new(strcmp(space, HWNAS_ANY_SPACE) ? predictor->base.space : NULL, facts,
-                           json_array_size(fact_list));
+        hwnas_feature_encoding_new(strcmp(space, HWNAS_ANY_SPACE) ? predictor->base.space : NULL,
+                                   facts, json_array_size(fact_list));
     free(facts);
     TRY(hwnas_feature_encoding_use_plain(predictor->encoding));
     predictor->columns =
@@ -90,6 +93,11 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
     TRY(check_columns(columns, predictor->encoding));
     TRY(hwnas_model_read(&predictor->model, json_object_get(file, "model"), predictor->encoding));
     predictor->base.kind = predictor->model->kind->name;
+    json_t *domain = json_object_get(file, "domain");
+    if (!domain || !strcmp(space, HWNAS_ANY_SPACE))
+        return HWNAS_OK;
+    TRY(hwnas_domain_check(domain, predictor->base.space));
+    predictor->domain = json_incref(domain);
     return HWNAS_OK;
 }
 
@@ -119,7 +127,7 @@ static hwnas_status score_fitted(hwnas_estimate *out, hwnas_predictor *base,
         size_t batch = n - done < BATCH ? n - done : BATCH;
         for (size_t i = 0; i < batch; i++)
             TRY(hwnas_feature_encoding_row(predictor->encoding, predictor->columns + i * width,
-                                   archs[done + i], predictor->model->has_facts));
+                                           archs[done + i], predictor->model->has_facts));
         hwnas_model_predict(out + done, predictor->model, predictor->columns, batch);
         done += batch;
     }
@@ -132,6 +140,11 @@ const hwnas_predictor_ops hwnas_predictor_fitted = {
     .score = score_fitted,
     .free = free_fitted,
 };
+
+const json_t *hwnas_predictor_domain(const hwnas_predictor *base)
+{
+    return base->ops == &hwnas_predictor_fitted ? ((const fitted *)base)->domain : NULL;
+}
 
 /* -- writing -- */
 
@@ -186,6 +199,8 @@ char *hwnas_fit_text(const hwnas_fit *fit)
                          number_or_null(scores->top_tenth_tau), "coverage_90",
                          number_or_null(scores->coverage_90)),
                ",");
+    if (sample->domain)
+        add_member(&text, "domain", json_incref(sample->domain), ",");
     add_member(&text, "columns", list_names(e, 0, e->first[HWNAS_COLUMN_FACT]), ",");
     add_member(&text, "facts", list_names(e, e->first[HWNAS_COLUMN_FACT], e->n_columns), ",");
     add_member(&text, "model", hwnas_model_write(fit->model), "");

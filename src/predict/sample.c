@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "derive/derive.h"
+#include "predict/domain.h"
 #include "predict/predict_priv.h"
 
 static hwnas_status read_numbers(double **out, const hwnas_csv *csv, const char *name)
@@ -86,6 +87,7 @@ static hwnas_status read_archs(hwnas_sample *sample, const char *data, const cha
     TRY_OUT(hwnas_try_alloc((void **)&rows->columns, (rows->n * width + 1) * sizeof *rows->columns,
                             "the rows' columns"));
     TRY_OUT(number_networks(rows->networks, table));
+    sample->domain = hwnas_domain_of(sample->space, table->archs, table->n);
     for (size_t i = 0; i < rows->n; i++)
         TRY_OUT(
             hwnas_feature_encoding_row(sample->encoding, rows->columns + i * width, table->archs[i], true));
@@ -157,5 +159,6 @@ void hwnas_sample_done(hwnas_sample *sample)
     hwnas_rows_done(&sample->rows);
     hwnas_feature_encoding_free(sample->encoding);
     hwnas_space_free(sample->space);
+    json_decref(sample->domain);
     *sample = (hwnas_sample){0};
 }

@@ -13,6 +13,7 @@ typedef struct hwnas_sample {
     hwnas_feature_encoding *encoding;
     hwnas_rows rows;
     size_t n_networks; /* different encodings may be one network */
+    json_t *domain;    /* domain.h; NULL for HWNAS_ANY_SPACE */
 } hwnas_sample;
 
 /* `space` is the name of one or a file, or HWNAS_ANY_SPACE; then the columns of the CSV are facts

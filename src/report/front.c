@@ -6,6 +6,7 @@
 
 #include "report/confirmed_text.h"
 #include "report/grid.h"
+#include "report/held_text.h"
 #include "report/verified_text.h"
 #include "study/verified.h"
 #include "study/settings.h"
@@ -302,6 +303,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     hwnas_confirmed_text(out, s);
     if (hwnas_summary_winner(s) < 0)
         add_best(out, s, "closest", s->closest, hwnas_limit_words);
+    hwnas_held_text(out, s->held, 12);
     hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed, in %.*f s",
                    s->n_finished, s->n_feasible, s->n_failed, s->wall_seconds < 10,
                    s->wall_seconds);
@@ -468,6 +470,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1), "failures",
         failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
         "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
+    json_object_set_new(json, "held", s->held ? json_incref(s->held) : json_object());
     json_object_set_new(json, "verified", hwnas_verified_json(s));
     json_object_set_new(json, "conditions",
                         s->conditions ? json_incref(s->conditions) : json_null());

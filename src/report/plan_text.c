@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "report/held_text.h"
 #include "study/identity.h"
 
 static void add_goals(hwnas_str *out, const hwnas_job *job)
@@ -149,6 +150,7 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
     hwnas_str_addf(out, "strategy     %s: %s\n", plan->strategy->name, plan->strategy->help);
     if (*plan->choice.why)
         hwnas_str_addf(out, "             chosen because %s\n", plan->choice.why);
+    hwnas_held_text(out, plan->held, 13);
     add_goals(out, job);
     if (plan->missed)
         hwnas_str_addf(out, "             note: the smallest network misses %s\n", plan->missed);

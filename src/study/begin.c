@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "graph/elaborate.h"
+#include "study/held.h"
 #include "study/study_facts.h"
 #include "study/session.h"
 #include "study/verify_front.h"
@@ -125,7 +126,13 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
         .duplicate = from, .duplicate_study = s->job->warm_start, .is_lookup_only = true};
     double started = hwnas_now();
     *is_taken = false;
-    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, from->code));
+    status = hwnas_arch_parse(&walked, s->setup.walked, from->code);
+    if (status == HWNAS_E_INPUT && s->setup.held) { /* the predictor cannot say what it is worth */
+        hwnas_error_clear();
+        status = HWNAS_OK;
+        goto out;
+    }
+    TRY_OUT(status);
     arch = hwnas_settings_strip(walked, s->setup.space);
     c.arch = arch;
     c.settings = hwnas_settings_of(walked, s->job);
@@ -180,7 +187,7 @@ static hwnas_status warm_up(hwnas_session *s)
     }
     if (!s->job->warm_start || (!fact && s->next))
         goto out;
-    TRY_OUT(hwnas_warm_start_load(&warm, s->job, s->setup.walked, s->setup.evaluator));
+    TRY_OUT(hwnas_warm_start_load(&warm, s->job, s->setup.wide, s->setup.evaluator));
     TRY_OUT(write_warm(s, false));
     for (size_t i = 0; i < warm.n && !hwnas_session_should_stop(s); i++) {
         bool is_taken;
@@ -252,13 +259,14 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
         TRY(hwnas_facts_write_conditions(s->store));
     if (is_new) {
         TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
-        TRY(hwnas_facts_write(s->store, s->job, s->setup.walked));
+        TRY(hwnas_held_write(s->store, s->setup.held));
+        TRY(hwnas_facts_write(s->store, s->job, s->setup.wide));
         TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
         if (s->is_told)
             TRY(hwnas_session_note_unverified(s));
         return make_ready(s);
     }
-    TRY(hwnas_facts_check(s->store, s->job, s->setup.walked));
+    TRY(hwnas_facts_check(s->store, s->job, s->setup.wide));
     TRY(hwnas_store_get(&seconds, s->store, "wall_seconds"));
     s->earlier_seconds = seconds ? atof(seconds) : 0;
     free(seconds);

@@ -116,6 +116,8 @@ static json_t *describe(const hwnas_job *job, file_writer write)
         (json_int_t)job->seed, "objectives", objectives, "constraints", constraints, "fronts",
         job->goals.is_front_per_device ? "each" : "together");
     add_settings(json, job);
+    if (job->is_domain_free)
+        json_object_set_new(json, "domain", json_string("free"));
     return json;
 }
 

@@ -34,6 +34,7 @@ typedef struct hwnas_job {
     bool trains; /* a predictor `command` may run its program; not for a plan, or to explain */
     int64_t train_budget; /* trainings that a predictor `command` may make; 0: one for each trial */
     hwnas_goals goals;
+    bool is_domain_free; /* the predictor's domain holds no choice (held.h) */
     hwnas_place space_place, predictor_place, train_budget_place, strategy_place, budget_place;
     hwnas_setting_values threads, batch, dtype; /* study/settings.h */
     double price; /* an hour, of devices that give none; NaN: not given */

@@ -352,6 +352,9 @@ const hwnas_job_key hwnas_job_keys[] = {
      .argument = "SPACE", .help = "a YAML file, or a space that ships"},
     {NULL, "accuracy", .is_rare = true, PATH(predictor), PLACE(predictor_place),
      .argument = "NAME", .help = "a fitted predictor, table:, proxy:, onnx:, command:"},
+    {NULL, "domain", .is_rare = true, WORD(is_domain_free, 0, "seen", "free"),
+     .hint = "seen: choices stay among the values that the predictor has learned from; free: all are searched",
+     .argument = "HOW", .help = "seen: values that the predictor knows; free: all (seen)"},
     {NULL, "train-budget", INTEGER(train_budget, HWNAS_MIN_TRAIN_BUDGET, 1 << 20), PLACE(train_budget_place),
      .hint = "10 trained networks are needed for a fit, and as many to correct it; without the key every trial "
              "is trained",

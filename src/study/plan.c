@@ -144,9 +144,10 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));
     TRY_OUT(hwnas_evaluator_train_first(setup.evaluator));
     if (job->warm_start)
-        TRY_OUT(hwnas_warm_start_load(&warm, job, setup.walked, setup.evaluator));
+        TRY_OUT(hwnas_warm_start_load(&warm, job, setup.wide, setup.evaluator));
     count = hwnas_space_count(setup.walked, &plan.is_exact);
     snprintf(plan.encodings, sizeof plan.encodings, "%s", count);
+    plan.held = setup.held ? json_incref(setup.held) : NULL;
     plan.measures = hwnas_evaluator_measures(setup.evaluator);
     plan.strategy = setup.strategy->ops;
     plan.choice = setup.choice;
@@ -158,6 +159,7 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
         add_trainings(&plan, job, &trainings);
     *out = plan;
     plan.missed = NULL;
+    plan.held = NULL;
 out:
     hwnas_plan_done(&plan);
     free(count);
@@ -169,5 +171,7 @@ out:
 void hwnas_plan_done(hwnas_plan *plan)
 {
     free(plan->missed);
+    json_decref(plan->held);
     plan->missed = NULL;
+    plan->held = NULL;
 }

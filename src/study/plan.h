@@ -11,6 +11,7 @@ enum { HWNAS_PLAN_NETWORKS = 3 };
 typedef struct hwnas_plan {
     char encodings[64]; /* in decimal, of the space with its settings */
     bool is_exact;
+    json_t *held;  /* choices that are not searched in full (held.h); NULL: none */
     bool measures; /* some device runs networks */
     const hwnas_strategy_ops *strategy;
     hwnas_choice_of_strategy choice;

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "derive/derive.h"
+#include "study/evaluator.h"
+#include "study/held.h"
 
 static hwnas_strategy_config config_of(const hwnas_job *job, const hwnas_space *walked,
                                        uint64_t max_trials)
@@ -52,7 +54,10 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
     hwnas_status status = hwnas_load_space(&out->space, job->space);
     if (status != HWNAS_OK)
         return hwnas_fail_at(status, &job->space_place);
-    TRY(hwnas_settings_space(&out->walked, out->space, job));
+    TRY(hwnas_settings_space(&out->wide, out->space, job));
+    out->walked = out->wide;
+    TRY(hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop, watch));
+    TRY(hwnas_held_find(&out->held, &out->walked, out->evaluator->predictor, job));
     if (choice)
         out->choice = *choice;
     else
@@ -60,9 +65,7 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
     hwnas_strategy_config config = config_of(job, out->walked, out->choice.max_trials);
     config.n_rungs = count_rungs(job);
     status = hwnas_strategy_new(&out->strategy, out->choice.name, &config);
-    if (status != HWNAS_OK)
-        return hwnas_fail_at(status, &job->strategy_place);
-    return hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop, watch);
+    return status == HWNAS_OK ? status : hwnas_fail_at(status, &job->strategy_place);
 }
 
 void hwnas_setup_close(hwnas_setup *setup)
@@ -70,5 +73,6 @@ void hwnas_setup_close(hwnas_setup *setup)
     hwnas_evaluator_close(setup->evaluator);
     hwnas_strategy_free(setup->strategy);
     hwnas_space_free(setup->space);
+    json_decref(setup->held);
     *setup = (hwnas_setup){0};
 }

@@ -15,7 +15,9 @@ typedef struct hwnas_choice_of_strategy {
 
 typedef struct hwnas_setup {
     hwnas_space *space;        /* of the networks */
-    const hwnas_space *walked; /* with the settings that the job leaves open as choices */
+    const hwnas_space *wide;   /* with the settings that the job leaves open as choices */
+    const hwnas_space *walked; /* what is searched of that: its codes are the same (held.h) */
+    json_t *held;              /* choices that are not searched in full (held.h); NULL: none */
     hwnas_choice_of_strategy choice;
     hwnas_strategy *strategy;
     hwnas_evaluator *evaluator;

@@ -6,6 +6,7 @@
 
 #include "base/stats.h"
 #include "study/confirm.h"
+#include "study/held.h"
 #include "study/study_facts.h"
 #include "study/identity.h"
 #include "trial/judge.h"
@@ -122,6 +123,7 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
     TRY_OUT(hwnas_job_goals(&s->job, s->identity));
     TRY_OUT(hwnas_store_trials(&s->trials, &s->n_trials, store));
     TRY_OUT(hwnas_store_replace(s->trials, s->n_trials, store));
+    TRY_OUT(hwnas_held_load(&s->held, store));
     TRY_OUT(hwnas_confirmed_load(&s->confirmed, store));
     TRY_OUT(hwnas_verified_load(&s->verified, store));
     hwnas_verified_apply(s->trials, s->n_trials, s->verified, &s->job.goals);
@@ -145,6 +147,7 @@ void hwnas_summary_free(hwnas_summary *s)
     json_decref(s->devices);
     json_decref(s->conditions);
     json_decref(s->confirmed);
+    json_decref(s->held);
     json_decref(s->verified);
     for (int f = 0; f < s->n_fronts; f++)
         free(s->fronts[f].trials);

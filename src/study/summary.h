@@ -21,6 +21,7 @@ typedef struct hwnas_summary {
     json_t *devices;    /* what those that run say of themselves, by name */
     json_t *conditions; /* of the machine, when the last session began; NULL: nothing ran */
     json_t *confirmed;  /* the front's end, measured again; NULL: it was not; study/confirm.h */
+    json_t *held;       /* choices that were not searched in full (held.h); NULL: none */
     json_t *verified;   /* results against a reference; study/verified.h */
     char *study;        /* file */
     char *ended;        /* why the search is over; NULL: it is not, or died */

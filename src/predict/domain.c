@@ -1,0 +1,110 @@
+#include "predict/domain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_listed(const json_t *list, const char *label)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!strcmp(json_string_value(json_array_get(list, i)), label))
+            return true;
+    return false;
+}
+
+/* By gene, the values that some network has. */
+static bool **find_seen(const hwnas_space *space, hwnas_arch *const *archs, size_t n)
+{
+    bool **seen = hwnas_alloc((space->n_genes + 1) * sizeof *seen);
+    for (size_t g = 0; g < space->n_genes; g++) {
+        seen[g] = hwnas_alloc(space->genes[g].n_values * sizeof *seen[g]);
+        for (size_t i = 0; i < n; i++)
+            if (hwnas_arch_is_active(archs[i], g))
+                seen[g][archs[i]->genes[g]] = true;
+    }
+    return seen;
+}
+
+static json_t *list_values(const hwnas_space *space, const hwnas_choice *choice, bool **seen)
+{
+    json_t *list = json_array();
+    for (size_t p = 0; p < choice->n_positions; p++) {
+        const hwnas_gene *gene = &space->genes[choice->first_gene + p];
+        for (size_t v = 0; v < gene->n_values; v++)
+            if (seen[choice->first_gene + p][v] && !is_listed(list, gene->labels[v]))
+                json_array_append_new(list, json_string(gene->labels[v]));
+    }
+    return list;
+}
+
+json_t *hwnas_domain_of(const hwnas_space *space, hwnas_arch *const *archs, size_t n)
+{
+    json_t *domain = json_object();
+    bool **seen = find_seen(space, archs, n);
+    for (size_t c = 0; c < space->n_choices; c++) {
+        const hwnas_choice *choice = &space->choices[c];
+        json_object_set_new(domain, choice->name, list_values(space, choice, seen));
+    }
+    for (size_t g = 0; g < space->n_genes; g++)
+        free(seen[g]);
+    free(seen);
+    return domain;
+}
+
+hwnas_status hwnas_domain_check(const json_t *domain, const hwnas_space *space)
+{
+    const char *name;
+    json_t *list, *label;
+    size_t i;
+    if (!json_is_object(domain))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "the predictor's 'domain' is damaged");
+    json_object_foreach((json_t *)domain, name, list)
+    {
+        size_t c = 0;
+        while (c < space->n_choices && strcmp(space->choices[c].name, name))
+            c++;
+        if (c == space->n_choices || !json_is_array(list))
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "the predictor's 'domain' has no list of '%s'",
+                              name);
+        json_array_foreach(list, i, label) if (!json_is_string(label)) return hwnas_fail(
+            HWNAS_E_INPUT, NULL, "value %zu of '%s' in the predictor's 'domain' is not a text",
+            i + 1, name);
+    }
+    return HWNAS_OK;
+}
+
+bool hwnas_domain_has(const json_t *domain, const hwnas_space *space, size_t gene, size_t value)
+{
+    const hwnas_gene *g = &space->genes[gene];
+    const json_t *list = json_object_get(domain, space->choices[g->choice].name);
+    return !list || is_listed(list, g->labels[value]);
+}
+
+/* Values of a choice's positions that a domain does not have, each once. */
+static size_t count_unseen(const json_t *domain, const hwnas_space *space,
+                           const hwnas_choice *choice)
+{
+    json_t *unseen = json_array();
+    for (size_t p = 0; p < choice->n_positions; p++) {
+        const hwnas_gene *gene = &space->genes[choice->first_gene + p];
+        for (size_t v = 0; v < gene->n_values; v++)
+            if (!hwnas_domain_has(domain, space, choice->first_gene + p, v) &&
+                !is_listed(unseen, gene->labels[v]))
+                json_array_append_new(unseen, json_string(gene->labels[v]));
+    }
+    const size_t n = json_array_size(unseen);
+    json_decref(unseen);
+    return n;
+}
+
+void hwnas_domain_table(hwnas_str *out, const json_t *domain, const hwnas_space *space)
+{
+    hwnas_str_add(out, "| choice | values in the table | others in the space |\n|---|---|---|\n");
+    for (size_t c = 0; c < space->n_choices; c++) {
+        const hwnas_choice *choice = &space->choices[c];
+        const json_t *list = json_object_get(domain, choice->name);
+        hwnas_str_addf(out, "| `%s` | ", choice->name);
+        for (size_t i = 0; i < json_array_size(list); i++)
+            hwnas_str_addf(out, "%s%s", i ? ", " : "", json_string_value(json_array_get(list, i)));
+        hwnas_str_addf(out, " | %zu |\n", count_unseen(domain, space, choice));
+    }
+}

@@ -1,0 +1,24 @@
+/* domain.h: which values of each choice a predictor has learned from. What it says of a network
+ * with any other value is extrapolation. */
+#ifndef HWNAS_PREDICT_DOMAIN_H
+#define HWNAS_PREDICT_DOMAIN_H
+
+#include <jansson.h>
+
+#include "base/str.h"
+#include "space/arch.h"
+
+/* {choice: [labels]}: of all choices, in the order of the space's values. A position that does not
+ * count in a network adds nothing; one choice's positions are taken together. A new reference. */
+json_t *hwnas_domain_of(const hwnas_space *space, hwnas_arch *const *archs, size_t n);
+
+/* Whether an object is a domain of this space; else HWNAS_E_INPUT. */
+HWNAS_CHECKED hwnas_status hwnas_domain_check(const json_t *domain, const hwnas_space *space);
+
+/* Whether a domain has a value of a gene. A choice that is not in it has all. */
+bool hwnas_domain_has(const json_t *domain, const hwnas_space *space, size_t gene, size_t value);
+
+/* A Markdown table: of each choice the values in a domain, and how many others the space has. */
+void hwnas_domain_table(hwnas_str *out, const json_t *domain, const hwnas_space *space);
+
+#endif

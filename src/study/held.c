@@ -1,0 +1,75 @@
+#include "study/held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "predict/domain.h"
+#include "space/hold.h"
+#include "study/study_facts.h"
+
+#define FACT "held"
+
+/* Values of a gene that may be taken; of a position that may not count the first one, too, which
+ * stands for that. */
+static bool *find_kept(const json_t *domain, const hwnas_space *space, size_t gene)
+{
+    const hwnas_gene *g = &space->genes[gene];
+    const json_t *list = json_object_get(domain, space->choices[g->choice].name);
+    bool *kept = hwnas_alloc(g->n_values * sizeof *kept);
+    for (size_t v = 0; v < g->n_values; v++)
+        kept[v] = !json_array_size(list) || hwnas_domain_has(domain, space, gene, v) ||
+                  (!v && space->choices[g->choice].when);
+    return kept;
+}
+
+static size_t count_left_out(const hwnas_space *space, const hwnas_choice *choice,
+                             bool *const *kept)
+{
+    size_t most = 0;
+    for (size_t p = 0; p < choice->n_positions; p++) {
+        size_t n = 0;
+        for (size_t v = 0; v < space->genes[choice->first_gene + p].n_values; v++)
+            n += !kept[choice->first_gene + p][v];
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+hwnas_status hwnas_held_find(json_t **held, const hwnas_space **walked,
+                             const hwnas_predictor *predictor, const hwnas_job *job)
+{
+    const json_t *domain = predictor ? hwnas_predictor_domain(predictor) : NULL;
+    const hwnas_space *space = *walked;
+    *held = NULL;
+    if (!domain || job->is_domain_free)
+        return HWNAS_OK;
+    bool **kept = hwnas_alloc((space->n_genes + 1) * sizeof *kept);
+    for (size_t g = 0; g < space->n_genes; g++)
+        kept[g] = find_kept(domain, space, g);
+    hwnas_status status = hwnas_space_hold(walked, space, (const bool *const *)kept);
+    for (size_t c = 0; c < space->n_choices && status == HWNAS_OK; c++) {
+        const size_t n = count_left_out(space, &space->choices[c], kept);
+        if (!n)
+            continue;
+        if (!*held)
+            *held = json_object();
+        json_object_set_new(*held, space->choices[c].name,
+                            json_pack("{s:O, s:I}", "kept",
+                                      json_object_get(domain, space->choices[c].name), "left_out",
+                                      (json_int_t)n));
+    }
+    for (size_t g = 0; g < space->n_genes; g++)
+        free(kept[g]);
+    free(kept);
+    return status;
+}
+
+hwnas_status hwnas_held_write(hwnas_store *store, const json_t *held)
+{
+    return held ? hwnas_facts_set_json(store, FACT, held) : HWNAS_OK;
+}
+
+hwnas_status hwnas_held_load(json_t **out, hwnas_store *store)
+{
+    return hwnas_facts_json(out, store, FACT);
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# A search stays among the values that its predictor has learned from (src/study/held.h).
+load helpers
+
+setup() { cd "$BATS_TEST_TMPDIR" || exit; }
+
+# A space with a list, a condition and words, and a table of it that has depth 2 and 3 of 2 to 4, no width of
+# 24, and both words.
+write_table() {
+    cat >nets.yaml <<'END'
+hwnas: 1
+name: nets
+input: {image: [3, 8, 8]}
+choices:
+  depth: {values: [2, 3, 4]}
+  width: {each_of: 4, values: [8, 16, 24], when: i < depth}
+  act: {values: [wide, narrow]}
+network:
+  - conv: {out: "width[0] + 3 * width[1] + 7 * width[2] + 11 * width[3] + depth + (act == wide ? 4 : 0)"}
+  - flatten
+  - linear: {out: 2}
+END
+    python3 - >nets.csv <<'END'
+import itertools
+print("arch,top1_pct")
+for depth in 2, 3:
+    for widths in itertools.product((8, 16), repeat=depth):
+        for act in "wide", "narrow":
+            code = ".".join(map(str, widths + (8,) * (4 - depth)))
+            print(f'"depth={depth},width={code},act={act}",{50 + depth + sum(widths) / 4 + (act == "wide")}')
+END
+}
+
+# archs STUDY: the code of each trial.
+archs() {
+    python3 -c 'import sqlite3, sys
+print(*[row[0] for row in sqlite3.connect(sys.argv[1]).execute("SELECT code FROM trial")], sep="\n")' "$1"
+}
+
+search() {
+    ends 0 search --device null --objectives accuracy,macs --strategy random --estimate off --seconds 0.01 \
+        --interval 1 --confirm 0 --ties 0 --json "$@"
+}
+
+@test "a fit keeps the values that it has learned from, and a search holds its choices at them" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    grep -q '"domain": {"act":\["wide","narrow"\],"depth":\["2","3"\],"width":\["8","16"\]}' p.json
+    grep -qF '| `depth` | 2, 3 | 1 |' p.md
+    search --space nets.yaml --accuracy p.json --trials 60 --study held.db
+    is out 'd["held"] == {"depth": {"kept": ["2", "3"], "left_out": 1}, "width": {"kept": ["8", "16"], "left_out": 1}}'
+    is out 'd["finished"] == 24' # all that there are: 2 x (4 + 8)
+    archs held.db >codes
+    ! grep -E 'depth=4|24' codes
+    grep -q 'depth=3' codes
+    search --space nets.yaml --accuracy p.json --trials 200 --study free.db --domain free
+    is out 'd["held"] == {} and d["finished"] > 100'
+    archs free.db >codes
+    grep -q 'depth=4' codes
+}
+
+@test "what is held is told before a search and after it" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    search --space nets.yaml --accuracy p.json --trials 3 --study s.db
+    ends 0 study show s.db
+    grep -q '^held  *depth at 2, 3: the predictor has not seen its 1 other value$' out
+    grep -q 'domain free searches all' out
+    ends 0 search --space nets.yaml --accuracy p.json --device null --objectives accuracy,macs --trials 3 --dry-run
+    grep -q '^held  *depth at 2, 3' out
+    ends 0 search --space nets.yaml --accuracy p.json --device null --objectives accuracy,macs --trials 3 --dry-run \
+        --domain free
+    ! grep -q '^held' out
+    refuses 2 "domain is free or seen, not 'all'" search --space nets.yaml --accuracy p.json --device null \
+        --objectives accuracy --trials 3 --domain all
+}
+
+@test "a study with one domain is not continued with the other, and lends what fits" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    search --space nets.yaml --accuracy p.json --trials 100 --study free.db --domain free
+    refuses 2 'free.db: *another domain: "free", not the default' search --space nets.yaml --accuracy p.json \
+        --device null --objectives accuracy,macs --strategy random --trials 120 --study free.db --resume
+    search --space nets.yaml --accuracy p.json --trials 24 --study held.db --warm-start free.db
+    is out 'd["warm"] > 0'
+    archs held.db >codes
+    ! grep -E 'depth=4|24' codes
+    grep -q 'depth=3' codes
+}
+
+@test "what ships says what it has seen of its table" {
+    ends 0 search --space ofa_mobilenet_v3 --accuracy ofa_mobilenet_v3_imagenet --device null \
+        --objectives accuracy,macs --trials 3 --dry-run
+    grep -q '^held  *r at 224: ' out
+    ends 0 search --space gpt --accuracy gpt_s_perplexity --device null --objectives accuracy,macs --trials 3 --dry-run
+    grep -q '^held  *embed at 192, 384, 768: ' out
+    ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --objectives accuracy,macs \
+        --trials 3 --dry-run
+    ! grep -q '^held' out
+}
+
+@test "a damaged domain is refused" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    for domain in 3 '{"deepness":["2"]}' '{"depth":2}' '{"depth":[2]}'; do
+        sed "s/\"domain\": {.*},$/\"domain\": $domain,/" p.json >q.json
+        refuses 2 "q.json*'domain'" predictor score q.json nets.yaml nets.csv
+    done
+    # None of a choice's values was seen: nothing is held.
+    sed 's/"depth":\["2","3"\]/"depth":[]/' p.json >q.json
+    search --space nets.yaml --accuracy q.json --trials 30 --study q.db
+    is out '"depth" not in d["held"]'
+}
