@@ -10,7 +10,11 @@
 
 /* More weights than these take too long: such a layer keeps what it inherited. */
 enum { MAX_INPUTS = 2304 };
-#define RIDGE 1e-4
+/* How much the inherited weights count. 0.1 is better than less on samples that were not seen, most
+ * of all where there are about as many rows as inputs: of ten networks of a VGG on 6400 images,
+ * mean top-1 with 256 and with 1024 samples 87.60 and 87.60 % with 1e-4, 87.92 and 88.35 % with
+ * 0.01, 88.28 and 88.48 % with 0.1. */
+#define RIDGE 0.1
 
 static bool is_weight(const hwnas_graph *graph, int tensor)
 {

@@ -11,7 +11,7 @@
 #include "inherit/recover.h"
 
 enum {
-    DEFAULT_RECOVER = 256,
+    DEFAULT_RECOVER = 1024,
     DEFAULT_SEARCH = 2000,
     MIN_SAMPLES = 50,
     MAX_CALIBRATE = 128,
@@ -157,11 +157,22 @@ static hwnas_status check_model(const hwnas_samples *s)
                       graph->n_inputs, graph->n_outputs);
 }
 
+/* Threads of a small network wait for each other longer than they compute: on two cores with a load
+ * of 10 a VGG of 16 MMACs was judged in a third of the time by one. */
+static int count_threads(const hwnas_original *original)
+{
+    const int64_t macs_for_one = 100000000;
+    hwnas_costs costs;
+    hwnas_graph_costs(&costs, original->graph);
+    const int64_t wanted = 1 + costs.macs / original->batch / macs_for_one;
+    return wanted < hwnas_device_cores() ? (int)wanted : hwnas_device_cores();
+}
+
 hwnas_status hwnas_samples_open(hwnas_samples **out, const hwnas_space *space, const char *path,
                                 const hwnas_samples_options *options)
 {
     hwnas_status status = HWNAS_OK;
-    const hwnas_device_options threads = {.threads = 0};
+    hwnas_device_options threads = {0};
     hwnas_samples *s = hwnas_alloc(sizeof *s);
     s->space = space;
     s->keeps_weights = options->keeps_weights;
@@ -178,6 +189,7 @@ hwnas_status hwnas_samples_open(hwnas_samples **out, const hwnas_space *space, c
     TRY_OUT(find_batch(s, MAX_BATCH));
     TRY_OUT(check_model(s));
     TRY_OUT(open_data(s, path, options));
+    threads.threads = count_threads(s->original);
     TRY_OUT(hwnas_device_open(&s->device, "cpu", &threads));
     *out = s;
     s = NULL;

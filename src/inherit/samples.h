@@ -29,7 +29,7 @@ typedef enum hwnas_samples_importance {
 typedef struct hwnas_samples_options {
     hwnas_dataset_options data;
     const char *array;  /* in a .npz; NULL: that of the input's name, else "x" */
-    int64_t n_recover;  /* samples by which weights are recovered; 0: 256 at most */
+    int64_t n_recover;  /* samples by which weights are recovered; 0: 1024 at most */
     int64_t n_search;   /* that a search judges by; 0: 2000 at most */
     bool keeps_weights; /* as inherited, without recovering */
     hwnas_samples_importance importance;

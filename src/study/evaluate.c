@@ -37,9 +37,9 @@ static json_t *detail_of(const hwnas_measurement *m, char *command)
         (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed, "compile_seconds",
         m->compile_seconds, "first_run_seconds", m->first_run_seconds, "run_seconds",
         m->run_seconds, "stop", hwnas_stop_name(m->stop), "doubt", hwnas_measurement_doubt(m),
-        "cause", hwnas_measurement_cause(m), "realtime", m->is_realtime, "cpu_time", m->is_cpu_time, "attempts", m->n_attempts,
-        "shared_share", m->shared_share, "total_seconds", m->total_seconds, "memory_bytes",
-        (json_int_t)m->memory_bytes, "command", command);
+        "cause", hwnas_measurement_cause(m), "realtime", m->is_realtime, "cpu_time", m->is_cpu_time,
+        "attempts", m->n_attempts, "shared_share", m->shared_share, "total_seconds",
+        m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes, "command", command);
     free(command);
     return detail;
 }
@@ -172,8 +172,11 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
 {
     hwnas_status status = HWNAS_OK;
     json_t *detail = json_object();
-    TRY_OUT(hwnas_evaluate_free(trial, e, c));
+    const bool is_accuracy_dear = hwnas_evaluate_is_accuracy_dear(e, c);
+    TRY_OUT((is_accuracy_dear ? hwnas_evaluate_costs : hwnas_evaluate_free)(trial, e, c));
     TRY_OUT(measure(trial, e, c, detail));
+    if (is_accuracy_dear)
+        TRY_OUT(hwnas_evaluate_accuracy(trial, e, c));
     /* What was left unmeasured misses a limit already, which is violation enough. */
     bool is_whole = is_complete(e, trial) && !hwnas_trial_is_estimated(trial);
     if (is_whole)

@@ -133,8 +133,8 @@ static double accuracy_floor(const hwnas_goals *goals)
     return floor;
 }
 
-/* A network that misses a limit already is not trained. */
-static hwnas_status add_accuracy(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
+                                     const hwnas_candidate *c)
 {
     hwnas_trainings trainings;
     hwnas_estimate estimate;
@@ -155,7 +155,14 @@ static hwnas_status add_accuracy(hwnas_trial *trial, hwnas_evaluator *e, const h
 hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
     TRY(hwnas_evaluate_costs(trial, e, c));
-    return e->predictor ? add_accuracy(trial, e, c) : HWNAS_OK;
+    return e->predictor ? hwnas_evaluate_accuracy(trial, e, c) : HWNAS_OK;
+}
+
+bool hwnas_evaluate_is_accuracy_dear(const hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    hwnas_trainings trainings;
+    return e->predictor && !c->may_wait && hwnas_predictor_trainings(&trainings, e->predictor) &&
+           !trainings.budget;
 }
 
 void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,

@@ -61,6 +61,13 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int de
  * remember, with the setting that suits it best. */
 double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch);
 
+/* A score of the predictor takes so long that networks are measured first: those that miss a limit
+ * need none. */
+bool hwnas_evaluate_is_accuracy_dear(const hwnas_evaluator *e, const hwnas_candidate *c);
+/* Adds the accuracy, unless it would have to be trained and the trial misses a limit already. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
+                                                   const hwnas_candidate *c);
+
 /* Puts a reading of a metric at the end of the trial's values, and what follows from it; where the
  * trial has a value already, that stays. */
 void hwnas_evaluate_add_given(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,

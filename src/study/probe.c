@@ -118,6 +118,55 @@ static bool is_among(const hwnas_arch *arch, hwnas_arch *const *archs, int n)
     return false;
 }
 
+/* ---- Uniform scalings of a trained model ---- */
+
+static double number_of(const hwnas_value *v)
+{
+    return v->kind == HWNAS_VALUE_INT ? (double)v->i : v->kind == HWNAS_VALUE_REAL ? v->r : NAN;
+}
+
+/* Widths and what else is a number with the model's own, the largest, as its first value. Windows
+ * and the like, which are small, stay. */
+static bool is_scalable(const hwnas_gene *gene)
+{
+    enum { MIN_WIDTH = 8 };
+    const double own = number_of(&gene->values[0]);
+    for (size_t v = 1; v < gene->n_values; v++)
+        if (!(number_of(&gene->values[v]) < own))
+            return false;
+    return own >= MIN_WIDTH;
+}
+
+static uint16_t nearest_value(const hwnas_gene *gene, double wanted)
+{
+    size_t best = 0;
+    for (size_t v = 1; v < gene->n_values; v++)
+        if (fabs(number_of(&gene->values[v]) - wanted) <
+            fabs(number_of(&gene->values[best]) - wanted))
+            best = v;
+    return (uint16_t)best;
+}
+
+/* All widths by one factor: what people do by hand, and hard to beat by chance. */
+static int add_scalings(hwnas_arch **out, int n, const hwnas_space *space)
+{
+    static const double factors[] = {0.9, 0.8, 0.7, 0.6, 0.5, 0.4};
+    for (size_t f = 0; f < sizeof factors / sizeof *factors && n < HWNAS_MAX_STARTS; f++) {
+        hwnas_arch *arch = hwnas_arch_new(space);
+        for (size_t g = 0; g < space->n_genes; g++) {
+            const hwnas_gene *gene = &space->genes[g];
+            arch->genes[g] = is_scalable(gene)
+                                 ? nearest_value(gene, factors[f] * number_of(&gene->values[0]))
+                                 : 0;
+        }
+        if (hwnas_arch_settle(arch) && !is_among(arch, out, n))
+            out[n++] = arch;
+        else
+            hwnas_arch_free(arch);
+    }
+    return n;
+}
+
 int hwnas_probe_starts(hwnas_arch *out[HWNAS_MAX_STARTS], const hwnas_job *job,
                        const hwnas_space *walked)
 {
@@ -134,7 +183,7 @@ int hwnas_probe_starts(hwnas_arch *out[HWNAS_MAX_STARTS], const hwnas_job *job,
                 out[n++] = arch;
         }
     }
-    return n;
+    return n && walked->builder ? add_scalings(out, n, walked) : n;
 }
 
 /* ---- Proof ---- */
