@@ -185,7 +185,7 @@ static hwnas_status measure_in_turns(const optimization *o, timing *first, timin
     hwnas_status status = HWNAS_OK;
     hwnas_graph *first_graph = NULL;
     TRY_OUT(hwnas_graph_build_trained(&first_graph, o->first, o->options.batch));
-    for (int round = 0; round < (best ? N_ROUNDS : 1); round++) {
+    for (int round = 0; round < N_ROUNDS; round++) {
         TRY_OUT(measure(o, first, HWNAS_F32, first_graph, "the model"));
         if (best)
             TRY_OUT(measure(o, best, o->found->best.precision, best_graph, "the optimized model"));
@@ -227,7 +227,8 @@ out:
     return status;
 }
 
-/* What the model has of a metric, as a job spells it. */
+/* What the model has of a metric, as a job spells it. Of a latency the low end of its interval: a
+ * limit is kept by the high end of a candidate's. */
 static bool reference_of(double *out, const char **unit, const char *metric, size_t n,
                          const hwnas_optimized *found)
 {
@@ -236,8 +237,8 @@ static bool reference_of(double *out, const char **unit, const char *metric, siz
         const char *name;
         double value;
         const char *unit;
-    } rows[] = {{"latency", found->original.latency.value, "s"},
-                {"latency.p50", found->original.latency.value, "s"},
+    } rows[] = {{"latency", found->original.latency.low, "s"},
+                {"latency.p50", found->original.latency.low, "s"},
                 {"macs", (double)costs->macs / 1e6, "M"},
                 {"params", (double)costs->params / 1e6, "M"},
                 {"memory", (double)costs->peak_bytes, "B"}};

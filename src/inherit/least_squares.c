@@ -105,3 +105,49 @@ out:
     free(d);
     return status;
 }
+
+/* Of a fit to the first examples, with what it leaves of the others. */
+static hwnas_status try_ridge(double *left, const float *w, const float *b, const hwnas_matrix *x,
+                              const hwnas_matrix *y, double ridge)
+{
+    hwnas_status status = HWNAS_OK;
+    const int64_t n_fit = x->n_rows - x->n_rows / 4, n_left = x->n_rows - n_fit;
+    const int64_t n_weights = x->n_columns * y->n_columns;
+    const hwnas_matrix fit_x = {n_fit, x->n_columns, x->at}, fit_y = {n_fit, y->n_columns, y->at};
+    const hwnas_matrix left_x = {n_left, x->n_columns, x->at + n_fit * x->n_columns};
+    const hwnas_matrix left_y = {n_left, y->n_columns, y->at + n_fit * y->n_columns};
+    float *own = NULL, *residuals = NULL;
+    TRY_OUT(hwnas_try_alloc((void **)&own, (size_t)(n_weights + y->n_columns) * sizeof *own,
+                            "weights"));
+    TRY_OUT(hwnas_try_alloc((void **)&residuals,
+                            (size_t)(n_left * y->n_columns) * sizeof *residuals, "residuals"));
+    float *own_b = b ? own + n_weights : NULL;
+    memcpy(own, w, (size_t)n_weights * sizeof *own);
+    if (b)
+        memcpy(own_b, b, (size_t)y->n_columns * sizeof *own);
+    TRY_OUT(hwnas_least_squares(own, own_b, &fit_x, &fit_y, ridge));
+    find_residuals(residuals, own, own_b, &left_x, &left_y);
+    *left = 0;
+    for (int64_t i = 0; i < n_left * y->n_columns; i++)
+        *left += (double)residuals[i] * residuals[i];
+out:
+    free(own);
+    free(residuals);
+    return status;
+}
+
+hwnas_status hwnas_least_squares_checked(float *w, float *b, const hwnas_matrix *x,
+                                         const hwnas_matrix *y)
+{
+    static const double ridges[] = {1e-4, 0.1};
+    double least = 0, best = ridges[0];
+    for (size_t i = 0; i < sizeof ridges / sizeof *ridges && x->n_columns; i++) {
+        double left;
+        TRY(try_ridge(&left, w, b, x, y, ridges[i]));
+        if (!i || left < least) {
+            least = left;
+            best = ridges[i];
+        }
+    }
+    return hwnas_least_squares(w, b, x, y, best);
+}

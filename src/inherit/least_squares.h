@@ -23,4 +23,10 @@ typedef struct hwnas_matrix {
 HWNAS_CHECKED hwnas_status hwnas_least_squares(float *w, float *b, const hwnas_matrix *x,
                                                const hwnas_matrix *y, double ridge);
 
+/* The same with the ridge that is best for the last quarter of the examples when the others are
+ * fitted. Where they are about as many as there are weights, or alike, a small ridge fits their
+ * noise. */
+HWNAS_CHECKED hwnas_status hwnas_least_squares_checked(float *w, float *b, const hwnas_matrix *x,
+                                                       const hwnas_matrix *y);
+
 #endif
