@@ -39,6 +39,12 @@ needs_ort_headers() {
 @test "suggest" { measures "$here/suggest" --quick; }
 @test "search-throughput" { measures "$here/search-throughput" --quick; }
 
+@test "optimize" {
+    [ -d "${HWNAS_ORT:-$HWNAS_SRC/.deps/node}/node_modules/onnxruntime-node" ] || skip "needs onnxruntime-node"
+    /usr/bin/python3 -c "import numpy" || skip "needs Debian's python3-numpy"
+    measures "$here/optimize/run" --quick
+}
+
 @test "engine" {
     needs_ort_headers
     measures "$here/engine" --quick
