@@ -529,6 +529,30 @@ def group_norm(b, x):
     return b.Add(b.Mul(y, b.near_one(16, 1, 1)), b.weight(16, 1, 1))
 
 
+def quantized(b, x):
+    """Bytes, their scale and zero point."""
+    return b.DynamicQuantizeLinear(x, outputs=3)
+
+
+def dynamic_linear(b, x, n_in, n_out, per_column=False, zero=0):
+    """As onnxruntime.quantization.quantize_dynamic writes it; x: what quantized() gives."""
+    n = n_out if per_column else ()
+    whole = b.random.randint(-127, 128, (n_in, n_out))
+    y = b.MatMulInteger(x[0], b.given(whole, np.int8), x[2], b.given(np.full(n, zero), np.int8))
+    scale = b.Mul(x[1], b.given(b.random.uniform(0.001, 0.002, n)))
+    return b.Add(b.Mul(b.Cast(y, to=TensorProto.FLOAT), scale), b.weight(n_out, scale=0.1))
+
+
+def dynamic_layer(b, x, per_column=False, zero=0):
+    """Two products of the same bytes; functions, sums and norms behind them."""
+    given = quantized(b, x)
+    y = b.gelu(dynamic_linear(b, given, 32, 48, per_column, zero))
+    z = b.Sigmoid(dynamic_linear(b, given, 32, 48, per_column, zero))
+    y = dynamic_linear(b, quantized(b, b.Mul(y, z)), 48, 32, per_column, zero)
+    y = b.norm(b.Add(y, x), 32)
+    return b.Relu(dynamic_linear(b, quantized(b, y), 32, 32, per_column, zero)), b.attention(y)
+
+
 def gated_attention(b, x):
     return b.Mul(b.attention(x), b.Sigmoid(b.linear(x, 32, 32)))
 
@@ -541,7 +565,9 @@ for name, make in {
     "mask_of_rank_4": masked(1, 4, 10, 10), "mask_by_input": masked_by_input(1, 1, 10),
     "mask_by_input_of_heads": masked_by_input(4, 10, 10), "cross": cross, "grouped": grouped, "lstm": lstm,
     "gru": gru, "biased_twice": biased_twice, "conformer": conformer, "mixer": mixer, "pooled": pooled,
-    "gated_attention": gated_attention, "tensorflow_norm": tensorflow_norm, "old_functions": old_functions,
+    "gated_attention": gated_attention, "dynamic_layer": dynamic_layer,
+    "dynamic_columns": lambda b, x: dynamic_layer(b, x, True), "dynamic_shifted": lambda b, x: dynamic_layer(b, x, zero=3),
+    "tensorflow_norm": tensorflow_norm, "old_functions": old_functions,
     "old_norm": lambda b, x: b.Add(x, old_norm(b, x, "torch")),
     "old_norm_reciprocal": lambda b, x: old_norm(b, b.Add(x, old_norm(b, x, "reciprocal")), "power"),
     "old_norm_shared": lambda b, x: b.Mul(old_norm(b, x, "torch", False), b.weight(10, 32)),

@@ -327,26 +327,15 @@ HWNAS_INLINE void combine(float *out, const float *in, const float *other, int64
         combine_any(out, in, other, n, o->alg, false);
 }
 
-HWNAS_INLINE void keep_greater(hwnas_vector *most, const hwnas_vector *x)
-{
-    const hwnas_whole_vector is_more = *x > *most;
-    *most =
-        (hwnas_vector)((is_more & (hwnas_whole_vector)*x) | (~is_more & (hwnas_whole_vector)*most));
-}
-
 HWNAS_INLINE float greatest_of(const float *in, int64_t n)
 {
     hwnas_vector most = (hwnas_vector){0} - INFINITY, x;
     int64_t i = 0;
     for (; i + HWNAS_LANES <= n; i += HWNAS_LANES) {
         hwnas_load(&x, in + i);
-        keep_greater(&most, &x);
+        hwnas_keep_greater(&most, &x);
     }
-    for (int k = HWNAS_LANES / 2; k; k /= 2) {
-        hwnas_lanes_from(&x, &most, k);
-        keep_greater(&most, &x);
-    }
-    float out = most[0];
+    float out = hwnas_greatest(&most);
     for (; i < n; i++)
         out = in[i] > out ? in[i] : out;
     return out;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "device/onednn/broadcasts.h"
+#include "device/onednn/dynamic.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/onednn_int8.h"
 #include "graph/quantize_graph.h"
@@ -97,8 +98,9 @@ static bool moves_image(const finder *f, const hwnas_node *node)
 enum { ALL = HWNAS_FUSES_VALUES | HWNAS_FUSES_QUANTIZE };
 
 static const hwnas_fusion_row alone,
-    product = {.takes = ALL}, product_of_floats = {.takes = HWNAS_FUSES_VALUES}, maximum = {.takes = HWNAS_FUSES_QUANTIZE},
-    binary = {.takes = ALL, .is = HWNAS_FUSES_BINARY}, function = {.is = HWNAS_FUSES_FUNCTION},
+    product = {.takes = ALL}, product_of_floats = {.takes = HWNAS_FUSES_VALUES},
+    maximum = {.takes = HWNAS_FUSES_QUANTIZE}, binary = {.takes = ALL, .is = HWNAS_FUSES_BINARY},
+    function = {.is = HWNAS_FUSES_FUNCTION},
     gate_of_x = {.is = HWNAS_FUSES_FUNCTION, .is_gate = true},
     quantize = {.is = HWNAS_FUSES_QUANTIZE};
 
@@ -305,8 +307,8 @@ static bool follows(hwnas_fusion *plan, void *into, const hwnas_node *node, cons
 static const hwnas_fusion_rules fusion_rules = {
     .group_size = sizeof(group),
     .longest = HWNAS_FUSION_LONGEST,
-    .passes = (hwnas_fusion_begin *const[]){hwnas_onednn_take_scores, begin,
-                                            hwnas_onednn_take_broadcast, NULL},
+    .passes = (hwnas_fusion_begin *const[]){hwnas_onednn_take_scores, hwnas_onednn_take_dynamic,
+                                            begin, hwnas_onednn_take_broadcast, NULL},
     .row = row_of,
     .follows = follows,
     .begins_anew = begins_anew,

@@ -10,6 +10,7 @@
 #include "device/onednn/broadcasts.h"
 #include "device/onednn/casts.h"
 #include "device/onednn/changes.h"
+#include "device/onednn/dynamic.h"
 #include "device/onednn/fused.h"
 #include "device/onednn/guard.h"
 #include "device/onednn/onednn_lower.h"
@@ -171,6 +172,10 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     if (group->is_broadcast) {
         s->kind = &hwnas_onednn_broadcasts;
         return hwnas_onednn_broadcast_compile(s, c->graph, group, exec->arena);
+    }
+    if (group->is_dynamic) {
+        s->kind = &hwnas_onednn_dynamic;
+        return hwnas_onednn_dynamic_compile(s, exec->device, c->graph, group, exec->arena);
     }
     if (hwnas_onednn_is_move(root)) {
         s->kind = &hwnas_onednn_moves;

@@ -8,6 +8,7 @@
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
+#include "device/onednn/dynamic.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/onednn_steps.h"
 #include "graph/op.h"
@@ -337,6 +338,8 @@ static const struct rule {
     {HWNAS_OP_POW, OWN, has_one_exponent, &hwnas_onednn_eltwise},
     {HWNAS_OP_POW, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_QUANTIZE_LINEAR, dnnl_graph_op_quantize, lower_quantize, NULL, NULL},
+    {HWNAS_OP_REDUCE_MAX, OWN, hwnas_onednn_is_extreme_of_all, &hwnas_onednn_extreme},
+    {HWNAS_OP_REDUCE_MIN, OWN, hwnas_onednn_is_extreme_of_all, &hwnas_onednn_extreme},
     {HWNAS_OP_RELU, dnnl_graph_op_relu, no_attributes, NULL, NULL},
     {HWNAS_OP_RESHAPE, dnnl_graph_op_static_reshape, lower_shape, follows_transpose, NULL},
     {HWNAS_OP_RESHAPE, OWN, NULL, &hwnas_onednn_reshape},
@@ -357,10 +360,16 @@ static const struct rule {
 /* What oneDNN lacks: the operator's own loops. */
 static const struct rule plain = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_loops};
 
+/* Of whole numbers: found in the run. */
+static const struct rule run_time_quantize = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_quantize};
+
 static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas_node *node)
 {
     const hwnas_graph *graph = source->graph;
     const bool stays = !hwnas_onednn_changes_type(source, node);
+    if (stays && node->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
+        hwnas_onednn_quantizes_all_alike(graph, node))
+        return &run_time_quantize;
     /* oneDNN's floats do not round, wrap or cut off as whole numbers do. */
     if (stays && (hwnas_node_is_whole(graph, node) || node->op->id == HWNAS_OP_CAST))
         return &plain;

@@ -64,6 +64,24 @@ HWNAS_INLINE void hwnas_clamp(hwnas_vector *out, const hwnas_vector *in, float l
     *out = (hwnas_vector)((is_out & (hwnas_whole_vector)most) | (~is_out & x));
 }
 
+/* Each lane becomes the greater of both. */
+HWNAS_INLINE void hwnas_keep_greater(hwnas_vector *most, const hwnas_vector *x)
+{
+    const hwnas_whole_vector is_more = *x > *most;
+    *most = (hwnas_vector)((is_more & (hwnas_whole_vector)*x) |
+                           (~is_more & (hwnas_whole_vector)*most));
+}
+
+HWNAS_INLINE float hwnas_greatest(const hwnas_vector *v)
+{
+    hwnas_vector most = *v, half;
+    for (int n = HWNAS_LANES / 2; n; n /= 2) {
+        hwnas_lanes_from(&half, &most, n);
+        hwnas_keep_greater(&most, &half);
+    }
+    return most[0];
+}
+
 /* e^x = 2^n e^r with |r| <= ln 2 / 2, and for e^r the polynomial of degree 5 that begins with 1 + r
  * and has the least relative error there (1.1e-7): within 3e-7, relative. Beyond +-87 as at +-87.
  */
