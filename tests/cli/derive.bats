@@ -190,3 +190,11 @@ END
     says err "*nothing in relu.onnx can change*"
     [ ! -e relu.yaml ]
 }
+
+# `make check-long` takes all 22.
+@test "the first network of what torchvision exports computes what PyTorch does" {
+    /usr/bin/python3 -c "import onnx, torchvision" 2>/dev/null || skip "needs Debian's python3-torchvision and python3-onnx"
+    local names=(resnet18 shufflenet_v2_x1_0 squeezenet1_1 mobilenet_v3_small)
+    [ -z "${HWNAS_LONG:-}" ] || names=()
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torchvision_derive.py" "$HWNAS" torchvision "${names[@]}"
+}
