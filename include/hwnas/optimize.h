@@ -31,11 +31,12 @@ typedef struct hwnas_optimize_options {
     void *context;
     /* What networks may be computed in, parted by commas: "f32,s8". NULL: "f32", as the model. */
     const char *precisions;
+    bool with_resolution; /* images may be made smaller before the model sees them */
 } hwnas_optimize_options;
 #define HWNAS_OPTIMIZE_OPTIONS_INIT                                                                \
     {                                                                                              \
         sizeof(hwnas_optimize_options), NULL, NULL, 0, 0, 0, NULL, 0, 0, 0, NULL, false, false,    \
-            NULL, NULL, NULL, NULL                                                                 \
+            NULL, NULL, NULL, NULL, false                                                          \
     }
 
 /* Derives a space of the model (OUT.yaml), searches it (OUT.db), and writes the winner: OUT.onnx,

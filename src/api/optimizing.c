@@ -130,7 +130,7 @@ static hwnas_status prepare(optimization *o)
     TRY(check_files(o));
     o->is_new_space = !is_there;
     if (!o->options.resume || !is_there)
-        TRY(hwnas_derive_space(o->space_path, o->model));
+        TRY(hwnas_derive_space(o->space_path, o->model, o->options.with_resolution));
     TRY(hwnas_load_space(&o->space, o->space_path));
     TRY(hwnas_predictor_load(&o->predictor, o->accuracy, o->space));
     o->samples = hwnas_predictor_samples_of(o->predictor);

@@ -20,7 +20,7 @@ hwnas_status hwnas_space_derive(const char *path, const char *model)
 {
     IN_C_LOCALE;
     TRY(hwnas_file_check_output(path, model));
-    return hwnas_derive_space(path, model);
+    return hwnas_derive_space(path, model, false);
 }
 
 void hwnas_space_close(hwnas_space *space)

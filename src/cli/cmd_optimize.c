@@ -25,7 +25,7 @@ typedef struct arguments {
     const char *constraints, *device, *precisions, *out;
     double max_loss, minutes;
     long threads, batch, trials, seed;
-    bool resume, overwrite, quiet, as_json;
+    bool with_resolution, resume, overwrite, quiet, as_json;
 } arguments;
 
 /* Appends a value: commas part numbers of a list as ':' does here, and belong to a name else. */
@@ -78,6 +78,7 @@ static hwnas_status optimize(const arguments *a)
     options.max_trials = a->trials;
     options.device = a->device;
     options.precisions = a->precisions;
+    options.with_resolution = a->with_resolution;
     options.threads = (int)a->threads;
     options.batch = (int)a->batch;
     options.seed = (uint64_t)a->seed;
@@ -115,6 +116,8 @@ hwnas_status hwnas_cmd_optimize(int argc, char **argv)
         {"device", 'd', HWNAS_OPTION_TEXT, &a.device, "DEVICE", "what it shall be fast on (cpu)"},
         {"precision", 0, HWNAS_OPTION_TEXT, &a.precisions, "LIST",
          "what it may be computed in: f32,s8 (f32)"},
+        {"resolution", 0, HWNAS_OPTION_FLAG, &a.with_resolution, NULL,
+         "images may be made smaller before the model sees them"},
         {"threads", 't', HWNAS_OPTION_INT, &a.threads, "N", "threads there (1)"},
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N", "samples that are run together there (1)"},
         {"seed", 0, HWNAS_OPTION_INT, &a.seed, "N", "another seed, another search (0)"},

@@ -47,6 +47,7 @@ typedef struct hwnas_derivation {
     int *replaced_by;    /* by tensor: the one that takes its place, or itself */
     int *kernel;         /* by node: height and width that are left of its kernel; 0: all */
     hwnas_op_id *op;     /* by node */
+    int64_t image[2];    /* height and width that the first input is brought to; 0: as it is */
 } hwnas_derivation;
 
 void hwnas_derivation_begin(hwnas_derivation *out, const hwnas_original *original);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "derive/resolution.h"
 #include "graph/rewrite.h"
 
 void hwnas_change_options_add(hwnas_change_options *to, hwnas_change_option row)
@@ -419,12 +420,14 @@ static hwnas_status apply_activation(hwnas_derivation *d, const hwnas_model_chan
 /* ---- All of them ---- */
 
 const hwnas_change_kind hwnas_change_kinds[] = {
-    {"width", "how many channels a node makes, and all that goes together with them", list_widths,
-     apply_width},
-    {"branch", "1: x + f(x), 0: x alone", list_branches, apply_branch},
-    {"kernel", "height and width of a window", list_kernels, apply_kernel},
-    {"activation", "all nodes of one activation as another one", list_activations,
+    {"width", "how many channels a node makes, and all that goes together with them", false,
+     list_widths, apply_width},
+    {"branch", "1: x + f(x), 0: x alone", false, list_branches, apply_branch},
+    {"kernel", "height and width of a window", false, list_kernels, apply_kernel},
+    {"activation", "all nodes of one activation as another one", false, list_activations,
      apply_activation},
+    {"resolution", "height of images, which are made smaller before the model sees them", true,
+     hwnas_resolution_list, hwnas_resolution_apply},
     {0},
 };
 _Static_assert(sizeof hwnas_change_kinds / sizeof *hwnas_change_kinds <= HWNAS_MAX_CHANGE_KINDS,

@@ -27,6 +27,7 @@ void hwnas_change_options_done(hwnas_change_options *options);
 typedef struct hwnas_change_kind {
     const char *name; /* as a space has it */
     const char *help;
+    bool is_rare; /* a space has it only where that is asked for */
     /* Adds what it can change in a model. */
     void (*list)(hwnas_change_options *to, const hwnas_original *original);
     /* Makes the change. What is not there, or a value that cannot be, is HWNAS_E_INPUT at its

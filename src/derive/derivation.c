@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "derive/base_model.h"
+#include "derive/resolution.h"
 #include "graph/rewrite.h"
 
 /* Weights of at most so many values are always copied: factors, indices, and other constants that
@@ -224,6 +225,8 @@ static hwnas_status make_nodes(hwnas_rewrite *r)
     hwnas_status status = HWNAS_OK;
     const hwnas_derivation *d = r->context;
     bool *is_live = hwnas_graph_live_nodes(r->from, d->replaced_by);
+    if (d->image[0])
+        TRY_OUT(hwnas_resolution_add(r, d->image));
     for (size_t n = 0; n < r->from->n_nodes; n++)
         if (is_live[n])
             TRY_OUT(add_node(r, (int)n));

@@ -207,11 +207,33 @@ static hwnas_status model_name(char **out, const char *path, const char *model_p
     return *out ? HWNAS_OK : hwnas_fail(HWNAS_E_IO, NULL, "%s: %s", model_path, strerror(errno));
 }
 
-static hwnas_status list_options(hwnas_change_options *options, size_t *ends,
-                                 const hwnas_original *original, const char *model_path)
+/* What could be added by hand. */
+static void write_rare(hwnas_str *out, const hwnas_original *original)
 {
     for (size_t i = 0; hwnas_change_kinds[i].name; i++) {
-        hwnas_change_kinds[i].list(options, original);
+        hwnas_change_options options = {0};
+        if (hwnas_change_kinds[i].is_rare)
+            hwnas_change_kinds[i].list(&options, original);
+        for (size_t k = 0; k < options.n; k++) {
+            const hwnas_change_option *row = &options.rows[k];
+            hwnas_str_addf(
+                out,
+                "# possible, too: %s: {values: [%s]} as a choice, and as a change\n#  - %s: {of: ",
+                row->choice, row->values, hwnas_change_kinds[i].name);
+            add_quoted(out, row->of);
+            hwnas_str_addf(out, ", to: %s}\n", row->choice);
+        }
+        hwnas_change_options_done(&options);
+    }
+}
+
+static hwnas_status list_options(hwnas_change_options *options, size_t *ends,
+                                 const hwnas_original *original, const char *model_path,
+                                 bool with_rare)
+{
+    for (size_t i = 0; hwnas_change_kinds[i].name; i++) {
+        if (with_rare || !hwnas_change_kinds[i].is_rare)
+            hwnas_change_kinds[i].list(options, original);
         ends[i] = options->n;
     }
     number_choices(options);
@@ -240,7 +262,7 @@ static hwnas_status check_text(const hwnas_str *text, const char *path, const ch
     return status == HWNAS_OK ? status : hwnas_context(status, "no space of %s", model_path);
 }
 
-hwnas_status hwnas_derive_space(const char *path, const char *model_path)
+hwnas_status hwnas_derive_space(const char *path, const char *model_path, bool with_rare)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_base_model *model = NULL;
@@ -251,10 +273,12 @@ hwnas_status hwnas_derive_space(const char *path, const char *model_path)
     char *name = NULL, *own_name = space_name(model_path);
     TRY_OUT(hwnas_base_model_open(&model, model_path));
     TRY_OUT(hwnas_base_model_original(&original, model, 1));
-    TRY_OUT(list_options(&options, ends, original, model_path));
+    TRY_OUT(list_options(&options, ends, original, model_path, with_rare));
     TRY_OUT(model_name(&name, path, model_path));
     write_header(&text, original, name, own_name);
     write_space(&text, &options, ends);
+    if (!with_rare)
+        write_rare(&text, original);
     TRY_OUT(check_text(&text, path, model_path, &model));
     TRY_OUT(hwnas_file_write(path, text.s, text.n));
 out:

@@ -23,7 +23,9 @@ HWNAS_CHECKED hwnas_status hwnas_derivation_of(struct hwnas_derivation *out, con
                                                int batch, int *const *ranking);
 
 /* Writes a space whose first network is the model, and whose choices are all that can change in it;
- * whole or not at all, and only one that can be loaded. HWNAS_E_INPUT: nothing can change. */
-HWNAS_CHECKED hwnas_status hwnas_derive_space(const char *path, const char *model_path);
+ * whole or not at all, and only one that can be loaded. HWNAS_E_INPUT: nothing can change.
+ * `with_rare`: with changes of the kinds that are rare; else the file has them as comments. */
+HWNAS_CHECKED hwnas_status hwnas_derive_space(const char *path, const char *model_path,
+                                              bool with_rare);
 
 #endif

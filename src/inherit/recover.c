@@ -147,6 +147,16 @@ static int64_t *map_positions(int64_t *n_kept, const student *s, int tensor,
     return map;
 }
 
+/* Of a smaller image each position has the target of the one that lies where it does. */
+static void scale_positions(int64_t *positions, const hwnas_tensor *from, const hwnas_tensor *to)
+{
+    for (int64_t p = 0; p < from->dims[2] * from->dims[3]; p++) {
+        const int64_t y = p / from->dims[3], x = p % from->dims[3];
+        positions[p] = (2 * y + 1) * to->dims[2] / (2 * from->dims[2]) * to->dims[3] +
+                       (2 * x + 1) * to->dims[3] / (2 * from->dims[3]);
+    }
+}
+
 /* None where the smaller network's values lie otherwise. */
 static row_list find_rows(const student *s, int n, hwnas_layer_kind kind,
                           const hwnas_layer_layout *now)
@@ -159,6 +169,12 @@ static row_list find_rows(const student *s, int n, hwnas_layer_kind kind,
     int64_t n_samples, n_positions;
     int64_t *samples = new_indices(&n_samples, s, node->output, 0);
     int64_t *positions = map_positions(&n_positions, s, node->output, &l);
+    const hwnas_tensor *y = hwnas_node_output(original, node);
+    const bool is_image = kind == HWNAS_LAYER_CONV || kind == HWNAS_LAYER_DEPTHWISE;
+    if (is_image && now->n_positions != n_positions) {
+        scale_positions(positions, y, hwnas_node_output(s->graph, &s->graph->nodes[n]));
+        n_positions = now->n_positions;
+    }
     row_list found = {.at = hwnas_alloc((size_t)p->n * sizeof *found.at)};
     const bool is_same =
         now->n_positions == n_positions && now->n_samples == n_samples * s->teacher->n_chunks;
@@ -388,15 +404,19 @@ static hwnas_status recover_node(void *context, int n, float *const *values)
     return status;
 }
 
-/* Nodes keep their names and their order. */
+/* Nodes keep their names and their order; one that the original lacks has its number of nodes. */
 static void find_origins(student *s)
 {
     const hwnas_graph *original = s->teacher->original->graph;
     size_t at = 0;
     for (size_t n = 0; n < s->graph->n_nodes; n++) {
-        while (at < original->n_nodes && strcmp(original->nodes[at].name, s->graph->nodes[n].name))
-            at++;
-        s->origin[n] = (int)at++;
+        size_t found = at;
+        while (found < original->n_nodes &&
+               strcmp(original->nodes[found].name, s->graph->nodes[n].name))
+            found++;
+        s->origin[n] = (int)found;
+        if (found < original->n_nodes)
+            at = found + 1;
     }
 }
 

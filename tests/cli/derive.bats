@@ -198,3 +198,43 @@ END
     [ -z "${HWNAS_LONG:-}" ] || names=()
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/torchvision_derive.py" "$HWNAS" torchvision "${names[@]}"
 }
+
+@test "images that are made smaller first are those of PyTorch's interpolation" {
+    /usr/bin/python3 -c "import onnx, torch" 2>/dev/null || skip "needs Debian's python3-torch and python3-onnx"
+    /usr/bin/python3 - <<'END'
+import numpy as np, torch
+from torch import nn
+torch.manual_seed(1)
+net = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(8, 12, 3, padding=1), nn.ReLU(),
+                    nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 5)).eval()
+fixed = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 30 * 46, 5)).eval()
+x = torch.randn(1, 3, 32, 48)
+torch.onnx.export(net, x, 'pools.onnx', opset_version=13, input_names=['x'], output_names=['y'])
+torch.onnx.export(fixed, x, 'fixed.onnx', opset_version=13, input_names=['x'], output_names=['y'])
+np.save('x.npy', x.numpy())
+with torch.no_grad():
+    for h in (20, 32):
+        small = x if h == 32 else nn.functional.interpolate(x, (h, h * 48 // 32), mode='bilinear', antialias=True)
+        np.save(f'{h}.npy', net(small).numpy())
+END
+    ends 0 space derive pools.onnx --out pools.yaml
+    grep -qF '# possible, too: resolution: {values: [32, 28, 24, 20, 16]} as a choice' pools.yaml
+    ends 0 space derive fixed.onnx --out fixed.yaml
+    [ "$(grep -c resolution fixed.yaml)" -eq 0 ]
+    sed -i '/^choices:/a \  resolution: {values: [32, 20]}' pools.yaml
+    echo '  - resolution: {of: "x", to: resolution}' >>pools.yaml
+    ends 0 space check pools.yaml
+    local code height
+    code=$(sed -nE 's/^  (w_[a-z0-9_]+): \{values: \[([0-9]+).*/,\1=\2/p' pools.yaml | tr -d '\n')
+    for height in 32 20; do
+        ends 0 export --space pools.yaml --arch "resolution=$height$code" --format onnx --out small.onnx
+        ends 0 run small.onnx --input x.npy --output ours.npy
+        /usr/bin/python3 -c "
+import numpy as np
+a, b = np.load('ours.npy'), np.load('$height.npy')
+assert abs(a - b).max() < 1e-5 * abs(b).max(), (a, b)"
+    done
+    sed -i 's/values: \[32, 20\]/values: [32, 40]/' pools.yaml
+    ends 2 space check pools.yaml
+    says err "*images of height 32 can be made smaller*"
+}

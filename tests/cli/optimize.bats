@@ -65,6 +65,12 @@ assert abs(right - ours) <= 2, (right, ours)
 END
 }
 
+@test "smaller images, where the model pools over all that is left of them" {
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.7 x' --resolution --trials 12 --minutes 1 --quiet --json
+    is out '"resolution=" in d["arch"]'
+    ends 0 evaluate net-opt.onnx $SAMPLES # of the model's size
+}
+
 @test "an optimisation goes on, and replaces nothing unasked" {
     ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 6 --minutes 1 --quiet
     cp net-opt.onnx before.onnx

@@ -275,7 +275,7 @@ static void parts_of_a_slice_keep_a_channel(void **state)
         assert_int_equal(original->n_needed[0], 2);
         hwnas_base_model_close(model);
         char *path = strdup(in_folder("space.yaml"));
-        ok(hwnas_derive_space(path, in_folder("model.onnx")));
+        ok(hwnas_derive_space(path, in_folder("model.onnx"), true));
         ok(hwnas_load_space(&space, path)); /* builds the smallest one, too */
         hwnas_arch *arch = hwnas_arch_new(space);
         for (size_t g = 0; g < space->n_genes; g++)
@@ -308,7 +308,7 @@ static void depth_is_no_matter(void **state)
     assert_int_equal(getrlimit(RLIMIT_STACK, &usual), 0);
     small.rlim_max = usual.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_STACK, &small), 0);
-    ok(hwnas_derive_space(path, in_folder("model.onnx")));
+    ok(hwnas_derive_space(path, in_folder("model.onnx"), true));
     ok(hwnas_load_space(&space, path));
     assert_int_equal(setrlimit(RLIMIT_STACK, &usual), 0);
     assert_int_equal(space->n_genes, 2); /* the width, and the branch */
@@ -384,7 +384,7 @@ static void the_first_network_is_the_model(void **state)
         write_network(networks[i]);
         ok(hwnas_onnx_load(&model, in_folder("model.onnx"), NULL));
         char *path = strdup(in_folder("space.yaml"));
-        ok(hwnas_derive_space(path, in_folder("model.onnx")));
+        ok(hwnas_derive_space(path, in_folder("model.onnx"), true));
         ok(hwnas_load_space(&space, path));
         hwnas_arch *arch = hwnas_arch_new(space);
         ok(hwnas_graph_build_trained(&first, arch, 1));
