@@ -57,11 +57,13 @@ static double rounding_of(hwnas_precision precision)
 }
 
 /* Random rounding (Vignes, "A stochastic arithmetic for reliable scientific computation",
- * Mathematics and Computers in Simulation 35, 1993). What f16 cannot hold becomes infinite. */
+ * Mathematics and Computers in Simulation 35, 1993). What f16 cannot hold becomes infinite,
+ * or 0. */
 static void change(walk *w, int tensor)
 {
     const double unit = rounding_of(w->how->precision);
     const float largest = w->how->precision == HWNAS_F16 ? 65504 : INFINITY;
+    const float least = w->how->precision == HWNAS_F16 ? 0x1p-25F : 0;
     const int64_t n = hwnas_tensor_count(&w->graph->tensors[tensor]);
     float *values = w->buffers[tensor];
     if (hwnas_dtype_is_whole(w->graph->tensors[tensor].dtype))
@@ -70,6 +72,8 @@ static void change(walk *w, int tensor)
         values[i] *= (float)(1 + unit * (2 * hwnas_rng_double(&w->rng) - 1));
         if (fabsf(values[i]) > largest)
             values[i] = copysignf(INFINITY, values[i]);
+        else if (fabsf(values[i]) < least)
+            values[i] = 0;
     }
 }
 

@@ -161,9 +161,18 @@ static double largest_of(const float *values, int64_t n)
     return largest;
 }
 
-/* By step: how much noise one rounding is. */
-static hwnas_status find_amplitudes(double *out, const recipe *r, hwnas_device *ref,
-                                    double rounding)
+/* What f16 makes infinite, or 0, which something may then be divided by. */
+static bool leaves_f16(const float *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (fabsf(values[i]) > 65504 || (values[i] != 0 && fabsf(values[i]) < 0x1p-24F))
+            return true;
+    return false;
+}
+
+/* By step: how much noise one rounding is; and whether some value is beyond f16's range. */
+static hwnas_status find_amplitudes(double *out, bool *is_beyond_f16, const recipe *r,
+                                    hwnas_device *ref, double rounding)
 {
     hwnas_status status = HWNAS_OK;
     int tensors[RANDOM_MAX_STEPS];
@@ -179,6 +188,7 @@ static hwnas_status find_amplitudes(double *out, const recipe *r, hwnas_device *
     for (int i = 0; i < r->n; i++) {
         const int64_t n = tensors[i] < 0 ? 0 : hwnas_tensor_count(&graph->tensors[tensors[i]]);
         out[i] = rounding * largest_of(at, n);
+        *is_beyond_f16 |= leaves_f16(at, n);
         at += n;
     }
 out:
@@ -203,11 +213,12 @@ static void find_distances(double *out, const hwnas_graph *graph, const float *a
 
 /* By output: what rounding explains; at least some roundings in fp32 of the largest value on the
  * way, which approximations of functions are off by. */
-static hwnas_status find_bounds(double *out, const recipe *r, const hwnas_graph *graph,
-                                const float *wanted, hwnas_device *ref, double rounding)
+static hwnas_status find_bounds(double *out, bool *is_beyond_f16, const recipe *r,
+                                const hwnas_graph *graph, const float *wanted, hwnas_device *ref,
+                                double rounding)
 {
     double amplitudes[RANDOM_MAX_STEPS], distances[RANDOM_MAX_OUTPUTS], most = 0;
-    TRY(find_amplitudes(amplitudes, r, ref, rounding));
+    TRY(find_amplitudes(amplitudes, is_beyond_f16, r, ref, rounding));
     for (int i = 0; i < r->n; i++)
         most = fmax(most, amplitudes[i]);
     for (int i = 0; i < r->n_outputs; i++)
@@ -249,6 +260,7 @@ static hwnas_status judge(random_verdict *out, const recipe *r, hwnas_device *cp
     hwnas_graph *graph = NULL, *fused = NULL, *folded = NULL;
     float *wanted = NULL, *got = NULL;
     double bounds[RANDOM_MAX_OUTPUTS], distances[RANDOM_MAX_OUTPUTS];
+    bool is_beyond_f16 = false;
     const double rounding = roundings[has_bytes(r) ? HWNAS_S8 : precision];
     TRY_OUT(build(&graph, tensors, r, NULL));
     if (r->seed % 2) /* as if a file had brought it */
@@ -258,7 +270,7 @@ static hwnas_status judge(random_verdict *out, const recipe *r, hwnas_device *cp
     const float *at = wanted;
     if (!are_finite(wanted, count_values(graph, graph->n_outputs, graph->outputs)))
         goto out;
-    TRY_OUT(find_bounds(bounds, r, graph, wanted, ref, rounding));
+    TRY_OUT(find_bounds(bounds, &is_beyond_f16, r, graph, wanted, ref, rounding));
     out->says_nothing = false;
     out->status = run(&got, r, folded, cpu, precision);
     if (out->status != HWNAS_OK)
@@ -268,6 +280,8 @@ static hwnas_status judge(random_verdict *out, const recipe *r, hwnas_device *cp
         const int64_t n = hwnas_tensor_count(&graph->tensors[graph->outputs[i]]);
         const double scale = largest_of(at, n), bound = bounds[i] + 1e-30;
         at += n;
+        if (isinf(distances[i]) && precision == HWNAS_F16 && is_beyond_f16)
+            continue;
         if (bound <= LARGEST_BOUND * scale || isinf(distances[i]))
             out->ratio = fmax(out->ratio, distances[i] / bound);
     }
