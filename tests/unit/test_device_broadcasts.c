@@ -150,6 +150,35 @@ static void operands_may_be_repeated_anywhere(void **state)
     }
 }
 
+/* A convolution's output has its channels last: rows are not where these loops would read them. */
+static void images_are_not_read_as_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *last;
+        bool is_first; /* the image is the first operand */
+    } cases[] = {{"add", true}, {"sub", true}, {"mul", false}, {"softmax", true}};
+    const int64_t dims[] = {2, 16, 7, 7}, rows[] = {16, 7, 1, 0};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = hwnas_graph_new("image", 1);
+        const bool is_softmax = !strcmp(cases[i].last, "softmax");
+        const int image = add(graph, "conv", "out=16 kernel=3 pad=1", add_input(graph, dims), -1);
+        const int row = add(graph, "sigmoid", "", add_input(graph, rows), -1);
+        int x = add(graph, is_softmax ? "add" : cases[i].last, "", cases[i].is_first ? image : row,
+                    cases[i].is_first ? row : image);
+        if (is_softmax)
+            x = add(graph, "softmax", "", x, -1);
+        hwnas_graph_add_output(graph, x);
+        for (int threads = 1; threads <= 2; threads++) {
+            hwnas_device *cpu = open_device("cpu", threads), *ref = open_device("ref", 1);
+            compare(cases[i].last, cpu, graph, ref, graph, 1);
+            hwnas_device_close(ref);
+            hwnas_device_close(cpu);
+        }
+        hwnas_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +187,7 @@ int main(void)
         cmocka_unit_test(a_sum_with_itself),
         cmocka_unit_test(masked_scores_vanish),
         cmocka_unit_test(operands_may_be_repeated_anywhere),
+        cmocka_unit_test(images_are_not_read_as_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,15 @@ static bool is_last_axis(const hwnas_graph *graph, const hwnas_node *softmax)
     return axis == -1 || axis == hwnas_node_output(graph, softmax)->rank - 1;
 }
 
+/* Rows are read as they are: none of the inputs is an image with channels last. */
+static bool reads_plain(const hwnas_fusion *f, const hwnas_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        if (hwnas_onednn_finder_of(f)->layouts[node->inputs[i]] == HWNAS_ONEDNN_IMAGE)
+            return false;
+    return true;
+}
+
 /* The node that makes a tensor for one reader alone and may be worked on with it, or -1. */
 static int free_maker(const hwnas_fusion *f, int tensor)
 {
@@ -108,7 +117,7 @@ static int find_before(int nodes[HWNAS_FUSION_LONGEST], const hwnas_fusion *f, i
     while (n + 1 < HWNAS_FUSION_LONGEST && (at = free_maker(f, tensor)) >= 0) {
         const hwnas_node *node = &graph->nodes[at];
         const int input = keeps_rows(graph, node) ? 0 : main_input(graph, node);
-        if (input < 0)
+        if (input < 0 || !reads_plain(f, node))
             break;
         nodes[n++] = at;
         n_whole = is_binary(node) ? n : n_whole;
@@ -153,7 +162,7 @@ bool hwnas_onednn_take_scores(hwnas_fusion *f, void *into, int node)
 {
     int before[HWNAS_FUSION_LONGEST];
     if (f->graph->nodes[node].op->id != HWNAS_OP_SOFTMAX || !may_begin(f, node) ||
-        !is_last_axis(f->graph, &f->graph->nodes[node]))
+        !is_last_axis(f->graph, &f->graph->nodes[node]) || !reads_plain(f, &f->graph->nodes[node]))
         return false;
     int n = find_before(before, f, node);
     if (!is_slow_attention(f->graph, before, n))
@@ -170,7 +179,7 @@ bool hwnas_onednn_take_broadcast(hwnas_fusion *f, void *into, int node)
     const hwnas_node *first = &graph->nodes[node];
     const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
     if (!may_begin(f, node) || finder->layouts[first->output] == HWNAS_ONEDNN_IMAGE ||
-        main_input(graph, first) < 0)
+        !reads_plain(f, first) || main_input(graph, first) < 0)
         return false;
     const hwnas_tensor *out = hwnas_node_output(graph, first), *operand = operand_of(graph, first);
     if (hwnas_same_shape(operand, out) || !differs_between(operand, out))
