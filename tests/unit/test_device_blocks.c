@@ -306,28 +306,35 @@ static void attention_takes_a_bias_of_every_rank(void **state)
 
 /* ---- bf16 ---- */
 
-/* In bf16, where oneDNN's graphs do everything: within some roundings of the largest value. */
-static void check_bf16(const char *what, const hwnas_graph *graph)
+/* In a precision that the processor may lack: within some roundings of the largest value. */
+static void check_in(hwnas_precision precision, const char *what, const hwnas_graph *graph)
 {
     const double limit = 0.04;
     hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
     hwnas_device_info info;
     cpu->ops->describe(cpu, &info);
-    if ((info.native | info.emulated) & 1U << HWNAS_BF16) {
+    if ((info.native | info.emulated) & 1U << precision) {
         const int64_t n = count_outputs(graph);
-        float *wanted = outcome(ref, graph, 0), *got = outcome_in(HWNAS_BF16, cpu, graph, 0);
+        float *wanted = outcome(ref, graph, 0), *got = outcome_in(precision, cpu, graph, 0);
         double largest = 0, error = 0;
         for (int64_t i = 0; i < n; i++) {
             largest = fmax(largest, fabs((double)wanted[i]));
             error = fmax(error, fabs((double)wanted[i] - got[i]));
         }
         if (!(error <= limit * largest))
-            fail_msg("%s: off by %g of %g", what, error, largest);
+            fail_msg("%s in %s: off by %g of %g", what, hwnas_precision_name(precision), error,
+                     largest);
         free(got);
         free(wanted);
     }
     hwnas_device_close(cpu);
     hwnas_device_close(ref);
+}
+
+/* Here oneDNN's graphs do everything. */
+static void check_bf16(const char *what, const hwnas_graph *graph)
+{
+    check_in(HWNAS_BF16, what, graph);
 }
 
 static void what_bf16_must_not_fuse(void **state)
@@ -433,6 +440,39 @@ static void partitions_run_behind_what_they_read(void **state)
     hwnas_graph_free(graph);
 }
 
+/* ---- Convolutions that make one column ---- */
+
+static void convolutions_make_columns(void **state)
+{
+    (void)state;
+    static const struct column {
+        int64_t dims[4];
+        const char *attrs;
+    } columns[] = {
+        {{2, 1, 9, 1}, "out=17 kernel=3 pad=1 stride=2"},
+        {{3, 4, 12, 1}, "out=17 kernel=3 pad=1 stride=2"},
+        {{3, 1, 11, 1}, "out=24 kernel=2 pad=0,0,0,1 stride=1,3"},
+        {{2, 23, 9, 1}, "out=18 kernel=3,2 pad=1,0,1,1 stride=1,2"},
+        {{3, 10, 27, 5}, "out=14 kernel=6 pad=3,1,3,1 stride=4"},
+        {{4, 3, 30, 5}, "out=36 kernel=3 pad=1,0,1,0 stride=3 dilation=2"},
+        {{4, 34, 39, 4}, "out=15 kernel=3 stride=4"}, /* the last column is not read */
+        {{4, 4, 10, 4}, "out=16 kernel=2,3 pad=0,1,0,0 stride=1,3"},
+        {{2, 6, 21, 4}, "out=6 kernel=3 stride=2 groups=2"},
+        {{2, 6, 21, 4}, "out=6 kernel=3 stride=2 groups=6"},
+        {{2, 6, 21, 2}, "out=6 stride=2"},
+        {{3, 78, 21, 1}, "out=2 kernel=3,1 pad=1,0,0,0"},
+        {{1, 58, 3, 1}, "out=20 kernel=4,1 pad=1,0,3,0 stride=2"},
+        {{3, 40, 23, 3}, "out=2 kernel=3,1 pad=0,0,2,0 stride=2,3"},
+    };
+    for (size_t i = 0; i < COUNT(columns) * HWNAS_N_PRECISIONS; i++) {
+        const struct column *c = &columns[i / HWNAS_N_PRECISIONS];
+        hwnas_graph *graph = hwnas_graph_new("column", i);
+        hwnas_graph_add_output(graph, add(graph, "conv", c->attrs, add_input(graph, c->dims), -1));
+        check_in((hwnas_precision)(i % HWNAS_N_PRECISIONS), c->attrs, graph);
+        hwnas_graph_free(graph);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +489,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bf16_sums_take_operands),
         cmocka_unit_test(bf16_takes_bytes_that_meet_floats),
         cmocka_unit_test(partitions_run_behind_what_they_read),
+        cmocka_unit_test(convolutions_make_columns),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

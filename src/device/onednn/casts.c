@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "device/onednn/onednn_lower.h"
+#include "device/onednn/windows.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
 
@@ -60,6 +61,8 @@ static bool is_low(const caster *c, const hwnas_node *node)
         if (producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_DEQUANTIZE_LINEAR)
             return false;
     }
+    if (c->type == dnnl_f16 && hwnas_onednn_is_wrong_in_f16(graph, node))
+        return false;
     if (c->is_emulated && adds_to_product(graph, node))
         return false;
     const hwnas_onednn_kind *own = hwnas_onednn_own(c->from, node);

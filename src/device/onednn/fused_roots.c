@@ -1,9 +1,11 @@
 /* fused_roots.c: the primitives that groups begin with. */
 #include "device/onednn/fused_maker.h"
 
+#include "device/onednn/windows.h"
 #include "graph/op.h"
 
 typedef hwnas_onednn_maker maker;
+typedef hwnas_onednn_window window;
 
 /* ---- How tensors lie ---- */
 
@@ -81,21 +83,9 @@ static const hwnas_attr *attr_of(const maker *m, const char *name)
 
 /* ---- Roots ---- */
 
-/* How a kernel goes over an image. */
-typedef struct window {
-    dnnl_dims_t stride, before, after;
-} window;
-
-static window window_of(const maker *m)
-{
-    const int64_t *pad = attr_of(m, "pad")->ints; /* top, left, bottom, right */
-    const int64_t *stride = attr_of(m, "stride")->ints;
-    return (window){{stride[0], stride[1]}, {pad[0], pad[1]}, {pad[2], pad[3]}};
-}
-
 static dnnl_status_t make_conv(maker *m)
 {
-    const window w = window_of(m);
+    const window w = hwnas_onednn_conv_window(m->graph, m->root);
     const int64_t *dilation = attr_of(m, "dilation")->ints, *k = input(m, 1)->dims;
     const int64_t groups = attr_of(m, "groups")->ints[0];
     const dnnl_dims_t less = {dilation[0] - 1, dilation[1] - 1};
@@ -114,7 +104,7 @@ static dnnl_status_t make_conv(maker *m)
 
 static dnnl_status_t make_deconv(maker *m)
 {
-    window w = window_of(m);
+    window w = hwnas_onednn_window_of(m->root);
     const int64_t *dilation = attr_of(m, "dilation")->ints, *more = attr_of(m, "more")->ints;
     const int64_t *k = input(m, 1)->dims, groups = attr_of(m, "groups")->ints[0];
     const dnnl_dims_t less = {dilation[0] - 1, dilation[1] - 1}, n_out = {k[1] * groups};
@@ -154,7 +144,7 @@ static dnnl_status_t make_pool(maker *m)
     static const dnnl_dims_t none = {0};
     const hwnas_op_id op = m->root->op->id;
     const bool is_global = op == HWNAS_OP_GLOBAL_AVG_POOL;
-    const window w = is_global ? (window){.stride = {1, 1}} : window_of(m);
+    const window w = is_global ? (window){.stride = {1, 1}} : hwnas_onednn_window_of(m->root);
     const int64_t *k = is_global ? input(m, 0)->dims + 2 : attr_of(m, "kernel")->ints;
     const dnnl_dims_t kernel = {k[0], k[1]};
     dnnl_alg_kind_t alg = dnnl_pooling_avg_exclude_padding;

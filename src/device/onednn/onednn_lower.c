@@ -11,6 +11,7 @@
 #include "device/onednn/dynamic.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/onednn_steps.h"
+#include "device/onednn/windows.h"
 #include "graph/op.h"
 #include "graph/ops/recurrent.h"
 
@@ -72,10 +73,10 @@ static const hwnas_attr *attr_of(const op *o, const char *name)
 
 static void lower_conv(op *o)
 {
-    const int64_t *pad = attr_of(o, "pad")->ints; /* top, left, bottom, right */
-    set_ints(o, dnnl_graph_op_attr_strides, attr_of(o, "stride")->ints, 2);
-    set_ints(o, dnnl_graph_op_attr_pads_begin, pad, 2);
-    set_ints(o, dnnl_graph_op_attr_pads_end, pad + 2, 2);
+    const hwnas_onednn_window w = hwnas_onednn_conv_window(o->graph, o->node);
+    set_ints(o, dnnl_graph_op_attr_strides, w.stride, 2);
+    set_ints(o, dnnl_graph_op_attr_pads_begin, w.before, 2);
+    set_ints(o, dnnl_graph_op_attr_pads_end, w.after, 2);
     set_ints(o, dnnl_graph_op_attr_dilations, attr_of(o, "dilation")->ints, 2);
     set_ints(o, dnnl_graph_op_attr_groups, attr_of(o, "groups")->ints, 1);
     set_text(o, dnnl_graph_op_attr_data_format, "NCX");
@@ -305,6 +306,7 @@ static const struct rule {
      */
     {HWNAS_OP_CONCAT, dnnl_graph_op_concat, lower_axis, hwnas_onednn_joins_channels, NULL},
     {HWNAS_OP_CONCAT, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_CONV, OWN, hwnas_onednn_strides_beyond, &hwnas_onednn_loops},
     {HWNAS_OP_CONV, dnnl_graph_op_convolution, lower_conv, NULL, NULL},
     {HWNAS_OP_DEQUANTIZE_LINEAR, dnnl_graph_op_dequantize, lower_quantize, NULL, NULL},
     {HWNAS_OP_DIV, dnnl_graph_op_divide, no_attributes, NULL, NULL},
