@@ -42,6 +42,22 @@ static int *ids_of(hwnas_arena *arena, const ports *p)
     return ids;
 }
 
+/* The strides of dimensions of 1, which oneDNN leaves as they were before a transpose, as plain ones:
+ * oneDNN 3.7 takes such a tensor for one in another layout, and leaves out what makes of it a plain
+ * result. */
+static void settle_strides(dnnl_graph_logical_tensor_t *t)
+{
+    int64_t stride = 1;
+    if (t->layout_type != dnnl_graph_layout_type_strided)
+        return;
+    for (int i = t->ndims - 1; i >= 0; stride *= t->dims[i--])
+        if (t->dims[i] != 1 && t->layout.strides[i] != stride)
+            return;
+    stride = 1;
+    for (int i = t->ndims - 1; i >= 0; stride *= t->dims[i--])
+        t->layout.strides[i] = stride;
+}
+
 hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onednn_device *device,
                                             dnnl_graph_partition_t partition,
                                             dnnl_graph_logical_tensor_t *described,
@@ -77,6 +93,7 @@ hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onedn
         TRY_DNNL_OUT(
             "describe the output of", step->name,
             dnnl_graph_compiled_partition_query_logical_tensor(compiled, id, &described[id]));
+        settle_strides(&described[id]);
     }
     step->n_inputs = in.n;
     step->n_outputs = out.n;
