@@ -577,6 +577,14 @@ for name, make in {
     sequence(name, make)
 
 
+def dynamic_and_image(b, x):
+    """A sum of a dynamic product and a convolution, one of whose readers wants rows and one channels last."""
+    a = b.conv(x, 16, 16, 3)
+    s = b.Add(dynamic_linear(b, quantized(b, x), 8, 8), a)
+    return b.conv(s, 16, 16, 3), b.reshape(a, b.batch, 16 * 9 * 8)
+
+
+image("dynamic_and_image", dynamic_and_image)
 image("group_norm", group_norm)
 
 

@@ -91,6 +91,21 @@ static void a_reshape_may_stand_between(void **state)
     hwnas_graph_free(graph);
 }
 
+/* Both operands are one tensor, whose maker is no part of the step then. */
+static void a_sum_of_one_tensor_twice(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {"add", "mul"};
+    const int64_t factor[] = {3, 1, 1, 0};
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        hwnas_graph *graph = hwnas_graph_new("twice", 1);
+        const int x = add(graph, "mul", "", scores_of(graph, 3, 9), add_input(graph, factor));
+        end_attention(graph, add(graph, ops[i], "", x, x), 3, 9);
+        agrees(ops[i], graph, HWNAS_OP_SOFTMAX);
+        hwnas_graph_free(graph);
+    }
+}
+
 /* An operand is what is worked on as well, so the result does not take its place. */
 static void a_sum_with_itself(void **state)
 {
@@ -184,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_may_have_any_length),
         cmocka_unit_test(a_reshape_may_stand_between),
+        cmocka_unit_test(a_sum_of_one_tensor_twice),
         cmocka_unit_test(a_sum_with_itself),
         cmocka_unit_test(masked_scores_vanish),
         cmocka_unit_test(operands_may_be_repeated_anywhere),

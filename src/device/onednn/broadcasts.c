@@ -104,6 +104,7 @@ static int free_maker(const hwnas_fusion *f, int tensor)
 {
     const int node = f->graph->tensors[tensor].producer;
     return node >= 0 && hwnas_lone_reader(&f->uses[tensor]) >= 0 &&
+                   f->uses[tensor].n_inputs == 1 && /* it is no operand of the same node */
                    f->group_of[node] == HWNAS_FUSION_NO_GROUP
                ? node
                : -1;

@@ -61,7 +61,9 @@ bool hwnas_onednn_take_dynamic(hwnas_fusion *f, void *into, int n)
     const hwnas_graph *graph = f->graph;
     const hwnas_node *product = &graph->nodes[n];
     const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
-    if (product->op->id != HWNAS_OP_MATMUL || !finder->is_refused || finder->is_refused[n])
+    /* Older instructions keep sums of two products of bytes in 16 bits. */
+    if (product->op->id != HWNAS_OP_MATMUL || !finder->is_refused || finder->is_refused[n] ||
+        !hwnas_onednn_is_native(HWNAS_S8))
         return false;
     const hwnas_node *less = maker_of(graph, product->inputs[0], HWNAS_OP_SUB);
     const hwnas_node *bytes = less ? maker_of(graph, less->inputs[0], HWNAS_OP_CAST) : NULL;

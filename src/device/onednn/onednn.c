@@ -96,12 +96,12 @@ static bool has_product(const onednn_device *device, dnnl_data_type_t type)
     dnnl_memory_desc_t factor = NULL, product = NULL;
     dnnl_primitive_desc_t desc = NULL;
     const char *how = "ref";
-    bool has = dnnl_memory_desc_create_with_tag(&factor, 2, dims, type, dnnl_ab) == dnnl_success &&
-               dnnl_memory_desc_create_with_tag(&product, 2, dims, dnnl_f32, dnnl_ab) ==
-                   dnnl_success &&
-               dnnl_matmul_primitive_desc_create(&desc, device->engine, factor, factor, NULL,
-                                                 product, NULL) == dnnl_success &&
-               dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &how) == dnnl_success;
+    bool has =
+        dnnl_memory_desc_create_with_tag(&factor, 2, dims, type, dnnl_ab) == dnnl_success &&
+        dnnl_memory_desc_create_with_tag(&product, 2, dims, dnnl_f32, dnnl_ab) == dnnl_success &&
+        dnnl_matmul_primitive_desc_create(&desc, device->engine, factor, factor, NULL, product,
+                                          NULL) == dnnl_success &&
+        dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &how) == dnnl_success;
     has = has && !hwnas_starts_with(how, "ref");
     dnnl_primitive_desc_destroy(desc);
     dnnl_memory_desc_destroy(product);
@@ -120,16 +120,29 @@ static const struct native_row {
     {HWNAS_S8, dnnl_s8, dnnl_cpu_isa_avx512_core_vnni, dnnl_cpu_isa_avx2_vnni},
 };
 
-void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
-                                  unsigned *emulated)
+/* An instruction set's number has the bits of those that it includes. */
+static bool is_native(const struct native_row *row)
 {
     const dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    return (isa & row->isa) == row->isa || (isa & row->narrow_isa) == row->narrow_isa;
+}
+
+bool hwnas_onednn_is_native(hwnas_precision precision)
+{
+    const struct native_row *row = native_rows;
+    const struct native_row *end = row + sizeof native_rows / sizeof *native_rows;
+    while (row < end && row->precision != precision)
+        row++;
+    return row == end || is_native(row);
+}
+
+void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native, unsigned *emulated)
+{
     *native = 1U << HWNAS_F32;
     *emulated = 0;
     for (size_t i = 0; i < sizeof native_rows / sizeof *native_rows; i++) {
         const struct native_row *row = &native_rows[i];
-        /* An instruction set's number has the bits of those that it includes. */
-        if ((isa & row->isa) == row->isa || (isa & row->narrow_isa) == row->narrow_isa)
+        if (is_native(row))
             *native |= 1U << row->precision;
         else if (has_product(device, row->type))
             *emulated |= 1U << row->precision;

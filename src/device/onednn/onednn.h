@@ -23,6 +23,9 @@ typedef struct onednn_device {
 /* OpenMP's number of threads is a property of the calling thread: said anew before each use. */
 void hwnas_onednn_use_threads(int threads);
 
+/* Whether the processor has instructions for products of a type; fp32's it has. */
+bool hwnas_onednn_is_native(hwnas_precision precision);
+
 /* Which precisions this processor has instructions for, and which oneDNN computes without. */
 void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
                                   unsigned *emulated);
