@@ -9,16 +9,14 @@
 
 #define FACT "held"
 
-/* Values of a gene that may be taken; of a position that may not count the first one, too, which
- * stands for that. */
+/* Values of a gene that may be taken. */
 static bool *find_kept(const json_t *domain, const hwnas_space *space, size_t gene)
 {
     const hwnas_gene *g = &space->genes[gene];
     const json_t *list = json_object_get(domain, space->choices[g->choice].name);
     bool *kept = hwnas_alloc(g->n_values * sizeof *kept);
     for (size_t v = 0; v < g->n_values; v++)
-        kept[v] = !json_array_size(list) || hwnas_domain_has(domain, space, gene, v) ||
-                  (!v && space->choices[g->choice].when);
+        kept[v] = !json_array_size(list) || hwnas_domain_has(domain, space, gene, v);
     return kept;
 }
 

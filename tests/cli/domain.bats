@@ -6,6 +6,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit; }
 
 # A space with a list, a condition and words, and a table of it that has depth 2 and 3 of 2 to 4, no width of
 # 24, and both words.
+# write_table [FIRST [MORE]]: what stands for a position that does not count, and behind each code
 write_table() {
     cat >nets.yaml <<'END'
 hwnas: 1
@@ -20,14 +21,14 @@ network:
   - flatten
   - linear: {out: 2}
 END
-    python3 - >nets.csv <<'END'
-import itertools
+    python3 - "${1:-8}" "${2:-}" >nets.csv <<'END'
+import itertools, sys
 print("arch,top1_pct")
 for depth in 2, 3:
     for widths in itertools.product((8, 16), repeat=depth):
         for act in "wide", "narrow":
-            code = ".".join(map(str, widths + (8,) * (4 - depth)))
-            print(f'"depth={depth},width={code},act={act}",{50 + depth + sum(widths) / 4 + (act == "wide")}')
+            code = ".".join(map(str, widths + (int(sys.argv[1]),) * (4 - depth)))
+            print(f'"depth={depth},width={code},act={act}{sys.argv[2]}",{50 + depth + sum(widths) / 4 + (act == "wide")}')
 END
 }
 
@@ -57,6 +58,17 @@ search() {
     is out 'd["held"] == {} and d["finished"] > 100'
     archs free.db >codes
     grep -q 'depth=4' codes
+}
+
+# The first width, which stands for a position that does not count as well, and what 15 digits do not give back.
+@test "an unseen first value of a position that counts is held, and fractions are kept" {
+    write_table 24 ,part=0.12345678901234567
+    sed -i 's/{each_of: 4, values: \[8, 16, 24\]/{each_of: 4, values: [24, 8, 16]/' nets.yaml
+    sed -i 's/^  act: .*/&\n  part: {values: [0.12345678901234567, 1]}/; s/ + depth/ + depth + round(8 * part)/' nets.yaml
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    search --space nets.yaml --accuracy p.json --trials 60 --study held.db
+    is out 'd["held"]["width"] == {"kept": ["8", "16"], "left_out": 1} and d["held"]["part"]["left_out"] == 1'
+    is out 'd["finished"] == 24'
 }
 
 @test "what is held is told before a search and after it" {
