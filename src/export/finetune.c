@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "base/home.h"
 #include "data/score.h"
 #include "export/exporter.h"
 
@@ -15,7 +16,8 @@ enum { MAX_BYTES = 1 << 20 };
 const char *const hwnas_finetune_suffixes[] = {"-finetune.py", "-teacher.py",
                                                "-teacher.safetensors", NULL};
 
-/* Values for each position: the one dimension of a sample's outputs that is not 1, else the last. */
+/* Values for each position: the one dimension of a sample's outputs that is not 1, else the last.
+ */
 static int64_t count_classes(const hwnas_tensor *y)
 {
     int64_t last = 1, n = 0;
@@ -37,12 +39,11 @@ static char *settings_of(const char *prefix, const char *samples, const hwnas_gr
     json_t *shape = json_array();
     for (int d = 1; d < x->rank; d++)
         json_array_append_new(shape, json_integer(x->dims[d]));
-    json_t *settings =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:I, s:i}", "module", name, "teacher",
-                  teacher, "samples", samples, "folder", folder ? folder : "", "input", x->name,
-                  "output", y->name, "shape", shape, "is_whole", hwnas_dtype_is_whole(x->dtype),
-                  "classes", (json_int_t)count_classes(y), "gives_shares",
-                  hwnas_gives_probabilities(graph));
+    json_t *settings = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:I, s:i}", "module", name, "teacher", teacher,
+        "samples", samples, "folder", folder ? folder : "", "input", x->name, "output", y->name,
+        "shape", shape, "is_whole", hwnas_dtype_is_whole(x->dtype), "classes",
+        (json_int_t)count_classes(y), "gives_shares", hwnas_gives_probabilities(graph));
     char *text = settings ? json_dumps(settings, 0) : NULL;
     json_decref(settings);
     free(folder);
@@ -62,7 +63,7 @@ static hwnas_status write_program(const char *path, const char *prefix, const ch
         status = hwnas_fail(HWNAS_E_INPUT, &place, "the name is not in UTF-8");
         goto out;
     }
-    TRY_OUT(hwnas_file_find(&source, "finetune", "training", ".py"));
+    source = hwnas_printf("%s/training/finetune.py", hwnas_data_root());
     TRY_OUT(hwnas_file_read(&text, &length, source, MAX_BYTES));
     const char *at = strstr(text, PLACE);
     if (!at) {

@@ -285,16 +285,38 @@ static void copy_weights(hwnas_graph *to, const hwnas_graph *from)
     }
 }
 
+/* The same channels as with the samples' batch: what copy_weights() cannot copy, such as a constant
+ * whose shape has the batch, must be of them. */
+static hwnas_status build_inherited(hwnas_graph **out, const hwnas_samples *s,
+                                    const hwnas_arch *arch, int batch)
+{
+    hwnas_derivation d;
+    TRY(hwnas_derivation_of(&d, arch, batch, s->ranking));
+    d.with_weights = true;
+    const hwnas_status status =
+        d.original->coupling->n_groups == s->original->coupling->n_groups
+            ? hwnas_derivation_build(out, &d)
+            : hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                         "at batch %d other channels of the model belong together than at %d",
+                         batch, s->batch);
+    hwnas_derivation_end(&d);
+    return status;
+}
+
 hwnas_status hwnas_samples_build(hwnas_graph **out, hwnas_samples *samples, const hwnas_arch *arch,
                                  int batch)
 {
-    hwnas_graph *recovered, *graph;
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *recovered, *graph = NULL;
     TRY(build(&recovered, samples, arch));
-    const hwnas_status status = hwnas_graph_build_trained(&graph, arch, batch);
-    if (status == HWNAS_OK) {
-        copy_weights(graph, recovered);
-        *out = graph;
+    if (batch == samples->batch) {
+        *out = recovered;
+        return HWNAS_OK;
     }
+    TRY_OUT(build_inherited(&graph, samples, arch, batch));
+    copy_weights(graph, recovered);
+    *out = graph;
+out:
     hwnas_graph_free(recovered);
     return status;
 }

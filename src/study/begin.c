@@ -126,13 +126,13 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
         .duplicate = from, .duplicate_study = s->job->warm_start, .is_lookup_only = true};
     double started = hwnas_now();
     *is_taken = false;
-    status = hwnas_arch_parse(&walked, s->setup.walked, from->code);
-    if (status == HWNAS_E_INPUT && s->setup.held) { /* the predictor cannot say what it is worth */
-        hwnas_error_clear();
-        status = HWNAS_OK;
+    TRY_OUT(hwnas_arch_parse(&arch, s->setup.wide, from->code));
+    hwnas_arch_free(arch);
+    arch = NULL;
+    if (hwnas_arch_parse(&walked, s->setup.walked, from->code) != HWNAS_OK) {
+        hwnas_error_clear(); /* beyond the predictor's domain: it cannot say what that is worth */
         goto out;
     }
-    TRY_OUT(status);
     arch = hwnas_settings_strip(walked, s->setup.space);
     c.arch = arch;
     c.settings = hwnas_settings_of(walked, s->job);

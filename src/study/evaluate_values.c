@@ -146,7 +146,10 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
                                                                         : HWNAS_TRAIN_PROMISING);
     hwnas_predictor_advance(e->predictor, trial->number);
     hwnas_predictor_stop_below(e->predictor, accuracy_floor(&e->job->goals));
-    hwnas_predictor_use_precision(e->predictor, hwnas_trial_precision(e->job, c->settings, -1));
+    /* What bytes cost is worth judging; other floats cost next to nothing, and the processor that
+     * judges may not have them. */
+    const hwnas_precision precision = hwnas_trial_precision(e->job, c->settings, -1);
+    hwnas_predictor_use_precision(e->predictor, precision == HWNAS_S8 ? HWNAS_S8 : HWNAS_F32);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
     add_estimate(trial, e, &estimate);
     return HWNAS_OK;

@@ -104,6 +104,14 @@ hwnas_status hwnas_job_check_exports(const hwnas_job *job)
 
 /* ---- Writing ---- */
 
+static bool is_any_wanted(const hwnas_job_export exports[HWNAS_N_EXPORTS])
+{
+    for (size_t i = 0; i < HWNAS_N_EXPORTS; i++)
+        if (exports[i].path)
+            return true;
+    return false;
+}
+
 static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summary,
                                  const hwnas_summary_front *front,
                                  void (*written)(void *context, const hwnas_network_file *file),
@@ -116,6 +124,8 @@ static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summ
     hwnas_predictor *judge = NULL;
     char *code = NULL;
     hwnas_job_exports(exports, job);
+    if (!is_any_wanted(exports))
+        return HWNAS_OK;
     TRY_OUT(hwnas_load_space(&space, job->space));
     if (job->predictor && hwnas_starts_with(job->predictor, "samples:"))
         TRY_OUT(hwnas_predictor_load(&judge, job->predictor, space));
