@@ -34,6 +34,7 @@ typedef struct progress {
     bool is_done;
     int n_judged, n_silent;
     double worst[HWNAS_N_PRECISIONS];
+    char found[1200]; /* what was wrong, among all the graphs before it */
 } progress;
 
 typedef struct devices {
@@ -67,6 +68,14 @@ static pid_t fork_quietly(void)
     return child;
 }
 
+static void note(progress *p, const random_verdict *v)
+{
+    if (v->status != HWNAS_OK)
+        snprintf(p->found, sizeof p->found, "%s", hwnas_last_error()->message);
+    else
+        snprintf(p->found, sizeof p->found, "off by %.3g times what rounding explains", v->ratio);
+}
+
 /* From the place where `p` stands to the first that is wrong. */
 static void run_graphs(progress *p, const devices *on, uint64_t end)
 {
@@ -81,8 +90,10 @@ static void run_graphs(progress *p, const devices *on, uint64_t end)
             const random_verdict v = random_recipe_judge(recipe, on->cpu, on->ref, p->precision);
             p->n_judged++;
             p->n_silent += v.says_nothing;
-            if (random_verdict_is_bad(&v))
+            if (random_verdict_is_bad(&v)) {
+                note(p, &v);
                 goto out;
+            }
             if (v.ratio > p->worst[p->precision])
                 p->worst[p->precision] = v.ratio;
         }
@@ -106,6 +117,7 @@ static void show(const progress *p, const devices *on)
     printf("# HWNAS_SEED=%llu HWNAS_GRAPHS=1, %s:\n", (unsigned long long)p->graph,
            hwnas_precision_name(p->precision));
     random_recipe_print(stdout, recipe);
+    printf("# %s; alone:\n", p->found);
     fflush(stdout);
     const random_verdict v = random_recipe_judge(recipe, on->cpu, on->ref, p->precision);
     if (v.status != HWNAS_OK)
