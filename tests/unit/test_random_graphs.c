@@ -128,11 +128,8 @@ static void show(const progress *p, const devices *on)
     _exit(0);
 }
 
-static void cpu_agrees_with_ref(void **state)
+static void check(uint64_t first, uint64_t n)
 {
-    (void)state;
-    const uint64_t first = number_in("HWNAS_SEED", (uint64_t)time(NULL) / 86400 * 1000000);
-    const uint64_t n = number_in("HWNAS_GRAPHS", getenv("HWNAS_LONG") ? N_LONG : N_GRAPHS);
     const hwnas_device_options options = {.threads = 1};
     devices on;
     hwnas_device_info info;
@@ -170,9 +167,33 @@ static void cpu_agrees_with_ref(void **state)
     munmap(p, sizeof *p);
 }
 
+static void cpu_agrees_with_ref(void **state)
+{
+    (void)state;
+    check(number_in("HWNAS_SEED", (uint64_t)time(NULL) / 86400 * 1000000),
+          number_in("HWNAS_GRAPHS", getenv("HWNAS_LONG") ? N_LONG : N_GRAPHS));
+}
+
+/* Found on other days; the last one of 285 went wrong behind the others alone. */
+static void what_once_was_wrong_is_right(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t first, n;
+    } found[] = {
+        {20780000000, 285}, /* constants of one partition given to another one */
+        {20781000030, 1},   /* an image read as rows */
+        {20781000231, 1},   /* a convolution that makes one column */
+        {20781000266, 1},   /* strides of dimensions of 1 */
+    };
+    for (size_t i = 0; i < sizeof found / sizeof *found && !getenv("HWNAS_SEED"); i++)
+        check(found[i].first, found[i].n);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cpu_agrees_with_ref)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cpu_agrees_with_ref),
+                                       cmocka_unit_test(what_once_was_wrong_is_right)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
