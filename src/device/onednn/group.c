@@ -7,7 +7,8 @@ static const struct row {
     dnnl_alg_kind_t alg;
     const char *alpha_name, *beta_name;
     float alpha, beta;
-} rows[HWNAS_N_OPS] = {
+} rows[HWNAS_N_OPS + 1] = {
+    /* the last one: operators of other programs */
     [HWNAS_OP_ABS] = {.alg = dnnl_eltwise_abs},
     [HWNAS_OP_ADD] = {true, dnnl_binary_add},
     [HWNAS_OP_CLIP] = {false, dnnl_eltwise_clip, "low", "high"},
