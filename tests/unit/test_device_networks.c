@@ -200,6 +200,52 @@ static void weights_do_not_survive_their_network(void **state)
     hwnas_device_close(ref);
 }
 
+/* Bytes of a scale and floats again, between transposes that oneDNN's partitions compute. */
+static hwnas_graph *through_bytes(const int64_t *dims, int n_before)
+{
+    static const float scale = 0.02F, zero = 0;
+    hwnas_graph *graph = hwnas_graph_new("bytes", 1);
+    int x = add_input(graph, dims), with[3];
+    for (int i = 0; i < n_before; i++)
+        x = add(graph, "transpose", "order=1,0", x, -1);
+    with[0] = x;
+    ok(hwnas_graph_add_constant(&with[1], graph, "scale", 0, NULL, &scale));
+    ok(hwnas_graph_add_constant(&with[2], graph, "zero", 0, NULL, &zero));
+    graph->tensors[with[2]].dtype = HWNAS_INT8;
+    ok(hwnas_graph_add_node(&with[0], graph, hwnas_ops[HWNAS_OP_QUANTIZE_LINEAR], "to_bytes", NULL, 3,
+                            with, false));
+    ok(hwnas_graph_add_node(&x, graph, hwnas_ops[HWNAS_OP_DEQUANTIZE_LINEAR], "to_floats", NULL, 3,
+                            with, false));
+    for (int i = 0; i < n_before; i++)
+        x = add(graph, "transpose", "order=1,0", x, -1);
+    hwnas_graph_add_output(graph, x);
+    return graph;
+}
+
+/* oneDNN's cache of constants takes scales of one partition for those of another, in one of some
+ * thousand graphs: numbers of partitions decide, which count in the process. */
+static void scales_stay_with_their_partition(void **state)
+{
+    (void)state;
+    enum { N = 6 * 8, N_TRIES = 1000 };
+    const int64_t dims[] = {6, 8, 0, 0};
+    hwnas_device *cpu = open_device("cpu", 1);
+    hwnas_graph *graphs[] = {through_bytes(dims, 1), through_bytes(dims, 2)};
+    float *input = random_values(N, 0), output[N];
+    for (int i = 0; i < N_TRIES; i++) {
+        hwnas_exec *exec = NULL;
+        ok(hwnas_device_compile(&exec, cpu, graphs[i % 2], NULL));
+        ok(exec->ops->run(exec, (const float *const *)&input, &(float *){output}));
+        for (int k = 0; k < N; k++)
+            assert_float_equal(output[k], input[k], 0.0101);
+        hwnas_exec_free(exec);
+    }
+    free(input);
+    hwnas_graph_free(graphs[0]);
+    hwnas_graph_free(graphs[1]);
+    hwnas_device_close(cpu);
+}
+
 /* Several executables of one device, taken in turn, give what
  * each gives alone. */
 static void executables_do_not_disturb_each_other(void **state)
@@ -288,6 +334,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(folding_leaves_shared_convolutions),
         cmocka_unit_test(folding_keeps_the_values_of_weights),
         cmocka_unit_test(weights_do_not_survive_their_network),
+        cmocka_unit_test(scales_stay_with_their_partition),
         cmocka_unit_test(executables_do_not_disturb_each_other),
         cmocka_unit_test(whole_networks),
     };

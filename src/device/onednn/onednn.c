@@ -10,10 +10,8 @@
 
 #include "base/str.h"
 #include "device/devices.h"
+#include "device/onednn/constants.h"
 #include "device/onednn/onednn_lower.h"
-
-/* MB: more than any network has. */
-#define CONSTANT_CACHE (1 << 20)
 
 /* oneDNN brings an OpenMP library with it; asking for its function by name spares us from guessing
  * which one. Without OpenMP there is one thread, and nothing to say. */
@@ -24,16 +22,6 @@ void hwnas_onednn_use_threads(int threads)
         *(void **)&set_num_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
     if (set_num_threads)
         set_num_threads(threads);
-}
-
-/* With a capacity of 0, which is oneDNN's default, weights are brought into oneDNN's layout again
- * in every run. With one, they are kept under a key made of the partition and the address of the
- * plain weights: entries are never dropped, and a later network whose weights happen to lie at the
- * same address gets the weights of the first. Setting the capacity empties the cache; executables
- * that live on fill it again in their next run. */
-dnnl_status_t hwnas_onednn_forget_constants(void)
-{
-    return dnnl_graph_set_constant_tensor_cache_capacity(dnnl_cpu, CONSTANT_CACHE);
 }
 
 static void onednn_close(hwnas_device *base)

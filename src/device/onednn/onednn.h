@@ -30,9 +30,6 @@ bool hwnas_onednn_is_native(hwnas_precision precision);
 void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
                                   unsigned *emulated);
 
-/* To be called whenever plain weights are freed. */
-dnnl_status_t hwnas_onednn_forget_constants(void);
-
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options);
 hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, float *const *outputs);

@@ -52,8 +52,8 @@ static hwnas_status nodes_of(hwnas_exec_step *out, const compiler *c,
     int *nodes = hwnas_arena_alloc(c->exec->arena, n * sizeof *nodes);
     *out = (hwnas_exec_step){.nodes = nodes};
     for (size_t i = 0; i < n; i++)
-        if (ids[i] - c->first_number < c->graph->n_nodes)
-            nodes[out->n_nodes++] = (int)(ids[i] - c->first_number);
+        if (ids[i] < c->graph->n_nodes)
+            nodes[out->n_nodes++] = (int)ids[i];
 out:
     free(ids);
     return status;
@@ -121,8 +121,7 @@ static hwnas_status cut(compiler *c)
     const char *name = c->graph->name;
     TRY_DNNL("begin", name, dnnl_graph_graph_create(&c->lowered, dnnl_cpu));
     bool *is_end = hwnas_onednn_guard(c->source, &c->groups.plan);
-    const hwnas_status status =
-        hwnas_onednn_lower(&c->first_number, c->lowered, c->source, &c->groups.plan, is_end);
+    const hwnas_status status = hwnas_onednn_lower(c->lowered, c->source, &c->groups.plan, is_end);
     free(is_end);
     TRY(status);
     TRY_DNNL("finish", name, dnnl_graph_graph_finalize(c->lowered));
@@ -291,7 +290,8 @@ static hwnas_status sort_nodes(compiler *c)
 {
     bool is_all_ours = true;
     for (size_t i = 0; i < c->graph->n_nodes; i++)
-        c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) && !may_be_in_group(c, i);
+        c->is_own[i] =
+            hwnas_onednn_own(c->source, &c->graph->nodes[i]) && !may_be_in_group(c, i);
     hwnas_onednn_groups_find(&c->groups, c->source, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         is_all_ours &=

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "device/onednn/constants.h"
 #include "device/onednn/onednn_lower.h"
 
 typedef hwnas_onednn_step step;
@@ -64,17 +65,32 @@ static void copy_outputs(const onednn_exec *exec, float *const *outputs)
     }
 }
 
-hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, float *const *outputs)
+static hwnas_status run_all(const onednn_exec *exec)
 {
-    onednn_exec *exec = (onednn_exec *)base;
-    TRY(take_buffers(exec, inputs, outputs));
     for (size_t i = 0; i < exec->n_steps; i++) {
         const step *s = &exec->steps[i];
         TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
     }
     TRY_DNNL("finish", "a run", dnnl_stream_wait(exec->device->stream));
-    copy_outputs(exec, outputs);
     return HWNAS_OK;
+}
+
+/* seconds: by step. */
+static hwnas_status run_each(const onednn_exec *exec, double *seconds)
+{
+    for (size_t i = 0; i < exec->n_steps; i++) {
+        const step *s = &exec->steps[i];
+        const double start = hwnas_now();
+        TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
+        TRY_DNNL("finish", s->name, dnnl_stream_wait(exec->device->stream));
+        seconds[i] = hwnas_now() - start;
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onednn_run(hwnas_exec *base, const float *const *inputs, float *const *outputs)
+{
+    return hwnas_onednn_run_steps(base, inputs, outputs, NULL);
 }
 
 size_t hwnas_onednn_steps(const hwnas_exec *base, const hwnas_exec_step **out)
@@ -87,15 +103,12 @@ size_t hwnas_onednn_steps(const hwnas_exec *base, const hwnas_exec_step **out)
 hwnas_status hwnas_onednn_run_steps(hwnas_exec *base, const float *const *inputs,
                                     float *const *outputs, double *seconds)
 {
-    onednn_exec *exec = (onednn_exec *)base;
+    const onednn_exec *exec = (const onednn_exec *)base;
     TRY(take_buffers(exec, inputs, outputs));
-    for (size_t i = 0; i < exec->n_steps; i++) {
-        const step *s = &exec->steps[i];
-        const double start = hwnas_now();
-        TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
-        TRY_DNNL("finish", s->name, dnnl_stream_wait(exec->device->stream));
-        seconds[i] = hwnas_now() - start;
-    }
-    copy_outputs(exec, outputs);
-    return HWNAS_OK;
+    hwnas_onednn_hold_constants();
+    const hwnas_status status = seconds ? run_each(exec, seconds) : run_all(exec);
+    hwnas_onednn_release_constants();
+    if (status == HWNAS_OK)
+        copy_outputs(exec, outputs);
+    return status;
 }

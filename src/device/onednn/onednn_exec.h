@@ -39,7 +39,6 @@ typedef struct onednn_compiler {
     bool *is_own;     /* by node: a step of ours runs it */
     bool *is_refused; /* by node: no root of a group; NULL: there are no groups */
     dnnl_graph_graph_t lowered;
-    size_t first_number; /* of its nodes there */
     size_t n_partitions;
     dnnl_graph_partition_t *partitions;
     dnnl_graph_logical_tensor_t *described; /* by tensor: as it is laid out; empty: not yet */

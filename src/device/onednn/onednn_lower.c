@@ -3,7 +3,6 @@
  * the node's own, in the same order. */
 #include "device/onednn/onednn_lower.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -432,14 +431,13 @@ static hwnas_status add_ports(op *o)
     return HWNAS_OK;
 }
 
-/* `first`: what node 0 is called. */
 static hwnas_status lower_node(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
-                               size_t index, size_t first, bool is_in_group)
+                               size_t index, bool is_in_group)
 {
     hwnas_status status = HWNAS_OK;
     op o = {.source = source, .graph = source->graph, .node = &source->graph->nodes[index]};
     const struct rule *rule = is_in_group ? &plain : rule_of(source, o.node);
-    o.status = dnnl_graph_op_create(&o.made, first + index, rule->kind, o.node->name);
+    o.status = dnnl_graph_op_create(&o.made, index, rule->kind, o.node->name);
     if (o.status == dnnl_success) {
         TRY_OUT(add_ports(&o));
         rule->set_attributes(&o);
@@ -469,24 +467,13 @@ static hwnas_status lower_end(dnnl_graph_graph_t target, const hwnas_onednn_sour
     return hwnas_onednn_status(status, "take", name);
 }
 
-/* Numbers of nodes are used once in a process. With numbers from 0 in each graph, a dequantization
- * behind 284 other random graphs took a scale of 20 instead of 0.05, out of the cache of constants
- * (docs/engine.md); why, and whether this is the whole cure, is not known. */
-static size_t take_numbers(size_t n)
-{
-    static atomic_size_t next;
-    return atomic_fetch_add(&next, n);
-}
-
-hwnas_status hwnas_onednn_lower(size_t *first, dnnl_graph_graph_t target,
-                                const hwnas_onednn_source *source, const hwnas_fusion *plan,
-                                const bool *is_end)
+hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target, const hwnas_onednn_source *source,
+                                const hwnas_fusion *plan, const bool *is_end)
 {
     const hwnas_graph *graph = source->graph;
-    *first = take_numbers(graph->n_nodes + graph->n_outputs + graph->n_tensors);
-    size_t id = *first + graph->n_nodes;
+    size_t id = graph->n_nodes;
     for (size_t i = 0; i < graph->n_nodes; i++)
-        TRY(lower_node(target, source, i, *first, plan->group_of[i] >= 0));
+        TRY(lower_node(target, source, i, plan->group_of[i] >= 0));
     for (size_t i = 0; i < graph->n_outputs; i++)
         TRY(lower_end(target, source, graph->outputs[i], id++));
     for (size_t i = 0; i < graph->n_tensors; i++)

@@ -28,9 +28,8 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out,
 
 /* Adds every node; those that are in a group of `plan` as wildcards. Tensors of
  * which `is_end` says so are kept from disappearing inside of a partition. An
- * operator without a rule: HWNAS_E_UNSUPPORTED. `first`: the number of node 0 there, from which
- * the others go up; no other graph of the process has them. */
-HWNAS_CHECKED hwnas_status hwnas_onednn_lower(size_t *first, dnnl_graph_graph_t target,
+ * operator without a rule: HWNAS_E_UNSUPPORTED. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_lower(dnnl_graph_graph_t target,
                                               const hwnas_onednn_source *source,
                                               const hwnas_fusion *plan, const bool *is_end);
 /* Of a node that was lowered: the kind of step that runs it, or NULL where oneDNN does. */

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "device/onednn/constants.h"
 #include "device/onednn/onednn_lower.h"
+#include "graph/op.h"
 
 typedef struct ports {
     size_t n;
@@ -58,6 +60,38 @@ static void settle_strides(dnnl_graph_logical_tensor_t *t)
         t->layout.strides[i] = stride;
 }
 
+/* Scales that are attributes, and no weight whose address tells the partition from others. oneDNN 3.7
+ * keeps them under a hash of the partition's number and of their shape, and that is the same for one
+ * in some thousand pairs of neighbours: then the second one takes the scales of the first. */
+static bool has_scales_alone(const hwnas_onednn_step *step, const hwnas_onednn_source *source,
+                             const ports *in)
+{
+    for (size_t i = 0; i < in->n; i++)
+        if (source->graph->tensors[in->tensors[i].id].kind == HWNAS_TENSOR_WEIGHT)
+            return false;
+    for (size_t i = 0; i < step->about.n_nodes; i++)
+        if (source->graph->nodes[step->about.nodes[i]].op->class == HWNAS_CLASS_QUANTIZATION)
+            return true;
+    return false;
+}
+
+static dnnl_status_t compile(dnnl_graph_compiled_partition_t out, dnnl_graph_partition_t partition,
+                             const ports *in, const ports *outputs, const onednn_device *device,
+                             bool is_without_constants)
+{
+    if (is_without_constants)
+        hwnas_onednn_begin_without_constants();
+    else
+        hwnas_onednn_hold_constants();
+    const dnnl_status_t status = dnnl_graph_partition_compile(
+        partition, out, in->n, in->pointers, outputs->n, outputs->pointers, device->engine);
+    if (is_without_constants)
+        hwnas_onednn_end_without_constants();
+    else
+        hwnas_onednn_release_constants();
+    return status;
+}
+
 hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onednn_device *device,
                                             dnnl_graph_partition_t partition,
                                             dnnl_graph_logical_tensor_t *described,
@@ -86,8 +120,8 @@ hwnas_status hwnas_onednn_partition_compile(hwnas_onednn_step *step, const onedn
     TRY_DNNL_OUT("begin", step->name, dnnl_graph_compiled_partition_create(&compiled, partition));
     step->state = compiled;
     TRY_DNNL_OUT("compile", step->name,
-                 dnnl_graph_partition_compile(partition, compiled, in.n, in.pointers, out.n,
-                                              out.pointers, device->engine));
+                 compile(compiled, partition, &in, &out, device,
+                         has_scales_alone(step, source, &in)));
     for (size_t i = 0; i < out.n; i++) {
         const size_t id = out.tensors[i].id;
         TRY_DNNL_OUT(

@@ -1,4 +1,4 @@
-/* quantize_graph.c: floats as whole numbers of a scale from a zero point, and back. Scale and zero point
+/* quantize.c: floats as whole numbers of a scale from a zero point, and back. Scale and zero point
  * are single values or one for each place along an axis. */
 #include <math.h>
 
