@@ -99,13 +99,15 @@ static const hwnas_wire *by_text(hwnas_flat *f, const hwnas_node *node, const hw
             args[i] = hwnas_wire_as_variable(&f->s, args[i]);
     }
     if (is_concat) {
-        const int64_t axis = hwnas_node_attr(node, "axis")->ints[0];
-        return hwnas_wire_make(
-            &f->s,
-            (hwnas_wire){.kind = HWNAS_WIRE_JOIN,
-                         .join = hwnas_torch_join_of("concat"),
-                         .axis = axis < 0 ? axis + hwnas_flat_input(f, node, 0)->rank : axis},
-            (size_t)node->n_inputs, args);
+        const int64_t given = hwnas_node_attr(node, "axis")->ints[0];
+        const int64_t axis = given < 0 ? given + hwnas_flat_input(f, node, 0)->rank : given;
+        if (axis > 0)
+            hwnas_flat_give_batch(f, node, args);
+        return hwnas_wire_make(&f->s,
+                               (hwnas_wire){.kind = HWNAS_WIRE_JOIN,
+                                            .join = hwnas_torch_join_of("concat"),
+                                            .axis = axis},
+                               (size_t)node->n_inputs, args);
     }
     return !strcmp(text, "$0") ? args[0]
                                : hwnas_flat_form(f, text, hwnas_flat_is_one_operand(text),
@@ -285,6 +287,7 @@ hwnas_status hwnas_flat_translate(hwnas_flat *f, hwnas_export *export, bool has_
     f->uses = hwnas_arena_alloc(arena, graph->n_tensors * sizeof *f->uses);
     f->s.list = hwnas_torch_name(&f->s, list_wishes, true);
     count_uses(f);
+    hwnas_flat_find_batch(f);
     add_inputs(f);
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (f->uses[graph->nodes[i].output] && !f->wires[graph->nodes[i].output])

@@ -2,7 +2,7 @@
  * to export/.
  *
  * No file calls one behind it: pytorch_flat_text.c has numbers and lists as Python writes them,
- * pytorch_flat_layers.c what is a module of PyTorch's, pytorch_flat_ops.c a row for each operator,
+ * pytorch_flat_layers.c what is a module of PyTorch's, pytorch_flat_batch.c where the batch is, pytorch_flat_ops.c a row for each operator,
  * pytorch_flat_operands.c what a line reads, pytorch_flat.c the walk over the graph. */
 #ifndef HWNAS_EXPORT_PYTORCH_FLAT_H
 #define HWNAS_EXPORT_PYTORCH_FLAT_H
@@ -28,6 +28,8 @@ typedef struct hwnas_flat {
     const hwnas_graph *graph;
     const hwnas_wire **wires; /* for each tensor */
     unsigned *uses;           /* of each tensor, by nodes and as an output */
+    bool *is_of_inputs;       /* of each: it is no constant */
+    int64_t batch, *outer;    /* of each: blocks of values around the batch; 0: not known */
     bool has_file;            /* of weights; else constants are written out */
     size_t n_weights, weight_capacity;
     hwnas_flat_weight *weights;
@@ -89,6 +91,16 @@ const char *hwnas_flat_conversion(hwnas_flat *f, const char *text, const char *t
 /* Input `i` of a node in the row's text. */
 const hwnas_wire *hwnas_flat_operand(hwnas_flat *f, const hwnas_node *node, int i, const char *text,
                                      const char *takes);
+
+/* ---- pytorch_flat_batch.c ---- */
+
+/* Fills in what is known of the batch. */
+void hwnas_flat_find_batch(hwnas_flat *f);
+/* Which dimension of a reshape's result has the batch as a factor, and is whatever it is; -1: none
+ * that is known. */
+int hwnas_flat_batch_dim(hwnas_flat *f, const hwnas_node *node);
+/* Constants that are to be joined with what has a batch get one, whatever it is. */
+void hwnas_flat_give_batch(hwnas_flat *f, const hwnas_node *node, const hwnas_wire **args);
 
 /* ---- pytorch_flat.c ---- */
 

@@ -50,12 +50,12 @@ static const char *places(hwnas_flat *f, const hwnas_node *node, int64_t n)
 /* The output's shape; what is the batch goes with another batch as well. */
 static const char *write_reshape(hwnas_flat *f, const hwnas_node *node)
 {
-    const hwnas_tensor *in = hwnas_flat_input(f, node, 0), *out = output(f, node);
+    const hwnas_tensor *out = output(f, node);
+    const int batch = hwnas_flat_batch_dim(f, node);
     int64_t dims[HWNAS_MAX_RANK];
     memcpy(dims, out->dims, sizeof dims);
-    if (in->rank && out->rank && f->graph->n_inputs && in->dims[0] == out->dims[0] &&
-        in->dims[0] == f->graph->tensors[f->graph->inputs[0]].dims[0])
-        dims[0] = -1;
+    if (batch >= 0)
+        dims[batch] = -1;
     if (!out->rank)
         return "$0.reshape(())";
     return TEXT("$0.reshape(%s)", hwnas_flat_list(f, out->rank, dims));

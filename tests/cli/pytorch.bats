@@ -257,3 +257,51 @@ END
     diff <(sed '/^choices:/,/^$/d' "$HWNAS_SRC/search_spaces/nas_bench_macro.yaml") \
         <(sed -e '/^# Fixed by/d' -e '/^choices:/,/^$/d' "$MODULES/macro_22212220.yaml")
 }
+
+@test "a class token goes with any batch" {
+    need torch
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np, torch
+from torch import nn
+class Vit(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patch, self.token = nn.Conv2d(3, 16, 4, 4), nn.Parameter(torch.randn(1, 1, 16))
+        self.positions = nn.Parameter(torch.randn(1, 17, 16))
+        self.qkv, self.out, self.head = nn.Linear(16, 48), nn.Linear(16, 16), nn.Linear(16, 7)
+    def forward(self, x):
+        n = x.shape[0]
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(n, -1, -1), x], 1) + self.positions
+        q, k, v = self.qkv(x).reshape(n, 17, 3, 4, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        x = x + self.out(((q @ k.transpose(-2, -1)).softmax(-1) @ v).transpose(1, 2).reshape(n, 17, 16))
+        return self.head(x[:, 0])
+torch.manual_seed(3)
+net = Vit().eval()
+x = torch.randn(7, 3, 16, 16)
+def save(name, n, **how):
+    torch.onnx.export(net, x[:n], name, opset_version=13, input_names=['x'], output_names=['y'], **how)
+save('open.onnx', 1, dynamic_axes={'x': {0: 'n'}, 'y': {0: 'n'}})
+save('one.onnx', 1)
+save('four.onnx', 4)
+np.save('x.npy', x.numpy())
+with torch.no_grad():
+    np.save('y.npy', net(x).numpy())
+END
+    local name
+    for name in open one four; do
+        "$HWNAS" export $name.onnx --format pytorch --out $name.py
+        /usr/bin/python3 - $name <<'END'
+import importlib, sys
+import numpy as np, torch
+sys.path.insert(0, '.')
+net, x, y = importlib.import_module(sys.argv[1]).build().eval(), np.load('x.npy'), np.load('y.npy')
+for n in (1, 4, 7):
+    with torch.no_grad():
+        ours = net(torch.from_numpy(x[:n])).numpy()
+    assert ours.shape == y[:n].shape and abs(ours - y[:n]).max() < 1e-5, (sys.argv[1], n)
+END
+    done
+}
