@@ -47,25 +47,22 @@ bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_goals *goa
     return false;
 }
 
-/* What the job asks for is known, but for one value. */
-static bool is_known_but(const hwnas_trial *trial, const hwnas_goals *goals, const char *name)
+/* What the job asks for is known, but for one value; of what devices give, or of all. */
+static bool is_known_but(const hwnas_trial *trial, const hwnas_goals *goals, const char *name,
+                         bool of_devices)
 {
-    bool is_known = true;
-    for (int i = 0; i < goals->n_objectives; i++) {
-        const char *goal = goals->objectives[i].name;
-        is_known &= !strcmp(goal, name) || hwnas_trial_value(trial, goal);
-    }
-    for (int i = 0; i < goals->n_limits + goals->n_targets; i++) {
-        const char *goal = i < goals->n_limits ? goals->limits[i].goal.name
-                                               : goals->targets[i - goals->n_limits].goal.name;
-        is_known &= !strcmp(goal, name) || hwnas_trial_value(trial, goal);
-    }
-    return is_known;
+    const hwnas_goal *all[HWNAS_MOST_GOALS];
+    const int n = hwnas_goals_list(all, goals);
+    for (int i = 0; i < n; i++)
+        if (strcmp(all[i]->name, name) && !hwnas_trial_value(trial, all[i]->name) &&
+            (!of_devices || all[i]->metric->source == HWNAS_FROM_DEVICE))
+            return false;
+    return true;
 }
 
 bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_goals *goals)
 {
-    return is_known_but(trial, goals, "");
+    return is_known_but(trial, goals, "", false);
 }
 
 double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_goals *goals,
@@ -73,11 +70,15 @@ double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_goals *goals,
 {
     double least = INFINITY, best[HWNAS_MAX_OBJECTIVES];
     int axis = -1;
-    if (hwnas_n_fronts(goals) > 1 || !is_known_but(trial, goals, latency))
+    /* What the same run gives beside would be lost; an accuracy that comes later would not be asked
+     * for. */
+    if (hwnas_n_fronts(goals) > 1 || !is_known_but(trial, goals, latency, true))
         return 0;
     for (int i = 0; i < goals->n_limits; i++)
         if (goals->limits[i].is_upper && !strcmp(goals->limits[i].goal.name, latency))
             least = fmin(least, goals->limits[i].value);
+    if (!is_known_but(trial, goals, latency, false))
+        return isinf(least) ? 0 : least;
     for (int i = 0; i < goals->n_objectives; i++) {
         const hwnas_value_row *v = hwnas_trial_value(trial, goals->objectives[i].name);
         if (!strcmp(goals->objectives[i].name, latency))

@@ -21,8 +21,8 @@ bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_goals *goa
 
 /* Seconds from which on the median latency on a device, whose value will be called `latency`,
  * decides alone that the trial misses a limit or that a member of `front` (NULL: not known)
- * dominates it; 0: there is no such number, as the job asks for something else that is not known
- * yet. */
+ * dominates it; 0: there is no such number, as the job asks for something else that the same run
+ * gives. While an accuracy is not known yet it is by a limit alone. */
 double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_goals *goals,
                            const hwnas_front *front, const char *latency);
 

@@ -112,10 +112,12 @@ static void knows_when_a_network_is_beaten(void **state)
     assert_true(give_up(job, &front, 93) == 7e-3);
     assert_true(give_up(job, &front, 91) == 7e-3);
     assert_true(give_up(job, &front, 90) == 5e-3); /* both are as good, one is faster */
-    assert_true(give_up(job, &front, NAN) == 0);   /* its accuracy may be the best */
+    /* Its accuracy, which is not known yet, may be the best; the limit is missed with any. */
+    assert_true(give_up(job, &front, NAN) == 10e-3);
     hwnas_job_free(job);
     job = load_job("latency.p90 <= 10 ms", "auto");
     assert_true(give_up(job, &front, 80) == 0); /* p90 needs its samples */
+    assert_true(give_up(job, &front, NAN) == 0);
     hwnas_job_free(job);
     hwnas_front_done(&front);
 }
