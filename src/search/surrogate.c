@@ -180,8 +180,10 @@ static double target_of(const hwnas_surrogate *s, const output *o, const hwnas_t
         return NAN;
     if (o->kind == VIOLATION)
         return log1p(score->violation);
-    if (o->kind == MARGIN) /* a margin of -1 is a value of 0 */
-        return o->index < score->n_margins ? log1p(fmax(score->margins[o->index], -1 + 1e-6)) : NAN;
+    if (o->kind == MARGIN) {
+        const double margin = o->index < score->n_margins ? score->margins[o->index] : NAN;
+        return isnan(margin) ? NAN : log1p(fmax(margin, -1 + 1e-6)); /* -1: a value of 0 */
+    }
     double y = score->objectives[o->index];
     return isfinite(y) ? hwnas_scale_to(&s->scales[o->index], y) : NAN;
 }
