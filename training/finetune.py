@@ -7,7 +7,7 @@ where there are any. Nothing but PyTorch and NumPy is needed. The samples are th
 
 Without --test 20 % of the samples are kept back: half of them choose the best weights, half are tested. With it
 10 % are kept back to choose, and the test's samples are tested. Ctrl-C ends the training as its time does: the
-best weights so far are written."""
+best weights so far are written; so does one that diverges, with exit code 1."""
 import argparse
 import copy
 import gzip
@@ -233,6 +233,18 @@ class Part:
         self.samples, self.rows, self.args = samples, rows, args
         self.labels = samples.labels(rows, "cpu")
         self.originals = outputs_of(teacher, samples, rows, args)
+        self.check()
+
+    def check(self):
+        if not self.originals.isfinite().all():
+            stop("the original gives values that are no numbers for these samples: are they scaled as it takes them?")
+        if self.labels is not None and are_classes(self.originals, self.labels):
+            counted = self.labels[self.labels != IGNORED]
+            if not len(counted):
+                stop(f"no label of the {len(self.rows)} samples that judge counts: all are {IGNORED}")
+            if counted.min() < 0 or counted.max() >= SETTINGS["classes"]:
+                stop(f"a label is {int(counted.min() if counted.min() < 0 else counted.max())}, "
+                     f"of {SETTINGS['classes']} classes from 0 on")
 
     def score(self, model=None):
         outputs = self.originals if model is None else outputs_of(model, self.samples, self.rows, self.args)
@@ -260,10 +272,16 @@ def step(model, teacher, optimizer, samples, rows, args):
     with torch.no_grad():
         wanted = teacher(x)
     loss = loss_of(model(x), wanted, labels, args)
+    if not math.isfinite(loss.item()):
+        raise Diverged("the loss")
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)
     optimizer.step()
+
+
+class Diverged(Exception):
+    """What is no number any more; nothing that follows can be."""
 
 
 class Best:
@@ -275,7 +293,9 @@ class Best:
 
     def offer(self, model):
         right, loss = self.judges.score(model)
-        if math.isfinite(loss) and (self.value is None or (right, -loss) > self.value):
+        if not (math.isfinite(right) and math.isfinite(loss)):
+            raise Diverged("what the network gives for the samples that choose")
+        if self.value is None or (right, -loss) > self.value:
             self.value = right, -loss
             self.weights = copy.deepcopy(model.state_dict())
         return right
@@ -376,11 +396,17 @@ def main():
     model = load_module(SETTINGS["module"]).build(**({"weights": os.path.abspath(args.start)} if args.start else {})).to(args.device)
     held_out = Part(test, tested, teacher, args)
     before = held_out.score(model)[0]
-    best = Best(model, Part(samples, chosen_by, teacher, args))
+    try:
+        best = Best(model, Part(samples, chosen_by, teacher, args))
+    except Diverged as what:
+        stop(f"{what} is not finite before any training: the weights that it begins with are of no use")
+    diverged = None
     try:
         train(model, teacher, samples, rows, best, args)
     except KeyboardInterrupt:
         print("interrupted: the best weights so far", file=sys.stderr)
+    except Diverged as what:
+        diverged = what
     model.load_state_dict(best.weights)
     model = model.cpu().eval().to(memory_format=torch.contiguous_format)
     prefix = args.out or os.path.join(HERE, SETTINGS["module"] + "-tuned")
@@ -390,7 +416,10 @@ def main():
     if write_onnx(prefix + ".onnx", model, test.inputs(tested[:1], "cpu")):
         files.append(prefix + ".onnx")
     tell({"held_out": len(tested), "original": held_out.score()[0], "before": before,
-          "after": held_out.score(model)[0], "files": files}, args)
+          "after": held_out.score(model)[0], "diverged": diverged is not None, "files": files}, args)
+    if diverged:
+        stop(f"the training diverged: {diverged} is not finite. The files have the best weights before that; "
+             f"try --rate {args.rate / 10:g} or --clip {args.clip / 10:g}")
 
 
 if __name__ == "__main__":

@@ -161,3 +161,33 @@ END
     if tune --data "$DATA/fashion_labels.gz"; then false; fi
     says messages "*the network takes 1 x 28 x 28*"
 }
+
+@test "a training that diverges is told, and keeps the best weights before it" {
+    /usr/bin/python3 -c "import torch, numpy" 2>/dev/null || skip "needs Debian's python3-torch and python3-numpy"
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 6 --minutes 1 --quiet
+    tune() {
+        local got=0
+        /usr/bin/python3 net-opt-finetune.py --threads 1 "$@" >tuned 2>messages || got=$?
+        echo $got >code
+    }
+    local all="--test $DATA/fashion_images.gz --test-labels $DATA/fashion_labels.gz"
+    tune --epochs 30 --batch 32 --rate 1e12 --clip 1e30 $all --json
+    [ "$(<code)" -eq 1 ]
+    says messages "*the training diverged: *is not finite*try --rate 1e+11*"
+    is tuned 'd["diverged"] and d["after"] >= d["before"] - 5' # of its judges; of the test about as good
+    ends 0 evaluate net-opt-tuned.onnx $SAMPLES --json
+    is out 'd["values"]["top1"]["value"] > 50'
+    # What is no number from the beginning is no training's fault.
+    /usr/bin/python3 - <<'END'
+import numpy as np
+np.savez('broken.npz', x=np.full((64, 1, 28, 28), np.nan, np.float32), y=np.zeros(64, np.int64))
+np.savez('other.npz', x=np.zeros((64, 1, 28, 28), np.float32), y=np.full(64, 10))
+END
+    rm net-opt-tuned.*
+    tune --epochs 1 --data broken.npz
+    [ "$(<code)" -eq 1 ]
+    says messages "*the original gives values that are no numbers*"
+    tune --epochs 1 --data other.npz
+    says messages "*a label is 10, of 10 classes from 0 on*"
+    [ ! -e net-opt-tuned.safetensors ]
+}
