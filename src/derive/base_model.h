@@ -48,13 +48,15 @@ typedef struct hwnas_derivation {
     int *kernel;         /* by node: height and width that are left of its kernel; 0: all */
     hwnas_op_id *op;     /* by node */
     int64_t image[2];    /* height and width that the first input is brought to; 0: as it is */
+    hwnas_place image_place; /* who says so */
 } hwnas_derivation;
 
 void hwnas_derivation_begin(hwnas_derivation *out, const hwnas_original *original);
 void hwnas_derivation_end(hwnas_derivation *derivation);
 /* The indices of a dimension of the original that are kept, in their order; yours to free(). */
 int64_t *hwnas_derivation_kept(int64_t *n, const hwnas_derivation *derivation, int tensor, int dim);
-/* The network: weights are parts of the original's, and have their names. */
+/* The network: weights are parts of the original's, and have their names. Images that are too small
+ * for it are HWNAS_E_INPUT at their place. */
 HWNAS_CHECKED hwnas_status hwnas_derivation_build(hwnas_graph **out,
                                                   const hwnas_derivation *derivation);
 

@@ -239,5 +239,13 @@ out:
 
 hwnas_status hwnas_derivation_build(hwnas_graph **out, const hwnas_derivation *derivation)
 {
-    return hwnas_graph_remake(out, derivation->original->graph, make_nodes, (void *)derivation);
+    hwnas_graph *graph = NULL;
+    hwnas_status status =
+        hwnas_graph_remake(&graph, derivation->original->graph, make_nodes, (void *)derivation);
+    status = hwnas_resolution_check(status, derivation, graph);
+    if (status == HWNAS_OK)
+        *out = graph;
+    else
+        hwnas_graph_free(graph);
+    return status;
 }

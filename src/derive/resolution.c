@@ -24,25 +24,22 @@ static void set_height(hwnas_derivation *d, const hwnas_tensor *x, int64_t heigh
     d->image[1] = lround((double)(x->dims[3] * height) / (double)x->dims[2]);
 }
 
-/* Whether the model computes the same number of outputs of smaller images: it pools over all that
- * is left of them. */
+/* Whether the model computes as many outputs of smaller images: it pools over all that is left of
+ * them. */
 static bool can_have(const hwnas_original *o, const hwnas_tensor *x, int64_t height)
 {
     hwnas_derivation d;
     hwnas_graph *graph;
     hwnas_derivation_begin(&d, o);
     set_height(&d, x, height);
-    bool can = hwnas_derivation_build(&graph, &d) == HWNAS_OK;
+    const bool can = hwnas_derivation_build(&graph, &d) == HWNAS_OK;
     hwnas_derivation_end(&d);
     if (!can) {
         hwnas_error_clear();
         return false;
     }
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        can = can && hwnas_same_shape(&graph->tensors[graph->outputs[i]],
-                                      &o->graph->tensors[o->graph->outputs[i]]);
     hwnas_graph_free(graph);
-    return can;
+    return true;
 }
 
 /* Down to half, in steps that layers of stride 2 like. */
@@ -86,7 +83,34 @@ hwnas_status hwnas_resolution_apply(hwnas_derivation *d, const hwnas_model_chang
                           "images of height %lld can be made smaller, to 1 or more",
                           (long long)x->dims[2]);
     set_height(d, x, value->i);
-    return HWNAS_OK;
+    d->image_place = change->to->place;
+    if (d->image[1] >= 1)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &change->to->place,
+                                 "images of %lld x %lld that become %lld high have no width",
+                                 (long long)x->dims[2], (long long)x->dims[3], (long long)value->i),
+                      "%lld or more",
+                      (long long)((x->dims[2] + 2 * x->dims[3] - 1) / (2 * x->dims[3])));
+}
+
+hwnas_status hwnas_resolution_check(hwnas_status status, const hwnas_derivation *d,
+                                    const hwnas_graph *graph)
+{
+    const hwnas_graph *own = d->original->graph;
+    bool is_same = true;
+    if (!d->image[0])
+        return status;
+    for (size_t i = 0; i < own->n_outputs && status == HWNAS_OK; i++)
+        is_same = is_same && hwnas_same_shape(&graph->tensors[graph->outputs[i]],
+                                              &own->tensors[own->outputs[i]]);
+    if (status == HWNAS_OK && is_same)
+        return HWNAS_OK;
+    if (status == HWNAS_OK)
+        status = hwnas_fail(HWNAS_E_INPUT, NULL, "the model's outputs get another shape");
+    hwnas_context(status, "of images of %lld x %lld", (long long)d->image[0],
+                  (long long)d->image[1]);
+    hwnas_hint(status, "a larger value of the resolution");
+    return hwnas_fail_at(status, &d->image_place);
 }
 
 /* ---- In the network ---- */

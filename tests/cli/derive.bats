@@ -208,6 +208,8 @@ torch.manual_seed(1)
 net = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(8, 12, 3, padding=1), nn.ReLU(),
                     nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 5)).eval()
 fixed = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 30 * 46, 5)).eval()
+tall = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5)).eval()
+torch.onnx.export(tall, torch.randn(1, 3, 64, 16), 'tall.onnx', opset_version=13, input_names=['x'], output_names=['y'])
 x = torch.randn(1, 3, 32, 48)
 torch.onnx.export(net, x, 'pools.onnx', opset_version=13, input_names=['x'], output_names=['y'])
 torch.onnx.export(fixed, x, 'fixed.onnx', opset_version=13, input_names=['x'], output_names=['y'])
@@ -224,6 +226,20 @@ END
     sed -i '/^choices:/a \  resolution: {values: [32, 20]}' pools.yaml
     echo '  - resolution: {of: "x", to: resolution}' >>pools.yaml
     ends 0 space check pools.yaml
+    # What the model does not compute of so small images.
+    sed -i '/^choices:/a \  resolution: {values: [32, 20]}' fixed.yaml
+    echo '  - resolution: {of: "x", to: resolution}' >>fixed.yaml
+    ends 2 space check fixed.yaml
+    says err "fixed.yaml:$(wc -l <fixed.yaml):*of images of 20 x 30: *a larger value of the resolution*"
+    # No width is left, and less than the window of a layer.
+    ends 0 space derive tall.onnx --out tall.yaml
+    sed -i '/^choices:/a \  resolution: {values: [64, 1]}' tall.yaml
+    echo '  - resolution: {of: "x", to: resolution}' >>tall.yaml
+    ends 2 space check tall.yaml
+    says err "tall.yaml:$(wc -l <tall.yaml):*images of 64 x 16 that become 1 high have no width*2 or more*"
+    sed -i 's/values: \[64, 1\]/values: [64, 4]/' tall.yaml
+    ends 2 space check tall.yaml
+    says err "tall.yaml:$(wc -l <tall.yaml):*of images of 4 x 1: *"
     local code height
     code=$(sed -nE 's/^  (w_[a-z0-9_]+): \{values: \[([0-9]+).*/,\1=\2/p' pools.yaml | tr -d '\n')
     for height in 32 20; do
