@@ -125,16 +125,26 @@ static double number_of(const hwnas_value *v)
     return v->kind == HWNAS_VALUE_INT ? (double)v->i : v->kind == HWNAS_VALUE_REAL ? v->r : NAN;
 }
 
-/* Widths and what else is a number with the model's own, the largest, as its first value. Windows
- * and the like, which are small, stay. */
-static bool is_scalable(const hwnas_gene *gene)
+static bool has_choice(const hwnas_expr *expr, size_t choice)
 {
-    enum { MIN_WIDTH = 8 };
+    bool has = expr->kind == HWNAS_EXPR_CHOICE && (size_t)expr->slot == choice;
+    for (size_t i = 0; i < expr->n_args && !has; i++)
+        has = has_choice(expr->args[i], choice);
+    return has;
+}
+
+/* It says the width of a group of channels, and the first value, the model's own, is the largest.
+ * Windows, resolutions and settings stay as they are. */
+static bool is_scalable(const hwnas_space *space, const hwnas_gene *gene)
+{
     const double own = number_of(&gene->values[0]);
+    bool is_width = false;
+    for (size_t i = 0; i < space->n_changes; i++)
+        is_width |= !strcmp(space->changes[i].kind, "width") &&
+                    has_choice(space->changes[i].to, gene->choice);
     for (size_t v = 1; v < gene->n_values; v++)
-        if (!(number_of(&gene->values[v]) < own))
-            return false;
-    return own >= MIN_WIDTH;
+        is_width &= number_of(&gene->values[v]) < own;
+    return is_width && own > 0;
 }
 
 static uint16_t nearest_value(const hwnas_gene *gene, double wanted)
@@ -155,7 +165,7 @@ static int add_scalings(hwnas_arch **out, int n, const hwnas_space *space)
         hwnas_arch *arch = hwnas_arch_new(space);
         for (size_t g = 0; g < space->n_genes; g++) {
             const hwnas_gene *gene = &space->genes[g];
-            arch->genes[g] = is_scalable(gene)
+            arch->genes[g] = is_scalable(space, gene)
                                  ? nearest_value(gene, factors[f] * number_of(&gene->values[0]))
                                  : 0;
         }
