@@ -29,7 +29,8 @@ typedef struct hwnas_optimize_options {
     const volatile sig_atomic_t *cancel;
     void (*progress)(void *context, const hwnas_search_progress *progress);
     void *context;
-    /* What networks may be computed in, parted by commas: "f32,s8". NULL: "f32", as the model. */
+    /* What networks may be computed in, parted by commas: "f32,s8". NULL: "f32", as the model, or
+     * what the study that goes on has; others are HWNAS_E_USAGE then. */
     const char *precisions;
     bool with_resolution; /* images may be made smaller before the model sees them */
 } hwnas_optimize_options;

@@ -1,7 +1,6 @@
 /* optimizing.c: hwnas/optimize.h: deriving, searching, recovering and comparing in one call. */
 #include <hwnas/optimize.h>
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/multiples.h"
 #include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/file.h"
@@ -28,7 +28,7 @@ typedef struct optimization {
     hwnas_optimize_options options;
     const char *model;
     char *prefix, *space_path, *study_path, *accuracy, *constraints;
-    char *dtype; /* as a job has it */
+    char *precisions; /* "f32,s8"; NULL: as nothing is said of them */
     hwnas_space *space;
     hwnas_predictor *predictor;
     hwnas_samples *samples; /* the predictor's */
@@ -51,21 +51,26 @@ static void end(optimization *o)
     free(o->study_path);
     free(o->accuracy);
     free(o->constraints);
-    free(o->dtype);
+    free(o->precisions);
 }
 
 /* ---- What there is to begin with ---- */
 
-/* "f32,s8" as a job has it. */
+/* "f32, s8" as "f32,s8". */
 static hwnas_status take_precisions(optimization *o)
 {
     hwnas_status status = HWNAS_OK;
     char *text = hwnas_strdup(o->options.precisions), *rest = text;
     hwnas_precision precision;
-    for (char *word; status == HWNAS_OK && (word = strsep(&rest, ","));)
-        status = hwnas_precision_find(&precision, word + strspn(word, " "));
+    hwnas_str list = {0};
+    for (char *word; status == HWNAS_OK && (word = strsep(&rest, ","));) {
+        word += strspn(word, " ");
+        word[strcspn(word, " ")] = '\0';
+        status = hwnas_precision_find(&precision, word);
+        hwnas_str_addf(&list, "%s%s", list.n ? "," : "", word);
+    }
     free(text);
-    o->dtype = hwnas_printf("{values: [%s]}", o->options.precisions);
+    o->precisions = list.s;
     return status;
 }
 
@@ -89,8 +94,6 @@ static hwnas_status take_options(optimization *o, const char *model,
         options->minutes = 10;
     if (!options->device)
         options->device = "cpu";
-    if (!options->precisions)
-        options->precisions = "f32";
     options->threads = options->threads ? options->threads : 1;
     options->batch = options->batch ? options->batch : 1;
     o->prefix = options->out ? hwnas_strdup(options->out)
@@ -98,7 +101,7 @@ static hwnas_status take_options(optimization *o, const char *model,
     o->space_path = hwnas_printf("%s.yaml", o->prefix);
     o->study_path = hwnas_printf("%s.db", o->prefix);
     o->accuracy = hwnas_printf("samples:%s", options->samples);
-    return take_precisions(o);
+    return options->precisions ? take_precisions(o) : HWNAS_OK;
 }
 
 /* None of the files is the model, and none is replaced unasked. */
@@ -195,15 +198,45 @@ out:
     return status;
 }
 
-/* ---- "0.5 x" ---- */
+/* ---- Limits ---- */
 
 static bool goes_on(const optimization *o)
 {
     return o->options.resume && !access(o->study_path, F_OK);
 }
 
-/* A study that goes on has its limits already: the model measured anew would give others. */
-static hwnas_status take_constraints_of_study(optimization *o)
+/* As those of a study are told; one that is older than the option has none. */
+static char *precisions_of(const json_t *identity)
+{
+    const json_t *dtype = json_object_get(identity, "dtype"), *one;
+    hwnas_str list = {0};
+    size_t i;
+    hwnas_str_add(&list, json_is_string(dtype)  ? json_string_value(dtype)
+                         : json_is_array(dtype) ? ""
+                                                : "f32");
+    json_array_foreach(dtype, i, one)
+        hwnas_str_addf(&list, "%s%s", i ? "," : "", json_string_value(one));
+    return list.s;
+}
+
+static hwnas_status take_precisions_of_study(optimization *o, const json_t *identity)
+{
+    hwnas_status status = HWNAS_OK;
+    char *theirs = precisions_of(identity);
+    if (o->precisions && strcmp(o->precisions, theirs))
+        status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                       "%s was made with --precision %s, not %s", o->study_path,
+                                       theirs, o->precisions),
+                            "--resume without --precision goes on with its own; --overwrite begins "
+                            "anew, --out beside it");
+    free(o->precisions);
+    o->precisions = theirs;
+    return status;
+}
+
+/* A study that goes on has its limits already: the model measured anew would give others. So it has
+ * its precisions. */
+static hwnas_status take_of_study(optimization *o)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_store *store = NULL;
@@ -213,6 +246,7 @@ static hwnas_status take_constraints_of_study(optimization *o)
     const json_t *limit;
     TRY_OUT(hwnas_store_open(&store, o->study_path, HWNAS_STORE_READ));
     TRY_OUT(hwnas_summary_load(&summary, store, o->study_path));
+    TRY_OUT(take_precisions_of_study(o, summary->identity));
     json_array_foreach(json_object_get(summary->identity, "constraints"), i, limit)
         hwnas_str_addf(&text, "%s%s", i ? " and " : "", json_string_value(limit));
     if (text.s)
@@ -225,71 +259,6 @@ out:
     hwnas_summary_free(summary);
     hwnas_store_close(store);
     return status;
-}
-
-/* What the model has of a metric, as a job spells it. Of a latency the low end of its interval: a
- * limit is kept by the high end of a candidate's. */
-static bool reference_of(double *out, const char **unit, const char *metric, size_t n,
-                         const hwnas_optimized *found)
-{
-    const hwnas_costs *costs = &found->original.costs;
-    const struct {
-        const char *name;
-        double value;
-        const char *unit;
-    } rows[] = {{"latency", found->original.latency.low, "s"},
-                {"latency.p50", found->original.latency.low, "s"},
-                {"macs", (double)costs->macs / 1e6, "M"},
-                {"params", (double)costs->params / 1e6, "M"},
-                {"memory", (double)costs->peak_bytes, "B"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (n == strlen(rows[i].name) && !strncmp(metric, rows[i].name, n)) {
-            *out = rows[i].value;
-            *unit = rows[i].unit;
-            return true;
-        }
-    return false;
-}
-
-/* Numbers that stand for multiples of the model's own get their values. */
-static hwnas_status make_absolute(hwnas_str *out, const char *text, const hwnas_optimized *found)
-{
-    const char *metric = text;
-    for (const char *at = text; *at;) {
-        char *after;
-        if (isalpha((unsigned char)*at)) {
-            const size_t n = strcspn(at, " <>=");
-            if (strncmp(at, "and", n))
-                metric = at;
-            hwnas_str_addn(out, at, n);
-            at += n;
-            continue;
-        }
-        const double factor = isdigit((unsigned char)*at) || *at == '.' ? strtod(at, &after) : NAN;
-        if (isnan(factor)) {
-            hwnas_str_addn(out, at++, 1);
-            continue;
-        }
-        const char *unit = after + strspn(after, " ");
-        if (*unit != 'x' || isalnum((unsigned char)unit[1])) {
-            hwnas_str_addn(out, at, (size_t)(after - at));
-            at = after;
-            continue;
-        }
-        double reference;
-        const char *name;
-        const size_t n = strcspn(metric, " <>=");
-        if (!reference_of(&reference, &name, metric, n, found))
-            return hwnas_hint(
-                hwnas_fail(HWNAS_E_USAGE, NULL,
-                           "there is no reference value of '%.*s' for this model, so 'x' "
-                           "cannot be used with it",
-                           (int)n, metric),
-                "x goes with latency.p50, macs, params and memory");
-        hwnas_str_addf(out, "%.9g %s", factor * reference, name);
-        at = unit + 1;
-    }
-    return HWNAS_OK;
 }
 
 /* As a search counts them: multiply-accumulates of a sample, memory of a batch. */
@@ -307,17 +276,17 @@ static hwnas_status judge_model(optimization *o)
     hwnas_graph *graph = NULL;
     hwnas_str constraints = {0};
     timing first = {0};
+    if (goes_on(o)) /* before seconds are spent on what cannot go on */
+        TRY(take_of_study(o));
     TRY_OUT(measure_in_turns(o, &first, NULL, NULL));
     found->original.latency = (hwnas_estimate_95){first.value, first.low, first.high};
     TRY_OUT(hwnas_graph_build(&graph, o->first, o->options.batch));
     take_costs(&found->original.costs, o, graph);
     TRY_OUT(hwnas_samples_score(&found->original.searched, o->samples, o->first, HWNAS_F32,
                                 HWNAS_SAMPLES_SEARCH));
-    if (goes_on(o)) {
-        status = take_constraints_of_study(o);
+    if (o->constraints)
         goto out;
-    }
-    TRY_OUT(make_absolute(&constraints, o->options.constraints, found));
+    TRY_OUT(hwnas_multiples_resolve(&constraints, o->options.constraints, found));
     if (o->options.max_loss > 0)
         hwnas_str_addf(&constraints, " and accuracy >= %.9g %%",
                        found->original.searched.value - o->options.max_loss);
@@ -334,6 +303,7 @@ static hwnas_status search(optimization *o)
 {
     char threads[16], batch[16], seed[32], minutes[32];
     hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
+    char *dtype = hwnas_printf("{values: [%s]}", o->precisions ? o->precisions : "f32");
     snprintf(threads, sizeof threads, "%d", o->options.threads);
     snprintf(batch, sizeof batch, "%d", o->options.batch);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->options.seed);
@@ -343,7 +313,7 @@ static hwnas_status search(optimization *o)
                                     {"device", o->options.device},
                                     {"threads", threads},
                                     {"batch", batch},
-                                    {"dtype", o->dtype},
+                                    {"dtype", dtype},
                                     {"objectives", "accuracy,latency.p50"},
                                     {"constraints", o->constraints},
                                     {"minutes", minutes},
@@ -359,7 +329,9 @@ static hwnas_status search(optimization *o)
     options.cancel = o->options.cancel;
     options.progress = o->options.progress;
     options.context = o->options.context;
-    return hwnas_search(&o->search, NULL, &options);
+    const hwnas_status status = hwnas_search(&o->search, NULL, &options);
+    free(dtype);
+    return status;
 }
 
 /* The winner, with its accuracy on what nobody has seen. */

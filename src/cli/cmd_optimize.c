@@ -115,7 +115,7 @@ hwnas_status hwnas_cmd_optimize(int argc, char **argv)
         {"trials", 0, HWNAS_OPTION_INT, &a.trials, "N", "at most so many networks"},
         {"device", 'd', HWNAS_OPTION_TEXT, &a.device, "DEVICE", "what it shall be fast on (cpu)"},
         {"precision", 0, HWNAS_OPTION_TEXT, &a.precisions, "LIST",
-         "what it may be computed in: f32,s8 (f32)"},
+         "what it may be computed in: f32,s8 (f32; of --resume, as before)"},
         {"resolution", 0, HWNAS_OPTION_FLAG, &a.with_resolution, NULL,
          "images may be made smaller before the model sees them"},
         {"threads", 't', HWNAS_OPTION_INT, &a.threads, "N", "threads there (1)"},

@@ -88,6 +88,21 @@ END
     is out 'd["trials"] == 4'
 }
 
+@test "a study goes on with the precisions that it has" {
+    local limits="--constraints macs<=0.9x --minutes 1 --quiet"
+    ends 0 optimize net.onnx $SAMPLES $limits --trials 3 --precision f32,s8 --out both
+    ends 0 optimize net.onnx $SAMPLES $limits --trials 4 --out both --resume
+    ends 0 study show both.db --json
+    is out 'd["trials"] == 4 and d["job"]["dtype"] == ["f32", "s8"]'
+    ends 2 optimize net.onnx $SAMPLES $limits --trials 5 --precision s8 --out both --resume
+    says err "*both.db was made with --precision f32,s8, not s8*--resume without --precision*"
+    # One that is older than the option says nothing of precisions.
+    ends 0 optimize net.onnx $SAMPLES $limits --trials 3
+    ends 2 optimize net.onnx $SAMPLES $limits --trials 4 --precision f32,s8 --resume
+    says err "*net-opt.db was made with --precision f32, not f32,s8*"
+    ends 0 optimize net.onnx $SAMPLES $limits --trials 4 --precision f32 --resume
+}
+
 @test "what does not fit is told, and writes no network" {
     ends 2 optimize net.onnx
     says err "*--data is missing*"

@@ -1,0 +1,71 @@
+#include "api/multiples.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the model has of a metric, as a job spells it. Of a latency the low end of its interval: a
+ * limit is kept by the high end of a candidate's. */
+static bool reference_of(double *out, const char **unit, const char *metric, size_t n,
+                         const hwnas_optimized *found)
+{
+    const hwnas_costs *costs = &found->original.costs;
+    const struct {
+        const char *name;
+        double value;
+        const char *unit;
+    } rows[] = {{"latency", found->original.latency.low, "s"},
+                {"latency.p50", found->original.latency.low, "s"},
+                {"macs", (double)costs->macs / 1e6, "M"},
+                {"params", (double)costs->params / 1e6, "M"},
+                {"memory", (double)costs->peak_bytes, "B"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (n == strlen(rows[i].name) && !strncmp(metric, rows[i].name, n)) {
+            *out = rows[i].value;
+            *unit = rows[i].unit;
+            return true;
+        }
+    return false;
+}
+
+hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text,
+                                     const hwnas_optimized *found)
+{
+    const char *metric = text;
+    for (const char *at = text; *at;) {
+        char *after;
+        if (isalpha((unsigned char)*at)) {
+            const size_t n = strcspn(at, " <>=");
+            if (strncmp(at, "and", n))
+                metric = at;
+            hwnas_str_addn(out, at, n);
+            at += n;
+            continue;
+        }
+        const double factor = isdigit((unsigned char)*at) || *at == '.' ? strtod(at, &after) : NAN;
+        if (isnan(factor)) {
+            hwnas_str_addn(out, at++, 1);
+            continue;
+        }
+        const char *unit = after + strspn(after, " ");
+        if (*unit != 'x' || isalnum((unsigned char)unit[1])) {
+            hwnas_str_addn(out, at, (size_t)(after - at));
+            at = after;
+            continue;
+        }
+        double reference;
+        const char *name;
+        const size_t n = strcspn(metric, " <>=");
+        if (!reference_of(&reference, &name, metric, n, found))
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_USAGE, NULL,
+                           "there is no reference value of '%.*s' for this model, so 'x' "
+                           "cannot be used with it",
+                           (int)n, metric),
+                "x goes with latency.p50, macs, params and memory");
+        hwnas_str_addf(out, "%.9g %s", factor * reference, name);
+        at = unit + 1;
+    }
+    return HWNAS_OK;
+}
