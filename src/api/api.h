@@ -16,6 +16,7 @@ struct hwnas_network {
     hwnas_graph *graph;
     char *name, *code; /* code NULL: of an ONNX file */
     char *source;      /* what it was opened from: a study, or the name */
+    char *judge;       /* "samples:...": by these its weights were recovered; NULL: they were not */
     int batch;
     hwnas_precision measured; /* of a trial: that it was measured in */
     hwnas_costs costs;
@@ -25,6 +26,12 @@ struct hwnas_network {
 
 /* Takes the graph. */
 hwnas_network *hwnas_api_network_of(const char *name, hwnas_graph *graph, int batch);
+
+struct hwnas_predictor;
+/* The judge of a network, whose samples have its weights; HWNAS_E_INPUT, _NOT_FOUND where they are
+ * not what they were. NULL: it has none. */
+HWNAS_CHECKED hwnas_status hwnas_api_open_judge(struct hwnas_predictor **out,
+                                                const hwnas_network *network);
 
 /* Gives a JSON object as text and frees it. NULL is an object that could not be made. */
 HWNAS_CHECKED hwnas_status hwnas_api_give_json(char **out, json_t *json);

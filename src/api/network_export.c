@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "export/exporter.h"
 #include "onnx/onnx.h"
+#include "predict/predict.h"
 #include "study/write_network.h"
 
 static hwnas_status write_onnx(const hwnas_graph *graph, const char *path)
@@ -25,9 +26,6 @@ static hwnas_status write_onnx(const hwnas_graph *graph, const char *path)
 static hwnas_status write_module(char **note, const hwnas_graph *graph, const char *path)
 {
     char *weights = NULL;
-    if (!hwnas_ends_with(path, ".py"))
-        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' does not end in .py", path),
-                          "the weights go beside it, with .safetensors in the place of .py");
     TRY(hwnas_export_graph(path, &weights, graph));
     *note = hwnas_printf("the weights are in %s", weights);
     free(weights);
@@ -50,17 +48,24 @@ static hwnas_status write_graph(char **note, const hwnas_graph *graph, const cha
 static hwnas_status write_network(char **note, const hwnas_network *network, const char *path,
                                   const char *format, const hwnas_export_options *options)
 {
-    const hwnas_network_file file = {.path = path,
-                                     .format = format,
-                                     .precision = options->as_measured ? network->measured
-                                                                       : options->precision,
-                                     .batch = network->batch,
-                                     .is_folded = options->is_folded};
-    TRY(hwnas_network_write(&file, network->arch));
-    const char *what = hwnas_network_file_note(&file);
-    if (*what)
+    hwnas_network_file file = {.path = path,
+                               .format = format,
+                               .precision =
+                                   options->as_measured ? network->measured : options->precision,
+                               .batch = network->batch,
+                               .is_folded = options->is_folded};
+    hwnas_predictor *judge = NULL;
+    if (strcmp(format, "yaml"))
+        TRY(hwnas_api_open_judge(&judge, network));
+    if (judge)
+        file.samples = hwnas_predictor_samples_of(judge);
+    const hwnas_status status = hwnas_network_write(&file, network->arch);
+    char *what = status == HWNAS_OK ? hwnas_network_file_note(&file) : NULL;
+    if (what && *what)
         *note = hwnas_printf("%s %s", path, what);
-    return HWNAS_OK;
+    free(what);
+    hwnas_predictor_free(judge);
+    return status;
 }
 
 hwnas_status hwnas_network_export(const hwnas_network *network, const char *path,

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "derive/derive.h"
 #include "onnx/onnx.h"
+#include "predict/predict.h"
 #include "profile/model_load.h"
 #include "report/dot.h"
 #include "report/graph_table.h"
@@ -160,16 +161,32 @@ hwnas_status hwnas_network_open_trial(hwnas_network **out, const char *study, in
     if (!options.batch)
         options.batch = settings.batch;
     const char *space = json_string_value(json_object_get(summary->identity, "space"));
+    const char *judge = json_string_value(json_object_get(summary->identity, "accuracy"));
     TRY_OUT(hwnas_network_open(&network, space, code, &options));
     network->measured = hwnas_trial_precision(&summary->job, settings, -1);
     free(network->source);
     network->source = hwnas_strdup(study);
+    if (judge && hwnas_starts_with(judge, "samples:"))
+        network->judge = hwnas_strdup(judge);
     *out = network;
 out:
     free(code);
     hwnas_summary_free(summary);
     hwnas_store_close(store);
     return status;
+}
+
+hwnas_status hwnas_api_open_judge(hwnas_predictor **out, const hwnas_network *network)
+{
+    *out = NULL;
+    if (!network->judge)
+        return HWNAS_OK;
+    const hwnas_status status = hwnas_predictor_load(out, network->judge, network->own_space);
+    if (status == HWNAS_OK)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_context(status, "the samples by which the weights of %s were recovered",
+                                    network->source),
+                      "put them where they were, or search again; --format yaml needs none");
 }
 
 void hwnas_network_close(hwnas_network *network)
@@ -181,6 +198,7 @@ void hwnas_network_close(hwnas_network *network)
     free(network->code);
     free(network->name);
     free(network->source);
+    free(network->judge);
     hwnas_graph_free(network->graph);
     hwnas_arch_free(network->arch);
     hwnas_space_free(network->own_space);

@@ -355,21 +355,28 @@ static hwnas_status take_winner(optimization *o)
 
 /* ---- Writing ---- */
 
+static void add_file(hwnas_report *report, const char *path, const hwnas_network_file *file)
+{
+    char *note = hwnas_network_file_note(file);
+    hwnas_report_add_file(report, path, note);
+    free(note);
+}
+
 static hwnas_status write_files(optimization *o, hwnas_report *report, const hwnas_graph *graph)
 {
     hwnas_status status = HWNAS_OK;
     char *onnx = hwnas_printf("%s.onnx", o->prefix), *module = hwnas_printf("%s.py", o->prefix);
     char *weights = NULL;
     hwnas_network_file file = {
-        .format = "onnx", .precision = o->found->best.precision, .samples = o->samples};
+        .format = "onnx", .precision = o->found->best.precision, .batch = 1, .samples = o->samples};
     hwnas_exec_options how = {.precision = HWNAS_F32};
     if (file.precision == HWNAS_S8)
-        hwnas_samples_calibrate(&how, o->samples, 1);
+        TRY_OUT(hwnas_samples_calibrate(&how, o->samples, 1));
     TRY_OUT(hwnas_graph_write_folded(onnx, graph, &how));
-    hwnas_report_add_file(report, onnx, hwnas_network_file_note(&file));
+    add_file(report, onnx, &file);
     TRY_OUT(hwnas_export_graph(module, &weights, graph));
     file.format = "pytorch";
-    hwnas_report_add_file(report, module, hwnas_network_file_note(&file));
+    add_file(report, module, &file);
     hwnas_report_add_file(report, weights, "");
 out:
     free(weights);

@@ -77,7 +77,9 @@ static void note_crowd(const hwnas_job *job)
 
 static void add_file(void *context, const hwnas_network_file *file)
 {
-    hwnas_report_add_file(context, file->path, hwnas_network_file_note(file));
+    char *note = hwnas_network_file_note(file);
+    hwnas_report_add_file(context, file->path, note);
+    free(note);
 }
 
 /* Takes the summary. */

@@ -78,6 +78,9 @@ hwnas_status hwnas_export_graph(const char *path, char **weights_path, const hwn
 {
     hwnas_status status = HWNAS_OK;
     hwnas_str text = {0}, weights = {0};
+    if (!hwnas_ends_with(path, ".py"))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' does not end in .py", path),
+                          "the weights go beside it, with .safetensors in the place of .py");
     char *beside = hwnas_printf("%.*s.safetensors", (int)strlen(path) - 3, path);
     const char *slash = strrchr(beside, '/');
     TRY_OUT(hwnas_pytorch_write_graph(&text, &weights, slash ? slash + 1 : beside, graph));

@@ -26,6 +26,7 @@ struct hwnas_samples {
     int64_t n, n_recover, n_search;
     float *values; /* of all samples, in their shuffled order */
     double *labels;
+    float *repeated; /* a batch that is larger than the samples that recover; NULL: none was */
     bool keeps_weights, by_weights;
     double floor; /* as hwnas_samples_stop_below() says */
     const hwnas_original *original;
@@ -206,6 +207,7 @@ void hwnas_samples_close(hwnas_samples *samples)
     hwnas_ranking_free(samples->ranking, samples->original);
     hwnas_device_close(samples->device);
     free(samples->values);
+    free(samples->repeated);
     free(samples->labels);
     free(samples);
 }
@@ -224,12 +226,35 @@ int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part par
     return end - begin;
 }
 
-void hwnas_samples_calibrate(hwnas_exec_options *out, const hwnas_samples *samples, int batch)
+int64_t hwnas_samples_calibrated(const hwnas_samples *s, int batch)
 {
-    const int64_t most = samples->n_recover < MAX_CALIBRATE ? samples->n_recover : MAX_CALIBRATE;
+    const int64_t most = s->n_recover < MAX_CALIBRATE ? s->n_recover : MAX_CALIBRATE;
+    return most > batch ? most - most % batch : most;
+}
+
+/* A batch of the first `n` samples, over and over: ranges are not widened by what is in them
+ * already. */
+static hwnas_status repeat(hwnas_samples *s, int64_t n, int batch)
+{
+    free(s->repeated);
+    s->repeated = NULL;
+    TRY(hwnas_try_alloc((void **)&s->repeated,
+                        (size_t)(batch * s->n_values) * sizeof *s->repeated, "a batch"));
+    for (int64_t i = 0; i < batch; i++)
+        memcpy(s->repeated + i * s->n_values, s->values + i % n * s->n_values,
+               (size_t)s->n_values * sizeof *s->repeated);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_samples_calibrate(hwnas_exec_options *out, hwnas_samples *s, int batch)
+{
+    const int64_t n = hwnas_samples_calibrated(s, batch);
+    if (n < batch)
+        TRY(repeat(s, n, batch));
     out->precision = HWNAS_S8;
-    out->samples = samples->values;
-    out->n_samples = (size_t)(most > batch ? most / batch : samples->n >= batch);
+    out->samples = n < batch ? s->repeated : s->values;
+    out->n_samples = n < batch ? 1 : (size_t)(n / batch);
+    return HWNAS_OK;
 }
 
 /* ---- Networks ---- */
@@ -392,7 +417,7 @@ hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
     hwnas_score_shape shape = {.task = HWNAS_TASK_AUTO};
     hwnas_exec_options how = {.precision = precision};
     if (precision == HWNAS_S8)
-        hwnas_samples_calibrate(&how, samples, samples->batch);
+        TRY(hwnas_samples_calibrate(&how, samples, samples->batch));
     TRY_OUT(build(&graph, samples, arch));
     TRY_OUT(hwnas_graph_fold(&folded, graph));
     TRY_OUT(hwnas_device_compile(&exec, samples->device, folded, &how));

@@ -57,8 +57,12 @@ HWNAS_CHECKED hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_sam
 void hwnas_samples_stop_below(hwnas_samples *samples, double floor);
 
 /* How such a network is compiled in s8: with ranges of the samples by which weights are recovered,
- * in batches of `batch`; those of the search judge it. Borrows the samples. */
-void hwnas_samples_calibrate(hwnas_exec_options *out, const hwnas_samples *samples, int batch);
+ * in batches of `batch`, which they fill several times where they are fewer; those of the search
+ * judge it. Borrows the samples, until the next call. */
+HWNAS_CHECKED hwnas_status hwnas_samples_calibrate(hwnas_exec_options *out, hwnas_samples *samples,
+                                                   int batch);
+/* How many samples ranges are found with, in batches of `batch`. */
+int64_t hwnas_samples_calibrated(const hwnas_samples *samples, int batch);
 /* The network with its recovered weights, for a batch. Seconds. */
 HWNAS_CHECKED hwnas_status hwnas_samples_build(hwnas_graph **out, hwnas_samples *samples,
                                                const hwnas_arch *arch, int batch);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "device/ranges.h"
 #include "export/exporter.h"
 #include "derive/derive.h"
@@ -58,7 +59,7 @@ static hwnas_status write_recovered(const hwnas_network_file *file, const hwnas_
     hwnas_exec_options how = {.precision = HWNAS_F32};
     hwnas_graph *graph;
     if (file->precision == HWNAS_S8)
-        hwnas_samples_calibrate(&how, file->samples, file->batch);
+        TRY(hwnas_samples_calibrate(&how, file->samples, file->batch));
     TRY(hwnas_samples_build(&graph, file->samples, arch, file->batch));
     const hwnas_status status = is_onnx(file) ? hwnas_graph_write_folded(file->path, graph, &how)
                                               : hwnas_export_graph(file->path, NULL, graph);
@@ -76,18 +77,22 @@ hwnas_status hwnas_network_write(const hwnas_network_file *file, const hwnas_arc
     return hwnas_export(file->path, file->format, arch, file->batch);
 }
 
-const char *hwnas_network_file_note(const hwnas_network_file *file)
+char *hwnas_network_file_note(const hwnas_network_file *file)
 {
     static const char *const as_f32[] = {
         [HWNAS_F32] = "",
         [HWNAS_BF16] = "is in f32, where the network was measured in bf16",
         [HWNAS_F16] = "is in f32, where the network was measured in f16",
         [HWNAS_S8] = "is in f32, where the network was measured in s8: to be quantized"};
-    if (is_onnx(file) && file->precision == HWNAS_S8 && file->samples)
-        return "is in s8 (QDQ), with ranges of the samples";
-    if (is_onnx(file) && file->precision == HWNAS_S8)
-        return "is in s8 (QDQ), with ranges of random inputs: calibrate it with data of your own";
-    return as_f32[file->precision];
+    if (is_onnx(file) && file->precision == HWNAS_S8 && file->samples) {
+        const int64_t n = hwnas_samples_calibrated(file->samples, file->batch);
+        return hwnas_printf("is in s8 (QDQ), with ranges of %lld sample%s", (long long)n,
+                            n == 1 ? "" : "s");
+    }
+    return hwnas_strdup(
+        is_onnx(file) && file->precision == HWNAS_S8
+            ? "is in s8 (QDQ), with ranges of random inputs: calibrate it with data of your own"
+            : as_f32[file->precision]);
 }
 
 hwnas_precision hwnas_trial_precision(const hwnas_job *job, hwnas_settings settings, int device)

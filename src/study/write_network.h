@@ -22,8 +22,8 @@ HWNAS_CHECKED hwnas_status hwnas_network_write(const hwnas_network_file *file,
 HWNAS_CHECKED hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph,
                                                     const hwnas_exec_options *how);
 /* What the file has in the place of the precision that the network was measured in, as a clause
- * that begins with "is"; "": there is nothing to say. */
-const char *hwnas_network_file_note(const hwnas_network_file *file);
+ * that begins with "is"; "": there is nothing to say. Yours to free(). */
+char *hwnas_network_file_note(const hwnas_network_file *file);
 
 /* The precision that a trial was measured in, by a device's own setting before the trial's;
  * `device` -1: the first that runs. */
