@@ -29,6 +29,7 @@ struct hwnas_samples {
     float *repeated; /* a batch that is larger than the samples that recover; NULL: none was */
     bool keeps_weights, by_weights;
     double floor; /* as hwnas_samples_stop_below() says */
+    int64_t n_run, n_wanted; /* of the last score */
     const hwnas_original *original;
     hwnas_teacher *teacher; /* NULL until it is needed; so is the ranking */
     int **ranking;
@@ -353,16 +354,23 @@ void hwnas_samples_stop_below(hwnas_samples *samples, double floor)
     samples->floor = floor;
 }
 
+int64_t hwnas_samples_run(int64_t *n_all, const hwnas_samples *samples)
+{
+    *n_all = samples->n_wanted;
+    return samples->n_run;
+}
+
 /* One by one, until the test says that the rest is not worth it. */
 static hwnas_status add_batch(bool *stops, hwnas_scoring *score, hwnas_floor_test *test,
                               const float *outputs, const double *labels, int64_t n,
-                              const hwnas_samples *s)
+                              hwnas_samples *s)
 {
     const hwnas_graph *graph = s->original->graph;
     const int64_t n_outputs = hwnas_tensor_count(&graph->tensors[graph->outputs[0]]) / s->batch;
     for (int64_t k = 0; k < n && !*stops; k++) {
         const double before = score->right;
         TRY(hwnas_score_add(score, outputs + k * n_outputs, labels + k * s->n_labels, 1));
+        s->n_run++;
         *stops = test->n_all && hwnas_floor_test_add(test, score->right > before);
     }
     return HWNAS_OK;
@@ -378,6 +386,8 @@ static hwnas_status add_batches(hwnas_scoring *score, hwnas_samples *s, const hw
     bool stops = false;
     int64_t begin, end;
     find_part(&begin, &end, s, part);
+    s->n_run = 0;
+    s->n_wanted = end - begin;
     if (s->floor > 0 && part == HWNAS_SAMPLES_SEARCH && score->shape.task == HWNAS_TASK_CLASSIFY)
         test = hwnas_floor_test_begin(s->floor / 100, end - begin);
     TRY_OUT(hwnas_try_alloc((void **)&outputs, (size_t)hwnas_tensor_bytes(y), "outputs"));

@@ -52,6 +52,9 @@ int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part par
 HWNAS_CHECKED hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
                                                const hwnas_arch *arch, hwnas_precision precision,
                                                hwnas_samples_part part);
+/* How many samples the last score was of, of *n_all that there were; fewer where it was clear that
+ * the network is below the floor. */
+int64_t hwnas_samples_run(int64_t *n_all, const hwnas_samples *samples);
 /* From now on a network whose top-1 on the samples of the search is clearly below `floor`, in
  * percent, is not run on all of them (data/floor_test.h); 0: each is. */
 void hwnas_samples_stop_below(hwnas_samples *samples, double floor);

@@ -35,6 +35,9 @@ void hwnas_predictor_use_precision(hwnas_predictor *predictor, hwnas_precision p
 /* Of the kind `samples`: a network whose accuracy is clearly below `floor`, in percent, is not run
  * on all of them; 0: each is. */
 void hwnas_predictor_stop_below(hwnas_predictor *predictor, double floor);
+/* Of the kind `samples`: whether the last score was of fewer samples than there are, *n of *n_all.
+ * Others never are. */
+bool hwnas_predictor_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predictor *predictor);
 
 /* Which values of each choice it has learned from (domain.h), borrowed; NULL: it is of a kind that
  * has no such thing, or was fitted before that was kept. */

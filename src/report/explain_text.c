@@ -53,6 +53,11 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
         }
         double end = limit->is_upper ? hwnas_value_high(v) : hwnas_value_low(v);
         double room = limit->is_upper ? limit->value - end : end - limit->value;
+        if (v->source == HWNAS_PARTIAL) {
+            hwnas_str_addf(out, "  %s: missed, as part of the samples was enough to tell\n",
+                           limit->text);
+            continue;
+        }
         hwnas_str_addf(out, "  %s: %s by ", limit->text, room >= 0 ? "kept" : "missed");
         add_value(out, &limit->goal, fabs(room), false);
         hwnas_str_add(out, hwnas_value_is_bounded(v) ? ", counted from the end of its interval\n"
@@ -68,6 +73,8 @@ static char *cell(const hwnas_explanation *e, const hwnas_neighbour *n, const hw
     const hwnas_value_row *own = hwnas_trial_value(&e->summary->trials[e->trial], goal->name);
     if (!v)
         return hwnas_strdup("-");
+    if (v->source == HWNAS_PARTIAL) /* enough for a limit, not for a difference */
+        return hwnas_strdup("partial");
     bool is_estimated = v->source == HWNAS_ESTIMATED;
     if (!own)
         return hwnas_printf("%s%.*f", is_estimated ? "~" : "", m->decimals, v->value / m->scale);

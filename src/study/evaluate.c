@@ -168,6 +168,16 @@ static bool is_complete(const hwnas_evaluator *e, const hwnas_trial *trial)
     return true;
 }
 
+/* How many samples an accuracy is of that was not worth more. */
+static void add_samples(json_t *detail, const hwnas_evaluator *e, const hwnas_trial *trial)
+{
+    int64_t n, n_all;
+    if (hwnas_trial_is_partial(trial) && hwnas_predictor_was_stopped(&n, &n_all, e->predictor))
+        json_object_set_new(
+            detail, "accuracy_samples",
+            json_pack("{s:I, s:I}", "run", (json_int_t)n, "there", (json_int_t)n_all));
+}
+
 hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
     hwnas_status status = HWNAS_OK;
@@ -177,6 +187,7 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
     TRY_OUT(measure(trial, e, c, detail));
     if (is_accuracy_dear)
         TRY_OUT(hwnas_evaluate_accuracy(trial, e, c));
+    add_samples(detail, e, trial);
     /* What was left unmeasured misses a limit already, which is violation enough. */
     bool is_whole = is_complete(e, trial) && !hwnas_trial_is_estimated(trial);
     if (is_whole)

@@ -98,7 +98,9 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
 
 static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_estimate *estimate)
 {
-    return estimate->is_trained                       ? HWNAS_TRAINED
+    int64_t n, n_all;
+    return hwnas_predictor_was_stopped(&n, &n_all, e->predictor) ? HWNAS_PARTIAL
+           : estimate->is_trained                     ? HWNAS_TRAINED
            : hwnas_predictor_ranks_only(e->predictor) ? HWNAS_COMPUTED
            : estimate->sd == 0                        ? HWNAS_REPLAYED
                                                       : HWNAS_PREDICTED;

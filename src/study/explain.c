@@ -292,7 +292,8 @@ static double needed(const explainer *e, const hwnas_trial *trial, int which)
     const hwnas_limit *limit = &e->job.goals.limits[which];
     const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
     others.goals.limits[which] = others.goals.limits[--others.goals.n_limits];
-    if (!v || hwnas_front_violation(trial, &others.goals, e->out->front, true) > 0)
+    if (!v || v->source == HWNAS_PARTIAL ||
+        hwnas_front_violation(trial, &others.goals, e->out->front, true) > 0)
         return NAN;
     double end = limit->is_upper ? hwnas_value_high(v) : hwnas_value_low(v);
     bool is_missed = limit->is_upper ? end > limit->value : end < limit->value;

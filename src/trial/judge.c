@@ -62,11 +62,14 @@ hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_goals *goals
     for (int i = 0; i < goals->n_objectives; i++) {
         const hwnas_goal *goal = &goals->objectives[i];
         const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
-        /* Not measured because it is infeasible anyway; a feasible trial without the value has
-         * failed. */
-        if (!v && score.violation == 0)
+        /* Not measured, or not to the end, because it is infeasible anyway; a feasible trial
+         * without the value has failed. A share of some samples is far less exact than others'. */
+        const bool is_known = v && v->source != HWNAS_PARTIAL;
+        if (!is_known && score.violation == 0)
             score.violation = INFINITY;
-        score.objectives[i] = !v ? NAN : goal->metric->is_maximised ? -v->value : v->value;
+        score.objectives[i] = !is_known                   ? NAN
+                              : goal->metric->is_maximised ? -v->value
+                                                           : v->value;
     }
     if (goals->n_limits <= HWNAS_MAX_MARGINS && hwnas_n_fronts(goals) == 1)
         for (int i = 0; i < goals->n_limits; i++)
@@ -78,7 +81,8 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_goals *goals,
 {
     /* A cheap look at a network finds candidates, not members of a front. */
     if (!trial->is_finished || trial->status != HWNAS_OK || trial->rung ||
-        hwnas_trial_is_estimated(trial) || hwnas_front_violation(trial, goals, front, true) > 0)
+        hwnas_trial_is_estimated(trial) || hwnas_trial_is_partial(trial) ||
+        hwnas_front_violation(trial, goals, front, true) > 0)
         return false;
     for (int i = 0; i < goals->n_objectives; i++)
         if (hwnas_goal_counts(&goals->objectives[i], goals, front) &&

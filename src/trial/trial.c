@@ -12,6 +12,7 @@ const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES] = {
     [HWNAS_REPLAYED] = {"replayed", .is_said = false},
     [HWNAS_TOLD] = {"told", .is_said = true, .is_of_run = true},
     [HWNAS_TRAINED] = {"trained", .is_said = true},
+    [HWNAS_PARTIAL] = {"partial", .is_said = true},
     [HWNAS_PREDICTED] = {"predicted", .is_said = true},
     [HWNAS_ESTIMATED] = {"estimated", .is_said = true},
 };
@@ -109,4 +110,9 @@ bool hwnas_trial_was_run(const hwnas_trial *trial)
 bool hwnas_trial_is_estimated(const hwnas_trial *trial)
 {
     return hwnas_trial_value_of(trial, HWNAS_ESTIMATED) != NULL;
+}
+
+bool hwnas_trial_is_partial(const hwnas_trial *trial)
+{
+    return hwnas_trial_value_of(trial, HWNAS_PARTIAL) != NULL;
 }

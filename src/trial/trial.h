@@ -14,7 +14,8 @@ typedef enum hwnas_source {
     HWNAS_MEASURED,  /* on the device, with an interval */
     HWNAS_REPLAYED,  /* published or recorded by others */
     HWNAS_TOLD,      /* by the program that asked for the network; with or without an interval */
-    HWNAS_TRAINED,   /* by a training of this network */
+    HWNAS_TRAINED,   /* by a training of this network, or on all samples */
+    HWNAS_PARTIAL,   /* on some samples: enough to say that a limit is missed, not by how much */
     HWNAS_PREDICTED, /* by a predictor, with a standard deviation */
     HWNAS_ESTIMATED, /* in the place of a measurement; such a trial is on no front */
     HWNAS_N_SOURCES
@@ -86,5 +87,7 @@ bool hwnas_trial_is_measured(const hwnas_trial *trial);
 bool hwnas_trial_was_run(const hwnas_trial *trial);
 /* Some value is an estimate in the place of a measurement: it cannot be on a front. */
 bool hwnas_trial_is_estimated(const hwnas_trial *trial);
+/* Some value is of a part of the samples: it cannot be on a front. */
+bool hwnas_trial_is_partial(const hwnas_trial *trial);
 
 #endif

@@ -13,7 +13,6 @@
 #include "base/stats.h"
 #include "graph/elaborate.h"
 #include "search/gain.h"
-#include "search/surrogate.h"
 #include "tests/unit/search_fixture.h"
 
 /* Expected gain, against sums over random draws. */
@@ -220,45 +219,6 @@ static void bayesian_learns_from_failures(void **state)
     hwnas_space_free(space);
 }
 
-/* Networks that miss one limit were not asked about the other, which all others miss: nobody meets
- * it. */
-static void what_was_not_asked_is_not_learnt(void **state)
-{
-    (void)state;
-    enum { N = 60 };
-    hwnas_space *space = load_macro_space();
-    const hwnas_strategy_config config = {.space = space, .seed = 1, .n_objectives = 2};
-    hwnas_surrogate *surrogate = hwnas_surrogate_new(&config);
-    hwnas_arch *arch = hwnas_arch_new(space);
-    hwnas_rng rng = hwnas_rng_new(3, 0);
-    hwnas_encoding encodings[N + 1];
-    hwnas_told told[N];
-    for (size_t i = 0; i <= N; i++) {
-        assert_true(hwnas_arch_sample(arch, &rng));
-        assert_int_equal(hwnas_encode(&encodings[i], arch), HWNAS_OK);
-        if (i == N)
-            break;
-        const bool is_asked = i % 2;
-        told[i] = (hwnas_told){.trial = i, .encoding = &encodings[i]};
-        told[i].score = (hwnas_score){.violation = 0.2,
-                                      .objectives = {is_asked ? -80 : NAN, 1},
-                                      .n_margins = 2,
-                                      .margins = {-0.1, is_asked ? 0.2 : NAN}};
-    }
-    hwnas_outlook outlook;
-    const hwnas_encoding *next = &encodings[N];
-    assert_int_equal(hwnas_surrogate_update(surrogate, told, N, NULL, 0), HWNAS_OK);
-    hwnas_surrogate_predict(surrogate, &outlook, &next, 1);
-    print_message("# meets the limit with probability %g\n", outlook.feasible[0]);
-    assert_true(outlook.feasible[0] < 0.05);
-    hwnas_outlook_done(&outlook);
-    hwnas_surrogate_free(surrogate);
-    for (size_t i = 0; i <= N; i++)
-        hwnas_encoding_done(&encodings[i]);
-    hwnas_arch_free(arch);
-    hwnas_space_free(space);
-}
-
 /* Trials that all miss a limit and have no numbers: nothing is known but how far off they are. */
 static void bayesian_goes_on_without_numbers(void **state)
 {
@@ -363,7 +323,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(bayesian_keeps_to_a_limit),
         cmocka_unit_test(bayesian_learns_from_failures),
         cmocka_unit_test(bayesian_goes_on_without_numbers),
-        cmocka_unit_test(what_was_not_asked_is_not_learnt),
         cmocka_unit_test(bayesian_knows_twins),
         cmocka_unit_test(bayesian_learns_what_is_measured_later),
     };
