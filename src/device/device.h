@@ -10,6 +10,11 @@
 
 #include "graph/graph.h"
 
+/* What a step's `how` says where it is code that a fast runtime would not have: the operator's own
+ * loops, which one thread runs, and the reference code of a library. */
+#define HWNAS_HOW_PLAIN "plain loops"
+#define HWNAS_HOW_REFERENCE "reference code"
+
 /* "f32, bf16" of a set of bits; yours to free(). */
 char *hwnas_precision_names(unsigned set);
 

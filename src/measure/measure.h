@@ -46,6 +46,7 @@ typedef struct hwnas_measure_options {
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
     double max_seconds;   /* time for warm-up and samples together; then the interval stays wider */
     double steps_seconds; /* time for steps, where those are asked for; 0: as much again */
+    int steps_runs; /* that they are timed in, at most; 0: as many as the interval needs */
     int min_samples;
     double tails[HWNAS_MAX_TAILS]; /* quantiles to tell beside the median; 0 ends them */
     /* Seconds: enough is known when the whole interval of the median lies above; 0: that is never
@@ -182,7 +183,8 @@ HWNAS_CHECKED hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_ru
                                                 const hwnas_measure_options *options);
 
 /* As hwnas_runner_measure(), and then the time of each step, for up to max_seconds more. `out` is
- * as deployed; `steps` is to be done with. */
+ * as deployed; `steps` is to be done with. Steps that were timed in fewer than six runs have the
+ * shortest and the longest time in the place of an interval. */
 HWNAS_CHECKED hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out,
                                                       hwnas_step_times *steps, hwnas_runner *runner,
                                                       const hwnas_graph *graph,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "graph/op.h"
 #include "measure/cores.h"
 #include "measure/roofline_cache.h"
@@ -18,6 +19,8 @@ static const int SIDES[] = {256, 384, 512}; /* of the matrices */
 static const double SIZES[HWNAS_N_BANDWIDTHS] = {96e3, 384e3, 1536e3, 6144e3, 24576e3, 384e6};
 
 enum { SUM_ROW = 1000, CALL_VALUES = 16 };
+
+static const double ROUGH_SECONDS = 0.02; /* for each graph, where a factor of two is good enough */
 
 /* A graph of one operator: its first input is the network's, the second too or a weight. */
 static hwnas_status make_graph(hwnas_graph **out, const char *op, bool has_weight, int64_t rows,
@@ -64,10 +67,11 @@ static hwnas_status measure(hwnas_rate *out, hwnas_roofline *roofline, hwnas_run
     return HWNAS_OK;
 }
 
-static hwnas_status measure_flops(hwnas_roofline *out, hwnas_runner *runner,
+/* The best of the first `n` sides. */
+static hwnas_status measure_flops(hwnas_roofline *out, size_t n, hwnas_runner *runner,
                                   const hwnas_measure_options *options)
 {
-    for (size_t i = 0; i < sizeof SIDES / sizeof *SIDES; i++) {
+    for (size_t i = 0; i < n; i++) {
         hwnas_graph *graph = NULL;
         hwnas_rate rate;
         TRY(make_graph(&graph, "matmul", true, SIDES[i], SIDES[i]));
@@ -97,6 +101,18 @@ static double memory_bytes(double cache)
     return fmin(fmax(SIZES[HWNAS_N_BANDWIDTHS - 1], 3 * 4 * cache), all / 4);
 }
 
+/* Of the i-th size, with three arrays of so many bytes together. */
+static hwnas_status measure_bandwidth(hwnas_roofline *out, int i, double wanted,
+                                      hwnas_runner *runner, const hwnas_measure_options *options)
+{
+    const int64_t rows = (int64_t)(wanted / 3 / sizeof(float) / SUM_ROW);
+    const double bytes = 3.0 * sizeof(float) * SUM_ROW * (double)rows;
+    hwnas_graph *graph = NULL;
+    TRY(make_graph(&graph, "add", false, rows, SUM_ROW));
+    out->bandwidths[i].bytes = bytes;
+    return measure(&out->bandwidths[i].rate, out, runner, graph, bytes, options);
+}
+
 static hwnas_status measure_bandwidths(hwnas_roofline *out, hwnas_runner *runner,
                                        const hwnas_measure_options *options)
 {
@@ -106,14 +122,9 @@ static hwnas_status measure_bandwidths(hwnas_roofline *out, hwnas_runner *runner
     out->cache_bytes = hwnas_cores_last_cache();
     for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++) {
         const bool is_memory = i == HWNAS_N_BANDWIDTHS - 1;
-        const double wanted = is_memory ? memory_bytes(out->cache_bytes) : SIZES[i];
-        const int64_t rows = (int64_t)(wanted / 3 / sizeof(float) / SUM_ROW);
-        const double bytes = 3.0 * sizeof(float) * SUM_ROW * (double)rows;
-        hwnas_graph *graph = NULL;
-        TRY(make_graph(&graph, "add", false, rows, SUM_ROW));
-        out->bandwidths[i].bytes = bytes;
         o.max_seconds = is_memory ? 4 * options->max_seconds : options->max_seconds;
-        TRY(measure(&out->bandwidths[i].rate, out, runner, graph, bytes, &o));
+        TRY(measure_bandwidth(out, i, is_memory ? memory_bytes(out->cache_bytes) : SIZES[i], runner,
+                              &o));
     }
     return HWNAS_OK;
 }
@@ -160,9 +171,52 @@ static hwnas_status measure_all(hwnas_roofline *out, hwnas_runner *runner, const
     roofline.precision = precision;
     roofline.threads = info->threads;
     roofline.flops = (hwnas_rate){0};
-    TRY(measure_flops(&roofline, runner, &o));
+    TRY(measure_flops(&roofline, sizeof SIDES / sizeof *SIDES, runner, &o));
     *out = roofline;
     return HWNAS_OK;
+}
+
+static hwnas_status measure_roughly(hwnas_roofline *out, hwnas_runner *runner,
+                                    const hwnas_device_info *info, hwnas_precision precision,
+                                    const hwnas_measure_options *options)
+{
+    hwnas_roofline roofline = {.precision = precision, .threads = info->threads};
+    hwnas_measure_options o = HWNAS_MEASURE_DEFAULTS;
+    o.max_seconds = ROUGH_SECONDS;
+    o.min_samples = 1;
+    o.max_attempts = 1;
+    o.priority = options->priority;
+    o.stop = options->stop;
+    TRY(measure_call(&roofline, runner, &o));
+    roofline.cache_bytes = hwnas_cores_last_cache();
+    for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++)
+        if (i < HWNAS_N_BANDWIDTHS - 1)
+            TRY(measure_bandwidth(&roofline, i, SIZES[i], runner, &o));
+        else
+            roofline.bandwidths[i] = roofline.bandwidths[i - 1];
+    roofline.bandwidths[HWNAS_N_BANDWIDTHS - 1].bytes = SIZES[HWNAS_N_BANDWIDTHS - 1];
+    o.exec.precision = precision;
+    TRY(measure_flops(&roofline, 1, runner, &o));
+    *out = roofline;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_roofline_rough(hwnas_roofline *out, hwnas_runner *runner, const char *device,
+                                  hwnas_precision precision, const hwnas_measure_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_device_info info;
+    TRY(hwnas_runner_describe(&info, runner));
+    char *key = hwnas_roofline_key(device, &info, precision);
+    char *rough_key = hwnas_printf("%s; rough", key);
+    if (!hwnas_roofline_lookup(out, key) && !hwnas_roofline_lookup(out, rough_key)) {
+        TRY_OUT(measure_roughly(out, runner, &info, precision, options));
+        hwnas_roofline_keep(out, rough_key);
+    }
+out:
+    free(rough_key);
+    free(key);
+    return status;
 }
 
 hwnas_status hwnas_roofline_get(hwnas_roofline *out, hwnas_runner *runner, const char *device,

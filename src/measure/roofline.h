@@ -35,11 +35,17 @@ double hwnas_roofline_bandwidth(const hwnas_roofline *roofline, double bytes);
 /* The memory's. */
 const hwnas_rate *hwnas_roofline_memory(const hwnas_roofline *roofline);
 
-/* Measures, which takes seconds; or, unless `refresh`, lookup_metric what was measured earlier on such a
+/* Measures, which takes seconds; or, unless `refresh`, looks up what was measured earlier on such a
  * processor with such a library, from $XDG_CACHE_HOME/hwnas. The runner is one of `device`; of
  * `options` only stop, progress and context count. */
 HWNAS_CHECKED hwnas_status hwnas_roofline_get(hwnas_roofline *out, hwnas_runner *runner,
                                               const char *device, hwnas_precision precision,
                                               bool refresh, const hwnas_measure_options *options);
+
+/* The same in tenths of a second, for who asks whether something is slower by far: what is known of
+ * the above, or few samples of smaller arrays, which a cache may hold. */
+HWNAS_CHECKED hwnas_status hwnas_roofline_rough(hwnas_roofline *out, hwnas_runner *runner,
+                                                const char *device, hwnas_precision precision,
+                                                const hwnas_measure_options *options);
 
 #endif

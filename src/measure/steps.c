@@ -27,6 +27,7 @@ typedef struct stepper {
     hwnas_buffers buffers;
     size_t n_steps, width; /* of a row: whole, sum, ratio of the two, each step */
     size_t n_clean, n_aside, capacity;
+    size_t least; /* pairs that are taken however long they take */
     double *rows;    /* clean ones from the front, those set aside from the back */
     double *scratch; /* a column */
     unsigned long preemptions;
@@ -99,7 +100,12 @@ static hwnas_timing median(const stepper *s, size_t column)
         s->scratch[i] = row_at(s, i)[column];
     hwnas_sort(s->scratch, s->n_clean);
     t.p50 = hwnas_quantile(s->scratch, s->n_clean, 0.5);
-    hwnas_quantile_interval(s->scratch, s->n_clean, 0.5, &t.low, &t.high);
+    if (s->n_clean >= CARRY_MEDIAN) {
+        hwnas_quantile_interval(s->scratch, s->n_clean, 0.5, &t.low, &t.high);
+    } else {
+        t.low = s->scratch[0];
+        t.high = s->scratch[s->n_clean - 1];
+    }
     return t;
 }
 
@@ -134,12 +140,12 @@ static hwnas_status sample_all(stepper *s)
         for (size_t i = 0; i < block && !is_over; i++) {
             TRY(sample(s));
             const size_t taken = s->n_clean + s->n_aside;
-            is_over = taken == s->capacity || (m->now(m) >= deadline && taken >= CARRY_MEDIAN);
+            is_over = taken == s->capacity || (m->now(m) >= deadline && taken >= s->least);
         }
         is_over |= is_narrow(s);
     }
     /* The cores were never ours for long enough: disturbed pairs are better than none. */
-    if (s->n_clean < CARRY_MEDIAN)
+    if (s->n_clean < s->least)
         for (; s->n_aside > 0; s->n_aside--)
             memmove(row_at(s, s->n_clean++), row_at(s, s->capacity - s->n_aside),
                     s->width * sizeof *s->rows);
@@ -149,11 +155,14 @@ static hwnas_status sample_all(stepper *s)
 static hwnas_status make_room(stepper *s)
 {
     void *rows, *scratch;
-    const size_t fit = MAX_VALUES / s->width;
+    const size_t fit = MAX_VALUES / s->width, asked = (size_t)fmax(s->options->steps_runs, 0);
     s->capacity = fit < MAX_PAIRS ? fit : MAX_PAIRS;
+    s->least = asked ? 1 : CARRY_MEDIAN;
     if (s->capacity < 2 * CARRY_MEDIAN)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%zu steps are too many to be timed each",
                           s->n_steps);
+    if (asked && asked < s->capacity)
+        s->capacity = asked;
     TRY(hwnas_try_alloc(&rows, s->capacity * s->width * sizeof *s->rows, "the times of steps"));
     s->rows = rows;
     TRY(hwnas_try_alloc(&scratch, s->capacity * sizeof *s->scratch, "the times of steps"));
@@ -193,7 +202,8 @@ hwnas_status hwnas_measure_steps_on(hwnas_step_times *out, hwnas_exec *exec,
     if (s.n_steps) {
         TRY_OUT(hwnas_buffers_open(&s.buffers, graph));
         TRY_OUT(make_room(&s));
-        TRY_OUT(take_pair(s.rows, &s)); /* warm: the plain measurement has run before */
+        if (!options->steps_runs) /* warm: the plain measurement has run before */
+            TRY_OUT(take_pair(s.rows, &s));
         TRY_OUT(machine->take_priority(machine, options));
         machine->watch(machine);
         TRY_OUT(sample_all(&s));

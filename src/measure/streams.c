@@ -65,6 +65,11 @@ hwnas_status hwnas_streams_describe(hwnas_device_info *out, hwnas_streams *strea
     return hwnas_runner_describe(out, streams->runners[0]);
 }
 
+hwnas_runner *hwnas_streams_runner(hwnas_streams *streams)
+{
+    return streams->runners[0];
+}
+
 /* Has the network compiled everywhere; `slowest` is the longest that any needed for a run. */
 static hwnas_status make_ready(double *slowest, const hwnas_streams *s, const hwnas_graph *graph,
                                const hwnas_measure_options *options)

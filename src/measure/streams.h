@@ -17,6 +17,9 @@ void hwnas_streams_close(hwnas_streams *streams); /* accepts NULL */
 /* What the device of the first copy says of itself. */
 HWNAS_CHECKED hwnas_status hwnas_streams_describe(hwnas_device_info *out, hwnas_streams *streams);
 
+/* The runner of the first copy, for what is asked while none of them measures. Borrowed. */
+hwnas_runner *hwnas_streams_runner(hwnas_streams *streams);
+
 /* Compiles the graph in each, and when all are ready lets them run for options->max_seconds, longer
  * only when an inference takes so long. `out`: latencies under that load, over the samples of all
  * copies; `interval` ends nothing. `runs_per_second` is of all copies together. A copy that fails

@@ -76,6 +76,7 @@ static const field option_fields[] = {
     OPTION(interval, FIELD_DOUBLE),
     OPTION(max_seconds, FIELD_DOUBLE),
     OPTION(steps_seconds, FIELD_DOUBLE),
+    OPTION(steps_runs, FIELD_INT),
     OPTION(min_samples, FIELD_INT),
     OPTION(tails, FIELD_DOUBLES),
     OPTION(give_up, FIELD_DOUBLE),

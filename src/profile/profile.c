@@ -75,7 +75,10 @@ hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)
 {
     HWNAS_ARENA_GROW(profile->arena, profile->rows, profile->n_rows, profile->row_capacity);
     hwnas_profile_row *row = &profile->rows[profile->n_rows++];
-    *row = (hwnas_profile_row){.streams = 1, .verified_error = NAN, .verified_tolerance = NAN};
+    *row = (hwnas_profile_row){.streams = 1,
+                               .verified_error = NAN,
+                               .verified_tolerance = NAN,
+                               .slow = HWNAS_SLOW_CODE_INIT};
     return row;
 }
 

@@ -8,6 +8,7 @@
 #include "measure/conditions.h"
 #include "measure/measure.h"
 #include "profile/layers.h"
+#include "profile/slow.h"
 
 /* Strings are borrowed, from the profile's arena or from who made the row. */
 typedef struct hwnas_profile_device {
@@ -37,6 +38,7 @@ typedef struct hwnas_profile_row {
     const char *verified_against; /* what its result was compared with; NULL: it was not */
     const char *unverified;       /* why not, where it was asked for */
     double verified_error, verified_tolerance; /* NaN: it was not */
+    hwnas_slow_code slow; /* how much of it is no code to deploy */
 } hwnas_profile_row;
 
 /* The machine that did the measuring. */

@@ -41,6 +41,24 @@ static int count_streams(const cursor *c)
     return threads < hwnas_device_cores() ? hwnas_device_cores() / threads : 1;
 }
 
+/* Measures the row's network in one runner, and how much of its time is no code to deploy. */
+static hwnas_status run_with_slow_code(hwnas_profile_row *row, const cursor *c,
+                                       const hwnas_measure_options *options)
+{
+    hwnas_status status;
+    hwnas_step_times times = {0};
+    hwnas_measure_options o = *options;
+    if (!hwnas_slow_code_applies(row->device))
+        return hwnas_runner_measure(&row->m, c->runner, c->graph, options);
+    o.steps_runs = HWNAS_SLOW_CODE_RUNS;
+    TRY_OUT(hwnas_runner_measure_steps(&row->m, &times, c->runner, c->graph, &o));
+    TRY_OUT(hwnas_slow_code_judge(&row->slow, c->profile->arena, c->runner, row->device, c->graph,
+                                  &times, options));
+out:
+    hwnas_step_times_done(&times);
+    return status;
+}
+
 /* Measures the row's network in one runner, and where it is asked for its parts and what they could
  * be at best. */
 static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
@@ -53,7 +71,7 @@ static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
     const hwnas_device_ops *ops;
     const char *argument;
     if (!c->sweep->with_layers)
-        return hwnas_runner_measure(&row->m, c->runner, c->graph, options);
+        return run_with_slow_code(row, c, options);
     TRY_OUT(hwnas_runner_measure_steps(&row->m, &times, c->runner, c->graph, options));
     TRY_OUT(hwnas_device_find(&ops, &argument, row->device));
     if (ops->is_deployed)
@@ -62,6 +80,8 @@ static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
     TRY_OUT(hwnas_graph_fold(&folded, c->graph));
     row->layers = hwnas_layers_new(c->profile->arena, folded, row->precision, &times,
                                    ops->is_deployed ? &roofline : NULL);
+    if (hwnas_slow_code_applies(row->device))
+        hwnas_slow_code_of(&row->slow, c->profile->arena, row->layers);
 out:
     hwnas_graph_free(folded);
     hwnas_step_times_done(&times);
@@ -98,6 +118,8 @@ static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
         runs_per_second = 1 / row->m.p50;
     } else {
         TRY(hwnas_streams_measure(&row->m, &runs_per_second, c->copies, c->graph, options));
+        TRY(hwnas_slow_code_find(&row->slow, c->profile->arena, hwnas_streams_runner(c->copies),
+                                 row->device, c->graph, options));
     }
     row->items_per_second = row->batch * runs_per_second;
     row->doubt = hwnas_measurement_doubt(&row->m);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/grid.h"
+#include "report/profile_text.h"
 
 #define MS 1e3
 
@@ -292,6 +293,8 @@ static void add_verdict(hwnas_str *out, const hwnas_comparison *c, const hwnas_a
     add_losers(out, c, answer);
     if (answer->doubt)
         hwnas_str_addf(out, "!          %s\n", answer->doubt);
+    if (answer->winner)
+        hwnas_slow_code_line(out, answer->winner->row);
 }
 
 static void add_answer(hwnas_str *out, const hwnas_comparison *c, const hwnas_answer *answer)

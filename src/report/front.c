@@ -320,6 +320,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     add_failure(out, s);
     add_estimates(out, s);
     hwnas_verified_text(out, s);
+    hwnas_slow_ones_text(out, s);
     if (s->ended)
         hwnas_str_addf(out, "\nended       %s", s->ended);
     hwnas_str_addf(out, "\nstudy       %s\n", s->study);
@@ -472,6 +473,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
     json_object_set_new(json, "held", s->held ? json_incref(s->held) : json_object());
     json_object_set_new(json, "verified", hwnas_verified_json(s));
+    json_object_set_new(json, "slow_code", hwnas_slow_ones_json(s));
     json_object_set_new(json, "conditions",
                         s->conditions ? json_incref(s->conditions) : json_null());
     json_object_set_new(json, "confirmed", hwnas_confirmed_json(s));

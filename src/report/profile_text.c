@@ -1,6 +1,7 @@
 #include "report/profile_text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/fields.h"
@@ -271,6 +272,18 @@ static bool is_cpu_time(const hwnas_profile_row *row)
     return row->status == HWNAS_OK && row->m.is_cpu_time && !row->m.is_unstable;
 }
 
+void hwnas_slow_code_line(hwnas_str *out, const hwnas_profile_row *row)
+{
+    if (row->status != HWNAS_OK || !hwnas_slow_code_matters(&row->slow))
+        return;
+    char *step = hwnas_slow_code_step(&row->slow);
+    hwnas_str_add(out, "! ");
+    add_setting(out, row);
+    hwnas_str_addf(out, "%.0f %% of the time is slow code, most of it %s: a fast runtime takes less\n",
+                   100 * row->slow.share, step);
+    free(step);
+}
+
 /* What stands behind an interval, in words. */
 static void add_marks(hwnas_str *out, const hwnas_profile *profile)
 {
@@ -308,6 +321,8 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     add_ends(out, profile);
     add_verified(out, profile);
     hwnas_precision_notes(out, profile);
+    for (size_t i = 0; i < profile->n_rows; i++)
+        hwnas_slow_code_line(out, &profile->rows[i]);
     add_doubts(out, profile);
 }
 

@@ -148,6 +148,64 @@ static void add_tally(hwnas_str *out, const hwnas_summary *s, const tally *t)
         add_wrong(out, s, t);
 }
 
+/* The front's networks whose times are not those of a fast runtime. */
+typedef struct slow_ones {
+    size_t n;
+    double share; /* the largest */
+    const json_t *worst;
+    uint64_t trial;
+    json_t *list; /* {trial, device, share, step, operators, how, roof_share} */
+} slow_ones;
+
+static void add_slow(slow_ones *found, const hwnas_summary *s, uint64_t trial, const char *device)
+{
+    const json_t *slow = hwnas_verified_slow(s->verified, trial, device);
+    if (!slow)
+        return;
+    const double share = json_number_value(json_object_get(slow, "share"));
+    json_t *entry = json_copy((json_t *)slow);
+    json_object_set_new(entry, "trial", json_integer((json_int_t)trial));
+    json_object_set_new(entry, "device", json_string(device));
+    json_array_append_new(found->list, entry);
+    found->n++;
+    if (share <= found->share)
+        return;
+    found->share = share;
+    found->worst = slow;
+    found->trial = trial;
+}
+
+static slow_ones find_slow(const hwnas_summary *s)
+{
+    slow_ones found = {.list = json_array()};
+    for (int f = 0; f < s->n_fronts; f++)
+        for (size_t i = 0; i < s->fronts[f].n; i++)
+            for (int d = 0; d < s->job.goals.devices.n; d++)
+                if (!s->job.goals.is_front_per_device || d == f)
+                    add_slow(&found, s, s->trials[s->fronts[f].trials[i]].number,
+                             s->job.goals.devices.rows[d].name);
+    return found;
+}
+
+void hwnas_slow_ones_text(hwnas_str *out, const hwnas_summary *s)
+{
+    const slow_ones found = find_slow(s);
+    if (found.n)
+        hwnas_str_addf(out,
+                       "\nslow code   %zu of the front's times; trial %llu: %.0f %%, most of it "
+                       "'%s' (%s by %s): a fast runtime takes less",
+                       found.n, (unsigned long long)found.trial, 100 * found.share,
+                       json_string_value(json_object_get(found.worst, "step")),
+                       json_string_value(json_object_get(found.worst, "operators")),
+                       json_string_value(json_object_get(found.worst, "how")));
+    json_decref(found.list);
+}
+
+json_t *hwnas_slow_ones_json(const hwnas_summary *s)
+{
+    return find_slow(s).list;
+}
+
 void hwnas_verified_text(hwnas_str *out, const hwnas_summary *s)
 {
     const tally t = count(s);

@@ -12,4 +12,10 @@ void hwnas_verified_text(hwnas_str *out, const hwnas_summary *summary);
 /* {networks, right, wrong, largest_error, skipped}; docs/json.md. A new reference. */
 json_t *hwnas_verified_json(const hwnas_summary *summary);
 
+/* "slow code   2 of the front's times; ...": networks of the front whose times are not those of a
+ * fast runtime (profile/slow.h), with the worst of them; nothing where there is none. */
+void hwnas_slow_ones_text(hwnas_str *out, const hwnas_summary *summary);
+/* A list of them; a new reference. */
+json_t *hwnas_slow_ones_json(const hwnas_summary *summary);
+
 #endif

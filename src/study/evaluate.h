@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "measure/verify.h"
+#include "profile/slow.h"
 #include "predict/predict.h"
 #include "search/pareto.h"
 #include "space/arch.h"
@@ -133,6 +134,10 @@ const char *hwnas_evaluator_unverifiable(const hwnas_evaluator *evaluator, int d
 HWNAS_CHECKED hwnas_status hwnas_evaluate_verify(hwnas_verified *out, hwnas_evaluator *evaluator,
                                                  const hwnas_candidate *candidate, int device,
                                                  double ref_seconds);
+/* How much of its time is slow code there (profile/slow.h); texts are in the arena. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_slow_code(hwnas_slow_code *out, hwnas_arena *arena,
+                                                    hwnas_evaluator *evaluator,
+                                                    const hwnas_candidate *candidate, int device);
 /* What the candidate is computed in on a device of the job. */
 hwnas_precision hwnas_evaluate_precision(const hwnas_evaluator *evaluator,
                                          const hwnas_candidate *candidate, int device);

@@ -1,4 +1,5 @@
-/* evaluate_verify.c: the result of a candidate on a device, against a reference. */
+/* evaluate_verify.c: whether what was measured of a candidate is to be believed: its result on a
+ * device against a reference, and what computed it. */
 #include <string.h>
 
 #include "study/evaluator.h"
@@ -33,6 +34,24 @@ hwnas_status hwnas_evaluate_verify(hwnas_verified *out, hwnas_evaluator *e,
     TRY_OUT(
         hwnas_evaluator_use_runner(e, device, threads_at(&e->sites[device], c->settings.threads)));
     status = hwnas_runner_verify(out, e->runner, graph, ref_seconds, &options);
+out:
+    hwnas_graph_free(own);
+    return status;
+}
+
+hwnas_status hwnas_evaluate_slow_code(hwnas_slow_code *out, hwnas_arena *arena, hwnas_evaluator *e,
+                                      const hwnas_candidate *c, int device)
+{
+    hwnas_status status;
+    hwnas_graph *own = NULL;
+    const hwnas_graph *graph;
+    const hwnas_measure_options options =
+        hwnas_evaluate_options(e, c, device, e->options.max_seconds);
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
+    TRY_OUT(
+        hwnas_evaluator_use_runner(e, device, threads_at(&e->sites[device], c->settings.threads)));
+    status = hwnas_slow_code_find(out, arena, e->runner, e->sites[device].row->spelling, graph,
+                                  &options);
 out:
     hwnas_graph_free(own);
     return status;

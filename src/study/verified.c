@@ -94,6 +94,24 @@ void hwnas_verified_note(json_t *verified, uint64_t number, const char *device,
     json_object_set_new(results, device, one);
 }
 
+void hwnas_verified_note_slow(json_t *verified, uint64_t number, const char *device,
+                              const hwnas_slow_code *slow)
+{
+    json_t *result = json_object_get(results_of(verified, number), device);
+    if (!result || !hwnas_slow_code_matters(slow))
+        return;
+    json_object_set_new(
+        result, "slow",
+        json_pack("{s:f, s:s, s:s, s:s, s:o}", "share", slow->share, "step", slow->name,
+                  "operators", slow->ops, "how", slow->how, "roof_share",
+                  isnan(slow->roof) ? json_null() : json_real(slow->roof)));
+}
+
+const json_t *hwnas_verified_slow(const json_t *verified, uint64_t number, const char *device)
+{
+    return json_object_get(json_object_get(results_of(verified, number), device), "slow");
+}
+
 static bool is_right(const json_t *results)
 {
     const char *device;

@@ -3,13 +3,15 @@
  *
  * Kept as a fact beside the trials, which stay as they were told to the strategy: {"trials": {"12":
  * {"cpu": {against, error, tolerance, ...}}}, "skipped": {"null": why}}. A wrong result has a
- * `message` with its error; one with a message alone could not be verified. */
+ * `message` with its error; one with a message alone could not be verified. One whose time is to
+ * more than a tenth that of slow code has `slow`. */
 #ifndef HWNAS_STUDY_VERIFIED_H
 #define HWNAS_STUDY_VERIFIED_H
 
 #include <jansson.h>
 
 #include "measure/verify.h"
+#include "profile/slow.h"
 #include "store/store.h"
 #include "trial/goal.h"
 
@@ -26,6 +28,12 @@ bool hwnas_verified_is_wrong(const json_t *verified, uint64_t number);
 /* Notes a result; `message` says that it is wrong or, with `result` NULL, why it is not known. */
 void hwnas_verified_note(json_t *verified, uint64_t number, const char *device,
                          const hwnas_verified *result, const char *message);
+/* Notes how much of the time of a trial with a result there is slow code, where that matters. */
+void hwnas_verified_note_slow(json_t *verified, uint64_t number, const char *device,
+                              const hwnas_slow_code *slow);
+/* That of a trial on a device as it was noted, {share, step, operators, how, roof_share}; NULL: it
+ * does not matter, or is not known. Borrowed. */
+const json_t *hwnas_verified_slow(const json_t *verified, uint64_t number, const char *device);
 /* Trials that are right on each device that they were tried on, and wrong results. */
 void hwnas_verified_count(size_t *n_right, size_t *n_wrong, const json_t *verified);
 

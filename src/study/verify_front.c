@@ -26,11 +26,18 @@ static hwnas_status verify_on(hwnas_session *s, const hwnas_trial *trial,
 {
     const char *name = s->job->goals.devices.rows[device].name;
     hwnas_verified v;
+    hwnas_slow_code slow = HWNAS_SLOW_CODE_INIT;
+    hwnas_arena *room = hwnas_arena_new();
+    hwnas_status found = HWNAS_OK;
     const double start = hwnas_now(), left = ref_seconds_left(s);
     hwnas_status status = hwnas_evaluate_verify(&v, s->setup.evaluator, candidate, device, left);
+    if (status == HWNAS_OK)
+        found = hwnas_evaluate_slow_code(&slow, room, s->setup.evaluator, candidate, device);
     s->verify_seconds += hwnas_now() - start;
-    if (status == HWNAS_E_INTERRUPTED)
-        return status;
+    if (status == HWNAS_E_INTERRUPTED || found == HWNAS_E_INTERRUPTED) {
+        hwnas_arena_free(room);
+        return HWNAS_E_INTERRUPTED;
+    }
     if (status != HWNAS_OK) {
         hwnas_verified_note(s->verified, trial->number, name, NULL, hwnas_last_error()->message);
     } else {
@@ -39,6 +46,8 @@ static hwnas_status verify_on(hwnas_session *s, const hwnas_trial *trial,
         hwnas_verified_note(s->verified, trial->number, name, &v,
                             status == HWNAS_OK ? NULL : hwnas_last_error()->message);
     }
+    hwnas_verified_note_slow(s->verified, trial->number, name, &slow);
+    hwnas_arena_free(room);
     return hwnas_verified_save(s->store, s->verified);
 }
 

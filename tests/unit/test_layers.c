@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "device/device.h"
 #include "graph/op.h"
 #include "measure/roofline_cache.h"
 #include "profile/layers.h"
+#include "profile/slow.h"
 
 #define assert_ok(call)                                                                            \
     do {                                                                                           \
@@ -134,6 +136,76 @@ static void test_precision_and_ignorance(void **state)
     hwnas_graph_free(graph);
 }
 
+/* What counts as slow code in a run of 10 ms, by `limits`: one layer is 1 ms of plain good code. */
+static hwnas_slow_code judge(hwnas_arena *arena, hwnas_layer layer, const hwnas_roofline *roofline)
+{
+    hwnas_layer layers[] = {layer,
+                            {.name = "good",
+                             .ops = "conv",
+                             .how = "partition",
+                             .time = {1e-3, 1e-3, 1e-3},
+                             .least_seconds = 0.5e-3}};
+    const hwnas_layers all = {.n = 2,
+                              .layers = layers,
+                              .sum = layer.time.p50 + 1e-3,
+                              .has_roofline = roofline != NULL,
+                              .roofline = roofline ? *roofline : (hwnas_roofline){0}};
+    hwnas_slow_code slow;
+    hwnas_slow_code_of(&slow, arena, &all);
+    return slow;
+}
+
+static hwnas_layer layer_of(const char *how, double seconds, double roof)
+{
+    return (hwnas_layer){.name = "it",
+                         .ops = "mul add",
+                         .how = how,
+                         .time = {seconds, seconds, seconds},
+                         .least_seconds = roof * seconds};
+}
+
+static void test_slow_code(void **state)
+{
+    (void)state;
+    hwnas_arena *arena = hwnas_arena_new();
+    hwnas_roofline known = limits;
+    known.call_seconds = 1e-6;
+    const struct {
+        hwnas_layer layer;
+        bool has_roofline, is_slow;
+    } cases[] = {
+        {layer_of(HWNAS_HOW_REFERENCE, 9e-3, 0.5), true, true},
+        {layer_of(HWNAS_HOW_REFERENCE, 9e-3, NAN), false, true},
+        {layer_of(HWNAS_HOW_PLAIN, 9e-3, 0.1), true, true},
+        {layer_of(HWNAS_HOW_PLAIN, 9e-3, NAN), false, true},
+        {layer_of(HWNAS_HOW_PLAIN, 9e-3, 0.7), true, false}, /* a copy */
+        {layer_of(HWNAS_HOW_PLAIN, 3e-6, 0.1), true, false}, /* little more than its call */
+        {layer_of("partition", 9e-3, 0.001), true, true},
+        {layer_of("partition", 9e-3, 0.03), true, false},
+        {layer_of("partition", 9e-3, 0.001), false, false}, /* nothing to hold it against */
+        {layer_of("partition", 9e-3, NAN), true, false},
+        {layer_of("partition", 1.9e-5, 0.001), true, false}, /* it is mostly its call */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const hwnas_slow_code slow =
+            judge(arena, cases[i].layer, cases[i].has_roofline ? &known : NULL);
+        const double seconds = cases[i].layer.time.p50;
+        if (hwnas_slow_code_matters(&slow) != cases[i].is_slow)
+            fail_msg("case %zu: a share of %g", i, slow.share);
+        assert_near(slow.share, cases[i].is_slow ? seconds / (seconds + 1e-3) : 0);
+        assert_true(cases[i].is_slow == (slow.name != NULL));
+    }
+    const hwnas_slow_code slow = judge(arena, layer_of("partition", 9e-3, 0.001), &known);
+    char *step = hwnas_slow_code_step(&slow);
+    assert_string_equal(step, "'it' (mul add by partition, 0.1 % of the roofline)");
+    free(step);
+    /* a tenth of the time is not more than a tenth */
+    const hwnas_slow_code little = judge(arena, layer_of(HWNAS_HOW_PLAIN, 1e-4, 0.1), &known);
+    assert_near(little.share, 1e-4 / 1.1e-3);
+    assert_false(hwnas_slow_code_matters(&little));
+    hwnas_arena_free(arena);
+}
+
 /* The one file in the cache. */
 static char *cached_file(const char *directory)
 {
@@ -206,6 +278,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bandwidth_by_size),
         cmocka_unit_test(test_what_a_layer_costs),
         cmocka_unit_test(test_precision_and_ignorance),
+        cmocka_unit_test(test_slow_code),
         cmocka_unit_test(test_kept_whole_or_not_at_all),
     };
     if (argc > 1)

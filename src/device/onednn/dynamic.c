@@ -164,10 +164,8 @@ static dnnl_status_t describe(maker *m)
 
 static hwnas_status check_fast(const maker *m, dnnl_status_t status)
 {
-    const char *how = "ref";
-    if (status == dnnl_success)
-        status = dnnl_primitive_desc_query(m->desc, dnnl_query_impl_info_str, 0, &how);
-    if (status == dnnl_unimplemented || !strncmp(how, "ref", 3))
+    if (status == dnnl_unimplemented ||
+        (status == dnnl_success && hwnas_onednn_is_reference(m->desc)))
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "oneDNN has no fast primitive for '%s'",
                           m->step->name);
     return hwnas_onednn_status(status, "describe", m->step->name);

@@ -46,7 +46,7 @@ static dnnl_status_t run_loops(const hwnas_onednn_step *step, const onednn_devic
 }
 
 const hwnas_onednn_kind hwnas_onednn_loops = {
-    .name = "plain loops",
+    .name = HWNAS_HOW_PLAIN,
     .compile = compile_loops,
     .run = run_loops,
     .free = free_graph,

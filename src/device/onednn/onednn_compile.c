@@ -245,7 +245,7 @@ static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t p
     TRY(group       ? compile_group(c, s, group)
         : partition ? compile_partition(c, s, partition)
                     : compile_own(c, s, &c->graph->nodes[node]));
-    s->about.how = s->kind->name;
+    s->about.how = s->is_reference ? HWNAS_HOW_REFERENCE : s->kind->name;
     find_origin(&s->about, c->source);
     for (size_t i = 0; i < s->n_inputs; i++)
         c->is_read[s->input_ids[i]] = true;

@@ -16,6 +16,7 @@ typedef struct hwnas_onednn_step {
     hwnas_exec_step about;         /* the nodes in it */
     void *state;                   /* the kind's */
     size_t bytes;                  /* that `state` holds in buffers */
+    bool is_reference;             /* it is known to be oneDNN's reference code */
     size_t n_inputs, n_outputs;
     size_t output_bytes;                         /* of a step of one node */
     int *input_ids, *output_ids;                 /* tensors of the graph */

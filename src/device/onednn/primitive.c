@@ -2,6 +2,7 @@
 #include "device/onednn/primitive.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/op.h"
 
@@ -75,6 +76,17 @@ out:
     return status;
 }
 
+bool hwnas_onednn_is_reference(const_dnnl_primitive_desc_t desc)
+{
+    const char *how = "";
+    dnnl_primitive_kind_t kind;
+    if (dnnl_primitive_desc_query(desc, dnnl_query_primitive_kind, 0, &kind) != dnnl_success ||
+        kind == dnnl_rnn ||
+        dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &how) != dnnl_success)
+        return false;
+    return !strncmp(how, "ref", 3) || strstr(how, "+ref");
+}
+
 hwnas_status hwnas_onednn_primitive_init(hwnas_onednn_primitive *p,
                                          const_dnnl_primitive_desc_t desc)
 {
@@ -84,6 +96,7 @@ hwnas_status hwnas_onednn_primitive_init(hwnas_onednn_primitive *p,
     hwnas_onednn_scratch *shared = p->device->scratch;
     TRY_DNNL("compile", p->name, dnnl_primitive_create(&p->made, desc));
     p->scratch_bytes = bytes;
+    p->is_reference = hwnas_onednn_is_reference(desc);
     if (bytes > shared->bytes)
         shared->bytes = bytes;
     return hwnas_onednn_primitive_add(p, DNNL_ARG_SCRATCHPAD, scratch);
@@ -177,6 +190,7 @@ static hwnas_status compile_eltwise(hwnas_onednn_step *step, const onednn_device
     TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, flat));
     step->n_inputs = 1;
     step->bytes = p->bytes;
+    step->is_reference = p->is_reference;
 out:
     dnnl_memory_desc_destroy(flat);
     dnnl_primitive_desc_destroy(desc);
@@ -222,6 +236,7 @@ static hwnas_status compile_layer_norm(hwnas_onednn_step *step, const onednn_dev
         TRY_OUT(hwnas_onednn_primitive_add(p, args[i], i ? weights : rows));
     TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, rows));
     step->bytes = p->bytes;
+    step->is_reference = p->is_reference;
 out:
     dnnl_memory_desc_destroy(weights);
     dnnl_memory_desc_destroy(rows);

@@ -25,6 +25,7 @@ typedef struct hwnas_onednn_primitive {
     void *buffers[HWNAS_ONEDNN_MAX_ARGS]; /* by argument; NULL: not ours */
     size_t bytes;                         /* of the buffers */
     size_t scratch_bytes;                 /* that it wants of the executable's scratch memory */
+    bool is_reference;                    /* oneDNN has nothing faster than its reference code */
 } hwnas_onednn_primitive;
 
 /* Floats in one of oneDNN's formats. */
@@ -36,6 +37,9 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_describe_floats(dnnl_memory_desc_t *out,
  * destroy. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_attr(dnnl_primitive_attr_t *out, const char *name);
 
+/* Whether this is oneDNN's reference code, all of it ("ref:any") or what lies below ("conv:any+ref");
+ * false of a recurrent one, whose "ref" calls fast products. */
+bool hwnas_onednn_is_reference(const_dnnl_primitive_desc_t desc);
 /* Makes the primitive, and its scratchpad the first argument: the executable's, which
  * runs share. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_primitive_init(hwnas_onednn_primitive *p,
