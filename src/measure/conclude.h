@@ -22,6 +22,8 @@ bool hwnas_is_steadier(const hwnas_measurement *a, const hwnas_measurement *b);
 /* How often at most a disturbed measurement is made, and seconds of pause after the n-th time. */
 int hwnas_attempts(const hwnas_measure_options *options);
 double hwnas_attempt_pause(const hwnas_measure_options *options, int n);
+/* Whether the first attempt has taken longer than all of them may: with `fewest` there is no other. */
+bool hwnas_is_spent(double seconds, const hwnas_measure_options *options);
 
 /* The fewest samples that carry a quantile: 29 for 0.9, 299 for 0.99. */
 int hwnas_quantile_needs(double q);

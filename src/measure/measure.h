@@ -48,6 +48,8 @@ typedef struct hwnas_measure_options {
     double steps_seconds; /* time for steps, where those are asked for; 0: as much again */
     int steps_runs; /* that they are timed in, at most; 0: as many as the interval needs */
     int min_samples;
+    int fewest; /* samples that are taken even if they take twice max_seconds; 0: 6, which a median's
+                   interval needs */
     double tails[HWNAS_MAX_TAILS]; /* quantiles to tell beside the median; 0 ends them */
     /* Seconds: enough is known when the whole interval of the median lies above; 0: that is never
      * enough. */

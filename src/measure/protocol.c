@@ -86,6 +86,9 @@ static bool is_enough(hwnas_stop *stop, const hwnas_sampler *s)
 
 static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
 {
+    const size_t fewest =
+        s->options->fewest > 0 ? (size_t)s->options->fewest : HWNAS_CARRY_MEDIAN;
+    const double last = deadline + s->options->max_seconds;
     for (;;) {
         const size_t n = hwnas_sampler_n(s);
         TRY(hwnas_sampler_report(s, "sampling"));
@@ -94,8 +97,9 @@ static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
             TRY(hwnas_sampler_settle(s));
         if (is_enough(stop, s))
             return HWNAS_OK;
-        bool is_over = s->machine->now(s->machine) >= deadline &&
-                       s->n_clean + s->n_aside + s->n_preempted >= HWNAS_CARRY_MEDIAN;
+        const double now = s->machine->now(s->machine);
+        const size_t taken = s->n_clean + s->n_aside + s->n_preempted;
+        const bool is_over = now >= deadline && taken >= (now < last ? HWNAS_CARRY_MEDIAN : fewest);
         if (is_over || !hwnas_sampler_has_room(s)) {
             *stop = HWNAS_STOP_BUDGET;
             return HWNAS_OK;
@@ -157,6 +161,11 @@ double hwnas_attempt_pause(const hwnas_measure_options *options, int n)
     return PAUSE_SHARE * n * options->max_seconds;
 }
 
+bool hwnas_is_spent(double seconds, const hwnas_measure_options *options)
+{
+    return options->fewest > 0 && seconds > hwnas_attempts(options) * options->max_seconds;
+}
+
 /* However disturbed, it has never been seen anywhere near as fast as it would have to be. */
 static bool is_beaten(const hwnas_measurement *m, const hwnas_measure_options *options)
 {
@@ -174,7 +183,9 @@ hwnas_status hwnas_measure_retry(hwnas_measurement *out, hwnas_exec *exec, const
     double first_run = best.first_run_seconds, run = best.run_seconds;
     const int most = hwnas_attempts(options);
     int n = 1;
-    for (; n < most && best.is_unstable && !is_beaten(&best, options); n++) {
+    for (; n < most && best.is_unstable && !is_beaten(&best, options) &&
+           !hwnas_is_spent(machine->now(machine) - start, options);
+         n++) {
         machine->pause(machine, hwnas_attempt_pause(options, n));
         TRY(hwnas_measure_on(&again, exec, graph, options, machine));
         run += again.run_seconds;

@@ -183,9 +183,11 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
     s->run_seconds = 0;
     s->n_runs = 0;
 
-    double expected;
+    double expected = *first_run_seconds;
     const double start = s->begin = machine->now(machine);
-    TRY(warm_up(&expected, s, start + WARM_UP_SHARE * options->max_seconds));
+    /* The first run has taken the time for warm-up, and more. */
+    if (options->fewest <= 0 || *first_run_seconds < options->max_seconds)
+        TRY(warm_up(&expected, s, start + WARM_UP_SHARE * options->max_seconds));
     if (s->mode->before)
         s->runs = 1;
     TRY(make_room(s, expected, start + options->max_seconds - machine->now(machine)));

@@ -19,6 +19,7 @@ enum {
     MAX_VALUES = 16 << 20, /* times that are kept, 128 MiB of them */
 };
 static const double LOST_SHARE = 0.01; /* of a pair's time: losing more disturbs it */
+static const double BEAT_SECONDS = 0.5; /* without a word of progress, but for a pair */
 
 typedef struct stepper {
     hwnas_exec *exec;
@@ -126,7 +127,8 @@ static hwnas_status sample_all(stepper *s)
 {
     const hwnas_measure_options *o = s->options;
     hwnas_machine *m = s->machine;
-    const double deadline = m->now(m) + (o->steps_seconds > 0 ? o->steps_seconds : o->max_seconds);
+    const double seconds = o->steps_seconds > 0 ? o->steps_seconds : o->max_seconds;
+    const double deadline = m->now(m) + seconds, last = deadline + seconds;
     bool is_over = false;
     s->preemptions = m->preemptions(m);
     s->waited = m->waited(m);
@@ -137,10 +139,12 @@ static hwnas_status sample_all(stepper *s)
             o->progress(o->context, "timing steps");
         if (o->stop && *o->stop)
             return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while timing steps");
-        for (size_t i = 0; i < block && !is_over; i++) {
+        const double start = m->now(m);
+        for (size_t i = 0; i < block && !is_over && m->now(m) - start < BEAT_SECONDS; i++) {
             TRY(sample(s));
             const size_t taken = s->n_clean + s->n_aside;
-            is_over = taken == s->capacity || (m->now(m) >= deadline && taken >= s->least);
+            is_over = taken == s->capacity || (m->now(m) >= deadline && taken >= s->least) ||
+                      (o->fewest > 0 && m->now(m) >= last);
         }
         is_over |= is_narrow(s);
     }

@@ -101,7 +101,9 @@ static hwnas_status run_window(hwnas_window *windows, const hwnas_streams *s, do
                                const hwnas_measure_options *options)
 {
     const double lead = fmax(LEAD_SHARE * options->max_seconds, slowest);
-    const double seconds = fmax((1 - LEAD_SHARE) * options->max_seconds, WINDOW_RUNS * slowest);
+    const double enough = WINDOW_RUNS * slowest, most = 2 * options->max_seconds;
+    const double seconds = fmax((1 - LEAD_SHARE) * options->max_seconds,
+                                options->fewest > 0 ? fmin(enough, most) : enough);
     json_t *go = json_pack("{s:f, s:f}", "lead", lead, "seconds", seconds);
     hwnas_status status = HWNAS_OK;
     for (int i = 0; i < s->n; i++)
@@ -162,7 +164,7 @@ hwnas_status hwnas_streams_measure(hwnas_measurement *out, double *runs_per_seco
     const hwnas_measurement first = best.m;
     double run = first.run_seconds;
     int n = 1;
-    for (; n < most && best.m.is_unstable; n++) {
+    for (; n < most && best.m.is_unstable && !hwnas_is_spent(hwnas_now() - start, options); n++) {
         TRY(rest(hwnas_attempt_pause(options, n), options));
         TRY(measure_once(&again, streams, graph, options));
         run += again.m.run_seconds;

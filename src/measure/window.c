@@ -146,6 +146,13 @@ static void keep(looper *l, double seconds)
     }
 }
 
+/* Samples that must be there, so long after the window's end. */
+static size_t fewest_by(const looper *l, double late)
+{
+    const hwnas_measure_options *o = l->options;
+    return o->fewest > 0 && late >= o->max_seconds ? (size_t)o->fewest : HWNAS_CARRY_MEDIAN;
+}
+
 /* To the end of the window, as a load for the others even when there is no room for more. */
 static hwnas_status sample(looper *l, double seconds)
 {
@@ -155,7 +162,7 @@ static hwnas_status sample(looper *l, double seconds)
     l->preemptions = m->preemptions(m);
     l->waited = m->waited(m);
     begin_span(l, begin);
-    while (now < begin + seconds || l->n_clean + l->n_aside < HWNAS_CARRY_MEDIAN) {
+    while (now < begin + seconds || l->n_clean + l->n_aside < fewest_by(l, now - begin - seconds)) {
         TRY(report(l, "sampling"));
         TRY(take(&one, l->copy, l->runs));
         l->n_runs += (size_t)l->runs;

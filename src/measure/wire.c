@@ -78,6 +78,7 @@ static const field option_fields[] = {
     OPTION(steps_seconds, FIELD_DOUBLE),
     OPTION(steps_runs, FIELD_INT),
     OPTION(min_samples, FIELD_INT),
+    OPTION(fewest, FIELD_INT),
     OPTION(tails, FIELD_DOUBLES),
     OPTION(give_up, FIELD_DOUBLE),
     OPTION(max_attempts, FIELD_INT),

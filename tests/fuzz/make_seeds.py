@@ -145,7 +145,7 @@ def databases():
 
 OPEN, MEASURE, GRAPH, PHASE, ANSWER, GO = range(1, 7)
 OPTIONS = {"precision": 0, "mode": 0, "priority": 0, "idle_seconds": 0.0001, "interval": 0.5,
-           "max_seconds": 0.001, "steps_seconds": 0.001, "steps_runs": 0, "min_samples": 6,
+           "max_seconds": 0.001, "steps_seconds": 0.001, "steps_runs": 0, "min_samples": 6, "fewest": 0,
            "tails": [0.9, 0.99] + 6 * [0], "give_up": 0, "max_attempts": 1, "timeout": 60,
            "memory_limit": 0}
 OPENING = {"device": "null", "threads": 1, "cores": [0], "allowed": [0, 1]}

@@ -12,7 +12,7 @@ static inline hwnas_measurement measure_on(fake_machine *m, hwnas_measure_option
     double start = m->clock;
     assert_int_equal(hwnas_measure_on(&out, &m->exec, graph, &options, &m->base), HWNAS_OK);
     hwnas_graph_free(graph);
-    assert_true(out.n_samples >= 6);
+    assert_true(out.n_samples >= (options.fewest > 0 ? (size_t)options.fewest : 6));
     assert_true(out.min <= out.p50_low && out.p50_low <= out.p50 && out.p50 <= out.p50_high);
     assert_true(out.run_seconds <= out.total_seconds);
     assert_true(out.total_seconds <= m->clock - start);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <signal.h>
 
+#include "measure/conclude.h"
 #include "tests/unit/measure_fixture.h"
 
 static void test_constant(void **state)
@@ -99,6 +100,42 @@ static void test_hardly_warms_up(void **state)
         assert_true(rows[i].is_short ? m.n_warm_up <= 5 && m.n_warm_up < n : m.n_warm_up == n);
         assert_near(m.p50, 1e-3, 1e-6);
     }
+}
+
+static double slower_than_the_budget(fake_machine *m)
+{
+    (void)m;
+    return 4;
+}
+
+static double rather_slow(fake_machine *m)
+{
+    (void)m;
+    return 0.02;
+}
+
+/* With `fewest` the time is a bound: one run more where the first takes all of it, and six as long
+ * as they take less than twice of it. */
+static void test_time_is_a_bound(void **state)
+{
+    (void)state;
+    hwnas_measure_options options = {.interval = 0.01, .max_seconds = 0.3, .min_samples = 30};
+    fake_machine patient = make_machine(slower_than_the_budget);
+    assert_int_equal(measure_on(&patient, options).n_samples, 6);
+    options.fewest = 1;
+    fake_machine bounded = make_machine(slower_than_the_budget);
+    const hwnas_measurement m = measure_on(&bounded, options);
+    assert_int_equal(m.n_samples, 1);
+    assert_int_equal(m.stop, HWNAS_STOP_BUDGET);
+    assert_near(m.p50, 4, 1e-6);
+    assert_int_equal(bounded.n_runs, 2);
+    fake_machine slow = make_machine(rather_slow);
+    options.max_seconds = 0.1;
+    assert_int_equal(measure_on(&slow, options).n_samples, 6);
+    assert_true(hwnas_is_spent(4, &options));
+    assert_false(hwnas_is_spent(0.2, &options));
+    options.fewest = 0;
+    assert_false(hwnas_is_spent(4, &options));
 }
 
 static double bimodal(fake_machine *m)
@@ -403,6 +440,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_hardly_warms_up),
+        cmocka_unit_test(test_time_is_a_bound),
         cmocka_unit_test(test_bimodal),
         cmocka_unit_test(test_sometimes_slow),
         cmocka_unit_test(test_warm_up_waits),
