@@ -78,10 +78,12 @@ typedef struct hwnas_network_options {
     int batch; /* 0: 1, or a trial's own; an ONNX file whose batch is fixed to another one
                   is refused */
     bool takes_own_batch; /* instead, such a file has its own; hwnas_network_input() tells it */
+    const char *shape; /* (optional) of an ONNX file's inputs, "ids=1x128,mask=1x128"; open dimensions
+                          become these */
 } hwnas_network_options;
 #define HWNAS_NETWORK_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        sizeof(hwnas_network_options), 0, false                                                    \
+        sizeof(hwnas_network_options), 0, false, NULL                                              \
     }
 
 /* Of all the batch. */

@@ -46,7 +46,7 @@ typedef struct hwnas_profile_options {
     const char *const *devices;
     size_t n_devices; /* 0: "cpu" */
     const int *batches;
-    size_t n_batches; /* 0: 1 */
+    size_t n_batches; /* 0: 1, or what an ONNX file fixes */
     const int *threads;
     size_t n_threads; /* 0: 1; hwnas_compare(): 1 and all cores */
     const hwnas_precision *precisions;
@@ -66,6 +66,9 @@ typedef struct hwnas_profile_options {
     /* (optional) Becomes nonzero, in a signal handler or another thread: the report has what was
      * finished, and concludes with HWNAS_E_INTERRUPTED. */
     const volatile sig_atomic_t *cancel;
+    /* (optional) Shapes of ONNX files' inputs, "ids=1x128,mask=1x128": open dimensions become these,
+     * wherever they have the same name; "ids=1x{32,64,128}" is measured in each. */
+    const char *shape;
 } hwnas_profile_options;
 #define HWNAS_PROFILE_OPTIONS_INIT                                                                 \
     {                                                                                              \
@@ -73,8 +76,9 @@ typedef struct hwnas_profile_options {
     }
 
 /* Measures latency, throughput, memory and compile time. Concludes with the failure of the first
- * model that could not be measured under a setting; mistakes in names, options and files are told
- * before anything is measured. Text, JSON ("hwnas.profile"), CSV. Takes options->seconds for each
+ * ONNX file that could not be read, or model that could not be measured under a setting, when the
+ * others are measured; mistakes in names and options, and that no file can be read, are told before
+ * anything is. Text, JSON ("hwnas.profile"), CSV. Takes options->seconds for each
  * combination, and compiling. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_models_profile(hwnas_report **out,
                                                           const hwnas_profile_options *options);

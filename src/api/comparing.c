@@ -88,9 +88,11 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
                          .with_layers = o->with_layers,
                          .verifies = o->verifies,
                          .skips = o->skips,
+                         .has_own_batches = !o->n_batches,
                          .options = HWNAS_MEASURE_DEFAULTS};
     hwnas_measure_options *m = &out->options;
     m->stop = o->cancel;
+    m->fewest = 1;
     if (o->interval != 0)
         m->interval = o->interval;
     if (o->seconds != 0)
@@ -113,6 +115,8 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
                           "a network is verified in one copy, without streams");
     if (o->name)
         TRY(hwnas_text_check("the name of the machine", o->name));
+    if (o->shape)
+        TRY(hwnas_shapes_parse(out->shapes, &out->n_shapes, arena, o->shape));
     return take_lists(out, arena, o);
 }
 
@@ -207,6 +211,7 @@ hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_option
     profile->name = keep(profile->arena, options.name);
     if (options.save)
         TRY_OUT(hwnas_file_try(options.save));
+    sweep.keeps_going = true;
     sweep.on_skipped = note_skipped;
     sweep.context = &notes;
     note_crowd(&sweep);
@@ -309,8 +314,14 @@ static hwnas_status take_inquiry(hwnas_inquiry *out, const hwnas_compare_options
             "name one, or give recorded profiles alone to compare all that they have");
     if (out->save && !o->measures)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "there is nothing to save: nothing is measured");
+    const bool has_own_batches = !models.n_batches;
     set_compare_defaults(&models, threads);
-    return take_sweep(&out->sweep, out->here->arena, &models);
+    TRY(take_sweep(&out->sweep, out->here->arena, &models));
+    out->sweep.has_own_batches = has_own_batches;
+    if (out->sweep.n_shapes > 1)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "a comparison is of one shape: '%s' is several",
+                          models.shape);
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_compare(hwnas_report **out, const hwnas_compare_options *given)

@@ -12,6 +12,7 @@
 #include "onnx/onnx.h"
 #include "predict/predict.h"
 #include "profile/model_load.h"
+#include "profile/shapes.h"
 #include "report/dot.h"
 #include "report/graph_table.h"
 #include "study/summary.h"
@@ -76,6 +77,37 @@ static int own_batch(const hwnas_graph *graph)
     return input && input->rank && input->dims[0] <= MAX_BATCH ? (int)input->dims[0] : 1;
 }
 
+/* `options` gets the batch that the network has. */
+static hwnas_status load_onnx(hwnas_graph **out, hwnas_network_options *options, const char *name,
+                              const char *code)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_shape_set sets[HWNAS_SHAPE_VARIANTS] = {{0}};
+    hwnas_onnx_batch own;
+    size_t n = 0;
+    hwnas_arena *arena = hwnas_arena_new();
+    if (options->shape)
+        TRY_OUT(hwnas_shapes_parse(sets, &n, arena, options->shape));
+    if (n > 1) {
+        status = hwnas_fail(HWNAS_E_USAGE, NULL, "a network has one shape: '%s' is several",
+                            options->shape);
+        goto out;
+    }
+    if (options->takes_own_batch && !code) {
+        const hwnas_onnx_shapes shapes = {
+            .batch = options->batch, .n = sets[0].n, .list = sets[0].list};
+        TRY_OUT(hwnas_onnx_load_shaped(out, &own, name, &shapes, NULL));
+        options->batch = own_batch(*out);
+    } else {
+        const hwnas_model_request request = {
+            .name = name, .code = code, .batch = options->batch, .set = &sets[0]};
+        TRY_OUT(hwnas_model_load_shaped(out, &options->batch, &request, NULL));
+    }
+out:
+    hwnas_arena_free(arena);
+    return status;
+}
+
 hwnas_status hwnas_network_open(hwnas_network **out, const char *name, const char *code,
                                 const hwnas_network_options *given)
 {
@@ -85,11 +117,10 @@ hwnas_status hwnas_network_open(hwnas_network **out, const char *name, const cha
     hwnas_arch *arch = NULL;
     hwnas_graph *graph = NULL;
     TRY(read_options(&options, given));
-    if (hwnas_ends_with(name, ".onnx") && !code && options.takes_own_batch) {
-        TRY(hwnas_onnx_load_batch(&graph, name, options.batch, NULL));
-        options.batch = own_batch(graph);
-    } else if (hwnas_ends_with(name, ".onnx")) {
-        TRY(hwnas_model_load(&graph, name, code, options.batch, NULL));
+    if (hwnas_ends_with(name, ".onnx")) {
+        TRY(load_onnx(&graph, &options, name, code));
+    } else if (options.shape) {
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is no ONNX file: a shape has no meaning", name);
     } else {
         TRY(hwnas_model_pick(&space, &arch, name, code));
         const hwnas_status status = hwnas_graph_build_trained(&graph, arch, options.batch);

@@ -27,7 +27,10 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     const hwnas_option options[] = {
         {"arch", 'a', HWNAS_OPTION_TEXT, &profile.code, "CODE", "which network of a space"},
         {"device", 'd', HWNAS_OPTION_TEXT, &lists.devices, "LIST", "where (cpu)"},
-        {"batch", 'b', HWNAS_OPTION_TEXT, &lists.batches, "LIST", "batch sizes (1)"},
+        {"batch", 'b', HWNAS_OPTION_TEXT, &lists.batches, "LIST",
+         "batch sizes (1, or what an ONNX file fixes)"},
+        {"shape", 0, HWNAS_OPTION_TEXT, &profile.shape, "SHAPES",
+         "open dimensions of ONNX files: ids=1x128,mask=1x128; each of x=1x{32,64}"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST", "numbers of threads (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
          "precisions: f32, tf32, bf16, f16, s8 (f32)"},

@@ -18,7 +18,7 @@ static const hwnas_usage usage = {
 enum { DEFAULT_BATCH = 1 };
 
 typedef struct arguments {
-    const char *model, *code, *device, *dtype, *output;
+    const char *model, *code, *device, *dtype, *output, *shape;
     long batch, threads;
     hwnas_data_arguments data;
 } arguments;
@@ -118,6 +118,7 @@ static hwnas_status run(const arguments *a)
     hwnas_device_options device = HWNAS_DEVICE_OPTIONS_INIT;
     network.batch = a->batch ? (int)a->batch : DEFAULT_BATCH;
     network.takes_own_batch = !a->batch;
+    network.shape = a->shape;
     device.threads = (int)a->threads;
     TRY_OUT(hwnas_precision_find(&j.precision, a->dtype));
     TRY_OUT(hwnas_network_open(&j.network, a->model, a->code, &network));
@@ -156,6 +157,8 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
         {"dtype", 0, HWNAS_OPTION_TEXT, &a.dtype, "TYPE", "f32, tf32, bf16, f16 or s8 (f32)"},
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N",
          "samples that are run together (1; an ONNX file may have its own)"},
+        {"shape", 0, HWNAS_OPTION_TEXT, &a.shape, "SHAPES",
+         "open dimensions of an ONNX file: ids=1x128,mask=1x128"},
         {"x", 0, HWNAS_OPTION_TEXT, &a.data.x, "NAME", "array of the samples in a .npz (x)"},
         HWNAS_RANGE_OPTIONS(a.data),
         {0}};

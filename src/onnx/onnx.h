@@ -27,7 +27,34 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, 
  * that we cannot compute is not a failure: it and what depends on it is left out, what is computed
  * last without it are the outputs, and `skipped` says a line for each such node. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped);
-/* The same; a batch that is open becomes `batch`. */
+/* What open dimensions become. */
+typedef struct hwnas_onnx_shape {
+    const char *input;
+    int rank;
+    int64_t dims[HWNAS_MAX_RANK]; /* those that the file fixes are as there */
+} hwnas_onnx_shape;
+
+typedef struct hwnas_onnx_shapes {
+    int batch; /* that one which is open becomes where no shape says it; 0: 1 */
+    size_t n;  /* of inputs of which all dimensions are said; open ones of the same name elsewhere
+                  become the same */
+    const hwnas_onnx_shape *list;
+} hwnas_onnx_shapes;
+
+/* The batch that a network has come to have. */
+typedef struct hwnas_onnx_batch {
+    int64_t length; /* where the file fixes all: the first dimension of the first input */
+    bool is_fixed;  /* by the file */
+} hwnas_onnx_batch;
+
+/* Reads a file as above. The batch is the dimension that is called "batch", "N" and the like, else
+ * the first of an input, or the second of a sequence's three. HWNAS_E_INPUT, with the shape in the
+ * file: a shape does not fit it, or another dimension is open. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_load_shaped(hwnas_graph **out, hwnas_onnx_batch *batch,
+                                                  const char *path,
+                                                  const hwnas_onnx_shapes *shapes,
+                                                  hwnas_str *skipped);
+/* The same; a batch that is open becomes `batch`, other dimensions must be fixed. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_load_batch(hwnas_graph **out, const char *path, int batch,
                                                  hwnas_str *skipped);
 

@@ -19,46 +19,6 @@
 typedef hwnas_onnx_named named;
 typedef hwnas_onnx_reader reader;
 
-static hwnas_status read_dims(int64_t *dims, const reader *r, const Onnx__TensorShapeProto *shape,
-                              const char *name)
-{
-    for (size_t i = 0; i < shape->n_dim; i++) {
-        const Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
-        if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
-            dims[i] = dim->dim_value;
-        else if (i == 0)
-            dims[i] = r->batch;
-        else
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                         "dimension %zu of input '%s' is not a number but '%s'", i,
-                                         name,
-                                         dim->value_case && dim->dim_param ? dim->dim_param : ""),
-                              "export the model with a fixed shape; only the batch may be open");
-    }
-    return HWNAS_OK;
-}
-
-static hwnas_status read_input(reader *r, const Onnx__ValueInfoProto *from)
-{
-    named *value = hwnas_onnx_find_value(r, from->name);
-    if (value->constant)
-        return HWNAS_OK;
-    if (!from->type || from->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
-        !from->type->tensor_type || !from->type->tensor_type->shape)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "input '%s' is not a tensor of known shape",
-                          from->name);
-    const Onnx__TypeProto__Tensor *type = from->type->tensor_type;
-    hwnas_dtype dtype;
-    TRY(hwnas_onnx_dtype(&dtype, type->has_elem_type ? type->elem_type : 0, "input", from->name));
-    if (type->shape->n_dim > HWNAS_MAX_RANK)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; %d go",
-                          from->name, type->shape->n_dim, HWNAS_MAX_RANK);
-    int64_t dims[HWNAS_MAX_RANK] = {0};
-    TRY(read_dims(dims, r, type->shape, from->name));
-    return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype,
-                                 (int)type->shape->n_dim, dims);
-}
-
 /* ---- nodes ---- */
 
 /* A kernel of bytes stays one. */
@@ -351,16 +311,17 @@ static hwnas_status read_graph(reader *r)
 {
     TRY(hwnas_onnx_collect_values(r));
     hwnas_onnx_collect_node_names(r);
+    TRY(hwnas_onnx_settle_shapes(r));
     for (size_t i = 0; i < r->from->n_input; i++)
-        TRY(read_input(r, r->from->input[i]));
+        TRY(hwnas_onnx_read_input(r, r->from->input[i]));
     for (size_t i = 0; i < r->from->n_node; i++)
         TRY(read_or_skip(r, r->from->node[i]));
     return read_outputs(r);
 }
 
 /* `r` says where files beside the model lie, and the rest that the caller decides. */
-static hwnas_status read_model(hwnas_graph **out, reader r, const char *name, const void *bytes,
-                               size_t length)
+static hwnas_status read_model(hwnas_graph **out, hwnas_onnx_batch *batch, reader r,
+                               const char *name, const void *bytes, size_t length)
 {
     hwnas_status status = HWNAS_OK;
     Onnx__ModelProto *model = NULL;
@@ -380,6 +341,9 @@ static hwnas_status read_model(hwnas_graph **out, reader r, const char *name, co
     TRY_OUT(hwnas_graph_fuse(&fused, r.graph));
     *out = fused ? fused : r.graph;
     r.graph = fused ? r.graph : NULL;
+    if (batch)
+        *batch = (hwnas_onnx_batch){.length = r.own_batch ? r.own_batch : r.first_length,
+                                    .is_fixed = !r.own_batch};
 
 out:
     if (status != HWNAS_OK)
@@ -387,6 +351,7 @@ out:
     hwnas_graph_free(r.graph);
     free(r.node_names);
     free(r.values);
+    free(r.bound);
     if (model)
         onnx__model_proto__free_unpacked(model, NULL);
     return status;
@@ -395,7 +360,7 @@ out:
 hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
 {
     const reader alone = {.batch = 1};
-    return read_model(out, alone, name, bytes, length);
+    return read_model(out, NULL, alone, name, bytes, length);
 }
 
 hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped)
@@ -406,6 +371,14 @@ hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *ski
 hwnas_status hwnas_onnx_load_batch(hwnas_graph **out, const char *path, int batch,
                                    hwnas_str *skipped)
 {
+    const hwnas_onnx_shapes shapes = {.batch = batch};
+    hwnas_onnx_batch became;
+    return hwnas_onnx_load_shaped(out, &became, path, &shapes, skipped);
+}
+
+hwnas_status hwnas_onnx_load_shaped(hwnas_graph **out, hwnas_onnx_batch *batch, const char *path,
+                                    const hwnas_onnx_shapes *shapes, hwnas_str *skipped)
+{
     char *bytes = NULL, *folder = hwnas_strdup(path), *slash = strrchr(folder, '/');
     size_t length;
     if (slash)
@@ -414,10 +387,11 @@ hwnas_status hwnas_onnx_load_batch(hwnas_graph **out, const char *path, int batc
                                      : slash == folder ? "/"
                                                        : folder,
                            .skipped = skipped,
-                           .batch = batch};
+                           .batch = shapes->batch,
+                           .shapes = shapes};
     hwnas_status status = hwnas_file_read(&bytes, &length, path, MAX_FILE_BYTES);
     if (status == HWNAS_OK)
-        status = read_model(out, beside, path, bytes, length);
+        status = read_model(out, batch, beside, path, bytes, length);
     else if (status == HWNAS_E_INPUT && !*hwnas_last_error()->hint)
         hwnas_hint(status, "is it a model? a large one keeps its weights in a file beside it");
     free(folder);

@@ -18,11 +18,23 @@ typedef struct hwnas_onnx_named {
     int tensor;                        /* in the graph, once made */
 } hwnas_onnx_named;
 
+/* An open dimension's name, and what it becomes. */
+typedef struct hwnas_onnx_bound {
+    const char *name;
+    int64_t value;
+} hwnas_onnx_bound;
+
 typedef struct hwnas_onnx_reader {
     const Onnx__GraphProto *from;
     hwnas_graph *graph;
     const char *folder; /* of the file; NULL: none */
-    int batch;          /* that one which is open becomes */
+    int batch;          /* that one which is open becomes; 0: 1 */
+    const hwnas_onnx_shapes *shapes; /* what the caller says of inputs; NULL: nothing */
+    size_t n_bound;
+    hwnas_onnx_bound *bound; /* open dimensions that follow from it */
+    const char *batch_name;  /* of the open dimension that is called the batch; NULL: none is */
+    int64_t own_batch;       /* what the open batch has become; 0: none is open */
+    int64_t first_length;    /* of the first input */
     int64_t opset;
     hwnas_str *skipped; /* what was left out, a line for each; NULL: nothing may be */
     size_t n_values;
@@ -56,6 +68,13 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_resolve(hwnas_onnx_named **out, const hwna
                                               const char *name, const char *who);
 /* What the node is called in the graph. */
 const char *hwnas_onnx_node_name(const hwnas_onnx_reader *r, const Onnx__NodeProto *node);
+
+/* ---- onnx_read_inputs.c ---- */
+
+/* What open dimensions become, before the first input is read. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_settle_shapes(hwnas_onnx_reader *r);
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_input(hwnas_onnx_reader *r,
+                                                 const Onnx__ValueInfoProto *from);
 
 /* ---- onnx_read_constants.c ---- */
 

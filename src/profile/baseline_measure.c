@@ -23,7 +23,7 @@ static bool has_option(const hwnas_profile_row *row, const char *option)
 }
 
 /* The setting of a recorded row as a sweep of one. */
-static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
+static hwnas_status prepare(hwnas_sweep *out, hwnas_arena *arena, const hwnas_profile_row *row,
                             const hwnas_sweep *asked)
 {
     /* How a single copy was measured only the command tells. */
@@ -45,6 +45,8 @@ static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
                          .on_skipped = asked->on_skipped,
                          .context = asked->context,
                          .options = asked->options};
+    if (row->shape)
+        TRY(hwnas_shapes_parse(out->shapes, &out->n_shapes, arena, row->shape));
     return row->mode ? use_mode(&out->options, row) : HWNAS_OK;
 }
 
@@ -52,7 +54,7 @@ static hwnas_status prepare(hwnas_sweep *out, const hwnas_profile_row *row,
 static hwnas_status measure(hwnas_baseline_row *row, hwnas_profile *now, const hwnas_sweep *asked)
 {
     hwnas_sweep one;
-    hwnas_status status = prepare(&one, row->before, asked);
+    hwnas_status status = prepare(&one, now->arena, row->before, asked);
     if (status == HWNAS_OK)
         status = hwnas_sweep_run(now, &one);
     if (status == HWNAS_OK) {

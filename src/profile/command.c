@@ -43,6 +43,8 @@ char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_optio
     add_option(&out, "device", recipe->device);
     hwnas_str_addf(&out, " --batch %d --threads %d --dtype %s", recipe->batch, recipe->threads,
                    hwnas_precision_name(o->exec.precision));
+    if (recipe->shape)
+        add_option(&out, "shape", recipe->shape);
     if (recipe->streams)
         hwnas_str_addf(&out, " --streams %d", recipe->streams);
     hwnas_str_addf(&out, " --interval %g --seconds %g --samples %d", o->interval, o->max_seconds,

@@ -57,6 +57,7 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("verified_against", "verified_against", TEXT, ALWAYS, verified_against),
     FIELD("verified_error", "verified_error", NUMBER, ALWAYS, verified_error),
     FIELD("verified_tolerance", "verified_tolerance", NUMBER, ALWAYS, verified_tolerance),
+    FIELD("shape", "shape", TEXT, ALWAYS, shape),
     FIELD("slow_share", "slow_share", NUMBER, MEASURED, slow.share),
     FIELD("slow_step", "slow_step", TEXT, MEASURED, slow.name),
     FIELD("slow_operators", "slow_operators", TEXT, MEASURED, slow.ops),

@@ -6,22 +6,35 @@
 #include "derive/derive.h"
 #include "onnx/onnx.h"
 
-static hwnas_status load_onnx(hwnas_graph **out, const char *path, int batch, hwnas_str *skipped)
+enum { MAX_BATCH = 1 << 20 };
+
+static hwnas_status check_batch(const hwnas_model_request *request, const hwnas_onnx_batch *own)
+{
+    if (!request->batch || own->length == request->batch)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "%s has a batch of %lld, not %d",
+                                 request->name, (long long)own->length, request->batch),
+                      own->is_fixed ? "the file fixes it: leave --batch out, or export the model "
+                                      "with an open batch"
+                                    : "that is what --shape says: leave --batch out");
+}
+
+static hwnas_status load_onnx(hwnas_graph **out, int *batch, const hwnas_model_request *request,
+                              hwnas_str *skipped)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL;
-    TRY_OUT(hwnas_onnx_load_batch(&graph, path, batch, skipped));
+    hwnas_onnx_batch own;
+    const hwnas_onnx_shapes shapes = {.batch = request->batch,
+                                      .n = request->set ? request->set->n : 0,
+                                      .list = request->set ? request->set->list : NULL};
+    TRY_OUT(hwnas_onnx_load_shaped(&graph, &own, request->name, &shapes, skipped));
     if (!graph->n_inputs) {
-        status = hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no inputs, only constants", path);
+        status = hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no inputs, only constants", request->name);
         goto out;
     }
-    const int64_t own = graph->tensors[graph->inputs[0]].dims[0];
-    if (own != batch) {
-        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "%s has a batch of %lld, not %d", path,
-                                       (long long)own, batch),
-                            "export the model with that batch");
-        goto out;
-    }
+    TRY_OUT(check_batch(request, &own));
+    *batch = own.length >= 1 && own.length <= MAX_BATCH ? (int)own.length : 1;
     *out = graph;
     graph = NULL;
 out:
@@ -54,20 +67,32 @@ out:
     return status;
 }
 
-hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch,
-                              hwnas_str *skipped)
+hwnas_status hwnas_model_load_shaped(hwnas_graph **out, int *batch,
+                                     const hwnas_model_request *request, hwnas_str *skipped)
 {
     hwnas_space *space = NULL;
     hwnas_arch *arch = NULL;
-    if (hwnas_ends_with(name, ".onnx")) {
-        if (code)
+    if (hwnas_ends_with(request->name, ".onnx")) {
+        if (request->code)
             return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is one network: --arch has no meaning",
-                              name);
-        return load_onnx(out, name, batch, skipped);
+                              request->name);
+        return load_onnx(out, batch, request, skipped);
     }
-    TRY(hwnas_model_pick(&space, &arch, name, code));
-    hwnas_status status = hwnas_graph_build_trained(out, arch, batch);
+    if (request->set && request->set->n)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                     "%s is no ONNX file: --shape has no meaning", request->name),
+                          "a space has settings: bert_base:length=64");
+    TRY(hwnas_model_pick(&space, &arch, request->name, request->code));
+    *batch = request->batch ? request->batch : 1;
+    hwnas_status status = hwnas_graph_build_trained(out, arch, *batch);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;
+}
+
+hwnas_status hwnas_model_load(hwnas_graph **out, const char *name, const char *code, int batch,
+                              hwnas_str *skipped)
+{
+    const hwnas_model_request request = {.name = name, .code = code, .batch = batch};
+    return hwnas_model_load_shaped(out, &batch, &request, skipped);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "device/devices.h"
 
 static hwnas_host describe_host(hwnas_arena *arena)
@@ -85,8 +86,11 @@ hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)
 hwnas_status hwnas_profile_check(const hwnas_profile *profile)
 {
     for (size_t i = 0; i < profile->n_rows; i++)
-        if (profile->rows[i].status != HWNAS_OK)
-            return hwnas_fail(profile->rows[i].status, NULL, "%s: %s", profile->rows[i].model,
-                              profile->rows[i].message);
+        if (profile->rows[i].status != HWNAS_OK) {
+            const hwnas_profile_row *row = &profile->rows[i];
+            const bool is_named = hwnas_starts_with(row->message, row->model);
+            return hwnas_fail(row->status, NULL, "%s%s%s", is_named ? "" : row->model,
+                              is_named ? "" : ": ", row->message);
+        }
     return HWNAS_OK;
 }

@@ -21,6 +21,7 @@ typedef struct hwnas_profile_row {
     const char *model, *device;
     const char *arch;    /* which network of a space; NULL: there is only one */
     hwnas_digest digest; /* of the graph; "" in profiles that do not come from hwnas */
+    const char *shape; /* of an ONNX file's inputs, "ids=1x128"; NULL: as the file has it */
     int batch, threads, streams;
     hwnas_precision precision;
     hwnas_costs costs; /* of the whole batch */

@@ -1,5 +1,6 @@
 #include "profile/sweep.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "profile/command.h"
 #include "measure/priority.h"
 #include "profile/model_load.h"
+
+enum { CARRY_MEDIAN = 6 }; /* fewest samples with a 95 % interval */
 
 /* What a sweep is at now. */
 typedef struct cursor {
@@ -20,6 +23,9 @@ typedef struct cursor {
     hwnas_device_info info; /* of the device, where it works */
     hwnas_graph *graph;
     int device, threads, streams, model, batch, precision; /* positions in the lists */
+    size_t shape;
+    int own_batch;   /* of the graph */
+    int first_batch; /* of the graph at the first of the batches */
 } cursor;
 
 /* Why something failed just now, for a row. */
@@ -121,6 +127,8 @@ static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
         TRY(hwnas_slow_code_find(&row->slow, c->profile->arena, hwnas_streams_runner(c->copies),
                                  row->device, c->graph, options));
     }
+    if (row->m.n_samples < CARRY_MEDIAN) /* of so slow a network a few runs are known */
+        row->m.p50_low = row->m.p50_high = NAN;
     row->items_per_second = row->batch * runs_per_second;
     row->doubt = hwnas_measurement_doubt(&row->m);
     row->cause = hwnas_measurement_cause(&row->m);
@@ -137,6 +145,7 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
                                  .arch = row->arch,
                                  .device = row->device,
                                  .batch = row->batch,
+                                 .shape = row->shape,
                                  .threads = row->threads,
                                  .streams = count_streams(c),
                                  .skips = c->sweep->skips};
@@ -155,7 +164,8 @@ static hwnas_status measure(const cursor *c)
     options.exec.precision = s->precisions[c->precision];
     row->model = s->models[c->model];
     row->device = s->devices[c->device];
-    row->batch = s->batches[c->batch];
+    row->batch = c->own_batch;
+    row->shape = s->n_shapes ? s->shapes[c->shape].text : NULL;
     row->threads = s->threads[c->threads];
     row->streams = count_streams(c) ? count_streams(c) : 1;
     row->precision = options.exec.precision;
@@ -176,31 +186,121 @@ static hwnas_status measure(const cursor *c)
     return HWNAS_E_INTERRUPTED;
 }
 
-/* With `is_first` tells what is left out. */
+static size_t count_shapes(const hwnas_sweep *s)
+{
+    return s->n_shapes ? s->n_shapes : 1;
+}
+
+static bool is_file(const cursor *c)
+{
+    return hwnas_ends_with(c->sweep->models[c->model], ".onnx");
+}
+
+/* One that nobody asked for. */
+static bool is_spare(const cursor *c)
+{
+    return c->sweep->has_own_batches && c->batch > 0 && is_file(c);
+}
+
+/* Others are measured when it cannot be read. A wrong name of a space is a mistake in the command. */
+static bool may_lack(const cursor *c)
+{
+    return c->sweep->keeps_going && is_file(c);
+}
+
+/* With `is_first` tells what is left out. A graph that nobody asked for and cannot be had, or that
+ * there was already, is NULL. */
 static hwnas_status load(cursor *c, bool is_first)
 {
     const hwnas_sweep *s = c->sweep;
     hwnas_str skipped = {0};
-    hwnas_status status = hwnas_model_load(&c->graph, s->models[c->model], s->code,
-                                           s->batches[c->batch], s->skips ? &skipped : NULL);
+    const hwnas_model_request request = {
+        .name = s->models[c->model],
+        .code = s->code,
+        .batch = s->has_own_batches && c->batch == 0 ? 0 : s->batches[c->batch],
+        .set = s->n_shapes ? &s->shapes[c->shape] : NULL};
+    hwnas_status status =
+        hwnas_model_load_shaped(&c->graph, &c->own_batch, &request, s->skips ? &skipped : NULL);
     if (status == HWNAS_OK && skipped.n && is_first && s->on_skipped)
         s->on_skipped(s->context, s->models[c->model], skipped.s);
     hwnas_str_done(&skipped);
+    if (status == HWNAS_OK && c->batch == 0)
+        c->first_batch = c->own_batch;
+    if (status != HWNAS_OK && is_spare(c)) {
+        hwnas_error_clear();
+        return HWNAS_OK;
+    }
+    if (status == HWNAS_OK && is_spare(c) && c->own_batch == c->first_batch) {
+        hwnas_graph_free(c->graph);
+        c->graph = NULL;
+    }
     return status;
 }
 
-/* A model that cannot be read, or told in JSON, is told before the first one is measured. */
+/* What is left when nothing could be read. */
+static hwnas_status fail_again(const hwnas_error *first)
+{
+    const hwnas_place place = {.file = first->file, .line = first->line, .column = first->column};
+    hwnas_fail(first->status, *first->file ? &place : NULL, "%s", first->message);
+    return *first->hint ? hwnas_hint(first->status, "%s", first->hint) : first->status;
+}
+
+/* A model that cannot be read, or told in JSON, is told before the first one is measured, or where
+ * others can be, in a row of its own. */
 static hwnas_status try_models(cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
+    hwnas_error first = {0};
+    size_t n_good = 0;
     for (c->model = 0; c->model < s->n_models; c->model++) {
         TRY(hwnas_text_check("the name of a model", s->models[c->model]));
-        for (c->batch = 0; c->batch < s->n_batches; c->batch++) {
-            TRY(load(c, c->batch == 0));
-            hwnas_graph_free(c->graph);
-            c->graph = NULL;
-        }
+        for (c->shape = 0; c->shape < count_shapes(s); c->shape++)
+            for (c->batch = 0; c->batch < s->n_batches; c->batch++) {
+                const hwnas_status status = load(c, c->batch == 0 && c->shape == 0);
+                if (status != HWNAS_OK && !may_lack(c))
+                    return status;
+                if (status != HWNAS_OK && first.status == HWNAS_OK)
+                    first = *hwnas_last_error();
+                n_good += status == HWNAS_OK;
+                hwnas_graph_free(c->graph);
+                c->graph = NULL;
+            }
     }
+    return n_good || first.status == HWNAS_OK ? HWNAS_OK : fail_again(&first);
+}
+
+/* One row for what cannot be read, however many settings there are. */
+static void add_unread(const cursor *c, hwnas_status status)
+{
+    const hwnas_sweep *s = c->sweep;
+    if (c->device || c->threads || c->streams)
+        return;
+    const hwnas_error *error = hwnas_last_error();
+    hwnas_profile_row *row = hwnas_profile_add_row(c->profile);
+    row->model = s->models[c->model];
+    row->device = s->devices[c->device];
+    row->batch = s->batches[c->batch];
+    row->shape = s->n_shapes ? s->shapes[c->shape].text : NULL;
+    row->threads = s->threads[c->threads];
+    row->precision = s->precisions[0];
+    row->arch = s->code;
+    row->status = status;
+    row->message = hwnas_arena_printf(c->profile->arena, "%s%s%s", error->message,
+                                      *error->hint ? "; " : "", error->hint);
+}
+
+/* One model in one shape, in all precisions. */
+static hwnas_status run_shape(cursor *c)
+{
+    const hwnas_status status = load(c, false);
+    if (status != HWNAS_OK && !may_lack(c))
+        return status;
+    if (status != HWNAS_OK)
+        add_unread(c, status);
+    for (c->precision = 0; c->graph && c->precision < c->sweep->n_precisions; c->precision++)
+        TRY(measure(c));
+    hwnas_graph_free(c->graph);
+    c->graph = NULL;
     return HWNAS_OK;
 }
 
@@ -209,13 +309,9 @@ static hwnas_status run_models(cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
     for (c->model = 0; c->model < s->n_models; c->model++)
-        for (c->batch = 0; c->batch < s->n_batches; c->batch++) {
-            TRY(load(c, false));
-            for (c->precision = 0; c->precision < s->n_precisions; c->precision++)
-                TRY(measure(c));
-            hwnas_graph_free(c->graph);
-            c->graph = NULL;
-        }
+        for (c->shape = 0; c->shape < count_shapes(s); c->shape++)
+            for (c->batch = 0; c->batch < s->n_batches; c->batch++)
+                TRY(run_shape(c));
     return HWNAS_OK;
 }
 

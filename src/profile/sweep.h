@@ -7,6 +7,7 @@
 
 #include "measure/measure.h"
 #include "profile/profile.h"
+#include "profile/shapes.h"
 
 enum { HWNAS_SWEEP_MODELS = 64, HWNAS_SWEEP_LIST = 16 };
 
@@ -18,6 +19,12 @@ typedef struct hwnas_sweep {
     int batches[HWNAS_SWEEP_LIST], threads[HWNAS_SWEEP_LIST];
     int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one; or HWNAS_STREAMS_FILL */
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
+    /* Nobody asked for these batches: of an ONNX file that fixes its own that one is taken, and
+     * those behind the first are tried. */
+    bool has_own_batches;
+    size_t n_shapes; /* of ONNX files' inputs; 0: as the files have them */
+    hwnas_shape_set shapes[HWNAS_SHAPE_VARIANTS];
+    bool keeps_going; /* an ONNX file that cannot be read is a row, where another model can */
     bool with_layers; /* time the parts of each as well, in one copy, hot */
     bool verifies;    /* compare the result of each with a reference; in one copy */
     bool skips;       /* leave out what cannot be computed */
@@ -29,8 +36,8 @@ typedef struct hwnas_sweep {
 } hwnas_sweep;
 
 /* Adds a row for each model under each setting. One that cannot be measured is a row with the
- * reason. A model that cannot be read ends it before anything is measured; an interruption ends it
- * too, and the rows before stay. */
+ * reason. A model that cannot be read ends it before anything is measured, or with `keeps_going` where
+ * none can; an interruption ends it too, and the rows before stay. */
 HWNAS_CHECKED hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep);
 
 #endif

@@ -26,6 +26,11 @@ static void put_batch(hwnas_grid *grid, const hwnas_profile_row *row)
     hwnas_grid_cell(grid, "%d", row->batch);
 }
 
+static void put_shape(hwnas_grid *grid, const hwnas_profile_row *row)
+{
+    hwnas_grid_cell(grid, "%s", row->shape ? row->shape : "-");
+}
+
 static void put_threads(hwnas_grid *grid, const hwnas_profile_row *row)
 {
     hwnas_grid_cell(grid, "%d", row->threads);
@@ -64,6 +69,10 @@ static bool is_wide(const hwnas_profile_row *row)
 static void put_interval(hwnas_grid *grid, const hwnas_profile_row *row)
 {
     const int decimals = hwnas_grid_decimals(row->m.p50 * MS);
+    if (isnan(row->m.p50_low) || isnan(row->m.p50_high)) {
+        hwnas_grid_cell(grid, "-%s", row->m.is_unstable ? " ?" : is_wide(row) ? " ~" : "");
+        return;
+    }
     hwnas_grid_cell(grid, "[%.*f, %.*f]%s", decimals, row->m.p50_low * MS, decimals,
                     row->m.p50_high * MS,
                     row->m.is_unstable   ? " ?"
@@ -120,6 +129,14 @@ static bool has_devices(const hwnas_profile *p)
     return p->n_devices > 1;
 }
 
+static bool has_shapes(const hwnas_profile *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].shape)
+            return true;
+    return false;
+}
+
 static bool has_precisions(const hwnas_profile *p)
 {
     for (size_t i = 0; i < p->n_rows; i++)
@@ -153,6 +170,7 @@ static const struct column {
 } columns[] = {
     {"model", HWNAS_GRID_LEFT, true, put_model, NULL},
     {"device", HWNAS_GRID_LEFT, true, put_device, has_devices},
+    {"shape", HWNAS_GRID_LEFT, true, put_shape, has_shapes},
     {"batch", HWNAS_GRID_RIGHT, true, put_batch, NULL},
     {"threads", HWNAS_GRID_RIGHT, true, put_threads, NULL},
     {"dtype", HWNAS_GRID_LEFT, true, put_dtype, has_precisions},

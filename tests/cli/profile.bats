@@ -192,7 +192,7 @@ def hear():
 send(1, json.dumps({"device": "null", "threads": 1, "cores": [], "allowed": []}).encode())
 hear()
 send(2, json.dumps({"precision": 0, "mode": 0, "priority": 0, "idle_seconds": 0.1, "interval": 0.01, "tails": [0.9, 0.99] + 6 * [0],
-                    "max_seconds": 2, "steps_seconds": 0.0, "steps_runs": 0, "min_samples": 30, "give_up": 0.0,
+                    "max_seconds": 2, "steps_seconds": 0.0, "steps_runs": 0, "min_samples": 30, "fewest": 0, "give_up": 0.0,
                     "max_attempts": 0, "timeout": 60.0, "memory_limit": 0, "is_copy": True}).encode())
 send(3, open(sys.argv[2], "rb").read())
 hear()
@@ -327,7 +327,7 @@ END
     ends 2 "*no 'resnet5'*" resnet5
     ends 2 "*name of the machine is not UTF-8*" mnist_mlp --device null --name $'\xff'
     "$HWNAS" export --space mnist_mlp --batch 2 --format onnx --out "$BATS_TEST_TMPDIR/two.onnx"
-    ends 2 "*has a batch of 2, not 1*" "$BATS_TEST_TMPDIR/two.onnx" --device null
+    ends 2 "*has a batch of 2, not 1*leave --batch out*" "$BATS_TEST_TMPDIR/two.onnx" --device null --batch 1
     ends 2 "*one network*" "$BATS_TEST_TMPDIR/two.onnx" --arch 1
     head -c 100 "$BATS_TEST_TMPDIR/two.onnx" >"$BATS_TEST_TMPDIR/cut.onnx"
     ends 2 "*cut.onnx*" "$BATS_TEST_TMPDIR/cut.onnx" --device null

@@ -7,6 +7,7 @@
 //   node ort_run.mjs compare-all FOLDER             the same of each NAME.onnx with NAME.in and NAME.out
 //   node ort_run.mjs run MODEL IN.bin OUT.bin       a model of one input and one output, on each of
 //                                                   the inputs that stand in IN.bin
+// With HWNAS_SHAPES=ids=1x128,mask=1x128 in the environment inputs have these shapes, where they are open.
 //   node ort_run.mjs version                        prints ONNX Runtime's; fails where it is missing
 //
 // The module onnxruntime-node is looked for in $HWNAS_ORT, else in .deps/node of the source tree.
@@ -37,11 +38,14 @@ function random(seed) {
 
 async function open(model) {
   const session = await ort.InferenceSession.create(model, { logSeverityLevel: 3 });
-  // An open dimension can only be the batch: hwnas reads it as 1.
+  // An open dimension is the batch, which hwnas reads as 1, where no shape is given.
+  const given = Object.fromEntries((process.env.HWNAS_SHAPES ?? '').split(',').filter(Boolean)
+    .map((text) => text.split('='))
+    .map(([name, shape]) => [name, shape.split('x').map(Number)]));
   const inputs = session.inputMetadata.map(({ name, shape, type }) => ({
     name,
     type,
-    shape: shape.map((dim) => (typeof dim === 'number' && dim > 0 ? dim : 1)),
+    shape: given[name] ?? shape.map((dim) => (typeof dim === 'number' && dim > 0 ? dim : 1)),
   }));
   return { session, inputs };
 }

@@ -411,7 +411,7 @@ static void drop_the_graph(Onnx__ModelProto *model)
 
 static void make_negative_batch(Onnx__ModelProto *model)
 {
-    model->graph->input[0]->type->tensor_type->shape->dim[0]->dim_value = -1;
+    model->graph->input[0]->type->tensor_type->shape->dim[0]->dim_value = -2;
 }
 
 static void leave_out_the_window(Onnx__ModelProto *model)
@@ -453,7 +453,7 @@ static const struct {
     {make_two_of_one_name, HWNAS_E_INPUT, "the name 'image' stands for two things"},
     {compute_a_weight, HWNAS_E_UNSUPPORTED, "input 'stem/relu' is computed"},
     {use_the_mask, HWNAS_E_UNSUPPORTED, "reads 'mask', a second output"},
-    {open_the_height, HWNAS_E_INPUT, "dimension 2 of input 'image' is not a number but 'N'"},
+    {open_the_height, HWNAS_E_INPUT, "dimension 2 of input 'image' is open: 'N'"},
     {make_weights_half, HWNAS_E_INPUT, "'stem/conv.weight' has data of 432 values where 216"},
     {shorten_data, HWNAS_E_INPUT, "'stem/conv.weight' has data of 215 values where 216 values"},
     {claim_huge_dims, HWNAS_E_INPUT, "'stem/conv.weight' has data of 216 values where"},
@@ -463,7 +463,7 @@ static const struct {
     {use_foreign_domain, HWNAS_E_UNSUPPORTED, "the operator com.microsoft.Relu is unknown"},
     {use_an_old_opset, HWNAS_E_UNSUPPORTED, "opset 6"},
     {drop_the_graph, HWNAS_E_INPUT, "no graph"},
-    {make_negative_batch, HWNAS_E_INPUT, "shape -1x3x12x14"},
+    {make_negative_batch, HWNAS_E_INPUT, "shape -2x3x12x14"},
     {leave_out_the_window, HWNAS_E_UNSUPPORTED, "'kernel_shape' is absent"},
     {leave_out_the_axis, HWNAS_E_INPUT, "node 'cell/concat' (Concat): attribute 'axis' is absent"},
     {compute_a_bound, HWNAS_E_UNSUPPORTED, "attribute 'min' is not a constant"},
@@ -488,6 +488,20 @@ static void what_cannot_be_read_is_named(void **state)
 static void open_the_batch(Onnx__ModelProto *model)
 {
     set_dim_param(model, 0);
+}
+
+static void write_the_batch_as_minus_one(Onnx__ModelProto *model)
+{
+    model->graph->input[0]->type->tensor_type->shape->dim[0]->dim_value = -1;
+}
+
+static void minus_one_is_open_too(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = NULL;
+    assert_int_equal(read_edited(&graph, write_the_batch_as_minus_one), HWNAS_OK);
+    assert_string_equal(hwnas_tensor_shape(&graph->tensors[graph->inputs[0]]).s, "1x3x12x14");
+    hwnas_graph_free(graph);
 }
 
 static void an_open_batch_is_one(void **state)
@@ -559,6 +573,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(edits_that_change_nothing),
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(an_open_batch_is_one),
+        cmocka_unit_test(minus_one_is_open_too),
         cmocka_unit_test(absent_means_the_default_of_onnx),
         cmocka_unit_test(absent_bounds_bound_nothing),
     };

@@ -1,0 +1,270 @@
+/* onnx_read_inputs.c: the inputs of a file, and what its open dimensions become.
+ *
+ * An open dimension has a name or none; those of one name are one. What the caller says of an input
+ * settles its names everywhere. Of the rest one is the batch: that which is called so, else the first
+ * of an input, or the second of a sequence's three. */
+#define _GNU_SOURCE 1 /* strcasestr() */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+#include "onnx/onnx_reader.h"
+
+typedef hwnas_onnx_reader reader;
+typedef Onnx__TensorShapeProto__Dimension dimension;
+
+/* How messages call a dimension that has no name. */
+static const char *name_of(const dimension *dim)
+{
+    return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+                   !is_empty(dim->dim_param)
+               ? dim->dim_param
+               : "";
+}
+
+/* Some exporters write 0 or -1. */
+static bool is_open(const dimension *dim)
+{
+    return dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
+           dim->dim_value == 0 || dim->dim_value == -1;
+}
+
+/* NULL: a constant with an input's name, or no tensor of known rank. */
+static const Onnx__TensorShapeProto *shape_of(const reader *r, const Onnx__ValueInfoProto *input)
+{
+    const hwnas_onnx_named *value =
+        is_empty(input->name) ? NULL : hwnas_onnx_find_value(r, input->name);
+    if (!value || value->constant || !input->type || !input->type->tensor_type ||
+        input->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return NULL;
+    return input->type->tensor_type->shape;
+}
+
+/* ---- What the caller says ---- */
+
+static const hwnas_onnx_shape *given_for(const reader *r, const char *input)
+{
+    for (size_t i = 0; r->shapes && i < r->shapes->n; i++)
+        if (!strcmp(r->shapes->list[i].input, input))
+            return &r->shapes->list[i];
+    return NULL;
+}
+
+/* "1x128" with the open ones by their names, or as "?". */
+static char *words_for(const Onnx__TensorShapeProto *shape)
+{
+    hwnas_str words = {0};
+    hwnas_str_add(&words, "");
+    for (size_t i = 0; i < shape->n_dim; i++) {
+        const dimension *dim = shape->dim[i];
+        hwnas_str_add(&words, i ? "x" : "");
+        if (!is_open(dim))
+            hwnas_str_addf(&words, "%" PRId64, dim->dim_value);
+        else
+            hwnas_str_add(&words, *name_of(dim) ? name_of(dim) : "?");
+    }
+    return words.s ? words.s : hwnas_strdup("");
+}
+
+static hwnas_status fail_shape(const hwnas_onnx_shape *given, const Onnx__TensorShapeProto *shape,
+                               const char *why)
+{
+    char *words = words_for(shape);
+    const hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "the shape that is given for input '%s' %s",
+                              given->input, why),
+                   "in the file it is %s", words);
+    free(words);
+    return status;
+}
+
+/* What an open name becomes, or NULL. */
+static hwnas_onnx_bound *find_bound(const reader *r, const char *name)
+{
+    for (size_t i = 0; *name && i < r->n_bound; i++)
+        if (!strcmp(r->bound[i].name, name))
+            return &r->bound[i];
+    return NULL;
+}
+
+static hwnas_status bind(reader *r, const hwnas_onnx_shape *given,
+                         const Onnx__TensorShapeProto *shape)
+{
+    if (given->rank != (int)shape->n_dim)
+        return fail_shape(given, shape, "has another number of dimensions");
+    for (int i = 0; i < given->rank; i++) {
+        const dimension *dim = shape->dim[i];
+        const hwnas_onnx_bound *known = find_bound(r, name_of(dim));
+        if (!is_open(dim) && dim->dim_value != given->dims[i])
+            return fail_shape(given, shape, "differs where the file's is fixed");
+        if (known && known->value != given->dims[i])
+            return fail_shape(given, shape, "gives a dimension of one name two lengths");
+        if (known || !is_open(dim) || !*name_of(dim))
+            continue;
+        r->bound = hwnas_realloc(r->bound, (r->n_bound + 1) * sizeof *r->bound);
+        r->bound[r->n_bound++] = (hwnas_onnx_bound){name_of(dim), given->dims[i]};
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status fail_unknown(const reader *r, const char *name)
+{
+    hwnas_str list = {0};
+    for (size_t i = 0; i < r->from->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
+        if (!shape)
+            continue;
+        char *words = words_for(shape);
+        hwnas_str_addf(&list, "%s%s=%s", list.n ? ", " : "", r->from->input[i]->name, words);
+        free(words);
+    }
+    const hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "a shape is given for '%s', which is no input",
+                              name),
+                   "its inputs are %s", list.n ? list.s : "constants alone");
+    hwnas_str_done(&list);
+    return status;
+}
+
+static hwnas_status take_given(reader *r)
+{
+    for (size_t g = 0; r->shapes && g < r->shapes->n; g++) {
+        const Onnx__TensorShapeProto *shape = NULL;
+        for (size_t i = 0; i < r->from->n_input && !shape; i++)
+            if (!is_empty(r->from->input[i]->name) &&
+                !strcmp(r->from->input[i]->name, r->shapes->list[g].input))
+                shape = shape_of(r, r->from->input[i]);
+        if (!shape)
+            return fail_unknown(r, r->shapes->list[g].input);
+        TRY(bind(r, &r->shapes->list[g], shape));
+    }
+    return HWNAS_OK;
+}
+
+/* ---- The batch ---- */
+
+/* One letter says it of the first two dimensions alone. */
+static bool is_called_batch(const char *name, size_t at)
+{
+    static const char *const names[] = {"n", "b", "bs", "bsz", NULL};
+    for (size_t i = 0; names[i] && at < 2; i++)
+        if (!strcasecmp(name, names[i]))
+            return true;
+    return strcasestr(name, "batch") != NULL;
+}
+
+/* The first open dimension that is called the batch. */
+static const char *find_name(const reader *r)
+{
+    for (size_t i = 0; i < r->from->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
+        for (size_t d = 0; shape && d < shape->n_dim; d++)
+            if (is_open(shape->dim[d]) && is_called_batch(name_of(shape->dim[d]), d))
+                return name_of(shape->dim[d]);
+    }
+    return NULL;
+}
+
+static bool is_called_length(const char *name)
+{
+    static const char *const words[] = {"seq", "len", "time", "tok", NULL};
+    for (size_t i = 0; words[i]; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* Recurrent networks take [steps, batch, features]. */
+static bool is_second_of_sequence(const Onnx__TensorShapeProto *shape)
+{
+    return shape->n_dim == 3 && !is_open(shape->dim[0]) && shape->dim[0]->dim_value > 1 &&
+           is_open(shape->dim[1]) && !is_open(shape->dim[2]) &&
+           !is_called_length(name_of(shape->dim[1]));
+}
+
+/* Whether another dimension of the same input is called the batch. */
+static bool has_batch(const reader *r, const Onnx__TensorShapeProto *shape)
+{
+    for (size_t i = 0; r->batch_name && i < shape->n_dim; i++)
+        if (is_open(shape->dim[i]) && !strcmp(name_of(shape->dim[i]), r->batch_name))
+            return true;
+    return false;
+}
+
+static bool is_batch(const reader *r, const Onnx__TensorShapeProto *shape, size_t at)
+{
+    if (has_batch(r, shape))
+        return !strcmp(name_of(shape->dim[at]), r->batch_name);
+    return at == (is_second_of_sequence(shape) ? 1 : 0);
+}
+
+hwnas_status hwnas_onnx_settle_shapes(reader *r)
+{
+    TRY(take_given(r));
+    r->batch_name = find_name(r);
+    return HWNAS_OK;
+}
+
+/* ---- Inputs ---- */
+
+static hwnas_status fail_open(const Onnx__TensorShapeProto *shape, size_t at, const char *input)
+{
+    char *words = words_for(shape);
+    const char *name = name_of(shape->dim[at]);
+    const hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, NULL, "dimension %zu of input '%s' is open%s%s%s", at, input,
+                   *name ? ": '" : "", name, *name ? "'" : ""),
+        "--shape %s=... says how large it is; in the file it is %s", input, words);
+    free(words);
+    return status;
+}
+
+static hwnas_status read_dims(int64_t *dims, reader *r, const Onnx__TensorShapeProto *shape,
+                              const char *name)
+{
+    const hwnas_onnx_shape *given = given_for(r, name);
+    for (size_t i = 0; i < shape->n_dim; i++) {
+        const dimension *dim = shape->dim[i];
+        const hwnas_onnx_bound *bound = find_bound(r, name_of(dim));
+        const bool is_of_batch = is_batch(r, shape, i);
+        if (!is_open(dim))
+            dims[i] = dim->dim_value;
+        else if (given)
+            dims[i] = given->dims[i];
+        else if (bound)
+            dims[i] = bound->value;
+        else if (is_of_batch)
+            dims[i] = r->batch ? r->batch : 1;
+        else
+            return fail_open(shape, i, name);
+        if (!r->own_batch && is_open(dim) && is_of_batch &&
+            (!r->batch_name || !strcmp(name_of(dim), r->batch_name)))
+            r->own_batch = dims[i];
+    }
+    if (!r->first_length && shape->n_dim)
+        r->first_length = dims[0];
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_read_input(reader *r, const Onnx__ValueInfoProto *from)
+{
+    hwnas_onnx_named *value = hwnas_onnx_find_value(r, from->name);
+    if (value->constant)
+        return HWNAS_OK;
+    const Onnx__TensorShapeProto *shape = shape_of(r, from);
+    if (!shape)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "input '%s' is not a tensor of known shape",
+                          from->name);
+    const Onnx__TypeProto__Tensor *type = from->type->tensor_type;
+    hwnas_dtype dtype;
+    TRY(hwnas_onnx_dtype(&dtype, type->has_elem_type ? type->elem_type : 0, "input", from->name));
+    if (shape->n_dim > HWNAS_MAX_RANK)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "input '%s' has %zu dimensions; %d go",
+                          from->name, shape->n_dim, HWNAS_MAX_RANK);
+    int64_t dims[HWNAS_MAX_RANK] = {0};
+    TRY(read_dims(dims, r, shape, from->name));
+    return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype, (int)shape->n_dim,
+                                 dims);
+}

@@ -1,0 +1,145 @@
+# Shapes of ONNX files: an open batch wherever it stands, --shape, and files that cannot be read among others.
+load helpers
+
+# make FILE INPUT=DIM,DIM...: a network that adds up its inputs, after a product with a matrix of 8 rows; names of
+# dimensions are open, "?" has none.
+make() {
+    /usr/bin/python3 - "$@" <<'END'
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+inputs, nodes, last = [], [], None
+for text in sys.argv[2:]:
+    name, dims = text.split("=")
+    dims = [int(d) if d.lstrip("-").isdigit() else None if d == "?" else d for d in dims.split(",")]
+    inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+    nodes.append(helper.make_node("MatMul", [name, "w"], [name + "_w"]))
+    if last:
+        nodes.append(helper.make_node("Add", [last, name + "_w"], [name + "_sum"]))
+    last = name + ("_sum" if last else "_w")
+weight = np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4)
+graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info(last, TensorProto.FLOAT, None)],
+                          [numpy_helper.from_array(weight, "w")])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), sys.argv[1])
+END
+}
+
+setup_file() {
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+}
+
+# rows EXPRESSION ARGUMENT...: what Python makes of the rows of a profile, on a device that computes nothing.
+rows() {
+    local what=$1
+    shift
+    "$HWNAS" profile "$@" --device null --seconds 0.02 --json >rows.json
+    json rows.json "[$what for r in d['rows']]"
+}
+
+@test "an open batch, wherever it stands" {
+    make first.onnx x=batch,8
+    [ "$(rows "(r['batch'], r['macs'])" first.onnx --batch 1,8)" = "[(1, 32), (8, 256)]" ]
+    make unnamed.onnx x=?,8
+    [ "$(rows "(r['batch'], r['macs'])" unnamed.onnx --batch 1,8)" = "[(1, 32), (8, 256)]" ]
+    make minus.onnx x=-1,8
+    [ "$(rows "r['batch']" minus.onnx --batch 4)" = "[4]" ]
+    make second.onnx x=100,N,8
+    [ "$(rows "(r['batch'], r['macs'])" second.onnx --batch 1,8)" = "[(1, 3200), (8, 25600)]" ]
+    make nameless.onnx x=100,?,8
+    [ "$(rows "(r['batch'], r['macs'])" nameless.onnx --batch 8)" = "[(8, 25600)]" ]
+    make default.onnx x=batch,8
+    [ "$(rows "r['batch']" default.onnx)" = "[1]" ]
+    # What is called the batch is it, though another one comes first.
+    make sequence.onnx x=steps,batch_size,8
+    refuses 2 "*dimension 0 of input 'x' is open: 'steps'*--shape x=...*stepsxbatch_sizex8*" profile sequence.onnx --device null
+    [ "$(rows "(r['batch'], r['macs'])" sequence.onnx --shape x=50x4x8)" = "[(4, 6400)]" ]
+}
+
+@test "a fixed first dimension needs no --batch" {
+    make fixed.onnx x=64,8
+    [ "$(rows "(r['batch'], r['macs'])" fixed.onnx)" = "[(64, 2048)]" ]
+    refuses 2 "*fixed.onnx has a batch of 64, not 8*leave --batch out*" profile fixed.onnx --batch 8 --device null
+    # compare asks for 1 and 8 by itself: this has 64.
+    "$HWNAS" compare fixed.onnx --device null --seconds 0.05 --threads 1 --json >compared.json
+    [ "$(json compared.json "[c['measured']['batch'] for c in d['networks'][0]['choices']]")" = "[64]" ]
+    make open.onnx x=batch,8
+    "$HWNAS" compare open.onnx --device null --seconds 0.05 --threads 1 --json >compared.json
+    [ "$(json compared.json "sorted(c['measured']['batch'] for c in d['networks'][0]['choices'])")" = "[1, 8]" ]
+}
+
+@test "--shape gives open dimensions, those of one name together, and sweeps" {
+    make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
+    refuses 2 "*dimension 1 of input 'ids' is open: 'sequence'*--shape ids=...*batchxsequencex8*" profile two.onnx --device null
+    [ "$(rows "(r['shape'], r['batch'], r['macs'])" two.onnx --shape ids=1x128x8)" = "[('ids=1x128x8', 1, 8192)]" ]
+    [ "$(rows "(r['batch'], r['macs'])" two.onnx --shape ids=2x128x8,mask=2x128x8)" = "[(2, 16384)]" ]
+    [ "$(rows "(r['shape'], r['macs'])" two.onnx --shape 'ids=1x{32,64}x8')" = "[('ids=1x32x8', 2048), ('ids=1x64x8', 4096)]" ]
+    [ "$(rows "r['shape']" two.onnx --shape 'ids=1x{32,64}x8,mask=1x{32,64}x8')" = \
+        "['ids=1x32x8,mask=1x32x8', 'ids=1x64x8,mask=1x64x8']" ]
+    # The row's command makes the row again.
+    [[ $(json rows.json "d['rows'][1]['command']") == *" --shape ids=1x64x8,mask=1x64x8 "* ]]
+    # A recorded shape is measured again as it was.
+    "$HWNAS" profile two.onnx --shape 'ids=1x32x8' --device null --seconds 0.05 --save then.json >out
+    says out "*ids=1x32x8*"
+    "$HWNAS" compare --baseline then.json --tolerance 0.99 --seconds 0.05 >out || [ $? -eq 1 ]
+    says out "*two.onnx*"
+}
+
+@test "wrong shapes are told with their place and a hint" {
+    make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
+    local text
+    for text in ids ids= =1x2 ids=1x ids=1xx8 ids=0x8 'ids=1x{32' 'ids=1x{}' 'ids=1x{32,64}x{1,2,3}' ids=1x8,, ids=1x8,ids=1x8 \
+        ids=99999999999x8 ids=-1x8 'ids=1x8 '; do
+        refuses 2 "*--shape '$text': *ids=1x{32,64}*" profile two.onnx --device null --shape "$text"
+    done
+    refuses 2 "*shape that is given for input 'ids' has another number of dimensions*batchxsequencex8*" \
+        profile two.onnx --device null --shape ids=1x128
+    refuses 2 "*given for input 'ids' differs where the file's is fixed*batchxsequencex8*" \
+        profile two.onnx --device null --shape ids=1x128x9
+    refuses 2 "*given for input 'mask' gives a dimension of one name two lengths*" \
+        profile two.onnx --device null --shape ids=1x128x8,mask=1x64x8
+    refuses 2 "*a shape is given for 'tokens', which is no input*ids=batchxsequencex8, mask=batchxsequencex8*" \
+        profile two.onnx --device null --shape tokens=1x128x8
+    refuses 2 "*has a batch of 1, not 8*what --shape says*" profile two.onnx --device null --shape ids=1x128x8 --batch 8
+    refuses 2 "*is no ONNX file*" profile mnist_mlp --device null --shape x=1x784
+    refuses 2 "*one shape*" compare two.onnx --device null --shape 'ids=1x{1,2}x8'
+}
+
+@test "ONNX Runtime computes the same in the shapes that are given" {
+    command -v node >/dev/null || skip "needs node"
+    local ort=$HWNAS_SRC/tests/peers/ort_run.mjs shapes
+    node "$ort" version >/dev/null 2>&1 || skip "needs onnxruntime-node"
+    make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
+    for shapes in ids=1x128x8,mask=1x128x8 ids=3x7x8,mask=3x7x8; do
+        HWNAS_SHAPES=$shapes node "$ort" input two.onnx in.bin
+        for device in cpu ref; do
+            "$HWNAS" run two.onnx --device $device --shape "$shapes" --input in.bin --output out.bin
+            HWNAS_SHAPES=$shapes node "$ort" compare two.onnx in.bin out.bin 1e-5
+        done
+    done
+    make second.onnx x=100,N,8
+    HWNAS_SHAPES=x=100x3x8 node "$ort" input second.onnx in.bin
+    "$HWNAS" run second.onnx --shape x=100x3x8 --input in.bin --output out.bin
+    HWNAS_SHAPES=x=100x3x8 node "$ort" compare second.onnx in.bin out.bin 1e-5
+}
+
+@test "a file that cannot be read does not end the others" {
+    make a.onnx x=batch,8
+    make b.onnx x=batch,8
+    echo nonsense >bad.onnx
+    ends 2 profile a.onnx bad.onnx missing.onnx b.onnx --device null --batch 1,4 --threads 1 --seconds 0.02 --save all.json
+    says err "hwnas: bad.onnx: *"
+    says out "*a.onnx *bad.onnx *missing.onnx *b.onnx *"
+    [ "$(json all.json "[(r['model'], r['batch']) for r in d['rows'] if r['status'] == 'ok']")" = \
+        "[('a.onnx', 1), ('a.onnx', 4), ('b.onnx', 1), ('b.onnx', 4)]" ]
+    [ "$(json all.json "sorted({r['model'] for r in d['rows'] if r['status'] != 'ok' and r['message']})")" = \
+        "['bad.onnx', 'missing.onnx']" ]
+    # Nothing is measured where none can be read, nor after a wrong name.
+    refuses 2 "*bad.onnx*" profile bad.onnx bad.onnx --device null
+    refuses 2 "*no 'nothing'*" profile a.onnx nothing --device null
+    # One batch of two fits.
+    make fixed.onnx x=4,8
+    ends 2 profile fixed.onnx --device null --batch 1,4 --seconds 0.02 --json
+    [ "$(json out "[(r['batch'], r['status'] == 'ok') for r in d['rows']]")" = "[(1, False), (4, True)]" ]
+}
