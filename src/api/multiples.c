@@ -29,8 +29,7 @@ static bool reference_of(double *out, const char **unit, const char *metric, siz
     return false;
 }
 
-hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text,
-                                     const hwnas_optimized *found)
+hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text, const hwnas_optimized *found)
 {
     const char *metric = text;
     for (const char *at = text; *at;) {

@@ -224,11 +224,11 @@ static hwnas_status take_precisions_of_study(optimization *o, const json_t *iden
     hwnas_status status = HWNAS_OK;
     char *theirs = precisions_of(identity);
     if (o->precisions && strcmp(o->precisions, theirs))
-        status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
-                                       "%s was made with --precision %s, not %s", o->study_path,
-                                       theirs, o->precisions),
-                            "--resume without --precision goes on with its own; --overwrite begins "
-                            "anew, --out beside it");
+        status =
+            hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s was made with --precision %s, not %s",
+                                  o->study_path, theirs, o->precisions),
+                       "--resume without --precision goes on with its own; --overwrite begins "
+                       "anew, --out beside it");
     free(o->precisions);
     o->precisions = theirs;
     return status;

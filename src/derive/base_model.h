@@ -41,13 +41,13 @@ void hwnas_ranking_free(int **ranking, const hwnas_original *original); /* accep
 /* What is to be made of an original. */
 typedef struct hwnas_derivation {
     const hwnas_original *original;
-    int *const *ranking; /* borrowed: the original's, or another */
-    bool with_weights;   /* else weights of more than a thousand values have none */
-    bool *is_kept;       /* by set */
-    int *replaced_by;    /* by tensor: the one that takes its place, or itself */
-    int *kernel;         /* by node: height and width that are left of its kernel; 0: all */
-    hwnas_op_id *op;     /* by node */
-    int64_t image[2];    /* height and width that the first input is brought to; 0: as it is */
+    int *const *ranking;     /* borrowed: the original's, or another */
+    bool with_weights;       /* else weights of more than a thousand values have none */
+    bool *is_kept;           /* by set */
+    int *replaced_by;        /* by tensor: the one that takes its place, or itself */
+    int *kernel;             /* by node: height and width that are left of its kernel; 0: all */
+    hwnas_op_id *op;         /* by node */
+    int64_t image[2];        /* height and width that the first input is brought to; 0: as it is */
     hwnas_place image_place; /* who says so */
 } hwnas_derivation;
 

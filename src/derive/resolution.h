@@ -9,8 +9,8 @@ void hwnas_resolution_list(hwnas_change_options *to, const hwnas_original *origi
 hwnas_status hwnas_resolution_apply(hwnas_derivation *d, const hwnas_model_change *change,
                                     const hwnas_value *value);
 
-/* What came of building a network: HWNAS_E_INPUT at the place of its resolution where the model does
- * not compute its outputs of so small images. */
+/* What came of building a network: HWNAS_E_INPUT at the place of its resolution where the model
+ * does not compute its outputs of so small images. */
 HWNAS_CHECKED hwnas_status hwnas_resolution_check(hwnas_status status,
                                                   const hwnas_derivation *derivation,
                                                   const hwnas_graph *graph);

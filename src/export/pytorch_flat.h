@@ -2,8 +2,9 @@
  * to export/.
  *
  * No file calls one behind it: pytorch_flat_text.c has numbers and lists as Python writes them,
- * pytorch_flat_layers.c what is a module of PyTorch's, pytorch_flat_batch.c where the batch is, pytorch_flat_ops.c a row for each operator,
- * pytorch_flat_operands.c what a line reads, pytorch_flat.c the walk over the graph. */
+ * pytorch_flat_layers.c what is a module of PyTorch's, pytorch_flat_batch.c where the batch is,
+ * pytorch_flat_ops.c a row for each operator, pytorch_flat_operands.c what a line reads,
+ * pytorch_flat.c the walk over the graph. */
 #ifndef HWNAS_EXPORT_PYTORCH_FLAT_H
 #define HWNAS_EXPORT_PYTORCH_FLAT_H
 

@@ -72,8 +72,7 @@ void hwnas_flat_find_batch(hwnas_flat *f)
 {
     const hwnas_graph *graph = f->graph;
     const hwnas_tensor *x = graph->n_inputs ? &graph->tensors[graph->inputs[0]] : NULL;
-    f->is_of_inputs =
-        hwnas_arena_alloc(f->s.arena, graph->n_tensors * sizeof *f->is_of_inputs);
+    f->is_of_inputs = hwnas_arena_alloc(f->s.arena, graph->n_tensors * sizeof *f->is_of_inputs);
     f->outer = hwnas_arena_alloc(f->s.arena, graph->n_tensors * sizeof *f->outer);
     f->batch = x && x->rank ? x->dims[0] : 1;
     for (size_t i = 0; i < graph->n_inputs; i++) {
@@ -133,8 +132,7 @@ void hwnas_flat_give_batch(hwnas_flat *f, const hwnas_node *node, const hwnas_wi
             dims = TEXT("%s, -1", dims);
         args[like] = hwnas_wire_as_variable(&f->s, args[like]);
         const hwnas_wire *both[] = {args[i], args[like]};
-        const char *text =
-            TEXT("%s.expand($1.shape[0]%s)", t->dims[0] > 1 ? "$0[:1]" : "$0", dims);
+        const char *text = TEXT("%s.expand($1.shape[0]%s)", t->dims[0] > 1 ? "$0[:1]" : "$0", dims);
         args[i] = hwnas_wire_as_variable(&f->s, hwnas_flat_form(f, text, true, 2, both));
     }
 }

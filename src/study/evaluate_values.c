@@ -100,10 +100,10 @@ static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_estimate *es
 {
     int64_t n, n_all;
     return hwnas_predictor_was_stopped(&n, &n_all, e->predictor) ? HWNAS_PARTIAL
-           : estimate->is_trained                     ? HWNAS_TRAINED
-           : hwnas_predictor_ranks_only(e->predictor) ? HWNAS_COMPUTED
-           : estimate->sd == 0                        ? HWNAS_REPLAYED
-                                                      : HWNAS_PREDICTED;
+           : estimate->is_trained                                ? HWNAS_TRAINED
+           : hwnas_predictor_ranks_only(e->predictor)            ? HWNAS_COMPUTED
+           : estimate->sd == 0                                   ? HWNAS_REPLAYED
+                                                                 : HWNAS_PREDICTED;
 }
 
 static void add_estimate(hwnas_trial *trial, const hwnas_evaluator *e,

@@ -16,8 +16,8 @@ hwnas_arch *hwnas_probe_extreme(const hwnas_space *space, const hwnas_metric *me
 enum { HWNAS_MAX_STARTS = 8 };
 
 /* Networks to begin with, all different: for each limit on what grows with a network's size those
- * that are likely to meet it; of a trained model also uniform scalings of it. Returns how many; each is yours to free. `walked` is the job's space
- * with its settings. */
+ * that are likely to meet it; of a trained model also uniform scalings of it. Returns how many;
+ * each is yours to free. `walked` is the job's space with its settings. */
 int hwnas_probe_starts(hwnas_arch *out[HWNAS_MAX_STARTS], const hwnas_job *job,
                        const hwnas_space *walked);
 

@@ -67,9 +67,7 @@ hwnas_score hwnas_trial_score(const hwnas_trial *trial, const hwnas_goals *goals
         const bool is_known = v && v->source != HWNAS_PARTIAL;
         if (!is_known && score.violation == 0)
             score.violation = INFINITY;
-        score.objectives[i] = !is_known                   ? NAN
-                              : goal->metric->is_maximised ? -v->value
-                                                           : v->value;
+        score.objectives[i] = !is_known ? NAN : goal->metric->is_maximised ? -v->value : v->value;
     }
     if (goals->n_limits <= HWNAS_MAX_MARGINS && hwnas_n_fronts(goals) == 1)
         for (int i = 0; i < goals->n_limits; i++)

@@ -161,8 +161,8 @@ static void ranges_are_of_the_samples_that_recover(void **state)
         assert_int_equal(hwnas_samples_calibrated(samples, rows[r].batch), rows[r].n);
         assert_true(how.precision == HWNAS_S8 && how.n_samples == rows[r].n_batches);
         for (size_t i = 0; i < how.n_samples * (size_t)rows[r].batch; i++)
-            assert_memory_equal(how.samples + i * 784,
-                                one.samples + i % (size_t)rows[r].n * 784, 784 * sizeof(float));
+            assert_memory_equal(how.samples + i * 784, one.samples + i % (size_t)rows[r].n * 784,
+                                784 * sizeof(float));
         hwnas_predictor_free(predictor);
     }
 }
