@@ -110,10 +110,8 @@ static char *width_values(const hwnas_channel_group *group, int n_needed)
     enum { N_WIDTHS = 8, VECTOR = 8 };
     const int64_t unit = group->n_made / group->n_sets;
     int64_t step = unit;
-    while (step < VECTOR && group->n_made / (2 * step) >= N_WIDTHS)
-        step *= 2;
     while (group->n_made / step > N_WIDTHS)
-        step += unit > VECTOR ? unit : VECTOR % unit ? unit : VECTOR;
+        step += step < VECTOR ? step : unit > VECTOR || VECTOR % unit ? unit : VECTOR;
     step -= step % unit;
     hwnas_str values = {0};
     hwnas_str_addf(&values, "%lld", (long long)group->n_made);

@@ -241,6 +241,38 @@ static void channels_are_followed_through_shapes(void **state)
     hwnas_device_close(ref);
 }
 
+/* At most eight, down in even steps: of as many channels as vectors have, where they can be. */
+static void widths_are_whole_vectors(void **state)
+{
+    static const struct {
+        const char *attrs;
+        int64_t widths[9];
+    } rows[] = {{"out=8 kernel=3", {8, 7, 6, 5, 4, 3, 2, 1}},
+                {"out=24 kernel=3", {24, 20, 16, 12, 8, 4}},
+                {"out=48 kernel=3", {48, 40, 32, 24, 16, 8}},
+                {"out=96 kernel=3", {96, 80, 64, 48, 32, 16}},
+                {"out=128 kernel=3", {128, 112, 96, 80, 64, 48, 32, 16}}};
+    const int64_t dims[] = {1, 3, 8, 8};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_graph *graph = hwnas_graph_new("net", 1);
+        hwnas_space *space;
+        int x = add(graph, "conv", rows[i].attrs, add_input(graph, dims), -1);
+        x = add(graph, "conv", "out=4", add(graph, "relu", "", x, -1), -1);
+        hwnas_graph_add_output(graph, x);
+        write_model(graph);
+        hwnas_graph_free(graph);
+        char *path = strdup(in_folder("space.yaml"));
+        ok(hwnas_derive_space(path, in_folder("model.onnx"), false));
+        ok(hwnas_load_space(&space, path));
+        for (size_t v = 0; v < space->genes[0].n_values; v++)
+            assert_int_equal(space->genes[0].values[v].i, rows[i].widths[v]);
+        assert_int_equal(rows[i].widths[space->genes[0].n_values], 0);
+        hwnas_space_free(space);
+        free(path);
+    }
+}
+
 /* ---- What could not be made ---- */
 
 /* A slice takes a part of the channels that are ranked together: with the other part alone there
@@ -424,6 +456,7 @@ int main(void)
         cmocka_unit_test(independent_widths_are_those_of_the_papers),
         cmocka_unit_test(taking_out_channels_is_like_zeros_in_their_weights),
         cmocka_unit_test(channels_are_followed_through_shapes),
+        cmocka_unit_test(widths_are_whole_vectors),
         cmocka_unit_test(parts_of_a_slice_keep_a_channel),
         cmocka_unit_test(depth_is_no_matter),
         cmocka_unit_test(names_of_weights_stay_unique),
