@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/rewrite.h"
+#include "inherit/examples.h"
 #include "inherit/layer.h"
 #include "inherit/least_squares.h"
 #include "inherit/walk.h"
@@ -100,17 +101,6 @@ typedef struct student {
 
 /* ---- Rows that are left ---- */
 
-/* Positions may go as channels do, as those that a mixer's layers over tokens see: where a row of
- * the original's is in the targets, and in the values that the smaller network has. */
-typedef struct row {
-    int64_t target, sample, position;
-} row;
-
-typedef struct row_list {
-    int64_t n;
-    row *at; /* heap */
-} row_list;
-
 /* By index of an original's dimension which one it has become, -1: none; yours to free(). */
 static int64_t *new_indices(int64_t *n_kept, const student *s, int tensor, int dim)
 {
@@ -157,9 +147,11 @@ static void scale_positions(int64_t *positions, const hwnas_tensor *from, const 
     }
 }
 
-/* None where the smaller network's values lie otherwise. */
-static row_list find_rows(const student *s, int n, hwnas_layer_kind kind,
-                          const hwnas_layer_layout *now)
+/* Positions may go as channels do, as those that a mixer's layers over tokens see: where a row of
+ * the original's is in the targets, and in the values that the smaller network has. None where
+ * these lie otherwise. */
+static hwnas_row_list find_rows(const student *s, int n, hwnas_layer_kind kind,
+                                const hwnas_layer_layout *now)
 {
     const hwnas_graph *original = s->teacher->original->graph;
     const hwnas_node *node = &original->nodes[s->origin[n]];
@@ -175,15 +167,15 @@ static row_list find_rows(const student *s, int n, hwnas_layer_kind kind,
         scale_positions(positions, y, hwnas_node_output(s->graph, &s->graph->nodes[n]));
         n_positions = now->n_positions;
     }
-    row_list found = {.at = hwnas_alloc((size_t)p->n * sizeof *found.at)};
+    hwnas_row_list found = {.at = hwnas_alloc((size_t)p->n * sizeof *found.at)};
     const bool is_same =
         now->n_positions == n_positions && now->n_samples == n_samples * s->teacher->n_chunks;
     for (int64_t r = 0; r < p->n && is_same; r++) {
         int64_t sample, position;
         hwnas_layer_row(&sample, &position, r, &l, p);
         if (samples[sample % batch] >= 0 && positions[position] >= 0)
-            found.at[found.n++] =
-                (row){r, sample / batch * n_samples + samples[sample % batch], positions[position]};
+            found.at[found.n++] = (hwnas_row){
+                r, sample / batch * n_samples + samples[sample % batch], positions[position]};
     }
     free(samples);
     free(positions);
@@ -193,8 +185,8 @@ static row_list find_rows(const student *s, int n, hwnas_layer_kind kind,
 /* ---- Examples ---- */
 
 /* What the original has at the channels that are kept. */
-static hwnas_status take_targets(hwnas_matrix *out, const student *s, int n, const row_list *rows,
-                                 int channel_dim)
+static hwnas_status take_targets(hwnas_matrix *out, const student *s, int n,
+                                 const hwnas_row_list *rows, int channel_dim)
 {
     const hwnas_graph *original = s->teacher->original->graph;
     const int from = s->origin[n], tensor = original->nodes[from].output;
@@ -211,55 +203,6 @@ static hwnas_status take_targets(hwnas_matrix *out, const student *s, int n, con
     return status;
 }
 
-/* The windows of channels [begin, end) of an image that a convolution sees at the rows' positions.
- */
-static hwnas_status take_windows(hwnas_matrix *out, const student *s, int n, const float *values,
-                                 const row_list *rows, int64_t begin, int64_t end)
-{
-    const hwnas_node *node = &s->graph->nodes[n];
-    const hwnas_tensor *x = hwnas_node_input(s->graph, node, 0);
-    const hwnas_tensor *y = hwnas_node_output(s->graph, node);
-    const int64_t *window = hwnas_node_attr(node, "kernel")->ints;
-    const int64_t *stride = hwnas_node_attr(node, "stride")->ints;
-    const int64_t *pad = hwnas_node_attr(node, "pad")->ints;
-    const int64_t *dilation = hwnas_node_attr(node, "dilation")->ints;
-    out->n_rows = rows->n;
-    out->n_columns = (end - begin) * window[0] * window[1];
-    TRY(hwnas_try_alloc((void **)&out->at, (size_t)(out->n_rows * out->n_columns) * sizeof *out->at,
-                        "windows"));
-    float *to = out->at;
-    for (int64_t r = 0; r < rows->n; r++) {
-        const int64_t sample = rows->at[r].sample, position = rows->at[r].position;
-        const int64_t top = position / y->dims[3] * stride[0] - pad[0];
-        const int64_t left = position % y->dims[3] * stride[1] - pad[1];
-        for (int64_t c = begin; c < end; c++) {
-            const float *plane = values + (sample * x->dims[1] + c) * x->dims[2] * x->dims[3];
-            for (int64_t i = 0; i < window[0]; i++)
-                for (int64_t k = 0; k < window[1]; k++) {
-                    const int64_t yy = top + i * dilation[0], xx = left + k * dilation[1];
-                    const bool is_inside = yy >= 0 && yy < x->dims[2] && xx >= 0 && xx < x->dims[3];
-                    *to++ = is_inside ? plane[yy * x->dims[3] + xx] : 0;
-                }
-        }
-    }
-    return HWNAS_OK;
-}
-
-/* The features that a fully connected layer, or a bias, sees at the rows' positions. */
-static hwnas_status take_features(hwnas_matrix *out, const row_list *rows, const float *values,
-                                  const hwnas_layer_layout *l, int64_t n_features)
-{
-    out->n_rows = rows->n;
-    out->n_columns = n_features;
-    TRY(hwnas_try_alloc((void **)&out->at, (size_t)(rows->n * n_features) * sizeof *out->at,
-                        "features"));
-    for (int64_t r = 0; r < rows->n; r++)
-        memcpy(out->at + r * n_features,
-               values + (rows->at[r].sample * l->n_positions + rows->at[r].position) * n_features,
-               (size_t)n_features * sizeof *values);
-    return HWNAS_OK;
-}
-
 /* Values of a weight that may be changed; NULL: others read it as well. */
 static float *own_values(const student *s, const hwnas_node *node, int input)
 {
@@ -270,12 +213,12 @@ static float *own_values(const student *s, const hwnas_node *node, int input)
 }
 
 static hwnas_status recover_conv(const student *s, int n, float *const *values,
-                                 const row_list *rows, const hwnas_matrix *y)
+                                 const hwnas_row_list *rows, const hwnas_matrix *y)
 {
     const hwnas_node *node = &s->graph->nodes[n];
     hwnas_matrix x = {0};
-    TRY(take_windows(&x, s, n, values[node->inputs[0]], rows, 0,
-                     hwnas_node_input(s->graph, node, 0)->dims[1]));
+    TRY(hwnas_examples_windows(&x, s->graph, node, values[node->inputs[0]], rows, 0,
+                               hwnas_node_input(s->graph, node, 0)->dims[1]));
     const hwnas_status status =
         hwnas_least_squares_checked(own_values(s, node, 1), own_values(s, node, 2), &x, y);
     free(x.at);
@@ -283,7 +226,7 @@ static hwnas_status recover_conv(const student *s, int n, float *const *values,
 }
 
 static hwnas_status recover_depthwise(const student *s, int n, float *const *values,
-                                      const row_list *rows, const hwnas_matrix *y)
+                                      const hwnas_row_list *rows, const hwnas_matrix *y)
 {
     const hwnas_node *node = &s->graph->nodes[n];
     float *w = own_values(s, node, 1), *b = own_values(s, node, 2);
@@ -293,7 +236,8 @@ static hwnas_status recover_depthwise(const student *s, int n, float *const *val
         hwnas_matrix x = {0};
         for (int64_t r = 0; r < y->n_rows; r++)
             one.at[r] = y->at[r * y->n_columns + c];
-        status = take_windows(&x, s, n, values[node->inputs[0]], rows, c, c + 1);
+        status =
+            hwnas_examples_windows(&x, s->graph, node, values[node->inputs[0]], rows, c, c + 1);
         if (status == HWNAS_OK)
             status = hwnas_least_squares(w + c * x.n_columns, b ? b + c : NULL, &x, &one, RIDGE);
         free(x.at);
@@ -303,13 +247,13 @@ static hwnas_status recover_depthwise(const student *s, int n, float *const *val
 }
 
 static hwnas_status recover_linear(const student *s, int n, float *const *values,
-                                   const hwnas_layer_layout *l, const row_list *rows,
+                                   const hwnas_layer_layout *l, const hwnas_row_list *rows,
                                    const hwnas_matrix *y)
 {
     const hwnas_node *node = &s->graph->nodes[n];
     hwnas_matrix x = {0};
-    TRY(take_features(&x, rows, values[node->inputs[0]], l,
-                      hwnas_node_input(s->graph, node, 1)->dims[1]));
+    TRY(hwnas_examples_features(&x, rows, values[node->inputs[0]], l,
+                                hwnas_node_input(s->graph, node, 1)->dims[1]));
     const hwnas_status status =
         hwnas_least_squares_checked(own_values(s, node, 1), own_values(s, node, 2), &x, y);
     free(x.at);
@@ -324,7 +268,7 @@ static void transpose(float *out, const float *from, int64_t rows, int64_t colum
 }
 
 static hwnas_status recover_matmul(const student *s, int n, float *const *values,
-                                   const hwnas_layer_layout *l, const row_list *rows,
+                                   const hwnas_layer_layout *l, const hwnas_row_list *rows,
                                    const hwnas_matrix *y)
 {
     hwnas_status status = HWNAS_OK;
@@ -332,7 +276,7 @@ static hwnas_status recover_matmul(const student *s, int n, float *const *values
     const hwnas_tensor *w = hwnas_node_input(s->graph, node, 1);
     float *own = own_values(s, node, 1), *turned = NULL;
     hwnas_matrix x = {0};
-    TRY_OUT(take_features(&x, rows, values[node->inputs[0]], l, w->dims[0]));
+    TRY_OUT(hwnas_examples_features(&x, rows, values[node->inputs[0]], l, w->dims[0]));
     TRY_OUT(hwnas_try_alloc((void **)&turned, (size_t)hwnas_tensor_bytes(w), w->name));
     transpose(turned, own, w->dims[0], w->dims[1]);
     TRY_OUT(hwnas_least_squares_checked(turned, NULL, &x, y));
@@ -345,7 +289,8 @@ out:
 
 /* y = x + b: what is left of y in the mean. */
 static hwnas_status recover_bias(const student *s, int n, float *const *values,
-                                 const hwnas_layer_layout *l, const row_list *rows, hwnas_matrix *y)
+                                 const hwnas_layer_layout *l, const hwnas_row_list *rows,
+                                 hwnas_matrix *y)
 {
     const hwnas_node *node = &s->graph->nodes[n];
     const int bias = hwnas_layer_bias(s->graph, node);
@@ -354,7 +299,7 @@ static hwnas_status recover_bias(const student *s, int n, float *const *values,
     hwnas_matrix x = {0};
     if (!b)
         return HWNAS_OK;
-    TRY(take_features(&x, rows, values[node->inputs[!bias]], l, y->n_columns));
+    TRY(hwnas_examples_features(&x, rows, values[node->inputs[!bias]], l, y->n_columns));
     for (int64_t i = 0; i < y->n_rows * y->n_columns; i++)
         y->at[i] -= x.at[i];
     free(x.at);
@@ -389,7 +334,7 @@ static hwnas_status recover_node(void *context, int n, float *const *values)
         !can_recover(s, node, kind))
         return HWNAS_OK;
     const hwnas_layer_layout l = hwnas_layer_layout_of(s->graph, node, kind, s->teacher->n_chunks);
-    row_list rows = find_rows(s, n, kind, &l);
+    hwnas_row_list rows = find_rows(s, n, kind, &l);
     hwnas_status status = take_targets(&y, s, n, &rows, l.channel_dim);
     if (status == HWNAS_OK)
         subtract_shared_bias(&y, s, node, kind, values);

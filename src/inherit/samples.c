@@ -9,6 +9,7 @@
 #include "data/floor_test.h"
 #include "inherit/importance.h"
 #include "inherit/recover.h"
+#include "inherit/removal.h"
 
 enum {
     DEFAULT_RECOVER = 1024,
@@ -27,9 +28,10 @@ struct hwnas_samples {
     float *values; /* of all samples, in their shuffled order */
     double *labels;
     float *repeated; /* a batch that is larger than the samples that recover; NULL: none was */
-    bool keeps_weights, by_weights;
-    double floor; /* as hwnas_samples_stop_below() says */
-    int64_t n_run, n_wanted; /* of the last score */
+    bool keeps_weights;
+    hwnas_samples_importance importance; /* never AUTO */
+    double floor;                        /* as hwnas_samples_stop_below() says */
+    int64_t n_run, n_wanted;             /* of the last score */
     const hwnas_original *original;
     hwnas_teacher *teacher; /* NULL until it is needed; so is the ranking */
     int **ranking;
@@ -178,8 +180,9 @@ hwnas_status hwnas_samples_open(hwnas_samples **out, const hwnas_space *space, c
     hwnas_samples *s = hwnas_alloc(sizeof *s);
     s->space = space;
     s->keeps_weights = options->keeps_weights;
-    s->by_weights = options->importance == HWNAS_IMPORTANCE_OF_WEIGHTS ||
-                    (options->importance == HWNAS_IMPORTANCE_AUTO && options->keeps_weights);
+    s->importance = options->importance      ? options->importance
+                    : options->keeps_weights ? HWNAS_IMPORTANCE_OF_WEIGHTS
+                                             : HWNAS_IMPORTANCE_BY_REMOVAL;
     if (!space->builder) {
         status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
                                        "%s has no trained model whose weights could be inherited",
@@ -239,8 +242,8 @@ static hwnas_status repeat(hwnas_samples *s, int64_t n, int batch)
 {
     free(s->repeated);
     s->repeated = NULL;
-    TRY(hwnas_try_alloc((void **)&s->repeated,
-                        (size_t)(batch * s->n_values) * sizeof *s->repeated, "a batch"));
+    TRY(hwnas_try_alloc((void **)&s->repeated, (size_t)(batch * s->n_values) * sizeof *s->repeated,
+                        "a batch"));
     for (int64_t i = 0; i < batch; i++)
         memcpy(s->repeated + i * s->n_values, s->values + i % n * s->n_values,
                (size_t)s->n_values * sizeof *s->repeated);
@@ -263,10 +266,11 @@ hwnas_status hwnas_samples_calibrate(hwnas_exec_options *out, hwnas_samples *s, 
 static hwnas_status rank_channels(hwnas_samples *s)
 {
     double *importance;
-    if (s->by_weights || s->ranking)
+    if (s->importance == HWNAS_IMPORTANCE_OF_WEIGHTS || s->ranking)
         return HWNAS_OK;
-    TRY(hwnas_importance_of_activations(&importance, s->original, s->device, s->inputs,
-                                        s->n_recover / s->batch));
+    TRY((s->importance == HWNAS_IMPORTANCE_BY_REMOVAL ? hwnas_importance_by_removal
+                                                      : hwnas_importance_of_activations)(
+        &importance, s->original, s->device, s->inputs, s->n_recover / s->batch));
     s->ranking = hwnas_original_rank(s->original, importance);
     free(importance);
     return HWNAS_OK;

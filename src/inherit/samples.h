@@ -20,10 +20,11 @@ typedef enum hwnas_samples_part {
 
 /* By what channels are ranked: the most important ones stay. */
 typedef enum hwnas_samples_importance {
-    HWNAS_IMPORTANCE_AUTO, /* activations where weights are recovered, which was measured to be
+    HWNAS_IMPORTANCE_AUTO, /* removal where weights are recovered, which was measured to be
                               better then; else weights */
     HWNAS_IMPORTANCE_OF_WEIGHTS,
-    HWNAS_IMPORTANCE_OF_ACTIVATIONS, /* on the samples that recover */
+    HWNAS_IMPORTANCE_OF_ACTIVATIONS, /* on the samples that recover; so is that ... */
+    HWNAS_IMPORTANCE_BY_REMOVAL,     /* ... by what the other channels cannot make up for */
 } hwnas_samples_importance;
 
 typedef struct hwnas_samples_options {

@@ -102,12 +102,18 @@ static hwnas_status set_option(settings *s, const char *key, const char *value)
                    : bad_value(key, value, "a number, or one for each channel: 0.485:0.456:0.406");
     }
     if (!strcmp(key, "importance")) {
-        const bool is_weights = !strcmp(value, "weights");
-        s->options.importance =
-            is_weights ? HWNAS_IMPORTANCE_OF_WEIGHTS : HWNAS_IMPORTANCE_OF_ACTIVATIONS;
-        return is_weights || !strcmp(value, "activations")
-                   ? HWNAS_OK
-                   : bad_value(key, value, "activations or weights");
+        static const struct {
+            const char *name;
+            hwnas_samples_importance importance;
+        } rows[] = {{"removal", HWNAS_IMPORTANCE_BY_REMOVAL},
+                    {"activations", HWNAS_IMPORTANCE_OF_ACTIVATIONS},
+                    {"weights", HWNAS_IMPORTANCE_OF_WEIGHTS}};
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            if (!strcmp(value, rows[i].name)) {
+                s->options.importance = rows[i].importance;
+                return HWNAS_OK;
+            }
+        return bad_value(key, value, "removal, activations or weights");
     }
     if (!strcmp(key, "weights")) {
         s->options.keeps_weights = !strcmp(value, "inherited");

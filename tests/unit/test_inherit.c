@@ -17,6 +17,7 @@
 #include "inherit/importance.h"
 #include "inherit/least_squares.h"
 #include "inherit/recover.h"
+#include "inherit/removal.h"
 #include "onnx/onnx.h"
 #include "tests/unit/device_fixture.h"
 
@@ -290,6 +291,59 @@ static void what_carries_nothing_goes_first(void **state)
     hwnas_device_close(cpu);
 }
 
+/* Half of the channels say what the other half says, louder than all but a few that say something
+ * of their own: one of each pair goes before any of these. */
+static void what_others_say_goes_first(void **state)
+{
+    enum { PAIRS = 6, OWN = 4, N = 2 * PAIRS + OWN, INPUTS = 12 };
+    const int64_t dims[4] = {BATCH, INPUTS};
+    hwnas_graph *graph = hwnas_graph_new("net", 3);
+    hwnas_base_model *model;
+    const hwnas_original *original;
+    hwnas_device *cpu = open_device("cpu", 1);
+    double *by_removal, *by_activations;
+    int x = add(graph, "linear", "out=16", add_input(graph, dims), -1);
+    const int *inputs = graph->nodes[graph->tensors[x].producer].inputs;
+    float *w = hwnas_arena_alloc(graph->arena, N * INPUTS * sizeof *w);
+    float *b = hwnas_arena_alloc(graph->arena, N * sizeof *b);
+    (void)state;
+    hwnas_tensor_fill(&graph->tensors[inputs[1]], w);
+    for (int i = 0; i < N; i++) {
+        b[i] = 0.1F;
+        for (int k = 0; k < INPUTS; k++)
+            w[i * INPUTS + k] = i >= PAIRS && i < 2 * PAIRS ? w[(i - PAIRS) * INPUTS + k]
+                                : i < PAIRS                 ? 10 * w[i * INPUTS + k]
+                                                            : w[i * INPUTS + k];
+    }
+    graph->tensors[inputs[1]].data = w;
+    graph->tensors[inputs[2]].data = b;
+    x = add(graph, "relu", "", x, -1);
+    hwnas_graph_add_output(graph, add(graph, "linear", "out=6", x, -1));
+    open_model(&model, graph);
+    hwnas_graph_free(graph);
+    ok(hwnas_base_model_original(&original, model, BATCH));
+    float *samples = random_values(N_CHUNKS * BATCH * INPUTS, 9);
+    const float *const all[] = {samples};
+    ok(hwnas_importance_by_removal(&by_removal, original, cpu, all, N_CHUNKS));
+    ok(hwnas_importance_of_activations(&by_activations, original, cpu, all, N_CHUNKS));
+    const hwnas_channel_group *group = &original->coupling->groups[0];
+    assert_int_equal(group->n_sets, N);
+    int n_pairs = 0, n_quiet = 0; /* of which one goes first; of its own, and called unimportant */
+    for (int i = 0; i < PAIRS; i++)
+        n_pairs +=
+            (by_removal[group->sets[i]] < PAIRS) != (by_removal[group->sets[i + PAIRS]] < PAIRS);
+    for (int i = 2 * PAIRS; i < N; i++)
+        for (int k = 0; k < 2 * PAIRS; k++)
+            n_quiet += by_activations[group->sets[i]] < by_activations[group->sets[k]];
+    assert_int_equal(n_pairs, PAIRS);
+    assert_true(n_quiet > OWN * PAIRS);
+    free(by_removal);
+    free(by_activations);
+    free(samples);
+    hwnas_base_model_close(model);
+    hwnas_device_close(cpu);
+}
+
 static int make_file(void **state)
 {
     const int file = mkstemp(path);
@@ -312,6 +366,7 @@ int main(void)
         cmocka_unit_test(layers_over_tokens_lose_examples),
         cmocka_unit_test(a_bias_of_several_layers_stays),
         cmocka_unit_test(what_carries_nothing_goes_first),
+        cmocka_unit_test(what_others_say_goes_first),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
