@@ -31,29 +31,44 @@ out:
     return status;
 }
 
-static hwnas_status run_on_device(const hwnas_graph *graph, const hwnas_node *node,
-                                  hwnas_device *device, const float *const *operands, float *output)
+hwnas_status hwnas_node_compile(hwnas_node_exec *out, const hwnas_graph *graph,
+                                const hwnas_node *node, hwnas_device *device,
+                                const float *const *operands)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_graph *alone = NULL;
-    hwnas_exec *exec = NULL;
-    TRY_OUT(isolate(&alone, graph, node, operands));
-    TRY_OUT(hwnas_device_compile(&exec, device, alone, NULL));
-    TRY_OUT(device->ops->run(exec, operands, &output));
-out:
-    hwnas_exec_free(exec);
-    hwnas_graph_free(alone);
-    return status;
+    *out = (hwnas_node_exec){.graph = graph, .node = node};
+    if (!device)
+        return HWNAS_OK;
+    TRY(isolate(&out->alone, graph, node, operands));
+    const hwnas_status status = hwnas_device_compile(&out->exec, device, out->alone, NULL);
+    if (status == HWNAS_OK)
+        return HWNAS_OK;
+    hwnas_node_exec_done(out);
+    return status == HWNAS_E_UNSUPPORTED ? HWNAS_OK : status;
+}
+
+hwnas_status hwnas_node_exec_run(const hwnas_node_exec *e, const float *const *operands,
+                                 float *output)
+{
+    if (e->exec)
+        return e->exec->ops->run(e->exec, operands, &output);
+    e->node->op->compute(e->graph, e->node, operands, output);
+    return HWNAS_OK;
+}
+
+void hwnas_node_exec_done(hwnas_node_exec *e)
+{
+    hwnas_exec_free(e->exec);
+    hwnas_graph_free(e->alone);
+    e->exec = NULL;
+    e->alone = NULL;
 }
 
 hwnas_status hwnas_node_run(const hwnas_graph *graph, const hwnas_node *node, hwnas_device *device,
                             const float *const *operands, float *output)
 {
-    if (device && node->op->macs) {
-        hwnas_status status = run_on_device(graph, node, device, operands, output);
-        if (status != HWNAS_E_UNSUPPORTED)
-            return status;
-    }
-    node->op->compute(graph, node, operands, output);
-    return HWNAS_OK;
+    hwnas_node_exec exec;
+    TRY(hwnas_node_compile(&exec, graph, node, node->op->macs ? device : NULL, operands));
+    const hwnas_status status = hwnas_node_exec_run(&exec, operands, output);
+    hwnas_node_exec_done(&exec);
+    return status;
 }

@@ -41,20 +41,30 @@ static hwnas_status load_weights(state *s, const hwnas_node *node)
     return HWNAS_OK;
 }
 
+static void take_operands(const float **out, const state *s, const hwnas_node *node, int64_t chunk)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        out[i] = chunk_of(s, node->inputs[i], chunk);
+}
+
 static hwnas_status run_node(state *s, int n)
 {
     const hwnas_walker *w = s->walker;
     const hwnas_node *node = &w->graph->nodes[n];
     const hwnas_tensor *output = hwnas_node_output(w->graph, node);
     const float *operands[HWNAS_MAX_NODE_INPUTS];
+    hwnas_node_exec exec;
+    hwnas_status status = HWNAS_OK;
     TRY(hwnas_try_alloc((void **)&s->values[node->output],
                         (size_t)(w->n_chunks * hwnas_tensor_bytes(output)), output->name));
-    for (int64_t chunk = 0; chunk < w->n_chunks; chunk++) {
-        for (int i = 0; i < node->n_inputs; i++)
-            operands[i] = chunk_of(s, node->inputs[i], chunk);
-        TRY(hwnas_node_run(w->graph, node, w->device, operands, chunk_of(s, node->output, chunk)));
+    take_operands(operands, s, node, 0);
+    TRY(hwnas_node_compile(&exec, w->graph, node, w->device, operands));
+    for (int64_t chunk = 0; chunk < w->n_chunks && status == HWNAS_OK; chunk++) {
+        take_operands(operands, s, node, chunk);
+        status = hwnas_node_exec_run(&exec, operands, chunk_of(s, node->output, chunk));
     }
-    return HWNAS_OK;
+    hwnas_node_exec_done(&exec);
+    return status;
 }
 
 static bool is_input(const hwnas_graph *graph, int tensor)
