@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_listed(const json_t *list, const char *label)
+bool hwnas_domain_lists(const json_t *list, const char *label)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!strcmp(json_string_value(json_array_get(list, i)), label))
@@ -30,7 +30,7 @@ static json_t *list_values(const hwnas_space *space, const hwnas_choice *choice,
     for (size_t p = 0; p < choice->n_positions; p++) {
         const hwnas_gene *gene = &space->genes[choice->first_gene + p];
         for (size_t v = 0; v < gene->n_values; v++)
-            if (seen[choice->first_gene + p][v] && !is_listed(list, gene->labels[v]))
+            if (seen[choice->first_gene + p][v] && !hwnas_domain_lists(list, gene->labels[v]))
                 json_array_append_new(list, json_string(gene->labels[v]));
     }
     return list;
@@ -76,7 +76,7 @@ bool hwnas_domain_has(const json_t *domain, const hwnas_space *space, size_t gen
 {
     const hwnas_gene *g = &space->genes[gene];
     const json_t *list = json_object_get(domain, space->choices[g->choice].name);
-    return !list || is_listed(list, g->labels[value]);
+    return !list || hwnas_domain_lists(list, g->labels[value]);
 }
 
 /* Values of a choice's positions that a domain does not have, each once. */
@@ -88,7 +88,7 @@ static size_t count_unseen(const json_t *domain, const hwnas_space *space,
         const hwnas_gene *gene = &space->genes[choice->first_gene + p];
         for (size_t v = 0; v < gene->n_values; v++)
             if (!hwnas_domain_has(domain, space, choice->first_gene + p, v) &&
-                !is_listed(unseen, gene->labels[v]))
+                !hwnas_domain_lists(unseen, gene->labels[v]))
                 json_array_append_new(unseen, json_string(gene->labels[v]));
     }
     const size_t n = json_array_size(unseen);

@@ -15,6 +15,9 @@ json_t *hwnas_domain_of(const hwnas_space *space, hwnas_arch *const *archs, size
 /* Whether an object is a domain of this space; else HWNAS_E_INPUT. */
 HWNAS_CHECKED hwnas_status hwnas_domain_check(const json_t *domain, const hwnas_space *space);
 
+/* Whether a list of labels has one. */
+bool hwnas_domain_lists(const json_t *list, const char *label);
+
 /* Whether a domain has a value of a gene. A choice that is not in it has all. */
 bool hwnas_domain_has(const json_t *domain, const hwnas_space *space, size_t gene, size_t value);
 

@@ -317,6 +317,11 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     if (s->n_warm)
         hwnas_str_addf(out, "\n            the first %llu taken over from another study",
                        (unsigned long long)s->n_warm);
+    if (s->n_outside)
+        hwnas_str_addf(out,
+                       "\n            %llu of the other study left out: outside what the predictor "
+                       "has learned from",
+                       (unsigned long long)s->n_outside);
     add_failure(out, s);
     add_estimates(out, s);
     hwnas_verified_text(out, s);
@@ -471,6 +476,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1), "failures",
         failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
         "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
+    json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));
     json_object_set_new(json, "held", s->held ? json_incref(s->held) : json_object());
     json_object_set_new(json, "verified", hwnas_verified_json(s));
     json_object_set_new(json, "slow_code", hwnas_slow_ones_json(s));

@@ -157,6 +157,10 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
     add_devices(out, job);
     if (job->warm_start)
         hwnas_str_addf(out, "begins with  up to %zu trials of %s\n", plan->n_warm, job->warm_start);
+    if (plan->n_outside)
+        hwnas_str_addf(out,
+                       "             without %zu outside what the predictor has learned from\n",
+                       plan->n_outside);
     add_end(out, job);
     add_trainings(out, plan);
     add_time(out, plan);
@@ -180,6 +184,7 @@ json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
                   number(plan->seconds_a_trial), "trials", number(plan->trials), "minutes",
                   number(plan->minutes), "missed", plan->missed, "warm", (json_int_t)plan->n_warm,
                   "study", job->study, "study_exists", hwnas_file_exists(job->study));
+    json_object_set_new(json, "warm_outside", json_integer((json_int_t)plan->n_outside));
     if (plan->trains) {
         json_object_set_new(json, "trainings", number(plan->n_trainings));
         json_object_set_new(json, "seconds_a_training", number(plan->seconds_a_training));

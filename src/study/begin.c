@@ -131,6 +131,7 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
     arch = NULL;
     if (hwnas_arch_parse(&walked, s->setup.walked, from->code) != HWNAS_OK) {
         hwnas_error_clear(); /* beyond the predictor's domain: it cannot say what that is worth */
+        s->n_outside++;
         goto out;
     }
     arch = hwnas_settings_strip(walked, s->setup.space);
@@ -166,8 +167,9 @@ out:
 
 static hwnas_status write_warm(const hwnas_session *s, bool is_done)
 {
-    json_t *fact = json_pack("{s:s, s:I, s:b}", "study", s->job->warm_start, "trials",
-                             (json_int_t)s->n_warm, "done", is_done);
+    json_t *fact = json_pack("{s:s, s:I, s:I, s:b}", "study", s->job->warm_start, "trials",
+                             (json_int_t)s->n_warm, "outside", (json_int_t)s->n_outside, "done",
+                             is_done);
     hwnas_status status = hwnas_facts_set_json(s->store, "warm_start", fact);
     json_decref(fact);
     return status;

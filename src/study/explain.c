@@ -7,6 +7,7 @@
 
 #include "derive/derive.h"
 #include "study/evaluate.h"
+#include "study/held.h"
 #include "study/response.h"
 
 enum { MAX_STEPS = 3 }; /* of a relaxation */
@@ -47,6 +48,7 @@ static hwnas_status open_all(explainer *e)
     e->job.predictor = json_string_value(json_object_get(identity, "accuracy"));
     TRY(hwnas_load_space(&e->space, e->job.space ? e->job.space : ""));
     TRY(hwnas_settings_space(&e->walked, e->space, &e->job));
+    TRY(hwnas_held_again(&e->walked, e->summary->held));
     TRY(hwnas_evaluator_open(&e->evaluator, &e->job, e->space, true, NULL, NULL));
     TRY(hwnas_evaluator_train_first(e->evaluator));
     return hwnas_arch_parse(&e->arch, e->walked, e->summary->trials[e->out->trial].code);

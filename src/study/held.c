@@ -20,6 +20,13 @@ static bool *find_kept(const json_t *domain, const hwnas_space *space, size_t ge
     return kept;
 }
 
+static void free_kept(bool **kept, const hwnas_space *space)
+{
+    for (size_t g = 0; g < space->n_genes; g++)
+        free(kept[g]);
+    free(kept);
+}
+
 static size_t count_left_out(const hwnas_space *space, const hwnas_choice *choice,
                              bool *const *kept)
 {
@@ -56,9 +63,32 @@ hwnas_status hwnas_held_find(json_t **held, const hwnas_space **walked,
                                       json_object_get(domain, space->choices[c].name), "left_out",
                                       (json_int_t)n));
     }
+    free_kept(kept, space);
+    return status;
+}
+
+/* Values of a gene that a study took. */
+static bool *find_taken(const json_t *held, const hwnas_space *space, size_t gene)
+{
+    const hwnas_gene *g = &space->genes[gene];
+    const json_t *list =
+        json_object_get(json_object_get(held, space->choices[g->choice].name), "kept");
+    bool *kept = hwnas_alloc(g->n_values * sizeof *kept);
+    for (size_t v = 0; v < g->n_values; v++)
+        kept[v] = !json_array_size(list) || hwnas_domain_lists(list, g->labels[v]);
+    return kept;
+}
+
+hwnas_status hwnas_held_again(const hwnas_space **walked, const json_t *held)
+{
+    const hwnas_space *space = *walked;
+    if (!held)
+        return HWNAS_OK;
+    bool **kept = hwnas_alloc((space->n_genes + 1) * sizeof *kept);
     for (size_t g = 0; g < space->n_genes; g++)
-        free(kept[g]);
-    free(kept);
+        kept[g] = find_taken(held, space, g);
+    hwnas_status status = hwnas_space_hold(walked, space, (const bool *const *)kept);
+    free_kept(kept, space);
     return status;
 }
 

@@ -15,6 +15,9 @@
 HWNAS_CHECKED hwnas_status hwnas_held_find(json_t **held, const hwnas_space **walked,
                                            const hwnas_predictor *predictor, const hwnas_job *job);
 
+/* Narrows what is walked as a study's search did, by its note; `held` NULL: nothing was held. */
+HWNAS_CHECKED hwnas_status hwnas_held_again(const hwnas_space **walked, const json_t *held);
+
 /* The study's note of it. */
 HWNAS_CHECKED hwnas_status hwnas_held_write(hwnas_store *store, const json_t *held);
 HWNAS_CHECKED hwnas_status hwnas_held_load(json_t **out, hwnas_store *store);

@@ -129,6 +129,19 @@ static void estimate(hwnas_plan *out, const hwnas_job *job)
         out->minutes = fmin(out->minutes, job->max_minutes);
 }
 
+/* Trials of the other study that are walked here. */
+static size_t count_inside(const hwnas_warm_start *warm, const hwnas_space *walked)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < warm->n; i++) {
+        hwnas_arch *arch = NULL;
+        n += hwnas_arch_parse(&arch, walked, warm->trials[i].code) == HWNAS_OK;
+        hwnas_arch_free(arch);
+    }
+    hwnas_error_clear();
+    return n;
+}
+
 hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
                              const volatile sig_atomic_t *stop)
 {
@@ -151,7 +164,8 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     plan.measures = hwnas_evaluator_measures(setup.evaluator);
     plan.strategy = setup.strategy->ops;
     plan.choice = setup.choice;
-    plan.n_warm = warm.n;
+    plan.n_warm = count_inside(&warm, setup.walked);
+    plan.n_outside = warm.n - plan.n_warm;
     time_networks(&plan, &setup, job);
     estimate(&plan, job);
     TRY_OUT(find_trainings(&trainings, &plan.trains, job, setup.space));

@@ -45,6 +45,7 @@ typedef struct hwnas_session {
     bool is_deadline_near; /* the time left is as much as measuring the front takes */
     uint64_t next;         /* number of the next trial */
     uint64_t n_failed, n_warm;
+    uint64_t n_outside; /* of the other study's, left out: beyond the predictor's domain */
     int n_failures_in_a_row;
     bool is_target_met;
     char *exhausted; /* why the strategy has no more networks; NULL: it has */

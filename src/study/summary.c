@@ -120,6 +120,7 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
     TRY_OUT(hwnas_store_get(&s->ended, store, "ended"));
     s->wall_seconds = json_number_value(wall);
     s->n_warm = (uint64_t)json_integer_value(json_object_get(warm, "trials"));
+    s->n_outside = (uint64_t)json_integer_value(json_object_get(warm, "outside"));
     TRY_OUT(hwnas_job_goals(&s->job, s->identity));
     TRY_OUT(hwnas_store_trials(&s->trials, &s->n_trials, store));
     TRY_OUT(hwnas_store_replace(s->trials, s->n_trials, store));

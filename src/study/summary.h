@@ -26,6 +26,7 @@ typedef struct hwnas_summary {
     char *study;        /* file */
     char *ended;        /* why the search is over; NULL: it is not, or died */
     uint64_t n_warm;    /* trials taken over from another study, the first ones */
+    uint64_t n_outside; /* of it, left out: they have values that the predictor has not seen */
     size_t n_trials, n_finished, n_failed, n_feasible;
     size_t n_estimated;    /* of the finished: not measured, as their estimates told enough */
     size_t n_remeasured;   /* estimated first, and measured then */

@@ -95,9 +95,27 @@ search() {
         --device null --objectives accuracy,macs --strategy random --trials 120 --study free.db --resume
     search --space nets.yaml --accuracy p.json --trials 24 --study held.db --warm-start free.db
     is out 'd["warm"] > 0'
+    is out "d['warm_outside'] == $(archs free.db | grep -cE 'depth=4|24')"
     archs held.db >codes
     ! grep -E 'depth=4|24' codes
     grep -q 'depth=3' codes
+    ends 0 study show held.db
+    grep -qE '^ +[0-9]+ of the other study left out: outside what the predictor has learned from$' out
+    ends 0 search --space nets.yaml --accuracy p.json --device null --objectives accuracy,macs --trials 24 --dry-run \
+        --warm-start free.db
+    grep -qE '^ +without [0-9]+ outside what the predictor has learned from$' out
+}
+
+@test "the neighbours that an explanation names are among what was searched" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    search --space nets.yaml --accuracy p.json --trials 24 --study held.db
+    ends 0 explain held.db
+    grep -q ' -> ' out
+    not grep -E -e '-> (4|24)' out
+    search --space nets.yaml --accuracy p.json --trials 24 --study free.db --domain free
+    ends 0 explain free.db
+    grep -qE -e '-> (4|24)' out
 }
 
 @test "what ships says what it has seen of its table" {
