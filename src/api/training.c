@@ -13,6 +13,8 @@
 #include "derive/derive.h"
 #include "predict/suggest.h"
 #include "predict/suggest_files.h"
+#include "predict/sample.h"
+#include "report/predictor_text.h"
 #include "report/training_text.h"
 
 static const char standard_target[] = "accuracy_pct";
@@ -225,6 +227,41 @@ hwnas_status hwnas_predictor_score_table(hwnas_report **out, hwnas_predictor *pr
     }
     free(estimates);
     hwnas_table_free(table);
+    return status;
+}
+
+/* The space that the file names; `name`: another that has its choices. NULL: fitted for any. */
+static hwnas_status open_space_of(hwnas_space **out, const json_t *file, const char *name)
+{
+    const char *own = json_string_value(json_object_get(json_object_get(file, "space"), "name"));
+    *out = NULL;
+    if (!name && own && !strcmp(own, HWNAS_ANY_SPACE))
+        return HWNAS_OK;
+    const hwnas_status status = hwnas_load_space(out, name ? name : own ? own : "");
+    return status == HWNAS_OK || name
+               ? status
+               : hwnas_hint(status, "name the space's file: hwnas predictor show PREDICTOR SPACE");
+}
+
+hwnas_status hwnas_predictor_show(hwnas_report **out, const char *name, const char *space_name)
+{
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    hwnas_space *space = NULL;
+    hwnas_predictor *predictor = NULL;
+    hwnas_rendering told = {0};
+    json_t *file = NULL;
+    TRY_OUT(hwnas_predictor_read(&file, name));
+    TRY_OUT(open_space_of(&space, file, space_name));
+    if (space) /* which finds what is damaged */
+        TRY_OUT(hwnas_predictor_load(&predictor, name, space));
+    hwnas_predictor_tell(&told, name, file,
+                         space && hwnas_predictor_domain(predictor) ? space : NULL);
+    *out = hwnas_report_of(&told);
+out:
+    hwnas_predictor_free(predictor);
+    hwnas_space_free(space);
+    json_decref(file);
     return status;
 }
 

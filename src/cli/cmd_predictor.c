@@ -60,6 +60,29 @@ static hwnas_status fit(int argc, char **argv)
     return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 
+static hwnas_status show(int argc, char **argv)
+{
+    static const hwnas_usage usage = {
+        .synopsis = "predictor show PREDICTOR [SPACE]",
+        .summary = "Says what a fitted predictor has learned from: values of each choice beside those\n"
+                   "of the space, ranges of facts about the networks, rows and scores.",
+        .notes = "PREDICTOR is a file or the name of one that ships. SPACE is needed where the space\n"
+                 "that it was fitted on does not ship.",
+        .min_arguments = 1,
+        .max_arguments = 2};
+    hwnas_report *report;
+    const char *arguments[2] = {NULL, NULL};
+    bool as_json = false, done;
+    int n;
+    const hwnas_option options[] = {
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "print one JSON object"}, {0}};
+    TRY(hwnas_options_parse(&usage, options, argc, argv, arguments, &n, &done));
+    if (done)
+        return HWNAS_OK;
+    TRY(hwnas_predictor_show(&report, arguments[0], n > 1 ? arguments[1] : NULL));
+    return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+}
+
 static hwnas_status eval(int argc, char **argv)
 {
     static const hwnas_usage usage = {
@@ -94,6 +117,7 @@ static hwnas_status eval(int argc, char **argv)
 
 static const hwnas_command commands[] = {
     {"fit", "fit a predictor on a table of trained networks", fit},
+    {"show", "what a predictor has learned from", show},
     {"eval", "compare a predictor with known results", eval},
     {"score", "print what a predictor says of networks", hwnas_cmd_predictor_score},
     {"suggest", "pick the networks whose training would teach most", hwnas_cmd_predictor_suggest},

@@ -35,6 +35,28 @@ static void add_scores(hwnas_str *text, const hwnas_fit *fit, const char *unit)
                    100 * scores->coverage_90);
 }
 
+/* Of the facts of whole networks; those at one scale are in the file. */
+static void add_ranges(hwnas_str *text, const hwnas_sample *sample)
+{
+    const hwnas_feature_encoding *e = sample->encoding;
+    const size_t first = e->first[HWNAS_COLUMN_FACT];
+    json_t *ranges = hwnas_fact_ranges(&sample->rows);
+    bool is_first = true;
+    for (size_t i = 0; i < json_array_size(ranges); i++) {
+        const char *name = e->columns[first + i].name;
+        const json_t *range = json_array_get(ranges, i);
+        if (!hwnas_starts_with(name, "log ") || strchr(name, '/'))
+            continue;
+        if (is_first)
+            hwnas_str_add(text, "\n| of its networks | from | to |\n|---|---|---|\n");
+        is_first = false;
+        hwnas_str_addf(text, "| %s | %.4g | %.4g |\n", name + strlen("log "),
+                       exp(json_number_value(json_array_get(range, 0))),
+                       exp(json_number_value(json_array_get(range, 1))));
+    }
+    json_decref(ranges);
+}
+
 static void add_limits_of_any(hwnas_str *text, const hwnas_fit *fit)
 {
     const hwnas_feature_encoding *e = fit->sample->encoding;
@@ -83,6 +105,7 @@ char *hwnas_card_text(const hwnas_fit *fit)
     if (sample->domain) {
         hwnas_str_add(&text, "## What it has seen\n\n");
         hwnas_domain_table(&text, sample->domain, sample->space);
+        add_ranges(&text, sample);
         hwnas_str_add(&text, "\nA search stays among these values (`domain` in a job).\n\n");
     }
     hwnas_str_add(&text, "## What it can and cannot rank\n\n");

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_LABELS = 8 }; /* of a list in words */
+
 bool hwnas_domain_lists(const json_t *list, const char *label)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
@@ -79,9 +81,8 @@ bool hwnas_domain_has(const json_t *domain, const hwnas_space *space, size_t gen
     return !list || hwnas_domain_lists(list, g->labels[value]);
 }
 
-/* Values of a choice's positions that a domain does not have, each once. */
-static size_t count_unseen(const json_t *domain, const hwnas_space *space,
-                           const hwnas_choice *choice)
+json_t *hwnas_domain_unseen(const json_t *domain, const hwnas_space *space,
+                            const hwnas_choice *choice)
 {
     json_t *unseen = json_array();
     for (size_t p = 0; p < choice->n_positions; p++) {
@@ -91,9 +92,22 @@ static size_t count_unseen(const json_t *domain, const hwnas_space *space,
                 !hwnas_domain_lists(unseen, gene->labels[v]))
                 json_array_append_new(unseen, json_string(gene->labels[v]));
     }
-    const size_t n = json_array_size(unseen);
-    json_decref(unseen);
-    return n;
+    return unseen;
+}
+
+void hwnas_labels_text(hwnas_str *out, const json_t *labels)
+{
+    const size_t n = json_array_size(labels);
+    for (size_t i = 0; i < n; i++) {
+        if (n > MOST_LABELS && i == MOST_LABELS - 1) {
+            hwnas_str_addf(out, ", ... %s (%zu)", json_string_value(json_array_get(labels, n - 1)),
+                           n);
+            return;
+        }
+        hwnas_str_addf(out, "%s%s", i ? ", " : "", json_string_value(json_array_get(labels, i)));
+    }
+    if (!n)
+        hwnas_str_add(out, "-");
 }
 
 void hwnas_domain_table(hwnas_str *out, const json_t *domain, const hwnas_space *space)
@@ -101,10 +115,12 @@ void hwnas_domain_table(hwnas_str *out, const json_t *domain, const hwnas_space 
     hwnas_str_add(out, "| choice | values in the table | others in the space |\n|---|---|---|\n");
     for (size_t c = 0; c < space->n_choices; c++) {
         const hwnas_choice *choice = &space->choices[c];
-        const json_t *list = json_object_get(domain, choice->name);
+        json_t *unseen = hwnas_domain_unseen(domain, space, choice);
         hwnas_str_addf(out, "| `%s` | ", choice->name);
-        for (size_t i = 0; i < json_array_size(list); i++)
-            hwnas_str_addf(out, "%s%s", i ? ", " : "", json_string_value(json_array_get(list, i)));
-        hwnas_str_addf(out, " | %zu |\n", count_unseen(domain, space, choice));
+        hwnas_labels_text(out, json_object_get(domain, choice->name));
+        hwnas_str_add(out, " | ");
+        hwnas_labels_text(out, unseen);
+        hwnas_str_add(out, " |\n");
+        json_decref(unseen);
     }
 }

@@ -21,7 +21,15 @@ bool hwnas_domain_lists(const json_t *list, const char *label);
 /* Whether a domain has a value of a gene. A choice that is not in it has all. */
 bool hwnas_domain_has(const json_t *domain, const hwnas_space *space, size_t gene, size_t value);
 
-/* A Markdown table: of each choice the values in a domain, and how many others the space has. */
+/* The labels of a choice that a domain does not have, each once, in the order of the space's
+ * values. A new reference. */
+json_t *hwnas_domain_unseen(const json_t *domain, const hwnas_space *space,
+                            const hwnas_choice *choice);
+
+/* "128, 132, ... 220 (24)": a list of labels in a few words; "-": it is empty. */
+void hwnas_labels_text(hwnas_str *out, const json_t *labels);
+
+/* A Markdown table: of each choice the values in a domain, and the others that the space has. */
 void hwnas_domain_table(hwnas_str *out, const json_t *domain, const hwnas_space *space);
 
 #endif

@@ -48,7 +48,7 @@ const char *hwnas_column_unit(const char *column)
     return "";
 }
 
-static hwnas_status check_header(json_t *file, const char *path, const hwnas_space *space)
+static hwnas_status check_version(const json_t *file, const char *path)
 {
     hwnas_place place = {.file = path};
     const char *format = json_string_value(json_object_get(file, "format"));
@@ -63,6 +63,12 @@ static hwnas_status check_header(json_t *file, const char *path, const hwnas_spa
                           "%s",
                           version > HWNAS_PREDICTOR_VERSION ? "use a newer hwnas"
                                                             : "fit the predictor again");
+    return HWNAS_OK;
+}
+
+static hwnas_status check_header(json_t *file, const char *path, const hwnas_space *space)
+{
+    hwnas_place place = {.file = path};
     const char *kind, *name, *digest;
     json_error_t error;
     if (json_unpack_ex(file, &error, 0, "{s:s, s:{s:s, s:s}}", "kind", &kind, "space", "name",
@@ -91,7 +97,9 @@ static hwnas_status check_header(json_t *file, const char *path, const hwnas_spa
     return status;
 }
 
-static hwnas_status load_file(hwnas_predictor **out, const char *name, const hwnas_space *space)
+/* A fitted file, of the right format and version. Path and object are the caller's, also of a
+ * failure. */
+static hwnas_status read_file(json_t **out, char **out_path, const char *name)
 {
     hwnas_status status = HWNAS_OK;
     char *path = NULL, *text = NULL;
@@ -108,11 +116,24 @@ static hwnas_status load_file(hwnas_predictor **out, const char *name, const hwn
                             "complete?");
         goto out;
     }
+    TRY_OUT(check_version(file, path));
+out:
+    *out = file;
+    *out_path = path;
+    free(text);
+    return status;
+}
+
+static hwnas_status load_file(hwnas_predictor **out, const char *name, const hwnas_space *space)
+{
+    hwnas_status status = HWNAS_OK;
+    char *path = NULL;
+    json_t *file = NULL;
+    TRY_OUT(read_file(&file, &path, name));
     TRY_OUT(check_header(file, path, space));
     TRY_OUT(hwnas_fitted_read(out, file, path, space));
 out:
     json_decref(file);
-    free(text);
     free(path);
     return status;
 }
@@ -132,6 +153,24 @@ hwnas_status hwnas_predictor_load(hwnas_predictor **out, const char *name, const
 {
     const hwnas_predictor_ops *kind = find_kind(name);
     return kind ? kind->open(out, strchr(name, ':') + 1, space) : load_file(out, name, space);
+}
+
+hwnas_status hwnas_predictor_read(json_t **out, const char *name)
+{
+    char *path = NULL;
+    const hwnas_predictor_ops *kind = find_kind(name);
+    *out = NULL;
+    if (kind)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' was not fitted by hwnas", name),
+                          "only a predictor that 'hwnas predictor fit' wrote says what it has "
+                          "learned from; 'hwnas predictor eval' judges any");
+    const hwnas_status status = read_file(out, &path, name);
+    free(path);
+    if (status == HWNAS_OK)
+        return HWNAS_OK;
+    json_decref(*out);
+    *out = NULL;
+    return status;
 }
 
 bool hwnas_predictor_name_ranks(const char *name)

@@ -44,6 +44,10 @@ bool hwnas_predictor_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predict
 struct json_t;
 const struct json_t *hwnas_predictor_domain(const hwnas_predictor *predictor);
 
+/* The file of a fitted predictor: format and version are right, the rest is not checked. Another
+ * kind is HWNAS_E_USAGE. A new reference. */
+HWNAS_CHECKED hwnas_status hwnas_predictor_read(struct json_t **out, const char *name);
+
 /* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
 

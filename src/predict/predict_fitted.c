@@ -72,6 +72,19 @@ static hwnas_status check_columns(const json_t *names, const hwnas_feature_encod
     return status == HWNAS_OK ? status : hwnas_hint(status, "fit the predictor again");
 }
 
+/* Least and greatest of each fact; files of before have none. */
+static hwnas_status check_ranges(const json_t *ranges, const hwnas_feature_encoding *e)
+{
+    const size_t n = e->n_columns - e->first[HWNAS_COLUMN_FACT];
+    double range[2];
+    if (ranges && json_array_size(ranges) != n)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "the predictor has %zu facts and %zu ranges of them",
+                          n, json_array_size(ranges));
+    for (size_t i = 0; ranges && i < n; i++)
+        TRY(hwnas_numbers_read(range, json_array_get(ranges, i), 2, "ends of a fact's range"));
+    return HWNAS_OK;
+}
+
 static hwnas_status read_members(fitted *predictor, json_t *file)
 {
     const char *target, *unit, **facts = NULL, *space;
@@ -91,6 +104,7 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
     predictor->columns =
         hwnas_alloc(BATCH * (predictor->encoding->n_columns + 1) * sizeof *predictor->columns);
     TRY(check_columns(columns, predictor->encoding));
+    TRY(check_ranges(json_object_get(file, "fact_ranges"), predictor->encoding));
     TRY(hwnas_model_read(&predictor->model, json_object_get(file, "model"), predictor->encoding));
     predictor->base.kind = predictor->model->kind->name;
     json_t *domain = json_object_get(file, "domain");
@@ -167,6 +181,21 @@ static json_t *list_names(const hwnas_feature_encoding *e, size_t first, size_t 
     return list;
 }
 
+json_t *hwnas_fact_ranges(const hwnas_rows *rows)
+{
+    const hwnas_feature_encoding *e = rows->encoding;
+    json_t *ranges = json_array();
+    for (size_t c = e->first[HWNAS_COLUMN_FACT]; c < e->n_columns; c++) {
+        double range[2] = {INFINITY, -INFINITY};
+        for (size_t i = 0; i < rows->n; i++) {
+            range[0] = fmin(range[0], rows->columns[i * e->n_columns + c]);
+            range[1] = fmax(range[1], rows->columns[i * e->n_columns + c]);
+        }
+        json_array_append_new(ranges, hwnas_numbers_write(range, 2));
+    }
+    return ranges;
+}
+
 static json_t *number_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -203,6 +232,7 @@ char *hwnas_fit_text(const hwnas_fit *fit)
         add_member(&text, "domain", json_incref(sample->domain), ",");
     add_member(&text, "columns", list_names(e, 0, e->first[HWNAS_COLUMN_FACT]), ",");
     add_member(&text, "facts", list_names(e, e->first[HWNAS_COLUMN_FACT], e->n_columns), ",");
+    add_member(&text, "fact_ranges", hwnas_fact_ranges(&sample->rows), ",");
     add_member(&text, "model", hwnas_model_write(fit->model), "");
     hwnas_str_add(&text, "}\n");
     free(digest);

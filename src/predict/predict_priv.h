@@ -33,6 +33,10 @@ typedef struct hwnas_fit {
     hwnas_predictor_scores scores; /* cross-validated */
 } hwnas_fit;
 
+/* [least, greatest] of each fact in rows, in the order of the encoding's columns; a new reference.
+ */
+json_t *hwnas_fact_ranges(const hwnas_rows *rows);
+
 /* The texts of the two; yours to free(). */
 char *hwnas_fit_text(const hwnas_fit *fit);
 char *hwnas_card_text(const hwnas_fit *fit);

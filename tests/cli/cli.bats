@@ -14,6 +14,7 @@ space sample
 space show
 predictor
 predictor fit
+predictor show
 predictor eval
 devices
 version"
@@ -109,6 +110,7 @@ space count accel_nasbench
 space sample nas_bench_macro -n 3
 space show nas_bench_macro
 space show nas_bench_macro --arch 22212220
+predictor show gpt_s_perplexity
 predictor eval table:$TABLE#acc_top1_pct_mean nas_bench_macro $TABLE
 devices
 version

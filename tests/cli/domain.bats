@@ -47,7 +47,8 @@ search() {
     write_table
     ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
     grep -q '"domain": {"act":\["wide","narrow"\],"depth":\["2","3"\],"width":\["8","16"\]}' p.json
-    grep -qF '| `depth` | 2, 3 | 1 |' p.md
+    grep -qF '| `depth` | 2, 3 | 4 |' p.md
+    grep -q '^| macs | [0-9]' p.md
     search --space nets.yaml --accuracy p.json --trials 60 --study held.db
     is out 'd["held"] == {"depth": {"kept": ["2", "3"], "left_out": 1}, "width": {"kept": ["8", "16"], "left_out": 1}}'
     is out 'd["finished"] == 24' # all that there are: 2 x (4 + 8)
@@ -127,6 +128,31 @@ search() {
     ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --objectives accuracy,macs \
         --trials 3 --dry-run
     ! grep -q '^held' out
+}
+
+@test "predictor show has the domain beside the space, and the ranges of facts" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    ends 0 predictor show p.json nets.yaml
+    grep -q '^p.json: gbdt, fitted to 24 rows of nets$' out
+    grep -qE '^  depth +2, 3 +4$' out
+    grep -qE '^  act +wide, narrow +-$' out
+    ends 0 predictor show p.json nets.yaml --json
+    is out 'd["rows"] == 24 and d["target"] == "top1_pct"'
+    is out '{"name": "width", "seen": ["8", "16"], "unseen": ["24"]} in d["choices"]'
+    # Each fact lies where the rows have it.
+    tail -n +2 nets.csv | cut -d'"' -f2 | while read -r code; do
+        "$HWNAS" space show nets.yaml --arch "$code" --json | json /dev/stdin 'd["macs"]'
+    done | sort -n >macs
+    is out "[round(math.exp(f[k])) for f in d['facts'] if f['name'] == 'log macs' for k in ('low', 'high')] \
+        == [$(head -1 macs), $(tail -1 macs)]"
+    refuses 2 "*'nets'*predictor show PREDICTOR SPACE" predictor show p.json
+    refuses 2 "not on the space 'nas_bench_macro'" predictor show p.json nas_bench_macro
+    refuses 2 "was not fitted by hwnas" predictor show proxy:zen nas_bench_macro
+    sed 's/"fact_ranges": \[\[/"fact_ranges": [[1],[/' p.json >q.json
+    refuses 2 "q.json: *ranges" predictor show q.json nets.yaml
+    ends 0 predictor show imagenet_any
+    grep -q '^imagenet_any: ' out
 }
 
 @test "a damaged domain is refused" {

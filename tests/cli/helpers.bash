@@ -53,7 +53,7 @@ not() {
 
 # json FILE EXPRESSION: prints what Python makes of the expression, where `d` is the object in the file.
 json() {
-    /usr/bin/python3 -c 'import json, sys
+    /usr/bin/python3 -c 'import json, math, sys
 d = json.load(open(sys.argv[1]))
 print(eval(sys.argv[2]))' "$1" "$2"
 }

@@ -1,0 +1,13 @@
+/* predictor_text.h: what a fitted predictor has learned from, for people and for programs. */
+#ifndef HWNAS_REPORT_PREDICTOR_TEXT_H
+#define HWNAS_REPORT_PREDICTOR_TEXT_H
+
+#include "report/rendering.h"
+#include "space/space.h"
+
+/* `file`: of a predictor that was loaded, so that it is sound. `space`: that it was fitted on; NULL:
+ * it was fitted for any. */
+void hwnas_predictor_tell(hwnas_rendering *out, const char *name, const json_t *file,
+                          const hwnas_space *space);
+
+#endif
