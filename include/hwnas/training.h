@@ -88,7 +88,8 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_judge(hwnas_report **out,
                                                            hwnas_predictor *predictor,
                                                            const char *data, const char *target);
 /* Code, mean and standard deviation for each row of a table, as CSV; no deviation where none is
- * claimed. */
+ * claimed. Of a fitted predictor also the choices in which a network has values that it has not
+ * learned from. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_score_table(hwnas_report **out,
                                                                  hwnas_predictor *predictor,
                                                                  const char *data);

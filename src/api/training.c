@@ -222,7 +222,7 @@ hwnas_status hwnas_predictor_score_table(hwnas_report **out, hwnas_predictor *pr
     const hwnas_status status = hwnas_predictor_score(
         estimates, predictor, (const hwnas_arch *const *)table->archs, table->n);
     if (status == HWNAS_OK) {
-        hwnas_estimates_csv(&told.csv, table, estimates);
+        hwnas_estimates_csv(&told.csv, table, estimates, predictor);
         *out = hwnas_report_of(&told);
     }
     free(estimates);

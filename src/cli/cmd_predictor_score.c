@@ -8,7 +8,8 @@ hwnas_status hwnas_cmd_predictor_score(int argc, char **argv)
     static const hwnas_usage usage = {
         .synopsis = "predictor score PREDICTOR SPACE DATA.csv",
         .summary = "Prints code, mean and standard deviation for each row of a table, as CSV; no\n"
-                   "deviation where none is claimed.",
+                   "deviation where none is claimed. A fitted predictor also names the choices in\n"
+                   "which a network is outside what it has learned from.",
         .notes = "PREDICTOR is a file, the name of one that ships, table:FILE#COLUMN, proxy:NAME,\n"
                  "onnx:FILE, samples:FILE or command:PROGRAM.",
         .min_arguments = 3,

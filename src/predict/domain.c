@@ -124,3 +124,46 @@ void hwnas_domain_table(hwnas_str *out, const json_t *domain, const hwnas_space 
         json_decref(unseen);
     }
 }
+
+/* ---- Many networks ---- */
+
+struct hwnas_domain_map {
+    size_t n;        /* genes */
+    bool **is_known; /* by gene and value */
+};
+
+hwnas_domain_map *hwnas_domain_map_new(const json_t *domain, const hwnas_space *space)
+{
+    hwnas_domain_map *map = hwnas_alloc(sizeof *map);
+    map->n = space->n_genes;
+    map->is_known = hwnas_alloc((map->n + 1) * sizeof *map->is_known);
+    for (size_t g = 0; g < map->n; g++) {
+        map->is_known[g] = hwnas_alloc(space->genes[g].n_values * sizeof *map->is_known[g]);
+        for (size_t v = 0; v < space->genes[g].n_values; v++)
+            map->is_known[g][v] = hwnas_domain_has(domain, space, g, v);
+    }
+    return map;
+}
+
+void hwnas_domain_map_free(hwnas_domain_map *map)
+{
+    if (!map)
+        return;
+    for (size_t g = 0; g < map->n; g++)
+        free(map->is_known[g]);
+    free(map->is_known);
+    free(map);
+}
+
+bool hwnas_domain_is_outside(const hwnas_domain_map *map, const hwnas_arch *arch, size_t gene)
+{
+    return !map->is_known[gene][arch->genes[gene]] && hwnas_arch_is_active(arch, gene);
+}
+
+bool hwnas_domain_is_beyond(const hwnas_domain_map *map, const hwnas_arch *arch)
+{
+    for (size_t g = 0; g < map->n; g++)
+        if (hwnas_domain_is_outside(map, arch, g))
+            return true;
+    return false;
+}

@@ -32,4 +32,14 @@ void hwnas_labels_text(hwnas_str *out, const json_t *labels);
 /* A Markdown table: of each choice the values in a domain, and the others that the space has. */
 void hwnas_domain_table(hwnas_str *out, const json_t *domain, const hwnas_space *space);
 
+/* The same by gene and value, for many networks. */
+typedef struct hwnas_domain_map hwnas_domain_map;
+hwnas_domain_map *hwnas_domain_map_new(const json_t *domain, const hwnas_space *space);
+void hwnas_domain_map_free(hwnas_domain_map *map); /* accepts NULL */
+
+/* Whether a gene of an architecture counts and has a value outside. */
+bool hwnas_domain_is_outside(const hwnas_domain_map *map, const hwnas_arch *arch, size_t gene);
+/* Whether any does. */
+bool hwnas_domain_is_beyond(const hwnas_domain_map *map, const hwnas_arch *arch);
+
 #endif

@@ -252,5 +252,7 @@ hwnas_status hwnas_predictor_score(hwnas_estimate *out, hwnas_predictor *predict
 {
     for (size_t i = 0; i < n; i++)
         assert(archs[i]->space == predictor->space);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (hwnas_estimate){0}; /* a kind sets what it knows of */
     return n ? predictor->ops->score(out, predictor, archs, n) : HWNAS_OK;
 }

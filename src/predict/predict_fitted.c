@@ -17,6 +17,7 @@ typedef struct fitted {
     hwnas_model *model;
     double *columns; /* of a batch */
     json_t *domain;  /* NULL: not known */
+    hwnas_domain_map *map; /* of it */
 } fitted;
 
 static void free_fitted(hwnas_predictor *base)
@@ -25,6 +26,7 @@ static void free_fitted(hwnas_predictor *base)
     hwnas_model_free(predictor->model);
     hwnas_feature_encoding_free(predictor->encoding);
     free(predictor->columns);
+    hwnas_domain_map_free(predictor->map);
     json_decref(predictor->domain);
     free(predictor);
 }
@@ -112,6 +114,7 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
         return HWNAS_OK;
     TRY(hwnas_domain_check(domain, predictor->base.space));
     predictor->domain = json_incref(domain);
+    predictor->map = hwnas_domain_map_new(domain, predictor->base.space);
     return HWNAS_OK;
 }
 
@@ -143,6 +146,8 @@ static hwnas_status score_fitted(hwnas_estimate *out, hwnas_predictor *base,
             TRY(hwnas_feature_encoding_row(predictor->encoding, predictor->columns + i * width,
                                            archs[done + i], predictor->model->has_facts));
         hwnas_model_predict(out + done, predictor->model, predictor->columns, batch);
+        for (size_t i = done; predictor->map && i < done + batch; i++)
+            out[i].is_outside = hwnas_domain_is_beyond(predictor->map, archs[i]);
         done += batch;
     }
     return HWNAS_OK;
@@ -154,6 +159,22 @@ const hwnas_predictor_ops hwnas_predictor_fitted = {
     .score = score_fitted,
     .free = free_fitted,
 };
+
+void hwnas_predictor_outside(hwnas_str *out, const hwnas_predictor *base, const hwnas_arch *arch)
+{
+    const hwnas_domain_map *map =
+        base->ops == &hwnas_predictor_fitted ? ((const fitted *)base)->map : NULL;
+    const hwnas_space *space = arch->space;
+    size_t n = 0;
+    for (size_t c = 0; map && c < space->n_choices; c++) {
+        const hwnas_choice *choice = &space->choices[c];
+        bool is_outside = false;
+        for (size_t p = 0; p < choice->n_positions; p++)
+            is_outside |= hwnas_domain_is_outside(map, arch, choice->first_gene + p);
+        if (is_outside)
+            hwnas_str_addf(out, "%s%s", n++ ? " " : "", choice->name);
+    }
+}
 
 const json_t *hwnas_predictor_domain(const hwnas_predictor *base)
 {

@@ -76,10 +76,12 @@ static char *cell(const hwnas_explanation *e, const hwnas_neighbour *n, const hw
     if (v->source == HWNAS_PARTIAL) /* enough for a limit, not for a difference */
         return hwnas_strdup("partial");
     bool is_estimated = v->source == HWNAS_ESTIMATED;
+    const char *mark = hwnas_sources[v->source].doubt ? " !" : "";
     if (!own)
-        return hwnas_printf("%s%.*f", is_estimated ? "~" : "", m->decimals, v->value / m->scale);
-    return hwnas_printf("%s%.*f (%+.*f)", is_estimated ? "~" : "", m->decimals, v->value / m->scale,
-                        m->decimals, (v->value - own->value) / m->scale);
+        return hwnas_printf("%s%.*f%s", is_estimated ? "~" : "", m->decimals, v->value / m->scale,
+                            mark);
+    return hwnas_printf("%s%.*f%s (%+.*f)", is_estimated ? "~" : "", m->decimals,
+                        v->value / m->scale, mark, m->decimals, (v->value - own->value) / m->scale);
 }
 
 static char *verdict(const hwnas_explanation *e, const hwnas_neighbour *n)
@@ -89,6 +91,16 @@ static char *verdict(const hwnas_explanation *e, const hwnas_neighbour *n)
                ? hwnas_printf("trial %llu%s",
                               (unsigned long long)e->summary->trials[n->trial].number, limits)
                : hwnas_printf("not tried%s", limits);
+}
+
+/* What the mark of some value means; NULL: none is marked. */
+static const char *find_doubt(const hwnas_explanation *e)
+{
+    for (size_t i = 0; i < e->n_neighbours; i++)
+        for (size_t k = 0; k < e->neighbours[i].values.n_values; k++)
+            if (hwnas_sources[e->neighbours[i].values.values[k].source].doubt)
+                return hwnas_sources[e->neighbours[i].values.values[k].source].doubt;
+    return NULL;
 }
 
 static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
@@ -114,6 +126,9 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     hwnas_str_add(out, "\n");
+    const char *doubt = find_doubt(e);
+    if (doubt)
+        hwnas_str_addf(out, "! %s\n\n", doubt);
     bool is_estimated = false;
     for (int g = 0; g < e->n_goals; g++)
         if (!isnan(e->errors[g])) {

@@ -35,8 +35,11 @@ static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal
     if (is_of_limit && m->source == HWNAS_FROM_DEVICE && hwnas_value_has_interval(v))
         hwnas_str_addf(out, " [%.*f, %.*f]", m->decimals, v->low / m->scale, m->decimals,
                        v->high / m->scale);
-    if (hwnas_sources[v->source].is_said)
-        hwnas_str_addf(out, " (%s)", hwnas_sources[v->source].name);
+    const hwnas_source_kind *source = &hwnas_sources[v->source];
+    if (source->doubt)
+        hwnas_str_addf(out, " ! %s", source->doubt);
+    else if (source->is_said)
+        hwnas_str_addf(out, " (%s)", source->name);
 }
 
 char *hwnas_trial_words(const hwnas_trial *trial, const hwnas_goals *goals)
@@ -111,6 +114,12 @@ static bool has_trained(const hwnas_summary *s, const hwnas_summary_front *front
     return is_there;
 }
 
+/* Of a number that is not to be taken at its word. */
+static const char *mark_of(const hwnas_value_row *v)
+{
+    return hwnas_sources[v->source].doubt ? " !" : "";
+}
+
 static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, bool with_source)
 {
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
@@ -128,9 +137,9 @@ static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, bool with_so
                             v->rounds ? " =" : "", trial->is_unstable ? " ?" : "", m->decimals,
                             v->low / m->scale, m->decimals, v->high / m->scale);
     if (hwnas_value_has_interval(v) && v->low < v->high)
-        return hwnas_printf("%.*f +- %.*f", m->decimals, v->value / m->scale, m->decimals,
-                            (v->high - v->low) / 2 / m->scale);
-    return hwnas_printf("%.*f", m->decimals, v->value / m->scale);
+        return hwnas_printf("%.*f%s +- %.*f", m->decimals, v->value / m->scale, mark_of(v),
+                            m->decimals, (v->high - v->low) / 2 / m->scale);
+    return hwnas_printf("%.*f%s", m->decimals, v->value / m->scale, mark_of(v));
 }
 
 static char *heading(const hwnas_goal *goal)
@@ -170,6 +179,7 @@ static void add_table(hwnas_str *out, const hwnas_summary *s, const hwnas_summar
 static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
 {
     bool has_measured = false, has_predicted = false, has_unstable = false, has_again = false;
+    const char *doubt = NULL;
     for (size_t i = 0; i < front->n; i++) {
         const hwnas_trial *trial = &s->trials[front->trials[i]];
         has_unstable |= trial->is_unstable;
@@ -177,13 +187,16 @@ static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summa
             const hwnas_value_row *v = &trial->values[k];
             const bool has_interval = hwnas_value_has_interval(v);
             has_measured |= hwnas_value_is_bounded(v);
-            has_predicted |= v->source == HWNAS_PREDICTED && has_interval;
+            has_predicted |= hwnas_sources[v->source].is_predicted && has_interval;
+            doubt = hwnas_sources[v->source].doubt ? hwnas_sources[v->source].doubt : doubt;
             has_again |= v->rounds > 0;
         }
     }
     hwnas_str_add(out, "* winner");
     if (has_predicted)
         hwnas_str_add(out, "; +- standard deviation of the prediction");
+    if (doubt)
+        hwnas_str_addf(out, "; ! %s", doubt);
     if (has_measured)
         hwnas_str_add(out, "; [ ] 95 % interval of the measured median");
     if (has_again)

@@ -47,14 +47,20 @@ void hwnas_import_tell(hwnas_rendering *out, const hwnas_import_result *told, co
                    space, into, target);
 }
 
-void hwnas_estimates_csv(hwnas_str *out, const hwnas_table *table, const hwnas_estimate *estimates)
+void hwnas_estimates_csv(hwnas_str *out, const hwnas_table *table, const hwnas_estimate *estimates,
+                         const hwnas_predictor *predictor)
 {
-    hwnas_str_add(out, "code,mean,sd\n");
+    const bool has_domain = hwnas_predictor_domain(predictor);
+    hwnas_str_addf(out, "code,mean,sd%s\n", has_domain ? ",outside" : "");
     for (size_t i = 0; i < table->n; i++) {
         char *code = hwnas_arch_code(table->archs[i]);
         hwnas_str_addf(out, "\"%s\",%.10g,", code, estimates[i].mean);
         if (!isnan(estimates[i].sd))
             hwnas_str_addf(out, "%.10g", estimates[i].sd);
+        if (has_domain) {
+            hwnas_str_add(out, ",");
+            hwnas_predictor_outside(out, predictor, table->archs[i]);
+        }
         hwnas_str_add(out, "\n");
         free(code);
     }

@@ -102,6 +102,7 @@ static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_estimate *es
     return hwnas_predictor_was_stopped(&n, &n_all, e->predictor) ? HWNAS_PARTIAL
            : estimate->is_trained                                ? HWNAS_TRAINED
            : hwnas_predictor_ranks_only(e->predictor)            ? HWNAS_COMPUTED
+           : estimate->is_outside                                ? HWNAS_EXTRAPOLATED
            : estimate->sd == 0                                   ? HWNAS_REPLAYED
                                                                  : HWNAS_PREDICTED;
 }

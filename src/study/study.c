@@ -135,7 +135,7 @@ static bool find_untrained(size_t *id, const hwnas_session *s)
     for (size_t i = 0; i < s->front.n; i++) {
         const hwnas_value_row *v = hwnas_trial_value(s->done[s->front.points[i].id], accuracy);
         *id = s->front.points[i].id;
-        if (v && v->source == HWNAS_PREDICTED)
+        if (v && hwnas_sources[v->source].is_predicted)
             return true;
     }
     return false;

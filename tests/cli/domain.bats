@@ -155,6 +155,32 @@ search() {
     grep -q '^imagenet_any: ' out
 }
 
+@test "each number outside the domain is marked" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    search --space nets.yaml --accuracy p.json --trials 60 --study free.db --domain free
+    is out "all((t['objectives']['accuracy']['source'] == 'extrapolated') == ('depth=4' in t['arch'] or '24' in t['arch'])
+        for t in d['front'])"
+    is out "any(t['objectives']['accuracy']['source'] == 'extrapolated' for t in d['front'])"
+    ends 0 study show free.db
+    says out "+- standard deviation of the prediction; ! outside what was learned"
+    grep -qE '[0-9] ! \+- .*(depth=4|24)' out
+    grep -qE '^winner .*accuracy [0-9.]+ % ! outside what was learned, macs' out
+    ends 0 explain free.db
+    grep -qE ' -> 24 .*[0-9] ! \(' out
+    says out "! outside what was learned"
+    search --space nets.yaml --accuracy p.json --trials 24 --study held.db
+    ends 0 study show held.db
+    not grep -q '!' out
+    printf 'arch\n"depth=4,width=8.8.8.24,act=wide"\n"depth=3,width=8.8.8,act=wide"\n"depth=2,width=24.8,act=wide"\n' >some.csv
+    ends 0 predictor score p.json nets.yaml some.csv
+    [ "$(head -1 out)" = code,mean,sd,outside ]
+    [ "$(cut -d'"' -f3 out | tail -n +2 | cut -d, -f4 | paste -sd/)" = "depth width//width" ]
+    # What was looked up is known.
+    ends 0 predictor score "table:nets.csv#top1_pct" nets.yaml nets.csv
+    [ "$(head -1 out)" = code,mean,sd ]
+}
+
 @test "a damaged domain is refused" {
     write_table
     ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
