@@ -215,9 +215,14 @@ hwnas_status hwnas_study_tell_failure(hwnas_study *study, uint64_t trial, hwnas_
 
 /* ---- What was found ---- */
 
+static hwnas_store *store_of(const hwnas_study *study)
+{
+    return study->store ? study->store : study->session.store;
+}
+
 static hwnas_status load_summary(hwnas_summary **out, const hwnas_study *study)
 {
-    return hwnas_summary_load(out, study->store ? study->store : study->session.store, study->path);
+    return hwnas_summary_load(out, store_of(study), study->path);
 }
 
 hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n, hwnas_study *study,
@@ -305,7 +310,7 @@ hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study, int64_t
     hwnas_status status = HWNAS_OK;
     explained *e = hwnas_alloc(sizeof *e);
     TRY_OUT(load_summary(&e->summary, study));
-    TRY_OUT(hwnas_explain(&e->explanation, e->summary, (long)trial));
+    TRY_OUT(hwnas_explain(&e->explanation, e->summary, store_of(study), (long)trial));
     *out = hwnas_report_new(&kind, e);
     e = NULL;
 out:

@@ -6,9 +6,11 @@ static const hwnas_usage usage = {
     .summary = "Says why a network of a study stands where it does: its neighbours one change "
                "away, which\n"
                "choice costs what, and what a looser limit would buy.",
-    .notes = "Neighbours that the study measured are told with their trial. Of the others, "
-             "latencies are\n"
-             "estimated from what it measured (marked ~), and nothing is run.",
+    .notes =
+        "Neighbours that the study measured are told with their trial. Of the others, "
+        "latencies are\n"
+        "estimated from what it measured (marked ~): from the parts that it timed, or from the\n"
+        "choices. Nothing is run.",
     .min_arguments = 1,
     .max_arguments = 1};
 

@@ -139,6 +139,15 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
                 "left-out ones\n  it is off by %.1f %% in the middle\n",
                 e->goals[g].name, e->n_measured, 100 * e->errors[g]);
         }
+    for (int g = 0; g < e->n_goals; g++)
+        if (!isnan(e->part_errors[g])) {
+            is_estimated = true;
+            hwnas_str_addf(out,
+                           "~ %s estimated from the parts that this study timed (table of "
+                           "latencies); networks that it\n  estimated before they were measured "
+                           "were %.1f %% off in the middle\n",
+                           e->goals[g].name, 100 * e->part_errors[g]);
+        }
     if (!is_estimated && e->n_measured > 0)
         hwnas_str_addf(out, "- not measured; %zu measured networks are too few to estimate from\n",
                        e->n_measured);
@@ -274,6 +283,7 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
 {
     const hwnas_summary *s = e->summary;
     json_t *neighbours = json_array(), *relaxations = json_array(), *errors = json_object();
+    json_t *part_errors = json_object();
     for (size_t i = 0; i < e->n_neighbours; i++)
         json_array_append_new(neighbours, neighbour_json(e, &e->neighbours[i]));
     for (size_t i = 0; i < e->n_relaxations; i++)
@@ -281,13 +291,16 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
     for (int g = 0; g < e->n_goals; g++)
         if (!isnan(e->errors[g]))
             json_object_set_new(errors, e->goals[g].name, json_real(e->errors[g]));
+    for (int g = 0; g < e->n_goals; g++)
+        if (!isnan(e->part_errors[g]))
+            json_object_set_new(part_errors, e->goals[g].name, json_real(e->part_errors[g]));
     return json_pack(
-        "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:I}", "format", "hwnas.explanation",
-        "version", 1, "study", s->study, "trial", hwnas_trial_json(&s->trials[e->trial], &s->job),
-        "is_winner", s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front,
-        "dominated_by",
+        "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "format",
+        "hwnas.explanation", "version", 1, "study", s->study, "trial",
+        hwnas_trial_json(&s->trials[e->trial], &s->job), "is_winner",
+        s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front, "dominated_by",
         e->dominated_by >= 0 ? json_integer((json_int_t)s->trials[e->dominated_by].number)
                              : json_null(),
         "neighbours", neighbours, "relaxations", relaxations, "estimate_errors", errors,
-        "estimated_from", (json_int_t)e->n_measured);
+        "part_errors", part_errors, "estimated_from", (json_int_t)e->n_measured);
 }

@@ -167,9 +167,9 @@ out:
 
 static hwnas_status write_warm(const hwnas_session *s, bool is_done)
 {
-    json_t *fact = json_pack("{s:s, s:I, s:I, s:b}", "study", s->job->warm_start, "trials",
-                             (json_int_t)s->n_warm, "outside", (json_int_t)s->n_outside, "done",
-                             is_done);
+    json_t *fact =
+        json_pack("{s:s, s:I, s:I, s:b}", "study", s->job->warm_start, "trials",
+                  (json_int_t)s->n_warm, "outside", (json_int_t)s->n_outside, "done", is_done);
     hwnas_status status = hwnas_facts_set_json(s->store, "warm_start", fact);
     json_decref(fact);
     return status;

@@ -63,6 +63,12 @@ void hwnas_evaluator_may_train(hwnas_evaluator *evaluator, bool may_train);
 HWNAS_CHECKED hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *evaluator,
                                                  const hwnas_arch *arch);
 
+/* For one that runs nothing (`free_only`): takes the tables of latencies that a study has, for its
+ * devices as they say what they are (study_facts.h); what is not there stays unknown. The study
+ * must stay open as long. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_recall(hwnas_evaluator *evaluator, hwnas_store *study,
+                                                  const json_t *devices);
+
 /* An architecture as it is to be evaluated. */
 typedef struct hwnas_candidate {
     const hwnas_arch *arch; /* of the space without settings */
@@ -79,6 +85,12 @@ typedef struct hwnas_candidate {
     int rung;            /* 0: measured as the job says; 1: shortly */
     bool is_lookup_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
+
+/* Puts what the tables of latencies say of a candidate on a device at the end of a trial's values;
+ * *is_known: something, whose estimates were off by *error, relative, in the median. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_recall(bool *is_known, double *error, hwnas_trial *trial,
+                                                 hwnas_evaluator *evaluator,
+                                                 const hwnas_candidate *c, int device);
 
 /* Fills in values, violation and detail of a trial. A trial that misses a limit by what costs
  * nothing to know, or by a device that came before, is not measured further. A failure is the

@@ -50,18 +50,16 @@ hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_evaluator *e,
-                                 const hwnas_candidate *c, int device, json_t *detail)
+hwnas_status hwnas_evaluate_estimate(hwnas_latency_estimate *out, bool *is_known,
+                                     hwnas_evaluator *e, const hwnas_candidate *c, int device)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_latency_table *table;
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     hwnas_parts parts = {0};
-    hwnas_latency_estimate l;
-    const size_t n_values = trial->n_values;
-    char *key = e->latencies && !c->estimate ? key_of(e, c, device) : NULL;
-    *is_skipped = false;
+    char *key = e->latencies ? key_of(e, c, device) : NULL;
+    *is_known = false;
     if (!key)
         return HWNAS_OK;
     TRY_OUT(hwnas_latencies_table(&table, e->latencies, key));
@@ -69,8 +67,46 @@ hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_eva
         goto out;
     TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
     hwnas_graph_cut(&parts, graph);
-    if (!hwnas_latency_table_estimate(&l, table, &parts))
-        goto out;
+    *is_known = hwnas_latency_table_estimate(out, table, &parts);
+out:
+    hwnas_parts_done(&parts);
+    hwnas_graph_free(own);
+    free(key);
+    return status;
+}
+
+hwnas_status hwnas_evaluate_recall(bool *is_known, double *error, hwnas_trial *trial,
+                                   hwnas_evaluator *e, const hwnas_candidate *c, int device)
+{
+    hwnas_latency_estimate l;
+    hwnas_latency_state state;
+    hwnas_latency_table *table;
+    TRY(hwnas_evaluate_estimate(&l, is_known, e, c, device));
+    if (!*is_known)
+        return HWNAS_OK;
+    char *key = key_of(e, c, device);
+    const hwnas_status status = hwnas_latencies_table(&table, e->latencies, key);
+    free(key);
+    TRY(status);
+    hwnas_latency_table_describe(&state, table);
+    *error = state.error;
+    hwnas_evaluate_add_given(trial, e, device, batch_at(&e->sites[device], c->settings.batch),
+                             HWNAS_ESTIMATED, hwnas_metric_of(HWNAS_LATENCY),
+                             (hwnas_reading){l.seconds, l.low, l.high});
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_evaluator *e,
+                                 const hwnas_candidate *c, int device, json_t *detail)
+{
+    hwnas_latency_estimate l;
+    bool is_known = false;
+    const size_t n_values = trial->n_values;
+    *is_skipped = false;
+    if (!c->estimate)
+        TRY(hwnas_evaluate_estimate(&l, &is_known, e, c, device));
+    if (!is_known)
+        return HWNAS_OK;
     const int batch = batch_at(&e->sites[device], c->settings.batch);
     hwnas_evaluate_add_given(trial, e, device, batch, HWNAS_ESTIMATED,
                              hwnas_metric_of(HWNAS_LATENCY),
@@ -87,11 +123,7 @@ hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_eva
             json_pack("{s:i, s:i}", "parts", l.n_parts, "unknown_parts", l.n_unknown));
     else
         trial->n_values = n_values;
-out:
-    hwnas_parts_done(&parts);
-    hwnas_graph_free(own);
-    free(key);
-    return status;
+    return HWNAS_OK;
 }
 
 /* 0: nothing is known that would make an exact number useless. */

@@ -3,6 +3,7 @@
 #include "study/evaluator.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -261,6 +262,31 @@ void hwnas_evaluator_may_train(hwnas_evaluator *e, bool may_train)
 hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *e, hwnas_store *study)
 {
     return e && e->latencies ? hwnas_latencies_use_study(e->latencies, study) : HWNAS_OK;
+}
+
+static void set_text(char *out, size_t size, const json_t *device, const char *key)
+{
+    const char *text = json_string_value(json_object_get(device, key));
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+hwnas_status hwnas_evaluator_recall(hwnas_evaluator *e, hwnas_store *study, const json_t *devices)
+{
+    char *has_any = NULL;
+    TRY(hwnas_store_get(&has_any, study, "latency_cache"));
+    if (!has_any)
+        return HWNAS_OK;
+    free(has_any);
+    for (int i = 0; i < e->n; i++) {
+        hwnas_device_info *info = &e->sites[i].info;
+        const json_t *device = json_object_get(devices, e->sites[i].row->name);
+        set_text(info->name, sizeof info->name, device, "name");
+        set_text(info->library, sizeof info->library, device, "library");
+        set_text(info->isa, sizeof info->isa, device, "isa");
+        info->threads = (int)json_integer_value(json_object_get(device, "threads"));
+    }
+    e->latencies = hwnas_latencies_open(true);
+    return hwnas_latencies_use_study(e->latencies, study);
 }
 
 hwnas_status hwnas_evaluator_keep(hwnas_evaluator *e)

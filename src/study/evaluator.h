@@ -85,6 +85,10 @@ hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwn
 HWNAS_CHECKED hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
                                                 const hwnas_evaluator *e, const hwnas_candidate *c,
                                                 int device);
+/* What the table of latencies says of a candidate; *is_known: something that is relied on. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_estimate(hwnas_latency_estimate *out, bool *is_known,
+                                                   hwnas_evaluator *e, const hwnas_candidate *c,
+                                                   int device);
 /* Puts estimates in the place of a measurement that would be for nothing; *is_skipped: they are. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial,
                                                hwnas_evaluator *e, const hwnas_candidate *c,

@@ -19,6 +19,7 @@ typedef struct explainer {
     hwnas_space *space;
     const hwnas_space *walked;
     hwnas_evaluator *evaluator;
+    hwnas_store *store; /* of the study, for its tables of latencies; borrowed */
     hwnas_arch *arch; /* of the trial, with settings */
     hwnas_response *responses[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
 } explainer;
@@ -28,7 +29,7 @@ static void add_goal(hwnas_explanation *out, const hwnas_goal *goal)
     for (int i = 0; i < out->n_goals; i++)
         if (!strcmp(out->goals[i].name, goal->name))
             return;
-    out->errors[out->n_goals] = NAN;
+    out->errors[out->n_goals] = out->part_errors[out->n_goals] = NAN;
     out->goals[out->n_goals++] = *goal;
 }
 
@@ -51,6 +52,7 @@ static hwnas_status open_all(explainer *e)
     TRY(hwnas_held_again(&e->walked, e->summary->held));
     TRY(hwnas_evaluator_open(&e->evaluator, &e->job, e->space, true, NULL, NULL));
     TRY(hwnas_evaluator_train_first(e->evaluator));
+    TRY(hwnas_evaluator_recall(e->evaluator, e->store, e->summary->devices));
     return hwnas_arch_parse(&e->arch, e->walked, e->summary->trials[e->out->trial].code);
 }
 
@@ -98,8 +100,6 @@ static hwnas_status fit(explainer *e, int goal)
     }
     TRY_OUT(hwnas_response_fit(&e->responses[goal], (const hwnas_arch *const *)archs, macs, params,
                                values, n));
-    if (e->responses[goal])
-        e->out->errors[goal] = hwnas_response_error(e->responses[goal]);
     if (n > e->out->n_measured)
         e->out->n_measured = n;
 out:
@@ -162,6 +162,22 @@ static void take_values(hwnas_neighbour *n, const hwnas_trial *from)
             hwnas_trial_add(&n->values, &from->values[i]);
 }
 
+/* The parts that the study timed know better than the choices what a network takes. */
+static hwnas_status estimate_by_parts(hwnas_neighbour *n, explainer *e, const hwnas_candidate *c)
+{
+    for (int d = 0; d < e->job.goals.devices.n; d++) {
+        const size_t n_before = n->values.n_values;
+        bool is_known;
+        double error;
+        TRY(hwnas_evaluate_recall(&is_known, &error, &n->values, e->evaluator, c, d));
+        for (int g = 0; is_known && g < e->out->n_goals; g++)
+            for (size_t i = n_before; i < n->values.n_values; i++)
+                if (!strcmp(n->values.values[i].metric, e->out->goals[g].name))
+                    e->out->part_errors[g] = error;
+    }
+    return HWNAS_OK;
+}
+
 static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *walked)
 {
     for (int g = 0; g < e->out->n_goals; g++) {
@@ -175,6 +191,7 @@ static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *w
                                count_of(&n->values, HWNAS_MACS),
                                count_of(&n->values, HWNAS_PARAMS));
         hwnas_trial_add(&n->values, &row);
+        e->out->errors[g] = hwnas_response_error(e->responses[g]);
     }
 }
 
@@ -202,6 +219,8 @@ static void add_neighbour(explainer *e, const hwnas_arch *walked, size_t gene)
             take_values(&n, &e->summary->trials[n.trial]);
         /* Values that are there already stay. */
         status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
+        if (status == HWNAS_OK)
+            status = estimate_by_parts(&n, e, &c);
     }
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
@@ -360,7 +379,8 @@ static void find_relaxations(explainer *e)
     keep_steps(e->out);
 }
 
-hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary, long number)
+hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary, hwnas_store *store,
+                           long number)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_place place = {.file = summary->study};
@@ -380,7 +400,7 @@ hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
                           t->is_finished ? "failed: " : "is not finished",
                           t->message ? t->message : "");
     *out = (hwnas_explanation){.summary = summary, .trial = trial, .dominated_by = -1};
-    explainer e = {.out = out, .summary = summary};
+    explainer e = {.out = out, .summary = summary, .store = store};
     TRY_OUT(open_all(&e));
     list_goals(out, &e.job);
     for (int g = 0; g < out->n_goals; g++)

@@ -10,8 +10,9 @@ typedef struct hwnas_neighbour {
     char *code;   /* owned */
     size_t gene;
     /* Its values: of the study's trial of the same network, where it has one; else looked up,
-     * computed, predicted by the job's predictor, or "estimated" from the study's measurements.
-     * Owned. */
+     * computed, predicted by the job's predictor, or "estimated" from the study's measurements:
+     * from the parts that it timed, where its table of latencies is relied on, else from the
+     * choices. Owned. */
     hwnas_trial values;
     long trial;       /* that trial's index; -1: the study has none */
     double violation; /* of the limits that can be judged */
@@ -38,6 +39,8 @@ typedef struct hwnas_explanation {
     hwnas_goal goals[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
     double errors[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS]; /* median relative error of estimates of
                                                                a goal; NaN: none was made */
+    double part_errors[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS]; /* the same of those made of timed
+                                                                    parts */
     size_t n_measured; /* networks that the estimates are made of */
     size_t n_neighbours, neighbour_room;
     hwnas_neighbour *neighbours; /* by gene */
@@ -45,10 +48,10 @@ typedef struct hwnas_explanation {
     hwnas_relaxation *relaxations; /* by limit, the smallest step first */
 } hwnas_explanation;
 
-/* `number` < 0: the winner. A study whose space, predictor or table has gone away is HWNAS_E_INPUT
- * or HWNAS_E_NOT_FOUND. */
+/* `number` < 0: the winner; `store`: what the summary was loaded from. A study whose space,
+ * predictor or table has gone away is HWNAS_E_INPUT or HWNAS_E_NOT_FOUND. */
 HWNAS_CHECKED hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
-                                         long number);
+                                         hwnas_store *store, long number);
 void hwnas_explanation_done(hwnas_explanation *explanation);
 
 #endif

@@ -388,6 +388,26 @@ END
     says out "~ latency.p50 estimated from the choices of 30 measured networks of this study"
 }
 
+@test "explain: latencies come from the parts that the study timed, where there are enough" {
+    export STILL_BY_SIZE=1 # a millisecond for each operator, give or take a percent
+    undisturbed ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --seed 1 \
+        --objectives accuracy,latency.p50 --strategy random --trials 60 --ties 0 --confirm 0 --seconds 1 --study s.db
+    ends 0 explain s.db --json
+    cp out parts.json
+    is out "d['part_errors']['latency.p50'] < 0.1 and not d['estimate_errors']"
+    ends 0 explain s.db
+    says out "~ latency.p50 estimated from the parts that this study timed"
+    # It is what a measurement then gives.
+    local code
+    json parts.json "'\n'.join(n['arch'] for n in d['neighbours'] if n['trial'] is None)" | head -3 >codes
+    while read -r code; do
+        undisturbed ends 0 profile nas_bench_macro --arch "$code" --device null --seconds 1 --json
+        is out "abs(d['rows'][0]['p50_seconds'] * 1e3 / [n['objectives']['latency.p50']['value'] for n in json.load(open('parts.json'))[
+            'neighbours'] if n['arch'] == '$code'][0] - 1) < 0.1"
+    done <codes
+    [ -s codes ]
+}
+
 @test "near ties on the front are measured again, in turns" {
     # All networks take the same time, and nothing disturbs them: most of the front is a tie.
     job "device: 'null'" "objectives: [accuracy, latency.p50]" "budget: {trials: 30}" \
