@@ -76,9 +76,10 @@ typedef struct hwnas_fitting_options {
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_results_fit(hwnas_report **out,
                                                        const hwnas_fitting_options *options);
 
-/* What a fitted predictor has learned from, beside what its space has: values of each choice, ranges
- * of facts about the graphs, rows. `name`: a file, or the name of one that ships; `space`: a name or
- * file, NULL: the one that the predictor names. HWNAS_E_USAGE: it was not fitted. Text, JSON
+/* What a fitted predictor has learned from, beside what its space has: values of each choice,
+ * ranges of facts about the graphs, rows. `name`: a file, or the name of one that ships; `space`: a
+ * name or file, NULL: the one that the predictor names. HWNAS_E_USAGE: it was not fitted. Text,
+ * JSON
  * ("hwnas.predictor"). Milliseconds. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_predictor_show(hwnas_report **out, const char *name,
                                                           const char *space);

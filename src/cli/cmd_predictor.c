@@ -64,10 +64,12 @@ static hwnas_status show(int argc, char **argv)
 {
     static const hwnas_usage usage = {
         .synopsis = "predictor show PREDICTOR [SPACE]",
-        .summary = "Says what a fitted predictor has learned from: values of each choice beside those\n"
-                   "of the space, ranges of facts about the networks, rows and scores.",
-        .notes = "PREDICTOR is a file or the name of one that ships. SPACE is needed where the space\n"
-                 "that it was fitted on does not ship.",
+        .summary =
+            "Says what a fitted predictor has learned from: values of each choice beside those\n"
+            "of the space, ranges of facts about the networks, rows and scores.",
+        .notes =
+            "PREDICTOR is a file or the name of one that ships. SPACE is needed where the space\n"
+            "that it was fitted on does not ship.",
         .min_arguments = 1,
         .max_arguments = 2};
     hwnas_report *report;

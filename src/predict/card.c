@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "predict/domain.h"
+#include "predict/extrapolation.h"
 #include "predict/predict_priv.h"
 
 static const char *base_name(const char *path)
@@ -57,6 +57,29 @@ static void add_ranges(hwnas_str *text, const hwnas_sample *sample)
     json_decref(ranges);
 }
 
+/* What is said of networks with other values. */
+static void add_outside(hwnas_str *text, const hwnas_fit *fit, const char *unit)
+{
+    const hwnas_space *space = fit->sample->space;
+    const json_t *domain = fit->sample->domain;
+    size_t n = 0;
+    for (size_t c = 0; c < space->n_choices; c++) {
+        const hwnas_choice *choice = &space->choices[c];
+        const json_t *seen = json_object_get(domain, choice->name);
+        json_t *unseen = hwnas_domain_unseen(domain, space, choice);
+        bool is_known;
+        const double most =
+            hwnas_extrapolation_most(&is_known, fit->extrapolation, space, choice, seen, unseen);
+        if (json_array_size(unseen))
+            hwnas_str_addf(text, "%s `%s` by %s%.3g%s%s%s",
+                           n++ ? ";" : "\nWith other values the deviation of an estimate grows:",
+                           choice->name, is_known ? "up to " : "", most, *unit ? " " : "", unit,
+                           is_known ? "" : " or more, as nothing is known of it");
+        json_decref(unseen);
+    }
+    hwnas_str_add(text, n ? ".\n" : "");
+}
+
 static void add_limits_of_any(hwnas_str *text, const hwnas_fit *fit)
 {
     const hwnas_feature_encoding *e = fit->sample->encoding;
@@ -106,6 +129,7 @@ char *hwnas_card_text(const hwnas_fit *fit)
         hwnas_str_add(&text, "## What it has seen\n\n");
         hwnas_domain_table(&text, sample->domain, sample->space);
         add_ranges(&text, sample);
+        add_outside(&text, fit, unit);
         hwnas_str_add(&text, "\nA search stays among these values (`domain` in a job).\n\n");
     }
     hwnas_str_add(&text, "## What it can and cannot rank\n\n");

@@ -12,9 +12,9 @@
 
 enum { N_DRAWN = 300, MAX_FACTS = 160, DRAW_STREAM = 43 };
 
-/* Are the values of a choice amounts, more of which is more? Codes of operators often begin at 0,
+/* Codes of operators often begin at 0,
  * and nothing else tells them from amounts; of two values it makes no difference. */
-static hwnas_coding coding_of(const hwnas_space *space, const hwnas_choice *choice)
+hwnas_coding hwnas_choice_coding(const hwnas_space *space, const hwnas_choice *choice)
 {
     bool are_amounts = true, all_positive = true;
     for (size_t p = 0; p < choice->n_positions; p++) {
@@ -83,10 +83,10 @@ hwnas_feature_encoding *hwnas_feature_encoding_new(const hwnas_space *space,
         most += 1 + space->genes[space->choices[c].first_gene].n_values;
     e->columns = hwnas_arena_alloc(arena, (most + 1) * sizeof *e->columns);
     for (size_t c = 0; space && c < space->n_choices; c++)
-        add_genes(e, &space->choices[c], coding_of(space, &space->choices[c]));
+        add_genes(e, &space->choices[c], hwnas_choice_coding(space, &space->choices[c]));
     e->first[HWNAS_COLUMN_SUM] = e->n_columns;
     for (size_t c = 0; space && c < space->n_choices; c++)
-        add_sums(e, &space->choices[c], coding_of(space, &space->choices[c]));
+        add_sums(e, &space->choices[c], hwnas_choice_coding(space, &space->choices[c]));
     e->first[HWNAS_COLUMN_FACT] = e->n_columns;
     for (size_t f = 0; f < n_facts; f++)
         e->columns[e->n_columns++] = (hwnas_column){

@@ -28,6 +28,10 @@ typedef struct hwnas_feature_encoding {
     hwnas_space *plain; /* the space as its file has it where `space` has other settings, or NULL */
 } hwnas_feature_encoding;
 
+/* Whether the values of a choice are amounts, more of which is more, by their logarithm or as they
+ * are, or symbols. */
+hwnas_coding hwnas_choice_coding(const hwnas_space *space, const hwnas_choice *choice);
+
 /* `facts`: the names of the facts that are columns, sorted. */
 hwnas_feature_encoding *hwnas_feature_encoding_new(const hwnas_space *space,
                                                    const char *const *facts, size_t n_facts);

@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
+#include "predict/extrapolation.h"
 #include "predict/predict_priv.h"
 #include "predict/sample.h"
 
@@ -168,6 +169,7 @@ hwnas_status hwnas_predictor_fit(hwnas_fit_result *out, const hwnas_fit_options 
     hwnas_sample sample = {0};
     hwnas_model *model = NULL;
     hwnas_estimate *crossed = NULL;
+    json_t *extrapolation = NULL;
     hwnas_fit fit = {.options = options, .sample = &sample};
     TRY_OUT(find_kind(&fit.kind, options->kind));
     TRY_OUT(hwnas_sample_load(&sample, options->space, options->data, options->target));
@@ -183,12 +185,17 @@ hwnas_status hwnas_predictor_fit(hwnas_fit_result *out, const hwnas_fit_options 
     crossed = hwnas_alloc(sample.rows.n * sizeof *crossed);
     TRY_OUT(hwnas_model_fit(&model, crossed, fit.kind, &sample.rows, options->seed));
     fit.model = model;
+    if (sample.space)
+        TRY_OUT(hwnas_extrapolation_learn(&extrapolation, model, &sample.rows, sample.table->archs,
+                                          sample.domain, options->seed));
+    fit.extrapolation = extrapolation;
     TRY_OUT(write_both(&fit));
     hwnas_str text = {0};
     hwnas_model_describe(model, &text, hwnas_column_unit(options->target));
     *out = (hwnas_fit_result){fit.scores, text.s};
 out:
     hwnas_model_free(model);
+    json_decref(extrapolation);
     free(crossed);
     hwnas_sample_done(&sample);
     return status;

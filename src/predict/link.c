@@ -78,3 +78,12 @@ double hwnas_link_invert(const hwnas_link *link, double t, double *slope)
     *slope = link->scale * headroom;
     return link->limit - link->side * headroom;
 }
+
+double hwnas_link_slope(const hwnas_link *link, double value)
+{
+    double slope;
+    if (link->side && !(link->side * (link->limit - value) > 0))
+        return NAN;
+    hwnas_link_invert(link, hwnas_link_apply(link, value), &slope);
+    return slope;
+}

@@ -30,5 +30,7 @@ bool hwnas_link_named(hwnas_link *out, const char *name);
 double hwnas_link_apply(const hwnas_link *link, double value);
 /* Back to the target's unit; *slope is the size of the derivative there. */
 double hwnas_link_invert(const hwnas_link *link, double t, double *slope);
+/* The same of a value; NaN: it is beyond the limit. */
+double hwnas_link_slope(const hwnas_link *link, double value);
 
 #endif

@@ -174,6 +174,14 @@ hwnas_status hwnas_model_fit(hwnas_model **out, hwnas_estimate *crossed,
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_model_refit(hwnas_model **out, const hwnas_model *like, const hwnas_rows *rows,
+                               uint64_t seed)
+{
+    TRY(like->kind->fit(out, rows, like, seed));
+    (*out)->spread = like->spread;
+    return HWNAS_OK;
+}
+
 void hwnas_model_predict(hwnas_estimate *out, const hwnas_model *model, const double *columns,
                          size_t n)
 {

@@ -42,16 +42,20 @@ struct hwnas_model_kind {
     const char *name;
     const char *help;
     /* Fits to rows of at least three networks with different values. With `like` (optional, of the
-     * same kind) its choices are taken over, scale and hyper-parameters, and only weights are
-     * fitted. */
+     * same kind) its choices are taken over, scale and
+     * hyper-parameters, and only weights are fitted. */
     hwnas_status (*fit)(hwnas_model **out, const hwnas_rows *rows, const hwnas_model *like,
                         uint64_t seed);
-    /* Instead, for a kind that estimates each row from the others anyway: hwnas_model_fit(). */
+    /* For a kind that estimates each row from the others anyway: hwnas_model_fit(); its fit() needs
+     * `like`. */
     hwnas_status (*fit_crossed)(hwnas_model **out, hwnas_estimate *crossed, const hwnas_rows *rows,
                                 uint64_t seed);
     /* Estimates of single results, noise included, for n rows of the encoding, before `spread`. The
      * same whatever rows are beside one. */
     void (*predict)(hwnas_estimate *out, const hwnas_model *model, const double *columns, size_t n);
+    /* How much the target changes at a value for a step on the scale on which the model is linear;
+     * NaN: no network has that value on it. */
+    double (*slope)(const hwnas_model *model, double value);
     /* What a file keeps; a new reference. */
     json_t *(*write)(const hwnas_model *model);
     /* The way back; what is damaged is HWNAS_E_INPUT without a place. */
@@ -75,6 +79,9 @@ const hwnas_model *hwnas_model_member(const hwnas_model *model, int i);
 HWNAS_CHECKED hwnas_status hwnas_model_fit(hwnas_model **out, hwnas_estimate *crossed,
                                            const hwnas_model_kind *kind, const hwnas_rows *rows,
                                            uint64_t seed);
+/* Fits to other rows with the choices of a model, and its spread. */
+HWNAS_CHECKED hwnas_status hwnas_model_refit(hwnas_model **out, const hwnas_model *like,
+                                             const hwnas_rows *rows, uint64_t seed);
 void hwnas_model_predict(hwnas_estimate *out, const hwnas_model *model, const double *columns,
                          size_t n);
 

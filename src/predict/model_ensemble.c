@@ -95,6 +95,26 @@ out:
     return status;
 }
 
+/* Its members, weighted as they are in another; one by itself has no weights. */
+static hwnas_status refit_ensemble(hwnas_model **out, const hwnas_rows *rows,
+                                   const hwnas_model *like, uint64_t seed)
+{
+    hwnas_status status = HWNAS_OK;
+    const ensemble *old = (const ensemble *)like;
+    ensemble *model = make_ensemble(rows->encoding);
+    model->base.has_facts = like->has_facts;
+    for (int m = 0; m < N_MEMBERS; m++) {
+        model->weights[m] = old->weights[m];
+        if (old->weights[m] > 0)
+            TRY_OUT(hwnas_model_refit(&model->members[m], old->members[m], rows, seed));
+    }
+    *out = &model->base;
+    model = NULL;
+out:
+    hwnas_model_free((hwnas_model *)model);
+    return status;
+}
+
 static void predict_ensemble(hwnas_estimate *out, const hwnas_model *base, const double *columns,
                              size_t n)
 {
@@ -106,6 +126,16 @@ static void predict_ensemble(hwnas_estimate *out, const hwnas_model *base, const
     for (size_t i = 0; i < n; i++)
         out[i] = combine(parts + i, n, model->weights);
     free(parts);
+}
+
+static double slope_of_ensemble(const hwnas_model *base, double value)
+{
+    const ensemble *model = (const ensemble *)base;
+    double slope = 0;
+    for (int m = 0; m < N_MEMBERS; m++)
+        if (model->weights[m] > 0)
+            slope += model->weights[m] * model->members[m]->kind->slope(model->members[m], value);
+    return slope;
 }
 
 /* A member without weight is left out. */
@@ -183,8 +213,10 @@ static void describe_ensemble(const hwnas_model *base, hwnas_str *text, const ch
 const hwnas_model_kind hwnas_model_ensemble = {
     .name = "ensemble",
     .help = "both, weighted by cross-validation",
+    .fit = refit_ensemble,
     .fit_crossed = fit_ensemble,
     .predict = predict_ensemble,
+    .slope = slope_of_ensemble,
     .write = write_ensemble,
     .read = read_ensemble,
     .describe = describe_ensemble,

@@ -166,6 +166,11 @@ static void predict_gbdt(hwnas_estimate *out, const hwnas_model *base, const dou
     free(inputs);
 }
 
+static double slope_of_gbdt(const hwnas_model *base, double value)
+{
+    return hwnas_link_slope(&((const gbdt *)base)->choice.link, value);
+}
+
 /* -- files -- */
 
 static json_t *write_gbdt(const hwnas_model *base)
@@ -254,6 +259,7 @@ const hwnas_model_kind hwnas_model_gbdt = {
     .help = "gradient-boosted trees (XGBoost) on a ridge regression: quickest to score",
     .fit = fit_gbdt,
     .predict = predict_gbdt,
+    .slope = slope_of_gbdt,
     .write = write_gbdt,
     .read = read_gbdt,
     .describe = describe_gbdt,

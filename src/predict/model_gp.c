@@ -335,6 +335,11 @@ static void predict_gp(hwnas_estimate *out, const hwnas_model *base, const doubl
     free(means);
 }
 
+static double slope_of_gp(const hwnas_model *base, double value)
+{
+    return hwnas_link_slope(&((const gp_model *)base)->link, value);
+}
+
 /* -- files -- */
 
 /* The rows are kept as the encoding gave them, with the weights that the mean gives each. */
@@ -445,6 +450,7 @@ const hwnas_model_kind hwnas_model_gp = {
     .help = "a Gaussian process (LAPACK): best with few rows",
     .fit = fit_gp,
     .predict = predict_gp,
+    .slope = slope_of_gp,
     .write = write_gp,
     .read = read_gp,
     .describe = describe_gp,

@@ -44,8 +44,8 @@ bool hwnas_predictor_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predict
 struct json_t;
 const struct json_t *hwnas_predictor_domain(const hwnas_predictor *predictor);
 
-/* Adds the names of the choices in which a network has values outside that, by blanks; nothing where
- * it is inside, or the predictor has no such thing. */
+/* Adds the names of the choices in which a network has values outside that, by blanks; nothing
+ * where it is inside, or the predictor has no such thing. */
 struct hwnas_str;
 void hwnas_predictor_outside(struct hwnas_str *out, const hwnas_predictor *predictor,
                              const hwnas_arch *arch);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "predict/domain.h"
+#include "predict/extrapolation.h"
 #include "predict/predict_priv.h"
 
 enum { BATCH = 64, MAX_FACTS = 4096 };
@@ -17,7 +17,8 @@ typedef struct fitted {
     hwnas_model *model;
     double *columns; /* of a batch */
     json_t *domain;  /* NULL: not known */
-    hwnas_domain_map *map; /* of it */
+    hwnas_domain_map *map;              /* of it */
+    hwnas_extrapolation *extrapolation; /* NULL: not known */
 } fitted;
 
 static void free_fitted(hwnas_predictor *base)
@@ -26,6 +27,7 @@ static void free_fitted(hwnas_predictor *base)
     hwnas_model_free(predictor->model);
     hwnas_feature_encoding_free(predictor->encoding);
     free(predictor->columns);
+    hwnas_extrapolation_free(predictor->extrapolation);
     hwnas_domain_map_free(predictor->map);
     json_decref(predictor->domain);
     free(predictor);
@@ -115,6 +117,10 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
     TRY(hwnas_domain_check(domain, predictor->base.space));
     predictor->domain = json_incref(domain);
     predictor->map = hwnas_domain_map_new(domain, predictor->base.space);
+    const json_t *errors = json_object_get(file, "extrapolation");
+    if (errors)
+        TRY(hwnas_extrapolation_new(&predictor->extrapolation, errors, domain,
+                                    predictor->base.space, predictor->map));
     return HWNAS_OK;
 }
 
@@ -146,8 +152,12 @@ static hwnas_status score_fitted(hwnas_estimate *out, hwnas_predictor *base,
             TRY(hwnas_feature_encoding_row(predictor->encoding, predictor->columns + i * width,
                                            archs[done + i], predictor->model->has_facts));
         hwnas_model_predict(out + done, predictor->model, predictor->columns, batch);
-        for (size_t i = done; predictor->map && i < done + batch; i++)
+        for (size_t i = done; predictor->map && i < done + batch; i++) {
             out[i].is_outside = hwnas_domain_is_beyond(predictor->map, archs[i]);
+            if (out[i].is_outside && predictor->extrapolation)
+                hwnas_extrapolation_widen(&out[i], predictor->extrapolation, archs[i],
+                                          predictor->model);
+        }
         done += batch;
     }
     return HWNAS_OK;
@@ -251,6 +261,8 @@ char *hwnas_fit_text(const hwnas_fit *fit)
                ",");
     if (sample->domain)
         add_member(&text, "domain", json_incref(sample->domain), ",");
+    if (fit->extrapolation)
+        add_member(&text, "extrapolation", json_incref((json_t *)fit->extrapolation), ",");
     add_member(&text, "columns", list_names(e, 0, e->first[HWNAS_COLUMN_FACT]), ",");
     add_member(&text, "facts", list_names(e, e->first[HWNAS_COLUMN_FACT], e->n_columns), ",");
     add_member(&text, "fact_ranges", hwnas_fact_ranges(&sample->rows), ",");

@@ -28,6 +28,7 @@ typedef struct hwnas_fit {
     const hwnas_sample *sample;
     const hwnas_model_kind *kind;
     const hwnas_model *model;
+    const json_t *extrapolation; /* extrapolation.h; NULL: for any space */
     double low, high; /* of the target */
     int n_folds;
     hwnas_predictor_scores scores; /* cross-validated */

@@ -74,9 +74,9 @@ out:
 static hwnas_status read_archs(hwnas_sample *sample, const char *data, const char *target)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_table *table = NULL;
     hwnas_rows *rows = &sample->rows;
-    TRY_OUT(hwnas_table_load(&table, sample->space, data));
+    TRY(hwnas_table_load(&sample->table, sample->space, data));
+    const hwnas_table *table = sample->table;
     TRY_OUT(read_numbers(&rows->values, table->csv, target));
     TRY_OUT(hwnas_feature_encoding_find(&sample->encoding, sample->space,
                                 (const hwnas_arch *const *)table->archs, table->n));
@@ -92,7 +92,6 @@ static hwnas_status read_archs(hwnas_sample *sample, const char *data, const cha
         TRY_OUT(
             hwnas_feature_encoding_row(sample->encoding, rows->columns + i * width, table->archs[i], true));
 out:
-    hwnas_table_free(table);
     return status;
 }
 
@@ -158,6 +157,7 @@ void hwnas_sample_done(hwnas_sample *sample)
 {
     hwnas_rows_done(&sample->rows);
     hwnas_feature_encoding_free(sample->encoding);
+    hwnas_table_free(sample->table);
     hwnas_space_free(sample->space);
     json_decref(sample->domain);
     *sample = (hwnas_sample){0};

@@ -14,6 +14,7 @@ typedef struct hwnas_sample {
     hwnas_rows rows;
     size_t n_networks; /* different encodings may be one network */
     json_t *domain;    /* domain.h; NULL for HWNAS_ANY_SPACE */
+    hwnas_table *table; /* the same */
 } hwnas_sample;
 
 /* `space` is the name of one or a file, or HWNAS_ANY_SPACE; then the columns of the CSV are facts

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predict/domain.h"
+#include "predict/extrapolation.h"
 #include "report/grid.h"
 
 static const char *text_of(const json_t *object, const char *key)
@@ -20,7 +20,8 @@ static double score(const json_t *file, const char *key)
 
 static void add_head(hwnas_str *out, const char *name, const json_t *file)
 {
-    const char *space = text_of(json_object_get(file, "space"), "name"), *unit = text_of(file, "unit");
+    const char *space = text_of(json_object_get(file, "space"), "name"),
+               *unit = text_of(file, "unit");
     hwnas_str_addf(out, "%s: %s, fitted to %lld rows of %s%s\n", name, text_of(file, "kind"),
                    (long long)json_integer_value(json_object_get(file, "rows")), space,
                    strcmp(space, "any") ? "" : " space");
@@ -38,9 +39,21 @@ static void add_head(hwnas_str *out, const char *name, const json_t *file)
 
 /* ---- Choices ---- */
 
-static json_t *tell_choice(hwnas_grid *grid, const hwnas_space *space, const hwnas_choice *choice,
-                           const json_t *domain)
+/* What an estimate's deviation grows by where a choice is outside. */
+static char *widening(const hwnas_space *space, const hwnas_choice *choice, const json_t *errors,
+                      const json_t *seen, const json_t *unseen)
 {
+    bool is_known;
+    if (!errors || !json_array_size(unseen))
+        return hwnas_strdup("-");
+    const double most = hwnas_extrapolation_most(&is_known, errors, space, choice, seen, unseen);
+    return hwnas_printf(is_known ? "up to %.3g" : "%.3g or more", most);
+}
+
+static json_t *tell_choice(hwnas_grid *grid, const hwnas_space *space, const hwnas_choice *choice,
+                           const json_t *domain, const json_t *errors)
+{
+    const json_t *error = json_object_get(json_object_get(errors, "choices"), choice->name);
     json_t *seen = json_object_get(domain, choice->name);
     json_t *unseen = hwnas_domain_unseen(domain, space, choice);
     hwnas_str words = {0};
@@ -50,19 +63,24 @@ static json_t *tell_choice(hwnas_grid *grid, const hwnas_space *space, const hwn
     words = (hwnas_str){0};
     hwnas_labels_text(&words, unseen);
     hwnas_grid_take(grid, words.s);
-    return json_pack("{s:s, s:o, s:o}", "name", choice->name, "seen",
-                     seen ? json_incref(seen) : json_array(), "unseen", unseen);
+    hwnas_grid_take(grid, widening(space, choice, errors, seen, unseen));
+    return json_pack("{s:s, s:o, s:o, s:o}", "name", choice->name, "seen",
+                     seen ? json_incref(seen) : json_array(), "unseen", unseen, "left_out",
+                     error ? json_incref((json_t *)error) : json_null());
 }
 
-static json_t *tell_choices(hwnas_str *out, const hwnas_space *space, const json_t *domain)
+static json_t *tell_choices(hwnas_str *out, const hwnas_space *space, const json_t *domain,
+                            const json_t *errors)
 {
     json_t *choices = json_array();
     hwnas_grid grid = {0};
     hwnas_grid_column(&grid, "  choice", HWNAS_GRID_LEFT);
     hwnas_grid_column(&grid, "learned from", HWNAS_GRID_LEFT);
     hwnas_grid_column(&grid, "not seen", HWNAS_GRID_LEFT);
+    hwnas_grid_column(&grid, "deviation there", HWNAS_GRID_LEFT);
     for (size_t c = 0; c < space->n_choices; c++)
-        json_array_append_new(choices, tell_choice(&grid, space, &space->choices[c], domain));
+        json_array_append_new(choices,
+                              tell_choice(&grid, space, &space->choices[c], domain, errors));
     hwnas_str_add(out, "\n");
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
@@ -98,8 +116,8 @@ static json_t *tell_facts(hwnas_str *out, const json_t *names, const json_t *ran
         if (!name)
             continue;
         add_fact(&grid, name, low, high);
-        json_array_append_new(facts, json_pack("{s:s, s:f, s:f}", "name", name, "low", low, "high",
-                                               high));
+        json_array_append_new(facts,
+                              json_pack("{s:s, s:f, s:f}", "name", name, "low", low, "high", high));
     }
     if (json_array_size(facts)) {
         hwnas_str_add(out, "\n");
@@ -113,19 +131,23 @@ void hwnas_predictor_tell(hwnas_rendering *out, const char *name, const json_t *
                           const hwnas_space *space)
 {
     const json_t *domain = json_object_get(file, "domain");
+    json_t *errors = json_object_get(file, "extrapolation"), *spread;
     json_t *choices = NULL, *scores = json_object_get(file, "cross_validation");
     add_head(&out->text, name, file);
     if (space && domain)
-        choices = tell_choices(&out->text, space, domain);
+        choices = tell_choices(&out->text, space, domain, errors);
     else if (space)
-        hwnas_str_add(&out->text, "It was fitted before a predictor kept what it has learned from.\n");
+        hwnas_str_add(&out->text,
+                      "It was fitted before a predictor kept what it has learned from.\n");
     json_t *facts = tell_facts(&out->text, json_object_get(file, "facts"),
                                json_object_get(file, "fact_ranges"));
+    spread = json_object_get(errors, "table_sd");
     out->json = json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "format", "hwnas.predictor",
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o}", "format", "hwnas.predictor",
         "version", 1, "name", name, "kind", text_of(file, "kind"), "space",
         text_of(json_object_get(file, "space"), "name"), "target", text_of(file, "target"), "unit",
         text_of(file, "unit"), "rows", json_integer_value(json_object_get(file, "rows")),
         "cross_validation", scores ? json_incref(scores) : json_null(), "choices",
-        choices ? choices : json_null(), "facts", facts);
+        choices ? choices : json_null(), "spread", spread ? json_incref(spread) : json_null(),
+        "facts", facts);
 }

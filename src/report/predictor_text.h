@@ -5,8 +5,8 @@
 #include "report/rendering.h"
 #include "space/space.h"
 
-/* `file`: of a predictor that was loaded, so that it is sound. `space`: that it was fitted on; NULL:
- * it was fitted for any. */
+/* `file`: of a predictor that was loaded, so that it is sound. `space`: that it was fitted on;
+ * NULL: it was fitted for any. */
 void hwnas_predictor_tell(hwnas_rendering *out, const char *name, const json_t *file,
                           const hwnas_space *space);
 

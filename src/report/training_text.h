@@ -15,8 +15,8 @@ void hwnas_scores_tell(hwnas_rendering *out, const hwnas_predictor_scores *score
 /* What came of an import into a file, and what is to be done next. */
 void hwnas_import_tell(hwnas_rendering *out, const hwnas_import_result *result, const char *into,
                        const char *space, const char *target);
-/* Of each row of a table code, mean and standard deviation, and the choices in which it lies outside
- * what the predictor has learned from, if that is known. */
+/* Of each row of a table code, mean and standard deviation, and the choices in which it lies
+ * outside what the predictor has learned from, if that is known. */
 void hwnas_estimates_csv(hwnas_str *out, const hwnas_table *table, const hwnas_estimate *estimates,
                          const hwnas_predictor *predictor);
 /* Of each row of a table its code and its vector. */

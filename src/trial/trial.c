@@ -14,9 +14,7 @@ const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES] = {
     [HWNAS_TRAINED] = {"trained", .is_said = true},
     [HWNAS_PARTIAL] = {"partial", .is_said = true},
     [HWNAS_PREDICTED] = {"predicted", .is_said = true, .is_predicted = true},
-    [HWNAS_EXTRAPOLATED] = {"extrapolated",
-                            .is_said = true,
-                            .doubt = "outside what was learned",
+    [HWNAS_EXTRAPOLATED] = {"extrapolated", .is_said = true, .doubt = "outside what was learned",
                             .is_predicted = true},
     [HWNAS_ESTIMATED] = {"estimated", .is_said = true},
 };

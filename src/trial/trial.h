@@ -10,24 +10,24 @@
 
 /* What a value rests on. */
 typedef enum hwnas_source {
-    HWNAS_COMPUTED,  /* of the graph, or by a proxy; the same each time */
-    HWNAS_MEASURED,  /* on the device, with an interval */
-    HWNAS_REPLAYED,  /* published or recorded by others */
-    HWNAS_TOLD,      /* by the program that asked for the network; with or without an interval */
-    HWNAS_TRAINED,   /* by a training of this network, or on all samples */
-    HWNAS_PARTIAL,   /* on some samples: enough to say that a limit is missed, not by how much */
-    HWNAS_PREDICTED, /* by a predictor, with a standard deviation */
+    HWNAS_COMPUTED,     /* of the graph, or by a proxy; the same each time */
+    HWNAS_MEASURED,     /* on the device, with an interval */
+    HWNAS_REPLAYED,     /* published or recorded by others */
+    HWNAS_TOLD,         /* by the program that asked for the network; with or without an interval */
+    HWNAS_TRAINED,      /* by a training of this network, or on all samples */
+    HWNAS_PARTIAL,      /* on some samples: enough to say that a limit is missed, not by how much */
+    HWNAS_PREDICTED,    /* by a predictor, with a standard deviation */
     HWNAS_EXTRAPOLATED, /* the same, of a network outside what it has learned from */
-    HWNAS_ESTIMATED, /* in the place of a measurement; such a trial is on no front */
+    HWNAS_ESTIMATED,    /* in the place of a measurement; such a trial is on no front */
     HWNAS_N_SOURCES
 } hwnas_source;
 
 typedef struct hwnas_source_kind {
-    const char *name; /* in the store, in JSON and in tables */
-    bool is_said;     /* in words its name stands behind the value: "66.12 % (predicted)" */
+    const char *name;  /* in the store, in JSON and in tables */
+    bool is_said;      /* in words its name stands behind the value: "66.12 % (predicted)" */
     const char *doubt; /* (optional) the same, instead of the name: "66.12 % ! outside ..." */
     bool is_predicted; /* a training would know better */
-    bool is_of_run;   /* a device ran the network: what it took holds for its duplicates */
+    bool is_of_run;    /* a device ran the network: what it took holds for its duplicates */
 } hwnas_source_kind;
 extern const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES];
 

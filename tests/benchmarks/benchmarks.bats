@@ -35,6 +35,9 @@ needs_ort_headers() {
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
 @test "limits_hold" { measures "$here/limits_hold" --quick; }
 @test "predictors" { measures "$here/predictors" --quick --only nb201 --seeds 1 --out "$BATS_TEST_TMPDIR"; }
+@test "extrapolation" {
+    measures "$here/extrapolation" --quick --only gpt_m --size 100 --out "$BATS_TEST_TMPDIR/extrapolation.csv"
+}
 @test "proxies" { measures "$here/proxies" --quick; }
 @test "suggest" { measures "$here/suggest" --quick; }
 @test "search-throughput" { measures "$here/search-throughput" --quick; }

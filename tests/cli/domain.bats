@@ -135,11 +135,11 @@ search() {
     ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
     ends 0 predictor show p.json nets.yaml
     grep -q '^p.json: gbdt, fitted to 24 rows of nets$' out
-    grep -qE '^  depth +2, 3 +4$' out
-    grep -qE '^  act +wide, narrow +-$' out
+    grep -qE '^  depth +2, 3 +4 +[0-9.]+ or more$' out
+    grep -qE '^  act +wide, narrow +- +-$' out
     ends 0 predictor show p.json nets.yaml --json
     is out 'd["rows"] == 24 and d["target"] == "top1_pct"'
-    is out '{"name": "width", "seen": ["8", "16"], "unseen": ["24"]} in d["choices"]'
+    is out '[(c["name"], c["seen"], c["unseen"]) for c in d["choices"]][1] == ("width", ["8", "16"], ["24"])'
     # Each fact lies where the rows have it.
     tail -n +2 nets.csv | cut -d'"' -f2 | while read -r code; do
         "$HWNAS" space show nets.yaml --arch "$code" --json | json /dev/stdin 'd["macs"]'
@@ -179,6 +179,63 @@ search() {
     # What was looked up is known.
     ends 0 predictor score "table:nets.csv#top1_pct" nets.yaml nets.csv
     [ "$(head -1 out)" = code,mean,sd ]
+}
+
+# without FROM COLUMN VALUE: of a third of the rows of a table, those that do not have a value and those that do, in the files
+# rest.csv and left.csv.
+without() {
+    python3 - "$@" <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))[::3]
+for name, wanted in ("rest.csv", False), ("left.csv", True):
+    with open(name, "w") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(row for row in rows if (row[sys.argv[2]] == sys.argv[3]) == wanted)
+END
+}
+
+@test "intervals hold for a value that was left out" {
+    local value
+    for value in 192 768; do
+        without "$HWNAS_SRC/tests/data/gpt_s.csv" embed $value
+        ends 0 predictor fit gpt rest.csv --target negative_perplexity --kind gbdt --out p.json
+        ends 0 predictor eval p.json gpt left.csv --target negative_perplexity --json
+        is out 'd["coverage_90"] >= 0.85'
+        # As the model alone has it, they do not.
+        sed '/^  "extrapolation": /d' p.json >q.json
+        ends 0 predictor eval q.json gpt left.csv --target negative_perplexity --json
+        is out 'd["coverage_90"] < 0.85'
+        # Inside nothing changes.
+        ends 0 predictor score p.json gpt rest.csv
+        mv out with
+        ends 0 predictor score q.json gpt rest.csv
+        cmp with out
+    done
+}
+
+@test "the farther from what was seen, the wider" {
+    without "$HWNAS_SRC/tests/data/gpt_s.csv" embed 0
+    ends 0 predictor fit gpt rest.csv --target negative_perplexity --kind gbdt --out p.json
+    printf 'embed,layers,heads,ratio,bias\n' >some.csv
+    for embed in 192 384 768 512 1024; do
+        echo "$embed,10,4.4.4.4.4.4.4.12.12.8,2344233432,1" >>some.csv
+    done
+    for layers in 22 24; do
+        echo "384,$layers,$(printf '4.%.0s' $(seq 2 $layers))4,$(printf '2%.0s' $(seq $layers)),1" >>some.csv
+    done
+    ends 0 predictor score p.json gpt some.csv
+    [ "$(tail -n +2 out | sed 's/.*",//' | cut -d, -f3 | paste -sd/)" = ///embed/embed/layers/layers ]
+    mapfile -t sds < <(tail -n +2 out | sed 's/.*",//' | cut -d, -f2)
+    python3 -c 'import sys
+a, b, c, between, beyond, deep, deeper = map(float, sys.argv[1:])
+inside = max(a, b, c)
+assert inside < between and inside < beyond and inside < deep < deeper, sys.argv' "${sds[@]}"
+    ends 0 predictor show p.json
+    grep -qE '^  embed +192, 384, 768 +256, 512, 1024 +up to [0-9.]+$' out
+    # What can be said of a choice that was never varied, and of one that has no other value.
+    grep -qE '^  heads +4, 8, 12 +16 +[0-9.]+ or more$' out
+    grep -qE '^  bias +0, 1 +- +-$' out
 }
 
 @test "a damaged domain is refused" {
