@@ -30,7 +30,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"batch", 'b', HWNAS_OPTION_TEXT, &lists.batches, "LIST",
          "batch sizes (1, or what an ONNX file fixes)"},
         {"shape", 0, HWNAS_OPTION_TEXT, &profile.shape, "SHAPES",
-         "open dimensions of ONNX files: ids=1x128,mask=1x128; each of x=1x{32,64}"},
+         "open dimensions of ONNX files: ids=1x128,m=1x128; each of x=1x{32,64}"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST", "numbers of threads (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
          "precisions: f32, tf32, bf16, f16, s8 (f32)"},
@@ -55,7 +55,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"verify", 0, HWNAS_OPTION_FLAG, &profile.verifies, NULL,
          "compare each result with a reference first; a wrong one gets no time"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
-        {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "one row for each measurement, or layer"},
+        {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, NULL},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)

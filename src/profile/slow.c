@@ -123,6 +123,7 @@ hwnas_status hwnas_slow_code_find(hwnas_slow_code *out, hwnas_arena *arena, hwna
     o.max_seconds = fmin(o.max_seconds, FIND_SECONDS);
     o.max_attempts = 1;
     o.give_up = 0;
+    o.memory_limit = 0; /* with one each network has a runner of its own, and this one has run */
     o.steps_runs = HWNAS_SLOW_CODE_RUNS;
     const hwnas_status status = hwnas_runner_measure_steps(&m, &times, runner, graph, &o);
     if (status != HWNAS_OK)
