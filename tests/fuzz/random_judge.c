@@ -282,7 +282,8 @@ static hwnas_status judge(random_verdict *out, const recipe *r, hwnas_device *cp
         at += n;
         if (isinf(distances[i]) && precision == HWNAS_F16 && is_beyond_f16)
             continue;
-        if (bound <= LARGEST_BOUND * scale || isinf(distances[i]))
+        /* what may be anything may be infinite */
+        if (bound <= LARGEST_BOUND * scale || (isinf(distances[i]) && bound < scale))
             out->ratio = fmax(out->ratio, distances[i] / bound);
     }
 out:

@@ -22,8 +22,8 @@ static void keep_half_products(hwnas_onednn_source *s)
     const hwnas_graph *graph = s->graph;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
-        if (node->op->class != HWNAS_CLASS_PRODUCT && node->op->id != HWNAS_OP_ZERO)
-            continue; /* a zero is lowered as one */
+        if (node->op->class != HWNAS_CLASS_PRODUCT)
+            continue;
         const hwnas_node *const before[] = {dequantize_before(graph, node, 0),
                                               dequantize_before(graph, node, 1)};
         for (int i = 0; i < 2; i++)

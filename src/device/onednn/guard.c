@@ -93,22 +93,31 @@ static bool is_row(const hwnas_tensor *t)
            hwnas_tensor_count(t) == t->dims[t->rank - 1];
 }
 
-static bool is_attention(const guard *g, const hwnas_node *origin)
+static bool leads_to_softmax(const guard *g, int tensor)
+{
+    int reader = hwnas_lone_reader(&g->plan->uses[tensor]);
+    while (reader >= 0 && is_binary(&g->graph->nodes[reader]))
+        reader = hwnas_lone_reader(&g->plan->uses[g->graph->nodes[reader].output]);
+    return reader >= 0 && g->graph->nodes[reader].op->id == HWNAS_OP_SOFTMAX;
+}
+
+static bool is_attention(const guard *g, const hwnas_node *origin, const hwnas_node *last)
 {
     return origin && origin->op->id == HWNAS_OP_MATMUL &&
-           hwnas_node_input(g->graph, origin, 1)->rank > 2;
+           hwnas_node_input(g->graph, origin, 1)->rank > 2 && leads_to_softmax(g, last->output);
 }
 
 /* An operand that is broadcast along some dimensions before the last is read wrongly, except behind
  * an attention's product: a product with a matrix sees all dimensions but the last as one, and an
- * elementwise operator takes it for one value for each channel. */
+ * elementwise operator takes it for one value for each channel. Behind other products of two tensors
+ * there is reference code for it, and in bf16, where they sum over one value, a wrong one. */
 static void guard_operand(const guard *g, const hwnas_node *node)
 {
     const int64_t n = hwnas_tensor_count(hwnas_node_output(g->graph, node));
     for (int i = 0; i < 2 && is_binary(node); i++) {
         const hwnas_tensor *other = hwnas_node_input(g->graph, node, 1 - i);
         if (fusible(g, node->inputs[i]) && !is_row(other) && hwnas_tensor_count(other) != n &&
-            !is_attention(g, origin_of(g, node->inputs[i], true)))
+            !is_attention(g, origin_of(g, node->inputs[i], true), node))
             g->is_end[node->inputs[i]] = true;
     }
 }
