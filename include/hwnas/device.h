@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_DEVICE_ABI 5
+#define HWNAS_DEVICE_ABI 6
 
 typedef struct hwnas_device_ops hwnas_device_ops;
 
@@ -55,6 +55,8 @@ struct hwnas_device_ops {
 
     unsigned precisions; /* that it computes in: a set of bits 1 << hwnas_precision */
     bool is_deployed;    /* networks are served by such: how fast it can be is worth knowing */
+    bool has_own_threads; /* it computes with threads of its own on the processor's cores, not with
+                             OpenMP's, which must not spin there meanwhile */
 
     /* Compiles a graph (batch norms already folded); an operator that the device lacks is
      * HWNAS_E_UNSUPPORTED with the node's name. Weights are copied or converted; the graph may be

@@ -15,8 +15,8 @@
 #include "base/str.h"
 
 const hwnas_device_ops *hwnas_devices[HWNAS_MAX_ROWS] = {
-    &hwnas_cpu_device,  &hwnas_cuda_device,   &hwnas_cuda_dry_device, &hwnas_ref_device,
-    &hwnas_null_device, &hwnas_replay_device, &hwnas_external_device,
+    &hwnas_cpu_device, &hwnas_ort_device,  &hwnas_cuda_device,   &hwnas_cuda_dry_device,
+    &hwnas_ref_device, &hwnas_null_device, &hwnas_replay_device, &hwnas_external_device,
 };
 
 /* Nothing can be asked of it. */
@@ -150,8 +150,10 @@ hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name)
             return HWNAS_OK;
         }
     char *list = hwnas_precision_names(~0U);
+    const char *near = hwnas_nearest(name, precision_names);
     hwnas_status status = hwnas_fail(HWNAS_E_INPUT, NULL, "there is no precision '%.30s'", name);
-    status = hwnas_hint(status, "the precisions are %s", list);
+    status = near ? hwnas_hint(status, "did you mean '%s'? The precisions are %s", near, list)
+                  : hwnas_hint(status, "the precisions are %s", list);
     free(list);
     return status;
 }

@@ -35,6 +35,17 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* Whoever opens the device says that there is none. */
+static bool has_own_threads(const char *device)
+{
+    const hwnas_device_ops *ops;
+    const char *argument;
+    if (hwnas_device_find(&ops, &argument, device) == HWNAS_OK)
+        return ops->has_own_threads;
+    hwnas_error_clear();
+    return false;
+}
+
 /* Our environment with OpenMP's settings in it. They must be there before the library is loaded,
  * and they stand above the user's, as the measurement says how it was made. */
 static char **make_environment(const hwnas_runner *r, const int *cores, int n_cores)
@@ -44,10 +55,11 @@ static char **make_environment(const hwnas_runner *r, const int *cores, int n_co
         hwnas_str_addf(&places, "%s{%d}", i ? "," : "", cores[i]);
     /* With more threads than cores the kernel knows better. */
     bool is_bound = n_cores == r->threads;
+    const bool spins = is_bound && !has_own_threads(r->device);
     char *settings[] = {
         hwnas_printf("OMP_NUM_THREADS=%d", r->threads),
         hwnas_strdup("OMP_DYNAMIC=false"),
-        hwnas_strdup(is_bound ? "OMP_WAIT_POLICY=active" : "OMP_WAIT_POLICY=passive"),
+        hwnas_strdup(spins ? "OMP_WAIT_POLICY=active" : "OMP_WAIT_POLICY=passive"),
         hwnas_strdup(is_bound ? "OMP_PROC_BIND=close" : "OMP_PROC_BIND=false"),
         hwnas_printf("OMP_PLACES=%s", is_bound ? places.s : "threads"),
         hwnas_strdup("HWNAS_IS_RUNNER=1"),

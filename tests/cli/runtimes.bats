@@ -1,0 +1,78 @@
+# The device ort: networks run by ONNX Runtime, as they may be deployed with it. Its results are compared with
+# those of ONNX Runtime's own interface for JavaScript.
+
+load helpers
+
+setup_file() {
+    local at=$HWNAS_SRC/.deps/node/node_modules/onnxruntime-node/bin found
+    if [ -z "${HWNAS_ORT_LIBRARY:-}" ]; then
+        found=$(find "$at" -path '*linux/x64*' -name 'libonnxruntime.so*' 2>/dev/null | head -n 1)
+        [ -z "$found" ] || export HWNAS_ORT_LIBRARY=$found
+    fi
+}
+
+# needs_ort: skips where the program or the machine has none.
+needs_ort() {
+    "$HWNAS" profile mnist_mlp --device ort --seconds 0.01 >out 2>err && return
+    [[ $(<err) != *"was built without"* && $(<err) != *"there is no ONNX Runtime"* ]] ||
+        skip "needs ONNX Runtime: $(<err)"
+    cat err
+    return 1
+}
+
+ort() {
+    node "$HWNAS_SRC/tests/peers/ort_run.mjs" "$@"
+}
+
+@test "ort: a network has the outputs that ONNX Runtime gives" {
+    local name
+    needs_ort
+    ort version >/dev/null 2>&1 || skip "needs onnxruntime-node: scripts/install-deps --check"
+    for name in mnist_cnn imdb_fasttext lstm_text_generation resnet32_cifar; do # fasttext reads whole numbers
+        "$HWNAS" export --space "$name" --format onnx --out "$name.onnx"
+        ort input "$name.onnx" in
+        "$HWNAS" run "$name.onnx" --device ort --input in --output out
+        ort compare "$name.onnx" in out 1e-6
+    done
+}
+
+@test "ort: profile measures it, and verifies it against ref" {
+    needs_ort
+    "$HWNAS" profile mnist_cnn resnet32_cifar --device ort --dtype f32,s8 --threads 1 --seconds 0.05 --verify --json >out
+    [[ $(json out "d['device']['library']") == "ONNX Runtime 1."* ]]
+    [ "$(json out "[(r['dtype'], r['status'], r['verified_against'], r['p50_seconds'] > 0) for r in d['rows']]")" = \
+        "[('f32', 'ok', 'ref', True), ('s8', 'ok', 'ref', True), ('f32', 'ok', 'ref', True), ('s8', 'ok', 'ref', True)]" ] ||
+        { cat out; false; }
+}
+
+@test "ort: compare sets the runtimes of one machine side by side" {
+    needs_ort
+    "$HWNAS" compare mnist_cnn --device cpu,ort --batch 1 --threads 1 --seconds 0.05 --json >out
+    [ "$(json out "sorted(c['device'] for c in d['networks'][0]['choices'])")" = "['cpu', 'ort']" ] || { cat out; false; }
+}
+
+@test "ort: a search measures with it, and goes on" {
+    needs_ort
+    ends 0 search --space mnist_cnn --device ort --objectives macs,latency --trials 1 --study s.db --seconds 0.02
+    says out ort
+}
+
+@test "ort: what is missing is said" {
+    "$HWNAS" profile mnist_mlp --device ort --seconds 0.01 >out 2>err ||
+        [[ $(<err) != *"was built without"* ]] || skip "built without ONNX Runtime's header"
+    HWNAS_ORT_LIBRARY=/nowhere/libonnxruntime.so ends 1 profile mnist_mlp --device ort
+    says err "there is no ONNX Runtime: */nowhere/*"
+    HWNAS_ORT_LIBRARY=libm.so.6 ends 1 profile mnist_mlp --device ort
+    says err "this is no ONNX Runtime 1.16 or newer"
+    "$HWNAS" export --space mnist_mlp --format onnx --out net.onnx
+    head -c $((784 * 4)) /dev/zero >x
+    HWNAS_ORT_LIBRARY=/nowhere/libonnxruntime.so refuses 1 "there is no ONNX Runtime*HWNAS_ORT_LIBRARY" \
+        run net.onnx --device ort --input x --output y
+    needs_ort
+    ends 2 profile mnist_mlp --device ort:gpu
+    says err "device 'ort' takes no 'gpu'"
+    ends 1 profile mnist_mlp --device ort --dtype bf16
+    says err "does not compute in bf16"
+    # The library that npm has was built without it.
+    "$HWNAS" profile mnist_mlp --device ort:xnnpack --seconds 0.01 >out 2>err || says err "use the provider 'XNNPACK'"
+}
