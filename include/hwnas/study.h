@@ -106,6 +106,9 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_front(const hwnas_study_trial *
 
 /* What the study has found so far. Text, JSON ("hwnas.study"). Reads all trials: milliseconds. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_report(hwnas_report **out, hwnas_study *study);
+/* All its trials, a row each, those that failed and those that still run among them. Text, JSON
+ * ("hwnas.trials"), CSV. Milliseconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_trials(hwnas_report **out, hwnas_study *study);
 /* Why a trial (-1: the winner) stands where it does: its neighbours one change away, which choice
  * costs what, and what a looser limit would buy. Text, JSON ("hwnas.explanation").
  * HWNAS_E_INFEASIBLE: there is no winner; HWNAS_E_NOT_FOUND: no such trial, or what the job names

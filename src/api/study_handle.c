@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "report/explain_text.h"
 #include "report/front.h"
+#include "report/trials_table.h"
 #include "study/ask_tell.h"
 #include "study/explain.h"
 
@@ -276,6 +277,32 @@ hwnas_status hwnas_study_report(hwnas_report **out, hwnas_study *study)
     hwnas_summary *summary;
     TRY(load_summary(&summary, study));
     *out = hwnas_report_of_study(summary);
+    return HWNAS_OK;
+}
+
+static void trials_text(hwnas_str *out, const void *found)
+{
+    hwnas_trials_text(out, found);
+}
+
+static json_t *trials_json(const void *found)
+{
+    return hwnas_trials_json(found);
+}
+
+static void trials_csv(hwnas_str *out, const void *found)
+{
+    hwnas_trials_csv(out, found);
+}
+
+hwnas_status hwnas_study_trials(hwnas_report **out, hwnas_study *study)
+{
+    IN_C_LOCALE;
+    static const hwnas_report_kind kind = {
+        .text = trials_text, .json = trials_json, .csv = trials_csv, .free = front_free};
+    hwnas_summary *summary;
+    TRY(load_summary(&summary, study));
+    *out = hwnas_report_new(&kind, summary);
     return HWNAS_OK;
 }
 

@@ -1,6 +1,19 @@
 /* study: looks at a study without changing it. */
 #include "cli/cli.h"
 
+typedef hwnas_status report_on(hwnas_report **out, hwnas_study *study);
+
+static hwnas_status print(const char *path, report_on *make, hwnas_format format)
+{
+    hwnas_study *study;
+    hwnas_report *report;
+    TRY(hwnas_study_read(&study, path));
+    const hwnas_status status = make(&report, study);
+    hwnas_study_close(study);
+    TRY(status);
+    return hwnas_print_report(report, format);
+}
+
 static hwnas_status show(int argc, char **argv)
 {
     static const hwnas_usage usage = {.synopsis = "study show STUDY",
@@ -13,20 +26,36 @@ static hwnas_status show(int argc, char **argv)
     int n;
     const hwnas_option options[] = {
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
-    hwnas_study *study;
-    hwnas_report *report;
+    TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
+    return done ? HWNAS_OK : print(path, hwnas_study_report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+}
+
+static hwnas_status trials(int argc, char **argv)
+{
+    static const hwnas_usage usage = {
+        .synopsis = "study trials STUDY",
+        .summary =
+            "Lists every trial of a study: what it has of each metric, how it ended, its network.",
+        .min_arguments = 1,
+        .max_arguments = 1};
+    const char *path;
+    bool as_json = false, as_csv = false, done;
+    int n;
+    const hwnas_option options[] = {
+        {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "comma-separated values, with intervals"},
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
+        {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
     if (done)
         return HWNAS_OK;
-    TRY(hwnas_study_read(&study, path));
-    const hwnas_status status = hwnas_study_report(&report, study);
-    hwnas_study_close(study);
-    TRY(status);
-    return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+    if (as_csv && as_json)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--csv and --json exclude each other");
+    return print(path, hwnas_study_trials, as_csv ? HWNAS_CSV : as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 
 static const hwnas_command commands[] = {
     {"show", "print front, winner and figures of a study", show},
+    {"trials", "list all trials, also as CSV", trials},
     {0},
 };
 

@@ -155,7 +155,7 @@ END
 6:*: two devices are called 'replay'*write {name|devices: ['replay:two.csv#pi_ms', 'replay:two.csv#phone_ms']
 7:8: batch needs 1 to 16 values|batch: {values: []}
 7:24: batch has 8 twice|batch: {values: [1, 8, 8]}
-7:18: there is no precision 'fp32'*the precisions are f32*s8|dtype: {values: [fp32, s8]}
+7:18: there is no precision 'fp32'*did you mean 'f32'*s8|dtype: {values: [fp32, s8]}
 7:8: batch is a choice, but no device of the job runs with it|batch: {values: [1, 8]}
 END
 }
@@ -483,4 +483,35 @@ END
     is out "d['finished'] == 20"
     job "strategy: successive-halving"
     refuses 2 "job.yaml:6:11: *needs a cheaper way" search job.yaml --study other.db
+}
+
+@test "study trials: every trial with all that is known of it, as a table, CSV and JSON" {
+    two_job "constraints: latency.p50 <= 30 ms on pi"
+    ends 0 search job.yaml --json
+    mv out found
+    ends 0 study trials job.db --csv
+    mv out trials.csv
+    ends 0 study trials job.db --json
+    mv out trials.json
+    /usr/bin/python3 - two.csv found trials.csv trials.json <<'END'
+import csv, json, sys
+table = {r["arch"]: r for r in csv.DictReader(open(sys.argv[1]))}
+found = json.load(open(sys.argv[2]))
+rows = list(csv.DictReader(open(sys.argv[3])))
+told = json.load(open(sys.argv[4]))
+assert told["format"] == "hwnas.trials" and len(told["trials"]) == len(rows) == 150
+front = {t["trial"] for t in found["front"]}
+for row, t in zip(rows, told["trials"]):
+    published = table[row["architecture"]]
+    assert int(row["trial"]) == t["trial"] and row["architecture"] == t["arch"]
+    assert abs(float(row["accuracy (%)"]) - float(published["top1_pct"])) < 1e-6
+    assert abs(float(row["latency.p50 on pi (ms)"]) - float(published["pi_ms"])) < 1e-6 * float(published["pi_ms"])
+    assert row["latency.p50 on phone source"] == "replayed" and row["status"] == t["status"] == "ok"
+    assert (row["front"] == "1") == t["front"] == (t["trial"] in front)
+    assert (row["feasible"] == "1") == t["feasible"] == (float(published["pi_ms"]) <= 30)
+END
+    ends 0 study trials job.db
+    [ "$(grep -c '^\*' out)" -eq $(($(json found "len(d['front'])") + 1)) ] # and the line that says what * is
+    grep -q infeasible out
+    refuses 2 "--csv and --json exclude each other" study trials job.db --csv --json
 }

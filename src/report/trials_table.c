@@ -1,0 +1,155 @@
+#include "report/trials_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/fields.h"
+#include "report/front.h"
+#include "report/grid.h"
+
+enum { MAX_METRICS = 64 };
+
+/* The metrics that some trial has, in the order in which they come up first. */
+typedef struct metrics {
+    size_t n;
+    const char *names[MAX_METRICS]; /* borrowed from the trials */
+    const hwnas_metric *kinds[MAX_METRICS];
+} metrics;
+
+static bool is_known(const metrics *m, const char *name)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (!strcmp(m->names[i], name))
+            return true;
+    return m->n == MAX_METRICS;
+}
+
+static metrics find_metrics(const hwnas_summary *s)
+{
+    metrics m = {0};
+    for (size_t t = 0; t < s->n_trials; t++)
+        for (size_t i = 0; i < s->trials[t].n_values; i++) {
+            const char *name = s->trials[t].values[i].metric;
+            const hwnas_metric *kind = hwnas_metric_of_value(name);
+            if (!kind || is_known(&m, name))
+                continue;
+            m.names[m.n] = name;
+            m.kinds[m.n++] = kind;
+        }
+    return m;
+}
+
+/* By trial: whether it is on a front. Yours to free(). */
+static bool *on_fronts(const hwnas_summary *s)
+{
+    bool *is_on = hwnas_alloc((s->n_trials + 1) * sizeof *is_on);
+    for (int f = 0; f < s->n_fronts; f++)
+        for (size_t i = 0; i < s->fronts[f].n; i++)
+            is_on[s->fronts[f].trials[i]] = true;
+    return is_on;
+}
+
+/* "ok", "running", or why it failed. */
+static const char *state_of(const hwnas_trial *t)
+{
+    return t->is_finished ? hwnas_status_name(t->status) : "running";
+}
+
+static void add_number(hwnas_str *out, double value)
+{
+    hwnas_str_addf(out, isfinite(value) ? ",%.9g" : ",", value);
+}
+
+void hwnas_trials_csv(hwnas_str *out, const hwnas_summary *s)
+{
+    const metrics m = find_metrics(s);
+    bool *is_on_front = on_fronts(s);
+    hwnas_str_add(out, "trial,architecture,status,front,feasible,unstable,stopped_early,seconds");
+    for (size_t i = 0; i < m.n; i++) {
+        const char *unit = m.kinds[i]->unit, *name = m.names[i];
+        hwnas_str_addf(out, ",%s%s%s%s,%s low,%s high,%s source", name, *unit ? " (" : "", unit,
+                       *unit ? ")" : "", name, name, name);
+    }
+    hwnas_str_add(out, ",message\n");
+    for (size_t k = 0; k < s->n_trials; k++) {
+        const hwnas_trial *t = &s->trials[k];
+        const bool is_good = t->is_finished && t->status == HWNAS_OK;
+        hwnas_str_addf(out, "%llu,", (unsigned long long)t->number);
+        hwnas_csv_text(out, t->code);
+        hwnas_str_addf(out, ",%s,%d,%s,%d,%d", state_of(t), is_on_front[k],
+                       !is_good           ? ""
+                       : t->violation > 0 ? "0"
+                                          : "1",
+                       t->is_unstable, t->is_stopped_early);
+        add_number(out, t->is_finished ? t->seconds : NAN);
+        for (size_t i = 0; i < m.n; i++) {
+            const hwnas_value_row *v = hwnas_trial_value(t, m.names[i]);
+            const double scale = m.kinds[i]->scale;
+            add_number(out, v ? v->value / scale : NAN);
+            add_number(out, v ? v->low / scale : NAN);
+            add_number(out, v ? v->high / scale : NAN);
+            hwnas_str_addf(out, ",%s", v ? hwnas_sources[v->source].name : "");
+        }
+        hwnas_str_add(out, ",");
+        hwnas_csv_text(out, t->message ? t->message : "");
+        hwnas_str_add(out, "\n");
+    }
+    free(is_on_front);
+}
+
+void hwnas_trials_text(hwnas_str *out, const hwnas_summary *s)
+{
+    const metrics m = find_metrics(s);
+    bool *is_on_front = on_fronts(s);
+    hwnas_grid grid = {0};
+    hwnas_grid_column(&grid, "  trial", HWNAS_GRID_LEFT);
+    for (size_t i = 0; i < m.n; i++) {
+        char *heading = hwnas_printf("%s %s", m.names[i], m.kinds[i]->unit);
+        hwnas_grid_column(&grid, heading, HWNAS_GRID_RIGHT);
+        free(heading);
+    }
+    hwnas_grid_column(&grid, "status", HWNAS_GRID_LEFT);
+    hwnas_grid_column(&grid, "architecture", HWNAS_GRID_LEFT);
+    for (size_t k = 0; k < s->n_trials; k++) {
+        const hwnas_trial *t = &s->trials[k];
+        const bool is_good = t->is_finished && t->status == HWNAS_OK;
+        hwnas_grid_cell(&grid, "%c %5llu", is_on_front[k] ? '*' : ' ',
+                        (unsigned long long)t->number);
+        for (size_t i = 0; i < m.n; i++) {
+            const hwnas_value_row *v = hwnas_trial_value(t, m.names[i]);
+            hwnas_grid_number(&grid, m.kinds[i]->decimals, v ? v->value / m.kinds[i]->scale : NAN);
+        }
+        hwnas_grid_cell(&grid, "%s",
+                        is_good && t->violation > 0      ? "infeasible"
+                        : hwnas_trial_is_estimated(t)    ? "estimated"
+                        : is_good && t->is_stopped_early ? "stopped early"
+                        : is_good && t->is_unstable      ? "unstable"
+                                                         : state_of(t));
+        hwnas_grid_cell(&grid, "%s", t->code);
+    }
+    hwnas_grid_text(out, &grid);
+    hwnas_grid_done(&grid);
+    hwnas_str_add(out, "\n*: on the Pareto front\n");
+    free(is_on_front);
+}
+
+json_t *hwnas_trials_json(const hwnas_summary *s)
+{
+    bool *is_on_front = on_fronts(s);
+    json_t *rows = json_array();
+    for (size_t k = 0; k < s->n_trials; k++) {
+        const hwnas_trial *t = &s->trials[k];
+        json_t *row = hwnas_trial_json(t, &s->job);
+        json_object_set_new(row, "status", json_string(state_of(t)));
+        json_object_set_new(row, "front", json_boolean(is_on_front[k]));
+        if (t->is_finished && t->status == HWNAS_OK)
+            json_object_set_new(row, "feasible", json_boolean(!(t->violation > 0)));
+        if (t->message)
+            json_object_set_new(row, "message", json_string(t->message));
+        json_array_append_new(rows, row);
+    }
+    free(is_on_front);
+    return json_pack("{s:s, s:i, s:s, s:o}", "format", "hwnas.trials", "version", 1, "study",
+                     s->study, "trials", rows);
+}

@@ -1,0 +1,15 @@
+/* trials_table.h: every trial of a study, a row each. */
+#ifndef HWNAS_REPORT_TRIALS_TABLE_H
+#define HWNAS_REPORT_TRIALS_TABLE_H
+
+#include "base/str.h"
+#include "study/summary.h"
+
+void hwnas_trials_text(hwnas_str *out, const hwnas_summary *summary);
+/* A header, then a line for each trial: each metric with both ends of its interval and what it rests
+ * on, in the units that the header names; what a trial does not have is empty. */
+void hwnas_trials_csv(hwnas_str *out, const hwnas_summary *summary);
+/* One object, format "hwnas.trials" version 1; docs/json.md describes it. A new reference. */
+json_t *hwnas_trials_json(const hwnas_summary *summary);
+
+#endif
