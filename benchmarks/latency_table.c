@@ -222,7 +222,7 @@ static void try_space(const char *name, const plan *p)
 int main(int argc, char **argv)
 {
     static const char *const usual[] = {"nas_bench_201", "ofa_mobilenet_v3", "accel_nasbench"};
-    plan p = {.minutes = 5, .seconds_each = 0.5, .n_networks = 300, .threads = 2};
+    plan p = {.minutes = 5, .seconds_each = 0.5, .n_networks = 300, .threads = 1};
     const char *spaces[16];
     int n = 0;
     for (int i = 1; i < argc; i++)

@@ -35,6 +35,8 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_devices_survey(hwnas_report **out,
 
 /* As many copies as there are cores for; one where the network does not run on cores. */
 #define HWNAS_STREAMS_FILL (-1)
+/* All cores that this process may use. */
+#define HWNAS_THREADS_ALL (-1)
 
 /* Which models, each under every combination of the settings. Lists have 1 to 16 entries, those of
  * models 64; empty ones have their default. All is borrowed during the call. */
@@ -46,9 +48,9 @@ typedef struct hwnas_profile_options {
     const char *const *devices;
     size_t n_devices; /* 0: "cpu" */
     const int *batches;
-    size_t n_batches; /* 0: 1, or what an ONNX file fixes */
-    const int *threads;
-    size_t n_threads; /* 0: 1; hwnas_compare(): 1 and all cores */
+    size_t n_batches;   /* 0: 1, or what an ONNX file fixes */
+    const int *threads; /* or HWNAS_THREADS_ALL */
+    size_t n_threads;   /* 0: 1; hwnas_compare(): 1 and all cores */
     const hwnas_precision *precisions;
     size_t n_precisions;  /* 0: HWNAS_F32 */
     const int *streams;   /* copies at a time, on cores of their own; or HWNAS_STREAMS_FILL */

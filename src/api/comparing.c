@@ -34,13 +34,14 @@ static hwnas_status take_length(int *out, const char *what, size_t n, size_t mos
     return HWNAS_OK;
 }
 
+/* None: `fallback`. `special` is a number that means something else. */
 static hwnas_status take_numbers(int out[HWNAS_SWEEP_LIST], int *n_out, const char *what,
-                                 const int *numbers, size_t n, int fallback, int most)
+                                 const int *numbers, size_t n, int fallback, int most, int special)
 {
     TRY(take_length(n_out, what, n, HWNAS_SWEEP_LIST));
     out[0] = fallback;
     for (size_t i = 0; i < n; i++) {
-        if ((numbers[i] < 1 || numbers[i] > most) && numbers[i] != fallback)
+        if ((numbers[i] < 1 || numbers[i] > most) && numbers[i] != special)
             return hwnas_fail(HWNAS_E_USAGE, NULL, "%s are 1 to %d, not %d", what, most,
                               numbers[i]);
         out[i] = numbers[i];
@@ -70,15 +71,14 @@ static hwnas_status take_lists(hwnas_sweep *out, hwnas_arena *arena, const hwnas
         out->precisions[i] = o->precisions[i];
     }
     TRY(take_numbers(out->batches, &out->n_batches, "batches", o->batches, o->n_batches, 1,
-                     1 << 20));
-    TRY(take_numbers(out->threads, &out->n_threads, "threads", o->threads, o->n_threads, 1, 1024));
-    if (o->n_streams == 1 && o->streams[0] == HWNAS_STREAMS_FILL) {
-        out->n_streams = 1;
-        out->streams[0] = HWNAS_STREAMS_FILL;
-        return HWNAS_OK;
-    }
-    return take_numbers(out->streams, &out->n_streams, "streams", o->streams, o->n_streams, 0,
-                        1024);
+                     1 << 20, 1));
+    TRY(take_numbers(out->threads, &out->n_threads, "threads", o->threads, o->n_threads, 1, 1024,
+                     HWNAS_THREADS_ALL));
+    for (int i = 0; i < out->n_threads; i++)
+        if (out->threads[i] == HWNAS_THREADS_ALL)
+            out->threads[i] = hwnas_device_cores();
+    return take_numbers(out->streams, &out->n_streams, "streams", o->streams, o->n_streams, 0, 1024,
+                        HWNAS_STREAMS_FILL);
 }
 
 /* The options as a sweep, whose texts are in the arena. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +205,38 @@ static hwnas_status fail_missing(const char *name)
                : hwnas_fail(HWNAS_E_NOT_FOUND, &place, "there is no such file");
 }
 
+/* Appends the names of the files of a folder, without the suffix; and of those in folders there. */
+static void list_names(hwnas_str *out, const char *folder, const char *suffix)
+{
+    glob_t found = {0};
+    char *here = hwnas_printf("%s/*%s", folder, suffix);
+    char *below = hwnas_printf("%s/*/*%s", folder, suffix);
+    const bool any = !glob(here, 0, NULL, &found);
+    (void)glob(below, any ? GLOB_APPEND : 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *base = strrchr(found.gl_pathv[i], '/') + 1;
+        hwnas_str_addf(out, "%.*s/", (int)(strlen(base) - strlen(suffix)), base);
+    }
+    globfree(&found);
+    free(here);
+    free(below);
+}
+
+/* The name, of those in the list, that may have been meant; yours to free(). NULL: none. */
+static char *nearest_name(const char *name, const hwnas_str *list)
+{
+    enum { MOST = 512 };
+    const char *names[MOST + 1] = {NULL};
+    char *copy = hwnas_strdup(list->n ? list->s : ""), *rest = copy, *one;
+    for (size_t n = 0; n < MOST && (one = strsep(&rest, "/"));)
+        if (*one)
+            names[n++] = one;
+    const char *near = hwnas_nearest(name, names);
+    char *found = near ? hwnas_strdup(near) : NULL;
+    free(copy);
+    return found;
+}
+
 hwnas_status hwnas_file_find(char **out, const char *name, const char *room, const char *suffix)
 {
     if (strchr(name, '/') || hwnas_ends_with(name, suffix) || hwnas_file_exists(name)) {
@@ -214,7 +247,7 @@ hwnas_status hwnas_file_find(char **out, const char *name, const char *room, con
     }
     const char *path = getenv("HWNAS_PATH");
     char *roots = hwnas_printf("%s:%s", path ? path : "", hwnas_data_root());
-    hwnas_str looked = {0};
+    hwnas_str looked = {0}, there = {0};
     char *found = NULL, *rest = roots;
     for (char *root; !found && (root = strsep(&rest, ":"));) {
         if (!*root)
@@ -223,18 +256,25 @@ hwnas_status hwnas_file_find(char **out, const char *name, const char *room, con
         if (hwnas_file_exists(candidate)) {
             found = candidate;
         } else {
-            hwnas_str_addf(&looked, "%s%s/%s", looked.n ? ", " : "", root, room);
+            char *folder = hwnas_printf("%s/%s", root, room);
+            hwnas_str_addf(&looked, "%s%s", looked.n ? ", " : "", folder);
+            list_names(&there, folder, suffix);
+            free(folder);
             free(candidate);
         }
     }
     free(roots);
+    char *near = found ? NULL : nearest_name(name, &there);
     hwnas_status status = HWNAS_OK;
     if (found)
         *out = found;
     else
-        status =
-            hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "there is no '%s' in %s", name, room),
-                       "looked for %s%s in %s; a path to a file works too", name, suffix, looked.s);
+        status = hwnas_hint(
+            hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "there is no '%s' in %s", name, room),
+            "%s%s%slooked for %s%s in %s; a path to a file works too", near ? "did you mean '" : "",
+            near ? near : "", near ? "'? " : "", name, suffix, looked.s);
+    free(near);
+    hwnas_str_done(&there);
     hwnas_str_done(&looked);
     return status;
 }

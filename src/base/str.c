@@ -78,8 +78,33 @@ static unsigned distance(const char *a, const char *b)
     return row[m];
 }
 
+/* What other programs call it. */
+static const struct synonym {
+    const char *theirs, *ours;
+} synonyms[] = {
+    {"bfloat16", "bf16"}, {"cudnn", "cuda"},      {"flops", "macs"},
+    {"float", "f32"},     {"float16", "f16"},     {"float32", "f32"},
+    {"fp16", "f16"},      {"fp32", "f32"},        {"gpu", "cuda"},
+    {"half", "f16"},      {"i8", "s8"},           {"int8", "s8"},
+    {"onednn", "cpu"},    {"onnxruntime", "ort"}, {"parameters", "params"},
+    {"relu6", "clip"},    {"single", "f32"},      {"size", "memory"},
+    {"top1", "accuracy"}, {"uint8", "s8"},
+};
+
+static const char *translate(const char *theirs, const char *const *names)
+{
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        for (size_t k = 0; names[k] && !strcmp(synonyms[i].theirs, theirs); k++)
+            if (!strcmp(names[k], synonyms[i].ours))
+                return names[k];
+    return NULL;
+}
+
 const char *hwnas_nearest(const char *wrong, const char *const *names)
 {
+    const char *meant = translate(wrong, names);
+    if (meant)
+        return meant;
     const char *best = NULL;
     unsigned least = (unsigned)strlen(wrong) / 3 + 2; /* that far is another word */
     for (; *names; names++) {

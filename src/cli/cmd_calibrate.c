@@ -20,13 +20,13 @@ hwnas_status hwnas_cmd_calibrate(int argc, char **argv)
     hwnas_report *report;
     const char *name, *dtype = "f32";
     double minutes = 5;
-    long threads = 0, batch = 1, seed = 0;
+    long threads = 1, batch = 1, seed = 0;
     bool as_json = false, done;
     int n;
     const hwnas_option options[] = {
         {"device", 'd', HWNAS_OPTION_TEXT, &calibration.device, "DEVICE", "that measures (cpu)"},
         {"minutes", 'm', HWNAS_OPTION_NUMBER, &minutes, "X", "to spend (5)"},
-        {"threads", 't', HWNAS_OPTION_INT, &threads, "N", "of the device (all cores)"},
+        {"threads", 't', HWNAS_OPTION_INT, &threads, "N", "of the device, as of the searches (1)"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "inputs of one inference (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "TYPE", "f32, bf16, ... (f32)"},
         {"seed", 's', HWNAS_OPTION_INT, &seed, "N", "of the networks (0)"},

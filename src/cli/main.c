@@ -48,9 +48,15 @@ hwnas_status hwnas_dispatch(const char *what, const char *about, const hwnas_com
     if (argc < 2)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s needs a command", what),
                           "'%s --help' lists them", what);
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    char *help[] = {argc > 2 ? argv[2] : NULL, "--help", NULL};
+    const bool is_help = !strcmp(argv[1], "help");
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || (is_help && argc == 2)) {
         print_commands(what, about, rows);
         return HWNAS_OK;
+    }
+    if (is_help) {
+        argc = 3;
+        argv = help - 1;
     }
     for (int i = 0; rows[i].name; i++) {
         names[i] = rows[i].name;

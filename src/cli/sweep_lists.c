@@ -8,26 +8,46 @@
 
 #include "cli/cli.h"
 
+/* What may stand in the place of a number. */
+typedef struct number_word {
+    const char *name; /* NULL: none may */
+    int value;
+} number_word;
+
+/* The number, or the word, that `at` begins with; false: there is none. */
+static bool read_number(int *out, const char **end, const char *at, long most, number_word word)
+{
+    const size_t n = strcspn(at, ",");
+    char *behind;
+    *end = at + n;
+    if (word.name && strlen(word.name) == n && !strncmp(at, word.name, n)) {
+        *out = word.value;
+        return true;
+    }
+    errno = 0;
+    const long value = strtol(at, &behind, 10);
+    *out = (int)value;
+    return n && behind == *end && !errno && value >= 1 && value <= most;
+}
+
 /* "1,2,8" */
 static hwnas_status read_numbers(int *out, size_t *n, const char *option, const char *text,
-                                 long most)
+                                 long most, number_word word)
 {
     *n = 0;
     for (const char *at = text; *n < HWNAS_MAX_LIST;) {
-        char *end;
-        errno = 0;
-        const long value = strtol(at, &end, 10);
-        if (end == at || errno || value < 1 || value > most || (*end && *end != ','))
+        const char *end;
+        if (!read_number(&out[*n], &end, at, most, word))
             break;
-        out[(*n)++] = (int)value;
+        ++*n;
         if (!*end)
             return HWNAS_OK;
         at = end + 1;
     }
-    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
-                                 "--%s '%.60s' is not a list of numbers 1 to %ld", option, text,
-                                 most),
-                      "write --%s 1,2,4", option);
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_USAGE, NULL, "--%s '%.60s' is not a list of numbers 1 to %ld%s%s",
+                   option, text, most, word.name ? ", or of " : "", word.name ? word.name : ""),
+        "write --%s 1,2%s%s", option, word.name ? "," : ",4", word.name ? word.name : "");
 }
 
 /* "f32,s8", cut at its commas in `room`. */
@@ -58,29 +78,23 @@ static hwnas_status read_precisions(hwnas_profile_options *out, hwnas_sweep_list
     return HWNAS_OK;
 }
 
-static hwnas_status read_streams(hwnas_profile_options *out, hwnas_sweep_lists *lists)
-{
-    out->streams = lists->stream_numbers;
-    out->n_streams = 1;
-    lists->stream_numbers[0] = HWNAS_STREAMS_FILL;
-    return strcmp(lists->streams, "fill") ? read_numbers(lists->stream_numbers, &out->n_streams,
-                                                         "streams", lists->streams, 1024)
-                                          : HWNAS_OK;
-}
-
 hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lists)
 {
     out->devices = lists->device_words;
     out->batches = lists->batch_numbers;
     out->threads = lists->thread_numbers;
+    out->streams = lists->stream_numbers;
     if (lists->devices)
         TRY(read_words(lists->device_words, &out->n_devices, lists->device_room,
                        sizeof lists->device_room, "device", lists->devices));
     if (lists->batches)
-        TRY(read_numbers(lists->batch_numbers, &out->n_batches, "batch", lists->batches, 1 << 20));
+        TRY(read_numbers(lists->batch_numbers, &out->n_batches, "batch", lists->batches, 1 << 20,
+                         (number_word){0}));
     if (lists->threads)
-        TRY(read_numbers(lists->thread_numbers, &out->n_threads, "threads", lists->threads, 1024));
+        TRY(read_numbers(lists->thread_numbers, &out->n_threads, "threads", lists->threads, 1024,
+                         (number_word){"all", HWNAS_THREADS_ALL}));
     if (lists->streams)
-        TRY(read_streams(out, lists));
+        TRY(read_numbers(lists->stream_numbers, &out->n_streams, "streams", lists->streams, 1024,
+                         (number_word){"fill", HWNAS_STREAMS_FILL}));
     return lists->precisions ? read_precisions(out, lists) : HWNAS_OK;
 }

@@ -70,7 +70,7 @@ static const hwnas_metric *find(const char *name)
 
 hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name, const hwnas_place *place)
 {
-    const char *names[N_METRICS + 1] = {0};
+    const char *names[N_METRICS + 2] = {0};
     const hwnas_metric *found = find(name);
     if (found) {
         *out = found;
@@ -78,6 +78,7 @@ hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name, const
     }
     for (int i = 0; i < N_METRICS; i++)
         names[i] = hwnas_metrics[i].name;
+    names[N_METRICS] = "latency"; /* short for its median */
     hwnas_status status = hwnas_fail(HWNAS_E_INPUT, place, "there is no metric '%.60s'", name);
     const char *near = hwnas_nearest(name, names);
     if (near)

@@ -48,11 +48,23 @@ version"
     [ $n -ge 15 ]
 }
 
+@test "help COMMAND is the command's own page" {
+    "$HWNAS" help search >out
+    "$HWNAS" search --help | cmp - out
+    "$HWNAS" space help count >out
+    "$HWNAS" space count --help | cmp - out
+    refuses 2 "no command 'serch'*did you mean 'search'" help serch
+}
+
 @test "an unknown command or option: exit 2, what was meant" {
     refuses 2 "no command 'serch'*did you mean 'search'" serch
     refuses 2 "no command 'cuont'*did you mean 'count'" space cuont
     refuses 2 "no command 'qqqqqqq'*--help" qqqqqqq
     refuses 2 "no option '--trails'*did you mean --trials" search --trails 3 x.yaml
+    refuses 2 "no 'resnet5' in search_spaces*did you mean 'resnet50'" profile resnet5
+    refuses 2 "no device 'gpu'*did you mean 'cuda'" profile mnist_mlp --device gpu
+    refuses 2 "no precision 'int8'*did you mean 's8'" profile mnist_mlp --dtype int8
+    refuses 2 "no metric 'latancy'*did you mean 'latency'" search --space mnist_cnn --objectives macs,latancy --trials 3
     refuses 2 "no option '-z'*'hwnas space count --help'" space count -z nas_bench_macro
     refuses 2 "no option '--qqqqqqq'*'hwnas version --help'" version --qqqqqqq
     refuses 2 "no command '--jsn'" --jsn
@@ -66,6 +78,9 @@ version"
     refuses 2 "'two' is one argument too many*hwnas space count SPACE" space count nas_bench_macro two
     refuses 2 "'x' is one argument too many" devices x
     refuses 2 "--trials needs a value" search job.yaml --trials
+    refuses 2 "--threads 'some' is not a list of numbers 1 to 1024, or of all*--threads 1,2,all" profile mnist_mlp --threads some
+    refuses 2 "--streams '1,,2' is not a list*--streams 1,2,fill" profile mnist_mlp --streams 1,,2
+    refuses 2 "--batch '0' is not a list of numbers 1 to 1048576*--batch 1,2,4" profile mnist_mlp --batch 0
     refuses 2 "-n needs a value" space sample nas_bench_macro -n
     refuses 2 "--number must be a whole number*'x'" space sample nas_bench_macro -n x
     refuses 2 "--number must be a whole number*'-1'" space sample nas_bench_macro -n -1

@@ -208,6 +208,8 @@ static void nearest_names(void **state)
         {"acuracy", "accuracy"},
         {"mac", "macs"},
         {"param", "params"},
+        {"flops", "macs"}, /* as others call it */
+        {"int8", NULL},    /* what that means is not among the names */
         {"energy", NULL},
         {"", NULL},
     };
