@@ -3,15 +3,15 @@ last bit, and all that the study has in the end, must be as in a search that not
 
 prefixes.py PROGRAM RUNNER SOURCE [CASE...]: PROGRAM is tests/cli/mortal, RUNNER tests/cli/still_runner.
 The seed is the day's number, HWNAS_SEED gives another; it chooses some of the cases and a few moments
-of each. With HWNAS_LONG all cases are tried, and every moment of a search that has few, 100 of others. Some
-searches die twice.
+of each. With HWNAS_LONG all cases are tried, and HWNAS_MOMENTS (20) moments of each; every moment of all of
+them takes hours, and unit/test_search_resume.c continues after every trial. Some searches die twice.
 """
 import os, random, signal, sqlite3, subprocess, sys, time
 
 program, runner, source, *names = sys.argv[1:]
 seed = int(os.environ.get("HWNAS_SEED") or time.time() // 86400)
 is_long = bool(os.environ.get("HWNAS_LONG"))
-MANY = 200  # moments
+N_MOMENTS = int(os.environ.get("HWNAS_MOMENTS") or 20)  # of a case, in the long form
 print("# seed", seed, "(HWNAS_SEED)")
 
 table = source + "/tests/data/nas_bench_macro.csv"
@@ -127,13 +127,13 @@ def try_case(name, arguments, rng):
     assert done.returncode == 0, (name, done.returncode, done.stderr)
     tables, n_moments = read("whole"), int(open("whole.count").read())
     n_events = len(tables[2])
-    moments = range(1, n_moments) if is_long else [rng.randrange(1, n_moments) for _ in range(2)]
-    if is_long and n_moments > MANY:
-        moments = rng.sample(moments, MANY // 2)
+    moments = [rng.randrange(1, n_moments) for _ in range(2)]
+    if is_long:
+        moments = rng.sample(range(1, n_moments), min(N_MOMENTS, n_moments - 1))
     for moment in moments:
         what = f"{name}, seed {seed}, died at moment {moment} of {n_moments}"
         compare(what, whole, tables, continue_after(what, arguments, [moment]))
-    twice = [sorted(rng.sample(range(1, n_moments), 2)) for _ in range(20 if is_long else 1)]
+    twice = [sorted(rng.sample(range(1, n_moments), 2)) for _ in range(5 if is_long else 1)]
     for first, second in twice:
         what = f"{name}, seed {seed}, died at {first} and {second - first} later of {n_moments}"
         lines = continue_after(what, arguments, [first, max(1, second - first)])
