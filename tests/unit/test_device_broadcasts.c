@@ -194,9 +194,31 @@ static void images_are_not_read_as_rows(void **state)
     }
 }
 
+/* oneDNN has reference code for these, twenty to a thousand times slower. */
+static void one_value_for_each_row(void **state)
+{
+    (void)state;
+    static const int64_t operands[][4] = {{24, 1}, {1, 24, 1}, {2, 1, 24, 1}, {2, 1, 1, 1}};
+    for (size_t i = 0; i < COUNT(operands); i++) {
+        hwnas_graph *graph = hwnas_graph_new("rows", 1);
+        const int x = scores_of(graph, 3, 24), y = add_input(graph, operands[i]);
+        hwnas_graph_add_output(graph, add(graph, "add", "", x, y));
+        if (i < 3) {
+            agrees("one value for each row", graph, HWNAS_OP_ADD);
+        } else { /* one for each of a batch */
+            hwnas_device *cpu = open_device("cpu", 1), *ref = open_device("ref", 1);
+            compare("one value for each", cpu, graph, ref, graph, 1);
+            hwnas_device_close(cpu);
+            hwnas_device_close(ref);
+        }
+        hwnas_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_value_for_each_row),
         cmocka_unit_test(rows_may_have_any_length),
         cmocka_unit_test(a_reshape_may_stand_between),
         cmocka_unit_test(a_sum_of_one_tensor_twice),

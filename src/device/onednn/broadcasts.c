@@ -58,6 +58,20 @@ static bool differs_between(const hwnas_tensor *operand, const hwnas_tensor *out
     return false;
 }
 
+/* Repeated along the last dimension and along one before others that it has: oneDNN has reference code
+ * for such an operand, 60 ns for a value. */
+static bool is_column_of_each(const hwnas_tensor *operand, const hwnas_tensor *out)
+{
+    bool is_repeated = false;
+    for (int i = 0; i < out->rank - 1; i++) {
+        const int64_t n = dim_of(operand, out, i);
+        if (n > 1 && is_repeated)
+            return out->dims[out->rank - 1] > 1 && dim_of(operand, out, out->rank - 1) == 1;
+        is_repeated |= n == 1 && out->dims[i] > 1;
+    }
+    return false;
+}
+
 static bool keeps_rows(const hwnas_graph *graph, const hwnas_node *node)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0),
@@ -166,7 +180,8 @@ bool hwnas_onednn_take_broadcast(hwnas_fusion *f, void *into, int node)
         !reads_plain(f, first) || main_input(graph, first) < 0)
         return false;
     const hwnas_tensor *out = hwnas_node_output(graph, first), *operand = operand_of(graph, first);
-    if (hwnas_same_shape(operand, out) || !differs_between(operand, out))
+    if (hwnas_same_shape(operand, out) ||
+        (!differs_between(operand, out) && !is_column_of_each(operand, out)))
         return false;
     begin(f, into, node);
     return true;
