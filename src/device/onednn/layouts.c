@@ -110,7 +110,8 @@ void hwnas_onednn_choose_plain(const finder *f, const int *group_of)
         f->layouts[graph->outputs[i]] = HWNAS_ONEDNN_PLAIN; /* without groups as well */
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_node *node = &graph->nodes[i];
-        const bool is_ours = f->is_own[i] || group_of[i] >= 0 || node->op->id == HWNAS_OP_SLICE;
+        const bool is_ours = f->is_own[i] || group_of[i] >= 0 || node->op->id == HWNAS_OP_SLICE ||
+                             node->op->id == HWNAS_OP_ZERO;
         for (int k = 0; k < node->n_inputs; k++)
             if (is_ours ||
                 (node->op->id != HWNAS_OP_MATMUL && is_transposed(graph, node->inputs[k])))

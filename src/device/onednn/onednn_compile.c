@@ -275,12 +275,12 @@ static hwnas_status compile_steps(compiler *c)
     return HWNAS_OK;
 }
 
-/* Nodes that have steps of their own only where no group takes them: slices of images, and what
+/* Nodes that have steps of their own only where no group takes them: slices of images, zeros, and what
  * oneDNN's graphs lack and its primitives have. */
 static bool may_be_in_group(const compiler *c, size_t n)
 {
     const hwnas_node *node = &c->graph->nodes[n];
-    return node->op->id == HWNAS_OP_SLICE ||
+    return node->op->id == HWNAS_OP_SLICE || node->op->id == HWNAS_OP_ZERO ||
            (node->op->id == HWNAS_OP_CONV_TRANSPOSE && c->is_refused && !c->is_refused[n] &&
             hwnas_onednn_has_constant_kernel(c->graph, node));
 }

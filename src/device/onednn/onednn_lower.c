@@ -99,26 +99,6 @@ static void lower_avg_pool(op *o)
     set_bool(o, dnnl_graph_op_attr_exclude_pad, !attr_of(o, "count_pad")->ints[0]);
 }
 
-/* With a stride `zero` is a depthwise convolution, else a product; its weight fits. */
-static bool is_strided(const hwnas_graph *graph, const hwnas_node *node)
-{
-    (void)graph;
-    return hwnas_node_attr(node, "stride")->ints[0] > 1;
-}
-
-static void lower_strided_zero(op *o)
-{
-    static const int64_t none[] = {0, 0}, one[] = {1, 1};
-    const int64_t stride = attr_of(o, "stride")->ints[0], strides[] = {stride, stride};
-    set_ints(o, dnnl_graph_op_attr_strides, strides, 2);
-    set_ints(o, dnnl_graph_op_attr_pads_begin, none, 2);
-    set_ints(o, dnnl_graph_op_attr_pads_end, none, 2);
-    set_ints(o, dnnl_graph_op_attr_dilations, one, 2);
-    set_ints(o, dnnl_graph_op_attr_groups, hwnas_node_input(o->graph, o->node, 1)->dims, 1);
-    set_text(o, dnnl_graph_op_attr_data_format, "NCX");
-    set_text(o, dnnl_graph_op_attr_weights_format, "OIX");
-}
-
 static void lower_clip(op *o)
 {
     set_float(o, dnnl_graph_op_attr_min, attr_of(o, "low")->number);
@@ -355,8 +335,7 @@ static const struct rule {
     {HWNAS_OP_TRANSPOSE, dnnl_graph_op_static_transpose, lower_order, NULL, NULL},
     {HWNAS_OP_UPSAMPLE, dnnl_graph_op_interpolate, lower_upsample, has_pixels, NULL},
     {HWNAS_OP_UPSAMPLE, OWN, NULL, &hwnas_onednn_loops},
-    {HWNAS_OP_ZERO, dnnl_graph_op_convolution, lower_strided_zero, is_strided, NULL},
-    {HWNAS_OP_ZERO, dnnl_graph_op_multiply, no_attributes, NULL, NULL},
+    {HWNAS_OP_ZERO, OWN, NULL, &hwnas_onednn_loops},
 };
 
 /* What oneDNN lacks: the operator's own loops. */

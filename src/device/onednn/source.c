@@ -22,20 +22,6 @@ static bool is_byte(const hwnas_tensor *tensor)
     return tensor->dtype == HWNAS_INT8 || tensor->dtype == HWNAS_UINT8;
 }
 
-/* A zero may be lowered as a product with zeros, and oneDNN 3.7 ends the process when it cuts a graph
- * with a product of dequantized bytes and floats. */
-static void keep_floats_before_zeros(hwnas_onednn_source *s)
-{
-    const hwnas_graph *graph = s->graph;
-    for (size_t n = 0; n < graph->n_nodes; n++) {
-        const hwnas_node *node = &graph->nodes[n];
-        const int before = hwnas_node_input(graph, node, 0)->producer;
-        if (node->op->id == HWNAS_OP_ZERO && before >= 0 &&
-            graph->nodes[before].op->id == HWNAS_OP_DEQUANTIZE_LINEAR)
-            s->kept[graph->nodes[before].inputs[0]] = dnnl_f32;
-    }
-}
-
 /* Tensors that only dequantisations of known scales read, and that are weights or come of a
  * quantisation, are kept as bytes. */
 static void keep_bytes(hwnas_onednn_source *s)
@@ -59,7 +45,6 @@ static void keep_bytes(hwnas_onednn_source *s)
     }
     for (size_t i = 0; i < graph->n_outputs; i++)
         s->kept[graph->outputs[i]] = dnnl_f32;
-    keep_floats_before_zeros(s);
 }
 
 void hwnas_onednn_source_init(hwnas_onednn_source *out, const hwnas_graph *graph)
