@@ -24,11 +24,11 @@ static const char *name_of(const dimension *dim)
                : "";
 }
 
-/* Some exporters write 0 or -1. */
+/* Some exporters write -1. 0 is an empty tensor, which ONNX has. */
 static bool is_open(const dimension *dim)
 {
     return dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
-           dim->dim_value == 0 || dim->dim_value == -1;
+           dim->dim_value == -1;
 }
 
 /* NULL: a constant with an input's name, or no tensor of known rank. */
