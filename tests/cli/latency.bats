@@ -148,10 +148,10 @@ fill_null_table() {
 }
 
 @test "the first network is measured though its estimate would do, and an accuracy used up the time" {
-    fill_null_table
+    undisturbed fill_null_table
     printf '%s\n' '#!/bin/sh' 'sleep 4' 'echo 90' >train
     chmod +x train
-    ends 3 search --space nas_bench_macro --accuracy command:./train --device null \
+    undisturbed ends 3 search --space nas_bench_macro --accuracy command:./train --device null \
         --objectives accuracy,latency.p50 --constraints 'latency.p50 <= 1e-6 us' --minutes 0.05 --study none.db --json
     is out 'd["finished"] == 1 and d["ended"] == "the time is over"'
     is out 'd["closest"]["objectives"]["latency.p50"]["source"] == "measured"'

@@ -302,7 +302,7 @@ END
     refuses_job "job.yaml:5:11: 'table:*nope.csv' names no file and column" "accuracy: table:nope.csv"
     refuses_job "nas_bench_macro.csv: *acc_top1_pct_men*did you mean" \
         "accuracy: table:$TABLE#acc_top1_pct_men"
-    refuses_job "job.yaml:5:9: *no device 'gpu'*did you mean 'cpu'" "device: gpu"
+    refuses_job "job.yaml:5:9: *no device 'gpu'*did you mean 'cuda'" "device: gpu"
     refuses_job "job.yaml:5:9: device 'null' takes no '3'" "device: null:3"
     refuses_job "job.yaml:5:9: *needs a table and a column" "device: replay:x"
     refuses_job "job.yaml:5:9: *not clear from its name*macs_count" \

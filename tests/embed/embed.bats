@@ -199,7 +199,7 @@ print([(t["arch"]) for t in json.load(sys.stdin)["front"]])' >$n/front
     [ "$status" -eq 0 ]
     [[ $output == *"there is a device 'naive' already"* ]]
     [[ $output == *"there is a device 'cpu' already"* ]]
-    [[ $output == *"version 6 of the interface, this library has 5"* ]]
+    [[ $output == *"version 7 of the interface, this library has 6"* ]]
     [[ $output == *"there is a strategy 'auto' already"* ]]
     [[ $output == *"there is a kind of predictor 'table' already"* ]]
 }
