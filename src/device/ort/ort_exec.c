@@ -176,11 +176,13 @@ static hwnas_status set_options(OrtSessionOptions *options, const ort_device *de
             api->SetSessionGraphOptimizationLevel(options, ORT_ENABLE_ALL));
     if (!device->provider)
         return HWNAS_OK;
-    return hwnas_hint(hwnas_ort_status(api,
-                                       api->SessionOptionsAppendExecutionProvider(
-                                           options, device->provider, NULL, NULL, 0),
-                                       HWNAS_E_UNSUPPORTED, "use the provider", device->provider),
-                      "this library was built without it; 'ort' uses the processor's own provider");
+    const hwnas_status status = hwnas_ort_status(
+        api, api->SessionOptionsAppendExecutionProvider(options, device->provider, NULL, NULL, 0),
+        HWNAS_E_UNSUPPORTED, "use the provider", device->provider);
+    return status == HWNAS_OK
+               ? status
+               : hwnas_hint(status, "this library was built without it; 'ort' uses the processor's "
+                                    "own provider");
 }
 
 static hwnas_status open_session(ort_exec *exec, const hwnas_graph *graph)
