@@ -26,27 +26,38 @@ print("seed", seed)
 random.seed(seed)
 seconds = json.load(open(whole))["wall_seconds"]
 command = [program, "search", job, "--trials", n, "--json", "--study", "s.db"]
-n_killed = n_before = 0
-for sitting in range(200):
-    # Some die while they start; the others recall what is done, and get a little further.
-    share = random.uniform(0, .03) if sitting % 4 == 0 else random.uniform(.02, .1) + .4 * n_before / int(n)
-    resume = ["--resume"] if os.path.exists("s.db") else []
-    search = subprocess.Popen(command + resume, stdout=open("out", "w"), stderr=open("err", "w"))
-    time.sleep(share * seconds)
-    search.kill()
-    if search.wait() == 0:
-        break
-    assert search.returncode == -9, (search.returncode, open("err").read())
-    n_killed += 1
-    if os.path.exists("s.db"):
-        show = subprocess.run([program, "study", "show", "s.db", "--json"], capture_output=True)
-        if b"ended before it began" in show.stderr and n_before == 0:
-            continue
-        assert show.returncode == 0, show.stderr
-        study = json.loads(show.stdout)
-        assert study["finished"] >= n_before, "a finished trial was lost"
-        assert study["trials"] - study["finished"] <= 1
-        n_before = study["finished"]
+
+def kill_often(seconds):
+    """Until a search comes to its end; how often it was killed."""
+    n_killed = n_before = 0
+    for sitting in range(200):
+        # Some die while they start; the others recall what is done, and get a little further.
+        share = random.uniform(0, .03) if sitting % 4 == 0 else random.uniform(.02, .1) + .4 * n_before / int(n)
+        resume = ["--resume"] if os.path.exists("s.db") else []
+        search = subprocess.Popen(command + resume, stdout=open("out", "w"), stderr=open("err", "w"))
+        time.sleep(share * seconds)
+        search.kill()
+        if search.wait() == 0:
+            break
+        assert search.returncode == -9, (search.returncode, open("err").read())
+        n_killed += 1
+        if os.path.exists("s.db"):
+            show = subprocess.run([program, "study", "show", "s.db", "--json"], capture_output=True)
+            if b"ended before it began" in show.stderr and n_before == 0:
+                continue
+            assert show.returncode == 0, show.stderr
+            study = json.loads(show.stdout)
+            assert study["finished"] >= n_before, "a finished trial was lost"
+            assert study["trials"] - study["finished"] <= 1
+            n_before = study["finished"]
+    return n_killed
+
+# The whole search may have been slower than these are: others used the machine.
+n_killed = kill_often(seconds)
+while n_killed < 8 and seconds > 1e-3:
+    os.remove("s.db")
+    seconds /= 2
+    n_killed = kill_often(seconds)
 print("killed", n_killed, "times")
 assert n_killed >= 8
 END
