@@ -110,6 +110,11 @@ hwnas_status hwnas_file_read_text(char **out, size_t *length, const char *path, 
     const hwnas_place place = {.file = path, .line = 1, .column = 1};
     char *text = NULL;
     size_t n = 0;
+    if (hwnas_ends_with(path, ".onnx") && hwnas_file_exists(path))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &(hwnas_place){.file = path},
+                       "this is an ONNX model, a text file was expected"),
+            "'hwnas profile' measures a model, and 'hwnas optimize' searches for faster ones");
     TRY(hwnas_file_read(&text, &n, path, limit));
     if (is_wide(text, n)) {
         free(text);

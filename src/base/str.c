@@ -82,13 +82,17 @@ static unsigned distance(const char *a, const char *b)
 static const struct synonym {
     const char *theirs, *ours;
 } synonyms[] = {
-    {"bfloat16", "bf16"}, {"cudnn", "cuda"},      {"flops", "macs"},
-    {"float", "f32"},     {"float16", "f16"},     {"float32", "f32"},
-    {"fp16", "f16"},      {"fp32", "f32"},        {"gpu", "cuda"},
-    {"half", "f16"},      {"i8", "s8"},           {"int8", "s8"},
-    {"onednn", "cpu"},    {"onnxruntime", "ort"}, {"parameters", "params"},
-    {"relu6", "clip"},    {"single", "f32"},      {"size", "memory"},
-    {"top1", "accuracy"}, {"uint8", "s8"},
+    {"bfloat16", "bf16"},       {"bn", "batch_norm"}, {"channels", "out"},
+    {"concatenate", "concat"},  {"cudnn", "cuda"},    {"dense", "linear"},
+    {"dwconv", "conv"},         {"fc", "linear"},     {"filters", "out"},
+    {"flops", "macs"},          {"float", "f32"},     {"float16", "f16"},
+    {"float32", "f32"},         {"fp16", "f16"},      {"fp32", "f32"},
+    {"gap", "global_avg_pool"}, {"gpu", "cuda"},      {"half", "f16"},
+    {"hswish", "hard_swish"},   {"i8", "s8"},         {"int8", "s8"},
+    {"kernel_size", "kernel"},  {"onednn", "cpu"},    {"onnxruntime", "ort"},
+    {"parameters", "params"},   {"relu6", "clip"},    {"silu", "hard_swish"},
+    {"single", "f32"},          {"size", "memory"},   {"swish", "hard_swish"},
+    {"top1", "accuracy"},       {"uint8", "s8"},      {"units", "out"},
 };
 
 static const char *translate(const char *theirs, const char *const *names)

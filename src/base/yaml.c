@@ -60,11 +60,12 @@ static hwnas_status next_event(yaml_loader *loader, yaml_event_t *event)
     if (p->problem && strstr(p->problem, "cannot start any token") && *p->buffer.pointer == '\t')
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "a tab may not indent"),
                           "indent with blanks");
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is no YAML: %s%s%s",
-                                 p->problem ? p->problem : "syntax error", p->context ? ", " : "",
-                                 p->context ? p->context : ""),
-                      "look at the indentation, and quote a text that holds ': ', ' #' or a comma "
-                      "inside of { }");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &place, "this is no YAML: %s%s%s",
+                   p->problem ? p->problem : "syntax error", p->context ? ", " : "",
+                   p->context ? p->context : ""),
+        "look at the indentation, and quote a text that begins with [ or {, that holds "
+        "': ' or ' #', or inside of { } a comma, [ or ]");
 }
 
 static hwnas_status load_node(hwnas_yaml **out, yaml_loader *loader, const yaml_event_t *event,

@@ -25,7 +25,13 @@ static hwnas_status wrong_kind(const hwnas_attr_row *row, const hwnas_op *op,
                    : row->kind == HWNAS_ATTR_INTS ? "a whole number or a list of them"
                                                   : "a whole number",
                    text);
-    hwnas_hint(status, "%s: %s", row->name, row->help);
+    if (value->kind == HWNAS_VALUE_REAL && row->kind != HWNAS_ATTR_BOOL)
+        hwnas_hint(status,
+                   "%s: %s; a fraction becomes whole by round(), floor() or ceil(), or where "
+                   "// divides",
+                   row->name, row->help);
+    else
+        hwnas_hint(status, "%s: %s", row->name, row->help);
     free(text);
     return status;
 }

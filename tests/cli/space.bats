@@ -184,6 +184,9 @@ EOT
     refuses 2 "s.yaml" space check s.yaml
     printf '\0\1\2' >s.yaml
     refuses 2 "s.yaml" space check s.yaml
+    cp s.yaml net.onnx
+    refuses 2 "net.onnx: this is an ONNX model*'hwnas profile' measures" space check net.onnx
+    refuses 2 "net.onnx: this is an ONNX model" search net.onnx
     head -c 5000000 /dev/zero | tr '\0' '#' >s.yaml
     refuses 2 "s.yaml: *larger than" space check s.yaml
     {
