@@ -95,6 +95,20 @@ static void judge_choice(const hwnas_comparison *c, hwnas_device_choice *choice)
     choice->requests_per_price = choice->rate / price;
 }
 
+/* The price of a name; else, for a profile that was recorded, that of the device in it, unless
+ * another profile takes it: two machines may both be called 'cpu'. */
+static hwnas_status find_price(const hwnas_comparison *c, hwnas_device_choice *choice)
+{
+    const hwnas_price *own = hwnas_prices_get(c->prices, choice->row->device);
+    for (size_t i = 0; i < c->n_choices; i++)
+        if (c->choices[i].price == own && c->choices[i].profile != choice->profile)
+            own = NULL;
+    choice->price = hwnas_prices_get(c->prices, choice->device);
+    if (!choice->price)
+        choice->price = own;
+    return choice->price ? HWNAS_OK : hwnas_prices_find(&choice->price, c->prices, choice->device);
+}
+
 hwnas_status hwnas_comparison_add(hwnas_comparison *c, const hwnas_profile *profile,
                                   const char *name)
 {
@@ -106,7 +120,7 @@ hwnas_status hwnas_comparison_add(hwnas_comparison *c, const hwnas_profile *prof
                                  : hwnas_arena_printf(c->arena, "%s", name);
         hwnas_device_choice choice = {.device = device, .profile = profile, .row = row};
         if (c->prices)
-            TRY(hwnas_prices_find(&choice.price, c->prices, device));
+            TRY(find_price(c, &choice));
         judge_choice(c, &choice);
         HWNAS_ARENA_GROW(c->arena, c->choices, c->n_choices, c->capacity);
         c->choices[c->n_choices++] = choice;

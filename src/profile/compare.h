@@ -57,7 +57,7 @@ hwnas_comparison *hwnas_comparison_new(const hwnas_query *query, const hwnas_pri
 void hwnas_comparison_free(hwnas_comparison *comparison); /* accepts NULL */
 
 /* Adds the rows of a profile, which must live as long. `name`: what its machine is called; NULL: by
- * its devices' spellings. A device without a price is HWNAS_E_INPUT. */
+ * its devices' spellings, which a price may have as well. A device without one is HWNAS_E_INPUT. */
 HWNAS_CHECKED hwnas_status hwnas_comparison_add(hwnas_comparison *comparison,
                                                 const hwnas_profile *profile, const char *name);
 /* Sorts and finds the winners; nothing is added after it. */

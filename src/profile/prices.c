@@ -77,30 +77,36 @@ void hwnas_prices_free(hwnas_prices *prices)
     free(prices);
 }
 
+const hwnas_price *hwnas_prices_get(const hwnas_prices *prices, const char *device)
+{
+    for (size_t i = 0; i < prices->n; i++)
+        if (!strcmp(prices->rows[i].device, device))
+            return &prices->rows[i];
+    return NULL;
+}
+
 hwnas_status hwnas_prices_find(const hwnas_price **out, const hwnas_prices *prices,
                                const char *device)
 {
+    const hwnas_price *found = hwnas_prices_get(prices, device);
+    if (found) {
+        *out = found;
+        return HWNAS_OK;
+    }
     const hwnas_place place = {.file = prices->path};
     const char **names = hwnas_alloc((prices->n + 1) * sizeof *names);
     hwnas_str list = {0};
-    hwnas_status status = HWNAS_E_INPUT;
     for (size_t i = 0; i < prices->n; i++) {
         names[i] = prices->rows[i].device;
         hwnas_str_addf(&list, "%s%s", i ? ", " : "", names[i]);
-        if (!strcmp(names[i], device)) {
-            *out = &prices->rows[i];
-            status = HWNAS_OK;
-            break;
-        }
     }
-    if (status != HWNAS_OK) {
-        const char *near = hwnas_nearest(device, names);
-        hwnas_fail(status, &place, "there is no price for '%s'", device);
-        if (near)
-            hwnas_hint(status, "did you mean '%s'? It has prices for %s", near, list.s);
-        else
-            hwnas_hint(status, "it has prices for %s", list.s ? list.s : "nothing");
-    }
+    const char *near = hwnas_nearest(device, names);
+    const hwnas_status status =
+        hwnas_fail(HWNAS_E_INPUT, &place, "there is no price for '%s'", device);
+    if (near)
+        hwnas_hint(status, "did you mean '%s'? It has prices for %s", near, list.s);
+    else
+        hwnas_hint(status, "it has prices for %s", list.s ? list.s : "nothing");
     hwnas_str_done(&list);
     free(names);
     return status;

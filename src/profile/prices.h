@@ -21,6 +21,8 @@ typedef struct hwnas_prices {
 HWNAS_CHECKED hwnas_status hwnas_prices_load(hwnas_prices **out, const char *path);
 void hwnas_prices_free(hwnas_prices *prices); /* accepts NULL */
 
+/* NULL: the device has no price. */
+const hwnas_price *hwnas_prices_get(const hwnas_prices *prices, const char *device);
 /* A device without a price is HWNAS_E_INPUT with the nearest one that has one. */
 HWNAS_CHECKED hwnas_status hwnas_prices_find(const hwnas_price **out, const hwnas_prices *prices,
                                              const char *device);

@@ -82,7 +82,10 @@ static void add_devices(hwnas_str *out, const hwnas_comparison *c)
         hwnas_grid_cell(&grid, "%s, %.*s", choice->profile->source,
                         (int)strcspn(choice->profile->date, "T"), choice->profile->date);
         if (choice->price)
-            hwnas_grid_rest(&grid, "%g %s%s%s%s%s%s", choice->price->per_hour, currency_of(c),
+            hwnas_grid_rest(&grid, "%g %s%s%s%s%s%s%s%s", choice->price->per_hour, currency_of(c),
+                            strcmp(choice->price->device, choice->device) ? " as " : "",
+                            strcmp(choice->price->device, choice->device) ? choice->price->device
+                                                                          : "",
                             *choice->price->source ? " (" : "", choice->price->source,
                             *choice->price->source && *choice->price->date ? ", " : "",
                             *choice->price->source ? choice->price->date : "",

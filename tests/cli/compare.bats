@@ -205,6 +205,15 @@ assert rows[0]["requests_per_s"] == "213.36" and rows[2]["requests_per_s"] == ""
     wrong "bad.yaml: there is no price for 'box'*prices for nothing" 'currency: USD' 'devices: {}'
     wrong "bad.yaml:*" ''
     refuses 2 "none.yaml" compare net --profile box.json --price none.yaml
+    # The device's own price will do, unless two machines would take it.
+    printf 'currency: USD\ndevices: {cpu: {price: 0.5}}\n' >own.yaml
+    ends 0 compare net --profile box.json --price own.yaml --csv
+    grep -q '^box,.*,0.5,' out
+    ends 0 compare net --profile box.json --price own.yaml
+    grep -q '0.5 USD as cpu' out
+    cp box.json second.json
+    refuses 2 "own.yaml: there is no price for 'second'*prices for cpu" \
+        compare net --profile box.json,second.json --price own.yaml
     # Before anything is measured.
     refuses 2 "there is no price for 'ref'" compare resnet152 --device ref --price prices.yaml
 }
