@@ -10,19 +10,19 @@ static void add_confirmed(hwnas_str *out, const hwnas_summary *s, const hwnas_su
         const hwnas_trial *winner = &s->trials[front->winner];
         const hwnas_goal p50 = hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY), d, &goals->devices);
         const json_t *found = hwnas_confirmed_of(s->confirmed, winner->number, p50.name);
-        const double scale = p50.metric->scale;
+        const double first = json_number_value(json_object_get(found, "first"));
+        const hwnas_metric m = hwnas_metric_shown(p50.metric, first);
         if (found)
-            hwnas_str_addf(
-                out,
-                "confirmed   trial %llu: %s %.*f %s at first, %.*f [%.*f, %.*f] in %d "
-                "fresh rounds beside %d other networks\n",
-                (unsigned long long)winner->number, p50.name, p50.metric->decimals,
-                json_number_value(json_object_get(found, "first")) / scale, p50.metric->unit,
-                p50.metric->decimals, json_number_value(json_object_get(found, "value")) / scale,
-                p50.metric->decimals, json_number_value(json_object_get(found, "low")) / scale,
-                p50.metric->decimals, json_number_value(json_object_get(found, "high")) / scale,
-                (int)json_integer_value(json_object_get(found, "rounds")),
-                (int)json_integer_value(json_object_get(found, "references")));
+            hwnas_str_addf(out,
+                           "confirmed   trial %llu: %s %.*f %s at first, %.*f [%.*f, %.*f] in %d "
+                           "fresh rounds beside %d other networks\n",
+                           (unsigned long long)winner->number, p50.name, m.decimals,
+                           first / m.scale, m.unit, m.decimals,
+                           json_number_value(json_object_get(found, "value")) / m.scale, m.decimals,
+                           json_number_value(json_object_get(found, "low")) / m.scale, m.decimals,
+                           json_number_value(json_object_get(found, "high")) / m.scale,
+                           (int)json_integer_value(json_object_get(found, "rounds")),
+                           (int)json_integer_value(json_object_get(found, "references")));
     }
 }
 

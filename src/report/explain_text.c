@@ -11,7 +11,7 @@
 
 static void add_value(hwnas_str *out, const hwnas_goal *goal, double value, bool with_sign)
 {
-    const hwnas_metric *m = goal->metric;
+    const hwnas_metric shown = hwnas_metric_shown(goal->metric, fabs(value)), *m = &shown;
     hwnas_str_addf(out, with_sign ? "%+.*f%s%s" : "%.*f%s%s", m->decimals, value / m->scale,
                    *m->unit ? " " : "", m->unit);
 }
@@ -66,9 +66,21 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
     hwnas_str_add(out, "\n");
 }
 
-static char *cell(const hwnas_explanation *e, const hwnas_neighbour *n, const hwnas_goal *goal)
+/* As the values of a goal are shown, which are those of one column. */
+static hwnas_metric shown_for(const hwnas_explanation *e, const hwnas_goal *goal)
 {
-    const hwnas_metric *m = goal->metric;
+    const hwnas_value_row *own = hwnas_trial_value(&e->summary->trials[e->trial], goal->name);
+    double most = own ? own->value : 0;
+    for (size_t i = 0; i < e->n_neighbours; i++) {
+        const hwnas_value_row *v = hwnas_trial_value(&e->neighbours[i].values, goal->name);
+        most = v ? fmax(most, v->value) : most;
+    }
+    return hwnas_metric_shown(goal->metric, most);
+}
+
+static char *cell(const hwnas_explanation *e, const hwnas_neighbour *n, const hwnas_goal *goal,
+                  const hwnas_metric *m)
+{
     const hwnas_value_row *v = hwnas_trial_value(&n->values, goal->name);
     const hwnas_value_row *own = hwnas_trial_value(&e->summary->trials[e->trial], goal->name);
     if (!v)
@@ -106,11 +118,13 @@ static const char *find_doubt(const hwnas_explanation *e)
 static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
 {
     hwnas_grid grid = {0};
+    hwnas_metric shown[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
     hwnas_str_addf(out, "One change away (%zu networks; in brackets the difference):\n\n",
                    e->n_neighbours);
     hwnas_grid_column(&grid, "  change", HWNAS_GRID_LEFT);
     for (int g = 0; g < e->n_goals; g++) {
-        const char *unit = e->goals[g].metric->unit;
+        shown[g] = shown_for(e, &e->goals[g]);
+        const char *unit = shown[g].unit;
         char *title = hwnas_printf("%s%s%s", e->goals[g].name, *unit ? " " : "", unit);
         hwnas_grid_column(&grid, title, HWNAS_GRID_RIGHT);
         free(title);
@@ -120,7 +134,7 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
         const hwnas_neighbour *n = &e->neighbours[i];
         hwnas_grid_cell(&grid, "  %s", n->change);
         for (int g = 0; g < e->n_goals; g++)
-            hwnas_grid_take(&grid, cell(e, n, &e->goals[g]));
+            hwnas_grid_take(&grid, cell(e, n, &e->goals[g], &shown[g]));
         hwnas_grid_take(&grid, verdict(e, n));
     }
     hwnas_grid_text(out, &grid);

@@ -77,14 +77,15 @@ static const char *mark_of(const hwnas_value_row *v)
     return hwnas_sources[v->source].doubt ? " !" : "";
 }
 
-static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, bool with_source)
+/* `m`: the goal's metric as it is shown. */
+static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, const hwnas_metric *m,
+                  bool with_source)
 {
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
-    const hwnas_metric *m = goal->metric;
     if (!v)
         return hwnas_strdup("-");
     if (with_source && m->source == HWNAS_FROM_PREDICTOR) {
-        char *value = cell(trial, goal, false),
+        char *value = cell(trial, goal, m, false),
              *both = hwnas_printf("%s %s", value, hwnas_sources[v->source].name);
         free(value);
         return both;
@@ -99,9 +100,19 @@ static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, bool with_so
     return hwnas_printf("%.*f%s", m->decimals, v->value / m->scale, mark_of(v));
 }
 
-static char *heading(const hwnas_goal *goal)
+static hwnas_metric shown_for(const hwnas_goal *goal, const hwnas_summary *s,
+                              const hwnas_summary_front *front)
 {
-    const hwnas_metric *m = goal->metric;
+    double most = 0;
+    for (size_t i = 0; i < front->n; i++) {
+        const hwnas_value_row *v = hwnas_trial_value(&s->trials[front->trials[i]], goal->name);
+        most = v ? fmax(most, v->value) : most;
+    }
+    return hwnas_metric_shown(goal->metric, most);
+}
+
+static char *heading(const hwnas_goal *goal, const hwnas_metric *m)
+{
     const char *on = strchr(goal->name, ' '); /* " on pi" */
     return hwnas_printf(strstr(m->title, m->unit) ? "%s%s" : "%s%s %s", m->title, on ? on : "",
                         m->unit);
@@ -109,13 +120,15 @@ static char *heading(const hwnas_goal *goal)
 
 static void add_table(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
 {
-    hwnas_goal shown[MAX_COLUMNS];
-    const int n = columns(shown, s, front);
+    hwnas_goal goals[MAX_COLUMNS];
+    hwnas_metric shown[MAX_COLUMNS];
+    const int n = columns(goals, s, front);
     const bool with_source = has_trained(s, front);
     hwnas_grid grid = {0};
     hwnas_grid_column(&grid, "  trial", HWNAS_GRID_LEFT);
     for (int c = 0; c < n; c++) {
-        char *text = heading(&shown[c]);
+        shown[c] = shown_for(&goals[c], s, front);
+        char *text = heading(&goals[c], &shown[c]);
         hwnas_grid_column(&grid, text, HWNAS_GRID_RIGHT);
         free(text);
     }
@@ -125,7 +138,7 @@ static void add_table(hwnas_str *out, const hwnas_summary *s, const hwnas_summar
         hwnas_grid_cell(&grid, "%c %5llu", (long)front->trials[i] == front->winner ? '*' : ' ',
                         (unsigned long long)trial->number);
         for (int c = 0; c < n; c++)
-            hwnas_grid_take(&grid, cell(trial, &shown[c], with_source));
+            hwnas_grid_take(&grid, cell(trial, &goals[c], &shown[c], with_source));
         hwnas_grid_cell(&grid, "%s", trial->code);
     }
     hwnas_grid_text(out, &grid);

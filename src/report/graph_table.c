@@ -2,8 +2,7 @@
 
 #include "graph/op.h"
 #include "report/grid.h"
-
-#define MEBI 1048576.0
+#include "trial/metric.h"
 
 /* 0 is no cell: most layers have neither. */
 static void add_count(hwnas_grid *grid, int64_t count, int decimals, double unit)
@@ -39,14 +38,15 @@ void hwnas_graph_text(hwnas_str *out, const hwnas_graph *graph)
     add_layers(out, graph);
     hwnas_costs costs;
     hwnas_graph_costs(&costs, graph);
-    hwnas_str_addf(
-        out,
-        "\nparams       %lld (%.3f M)\nMACs         %lld (%.3f M)\n"
-        "peak memory  %.1f MiB: weights %.1f, activations %.1f (fp32)\ndigest       %s\n",
-        (long long)costs.params, (double)costs.params / 1e6, (long long)costs.macs,
-        (double)costs.macs / 1e6, (double)costs.peak_bytes / MEBI,
-        (double)costs.weight_bytes / MEBI, (double)costs.activation_bytes / MEBI,
-        hwnas_graph_digest(graph).hex);
+    const hwnas_metric memory =
+        hwnas_metric_shown(hwnas_metric_of(HWNAS_PEAK_BYTES), (double)costs.peak_bytes);
+    hwnas_str_addf(out,
+                   "\nparams       %lld (%.3f M)\nMACs         %lld (%.3f M)\n"
+                   "peak memory  %.1f %s: weights %.1f, activations %.1f (fp32)\ndigest       %s\n",
+                   (long long)costs.params, (double)costs.params / 1e6, (long long)costs.macs,
+                   (double)costs.macs / 1e6, (double)costs.peak_bytes / memory.scale, memory.unit,
+                   (double)costs.weight_bytes / memory.scale,
+                   (double)costs.activation_bytes / memory.scale, hwnas_graph_digest(graph).hex);
 }
 
 static json_t *shape_json(const hwnas_tensor *tensor)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "report/grid.h"
+#include "trial/metric.h"
 
 void hwnas_optimized_free(hwnas_optimized *optimized)
 {
@@ -32,9 +33,12 @@ static void add_count(hwnas_grid *grid, int64_t original, int64_t best)
 
 void hwnas_optimized_text(hwnas_str *out, const hwnas_optimized *o)
 {
-    const double ms = 1e-3, mib = 1 << 20;
     const hwnas_optimized_row *a = &o->original, *b = &o->best;
-    const int decimals = hwnas_grid_decimals(a->latency.value / ms);
+    const hwnas_metric latency = hwnas_metric_shown(hwnas_metric_of(HWNAS_LATENCY),
+                                                    fmax(a->latency.value, b->latency.value)),
+                       memory = hwnas_metric_shown(hwnas_metric_of(HWNAS_PEAK_BYTES),
+                                                   (double)a->costs.peak_bytes);
+    const int decimals = hwnas_grid_decimals(a->latency.value / latency.scale);
     hwnas_grid grid = {0};
     hwnas_grid_column(&grid, "", HWNAS_GRID_LEFT);
     hwnas_grid_column(&grid, "original", HWNAS_GRID_RIGHT);
@@ -48,9 +52,9 @@ void hwnas_optimized_text(hwnas_str *out, const hwnas_optimized *o)
     hwnas_grid_number(&grid, 2, a->searched.value);
     hwnas_grid_number(&grid, 2, b->searched.value);
     hwnas_grid_cell(&grid, "%+.2f points", b->searched.value - a->searched.value);
-    hwnas_grid_cell(&grid, "latency p50 ms");
-    add_estimate(&grid, &a->latency, ms, decimals);
-    add_estimate(&grid, &b->latency, ms, decimals);
+    hwnas_grid_cell(&grid, "latency p50 %s", latency.unit);
+    add_estimate(&grid, &a->latency, latency.scale, decimals);
+    add_estimate(&grid, &b->latency, latency.scale, decimals);
     hwnas_grid_cell(&grid, "%.2f x", b->latency.value / a->latency.value);
     if (b->precision != a->precision) {
         hwnas_grid_cell(&grid, "precision");
@@ -62,9 +66,9 @@ void hwnas_optimized_text(hwnas_str *out, const hwnas_optimized *o)
     add_count(&grid, a->costs.macs, b->costs.macs);
     hwnas_grid_cell(&grid, "M params");
     add_count(&grid, a->costs.params, b->costs.params);
-    hwnas_grid_cell(&grid, "memory MiB");
-    hwnas_grid_number(&grid, 2, (double)a->costs.peak_bytes / mib);
-    hwnas_grid_number(&grid, 2, (double)b->costs.peak_bytes / mib);
+    hwnas_grid_cell(&grid, "memory %s", memory.unit);
+    hwnas_grid_number(&grid, 2, (double)a->costs.peak_bytes / memory.scale);
+    hwnas_grid_number(&grid, 2, (double)b->costs.peak_bytes / memory.scale);
     hwnas_grid_cell(&grid, "%.2f x", (double)b->costs.peak_bytes / (double)a->costs.peak_bytes);
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);

@@ -7,54 +7,82 @@
 #include "profile/fields.h"
 #include "report/grid.h"
 #include "report/precision_notes.h"
+#include "trial/metric.h"
 
 #define MS 1e3
-#define MEBI 1048576.0
 
-static void put_model(hwnas_grid *grid, const hwnas_profile_row *row)
+/* In which the columns of a table are. */
+typedef struct units {
+    hwnas_metric latency, memory;
+} units;
+
+static units find_units(const hwnas_profile *p)
 {
+    double seconds = 0, bytes = 0;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const hwnas_profile_row *row = &p->rows[i];
+        if (row->status != HWNAS_OK)
+            continue;
+        seconds = fmax(seconds, row->m.p50);
+        bytes = fmax(bytes, (double)row->m.memory_bytes);
+    }
+    return (units){.latency = hwnas_metric_shown(hwnas_metric_of(HWNAS_LATENCY), seconds),
+                   .memory = hwnas_metric_shown(hwnas_metric_of(HWNAS_HELD_BYTES), bytes)};
+}
+
+static void put_model(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
+{
+    (void)u;
     hwnas_grid_cell(grid, "%s", row->model);
 }
 
-static void put_device(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_device(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_cell(grid, "%s", row->device);
 }
 
-static void put_batch(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_batch(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_cell(grid, "%d", row->batch);
 }
 
-static void put_shape(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_shape(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_cell(grid, "%s", row->shape ? row->shape : "-");
 }
 
-static void put_threads(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_threads(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_cell(grid, "%d", row->threads);
 }
 
-static void put_dtype(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_dtype(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_cell(grid, "%s", hwnas_precision_name(row->precision));
 }
 
-static void put_streams(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_streams(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_cell(grid, "%d", row->streams);
 }
 
 /* Latencies of a row have the decimals of its median. */
-static void put_latency(hwnas_grid *grid, const hwnas_profile_row *row, double seconds)
+static void put_latency(hwnas_grid *grid, const hwnas_profile_row *row, const units *u,
+                        double seconds)
 {
-    hwnas_grid_number(grid, hwnas_grid_decimals(row->m.p50 * MS), seconds * MS);
+    const double scale = u->latency.scale;
+    hwnas_grid_number(grid, hwnas_grid_decimals(row->m.p50 / scale), seconds / scale);
 }
 
-static void put_p50(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_p50(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
-    put_latency(grid, row, row->m.p50);
+    put_latency(grid, row, u, row->m.p50);
 }
 
 /* The time was over before the interval was as narrow as asked. Copies and the mode `sustained` go
@@ -66,60 +94,66 @@ static bool is_wide(const hwnas_profile_row *row)
            row->m.mode != HWNAS_SUSTAINED && !is_window;
 }
 
-static void put_interval(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_interval(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
-    const int decimals = hwnas_grid_decimals(row->m.p50 * MS);
+    const double scale = u->latency.scale;
+    const int decimals = hwnas_grid_decimals(row->m.p50 / scale);
     if (isnan(row->m.p50_low) || isnan(row->m.p50_high)) {
         hwnas_grid_cell(grid, "-%s", row->m.is_unstable ? " ?" : is_wide(row) ? " ~" : "");
         return;
     }
-    hwnas_grid_cell(grid, "[%.*f, %.*f]%s", decimals, row->m.p50_low * MS, decimals,
-                    row->m.p50_high * MS,
+    hwnas_grid_cell(grid, "[%.*f, %.*f]%s", decimals, row->m.p50_low / scale, decimals,
+                    row->m.p50_high / scale,
                     row->m.is_unstable   ? " ?"
                     : row->m.is_cpu_time ? " c"
                     : is_wide(row)       ? " ~"
                                          : "");
 }
 
-static void put_p90(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_p90(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
-    put_latency(grid, row, row->m.tails[HWNAS_P90].value);
+    put_latency(grid, row, u, row->m.tails[HWNAS_P90].value);
 }
 
-static void put_p99(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_p99(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
-    put_latency(grid, row, row->m.tails[HWNAS_P99].value);
+    put_latency(grid, row, u, row->m.tails[HWNAS_P99].value);
 }
 
-static void put_throughput(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_throughput(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_number(grid, 1, row->items_per_second);
 }
 
-static void put_macs(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_macs(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     const double macs_per_item = (double)row->costs.macs / row->batch;
     hwnas_grid_number(grid, 1, macs_per_item * row->items_per_second / 1e9);
 }
 
-static void put_energy(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_energy(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     const double mj = 1e3 * row->m.energy / row->batch;
     hwnas_grid_number(grid, hwnas_grid_decimals(mj), mj);
 }
 
-static void put_memory(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_memory(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
-    hwnas_grid_number(grid, 1, (double)row->m.memory_bytes / MEBI);
+    hwnas_grid_number(grid, 1, (double)row->m.memory_bytes / u->memory.scale);
 }
 
-static void put_compile(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_compile(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_number(grid, 1, row->m.compile_seconds * MS);
 }
 
-static void put_first(hwnas_grid *grid, const hwnas_profile_row *row)
+static void put_first(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
+    (void)u;
     hwnas_grid_number(grid, 1, row->m.first_run_seconds * MS);
 }
 
@@ -162,10 +196,10 @@ static bool has_energy(const hwnas_profile *p)
 }
 
 static const struct column {
-    const char *heading; /* NULL ends the table */
+    const char *heading; /* NULL ends the table; one that names a unit does so in the units' own */
     hwnas_grid_side side;
     bool is_setting; /* known before anything is measured; these come first */
-    void (*put)(hwnas_grid *grid, const hwnas_profile_row *row);
+    void (*put)(hwnas_grid *grid, const hwnas_profile_row *row, const units *u);
     bool (*is_shown)(const hwnas_profile *profile); /* NULL: always */
 } columns[] = {
     {"model", HWNAS_GRID_LEFT, true, put_model, NULL},
@@ -188,7 +222,19 @@ static const struct column {
     {0},
 };
 
-static void put_row(hwnas_grid *grid, const hwnas_profile *profile, const hwnas_profile_row *row)
+static void put_heading(hwnas_grid *grid, const struct column *c, const units *u)
+{
+    const bool is_latency = hwnas_ends_with(c->heading, " ms");
+    char *heading = is_latency ? hwnas_printf("%.*s %s", (int)strcspn(c->heading, " "), c->heading,
+                                              u->latency.unit)
+                    : strcmp(c->heading, "MiB") ? hwnas_strdup(c->heading)
+                                                : hwnas_strdup(u->memory.unit);
+    hwnas_grid_column(grid, heading, c->side);
+    free(heading);
+}
+
+static void put_row(hwnas_grid *grid, const hwnas_profile *profile, const hwnas_profile_row *row,
+                    const units *u)
 {
     for (const struct column *c = columns; c->heading; c++) {
         if (c->is_shown && !c->is_shown(profile))
@@ -197,7 +243,7 @@ static void put_row(hwnas_grid *grid, const hwnas_profile *profile, const hwnas_
             hwnas_grid_rest(grid, "%s: %s", hwnas_status_name(row->status), row->message);
             return;
         }
-        c->put(grid, row);
+        c->put(grid, row, u);
     }
 }
 
@@ -215,13 +261,44 @@ static void add_setting(hwnas_str *out, const hwnas_profile_row *row)
                    hwnas_precision_name(row->precision));
 }
 
+static const char *doubt_of(const hwnas_profile_row *row)
+{
+    return row->status == HWNAS_OK ? row->doubt : NULL;
+}
+
+static const char *unverified_of(const hwnas_profile_row *row)
+{
+    return row->unverified;
+}
+
+/* How many rows of a device say the same as this one; 0: one above does, so it is said already. */
+static size_t rows_that_say(const hwnas_profile *profile, size_t at,
+                            const char *(*words_of)(const hwnas_profile_row *row))
+{
+    const char *words = words_of(&profile->rows[at]);
+    size_t n = 0;
+    for (size_t i = 0; i < profile->n_rows && words; i++) {
+        const char *other = words_of(&profile->rows[i]);
+        if (!other || strcmp(other, words) ||
+            strcmp(profile->rows[i].device, profile->rows[at].device))
+            continue;
+        if (i < at)
+            return 0;
+        n++;
+    }
+    return n;
+}
+
 static void add_doubts(hwnas_str *out, const hwnas_profile *profile)
 {
     for (size_t i = 0; i < profile->n_rows; i++) {
         const hwnas_profile_row *row = &profile->rows[i];
-        if (row->status != HWNAS_OK || !row->doubt)
+        const size_t n = rows_that_say(profile, i, doubt_of);
+        if (!n)
             continue;
         hwnas_str_add(out, "? ");
+        if (n > 1)
+            hwnas_str_addf(out, "%zu rows, the first of which is ", n);
         add_setting(out, row);
         hwnas_str_addf(out, "%s%s%s\n", row->doubt, row->cause ? "; " : "",
                        row->cause ? row->cause : "");
@@ -280,7 +357,7 @@ static void add_verified(hwnas_str *out, const hwnas_profile *profile)
         hwnas_str_addf(out, "%zu of these where values fit f16 alone: others overflow on the way\n",
                        n_beyond);
     for (size_t i = 0; i < profile->n_rows; i++)
-        if (profile->rows[i].unverified)
+        if (rows_that_say(profile, i, unverified_of))
             hwnas_str_addf(out, "not verified on %s: %s\n", profile->rows[i].device,
                            profile->rows[i].unverified);
 }
@@ -297,7 +374,8 @@ void hwnas_slow_code_line(hwnas_str *out, const hwnas_profile_row *row)
     char *step = hwnas_slow_code_step(&row->slow);
     hwnas_str_add(out, "! ");
     add_setting(out, row);
-    hwnas_str_addf(out, "%.0f %% of the time is slow code, most of it %s: a fast runtime takes less\n",
+    hwnas_str_addf(out,
+                   "%.0f %% of the time is slow code, most of it %s: a fast runtime takes less\n",
                    100 * row->slow.share, step);
     free(step);
 }
@@ -322,19 +400,22 @@ static void add_marks(hwnas_str *out, const hwnas_profile *profile)
 void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
 {
     hwnas_grid grid = {0};
+    const units u = find_units(profile);
     for (size_t i = 0; i < profile->n_devices; i++)
         add_device(out, &profile->devices[i]);
     add_mode(out, profile);
     hwnas_str_add(out, "\n");
     for (const struct column *c = columns; c->heading; c++)
         if (!c->is_shown || c->is_shown(profile))
-            hwnas_grid_column(&grid, c->heading, c->side);
+            put_heading(&grid, c, &u);
     for (size_t i = 0; i < profile->n_rows; i++)
-        put_row(&grid, profile, &profile->rows[i]);
+        put_row(&grid, profile, &profile->rows[i], &u);
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
-    hwnas_str_add(out, "\ncompile and first run in ms; MiB are weights and buffers; '-': too few "
-                       "samples to carry it\n");
+    hwnas_str_addf(out,
+                   "\ncompile and first run in ms; %s are weights and buffers; '-': too few "
+                   "samples to carry it\n",
+                   u.memory.unit);
     add_marks(out, profile);
     add_ends(out, profile);
     add_verified(out, profile);

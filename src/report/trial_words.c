@@ -7,10 +7,10 @@
 static void add_words(hwnas_str *out, const hwnas_trial *trial, const hwnas_goal *goal,
                       bool is_of_limit)
 {
-    const hwnas_metric *m = goal->metric;
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
     if (!v)
         return;
+    const hwnas_metric shown = hwnas_metric_shown(goal->metric, v->value), *m = &shown;
     hwnas_str_addf(out, "%s%s %.*f%s%s", out->n ? ", " : "", *m->unit ? goal->name : m->title,
                    m->decimals, v->value / m->scale, *m->unit ? " " : "", m->unit);
     if (is_of_limit && m->source == HWNAS_FROM_DEVICE && hwnas_value_has_interval(v))

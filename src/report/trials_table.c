@@ -98,14 +98,26 @@ void hwnas_trials_csv(hwnas_str *out, const hwnas_summary *s)
     free(is_on_front);
 }
 
+static hwnas_metric shown_for(const hwnas_summary *s, const char *name, const hwnas_metric *kind)
+{
+    double most = 0;
+    for (size_t k = 0; k < s->n_trials; k++) {
+        const hwnas_value_row *v = hwnas_trial_value(&s->trials[k], name);
+        most = v ? fmax(most, v->value) : most;
+    }
+    return hwnas_metric_shown(kind, most);
+}
+
 void hwnas_trials_text(hwnas_str *out, const hwnas_summary *s)
 {
     const metrics m = find_metrics(s);
     bool *is_on_front = on_fronts(s);
     hwnas_grid grid = {0};
+    hwnas_metric shown[MAX_METRICS];
     hwnas_grid_column(&grid, "  trial", HWNAS_GRID_LEFT);
     for (size_t i = 0; i < m.n; i++) {
-        char *heading = hwnas_printf("%s %s", m.names[i], m.kinds[i]->unit);
+        shown[i] = shown_for(s, m.names[i], m.kinds[i]);
+        char *heading = hwnas_printf("%s %s", m.names[i], shown[i].unit);
         hwnas_grid_column(&grid, heading, HWNAS_GRID_RIGHT);
         free(heading);
     }
@@ -118,7 +130,7 @@ void hwnas_trials_text(hwnas_str *out, const hwnas_summary *s)
                         (unsigned long long)t->number);
         for (size_t i = 0; i < m.n; i++) {
             const hwnas_value_row *v = hwnas_trial_value(t, m.names[i]);
-            hwnas_grid_number(&grid, m.kinds[i]->decimals, v ? v->value / m.kinds[i]->scale : NAN);
+            hwnas_grid_number(&grid, shown[i].decimals, v ? v->value / shown[i].scale : NAN);
         }
         hwnas_grid_cell(&grid, "%s",
                         is_good && t->violation > 0      ? "infeasible"

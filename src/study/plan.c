@@ -23,10 +23,10 @@ static char *missed_limits(const hwnas_trial *trial, const hwnas_job *job)
         if (!v || limit->goal.metric->source == HWNAS_FROM_PREDICTOR)
             continue;
         const double end = isnan(v->low) ? v->value : limit->is_upper ? v->low : v->high;
+        const hwnas_metric m = hwnas_metric_shown(limit->goal.metric, v->value);
         if (hwnas_limit_violation(limit, end, end) > 0)
-            hwnas_str_addf(&out, "%s%s, with %.*f %s", out.n ? "; " : "", limit->text,
-                           limit->goal.metric->decimals, v->value / limit->goal.metric->scale,
-                           limit->goal.metric->unit);
+            hwnas_str_addf(&out, "%s%s, with %.*f %s", out.n ? "; " : "", limit->text, m.decimals,
+                           v->value / m.scale, m.unit);
     }
     return out.s;
 }

@@ -236,11 +236,11 @@ static hwnas_status judge(nearest *best, hwnas_evaluator *e, const hwnas_job *jo
 
 static hwnas_status cannot_be_met(const nearest *best, const hwnas_limit *limit)
 {
-    const hwnas_metric *m = limit->goal.metric;
+    const hwnas_metric m = hwnas_metric_shown(limit->goal.metric, best->value);
     return hwnas_hint(hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
                                  "no network of the space meets %s: the %s, %s, has %.*f %s",
                                  limit->text, wants_large(limit) ? "largest" : "smallest",
-                                 best->code, m->decimals, best->value / m->scale, m->unit),
+                                 best->code, m.decimals, best->value / m.scale, m.unit),
                       "relax the constraint, or choose another space");
 }
 

@@ -55,6 +55,30 @@ const hwnas_metric *hwnas_metric_of(hwnas_quantity quantity)
     return m;
 }
 
+static const struct smaller_unit {
+    const char *of, *unit;
+    double scale; /* of the one of which it is a part */
+    int decimals;
+} smaller_units[] = {
+    {"ms", "us", 1e-3, 2},
+    {"mJ", "uJ", 1e-3, 2},
+    {"MiB", "KiB", 1 / 1024.0, 1},
+};
+
+hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most)
+{
+    hwnas_metric shown = *metric;
+    for (size_t i = 0; i < sizeof smaller_units / sizeof *smaller_units; i++) {
+        const struct smaller_unit *smaller = &smaller_units[i];
+        if (strcmp(metric->unit, smaller->of) || !(most > 0 && most < metric->scale))
+            continue;
+        shown.unit = smaller->unit;
+        shown.scale = metric->scale * smaller->scale;
+        shown.decimals = smaller->decimals + (most < 10 * shown.scale);
+    }
+    return shown;
+}
+
 /* "latency" is the first of "latency.*", unless something has that very name. */
 static const hwnas_metric *find(const char *name)
 {

@@ -61,6 +61,10 @@ extern const hwnas_metric hwnas_score_metric;
  */
 const hwnas_metric *hwnas_metric_of(hwnas_quantity quantity);
 
+/* The same with the unit, scale and decimals in which people read values of which `most` is the
+ * largest: us, uJ and KiB where the metric's own unit is more than any of them. */
+hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most);
+
 /* HWNAS_E_INPUT with "did you mean" when there is none. "latency" means the first "latency.*". */
 HWNAS_CHECKED hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name,
                                              const hwnas_place *place);

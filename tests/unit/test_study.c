@@ -684,9 +684,41 @@ static void response_of_a_table(void **state)
     hwnas_csv_free(csv);
 }
 
+/* A tiny network's figures are not all 0.0. */
+static void units_fit_the_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *metric;
+        double most;
+        const char *expected;
+    } rows[] = {
+        {"latency.p50", 12.3456e-3, "12.346 ms"},
+        {"latency.p50", 1e-3, "1.000 ms"},
+        {"latency.p50", 34.1e-6, "34.10 us"},
+        {"latency.p99", 94e-9, "0.094 us"},
+        {"latency.p50", 0, "0.000 ms"},
+        {"energy", 5e-6, "5.000 uJ"},
+        {"memory", 3.5 * 1048576, "3.5 MiB"},
+        {"memory", 200 * 1024, "200.0 KiB"},
+        {"memory.device", 512, "0.50 KiB"},
+        {"accuracy", 0.5, "0.50 %"},
+        {"throughput", 0.5, "0.5 /s"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const hwnas_metric *metric = NULL;
+        assert_int_equal(hwnas_metric_find(&metric, rows[i].metric, NULL), HWNAS_OK);
+        const hwnas_metric m = hwnas_metric_shown(metric, rows[i].most);
+        char *text = hwnas_printf("%.*f %s", m.decimals, rows[i].most / m.scale, m.unit);
+        assert_string_equal(text, rows[i].expected);
+        free(text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_fit_the_values),
         cmocka_unit_test(limits),
         cmocka_unit_test(limits_on_devices),
         cmocka_unit_test(wrong_limits),
