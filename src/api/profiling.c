@@ -1,12 +1,15 @@
 /* profiling.c: hwnas/profile.h: what devices do with networks. */
 #include <hwnas/profile.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/api.h"
 #include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/sized_options.h"
+#include "latency/latency_file.h"
 #include "report/calibration_text.h"
 #include "report/forecast_text.h"
 #include "report/survey_text.h"
@@ -83,6 +86,22 @@ static void tell_calibration(void *context, const hwnas_calibration *now)
     free(words);
 }
 
+/* Minutes of measurements that nothing keeps help no search. */
+static hwnas_status fail_without_cache(const hwnas_latencies *latencies)
+{
+    const char *note = hwnas_latencies_note(latencies);
+    char *path = hwnas_latency_cache_path();
+    const hwnas_place place = {.file = path};
+    const hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_IO, path ? &place : NULL, "%.*s",
+                   note ? (int)strcspn(note, ";") : INT_MAX,
+                   note ? note : "there is no folder for the table of latencies"),
+        "nothing was measured; $XDG_CACHE_HOME names a folder that it may be kept in, else "
+        "$HOME/.cache is used");
+    free(path);
+    return status;
+}
+
 hwnas_status hwnas_space_calibrate(hwnas_report **out, const hwnas_space *space,
                                    const hwnas_calibration_options *given)
 {
@@ -106,7 +125,9 @@ hwnas_status hwnas_space_calibrate(hwnas_report **out, const hwnas_space *space,
     hwnas_api_use_runner();
     hwnas_api_note_crowd(how.device, how.threads, HWNAS_PRIORITY_AUTO);
     hwnas_latencies *latencies = hwnas_latencies_open(true);
-    const hwnas_status status = hwnas_calibrate(&result, latencies, space, &how);
+    const hwnas_status status = hwnas_latencies_have_cache(latencies)
+                                    ? hwnas_calibrate(&result, latencies, space, &how)
+                                    : fail_without_cache(latencies);
     const char *note = hwnas_latencies_note(latencies);
     if (status == HWNAS_OK || status == HWNAS_E_INTERRUPTED) {
         hwnas_calibration_tell(&told, &result);

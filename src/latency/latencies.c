@@ -33,6 +33,11 @@ struct hwnas_latencies {
     open_row *open;
 };
 
+bool hwnas_latencies_have_cache(const hwnas_latencies *l)
+{
+    return l->cache != NULL;
+}
+
 static void note_failure(hwnas_latencies *l)
 {
     free(l->note);

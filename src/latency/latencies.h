@@ -17,6 +17,7 @@ typedef struct hwnas_latencies hwnas_latencies;
  * tables live as long as this and the study. */
 hwnas_latencies *hwnas_latencies_open(bool with_cache);
 void hwnas_latencies_close(hwnas_latencies *latencies); /* accepts NULL */
+bool hwnas_latencies_have_cache(const hwnas_latencies *latencies);
 /* What the user should know of the cache, as a sentence; NULL: nothing. Borrowed. */
 const char *hwnas_latencies_note(const hwnas_latencies *latencies);
 /* From now on observations go into the study as well, those of before the call included; `study`
