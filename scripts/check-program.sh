@@ -5,7 +5,8 @@ set -eu -o pipefail
 build=$PWD
 cd "$(dirname "$0")/.."
 
-standard='errno fcntl float getopt inttypes limits math signal stdarg stdbool stddef stdint stdio stdlib string time unistd'
+# The system's, and jansson.
+standard='errno fcntl float getopt inttypes jansson limits math signal stdarg stdbool stddef stdint stdio stdlib string sys/ioctl time unistd'
 
 tell() { # tell NUMBER WHAT: nothing is in standard input
     local wrong

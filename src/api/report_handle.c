@@ -49,13 +49,16 @@ static void rendered_free(void *found)
 hwnas_report *hwnas_report_of(hwnas_rendering *rendered)
 {
     static const hwnas_report_kind table = {.csv = rendered_csv, .free = rendered_free},
+                                   list = {.csv = rendered_csv,
+                                           .json = rendered_json,
+                                           .free = rendered_free},
                                    object = {.text = rendered_text,
                                              .json = rendered_json,
                                              .free = rendered_free};
     hwnas_rendering *found = hwnas_alloc(sizeof *found);
     *found = *rendered;
     *rendered = (hwnas_rendering){0};
-    return hwnas_report_new(found->csv.s ? &table : &object, found);
+    return hwnas_report_new(!found->csv.s ? &object : found->json ? &list : &table, found);
 }
 
 /* ---- Making one ---- */

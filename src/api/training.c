@@ -49,6 +49,21 @@ static void add_notes(hwnas_report *report, char *lines)
             hwnas_report_add_note(report, line);
 }
 
+/* By its networks; a folder has their files. */
+static json_t *suggestion_json(const char *space, const hwnas_suggestion_options *o,
+                               hwnas_arch *const *archs)
+{
+    json_t *codes = json_array();
+    for (size_t i = 0; i < o->n; i++) {
+        char *code = hwnas_arch_code(archs[i]);
+        json_array_append_new(codes, json_string(code));
+        free(code);
+    }
+    return json_pack("{s:s, s:i, s:s, s:s, s:s?, s:o}", "format", "hwnas.suggestion", "version", 1,
+                     "space", space, "target", o->target ? o->target : standard_target, "folder",
+                     o->folder, "networks", codes);
+}
+
 /* Writes the table into the directory, or gives it. */
 static hwnas_status give_suggestion(hwnas_report **out, const hwnas_suggestion_options *o,
                                     hwnas_arch *const *archs, hwnas_rendering *table)
@@ -66,6 +81,7 @@ static hwnas_status give_suggestion(hwnas_report **out, const hwnas_suggestion_o
                    "wrote %zu networks to %s\nTrain each as you would train the winner, fill their "
                    "results into %s/results.csv,\nthen: hwnas predictor import %s/results.csv\n",
                    o->n, folder, folder, folder);
+    told.json = json_incref(table->json);
     *out = hwnas_report_of(&told);
     if (missing.n)
         add_notes(*out, missing.s);
@@ -98,6 +114,7 @@ hwnas_status hwnas_space_suggest(hwnas_report **out, const char *space_name,
     TRY_OUT(hwnas_suggest(archs, space, &how));
     TRY_OUT(hwnas_suggest_table(&table.csv, name, archs, o.n, o.target ? o.target : standard_target,
                                 o.folder != NULL));
+    table.json = suggestion_json(name, &o, archs);
     TRY_OUT(give_suggestion(out, &o, archs, &table));
 out:
     for (size_t i = 0; i < o.n; i++)

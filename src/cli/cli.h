@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <hwnas.h>
+#include <jansson.h>
 
 /* Forwards a failure to the caller; for functions that own nothing yet. */
 #define TRY(call)                                                                                  \
@@ -73,7 +74,8 @@ HWNAS_CHECKED hwnas_status hwnas_options_parse(const hwnas_usage *usage,
  * a terminal (hwnas_clean()); lines and tabs stay. */
 void hwnas_say(FILE *to, const char *format, ...) HWNAS_PRINTF(2, 3);
 /* Prints a report to standard output, and what else is to be known to standard error; frees it.
- * Fails as the report concludes; a full disk or closed pipe is HWNAS_E_IO. */
+ * Fails as the report concludes; a full disk or closed pipe is HWNAS_E_IO, and the
+ * latter ends the program without a message. */
 HWNAS_CHECKED hwnas_status hwnas_print_report(hwnas_report *report, hwnas_format format);
 /* Shows how far something is, in the place of what was shown before; NULL: nothing. Where standard
  * error is no terminal it is silent. For `progress`. */
@@ -81,6 +83,9 @@ void hwnas_show_progress(void *context, const char *words);
 /* Prints a text that the library gave, as a line or several, to standard output and frees it; a
  * full disk or closed pipe is HWNAS_E_IO. */
 HWNAS_CHECKED hwnas_status hwnas_print_text(char *text);
+
+/* Prints what jansson packed, which is NULL where a name was no UTF-8, as one object; takes it. */
+HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
 
 /* ---- Signals ---- */
 

@@ -27,15 +27,22 @@ static bool is_onnx(const char *path)
     return dot && !strcmp(dot, ".onnx");
 }
 
-static hwnas_status write_file(const hwnas_network *network, const char *path, const char *format,
-                               hwnas_export_options *how)
+/* What was written, for other programs. `note`: NULL where there is nothing to be known of it. */
+static hwnas_status print_json(const char *of, const char *path, const char *format,
+                               const char *note)
 {
-    char *note = NULL;
-    how->note = &note;
+    return hwnas_print_json(json_pack("{s:s, s:i, s:s, s:s, s:s, s:s?}", "format", "hwnas.export",
+                                      "version", 1, "of", of, "file", path, "as", format, "note",
+                                      note));
+}
+
+static hwnas_status write_file(char **note, const hwnas_network *network, const char *path,
+                               const char *format, hwnas_export_options *how)
+{
+    how->note = note;
     TRY(hwnas_network_export(network, path, format, how));
-    if (note)
-        hwnas_say(stderr, "hwnas: note: %s\n", note);
-    hwnas_free(note);
+    if (*note)
+        hwnas_say(stderr, "hwnas: note: %s\n", *note);
     return HWNAS_OK;
 }
 
@@ -58,7 +65,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     hwnas_export_options how = HWNAS_EXPORT_OPTIONS_INIT;
     hwnas_network_options open = HWNAS_NETWORK_OPTIONS_INIT;
     hwnas_network *network;
-    bool best = false, done;
+    char *note = NULL;
+    bool best = false, as_json = false, done;
     int n;
     samples s = {0};
     const hwnas_option options[] = {
@@ -82,6 +90,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
          "an ONNX file with BatchNorm in its convolutions and no dead branches"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "batch size of an ONNX file"},
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object about the file"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &study, &n, &done));
     if (done)
@@ -127,8 +136,11 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         TRY(hwnas_network_open_trial(&network, study, trial, &open));
     else
         TRY(hwnas_network_open(&network, is_file ? study : space, code, &open));
-    const hwnas_status status =
-        has_data ? write_calibrated(network, path, &s) : write_file(network, path, format, &how);
+    hwnas_status status = has_data ? write_calibrated(network, path, &s)
+                                   : write_file(&note, network, path, format, &how);
     hwnas_network_close(network);
+    if (status == HWNAS_OK && as_json)
+        status = print_json(study ? study : space, path, format, note);
+    hwnas_free(note);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/data_options.h"
+#include "cli/verbosity.h"
 #include "cli/search_progress.h"
 
 static const hwnas_usage usage = {
@@ -25,7 +26,7 @@ typedef struct arguments {
     const char *constraints, *device, *precisions, *out;
     double max_loss, minutes;
     long threads, batch, trials, seed;
-    bool with_resolution, resume, overwrite, quiet, as_json;
+    bool with_resolution, resume, overwrite, as_json;
 } arguments;
 
 /* Appends a value: commas part numbers of a list as ':' does here, and belong to a name else. */
@@ -87,7 +88,7 @@ static hwnas_status optimize(const arguments *a)
     options.overwrite = a->overwrite;
     options.cancel = hwnas_stop_on_signals();
     hwnas_progress_begin(&line);
-    options.progress = a->quiet ? NULL : hwnas_progress_show;
+    options.progress = hwnas_log_is_quiet() ? NULL : hwnas_progress_show;
     options.context = &line;
     const hwnas_status status = hwnas_optimize(&report, a->model, &options);
     hwnas_progress_end(&line);
@@ -124,7 +125,6 @@ hwnas_status hwnas_cmd_optimize(int argc, char **argv)
         {"out", 'o', HWNAS_OPTION_TEXT, &a.out, "PREFIX", "what files begin with (NAME-opt)"},
         {"resume", 0, HWNAS_OPTION_FLAG, &a.resume, NULL, "go on with the study that is there"},
         {"overwrite", 0, HWNAS_OPTION_FLAG, &a.overwrite, NULL, "begin anew"},
-        {"quiet", 'q', HWNAS_OPTION_FLAG, &a.quiet, NULL, "no progress"},
         {"json", 0, HWNAS_OPTION_FLAG, &a.as_json, NULL, "one JSON object"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &a.model, &n, &done));

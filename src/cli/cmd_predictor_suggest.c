@@ -19,7 +19,7 @@ hwnas_status hwnas_cmd_predictor_suggest(int argc, char **argv)
     hwnas_report *report;
     const char *space;
     long n = 20, seed = 0, pool = 0;
-    bool done;
+    bool as_json = false, done;
     int n_arguments;
     const hwnas_option options[] = {
         {"number", 'n', HWNAS_OPTION_INT, &n, "N", "how many networks (20)"},
@@ -32,6 +32,7 @@ hwnas_status hwnas_cmd_predictor_suggest(int argc, char **argv)
          "spread over this proxy as well"},
         {"pool", 0, HWNAS_OPTION_INT, &pool, "N", "networks to pick from (500)"},
         {"seed", 0, HWNAS_OPTION_INT, &seed, "N", "of the networks to pick from (0)"},
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &space, &n_arguments, &done));
     if (done)
@@ -44,5 +45,7 @@ hwnas_status hwnas_cmd_predictor_suggest(int argc, char **argv)
     suggestion.pool = (size_t)pool;
     suggestion.seed = (uint64_t)seed;
     TRY(hwnas_space_suggest(&report, space, &suggestion));
-    return hwnas_print_report(report, suggestion.folder ? HWNAS_TEXT : HWNAS_CSV);
+    return hwnas_print_report(report, as_json             ? HWNAS_JSON
+                                      : suggestion.folder ? HWNAS_TEXT
+                                                          : HWNAS_CSV);
 }

@@ -20,6 +20,7 @@ enum { DEFAULT_BATCH = 1 };
 typedef struct arguments {
     const char *model, *code, *device, *dtype, *output, *shape;
     long batch, threads;
+    bool as_json;
     hwnas_data_arguments data;
 } arguments;
 
@@ -108,6 +109,22 @@ static hwnas_status write_outputs(const job *j, const char *path, int64_t n_samp
     return status;
 }
 
+/* `n_samples` as for write_outputs(). */
+static hwnas_status print_json(const job *j, const arguments *a, int64_t n_samples)
+{
+    json_t *outputs = json_array();
+    for (size_t i = 0; i < j->n_outputs; i++) {
+        const hwnas_array_info *info = hwnas_network_output(j->network, i);
+        json_t *shape = json_array();
+        for (int d = 0; d < info->rank; d++)
+            json_array_append_new(shape, json_integer(!d && n_samples ? n_samples : info->dims[d]));
+        json_array_append_new(outputs, json_pack("{s:s, s:o}", "name", info->name, "shape", shape));
+    }
+    return hwnas_print_json(json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o}", "format", "hwnas.run",
+                                      "version", 1, "model", a->model, "device", a->device, "dtype",
+                                      a->dtype, "file", a->output, "outputs", outputs));
+}
+
 static hwnas_status run(const arguments *a)
 {
     hwnas_status status = HWNAS_OK;
@@ -133,6 +150,8 @@ static hwnas_status run(const arguments *a)
     else
         TRY_OUT(run_samples(&j, &n_samples, a));
     TRY_OUT(write_outputs(&j, a->output, n_samples));
+    if (a->as_json)
+        status = print_json(&j, a, n_samples);
 out:
     free_arrays(j.outputs, j.n_outputs);
     hwnas_device_close(j.device);
@@ -161,6 +180,7 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
          "open dimensions of an ONNX file: ids=1x128,mask=1x128"},
         {"x", 0, HWNAS_OPTION_TEXT, &a.data.x, "NAME", "array of the samples in a .npz (x)"},
         HWNAS_RANGE_OPTIONS(a.data),
+        {"json", 0, HWNAS_OPTION_FLAG, &a.as_json, NULL, "one JSON object about the outputs"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &a.model, &n, &done));
     if (done)

@@ -1,5 +1,6 @@
 /* search: runs a job, shows progress, prints the front, exports the winner. */
 #include "cli/cli.h"
+#include "cli/verbosity.h"
 #include "cli/search_progress.h"
 
 static const hwnas_usage usage = {
@@ -18,7 +19,7 @@ enum { MAX_KEYS = 40 };
 
 typedef struct command_line {
     const char *path; /* of the job; NULL: none */
-    bool dry_run, as_json, quiet;
+    bool dry_run, as_json;
     hwnas_search_options search;
     hwnas_job_flag keys[MAX_KEYS + 1];
 } command_line;
@@ -32,7 +33,6 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
         {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL,
          "say what would be done, write nothing"},
         {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
-        {"quiet", 'q', HWNAS_OPTION_FLAG, &out->quiet, NULL, "no progress"},
     };
     const char *values[MAX_KEYS] = {0};
     hwnas_option rows[sizeof own / sizeof *own + MAX_KEYS + 1] = {0}, *row = rows;
@@ -71,7 +71,7 @@ static hwnas_status run_search(command_line *given)
     hwnas_report *report;
     hwnas_progress_line line;
     hwnas_progress_begin(&line);
-    if (!given->quiet) {
+    if (!hwnas_log_is_quiet()) {
         given->search.progress = hwnas_progress_show;
         given->search.context = &line;
     }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1 /* vasprintf() */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <hwnas/terminal.h>
+
 #include "cli/cli.h"
+#include "cli/verbosity.h"
+#include "cli/terminal.h"
 
 static const hwnas_command commands[] = {
     {"search", "find the networks that are accurate and fast on a device", hwnas_cmd_search},
@@ -48,15 +53,14 @@ hwnas_status hwnas_dispatch(const char *what, const char *about, const hwnas_com
     if (argc < 2)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s needs a command", what),
                           "'%s --help' lists them", what);
-    char *help[] = {argc > 2 ? argv[2] : NULL, "--help", NULL};
-    const bool is_help = !strcmp(argv[1], "help");
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || (is_help && argc == 2)) {
+    if (!strcmp(argv[1], "help") && argc > 2) { /* "help study show" is "study show --help" */
+        static char help[] = "--help";
+        memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+        argv[argc - 1] = help;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         print_commands(what, about, rows);
         return HWNAS_OK;
-    }
-    if (is_help) {
-        argc = 3;
-        argv = help - 1;
     }
     for (int i = 0; rows[i].name; i++) {
         names[i] = rows[i].name;
@@ -65,16 +69,31 @@ hwnas_status hwnas_dispatch(const char *what, const char *about, const hwnas_com
     }
     hwnas_status status =
         hwnas_fail(HWNAS_E_USAGE, NULL, "%s has no command '%.60s'", what, argv[1]);
+    if (*argv[1] == '-')
+        return hwnas_hint(status, "options follow the command: '%s COMMAND %.60s'", what, argv[1]);
     const char *near = hwnas_nearest(argv[1], names);
     return near ? hwnas_hint(status, "did you mean '%s'?", near)
                 : hwnas_hint(status, "'%s --help' lists them", what);
 }
 
+/* Whoever read our output has enough of it, as `head` has. */
+static bool is_reader_gone;
+
 static hwnas_status flush(void)
 {
-    if (fflush(stdout) || ferror(stdout))
-        return hwnas_fail(HWNAS_E_IO, NULL, "cannot write to standard output: %s", strerror(errno));
-    return HWNAS_OK;
+    if (!fflush(stdout) && !ferror(stdout))
+        return HWNAS_OK;
+    is_reader_gone = errno == EPIPE;
+    return hwnas_fail(HWNAS_E_IO, NULL, "cannot write to standard output: %s", strerror(errno));
+}
+
+/* As of a program that knows nothing of pipes: what it has to do is done by now, and nobody waits
+ * for a message. */
+static _Noreturn void end_by_closed_pipe(void)
+{
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+    _exit(128 + SIGPIPE);
 }
 
 static _Noreturn void end_without_memory(void)
@@ -114,11 +133,22 @@ hwnas_status hwnas_print_text(char *text)
     return flush();
 }
 
+hwnas_status hwnas_print_json(json_t *json)
+{
+    char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL;
+    json_decref(json);
+    if (!text)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a name in the answer is not UTF-8");
+    hwnas_say(stdout, "%s\n", text);
+    free(text);
+    return flush();
+}
+
 /* What was written, and what is to be known of it. */
 static void print_remarks(const hwnas_report *report)
 {
     const char *remark, *line;
-    for (size_t i = 0; (line = hwnas_report_note(report, i)); i++)
+    for (size_t i = 0; (line = hwnas_report_note(report, i)) && !hwnas_log_is_quiet(); i++)
         hwnas_say(stderr, "hwnas: note: %s\n", line);
     for (size_t i = 0; (line = hwnas_report_file(report, i, &remark)); i++)
         hwnas_say(stderr, "wrote %s%s%s\n", line, remark ? ", which " : "", remark ? remark : "");
@@ -127,9 +157,15 @@ static void print_remarks(const hwnas_report *report)
 hwnas_status hwnas_print_report(hwnas_report *report, hwnas_format format)
 {
     char *text;
+    const int columns = hwnas_terminal_columns(STDOUT_FILENO);
     hwnas_status status = hwnas_report_write(&text, report, format);
-    if (status == HWNAS_OK)
+    if (status == HWNAS_OK && format == HWNAS_TEXT && columns) {
+        hwnas_print_lines(text, columns);
+        hwnas_free(text);
+        status = flush();
+    } else if (status == HWNAS_OK) {
         status = hwnas_print_text(text);
+    }
     print_remarks(report);
     if (status == HWNAS_OK)
         status = hwnas_report_conclude(report);
@@ -140,19 +176,13 @@ hwnas_status hwnas_print_report(hwnas_report *report, hwnas_format format)
 void hwnas_show_progress(void *context, const char *words)
 {
     (void)context;
-    if (!isatty(STDERR_FILENO))
+    if (!isatty(STDERR_FILENO) || hwnas_log_is_quiet())
         return;
     fputs("\r\033[K", stderr);
-    if (words)
-        hwnas_say(stderr, "%s", words);
-}
-
-/* What the library has to say before it works for long. */
-static void print_note(void *context, hwnas_log_level level, const char *line)
-{
-    (void)context;
-    if (level == HWNAS_LOG_NOTE)
-        hwnas_say(stderr, "hwnas: note: %s\n", line);
+    if (!words)
+        return;
+    const int columns = hwnas_terminal_columns(STDERR_FILENO);
+    hwnas_say(stderr, "%.*s", columns ? columns - 1 : INT_MAX, words); /* or it would scroll */
 }
 
 static void print_error(void)
@@ -186,15 +216,18 @@ int main(int argc, char **argv)
         return exit_code;
     make_blocking(STDOUT_FILENO);
     make_blocking(STDERR_FILENO);
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other */
+    signal(SIGPIPE, SIG_IGN); /* the pipe of a runner may close, and a search goes on */
     if (argc > 1 && !strcmp(argv[1], "--version"))
         argv[1] = "version";
-    hwnas_set_log(print_note, NULL);
+    hwnas_log_begin();
+    hwnas_set_columns(hwnas_terminal_columns(STDOUT_FILENO));
     hwnas_status status = hwnas_dispatch(
         "hwnas", "Hardware-aware neural architecture search: networks measured on your device.",
         commands, argc, argv);
     if (status == HWNAS_OK)
         status = flush();
+    if (is_reader_gone)
+        end_by_closed_pipe();
     if (status != HWNAS_OK && *hwnas_last_error()->message)
         print_error();
     return hwnas_status_exit_code(status);

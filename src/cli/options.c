@@ -6,8 +6,16 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/verbosity.h"
 
-enum { MAX_OPTIONS = 48, HELP = 256, FIRST_LONG = 257 };
+enum { MAX_OPTIONS = 48, HELP = 256, LOG, FIRST_LONG };
+
+/* What each command takes besides. */
+static const struct option common[] = {{"help", 0, NULL, HELP},
+                                       {"verbose", 0, NULL, 'v'},
+                                       {"quiet", 0, NULL, 'q'},
+                                       {"log", 1, NULL, LOG}};
+enum { N_COMMON = sizeof common / sizeof *common };
 
 /* The names alone, in lines of at most 100 columns. */
 static void print_rare(const hwnas_option *options)
@@ -39,7 +47,8 @@ static void print_help(const hwnas_usage *usage, const hwnas_option *options)
                  o->argument ? " " : "", o->argument ? o->argument : "");
         printf("  %-28s %s\n", left, o->help);
     }
-    printf("  %-28s %s\n", "    --help", "this page");
+    printf("  %-28s %s\n", "    --help",
+           "this page; --quiet, --verbose and --log FILE go with all commands");
     print_rare(options);
     if (usage->notes)
         printf("\n%s\n", usage->notes);
@@ -91,9 +100,12 @@ static hwnas_status store(const hwnas_option *o, const char *text)
 static hwnas_status unknown(const hwnas_usage *usage, const hwnas_option *options,
                             const char *given)
 {
-    const char *names[MAX_OPTIONS + 1] = {0};
-    for (int i = 0; options[i].name; i++)
-        names[i] = options[i].name;
+    const char *names[MAX_OPTIONS + N_COMMON + 1] = {0};
+    int n = 0;
+    for (; options[n].name; n++)
+        names[n] = options[n].name;
+    for (int i = 0; i < N_COMMON; i++)
+        names[n++] = common[i].name;
     hwnas_status status = hwnas_fail(HWNAS_E_USAGE, NULL, "there is no option '%.60s'", given);
     const char *near = hwnas_nearest(given + strspn(given, "-"), names);
     if (near)
@@ -109,9 +121,9 @@ hwnas_status hwnas_options_parse(const hwnas_usage *usage, const hwnas_option *o
                                  char **argv, const char **arguments, int *n_arguments,
                                  bool *is_done)
 {
-    struct option rows[MAX_OPTIONS + 2] = {0};
-    char letters[2 * MAX_OPTIONS + 2] = ":";
-    int n = 0, n_letters = 1;
+    struct option rows[MAX_OPTIONS + N_COMMON + 1] = {0};
+    char letters[2 * MAX_OPTIONS + sizeof ":vq"] = ":vq";
+    int n = 0, n_letters = (int)strlen(letters);
     for (; options[n].name; n++) {
         rows[n] =
             (struct option){options[n].name, options[n].argument != NULL, NULL, FIRST_LONG + n};
@@ -120,7 +132,7 @@ hwnas_status hwnas_options_parse(const hwnas_usage *usage, const hwnas_option *o
         if (options[n].letter && options[n].argument)
             letters[n_letters++] = ':';
     }
-    rows[n] = (struct option){"help", 0, NULL, HELP};
+    memcpy(&rows[n], common, sizeof common);
     *is_done = false;
     opterr = 0;
     optind = 0;
@@ -130,6 +142,14 @@ hwnas_status hwnas_options_parse(const hwnas_usage *usage, const hwnas_option *o
             *is_done = true;
             return HWNAS_OK;
         }
+        if (c == 'v')
+            hwnas_log_more();
+        else if (c == 'q')
+            hwnas_log_less();
+        else if (c == LOG)
+            TRY(hwnas_log_open(optarg));
+        if (c == 'v' || c == 'q' || c == LOG)
+            continue;
         if (c == '?')
             return unknown(usage, options, argv[optind - 1]);
         if (c == ':')

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,19 +15,33 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void say_progress(const hwnas_search_progress *p)
+/* The longest part comes last, as a terminal may be too narrow for it. */
+static void say_progress(FILE *to, const hwnas_search_progress *p)
 {
-    hwnas_say(stderr, "%llu", (unsigned long long)p->n_done);
+    hwnas_say(to, "%llu", (unsigned long long)p->n_done);
     if (p->max_trials)
-        hwnas_say(stderr, "/%llu", (unsigned long long)p->max_trials);
-    hwnas_say(stderr, " trials, best %s, front %zu, %.0f trials/min",
-              p->best ? p->best : "none feasible yet", p->n_front, p->trials_per_minute);
-    if (p->n_failed)
-        hwnas_say(stderr, ", %llu failed", (unsigned long long)p->n_failed);
+        hwnas_say(to, "/%llu", (unsigned long long)p->max_trials);
+    hwnas_say(to, " trials, %.0f/min", p->trials_per_minute);
     if (*p->phase)
-        hwnas_say(stderr, ", %s", p->phase);
+        hwnas_say(to, ", %s", p->phase);
     else if (!isnan(p->seconds_left) && p->seconds_left >= 0)
-        hwnas_say(stderr, ", %d:%02d left", (int)p->seconds_left / 60, (int)p->seconds_left % 60);
+        hwnas_say(to, ", %d:%02d left", (int)p->seconds_left / 60, (int)p->seconds_left % 60);
+    if (p->n_failed)
+        hwnas_say(to, ", %llu failed", (unsigned long long)p->n_failed);
+    hwnas_say(to, ", front %zu, best %s", p->n_front, p->best ? p->best : "none feasible yet");
+}
+
+static void show_progress(const hwnas_search_progress *p)
+{
+    char *words = NULL;
+    size_t n;
+    FILE *to = open_memstream(&words, &n);
+    if (!to)
+        return;
+    say_progress(to, p);
+    if (!fclose(to))
+        hwnas_show_progress(NULL, words);
+    free(words);
 }
 
 void hwnas_progress_show(void *context, const hwnas_search_progress *p)
@@ -34,10 +49,13 @@ void hwnas_progress_show(void *context, const hwnas_search_progress *p)
     hwnas_progress_line *l = context;
     if (now() - l->last < (l->is_terminal ? 0.1 : 10))
         return;
-    fputs(l->is_terminal ? "\r\033[K" : "hwnas: ", stderr);
-    say_progress(p);
-    if (!l->is_terminal)
+    if (l->is_terminal) {
+        show_progress(p);
+    } else {
+        fputs("hwnas: ", stderr);
+        say_progress(stderr, p);
         fputc('\n', stderr);
+    }
     l->last = now();
     l->is_shown = l->is_terminal;
 }

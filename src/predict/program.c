@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "predict/supervise.h"
 
-enum { SLICE_MS = 20, TAIL_BYTES = 4096 };
+enum { SLICE_MS = 20, TAIL_BYTES = 4096, LINE_BYTES = 400 };
 /* A program that says more than this on one stream has lost its mind, not just its patience. */
 #define MAX_OUTPUT ((size_t)64 << 20)
 
@@ -25,6 +26,9 @@ typedef struct tail {
     int fd;
     size_t total, n;
     char bytes[2 * TAIL_BYTES];
+    const char *of; /* the program */
+    char line[LINE_BYTES];
+    size_t n_line; /* bytes of a line that has not ended */
 } tail;
 
 typedef enum verdict { RUNNING, TOO_LONG, TOO_MUCH, STOPPED } verdict;
@@ -79,9 +83,23 @@ static hwnas_status start(child *c)
                           "it must exist and be executable, and a script begins with #!");
     }
     c->verdict = RUNNING;
-    c->out = (tail){.fd = out[0]};
-    c->err = (tail){.fd = err[0]};
+    c->out = (tail){.fd = out[0], .of = c->run->arguments[0]};
+    c->err = (tail){.fd = err[0], .of = c->run->arguments[0]};
     return HWNAS_OK;
+}
+
+/* For whoever follows what a training says; bars of progress end by a carriage return. */
+static void log_bytes(tail *t, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool is_end = bytes[i] == '\n' || bytes[i] == '\r';
+        if (!is_end)
+            t->line[t->n_line++] = bytes[i];
+        if ((is_end || t->n_line == sizeof t->line) && t->n_line) {
+            hwnas_log(HWNAS_LOG_DEBUG, "%s: %.*s", t->of, (int)t->n_line, t->line);
+            t->n_line = 0;
+        }
+    }
 }
 
 /* Takes what is there now. */
@@ -95,10 +113,13 @@ static void drain(tail *t)
         got = read(t->fd, t->bytes + t->n, sizeof t->bytes - 1 - t->n);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got == 0)
+        if (got == 0) {
+            log_bytes(t, "\n", 1);
             close_fd(&t->fd);
+        }
         if (got <= 0)
             return;
+        log_bytes(t, t->bytes + t->n, (size_t)got);
         t->n += (size_t)got;
         t->total += (size_t)got;
     }

@@ -2,12 +2,24 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <hwnas/terminal.h>
+
 #include "base/mem.h"
 #include "base/str.h"
+
+enum { GAP = 2 }; /* between columns */
+
+static atomic_int most_columns;
+
+void hwnas_set_columns(int columns)
+{
+    atomic_store(&most_columns, columns > 0 ? columns : 0);
+}
 
 static void add(hwnas_grid *grid, char *text, bool is_rest)
 {
@@ -74,7 +86,33 @@ static void add_spaces(hwnas_str *out, int n)
         hwnas_str_addf(out, "%*s", n, "");
 }
 
-static void add_row(hwnas_str *out, const hwnas_grid *grid, size_t first, const int *widths)
+static void strip(hwnas_str *out)
+{
+    while (out->n && out->s[out->n - 1] == ' ')
+        out->s[--out->n] = '\0';
+}
+
+/* Where the lines of each row begin. */
+typedef struct folding {
+    int indent;
+    bool begins_line[HWNAS_GRID_COLUMNS];
+} folding;
+
+/* Lines as full as they can be. Below the second column, unless the first one is wide. */
+static folding fold(const hwnas_grid *grid, const int *widths)
+{
+    const int columns = atomic_load(&most_columns), second = widths[0] + GAP;
+    folding out = {.indent = second < columns / 4 ? second : GAP};
+    int at = widths[0];
+    for (int c = 1; c < grid->n_columns && columns > 0; c++) {
+        out.begins_line[c] = at + GAP + widths[c] > columns;
+        at = (out.begins_line[c] ? out.indent : at + GAP) + widths[c];
+    }
+    return out;
+}
+
+static void add_row(hwnas_str *out, const hwnas_grid *grid, size_t first, const int *widths,
+                    const folding *folds)
 {
     for (int c = 0; c < grid->n_columns; c++) {
         const char *text = grid->cells[first + (size_t)c];
@@ -82,8 +120,12 @@ static void add_row(hwnas_str *out, const hwnas_grid *grid, size_t first, const 
         const int padding = widths[c] - width_of(text);
         if (is_last && !*text)
             break;
+        if (folds->begins_line[c]) {
+            strip(out);
+            hwnas_str_add(out, "\n");
+        }
         if (c)
-            hwnas_str_add(out, "  ");
+            add_spaces(out, folds->begins_line[c] ? folds->indent : GAP);
         if (grid->sides[c] == HWNAS_GRID_RIGHT && !grid->is_rest[first + (size_t)c])
             add_spaces(out, padding);
         hwnas_str_add(out, text);
@@ -92,8 +134,7 @@ static void add_row(hwnas_str *out, const hwnas_grid *grid, size_t first, const 
         if (grid->sides[c] == HWNAS_GRID_LEFT)
             add_spaces(out, padding);
     }
-    while (out->n && out->s[out->n - 1] == ' ')
-        out->s[--out->n] = '\0';
+    strip(out);
     hwnas_str_add(out, "\n");
 }
 
@@ -107,8 +148,9 @@ void hwnas_grid_text(hwnas_str *out, const hwnas_grid *grid)
         const int width = width_of(grid->cells[i]);
         *widest = width > *widest ? width : *widest;
     }
+    const folding folds = fold(grid, widths);
     for (size_t i = 0; i < grid->n_cells; i += (size_t)grid->n_columns)
-        add_row(out, grid, i, widths);
+        add_row(out, grid, i, widths, &folds);
 }
 
 void hwnas_grid_done(hwnas_grid *grid)
@@ -121,5 +163,9 @@ void hwnas_grid_done(hwnas_grid *grid)
 
 int hwnas_grid_decimals(double value)
 {
+    /* Figures of a tiny network keep their digits. */
+    for (int decimals = 7; decimals > 4; decimals--)
+        if (value > 0 && value < pow(10, 3 - decimals))
+            return decimals;
     return value < 1 ? 4 : value < 10 ? 3 : value < 100 ? 2 : 1;
 }

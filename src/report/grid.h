@@ -27,6 +27,7 @@ void hwnas_grid_take(hwnas_grid *grid, char *text);
 void hwnas_grid_number(hwnas_grid *grid, int decimals, double value);
 /* Text across the columns that are left of this row. */
 void hwnas_grid_rest(hwnas_grid *grid, const char *format, ...) HWNAS_PRINTF(2, 3);
+/* In lines as long as hwnas_set_columns() says. */
 void hwnas_grid_text(hwnas_str *out, const hwnas_grid *grid);
 void hwnas_grid_done(hwnas_grid *grid);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "graph/elaborate.h"
 #include "trial/judge.h"
 #include "study/session.h"
@@ -193,6 +194,26 @@ bool hwnas_trial_is_fatal(hwnas_status status)
     return status == HWNAS_E_INTERRUPTED || status == HWNAS_E_LIBRARY || status == HWNAS_E_USAGE;
 }
 
+/* For whoever follows a search trial by trial. */
+static void log_trial(const hwnas_trial *trial)
+{
+    hwnas_str words = {0};
+    hwnas_str_add(&words, "");
+    for (size_t i = 0; i < trial->n_values; i++) {
+        const hwnas_value_row *v = &trial->values[i];
+        const hwnas_metric *metric = hwnas_metric_of_value(v->metric);
+        if (!metric)
+            continue;
+        const hwnas_metric m = hwnas_metric_shown(metric, v->value);
+        hwnas_str_addf(&words, "%s%s %.*f%s%s (%s)", i ? ", " : "", v->metric, m.decimals,
+                       v->value / m.scale, *m.unit ? " " : "", m.unit,
+                       hwnas_sources[v->source].name);
+    }
+    hwnas_log(HWNAS_LOG_INFO, "trial %llu, %s: %.900s; took %.2f s",
+              (unsigned long long)trial->number, trial->code, words.s, trial->seconds);
+    hwnas_str_done(&words);
+}
+
 void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started)
 {
     if (status != HWNAS_OK) {
@@ -205,6 +226,8 @@ void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started)
     }
     trial->status = status;
     trial->seconds += hwnas_now() - started;
+    if (status == HWNAS_OK)
+        log_trial(trial);
 }
 
 static double training_seconds(const hwnas_session *s)

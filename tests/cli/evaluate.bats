@@ -260,6 +260,9 @@ network:
 out = list(np.load("out.npz").values())
 assert (out[0] == np.arange(12).reshape(4, 3) + 1).all() and (out[1] == np.arange(12).reshape(4, 3)).all(), out'
     done
+    ends 0 run sums.yaml --input both.npz --output out.npz --batch 2 --json
+    is out "d['format'] == 'hwnas.run' and d['model'] == 'sums.yaml' and d['file'] == 'out.npz'"
+    is out "[(o['name'], o['shape']) for o in d['outputs']] == [(n, list(a.shape)) for n, a in __import__('numpy').load('out.npz').items()]"
     ends 0 run sums.yaml --input raw.bin --output out.bin
     /usr/bin/python3 -c 'import numpy as np
 assert np.fromfile("out.bin", "f4").tolist() == [1, 2, 3, 0, 1, 2]'

@@ -32,6 +32,14 @@ digest_of() {
     /usr/bin/python3 -m py_compile best.pytorch
 }
 
+@test "what was written is told to programs" {
+    ends 0 export "$STUDY" --format onnx --out net.onnx --json
+    is out "d == {'format': 'hwnas.export', 'version': 1, 'of': '$STUDY', 'file': 'net.onnx', 'as': 'onnx', 'note': None}"
+    ends 0 export net.onnx --format pytorch --out net.py --json
+    is out "d['of'] == 'net.onnx' and 'net.safetensors' in d['note']"
+    refuses 2 "not UTF-8" export net.onnx --format pytorch --out $'net\xff.py' --json
+}
+
 @test "a YAML file is the network: count, check, and export agree" {
     local code digest
     while read -r space code; do

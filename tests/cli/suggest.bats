@@ -34,6 +34,16 @@ END
     refuses 2 "first: there is such a file already" predictor suggest nas_bench_201 -n 6 --out first
 }
 
+@test "networks that are suggested are told to programs" {
+    ends 0 predictor suggest nas_bench_201 -n 6 --json
+    is out "(d['format'], d['space'], d['target'], d['folder']) == ('hwnas.suggestion', 'nas_bench_201', 'accuracy_pct', None)"
+    json out "'\\n'.join(d['networks'])" >codes
+    ends 0 predictor suggest nas_bench_201 -n 6
+    tail -n +2 out | cut -d, -f2 | tr -d '"' | diff codes -
+    ends 0 predictor suggest nas_bench_201 -n 2 --out first --json
+    is out "d['folder'] == 'first' and len(d['networks']) == 2"
+}
+
 @test "the same seed gives the same networks, another seed others" {
     ends 0 predictor suggest nas_bench_macro -n 10
     cp out one
