@@ -90,9 +90,9 @@ static const struct synonym {
     {"gap", "global_avg_pool"}, {"gpu", "cuda"},      {"half", "f16"},
     {"hswish", "hard_swish"},   {"i8", "s8"},         {"int8", "s8"},
     {"kernel_size", "kernel"},  {"onednn", "cpu"},    {"onnxruntime", "ort"},
-    {"parameters", "params"},   {"relu6", "clip"},    {"silu", "hard_swish"},
-    {"single", "f32"},          {"size", "memory"},   {"swish", "hard_swish"},
-    {"top1", "accuracy"},       {"uint8", "s8"},      {"units", "out"},
+    {"parameters", "params"},   {"single", "f32"},    {"size", "memory"},
+    {"swish", "silu"},          {"top1", "accuracy"}, {"uint8", "s8"},
+    {"units", "out"},
 };
 
 static const char *translate(const char *theirs, const char *const *names)

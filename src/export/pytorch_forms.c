@@ -277,6 +277,21 @@ const hwnas_py *hwnas_torch_spell_gelu(hwnas_torch_scope *s, const hwnas_stmt *s
     return call(s, "nn.GELU", hwnas_torch_known(s, stmt, "tanh") != 0, &tanh);
 }
 
+const hwnas_py *hwnas_torch_spell_group_norm(hwnas_torch_scope *s, const hwnas_stmt *stmt,
+                                             const hwnas_torch_observed *seen)
+{
+    const hwnas_py *epsilon = hwnas_torch_attribute(s, stmt, "epsilon");
+    const hwnas_py *affine = hwnas_torch_attribute(s, stmt, "affine"), *args[4];
+    size_t n = 2;
+    args[0] = hwnas_torch_attribute(s, stmt, "groups");
+    args[1] = hwnas_torch_length(s, seen, HWNAS_TORCH_CHANNELS);
+    if (!hwnas_py_is_number(epsilon, 1e-5))
+        args[n++] = hwnas_torch_keyword(s, "eps", epsilon);
+    if (!hwnas_py_is_number(affine, 1))
+        args[n++] = hwnas_torch_keyword(s, "affine", yes(s, affine));
+    return call(s, "nn.GroupNorm", n, args);
+}
+
 /* Over the last dimension, or those from `axis` on. Without a shift it is a helper's: PyTorch has
  * that only since 2.1, and RMSNorm since 2.4. */
 const hwnas_py *hwnas_torch_spell_layer_norm(hwnas_torch_scope *s, const hwnas_stmt *stmt,

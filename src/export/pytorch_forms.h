@@ -12,6 +12,7 @@
                                            const hwnas_torch_observed *seen)
 HWNAS_TORCH_SPELL(expand);
 HWNAS_TORCH_SPELL(gelu);
+HWNAS_TORCH_SPELL(group_norm);
 HWNAS_TORCH_SPELL(gru);
 HWNAS_TORCH_SPELL(layer_norm);
 HWNAS_TORCH_SPELL(lstm);

@@ -94,7 +94,7 @@ typedef struct hwnas_torch_row {
     const char *module; /* with %d: the rank */
     hwnas_torch_side takes;
     const char *literal; /* an argument that is always the same */
-    hwnas_torch_argument arguments[8];
+    hwnas_torch_argument arguments[9]; /* the last has no name */
     const char *sets_channels;    /* the attribute that says how many come out, */
     const char *doubles_channels; /* (optional) and the one that doubles them */
     bool may_overwrite;           /* knows inplace=True */

@@ -7,6 +7,11 @@ const hwnas_torch_helper hwnas_torch_helpers[] = {
      "    \"\"\"The multiple of divisor nearest to value, at most 10 % below it.\"\"\"\n"
      "    rounded = max(divisor, int(value + divisor / 2) // divisor * divisor)\n"
      "    return rounded + divisor if rounded < 0.9 * value else rounded\n"},
+    {"Conv1d", "class Conv1d(nn.Conv1d):\n"
+               "    \"\"\"Along sequences of batch x length x features.\"\"\"\n"
+               "\n"
+               "    def forward(self, x):\n"
+               "        return super().forward(x.transpose(1, 2)).transpose(1, 2)\n"},
     {"HardSigmoid", "class HardSigmoid(nn.Module):\n"
                     "    def __init__(self, alpha=1 / 6, beta=0.5):\n"
                     "        super().__init__()\n"

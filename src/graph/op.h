@@ -104,6 +104,17 @@ struct hwnas_op {
                     float *output);
 };
 
+/* Values of attributes. */
+static inline hwnas_attr hwnas_attr_int(int64_t value)
+{
+    return (hwnas_attr){.is_set = true, .n = 1, .ints = {value}};
+}
+
+static inline hwnas_attr hwnas_attr_number(double value)
+{
+    return (hwnas_attr){.is_set = true, .number = value};
+}
+
 /* NULL when there is none. */
 const hwnas_op *hwnas_op_by_name(const char *name);
 const hwnas_op *hwnas_op_by_onnx(const char *onnx);

@@ -59,14 +59,4 @@ int hwnas_onnx_number(hwnas_onnx_builder *b, double value, hwnas_dtype dtype);
 float *hwnas_onnx_values_of(int *out, hwnas_onnx_builder *b, int rank, const int64_t *dims,
                             hwnas_dtype dtype);
 
-static inline hwnas_attr hwnas_attr_int(int64_t value)
-{
-    return (hwnas_attr){.is_set = true, .n = 1, .ints = {value}};
-}
-
-static inline hwnas_attr hwnas_attr_number(double value)
-{
-    return (hwnas_attr){.is_set = true, .number = value};
-}
-
 #endif

@@ -168,6 +168,8 @@ static int transposed_2d(builder *b, const conv *c, int x, int kernel, int bias,
         hwnas_onnx_pair(is_line ? 1 : w->dilation[y], w->dilation[x_axis]),
         hwnas_attr_int(c->group),
         hwnas_onnx_pair(is_line ? 0 : more[y], more[x_axis]),
+        {0}, /* what the weights say */
+        {0},
     };
     return hwnas_onnx_make_n(b, HWNAS_OP_CONV_TRANSPOSE, attrs, bias < 0 ? 2 : 3,
                              (const int[]){x, kernel, bias});

@@ -24,6 +24,10 @@ setup_file() {
         "$HWNAS" export --space "$HWNAS_SRC/tests/data/every_operator.yaml" --batch 3 \
             --arch "c=8,gate=$code" --format onnx --out "$MODELS/operators-$code.onnx"
     done
+    for code in groups=1,kernel=2,act=silu groups=4,kernel=3,act=prelu groups=16,kernel=4,act=relu6; do
+        "$HWNAS" export --space "$HWNAS_SRC/tests/data/more_layers.yaml" --batch 2 \
+            --arch "$code" --format onnx --out "$MODELS/layers-$code.onnx"
+    done
     for code in hidden=12,heads=2,directions=1 hidden=16,heads=4,directions=2; do
         "$HWNAS" export --space "$HWNAS_SRC/tests/data/sequences.yaml" --batch 2 \
             --arch "$code" --format onnx --out "$MODELS/whole-$code.onnx"
@@ -57,7 +61,7 @@ agrees_with_ort() {
 
 @test "onnx.checker accepts every export, with shape inference" {
     need_python
-    [ "$(ls "$MODELS"/*.onnx | wc -l)" -eq 22 ]
+    [ "$(ls "$MODELS"/*.onnx | wc -l)" -eq 25 ]
     /usr/bin/python3 - "$MODELS"/*.onnx <<'EOF'
 import sys
 import onnx
@@ -95,7 +99,7 @@ EOF
 @test "ONNX Runtime computes what ref computes: every operator" {
     need_ort
     local model
-    for model in "$MODELS"/operators-*.onnx; do
+    for model in "$MODELS"/operators-*.onnx "$MODELS"/layers-*.onnx; do
         agrees_with_ort "$model"
     done
 }

@@ -11,6 +11,7 @@ NETWORKS="accel_b0        accel_nasbench   e=1666666,k=3353553,l=1223341,se=1111
           statements_loop $HWNAS_SRC/tests/data/every_statement.yaml w=16,d=121,act=relu.hard.relu
           statements_flat $HWNAS_SRC/tests/data/every_statement.yaml w=24,d=111,act=relu.relu.relu
           operators       $HWNAS_SRC/tests/data/every_operator.yaml c=12,gate=softmax
+          layers          $HWNAS_SRC/tests/data/more_layers.yaml groups=4,kernel=3,act=prelu
           cell_421211     nas_bench_201    421211
           cell_334131     nas_bench_201    334131
           named           $HWNAS_SRC/tests/data/named_tensors.yaml size=24,taps=3,op=conv.pool.skip
@@ -49,7 +50,7 @@ without_version() {
 
 @test "they are Python in 88 columns, of which every name is used" {
     [ -x /usr/bin/python3 ] || skip "needs Debian's python3"
-    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 15 ]
+    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 16 ]
     /usr/bin/python3 - "$MODULES"/*.py <<'END'
 import ast
 import builtins
@@ -107,6 +108,10 @@ END
     for gate in sigmoid hard_sigmoid tanh; do
         /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" \
             "$HWNAS_SRC/tests/data/every_operator.yaml" "c=8,gate=$gate"
+    done
+    for gate in groups=1,kernel=2,act=silu groups=16,kernel=4,act=relu6; do
+        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" \
+            "$HWNAS_SRC/tests/data/more_layers.yaml" $gate
     done
 }
 

@@ -26,6 +26,7 @@ LIMIT = 1e-4
 # ONNX has the gates as input, output, forget, cell and update, reset, hidden; PyTorch as input,
 # forget, cell, output and reset, update, hidden.
 GATES = {torch.nn.LSTM: [0, 2, 3, 1], torch.nn.GRU: [1, 0, 2]}
+CHANNELS = (torch.nn.GroupNorm, torch.nn.PReLU)
 
 
 def arch_option(code):
@@ -113,6 +114,10 @@ def set_weights(made, weights):
                 else [weights.pop(first)]
             )
         weight = waiting.pop(0)
+        if isinstance(owner, CHANNELS):  # ours broadcast: channels x 1 x 1
+            weight = weight.reshape(-1)
+        if isinstance(owner, torch.nn.Conv1d) and weight.ndim == 4:  # of one row
+            weight = weight[:, :, 0]
         assert tensor.shape == weight.shape, f"{name}: {tuple(tensor.shape)}, not {weight.shape}"
         with torch.no_grad():
             tensor.copy_(torch.from_numpy(weight.copy()))

@@ -64,11 +64,6 @@ static float one_of(float a, float b)
     return (a != 0) != (b != 0);
 }
 
-static float slope(float x, float factor)
-{
-    return x < 0 ? x * factor : x;
-}
-
 static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
 {
     out->dtype = HWNAS_BOOL;
@@ -119,6 +114,4 @@ BINARY(less_or_equal, LESS_OR_EQUAL, "LessOrEqual", less_or_equal, infer_truth, 
 BINARY(max, MAX, "Max", fmaxf, hwnas_infer_broadcast, true, "the greater of two")
 BINARY(min, MIN, "Min", fminf, hwnas_infer_broadcast, true, "the lesser of two")
 BINARY(or, OR, "Or", either, infer_truth, true, "whether one or both are true")
-BINARY(prelu, PRELU, "PRelu", slope, hwnas_infer_broadcast, false,
-       "x, times a learned factor where negative", .class = HWNAS_CLASS_ACTIVATION)
 BINARY(xor, XOR, "Xor", one_of, infer_truth, true, "whether one alone is true")

@@ -6,7 +6,7 @@
 
 #include "graph/ops/elementwise.h"
 
-enum { KERNEL, STRIDE, PAD, DILATION, GROUPS, MORE };
+enum { KERNEL, STRIDE, PAD, DILATION, GROUPS, MORE, OUT, BIAS };
 
 static const hwnas_attr_row attrs[] = {
     [KERNEL] = {.name = "kernel", .kind = HWNAS_ATTR_INTS, .count = 2, .fallback = 1, .low = 1,
@@ -21,13 +21,56 @@ static const hwnas_attr_row attrs[] = {
                 .onnx = "group", .help = "groups of channels"},
     [MORE] = {.name = "more", .kind = HWNAS_ATTR_INTS, .count = 2, .fallback = 0, .low = 0,
               .high = 1 << 20, .onnx = "output_padding", .help = "rows and columns beyond"},
+    [OUT] = {.name = "out", .kind = HWNAS_ATTR_INT, .is_required = true, .fallback = 1, .low = 1,
+             .high = 1 << 30, .help = "output channels"},
+    [BIAS] = {.name = "bias", .kind = HWNAS_ATTR_BOOL, .fallback = 1, .low = 0, .high = 1,
+              .help = "add a learned bias"},
     {0},
 };
 
+/* A layer is what PyTorch's ConvTranspose2d can be: it cuts off as much behind as before, and adds
+ * fewer rows than a stride or the kernel's points are apart. Files may do otherwise. */
+static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    const hwnas_attr *a = node->attrs;
+    const int64_t groups = a[GROUPS].ints[0], out = a[OUT].ints[0];
+    if (in->rank != 4)
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "'conv_transpose' needs an image (batch x channels x height x width), "
+                          "not %s",
+                          hwnas_tensor_shape(in).s);
+    if (in->dims[1] % groups || out % groups)
+        return hwnas_fail(
+            HWNAS_E_INPUT, NULL,
+            "'conv_transpose': %lld groups do not divide both %lld input and %lld output channels",
+            (long long)groups, (long long)in->dims[1], (long long)out);
+    for (int i = 0; i < 2; i++) {
+        if (a[PAD].ints[i] != a[PAD].ints[2 + i])
+            return hwnas_fail(HWNAS_E_INPUT, NULL,
+                              "'conv_transpose': 'pad' is the same before and behind, not %lld "
+                              "and %lld",
+                              (long long)a[PAD].ints[i], (long long)a[PAD].ints[2 + i]);
+        if (a[MORE].ints[i] >= a[STRIDE].ints[i] && a[MORE].ints[i] >= a[DILATION].ints[i])
+            return hwnas_fail(HWNAS_E_INPUT, NULL,
+                              "'conv_transpose': 'more' is %lld, and must be smaller than the "
+                              "stride or the dilation",
+                              (long long)a[MORE].ints[i]);
+    }
+    const int64_t dims[] = {in->dims[1], out / groups, a[KERNEL].ints[0], a[KERNEL].ints[1]};
+    TRY(hwnas_node_add_weight(graph, node, "weight", 4, dims, HWNAS_INIT_FAN_FIRST, true));
+    if (a[BIAS].ints[0])
+        TRY(hwnas_node_add_weight(graph, node, "bias", 1, &out, HWNAS_INIT_SMALL, true));
+    return HWNAS_OK;
+}
+
 static void read_weights(const hwnas_graph *graph, hwnas_node *node)
 {
-    memcpy(node->attrs[KERNEL].ints, hwnas_node_input(graph, node, 1)->dims + 2,
-           2 * sizeof(int64_t));
+    const int64_t *weight = hwnas_node_input(graph, node, 1)->dims;
+    memcpy(node->attrs[KERNEL].ints, weight + 2, 2 * sizeof *weight);
+    if (__builtin_mul_overflow(weight[1], node->attrs[GROUPS].ints[0], node->attrs[OUT].ints))
+        node->attrs[OUT].ints[0] = 0;
+    node->attrs[BIAS].ints[0] = node->n_inputs > 2;
 }
 
 static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
@@ -113,13 +156,13 @@ const hwnas_op hwnas_op_conv_transpose = {
     .onnx = "ConvTranspose",
     .help = "transposed 2-D convolution",
     .attrs = attrs,
-    .is_internal = true,
     .is_spatial = true,
     .min_inputs = 1,
     .max_inputs = 1,
     .keeps_zeros = true,
     .min_weights = 1,
     .max_weights = 2,
+    .make_weights = make_weights,
     .read_weights = read_weights,
     .infer = infer,
     .macs = macs,
