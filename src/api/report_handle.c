@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hwnas/page.h>
+
 #include "base/c_locale.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 typedef struct written_file {
@@ -111,9 +114,9 @@ static char *escape(const char *json)
     return out.s;
 }
 
-static hwnas_status give_json(char **out, json_t *json)
+static hwnas_status dump(char **out, json_t *json, size_t flags)
 {
-    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    char *text = json ? json_dumps(json, flags) : NULL;
     json_decref(json);
     if (!text) /* nothing else keeps it from being made */
         return hwnas_fail(HWNAS_E_INPUT, NULL, "a name in the answer is not UTF-8");
@@ -130,7 +133,7 @@ hwnas_status hwnas_report_write(char **out, const hwnas_report *report, hwnas_fo
     void (*const write[HWNAS_N_FORMATS])(hwnas_str *, const void *) = {
         [HWNAS_TEXT] = kind->text, [HWNAS_CSV] = kind->csv, [HWNAS_DOT] = kind->dot};
     if (format == HWNAS_JSON && kind->json)
-        return give_json(out, kind->json(report->found));
+        return dump(out, kind->json(report->found), JSON_INDENT(2));
     if ((unsigned)format >= HWNAS_N_FORMATS || !write[format])
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there is no %s of this report",
                           (unsigned)format < HWNAS_N_FORMATS ? names[format] : "such format");
@@ -140,6 +143,30 @@ hwnas_status hwnas_report_write(char **out, const hwnas_report *report, hwnas_fo
     hwnas_clean(text.s, "\n\t");
     *out = text.s;
     return HWNAS_OK;
+}
+
+/* Numbers to be looked at have few digits, so that the page of a large study opens soon. */
+hwnas_status hwnas_page_html(char **out, const hwnas_report *page)
+{
+    IN_C_LOCALE;
+    char *json;
+    hwnas_str html = {0};
+    if (!page->kind->html)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there is no page of this report");
+    TRY(dump(&json, page->kind->json(page->found), JSON_COMPACT | JSON_REAL_PRECISION(7)));
+    page->kind->html(&html, json);
+    free(json);
+    *out = html.s;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_page_save(const hwnas_report *page, const char *path)
+{
+    char *html;
+    TRY(hwnas_page_html(&html, page));
+    const hwnas_status status = hwnas_file_write(path, html, strlen(html));
+    free(html);
+    return status;
 }
 
 hwnas_status hwnas_report_conclude(const hwnas_report *report)

@@ -11,7 +11,8 @@ typedef struct hwnas_report_kind {
     json_t *(*json)(const void *found); /* a new reference; NULL: a name is not UTF-8 */
     void (*csv)(hwnas_str *out, const void *found);
     void (*dot)(hwnas_str *out, const void *found);
-    void (*free)(void *found); /* (optional) */
+    void (*html)(hwnas_str *out, const char *json); /* of the JSON, in short form */
+    void (*free)(void *found);                      /* (optional) */
 } hwnas_report_kind;
 
 /* Takes `found`. */

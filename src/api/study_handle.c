@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hwnas/page.h>
+
 #include "api/api.h"
 #include "api/report_handle.h"
 #include "api/study_handle.h"
@@ -12,6 +14,7 @@
 #include "base/str.h"
 #include "report/explain_text.h"
 #include "report/front.h"
+#include "report/page.h"
 #include "report/trials_table.h"
 #include "study/ask_tell.h"
 #include "study/explain.h"
@@ -343,5 +346,57 @@ hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study, int64_t
 out:
     if (e)
         explained_free(e);
+    return status;
+}
+
+/* ---- As a page ---- */
+
+typedef struct page {
+    hwnas_summary *summary;
+    bool is_explained;
+    hwnas_explanation explanation; /* borrows the summary */
+    char *why_not;                 /* it is not explained */
+    json_t *predictions;
+} page;
+
+static json_t *page_json(const void *found)
+{
+    const page *p = found;
+    return hwnas_page_json(p->summary, p->is_explained ? &p->explanation : NULL, p->why_not,
+                           p->predictions);
+}
+
+static void page_free(void *found)
+{
+    page *p = found;
+    if (p->is_explained)
+        hwnas_explanation_done(&p->explanation);
+    hwnas_summary_free(p->summary);
+    free(p->why_not);
+    json_decref(p->predictions);
+    free(p);
+}
+
+hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study)
+{
+    IN_C_LOCALE;
+    static const hwnas_report_kind kind = {
+        .json = page_json, .html = hwnas_page_draw, .free = page_free};
+    hwnas_status status = HWNAS_OK;
+    page *p = hwnas_alloc(sizeof *p);
+    TRY_OUT(load_summary(&p->summary, study));
+    TRY_OUT(hwnas_page_predictions(&p->predictions, p->summary, store_of(study)));
+    /* What a page can do without is no reason to have none. */
+    p->is_explained = hwnas_explain(&p->explanation, p->summary, store_of(study), -1) == HWNAS_OK;
+    if (!p->is_explained)
+        p->why_not = hwnas_strdup(hwnas_last_error()->message);
+    hwnas_error_clear();
+    *out = hwnas_report_new(&kind, p);
+    if (p->why_not && hwnas_summary_winner(p->summary) >= 0)
+        hwnas_report_add_note(*out, p->why_not);
+    p = NULL;
+out:
+    if (p)
+        page_free(p);
     return status;
 }

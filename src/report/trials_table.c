@@ -8,26 +8,17 @@
 #include "report/front.h"
 #include "report/grid.h"
 
-enum { MAX_METRICS = 64 };
-
-/* The metrics that some trial has, in the order in which they come up first. */
-typedef struct metrics {
-    size_t n;
-    const char *names[MAX_METRICS]; /* borrowed from the trials */
-    const hwnas_metric *kinds[MAX_METRICS];
-} metrics;
-
-static bool is_known(const metrics *m, const char *name)
+static bool is_known(const hwnas_trial_metrics *m, const char *name)
 {
     for (size_t i = 0; i < m->n; i++)
         if (!strcmp(m->names[i], name))
             return true;
-    return m->n == MAX_METRICS;
+    return m->n == HWNAS_TRIAL_METRICS;
 }
 
-static metrics find_metrics(const hwnas_summary *s)
+hwnas_trial_metrics hwnas_trial_metrics_find(const hwnas_summary *s)
 {
-    metrics m = {0};
+    hwnas_trial_metrics m = {0};
     for (size_t t = 0; t < s->n_trials; t++)
         for (size_t i = 0; i < s->trials[t].n_values; i++) {
             const char *name = s->trials[t].values[i].metric;
@@ -40,8 +31,7 @@ static metrics find_metrics(const hwnas_summary *s)
     return m;
 }
 
-/* By trial: whether it is on a front. Yours to free(). */
-static bool *on_fronts(const hwnas_summary *s)
+bool *hwnas_trials_on_fronts(const hwnas_summary *s)
 {
     bool *is_on = hwnas_alloc((s->n_trials + 1) * sizeof *is_on);
     for (int f = 0; f < s->n_fronts; f++)
@@ -63,8 +53,8 @@ static void add_number(hwnas_str *out, double value)
 
 void hwnas_trials_csv(hwnas_str *out, const hwnas_summary *s)
 {
-    const metrics m = find_metrics(s);
-    bool *is_on_front = on_fronts(s);
+    const hwnas_trial_metrics m = hwnas_trial_metrics_find(s);
+    bool *is_on_front = hwnas_trials_on_fronts(s);
     hwnas_str_add(out, "trial,architecture,status,front,feasible,unstable,stopped_early,seconds");
     for (size_t i = 0; i < m.n; i++) {
         const char *unit = m.kinds[i]->unit, *name = m.names[i];
@@ -110,10 +100,10 @@ static hwnas_metric shown_for(const hwnas_summary *s, const char *name, const hw
 
 void hwnas_trials_text(hwnas_str *out, const hwnas_summary *s)
 {
-    const metrics m = find_metrics(s);
-    bool *is_on_front = on_fronts(s);
+    const hwnas_trial_metrics m = hwnas_trial_metrics_find(s);
+    bool *is_on_front = hwnas_trials_on_fronts(s);
     hwnas_grid grid = {0};
-    hwnas_metric shown[MAX_METRICS];
+    hwnas_metric shown[HWNAS_TRIAL_METRICS];
     hwnas_grid_column(&grid, "  trial", HWNAS_GRID_LEFT);
     for (size_t i = 0; i < m.n; i++) {
         shown[i] = shown_for(s, m.names[i], m.kinds[i]);
@@ -148,7 +138,7 @@ void hwnas_trials_text(hwnas_str *out, const hwnas_summary *s)
 
 json_t *hwnas_trials_json(const hwnas_summary *s)
 {
-    bool *is_on_front = on_fronts(s);
+    bool *is_on_front = hwnas_trials_on_fronts(s);
     json_t *rows = json_array();
     for (size_t k = 0; k < s->n_trials; k++) {
         const hwnas_trial *t = &s->trials[k];

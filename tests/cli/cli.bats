@@ -2,6 +2,7 @@
 load helpers
 
 COMMANDS="search
+report
 study
 study show
 export
@@ -123,6 +124,7 @@ search $REPLAY --trials 20 --study t.db
 search $REPLAY --dry-run --study t2.db
 explain s.db
 study show s.db
+report s.db
 space check nas_bench_macro
 space count nas_bench_macro
 space count accel_nasbench

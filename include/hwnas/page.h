@@ -1,0 +1,25 @@
+/* page.h: what was found, as a page for a browser: one file that has all it needs. */
+#ifndef HWNAS_PUBLIC_PAGE_H
+#define HWNAS_PUBLIC_PAGE_H
+
+#include <hwnas/study.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All that a study has to show: JSON ("hwnas.page"), and the page that draws it. A note says why
+ * the page lacks reasons, as the predictor of the job has gone away. Runs nothing; milliseconds to
+ * seconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study);
+/* The page as HTML, and the same into a file, which appears whole or not at all.
+ * HWNAS_E_UNSUPPORTED: there is none of this report; HWNAS_E_INPUT: a name in it is not UTF-8. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_html(char **out, const hwnas_report *page);
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save(const hwnas_report *page, const char *path);
+/* The library was built with uPlot, which draws charts; else a page says where they are missing. */
+HWNAS_API bool hwnas_page_has_charts(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,142 @@
+/* answer.js: which network to deploy, how sure its latency is, and why not another. */
+
+function answer(study) {
+    const {winner} = study;
+    if (winner < 0)
+        return el("section.card.answer", {id: "answer"}, noWinner(study));
+    return el("section.card.answer", {id: "answer", "aria-labelledby": "answer-title"},
+        el("p.over", null, study.about.ended ? "Deploy" : "Best so far; the search still runs, or died"),
+        el("h1", {id: "answer-title"}, `Trial ${winner}`),
+        el("p.mono.code", null, study.trials.arch[winner]),
+        el("div.figures", null, [...new Set([study.cost, study.goal])].map((m) => figure(study, m, winner))),
+        command(exportCommand(study, winner, "onnx")),
+        el("h2", null, "How sure is that?"), list(howSure(study, winner)),
+        el("h2", null, "Why not a faster one?"), list(whyNotFaster(study)),
+        el("h2", null, "What would a looser limit buy?"), list(looserLimits(study)));
+}
+
+function list(items) {
+    return el("ul", null, items.map((item) => el("li", null, item)));
+}
+
+function noWinner(study) {
+    const {closest} = study.about;
+    const evidence = study.about.evidence || {};
+    return [
+        el("h1", null, "No network to deploy yet"),
+        el("p", null, evidence.bad ? "The machine was too busy to tell whether a network meets the limits."
+            : `Of ${plural(study.about.finished, "trial")} none meets ${study.limits.map((l) => l.text).join(" and ") || "what was asked"}.`),
+        closest ? el("p", null, `Trial ${closest.trial} misses by least: ` +
+            study.limits.map((l) => `${l.metric} ${reading(study.metric(l.metric), closest.trial)}, limit ${l.text}`).join("; ")) : null,
+    ];
+}
+
+/* A number to be read from afar, with its interval and the limit beneath it. */
+function figure(study, metric, trial) {
+    const value = metric.value(trial), ends = metric.interval(trial);
+    const limit = study.limits.find((l) => l.metric === metric.name);
+    return el("div.figure", null,
+        el("div.soft", null, metric.name),
+        el("div.big", null, number(metric, value, ends ? ends[1] - ends[0] : 0), el("span.unit", null, " " + metric.unit)),
+        el("div.soft", null, spread(metric, trial), " ", metric.source(trial)),
+        limit ? el("div.soft", null, `limit ${limit.text.replace(metric.name, "").trim()}`) : null);
+}
+
+function exportCommand(study, trial, format) {
+    const ending = {onnx: "onnx", pytorch: "py", yaml: "yaml"}[format];
+    return `hwnas export ${quoted(study.about.study)} --trial ${trial} --format ${format} --out trial-${trial}.${ending}`;
+}
+
+/* ---- How sure ---- */
+
+function howSure(study, trial) {
+    const {cost, goal} = study;
+    return [...(cost.of_device ? [sureOfCost(study, cost, trial)] : []), ...roomInLimits(study, trial),
+            ...(goal !== cost ? [sureOfGoal(goal, trial)] : []), ...verified(study, trial)];
+}
+
+function sureOfCost(study, metric, trial) {
+    const ends = metric.interval(trial), value = metric.value(trial), source = metric.source(trial);
+    if (source !== "measured")
+        return `${capital(metric.name)} is ${source}${source === "replayed" ? ": looked up in a published table" : ""}` +
+            `${ends ? "" : ", and has no interval"}.`;
+    if (!ends)
+        return `${capital(metric.name)} was measured, without an interval.`;
+    const m = (study.details(trial) || {}).measurement || {};
+    const rounds = ((study.details(trial) || {}).objectives || {})[metric.name];
+    const samples = typeof m.samples === "number" ? `, from ${plural(m.samples, "sample")}` : "";
+    const again = rounds && rounds.rounds ? `; measured again in ${plural(rounds.rounds, "round")}, in turns with its rivals` : "";
+    const doubt = study.has(trial, IS_UNSTABLE) ? " The machine was disturbed while it was measured: measure it again before you rely on it." : "";
+    return `The 95 % interval of the median is ${ends.map((e) => number(metric, e, ends[1] - ends[0])).join(" to ")} ${metric.unit} ` +
+        `(−${(100 * (1 - ends[0] / value)).toFixed(1)} %, +${(100 * (ends[1] / value - 1)).toFixed(1)} %)${samples}${again}.${doubt}`;
+}
+
+function capital(text) {
+    return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function roomInLimits(study, trial) {
+    return study.limits.map((limit) => {
+        const metric = study.metric(limit.metric), ends = metric.interval(trial), value = metric.value(trial);
+        const isRun = !isPrediction(metric, trial) && ends;
+        const end = isRun ? ends[limit.upper ? 1 : 0] : value;
+        const room = limit.upper ? limit.value - end : end - limit.value;
+        return `${limit.text}: ${room >= 0 ? "kept" : "missed"} by ${withUnit(metric, Math.abs(room))}` +
+            `${isRun ? ", counted from the end of the interval" : ""}.`;
+    });
+}
+
+function sureOfGoal(metric, trial) {
+    const source = metric.source(trial), half = metric.interval(trial);
+    if (source === "predicted")
+        return `${capital(metric.name)} is predicted, not trained${half ? `: one standard deviation is ${spread(metric, trial)} ${metric.unit}` : ""}.`;
+    if (source === "extrapolated")
+        return `${capital(metric.name)} is extrapolated: the predictor has learned from no network like this. Train it before you rely on it.`;
+    return `${capital(metric.name)} is ${source}.`;
+}
+
+function verified(study, trial) {
+    const result = (study.details(trial) || {}).verified;
+    if (result && result.against)
+        return [`Its result was compared with ${result.against}, and agrees (error ${Number(result.error).toPrecision(2)}, ` +
+                `allowed ${Number(result.tolerance).toPrecision(2)}).`];
+    const skipped = Object.values((study.about.verified || {}).skipped || {});
+    return skipped.length ? [`Its result was not verified: ${skipped[0]}.`] : [];
+}
+
+/* ---- Why not another ---- */
+
+function whyNotFaster(study) {
+    const {winner, cost, goal} = study;
+    if (cost === goal)
+        return [`It has the best ${goal.name} of all networks that keep the limits.`];
+    const better = study.front.filter((i) => cost.isBetter(cost.value(i), cost.value(winner)) && i !== winner)
+        .sort((a, b) => (cost.isBetter(cost.value(a), cost.value(b)) ? 1 : -1));
+    if (!better.length)
+        return [`No network of the front has a better ${cost.name}.`];
+    const words = (i) => `: ${cost.name} ${reading(cost, i)} (${difference(cost, cost.value(winner), cost.value(i))}), ` +
+        `${goal.name} ${withUnit(goal, goal.value(i))} (${difference(goal, goal.value(winner), goal.value(i))}).`;
+    const last = better[better.length - 1];
+    return [["Next on the front is ", trialLink(better[0]), words(better[0])],
+            better.length > 1 ? ["The other end is ", trialLink(last), words(last)] : null,
+            `No network that keeps the limits was found to be better in both.`].filter(Boolean);
+}
+
+function looserLimits(study) {
+    const explanation = study.data.explanation;
+    if (!study.limits.length)
+        return ["The search had no limits."];
+    if (!explanation)
+        return [`Not known: ${study.data.no_explanation || "no explanation was made"}.`];
+    if (!explanation.relaxations.length)
+        return ["Nothing that this search has seen."];
+    return explanation.relaxations.map((r) => {
+        const limit = study.limits.find((l) => l.text === r.constraint), metric = limit && study.metric(limit.metric);
+        const goal = study.metric(r.buys) || study.goal;
+        const gain = withUnit(goal, Math.abs(r.gain)).replace(/%$/, "points");
+        return [metric ? `${limit.metric} ${limit.upper ? "<=" : ">="} ${withUnit(metric, r.value)} instead of ${limit.value} ${limit.unit}: `
+            : `${r.constraint}: ${r.value} ${r.unit}: `,
+                `${gain} ${goal.maximised ? "more" : "less"} ${goal.name}, `,
+                r.trial === null ? "by a network one change away, not tried" : trialLink(r.trial), "."];
+    });
+}

@@ -1,0 +1,62 @@
+/* page.js: puts the sections together. */
+
+function buildPage(study, root) {
+    document.title = `${study.title}: hwnas report`;
+    const state = {a: Math.max(study.winner, 0), b: Math.max(firstRival(study), 0)};
+    const view = {x: study.cost, y: study.goal, selected: study.winner};
+    const panel = el("div", {"aria-live": "polite"});
+    const chart = study.metrics.length ? new FrontChart(study, view, (trial) => showTrial(trial)) : null;
+    const compare = study.n > 1 && study.metrics.length ? compareSection(study, state) : null;
+    const trials = new TrialTable(study, (a, b) => {
+        Object.assign(state, {a, b});
+        compare.refresh();
+        compare.scrollIntoView({block: "nearest"});
+    });
+    showTrial = (trial) => {
+        view.selected = trial;
+        panel.replaceChildren(networkPanel(study, trial));
+        if (chart)
+            chart.refresh();
+        document.getElementById("network").scrollIntoView({block: "nearest"});
+    };
+    if (study.winner >= 0)
+        panel.append(networkPanel(study, study.winner));
+    else
+        panel.append(el("p.soft", null, "Click a network in the chart or in the table."));
+    const sections = [
+        section("network", "Network", panel), trials.root, progressSection(study), choicesSection(study),
+        estimatesSection(study), predictionsSection(study), failuresSection(study), machineSection(study)].filter(Boolean);
+    root.replaceChildren(header(study), el("main", null,
+        el("div.first", null, answer(study), el("div.beside", null,
+            section("front", frontTitle(study), chart ? chart.root : null), compare)),
+        sections), footer(study));
+}
+
+function frontTitle(study) {
+    return `Pareto front: ${plural(study.front.length, "network")} of ${plural(study.n, "trial")}`;
+}
+
+function header(study) {
+    const device = Object.values(study.about.devices || {}).map((d) => d.name).filter(Boolean).join("; ") || study.job.device || "";
+    const theme = el("button.quiet.screen", {type: "button", click: () => {
+        const isDark = getComputedStyle(document.documentElement).colorScheme.includes("dark");
+        document.documentElement.dataset.theme = isDark ? "light" : "dark";
+        redrawCharts();
+    }}, "Light / dark");
+    return el("header", null,
+        el("div", null, el("span.brand", null, "hwnas"), el("span.name", null, study.title),
+           el("span.soft", null, [device, ...study.limits.map((l) => l.text)].filter(Boolean).join(" · "))),
+        el("nav.screen", {"aria-label": "Sections"},
+           [["network", "Network"], ["compare", "Compare"], ["trials", "Trials"], ["progress", "Search"], ["machine", "Machine"]]
+               .map(([id, title]) => el("a", {href: "#" + id}, title)), theme));
+}
+
+function footer(study) {
+    return el("footer.soft", null, `hwnas ${study.data.hwnas}. This file loads nothing.`);
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+    const study = new Study(JSON.parse(document.getElementById("data").textContent));
+    buildPage(study, document.getElementById("page"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawCharts);
+});

@@ -1,0 +1,305 @@
+# The page of a study, in a browser.
+load helpers
+
+# A study of 1,000 trials of published numbers, and its page.
+setup_file() {
+    export PAGES=$BATS_FILE_TMPDIR
+    cd "$PAGES" || return
+    cat >job.yaml <<END
+space: nas_bench_201
+accuracy: table:$HWNAS_SRC/tests/data/nas_bench_201.csv#c100_test_top1_pct
+device: replay:$HWNAS_SRC/tests/data/nas_bench_201.csv#raspi4_ms
+objectives: [accuracy, latency.p50]
+constraints: [latency.p50 <= 40 ms]
+strategy: random
+budget: {trials: 1000}
+END
+    "$HWNAS" search job.yaml >/dev/null 2>&1
+    "$HWNAS" report job.db >said 2>&1
+}
+
+# browse PAGE SCRIPT [OPTION]...: what the script returns, in the file `seen`. The page asked for nothing, and nothing of it failed.
+browse() {
+    command -v chromium >/dev/null || skip "needs chromium: scripts/install-deps --check"
+    /usr/bin/python3 "$HWNAS_SRC/tests/cli/browse.py" "$@" >seen
+    is seen "d['errors'] == [] and d['requests'] == []"
+}
+
+has_charts() {
+    ! grep -q "without uPlot" "$PAGES/said"
+}
+
+# change STUDY SQL: as somebody might who wants to harm its reader.
+change() {
+    /usr/bin/python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute(sys.argv[2], sys.argv[3:])
+db.commit()' "$@"
+}
+
+@test "report: one file, its name, its size" {
+    [ "$(tail -n 1 "$PAGES/said")" = "wrote job.html" ]
+    cp "$PAGES/job.db" .
+    ends 0 report job.db -o other.html
+    [ ! -s out ]
+    cmp other.html "$PAGES/job.html"
+    [ "$(stat -c %s other.html)" -lt 1000000 ]
+    refuses 2 "job.db: this would be written over what is read" report job.db -o job.db
+    cmp job.db "$PAGES/job.db"
+    refuses 2 "no such study" report none.db
+    [ ! -e none.html ]
+    refuses 2 "no/dir.html" report job.db -o no/dir.html || refuses 1 "no/dir.html" report job.db -o no/dir.html
+    refuses 2 "exclude each other" report job.db --json -o x.html
+}
+
+@test "report --json: the data of the page, as study trials --json has it" {
+    "$HWNAS" report "$PAGES/job.db" --json >page.json
+    "$HWNAS" study trials "$PAGES/job.db" --json >trials.json
+    /usr/bin/python3 - <<'END'
+import json
+page, trials = json.load(open("page.json")), json.load(open("trials.json"))["trials"]
+t = page["trials"]
+assert page["format"] == "hwnas.page" and page["version"] == 1
+assert t["arch"] == [x["arch"] for x in trials]
+assert [bool(f & 2) for f in t["flags"]] == [x["front"] for x in trials]
+assert [bool(f & 1) for f in t["flags"]] == [bool(x.get("feasible")) for x in trials]
+for m in t["metrics"]:
+    for i, x in enumerate(trials):
+        v = x["objectives"].get(m["name"])
+        assert m["values"][i] == (v and v["value"])
+        assert (t["source_names"][int(m["sources"][i])] if v else None) == (v and v["source"])
+front = [str(x["trial"]) for x in trials if x["front"]]
+assert str(page["study"]["winner"]["trial"]) in page["networks"] and set(page["networks"]) <= set(front)
+assert len(page["networks"]) == len(front) or sum(map(len, page["networks"].values())) >= 5000
+assert page["limits"] == [{"text": "latency.p50 <= 40 ms", "metric": "latency.p50", "value": 40, "unit": "ms", "upper": True}]
+END
+}
+
+@test "report: the first screen says which network, how sure, and why not a faster one" {
+    "$HWNAS" study show "$PAGES/job.db" --json >show.json
+    browse "$PAGES/job.html" '
+        return {title: document.title, answer: document.querySelector("#answer").innerText,
+                bottom: document.querySelector("#answer ul:last-child").getBoundingClientRect().bottom}'
+    /usr/bin/python3 - <<'END'
+import json
+seen, show = json.load(open("seen"))["result"], json.load(open("show.json"))
+winner, answer = show["winner"], seen["answer"]
+front = sorted(show["front"], key=lambda t: t["objectives"]["latency.p50"]["value"])
+at = [t["trial"] for t in front].index(winner["trial"])
+assert seen["title"] == "nas_bench_201: hwnas report"
+for words in ("Trial %d" % winner["trial"], winner["arch"], "%.3f ms" % winner["objectives"]["latency.p50"]["value"],
+              "%.2f %%" % winner["objectives"]["accuracy"]["value"], "no interval", "trial %d:" % front[at - 1]["trial"],
+              "hwnas export job.db --trial %d --format onnx" % winner["trial"], "What would a looser limit buy?"):
+    assert words in answer, (words, answer)
+assert seen["bottom"] < 900
+END
+}
+
+@test "report: the chart is drawn, a click shows a network, hover tells of it" {
+    has_charts || skip "built without uPlot"
+    browse "$PAGES/job.html" '
+        const colours = () => {
+            const canvas = document.querySelector("#front canvas");
+            const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, found = new Map();
+            for (let i = 0; i < data.length; i += 4)
+                if (data[i + 3] === 255)
+                    found.set(data.slice(i, i + 3).join(), (found.get(data.slice(i, i + 3).join()) || 0) + 1);
+            return found;
+        };
+        const front = colours().get("31,95,191") || 0, limit = colours().get("179,38,30") || 0;
+        document.querySelector("[data-kind=front]").click();
+        await later();
+        const without = colours().get("31,95,191") || 0;
+        document.querySelector("[data-kind=front]").click();
+        await later();
+        const key = (k) =>
+            document.querySelector("#front .plot").dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
+        key("ArrowLeft");
+        const tip = document.querySelector(".tip").innerText;
+        key("Enter");
+        await later();
+        const byKey = document.querySelector(".network").dataset.trial;
+        const box = document.querySelector("#front .u-over").getBoundingClientRect();
+        let shown = "", clicked = "";
+        for (let y = 0; y < box.height && !shown; y += 6)
+            for (let x = 0; x < box.width && !shown; x += 6) {
+                const at = {bubbles: true, clientX: box.left + x, clientY: box.top + y};
+                document.querySelector("#front .u-over").dispatchEvent(new MouseEvent("mousemove", at));
+                if (!document.querySelector(".tip").hidden) {
+                    shown = document.querySelector(".tip").innerText;
+                    for (const kind of ["mousedown", "mouseup", "click"])
+                        document.querySelector("#front .u-over").dispatchEvent(new MouseEvent(kind, at));
+                    clicked = document.querySelector(".network").dataset.trial;
+                }
+            }
+        return {front, limit, without, tip, byKey, shown, clicked, network: document.querySelector(".network").innerText,
+                layers: document.querySelectorAll(".network details tr").length};'
+    is seen "d['result']['front'] > 200 and d['result']['limit'] > 50"
+    is seen "d['result']['without'] < d['result']['front'] / 4"
+    is seen "d['result']['tip'].startswith('Trial ' + d['result']['byKey'] + ' on the front')"
+    is seen "'accuracy' in d['result']['shown'] and 'object' not in d['result']['shown']"
+    is seen "d['result']['shown'].startswith('Trial ' + d['result']['clicked'])"
+    is seen "'--trial ' + d['result']['clicked'] + ' --format pytorch' in d['result']['network']"
+}
+
+@test "report: the layers of a network are those that hwnas space show tells" {
+    "$HWNAS" study show "$PAGES/job.db" --json >show.json
+    "$HWNAS" space show nas_bench_201 --arch "$(json show.json 'd["winner"]["arch"]')" --json >network.json
+    browse "$PAGES/job.html" '
+        return [...document.querySelectorAll(".network details tbody tr")].map((r) => [...r.cells].slice(0, 5).map((c) => c.textContent))'
+    /usr/bin/python3 - <<'END'
+import json
+seen, layers = json.load(open("seen"))["result"], json.load(open("network.json"))["layers"]
+number = lambda n: format(n, ",") if n else ""
+assert [[r[0], r[1], r[3], r[4]] for r in seen] == \
+    [[l["name"], l["operator"], number(l["params"]), number(l["macs"])] for l in layers]
+END
+}
+
+@test "report: trials are sorted, filtered, and two are compared" {
+    "$HWNAS" study trials "$PAGES/job.db" --json >trials.json
+    browse "$PAGES/job.html" '
+        const rows = () => [...document.querySelectorAll("#trials tbody tr")].map((r) => Number(r.dataset.trial));
+        const set = (name, value, event) => {
+            const field = document.querySelector(`[data-filter=${name}]`);
+            field.value = value;
+            field.dispatchEvent(new Event(event));
+        };
+        const first = rows();
+        set("kind", "all", "change");
+        document.querySelector("[data-sort=\"latency.p50\"]").click();
+        const sorted = rows(), words = document.querySelector("#trials [aria-sort=ascending]").innerText;
+        set("text", "latency.p50 < 5 and accuracy > 55", "input");
+        const fast = rows();
+        set("text", "no such network", "input");
+        const none = rows();
+        set("text", "", "input");
+        const boxes = document.querySelectorAll("#trials tbody input");
+        boxes[3].click();
+        boxes[5].click();
+        return {first, sorted, words, fast, none, compared: [sorted[3], sorted[5]],
+                comparison: document.querySelector("#comparison").innerText};'
+    /usr/bin/python3 - <<'END'
+import json
+seen, trials = json.load(open("seen"))["result"], json.load(open("trials.json"))["trials"]
+value = lambda t, m: t["objectives"][m]["value"]
+assert seen["first"] == [t["trial"] for t in sorted((t for t in trials if t["front"]), key=lambda t: -value(t, "accuracy"))]
+assert seen["sorted"] == [t["trial"] for t in sorted(trials, key=lambda t: value(t, "latency.p50"))][:100]
+assert "latency.p50" in seen["words"] and seen["none"] == []
+fast = [t["trial"] for t in trials if value(t, "latency.p50") < 5 and value(t, "accuracy") > 55]
+assert fast and sorted(seen["fast"]) == fast
+for i in seen["compared"]:
+    assert "trial %d" % i in seen["comparison"] and "%.2f %%" % value(trials[i], "accuracy") in seen["comparison"]
+END
+}
+
+@test "report: hypervolume and shares of variance are right" {
+    browse "$PAGES/job.html" '
+        const data = JSON.parse(document.getElementById("data").textContent), study = new Study(data);
+        const genes = Array.from({length: study.n}, (_, trial) => ({trial, values: study.genes(trial)}));
+        return {volumes: progress(study).volumes, shares: shares(study, study.goal, genes), genes: genes.map((g) => g.values)};'
+    "$HWNAS" study trials "$PAGES/job.db" --json >trials.json
+    /usr/bin/python3 - <<'END'
+import json
+import numpy
+seen, trials = json.load(open("seen"))["result"], json.load(open("trials.json"))["trials"]
+accuracy = numpy.array([t["objectives"]["accuracy"]["value"] for t in trials])
+latency = numpy.array([t["objectives"]["latency.p50"]["value"] for t in trials])
+good = numpy.array([t["feasible"] for t in trials])
+# On a grid of all values that there are, by counting cells.
+def scaled(v, up):
+    s = (v - v[good].min()) / (v[good].max() - v[good].min())
+    return s if up else 1 - s
+points = numpy.stack([scaled(accuracy, True), scaled(latency, False)], 1)
+for n in (10, 100, 1000):
+    p = points[:n][good[:n]]
+    xs, ys = numpy.unique(numpy.append(p[:, 0], 0)), numpy.unique(numpy.append(p[:, 1], 0))
+    volume = sum((xs[i + 1] - xs[i]) * max([y for x, y in p if x >= xs[i + 1]], default=0) for i in range(len(xs) - 1))
+    assert abs(seen["volumes"][n - 1] - volume) < 1e-5, (n, seen["volumes"][n - 1], volume)
+assert seen["genes"][0] == [["op[%d]" % i, c] for i, c in enumerate(trials[0]["arch"])] or \
+    [v for _, v in seen["genes"][0]] == list(trials[0]["arch"])
+for name, share in seen["shares"]:
+    column = numpy.array([dict(map(tuple, g))[name] for g in seen["genes"]])
+    groups = [accuracy[column == v] for v in numpy.unique(column)]
+    within = sum(((g - g.mean()) ** 2).sum() for g in groups) / (len(accuracy) - len(groups))
+    total = ((accuracy - accuracy.mean()) ** 2).sum()
+    assert abs(share - max(0, (total - within * (len(accuracy) - len(groups)) - (len(groups) - 1) * within) / total)) < 1e-4
+END
+}
+
+@test "report: a hostile study runs no script" {
+    local evil='</script><script>window.owned=1</script><img src=x onerror="window.owned=2"><!-- &quot; '
+    cp "$PAGES/job.db" 'a<b>.db'
+    change 'a<b>.db' "UPDATE trial SET code = ?, message = ?, status = 'crashed' WHERE number % 7 = 3" "$evil" "$evil"
+    change 'a<b>.db' "UPDATE fact SET value = ? WHERE key = 'ended'" "$evil"
+    change 'a<b>.db' "UPDATE fact SET value = replace(value, 'nas_bench_201\"', ?) WHERE key = 'job'" \
+        '</script><script>window.owned=3</script><img src=http://127.0.0.1:9/x onerror=window.owned=4>"'
+    ends 0 report 'a<b>.db' -o page.html
+    browse page.html '
+        document.querySelector("[data-filter=kind]").value = "failed";
+        document.querySelector("[data-filter=kind]").dispatchEvent(new Event("change"));
+        document.querySelector("#trials tbody button").click();
+        await later(300);
+        return {owned: window.owned || 0, images: document.images.length, scripts: document.scripts.length,
+                text: document.body.innerText};'
+    is seen "d['result']['owned'] == 0 and d['result']['images'] == 0 and '<img src=x' in d['result']['text']"
+    # The page's own, its data, and two of browse.py.
+    is seen "d['result']['scripts'] == 4"
+}
+
+@test "report: a name that is not UTF-8 is refused, and nothing is written" {
+    cp "$PAGES/job.db" .
+    change job.db "UPDATE trial SET code = CAST(x'61ff' AS TEXT) WHERE number = 500"
+    refuses 2 "the study is damaged" report job.db
+    cp "$PAGES/job.db" .
+    change job.db "UPDATE fact SET value = CAST(x'61ff' AS TEXT) WHERE key = 'ended'"
+    refuses 2 "the study is damaged" report job.db
+    [ ! -e job.html ]
+}
+
+@test "report: predictions beside what was trained, estimates beside what was measured" {
+    printf '%s\n' '#!/bin/sh' "grep \"^\$HWNAS_CODE,\" '$TABLE' | cut -d, -f9" >train
+    chmod +x train
+    job "accuracy: command:./train" "train-budget: 24" 'budget: {trials: 60}'
+    ends 0 search job.yaml
+    ends 0 report job.db
+    browse job.html '
+        const data = JSON.parse(document.getElementById("data").textContent);
+        return {n: Object.keys(data.trials.predictions).length, text: document.querySelector("#predictions").innerText,
+                metric: data.trials.metrics.find((m) => m.name === "accuracy"), predictions: data.trials.predictions,
+                names: data.trials.source_names};'
+    # Of each of them the accuracy is now one that was trained.
+    is seen "d['result']['n'] > 0 and all(d['result']['names'][int(d['result']['metric']['sources'][int(i)])] == 'trained' for i in d['result']['predictions'])"
+    is seen "str(d['result']['n']) + ' network' in d['result']['text'] and 'off in the median' in d['result']['text']"
+}
+
+@test "report: without uPlot, without a space, without a winner" {
+    browse "$PAGES/job.html" 'addEventListener("DOMContentLoaded", () => { uPlot = undefined; }, {capture: true});
+---
+        return document.querySelector("#front").innerText'
+    is seen "'built without uPlot' in d['result']"
+    cp "$PAGES/job.db" gone.db
+    change gone.db "UPDATE fact SET value = replace(value, 'nas_bench_201\"', 'no_such_space\"') WHERE key = 'job'"
+    ends 0 report gone.db
+    says err "note: *no_such_space*wrote gone.html"
+    browse gone.html 'return document.body.innerText'
+    is seen "'layers are not known' in d['result'] and 'Not known: ' in d['result']"
+    job "constraints: [accuracy >= 99 %]"
+    ends 3 search job.yaml --study none.db
+    ends 0 report none.db
+    browse none.html 'return document.body.innerText'
+    is seen "'No network to deploy yet' in d['result'] and 'misses by least' in d['result']"
+}
+
+@test "report: light and dark, wide and narrow" {
+    local dark
+    for dark in "" --dark; do
+        # shellcheck disable=SC2086
+        browse "$PAGES/job.html" '
+            const style = getComputedStyle(document.querySelector("#answer")), one = (c) => c.match(/\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
+            return {width: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+                    text: one(style.color), back: one(style.backgroundColor)};' --size 420x900 $dark
+        is seen "d['result']['width'] == 0"
+        if [ "$dark" ]; then is seen "d['result']['text'] > d['result']['back'] + 300"; else is seen "d['result']['text'] < d['result']['back'] - 300"; fi
+    done
+}
