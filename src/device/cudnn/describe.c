@@ -1,6 +1,8 @@
 /* describe.c: an operation in the words of cuDNN's graph interface. */
 #include "device/cudnn/describe.h"
 
+#include "device/cudnn/cudnn_names.h"
+
 typedef hwnas_cudnn_described described;
 typedef cudnnBackendDescriptor_t descriptor;
 
@@ -238,10 +240,10 @@ static descriptor describe_attention(described *d, const hwnas_cudnn_op *op)
 
 static descriptor (*const describers[HWNAS_CUDNN_N_OP_KINDS])(described *,
                                                               const hwnas_cudnn_op *) = {
-    [HWNAS_CUDNN_CONV] = describe_conv,           [HWNAS_CUDNN_CONV_BACK] = describe_conv_back,
-    [HWNAS_CUDNN_MATMUL] = describe_matmul,       [HWNAS_CUDNN_POINTWISE] = describe_pointwise,
-    [HWNAS_CUDNN_POOL] = describe_pool,           [HWNAS_CUDNN_NORM] = describe_norm,
-    [HWNAS_CUDNN_REDUCE] = describe_reduce,       [HWNAS_CUDNN_ATTENTION] = describe_attention,
+    [HWNAS_CUDNN_CONV] = describe_conv,     [HWNAS_CUDNN_CONV_BACK] = describe_conv_back,
+    [HWNAS_CUDNN_MATMUL] = describe_matmul, [HWNAS_CUDNN_POINTWISE] = describe_pointwise,
+    [HWNAS_CUDNN_POOL] = describe_pool,     [HWNAS_CUDNN_NORM] = describe_norm,
+    [HWNAS_CUDNN_REDUCE] = describe_reduce, [HWNAS_CUDNN_ATTENTION] = describe_attention,
 };
 
 void hwnas_cudnn_describe(hwnas_cudnn_described *out, const hwnas_cudnn_api *api,

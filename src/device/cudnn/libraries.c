@@ -34,8 +34,9 @@ hwnas_status hwnas_library_open(void **out, const char *file, const char *purpos
         *out = library;
     hwnas_status status = HWNAS_OK;
     if (!library)
-        status = hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "no %s, %s: %s", file, purpose, why),
-                            "install it, or name its directory in LD_LIBRARY_PATH");
+        status =
+            hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "no %s, %s: %s", file, purpose, why),
+                       "install it, or name its directory in LD_LIBRARY_PATH");
     free(why);
     return status;
 }
@@ -83,9 +84,10 @@ static void *open_stand_in(void)
     return library;
 }
 
+static void *real, *ours; /* drivers */
+
 hwnas_status hwnas_driver_open(void **out, bool stand_in)
 {
-    static void *real, *ours;
     if (!stand_in && ours)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                           "this process compiles without a GPU, and cannot use one any more");
@@ -100,7 +102,7 @@ hwnas_status hwnas_driver_open(void **out, bool stand_in)
 
 #define SYMBOL(function, member)                                                                   \
     {                                                                                              \
-        #function, offsetof(hwnas_cudnn_api, member)                                               \
+#function, offsetof(hwnas_cudnn_api, member)                                               \
     }
 
 static const hwnas_symbol cudnn_symbols[] = {
@@ -117,16 +119,59 @@ static const hwnas_symbol cudnn_symbols[] = {
     {NULL, 0},
 };
 
+enum { OLDEST_CUDA = 12, NEWEST_CUDA = 13 }; /* by the names of the libraries */
+static int cuda_of_cudnn;                    /* 0: it is not open */
+
+/* 12040 is CUDA 12.4; 0: there is no driver. */
+static int driver_version(void)
+{
+    int (*ask)(int *) = NULL;
+    int version = 0;
+    if (real)
+        *(void **)&ask = dlsym(real, "cuDriverGetVersion");
+    return ask && !ask(&version) ? version : 0;
+}
+
+hwnas_status hwnas_nvrtc_open(void **out, char *file)
+{
+    const int driver = driver_version() / 1000, fixed = cuda_of_cudnn;
+    const int newest = fixed ? fixed : driver && driver < NEWEST_CUDA ? driver : NEWEST_CUDA;
+    const int oldest = fixed ? fixed : OLDEST_CUDA;
+    hwnas_status status = HWNAS_E_UNSUPPORTED;
+    for (int cuda = newest; cuda >= oldest && status != HWNAS_OK; cuda--) {
+        snprintf(file, 32, "libnvrtc.so.%d", cuda);
+        if (status != HWNAS_OK)
+            hwnas_error_clear();
+        status = hwnas_library_open(out, file, "which compiles kernels");
+    }
+    return status == HWNAS_E_UNSUPPORTED && newest < oldest
+               ? hwnas_fail(status, NULL, "the driver is for CUDA %d, older than %d", driver,
+                            OLDEST_CUDA)
+               : status;
+}
+
+/* A driver runs what was built for its CUDA or an older one. */
+static hwnas_status check_driver(int cuda)
+{
+    const int driver = driver_version();
+    if (!driver || driver / 1000 >= cuda)
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                   "this cuDNN was built for CUDA %d, and the driver knows CUDA up to %d.%d", cuda,
+                   driver / 1000, driver / 10 % 100),
+        "install cuDNN for CUDA %d, or a newer driver", driver / 1000);
+}
+
 /* cublasLt first: cuDNN ends the process where it misses it. Its number is that of the CUDA that
  * cuDNN was built for, as is NVRTC's. */
-static hwnas_status open_companions(size_t cuda)
+static hwnas_status open_companions(void)
 {
-    char cublas[64], nvrtc[64];
+    char file[32];
     void *library;
-    snprintf(cublas, sizeof cublas, "libcublasLt.so.%zu", cuda / 1000);
-    snprintf(nvrtc, sizeof nvrtc, "libnvrtc.so.%zu", cuda / 1000);
-    TRY(hwnas_library_open(&library, cublas, "without which cuDNN aborts"));
-    return hwnas_library_open(&library, nvrtc, "which compiles kernels");
+    snprintf(file, sizeof file, "libcublasLt.so.%d", cuda_of_cudnn);
+    TRY(hwnas_library_open(&library, file, "without which cuDNN aborts"));
+    return hwnas_nvrtc_open(&library, file);
 }
 
 hwnas_status hwnas_cudnn_open(const hwnas_cudnn_api **out)
@@ -140,7 +185,10 @@ hwnas_status hwnas_cudnn_open(const hwnas_cudnn_api **out)
         if (api.version() < 90800)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN is older than 9.8: %zu",
                               api.version());
-        TRY(open_companions(api.cudart_version()));
+        const int cuda = (int)(api.cudart_version() / 1000);
+        TRY(check_driver(cuda));
+        cuda_of_cudnn = cuda;
+        TRY(open_companions());
         is_open = true;
     }
     *out = &api;

@@ -17,8 +17,8 @@ typedef struct hwnas_symbol {
     size_t at;
 } hwnas_symbol;
 
-/* Opens `file` by the loader's own rules, then in CUDA's directory. HWNAS_E_UNSUPPORTED says what it
- * would have been good for. */
+/* Opens `file` by the loader's own rules, then in CUDA's directory. HWNAS_E_UNSUPPORTED says what
+ * it would have been good for. */
 HWNAS_CHECKED hwnas_status hwnas_library_open(void **out, const char *file, const char *purpose);
 /* Fills the table of functions; one that is missing: HWNAS_E_LIBRARY. */
 HWNAS_CHECKED hwnas_status hwnas_library_symbols(void *table, const hwnas_symbol *symbols,
@@ -42,8 +42,13 @@ typedef struct hwnas_cudnn_api {
  * open already; without, never ours. */
 HWNAS_CHECKED hwnas_status hwnas_driver_open(void **out, bool stand_in);
 
+/* NVRTC: that which cuDNN uses, else the newest that is here and that the driver runs kernels of.
+ * `file` has room for 32 characters and becomes its name. */
+HWNAS_CHECKED hwnas_status hwnas_nvrtc_open(void **out, char *file);
+
 /* cuDNN and what it cannot do without (cublasLt, NVRTC). The driver must be open: cuDNN's compiled
- * engines refuse everything without one. */
+ * engines refuse everything without one. HWNAS_E_UNSUPPORTED: it was built for a newer CUDA than
+ * the driver knows. */
 HWNAS_CHECKED hwnas_status hwnas_cudnn_open(const hwnas_cudnn_api **out);
 
 #endif
