@@ -6,9 +6,12 @@
  * speed. */
 #include "fake_cudnn.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "fake_clock.h"
 
 EXPORT size_t cudnnGetVersion(void)
 {
@@ -17,7 +20,8 @@ EXPORT size_t cudnnGetVersion(void)
 
 EXPORT size_t cudnnGetCudartVersion(void)
 {
-    return CUDA_VERSION;
+    const char *version = getenv("FAKE_CUDNN_CUDA");
+    return version ? (size_t)atoi(version) : CUDA_VERSION;
 }
 
 EXPORT const char *cudnnGetErrorString(cudnnStatus_t status)
@@ -133,6 +137,10 @@ EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
     fake_descriptor *d = of;
     if (d->is_final)
         return CUDNN_STATUS_BAD_PARAM;
+    /* FAKE_CUDNN_SECONDS: so long it takes to make a plan. */
+    const char *seconds = getenv("FAKE_CUDNN_SECONDS");
+    if (seconds && d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * fmin(atof(seconds), 0.99))}, NULL);
     d->is_final = true;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -173,6 +181,37 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* ---- Faults ---- */
+
+/* FAKE_CUDNN_FAULT: "run" plans with a convolution are made, and fail when they are run; "bf16" no
+ * engine takes such values. */
+static bool has_fault(const char *name)
+{
+    const char *text = getenv("FAKE_CUDNN_FAULT");
+    return text && !strcmp(text, name);
+}
+
+static bool has_operation(const fake_descriptor *graph, cudnnBackendDescriptorType_t type)
+{
+    const fake_attr *ops = fake_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    for (int64_t i = 0; i < ops->n; i++)
+        if (((fake_descriptor **)ops->values)[i]->type == type)
+            return true;
+    return false;
+}
+
+static bool has_type(const fake_descriptor *d, cudnnDataType_t type)
+{
+    if (d->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR)
+        return fake_int(d, CUDNN_ATTR_TENSOR_DATA_TYPE, -1) == (int64_t)type;
+    for (int i = 0; i < d->n_attrs; i++)
+        if (d->attrs[i].type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+            for (int64_t k = 0; k < d->attrs[i].n; k++)
+                if (has_type(((fake_descriptor **)d->attrs[i].values)[k], type))
+                    return true;
+    return false;
+}
+
 /* ---- Two engines ---- */
 
 /* The graph that a heuristic, a configuration or a plan is of. */
@@ -198,6 +237,10 @@ EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
     if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
         return CUDNN_STATUS_NOT_SUPPORTED;
     fake_descriptor *graph = graph_of(d);
+    if (graph && has_fault("bf16") && has_type(graph, CUDNN_DATA_BFLOAT16)) {
+        *n = 0;
+        return CUDNN_STATUS_SUCCESS;
+    }
     for (int64_t i = 0; graph && i < room; i++) {
         fake_descriptor *config = ((fake_descriptor **)values)[i];
         set(config, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &i);
@@ -215,7 +258,7 @@ static CUresult run_call(fake_call *call)
 {
     const fake_run *run = (const fake_run *)call;
     fake_cudnn_runs[run->engine]++;
-    if (!run->engine)
+    if (!run->engine && fake_simulation()->kernel == 0)
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     return fake_run_graph(run);
 }
@@ -255,11 +298,15 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
     if (!handle || !graph || !ids || !pointers || !workspace || ids->n != pointers->n ||
         ids->n > FAKE_MAX_PACK || !((fake_descriptor *)pack)->is_final)
         return CUDNN_STATUS_BAD_PARAM;
+    if (has_fault("run") &&
+        has_operation(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR))
+        return CUDNN_STATUS_EXECUTION_FAILED;
     fake_run *run = calloc(1, sizeof *run);
     run->call = (fake_call){.run = run_call, .free = free_call};
     run->graph = graph;
     run->engine = (int)fake_int(fake_child(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG),
                                 CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
+    run->call.extra = run->engine ? 0 : 2; /* the first is slow */
     graph->refs++;
     run->n = (int)ids->n;
     memcpy(run->ids, ids->values, (size_t)ids->n * sizeof *run->ids);

@@ -5,6 +5,7 @@
 #include <cudnn.h>
 #include <stdbool.h>
 
+#include "device/cudnn/cudnn_names.h"
 #include "fake_gpu.h"
 
 enum { FAKE_MAX_ATTRS = 12, FAKE_MAX_RANK = 5, FAKE_MAX_PACK = 64 };

@@ -35,7 +35,8 @@ static void whole_networks(void **state)
             for (int k = 0; k < 2; k++) {
                 const int before = n_replays();
                 run_on_both(nets[k]->name, "0", nets[k], 0, rows[i].precision, rows[i].tolerance);
-                assert_int_equal(n_replays() - before, 2); /* plans are recorded as well */
+                assert_int_equal(n_replays() - before,
+                                 3); /* plans are recorded as well, and steps */
                 hwnas_graph_free(nets[k]);
             }
         }
@@ -54,6 +55,50 @@ static void recurrent_layers(void **state)
             hwnas_graph_free(graph);
         }
     }
+}
+
+/* Steps of cuDNN's with a node of that operator. */
+static int n_plans_of(hwnas_exec *exec, const hwnas_graph *graph, hwnas_op_id op)
+{
+    const hwnas_exec_step *steps;
+    const size_t n = exec->ops->steps(exec, &steps);
+    int found = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < steps[i].n_nodes; k++)
+            found += !strcmp(steps[i].how, "cuDNN") && graph->nodes[steps[i].nodes[k]].op->id == op;
+    return found;
+}
+
+static void a_plan_that_does_not_run_is_left_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fault;
+        hwnas_precision precision;
+        double tolerance;
+    } faults[] = {{"run", HWNAS_F32, 1e-5}, {"bf16", HWNAS_BF16, 5e-2}};
+    hwnas_graph *graph = image_net(1);
+    setenv("HWNAS_PLANS", "", 1); /* what is refused here is not kept for other tests */
+    for (size_t i = 0; i < COUNT(faults); i++) {
+        const hwnas_exec_options options = {.precision = faults[i].precision};
+        hwnas_exec *exec = NULL;
+        hwnas_device *gpu = open_gpu_as("0");
+        ok(hwnas_device_compile(&exec, gpu, graph, &options));
+        assert_true(n_plans_of(exec, graph, HWNAS_OP_CONV) > 0);
+        hwnas_exec_free(exec);
+        hwnas_device_close(gpu);
+        setenv("FAKE_CUDNN_FAULT", faults[i].fault, 1);
+        run_on_both(faults[i].fault, "0", graph, 0, faults[i].precision, faults[i].tolerance);
+        gpu = open_gpu_as("0");
+        ok(hwnas_device_compile(&exec, gpu, graph, &options));
+        assert_int_equal(n_plans_of(exec, graph, HWNAS_OP_CONV), 0);
+        hwnas_exec_free(exec);
+        hwnas_device_close(gpu);
+        unsetenv("FAKE_CUDNN_FAULT");
+        nothing_is_left();
+    }
+    unsetenv("HWNAS_PLANS");
+    hwnas_graph_free(graph);
 }
 
 static void refused_recurrent_layers_run_all_the_same(void **state)
@@ -301,6 +346,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(attention_behind_attention),
         cmocka_unit_test(random_networks),
         cmocka_unit_test(the_faster_plan_is_kept),
+        cmocka_unit_test(a_plan_that_does_not_run_is_left_out),
         cmocka_unit_test(the_gpu_is_lost),
     };
     if (argc > 1)

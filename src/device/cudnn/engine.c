@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/str.h"
 #include "device/cudnn/describe.h"
 #include "device/cudnn/live.h"
@@ -104,8 +105,7 @@ static void ask(configs *out, const hwnas_cuda_device *device, descriptor graph,
         !api->get(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &n,
                   NULL)) {
         n = n < MAX_CONFIGS ? n : MAX_CONFIGS;
-        while (out->n < n &&
-               !api->create(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &out->made[out->n]))
+        while (out->n < n && !api->create(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &out->made[out->n]))
             out->n++;
         if (out->n && api->get(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                CUDNN_TYPE_BACKEND_DESCRIPTOR, out->n, &got, out->made))
@@ -139,8 +139,8 @@ static void read_engine(hwnas_cudnn_plan *plan, const hwnas_cudnn_api *api, desc
     if (!api->get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n,
                   &engine)) {
         api->get(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n, &plan->engine);
-        plan->numerical = notes(api, engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                CUDNN_TYPE_NUMERICAL_NOTE);
+        plan->numerical =
+            notes(api, engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE);
         plan->behavior =
             notes(api, engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE);
     }
@@ -181,8 +181,8 @@ static bool finalise(hwnas_cudnn_plan *plan, const hwnas_cuda_device *device, de
 }
 
 /* The first plan of the offered that can be made; with tuning the fastest of the first few. */
-static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device,
-                   const hwnas_cudnn_operation *o, const configs *offered)
+static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device, const hwnas_cudnn_operation *o,
+                   const configs *offered)
 {
     const bool tunes = device->tunes;
     double best = 0;
@@ -190,6 +190,7 @@ static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device,
     for (int i = 0; i < offered->n && n < (tunes ? MAX_TUNED : 1); i++) {
         hwnas_cudnn_plan plan = *out;
         plan.made = NULL;
+        hwnas_cuda_tell(device, NULL); /* each may take seconds */
         if (!finalise(&plan, device, offered->made[i], o->is_exact))
             continue;
         const double seconds = tunes ? device->time_plan(device, o, plan.made, plan.workspace) : 0;
@@ -206,8 +207,7 @@ static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device,
 }
 
 /* By the heuristic's best mode, then by the one that has what no other has. */
-static void make(hwnas_cudnn_plan *plan, hwnas_cuda_device *device,
-                 const hwnas_cudnn_operation *o)
+static void make(hwnas_cudnn_plan *plan, hwnas_cuda_device *device, const hwnas_cudnn_operation *o)
 {
     static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
     const hwnas_cudnn_api *api = device->cudnn;
@@ -279,7 +279,8 @@ static bool load(hwnas_cudnn_plan *plan, const hwnas_cuda_device *device, const 
     return is_good;
 }
 
-/* Kept are plans, and refusals by a described GPU; those of a real one may be for want of memory. */
+/* Kept are plans, and refusals by a described GPU; those of a real one may be for want of memory.
+ */
 static void save(const hwnas_cudnn_plan *plan, const hwnas_cuda_device *device)
 {
     char *json = plan->is_refused ? NULL : to_json(device->cudnn, plan->made);
@@ -349,11 +350,11 @@ cudnnStatus_t hwnas_cudnn_pack(cudnnBackendDescriptor_t *out, const hwnas_cudnn_
     if (!status)
         status = api->set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, ids);
     if (!status)
-        status = api->set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n,
-                          pointers);
+        status =
+            api->set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, pointers);
     if (!status)
-        status = api->set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
-                          &workspace);
+        status =
+            api->set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
     if (!status)
         status = api->finalize(pack);
     if (!status)
@@ -361,6 +362,23 @@ cudnnStatus_t hwnas_cudnn_pack(cudnnBackendDescriptor_t *out, const hwnas_cudnn_
     else if (pack)
         api->destroy(pack);
     return status;
+}
+
+/* The plan was made, but does not run: the graph is to be cut without it, now and in later
+ * processes. */
+static hwnas_status refuse_plan(const hwnas_cudnn_step *step, hwnas_cuda_device *device)
+{
+    const hwnas_cudnn_operation *o = step->state;
+    const hwnas_error *error = hwnas_last_error();
+    char *why = reasons(device->cudnn);
+    char *all = hwnas_printf("%.300s (%.300s)", error->message, why);
+    hwnas_log(HWNAS_LOG_WARNING, "cuDNN's engine %lld for '%s' does not run and is left out: %s",
+              (long long)o->plan->engine, step->name, all);
+    hwnas_cudnn_plans_refuse(device->plans, o->plan, all);
+    hwnas_cudnn_plan_save(o->plan, NULL, device);
+    free(all);
+    free(why);
+    return HWNAS_E_LIBRARY;
 }
 
 static hwnas_status engine_run(const hwnas_cudnn_step *step, const hwnas_cudnn_net *net,
@@ -378,7 +396,9 @@ static hwnas_status engine_run(const hwnas_cudnn_step *step, const hwnas_cudnn_n
         status = api->execute((cudnnHandle_t)launch->handle, o->plan->made, pack);
     if (pack)
         api->destroy(pack);
-    return hwnas_cudnn_run_status(net->device->live, status, "run", step->name);
+    const hwnas_status result =
+        hwnas_cudnn_run_status(net->device->live, status, "run", step->name);
+    return result == HWNAS_E_LIBRARY ? refuse_plan(step, net->device) : result;
 }
 
 static void engine_free(hwnas_cudnn_step *step)

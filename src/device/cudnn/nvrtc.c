@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/mem.h"
+#include "device/cudnn/kept.h"
 #include "device/cudnn/driver.h"
 
 enum { MAX_OPTIONS = 64 };
 
 typedef struct nvrtc_api {
     __typeof__(&nvrtcGetErrorString) error_string;
+    __typeof__(&nvrtcVersion) version;
     __typeof__(&nvrtcCreateProgram) create;
     __typeof__(&nvrtcDestroyProgram) destroy;
     __typeof__(&nvrtcCompileProgram) compile;
@@ -27,6 +30,7 @@ typedef struct nvrtc_api {
     }
 static const hwnas_symbol symbols[] = {
     SYMBOL(nvrtcGetErrorString, error_string),
+    SYMBOL(nvrtcVersion, version),
     SYMBOL(nvrtcCreateProgram, create),
     SYMBOL(nvrtcDestroyProgram, destroy),
     SYMBOL(nvrtcCompileProgram, compile),
@@ -37,7 +41,6 @@ static const hwnas_symbol symbols[] = {
     {NULL, 0},
 };
 
-/* That of the CUDA that this was built with. */
 static hwnas_status open_nvrtc(const nvrtc_api **out)
 {
     static nvrtc_api api;
@@ -45,8 +48,7 @@ static hwnas_status open_nvrtc(const nvrtc_api **out)
     char file[32];
     void *library = NULL;
     if (!is_open) {
-        snprintf(file, sizeof file, "libnvrtc.so.%d", CUDA_VERSION / 1000);
-        TRY(hwnas_library_open(&library, file, "which compiles kernels"));
+        TRY(hwnas_nvrtc_open(&library, file));
         TRY(hwnas_library_symbols(&api, symbols, library, file));
         is_open = true;
     }
@@ -80,10 +82,11 @@ static hwnas_status refused(const nvrtc_api *api, nvrtcProgram program, nvrtcRes
     return status;
 }
 
+static const char *const headers[] = {"kernel_job.h", "kernel.h", "functions.h"};
+enum { N_HEADERS = sizeof headers / sizeof *headers };
+
 static hwnas_status compile(hwnas_image *out, const nvrtc_api *api, const char *file)
 {
-    static const char *const headers[] = {"kernel_job.h", "kernel.h", "functions.h"};
-    enum { N_HEADERS = sizeof headers / sizeof *headers };
     hwnas_status status = HWNAS_OK;
     nvrtcProgram program = NULL;
     const char *texts[N_HEADERS], *options[MAX_OPTIONS];
@@ -113,6 +116,68 @@ out:
     return status;
 }
 
+/* ---- On disk: a checksum, then the image ---- */
+
+/* All that makes an image another one. */
+static char *kept_path(const hwnas_image *image, const nvrtc_api *api, const char *file)
+{
+    int major = 0, minor = 0;
+    api->version(&major, &minor);
+    uint64_t source = 0;
+    for (int i = 0; i < N_HEADERS; i++)
+        source = XXH64(source_named(headers[i]), strlen(source_named(headers[i])), source);
+    source = XXH64(source_named(file), strlen(source_named(file)), source);
+    char *what =
+        hwnas_printf("%d.%d sm_%d %s %s", major, minor, image->sm, image->kernel, image->options);
+    char *name = hwnas_printf("%016llx%016llx.cubin", (unsigned long long)source,
+                              (unsigned long long)XXH64(what, strlen(what), source));
+    char *path = hwnas_kept_path(name);
+    free(name);
+    free(what);
+    return path;
+}
+
+static bool load_kept(hwnas_image *image, const char *path)
+{
+    char *bytes;
+    size_t n;
+    uint64_t sum;
+    if (!hwnas_kept_read(&bytes, &n, path))
+        return false;
+    const bool is_whole = n > sizeof sum && (memcpy(&sum, bytes, sizeof sum),
+                                             sum == XXH64(bytes + sizeof sum, n - sizeof sum, 0));
+    if (is_whole) {
+        image->n_bytes = n - sizeof sum;
+        image->bytes = hwnas_alloc(image->n_bytes);
+        memcpy(image->bytes, bytes + sizeof sum, image->n_bytes);
+    }
+    free(bytes);
+    return is_whole;
+}
+
+static void keep(const hwnas_image *image, const char *path)
+{
+    const uint64_t sum = XXH64(image->bytes, image->n_bytes, 0);
+    char *bytes = hwnas_alloc(sizeof sum + image->n_bytes);
+    memcpy(bytes, &sum, sizeof sum);
+    memcpy(bytes + sizeof sum, image->bytes, image->n_bytes);
+    hwnas_kept_write(path, bytes, sizeof sum + image->n_bytes);
+    free(bytes);
+}
+
+static hwnas_status load_or_compile(hwnas_image *image, const nvrtc_api *api, const char *file)
+{
+    char *path = kept_path(image, api, file);
+    hwnas_status status = HWNAS_OK;
+    if (!load_kept(image, path)) {
+        status = compile(image, api, file);
+        if (status == HWNAS_OK && path)
+            keep(image, path);
+    }
+    free(path);
+    return status;
+}
+
 static struct {
     pthread_mutex_t lock;
     size_t n, capacity;
@@ -138,7 +203,7 @@ static hwnas_status make(const hwnas_image **out, const char *kernel, const char
     TRY(open_nvrtc(&api));
     hwnas_image *image = hwnas_alloc(sizeof *image);
     *image = (hwnas_image){.kernel = kernel, .sm = sm, .options = hwnas_strdup(options)};
-    hwnas_status status = compile(image, api, file);
+    hwnas_status status = load_or_compile(image, api, file);
     if (status != HWNAS_OK) {
         free(image->options);
         free(image);

@@ -1,22 +1,18 @@
 /* plans.c: a hash table of plans, and the same on disk. */
 #include "device/cudnn/plans.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "base/file.h"
-#include "base/home.h"
 #include "base/str.h"
-
-enum { LARGEST_FILE = 64 << 20 };
+#include "device/cudnn/kept.h"
 
 struct hwnas_cudnn_plans {
+    size_t n_refused;  /* when they were run */
     size_t n, n_slots; /* n_slots is a power of two, more than twice n */
     hwnas_cudnn_plan **slots;
 };
@@ -64,7 +60,8 @@ const hwnas_cudnn_plan *hwnas_cudnn_plans_find(const hwnas_cudnn_plans *plans,
 
 static void grow(hwnas_cudnn_plans *plans)
 {
-    hwnas_cudnn_plans larger = {.n = plans->n, .n_slots = 2 * plans->n_slots};
+    hwnas_cudnn_plans larger = {
+        .n_refused = plans->n_refused, .n = plans->n, .n_slots = 2 * plans->n_slots};
     larger.slots = hwnas_alloc(larger.n_slots * sizeof *larger.slots);
     for (size_t i = 0; i < plans->n_slots; i++)
         if (plans->slots[i])
@@ -87,16 +84,23 @@ size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans)
     return plans->n;
 }
 
-/* ---- On disk: a line of JSON that says what it is, then cuDNN's text. ---- */
-
-/* The directory, yours to free(); NULL: plans are not kept. */
-static char *directory(void)
+void hwnas_cudnn_plans_refuse(hwnas_cudnn_plans *plans, const hwnas_cudnn_plan *plan,
+                              const char *why)
 {
-    const char *given = getenv("HWNAS_PLANS");
-    if (given)
-        return *given ? hwnas_strdup(given) : NULL;
-    return hwnas_cache_path("plans");
+    hwnas_cudnn_plan *kept = plans->slots[slot_of(plans, plan->signature)];
+    if (kept->is_refused)
+        return;
+    kept->is_refused = true; /* `made` stays: another network may hold it */
+    kept->why = hwnas_strdup(why);
+    plans->n_refused++;
 }
+
+size_t hwnas_cudnn_plans_refused(const hwnas_cudnn_plans *plans)
+{
+    return plans->n_refused;
+}
+
+/* ---- On disk: a line of JSON that says what it is, then cuDNN's text. ---- */
 
 /* What makes a plan another one, beside its signature. A GPU that is here has no description. */
 static uint64_t origin(const hwnas_cuda_device *device)
@@ -114,16 +118,15 @@ static uint64_t origin(const hwnas_cuda_device *device)
 
 static char *path_of(const hwnas_cuda_device *device, const char *signature)
 {
-    char *place = directory();
-    if (!place)
-        return NULL;
-    char *path = hwnas_printf("%s/%016llx%016llx.plan", place, (unsigned long long)origin(device),
+    char *name = hwnas_printf("%016llx%016llx.plan", (unsigned long long)origin(device),
                               (unsigned long long)XXH64(signature, strlen(signature), 0));
-    free(place);
+    char *path = hwnas_kept_path(name);
+    free(name);
     return path;
 }
 
-/* The text's own checksum, so that nothing cut short or changed gets into cuDNN, which trusts it. */
+/* The text's own checksum, so that nothing cut short or changed gets into cuDNN, which trusts it.
+ */
 static uint64_t checksum(const char *signature, const char *json)
 {
     return XXH64(json, strlen(json), XXH64(signature, strlen(signature), 0));
@@ -165,10 +168,9 @@ bool hwnas_cudnn_plan_load(hwnas_cudnn_plan *plan, char **json, const hwnas_cuda
 {
     char *path = path_of(device, signature), *text = NULL;
     bool is_good = false;
-    if (path && hwnas_file_exists(path)) {
-        if (hwnas_file_read(&text, NULL, path, LARGEST_FILE) != HWNAS_OK)
-            hwnas_error_clear();
-        char *rest = text ? strchr(text, '\n') : NULL;
+    size_t length;
+    if (hwnas_kept_read(&text, &length, path)) {
+        char *rest = strchr(text, '\n');
         json_t *head = rest ? json_loadb(text, (size_t)(rest - text), 0, NULL) : NULL;
         is_good = head && fits(head, rest + 1, device, signature) && read_head(plan, head);
         json_decref(head);
@@ -188,10 +190,9 @@ void hwnas_cudnn_plan_save(const hwnas_cudnn_plan *plan, const char *json,
     char *path = path_of(device, plan->signature);
     const char *rest = json ? json : "";
     if (path) {
-        hwnas_make_folders(path);
         json_t *head = json_pack(
-            "{s:s, s:i, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I}", "format", "hwnas.cudnn_plan", "version",
-            1, "cudnn", (json_int_t)device->cudnn->version(), "origin",
+            "{s:s, s:i, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I}", "format", "hwnas.cudnn_plan",
+            "version", 1, "cudnn", (json_int_t)device->cudnn->version(), "origin",
             (json_int_t)origin(device), "checksum", (json_int_t)checksum(plan->signature, rest),
             "signature", plan->signature, "engine", (json_int_t)plan->engine, "workspace",
             (json_int_t)plan->workspace, "numerical", (json_int_t)plan->numerical, "behavior",
@@ -200,8 +201,7 @@ void hwnas_cudnn_plan_save(const hwnas_cudnn_plan *plan, const char *json,
             json_object_set_new(head, "refused", json_string(plan->why));
         char *line = json_dumps(head, JSON_COMPACT);
         char *text = hwnas_printf("%s\n%s", line, rest);
-        if (hwnas_file_write(path, text, strlen(text)) != HWNAS_OK)
-            hwnas_error_clear();
+        hwnas_kept_write(path, text, strlen(text));
         free(text);
         free(line);
         json_decref(head);

@@ -1,9 +1,9 @@
 /* plans.h: plans that were made, by signature; most of a search's networks repeat them.
  *
- * In memory as long as the device is open; on disk, where a plan costs milliseconds instead of up to
- * two seconds, in $HWNAS_PLANS, else the user's cache (~/.cache/hwnas/plans); HWNAS_PLANS= turns it
- * off. A file names the signature, the GPU and cuDNN's version that it was made for and carries a
- * checksum: one that does not fit or is damaged is deleted and made again. */
+ * In memory as long as the device is open; on disk (kept.h), where a plan costs milliseconds
+ * instead of up to two seconds. A file names the signature, the GPU and cuDNN's version that it was
+ * made for and carries a checksum: one that does not fit or is damaged is deleted and made again.
+ */
 #ifndef HWNAS_DEVICE_CUDNN_PLANS_H
 #define HWNAS_DEVICE_CUDNN_PLANS_H
 
@@ -30,8 +30,15 @@ const hwnas_cudnn_plan *hwnas_cudnn_plans_find(const hwnas_cudnn_plans *plans,
 const hwnas_cudnn_plan *hwnas_cudnn_plans_add(hwnas_cudnn_plans *plans, hwnas_cudnn_plan plan);
 size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans);
 
-/* What is on disk for the signature; false where there is nothing that can be used. `json`, the plan
- * in cuDNN's words, is NULL for one that was refused; yours to free(), as is plan->why. */
+/* It was made and failed when it was run: from now on it is one that cuDNN refuses. `why` is
+ * copied. */
+void hwnas_cudnn_plans_refuse(hwnas_cudnn_plans *plans, const hwnas_cudnn_plan *plan,
+                              const char *why);
+/* So often that has happened. */
+size_t hwnas_cudnn_plans_refused(const hwnas_cudnn_plans *plans);
+
+/* What is on disk for the signature; false where there is nothing that can be used. `json`, the
+ * plan in cuDNN's words, is NULL for one that was refused; yours to free(), as is plan->why. */
 bool hwnas_cudnn_plan_load(hwnas_cudnn_plan *plan, char **json, const hwnas_cuda_device *device,
                            const char *signature);
 /* As well as it goes: that it could not be kept is not a failure. */
