@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_DEVICE_ABI 6
+#define HWNAS_DEVICE_ABI 7
 
 typedef struct hwnas_device_ops hwnas_device_ops;
 
@@ -41,10 +41,30 @@ typedef struct hwnas_footprint {
     size_t device_bytes; /* that the device has; 0: not known */
 } hwnas_footprint;
 
+/* What holds a device's clocks down. */
+typedef enum hwnas_throttle {
+    HWNAS_THROTTLE_POWER = 1,    /* its power limit, as it is set: no disturbance */
+    HWNAS_THROTTLE_HEAT = 2,     /* the others are: samples taken meanwhile are set aside */
+    HWNAS_THROTTLE_BRAKE = 4,    /* from outside, as when a power supply fails */
+    HWNAS_THROTTLE_HARDWARE = 8, /* it does not say why */
+} hwnas_throttle;
+
+/* How a device does at this moment. */
+typedef struct hwnas_device_state {
+    double hertz;       /* of the clock that it computes with; NaN: not known */
+    unsigned throttles; /* a set of hwnas_throttle */
+    bool is_recorded;   /* a run is launched whole, as it was recorded; else step by step */
+} hwnas_device_state;
+
 struct hwnas_device_ops {
     unsigned abi;     /* HWNAS_DEVICE_ABI; checked before anything else is believed */
     const char *name; /* what stands before ':' in a device's spelling: "cpu", "replay" */
     const char *help;
+
+    const char *
+        caveat; /* (optional) what is not proven of it, half a sentence; `hwnas devices` tells it */
+    /* (optional) How many there are here, named by numbers: NAME:0, NAME:1, ... */
+    int (*count)(void);
 
     /* `argument` is what stands after ':', or "". (optional) NULL: nothing is run or looked up, the
      * program that asks a study for networks tells it their values (hwnas/study.h). */
@@ -53,8 +73,13 @@ struct hwnas_device_ops {
     void (*describe)(const hwnas_device *device, hwnas_device_info *out);
     void (*close)(hwnas_device *device);
 
-    unsigned precisions; /* that it computes in: a set of bits 1 << hwnas_precision */
-    bool is_deployed;    /* networks are served by such: how fast it can be is worth knowing */
+    /* (optional) `progress` hears from now on what is compiled, and that it goes on, at least every
+     * few seconds; NULL: nobody does. */
+    void (*listen)(hwnas_device *device, void (*progress)(void *context, const char *phase),
+                   void *context);
+
+    unsigned precisions;  /* that it computes in: a set of bits 1 << hwnas_precision */
+    bool is_deployed;     /* networks are served by such: how fast it can be is worth knowing */
     bool has_own_threads; /* it computes with threads of its own on the processor's cores, not with
                              OpenMP's, which must not spin there meanwhile */
 
@@ -84,11 +109,15 @@ struct hwnas_device_ops {
     /* (optional) Does `runs` times what `run` does, with the inputs of the last run and without
      * moving inputs and outputs; *seconds is what all of it took by the device's own clock. */
     hwnas_status (*time)(hwnas_exec *exec, int runs, double *seconds);
-    /* (optional) Why the device holds its own clocks down now (heat, power), as half a sentence,
-     * static; NULL: it does not. */
-    const char *(*slowed)(hwnas_exec *exec);
-    /* (optional) Joules that the device has used, from any beginning; NaN where it does
-     * not tell. */
+    /* (optional, with `time`) The same in halves, so that the device never waits for us: `start`
+     * comes back at once, `finish` waits for the oldest that was started and tells its seconds. Two
+     * may be under way; the second begins when the first ends. */
+    hwnas_status (*start)(hwnas_exec *exec, int runs);
+    hwnas_status (*finish)(hwnas_exec *exec, double *seconds);
+    /* (optional) A device with a clock of its own: how it does. May take milliseconds. */
+    void (*state)(hwnas_exec *exec, hwnas_device_state *out);
+    /* (optional) Joules that the device has used, from any beginning; NaN where it does not tell.
+     * The counter may move as seldom as every 100 ms; asking may take milliseconds. */
     double (*joules)(hwnas_exec *exec);
 
     /* (optional) A device that remembers instead of running: the recorded value of the architecture

@@ -70,8 +70,8 @@ static hwnas_status take_lists(hwnas_sweep *out, hwnas_arena *arena, const hwnas
                               (int)o->precisions[i]);
         out->precisions[i] = o->precisions[i];
     }
-    TRY(take_numbers(out->batches, &out->n_batches, "batches", o->batches, o->n_batches, 1,
-                     1 << 20, 1));
+    TRY(take_numbers(out->batches, &out->n_batches, "batches", o->batches, o->n_batches, 1, 1 << 20,
+                     1));
     TRY(take_numbers(out->threads, &out->n_threads, "threads", o->threads, o->n_threads, 1, 1024,
                      HWNAS_THREADS_ALL));
     for (int i = 0; i < out->n_threads; i++)
@@ -92,6 +92,7 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
                          .options = HWNAS_MEASURE_DEFAULTS};
     hwnas_measure_options *m = &out->options;
     m->stop = o->cancel;
+    m->energy = true;
     m->fewest = 1;
     if (o->interval != 0)
         m->interval = o->interval;

@@ -49,6 +49,7 @@ static hwnas_status read_options(hwnas_measure_options *out, const hwnas_measure
     out->max_seconds = or_default(o->seconds, defaults.max_seconds);
     out->timeout = or_default(o->timeout, defaults.timeout);
     out->memory_limit = o->memory_limit;
+    out->energy = true;
     hwnas_metric_ask_for_tails(out);
     out->stop = o->cancel;
     out->progress = o->progress;

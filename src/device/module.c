@@ -86,23 +86,42 @@ hwnas_status hwnas_module_open(const hwnas_module **out, const char *name)
     return status;
 }
 
-/* Opens the device `name` of a module, whose row is the device's from then on. */
-static hwnas_status open_by_module(hwnas_device **out, const char *module_name, const char *name,
-                                   const char *argument, const hwnas_device_options *options)
+/* The row of a module's device. */
+static hwnas_status find_row(const hwnas_device_ops **out, const char *module_name,
+                             const char *name)
 {
     const hwnas_module *module = NULL;
     TRY(hwnas_module_open(&module, module_name));
     for (const hwnas_device_ops *const *row = module->devices; *row; row++) {
         if (strcmp((*row)->name, name))
             continue;
-        hwnas_device *device = NULL;
-        TRY((*row)->open(&device, argument, options));
-        device->ops = *row;
-        *out = device;
+        *out = *row;
         return HWNAS_OK;
     }
     return hwnas_fail(HWNAS_E_LIBRARY, NULL, "the module %s has no device '%s'", module->name,
                       name);
+}
+
+/* Opens the device `name` of a module, whose row is the device's from then on. */
+static hwnas_status open_by_module(hwnas_device **out, const char *module_name, const char *name,
+                                   const char *argument, const hwnas_device_options *options)
+{
+    const hwnas_device_ops *row = NULL;
+    hwnas_device *device = NULL;
+    TRY(find_row(&row, module_name, name));
+    TRY(row->open(&device, argument, options));
+    device->ops = row;
+    *out = device;
+    return HWNAS_OK;
+}
+
+static int count_cuda(void)
+{
+    const hwnas_device_ops *row = NULL;
+    if (find_row(&row, "hwnas-cuda", "cuda") == HWNAS_OK)
+        return row->count();
+    hwnas_error_clear();
+    return 0;
 }
 
 static hwnas_status open_cuda(hwnas_device **out, const char *argument,
@@ -121,6 +140,8 @@ const hwnas_device_ops hwnas_cuda_device = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "cuda",
     .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...",
+    .caveat = HWNAS_CUDA_CAVEAT,
+    .count = count_cuda,
     .open = open_cuda,
     .precisions = HWNAS_CUDA_PRECISIONS,
 };
@@ -129,6 +150,7 @@ const hwnas_device_ops hwnas_cuda_dry_device = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "cuda-dry",
     .help = "compiles for an NVIDIA GPU that is not here, runs nothing: cuda-dry:h200",
+    .caveat = HWNAS_CUDA_DRY_CAVEAT,
     .open = open_cuda_dry,
     .precisions = HWNAS_CUDA_PRECISIONS,
 };

@@ -1,8 +1,8 @@
 /* module.h: devices that a loadable module brings.
  *
  * A module is a shared object that exports `hwnas_module_entry`; it uses the functions of the
- * program that opens it. The rows of its devices stand in the program's table with nothing but a
- * name and an `open`, which finds the module and hands over to the module's own row. */
+ * program that opens it. The rows of its devices stand in the program's table with what is
+ * known without it and an `open`, which finds the module and hands over to the module's own row. */
 #ifndef HWNAS_DEVICE_MODULE_H
 #define HWNAS_DEVICE_MODULE_H
 
@@ -14,10 +14,14 @@ typedef struct hwnas_module {
     const hwnas_device_ops *const *devices; /* NULL-terminated */
 } hwnas_module;
 
+/* What is not proven of the devices of hwnas-cuda, in the words of `hwnas devices`. */
+#define HWNAS_CUDA_CAVEAT                                                                          \
+    "no part of it has run on a real GPU yet; it is tested on stand-ins for one"
+#define HWNAS_CUDA_DRY_CAVEAT "what it compiles has not run on a real GPU yet"
+
 /* What GPUs compute in: of the program's row and of the module's own. */
 #define HWNAS_CUDA_PRECISIONS                                                                      \
-    (1U << HWNAS_F32 | 1U << HWNAS_TF32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16 |           \
-     1U << HWNAS_S8)
+    (1U << HWNAS_F32 | 1U << HWNAS_TF32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16 | 1U << HWNAS_S8)
 
 #define HWNAS_MODULE_SYMBOL "hwnas_module_entry"
 extern const hwnas_module hwnas_module_entry; /* in a module */

@@ -110,6 +110,8 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
     hwnas_sampler_merge_preempted(s);
     out->shared_share = s->n_looks ? (double)s->n_shared / (double)s->n_looks : 0;
     out->hertz = median_clock(s);
+    out->throttles = s->throttles;
+    out->is_recorded = s->is_recorded;
     out->trend = hwnas_find_trend(s->scratch, s->clean, s->n_clean);
     /* Without any: a race was over before its turn. */
     out->is_mixed = s->n_clean < HWNAS_CARRY_MEDIAN && (s->n_aside > 0 || !s->n_clean);
@@ -124,6 +126,9 @@ void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s)
     hwnas_sort(s->scratch, n);
     hwnas_ask_for_tails(out, s->options);
     hwnas_tell_quantiles(out, s->scratch, n);
+    out->launch_seconds = fmax(s->lone_seconds - out->p50, 0);
+    if (isnan(s->lone_seconds))
+        out->launch_seconds = NAN;
     conclude_energy(out, s);
     out->is_unstable = hwnas_measurement_doubt(out) != NULL;
 }
@@ -138,10 +143,43 @@ const char *hwnas_stop_name(hwnas_stop stop)
     return names[stop];
 }
 
+/* The first that is set is told. */
+static const struct {
+    hwnas_throttle bit;
+    const char *name, *cause, *doubt, *mixed; /* NULL: it raises no doubt */
+} throttles[] = {
+#define DISTURBED(what)                                                                            \
+    what " held the device's clock down meanwhile",                                                \
+        what " held the device's clock down most of the time",                                     \
+        what " held the device's clock down all the time; throttled samples are among the samples"
+    {HWNAS_THROTTLE_HEAT, "heat", DISTURBED("heat")},
+    {HWNAS_THROTTLE_BRAKE, "brake", DISTURBED("an external power brake")},
+    {HWNAS_THROTTLE_HARDWARE, "hardware", DISTURBED("its hardware")},
+    {HWNAS_THROTTLE_POWER, "power", "the device's power limit held its clock down meanwhile", NULL,
+     NULL},
+    {0},
+};
+
+static int throttle_of(const hwnas_measurement *m)
+{
+    int i = 0;
+    while (throttles[i].bit && !(m->throttles & throttles[i].bit))
+        i++;
+    return i;
+}
+
+const char *hwnas_measurement_throttle(const hwnas_measurement *m)
+{
+    return throttles[throttle_of(m)].name;
+}
+
 const char *hwnas_measurement_cause(const hwnas_measurement *m)
 {
+    const int at = throttle_of(m);
     if (!m->is_unstable && !hwnas_modes[m->mode].is_whole)
         return NULL;
+    if (throttles[at].bit)
+        return throttles[at].cause;
     if (m->quota_stops > 0)
         return "the control group had used up its CPU quota meanwhile, so its threads were stopped";
     if (m->heat_stops > 0)
@@ -151,14 +189,26 @@ const char *hwnas_measurement_cause(const hwnas_measurement *m)
     return NULL;
 }
 
+/* So that what is left is not to be trusted, or does not agree. */
+static bool is_mostly_disturbed(const hwnas_measurement *m)
+{
+    return m->disturbed_share > HWNAS_MAX_DISTURBED ||
+           (m->disturbed_share > HWNAS_MOSTLY_DISTURBED &&
+            m->p50_high - m->p50_low > MAX_WIDTH * m->p50);
+}
+
 const char *hwnas_measurement_doubt(const hwnas_measurement *m)
 {
+    const int at = throttle_of(m);
+    if (m->is_mixed && throttles[at].mixed)
+        return throttles[at].mixed;
+    if (is_mostly_disturbed(m) && throttles[at].doubt)
+        return throttles[at].doubt;
     if (m->is_mixed)
         return "the cores were never ours for long enough; disturbed samples are among the samples";
     if (m->disturbed_share > HWNAS_MAX_DISTURBED)
         return "other work took the cores, or a part of them, nearly all of the time";
-    if (m->disturbed_share > HWNAS_MOSTLY_DISTURBED &&
-        m->p50_high - m->p50_low > MAX_WIDTH * m->p50)
+    if (is_mostly_disturbed(m))
         return "other work took the cores most of the time, and what was left differs by more than "
                "5 %";
     if (hwnas_modes[m->mode].is_whole) /* how it changes is what was asked for */

@@ -46,10 +46,11 @@ typedef struct hwnas_measure_options {
     double interval; /* stop when the 95 % interval of the median is this narrow, relative to it */
     double max_seconds;   /* time for warm-up and samples together; then the interval stays wider */
     double steps_seconds; /* time for steps, where those are asked for; 0: as much again */
-    int steps_runs; /* that they are timed in, at most; 0: as many as the interval needs */
+    int steps_runs;       /* that they are timed in, at most; 0: as many as the interval needs */
+    bool energy; /* of a device with a counter of its own, which takes a second more, is wanted */
     int min_samples;
-    int fewest; /* samples that are taken even if they take twice max_seconds; 0: 6, which a median's
-                   interval needs */
+    int fewest; /* samples that are taken even if they take twice max_seconds; 0: 6, which a
+                   median's interval needs */
     double tails[HWNAS_MAX_TAILS]; /* quantiles to tell beside the median; 0 ends them */
     /* Seconds: enough is known when the whole interval of the median lies above; 0: that is never
      * enough. */
@@ -105,7 +106,8 @@ typedef struct hwnas_measurement {
     double min;
     hwnas_tail tails[HWNAS_MAX_TAILS]; /* as the options name them */
     /* Joules of one run, by the counters of the whole machine: median over blocks of samples and
-     * its 95 % interval; NaN where there is no counter, or too few blocks. */
+     * its 95 % interval; NaN where there is no counter, or too few blocks. Of a device with a
+     * counter of its own: device_energy.h, if it was asked for. */
     double energy, energy_low, energy_high;
     double compile_seconds, first_run_seconds;
     double run_seconds;   /* inside runs: warm-up, samples, disturbed ones */
@@ -119,15 +121,20 @@ typedef struct hwnas_measurement {
     double drift;           /* reference workload after / before, minus 1 */
     double trend;           /* median of the second half of the samples / of the first, minus 1 */
     double shared_share; /* of the looks at the core: somebody else was on it too; NaN: no look */
-    double hertz;        /* clock rate of the core between samples, median; NaN: not known */
+    double hertz; /* clock rate of the core or device between samples, median; NaN: not known */
+    /* Of a device with a clock of its own: seconds that a lone run takes beside the latency, until its
+     * launch has come there; NaN: a sample is a lone run, or no such device. */
+    double launch_seconds;
+    bool is_recorded; /* there, a run is launched whole */
+    unsigned throttles; /* what held a device's clock down meanwhile: a set of hwnas_throttle */
     /* Medians of the first and the last tenth of the samples; NaN but in the mode `sustained`. */
     double p50_first, p50_last;
     int n_attempts; /* how often it was measured before the machine was quiet enough, or we gave up
                      */
     hwnas_mode mode;
     bool is_realtime; /* the threads had real-time priority all the time */
-    /* Others had the core most of the time: samples in which the one thread waited for it count with
-     * its CPU time, which is 1 to 3 % longer than the latency of a quiet machine. */
+    /* Others had the core most of the time: samples in which the one thread waited for it count
+     * with its CPU time, which is 1 to 3 % longer than the latency of a quiet machine. */
     bool is_cpu_time;
     /* Meanwhile (conditions.h): periods in which the control group had used up its CPU quota, times
      * that the processor slowed down for heat; and the frequency governor is another than
@@ -166,6 +173,8 @@ const char *hwnas_measurement_doubt(const hwnas_measurement *measurement);
 /* What of the machine's own limits explains that doubt, or in the mode `sustained` a latency that
  * rises, as half a sentence; NULL: nothing that is known. Borrowed, static. */
 const char *hwnas_measurement_cause(const hwnas_measurement *measurement);
+/* What held the device's clock down, in words: "power", "heat"; NULL: nothing. Borrowed, static. */
+const char *hwnas_measurement_throttle(const hwnas_measurement *measurement);
 
 typedef struct hwnas_runner hwnas_runner;
 

@@ -1,11 +1,13 @@
 /* protocol.c: from an executable to a latency that one can stand by. docs/measuring.md gives the
- * reasons; the order here is the order there: samples in blocks with the machine's interference monitors beside
- * them, the stopping rule, the verdict, and another attempt where that was a bad one. */
+ * reasons; the order here is the order there: samples in blocks with the machine's interference
+ * monitors beside them, the stopping rule, the verdict, and another attempt where that was a bad
+ * one. */
 #include <math.h>
 #include <string.h>
 
 #include "base/stats.h"
 #include "measure/conclude.h"
+#include "measure/device_energy.h"
 #include "measure/sampler.h"
 
 /* At most so many attempts in all, with a pause of so much of the budget before the second, then
@@ -24,7 +26,7 @@ static const double SPAN_SECONDS = 5e-3;
 static void begin_span(hwnas_sampler *s)
 {
     s->span_start = s->machine->now(s->machine);
-    s->span_joules = hwnas_sampler_joules(s);
+    s->span_joules = s->machine->joules(s->machine);
     s->span_runs = s->n_runs;
     s->is_in_span = true;
 }
@@ -34,7 +36,7 @@ static void end_span(hwnas_sampler *s)
 {
     if (s->machine->now(s->machine) - s->span_start < SPAN_SECONDS)
         return;
-    const double joules = hwnas_sampler_joules(s) - s->span_joules;
+    const double joules = s->machine->joules(s->machine) - s->span_joules;
     /* What was done between samples took energy too. */
     if (!isnan(joules) && s->n_energies < HWNAS_MAX_BLOCKS && !s->mode->before)
         s->energy[s->n_energies++] = joules / (double)(s->n_runs - s->span_runs);
@@ -50,7 +52,8 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
     double stolen = m->stolen(m), start = m->now(m), elapsed = 0;
     if (least < FEWEST)
         least = s->options->give_up > 0 ? HWNAS_CARRY_MEDIAN : FEWEST;
-    if (!s->is_in_span)
+    const bool has_spans = !s->exec->ops->joules; /* a device's counter moves too seldom */
+    if (has_spans && !s->is_in_span)
         begin_span(s);
     hwnas_sampler_attend(s);
     do {
@@ -58,7 +61,8 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
         elapsed = m->now(m) - start;
     } while (++n < least && elapsed < BLOCK_SECONDS && start + elapsed < deadline &&
              hwnas_sampler_has_room(s));
-    end_span(s);
+    if (has_spans)
+        end_span(s);
     hwnas_sampler_look(s);
     if (m->stolen(m) - stolen > LOST_SHARE * elapsed)
         hwnas_sampler_set_aside(s, first);
@@ -86,8 +90,7 @@ static bool is_enough(hwnas_stop *stop, const hwnas_sampler *s)
 
 static hwnas_status sample(hwnas_stop *stop, hwnas_sampler *s, double deadline)
 {
-    const size_t fewest =
-        s->options->fewest > 0 ? (size_t)s->options->fewest : HWNAS_CARRY_MEDIAN;
+    const size_t fewest = s->options->fewest > 0 ? (size_t)s->options->fewest : HWNAS_CARRY_MEDIAN;
     const double last = deadline + s->options->max_seconds;
     for (;;) {
         const size_t n = hwnas_sampler_n(s);
@@ -116,6 +119,18 @@ static void tell_limits(hwnas_measurement *m, const hwnas_conditions *before,
     m->is_governed = *after->governor && strcmp(after->governor, "performance") != 0;
 }
 
+static hwnas_status sample_on_processor(hwnas_measurement *m, hwnas_sampler *s, double deadline)
+{
+    hwnas_machine *machine = s->machine;
+    const hwnas_conditions limits = machine->conditions(machine);
+    const double before = machine->reference(machine);
+    TRY(sample(&m->stop, s, deadline));
+    m->drift = machine->reference(machine) / before - 1;
+    const hwnas_conditions now = machine->conditions(machine);
+    tell_limits(m, &limits, &now);
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hwnas_graph *graph,
                               const hwnas_measure_options *options, hwnas_machine *machine)
 {
@@ -126,14 +141,14 @@ hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hw
     TRY_OUT(hwnas_sampler_open(&m.first_run_seconds, &s, exec, graph, options, machine));
     const double deadline = s.begin + options->max_seconds;
     m.n_warm_up = s.n_runs;
-    const hwnas_conditions limits = machine->conditions(machine);
-    double before = machine->reference(machine);
-    TRY_OUT(sample(&m.stop, &s, deadline));
-    m.drift = machine->reference(machine) / before - 1;
-    const hwnas_conditions now = machine->conditions(machine);
-    tell_limits(&m, &limits, &now);
-
+    /* What the processor does is no concern of a device with a clock of its own. */
+    if (exec->ops->time)
+        TRY_OUT(sample(&m.stop, &s, deadline));
+    else
+        TRY_OUT(sample_on_processor(&m, &s, deadline));
     hwnas_conclude(&m, &s);
+    if (options->energy && hwnas_has_device_energy(exec))
+        TRY_OUT(hwnas_device_energy(&m, &s));
     m.memory_bytes = exec->ops->memory ? exec->ops->memory(exec) : 0;
     m.total_seconds = machine->now(machine) - begin;
     *out = m;

@@ -12,6 +12,7 @@ enum {
     WINDOW_SAMPLES = 512, /* ... and at most so many */
     MAX_RUNS = 1 << 20,   /* inferences in one sample */
     RUNS_AFTER_MOVE = 3,  /* fill the caches of another core */
+    LONE_RUNS = 5,        /* each waited for, to see what a launch adds */
     RUNS_BEATEN = 2,      /* warm-up of a network that is beaten by far, after the first two runs */
 };
 static const double WINDOW_SECONDS = 0.01;  /* a warm-up window lasts at least so long */
@@ -19,6 +20,7 @@ static const double WARM = 0.02;            /* two windows agree within so much 
 static const double WARM_UP_SHARE = 0.3;    /* of the budget, at most */
 static const double BEATEN_BY = 0.25;       /* by far */
 static const double SAMPLE_SECONDS = 20e-6; /* a sample is at least so long ... */
+static const double DEVICE_SECONDS = 1e-3;  /* (by a device's clock, which ticks in 0.5 us) */
 static const double CLOCK_SHARE = 0.01;     /* ... and the clock's own time this small a part */
 static const double SLICE_SECONDS = 20e-3;  /* longer than a time slice of the scheduler */
 static const double LOST_SHARE = 0.01;      /* losing more than this disturbs a sample */
@@ -94,6 +96,8 @@ static hwnas_status choose_runs(hwnas_sampler *s)
     for (int i = 0; i < n_readings; i++)
         end = s->machine->now(s->machine);
     double enough = fmax(SAMPLE_SECONDS, (end - start) / n_readings / CLOCK_SHARE);
+    if (s->exec->ops->time)
+        enough = fmax(enough, DEVICE_SECONDS);
     if (s->mode->is_whole) /* all of the budget must find room */
         enough = fmax(enough, 2 * s->options->max_seconds / HWNAS_MAX_SAMPLES);
     for (s->runs = 1; s->runs < MAX_RUNS; s->runs *= 2) {
@@ -146,6 +150,21 @@ static hwnas_status warm_up(double *median, hwnas_sampler *s, double deadline)
     return HWNAS_OK;
 }
 
+/* What the launch adds where the device has nothing to do meanwhile. */
+static hwnas_status time_lone_runs(hwnas_sampler *s)
+{
+    double seconds[LONE_RUNS];
+    s->lone_seconds = NAN;
+    if (!s->exec->ops->time || s->runs == 1)
+        return HWNAS_OK;
+    for (int i = 0; i < LONE_RUNS; i++)
+        TRY(s->exec->ops->time(s->exec, 1, &seconds[i]));
+    s->n_runs += LONE_RUNS;
+    hwnas_sort(seconds, LONE_RUNS);
+    s->lone_seconds = hwnas_quantile(seconds, LONE_RUNS, 0.5);
+    return HWNAS_OK;
+}
+
 /* Room for what the remaining time can hold when samples come four times as fast as in warm-up. */
 static hwnas_status make_room(hwnas_sampler *s, double expected, double seconds)
 {
@@ -188,6 +207,10 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
     /* The first run has taken the time for warm-up, and more. */
     if (options->fewest <= 0 || *first_run_seconds < options->max_seconds)
         TRY(warm_up(&expected, s, start + WARM_UP_SHARE * options->max_seconds));
+    /* They were chosen while the device's clock was still rising. */
+    if (s->exec->ops->time && expected * s->runs < DEVICE_SECONDS)
+        s->runs = (int)fmin(ceil(DEVICE_SECONDS / expected), MAX_RUNS);
+    TRY(time_lone_runs(s));
     if (s->mode->before)
         s->runs = 1;
     TRY(make_room(s, expected, start + options->max_seconds - machine->now(machine)));
@@ -200,19 +223,18 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
 
 /* ---- Samples and interference monitors ---- */
 
-/* Whether the samples' ground is not ours alone: for a device with clocks of its own, whether heat
- * or power holds them down; else whether someone shares our core. */
-static bool is_shared(const hwnas_sampler *s, double *hertz)
+/* Whether the samples' ground is not ours alone: for a device with a clock of its own, whether
+ * something beside its power limit holds that down; else whether someone shares our core. */
+static bool is_shared(hwnas_sampler *s, double *hertz)
 {
-    if (!s->exec->ops->slowed)
+    if (!s->exec->ops->state)
         return s->machine->is_shared(s->machine, hertz);
-    *hertz = NAN;
-    return s->exec->ops->slowed(s->exec) != NULL;
-}
-
-double hwnas_sampler_joules(const hwnas_sampler *s)
-{
-    return s->exec->ops->joules ? s->exec->ops->joules(s->exec) : s->machine->joules(s->machine);
+    hwnas_device_state state;
+    s->exec->ops->state(s->exec, &state);
+    *hertz = state.hertz;
+    s->throttles |= state.throttles;
+    s->is_recorded = state.is_recorded;
+    return state.throttles & ~(unsigned)HWNAS_THROTTLE_POWER;
 }
 
 void hwnas_sampler_attend(hwnas_sampler *s)
@@ -220,7 +242,10 @@ void hwnas_sampler_attend(hwnas_sampler *s)
     double hertz;
     s->preemptions = s->machine->preemptions(s->machine);
     s->waited = s->machine->waited(s->machine);
-    s->was_shared = is_shared(s, &hertz);
+    /* A device takes milliseconds to tell how it does: the end of a block is the next one's
+     * beginning. */
+    if (!s->exec->ops->state || !s->n_looks)
+        s->was_shared = is_shared(s, &hertz);
     s->n_unsure = 0;
     s->looked_when = s->machine->now(s->machine);
 }
@@ -298,7 +323,8 @@ hwnas_status hwnas_sampler_sample(hwnas_sampler *s)
         s->aside[s->n_aside++] = one;
         s->aside_seconds += seconds;
     }
-    if (s->mode->before || s->machine->now(s->machine) - s->looked_when >= LOOK_SECONDS)
+    if (!s->exec->ops->state &&
+        (s->mode->before || s->machine->now(s->machine) - s->looked_when >= LOOK_SECONDS))
         hwnas_sampler_look(s);
     return HWNAS_OK;
 }

@@ -31,16 +31,19 @@ typedef struct hwnas_sampler {
     hwnas_evictor *evictor; /* NULL: the mode needs none */
 
     double begin; /* of the budget: the first run, and waiting for the cores, are not part of it */
-    bool has_inputs;    /* the device has got them, by the first run */
-    int runs;           /* inferences in one sample */
-    size_t n_runs;      /* inferences so far */
-    double run_seconds; /* spent in them */
+    double lone_seconds; /* of a run that a device is not kept busy around; NaN: as each sample */
+    bool has_inputs;     /* the device has got them, by the first run */
+    int runs;            /* inferences in one sample */
+    size_t n_runs;       /* inferences so far */
+    double run_seconds;  /* spent in them */
 
     unsigned long preemptions; /* at the end of the last sample */
     double waited;             /* when it was last asked for */
     double looked_when;        /* at the core */
     bool was_shared;           /* as that look saw it */
     size_t n_looks, n_shared;
+    bool is_recorded;
+    unsigned throttles; /* of a device's clock, in any look: a set of hwnas_throttle */
 
     size_t capacity;                 /* of each of the four */
     double *clean, *aside, *scratch; /* in order of time; scratch: sorted */
@@ -79,9 +82,6 @@ HWNAS_CHECKED hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n);
 HWNAS_CHECKED hwnas_status hwnas_sampler_sample(hwnas_sampler *s);
 /* Looks at the core: were the samples since the last look taken on a core of our own? */
 void hwnas_sampler_look(hwnas_sampler *s);
-/* Joules that the device has used, where it counts its own, else the machine; from any beginning,
- * or NaN. */
-double hwnas_sampler_joules(const hwnas_sampler *s);
 /* Looks for a better core, and where there is one, gets the executable's data there. */
 HWNAS_CHECKED hwnas_status hwnas_sampler_settle(hwnas_sampler *s);
 /* Sets clean samples aside, from the `first` on. */

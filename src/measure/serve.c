@@ -381,7 +381,9 @@ static hwnas_status serve_open(session *s, const json_t *request)
     if (status == HWNAS_OK) {
         hwnas_energy *energy = hwnas_energy_open(hwnas_energy_root());
         s->device->ops->describe(s->device, &info);
-        info.has_energy = energy != NULL;
+        if (s->device->ops->listen)
+            s->device->ops->listen(s->device, say, s);
+        info.has_energy |= energy != NULL && !s->device->ops->joules;
         hwnas_energy_close(energy);
     }
     return answer(s, status, "info", status ? NULL : hwnas_wire_info(&info));

@@ -17,9 +17,12 @@ enum {
     CARRY_MEDIAN = 6,      /* fewest samples with a 95 % interval: 1 - 2 * 0.5^6 = 0.97 */
     MAX_PAIRS = 4096,      /* each step's median is long known by then */
     MAX_VALUES = 16 << 20, /* times that are kept, 128 MiB of them */
+    DEVICE_RUNS = 4,       /* tell how many make DEVICE_SECONDS */
+    MAX_RUNS = 1 << 20,
 };
-static const double LOST_SHARE = 0.01; /* of a pair's time: losing more disturbs it */
-static const double BEAT_SECONDS = 0.5; /* without a word of progress, but for a pair */
+static const double DEVICE_SECONDS = 1e-3; /* as in sampler.c */
+static const double LOST_SHARE = 0.01;     /* of a pair's time: losing more disturbs it */
+static const double BEAT_SECONDS = 0.5;    /* without a word of progress, but for a pair */
 
 typedef struct stepper {
     hwnas_exec *exec;
@@ -28,7 +31,8 @@ typedef struct stepper {
     hwnas_buffers buffers;
     size_t n_steps, width; /* of a row: whole, sum, ratio of the two, each step */
     size_t n_clean, n_aside, capacity;
-    size_t least; /* pairs that are taken however long they take */
+    size_t least;    /* pairs that are taken however long they take */
+    int runs;        /* as deployed, in a pair: more than one where a device's clock wants it */
     double *rows;    /* clean ones from the front, those set aside from the back */
     double *scratch; /* a column */
     unsigned long preemptions;
@@ -38,14 +42,42 @@ typedef struct stepper {
 
 enum { WHOLE, SUM, RATIO, FIRST_STEP };
 
+/* A run as deployed, by the clock that the steps are timed with. */
+static hwnas_status take_whole(double *seconds, stepper *s)
+{
+    const float *const *inputs = (const float *const *)s->buffers.inputs;
+    hwnas_machine *m = s->machine;
+    if (s->exec->ops->time) {
+        TRY(s->exec->ops->time(s->exec, s->runs, seconds));
+        *seconds /= s->runs;
+        return HWNAS_OK;
+    }
+    const double start = m->now(m);
+    TRY(s->exec->ops->run(s->exec, inputs, s->buffers.outputs));
+    *seconds = m->now(m) - start;
+    return HWNAS_OK;
+}
+
+/* So many runs that a device's clock and the launch of the first do not matter. */
+static hwnas_status choose_runs(stepper *s)
+{
+    double seconds = 0;
+    s->runs = 1;
+    if (!s->exec->ops->time)
+        return HWNAS_OK;
+    /* Steps that are timed right after compiling have had no run that gives them inputs. */
+    TRY(s->exec->ops->run(s->exec, (const float *const *)s->buffers.inputs, s->buffers.outputs));
+    TRY(s->exec->ops->time(s->exec, DEVICE_RUNS, &seconds));
+    if (seconds > 0 && seconds < DEVICE_RUNS * DEVICE_SECONDS)
+        s->runs = (int)fmin(ceil(DEVICE_RUNS * DEVICE_SECONDS / seconds), MAX_RUNS);
+    return HWNAS_OK;
+}
+
 /* One run as deployed and one step by step, into a row. */
 static hwnas_status take_pair(double *row, stepper *s)
 {
     const float *const *inputs = (const float *const *)s->buffers.inputs;
-    hwnas_machine *m = s->machine;
-    const double start = m->now(m);
-    TRY(s->exec->ops->run(s->exec, inputs, s->buffers.outputs));
-    row[WHOLE] = m->now(m) - start;
+    TRY(take_whole(&row[WHOLE], s));
     TRY(s->exec->ops->run_steps(s->exec, inputs, s->buffers.outputs, row + FIRST_STEP));
     row[SUM] = 0;
     for (size_t i = 0; i < s->n_steps; i++)
@@ -60,7 +92,7 @@ static bool was_shared(stepper *s)
 {
     double hertz;
     const bool before = s->was_shared;
-    s->was_shared = !s->exec->ops->slowed && s->machine->is_shared(s->machine, &hertz);
+    s->was_shared = !s->exec->ops->time && s->machine->is_shared(s->machine, &hertz);
     return before || s->was_shared;
 }
 
@@ -206,6 +238,7 @@ hwnas_status hwnas_measure_steps_on(hwnas_step_times *out, hwnas_exec *exec,
     if (s.n_steps) {
         TRY_OUT(hwnas_buffers_open(&s.buffers, graph));
         TRY_OUT(make_room(&s));
+        TRY_OUT(choose_runs(&s));
         if (!options->steps_runs) /* warm: the plain measurement has run before */
             TRY_OUT(take_pair(s.rows, &s));
         TRY_OUT(machine->take_priority(machine, options));

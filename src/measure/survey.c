@@ -20,6 +20,28 @@ static void open_device(hwnas_device_survey *f)
     hwnas_device_close(device);
 }
 
+static void open_instance(hwnas_device_instance *out, const hwnas_device_ops *ops, int i)
+{
+    hwnas_device *device = NULL;
+    const hwnas_device_options options = {0};
+    snprintf(out->spelling, sizeof out->spelling, "%s:%d", ops->name, i);
+    out->works = hwnas_device_open(&device, out->spelling, &options) == HWNAS_OK;
+    if (out->works) {
+        device->ops->describe(device, &out->info);
+    } else {
+        snprintf(out->trouble, sizeof out->trouble, "%s", hwnas_last_error()->message);
+        hwnas_error_clear();
+    }
+    hwnas_device_close(device);
+}
+
+static void open_instances(hwnas_device_survey *f)
+{
+    const int n = f->ops->count ? f->ops->count() : 0;
+    for (int i = 0; i < n && i < HWNAS_SURVEY_INSTANCES; i++)
+        open_instance(&f->instances[f->n_instances++], f->ops, i);
+}
+
 /* In every precision, at a number of threads. */
 static hwnas_status measure_at(hwnas_device_survey *f, int threads, bool refresh,
                                const hwnas_measure_options *options)
@@ -47,6 +69,7 @@ hwnas_status hwnas_device_survey_make(hwnas_device_survey *f, const hwnas_device
     if (f->ops->lookup || !f->ops->open) /* it needs a file, or is not ours to open */
         return HWNAS_OK;
     open_device(f);
+    open_instances(f);
     if (!f->works || !f->ops->is_deployed)
         return HWNAS_OK;
     status = measure_at(f, 1, refresh, options);

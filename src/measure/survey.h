@@ -5,12 +5,23 @@
 #include "device/device.h"
 #include "measure/roofline.h"
 
+/* One of several devices of a kind: cuda:1. */
+typedef struct hwnas_device_instance {
+    char spelling[32];
+    bool works;
+    hwnas_device_info info;
+    char trouble[1024]; /* why it does not; or "" */
+} hwnas_device_instance;
+
+enum { HWNAS_SURVEY_INSTANCES = 32 };
 enum { HWNAS_SURVEY_ROOFLINES = 2 * HWNAS_N_PRECISIONS };
 
 typedef struct hwnas_device_survey {
     const hwnas_device_ops *ops;
     hwnas_device_info info;
     bool works;
+    size_t n_instances; /* 0: there is one, or they are not counted */
+    hwnas_device_instance instances[HWNAS_SURVEY_INSTANCES];
     char trouble[1024]; /* why it, or its roofline, cannot be had; or "" */
     size_t n;
     hwnas_roofline rooflines[HWNAS_SURVEY_ROOFLINES]; /* one thread and all, in every precision */

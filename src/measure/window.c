@@ -6,6 +6,7 @@
 
 #include "base/stats.h"
 #include "measure/conclude.h"
+#include "measure/device_energy.h"
 
 enum {
     MAX_SAMPLES = 1 << 20,
@@ -13,7 +14,10 @@ enum {
     N_SPANS = 10, /* parts of the window whose energy is looked at apart */
 };
 static const double SAMPLE_SECONDS = 20e-6; /* a sample is at least so long; so there */
+static const double DEVICE_SECONDS = 1e-3;  /* by a device's clock; so there */
 static const double LOST_SHARE = 0.01;      /* losing more than this disturbs a sample; so there */
+static const double METER_SECONDS = 1.2;    /* it moves every 100 ms */
+static const double COUNTER_SECONDS = 5e-3; /* between two looks at a device's energy counter */
 
 typedef struct looper {
     hwnas_copy *copy;
@@ -29,6 +33,9 @@ typedef struct looper {
     double waited;
     double energy[N_SPANS]; /* joules of one run, in each span */
     int n_spans;
+    hwnas_tick_meter *meter; /* of a device with a counter of its own, else NULL */
+    double timed_seconds;    /* by the device's clock, while the meter was read */
+    size_t timed_runs;
     /* At the beginning of the span: */
     double span_start, joules, stolen, span_clean_seconds;
     size_t span_runs, span_first;
@@ -42,6 +49,25 @@ static hwnas_status take(double *seconds, const hwnas_copy *copy, int runs)
         TRY(copy->exec->ops->run(copy->exec, inputs, copy->buffers.outputs));
     *seconds = copy->machine->now(copy->machine) - start;
     return HWNAS_OK;
+}
+
+/* As take(), of a device that keeps its own time: the next sample is enqueued before this one is
+ * waited for, so the device does not pause between them. */
+static hwnas_status take_next(double *seconds, const hwnas_copy *copy, int runs)
+{
+    TRY(copy->exec->ops->start(copy->exec, runs));
+    return copy->exec->ops->finish(copy->exec, seconds);
+}
+
+static bool is_pipelined(const hwnas_copy *copy)
+{
+    return copy->exec->ops->start != NULL;
+}
+
+static hwnas_status take_warm_up(double *seconds, const hwnas_copy *copy, int runs)
+{
+    return copy->exec->ops->time ? copy->exec->ops->time(copy->exec, runs, seconds)
+                                 : take(seconds, copy, runs);
 }
 
 hwnas_status hwnas_copy_open(hwnas_copy *out, hwnas_exec *exec, const hwnas_graph *graph,
@@ -79,14 +105,15 @@ static hwnas_status settle(looper *l, double until, size_t *n_warm_up)
 {
     double seconds;
     bool is_new = true; /* this number of runs */
+    const double least = l->copy->exec->ops->time ? DEVICE_SECONDS : SAMPLE_SECONDS;
     *n_warm_up = 0;
     l->expected = l->copy->run_seconds;
     for (l->runs = 1; l->machine->now(l->machine) < until;) {
         TRY(report(l, "warming up"));
-        TRY(take(&seconds, l->copy, l->runs));
+        TRY(take_warm_up(&seconds, l->copy, l->runs));
         *n_warm_up += (size_t)l->runs;
         l->expected = is_new ? seconds : fmin(l->expected, seconds);
-        is_new = l->runs < MAX_RUNS && seconds < SAMPLE_SECONDS;
+        is_new = l->runs < MAX_RUNS && seconds < least;
         l->runs *= is_new ? 2 : 1;
     }
     return HWNAS_OK;
@@ -153,6 +180,18 @@ static size_t fewest_by(const looper *l, double late)
     return o->fewest > 0 && late >= o->max_seconds ? (size_t)o->fewest : HWNAS_CARRY_MEDIAN;
 }
 
+static void read_counter(looper *l, double now, double seconds)
+{
+    const hwnas_exec *exec = l->copy->exec;
+    if (!l->meter)
+        return;
+    l->timed_seconds += seconds;
+    l->timed_runs += (size_t)l->runs;
+    if (now - l->meter->when >= COUNTER_SECONDS)
+        hwnas_tick_meter_read(l->meter, l->machine->now(l->machine),
+                              exec->ops->joules(l->copy->exec));
+}
+
 /* To the end of the window, as a load for the others even when there is no room for more. */
 static hwnas_status sample(looper *l, double seconds)
 {
@@ -162,17 +201,21 @@ static hwnas_status sample(looper *l, double seconds)
     l->preemptions = m->preemptions(m);
     l->waited = m->waited(m);
     begin_span(l, begin);
+    if (is_pipelined(l->copy))
+        TRY(l->copy->exec->ops->start(l->copy->exec, l->runs));
     while (now < begin + seconds || l->n_clean + l->n_aside < fewest_by(l, now - begin - seconds)) {
         TRY(report(l, "sampling"));
-        TRY(take(&one, l->copy, l->runs));
+        TRY(is_pipelined(l->copy) ? take_next(&one, l->copy, l->runs)
+                                  : take(&one, l->copy, l->runs));
         l->n_runs += (size_t)l->runs;
         if (has_room(l))
             keep(l, one);
         now = m->now(m);
+        read_counter(l, now, one);
         if (now - begin >= seconds * (l->n_spans + 1) / N_SPANS)
             end_span(l, now);
     }
-    return HWNAS_OK;
+    return is_pipelined(l->copy) ? l->copy->exec->ops->finish(l->copy->exec, &one) : HWNAS_OK;
 }
 
 /* The disturbed ones are used when, and only when, there are too few others. */
@@ -190,6 +233,13 @@ static bool mix(looper *l)
 static void tell_energy(hwnas_measurement *m, looper *l)
 {
     m->energy = m->energy_low = m->energy_high = NAN;
+    if (l->meter) {
+        const double run = l->timed_seconds / (double)l->timed_runs;
+        m->energy = run * hwnas_tick_meter_watts(&m->energy_low, &m->energy_high, l->meter);
+        m->energy_low *= run;
+        m->energy_high *= run;
+        return;
+    }
     if (l->n_spans < HWNAS_CARRY_MEDIAN || isnan(l->joules))
         return;
     hwnas_sort(l->energy, (size_t)l->n_spans);
@@ -204,9 +254,21 @@ static void thin(double *sorted, size_t from, size_t n)
         sorted[i] = sorted[(size_t)((double)i * (double)(from - 1) / (double)(n - 1) + 0.5)];
 }
 
+/* How the device does at the end of the window. */
+static void tell_state(hwnas_measurement *m, hwnas_exec *exec)
+{
+    hwnas_device_state state = {.hertz = NAN};
+    if (exec->ops->state)
+        exec->ops->state(exec, &state);
+    m->hertz = state.hertz;
+    m->throttles = state.throttles;
+    m->is_recorded = state.is_recorded;
+}
+
 static void conclude(hwnas_window *out, looper *l)
 {
     hwnas_measurement *m = &out->m;
+    tell_state(m, l->copy->exec);
     const double all = l->clean_seconds + l->aside_seconds;
     m->disturbed_share = all > 0 ? l->aside_seconds / all : 0;
     m->n_disturbed = l->n_aside;
@@ -250,10 +312,15 @@ hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double le
     hwnas_window window = {.m = {.first_run_seconds = copy->first_run_seconds,
                                  .shared_share = NAN, /* nobody looked */
                                  .hertz = NAN,
+                                 .launch_seconds = NAN,
                                  .p50_first = NAN,
                                  .p50_last = NAN,
                                  .n_attempts = 1}};
     looper l = {.copy = copy, .machine = machine, .options = options};
+    if (options->energy && hwnas_has_device_energy(copy->exec)) {
+        l.meter = hwnas_alloc(sizeof *l.meter);
+        seconds = fmax(seconds, METER_SECONDS); /* as the other copies do */
+    }
     TRY_OUT(machine->take_priority(machine, options));
     machine->watch(machine);
     TRY_OUT(settle(&l, begin + lead, &window.m.n_warm_up));
@@ -269,6 +336,7 @@ hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double le
 out:
     free(l.clean);
     free(l.aside);
+    free(l.meter);
     return status;
 }
 
@@ -294,6 +362,9 @@ static void add_up(hwnas_window *out, const hwnas_window *windows, int n)
         sum->disturbed_share += m->disturbed_share / n;
         sum->is_mixed |= m->is_mixed;
         sum->is_realtime = m->is_realtime && (!i || sum->is_realtime);
+        sum->throttles |= m->throttles;
+        sum->is_recorded = m->is_recorded && (!i || sum->is_recorded);
+        sum->hertz = fmin(m->hertz, sum->hertz); /* of a number and NaN the number */
         sum->trend = fabs(m->trend) > fabs(sum->trend) ? m->trend : sum->trend;
         sum->compile_seconds = fmax(sum->compile_seconds, m->compile_seconds);
         sum->first_run_seconds = fmax(sum->first_run_seconds, m->first_run_seconds);
@@ -323,9 +394,12 @@ static size_t count_share(const hwnas_window *window, size_t most)
 
 hwnas_status hwnas_window_pool(hwnas_window *out, const hwnas_window *windows, int n)
 {
-    hwnas_window pool = {
-        .m = {
-            .shared_share = NAN, .hertz = NAN, .p50_first = NAN, .p50_last = NAN, .n_attempts = 1}};
+    hwnas_window pool = {.m = {.shared_share = NAN,
+                               .hertz = NAN,
+                               .launch_seconds = NAN,
+                               .p50_first = NAN,
+                               .p50_last = NAN,
+                               .n_attempts = 1}};
     size_t most = 0;
     void *samples;
     for (int i = 0; i < n; i++) {

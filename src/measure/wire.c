@@ -62,7 +62,7 @@ typedef struct field {
 #define VERIFIED(name, kind) FIELD(hwnas_verified, name, kind)
 
 _Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
-_Static_assert(sizeof(unsigned) == sizeof(int), "sets of precisions travel as an int");
+_Static_assert(sizeof(unsigned) == sizeof(int), "sets travel as an int");
 _Static_assert(sizeof(hwnas_mode) == sizeof(int), "hwnas_mode travels as an int");
 _Static_assert(sizeof(hwnas_priority) == sizeof(int), "hwnas_priority travels as an int");
 _Static_assert(sizeof(hwnas_stop) == sizeof(int), "hwnas_stop travels as an int");
@@ -77,6 +77,7 @@ static const field option_fields[] = {
     OPTION(max_seconds, FIELD_DOUBLE),
     OPTION(steps_seconds, FIELD_DOUBLE),
     OPTION(steps_runs, FIELD_INT),
+    OPTION(energy, FIELD_BOOL),
     OPTION(min_samples, FIELD_INT),
     OPTION(fewest, FIELD_INT),
     OPTION(tails, FIELD_DOUBLES),
@@ -113,6 +114,9 @@ static const field measurement_fields[] = {
     RESULT(trend, FIELD_DOUBLE),
     RESULT(shared_share, FIELD_DOUBLE),
     RESULT(hertz, FIELD_DOUBLE),
+    RESULT(launch_seconds, FIELD_DOUBLE),
+    RESULT(is_recorded, FIELD_BOOL),
+    RESULT(throttles, FIELD_INT),
     RESULT(p50_first, FIELD_DOUBLE),
     RESULT(p50_last, FIELD_DOUBLE),
     RESULT(n_attempts, FIELD_INT),

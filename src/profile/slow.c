@@ -12,7 +12,7 @@ static const double FAR = 0.02;
 static const double NEAR = 0.5;
 /* A step that takes as long as so many calls consists of more than its call. */
 static const double CALLS = 20, FEW_CALLS = 4; /* of plain loops, which are slow as such */
-static const double FIND_SECONDS = 0.05; /* for the measurement that comes with the steps */
+static const double FIND_SECONDS = 0.05;       /* for the measurement that comes with the steps */
 
 static double roof_of(const hwnas_layer *layer)
 {
@@ -77,7 +77,7 @@ bool hwnas_slow_code_applies(const char *device)
         return false;
     }
     /* A device with clocks of its own has no steps of reference code. */
-    return ops->is_deployed && ops->steps && ops->run_steps && !ops->slowed;
+    return ops->is_deployed && ops->steps && ops->run_steps && !ops->state;
 }
 
 /* What is no more than a note fails nothing. */

@@ -33,13 +33,14 @@ static char *command_of(const hwnas_evaluator *e, const hwnas_candidate *c, int 
 static json_t *detail_of(const hwnas_measurement *m, char *command)
 {
     json_t *detail = json_pack(
-        "{s:I, s:I, s:f, s:f, s:f, s:s, s:s?, s:s?, s:b, s:b, s:i, s:f, s:f, s:I, s:s}", "samples",
-        (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed, "compile_seconds",
-        m->compile_seconds, "first_run_seconds", m->first_run_seconds, "run_seconds",
-        m->run_seconds, "stop", hwnas_stop_name(m->stop), "doubt", hwnas_measurement_doubt(m),
-        "cause", hwnas_measurement_cause(m), "realtime", m->is_realtime, "cpu_time", m->is_cpu_time,
-        "attempts", m->n_attempts, "shared_share", m->shared_share, "total_seconds",
-        m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes, "command", command);
+        "{s:I, s:I, s:f, s:f, s:f, s:s, s:s?, s:s?, s:b, s:b, s:i, s:f, s:f, s:I, s:s?, s:s}",
+        "samples", (json_int_t)m->n_samples, "disturbed", (json_int_t)m->n_disturbed,
+        "compile_seconds", m->compile_seconds, "first_run_seconds", m->first_run_seconds,
+        "run_seconds", m->run_seconds, "stop", hwnas_stop_name(m->stop), "doubt",
+        hwnas_measurement_doubt(m), "cause", hwnas_measurement_cause(m), "realtime", m->is_realtime,
+        "cpu_time", m->is_cpu_time, "attempts", m->n_attempts, "shared_share", m->shared_share,
+        "total_seconds", m->total_seconds, "memory_bytes", (json_int_t)m->memory_bytes,
+        "throttled_by", hwnas_measurement_throttle(m), "command", command);
     free(command);
     return detail;
 }

@@ -73,7 +73,8 @@ static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
             hwnas_fail(HWNAS_E_INPUT, &s->row->place,
                        "the device '%s' does not give energy: no counter that may be read",
                        s->row->spelling),
-            "Linux has it in /sys/class/powercap/intel-rapl:*/energy_uj, on most systems for root");
+            "a GPU tells it through NVML; of a processor Linux has it in "
+            "/sys/class/powercap/intel-rapl:*/energy_uj, on most systems for root");
     return HWNAS_OK;
 }
 
@@ -139,6 +140,7 @@ static hwnas_status check_goals(hwnas_evaluator *e)
                                                : 0;
         if (least > e->options.min_samples)
             e->options.min_samples = least;
+        e->options.energy |= metric->of == HWNAS_ENERGY;
     }
     return HWNAS_OK;
 }

@@ -235,7 +235,7 @@ static int add_tensor(hwnas_graph *graph, const char *word, int i)
     return out;
 }
 
-static hwnas_graph *graph_of(const op_case *c)
+static inline hwnas_graph *graph_of(const op_case *c)
 {
     const hwnas_op *op = hwnas_op_by_name(c->op);
     hwnas_graph *graph = hwnas_graph_new(c->op, 5);

@@ -10,13 +10,15 @@
  * FAKE_GPU_FAULT, read at every call: "memory:N" the N-th allocation from now on fails; "lost:N"
  * the N-th launch loses the GPU, which stays lost; "record" recording fails; "none" there is no
  * GPU; "old" the kernels' images are for another architecture; "rnn" cuDNN takes no recurrent
- * layer. FAKE_GPU_SLOWED: it is hot. */
+ * layer. FAKE_GPU_SLOWED: it is hot. FAKE_GPU_DRIVER: the CUDA that the driver
+ * knows, as 12040. Time and energy are fake_clock.c's. */
 #include <cuda.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fake_clock.h"
 #include "fake_gpu.h"
 
 /* ---- Faults ---- */
@@ -59,14 +61,15 @@ EXPORT CUresult cuInit(unsigned flags)
 
 EXPORT CUresult cuDriverGetVersion(int *out)
 {
-    *out = CUDA_VERSION;
+    const char *version = getenv("FAKE_GPU_DRIVER");
+    *out = version ? atoi(version) : CUDA_VERSION;
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuGetErrorName(CUresult error, const char **out)
 {
-    *out = error == CUDA_ERROR_OUT_OF_MEMORY      ? "CUDA_ERROR_OUT_OF_MEMORY"
-           : error == CUDA_ERROR_ILLEGAL_ADDRESS  ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+    *out = error == CUDA_ERROR_OUT_OF_MEMORY       ? "CUDA_ERROR_OUT_OF_MEMORY"
+           : error == CUDA_ERROR_ILLEGAL_ADDRESS   ? "CUDA_ERROR_ILLEGAL_ADDRESS"
            : error == CUDA_ERROR_NO_BINARY_FOR_GPU ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
                                                    : "CUDA_ERROR_UNKNOWN";
     return CUDA_SUCCESS;
@@ -74,23 +77,30 @@ EXPORT CUresult cuGetErrorName(CUresult error, const char **out)
 
 EXPORT CUresult cuGetErrorString(CUresult error, const char **out)
 {
-    *out = error == CUDA_ERROR_OUT_OF_MEMORY      ? "out of memory"
-           : error == CUDA_ERROR_ILLEGAL_ADDRESS  ? "an illegal memory access was encountered"
+    *out = error == CUDA_ERROR_OUT_OF_MEMORY       ? "out of memory"
+           : error == CUDA_ERROR_ILLEGAL_ADDRESS   ? "an illegal memory access was encountered"
            : error == CUDA_ERROR_NO_BINARY_FOR_GPU ? "no kernel image is available for execution"
                                                    : "unknown error";
     return CUDA_SUCCESS;
 }
 
+/* FAKE_GPU_COUNT of them, which are all the same one. */
+static int n_gpus(void)
+{
+    const char *text = getenv("FAKE_GPU_COUNT");
+    return text ? atoi(text) : 1;
+}
+
 EXPORT CUresult cuDeviceGetCount(int *out)
 {
-    *out = fake_fault("none") ? 0 : 1;
+    *out = fake_fault("none") ? 0 : n_gpus();
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGet(CUdevice *out, int ordinal)
 {
     *out = ordinal;
-    return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return ordinal < n_gpus() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 EXPORT CUresult cuDeviceGetName(char *out, int size, CUdevice device)
@@ -142,7 +152,16 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext context)
     return CUDA_SUCCESS;
 }
 
-/* ---- NVML: a hot GPU that uses 1 mJ for each launch ---- */
+/* ---- NVML: each call takes the host some time, and is counted ---- */
+
+EXPORT int fake_nvml_calls;
+
+static int answer(void)
+{
+    fake_nvml_calls++;
+    fake_spend(fake_simulation()->nvml);
+    return fake.is_lost ? 15 : 0; /* GPU is lost */
+}
 
 EXPORT int nvmlInit_v2(void);
 int nvmlInit_v2(void)
@@ -167,14 +186,22 @@ EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long 
 int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *out)
 {
     (void)device;
-    *out = (unsigned long long)fake.n_launches;
-    return 0;
+    *out = (unsigned long long)(1e3 * fake_joules() + 0.5);
+    return answer();
 }
 
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *out);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *out)
 {
     (void)device;
-    *out = getenv("FAKE_GPU_SLOWED") ? 0x40 : 0x1;
-    return 0;
+    *out = getenv("FAKE_GPU_SLOWED") ? 0x40 : fake_limits();
+    return answer();
+}
+
+EXPORT int nvmlDeviceGetClockInfo(void *device, int type, unsigned *out);
+int nvmlDeviceGetClockInfo(void *device, int type, unsigned *out)
+{
+    (void)device;
+    *out = (unsigned)(1e-6 * fake_hertz() + 0.5);
+    return type == 1 ? answer() : 2;
 }

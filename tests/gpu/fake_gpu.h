@@ -10,7 +10,7 @@ enum { FAKE_SM = 90, FAKE_BYTES = 1 << 30 };
 #define EXPORT __attribute__((visibility("default")))
 
 extern struct fake_state {
-    int n_allocations, n_launches; /* since the last reset */
+    int n_allocations, n_launches;   /* since the last reset */
     int n_live, n_broken, n_replays; /* what fake_gpu_count() tells */
     bool is_lost;
 } fake;
@@ -27,6 +27,7 @@ struct fake_call {
     int refs; /* of the stream and of graphs */
     CUresult (*run)(fake_call *call);
     void (*free)(fake_call *call);
+    double extra; /* of a kernel's simulated time, that it takes beside it */
 };
 /* Does it or records it; takes the call over. */
 CUresult fake_enqueue(fake_call *call);

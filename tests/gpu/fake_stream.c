@@ -1,17 +1,16 @@
-/* fake_stream.c: what is enqueued is done at once, or recorded as a graph; events have the host's
- * clock. */
+/* fake_stream.c: what is enqueued is computed at once, or recorded as a graph; fake_clock.c says
+ * when the GPU has done it. */
 #include <cuda.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
+#include "fake_clock.h"
 #include "fake_gpu.h"
 #include "host_kernels.h"
 
 typedef struct work {
-    enum { LAUNCH, COPY, FILL, CALL } what;
+    enum { LAUNCH, COPY, FILL, CALL, EVENT } what;
     char *to;
     const char *from;
     size_t bytes;
@@ -19,6 +18,7 @@ typedef struct work {
     char kernel[64];
     hwnas_kernel_job job;
     fake_call *call;
+    double *event; /* when it was reached */
 } work;
 
 typedef struct graph {
@@ -48,12 +48,29 @@ static bool is_within(const work *w)
     return true;
 }
 
-static CUresult do_work(const work *w)
+/* What the last replay consisted of, as it was simulated; for the tests: seconds of work at the
+ * full clock rate, and -1 for an event. */
+enum { MOST_LOGGED = 512 };
+EXPORT int fake_gpu_n_logged;
+EXPORT double fake_gpu_log[MOST_LOGGED];
+
+static void note(double seconds)
 {
-    if (++fake.n_launches == fake_fault("lost"))
-        fake.is_lost = true;
-    if (fake.is_lost)
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (fake_gpu_n_logged < MOST_LOGGED)
+        fake_gpu_log[fake_gpu_n_logged++] = seconds;
+}
+
+/* Seconds at the full clock rate: kernels differ, as their sizes do. */
+static double simulated(const work *w)
+{
+    const double one = fake_simulation()->kernel;
+    return w->what == LAUNCH ? one * (1 + 0.25 * (w->n_blocks % 4))
+           : w->what == CALL ? one * (1 + w->call->extra)
+                             : one * 0.5;
+}
+
+static CUresult compute(const work *w)
+{
     switch (w->what) {
     case COPY:
         memcpy(w->to, w->from, w->bytes);
@@ -69,14 +86,44 @@ static CUresult do_work(const work *w)
                    : CUDA_ERROR_NOT_FOUND;
     case CALL:
         return w->call->run(w->call);
+    case EVENT:
+        return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* The host goes on at once: that the GPU is lost is found out when it waits, or by the next call.
+ */
+static CUresult do_work(const work *w, bool is_first, bool is_replay)
+{
+    const fake_settings *f = fake_simulation();
+    if (fake.is_lost)
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (w->what == EVENT) {
+        *w->event = fake_stream_end();
+        if (is_replay)
+            note(-1);
+        return CUDA_SUCCESS;
+    }
+    if (++fake.n_launches == fake_fault("lost")) {
+        fake.is_lost = true;
+        return CUDA_SUCCESS;
+    }
+    const double start = fake_clock();
+    const CUresult result = is_replay && !f->values ? CUDA_SUCCESS : compute(w);
+    const double seconds = f->kernel > 0 ? simulated(w) : fake_clock() - start;
+    fake_work(seconds, is_first);
+    if (is_replay)
+        note(seconds);
+    return result;
+}
+
 static CUresult enqueue(const work *w)
 {
-    if (!recording)
-        return do_work(w);
+    if (!recording) {
+        fake_spend(fake_simulation()->launch);
+        return do_work(w, true, false);
+    }
     recording->all = realloc(recording->all, (recording->n + 1) * sizeof *recording->all);
     recording->all[recording->n++] = *w;
     return CUDA_SUCCESS;
@@ -163,9 +210,10 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 EXPORT CUresult cuStreamSynchronize(CUstream stream)
 {
     (void)stream;
-    return recording ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-           : fake.is_lost ? CUDA_ERROR_ILLEGAL_ADDRESS
-                     : CUDA_SUCCESS;
+    if (recording)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    fake_wait(fake_stream_end());
+    return fake.is_lost ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
@@ -218,8 +266,28 @@ EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph from,
     return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuGraphUpload(CUgraphExec made, CUstream stream)
+{
+    return made && stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* FAKE_GPU_TRUTH names a file, to which the simulated seconds of the last replay are written. */
+static void tell_truth(void)
+{
+    const char *name = getenv("FAKE_GPU_TRUTH");
+    FILE *file = name && fake_gpu_n_logged ? fopen(name, "w") : NULL;
+    double sum = 0;
+    for (int i = 0; i < fake_gpu_n_logged; i++)
+        sum += fake_gpu_log[i] > 0 ? fake_gpu_log[i] : 0;
+    if (file) {
+        fprintf(file, "%.9g\n", sum);
+        fclose(file);
+    }
+}
+
 EXPORT CUresult cuGraphExecDestroy(CUgraphExec made)
 {
+    tell_truth();
     return cuGraphDestroy((CUgraph)made);
 }
 
@@ -228,20 +296,22 @@ EXPORT CUresult cuGraphLaunch(CUgraphExec made, CUstream stream)
     const graph *g = (const graph *)made;
     (void)stream;
     fake.n_replays++;
+    fake_gpu_n_logged = 0;
+    fake_spend(fake_simulation()->launch);
     for (size_t i = 0; i < g->n; i++) {
-        const CUresult result = do_work(&g->all[i]);
+        const CUresult result = do_work(&g->all[i], !i, true);
         if (result != CUDA_SUCCESS)
             return result;
     }
     return CUDA_SUCCESS;
 }
 
-/* ---- Events: the host's clock ---- */
+/* ---- Events ---- */
 
 EXPORT CUresult cuEventCreate(CUevent *out, unsigned flags)
 {
     (void)flags;
-    *out = calloc(1, sizeof(struct timespec));
+    *out = calloc(1, sizeof(double));
     return CUDA_SUCCESS;
 }
 
@@ -251,16 +321,28 @@ EXPORT CUresult cuEventDestroy_v2(CUevent event)
     return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
+/* Recorded with a graph, it is part of it if it is external; else it says nothing. */
+EXPORT CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
 {
     (void)stream;
-    clock_gettime(CLOCK_MONOTONIC, (struct timespec *)event);
-    return fake.is_lost ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+    if (fake.is_lost)
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (recording && !(flags & CU_EVENT_RECORD_EXTERNAL))
+        return CUDA_SUCCESS;
+    if (recording)
+        return enqueue(&(work){.what = EVENT, .event = (double *)event});
+    *(double *)event = fake_stream_end();
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    return cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_DEFAULT);
 }
 
 EXPORT CUresult cuEventSynchronize(CUevent event)
 {
-    (void)event;
+    fake_wait(*(const double *)event);
     return fake.is_lost ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
@@ -268,8 +350,9 @@ EXPORT CUresult cuEventSynchronize(CUevent event)
 CUresult cuEventElapsedTime(float *out, CUevent begin, CUevent end);
 EXPORT CUresult cuEventElapsedTime(float *out, CUevent begin, CUevent end)
 {
-    const struct timespec *a = (const struct timespec *)begin, *b = (const struct timespec *)end;
-    *out =
-        (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
-    return CUDA_SUCCESS;
+    const double a = *(const double *)begin, b = *(const double *)end;
+    if (fake_clock() < b)
+        return CUDA_ERROR_NOT_READY;
+    *out = (float)((b - a) * 1e3);
+    return fake.is_lost ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }

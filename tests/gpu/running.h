@@ -29,7 +29,7 @@ static void find_fake(void)
     assert_true(fake_reset && fake_count); /* else a real driver was found */
 }
 
-static int n_replays(void)
+static inline int n_replays(void)
 {
     int live, broken, replays;
     fake_count(&live, &broken, &replays);
@@ -149,8 +149,8 @@ static void check_steps(hwnas_exec *exec, const hwnas_graph *graph, buffers *b)
     free(seconds);
 }
 
-static void run_on_both(const char *what, const char *argument, const hwnas_graph *graph,
-                        double range, hwnas_precision precision, double tolerance)
+static inline void run_on_both(const char *what, const char *argument, const hwnas_graph *graph,
+                               double range, hwnas_precision precision, double tolerance)
 {
     const hwnas_exec_options options = {.precision = precision};
     hwnas_device *gpu = open_gpu_as(argument);
@@ -214,7 +214,7 @@ static hwnas_graph *image_net(int batch)
 }
 
 /* Words, one attention head, a recurrent layer. */
-static hwnas_graph *text_net(int batch)
+static inline hwnas_graph *text_net(int batch)
 {
     hwnas_graph *graph = hwnas_graph_new("text_net", 9);
     int in, x, y;

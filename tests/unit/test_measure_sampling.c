@@ -377,14 +377,11 @@ static hwnas_status time_of_device(hwnas_exec *exec, int runs, double *seconds)
     return HWNAS_OK;
 }
 
-static const char *hot_at_times(hwnas_exec *exec)
+/* Every eighth look, or less, finds it so. */
+static void hot_at_times(hwnas_exec *exec, hwnas_device_state *out)
 {
-    return machine_of(exec)->n_runs % 100 < 10 ? "hot" : NULL;
-}
-
-static double joules_of_device(hwnas_exec *exec)
-{
-    return 0.5 * (double)machine_of(exec)->n_runs;
+    const bool is_hot = machine_of(exec)->n_settles++ % 8 == 0;
+    *out = (hwnas_device_state){.hertz = 1e9, .throttles = is_hot ? HWNAS_THROTTLE_HEAT : 0};
 }
 
 static double too_slow(fake_machine *m)
@@ -401,19 +398,19 @@ static void test_device_with_a_clock(void **state)
                                   .run = fake_run,
                                   .memory = fake_memory,
                                   .time = time_of_device,
-                                  .slowed = hot_at_times,
-                                  .joules = joules_of_device};
+                                  .state = hot_at_times};
     fake_machine machine = make_machine(too_slow);
     machine.exec.ops = &ops;
     hwnas_measurement m = measure_on(
         &machine, (hwnas_measure_options){.interval = 0, .max_seconds = 2, .min_samples = 500});
     assert_near(m.first_run_seconds, 7, 1e-3);
     assert_near(m.p50, 1e-3, 1e-9);
-    assert_near(m.energy, 0.5, 1e-9);
-    /* it is hot for a tenth of the time, and looks come between samples */
+    assert_near(m.hertz, 1e9, 1);
+    /* A look disturbs the blocks on both sides of it. */
     assert_true(m.n_disturbed > 50);
-    assert_true(m.n_disturbed < m.n_samples);
+    assert_true(m.n_disturbed < 2 * m.n_samples);
     assert_false(m.is_mixed);
+    assert_string_equal(hwnas_measurement_throttle(&m), "heat");
 }
 
 /* Nobody empties its caches. */

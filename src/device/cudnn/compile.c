@@ -2,6 +2,7 @@
  * another way; plans that were made stay known, so cutting anew costs little. */
 #include "device/cudnn/compile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "device/cudnn/cudnn_int8.h"
@@ -42,6 +43,9 @@ static hwnas_status compile_steps(hwnas_cudnn_net *net, hwnas_cudnn_bans *bans, 
 {
     for (size_t i = 0; i < net->n_steps; i++) {
         hwnas_cudnn_step *step = &net->steps[i];
+        char phase[64];
+        snprintf(phase, sizeof phase, "compiling, step %zu of %zu", i + 1, net->n_steps);
+        hwnas_cuda_tell(net->device, phase);
         const hwnas_status status = compile(step, net);
         if (status == HWNAS_OK)
             continue;

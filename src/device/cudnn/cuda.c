@@ -71,6 +71,17 @@ static hwnas_status find(hwnas_cuda_device *device, const char *argument)
     return s.owns ? HWNAS_OK : ask_properties(device, s.ordinal);
 }
 
+static int count_gpus(void)
+{
+    const hwnas_cuda_api *api;
+    int n = 0;
+    if (hwnas_cuda_open(&api) != HWNAS_OK)
+        hwnas_error_clear();
+    else if (api->device_count(&n) != CUDA_SUCCESS)
+        n = 0;
+    return n;
+}
+
 static hwnas_status cuda_open(hwnas_device **out, const char *argument,
                               const hwnas_device_options *options)
 {
@@ -109,9 +120,12 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "cuda",
     .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...",
+    .caveat = HWNAS_CUDA_CAVEAT,
+    .count = count_gpus,
     .open = cuda_open,
     .describe = cuda_describe,
     .close = hwnas_cuda_device_close,
+    .listen = hwnas_cuda_listen,
     .precisions = HWNAS_CUDA_PRECISIONS,
     .compile = hwnas_cuda_compile,
     .run = hwnas_cuda_run,
@@ -122,6 +136,8 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .steps = hwnas_cudnn_steps,
     .run_steps = hwnas_cuda_run_steps,
     .time = hwnas_cuda_time,
-    .slowed = hwnas_cuda_slowed,
+    .start = hwnas_cuda_start,
+    .finish = hwnas_cuda_finish,
+    .state = hwnas_cuda_state,
     .joules = hwnas_cuda_joules,
 };

@@ -33,6 +33,22 @@ void hwnas_cuda_device_close(hwnas_device *base)
     free(device);
 }
 
+void hwnas_cuda_listen(hwnas_device *base, void (*progress)(void *context, const char *phase),
+                       void *context)
+{
+    hwnas_cuda_device *device = (hwnas_cuda_device *)base;
+    device->progress = progress;
+    device->context = context;
+}
+
+void hwnas_cuda_tell(hwnas_cuda_device *device, const char *phase)
+{
+    if (phase)
+        snprintf(device->phase, sizeof device->phase, "%s", phase);
+    if (device->progress)
+        device->progress(device->context, device->phase);
+}
+
 int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *device)
 {
     const size_t version = device->cudnn->version();

@@ -15,12 +15,16 @@ struct hwnas_cuda_device {
     bool is_dry; /* there is no GPU: compiles, runs nothing */
     bool tunes;  /* times the first engines of each plan, keeps the fastest */
     hwnas_gpu gpu;
-    const hwnas_cudnn_api *cudnn; /* NULL: without it, all by kernels of ours */
+    const hwnas_cudnn_api *cudnn;        /* NULL: without it, all by kernels of ours */
     cudnnBackendDescriptor_t properties; /* of the GPU, as cuDNN has them */
     struct hwnas_cudnn_plans *plans;     /* made so far; see plans.h */
     /* With `tunes`: seconds that the plan of an operation takes on the GPU; tune.c. */
     double (*time_plan)(hwnas_cuda_device *device, const struct hwnas_cudnn_operation *o,
                         cudnnBackendDescriptor_t plan, size_t workspace);
+    /* Hears how far compiling has come, while it goes on; hwnas_cuda_tell(). */
+    void (*progress)(void *context, const char *phase);
+    void *context;
+    char phase[64];
     void *driver; /* the open libcuda.so.1 */
     void *live;   /* of a GPU that is here: context, stream, handle; see cuda.c */
 };
@@ -29,12 +33,17 @@ struct hwnas_cuda_device {
 extern const hwnas_device_ops hwnas_cuda_ops;     /* cuda.c */
 extern const hwnas_device_ops hwnas_cuda_dry_ops; /* dry.c */
 
-/* What the two rows have in common; cuda_device.c. `find` fills in what is the device's own: the GPU, the
- * libraries, what cuDNN knows of it; when it fails, all is closed again. */
-HWNAS_CHECKED hwnas_status hwnas_cuda_device_open(
-    hwnas_device **out, const hwnas_device_ops *ops,
-    hwnas_status (*find)(hwnas_cuda_device *device, const char *argument), const char *argument);
+/* What the two rows have in common; cuda_device.c. `find` fills in what is the device's own: the
+ * GPU, the libraries, what cuDNN knows of it; when it fails, all is closed again. */
+HWNAS_CHECKED hwnas_status hwnas_cuda_device_open(hwnas_device **out, const hwnas_device_ops *ops,
+                                                  hwnas_status (*find)(hwnas_cuda_device *device,
+                                                                       const char *argument),
+                                                  const char *argument);
 void hwnas_cuda_device_close(hwnas_device *device);
+void hwnas_cuda_listen(hwnas_device *device, void (*progress)(void *context, const char *phase),
+                       void *context);
+/* Says what is compiled now, and that it goes on: `phase` NULL is what was said last. */
+void hwnas_cuda_tell(hwnas_cuda_device *device, const char *phase);
 /* "cuDNN 9.19.0"; returns what snprintf() does. */
 int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *device);
 

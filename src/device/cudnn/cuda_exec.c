@@ -9,12 +9,20 @@
 #include <string.h>
 
 #include "device/cudnn/live.h"
+#include "device/cudnn/plans.h"
+
+enum { MOST_TIMED = 2 };
 
 /* A network's part of the GPU. */
 typedef struct cuda_net {
     hwnas_cudnn_launch launch;
     CUgraphExec recorded; /* NULL: a step cannot be recorded, and a run enqueues them one by one */
-    CUevent begin, end;
+    CUgraphExec
+        marked; /* the same with events between the steps; NULL: not asked for, or as above */
+    struct {
+        CUevent begin, end;
+    } timed[MOST_TIMED]; /* what start() and finish() are about, in turns */
+    size_t n_started, n_finished;
     size_t n_events;
     CUevent *events; /* one before the first step and one behind each, for run_steps() */
 } cuda_net;
@@ -33,12 +41,16 @@ void hwnas_cuda_free_exec(hwnas_exec *exec)
         api->stream_wait(n->launch.stream);
         if (n->recorded)
             api->graph_exec_destroy(n->recorded);
+        if (n->marked)
+            api->graph_exec_destroy(n->marked);
         for (size_t i = 0; i < n->n_events; i++)
             api->event_destroy(n->events[i]);
-        if (n->begin)
-            api->event_destroy(n->begin);
-        if (n->end)
-            api->event_destroy(n->end);
+        for (int i = 0; i < MOST_TIMED; i++) {
+            if (n->timed[i].begin)
+                api->event_destroy(n->timed[i].begin);
+            if (n->timed[i].end)
+                api->event_destroy(n->timed[i].end);
+        }
         for (int i = 0; i < HWNAS_CUDNN_N_MEMORIES; i++)
             if (n->launch.memories[i])
                 api->free((CUdeviceptr)n->launch.memories[i]);
@@ -94,9 +106,8 @@ static hwnas_status upload_weights(const cuda_net *n, const hwnas_cudnn_net *net
             continue;
         TRY(hwnas_try_alloc(&values, t->bytes, t->name));
         hwnas_cudnn_fill(values, net, (int)i);
-        CUresult result =
-            api->to_device((CUdeviceptr)hwnas_cudnn_address(net, &n->launch, (int)i), values,
-                           t->bytes, n->launch.stream);
+        CUresult result = api->to_device((CUdeviceptr)hwnas_cudnn_address(net, &n->launch, (int)i),
+                                         values, t->bytes, n->launch.stream);
         if (result == CUDA_SUCCESS)
             result = api->stream_wait(n->launch.stream);
         free(values);
@@ -115,44 +126,75 @@ static hwnas_status clear_inputs(const cuda_net *n, const hwnas_cudnn_net *net)
                  : HWNAS_OK;
 }
 
-static hwnas_status enqueue(const cuda_net *n, const hwnas_cudnn_net *net)
+/* With `mark` an event before the first step and behind each. */
+static hwnas_status enqueue(const cuda_net *n, const hwnas_cudnn_net *net,
+                            hwnas_status (*mark)(const hwnas_cudnn_net *, CUevent))
 {
-    for (size_t i = 0; i < net->n_steps; i++)
-        if (net->steps[i].kind->run)
-            TRY(net->steps[i].kind->run(&net->steps[i], net, &n->launch));
+    size_t at = 0;
+    if (mark)
+        TRY(mark(net, n->events[at]));
+    for (size_t i = 0; i < net->n_steps; i++) {
+        if (!net->steps[i].kind->run)
+            continue;
+        TRY(net->steps[i].kind->run(&net->steps[i], net, &n->launch));
+        if (mark)
+            TRY(mark(net, n->events[++at]));
+    }
     return HWNAS_OK;
+}
+
+static hwnas_status mark(const hwnas_cudnn_net *net, CUevent event)
+{
+    const hwnas_cuda_api *api = api_of(net);
+    const cuda_net *n = net->live;
+    return hwnas_cuda_status(api, api->event_record(event, n->launch.stream), "time",
+                             net->graph->name);
+}
+
+/* As a node of the graph that is being recorded. */
+static hwnas_status mark_node(const hwnas_cudnn_net *net, CUevent event)
+{
+    const hwnas_cuda_api *api = api_of(net);
+    const cuda_net *n = net->live;
+    return hwnas_cuda_status(
+        api, api->event_record_node(event, n->launch.stream, CU_EVENT_RECORD_EXTERNAL), "time",
+        net->graph->name);
 }
 
 /* A step that cannot be recorded ends the recording, but not the network: it is enqueued in every
  * run. */
-static hwnas_status record(cuda_net *n, const hwnas_cudnn_net *net)
+static hwnas_status record(CUgraphExec *out, cuda_net *n, const hwnas_cudnn_net *net,
+                           hwnas_status (*marker)(const hwnas_cudnn_net *, CUevent))
 {
     const hwnas_cuda_api *api = api_of(net);
     CUgraph graph = NULL;
     TRY_CUDA(api, "record", net->graph->name,
              api->begin_capture(n->launch.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    const hwnas_status status = enqueue(n, net);
+    const hwnas_status status = enqueue(n, net, marker);
     CUresult result = api->end_capture(n->launch.stream, &graph);
     if (status == HWNAS_E_CRASHED || status == HWNAS_E_MEMORY)
         return status;
     if (status == HWNAS_OK && result == CUDA_SUCCESS)
-        result = api->graph_instantiate(&n->recorded, graph, 0);
+        result = api->graph_instantiate(out, graph, 0);
     if (graph)
         api->graph_destroy(graph);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return hwnas_cuda_status(api, result, "record", net->graph->name);
-    if (status != HWNAS_OK || result != CUDA_SUCCESS) {
-        n->recorded = NULL;
-        hwnas_error_clear();
-    }
+    if (status == HWNAS_OK && result == CUDA_SUCCESS) /* else the first replay would do it */
+        return hwnas_cuda_status(api, api->graph_upload(*out, n->launch.stream), "take the graph",
+                                 net->graph->name);
+    *out = NULL;
+    hwnas_error_clear();
     return HWNAS_OK;
 }
 
 static hwnas_status make_events(cuda_net *n, const hwnas_cudnn_net *net)
 {
     const hwnas_cuda_api *api = api_of(net);
-    TRY_CUDA(api, "make", "event", api->event_create(&n->begin, CU_EVENT_DEFAULT));
-    TRY_CUDA(api, "make", "event", api->event_create(&n->end, CU_EVENT_DEFAULT));
+    for (int i = 0; i < MOST_TIMED; i++) {
+        TRY_CUDA(api, "make", "event", api->event_create(&n->timed[i].begin, CU_EVENT_DEFAULT));
+        TRY_CUDA(api, "make", "event", api->event_create(&n->timed[i].end, CU_EVENT_DEFAULT));
+    }
     n->events = hwnas_alloc((net->n_about + 1) * sizeof *n->events);
     for (; n->n_events <= net->n_about; n->n_events++)
         TRY_CUDA(api, "make", "event",
@@ -174,30 +216,38 @@ static hwnas_status go_live(hwnas_cudnn_net *net)
         if (net->steps[i].kind->load)
             TRY(net->steps[i].kind->load(&net->steps[i], net, &n->launch));
     TRY(clear_inputs(n, net));
-    TRY(enqueue(n, net));
+    TRY(enqueue(n, net, NULL));
     TRY_CUDA(api_of(net), "run", net->graph->name, api_of(net)->stream_wait(n->launch.stream));
     TRY(make_events(n, net));
-    return record(n, net);
+    return record(&n->recorded, n, net, NULL);
 }
 
 hwnas_status hwnas_cuda_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
                                 const hwnas_exec_options *options)
 {
+    hwnas_cuda_device *gpu = (hwnas_cuda_device *)device;
     hwnas_exec *exec = NULL;
-    TRY(hwnas_live_use(((hwnas_cuda_device *)device)->live));
-    TRY(hwnas_cudnn_compile(&exec, device, graph, options));
-    hwnas_status status = go_live((hwnas_cudnn_net *)exec);
-    if (status == HWNAS_OK)
-        *out = exec;
-    else
-        hwnas_cuda_free_exec(exec);
+    hwnas_status status;
+    size_t n_refused;
+    TRY(hwnas_live_use(gpu->live));
+    /* Each time another plan has turned out not to run, so it comes to an end. */
+    do {
+        n_refused = hwnas_cudnn_plans_refused(gpu->plans);
+        hwnas_error_clear();
+        TRY(hwnas_cudnn_compile(&exec, device, graph, options));
+        status = go_live((hwnas_cudnn_net *)exec);
+        if (status == HWNAS_OK)
+            *out = exec;
+        else
+            hwnas_cuda_free_exec(exec);
+    } while (status == HWNAS_E_LIBRARY && hwnas_cudnn_plans_refused(gpu->plans) > n_refused);
     return status;
 }
 
 static hwnas_status start(const cuda_net *n, const hwnas_cudnn_net *net)
 {
     if (!n->recorded)
-        return enqueue(n, net);
+        return enqueue(n, net, NULL);
     return hwnas_cuda_status(api_of(net), api_of(net)->graph_launch(n->recorded, n->launch.stream),
                              "run", net->graph->name);
 }
@@ -207,8 +257,7 @@ static hwnas_status give_inputs(const cuda_net *n, const hwnas_cudnn_net *net,
 {
     for (size_t i = 0; i < net->graph->n_inputs; i++) {
         const hwnas_cudnn_tensor *t = &net->tensors[net->inputs[i]];
-        const CUdeviceptr to =
-            (CUdeviceptr)hwnas_cudnn_address(net, &n->launch, net->inputs[i]);
+        const CUdeviceptr to = (CUdeviceptr)hwnas_cudnn_address(net, &n->launch, net->inputs[i]);
         TRY_CUDA(api_of(net), "take the input", t->name,
                  api_of(net)->to_device(to, inputs[i], t->bytes, n->launch.stream));
     }
@@ -221,8 +270,7 @@ static hwnas_status fetch_outputs(const cuda_net *n, const hwnas_cudnn_net *net,
     const hwnas_cuda_api *api = api_of(net);
     for (size_t i = 0; i < net->graph->n_outputs; i++) {
         const hwnas_cudnn_tensor *t = &net->tensors[net->outputs[i]];
-        const CUdeviceptr from =
-            (CUdeviceptr)hwnas_cudnn_address(net, &n->launch, net->outputs[i]);
+        const CUdeviceptr from = (CUdeviceptr)hwnas_cudnn_address(net, &n->launch, net->outputs[i]);
         TRY_CUDA(api, "give the output", t->name,
                  api->to_host(outputs[i], from, (size_t)hwnas_cudnn_count(t) * sizeof(float),
                               n->launch.stream));
@@ -251,46 +299,73 @@ static hwnas_status seconds_between(double *out, const hwnas_cudnn_net *net, CUe
     return HWNAS_OK;
 }
 
+/* Enqueued one by one, steps would wait for the host; so they are replayed with their events. */
 hwnas_status hwnas_cuda_run_steps(hwnas_exec *exec, const float *const *inputs,
                                   float *const *outputs, double *seconds)
 {
     const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
-    const cuda_net *n = net->live;
-    const hwnas_cuda_api *api = api_of(net);
-    size_t at = 0;
+    cuda_net *n = net->live;
     TRY(hwnas_live_use(net->device->live));
+    if (n->recorded && !n->marked)
+        TRY(record(&n->marked, n, net, mark_node));
     TRY(give_inputs(n, net, inputs));
-    TRY_CUDA(api, "time", net->graph->name, api->event_record(n->events[0], n->launch.stream));
-    for (size_t i = 0; i < net->n_steps; i++) {
-        const hwnas_cudnn_step *step = &net->steps[i];
-        if (!step->kind->run)
-            continue;
-        TRY(step->kind->run(step, net, &n->launch));
-        TRY_CUDA(api, "time", step->name, api->event_record(n->events[++at], n->launch.stream));
-    }
+    if (n->marked)
+        TRY_CUDA(api_of(net), "run", net->graph->name,
+                 api_of(net)->graph_launch(n->marked, n->launch.stream));
+    else
+        TRY(enqueue(n, net, mark));
     TRY(fetch_outputs(n, net, outputs));
     for (size_t i = 0; i < net->n_about; i++)
         TRY(seconds_between(&seconds[i], net, n->events[i], n->events[i + 1]));
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_cuda_start(hwnas_exec *exec, int runs)
+{
+    const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
+    cuda_net *n = net->live;
+    const size_t at = n->n_started % MOST_TIMED;
+    TRY(hwnas_live_use(net->device->live));
+    TRY(mark(net, n->timed[at].begin));
+    for (int i = 0; i < runs; i++)
+        TRY(start(n, net));
+    TRY(mark(net, n->timed[at].end));
+    n->n_started++;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_cuda_finish(hwnas_exec *exec, double *seconds)
+{
+    const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
+    cuda_net *n = net->live;
+    const size_t at = n->n_finished % MOST_TIMED;
+    TRY(hwnas_live_use(net->device->live));
+    TRY_CUDA(api_of(net), "run", net->graph->name, api_of(net)->event_wait(n->timed[at].end));
+    n->n_finished++;
+    return seconds_between(seconds, net, n->timed[at].begin, n->timed[at].end);
+}
+
+/* A GPU that has nothing to do reaches the first event at once, and then waits for the host to
+ * launch the first run. Of several runs that wait is no part: one more goes before them. */
 hwnas_status hwnas_cuda_time(hwnas_exec *exec, int runs, double *seconds)
 {
     const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
-    const cuda_net *n = net->live;
-    const hwnas_cuda_api *api = api_of(net);
-    TRY(hwnas_live_use(net->device->live));
-    TRY_CUDA(api, "time", net->graph->name, api->event_record(n->begin, n->launch.stream));
-    for (int i = 0; i < runs; i++)
-        TRY(start(n, net));
-    TRY_CUDA(api, "time", net->graph->name, api->event_record(n->end, n->launch.stream));
-    TRY_CUDA(api, "run", net->graph->name, api->event_wait(n->end));
-    return seconds_between(seconds, net, n->begin, n->end);
+    if (runs > 1) {
+        TRY(hwnas_live_use(net->device->live));
+        TRY(start(net->live, net));
+    }
+    TRY(hwnas_cuda_start(exec, runs));
+    return hwnas_cuda_finish(exec, seconds);
 }
 
-const char *hwnas_cuda_slowed(hwnas_exec *exec)
+void hwnas_cuda_state(hwnas_exec *exec, hwnas_device_state *out)
 {
-    return hwnas_nvml_slowed(hwnas_live_nvml(((hwnas_cudnn_net *)exec)->device->live));
+    const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
+    const hwnas_nvml *nvml = hwnas_live_nvml(net->device->live);
+    const cuda_net *n = net->live;
+    *out = (hwnas_device_state){.hertz = hwnas_nvml_hertz(nvml),
+                                .throttles = hwnas_nvml_throttles(nvml),
+                                .is_recorded = n->recorded != NULL};
 }
 
 double hwnas_cuda_joules(hwnas_exec *exec)

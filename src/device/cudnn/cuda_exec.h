@@ -12,7 +12,9 @@ hwnas_status hwnas_cuda_run(hwnas_exec *exec, const float *const *inputs, float 
 hwnas_status hwnas_cuda_run_steps(hwnas_exec *exec, const float *const *inputs,
                                   float *const *outputs, double *seconds);
 hwnas_status hwnas_cuda_time(hwnas_exec *exec, int runs, double *seconds);
-const char *hwnas_cuda_slowed(hwnas_exec *exec);
+hwnas_status hwnas_cuda_start(hwnas_exec *exec, int runs);
+hwnas_status hwnas_cuda_finish(hwnas_exec *exec, double *seconds);
+void hwnas_cuda_state(hwnas_exec *exec, hwnas_device_state *out);
 double hwnas_cuda_joules(hwnas_exec *exec);
 
 #endif

@@ -3,7 +3,10 @@
 #include "base/mem.h"
 
 #define SYMBOL(FUNCTION, MEMBER) SYMBOL_(FUNCTION, MEMBER)
-#define SYMBOL_(FUNCTION, MEMBER) {#FUNCTION, offsetof(hwnas_cuda_api, MEMBER)}
+#define SYMBOL_(FUNCTION, MEMBER)                                                                  \
+    {                                                                                              \
+#FUNCTION, offsetof(hwnas_cuda_api, MEMBER)                                                \
+    }
 
 static const hwnas_symbol symbols[] = {
     SYMBOL(cuInit, init),
@@ -32,12 +35,14 @@ static const hwnas_symbol symbols[] = {
     SYMBOL(cuStreamBeginCapture, begin_capture),
     SYMBOL(cuStreamEndCapture, end_capture),
     SYMBOL(cuGraphInstantiateWithFlags, graph_instantiate),
+    SYMBOL(cuGraphUpload, graph_upload),
     SYMBOL(cuGraphLaunch, graph_launch),
     SYMBOL(cuGraphDestroy, graph_destroy),
     SYMBOL(cuGraphExecDestroy, graph_exec_destroy),
     SYMBOL(cuEventCreate, event_create),
     SYMBOL(cuEventDestroy, event_destroy),
     SYMBOL(cuEventRecord, event_record),
+    SYMBOL(cuEventRecordWithFlags, event_record_node),
     SYMBOL(cuEventSynchronize, event_wait),
     /* Its newer form is not in drivers before 12.8. */
     {"cuEventElapsedTime", offsetof(hwnas_cuda_api, event_milliseconds)},

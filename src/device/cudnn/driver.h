@@ -41,12 +41,14 @@ typedef struct hwnas_cuda_api {
     __typeof__(&cuStreamBeginCapture) begin_capture;
     __typeof__(&cuStreamEndCapture) end_capture;
     __typeof__(&cuGraphInstantiateWithFlags) graph_instantiate;
+    __typeof__(&cuGraphUpload) graph_upload;
     __typeof__(&cuGraphLaunch) graph_launch;
     __typeof__(&cuGraphDestroy) graph_destroy;
     __typeof__(&cuGraphExecDestroy) graph_exec_destroy;
     __typeof__(&cuEventCreate) event_create;
     __typeof__(&cuEventDestroy) event_destroy;
     __typeof__(&cuEventRecord) event_record;
+    __typeof__(&cuEventRecordWithFlags) event_record_node;
     __typeof__(&cuEventSynchronize) event_wait;
     CUresult (*event_milliseconds)(float *out, CUevent begin, CUevent end);
     __typeof__(&cuModuleLoadData) module_load;

@@ -50,7 +50,8 @@ static hwnas_status dry_run(hwnas_exec *exec, const float *const *inputs, float 
                    f.n_steps, f.n_library, f.n_own, (double)f.weight_bytes / MEBI,
                    (double)f.activation_bytes / MEBI, (double)f.workspace_bytes / MEBI,
                    (double)f.buffer_bytes / MEBI, (double)f.device_bytes / MEBI),
-        "there is no GPU behind cuda-dry, so nothing runs; `hwnas forecast` tells each step, cuda:0 "
+        "there is no GPU behind cuda-dry, so nothing runs; `hwnas forecast` tells each step, "
+        "cuda:0 "
         "measures");
 }
 
@@ -58,9 +59,11 @@ const hwnas_device_ops hwnas_cuda_dry_ops = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "cuda-dry",
     .help = "compiles for an NVIDIA GPU that is not here, runs nothing: cuda-dry:h200",
+    .caveat = HWNAS_CUDA_DRY_CAVEAT,
     .open = dry_open,
     .describe = dry_describe,
     .close = hwnas_cuda_device_close,
+    .listen = hwnas_cuda_listen,
     .precisions = HWNAS_CUDA_PRECISIONS,
     .compile = hwnas_cudnn_compile,
     .run = dry_run,
