@@ -21,7 +21,7 @@ typedef struct hwnas_profile_row {
     const char *model, *device;
     const char *arch;    /* which network of a space; NULL: there is only one */
     hwnas_digest digest; /* of the graph; "" in profiles that do not come from hwnas */
-    const char *shape; /* of an ONNX file's inputs, "ids=1x128"; NULL: as the file has it */
+    const char *shape;   /* of an ONNX file's inputs, "ids=1x128"; NULL: as the file has it */
     int batch, threads, streams;
     hwnas_precision precision;
     hwnas_costs costs; /* of the whole batch */
@@ -30,16 +30,17 @@ typedef struct hwnas_profile_row {
     const char *message; /* why it failed */
     hwnas_measurement m; /* of one run, which is a batch */
     double items_per_second;
-    hwnas_layers *layers; /* what each part took; NULL: not asked for */
-    const char *doubt; /* why the measurement is unstable; NULL when it is not */
-    const char *cause; /* what of the machine's own limits explains it; NULL: nothing known */
+    hwnas_layers *layers;    /* what each part took; NULL: not asked for */
+    const char *doubt;       /* why the measurement is unstable; NULL when it is not */
+    const char *cause;       /* what of the machine's own limits explains it; NULL: nothing known */
+    const char *throttle;    /* what held a device's clock down: "power", "heat"; NULL: nothing */
     const char *mode, *stop; /* "hot"; "interval" or "budget": why sampling ended */
     double mode_seconds;     /* that belong to the mode; NaN: none */
     const char *command;     /* that makes this row again */
     const char *verified_against; /* what its result was compared with; NULL: it was not */
     const char *unverified;       /* why not, where it was asked for */
     double verified_error, verified_tolerance; /* NaN: it was not */
-    hwnas_slow_code slow; /* how much of it is no code to deploy */
+    hwnas_slow_code slow;                      /* how much of it is no code to deploy */
 } hwnas_profile_row;
 
 /* The machine that did the measuring. */

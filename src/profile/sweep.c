@@ -132,6 +132,7 @@ static hwnas_status run_one(hwnas_profile_row *row, const cursor *c,
     row->items_per_second = row->batch * runs_per_second;
     row->doubt = hwnas_measurement_doubt(&row->m);
     row->cause = hwnas_measurement_cause(&row->m);
+    row->throttle = hwnas_measurement_throttle(&row->m);
     row->mode = hwnas_mode_name(row->m.mode);
     row->mode_seconds = hwnas_mode_seconds(options);
     row->stop = hwnas_stop_name(row->m.stop);
@@ -202,7 +203,8 @@ static bool is_spare(const cursor *c)
     return c->sweep->has_own_batches && c->batch > 0 && is_file(c);
 }
 
-/* Others are measured when it cannot be read. A wrong name of a space is a mistake in the command. */
+/* Others are measured when it cannot be read. A wrong name of a space is a mistake in the command.
+ */
 static bool may_lack(const cursor *c)
 {
     return c->sweep->keeps_going && is_file(c);

@@ -17,14 +17,28 @@ static void add_emulated(hwnas_str *out, const hwnas_profile *profile,
 {
     for (int p = 0; p < HWNAS_N_PRECISIONS; p++)
         if (device->info.emulated & (1U << p) && is_used(profile, device, (hwnas_precision)p))
-            hwnas_str_addf(out,
-                           "! %s: %s is emulated: this processor has no instructions for it\n",
+            hwnas_str_addf(out, "! %s: %s is emulated: this processor has no instructions for it\n",
                            device->spelling, hwnas_precision_name((hwnas_precision)p));
 }
 
+/* f32 is exact there, and so leaves the units for products alone that a GPU has its speed from. */
+static void add_exact(hwnas_str *out, const hwnas_profile *profile,
+                      const hwnas_profile_device *device)
+{
+    const hwnas_device_ops *ops;
+    const char *argument;
+    if (hwnas_device_find(&ops, &argument, device->spelling) != HWNAS_OK) {
+        hwnas_error_clear();
+        return;
+    }
+    if (ops->precisions & (1U << HWNAS_TF32) && is_used(profile, device, HWNAS_F32) &&
+        !is_used(profile, device, HWNAS_TF32))
+        hwnas_str_addf(out, "! %s: f32 multiplies without tensor cores; --dtype tf32 uses them\n",
+                       device->spelling);
+}
+
 /* The same in f32, or NULL. */
-static const hwnas_profile_row *plain_of(const hwnas_profile *profile,
-                                         const hwnas_profile_row *row)
+static const hwnas_profile_row *plain_of(const hwnas_profile *profile, const hwnas_profile_row *row)
 {
     for (size_t i = 0; i < profile->n_rows; i++) {
         const hwnas_profile_row *other = &profile->rows[i];
@@ -45,15 +59,16 @@ static void add_slower(hwnas_str *out, const hwnas_profile *profile, const hwnas
         !(row->m.p50_low > plain->m.p50_high))
         return;
     hwnas_str_addf(out, "! %s, %s, batch %d, %d thread%s: %s takes %.2f times as long as f32\n",
-                   row->model, row->device, row->batch, row->threads,
-                   row->threads == 1 ? "" : "s", hwnas_precision_name(row->precision),
-                   row->m.p50 / plain->m.p50);
+                   row->model, row->device, row->batch, row->threads, row->threads == 1 ? "" : "s",
+                   hwnas_precision_name(row->precision), row->m.p50 / plain->m.p50);
 }
 
 void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile)
 {
     for (size_t i = 0; i < profile->n_devices; i++)
         add_emulated(out, profile, &profile->devices[i]);
+    for (size_t i = 0; i < profile->n_devices; i++)
+        add_exact(out, profile, &profile->devices[i]);
     for (size_t i = 0; i < profile->n_rows; i++)
         add_slower(out, profile, &profile->rows[i]);
 }

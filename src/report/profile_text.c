@@ -305,6 +305,21 @@ static void add_doubts(hwnas_str *out, const hwnas_profile *profile)
     }
 }
 
+/* What a device's clock did under its power limit is no doubt, but explains the figure. */
+static void add_power(hwnas_str *out, const hwnas_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        const hwnas_profile_row *row = &profile->rows[i];
+        if (row->status != HWNAS_OK || row->doubt || !row->throttle)
+            continue;
+        add_setting(out, row);
+        hwnas_str_addf(out, "%s held the clock down", row->throttle);
+        if (!isnan(row->m.hertz))
+            hwnas_str_addf(out, " to %.0f MHz", row->m.hertz * 1e-6);
+        hwnas_str_add(out, "\n");
+    }
+}
+
 /* A profile is of one mode; figures of another than `hot` are no news of a slower network. */
 static void add_mode(hwnas_str *out, const hwnas_profile *profile)
 {
@@ -423,6 +438,7 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     for (size_t i = 0; i < profile->n_rows; i++)
         hwnas_slow_code_line(out, &profile->rows[i]);
     add_doubts(out, profile);
+    add_power(out, profile);
 }
 
 void hwnas_profile_csv_row(hwnas_str *out, const hwnas_profile_row *row)

@@ -24,13 +24,29 @@ static json_t *names_of(unsigned set)
     return names;
 }
 
+static void add_instances(hwnas_str *out, const hwnas_device_survey *f)
+{
+    for (size_t i = 0; i < f->n_instances; i++) {
+        const hwnas_device_instance *one = &f->instances[i];
+        if (one->works)
+            hwnas_str_addf(out, "         %s  %s, %s, %s\n", one->spelling, one->info.name,
+                           one->info.library, one->info.isa);
+        else
+            hwnas_str_addf(out, "         %s  does not work here: %s\n", one->spelling,
+                           one->trouble);
+    }
+}
+
 static void add_text(hwnas_str *out, const hwnas_device_survey *f)
 {
     const hwnas_device_info *info = &f->info;
     hwnas_str_addf(out, "%-8s %s\n", f->ops->name, f->ops->help);
-    if (*info->name)
+    add_instances(out, f);
+    if (*info->name && !f->n_instances)
         hwnas_str_addf(out, "         %s%s%s%s%s\n", info->name, *info->library ? ", " : "",
                        info->library, *info->isa ? ", " : "", info->isa);
+    if (f->ops->caveat)
+        hwnas_str_addf(out, "         %s\n", f->ops->caveat);
     if (info->emulated)
         add_precisions(out, info);
     if (*f->trouble)
@@ -40,16 +56,30 @@ static void add_text(hwnas_str *out, const hwnas_device_survey *f)
         hwnas_roofline_text(out, f->rooflines, f->n);
 }
 
+static json_t *instances_of(const hwnas_device_survey *f)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < f->n_instances; i++) {
+        const hwnas_device_instance *one = &f->instances[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:b, s:s, s:s, s:s, s:s?}", "spelling", one->spelling, "works",
+                            one->works, "description", one->info.name, "library", one->info.library,
+                            "isa", one->info.isa, "message", one->works ? NULL : one->trouble));
+    }
+    return list;
+}
+
 static json_t *to_json(const hwnas_device_survey *f)
 {
     json_t *rooflines = json_array();
     for (size_t i = 0; i < f->n; i++)
         json_array_append_new(rooflines, hwnas_roofline_json(&f->rooflines[i]));
-    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name", f->ops->name,
-                     "help", f->ops->help, "works", f->works, "description", f->info.name,
-                     "library", f->info.library, "isa", f->info.isa, "threads", f->info.threads,
-                     "native", names_of(f->info.native), "emulated", names_of(f->info.emulated),
-                     "rooflines", rooflines);
+    return json_pack("{s:s, s:s, s:s?, s:o, s:b, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name",
+                     f->ops->name, "help", f->ops->help, "caveat", f->ops->caveat, "instances",
+                     instances_of(f), "works", f->works, "description", f->info.name, "library",
+                     f->info.library, "isa", f->info.isa, "threads", f->info.threads, "native",
+                     names_of(f->info.native), "emulated", names_of(f->info.emulated), "rooflines",
+                     rooflines);
 }
 
 void hwnas_survey_add(hwnas_rendering *out, const hwnas_device_survey *survey)

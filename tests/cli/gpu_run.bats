@@ -96,3 +96,78 @@ END
     /usr/bin/python3 -c 'import onnx.backend.test.case' 2>/dev/null || skip "needs Debian's python3-onnx"
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" cuda:0:own
 }
+
+# What is simulated of time: kernels of 100 us and a launch of 10 us, by the host's clock.
+simulate() {
+    export FAKE_GPU_SIMULATION="values=0,kernel=100e-6,delay=10e-6,nvml=1e-3,tick=0.05,idle=70,busy=400$1"
+    export FAKE_GPU_TRUTH=$PWD/truth
+}
+
+@test "latency, energy and layers are those that were simulated" {
+    simulate
+    ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.3 --layers --json
+    is out "abs(d['rows'][0]['p50_seconds'] / float(open('truth').read()) - 1) < 0.05"
+    is out "abs(d['rows'][0]['layers']['sum_seconds'] / float(open('truth').read()) - 1) < 0.05"
+    is out "abs(d['rows'][0]['energy_joules'] / (400 * float(open('truth').read())) - 1) < 0.1"
+    is out "d['rows'][0]['energy_low_joules'] <= d['rows'][0]['energy_joules'] <= d['rows'][0]['energy_high_joules']"
+    is out "d['rows'][0]['clock_hertz'] == 1.5e9 and d['rows'][0]['throttled_by'] is None"
+}
+
+@test "a search for energy on a GPU has its counter" {
+    space
+    simulate
+    sed -i 's/objectives:.*/objectives: [energy, params]/; s/trials: 6/trials: 2/' job.yaml
+    ends 0 search job.yaml --verify none --json
+    is out "(d['finished'], d['failed']) == (2, 0)"
+    is out "all(f['objectives']['energy']['value'] > 0 and f['objectives']['energy']['source'] == 'measured' for f in d['front'])"
+}
+
+@test "copies on a GPU share it: their throughput is the GPU's" {
+    [ "$(nproc)" -ge 2 ] || skip "needs two cores"
+    simulate
+    export FAKE_GPU_SHARED=$PWD/gpu
+    ends 0 profile mnist_mlp --device cuda:0:own --threads 1 --streams 2 --seconds 1 --json
+    is out "abs(d['rows'][0]['items_per_second'] * float(open('truth').read()) - 1) < 0.1"
+    is out "abs(d['rows'][0]['energy_joules'] / (400 * float(open('truth').read())) - 1) < 0.15"
+}
+
+@test "heat and a power limit are told as such" {
+    simulate ",heat_until=1e9,heat=0.5"
+    ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.2
+    says out "heat held the device's clock down"
+    simulate ",cap_until=1e9,cap=0.8"
+    ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.2
+    says out "power held the clock down to 1200 MHz"
+}
+
+@test "making plans takes longer than the timeout, and is no hang" {
+    space
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn FAKE_CUDNN_SECONDS=0.9 HWNAS_PLANS=
+    sed -i 's/cuda:0:own/cuda:0/; s/trials: 6/trials: 1/; s/seconds: 0.05/seconds: 0.05, timeout: 2/' job.yaml
+    ends 0 search job.yaml --verify none --json
+    is out "(d['finished'], d['failed']) == (1, 0)"
+}
+
+@test "a plan that fails when it is run is left out, and the network runs without it" {
+    space
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn
+    sed -i 's/cuda:0:own/cuda:0/; s/trials: 6/trials: 2/' job.yaml
+    FAKE_CUDNN_FAULT=run ends 0 search job.yaml --json
+    is out "(d['finished'], d['failed']) == (2, 0)"
+}
+
+@test "all GPUs are listed, and what is not proven of them is said" {
+    FAKE_GPU_COUNT=3 LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn ends 0 devices --json
+    is out "([[i['spelling'] for i in x['instances'] if i['works']] for x in d['devices'] if x['name'] == 'cuda'] ==
+        [['cuda:0', 'cuda:1', 'cuda:2']])"
+    is out "all('real GPU' in x['caveat'] for x in d['devices'] if x['name'].startswith('cuda'))"
+}
+
+@test "a driver for an older CUDA than cuDNN's is told, and kernels of ours go by the driver" {
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn FAKE_GPU_DRIVER=12040 FAKE_CUDNN_CUDA=13000
+    ends 1 profile mnist_mlp --device cuda:0
+    says err "this cuDNN was built for CUDA 13, and the driver knows CUDA up to 12.4"
+    mkdir twelve
+    ln -s "$HWNAS_FAKE_GPU"/libcuda.so.1 "$HWNAS_FAKE_GPU"/libnvidia-ml.so.1 "$HWNAS_FAKE_GPU"/libnvrtc.so.12 twelve
+    LD_LIBRARY_PATH=$PWD/twelve ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.05
+}
