@@ -53,6 +53,75 @@ assert d['weight_bytes'] >= 2 * 669706 and d['device_bytes'] > 20 << 30, d  # Ke
     refuses 1 "does not tell" forecast mnist_mlp --device null
 }
 
+@test "making plans for longer than the timeout is no hang" {
+    need_dry
+    cat >space.yaml <<'END'
+hwnas: 1
+name: many
+input:
+  image: [3, 32, 32]
+choices:
+  width: {values: [24, 32]}
+network:
+  - conv: {out: width, kernel: 3, pad: 1}
+  - hard_swish
+  - conv: {out: width + 8, kernel: 3, pad: 1}
+  - hard_swish
+  - conv: {out: width + 16, kernel: 1}
+  - gelu
+  - conv: {out: width + 24, kernel: 3, pad: 1}
+  - sigmoid
+  - conv: {out: width + 32, kernel: 3, pad: 1}
+  - hard_swish
+  - conv: {out: width + 40, kernel: 1}
+  - gelu
+  - conv: {out: width + 48, kernel: 3, pad: 1}
+  - hard_swish
+  - conv: {out: width + 56, kernel: 3, pad: 1}
+  - sigmoid
+  - global_avg_pool
+  - flatten
+  - linear: {out: 10}
+END
+    cat >job.yaml <<'END'
+space: space.yaml
+device: cuda-dry:h200
+dtype: f16
+objectives: [latency.p50, params]
+budget: {trials: 1}
+measure: {timeout: 5, estimate: off}
+END
+    HWNAS_PLANS=$PWD/plans "$HWNAS" search job.yaml --verify none --json >out 2>err || true
+    /usr/bin/python3 - job.db <<'END'
+import sqlite3, sys
+rows = sqlite3.connect(sys.argv[1]).execute("SELECT status, message FROM trial").fetchall()
+assert rows and all(status == "unsupported" and "would run and fit" in message for status, message in rows), rows
+END
+    [ "$(ls plans/*.plan | wc -l)" -ge 8 ]
+}
+
+@test "products without tensor cores are told" {
+    need_dry
+    ends 0 forecast cifar10_cnn --device cuda-dry:h200 --dtype bf16 --steps # three channels
+    says out "cuDNN, no tensor cores"
+}
+
+@test "the module is built with headers of cuDNN 9.8" {
+    local cuda
+    cuda=$(sed -n "s/^CUDA_CPPFLAGS = -isystem //p" "$HWNAS_MODULES/../Makefile")
+    [ -e "$cuda/cudnn.h" ] || skip "built without CUDA"
+    # As they were before attention was an operation of its own.
+    mkdir old
+    cp -L "$cuda"/cudnn*.h old/
+    sed -i 's/^\(#define CUDNN_MINOR\) .*/\1 8/' old/cudnn_version.h
+    sed -i '/SDPA_FWD/d' old/cudnn_graph*.h
+    [ -z "$(grep SDPA_FWD old/cudnn_graph.h)" ]
+    for file in "$HWNAS_SRC"/src/device/cudnn/*.c; do
+        gcc -std=gnu11 -Wall -Werror -fsyntax-only -DHWNAS_CUDA_LIBRARIES='""' -isystem old -isystem "$cuda" \
+            -I"$HWNAS_MODULES/.." -I"$HWNAS_MODULES/../include" -I"$HWNAS_SRC/include" -I"$HWNAS_SRC/src" "$file"
+    done
+}
+
 @test "a model larger than the GPU is told with figures" {
     need_dry
     sed 's/"totalGlobalMem": [0-9]*/"totalGlobalMem": 537919488/' "$HWNAS_SRC/gpus/l4.json" >small.json

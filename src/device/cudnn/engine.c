@@ -317,6 +317,40 @@ hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_devic
 
 /* ---- The kind ---- */
 
+static bool is_product(const hwnas_cudnn_op *op)
+{
+    return op->kind == HWNAS_CUDNN_CONV || op->kind == HWNAS_CUDNN_CONV_BACK ||
+           op->kind == HWNAS_CUDNN_MATMUL || op->kind == HWNAS_CUDNN_ATTENTION;
+}
+
+static const hwnas_cudnn_op *product_of(const hwnas_cudnn_operation *o)
+{
+    for (int i = 0; i < o->n_ops; i++)
+        if (is_product(&o->ops[i]))
+            return &o->ops[i];
+    return NULL;
+}
+
+/* A depthwise convolution has nothing to multiply there. */
+static bool wants_tensor_cores(const hwnas_cudnn_operation *o, const hwnas_cudnn_op *product)
+{
+    return !o->is_exact &&
+           (product->kind != HWNAS_CUDNN_CONV || o->ports[product->inputs[1]].dims[1] > 1);
+}
+
+const char *hwnas_cudnn_engine_words(const hwnas_cudnn_operation *o)
+{
+    const hwnas_cudnn_plan *plan = o->plan;
+    const hwnas_cudnn_op *product = product_of(o);
+    if (plan->engine < 0 ||
+        !product) /* not told; numbers mean others where nothing is multiplied */
+        return hwnas_cudnn_engine.name;
+    if (wants_tensor_cores(o, product) &&
+        !(plan->numerical & 1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
+        return HWNAS_CUDNN_NO_TENSOR_CORES;
+    return plan->engine == 0 ? HWNAS_CUDNN_GENERIC : hwnas_cudnn_engine.name;
+}
+
 static hwnas_status engine_compile(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
 {
     hwnas_cudnn_operation *o = step->state;
@@ -329,6 +363,7 @@ static hwnas_status engine_compile(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN has no engine for '%s': %.400s",
                           step->name, o->plan->why);
     step->workspace = o->plan->workspace;
+    step->about.how = hwnas_cudnn_engine_words(o);
     return HWNAS_OK;
 }
 

@@ -6,7 +6,8 @@
 #include "device/cudnn/plans.h"
 
 /* The plan of an operation: remembered, read from disk, or made. When no engine takes it, the plan
- * says so (is_refused), which is not a failure. A GPU's properties must be known (device->properties). */
+ * says so (is_refused), which is not a failure. A GPU's properties must be known
+ * (device->properties). */
 HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out,
                                                 hwnas_cuda_device *device,
                                                 const hwnas_cudnn_operation *o);
@@ -16,6 +17,11 @@ HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out,
 cudnnStatus_t hwnas_cudnn_pack(cudnnBackendDescriptor_t *out, const hwnas_cudnn_api *api,
                                const hwnas_cudnn_operation *o, char *const *places,
                                char *workspace);
+
+/* "cuDNN", or what makes the plan a slow one. Static. */
+#define HWNAS_CUDNN_NO_TENSOR_CORES "cuDNN, no tensor cores"
+#define HWNAS_CUDNN_GENERIC "cuDNN, generic engine"
+const char *hwnas_cudnn_engine_words(const hwnas_cudnn_operation *o);
 
 /* Makes device->properties, for which plans are made, of device->gpu's description. */
 HWNAS_CHECKED hwnas_status hwnas_cudnn_describe_gpu(hwnas_cuda_device *device);
