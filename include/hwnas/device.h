@@ -114,6 +114,9 @@ struct hwnas_device_ops {
      * may be under way; the second begins when the first ends. */
     hwnas_status (*start)(hwnas_exec *exec, int runs);
     hwnas_status (*finish)(hwnas_exec *exec, double *seconds);
+    /* (optional, with `time`) Empties the device's caches before the next run, which follows it
+     * without a pause; comes back at once. */
+    hwnas_status (*evict)(hwnas_exec *exec);
     /* (optional) A device with a clock of its own: how it does. May take milliseconds. */
     void (*state)(hwnas_exec *exec, hwnas_device_state *out);
     /* (optional) Joules that the device has used, from any beginning; NaN where it does not tell.

@@ -8,13 +8,18 @@
 #include "base/str.h"
 #include "measure/sampler.h"
 
+static hwnas_status refuse_cold(const hwnas_sampler *s, const char *modes)
+{
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                 "'%s' has caches of its own, which nothing here empties so",
+                                 s->exec->ops->name),
+                      "measure it %s", modes);
+}
+
 static hwnas_status begin_cold(hwnas_sampler *s)
 {
     if (s->exec->ops->time)
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "'%s' has caches of its own, which nothing here empties",
-                                     s->exec->ops->name),
-                          "measure it hot, or after-idle");
+        return s->exec->ops->evict ? HWNAS_OK : refuse_cold(s, "hot, or after-idle");
     return hwnas_evictor_open(&s->evictor);
 }
 
@@ -35,6 +40,8 @@ static void turn_round(hwnas_sampler *s)
 /* What two runs on different inputs leave the same is what they only read. */
 static hwnas_status begin_cold_weights(hwnas_sampler *s)
 {
+    if (s->exec->ops->time)
+        return refuse_cold(s, s->exec->ops->evict ? "cold, or hot" : "hot, or after-idle");
     TRY(begin_cold(s));
     TRY(hwnas_sampler_run(s, 1));
     TRY(hwnas_evictor_note(s->evictor));
@@ -45,7 +52,7 @@ static hwnas_status begin_cold_weights(hwnas_sampler *s)
 
 static hwnas_status before_cold(hwnas_sampler *s)
 {
-    return hwnas_evict_all(s->evictor);
+    return s->evictor ? hwnas_evict_all(s->evictor) : s->exec->ops->evict(s->exec);
 }
 
 static hwnas_status before_cold_weights(hwnas_sampler *s)

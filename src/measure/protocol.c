@@ -147,7 +147,8 @@ hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hw
     else
         TRY_OUT(sample_on_processor(&m, &s, deadline));
     hwnas_conclude(&m, &s);
-    if (options->energy && hwnas_has_device_energy(exec))
+    /* What happens before each sample takes energy too. */
+    if (options->energy && !s.mode->before && hwnas_has_device_energy(exec))
         TRY_OUT(hwnas_device_energy(&m, &s));
     m.memory_bytes = exec->ops->memory ? exec->ops->memory(exec) : 0;
     m.total_seconds = machine->now(machine) - begin;

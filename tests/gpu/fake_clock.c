@@ -45,9 +45,10 @@ static const struct {
     {                                                                                              \
 #NAME, offsetof(fake_settings, NAME)                                                       \
     }
-    KEY(is_virtual), KEY(values),    KEY(kernel), KEY(launch),    KEY(delay),      KEY(nvml),
-    KEY(tick),       KEY(idle),      KEY(busy),   KEY(hertz),     KEY(ramp),       KEY(slowest),
-    KEY(cap_from),   KEY(cap_until), KEY(cap),    KEY(heat_from), KEY(heat_until), KEY(heat),
+    KEY(is_virtual), KEY(values),    KEY(kernel),     KEY(cold),     KEY(launch),
+    KEY(delay),      KEY(nvml),      KEY(tick),       KEY(idle),     KEY(busy),
+    KEY(hertz),      KEY(ramp),      KEY(slowest),    KEY(cap_from), KEY(cap_until),
+    KEY(cap),        KEY(heat_from), KEY(heat_until), KEY(heat),
 };
 
 static void set(fake_settings *out, const char *name, size_t n, double value)

@@ -13,6 +13,7 @@ typedef struct fake_settings {
     double is_virtual; /* 1: time passes in calls and pauses alone; 0: the host's clock */
     double values;     /* 0: kernels compute nothing when they are replayed */
     double kernel; /* a kernel of one block, at the full clock rate; 0: as long as on the host */
+    double cold;   /* share that a kernel takes longer with nothing in the cache */
     double launch; /* of the host, for each kernel or graph that it launches */
     double delay;  /* from a launch to the first kernel, where the GPU is idle */
     double nvml;   /* of the host, for a call of NVML's */

@@ -129,6 +129,7 @@ EXPORT CUresult cuDeviceGetAttribute(int *out, CUdevice_attribute which, CUdevic
     (void)device;
     *out = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? FAKE_SM / 10
            : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? FAKE_SM % 10
+           : which == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE            ? FAKE_L2_BYTES
                                                                    : 1;
     return CUDA_SUCCESS;
 }

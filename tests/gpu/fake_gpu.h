@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FAKE_SM = 90, FAKE_BYTES = 1 << 30 };
+enum { FAKE_SM = 90, FAKE_BYTES = 1 << 30, FAKE_L2_BYTES = 1 << 20 };
 #define EXPORT __attribute__((visibility("default")))
 
 extern struct fake_state {

@@ -92,6 +92,8 @@ static CUresult compute(const work *w)
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+static bool is_cold; /* the cache: something as large has just been written */
+
 /* The host goes on at once: that the GPU is lost is found out when it waits, or by the next call.
  */
 static CUresult do_work(const work *w, bool is_first, bool is_replay)
@@ -112,7 +114,8 @@ static CUresult do_work(const work *w, bool is_first, bool is_replay)
     const double start = fake_clock();
     const CUresult result = is_replay && !f->values ? CUDA_SUCCESS : compute(w);
     const double seconds = f->kernel > 0 ? simulated(w) : fake_clock() - start;
-    fake_work(seconds, is_first);
+    is_cold |= w->what == FILL && w->bytes >= FAKE_L2_BYTES;
+    fake_work(seconds * (is_cold && is_replay ? 1 + f->cold : 1), is_first);
     if (is_replay)
         note(seconds);
     return result;
@@ -298,12 +301,11 @@ EXPORT CUresult cuGraphLaunch(CUgraphExec made, CUstream stream)
     fake.n_replays++;
     fake_gpu_n_logged = 0;
     fake_spend(fake_simulation()->launch);
-    for (size_t i = 0; i < g->n; i++) {
-        const CUresult result = do_work(&g->all[i], !i, true);
-        if (result != CUDA_SUCCESS)
-            return result;
-    }
-    return CUDA_SUCCESS;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < g->n && result == CUDA_SUCCESS; i++)
+        result = do_work(&g->all[i], !i, true);
+    is_cold = false;
+    return result;
 }
 
 /* ---- Events ---- */

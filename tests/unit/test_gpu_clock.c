@@ -251,6 +251,20 @@ static void heat_disturbs(void **state)
     close_bench(&b);
 }
 
+/* Each run finds nothing in the GPU's cache. */
+static void cold_is_what_was_simulated(void **state)
+{
+    (void)state;
+    hwnas_measure_options options = usual;
+    options.mode = HWNAS_COLD;
+    options.energy = true;
+    bench b = open_bench("0:own", ",cold=0.5");
+    const hwnas_measurement m = measure(&b, options);
+    assert_close(m.p50, 1.5 * simulated_run(), 0.005);
+    assert_true(isnan(m.energy)); /* that of hot runs would be another one */
+    close_bench(&b);
+}
+
 /* Several copies are one process each; what one of them sees of a GPU that is its own. */
 static void a_window_is_timed_by_the_gpu(void **state)
 {
@@ -284,6 +298,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(energy_is_what_was_simulated),
         cmocka_unit_test(a_power_limit_is_told_and_disturbs_nothing),
         cmocka_unit_test(heat_disturbs),
+        cmocka_unit_test(cold_is_what_was_simulated),
         cmocka_unit_test(a_window_is_timed_by_the_gpu),
     };
     if (argc > 1)

@@ -138,6 +138,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .time = hwnas_cuda_time,
     .start = hwnas_cuda_start,
     .finish = hwnas_cuda_finish,
+    .evict = hwnas_cuda_evict,
     .state = hwnas_cuda_state,
     .joules = hwnas_cuda_joules,
 };

@@ -23,6 +23,7 @@ typedef struct cuda_net {
         CUevent begin, end;
     } timed[MOST_TIMED]; /* what start() and finish() are about, in turns */
     size_t n_started, n_finished;
+    char *eviction; /* memory that is written to have all else out of the cache; NULL: not yet */
     size_t n_events;
     CUevent *events; /* one before the first step and one behind each, for run_steps() */
 } cuda_net;
@@ -54,6 +55,8 @@ void hwnas_cuda_free_exec(hwnas_exec *exec)
         for (int i = 0; i < HWNAS_CUDNN_N_MEMORIES; i++)
             if (n->launch.memories[i])
                 api->free((CUdeviceptr)n->launch.memories[i]);
+        if (n->eviction)
+            api->free((CUdeviceptr)n->eviction);
         if (n->launch.workspace)
             api->free((CUdeviceptr)n->launch.workspace);
     }
@@ -356,6 +359,23 @@ hwnas_status hwnas_cuda_time(hwnas_exec *exec, int runs, double *seconds)
     }
     TRY(hwnas_cuda_start(exec, runs));
     return hwnas_cuda_finish(exec, seconds);
+}
+
+/* The second-level cache; the first is emptied by each launch. */
+hwnas_status hwnas_cuda_evict(hwnas_exec *exec)
+{
+    const hwnas_cudnn_net *net = (const hwnas_cudnn_net *)exec;
+    cuda_net *n = net->live;
+    const size_t bytes = 2 * net->device->gpu.cache_bytes;
+    if (!bytes)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "the driver does not tell the size of the cache");
+    TRY(hwnas_live_use(net->device->live));
+    if (!n->eviction)
+        TRY(take(&n->eviction, net, bytes, "emptying of the cache"));
+    return hwnas_cuda_status(
+        api_of(net), api_of(net)->fill((CUdeviceptr)n->eviction, 0, bytes, n->launch.stream),
+        "empty", "cache");
 }
 
 void hwnas_cuda_state(hwnas_exec *exec, hwnas_device_state *out)

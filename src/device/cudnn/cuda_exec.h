@@ -14,6 +14,7 @@ hwnas_status hwnas_cuda_run_steps(hwnas_exec *exec, const float *const *inputs,
 hwnas_status hwnas_cuda_time(hwnas_exec *exec, int runs, double *seconds);
 hwnas_status hwnas_cuda_start(hwnas_exec *exec, int runs);
 hwnas_status hwnas_cuda_finish(hwnas_exec *exec, double *seconds);
+hwnas_status hwnas_cuda_evict(hwnas_exec *exec);
 void hwnas_cuda_state(hwnas_exec *exec, hwnas_device_state *out);
 double hwnas_cuda_joules(hwnas_exec *exec);
 

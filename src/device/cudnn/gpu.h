@@ -14,6 +14,7 @@ typedef struct hwnas_gpu {
     int sm;               /* compute capability: 90 is 9.0 */
     int multiprocessors;
     size_t memory_bytes;
+    size_t cache_bytes; /* of the second level; of a GPU that is here */
     char *cudnn; /* the properties as JSON text, in cuDNN's terms */
 } hwnas_gpu;
 

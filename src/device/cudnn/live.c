@@ -24,7 +24,10 @@ struct hwnas_live {
     loaded *loaded;
 };
 
-#define SYMBOL(FUNCTION, MEMBER) {#FUNCTION, offsetof(hwnas_cudnn_run_api, MEMBER)}
+#define SYMBOL(FUNCTION, MEMBER)                                                                   \
+    {                                                                                              \
+#FUNCTION, offsetof(hwnas_cudnn_run_api, MEMBER)                                           \
+    }
 static const hwnas_symbol symbols[] = {
     SYMBOL(cudnnCreate, create_handle),
     SYMBOL(cudnnDestroy, destroy_handle),
@@ -85,7 +88,7 @@ hwnas_status hwnas_cudnn_run_status(const hwnas_live *live, cudnnStatus_t result
 static hwnas_status describe(hwnas_gpu *gpu, hwnas_live *live)
 {
     const hwnas_cuda_api *api = live->api;
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, cache = 0;
     char bus[32];
     TRY_CUDA(api, "tell", "name", api->device_name(gpu->name, sizeof gpu->name, live->device));
     TRY_CUDA(api, "tell", "memory", api->total_memory(&gpu->memory_bytes, live->device));
@@ -95,14 +98,15 @@ static hwnas_status describe(hwnas_gpu *gpu, hwnas_live *live)
     } rows[] = {
         {&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
         {&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+        {&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
         {&gpu->multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         TRY_CUDA(api, "tell", "properties",
                  api->device_attribute(rows[i].out, rows[i].attribute, live->device));
     gpu->sm = 10 * major + minor;
-    TRY_CUDA(api, "tell", "bus address",
-             api->device_pci_bus_id(bus, sizeof bus, live->device));
+    gpu->cache_bytes = (size_t)(cache > 0 ? cache : 0);
+    TRY_CUDA(api, "tell", "bus address", api->device_pci_bus_id(bus, sizeof bus, live->device));
     live->nvml = hwnas_nvml_open(bus);
     return HWNAS_OK;
 }
