@@ -113,7 +113,7 @@ END
     # As they were before attention was an operation of its own.
     mkdir old
     cp -L "$cuda"/cudnn*.h old/
-    sed -i 's/^\(#define CUDNN_MINOR\) .*/\1 8/' old/cudnn_version.h
+    sed -i -E 's/^(#define CUDNN_([A-Z]+_)?MINOR) .*/\1 8/' old/*.h
     sed -i '/SDPA_FWD/d' old/cudnn_graph*.h
     [ -z "$(grep SDPA_FWD old/cudnn_graph.h)" ]
     for file in "$HWNAS_SRC"/src/device/cudnn/*.c; do

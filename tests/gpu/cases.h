@@ -245,8 +245,9 @@ static inline hwnas_graph *graph_of(const op_case *c)
         inputs[n] = add_tensor(graph, word, n);
     assert_non_null(op);
     hwnas_attr *attrs = attributes(op, c->attrs);
+    /* Weights that are among the inputs are not made. */
     ok(hwnas_graph_add_node(&out, graph, op, "it", attrs, n, inputs,
-                            op->make_weights || op->build));
+                            (op->make_weights || op->build) && n <= op->max_inputs));
     hwnas_graph_add_output(graph, out);
     free(attrs);
     free(copy);

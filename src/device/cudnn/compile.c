@@ -47,6 +47,7 @@ static hwnas_status compile_steps(hwnas_cudnn_net *net, hwnas_cudnn_bans *bans, 
         snprintf(phase, sizeof phase, "compiling, step %zu of %zu", i + 1, net->n_steps);
         hwnas_cuda_tell(net->device, phase);
         const hwnas_status status = compile(step, net);
+        hwnas_cuda_told(net->device);
         if (status == HWNAS_OK)
             continue;
         if (status != HWNAS_E_UNSUPPORTED || step->kind == &hwnas_cudnn_kernel)

@@ -25,8 +25,9 @@ struct hwnas_cuda_device {
     void (*progress)(void *context, const char *phase);
     void *context;
     char phase[64];
-    void *driver; /* the open libcuda.so.1 */
-    void *live;   /* of a GPU that is here: context, stream, handle; see cuda.c */
+    struct hwnas_pulse *pulse; /* NULL: nobody hears, or nothing is compiled */
+    void *driver;              /* the open libcuda.so.1 */
+    void *live;                /* of a GPU that is here: context, stream, handle; see cuda.c */
 };
 
 /* Rows of the module's table. */
@@ -42,8 +43,10 @@ HWNAS_CHECKED hwnas_status hwnas_cuda_device_open(hwnas_device **out, const hwna
 void hwnas_cuda_device_close(hwnas_device *device);
 void hwnas_cuda_listen(hwnas_device *device, void (*progress)(void *context, const char *phase),
                        void *context);
-/* Says what is compiled now, and that it goes on: `phase` NULL is what was said last. */
+/* Says what is compiled now, and until hwnas_cuda_told() again and again that it goes on, for some
+ * minutes at most: one call of cuDNN's may take longer than the silence that is a hang. */
 void hwnas_cuda_tell(hwnas_cuda_device *device, const char *phase);
+void hwnas_cuda_told(hwnas_cuda_device *device);
 /* "cuDNN 9.19.0"; returns what snprintf() does. */
 int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *device);
 

@@ -190,7 +190,6 @@ static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device, const hwnas
     for (int i = 0; i < offered->n && n < (tunes ? MAX_TUNED : 1); i++) {
         hwnas_cudnn_plan plan = *out;
         plan.made = NULL;
-        hwnas_cuda_tell(device, NULL); /* each may take seconds */
         if (!finalise(&plan, device, offered->made[i], o->is_exact))
             continue;
         const double seconds = tunes ? device->time_plan(device, o, plan.made, plan.workspace) : 0;
