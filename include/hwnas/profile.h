@@ -68,8 +68,8 @@ typedef struct hwnas_profile_options {
     /* (optional) Becomes nonzero, in a signal handler or another thread: the report has what was
      * finished, and concludes with HWNAS_E_INTERRUPTED. */
     const volatile sig_atomic_t *cancel;
-    /* (optional) Shapes of ONNX files' inputs, "ids=1x128,mask=1x128": open dimensions become these,
-     * wherever they have the same name; "ids=1x{32,64,128}" is measured in each. */
+    /* (optional) Shapes of ONNX files' inputs, "ids=1x128,mask=1x128": open dimensions become
+     * these, wherever they have the same name; "ids=1x{32,64,128}" is measured in each. */
     const char *shape;
 } hwnas_profile_options;
 #define HWNAS_PROFILE_OPTIONS_INIT                                                                 \
@@ -182,6 +182,35 @@ typedef struct hwnas_calibration_options {
  * ("hwnas.calibration"). Takes options->seconds. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_calibrate(
     hwnas_report **out, const hwnas_space *space, const hwnas_calibration_options *options);
+
+/* A table of latencies on other devices, carried over to one that measures a few of its networks.
+ */
+typedef struct hwnas_transfer_options {
+    size_t size;
+    const char *device; /* NULL: "cpu" */
+    int threads;        /* 0: all cores that this process may use */
+    int batch;          /* 0: 1 */
+    hwnas_precision precision;
+    const char *from; /* a CSV of the space's architectures; columns in _ms or _us are devices */
+    const char *out;  /* the CSV to be written; NULL: none */
+    int n;            /* networks to measure, 3 to 100; 0: 10 */
+    uint64_t seed;    /* of the networks that are looked at */
+    const volatile sig_atomic_t *cancel;                /* (optional) as above */
+    void (*progress)(void *context, const char *words); /* (optional) as above */
+    void *context;
+} hwnas_transfer_options;
+#define HWNAS_TRANSFER_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        sizeof(hwnas_transfer_options), NULL, 0, 0, HWNAS_F32, NULL, NULL, 0, 0, NULL, NULL, NULL  \
+    }
+
+/* Measures those networks of the table that tell most of the others, and estimates all of them on
+ * the device, each with its 90 % interval (docs/latency-table.md). `out` is written whole or not at
+ * all. HWNAS_E_INPUT: the table has no other device. Text, JSON ("hwnas.transfer"). About a second
+ * for 10,000 networks, and the measurements. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_transfer(hwnas_report **out,
+                                                          const hwnas_space *space,
+                                                          const hwnas_transfer_options *options);
 
 #ifdef __cplusplus
 }

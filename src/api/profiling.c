@@ -13,6 +13,7 @@
 #include "report/calibration_text.h"
 #include "report/forecast_text.h"
 #include "report/survey_text.h"
+#include "report/transfer_text.h"
 
 /* ---- What this machine can do ---- */
 
@@ -140,4 +141,46 @@ hwnas_status hwnas_space_calibrate(hwnas_report **out, const hwnas_space *space,
     }
     hwnas_latencies_close(latencies);
     return status == HWNAS_E_INTERRUPTED ? HWNAS_OK : status;
+}
+
+/* ---- From other devices ---- */
+
+static void tell_transfer(void *context, size_t n_measured)
+{
+    const hwnas_transfer_options *options = context;
+    char *words = hwnas_printf("%zu of %d networks measured", n_measured, options->n);
+    options->progress(options->context, words);
+    free(words);
+}
+
+hwnas_status hwnas_space_transfer(hwnas_report **out, const hwnas_space *space,
+                                  const hwnas_transfer_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_transfer_options options;
+    hwnas_transfer_result result;
+    hwnas_rendering told = {0};
+    TRY(TAKE_OPTIONS(&options, given));
+    options.n = options.n ? options.n : 10;
+    const hwnas_transfer_how how = {.device = options.device ? options.device : "cpu",
+                                    .threads = options.threads,
+                                    .batch = options.batch ? options.batch : 1,
+                                    .precision = options.precision,
+                                    .from = options.from,
+                                    .out = options.out,
+                                    .n = options.n < 0 ? 0 : (size_t)options.n,
+                                    .seed = options.seed,
+                                    .stop = options.cancel,
+                                    .progress = options.progress ? tell_transfer : NULL,
+                                    .context = &options};
+    if (how.threads < 0 || how.threads > MAX_THREADS || how.batch < 1 || how.batch > MAX_BATCH ||
+        !how.from)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "from, threads or batch are out of range");
+    hwnas_api_use_runner();
+    hwnas_api_note_crowd(how.device, how.threads, HWNAS_PRIORITY_AUTO);
+    TRY(hwnas_transfer_table(&result, space, &how));
+    hwnas_transfer_tell(&told, &result, how.device, how.out);
+    hwnas_transfer_result_done(&result);
+    *out = hwnas_report_of(&told);
+    return HWNAS_OK;
 }

@@ -248,3 +248,15 @@ hwnas_status hwnas_csv_number(double *out, const hwnas_csv *csv, size_t row, siz
     *out = value;
     return HWNAS_OK;
 }
+
+void hwnas_csv_text(hwnas_str *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\n")) {
+        hwnas_str_add(out, text);
+        return;
+    }
+    hwnas_str_add(out, "\"");
+    for (; *text; text++)
+        hwnas_str_addf(out, *text == '"' ? "\"\"" : "%c", *text);
+    hwnas_str_add(out, "\"");
+}

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "base/str.h"
 
 typedef struct hwnas_csv {
     const char *path;
@@ -30,5 +31,8 @@ const char *hwnas_csv_cell(const hwnas_csv *csv, size_t row, size_t column);
 /* A finite number, else HWNAS_E_INPUT at the line. */
 HWNAS_CHECKED hwnas_status hwnas_csv_number(double *out, const hwnas_csv *csv, size_t row,
                                             size_t column);
+
+/* Any text as a cell of one that is written. */
+void hwnas_csv_text(hwnas_str *out, const char *text);
 
 #endif

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/csv.h"
+
 /* clang-format off */
 #define FIELD(json, csv, kind, when, member)                                                       \
     {json, csv, HWNAS_FIELD_##kind, HWNAS_FIELD_##when, offsetof(hwnas_profile_row, member), false}
@@ -164,18 +166,6 @@ bool hwnas_field_read(hwnas_profile_row *row, const hwnas_profile_field *field, 
         return read_digest(at, text);
     }
     return false;
-}
-
-void hwnas_csv_text(hwnas_str *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\n")) {
-        hwnas_str_add(out, text);
-        return;
-    }
-    hwnas_str_add(out, "\"");
-    for (; *text; text++)
-        hwnas_str_addf(out, *text == '"' ? "\"\"" : "%c", *text);
-    hwnas_str_add(out, "\"");
 }
 
 void hwnas_csv_value(hwnas_str *out, json_t *value)

@@ -45,7 +45,5 @@ bool hwnas_field_read(hwnas_profile_row *row, const hwnas_profile_field *field, 
 json_t *hwnas_field_json(const hwnas_profile_field *field, const hwnas_profile_row *row);
 /* A value as a cell of a CSV, in quotes where it needs them (RFC 4180). Takes it. */
 void hwnas_csv_value(hwnas_str *out, json_t *value);
-/* Any text as a cell. */
-void hwnas_csv_text(hwnas_str *out, const char *text);
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "profile/fields.h"
 #include "profile/layers.h"
 #include "report/grid.h"

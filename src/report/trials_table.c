@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "profile/fields.h"
 #include "report/front.h"
 #include "report/grid.h"

@@ -159,3 +159,56 @@ fill_null_table() {
     is out 'd["finished"] == 1 and d["ended"] == "the time is over"'
     is out 'd["closest"]["objectives"]["latency.p50"]["source"] == "measured"'
 }
+
+# others COLUMN: the published latencies on all devices but one, as others.csv.
+others() {
+    python3 - "$HWNAS_SRC/tests/data/nas_bench_201_latency.csv" "$1" <<'END'
+import csv
+import sys
+
+rows = list(csv.reader(open(sys.argv[1])))
+at = rows[0].index(sys.argv[2])
+with open("others.csv", "w") as file:
+    csv.writer(file).writerows(row[:at] + row[at + 1:] for row in rows[:1] + rows[1::10])
+END
+}
+
+@test "a device that was left out is carried over from ten of its published latencies" {
+    local device=replay:$HWNAS_SRC/tests/data/nas_bench_201_latency.csv#gold_6226_ms
+    others gold_6226_ms
+    ends 0 calibrate nas_bench_201 --from others.csv --device "$device" -n 10 --out here.csv --json
+    is out "d['networks'] == 1563 and d['other_devices'] == 26 and len(d['measured']) == 10"
+    python3 - "$HWNAS_SRC/tests/data/nas_bench_201_latency.csv" "$HWNAS_SRC/benchmarks" <<'END'
+import csv
+import sys
+
+sys.path.insert(0, sys.argv[2])
+import figures
+
+truth = {row["arch"]: float(row["gold_6226_ms"]) for row in csv.DictReader(open(sys.argv[1]))}
+rows = list(csv.DictReader(open("here.csv")))
+told = [row for row in rows if row["is_measured"] == "1"]
+left = [row for row in rows if row["is_measured"] == "0"]
+assert len(told) == 10 and all(abs(float(row["latency_ms"]) / truth[row["arch"]] - 1) < 1e-5 for row in told)
+rank = figures.spearman([float(row["latency_ms"]) for row in left], [truth[row["arch"]] for row in left])
+inside = sum(float(row["low_ms"]) <= truth[row["arch"]] <= float(row["high_ms"]) for row in left)
+assert rank > 0.95, rank
+assert inside > 0.75 * len(left), inside / len(left)
+END
+}
+
+@test "latencies that cannot be carried over leave no file" {
+    printf 'arch,a_ms\n111111,1\n222222,2\n333333,0\n' >zero.csv
+    ends 2 calibrate nas_bench_201 --from zero.csv --device null --out here.csv
+    says err "zero.csv:4: 'a_ms' is 0, not above 0"
+    printf 'arch,a\n111111,1\n' >none.csv
+    ends 2 calibrate nas_bench_201 --from none.csv --device null --out here.csv
+    says err 'no column has latencies of another device'
+    printf 'arch,a_ms\n111111,1\n222222,2\n' >few.csv
+    ends 2 calibrate nas_bench_201 --from few.csv --device null --out here.csv
+    says err '2 networks are too few to learn from'
+    ends 2 calibrate nas_bench_201 --from missing.csv --device null --out here.csv
+    ends 2 calibrate nas_bench_201 --from zero.csv -n 2
+    ends 2 calibrate nas_bench_201 --out here.csv
+    [ ! -e here.csv ]
+}
