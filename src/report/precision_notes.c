@@ -21,6 +21,16 @@ static void add_emulated(hwnas_str *out, const hwnas_profile *profile,
                            device->spelling, hwnas_precision_name((hwnas_precision)p));
 }
 
+static bool is_measured(const hwnas_profile *profile, const hwnas_profile_device *device,
+                        hwnas_precision precision)
+{
+    for (size_t i = 0; i < profile->n_rows; i++)
+        if (profile->rows[i].precision == precision && profile->rows[i].status == HWNAS_OK &&
+            !strcmp(profile->rows[i].device, device->spelling))
+            return true;
+    return false;
+}
+
 /* f32 is exact there, and so leaves the units for products alone that a GPU has its speed from. */
 static void add_exact(hwnas_str *out, const hwnas_profile *profile,
                       const hwnas_profile_device *device)
@@ -31,7 +41,7 @@ static void add_exact(hwnas_str *out, const hwnas_profile *profile,
         hwnas_error_clear();
         return;
     }
-    if (ops->precisions & (1U << HWNAS_TF32) && is_used(profile, device, HWNAS_F32) &&
+    if (ops->precisions & (1U << HWNAS_TF32) && is_measured(profile, device, HWNAS_F32) &&
         !is_used(profile, device, HWNAS_TF32))
         hwnas_str_addf(out, "! %s: f32 multiplies without tensor cores; --dtype tf32 uses them\n",
                        device->spelling);
