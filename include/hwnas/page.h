@@ -16,6 +16,13 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_of_study(hwnas_report **out, hwn
  * HWNAS_E_UNSUPPORTED: there is none of this report; HWNAS_E_INPUT: a name in it is not UTF-8. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_html(char **out, const hwnas_report *page);
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save(const hwnas_report *page, const char *path);
+/* A picture of the study as SVG, and the same into a file: "front", or "curve" (the best network so
+ * far, over the trials). HWNAS_E_USAGE: there is none of that name; HWNAS_E_INFEASIBLE: the study
+ * has nothing to show in it yet. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_picture(char **out, const hwnas_report *page,
+                                                        const char *picture);
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save_picture(const hwnas_report *page,
+                                                             const char *picture, const char *path);
 /* The library was built with uPlot, which draws charts; else a page says where they are missing. */
 HWNAS_API bool hwnas_page_has_charts(void);
 

@@ -160,13 +160,38 @@ hwnas_status hwnas_page_html(char **out, const hwnas_report *page)
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_page_picture(char **out, const hwnas_report *page, const char *picture)
+{
+    IN_C_LOCALE;
+    hwnas_str svg = {0};
+    if (!page->kind->svg)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there is no picture of this report");
+    TRY(page->kind->svg(&svg, page->found, picture));
+    *out = svg.s;
+    return HWNAS_OK;
+}
+
+/* Takes the text. */
+static hwnas_status save(char *text, const char *path)
+{
+    const hwnas_status status = hwnas_file_write(path, text, strlen(text));
+    free(text);
+    return status;
+}
+
 hwnas_status hwnas_page_save(const hwnas_report *page, const char *path)
 {
     char *html;
     TRY(hwnas_page_html(&html, page));
-    const hwnas_status status = hwnas_file_write(path, html, strlen(html));
-    free(html);
-    return status;
+    return save(html, path);
+}
+
+hwnas_status hwnas_page_save_picture(const hwnas_report *page, const char *picture,
+                                     const char *path)
+{
+    char *svg;
+    TRY(hwnas_page_picture(&svg, page, picture));
+    return save(svg, path);
 }
 
 hwnas_status hwnas_report_conclude(const hwnas_report *report)

@@ -12,7 +12,8 @@ typedef struct hwnas_report_kind {
     void (*csv)(hwnas_str *out, const void *found);
     void (*dot)(hwnas_str *out, const void *found);
     void (*html)(hwnas_str *out, const char *json); /* of the JSON, in short form */
-    void (*free)(void *found);                      /* (optional) */
+    hwnas_status (*svg)(hwnas_str *out, const void *found, const char *picture);
+    void (*free)(void *found); /* (optional) */
 } hwnas_report_kind;
 
 /* Takes `found`. */

@@ -15,6 +15,7 @@
 #include "report/explain_text.h"
 #include "report/front.h"
 #include "report/page.h"
+#include "report/picture.h"
 #include "report/trials_table.h"
 #include "study/ask_tell.h"
 #include "study/explain.h"
@@ -366,6 +367,11 @@ static json_t *page_json(const void *found)
                            p->predictions);
 }
 
+static hwnas_status page_svg(hwnas_str *out, const void *found, const char *picture)
+{
+    return hwnas_picture_draw(out, ((const page *)found)->summary, picture);
+}
+
 static void page_free(void *found)
 {
     page *p = found;
@@ -381,7 +387,7 @@ hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study)
 {
     IN_C_LOCALE;
     static const hwnas_report_kind kind = {
-        .json = page_json, .html = hwnas_page_draw, .free = page_free};
+        .json = page_json, .html = hwnas_page_draw, .svg = page_svg, .free = page_free};
     hwnas_status status = HWNAS_OK;
     page *p = hwnas_alloc(sizeof *p);
     TRY_OUT(load_summary(&p->summary, study));

@@ -303,3 +303,55 @@ END
         if [ "$dark" ]; then is seen "d['result']['text'] > d['result']['back'] + 300"; else is seen "d['result']['text'] < d['result']['back'] - 300"; fi
     done
 }
+
+@test "report --svg: the front and the curve have the study's own numbers" {
+    cp "$PAGES/job.db" .
+    ends 0 report job.db --svg front
+    says err "wrote job-front.svg"
+    ends 0 report job.db --svg curve -o curve.svg
+    "$HWNAS" study trials job.db --json >trials.json
+    /usr/bin/python3 - <<'END'
+import json, re
+import xml.etree.ElementTree as tree
+trials = json.load(open("trials.json"))["trials"]
+svg = "{http://www.w3.org/2000/svg}"
+value = lambda t, m: t["objectives"][m]["value"]
+
+def ticks(root):
+    """What a pixel is worth, by the words beside the axes."""
+    found = {"middle": [], "end": []}
+    for t in root.iter(svg + "text"):
+        if t.get("class") == "tick":
+            across = t.get("text-anchor") == "middle"
+            found[t.get("text-anchor")].append((float(t.get("x")) if across else float(t.get("y")) - 4, float(t.text)))
+    def scale(pairs):
+        (p, v), (q, w) = pairs[0], pairs[-1]
+        return lambda at: v + (at - p) * (w - v) / (q - p)
+    return scale(found["middle"]), scale(found["end"])
+
+root = tree.parse("job-front.svg").getroot()
+x, y = ticks(root)
+drawn = sorted((round(x(float(c.get("cx"))), 1), round(y(float(c.get("cy"))), 1))
+               for c in root.iter(svg + "circle") if c.get("class") == "front")
+front = sorted((value(t, "latency.p50"), value(t, "accuracy")) for t in trials if t["front"])
+assert len(drawn) == len(front)
+for (a, b), (c, d) in zip(drawn, front):
+    assert abs(a - c) < 0.3 and abs(b - d) < 0.3, (a, b, c, d)
+assert any(t.text == "latency.p50 <= 40 ms" for t in root.iter(svg + "text"))
+root = tree.parse("curve.svg").getroot()
+x, y = ticks(root)
+path = next(p.get("d") for p in root.iter(svg + "path") if p.get("class") == "path")
+best = max(value(t, "accuracy") for t in trials if t["feasible"])
+assert abs(y(float(re.findall(r"V([\d.]+)", path)[-1])) - best) < 0.3
+END
+    refuses 2 "no picture 'roof'*'front' or 'curve'" report job.db --svg roof
+    [ ! -e job-roof.svg ]
+    job "objectives: [accuracy]"
+    ends 0 search job.yaml --study one.db
+    refuses 3 "no front to draw; --svg curve" report one.db --svg front
+    ends 0 report one.db --svg curve
+    job "constraints: [accuracy >= 99 %]"
+    ends 3 search job.yaml --study none.db
+    refuses 3 "no trial meets the constraints" report none.db --svg curve
+    refuses 2 "exclude each other" report job.db --svg front --json
+}
