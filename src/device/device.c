@@ -15,8 +15,38 @@
 #include "base/str.h"
 
 const hwnas_device_ops *hwnas_devices[HWNAS_MAX_ROWS] = {
-    &hwnas_cpu_device, &hwnas_ort_device,  &hwnas_cuda_device,   &hwnas_cuda_dry_device,
-    &hwnas_ref_device, &hwnas_null_device, &hwnas_replay_device, &hwnas_external_device,
+    &hwnas_cpu_device,    &hwnas_ort_device,      &hwnas_cuda_device, &hwnas_cuda_dry_device,
+    &hwnas_ref_device,    &hwnas_null_device,     &hwnas_ssh_device,  &hwnas_runner_device,
+    &hwnas_replay_device, &hwnas_external_device,
+};
+
+/* What another process runs (measure/runner_link.h) is not opened in this one. */
+static hwnas_status open_elsewhere(hwnas_device **out, const char *argument,
+                                   const hwnas_device_options *options)
+{
+    (void)out, (void)options;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                 "what '%s' measures it measures elsewhere: it runs nothing here",
+                                 argument),
+                      "profile, compare, calibrate, search and optimize take it");
+}
+
+enum { ALL_PRECISIONS = (1 << HWNAS_N_PRECISIONS) - 1 };
+
+const hwnas_device_ops hwnas_ssh_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "ssh",
+    .help = "hwnas on another machine: ssh:HOST, ssh:USER@HOST, ssh:HOST/ort",
+    .open = open_elsewhere,
+    .precisions = ALL_PRECISIONS,
+};
+
+const hwnas_device_ops hwnas_runner_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "runner",
+    .help = "a program of yours that measures: runner:COMMAND (docs/runner-protocol.md)",
+    .open = open_elsewhere,
+    .precisions = ALL_PRECISIONS,
 };
 
 /* Nothing can be asked of it. */

@@ -1,8 +1,8 @@
 /* device.h: what can run a graph; <hwnas/device.h> says what a device is.
  *
  * `cpu` runs graphs through oneDNN, `ref` is the truth in plain C, `null` does nothing and measures
- * the harness, `replay` remembers published measurements and runs nothing, `external` is run by
- * others. */
+ * the harness, `replay` remembers published measurements and runs nothing, `ssh` and `runner` are
+ * run by other processes (measure/runner_link.h), `external` by others. */
 #ifndef HWNAS_DEVICE_DEVICE_H
 #define HWNAS_DEVICE_DEVICE_H
 

@@ -25,10 +25,13 @@ hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threa
 {
     if (threads < 0)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%d threads", threads);
+    hwnas_link *link;
+    TRY(hwnas_link_new(&link, device));
     hwnas_runner *r = hwnas_alloc(sizeof *r);
     r->device = hwnas_strdup(device);
+    r->link = link;
     /* Counted here: in the child OpenMP binds the main thread, and it would count one core. */
-    r->threads = threads ? threads : hwnas_device_cores();
+    r->threads = threads || !hwnas_link_is_own(link) ? threads : hwnas_device_cores();
     r->fd = r->log = -1;
     *out = r;
     return HWNAS_OK;
@@ -49,6 +52,8 @@ void hwnas_runner_close(hwnas_runner *runner)
     if (!runner)
         return;
     hwnas_runner_end_child(runner, false);
+    hwnas_streamed_done(&runner->samples);
+    hwnas_link_free(runner->link);
     free(runner->device);
     free(runner);
 }
@@ -74,6 +79,8 @@ static hwnas_status wait_ready(hwnas_runner *r, short events, double timeout,
             return hwnas_fail(HWNAS_E_IO, NULL, "cannot wait for the runner: %s", strerror(errno));
         silence += fmin(hwnas_now() - start, 2e-3 * SLICE_MS);
     }
+    /* A link that is stuck looks the same as a network that is. */
+    r->may_return = hwnas_link_is_far(r->link);
     hwnas_status status =
         hwnas_fail(HWNAS_E_TIMEOUT, NULL,
                    "the runner said nothing for %g s while %s, and was killed", timeout, r->phase);
@@ -139,16 +146,33 @@ hwnas_status hwnas_runner_protocol_error(void)
                       "over memory");
 }
 
+/* What came is no frame. At the beginning it is often what a shell or another program prints. */
+static hwnas_status not_a_runner(const hwnas_runner *r)
+{
+    if (hwnas_link_is_own(r->link))
+        return hwnas_runner_protocol_error();
+    hwnas_status status = hwnas_fail(
+        hwnas_link_is_far(r->link) && r->is_starting ? HWNAS_E_LIBRARY : HWNAS_E_CRASHED, NULL,
+        "'%s' wrote something that is no frame of a runner", hwnas_link_where(r->link));
+    return hwnas_link_is_far(r->link)
+               ? hwnas_hint(status,
+                            "'ssh %s true' must print nothing; see what the shell there "
+                            "prints when it starts",
+                            hwnas_link_where(r->link))
+               : hwnas_hint(status, "standard output is for frames alone: docs/runner-protocol.md");
+}
+
 /* The next frame's payload, NUL-terminated, yours to free(). */
 static hwnas_status receive_frame(char **out, hwnas_wire_frame *frame, hwnas_runner *r,
                                   double timeout, const hwnas_measure_options *o)
 {
     unsigned char head[HWNAS_FRAME_HEAD];
     TRY(receive_all(r, head, sizeof head, timeout, o));
-    if (!hwnas_frame_decode(frame, head) || frame->type < HWNAS_FRAME_PHASE ||
-        frame->type > HWNAS_FRAME_ANSWER ||
+    if (!hwnas_frame_decode(frame, head) ||
+        (frame->type != HWNAS_FRAME_PHASE && frame->type != HWNAS_FRAME_ANSWER &&
+         frame->type != HWNAS_FRAME_SAMPLES) ||
         (frame->type == HWNAS_FRAME_PHASE && frame->length > LONGEST_PHASE))
-        return hwnas_runner_protocol_error();
+        return not_a_runner(r);
     char *text = hwnas_alloc(frame->length + 1);
     hwnas_status status = receive_all(r, text, frame->length, timeout, o);
     if (status == HWNAS_OK)
@@ -165,12 +189,12 @@ static hwnas_status read_verdict(const json_t *answer)
     const char *message = json_string_value(json_object_get(answer, "message"));
     const char *hint = json_string_value(json_object_get(answer, "hint"));
     hwnas_status status = name ? hwnas_status_from_name(name) : HWNAS_N_STATUS;
-    if (status == HWNAS_N_STATUS || !message || !hint)
+    if (status == HWNAS_N_STATUS)
         return hwnas_runner_protocol_error();
     if (status == HWNAS_OK)
         return HWNAS_OK;
-    hwnas_fail(status, NULL, "%s", message);
-    return *hint ? hwnas_hint(status, "%s", hint) : status;
+    hwnas_fail(status, NULL, "%s", message && *message ? message : "the runner does not say why");
+    return hint && *hint ? hwnas_hint(status, "%s", hint) : status;
 }
 
 /* A child that says again and again that it lives, and nothing else, is not waited for without
@@ -188,6 +212,20 @@ static hwnas_status check_patience(const hwnas_runner *r, double waited, double 
                                  "the runner gave no answer for %.0f s while %s, and was killed",
                                  waited, r->phase),
                       "when the device is that slow, raise the timeout");
+}
+
+/* Takes samples, and says when there are enough. */
+static hwnas_status take_samples(hwnas_runner *r, const char *text, size_t length, double timeout,
+                                 const hwnas_measure_options *o)
+{
+    json_t *frame = json_loadb(text, length, 0, NULL);
+    const bool is_good = hwnas_streamed_add(&r->samples, frame);
+    json_decref(frame);
+    if (!is_good)
+        return hwnas_runner_protocol_error();
+    return hwnas_streamed_is_enough(&r->samples, o)
+               ? send_frame(r, HWNAS_FRAME_STOP, "", 0, timeout, o)
+               : HWNAS_OK;
 }
 
 /* Hears phases until the answer is there. */
@@ -211,8 +249,13 @@ static hwnas_status receive_answer(json_t **out, hwnas_runner *r, double timeout
                 json_decref(answer);
             return status;
         }
-        snprintf(r->phase, sizeof r->phase, "%s", text);
+        hwnas_status status = HWNAS_OK;
+        if (frame.type == HWNAS_FRAME_SAMPLES)
+            status = take_samples(r, text, frame.length, timeout, o);
+        snprintf(r->phase, sizeof r->phase, "%s",
+                 frame.type == HWNAS_FRAME_SAMPLES ? "sampling" : text);
         free(text);
+        TRY(status);
         if (o->progress)
             o->progress(o->context, r->phase);
     }
@@ -237,11 +280,41 @@ static json_t *list_allowed(const hwnas_runner *r)
     return list;
 }
 
+/* Who it is, and where: what is measured on two machines is never taken for one. */
+static hwnas_status read_hello(hwnas_runner *r, const json_t *info)
+{
+    hwnas_hello h;
+    if (!hwnas_wire_read_hello(&h, info))
+        return hwnas_runner_protocol_error();
+    if (h.protocol != HWNAS_PROTOCOL)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                       "the runner%s%s speaks version %d of the protocol%s%s, and "
+                       "this hwnas version %d",
+                       *hwnas_link_where(r->link) ? " of " : "", hwnas_link_where(r->link),
+                       h.protocol, *h.version ? ": it is hwnas " : "", h.version, HWNAS_PROTOCOL),
+            "install the same version on both sides; this one is %s", hwnas_version());
+    if (hwnas_link_is_far(r->link)) {
+        const hwnas_device_info there = h.info;
+        snprintf(h.info.name, sizeof h.info.name, "%.80s, over ssh, machine %s", there.name,
+                 h.machine);
+        snprintf(h.info.library, sizeof h.info.library, "%.40s, hwnas %.14s", there.library,
+                 h.version);
+    }
+    if (!hwnas_link_is_own(r->link) && !(h.abilities & 1 << HWNAS_CAN_VERIFY))
+        h.info.computes = false;
+    hwnas_link_is_open(r->link);
+    r->lost_since = r->nap = 0;
+    r->hello = h;
+    return HWNAS_OK;
+}
+
 /* A child with an open device. */
-static hwnas_status ensure_child(hwnas_runner *r, const hwnas_measure_options *o)
+hwnas_status hwnas_runner_make_ready(hwnas_runner *r, const hwnas_measure_options *o)
 {
     hwnas_status status;
     json_t *answer = NULL;
+    const bool is_own = hwnas_link_is_own(r->link);
     if (r->pid)
         return HWNAS_OK;
     if (getenv("HWNAS_IS_RUNNER"))
@@ -249,21 +322,27 @@ static hwnas_status ensure_child(hwnas_runner *r, const hwnas_measure_options *o
                           "a runner may not start runners: the program '%s' "
                           "does not know the command `runner`",
                           program_invocation_name);
-    if (!r->pinned)
+    if (!r->pinned && is_own)
         hwnas_cores_take(&r->cores, r->threads);
     const int *cores = r->pinned ? r->pinned : r->cores.numbers;
     const int n_cores = r->pinned ? r->threads : r->cores.n;
     json_t *list = json_array();
     for (int i = 0; i < n_cores; i++)
         json_array_append_new(list, json_integer(cores[i]));
-    json_t *request = json_pack("{s:s, s:i, s:o, s:o}", "device", r->device, "threads", r->threads,
-                                "cores", list, "allowed", list_allowed(r));
+    json_t *request = json_pack("{s:i, s:s, s:i}", "protocol", HWNAS_PROTOCOL, "device",
+                                hwnas_link_device(r->link), "threads", r->threads);
+    if (is_own) { /* elsewhere they are chosen there */
+        json_object_set(request, "cores", list);
+        json_object_set_new(request, "allowed", list_allowed(r));
+    }
+    json_decref(list);
     snprintf(r->phase, sizeof r->phase, "starting");
+    r->is_starting = true;
     TRY_OUT(hwnas_runner_start_child(r, cores, n_cores));
     TRY_OUT(send_json(r, HWNAS_FRAME_OPEN, request, START_TIMEOUT, o));
     TRY_OUT(receive_answer(&answer, r, START_TIMEOUT, o));
-    if (!hwnas_wire_read_info(&r->info, json_object_get(answer, "info")))
-        status = hwnas_runner_protocol_error();
+    TRY_OUT(read_hello(r, json_object_get(answer, "info")));
+    r->is_starting = false;
 out:
     json_decref(request);
     json_decref(answer);
@@ -275,15 +354,21 @@ out:
 hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner)
 {
     const hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
-    TRY(ensure_child(runner, &options));
-    *out = runner->info;
-    return HWNAS_OK;
+    hwnas_status status;
+    int n = 0;
+    do
+        status = hwnas_runner_make_ready(runner, &options);
+    while (hwnas_runner_tries_again(&status, &n, runner, &options));
+    if (status == HWNAS_OK)
+        *out = runner->hello.info;
+    return status;
 }
 
 hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const void *onnx,
                                   size_t length, const hwnas_measure_options *o)
 {
-    TRY(ensure_child(r, o));
+    TRY(hwnas_runner_make_ready(r, o));
+    hwnas_streamed_done(&r->samples);
     /* What was said in an earlier request explains nothing in this one. */
     hwnas_runner_drain_log(r);
     r->n_tail = r->n_graphs = 0;
@@ -326,13 +411,44 @@ static hwnas_status request_measurement(json_t **out, hwnas_runner *r, const voi
     return status == HWNAS_OK ? hwnas_runner_receive(out, r, o) : status;
 }
 
-hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times *steps,
-                                        hwnas_runner *runner, const hwnas_graph *graph,
-                                        const hwnas_measure_options *options)
+hwnas_status hwnas_runner_write(void **onnx, size_t *length, const hwnas_runner *runner,
+                                const hwnas_graph *graph)
+{
+    hwnas_graph *folded;
+    if (runner->hello.abilities & 1 << HWNAS_CAN_SEEDS)
+        return hwnas_onnx_write(onnx, length, graph, HWNAS_ONNX_SEEDS);
+    TRY(hwnas_graph_fold(&folded, graph)); /* as it is deployed */
+    const hwnas_status status = hwnas_onnx_write(onnx, length, folded, HWNAS_ONNX_VALUES);
+    hwnas_graph_free(folded);
+    return status;
+}
+
+bool hwnas_runner_can_race(const hwnas_runner *runner)
+{
+    return runner->hello.abilities & 1 << HWNAS_CAN_RACE;
+}
+
+/* Times of steps; none where the runner does not tell. */
+static hwnas_status take_steps(hwnas_step_times *out, const hwnas_runner *runner,
+                               const hwnas_graph *graph, const json_t *list)
+{
+    hwnas_graph *folded;
+    if (!(runner->hello.abilities & 1 << HWNAS_CAN_STEPS)) {
+        *out = (hwnas_step_times){.arena = hwnas_arena_new()};
+        return HWNAS_OK;
+    }
+    TRY(hwnas_graph_fold(&folded, graph));
+    const bool is_good = hwnas_wire_read_steps(out, list, folded);
+    hwnas_graph_free(folded);
+    return is_good ? HWNAS_OK : hwnas_runner_protocol_error();
+}
+
+static hwnas_status measure_once(hwnas_measurement *out, hwnas_step_times *steps,
+                                 hwnas_runner *runner, const hwnas_graph *graph,
+                                 const hwnas_measure_options *options)
 {
     hwnas_status status;
     hwnas_measurement m;
-    hwnas_graph *folded = NULL;
     json_t *answer = NULL;
     void *onnx = NULL;
     size_t length;
@@ -340,23 +456,33 @@ hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times
     /* What earlier candidates left behind, in caches, must not count against this one. */
     if (options->memory_limit && runner->n_requests)
         hwnas_runner_end_child(runner, false);
-    TRY_OUT(hwnas_onnx_write(&onnx, &length, graph, HWNAS_ONNX_SEEDS));
+    TRY_OUT(hwnas_runner_make_ready(runner, options));
+    TRY_OUT(hwnas_runner_write(&onnx, &length, runner, graph));
     TRY_OUT(request_measurement(&answer, runner, onnx, length, steps != NULL, options));
     const json_t *measurement = json_object_get(answer, "measurement");
-    if (!hwnas_wire_read_measurement(&m, measurement))
+    if (!hwnas_wire_read_measurement(&m, measurement) &&
+        !hwnas_streamed_conclude(&m, &runner->samples, answer, options))
         TRY_OUT(hwnas_runner_protocol_error());
-    if (steps) {
-        TRY_OUT(hwnas_graph_fold(&folded, graph));
-        if (!hwnas_wire_read_steps(steps, json_object_get(measurement, "steps"), folded))
-            TRY_OUT(hwnas_runner_protocol_error());
-    }
+    if (steps)
+        TRY_OUT(take_steps(steps, runner, graph, json_object_get(measurement, "steps")));
     m.total_seconds = hwnas_now() - start;
     *out = m;
 out:
     free(onnx);
     json_decref(answer);
-    hwnas_graph_free(folded);
     return hwnas_runner_end_request(runner, status);
+}
+
+hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times *steps,
+                                        hwnas_runner *runner, const hwnas_graph *graph,
+                                        const hwnas_measure_options *options)
+{
+    hwnas_status status;
+    int n = 0;
+    do
+        status = measure_once(out, steps, runner, graph, options);
+    while (hwnas_runner_tries_again(&status, &n, runner, options));
+    return status;
 }
 
 hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,

@@ -28,6 +28,19 @@ HWNAS_CHECKED hwnas_status hwnas_runner_receive(json_t **answer, hwnas_runner *r
 /* How a request ends: a failure in which the child may still be running, or is not to be trusted,
  * costs the child. A plain "I cannot do this" does not. Returns `status`. */
 HWNAS_CHECKED hwnas_status hwnas_runner_end_request(hwnas_runner *runner, hwnas_status status);
+/* After a request has ended with `status`, which becomes another one when there is no hope: whether
+ * to make it once more, as only the way to the runner was cut. `n` counts, from 0. Waits a while
+ * where nobody can be reached. */
+bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *runner,
+                              const hwnas_measure_options *options);
+/* Starts the child if there is none; then its hello is known. */
+HWNAS_CHECKED hwnas_status hwnas_runner_make_ready(hwnas_runner *runner,
+                                                   const hwnas_measure_options *options);
+/* A network as the runner takes it; `onnx` is yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_runner_write(void **onnx, size_t *length,
+                                              const hwnas_runner *runner, const hwnas_graph *graph);
+/* Whether networks can take turns there; a runner that has not been started yet cannot. */
+bool hwnas_runner_can_race(const hwnas_runner *runner);
 /* The status of an answer that is none. */
 HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(void);
 /* Ends the child at once; keeps the failure that is recorded. */

@@ -48,16 +48,16 @@ static bool has_own_threads(const char *device)
 
 /* Our environment with OpenMP's settings in it. They must be there before the library is loaded,
  * and they stand above the user's, as the measurement says how it was made. */
-static char **make_environment(const hwnas_runner *r, const int *cores, int n_cores)
+char **hwnas_runner_environment(const char *device, int threads, const int *cores, int n_cores)
 {
     hwnas_str places = {0};
     for (int i = 0; i < n_cores; i++)
         hwnas_str_addf(&places, "%s{%d}", i ? "," : "", cores[i]);
     /* With more threads than cores the kernel knows better. */
-    bool is_bound = n_cores == r->threads;
-    const bool spins = is_bound && !has_own_threads(r->device);
+    bool is_bound = n_cores == threads;
+    const bool spins = is_bound && !has_own_threads(device);
     char *settings[] = {
-        hwnas_printf("OMP_NUM_THREADS=%d", r->threads),
+        hwnas_printf("OMP_NUM_THREADS=%d", threads),
         hwnas_strdup("OMP_DYNAMIC=false"),
         hwnas_strdup(spins ? "OMP_WAIT_POLICY=active" : "OMP_WAIT_POLICY=passive"),
         hwnas_strdup(is_bound ? "OMP_PROC_BIND=close" : "OMP_PROC_BIND=false"),
@@ -84,24 +84,20 @@ static char **make_environment(const hwnas_runner *r, const int *cores, int n_co
     return list;
 }
 
-static void free_environment(char **list)
+/* posix_spawn() with the three streams in place. In our own child SIGINT and SIGTERM start blocked:
+ * they may come before it can ignore them. Another program gets a process group: what the keyboard
+ * sends is not meant for it, and what it starts ends with it. */
+static int spawn(pid_t *pid, const char *program, char *const *arguments, int socket_fd, int log_fd,
+                 char **environment, bool is_own)
 {
-    for (size_t i = 0; list[i]; i++)
-        free(list[i]);
-    free(list);
-}
-
-/* posix_spawn() with the three streams in place. SIGINT and SIGTERM start blocked: they may come
- * before the child can ignore them. */
-static int spawn(pid_t *pid, const char *program, int socket_fd, int log_fd, char **environment)
-{
-    char *const arguments[] = {(char *)"hwnas", (char *)"runner", NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t blocked, defaults;
     sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT);
-    sigaddset(&blocked, SIGTERM);
+    if (is_own) {
+        sigaddset(&blocked, SIGINT);
+        sigaddset(&blocked, SIGTERM);
+    }
     sigfillset(&defaults);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, socket_fd, STDIN_FILENO);
@@ -110,8 +106,9 @@ static int spawn(pid_t *pid, const char *program, int socket_fd, int log_fd, cha
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &blocked);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawn(pid, program, &actions, &attributes, arguments, environment);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              (is_own ? 0 : POSIX_SPAWN_SETPGROUP));
+    int error = posix_spawnp(pid, program, &actions, &attributes, arguments, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;
@@ -129,8 +126,13 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
     hwnas_status status = HWNAS_OK;
     const char *program = getenv("HWNAS_RUNNER");
     int fds[2] = {-1, -1}, log[2] = {-1, -1};
-    char **environment = make_environment(r, cores, n_cores);
-    if (!program || !*program)
+    const bool is_own = hwnas_link_is_own(r->link);
+    char **words = hwnas_link_words(r->link);
+    char **environment =
+        is_own ? hwnas_runner_environment(r->device, r->threads, cores, n_cores) : NULL;
+    if (!is_own)
+        program = words[0];
+    else if (!program || !*program)
         program = default_program;
     if (pipe2(log, O_CLOEXEC) || fcntl(log[0], F_SETFL, O_NONBLOCK) ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) ||
@@ -139,7 +141,8 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
         goto out;
     }
     fcntl(log[1], F_SETPIPE_SZ, PIPE_BYTES); /* less does as well */
-    int error = spawn(&r->pid, program, fds[1], log[1], environment);
+    int error =
+        spawn(&r->pid, program, words, fds[1], log[1], environment ? environment : environ, is_own);
     if (error) {
         r->pid = 0;
         status = hwnas_fail(HWNAS_E_IO, NULL, "cannot start the runner '%s': %s", program,
@@ -155,7 +158,8 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
     hwnas_log(HWNAS_LOG_DEBUG, "started the runner '%s' for %s with %d threads: process %d",
               program, r->device, r->threads, (int)r->pid);
 out:
-    free_environment(environment);
+    hwnas_link_free_words(environment);
+    hwnas_link_free_words(words);
     close_fd(&fds[0]);
     close_fd(&fds[1]);
     close_fd(&log[0]);
@@ -182,6 +186,12 @@ void hwnas_runner_drain_log(hwnas_runner *r)
     }
 }
 
+/* With what it has started, where it has a process group. */
+static void end_at_once(const hwnas_runner *r)
+{
+    kill(hwnas_link_is_own(r->link) ? r->pid : -r->pid, SIGKILL);
+}
+
 /* Waits for the child's end, at most GRACE_MS, then ends it: `was_alive`. Returns its wait
  * status. */
 static int reap(hwnas_runner *r, bool *was_alive)
@@ -197,7 +207,7 @@ static int reap(hwnas_runner *r, bool *was_alive)
     }
     *was_alive = got == 0;
     if (got == 0) {
-        kill(r->pid, SIGKILL);
+        end_at_once(r);
         while (waitpid(r->pid, &wait_status, 0) < 0 && errno == EINTR)
             continue;
     }
@@ -210,7 +220,7 @@ void hwnas_runner_end_child(hwnas_runner *r, bool at_once)
     bool was_alive;
     close_fd(&r->fd);
     if (r->pid && at_once)
-        kill(r->pid, SIGKILL);
+        end_at_once(r);
     if (r->pid)
         reap(r, &was_alive);
     close_fd(&r->log);
@@ -235,6 +245,14 @@ static bool tells_of_memory(const char *tail)
            strcasestr(tail, "cannot allocate memory") || strstr(tail, "Thread creation failed");
 }
 
+/* A shell between us and the runner makes an exit status of a signal. */
+static int signal_of_shell(const hwnas_runner *r, int wait_status)
+{
+    const int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+    const bool is_signal = code > 128 && code <= 128 + SIGRTMAX;
+    return is_signal && !hwnas_link_is_own(r->link) ? code - 128 : wait_status;
+}
+
 hwnas_status hwnas_runner_classify_exit(hwnas_runner *r)
 {
     char tail[sizeof r->tail + 1];
@@ -246,6 +264,10 @@ hwnas_status hwnas_runner_classify_exit(hwnas_runner *r)
     close_fd(&r->log);
     bool of_memory = tells_of_memory(tail);
     const char *line = last_line(tail), *colon = *line ? ": " : "";
+
+    if (!was_alive)
+        TRY(hwnas_link_explain(&r->may_return, r->link, wait_status, line, r->is_starting));
+    wait_status = signal_of_shell(r, wait_status);
 
     if (of_memory)
         return hwnas_fail(HWNAS_E_MEMORY, NULL, "the runner ran out of memory while %s%s%s",

@@ -3,11 +3,15 @@
 #define HWNAS_MEASURE_RUNNER_PRIV_H
 
 #include "measure/cores.h"
+#include "measure/runner_link.h"
 #include "measure/runner.h"
+#include "measure/streamed.h"
+#include "measure/wire.h"
 
 struct hwnas_runner {
     char *device;
-    int threads;
+    hwnas_link *link;
+    int threads;       /* of a link that is not our own: 0, the other side's choice */
     pid_t pid;         /* 0: no child */
     int fd;            /* socket to it */
     int log;           /* a pipe from its standard error */
@@ -16,11 +20,20 @@ struct hwnas_runner {
     char phase[64];    /* what it said that it is doing */
     size_t n_graphs;   /* of the request that it is serving */
     size_t n_requests; /* that the child has had */
-    hwnas_device_info info;
-    hwnas_cores cores; /* of the child */
-    const int *pinned; /* these instead, when they are given; borrowed */
+    hwnas_hello hello;
+    hwnas_streamed samples; /* of that request */
+    bool is_starting;       /* it has not been opened yet */
+    bool may_return;        /* what failed was the link, and it is worth trying again */
+    bool is_second;         /* the request is made again after silence */
+    double lost_since;      /* hwnas_now() when it could not be reached first; 0: it can */
+    double nap;             /* before the next attempt */
+    hwnas_cores cores;      /* of the child */
+    const int *pinned;      /* these instead, when they are given; borrowed */
 };
 
+/* Our environment with OpenMP's settings for a runner in it; yours to free with
+ * hwnas_link_free_words(). */
+char **hwnas_runner_environment(const char *device, int threads, const int *cores, int n_cores);
 /* Starts a process bound to the cores, one for each of its threads when there are as many. */
 HWNAS_CHECKED hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_cores);
 /* Ends it, if there is one: politely when it is idle, at once when it is not. */

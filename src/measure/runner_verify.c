@@ -20,9 +20,8 @@ static hwnas_status send(hwnas_runner *runner, const hwnas_graph *graph, double 
     return status;
 }
 
-hwnas_status hwnas_runner_verify(hwnas_verified *out, hwnas_runner *runner,
-                                 const hwnas_graph *graph, double ref_seconds,
-                                 const hwnas_measure_options *options)
+static hwnas_status verify_once(hwnas_verified *out, hwnas_runner *runner, const hwnas_graph *graph,
+                                double ref_seconds, const hwnas_measure_options *options)
 {
     json_t *answer = NULL;
     hwnas_verified v;
@@ -35,4 +34,16 @@ hwnas_status hwnas_runner_verify(hwnas_verified *out, hwnas_runner *runner,
     if (status == HWNAS_OK)
         *out = v;
     return hwnas_runner_end_request(runner, status);
+}
+
+hwnas_status hwnas_runner_verify(hwnas_verified *out, hwnas_runner *runner,
+                                 const hwnas_graph *graph, double ref_seconds,
+                                 const hwnas_measure_options *options)
+{
+    hwnas_status status;
+    int n = 0;
+    do
+        status = verify_once(out, runner, graph, ref_seconds, options);
+    while (hwnas_runner_tries_again(&status, &n, runner, options));
+    return status;
 }

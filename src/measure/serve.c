@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "measure/child.h"
 #include "measure/energy.h"
 #include "measure/cores.h"
 #include "measure/core_choice.h"
 #include "measure/race.h"
+#include "measure/far.h"
 #include "measure/runner.h"
 #include "measure/steps.h"
 #include "measure/verify.h"
@@ -362,14 +364,39 @@ static int read_cores(int out[HWNAS_MAX_CORES], const json_t *cores)
     return n < HWNAS_MAX_CORES ? n : HWNAS_MAX_CORES;
 }
 
+static void describe(hwnas_hello *out, const hwnas_device *device)
+{
+    hwnas_energy *energy = hwnas_energy_open(hwnas_energy_root());
+    *out = (hwnas_hello){.protocol = HWNAS_PROTOCOL, .abilities = (1 << HWNAS_N_ABILITIES) - 1};
+    snprintf(out->version, sizeof out->version, "%s", hwnas_version());
+    hwnas_host_id(out->machine);
+    device->ops->describe(device, &out->info);
+    out->info.has_energy |= energy != NULL && !device->ops->joules;
+    hwnas_energy_close(energy);
+}
+
+static hwnas_status check_protocol(const json_t *request)
+{
+    const json_t *protocol = json_object_get(request, "protocol");
+    if (!protocol || json_integer_value(protocol) == HWNAS_PROTOCOL)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                 "the runner is hwnas %s and speaks version %d of the protocol, "
+                                 "and the search speaks another",
+                                 hwnas_version(), HWNAS_PROTOCOL),
+                      "install the same version on both sides");
+}
+
 static hwnas_status serve_open(session *s, const json_t *request)
 {
-    hwnas_device_info info = {0};
+    hwnas_hello hello = {0};
     hwnas_device_options options = {0};
     const char *spelling = json_string_value(json_object_get(request, "device"));
     if (!hwnas_wire_read_int(&options.threads, json_object_get(request, "threads")))
         return answer(s, hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks a number of threads"),
                       "info", NULL);
+    if (check_protocol(request) != HWNAS_OK)
+        return answer(s, HWNAS_E_UNSUPPORTED, "info", NULL);
     hwnas_child_pin(json_object_get(request, "cores"));
     int cores[HWNAS_MAX_CORES];
     hwnas_place_bind(cores, read_cores(cores, json_object_get(request, "cores")));
@@ -379,14 +406,11 @@ static hwnas_status serve_open(session *s, const json_t *request)
     s->device = NULL;
     hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);
     if (status == HWNAS_OK) {
-        hwnas_energy *energy = hwnas_energy_open(hwnas_energy_root());
-        s->device->ops->describe(s->device, &info);
+        describe(&hello, s->device);
         if (s->device->ops->listen)
             s->device->ops->listen(s->device, say, s);
-        info.has_energy |= energy != NULL && !s->device->ops->joules;
-        hwnas_energy_close(energy);
     }
-    return answer(s, status, "info", status ? NULL : hwnas_wire_info(&info));
+    return answer(s, status, "info", status ? NULL : hwnas_wire_hello(&hello));
 }
 
 static hwnas_status serve_request(session *s)
@@ -406,13 +430,21 @@ static hwnas_status serve_request(session *s)
     return status;
 }
 
+/* What was read before this program was started once more. */
+static hwnas_status serve_kept(session *s)
+{
+    json_t *request = hwnas_far_take_kept();
+    const hwnas_status status = request ? serve_open(s, request) : HWNAS_OK;
+    json_decref(request);
+    return status;
+}
+
 hwnas_status hwnas_runner_serve_streams(int in, int out)
 {
     session s = {.in = in, .out = out};
-    hwnas_status status;
-    do
+    hwnas_status status = serve_kept(&s);
+    while (status == HWNAS_OK)
         status = serve_request(&s);
-    while (status == HWNAS_OK);
     hwnas_device_close(s.device);
     return status == HWNAS_E_NOT_FOUND ? HWNAS_OK : status;
 }

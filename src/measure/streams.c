@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "measure/conclude.h"
 #include "measure/cores.h"
+#include "measure/runner_link.h"
 #include "measure/runner.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
@@ -22,6 +23,21 @@ struct hwnas_streams {
     hwnas_runner **runners;
 };
 
+/* Copies share a window of time and this machine's cores. */
+static hwnas_status check_link(const char *device)
+{
+    hwnas_link *link;
+    TRY(hwnas_link_new(&link, device));
+    const bool is_own = hwnas_link_is_own(link);
+    hwnas_link_free(link);
+    return is_own ? HWNAS_OK
+                  : hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                          "several copies at a time are measured on this machine's "
+                                          "own devices alone, not on '%s'",
+                                          device),
+                               "leave --streams out");
+}
+
 hwnas_status hwnas_streams_open(hwnas_streams **out, const char *device, int threads, int streams)
 {
     hwnas_status status = HWNAS_OK;
@@ -35,6 +51,7 @@ hwnas_status hwnas_streams_open(hwnas_streams **out, const char *device, int thr
                             (long)threads * streams, here == 1 ? "is" : "are", here);
         return hwnas_hint(status, "streams share no cores: ask for fewer, or for fewer threads");
     }
+    TRY(check_link(device));
     hwnas_streams *s = hwnas_alloc(sizeof *s);
     s->runners = hwnas_alloc((size_t)streams * sizeof *s->runners);
     hwnas_cores_take(&s->cores, threads * streams);

@@ -29,7 +29,7 @@ bool hwnas_frame_decode(hwnas_wire_frame *out, const unsigned char head[HWNAS_FR
     memcpy(&length, head + 8, 8);
     type = le32toh(type);
     length = le64toh(length);
-    if (memcmp(head, MAGIC, 4) || type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_GO ||
+    if (memcmp(head, MAGIC, 4) || type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_STOP ||
         length > (type == HWNAS_FRAME_GRAPH ? MAX_GRAPH : MAX_WORDS))
         return false;
     *out = (hwnas_wire_frame){.type = (hwnas_frame_type)type, .length = length};
@@ -41,7 +41,9 @@ typedef enum field_kind {
     FIELD_DOUBLES, /* an array of double, or of structs of nothing else */
     FIELD_SIZE,
     FIELD_INT64,
-    FIELD_INT, /* and enumerations */
+    FIELD_INT,
+    FIELD_NAME,  /* an enumeration, as the name of its value */
+    FIELD_NAMES, /* a set of bits, as an array of names */
     FIELD_BOOL,
     FIELD_TEXT, /* an array of char */
 } field_kind;
@@ -50,15 +52,28 @@ typedef struct field {
     const char *name; /* NULL ends the table */
     field_kind kind;
     size_t offset, size;
+    const char *(*name_of)(int value); /* of FIELD_NAME and FIELD_NAMES, which know `n` values */
+    int n;
 } field;
 
-#define FIELD(type, name, kind)                                                                    \
+#define FIELD(type, member, kind_of)                                                               \
     {                                                                                              \
-#name, kind, offsetof(type, name), sizeof(((type *)NULL)->name)                            \
+        .name = #member, .kind = kind_of, .offset = offsetof(type, member),                        \
+        .size = sizeof(((type *)NULL)->member)                                                     \
+    }
+#define NAMED(type, member, key, kind_of, names, count)                                            \
+    {                                                                                              \
+        .name = key, .kind = kind_of, .offset = offsetof(type, member),                            \
+        .size = sizeof(((type *)NULL)->member), .name_of = names, .n = count                       \
     }
 #define OPTION(name, kind) FIELD(hwnas_measure_options, name, kind)
 #define RESULT(name, kind) FIELD(hwnas_measurement, name, kind)
-#define INFO(name, kind) FIELD(hwnas_device_info, name, kind)
+#define HELLO(name, kind) FIELD(hwnas_hello, name, kind)
+#define INFO(member, kind_of)                                                                      \
+    {                                                                                              \
+        .name = #member, .kind = kind_of, .offset = offsetof(hwnas_hello, info.member),            \
+        .size = sizeof(((hwnas_hello *)NULL)->info.member)                                         \
+    }
 #define VERIFIED(name, kind) FIELD(hwnas_verified, name, kind)
 
 _Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
@@ -67,11 +82,41 @@ _Static_assert(sizeof(hwnas_mode) == sizeof(int), "hwnas_mode travels as an int"
 _Static_assert(sizeof(hwnas_priority) == sizeof(int), "hwnas_priority travels as an int");
 _Static_assert(sizeof(hwnas_stop) == sizeof(int), "hwnas_stop travels as an int");
 
+static const char *name_of_precision(int value)
+{
+    return hwnas_precision_name((hwnas_precision)value);
+}
+
+static const char *name_of_mode(int value)
+{
+    return hwnas_mode_name((hwnas_mode)value);
+}
+
+static const char *name_of_priority(int value)
+{
+    return hwnas_priority_name((hwnas_priority)value);
+}
+
+static const char *name_of_stop(int value)
+{
+    return hwnas_stop_name((hwnas_stop)value);
+}
+
+static const char *name_of_ability(int value)
+{
+    static const char *const names[HWNAS_N_ABILITIES] = {
+        [HWNAS_CAN_SEEDS] = "seeds",   [HWNAS_CAN_STEPS] = "steps",   [HWNAS_CAN_RACE] = "race",
+        [HWNAS_CAN_COPIES] = "copies", [HWNAS_CAN_VERIFY] = "verify",
+    };
+    return names[value];
+}
+
 static const field option_fields[] = {
-    {"precision", FIELD_INT, offsetof(hwnas_measure_options, exec.precision),
-     sizeof(hwnas_precision)},
-    OPTION(mode, FIELD_INT),
-    OPTION(priority, FIELD_INT),
+    NAMED(hwnas_measure_options, exec.precision, "precision", FIELD_NAME, name_of_precision,
+          HWNAS_N_PRECISIONS),
+    NAMED(hwnas_measure_options, mode, "mode", FIELD_NAME, name_of_mode, HWNAS_N_MODES),
+    NAMED(hwnas_measure_options, priority, "priority", FIELD_NAME, name_of_priority,
+          HWNAS_N_PRIORITIES),
     OPTION(idle_seconds, FIELD_DOUBLE),
     OPTION(interval, FIELD_DOUBLE),
     OPTION(max_seconds, FIELD_DOUBLE),
@@ -106,7 +151,7 @@ static const field measurement_fields[] = {
     RESULT(run_seconds, FIELD_DOUBLE),
     RESULT(total_seconds, FIELD_DOUBLE),
     RESULT(memory_bytes, FIELD_SIZE),
-    RESULT(stop, FIELD_INT),
+    NAMED(hwnas_measurement, stop, "stop", FIELD_NAME, name_of_stop, HWNAS_STOP_ABOVE + 1),
     RESULT(is_unstable, FIELD_BOOL),
     RESULT(is_mixed, FIELD_BOOL),
     RESULT(disturbed_share, FIELD_DOUBLE),
@@ -120,7 +165,7 @@ static const field measurement_fields[] = {
     RESULT(p50_first, FIELD_DOUBLE),
     RESULT(p50_last, FIELD_DOUBLE),
     RESULT(n_attempts, FIELD_INT),
-    RESULT(mode, FIELD_INT),
+    NAMED(hwnas_measurement, mode, "mode", FIELD_NAME, name_of_mode, HWNAS_N_MODES),
     RESULT(is_realtime, FIELD_BOOL),
     RESULT(is_cpu_time, FIELD_BOOL),
     RESULT(quota_stops, FIELD_INT),
@@ -129,10 +174,21 @@ static const field measurement_fields[] = {
     {0},
 };
 
-static const field info_fields[] = {
-    INFO(name, FIELD_TEXT),       INFO(library, FIELD_TEXT),  INFO(isa, FIELD_TEXT),
-    INFO(threads, FIELD_INT),     INFO(native, FIELD_INT),    INFO(emulated, FIELD_INT),
-    INFO(has_energy, FIELD_BOOL), INFO(computes, FIELD_BOOL), {0},
+static const field hello_fields[] = {
+    HELLO(protocol, FIELD_INT),
+    HELLO(version, FIELD_TEXT),
+    HELLO(machine, FIELD_TEXT),
+    NAMED(hwnas_hello, abilities, "abilities", FIELD_NAMES, name_of_ability, HWNAS_N_ABILITIES),
+    INFO(name, FIELD_TEXT),
+    INFO(library, FIELD_TEXT),
+    INFO(isa, FIELD_TEXT),
+    INFO(threads, FIELD_INT),
+    NAMED(hwnas_hello, info.native, "native", FIELD_NAMES, name_of_precision, HWNAS_N_PRECISIONS),
+    NAMED(hwnas_hello, info.emulated, "emulated", FIELD_NAMES, name_of_precision,
+          HWNAS_N_PRECISIONS),
+    INFO(has_energy, FIELD_BOOL),
+    INFO(computes, FIELD_BOOL),
+    {0},
 };
 
 static const field verified_fields[] = {
@@ -145,6 +201,15 @@ static const field verified_fields[] = {
 static json_t *encode_double(double number)
 {
     return isfinite(number) ? json_real(number) : json_null();
+}
+
+static json_t *encode_names(int set, const field *f)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < f->n; i++)
+        if (set & 1 << i)
+            json_array_append_new(names, json_string(f->name_of(i)));
+    return names;
 }
 
 static json_t *encode(const void *from, const field *fields)
@@ -170,6 +235,12 @@ static json_t *encode(const void *from, const field *fields)
             break;
         case FIELD_INT:
             value = json_integer(*(const int *)at);
+            break;
+        case FIELD_NAME:
+            value = json_string(f->name_of(*(const int *)at));
+            break;
+        case FIELD_NAMES:
+            value = encode_names(*(const int *)at, f);
             break;
         case FIELD_BOOL:
             value = json_boolean(*(const bool *)at);
@@ -198,6 +269,27 @@ static bool decode_double(double *out, const json_t *value)
     return json_is_null(value) || json_is_number(value);
 }
 
+/* The value of that name; -1: there is none. */
+static int find_name(const field *f, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    for (int i = 0; text && i < f->n; i++)
+        if (!strcmp(text, f->name_of(i)))
+            return i;
+    return -1;
+}
+
+/* Names that we do not know yet are left out. */
+static bool decode_names(int *out, const field *f, const json_t *names)
+{
+    *out = 0;
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const int value = find_name(f, json_array_get(names, i));
+        *out |= value < 0 ? 0 : 1 << value;
+    }
+    return json_is_array(names);
+}
+
 static bool decode_field(char *at, const field *f, const json_t *value)
 {
     switch (f->kind) {
@@ -216,6 +308,11 @@ static bool decode_field(char *at, const field *f, const json_t *value)
         return json_is_integer(value);
     case FIELD_INT:
         return hwnas_wire_read_int((int *)at, value);
+    case FIELD_NAME:
+        *(int *)at = find_name(f, value);
+        return *(int *)at >= 0;
+    case FIELD_NAMES:
+        return decode_names((int *)at, f, value);
     case FIELD_BOOL:
         *(bool *)at = json_is_true(value);
         return json_is_boolean(value);
@@ -228,12 +325,15 @@ static bool decode_field(char *at, const field *f, const json_t *value)
     return false;
 }
 
-static bool decode(void *out, const field *fields, const json_t *object)
+/* With `all` each member must be there. */
+static bool decode(void *out, const field *fields, const json_t *object, bool all)
 {
-    for (const field *f = fields; f->name; f++)
-        if (!decode_field((char *)out + f->offset, f, json_object_get(object, f->name)))
+    for (const field *f = fields; f->name; f++) {
+        const json_t *value = json_object_get(object, f->name);
+        if ((value || all) && !decode_field((char *)out + f->offset, f, value))
             return false;
-    return true;
+    }
+    return json_is_object(object);
 }
 
 json_t *hwnas_wire_options(const hwnas_measure_options *options)
@@ -246,18 +346,15 @@ json_t *hwnas_wire_measurement(const hwnas_measurement *measurement)
     return encode(measurement, measurement_fields);
 }
 
-json_t *hwnas_wire_info(const hwnas_device_info *info)
+json_t *hwnas_wire_hello(const hwnas_hello *hello)
 {
-    return encode(info, info_fields);
+    return encode(hello, hello_fields);
 }
 
 bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object)
 {
-    hwnas_measure_options options = {0};
-    if (!decode(&options, option_fields, object) || options.exec.precision < 0 ||
-        options.exec.precision >= HWNAS_N_PRECISIONS || options.mode < 0 ||
-        options.mode >= HWNAS_N_MODES || options.priority < 0 ||
-        options.priority >= HWNAS_N_PRIORITIES)
+    hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    if (!decode(&options, option_fields, object, false))
         return false;
     *out = options;
     return true;
@@ -266,20 +363,18 @@ bool hwnas_wire_read_options(hwnas_measure_options *out, const json_t *object)
 bool hwnas_wire_read_measurement(hwnas_measurement *out, const json_t *object)
 {
     hwnas_measurement measurement = {0};
-    if (!decode(&measurement, measurement_fields, object) || measurement.mode < 0 ||
-        measurement.mode >= HWNAS_N_MODES || measurement.stop < 0 ||
-        measurement.stop > HWNAS_STOP_ABOVE)
+    if (!decode(&measurement, measurement_fields, object, true))
         return false;
     *out = measurement;
     return true;
 }
 
-bool hwnas_wire_read_info(hwnas_device_info *out, const json_t *object)
+bool hwnas_wire_read_hello(hwnas_hello *out, const json_t *object)
 {
-    hwnas_device_info info = {0};
-    if (!decode(&info, info_fields, object))
+    hwnas_hello hello = {0};
+    if (!decode(&hello, hello_fields, object, false) || !*hello.info.name)
         return false;
-    *out = info;
+    *out = hello;
     return true;
 }
 
@@ -291,7 +386,7 @@ json_t *hwnas_wire_verified(const hwnas_verified *verified)
 bool hwnas_wire_read_verified(hwnas_verified *out, const json_t *object)
 {
     hwnas_verified verified = {0};
-    if (!decode(&verified, verified_fields, object) || isnan(verified.tolerance))
+    if (!decode(&verified, verified_fields, object, true) || isnan(verified.tolerance))
         return false;
     if (isnan(verified.error)) /* JSON has no infinity */
         verified.error = INFINITY;

@@ -69,15 +69,12 @@ static hwnas_status send_all(hwnas_runner *runner, const hwnas_graph *const *gra
     return status;
 }
 
-hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
-                               const hwnas_graph *const *graphs, int n,
-                               const hwnas_measure_options *options)
+static hwnas_status race_once(hwnas_race *out, hwnas_runner *runner,
+                              const hwnas_graph *const *graphs, int n,
+                              const hwnas_measure_options *options)
 {
     json_t *answer = NULL;
     hwnas_race race;
-    if (n < 1 || n > HWNAS_RACE_MOST)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "%d networks in a race; 1 to %d can be", n,
-                          HWNAS_RACE_MOST);
     const double start = hwnas_now();
     hwnas_status status = send_all(runner, graphs, n, options);
     if (status == HWNAS_OK)
@@ -95,4 +92,19 @@ hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
         *out = race;
     }
     return hwnas_runner_end_request(runner, status);
+}
+
+hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
+                               const hwnas_graph *const *graphs, int n,
+                               const hwnas_measure_options *options)
+{
+    hwnas_status status;
+    int n_before = 0;
+    if (n < 1 || n > HWNAS_RACE_MOST)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%d networks in a race; 1 to %d can be", n,
+                          HWNAS_RACE_MOST);
+    do
+        status = race_once(out, runner, graphs, n, options);
+    while (hwnas_runner_tries_again(&status, &n_before, runner, options));
+    return status;
 }

@@ -177,7 +177,7 @@ bool hwnas_evaluate_can_race(const hwnas_evaluator *e, const hwnas_candidate *ca
                              int device)
 {
     const hwnas_site *s = &e->sites[device];
-    bool is_one = n <= HWNAS_RACE_MOST;
+    bool is_one = n <= HWNAS_RACE_MOST && s->can_race;
     for (int i = 1; i < n && is_one; i++)
         is_one = threads_at(s, candidates[i].settings.threads) ==
                      threads_at(s, candidates[0].settings.threads) &&

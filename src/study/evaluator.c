@@ -9,6 +9,7 @@
 
 #include "base/stats.h"
 #include "measure/priority.h"
+#include "measure/runner.h"
 #include "predict/active.h"
 
 /* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
@@ -47,7 +48,9 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     if (free_only || s->is_told)
         return HWNAS_OK;
     TRY(hwnas_evaluator_use_runner(e, device, threads));
-    return hwnas_runner_describe(&s->info, e->runner);
+    TRY(hwnas_runner_describe(&s->info, e->runner));
+    s->can_race = hwnas_runner_can_race(e->runner);
+    return HWNAS_OK;
 }
 
 /* That a device can give what is asked of it. */

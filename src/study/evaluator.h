@@ -13,6 +13,7 @@ typedef struct hwnas_site {
     hwnas_device *memory;   /* a device that remembers; NULL: it runs, or ... */
     bool is_told;           /* ... another program runs it, and tells what it measured */
     hwnas_device_info info; /* of one that runs */
+    bool can_race;          /* and its runner lets networks take turns */
 } hwnas_site;
 
 struct hwnas_evaluator {

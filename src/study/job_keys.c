@@ -21,8 +21,11 @@ static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *t
     for (const char *const *p = prefixes; *p; p++)
         if (hwnas_starts_with(text, *p))
             rest = text + strlen(*p);
-    if (hwnas_starts_with(text, "command:")) /* a program, from where the search is started */
-        return text;
+    static const char *const others[] = {"command:", "runner:", "ssh:", NULL};
+    for (const char *const *p = others; *p; p++)
+        if (hwnas_starts_with(text,
+                              *p)) /* a program, from where the search is started; a machine */
+            return text;
     bool is_file = rest != text || strchr(text, '/') || hwnas_ends_with(text, ".yaml") ||
                    hwnas_ends_with(text, ".json");
     if (!is_file)
@@ -360,7 +363,7 @@ const hwnas_job_key hwnas_job_keys[] = {
              "is trained",
      .argument = "N", .help = "trainings by command:PROGRAM, 20 at least; others are estimated"},
     {NULL, "device", 'd', .is_text = true, SPECIAL(read_device),
-     .argument = "DEVICE", .help = "cpu, ref, null, replay:FILE#COLUMN"},
+     .argument = "DEVICE", .help = "cpu, ssh:HOST, runner:COMMAND, replay:FILE#COLUMN"},
     {NULL, "devices", .is_rare = true, SPECIAL(read_devices),
      .argument = "LIST", .help = "several: '[cpu, {name: pi, device: ...}]'"},
     {NULL, "threads", 't', SETTING(threads),

@@ -199,7 +199,7 @@ def hear():
 
 send(1, json.dumps({"device": "null", "threads": 1, "cores": [], "allowed": []}).encode())
 hear()
-send(2, json.dumps({"precision": 0, "mode": 0, "priority": 0, "idle_seconds": 0.1, "interval": 0.01, "tails": [0.9, 0.99] + 6 * [0],
+send(2, json.dumps({"precision": "f32", "mode": "hot", "priority": "auto", "idle_seconds": 0.1, "interval": 0.01, "tails": [0.9, 0.99] + 6 * [0],
                     "max_seconds": 2, "steps_seconds": 0.0, "steps_runs": 0, "min_samples": 30, "fewest": 0, "give_up": 0.0,
                     "max_attempts": 0, "timeout": 60.0, "memory_limit": 0, "is_copy": True}).encode())
 send(3, open(sys.argv[2], "rb").read())

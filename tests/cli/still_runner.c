@@ -29,6 +29,7 @@
 #include "base/rng.h"
 #include "device/devices.h"
 #include "graph/rewrite.h"
+#include "measure/far.h"
 #include "measure/machine.h"
 
 static double clock_seconds = 1000;
@@ -344,7 +345,9 @@ void hwnas_machine_close(hwnas_machine *machine)
     (void)machine;
 }
 
-int main(void)
+/* As `runner serve` it is the runner of a search on another machine. */
+int main(int argc, char **argv)
 {
-    return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
+    const bool is_far = argc > 2 && !strcmp(argv[2], "serve");
+    return (is_far ? hwnas_far_serve("null") : hwnas_runner_serve()) == HWNAS_OK ? 0 : 1;
 }

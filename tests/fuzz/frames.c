@@ -11,7 +11,7 @@ static void write_piece(hwnas_str *out, const char *piece, size_t size, frames_e
     hwnas_str edited = {0};
     unsigned char head[HWNAS_FRAME_HEAD];
     const int type = size ? piece[0] - '0' : 0;
-    if (type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_GO) {
+    if (type < HWNAS_FRAME_OPEN || type > HWNAS_FRAME_STOP) {
         hwnas_str_addn(out, MAGIC, MAGIC_LENGTH);
         hwnas_str_addn(out, piece, size);
         return;

@@ -38,7 +38,7 @@ int socketpair(int domain, int type, int protocol, int fds[2])
     return 0;
 }
 
-int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                 const posix_spawnattr_t *attributes, char *const arguments[],
                 char *const environment[])
 {

@@ -143,12 +143,12 @@ def databases():
 # ---- Frames: requests as the search makes them, and what the runner of the device `null` answered.
 # In a corpus a frame is "hwn1", the digit of its type and its payload (tests/fuzz/frames.h) ----
 
-OPEN, MEASURE, GRAPH, PHASE, ANSWER, GO = range(1, 7)
-OPTIONS = {"precision": 0, "mode": 0, "priority": 0, "idle_seconds": 0.0001, "interval": 0.5,
+OPEN, MEASURE, GRAPH, PHASE, ANSWER, GO, SAMPLES, STOP = range(1, 9)
+OPTIONS = {"precision": "f32", "mode": "hot", "priority": "auto", "idle_seconds": 0.0001, "interval": 0.5,
            "max_seconds": 0.001, "steps_seconds": 0.001, "steps_runs": 0, "min_samples": 6, "fewest": 0,
            "tails": [0.9, 0.99] + 6 * [0], "give_up": 0, "max_attempts": 1, "timeout": 60,
            "memory_limit": 0}
-OPENING = {"device": "null", "threads": 1, "cores": [0], "allowed": [0, 1]}
+OPENING = {"protocol": 1, "device": "null", "threads": 1, "cores": [0], "allowed": [0, 1]}
 
 
 def frames():
@@ -171,6 +171,12 @@ def frames():
         write("runner_in", f"good_{name}.frames",
               b"".join(b"hwn1%d" % kind + payload for kind, payload in request))
         write("runner_out", f"good_{name}.frames", what[name].encode() + serve(request))
+    samples = {"seconds": 20 * [0.001, 0.0011]}
+    write("runner_out", "good_samples.frames", b"0" + b"".join(
+        b"hwn1%d" % kind + json.dumps(payload).encode() for kind, payload in (
+            (ANSWER, {"status": "ok", "info": {"protocol": 1, "name": "board", "native": ["f32", "new"]}}),
+            (PHASE, "compiling"), (SAMPLES, samples), (SAMPLES, samples),
+            (ANSWER, {"status": "ok", "compile_seconds": 0.1, "memory_bytes": 5}))))
 
 
 def serve(request):

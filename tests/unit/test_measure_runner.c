@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "measure/runner.h"
+#include "measure/streamed.h"
 #include "measure/wire.h"
 #include "tests/unit/measure_fixture.h"
 
@@ -44,12 +45,11 @@ static void test_wire(void **state)
     assert_int_equal(m.n_samples, back.n_samples);
     json_object_del(object, "drift");
     assert_false(hwnas_wire_read_measurement(&back, object));
-    /* Names are looked up by these. */
     for (int i = 0; i < 2; i++) {
         json_t *other = hwnas_wire_measurement(&m);
-        json_object_set_new(other, i ? "stop" : "mode", json_integer(i ? 3 : HWNAS_N_MODES));
+        json_object_set_new(other, i ? "stop" : "mode", json_string("never"));
         assert_false(hwnas_wire_read_measurement(&back, other));
-        json_object_set_new(other, i ? "stop" : "mode", json_integer(-1));
+        json_object_set_new(other, i ? "stop" : "mode", json_integer(1));
         assert_false(hwnas_wire_read_measurement(&back, other));
         json_decref(other);
     }
@@ -74,6 +74,101 @@ static void test_what_no_int_holds_is_refused(void **state)
                              "whole", 1., 1., 1., "sum", 1., 1., 1., "ratio", 1., 1., 1., "list");
     assert_false(hwnas_wire_read_steps(&steps, none, &(hwnas_graph){0}));
     json_decref(none);
+}
+
+/* What is not known is skipped, what is missing has its default, what is wrong is refused. */
+static void test_hello(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_good;
+        unsigned native;
+        int abilities;
+    } cases[] = {
+        {"{'name': 'board'}", true, 0, 0},
+        {"{'name': 'board', 'native': ['f32', 'f4', 's8'], 'abilities': ['fly', 'race'], 'x': {}}",
+         true, 1 << HWNAS_F32 | 1 << HWNAS_S8, 1 << HWNAS_CAN_RACE},
+        {"{'native': ['f32']}", false, 0, 0},
+        {"{'name': 'board', 'native': 'f32'}", false, 0, 0},
+        {"{'name': 'board', 'threads': 4294967297}", false, 0, 0},
+        {"{'name': 'board', 'machine': '0123456789abcdef0'}", false, 0, 0},
+        {"[]", false, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        hwnas_hello hello = {0};
+        snprintf(text, sizeof text, "%s", cases[i].text);
+        for (char *quote; (quote = strchr(text, '\''));)
+            *quote = '"';
+        json_t *object = json_loads(text, 0, NULL);
+        assert_non_null(object);
+        assert_int_equal(hwnas_wire_read_hello(&hello, object), cases[i].is_good);
+        assert_int_equal(hello.info.native, cases[i].native);
+        assert_int_equal(hello.abilities, cases[i].abilities);
+        json_decref(object);
+    }
+}
+
+static hwnas_streamed stream(const char *text, bool is_good)
+{
+    hwnas_streamed s = {0};
+    json_t *frame = json_loads(text, 0, NULL);
+    assert_int_equal(hwnas_streamed_add(&s, frame), is_good);
+    json_decref(frame);
+    return s;
+}
+
+/* A runner's samples, judged here: order statistics of 20 numbers by hand. */
+static void test_streamed_samples(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"{}",
+                                        "{\"seconds\": []}",
+                                        "{\"seconds\": [0.0]}",
+                                        "{\"seconds\": [1, -1]}",
+                                        "{\"seconds\": [\"1\"]}",
+                                        "{\"seconds\": 1}"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hwnas_streamed s = stream(wrong[i], false);
+        hwnas_streamed_done(&s);
+    }
+    hwnas_measure_options o = HWNAS_MEASURE_DEFAULTS;
+    hwnas_measurement m;
+    hwnas_streamed s =
+        stream("{\"seconds\": [10, 1, 9, 2, 8, 3, 7, 4, 6, 5, 11, 20, 12, 19, 13, 18, 14, 17, 15, "
+               "16]}",
+               true);
+    o.max_seconds = 1000; /* the sum is 210 */
+    assert_false(hwnas_streamed_is_enough(&s, &o));
+    assert_true(hwnas_streamed_conclude(&m, &s, NULL, &o));
+    assert_int_equal(m.n_samples, 20);
+    assert_true(m.p50 == 10.5 && m.min == 1 && m.run_seconds == 210);
+    assert_true(m.p50_low == 6 && m.p50_high == 15); /* order statistics 6 and 15: 95.9 % */
+    assert_int_equal(m.stop, HWNAS_STOP_BUDGET);
+    hwnas_streamed_done(&s);
+
+    const struct {
+        double interval, give_up, max_seconds;
+        hwnas_stop stop;
+    } stops[] = {{1, 0, 1000, HWNAS_STOP_INTERVAL},
+                 {1e-3, 5, 1000, HWNAS_STOP_ABOVE},
+                 {1e-3, 0, 200, HWNAS_STOP_BUDGET}};
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+        s = stream("{\"seconds\": [10, 1, 9, 2, 8, 3, 7, 4, 6, 5, 11, 20, 12, 19, 13, 18, 14, 17, "
+                   "15, 16]}",
+                   true);
+        o.min_samples = 20;
+        o.interval = stops[i].interval;
+        o.give_up = stops[i].give_up;
+        o.max_seconds = stops[i].max_seconds;
+        assert_true(hwnas_streamed_is_enough(&s, &o));
+        assert_false(hwnas_streamed_is_enough(&s, &o)); /* STOP is sent once */
+        assert_true(hwnas_streamed_conclude(&m, &s, NULL, &o));
+        assert_int_equal(m.stop, stops[i].stop);
+        hwnas_streamed_done(&s);
+    }
+    assert_false(hwnas_streamed_conclude(&m, &s, NULL, &o));
 }
 
 static hwnas_runner *runner;
@@ -273,9 +368,9 @@ static void send_words(hwnas_frame_type type, const char *words, size_t length)
 static void pretend(void)
 {
     char bytes[4096];
-    hwnas_device_info info = {.threads = 1};
+    hwnas_hello hello = {.protocol = HWNAS_PROTOCOL, .info = {.name = "a pretender"}};
     json_t *answer = json_pack("{s:s, s:s, s:s, s:o}", "status", hwnas_status_name(HWNAS_OK),
-                               "message", "", "hint", "", "info", hwnas_wire_info(&info));
+                               "message", "", "hint", "", "info", hwnas_wire_hello(&hello));
     char *text = json_dumps(answer, 0);
     if (read(STDIN_FILENO, bytes, sizeof bytes) <= 0)
         _exit(1);
@@ -426,6 +521,8 @@ int main(int argc, char **argv)
         return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wire),
+        cmocka_unit_test(test_hello),
+        cmocka_unit_test(test_streamed_samples),
         cmocka_unit_test(test_what_no_int_holds_is_refused),
         WITH_RUNNER(test_measures),
         WITH_RUNNER(test_faults),

@@ -1,0 +1,288 @@
+#define _GNU_SOURCE 1 /* strcasestr() */
+#include "measure/runner_link.h"
+
+#include <hwnas/common.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+enum { MOST_WORDS = 16, LOST = 255, NO_PROGRAM = 127, NOT_EXECUTABLE = 126 };
+
+typedef struct kind kind;
+
+struct hwnas_link {
+    const kind *kind;
+    char *where, *device;
+};
+
+struct kind {
+    const char *prefix; /* NULL: every other device */
+    hwnas_status (*read)(hwnas_link *out, const char *argument);
+    void (*list)(char **words, const hwnas_link *link);
+    hwnas_status (*explain)(bool *may_return, const hwnas_link *link, int wait_status,
+                            const char *line, bool is_starting);
+};
+
+/* ---- Our own child ---- */
+
+static hwnas_status read_own(hwnas_link *out, const char *spelling)
+{
+    out->where = hwnas_strdup("");
+    out->device = hwnas_strdup(spelling);
+    return HWNAS_OK;
+}
+
+static void list_own(char **words, const hwnas_link *link)
+{
+    (void)link;
+    *words++ = hwnas_strdup("hwnas");
+    *words = hwnas_strdup("runner");
+}
+
+/* ---- Anybody's program ---- */
+
+static hwnas_status read_command(hwnas_link *out, const char *argument)
+{
+    if (!argument[strspn(argument, " \t")])
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "device 'runner' needs a command"),
+                          "write runner:COMMAND (docs/runner-protocol.md)");
+    out->where = hwnas_strdup(argument);
+    out->device = hwnas_strdup("");
+    return HWNAS_OK;
+}
+
+static void list_command(char **words, const hwnas_link *link)
+{
+    *words++ = hwnas_strdup("/bin/sh");
+    *words++ = hwnas_strdup("-c");
+    *words = hwnas_strdup(link->where);
+}
+
+static hwnas_status explain_command(bool *may_return, const hwnas_link *link, int wait_status,
+                                    const char *line, bool is_starting)
+{
+    (void)may_return;
+    const int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+    if (!is_starting || (code != NO_PROGRAM && code != NOT_EXECUTABLE))
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "cannot start the runner '%s': %s", link->where, line),
+        "the shell must find it from the directory that hwnas is started in");
+}
+
+/* ---- hwnas on another machine ---- */
+
+/* HOST, or HOST/DEVICE. What ssh would take for an option is refused. */
+static hwnas_status read_ssh(hwnas_link *out, const char *argument)
+{
+    const size_t n = strcspn(argument, "/");
+    if (!n || *argument == '-' || argument[strcspn(argument, " \t\n'\"\\;|&<>$`")])
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, NULL, "'ssh:%s' names no machine", argument),
+            "write ssh:HOST or ssh:USER@HOST, with a device ssh:HOST/ort (docs/devices.md)");
+    out->where = hwnas_printf("%.*s", (int)n, argument);
+    out->device = hwnas_strdup(argument[n] && argument[n + 1] ? argument + n + 1 : "cpu");
+    return HWNAS_OK;
+}
+
+static const char *variable(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+/* Nobody is asked for a password, a machine that is silent for half a minute counts as gone, and no
+ * key of the keyboard means anything. The shell on the other side makes an exit status of a signal,
+ * which ssh would tell as 255, as it does a lost connection. */
+static void list_ssh(char **words, const hwnas_link *link)
+{
+    static const char *const options[] = {
+        "-T",
+        "-oBatchMode=yes",
+        "-oConnectTimeout=20",
+        "-oServerAliveInterval=10",
+        "-oServerAliveCountMax=3",
+        "-oEscapeChar=none",
+    };
+    *words++ = hwnas_strdup(variable("HWNAS_SSH", "ssh"));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        *words++ = hwnas_strdup(options[i]);
+    *words++ = hwnas_strdup("--");
+    *words++ = hwnas_strdup(link->where);
+    *words = hwnas_printf("sh -c '\"$0\" runner serve; exit $?' %s",
+                          variable("HWNAS_SSH_PROGRAM", "hwnas"));
+}
+
+/* What ssh says when nobody can help but the user. */
+static const struct {
+    const char *words, *message, *hint;
+} refusals[] = {
+    {"Host key verification failed", "the host key of '%s' is not known here, or has changed",
+     "compare it, and connect once by hand: 'ssh %s' says what is wrong"},
+    {"Permission denied", "'%s' lets that user not in without a password",
+     "give it your key with 'ssh-copy-id %s', and name the right user"},
+    {"Could not resolve hostname", "there is no machine '%s'",
+     "names and short cuts are those of ssh: try 'ssh %s'"},
+};
+
+static hwnas_status refuse_ssh(const hwnas_link *link, const char *line)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        if (!strstr(line, refusals[i].words))
+            continue;
+        char *message = hwnas_printf(refusals[i].message, link->where);
+        char *hint = hwnas_printf(refusals[i].hint, link->where);
+        hwnas_status status =
+            hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, NULL, "%s: %s", message, line), "%s", hint);
+        free(message);
+        free(hint);
+        return status;
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status explain_start(const hwnas_link *link, int code, const char *line)
+{
+    const char *program = variable("HWNAS_SSH_PROGRAM", "hwnas");
+    if (code == NO_PROGRAM || code == NOT_EXECUTABLE)
+        return hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, NULL, "there is no program '%s' on '%s': %s",
+                                     program, link->where, line),
+                          "install hwnas there, or say where it is: HWNAS_SSH_PROGRAM=/path/hwnas");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_LIBRARY, NULL, "'%s' on '%s' ended with status %d as it was started: %s",
+                   program, link->where, code, line),
+        "it must be a hwnas that has `runner serve`; this one is %s", hwnas_version());
+}
+
+static hwnas_status explain_ssh(bool *may_return, const hwnas_link *link, int wait_status,
+                                const char *line, bool is_starting)
+{
+    const int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : LOST;
+    *may_return = false;
+    if (code != LOST)
+        return is_starting && code && code < 128 ? explain_start(link, code, line) : HWNAS_OK;
+    TRY(refuse_ssh(link, line));
+    *may_return = hwnas_link_was_open(link);
+    if (*may_return || !is_starting)
+        return hwnas_fail(HWNAS_E_LIBRARY, NULL, "the link to '%s' was lost%s%s", link->where,
+                          *line ? ": " : "", line);
+    return hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, NULL, "cannot reach '%s'%s%s", link->where,
+                                 *line ? ": " : "", line),
+                      "'ssh %s true' must work without a password", link->where);
+}
+
+/* ---- All ---- */
+
+static const kind kinds[] = {
+    {"runner:", read_command, list_command, explain_command},
+    {"ssh:", read_ssh, list_ssh, explain_ssh},
+    {NULL, read_own, list_own, NULL}, /* the last, which takes all */
+};
+
+hwnas_status hwnas_link_new(hwnas_link **out, const char *spelling)
+{
+    const kind *k = kinds;
+    while (k->prefix && !hwnas_starts_with(spelling, k->prefix))
+        k++;
+    hwnas_link *link = hwnas_alloc(sizeof *link);
+    link->kind = k;
+    const hwnas_status status = k->read(link, spelling + (k->prefix ? strlen(k->prefix) : 0));
+    if (status == HWNAS_OK)
+        *out = link;
+    else
+        hwnas_link_free(link);
+    return status;
+}
+
+void hwnas_link_free(hwnas_link *link)
+{
+    if (!link)
+        return;
+    free(link->where);
+    free(link->device);
+    free(link);
+}
+
+bool hwnas_link_is_own(const hwnas_link *link)
+{
+    return !link->kind->prefix;
+}
+
+bool hwnas_link_is_far(const hwnas_link *link)
+{
+    return link->kind->read == read_ssh;
+}
+
+const char *hwnas_link_device(const hwnas_link *link)
+{
+    return link->device;
+}
+
+const char *hwnas_link_where(const hwnas_link *link)
+{
+    return link->where;
+}
+
+char **hwnas_link_words(const hwnas_link *link)
+{
+    char **words = hwnas_alloc((MOST_WORDS + 1) * sizeof *words);
+    link->kind->list(words, link);
+    return words;
+}
+
+void hwnas_link_free_words(char **words)
+{
+    for (size_t i = 0; words && words[i]; i++)
+        free(words[i]);
+    free(words);
+}
+
+/* Machines that have answered, so that one that does not answer now is worth waiting for. They stay
+ * until the process ends. */
+static struct reached {
+    struct reached *next;
+    char *where;
+} * reached;
+static pthread_mutex_t reached_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool find_reached(const char *where)
+{
+    const struct reached *r = reached;
+    while (r && strcmp(r->where, where) != 0)
+        r = r->next;
+    return r != NULL;
+}
+
+bool hwnas_link_was_open(const hwnas_link *link)
+{
+    pthread_mutex_lock(&reached_lock);
+    const bool was_open = find_reached(link->where);
+    pthread_mutex_unlock(&reached_lock);
+    return was_open;
+}
+
+void hwnas_link_is_open(hwnas_link *link)
+{
+    if (!hwnas_link_is_far(link))
+        return;
+    pthread_mutex_lock(&reached_lock);
+    if (!find_reached(link->where)) {
+        struct reached *r = hwnas_alloc(sizeof *r);
+        *r = (struct reached){.next = reached, .where = hwnas_strdup(link->where)};
+        reached = r;
+    }
+    pthread_mutex_unlock(&reached_lock);
+}
+
+hwnas_status hwnas_link_explain(bool *may_return, const hwnas_link *link, int wait_status,
+                                const char *line, bool is_starting)
+{
+    *may_return = false;
+    return link->kind->explain
+               ? link->kind->explain(may_return, link, wait_status, line, is_starting)
+               : HWNAS_OK;
+}

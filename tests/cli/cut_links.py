@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+"""A search on another machine whose link is cut again and again, in every way that links break.
+
+cut_links.py PROGRAM SSH CUTS: SSH reaches the machine `board`; what it measures is a function of the network
+alone. In the end the study is that of a search with an undisturbed link. This file is also the
+program that stands in the place of SSH: with $CUT_LINKS, a directory, it cuts the link once and then ends.
+"""
+import json, os, random, select, signal, sqlite3, struct, subprocess, sys, time
+
+KINDS = ["killed", "half a frame in", "half a frame out", "stopped", "filled"]
+SILENT = KINDS[3:]  # which hwnas learns by its timeout
+
+
+def cut(directory):
+    """Stands for ssh once. A cut that is silent comes behind a network that was measured."""
+    plan = json.load(open(directory + "/plan"))
+    words = [plan["ssh"]] + sys.argv[1:]
+    if not plan["cuts"]:
+        os.execv(plan["ssh"], words)
+    kind, at, delay = plan["cuts"].pop(0)
+    json.dump(plan, open(directory + "/next", "w"))
+    os.rename(directory + "/next", directory + "/plan")
+    with open(directory + "/log", "a") as log:
+        print(kind, file=log)
+    ssh = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    passed = {0: 0, 1: 0}
+    hello, frames_out = b"", None  # frames_out: bytes of the first answer, which says who is there
+    while True:
+        for fd in select.select([0, ssh.stdout.fileno()], [], [])[0]:
+            is_out = fd != 0
+            n = 65536
+            if is_out and frames_out is not None and kind in ("half a frame out", *SILENT):
+                n = min(n, frames_out + at - passed[1])
+            if not is_out and kind == "half a frame in":
+                n = min(n, 400 + at - passed[0])
+            if n <= 0:
+                if kind == "stopped":
+                    ssh.send_signal(signal.SIGSTOP)
+                if kind in SILENT:
+                    while True:  # a full pipe: nothing is read any more; hwnas ends us all
+                        time.sleep(1)
+                ssh.kill()
+                sys.exit(255)
+            data = os.read(fd, n if not is_out or frames_out is not None else 16)
+            if not data:
+                ssh.kill()
+                sys.exit(255)
+            os.write(1, data) if is_out else ssh.stdin.write(data)
+            passed[is_out] += len(data)
+            if is_out and frames_out is None:
+                hello += data
+                if len(hello) >= 16 and len(hello) >= 16 + struct.unpack("<Q", hello[8:16])[0]:
+                    frames_out = len(hello)
+                    if kind == "killed":
+                        time.sleep(delay)
+                        ssh.kill()
+                        sys.exit(255)
+
+
+def plan_cuts(n, rng):
+    cuts = []
+    while len(cuts) < n:
+        kind = rng.choice(KINDS)
+        # A request is made once more after silence, no more: let some be answered first.
+        is_after = cuts and any(c[0] in SILENT for c in cuts[-3:])
+        if kind in SILENT and is_after:
+            continue
+        cuts.append((kind, rng.randrange(1, 6000) + (2500 if cuts and cuts[-1][0] in SILENT else 0),
+                     rng.uniform(0, .05)))
+    return cuts
+
+
+def search(name, n, environment):
+    command = [program, "search", "--space", "nas_bench_macro", "--accuracy", "nas_bench_macro_cifar10",
+               "--strategy", "nsga2", "--objectives", "accuracy,latency.p50", "--ties", "0", "--confirm", "0",
+               "--estimate", "off", "--device", "ssh:board/null", "--timeout", "1", "--trials", str(n), "--json",
+               "--study", name + ".db"]
+    run = subprocess.run(command, env=dict(os.environ, **environment), capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def trials_of(name):
+    db = sqlite3.connect(name + ".db")
+    trials = db.execute("SELECT number, code, status, violation FROM trial ORDER BY number").fetchall()
+    values = db.execute("SELECT * FROM value ORDER BY trial, position").fetchall()
+    db.close()
+    return trials, values
+
+
+if "CUT_LINKS" in os.environ:
+    cut(os.environ["CUT_LINKS"])
+program, ssh, n_cuts = sys.argv[1:]
+seed = int(os.environ.get("HWNAS_SEED") or random.randrange(1 << 30))
+print("# seed", seed, "(HWNAS_SEED)")
+rng = random.Random(seed)
+os.mkdir("cuts")
+n_trials = 4 * int(n_cuts)
+json.dump({"ssh": ssh, "cuts": plan_cuts(int(n_cuts), rng)}, open("cuts/plan", "w"))
+undisturbed = search("undisturbed", n_trials, {"HWNAS_SSH": ssh})
+disturbed = search("disturbed", n_trials, {"HWNAS_SSH": os.path.abspath(__file__), "CUT_LINKS": os.path.abspath("cuts")})
+made = open("cuts/log").read().splitlines()
+print("#", len(made), "links cut:", ", ".join(f"{made.count(k)} {k}" for k in KINDS))
+assert len(made) == int(n_cuts), "the search was over before"
+assert disturbed["failed"] == undisturbed["failed"] and disturbed["trials"] == disturbed["finished"] == n_trials
+front = [[(t["arch"], t["objectives"]) for t in s["front"]] for s in (undisturbed, disturbed)]
+assert front[0] == front[1], front
+assert trials_of("disturbed") == trials_of("undisturbed"), "trials are lost, doubled or others"

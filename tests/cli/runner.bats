@@ -1,0 +1,118 @@
+# Runners of others: the protocol of docs/runner-protocol.md, and the examples that speak it.
+load helpers
+
+STILL=${HWNAS%/*}/tests/cli/still_runner
+RUNNERS=$HWNAS_SRC/examples/runners
+
+# A stand-in for ONNX Runtime is what the example in Python finds.
+export PYTHONPATH=$HWNAS_SRC/tests/peers/standin
+
+python_runner() {
+    echo "runner:/usr/bin/python3 '$RUNNERS/onnxruntime_runner.py'"
+}
+
+# nodes FILE.onnx: how many nodes it has, by the ONNX library.
+nodes() {
+    /usr/bin/python3 -c 'import onnx, sys
+print(len(onnx.load(sys.argv[1]).graph.node))' "$1"
+}
+
+@test "the runner in Python: hwnas judges its samples, and says who measured" {
+    ends 0 export --space mnist_mlp --format onnx --fold --out net.onnx
+    ends 0 profile net.onnx --device "$(python_runner)" --threads 3 --json
+    is out "d['devices'][0]['library'] == 'ONNX Runtime in Python'"
+    is out "[r['status'] for r in d['rows']] == ['ok']"
+    # Time passes in its runs alone: 0.1 ms for each node.
+    is out "abs(d['rows'][0]['p50_seconds'] / (1e-4 * $(nodes net.onnx)) - 1) < 1e-6"
+    is out "d['rows'][0]['samples'] >= 30"
+}
+
+@test "the runner in Python: what it cannot run is a row that says so, and the next row is measured" {
+    ends 1 profile mnist_cnn mnist_mlp --device "$(python_runner)" --json
+    is out "'Conv is not implemented' in d['rows'][0]['message'] and d['rows'][1]['p50_seconds'] > 0"
+    ends 1 profile mnist_mlp --device "$(python_runner)" --mode cold --json
+    is out "'one run after the other' in d['rows'][0]['message']"
+}
+
+@test "the template in shell: latencies that a program prints" {
+    mkdir bin
+    cat >bin/benchmark_app <<'END'
+#!/bin/sh
+# Stands for OpenVINO's: 2 ms for each node of a file that the ONNX library finds valid.
+/usr/bin/python3 -c 'import onnx, sys
+model = onnx.load(sys.argv[1])
+onnx.checker.check_model(model)
+print("[ INFO ] Latency:")
+print("[ INFO ]    Median:        %.2f ms" % (2 * len(model.graph.node)))
+print("[ INFO ]    Average:       99.00 ms")' "$2"
+END
+    chmod +x bin/benchmark_app
+    ends 0 export --space mnist_mlp --format onnx --fold --out net.onnx
+    PATH=$PWD/bin:$PATH ends 0 profile net.onnx --device "runner:sh '$RUNNERS/printed_numbers.sh'" --json
+    is out "abs(d['rows'][0]['p50_seconds'] / (2e-3 * $(nodes net.onnx)) - 1) < 1e-6"
+    is out "d['rows'][0]['samples'] == 6 and d['rows'][0]['p50_low_seconds'] > 0"
+    is out "d['devices'][0]['name'].startswith(\"OpenVINO's benchmark_app on \")"
+    # Without the program it says what is wrong, in the row.
+    ends 1 profile net.onnx --device "runner:sh '$RUNNERS/printed_numbers.sh'" --json
+    is out "'printed no latency' in d['rows'][0]['message']"
+    [ -z "$(ls "${TMPDIR:-/tmp}"/tmp.*/network.onnx 2>/dev/null)" ]
+}
+
+@test "our own runner speaks it: a search by it is the search by a child of ours" {
+    export STILL_BY_NETWORK=1 STILL_BY_SIZE=1
+    local job=(search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --strategy nsga2
+        --objectives accuracy,latency.p50 --trials 40 --ties 0 --confirm 0 --estimate off --json)
+    undisturbed ends 0 "${job[@]}" --device null --study own.db
+    mv out own
+    echo "#!/bin/sh
+exec '$STILL' runner serve" >serve
+    chmod +x serve
+    ends 0 "${job[@]}" --device runner:./serve --study other.db
+    [ "$(json own "[[t['code'] for t in d['front']], d['trials']]")" = \
+        "$(json out "[[t['code'] for t in d['front']], d['trials']]")" ]
+}
+
+@test "a runner that is none, dies, or is silent: a message, and no hang" {
+    refuses 2 "needs a command" devices runner:
+    ends 2 profile mnist_mlp --device 'runner:./is-not-there'
+    says out "cannot start the runner './is-not-there'"
+    ends 1 profile mnist_mlp --device 'runner:echo hello there world; cat >/dev/null'
+    says out "is no frame of a runner"
+    ends 1 profile mnist_mlp --device 'runner:echo that was it >&2; exit 3'
+    says out "ended with status 3 while starting: that was it"
+    ends 1 profile mnist_mlp --device 'runner:kill -SEGV $$'
+    says out "died of SIGSEGV while starting"
+}
+
+@test "a runner of another version of the protocol: one clear message" {
+    cat >old.py <<'END'
+import json, struct, sys
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+magic, kind, n = struct.unpack("<4sIQ", source.read(16))
+assert json.loads(source.read(n))["protocol"] == 1
+text = json.dumps({"status": "ok", "info": {"protocol": 2, "name": "a board", "version": "9.9"}}).encode()
+sink.write(struct.pack("<4sIQ", b"hwn1", 5, len(text)) + text)
+sink.flush()
+source.read()
+END
+    ends 1 profile mnist_mlp --device 'runner:/usr/bin/python3 old.py'
+    says out "speaks version 2 of the protocol: it is hwnas 9.9"
+}
+
+@test "what belongs to one machine is refused: several copies, running in this process" {
+    ends 1 profile mnist_mlp --device "$(python_runner)" --streams 2
+    says out "on this machine's own devices alone"
+    ends 0 export --space mnist_mlp --format onnx --out net.onnx
+    /usr/bin/python3 -c 'import numpy; numpy.save("x.npy", numpy.zeros((1, 784), "f"))'
+    refuses 1 "it runs nothing here" run net.onnx --input x.npy --output y.npy --device runner:true
+}
+
+@test "latencies of another runner are not mixed into a study" {
+    export STILL_BY_NETWORK=1
+    undisturbed ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null \
+        --objectives accuracy,latency.p50 --trials 5 --study s.db --ties 0 --confirm 0
+    printf '#!/bin/sh\nexec %s runner serve\n' "'$STILL'" >serve
+    chmod +x serve
+    refuses 2 "" search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device runner:./serve \
+        --objectives accuracy,latency.p50 --trials 9 --study s.db --resume --ties 0 --confirm 0
+}

@@ -1,0 +1,150 @@
+# hwnas on another machine, which here is this one behind an sshd on a loopback port.
+load helpers
+
+STILL=${HWNAS%/*}/tests/cli/still_runner
+# What the machine behind sshd measures is a function of the network alone.
+SEARCH=(search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --strategy nsga2 --objectives accuracy,latency.p50
+    --ties 0 --confirm 0 --estimate off --json)
+
+
+setup_file() {
+    local sshd=/usr/sbin/sshd port
+    [ -x $sshd ] || skip "sshd is not installed (Debian's openssh-server)"
+    export BOARD=$BATS_FILE_TMPDIR/board
+    mkdir "$BOARD"
+    [ "$(id -u)" != 0 ] || mkdir -p /run/sshd
+    for key in host other user stranger; do
+        ssh-keygen -q -t ed25519 -N '' -f "$BOARD/$key"
+    done
+    cp "$BOARD/user.pub" "$BOARD/authorized_keys"
+    port=$(/usr/bin/python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+    cat >"$BOARD/sshd_config" <<END
+Port $port
+ListenAddress 127.0.0.1
+HostKey $BOARD/host
+AuthorizedKeysFile $BOARD/authorized_keys
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+PidFile none
+MaxStartups 100
+SetEnv STILL_BY_NETWORK=1 STILL_BY_SIZE=1
+END
+    cat >"$BOARD/ssh_config" <<END
+Host *
+    HostName 127.0.0.1
+    Port $port
+    User $(id -un)
+    IdentityFile $BOARD/user
+    IdentitiesOnly yes
+    UserKnownHostsFile $BOARD/known_hosts
+    HostKeyAlias board
+    StrictHostKeyChecking yes
+END
+    echo "board $(cut -d ' ' -f 1,2 "$BOARD/host.pub")" >"$BOARD/known_hosts"
+    $sshd -D -f "$BOARD/sshd_config" -E "$BOARD/sshd.log" 3>&- &
+    echo $! >"$BOARD/sshd.pid"
+    printf '#!/bin/sh\nexec ssh -F %s "$@"\n' "'$BOARD/ssh_config'" >"$BOARD/ssh"
+    chmod +x "$BOARD/ssh"
+    export HWNAS_SSH=$BOARD/ssh
+    local i
+    for ((i = 0; i < 100; i++)); do
+        "$HWNAS_SSH" board true 2>"$BOARD/first" && break
+        sleep 0.1
+    done
+    ((i < 100)) || { cat "$BOARD/first" "$BOARD/sshd.log"; false; }
+    export STILL_BY_NETWORK=1 STILL_BY_SIZE=1
+    undisturbed "$HWNAS" "${SEARCH[@]}" --device null --trials 40 --study "$BOARD/here.db" >"$BOARD/here.json"
+}
+
+teardown_file() {
+    [ ! -e "$BOARD/sshd.pid" ] || kill "$(<"$BOARD/sshd.pid")"
+}
+
+# on PROGRAM COMMAND...: the other machine has this hwnas.
+on() {
+    HWNAS_SSH_PROGRAM=$1 "${@:2}"
+}
+
+@test "a search there is the search here; the study says where" {
+    on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:board/null --trials 40 --study s.db
+    [ "$(json out "[[t['arch'], t['objectives']['latency.p50']['value']] for t in d['front']]")" = \
+        "$(json "$BOARD/here.json" "[[t['arch'], t['objectives']['latency.p50']['value']] for t in d['front']]")" ]
+    is out "d['trials'] == d['finished'] == 40 and d['failed'] == $(json "$BOARD/here.json" "d['failed']")"
+    # The same machine without ssh between is another device.
+    HWNAS_RUNNER=$STILL refuses 2 "" "${SEARCH[@]}" --device null --trials 50 --study s.db --resume
+}
+
+@test "devices and profile: the other machine says who it is" {
+    on "$HWNAS" ends 0 devices ssh:board --json
+    is out "len(d['devices']) == 1 and d['devices'][0]['name'] == 'ssh:board' and d['devices'][0]['works']"
+    is out "', over ssh, machine ' in d['devices'][0]['description'] and 'oneDNN' in d['devices'][0]['library']"
+    is out "'f32' in d['devices'][0]['native'] + d['devices'][0]['emulated']"
+    on "$HWNAS" ends 0 profile mnist_mlp --device ssh:board --threads 1 --seconds 0.05 --json
+    is out "d['rows'][0]['p50_seconds'] > 0 and d['rows'][0]['device'] == 'ssh:board'"
+    is out "'over ssh' in d['devices'][0]['name']"
+}
+
+@test "links that are cut at any moment: no trial lost or doubled, the same front" {
+    local n=12
+    [ -z "${HWNAS_LONG:-}" ] || n=100
+    HWNAS_SSH_PROGRAM=$STILL /usr/bin/python3 "$HWNAS_SRC/tests/cli/cut_links.py" "$HWNAS" "$BOARD/ssh" $n >&3
+}
+
+@test "nothing there, another version, another program: one clear message each" {
+    on /no/such/hwnas refuses 1 "there is no program '/no/such/hwnas' on 'board'" devices ssh:board
+    says err "HWNAS_SSH_PROGRAM"
+    printf '#!/bin/sh\necho "hwnas: hwnas has no command: runner" >&2\nexit 2\n' >old
+    printf '#!/bin/sh\necho Welcome, dear user of this machine\n' >greets
+    chmod +x old greets
+    on "$PWD/old" refuses 1 "ended with status 2 as it was started: hwnas: hwnas has no command" devices ssh:board
+    on "$PWD/greets" refuses 1 "'board' wrote something that is no frame of a runner" devices ssh:board
+    says err "must print nothing"
+    cat >next.py <<END
+#!/usr/bin/python3
+import json, struct, sys
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+n = struct.unpack("<4sIQ", source.read(16))[2]
+source.read(n)
+text = json.dumps({"status": "ok", "info": {"protocol": 2, "name": "a board", "version": "9.9"}}).encode()
+sink.write(struct.pack("<4sIQ", b"hwn1", 5, len(text)) + text)
+sink.flush()
+source.read()
+END
+    chmod +x next.py
+    on "$PWD/next.py" refuses 1 "of board speaks version 2 of the protocol: it is hwnas 9.9, and this hwnas version 1" devices ssh:board
+}
+
+@test "a changed host key, a wrong user, nobody there: one clear message each" {
+    echo "board $(cut -d ' ' -f 1,2 "$BOARD/other.pub")" >known_hosts
+    printf '#!/bin/sh\nexec ssh -F %s -oUserKnownHostsFile=%s "$@"\n' "'$BOARD/ssh_config'" "'$PWD/known_hosts'" >changed
+    printf '#!/bin/sh\nexec ssh -F %s -oIdentityFile=%s "$@"\n' "'$BOARD/strange_config'" "'$BOARD/stranger'" >stranger
+    sed /IdentityFile/d "$BOARD/ssh_config" >"$BOARD/strange_config"
+    printf '#!/bin/sh\nexec ssh -F %s -p 1 "$@"\n' "'$BOARD/ssh_config'" >nobody
+    chmod +x changed stranger nobody
+    HWNAS_SSH=$PWD/changed refuses 1 "the host key of 'board' is not known here, or has changed" devices ssh:board
+    HWNAS_SSH=$PWD/stranger refuses 1 "'board' lets that user not in without a password" devices ssh:board
+    says err "ssh-copy-id board"
+    HWNAS_SSH=$PWD/nobody refuses 1 "cannot reach 'board'" devices ssh:board
+    says err "Connection refused"
+    HWNAS_SSH=/no/such/ssh refuses 1 "cannot start the runner '/no/such/ssh'" devices ssh:board
+}
+
+@test "what ssh would take for an option is no machine" {
+    local name
+    for name in "" -oProxyCommand=true "a b" 'a;b' /null; do
+        refuses 2 "names no machine" devices "ssh:$name"
+    done
+}
+
+@test "a network that crashes the runner there fails as one that does here" {
+    printf '#!/bin/sh\nHWNAS_RUNNER_FAULT=crash exec %s "$@"\n' "'$HWNAS'" >crashes
+    chmod +x crashes
+    on "$PWD/crashes" ends 1 profile mnist_mlp --device ssh:board/null --json
+    is out "'died of SIGSEGV while compiling' in d['rows'][0]['message']"
+}
