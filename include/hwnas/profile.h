@@ -18,15 +18,16 @@ typedef struct hwnas_survey_options {
     bool refresh; /* measure again what is known from an earlier call */
     /* (optional) Becomes nonzero, in a signal handler or another thread: HWNAS_E_INTERRUPTED. */
     const volatile sig_atomic_t *cancel;
+    const char *device; /* this one alone, such as "ssh:pi"; NULL: all that the library knows */
 } hwnas_survey_options;
 #define HWNAS_SURVEY_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(hwnas_survey_options), false, NULL                                                  \
+        sizeof(hwnas_survey_options), false, NULL, NULL                                            \
     }
 
 /* The devices that the library knows: whether each works here, its precisions, how fast it computes
  * and moves values at most; and whether measurements may have real-time priority. Text, JSON
- * ("hwnas.devices"). The first time seconds for each precision; the figures are kept in the user's
+ * ("hwnas.devices"). One that was asked for by name and does not work is a failure. The first time seconds for each precision; the figures are kept in the user's
  * cache. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_devices_survey(hwnas_report **out,
                                                           const hwnas_survey_options *options);

@@ -27,6 +27,12 @@ hwnas_status hwnas_devices_survey(hwnas_report **out, const hwnas_survey_options
     TRY(TAKE_OPTIONS(&options, given));
     measuring.stop = options.cancel;
     hwnas_api_use_runner();
+    if (options.device) {
+        TRY(hwnas_device_survey_one(&survey, options.device, options.refresh, &measuring));
+        hwnas_survey_add(&told, &survey);
+        *out = hwnas_report_of(&told);
+        return HWNAS_OK;
+    }
     for (const hwnas_device_ops **row = hwnas_devices; *row; row++) {
         const hwnas_status status =
             hwnas_device_survey_make(&survey, *row, options.refresh, &measuring);

@@ -4,9 +4,10 @@
 #include "cli/cli.h"
 
 static const hwnas_usage usage = {
-    .synopsis = "devices",
+    .synopsis = "devices [DEVICE]",
     .summary = "Lists the devices that this version knows, whether they work here, and what\n"
-               "they can do at most.",
+               "they can do at most; or looks at one, such as ssh:HOST.",
+    .max_arguments = 1,
     .notes = "Peak and bandwidth are measured once, which takes seconds, and kept under\n"
              "$XDG_CACHE_HOME/hwnas."};
 
@@ -20,7 +21,7 @@ hwnas_status hwnas_cmd_devices(int argc, char **argv)
         {"refresh", 0, HWNAS_OPTION_FLAG, &survey.refresh, NULL, "measure again"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {0}};
-    TRY(hwnas_options_parse(&usage, options, argc, argv, NULL, &n, &done));
+    TRY(hwnas_options_parse(&usage, options, argc, argv, &survey.device, &n, &done));
     if (done)
         return HWNAS_OK;
     survey.cancel = hwnas_stop_on_signals();

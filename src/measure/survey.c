@@ -12,7 +12,7 @@ static void open_device(hwnas_device_survey *f)
 {
     hwnas_device *device = NULL;
     const hwnas_device_options options = {0};
-    f->works = hwnas_device_open(&device, f->ops->name, &options) == HWNAS_OK;
+    f->works = hwnas_device_open(&device, f->spelling, &options) == HWNAS_OK;
     if (f->works)
         device->ops->describe(device, &f->info);
     else
@@ -48,11 +48,11 @@ static hwnas_status measure_at(hwnas_device_survey *f, int threads, bool refresh
 {
     hwnas_status status = HWNAS_OK;
     hwnas_runner *runner;
-    TRY(hwnas_runner_open(&runner, f->ops->name, threads));
+    TRY(hwnas_runner_open(&runner, f->spelling, threads));
     for (int p = 0; p < HWNAS_N_PRECISIONS && status == HWNAS_OK; p++) {
         if (!(f->ops->precisions & (f->info.native | f->info.emulated) & 1U << p))
             continue;
-        status = hwnas_roofline_get(&f->rooflines[f->n], runner, f->ops->name, (hwnas_precision)p,
+        status = hwnas_roofline_get(&f->rooflines[f->n], runner, f->spelling, (hwnas_precision)p,
                                     refresh, options);
         f->n += status == HWNAS_OK;
     }
@@ -60,19 +60,13 @@ static hwnas_status measure_at(hwnas_device_survey *f, int threads, bool refresh
     return status;
 }
 
-hwnas_status hwnas_device_survey_make(hwnas_device_survey *f, const hwnas_device_ops *ops,
-                                      bool refresh, const hwnas_measure_options *options)
+/* Of a device that networks are deployed on: at one thread and at all. */
+static hwnas_status find_rooflines(hwnas_device_survey *f, bool refresh,
+                                   const hwnas_measure_options *options)
 {
-    hwnas_status status = HWNAS_OK;
-    *f = (hwnas_device_survey){.ops = ops};
-    f->works = true;
-    if (f->ops->lookup || !f->ops->open) /* it needs a file, or is not ours to open */
+    if (!f->ops->is_deployed)
         return HWNAS_OK;
-    open_device(f);
-    open_instances(f);
-    if (!f->works || !f->ops->is_deployed)
-        return HWNAS_OK;
-    status = measure_at(f, 1, refresh, options);
+    hwnas_status status = measure_at(f, 1, refresh, options);
     if (status == HWNAS_OK && f->info.threads > 1)
         status = measure_at(f, f->info.threads, refresh, options);
     if (status == HWNAS_E_INTERRUPTED)
@@ -80,4 +74,32 @@ hwnas_status hwnas_device_survey_make(hwnas_device_survey *f, const hwnas_device
     if (status != HWNAS_OK)
         note_trouble(f);
     return HWNAS_OK;
+}
+
+hwnas_status hwnas_device_survey_make(hwnas_device_survey *f, const hwnas_device_ops *ops,
+                                      bool refresh, const hwnas_measure_options *options)
+{
+    *f = (hwnas_device_survey){.ops = ops, .spelling = ops->name, .works = true};
+    /* It needs a file, or is not ours to open. */
+    if (f->ops->lookup || !f->ops->open || !f->ops->compile)
+        return HWNAS_OK;
+    open_device(f);
+    open_instances(f);
+    return f->works ? find_rooflines(f, refresh, options) : HWNAS_OK;
+}
+
+hwnas_status hwnas_device_survey_one(hwnas_device_survey *f, const char *spelling, bool refresh,
+                                     const hwnas_measure_options *options)
+{
+    const char *argument;
+    hwnas_runner *runner;
+    *f = (hwnas_device_survey){.spelling = spelling, .works = true};
+    TRY(hwnas_device_find(&f->ops, &argument, spelling));
+    if (f->ops->lookup || !f->ops->open)
+        return HWNAS_OK;
+    TRY(hwnas_runner_open(&runner, spelling, 0));
+    const hwnas_status status = hwnas_runner_describe(&f->info, runner);
+    hwnas_runner_close(runner);
+    TRY(status);
+    return find_rooflines(f, refresh, options);
 }

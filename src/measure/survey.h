@@ -18,6 +18,7 @@ enum { HWNAS_SURVEY_ROOFLINES = 2 * HWNAS_N_PRECISIONS };
 
 typedef struct hwnas_device_survey {
     const hwnas_device_ops *ops;
+    const char *spelling; /* borrowed */
     hwnas_device_info info;
     bool works;
     size_t n_instances; /* 0: there is one, or they are not counted */
@@ -27,10 +28,14 @@ typedef struct hwnas_device_survey {
     hwnas_roofline rooflines[HWNAS_SURVEY_ROOFLINES]; /* one thread and all, in every precision */
 } hwnas_device_survey;
 
-/* Opens the device and finds its rooflines, measured anew with `refresh`. That one cannot be had is
- * written down, and is no failure; HWNAS_E_INTERRUPTED is one. */
+/* Opens a kind of device and finds its rooflines, measured anew with `refresh`. That one cannot be
+ * had is written down, and is no failure; HWNAS_E_INTERRUPTED is one. */
 HWNAS_CHECKED hwnas_status hwnas_device_survey_make(hwnas_device_survey *out,
                                                     const hwnas_device_ops *ops, bool refresh,
                                                     const hwnas_measure_options *options);
+/* The same of one device, wherever it is; that it does not work is a failure. */
+HWNAS_CHECKED hwnas_status hwnas_device_survey_one(hwnas_device_survey *out, const char *spelling,
+                                                   bool refresh,
+                                                   const hwnas_measure_options *options);
 
 #endif

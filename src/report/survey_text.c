@@ -40,7 +40,7 @@ static void add_instances(hwnas_str *out, const hwnas_device_survey *f)
 static void add_text(hwnas_str *out, const hwnas_device_survey *f)
 {
     const hwnas_device_info *info = &f->info;
-    hwnas_str_addf(out, "%-8s %s\n", f->ops->name, f->ops->help);
+    hwnas_str_addf(out, "%-8s %s\n", f->spelling, f->ops->help);
     add_instances(out, f);
     if (*info->name && !f->n_instances)
         hwnas_str_addf(out, "         %s%s%s%s%s\n", info->name, *info->library ? ", " : "",
@@ -74,9 +74,10 @@ static json_t *to_json(const hwnas_device_survey *f)
     json_t *rooflines = json_array();
     for (size_t i = 0; i < f->n; i++)
         json_array_append_new(rooflines, hwnas_roofline_json(&f->rooflines[i]));
-    return json_pack("{s:s, s:s, s:s?, s:o, s:b, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name",
-                     f->ops->name, "help", f->ops->help, "caveat", f->ops->caveat, "instances",
-                     instances_of(f), "works", f->works, "description", f->info.name, "library",
+    return json_pack("{s:s, s:s, s:s?, s:o, s:b, s:s?, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name",
+                     f->spelling, "help", f->ops->help, "caveat", f->ops->caveat, "instances",
+                     instances_of(f), "works", f->works, "lacks",
+                     *f->trouble ? f->trouble : NULL, "description", f->info.name, "library",
                      f->info.library, "isa", f->info.isa, "threads", f->info.threads, "native",
                      names_of(f->info.native), "emulated", names_of(f->info.emulated), "rooflines",
                      rooflines);
