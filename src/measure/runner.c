@@ -47,6 +47,11 @@ pid_t hwnas_runner_pid(const hwnas_runner *runner)
     return runner->pid;
 }
 
+bool hwnas_runner_is_far(const hwnas_runner *runner)
+{
+    return hwnas_link_is_far(runner->link);
+}
+
 void hwnas_runner_close(hwnas_runner *runner)
 {
     if (!runner)

@@ -15,21 +15,43 @@
 /* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
 enum { SAMPLES_OF_ENERGY = 60 };
 
+/* Another device has its turn. An idle runner on another machine takes nothing from it, and would
+ * have to be connected to again. */
+static void put_away(hwnas_evaluator *e)
+{
+    if (e->runner && hwnas_runner_is_far(e->runner)) {
+        e->sites[e->runner_site].parked = e->runner;
+        e->sites[e->runner_site].parked_threads = e->runner_threads;
+    } else {
+        hwnas_runner_close(e->runner);
+    }
+    e->runner = NULL;
+}
+
 hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads)
 {
+    hwnas_site *s = &e->sites[device];
     if (e->runner && e->runner_site == device && e->runner_threads == threads)
         return HWNAS_OK;
-    hwnas_runner_close(e->runner);
-    e->runner = NULL;
+    put_away(e);
     e->runner_site = device;
     e->runner_threads = threads;
-    return hwnas_runner_open(&e->runner, e->sites[device].row->spelling, threads);
+    if (s->parked && s->parked_threads == threads)
+        e->runner = s->parked;
+    else
+        hwnas_runner_close(s->parked);
+    s->parked = NULL;
+    return e->runner ? HWNAS_OK : hwnas_runner_open(&e->runner, s->row->spelling, threads);
 }
 
 void hwnas_evaluator_renew_runner(hwnas_evaluator *e)
 {
     hwnas_runner_close(e->runner);
     e->runner = NULL;
+    for (int i = 0; i < HWNAS_MAX_DEVICES; i++) {
+        hwnas_runner_close(e->sites[i].parked);
+        e->sites[i].parked = NULL;
+    }
 }
 
 /* A device that remembers, or a runner, which is started to see whether the device works. */
@@ -178,8 +200,7 @@ hwnas_status hwnas_evaluator_train_first(hwnas_evaluator *e)
                                          .violation = hwnas_evaluate_free_violation,
                                          .context = e};
     /* An idle runner's threads would spin beside the program. */
-    hwnas_runner_close(e->runner);
-    e->runner = NULL;
+    put_away(e);
     hwnas_status status = hwnas_predictor_train(&e->predictor, &options);
     if (status == HWNAS_OK || !is_idle)
         return status == HWNAS_OK ? status : hwnas_fail_at(status, &job->train_budget_place);
@@ -237,7 +258,7 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
     hwnas_predictor_free(e->predictor);
     for (int i = 0; i < e->n; i++)
         hwnas_device_close(e->sites[i].memory);
-    hwnas_runner_close(e->runner);
+    hwnas_evaluator_renew_runner(e);
     free(e);
 }
 

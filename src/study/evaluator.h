@@ -14,6 +14,8 @@ typedef struct hwnas_site {
     bool is_told;           /* ... another program runs it, and tells what it measured */
     hwnas_device_info info; /* of one that runs */
     bool can_race;          /* and its runner lets networks take turns */
+    hwnas_runner *parked;   /* on another machine, while another device has its turn */
+    int parked_threads;
 } hwnas_site;
 
 struct hwnas_evaluator {
@@ -22,7 +24,8 @@ struct hwnas_evaluator {
     bool may_train;             /* of a predictor with a budget */
     int n;
     hwnas_site sites[HWNAS_MAX_DEVICES];
-    /* One runner at a time: the threads of an idle one would spin on the cores of the next. */
+    /* One runner at a time on this machine: the threads of an idle one would spin on the cores of
+     * the next. */
     hwnas_runner *runner;
     int runner_site, runner_threads;
     hwnas_measure_options options;

@@ -80,6 +80,27 @@ on() {
     HWNAS_RUNNER=$STILL refuses 2 "" "${SEARCH[@]}" --device null --trials 50 --study s.db --resume
 }
 
+@test "a search over this machine and another: one link for all, and a value of each" {
+    local before
+    cat >job.yaml <<END
+space: nas_bench_macro
+accuracy: nas_bench_macro_cifar10
+devices: [{name: here, device: "null"}, {name: board, device: "ssh:board/null"}]
+objectives: [accuracy, latency.p50 on here, latency.p50 on board]
+strategy: nsga2
+measure: {estimate: off}
+budget: {trials: 20}
+END
+    before=$(grep -c 'Accepted publickey' "$BOARD/sshd.log")
+    HWNAS_RUNNER=$STILL on "$STILL" ends 0 search job.yaml --ties 0 --confirm 0 --json --study both.db
+    [ "$(grep -c 'Accepted publickey' "$BOARD/sshd.log")" = $((before + 1)) ]
+    is out "d['trials'] == 20 and len(d['front']) > 1"
+    is out "all(t['objectives']['latency.p50 on here']['value'] == t['objectives']['latency.p50 on board']['value']
+        for t in d['front'])"
+    ends 0 study show both.db --json
+    is out "', over ssh, machine ' in d['devices']['board']['name'] and 'ssh' not in d['devices']['here']['name']"
+}
+
 @test "devices and profile: the other machine says who it is" {
     on "$HWNAS" ends 0 devices ssh:board --json
     is out "len(d['devices']) == 1 and d['devices'][0]['name'] == 'ssh:board' and d['devices'][0]['works']"
