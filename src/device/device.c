@@ -107,6 +107,16 @@ bool hwnas_device_is_told(const char *spelling)
     return false;
 }
 
+bool hwnas_device_is_elsewhere(const char *spelling)
+{
+    const hwnas_device_ops *ops;
+    const char *argument;
+    if (hwnas_device_find(&ops, &argument, spelling) == HWNAS_OK)
+        return ops->open == open_elsewhere;
+    hwnas_error_clear(); /* whoever opens it says so */
+    return false;
+}
+
 hwnas_status hwnas_device_open(hwnas_device **out, const char *spelling,
                                const hwnas_device_options *given)
 {

@@ -26,6 +26,9 @@ HWNAS_CHECKED hwnas_status hwnas_device_find(const hwnas_device_ops **out, const
                                              const char *spelling);
 /* Nobody here runs it: its values are told. A wrong name is no such device, and no failure. */
 bool hwnas_device_is_told(const char *spelling);
+/* Another process runs it, which is reached by measure/runner_link.h. A wrong name is no such
+ * device. */
+bool hwnas_device_is_elsewhere(const char *spelling);
 /* Compiles for the device. One that runs nothing, or not in this precision: HWNAS_E_UNSUPPORTED.
  * `options` NULL: fp32. */
 HWNAS_CHECKED hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device,

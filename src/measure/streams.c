@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "measure/conclude.h"
 #include "measure/cores.h"
-#include "measure/runner_link.h"
 #include "measure/runner.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
@@ -24,18 +23,15 @@ struct hwnas_streams {
 };
 
 /* Copies share a window of time and this machine's cores. */
-static hwnas_status check_link(const char *device)
+static hwnas_status check_place(const char *device)
 {
-    hwnas_link *link;
-    TRY(hwnas_link_new(&link, device));
-    const bool is_own = hwnas_link_is_own(link);
-    hwnas_link_free(link);
-    return is_own ? HWNAS_OK
-                  : hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                          "several copies at a time are measured on this machine's "
-                                          "own devices alone, not on '%s'",
-                                          device),
-                               "leave --streams out");
+    if (!hwnas_device_is_elsewhere(device))
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                 "several copies at a time are measured on this machine's own "
+                                 "devices alone, not on '%s'",
+                                 device),
+                      "leave --streams out");
 }
 
 hwnas_status hwnas_streams_open(hwnas_streams **out, const char *device, int threads, int streams)
@@ -51,7 +47,7 @@ hwnas_status hwnas_streams_open(hwnas_streams **out, const char *device, int thr
                             (long)threads * streams, here == 1 ? "is" : "are", here);
         return hwnas_hint(status, "streams share no cores: ask for fewer, or for fewer threads");
     }
-    TRY(check_link(device));
+    TRY(check_place(device));
     hwnas_streams *s = hwnas_alloc(sizeof *s);
     s->runners = hwnas_alloc((size_t)streams * sizeof *s->runners);
     hwnas_cores_take(&s->cores, threads * streams);

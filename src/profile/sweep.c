@@ -40,6 +40,9 @@ static int count_streams(const cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
     const int asked = s->streams[c->streams], threads = s->threads[c->threads];
+    /* Elsewhere there is one at a time. */
+    if (asked <= 1 && hwnas_device_is_elsewhere(s->devices[c->device]))
+        return 0;
     if (asked != HWNAS_STREAMS_FILL)
         return asked;
     if (hwnas_starts_with(s->devices[c->device], "cuda"))

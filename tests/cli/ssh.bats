@@ -169,3 +169,9 @@ END
     on "$PWD/crashes" ends 1 profile mnist_mlp --device ssh:board/null --json
     is out "'died of SIGSEGV while compiling' in d['rows'][0]['message']"
 }
+
+@test "compare: this machine beside another, which runs one copy at a time" {
+    on "$HWNAS" ends 0 compare mnist_mlp --device ref,ssh:board/ref --threads 1 --batch 1 --seconds 0.05
+    says out "winner     ref, batch 1"
+    says out "runner-up  ssh:board/ref, batch 1, 1 thread, 1 stream, f32"
+}
