@@ -120,19 +120,20 @@ static void list_ssh(char **words, const hwnas_link *link)
 /* What ssh says when nobody can help but the user. */
 static const struct {
     const char *words, *message, *hint;
+    bool may_pass; /* of a machine that has been reached: it restarts, say */
 } refusals[] = {
     {"Host key verification failed", "the host key of '%s' is not known here, or has changed",
-     "compare it, and connect once by hand: 'ssh %s' says what is wrong"},
+     "compare it, and connect once by hand: 'ssh %s' says what is wrong", false},
     {"Permission denied", "'%s' lets that user not in without a password",
-     "give it your key with 'ssh-copy-id %s', and name the right user"},
+     "give it your key with 'ssh-copy-id %s', and name the right user", false},
     {"Could not resolve hostname", "there is no machine '%s'",
-     "names and short cuts are those of ssh: try 'ssh %s'"},
+     "names and short cuts are those of ssh: try 'ssh %s'", true},
 };
 
 static hwnas_status refuse_ssh(const hwnas_link *link, const char *line)
 {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        if (!strstr(line, refusals[i].words))
+        if (!strstr(line, refusals[i].words) || (refusals[i].may_pass && hwnas_link_was_open(link)))
             continue;
         char *message = hwnas_printf(refusals[i].message, link->where);
         char *hint = hwnas_printf(refusals[i].hint, link->where);

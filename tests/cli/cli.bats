@@ -81,7 +81,7 @@ version"
     refuses 2 "which job*hwnas search JOB.yaml" search
     refuses 2 "an argument is missing*hwnas space show SPACE" space show
     refuses 2 "'two' is one argument too many*hwnas space count SPACE" space count nas_bench_macro two
-    refuses 2 "'x' is one argument too many" devices x
+    refuses 2 "'x' is one argument too many" devices cpu x
     refuses 2 "--trials needs a value" search job.yaml --trials
     refuses 2 "--threads 'some' is not a list of numbers 1 to 1024, or of all*--threads 1,2,all" profile mnist_mlp --threads some
     refuses 2 "--streams '1,,2' is not a list*--streams 1,2,fill" profile mnist_mlp --streams 1,,2
