@@ -4,7 +4,9 @@
 
 static void note_trouble(hwnas_device_survey *f)
 {
-    snprintf(f->trouble, sizeof f->trouble, "%s", hwnas_last_error()->message);
+    const hwnas_error *error = hwnas_last_error();
+    snprintf(f->trouble, sizeof f->trouble, "%s%s%s", error->message, *error->hint ? "; " : "",
+             error->hint);
     hwnas_error_clear();
 }
 

@@ -23,7 +23,7 @@ typedef struct hwnas_device_survey {
     bool works;
     size_t n_instances; /* 0: there is one, or they are not counted */
     hwnas_device_instance instances[HWNAS_SURVEY_INSTANCES];
-    char trouble[1024]; /* why it, or its roofline, cannot be had; or "" */
+    char trouble[1540]; /* why it, or its roofline, cannot be had, and what to try; or "" */
     size_t n;
     hwnas_roofline rooflines[HWNAS_SURVEY_ROOFLINES]; /* one thread and all, in every precision */
 } hwnas_device_survey;

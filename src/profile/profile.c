@@ -89,8 +89,10 @@ hwnas_status hwnas_profile_check(const hwnas_profile *profile)
         if (profile->rows[i].status != HWNAS_OK) {
             const hwnas_profile_row *row = &profile->rows[i];
             const bool is_named = hwnas_starts_with(row->message, row->model);
-            return hwnas_fail(row->status, NULL, "%s%s%s", is_named ? "" : row->model,
-                              is_named ? "" : ": ", row->message);
+            const hwnas_status status =
+                hwnas_fail(row->status, NULL, "%s%s%s", is_named ? "" : row->model,
+                           is_named ? "" : ": ", row->message);
+            return row->hint ? hwnas_hint(status, "%s", row->hint) : status;
         }
     return HWNAS_OK;
 }

@@ -28,6 +28,7 @@ typedef struct hwnas_profile_row {
     hwnas_status
         status; /* of the measurement; when it failed, what follows `message` means nothing */
     const char *message; /* why it failed */
+    const char *hint;    /* what to try then; NULL: nothing is known */
     hwnas_measurement m; /* of one run, which is a batch */
     double items_per_second;
     hwnas_layers *layers;    /* what each part took; NULL: not asked for */

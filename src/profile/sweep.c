@@ -19,7 +19,7 @@ typedef struct cursor {
     hwnas_runner *runner;  /* this one ... */
     hwnas_streams *copies; /* ... or these, or neither when they cannot be had: then */
     hwnas_status status;   /* says why, with */
-    const char *message;
+    const char *message, *hint;
     hwnas_device_info info; /* of the device, where it works */
     hwnas_graph *graph;
     int device, threads, streams, model, batch, precision; /* positions in the lists */
@@ -28,11 +28,13 @@ typedef struct cursor {
     int first_batch; /* of the graph at the first of the batches */
 } cursor;
 
-/* Why something failed just now, for a row. */
-static const char *keep_message(const cursor *c)
+/* Why something failed just now, for a row; *hint: what to try, or NULL. */
+static const char *keep_message(const char **hint, const cursor *c)
 {
-    const char *message = hwnas_last_error()->message;
-    return hwnas_arena_string(c->profile->arena, message, strlen(message));
+    const hwnas_error *error = hwnas_last_error();
+    hwnas_arena *arena = c->profile->arena;
+    *hint = *error->hint ? hwnas_arena_string(arena, error->hint, strlen(error->hint)) : NULL;
+    return hwnas_arena_string(arena, error->message, strlen(error->message));
 }
 
 /* How many copies, 0 for one by its own protocol. */
@@ -179,10 +181,11 @@ static hwnas_status measure(const cursor *c)
     hwnas_graph_costs(&row->costs, c->graph);
     if (c->runner || c->copies) {
         row->status = run_one(row, c, &options);
-        row->message = row->status == HWNAS_OK ? NULL : keep_message(c);
+        row->message = row->status == HWNAS_OK ? NULL : keep_message(&row->hint, c);
     } else {
         row->status = c->status;
         row->message = c->message;
+        row->hint = c->hint;
     }
     if (row->status != HWNAS_E_INTERRUPTED)
         return HWNAS_OK;
@@ -334,7 +337,7 @@ static void open_runner(cursor *c)
         c->status = streams ? hwnas_streams_describe(info, c->copies)
                             : hwnas_runner_describe(info, c->runner);
     if (c->status != HWNAS_OK)
-        c->message = keep_message(c);
+        c->message = keep_message(&c->hint, c);
     hwnas_profile_add_device(c->profile, device, c->status == HWNAS_OK ? info : NULL);
 }
 

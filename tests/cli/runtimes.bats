@@ -61,7 +61,9 @@ ort() {
     "$HWNAS" profile mnist_mlp --device ort --seconds 0.01 >out 2>err ||
         [[ $(<err) != *"was built without"* ]] || skip "built without ONNX Runtime's header"
     HWNAS_ORT_LIBRARY=/nowhere/libonnxruntime.so ends 1 profile mnist_mlp --device ort
-    says err "there is no ONNX Runtime: */nowhere/*"
+    says err "there is no ONNX Runtime: */nowhere/*hint: install libonnxruntime"
+    HWNAS_ORT_LIBRARY=/nowhere/libonnxruntime.so ends 0 devices
+    says out 'does not work here: there is no ONNX Runtime: */nowhere/*; install libonnxruntime'
     HWNAS_ORT_LIBRARY=libm.so.6 ends 1 profile mnist_mlp --device ort
     says err "this is no ONNX Runtime 1.16 or newer"
     "$HWNAS" export --space mnist_mlp --format onnx --out net.onnx
@@ -70,7 +72,7 @@ ort() {
         run net.onnx --device ort --input x --output y
     needs_ort
     ends 2 profile mnist_mlp --device ort:gpu
-    says err "device 'ort' takes no 'gpu'"
+    says err "device 'ort' takes no 'gpu'*hint: write 'ort'"
     ends 1 profile mnist_mlp --device ort --dtype bf16
     says err "does not compute in bf16"
     # The library that npm has was built without it.
