@@ -63,6 +63,12 @@ static const hwnas_device_info *info_of(const hwnas_device_choice *choice)
     return NULL;
 }
 
+/* 128600 and not 1.286e+05; yours to free(). */
+static char *figure(double value)
+{
+    return hwnas_printf(value < 1000 ? "%.4g" : "%.0f", value);
+}
+
 /* Each device once: what it is, where its figures and its price come from. */
 static void add_devices(hwnas_str *out, const hwnas_comparison *c)
 {
@@ -218,8 +224,10 @@ static void add_bars(hwnas_str *out, const hwnas_comparison *c, const hwnas_answ
                 continue;
             const int length = (int)(BAR * value / most + 0.5);
             hwnas_grid_cell(&grid, "%s", choice->device);
-            hwnas_grid_cell(&grid, "%.*s %.4g", length < 1 ? 1 : length,
-                            "########################################", value);
+            char *text = figure(value);
+            hwnas_grid_cell(&grid, "%.*s %s", length < 1 ? 1 : length,
+                            "########################################", text);
+            free(text);
         }
     hwnas_str_add(out, "\n");
     hwnas_grid_text(out, &grid);
@@ -231,7 +239,8 @@ static void add_reason(hwnas_str *out, const hwnas_comparison *c, const hwnas_an
 {
     const hwnas_device_choice *a = answer->winner, *b = answer->runner_up;
     const bool is_other = strcmp(a->device, b->device) != 0;
-    hwnas_str_addf(out, "%s %.3g times as much", c->prices ? "costs" : "takes", answer->ratio);
+    hwnas_str_addf(out, answer->ratio < 1000 ? "%s %.3g times as much" : "%s %.0f times as much",
+                   c->prices ? "costs" : "takes", answer->ratio);
     if (!is_other)
         hwnas_str_add(out, c->prices ? " on the same device" : " of the machine's time");
     else if (c->prices)
@@ -247,13 +256,15 @@ static void add_reason(hwnas_str *out, const hwnas_comparison *c, const hwnas_an
 
 static void add_cost(hwnas_str *out, const hwnas_comparison *c, const hwnas_device_choice *choice)
 {
+    char *rate = figure(choice->rate);
     if (c->query.load > 0)
         hwnas_str_addf(out, "%ld machine%s", choice->machines, choice->machines == 1 ? "" : "s");
     else
-        hwnas_str_addf(out, "%.4g requests/s a machine", choice->rate);
+        hwnas_str_addf(out, "%s requests/s a machine", rate);
     if (c->prices)
         hwnas_str_addf(out, ", %.4g %s an hour, %.4g %s a million requests", choice->per_hour,
                        currency_of(c), choice->per_million, currency_of(c));
+    free(rate);
     if (!isnan(choice->response.total))
         hwnas_str_addf(out, ", p%d %.4g ms", percent_of(&c->query), choice->response.total * MS);
 }

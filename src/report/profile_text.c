@@ -142,7 +142,8 @@ static void put_energy(hwnas_grid *grid, const hwnas_profile_row *row, const uni
 
 static void put_memory(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
-    hwnas_grid_number(grid, 1, (double)row->m.memory_bytes / u->memory.scale);
+    const double bytes = (double)row->m.memory_bytes; /* 0: the device does not say */
+    hwnas_grid_number(grid, 1, bytes > 0 ? bytes / u->memory.scale : NAN);
 }
 
 static void put_compile(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)

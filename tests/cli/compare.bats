@@ -109,6 +109,11 @@ END
     says out 'no: a batch alone takes 70 ms'
     says out 'other precisions than f32 may cost accuracy'
     [ "$(wc -L <out)" -le 140 ]
+    # Large figures are written out.
+    sed 's/"items_per_second": 2000}/"items_per_second": 2000000}/' acc.json >many.json
+    ends 0 compare net --profile many.json
+    says out '1600000 requests/s a machine'
+    not grep -q 'e+0' out
     # Without a load the fullest machine counts, without prices the requests of one.
     ends 0 compare net --profile box.json,acc.json --price prices.yaml
     says out 'winner     box, batch 8'

@@ -2,6 +2,17 @@
 
 bats_require_minimum_version 1.5.0
 
+@test "memory of which a device does not tell is no 0.0" {
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" profile mnist_mlp --device null --seconds 0.02 >out
+    /usr/bin/python3 - out <<'END'
+import sys
+lines = open(sys.argv[1]).read().splitlines()
+head = next(i for i, line in enumerate(lines) if line.startswith("model "))
+assert lines[head + 1].split()[-3] == "-" and lines[head].split()[-3:] == ["MiB", "compile", "first"], lines
+END
+}
+
 @test "a machine that is too busy for several threads is told of, with what takes it" {
     local n i busy=()
     cd "$BATS_TEST_TMPDIR"
