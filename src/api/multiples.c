@@ -5,28 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trial/metric.h"
+
 /* What the model has of a metric, as a job spells it. Of a latency the low end of its interval: a
  * limit is kept by the high end of a candidate's. */
-static bool reference_of(double *out, const char **unit, const char *metric, size_t n,
-                         const hwnas_optimized *found)
+static bool reference_of(double *out, const char *metric, size_t n, const hwnas_optimized *found)
 {
     const hwnas_costs *costs = &found->original.costs;
     const struct {
         const char *name;
         double value;
-        const char *unit;
-    } rows[] = {{"latency", found->original.latency.low, "s"},
-                {"latency.p50", found->original.latency.low, "s"},
-                {"macs", (double)costs->macs / 1e6, "M"},
-                {"params", (double)costs->params / 1e6, "M"},
-                {"memory", (double)costs->peak_bytes, "B"}};
+    } rows[] = {{"latency", found->original.latency.low},
+                {"latency.p50", found->original.latency.low},
+                {"macs", (double)costs->macs},
+                {"params", (double)costs->params},
+                {"memory", (double)costs->peak_bytes}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (n == strlen(rows[i].name) && !strncmp(metric, rows[i].name, n)) {
             *out = rows[i].value;
-            *unit = rows[i].unit;
             return true;
         }
     return false;
+}
+
+/* In a unit that people read: a search says its limits again. */
+static void add_limit(hwnas_str *out, const char *name, size_t n, double value)
+{
+    const hwnas_metric *metric = hwnas_metric_of(HWNAS_LATENCY); /* of which "latency" is short */
+    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
+        if (strlen(m->name) == n && !strncmp(m->name, name, n))
+            metric = m;
+    const hwnas_metric shown = hwnas_metric_shown(metric, value);
+    hwnas_str_addf(out, "%.6g %s", value / shown.scale, shown.unit);
 }
 
 hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text, const hwnas_optimized *found)
@@ -54,16 +64,15 @@ hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text, const hwn
             continue;
         }
         double reference;
-        const char *name;
         const size_t n = strcspn(metric, " <>=");
-        if (!reference_of(&reference, &name, metric, n, found))
+        if (!reference_of(&reference, metric, n, found))
             return hwnas_hint(
                 hwnas_fail(HWNAS_E_USAGE, NULL,
                            "there is no reference value of '%.*s' for this model, so 'x' "
                            "cannot be used with it",
                            (int)n, metric),
                 "x goes with latency.p50, macs, params and memory");
-        hwnas_str_addf(out, "%.9g %s", factor * reference, name);
+        add_limit(out, metric, n, factor * reference);
         at = unit + 1;
     }
     return HWNAS_OK;

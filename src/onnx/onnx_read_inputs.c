@@ -1,8 +1,8 @@
 /* onnx_read_inputs.c: the inputs of a file, and what its open dimensions become.
  *
  * An open dimension has a name or none; those of one name are one. What the caller says of an input
- * settles its names everywhere. Of the rest one is the batch: that which is called so, else the first
- * of an input, or the second of a sequence's three. */
+ * settles its names everywhere. Of the rest one is the batch: that which is called so, else the
+ * first of an input, or the second of a sequence's three. */
 #define _GNU_SOURCE 1 /* strcasestr() */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,14 +52,14 @@ static const hwnas_onnx_shape *given_for(const reader *r, const char *input)
     return NULL;
 }
 
-/* "1x128" with the open ones by their names, or as "?". */
+/* "1 x 128" with the open ones by their names, or as "?". */
 static char *words_for(const Onnx__TensorShapeProto *shape)
 {
     hwnas_str words = {0};
     hwnas_str_add(&words, "");
     for (size_t i = 0; i < shape->n_dim; i++) {
         const dimension *dim = shape->dim[i];
-        hwnas_str_add(&words, i ? "x" : "");
+        hwnas_str_add(&words, i ? " x " : "");
         if (!is_open(dim))
             hwnas_str_addf(&words, "%" PRId64, dim->dim_value);
         else
@@ -120,10 +120,9 @@ static hwnas_status fail_unknown(const reader *r, const char *name)
         hwnas_str_addf(&list, "%s%s=%s", list.n ? ", " : "", r->from->input[i]->name, words);
         free(words);
     }
-    const hwnas_status status =
-        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "a shape is given for '%s', which is no input",
-                              name),
-                   "its inputs are %s", list.n ? list.s : "constants alone");
+    const hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, NULL, "a shape is given for '%s', which is no input", name),
+        "its inputs are %s", list.n ? list.s : "constants alone");
     hwnas_str_done(&list);
     return status;
 }
@@ -216,7 +215,8 @@ static hwnas_status fail_open(const Onnx__TensorShapeProto *shape, size_t at, co
     const hwnas_status status = hwnas_hint(
         hwnas_fail(HWNAS_E_INPUT, NULL, "dimension %zu of input '%s' is open%s%s%s", at, input,
                    *name ? ": '" : "", name, *name ? "'" : ""),
-        "--shape %s=... says how large it is; in the file it is %s", input, words);
+        "in the file it is %s; --shape %s=... of profile, compare and run says how large it is",
+        words, input);
     free(words);
     return status;
 }

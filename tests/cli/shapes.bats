@@ -53,7 +53,7 @@ rows() {
     [ "$(rows "r['batch']" default.onnx)" = "[1]" ]
     # What is called the batch is it, though another one comes first.
     make sequence.onnx x=steps,batch_size,8
-    refuses 2 "*dimension 0 of input 'x' is open: 'steps'*--shape x=...*stepsxbatch_sizex8*" profile sequence.onnx --device null
+    refuses 2 "*dimension 0 of input 'x' is open: 'steps'*steps x batch_size x 8*--shape x=... of profile, compare and run*" profile sequence.onnx --device null
     [ "$(rows "(r['batch'], r['macs'])" sequence.onnx --shape x=50x4x8)" = "[(4, 6400)]" ]
 }
 
@@ -71,7 +71,7 @@ rows() {
 
 @test "--shape gives open dimensions, those of one name together, and sweeps" {
     make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
-    refuses 2 "*dimension 1 of input 'ids' is open: 'sequence'*--shape ids=...*batchxsequencex8*" profile two.onnx --device null
+    refuses 2 "*dimension 1 of input 'ids' is open: 'sequence'*batch x sequence x 8*--shape ids=...*" profile two.onnx --device null
     [ "$(rows "(r['shape'], r['batch'], r['macs'])" two.onnx --shape ids=1x128x8)" = "[('ids=1x128x8', 1, 8192)]" ]
     [ "$(rows "(r['batch'], r['macs'])" two.onnx --shape ids=2x128x8,mask=2x128x8)" = "[(2, 16384)]" ]
     [ "$(rows "(r['shape'], r['macs'])" two.onnx --shape 'ids=1x{32,64}x8')" = "[('ids=1x32x8', 2048), ('ids=1x64x8', 4096)]" ]
@@ -93,13 +93,13 @@ rows() {
         ids=99999999999x8 ids=-1x8 'ids=1x8 '; do
         refuses 2 "*--shape '$text': *ids=1x{32,64}*" profile two.onnx --device null --shape "$text"
     done
-    refuses 2 "*shape that is given for input 'ids' has another number of dimensions*batchxsequencex8*" \
+    refuses 2 "*shape that is given for input 'ids' has another number of dimensions*batch x sequence x 8*" \
         profile two.onnx --device null --shape ids=1x128
-    refuses 2 "*given for input 'ids' differs where the file's is fixed*batchxsequencex8*" \
+    refuses 2 "*given for input 'ids' differs where the file's is fixed*batch x sequence x 8*" \
         profile two.onnx --device null --shape ids=1x128x9
     refuses 2 "*given for input 'mask' gives a dimension of one name two lengths*" \
         profile two.onnx --device null --shape ids=1x128x8,mask=1x64x8
-    refuses 2 "*a shape is given for 'tokens', which is no input*ids=batchxsequencex8, mask=batchxsequencex8*" \
+    refuses 2 "*a shape is given for 'tokens', which is no input*ids=batch x sequence x 8, mask=batch x sequence x 8*" \
         profile two.onnx --device null --shape tokens=1x128x8
     refuses 2 "*has a batch of 1, not 8*what --shape says*" profile two.onnx --device null --shape ids=1x128x8 --batch 8
     refuses 2 "*is no ONNX file*" profile mnist_mlp --device null --shape x=1x784
