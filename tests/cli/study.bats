@@ -455,7 +455,7 @@ for c in found:
     assert abs(first / c["first"] - 1) < 1e-12
 END
     ends 0 study show job.db
-    says out "confirmed   trial * ms at first, * fresh rounds beside * other networks"
+    says out "confirmed   trial * [mu]s at first, * fresh rounds beside * other networks"
     # What was confirmed is not confirmed again.
     local before after
     before=$(wc -c <clock)
