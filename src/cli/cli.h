@@ -35,6 +35,7 @@ typedef enum hwnas_option_kind {
     HWNAS_OPTION_FLAG,   /* bool */
     HWNAS_OPTION_TEXT,   /* const char * */
     HWNAS_OPTION_INT,    /* long, not negative */
+    HWNAS_OPTION_ALL,    /* long, not negative; "all" is 0 */
     HWNAS_OPTION_NUMBER, /* double, not negative */
     HWNAS_OPTION_LIST,   /* hwnas_option_list: each time that it is given, one more */
 } hwnas_option_kind;

@@ -52,7 +52,8 @@ hwnas_status hwnas_cmd_calibrate(int argc, char **argv)
     const hwnas_option options[] = {
         {"device", 'd', HWNAS_OPTION_TEXT, &calibration.device, "DEVICE", "that measures (cpu)"},
         {"minutes", 'm', HWNAS_OPTION_NUMBER, &minutes, "X", "to spend (5)"},
-        {"threads", 't', HWNAS_OPTION_INT, &threads, "N", "of the device, as of the searches (1)"},
+        {"threads", 't', HWNAS_OPTION_ALL, &threads, "N",
+         "of the device, or all, as of the searches (1)"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "inputs of one inference (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "TYPE", "f32, bf16, ... (f32)"},
         {"seed", 's', HWNAS_OPTION_INT, &seed, "N", "of the networks (0)"},

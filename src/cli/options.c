@@ -77,7 +77,12 @@ static hwnas_status store(const hwnas_option *o, const char *text)
         list->texts[list->n++] = text;
         return HWNAS_OK;
     }
+    case HWNAS_OPTION_ALL:
     case HWNAS_OPTION_INT: {
+        if (o->kind == HWNAS_OPTION_ALL && !strcmp(text, "all")) {
+            *(long *)o->value = 0;
+            return HWNAS_OK;
+        }
         long value = strtol(text, &end, 10);
         if (*end || end == text || errno || value < 0)
             return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s must be a whole number >= 0, not '%.60s'",

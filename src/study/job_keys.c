@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "device/device.h"
 #include "predict/active.h"
 #include "study/job_goals.h"
 #include "study/settings.h"
@@ -84,6 +85,11 @@ static hwnas_status read_value(int *out, const hwnas_yaml *node, const hwnas_set
 {
     const char *text;
     hwnas_precision precision;
+    if (!strcmp(setting->name, "threads") && node->kind == HWNAS_YAML_SCALAR &&
+        !strcmp(node->text, "all")) {
+        *out = hwnas_device_cores();
+        return HWNAS_OK;
+    }
     if (!setting->word)
         return read_int(out, node, setting->name, 1, setting->most);
     TRY(hwnas_yaml_text(&text, node, setting->name));
@@ -367,7 +373,7 @@ const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "devices", .is_rare = true, SPECIAL(read_devices),
      .argument = "LIST", .help = "several: '[cpu, {name: pi, device: ...}]'"},
     {NULL, "threads", 't', SETTING(threads),
-     .argument = "N", .help = "of a measured network; or {values: [1, 2]}"},
+     .argument = "N", .help = "of a measured network, or all; or {values: [1, 2]}"},
     {NULL, "batch", 'b', .is_rare = true, SETTING(batch),
      .argument = "N", .help = "inferences at once; or {values: [1, 8]}"},
     {NULL, "dtype", .is_rare = true, SETTING(dtype),

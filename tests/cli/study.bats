@@ -313,7 +313,7 @@ END
     says out "s.db, which exists: go on with --resume"
     # A limit that the smallest network misses is no reason to refuse: it need not be the fastest.
     ends 0 search job.yaml --dry-run -c "latency.p50 <= 1 us on pi"
-    says out "note: the smallest network misses latency.p50 <= 1 us on pi, with * ms"
+    says out "note: the smallest network misses latency.p50 <= 1 us on pi, with * [mu]s"
     ends 0 search job.yaml --dry-run --json -c "latency.p50 <= 1 us on pi"
     is out "'1 us on pi' in d['missed']"
 }

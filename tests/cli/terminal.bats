@@ -84,3 +84,17 @@ END
     ends 0 predictor score command:./train nas_bench_201 data.csv
     not grep -q epoch err
 }
+
+@test "--threads all is understood wherever threads are" {
+    job "accuracy: table:$TABLE#acc_top1_pct_mean" "device: 'null'" "objectives: [accuracy, latency.p50]" "threads: all"
+    ends 0 search job.yaml --trials 2 --seconds 0.01 -q
+    "$HWNAS" study show job.db --json >show
+    is show "d['job']['threads'] == $(nproc)"
+    ends 0 search job.yaml --trials 2 --seconds 0.01 -q --overwrite --threads all
+    refuses 2 "threads must be a whole number, not 'many'" search job.yaml --threads many
+    ends 0 calibrate nas_bench_macro --device null --minutes 0.005 --threads all
+    ends 0 export --space mnist_mlp --format onnx --out net.onnx
+    head -c $((784 * 4)) /dev/zero >x
+    ends 0 run net.onnx --threads all --input x --output y
+    refuses 2 "--batch must be a whole number" run net.onnx --batch all --input x --output y
+}
