@@ -83,7 +83,7 @@ hwnas_status hwnas_device_survey_make(hwnas_device_survey *f, const hwnas_device
 {
     *f = (hwnas_device_survey){.ops = ops, .spelling = ops->name, .works = true};
     /* It needs a file, or is not ours to open. */
-    if (f->ops->lookup || !f->ops->open || !f->ops->compile)
+    if (f->ops->lookup || !f->ops->open || hwnas_device_is_elsewhere(f->spelling))
         return HWNAS_OK;
     open_device(f);
     open_instances(f);
