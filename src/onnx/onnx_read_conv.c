@@ -118,7 +118,8 @@ static conv read_conv(builder *b, int x, int kernel, int bias)
 
 static conv read_plain_conv(builder *b, int x)
 {
-    return read_conv(b, x, hwnas_onnx_build_input(b, 1),
+    const int kernel = hwnas_onnx_build_input(b, 1); /* first: tensors are numbered as they come */
+    return read_conv(b, x, kernel,
                      hwnas_onnx_has_input(b->node, 2) ? hwnas_onnx_build_input(b, 2) : -1);
 }
 

@@ -93,6 +93,12 @@ hwnas_graph *make_network(void)
     x = add(graph, "mul", "gate/mul", x, gate, NULL);
     x = add_conv(graph, "project", x, 8, 1, 1, 1, false);
     x = add_cell(graph, x);
+    x = add(graph, "prelu", "prelu", x, -1, NULL);
+    x = add(graph, "conv_transpose", "up", x, -1,
+            (hwnas_attr[]){integers(2, 3, 2, 0, 0), integers(2, 2, 1, 0, 0),
+                           integers(4, 1, 0, 1, 0), integers(2, 1, 1, 0, 0),
+                           integers(1, 2, 0, 0, 0), integers(2, 1, 0, 0, 0),
+                           integers(1, 8, 0, 0, 0), integers(1, 1, 0, 0, 0)});
     x = add(graph, "global_avg_pool", "pool", x, -1, NULL);
     int skip = add(graph, "global_avg_pool", "skip/pool", block, -1, NULL);
     x = add(graph, "add", "add", x, skip, NULL);
