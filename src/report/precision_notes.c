@@ -41,8 +41,8 @@ static void add_exact(hwnas_str *out, const hwnas_profile *profile,
         hwnas_error_clear();
         return;
     }
-    if (ops->precisions & (1U << HWNAS_TF32) && is_measured(profile, device, HWNAS_F32) &&
-        !is_used(profile, device, HWNAS_TF32))
+    if (ops->is_deployed && ops->precisions & (1U << HWNAS_TF32) &&
+        is_measured(profile, device, HWNAS_F32) && !is_used(profile, device, HWNAS_TF32))
         hwnas_str_addf(out, "! %s: f32 multiplies without tensor cores; --dtype tf32 uses them\n",
                        device->spelling);
 }
