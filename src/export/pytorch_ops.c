@@ -4,6 +4,13 @@
 #include "export/pytorch.h"
 #include "export/pytorch_forms.h"
 
+#define CONVOLUTION                                                                                \
+    {                                                                                              \
+        {"out", NULL, NAN, false}, {"kernel", NULL, NAN, false}, {"stride", "stride", 1, false},   \
+            {"pad", "padding", 0, false}, {"dilation", "dilation", 1, false},                      \
+            {"groups", "groups", 1, false}, {"bias", "bias", 1, true},                             \
+    }
+
 static const hwnas_torch_row rows[] = {
     {.op = HWNAS_OP_AVG_POOL,
      .module = "nn.AvgPool2d",
@@ -29,25 +36,13 @@ static const hwnas_torch_row rows[] = {
     {.op = HWNAS_OP_CONV,
      .module = "nn.Conv2d",
      .takes = HWNAS_TORCH_CHANNELS,
-     .arguments = {{"out", NULL, NAN, false},
-                   {"kernel", NULL, NAN, false},
-                   {"stride", "stride", 1, false},
-                   {"pad", "padding", 0, false},
-                   {"dilation", "dilation", 1, false},
-                   {"groups", "groups", 1, false},
-                   {"bias", "bias", 1, true}},
+     .arguments = CONVOLUTION,
      .sets_channels = "out",
      .result = HWNAS_TORCH_FRESH},
     {.op = HWNAS_OP_CONV1D,
      .module = "Conv1d",
      .takes = HWNAS_TORCH_FEATURES,
-     .arguments = {{"out", NULL, NAN, false},
-                   {"kernel", NULL, NAN, false},
-                   {"stride", "stride", 1, false},
-                   {"pad", "padding", 0, false},
-                   {"dilation", "dilation", 1, false},
-                   {"groups", "groups", 1, false},
-                   {"bias", "bias", 1, true}},
+     .arguments = CONVOLUTION,
      .sets_channels = "out",
      .result = HWNAS_TORCH_FRESH},
     {.op = HWNAS_OP_CONV_TRANSPOSE,
@@ -141,10 +136,7 @@ static const hwnas_torch_row rows[] = {
      .takes = HWNAS_TORCH_CHANNELS,
      .result = HWNAS_TORCH_FRESH},
     {.op = HWNAS_OP_RELU, .module = "nn.ReLU", .may_overwrite = true, .result = HWNAS_TORCH_KEPT},
-    {.op = HWNAS_OP_RELU6,
-     .module = "nn.ReLU6",
-     .may_overwrite = true,
-     .result = HWNAS_TORCH_KEPT},
+    {.op = HWNAS_OP_RELU6, .module = "nn.ReLU6", .may_overwrite = true, .result = HWNAS_TORCH_KEPT},
     {.op = HWNAS_OP_RESHAPE,
      .spell = hwnas_torch_spell_reshape,
      .form = hwnas_torch_form_reshape,
@@ -157,10 +149,7 @@ static const hwnas_torch_row rows[] = {
      .wants_lines = true,
      .result = HWNAS_TORCH_FRESH},
     {.op = HWNAS_OP_SIGMOID, .module = "nn.Sigmoid", .result = HWNAS_TORCH_KEPT},
-    {.op = HWNAS_OP_SILU,
-     .module = "nn.SiLU",
-     .may_overwrite = true,
-     .result = HWNAS_TORCH_FRESH},
+    {.op = HWNAS_OP_SILU, .module = "nn.SiLU", .may_overwrite = true, .result = HWNAS_TORCH_FRESH},
     {.op = HWNAS_OP_SLICE,
      .spell = hwnas_torch_spell_slice,
      .form = hwnas_torch_form_slice,
