@@ -15,9 +15,9 @@
 #include "base/str.h"
 
 const hwnas_device_ops *hwnas_devices[HWNAS_MAX_ROWS] = {
-    &hwnas_cpu_device,    &hwnas_ort_device,      &hwnas_cuda_device, &hwnas_cuda_dry_device,
-    &hwnas_ref_device,    &hwnas_null_device,     &hwnas_ssh_device,  &hwnas_runner_device,
-    &hwnas_replay_device, &hwnas_external_device,
+    &hwnas_cpu_device,      &hwnas_ort_device,    &hwnas_torch_device,    &hwnas_cuda_device,
+    &hwnas_cuda_dry_device, &hwnas_ref_device,    &hwnas_null_device,     &hwnas_ssh_device,
+    &hwnas_runner_device,   &hwnas_replay_device, &hwnas_external_device,
 };
 
 /* What another process runs (measure/runner_link.h) is not opened in this one. */
@@ -39,6 +39,14 @@ const hwnas_device_ops hwnas_ssh_device = {
     .help = "hwnas on another machine: ssh:HOST, ssh:USER@HOST, ssh:HOST/ort",
     .open = open_elsewhere,
     .precisions = ALL_PRECISIONS,
+};
+
+const hwnas_device_ops hwnas_torch_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "torch",
+    .help = "this processor, through PyTorch: torch, torch:compiled",
+    .open = open_elsewhere,
+    .precisions = 1 << HWNAS_F32,
 };
 
 const hwnas_device_ops hwnas_runner_device = {

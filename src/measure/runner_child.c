@@ -121,6 +121,12 @@ void hwnas_runner_use(const char *program)
     default_program = program;
 }
 
+char *hwnas_runner_program(void)
+{
+    char *real = realpath(default_program, NULL);
+    return real ? real : hwnas_strdup(default_program);
+}
+
 hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_cores)
 {
     hwnas_status status = HWNAS_OK;

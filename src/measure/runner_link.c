@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/home.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "measure/runner.h"
 
 enum { MOST_WORDS = 16, LOST = 255, NO_PROGRAM = 127, NOT_EXECUTABLE = 126 };
 
@@ -20,7 +22,8 @@ struct hwnas_link {
 };
 
 struct kind {
-    const char *prefix; /* NULL: every other device */
+    const char *name; /* of the device; NULL: every other one */
+    bool is_whole;    /* it needs no argument */
     hwnas_status (*read)(hwnas_link *out, const char *argument);
     void (*list)(char **words, const hwnas_link *link);
     hwnas_status (*explain)(bool *may_return, const hwnas_link *link, int wait_status,
@@ -74,6 +77,30 @@ static hwnas_status explain_command(bool *may_return, const hwnas_link *link, in
         "the shell must find it from the directory that hwnas is started in");
 }
 
+/* ---- PyTorch on this machine ---- */
+
+static hwnas_status read_torch(hwnas_link *out, const char *argument)
+{
+    out->where = hwnas_strdup("torch");
+    out->device = hwnas_strdup(argument);
+    return HWNAS_OK;
+}
+
+static const char *variable(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+/* The runner has this program write its modules. */
+static void list_torch(char **words, const hwnas_link *link)
+{
+    (void)link;
+    *words++ = hwnas_strdup(variable("HWNAS_TORCH_PYTHON", "/usr/bin/python3"));
+    *words++ = hwnas_printf("%s/runners/torch_runner.py", hwnas_data_root());
+    *words = hwnas_runner_program();
+}
+
 /* ---- hwnas on another machine ---- */
 
 /* HOST, or HOST/DEVICE. What ssh would take for an option is refused. */
@@ -87,12 +114,6 @@ static hwnas_status read_ssh(hwnas_link *out, const char *argument)
     out->where = hwnas_printf("%.*s", (int)n, argument);
     out->device = hwnas_strdup(argument[n] && argument[n + 1] ? argument + n + 1 : "cpu");
     return HWNAS_OK;
-}
-
-static const char *variable(const char *name, const char *otherwise)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : otherwise;
 }
 
 /* Nobody is asked for a password, a machine that is silent for half a minute counts as gone, and no
@@ -179,19 +200,33 @@ static hwnas_status explain_ssh(bool *may_return, const hwnas_link *link, int wa
 /* ---- All ---- */
 
 static const kind kinds[] = {
-    {"runner:", read_command, list_command, explain_command},
-    {"ssh:", read_ssh, list_ssh, explain_ssh},
-    {NULL, read_own, list_own, NULL}, /* the last, which takes all */
+    {"runner", false, read_command, list_command, explain_command},
+    {"ssh", false, read_ssh, list_ssh, explain_ssh},
+    {"torch", true, read_torch, list_torch, NULL},
+    {NULL, true, read_own, list_own, NULL}, /* the last, which takes all */
 };
+
+static const kind *find_kind(const char *spelling)
+{
+    const size_t n = strcspn(spelling, ":");
+    const kind *k = kinds;
+    while (k->name && (strlen(k->name) != n || strncmp(k->name, spelling, n) != 0))
+        k++;
+    return k;
+}
+
+bool hwnas_link_needs_argument(const char *spelling)
+{
+    return !find_kind(spelling)->is_whole;
+}
 
 hwnas_status hwnas_link_new(hwnas_link **out, const char *spelling)
 {
-    const kind *k = kinds;
-    while (k->prefix && !hwnas_starts_with(spelling, k->prefix))
-        k++;
+    const kind *k = find_kind(spelling);
+    const size_t n = k->name ? strlen(k->name) : 0;
     hwnas_link *link = hwnas_alloc(sizeof *link);
     link->kind = k;
-    const hwnas_status status = k->read(link, spelling + (k->prefix ? strlen(k->prefix) : 0));
+    const hwnas_status status = k->read(link, spelling + n + (k->name && spelling[n] == ':'));
     if (status == HWNAS_OK)
         *out = link;
     else
@@ -210,7 +245,7 @@ void hwnas_link_free(hwnas_link *link)
 
 bool hwnas_link_is_own(const hwnas_link *link)
 {
-    return !link->kind->prefix;
+    return !link->kind->name;
 }
 
 bool hwnas_link_is_far(const hwnas_link *link)

@@ -1,6 +1,6 @@
 /* runner_link.h: how a runner is reached: as a child of ours, as anybody's program
- * (`runner:COMMAND`), or as hwnas on another machine, through ssh (`ssh:HOST`). What is said is the
- * same (docs/runner-protocol.md). */
+ * (`runner:COMMAND`), PyTorch's (`torch`), or as hwnas on another machine, through ssh (`ssh:HOST`).
+ * What is said is the same (docs/runner-protocol.md). */
 #ifndef HWNAS_MEASURE_RUNNER_LINK_H
 #define HWNAS_MEASURE_RUNNER_LINK_H
 
@@ -13,6 +13,9 @@ typedef struct hwnas_link hwnas_link;
 /* Of a device's spelling; opens nothing. */
 HWNAS_CHECKED hwnas_status hwnas_link_new(hwnas_link **out, const char *spelling);
 void hwnas_link_free(hwnas_link *link); /* accepts NULL */
+
+/* The device's name alone names no runner: `ssh`, `runner`. */
+bool hwnas_link_needs_argument(const char *spelling);
 
 /* The runner is a child that `hwnas` starts from its own program, on cores chosen here. */
 bool hwnas_link_is_own(const hwnas_link *link);

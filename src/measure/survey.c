@@ -2,12 +2,27 @@
 
 #include <stdio.h>
 
+#include "measure/runner_link.h"
+
 static void note_trouble(hwnas_device_survey *f)
 {
     const hwnas_error *error = hwnas_last_error();
     snprintf(f->trouble, sizeof f->trouble, "%s%s%s", error->message, *error->hint ? "; " : "",
              error->hint);
     hwnas_error_clear();
+}
+
+/* What another process runs says who it is where no argument is needed to find it. */
+static void ask_runner(hwnas_device_survey *f)
+{
+    hwnas_runner *runner = NULL;
+    if (hwnas_link_needs_argument(f->spelling))
+        return;
+    f->works = hwnas_runner_open(&runner, f->spelling, 0) == HWNAS_OK &&
+               hwnas_runner_describe(&f->info, runner) == HWNAS_OK;
+    if (!f->works)
+        note_trouble(f);
+    hwnas_runner_close(runner);
 }
 
 static void open_device(hwnas_device_survey *f)
@@ -83,8 +98,12 @@ hwnas_status hwnas_device_survey_make(hwnas_device_survey *f, const hwnas_device
 {
     *f = (hwnas_device_survey){.ops = ops, .spelling = ops->name, .works = true};
     /* It needs a file, or is not ours to open. */
-    if (f->ops->lookup || !f->ops->open || hwnas_device_is_elsewhere(f->spelling))
+    if (f->ops->lookup || !f->ops->open)
         return HWNAS_OK;
+    if (hwnas_device_is_elsewhere(f->spelling)) {
+        ask_runner(f);
+        return HWNAS_OK;
+    }
     open_device(f);
     open_instances(f);
     return f->works ? find_rooflines(f, refresh, options) : HWNAS_OK;
