@@ -9,7 +9,7 @@
 #include "api/report_handle.h"
 #include "api/study_handle.h"
 #include "base/c_locale.h"
-#include "base/file.h"
+#include "store/store.h"
 #include "base/sized_options.h"
 #include "base/str.h"
 #include "report/explain_text.h"
@@ -97,7 +97,7 @@ hwnas_status hwnas_study_open(hwnas_study **out, const char *job, const hwnas_st
     TRY_OUT(check_job(study->job));
     study->path = hwnas_strdup(study->job->study);
     study->options = (hwnas_session_options){
-        .resume = options.resume && hwnas_file_exists(study->path), .stop = options.cancel};
+        .resume = options.resume && hwnas_store_exists(study->path), .stop = options.cancel};
     hwnas_session *s = &study->session;
     hwnas_session_init(s, study->job, &study->options);
     s->is_told = true;

@@ -18,17 +18,17 @@
 #define CACHE_ID "1752067188" /* "hnlt" */
 #define CACHE_VERSION "3"
 
+/* By a database's words for its types. `parts` has 12 bytes for each part: its signature, and the
+ * set that it was timed in, -1: none; `sets` the seconds of each set. All little-endian. */
 static const char tables[] =
-    "CREATE TABLE IF NOT EXISTS machine (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
+    "CREATE TABLE IF NOT EXISTS machine (id %1$s PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
     "CREATE TABLE IF NOT EXISTS part ("
-    "    signature INTEGER PRIMARY KEY, kind INTEGER NOT NULL, macs REAL NOT NULL,"
-    "    read_bytes REAL NOT NULL, written_bytes REAL NOT NULL, weight_bytes REAL NOT NULL);"
-    /* `parts` has 12 bytes for each part: its signature, and the set that it was timed in, -1:
-     * none; `sets` the seconds of each set. All little-endian. */
+    "    signature %1$s PRIMARY KEY, kind %1$s NOT NULL, macs %2$s NOT NULL,"
+    "    read_bytes %2$s NOT NULL, written_bytes %2$s NOT NULL, weight_bytes %2$s NOT NULL);"
     "CREATE TABLE IF NOT EXISTS observation ("
-    "    id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine (id),"
-    "    seconds REAL NOT NULL, is_steady INTEGER NOT NULL, parts BLOB NOT NULL,"
-    "    sets BLOB NOT NULL);";
+    "    id %1$s PRIMARY KEY, machine %1$s NOT NULL REFERENCES machine (id),"
+    "    seconds %2$s NOT NULL, is_steady %1$s NOT NULL, parts %3$s NOT NULL,"
+    "    sets %3$s NOT NULL);";
 
 enum { LOCK_NAPS = 300 }; /* of 10 ms */
 enum { ADD_MACHINE, ADD_PART, ADD, PARTS, OBSERVED, LAST, N_SQL };
@@ -36,15 +36,18 @@ enum { ADD_MACHINE, ADD_PART, ADD, PARTS, OBSERVED, LAST, N_SQL };
 enum { NEWEST = 3000 };
 
 static const char *const sql[N_SQL] = {
-    [ADD_MACHINE] = "INSERT OR IGNORE INTO machine (name) VALUES (?)",
-    [ADD_PART] = "INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?, ?)",
-    [ADD] = "INSERT INTO observation (machine, seconds, is_steady, parts, sets)"
-            " SELECT id, ?2, ?3, ?4, ?5 FROM machine WHERE name = ?1",
+    [ADD_MACHINE] =
+        "INSERT INTO machine VALUES ((SELECT coalesce(max(id), 0) + 1 FROM machine), $1)"
+        " ON CONFLICT (name) DO NOTHING",
+    [ADD_PART] =
+        "INSERT INTO part VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (signature) DO NOTHING",
+    [ADD] = "INSERT INTO observation VALUES ((SELECT coalesce(max(id), 0) + 1 FROM observation),"
+            " (SELECT id FROM machine WHERE name = $1), $2, $3, $4, $5)",
     [PARTS] = "SELECT * FROM part ORDER BY signature",
     [OBSERVED] =
         "SELECT seconds, is_steady, parts, sets FROM (SELECT * FROM observation WHERE machine ="
-        " (SELECT id FROM machine WHERE name = ?) AND id <= ? ORDER BY id DESC LIMIT ?)"
-        " ORDER BY id",
+        " (SELECT id FROM machine WHERE name = $1) AND id <= $2 ORDER BY id DESC LIMIT $3)"
+        " AS newest ORDER BY id",
     [LAST] = "SELECT coalesce(max(id), 0) FROM observation",
 };
 
@@ -55,10 +58,10 @@ typedef struct __attribute__((packed)) stored_part {
 } stored_part;
 
 struct hwnas_latency_file {
-    sqlite3 *db;
+    hwnas_database *db;
     bool is_borrowed; /* a study's */
     char *path;
-    sqlite3_stmt *statements[N_SQL];
+    hwnas_statement *statements[N_SQL];
 };
 
 /* ---- Opening ---- */
@@ -67,7 +70,7 @@ static hwnas_status fail(const hwnas_latency_file *file)
 {
     const hwnas_place place = {.file = file->path};
     return hwnas_hint(hwnas_fail(HWNAS_E_IO, &place, "cannot use the table of latencies: %s",
-                                 hwnas_sqlite_reason(file->db)),
+                                 file->db->ops->reason(file->db)),
                       "it is a cache: it may be deleted");
 }
 
@@ -76,33 +79,49 @@ char *hwnas_latency_cache_path(void)
     return hwnas_cache_path("latency-" CACHE_VERSION ".db");
 }
 
+static void close_database(hwnas_latency_file *file)
+{
+    for (int i = 0; i < N_SQL; i++) {
+        hwnas_statement_free(file->statements[i]);
+        file->statements[i] = NULL;
+    }
+    if (file->db && !file->is_borrowed)
+        file->db->ops->close(file->db);
+    file->db = NULL;
+}
+
 void hwnas_latency_close(hwnas_latency_file *file)
 {
     if (!file)
         return;
-    for (int i = 0; i < N_SQL; i++)
-        sqlite3_finalize(file->statements[i]);
-    if (!file->is_borrowed)
-        sqlite3_close(file->db);
+    close_database(file);
     free(file->path);
     free(file);
 }
 
-static bool prepare(hwnas_latency_file *file)
+static bool make_tables(hwnas_latency_file *file)
 {
-    bool is_done = sqlite3_exec(file->db, tables, NULL, NULL, NULL) == SQLITE_OK;
-    for (int i = 0; i < N_SQL && is_done; i++)
-        is_done = sqlite3_prepare_v3(file->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                     &file->statements[i], NULL) == SQLITE_OK;
+    const hwnas_database_ops *ops = file->db->ops;
+    char *text = hwnas_printf(tables, ops->int_type, ops->real_type, ops->bytes_type);
+    const bool is_done = file->db->ops->exec(file->db, text);
+    free(text);
     return is_done;
 }
 
-static bool query_is(sqlite3 *db, const char *query, const char *wanted)
+static bool prepare(hwnas_latency_file *file)
 {
-    sqlite3_stmt *stmt = NULL;
-    bool is_so = sqlite3_prepare_v2(db, query, -1, &stmt, NULL) == SQLITE_OK &&
-                 sqlite3_step(stmt) == SQLITE_ROW && !strcmp(hwnas_sqlite_text(stmt, 0), wanted);
-    sqlite3_finalize(stmt);
+    for (int i = 0; i < N_SQL; i++)
+        if (!(file->statements[i] = file->db->ops->prepare(file->db, sql[i])))
+            return false;
+    return true;
+}
+
+static bool query_is(hwnas_database *db, const char *query, const char *wanted)
+{
+    hwnas_statement *statement = db->ops->prepare(db, query);
+    const bool is_so = statement && hwnas_statement_step(statement) == HWNAS_STEP_ROW &&
+                       !strcmp(hwnas_row_text(statement, 0), wanted);
+    hwnas_statement_free(statement);
     return is_so;
 }
 
@@ -121,15 +140,15 @@ static bool open_cache(hwnas_latency_file *file, bool is_new)
     if (!hwnas_sqlite_connect(&file->db, file->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE))
         return false;
     if (is_new)
-        return sqlite3_exec(file->db, begin, NULL, NULL, NULL) == SQLITE_OK && prepare(file);
+        return file->db->ops->exec(file->db, begin) && make_tables(file) && prepare(file);
     return query_is(file->db, "PRAGMA application_id", CACHE_ID) &&
            query_is(file->db, "PRAGMA user_version", CACHE_VERSION) &&
-           query_is(file->db, "PRAGMA quick_check(1)", "ok") && prepare(file);
+           query_is(file->db, "PRAGMA quick_check(1)", "ok") && make_tables(file) && prepare(file);
 }
 
 static bool is_worth_waiting(const hwnas_latency_file *file)
 {
-    const int code = sqlite3_errcode(file->db) & 0xff;
+    const int code = sqlite3_errcode(hwnas_sqlite_handle(file->db)) & 0xff;
     return code == SQLITE_BUSY || code == SQLITE_CANTOPEN || code == SQLITE_READONLY ||
            code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_NOMEM;
 }
@@ -161,23 +180,13 @@ static hwnas_status put_aside(char **note, const char *path)
     return HWNAS_OK;
 }
 
-static void close_db(hwnas_latency_file *file)
-{
-    for (int i = 0; i < N_SQL; i++) {
-        sqlite3_finalize(file->statements[i]);
-        file->statements[i] = NULL;
-    }
-    sqlite3_close(file->db);
-    file->db = NULL;
-}
-
 static hwnas_status open_or_begin(hwnas_latency_file *file, char **note)
 {
     if (open_cache(file, is_empty(file->path)))
         return HWNAS_OK;
     if (is_worth_waiting(file))
         return fail(file);
-    close_db(file);
+    close_database(file);
     TRY(put_aside(note, file->path));
     return open_cache(file, true) ? HWNAS_OK : fail(file);
 }
@@ -218,10 +227,10 @@ hwnas_status hwnas_latency_open(hwnas_latency_file **out, char **note, const cha
 hwnas_status hwnas_latency_of_study(hwnas_latency_file **out, hwnas_store *store)
 {
     hwnas_latency_file *file = hwnas_alloc(sizeof *file);
-    *file = (hwnas_latency_file){.db = hwnas_store_connection(store),
+    *file = (hwnas_latency_file){.db = hwnas_store_database(store),
                                  .is_borrowed = true,
                                  .path = hwnas_strdup(hwnas_store_path(store))};
-    if (!prepare(file)) {
+    if (!make_tables(file) || !prepare(file)) {
         hwnas_status status = fail(file);
         hwnas_latency_close(file);
         return status;
@@ -242,40 +251,40 @@ static int compare_signatures(const void *a, const void *b)
 /* All parts that the file knows, in order; yours to free(). */
 static hwnas_status load_parts(hwnas_part **out, size_t *n, hwnas_latency_file *file)
 {
-    sqlite3_stmt *row = file->statements[PARTS];
+    hwnas_statement *row = file->statements[PARTS];
     hwnas_part *parts = NULL;
     size_t room = 0;
-    int code;
+    hwnas_step step;
     *n = 0;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
         HWNAS_GROW(parts, *n, room);
-        parts[(*n)++] = (hwnas_part){.signature = (uint64_t)sqlite3_column_int64(row, 0),
-                                     .kind = (uint64_t)sqlite3_column_int64(row, 1),
-                                     .macs = sqlite3_column_double(row, 2),
-                                     .read_bytes = sqlite3_column_double(row, 3),
-                                     .written_bytes = sqlite3_column_double(row, 4),
-                                     .weight_bytes = sqlite3_column_double(row, 5)};
+        parts[(*n)++] = (hwnas_part){.signature = (uint64_t)hwnas_row_int(row, 0),
+                                     .kind = (uint64_t)hwnas_row_int(row, 1),
+                                     .macs = hwnas_row_double(row, 2),
+                                     .read_bytes = hwnas_row_double(row, 3),
+                                     .written_bytes = hwnas_row_double(row, 4),
+                                     .weight_bytes = hwnas_row_double(row, 5)};
     }
-    sqlite3_reset(row);
+    hwnas_statement_reset(row);
     *out = parts;
-    return code == SQLITE_DONE ? HWNAS_OK : fail(file);
+    return step == HWNAS_STEP_DONE ? HWNAS_OK : fail(file);
 }
 
 /* NULL: the row makes no sense. */
-static hwnas_observation *read_row(sqlite3_stmt *row, const hwnas_part *parts, size_t n_parts)
+static hwnas_observation *read_row(hwnas_statement *row, const hwnas_part *parts, size_t n_parts)
 {
-    const double seconds = sqlite3_column_double(row, 0);
-    const stored_part *stored = sqlite3_column_blob(row, 2);
-    const double *sets = sqlite3_column_blob(row, 3);
-    const size_t bytes = (size_t)sqlite3_column_bytes(row, 2), n = bytes / sizeof *stored;
-    const size_t n_sets = (size_t)sqlite3_column_bytes(row, 3) / sizeof *sets;
+    const double seconds = hwnas_row_double(row, 0);
+    size_t bytes, set_bytes;
+    const stored_part *stored = hwnas_row_bytes(row, 2, &bytes);
+    const double *sets = hwnas_row_bytes(row, 3, &set_bytes);
+    const size_t n = bytes / sizeof *stored, n_sets = set_bytes / sizeof *sets;
     bool is_good =
         stored && sets && n && n * sizeof *stored == bytes && seconds > 0 && seconds < 1e6;
     if (!is_good)
         return NULL;
     hwnas_observation *o = hwnas_observation_alloc(n, n_sets);
     o->seconds = seconds;
-    o->is_steady = sqlite3_column_int(row, 1);
+    o->is_steady = hwnas_row_int(row, 1) != 0;
     memcpy(o->set_seconds, sets, n_sets * sizeof *sets);
     for (size_t i = 0; i < n_sets; i++)
         is_good &= sets[i] > 0 && sets[i] < 1e6;
@@ -296,38 +305,36 @@ static hwnas_observation *read_row(sqlite3_stmt *row, const hwnas_part *parts, s
 
 hwnas_status hwnas_latency_last(int64_t *out, hwnas_latency_file *file)
 {
-    sqlite3_stmt *row = file->statements[LAST];
-    const bool is_there = sqlite3_step(row) == SQLITE_ROW;
+    hwnas_statement *row = file->statements[LAST];
+    const bool is_there = hwnas_statement_step(row) == HWNAS_STEP_ROW;
     if (is_there)
-        *out = sqlite3_column_int64(row, 0);
-    sqlite3_reset(row);
+        *out = hwnas_row_int(row, 0);
+    hwnas_statement_reset(row);
     return is_there ? HWNAS_OK : fail(file);
 }
 
 typedef void add_rows(hwnas_latency_table *table, hwnas_observation *const *observations, size_t n);
 
-/* The newest `most` rows of a key up to `last`, oldest first; `most` -1: all. */
+/* The newest `most` rows of a key up to `last`, oldest first. */
 static hwnas_status read_rows(hwnas_latency_table *table, add_rows *add, hwnas_latency_file *file,
-                              const char *key, int64_t last, int most)
+                              const char *key, int64_t last, int64_t most)
 {
-    sqlite3_stmt *row = file->statements[OBSERVED];
+    hwnas_statement *row = file->statements[OBSERVED];
     hwnas_part *parts = NULL;
     hwnas_observation **all = NULL;
     size_t n_parts = 0, n = 0, room = 0;
-    int code;
+    hwnas_step step;
     hwnas_status status = load_parts(&parts, &n_parts, file);
     if (status == HWNAS_OK) {
-        sqlite3_bind_text(row, 1, key, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(row, 2, last);
-        sqlite3_bind_int(row, 3, most);
-        while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        hwnas_statement_bind(row, "tii", key, last, most);
+        while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
             HWNAS_GROW(all, n, room);
             all[n] = read_row(row, parts, n_parts);
             n += all[n] != NULL;
         }
         add(table, all, n);
-        status = code == SQLITE_DONE ? HWNAS_OK : fail(file);
-        sqlite3_reset(row);
+        status = step == HWNAS_STEP_DONE ? HWNAS_OK : fail(file);
+        hwnas_statement_reset(row);
     }
     for (size_t i = 0; i < n; i++)
         hwnas_observation_free(all[i]);
@@ -345,65 +352,50 @@ hwnas_status hwnas_latency_load(hwnas_latency_table *table, hwnas_latency_file *
 hwnas_status hwnas_latency_replay(hwnas_latency_table *table, hwnas_latency_file *file,
                                   const char *key)
 {
-    return read_rows(table, hwnas_latency_table_replay, file, key, INT64_MAX, -1);
+    return read_rows(table, hwnas_latency_table_replay, file, key, INT64_MAX, INT64_MAX);
 }
 
 /* ---- Writing ---- */
 
-static bool run(sqlite3_stmt *stmt)
-{
-    const bool is_done = sqlite3_step(stmt) == SQLITE_DONE;
-    sqlite3_reset(stmt);
-    return is_done;
-}
-
 static bool add_part(hwnas_latency_file *file, const hwnas_part *part)
 {
-    sqlite3_stmt *stmt = file->statements[ADD_PART];
-    sqlite3_bind_int64(stmt, 1, (int64_t)part->signature);
-    sqlite3_bind_int64(stmt, 2, (int64_t)part->kind);
-    sqlite3_bind_double(stmt, 3, part->macs);
-    sqlite3_bind_double(stmt, 4, part->read_bytes);
-    sqlite3_bind_double(stmt, 5, part->written_bytes);
-    sqlite3_bind_double(stmt, 6, part->weight_bytes);
-    return run(stmt);
+    return hwnas_statement_run(hwnas_statement_bind(
+        file->statements[ADD_PART], "iidddd", (int64_t)part->signature, (int64_t)part->kind,
+        part->macs, part->read_bytes, part->written_bytes, part->weight_bytes));
+}
+
+static bool add_observation(hwnas_latency_file *file, const char *key, const hwnas_observation *o)
+{
+    stored_part *stored = hwnas_alloc((o->n_parts + 1) * sizeof *stored);
+    for (size_t i = 0; i < o->n_parts; i++)
+        stored[i] = (stored_part){(int64_t)o->parts[i].signature, o->set_of[i]};
+    const bool is_done = hwnas_statement_run(hwnas_statement_bind(
+        file->statements[ADD], "tdibb", key, o->seconds, (int64_t)o->is_steady, stored,
+        o->n_parts * sizeof *stored, o->set_seconds, o->n_sets * sizeof *o->set_seconds));
+    free(stored);
+    return is_done;
 }
 
 static bool add(hwnas_latency_file *file, const char *key, const hwnas_observation *o)
 {
-    sqlite3_stmt *stmt = file->statements[ADD];
-    stored_part *stored = hwnas_alloc((o->n_parts + 1) * sizeof *stored);
-    for (size_t i = 0; i < o->n_parts; i++)
-        stored[i] = (stored_part){(int64_t)o->parts[i].signature, o->set_of[i]};
-    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_double(stmt, 2, o->seconds);
-    sqlite3_bind_int(stmt, 3, o->is_steady);
-    sqlite3_bind_blob(stmt, 4, stored, (int)(o->n_parts * sizeof *stored), SQLITE_STATIC);
-    sqlite3_bind_blob(stmt, 5, o->set_seconds, (int)(o->n_sets * sizeof *o->set_seconds),
-                      SQLITE_STATIC);
-    const bool is_done = run(stmt);
-    sqlite3_clear_bindings(stmt);
-    free(stored);
-    return is_done;
+    bool is_done =
+        hwnas_statement_run(hwnas_statement_bind(file->statements[ADD_MACHINE], "t", key));
+    for (size_t i = 0; i < o->n_parts && is_done; i++)
+        is_done = add_part(file, &o->parts[i]);
+    return is_done && add_observation(file, key, o);
 }
 
 hwnas_status hwnas_latency_add(hwnas_latency_file *file, const char *key,
                                const hwnas_observation *o)
 {
+    const hwnas_database_ops *ops = file->db->ops;
     /* What a study has begun goes on. */
-    const bool is_ours = sqlite3_get_autocommit(file->db);
-    bool is_done =
-        !is_ours || sqlite3_exec(file->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
-    sqlite3_bind_text(file->statements[ADD_MACHINE], 1, key, -1, SQLITE_STATIC);
-    is_done = is_done && run(file->statements[ADD_MACHINE]);
-    for (size_t i = 0; i < o->n_parts && is_done; i++)
-        is_done = add_part(file, &o->parts[i]);
-    is_done = is_done && add(file, key, o) &&
-              (!is_ours || sqlite3_exec(file->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK);
-    if (is_done)
+    const bool is_ours = !ops->is_in_transaction(file->db);
+    if ((!is_ours || ops->begin(file->db)) && add(file, key, o) &&
+        (!is_ours || ops->commit(file->db)))
         return HWNAS_OK;
     hwnas_status status = fail(file);
-    if (is_ours && !sqlite3_get_autocommit(file->db))
-        sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
+    if (is_ours)
+        ops->rollback(file->db);
     return status;
 }

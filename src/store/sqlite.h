@@ -4,20 +4,14 @@
 
 #include <sqlite3.h>
 
-#include "store/store.h"
+#include "store/database.h"
 
 /* Opens a database that may come from anybody (https://www.sqlite.org/security.html, 1.2): its
  * schema calls nothing that has an effect, no trigger of it runs, and no view stands for a table.
  * `out` is to be closed even when it is false. */
-bool hwnas_sqlite_connect(sqlite3 **out, const char *file, int flags);
+bool hwnas_sqlite_connect(hwnas_database **out, const char *file, int flags);
 
-/* What SQLite's last failure was, in words that follow "cannot ...: ". */
-const char *hwnas_sqlite_reason(sqlite3 *db);
-
-/* The text of a column, NULL: SQL's NULL. It lives until the statement's next step. */
-const char *hwnas_sqlite_text(sqlite3_stmt *stmt, int column);
-
-/* An open study's connection, for tables of others beside its own; borrowed, until it is closed. */
-sqlite3 *hwnas_store_connection(const hwnas_store *store);
+/* SQLite's own handle, for what only it has. */
+sqlite3 *hwnas_sqlite_handle(const hwnas_database *db);
 
 #endif

@@ -54,12 +54,12 @@ static hwnas_status sweep(const char *draft, const char *path)
     return status;
 }
 
-void hwnas_sqlite_tidy(const hwnas_store *store)
+void hwnas_sqlite_tidy(const hwnas_sqlite_store *store)
 {
     static const char *const suffixes[] = {"-new", "-old"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         char *name = hwnas_printf("%s%s", store->file, suffixes[i]);
-        if (sweep(name, store->path) != HWNAS_OK)
+        if (sweep(name, store->base.path) != HWNAS_OK)
             hwnas_error_clear();
         free(name);
     }
@@ -75,35 +75,35 @@ static hwnas_status make_beside(hwnas_lock *out, const char *name, const char *p
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_sqlite_create(hwnas_store *store)
+hwnas_status hwnas_sqlite_create(hwnas_sqlite_store *store)
 {
     char *draft = hwnas_printf("%s-new", store->file);
     hwnas_status status = HWNAS_OK;
     store->draft = draft;
-    status = make_beside(&store->lock, draft, store->path);
+    status = make_beside(&store->lock, draft, store->base.path);
     if (status != HWNAS_OK) { /* what is there is not ours to delete */
         store->draft = NULL;
         free(draft);
         return status;
     }
-    store->is_created = true;
+    store->base.is_created = true;
     TRY(hwnas_sqlite_begin(store));
     return hwnas_sqlite_open(store, false);
 }
 
 /* ---- Publishing ---- */
 
-static hwnas_status fail_rename(const hwnas_store *store)
+static hwnas_status fail_rename(const hwnas_sqlite_store *store)
 {
-    const hwnas_place place = {.file = store->path};
+    const hwnas_place place = {.file = store->base.path};
     if (errno == EEXIST)
-        return hwnas_sqlite_fail_exists(store->path);
+        return hwnas_store_fail_exists(store->base.path);
     return hwnas_hint(
         hwnas_fail(HWNAS_E_IO, &place, "cannot create the study: %s", strerror(errno)),
         "the directory of a study must exist and be writable");
 }
 
-static hwnas_status take_name(const hwnas_store *store)
+static hwnas_status take_name(const hwnas_sqlite_store *store)
 {
     struct stat st;
     if (!renameat2(AT_FDCWD, store->draft, AT_FDCWD, store->file, RENAME_NOREPLACE))
@@ -111,12 +111,12 @@ static hwnas_status take_name(const hwnas_store *store)
     if (errno != EINVAL && errno != ENOSYS)
         return fail_rename(store);
     if (!stat(store->file, &st))
-        return hwnas_sqlite_fail_exists(store->path);
+        return hwnas_store_fail_exists(store->base.path);
     return rename(store->draft, store->file) ? fail_rename(store) : HWNAS_OK;
 }
 
 /* A new file takes the mode of the old one. */
-static void take_mode(const hwnas_store *store, const hwnas_lock *lock)
+static void take_mode(const hwnas_sqlite_store *store, const hwnas_lock *lock)
 {
     struct stat st;
     if (!fstat(hwnas_lock_descriptor(&store->replaced), &st) &&
@@ -124,31 +124,33 @@ static void take_mode(const hwnas_store *store, const hwnas_lock *lock)
         errno = 0;
 }
 
-static hwnas_status copy_pages(const hwnas_store *store, sqlite3 *old, const char *name)
+static hwnas_status copy_pages(const hwnas_sqlite_store *store, hwnas_database *old,
+                               const char *name)
 {
-    const hwnas_place place = {.file = store->path};
-    sqlite3 *copy = NULL;
+    const hwnas_place place = {.file = store->base.path};
+    hwnas_database *copy = NULL;
     hwnas_status status = HWNAS_OK;
     sqlite3_backup *backup = NULL;
     if (hwnas_sqlite_connect(&copy, name, SQLITE_OPEN_READWRITE))
-        backup = sqlite3_backup_init(copy, "main", old, "main");
+        backup = sqlite3_backup_init(hwnas_sqlite_handle(copy), "main", hwnas_sqlite_handle(old),
+                                     "main");
     if (backup)
         sqlite3_backup_step(backup, -1);
     if (!backup || sqlite3_backup_finish(backup) != SQLITE_OK)
         status = hwnas_fail(HWNAS_E_IO, &place, "cannot copy the study that is replaced: %s",
-                            hwnas_sqlite_reason(copy));
-    sqlite3_close(copy);
+                            copy->ops->reason(copy));
+    copy->ops->close(copy);
     return status;
 }
 
 /* Puts a copy of the old study, which is whole in one file, into its place. The same pages are at
  * the same places in it, so it may be read with the write-ahead log and without. It is locked as
  * the old one is until that, too, is replaced. */
-static hwnas_status copy_old(hwnas_lock *lock, const hwnas_store *store, sqlite3 *old)
+static hwnas_status copy_old(hwnas_lock *lock, const hwnas_sqlite_store *store, hwnas_database *old)
 {
     hwnas_status status;
     char *name = hwnas_printf("%s-old", store->file);
-    TRY_OUT(make_beside(lock, name, store->path));
+    TRY_OUT(make_beside(lock, name, store->base.path));
     status = copy_pages(store, old, name);
     take_mode(store, lock);
     if (status == HWNAS_OK && rename(name, store->file))
@@ -164,28 +166,29 @@ out:
  * must not be read with it. Who still reads the old one goes on with the files that it has open,
  * and SQLite leaves ours alone, as it sees that its own has moved. What such a reader keeps in the
  * log comes into a copy (`lock`). */
-static hwnas_status settle_old(hwnas_lock *lock, const hwnas_store *store)
+static hwnas_status settle_old(hwnas_lock *lock, const hwnas_sqlite_store *store)
 {
-    sqlite3 *old = NULL;
+    hwnas_database *old = NULL;
     hwnas_status status = HWNAS_OK;
     int n_logged = 0, n_moved = 0;
     if (hwnas_sqlite_connect(&old, store->file, SQLITE_OPEN_READWRITE)) {
-        sqlite3_busy_timeout(old, 0);
+        sqlite3_busy_timeout(hwnas_sqlite_handle(old), 0);
         /* The first look opens the log. */
-        sqlite3_exec(old, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
-        sqlite3_wal_checkpoint_v2(old, NULL, SQLITE_CHECKPOINT_PASSIVE, &n_logged, &n_moved);
+        old->ops->exec(old, "SELECT 1 FROM sqlite_schema");
+        sqlite3_wal_checkpoint_v2(hwnas_sqlite_handle(old), NULL, SQLITE_CHECKPOINT_PASSIVE,
+                                  &n_logged, &n_moved);
         if (n_logged != n_moved)
             status = copy_old(lock, store, old);
         else
-            sqlite3_exec(old, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+            old->ops->exec(old, "PRAGMA journal_mode = DELETE");
     }
-    sqlite3_close(old);
+    old->ops->close(old);
     if (status == HWNAS_OK)
         hwnas_sqlite_delete(store->file, false);
     return status;
 }
 
-static hwnas_status replace(hwnas_store *store)
+static hwnas_status replace(hwnas_sqlite_store *store)
 {
     hwnas_lock copy = {0};
     hwnas_status status = settle_old(&copy, store);
@@ -198,15 +201,9 @@ static hwnas_status replace(hwnas_store *store)
     return status;
 }
 
-bool hwnas_store_is_draft(const hwnas_store *store)
+hwnas_status hwnas_sqlite_publish(hwnas_store *base)
 {
-    return store->draft != NULL;
-}
-
-hwnas_status hwnas_store_publish(hwnas_store *store)
-{
-    if (!store->draft)
-        return HWNAS_OK;
+    hwnas_sqlite_store *store = (hwnas_sqlite_store *)base;
     hwnas_sqlite_close(store);
     TRY(store->replaced.file ? replace(store) : take_name(store));
     free(store->draft);

@@ -1,7 +1,188 @@
-/* store.c: what every driver shares: what happened, in memory. */
-#include "store/store.h"
+/* store.c: what all kinds of store share. */
+#include "store/store_driver.h"
 
 #include <stdlib.h>
+
+#include "base/str.h"
+
+static const hwnas_store_driver *const drivers[] = {&hwnas_sqlite_driver};
+
+static const hwnas_store_driver *find_driver(const char *path)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        const char *const *prefix = drivers[i]->prefixes;
+        if (!prefix)
+            return drivers[i];
+        for (; *prefix; prefix++)
+            if (hwnas_starts_with(path, *prefix))
+                return drivers[i];
+    }
+    return NULL;
+}
+
+/* ---- Opening and closing ---- */
+
+hwnas_status hwnas_store_open(hwnas_store **out, const char *path, hwnas_store_mode mode)
+{
+    if (!*path)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "the name of the study is empty");
+    if (hwnas_starts_with(path, "postgresql://")) {
+        const hwnas_place place = {.file = path};
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "studies in PostgreSQL come later"),
+                          "give the name of a file");
+    }
+    const hwnas_store_driver *driver = find_driver(path);
+    hwnas_store *store = NULL;
+    const hwnas_status status = driver->open(&store, path, mode);
+    if (status == HWNAS_OK)
+        *out = store;
+    else if (store)
+        driver->shut(store, store->is_created);
+    return status;
+}
+
+bool hwnas_store_exists(const char *path)
+{
+    return find_driver(path)->exists(path);
+}
+
+void hwnas_store_close(hwnas_store *store)
+{
+    if (store)
+        store->driver->shut(store, false);
+}
+
+void hwnas_store_remove(hwnas_store *store)
+{
+    if (store)
+        store->driver->shut(store, store->is_created);
+}
+
+void hwnas_store_discard(hwnas_store *store)
+{
+    int64_t n = 1;
+    if (!store)
+        return;
+    const bool is_empty =
+        store->is_created &&
+        hwnas_store_query_int(&n, store, store->statements[HWNAS_SQL_COUNT], 1) == HWNAS_OK &&
+        n == 0;
+    store->driver->shut(store, is_empty);
+}
+
+bool hwnas_store_is_draft(const hwnas_store *store)
+{
+    return store->driver->is_draft(store);
+}
+
+hwnas_status hwnas_store_publish(hwnas_store *store)
+{
+    return hwnas_store_is_draft(store) ? store->driver->publish(store) : HWNAS_OK;
+}
+
+bool hwnas_store_prepare(hwnas_store *store)
+{
+    for (int i = 0; i < HWNAS_N_STORE_SQL; i++)
+        if (!(store->statements[i] = store->db->ops->prepare(store->db, hwnas_store_statements[i])))
+            return false;
+    return true;
+}
+
+void hwnas_store_disconnect(hwnas_store *store)
+{
+    for (int i = 0; i < HWNAS_N_STORE_SQL; i++) {
+        hwnas_statement_free(store->statements[i]);
+        store->statements[i] = NULL;
+    }
+    if (store->db)
+        store->db->ops->close(store->db);
+    store->db = NULL;
+}
+
+/* ---- Failures ---- */
+
+hwnas_status hwnas_store_fail(const hwnas_store *store)
+{
+    return store->driver->fail(store);
+}
+
+hwnas_status hwnas_store_damaged(const hwnas_store *store, const char *what)
+{
+    hwnas_place place = {.file = store->path};
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the study is damaged: %s", what),
+                      "take a copy of it if there is one");
+}
+
+hwnas_status hwnas_store_fail_exists(const char *path)
+{
+    const hwnas_place place = {.file = path};
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the study exists already"),
+                      "--resume goes on with it; --study FILE names another");
+}
+
+hwnas_status hwnas_store_fail_absent(const char *path, hwnas_store_mode mode)
+{
+    const hwnas_place place = {.file = path};
+    return hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, &place, "there is no such study"),
+                      mode == HWNAS_STORE_RESUME ? "without --resume it is started"
+                                                 : "is it the right directory?");
+}
+
+/* ---- Statements and transactions ---- */
+
+hwnas_status hwnas_store_run(hwnas_store *store, hwnas_statement *statement)
+{
+    const hwnas_step step = hwnas_statement_step(statement);
+    const hwnas_status status = step == HWNAS_STEP_DONE ? HWNAS_OK : hwnas_store_fail(store);
+    hwnas_statement_reset(statement);
+    return status;
+}
+
+hwnas_status hwnas_store_query_int(int64_t *out, hwnas_store *store, hwnas_statement *statement,
+                                   int64_t none)
+{
+    const hwnas_step step = hwnas_statement_step(statement);
+    hwnas_status status = HWNAS_OK;
+    if (step == HWNAS_STEP_FAILED)
+        status = hwnas_store_fail(store);
+    else
+        *out = step == HWNAS_STEP_ROW && !hwnas_row_is_null(statement, 0)
+                   ? hwnas_row_int(statement, 0)
+                   : none;
+    hwnas_statement_reset(statement);
+    return status;
+}
+
+hwnas_status hwnas_store_begin(hwnas_store *store)
+{
+    if (store->depth == 0 && !store->db->ops->begin(store->db))
+        return hwnas_store_fail(store);
+    store->depth++;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_end(hwnas_store *store, hwnas_status status)
+{
+    if (--store->depth > 0)
+        return status;
+    if (status == HWNAS_OK && !store->db->ops->commit(store->db))
+        status = hwnas_store_fail(store);
+    if (status != HWNAS_OK)
+        store->db->ops->rollback(store->db);
+    return status;
+}
+
+const char *hwnas_store_path(const hwnas_store *store)
+{
+    return store->path;
+}
+
+hwnas_database *hwnas_store_database(const hwnas_store *store)
+{
+    return store->db;
+}
+
+/* ---- In memory ---- */
 
 void hwnas_events_free(hwnas_event *events, size_t n)
 {

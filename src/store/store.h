@@ -1,4 +1,4 @@
-/* store.h: the study on disk: what was asked, what came of it.
+/* store.h: a study that survives: what was asked, what came of it.
  *
  * One SQLite file (WAL); each call that changes something is one transaction, durable against the
  * death of the process when it returns. A trial is written when it is asked (`running`) and again
@@ -27,11 +27,13 @@ typedef enum hwnas_event_kind {
     HWNAS_N_EVENT_KINDS
 } hwnas_event_kind;
 
-/* Opens the study in the SQLite file `path`. Not a database, another program's database, a newer or
+/* Opens the study `path`, an SQLite file. Not a database, another program's database, a newer or
  * older schema, a truncated file: HWNAS_E_INPUT with a hint. */
 HWNAS_CHECKED hwnas_status hwnas_store_open(hwnas_store **out, const char *path,
                                             hwnas_store_mode mode);
 void hwnas_store_close(hwnas_store *store);
+/* Whether something of that name is there already. */
+bool hwnas_store_exists(const char *path);
 /* Whether it is a draft: a study that is not in its place yet, and is deleted when it is closed. */
 bool hwnas_store_is_draft(const hwnas_store *store);
 /* Puts a draft into its place, with a new connection: nobody may borrow the old one. */
@@ -47,6 +49,8 @@ HWNAS_CHECKED hwnas_status hwnas_store_set(hwnas_store *store, const char *key, 
 HWNAS_CHECKED hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key);
 
 const char *hwnas_store_path(const hwnas_store *store); /* borrowed */
+/* An open study's connection, for tables of others beside its own; borrowed, until it is closed. */
+struct hwnas_database *hwnas_store_database(const hwnas_store *store);
 
 /* The changes until hwnas_store_end() are one transaction: all of them are written, or none, which
  * is so unless `status` is HWNAS_OK. It returns the status of all. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "store/store.h"
 #include "graph/elaborate.h"
 #include "study/held.h"
 #include "study/study_facts.h"
@@ -36,7 +36,7 @@ static hwnas_status open_setup(hwnas_session *s, const hwnas_training_watch *wat
 {
     hwnas_choice_of_strategy choice = {0};
     bool is_there = false;
-    if (s->options->resume && hwnas_file_exists(s->job->study)) {
+    if (s->options->resume && hwnas_store_exists(s->job->study)) {
         hwnas_store *store;
         TRY(hwnas_store_open(&store, s->job->study, HWNAS_STORE_READ));
         hwnas_status status = hwnas_facts_choice(&choice, &is_there, store);
@@ -73,7 +73,7 @@ hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *wa
     TRY(s->is_told ? hwnas_job_check_told(s->job) : hwnas_job_check_own(s->job));
     TRY(open_setup(s, watch));
     /* Before the file is made, or one of the same name replaced. */
-    if (!options->resume && (options->overwrite || !hwnas_file_exists(s->job->study)))
+    if (!options->resume && (options->overwrite || !hwnas_store_exists(s->job->study)))
         TRY(probe(s));
     TRY(hwnas_evaluator_train_first(s->setup.evaluator));
     return open_store(s);

@@ -1,4 +1,4 @@
-/* sqlite_trials.c: facts and trials in a study's SQLite file. */
+/* store_trials.c: facts and trials in a study's tables. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <jansson.h>
 
 #include "base/mem.h"
-#include "store/sqlite_priv.h"
+#include "store/store_driver.h"
 
-/* Columns of LIST. */
+/* Columns of HWNAS_SQL_LIST. */
 enum {
     NUMBER,
     CODE,
@@ -30,7 +30,7 @@ enum {
     HIGH,
     UNIT,
     SOURCE,
-    /* of HISTORY alone */
+    /* of HWNAS_SQL_HISTORY alone */
     KIND,
     POSITION
 };
@@ -41,22 +41,16 @@ static const char *const event_kinds[HWNAS_N_EVENT_KINDS] = {
     [HWNAS_EVENT_RUNNING] = "running", /* never stored */
 };
 
-static char *column_text(sqlite3_stmt *stmt, int column)
+static char *column_text(hwnas_statement *stmt, int column)
 {
-    const char *text = hwnas_sqlite_text(stmt, column);
+    const char *text = hwnas_row_text(stmt, column);
     return text ? hwnas_strdup(text) : NULL;
 }
 
-static void column_copy(char *out, size_t size, sqlite3_stmt *stmt, int column)
+static void column_copy(char *out, size_t size, hwnas_statement *stmt, int column)
 {
-    const char *text = hwnas_sqlite_text(stmt, column);
+    const char *text = hwnas_row_text(stmt, column);
     snprintf(out, size, "%s", text ? text : "");
-}
-
-static double column_double(sqlite3_stmt *stmt, int column)
-{
-    bool is_null = sqlite3_column_type(stmt, column) == SQLITE_NULL;
-    return is_null ? NAN : sqlite3_column_double(stmt, column);
 }
 
 /* Whether JSON can hold it: UTF-8. */
@@ -68,9 +62,9 @@ static bool is_text(const char *text)
 }
 
 /* An end of an interval, which is known or not. */
-static double column_end(sqlite3_stmt *stmt, int column)
+static double column_end(hwnas_statement *stmt, int column)
 {
-    const double end = column_double(stmt, column);
+    const double end = hwnas_row_double(stmt, column);
     return isfinite(end) ? end : NAN;
 }
 
@@ -78,24 +72,24 @@ static double column_end(sqlite3_stmt *stmt, int column)
 
 hwnas_status hwnas_store_set(hwnas_store *store, const char *key, const char *value)
 {
-    return hwnas_sqlite_run(store, hwnas_sqlite_bind(store, SET_FACT, "tt", key, value));
+    return hwnas_store_run(store, hwnas_store_bind(store, HWNAS_SQL_SET_FACT, "tt", key, value));
 }
 
 hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
 {
     hwnas_status status = HWNAS_OK;
-    sqlite3_stmt *stmt = hwnas_sqlite_bind(store, GET_FACT, "t", key);
-    int code = sqlite3_step(stmt);
-    const char *text = code == SQLITE_ROW ? hwnas_sqlite_text(stmt, 0) : NULL;
-    if (code == SQLITE_ROW && !is_text(text))
-        status = hwnas_sqlite_damaged(store, "a fact is not text");
-    else if (code == SQLITE_ROW)
+    hwnas_statement *stmt = hwnas_store_bind(store, HWNAS_SQL_GET_FACT, "t", key);
+    const hwnas_step step = hwnas_statement_step(stmt);
+    const char *text = step == HWNAS_STEP_ROW ? hwnas_row_text(stmt, 0) : NULL;
+    if (step == HWNAS_STEP_ROW && !is_text(text))
+        status = hwnas_store_damaged(store, "a fact is not text");
+    else if (step == HWNAS_STEP_ROW)
         *out = hwnas_strdup(text);
-    else if (code == SQLITE_DONE)
+    else if (step == HWNAS_STEP_DONE)
         *out = NULL;
     else
-        status = hwnas_sqlite_fail(store);
-    sqlite3_reset(stmt);
+        status = hwnas_store_fail(store);
+    hwnas_statement_reset(stmt);
     return status;
 }
 
@@ -106,9 +100,12 @@ hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *
 {
     hwnas_place place = {.file = store->path};
     assert(number <= INT64_MAX);
-    TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, START, "itti", (int64_t)number, code,
-                                                  digest, (int64_t)rung)));
-    if (sqlite3_changes(store->db) == 0)
+    int64_t begun = -1;
+    TRY(hwnas_store_query_int(&begun, store,
+                              hwnas_store_bind(store, HWNAS_SQL_START, "itti", (int64_t)number,
+                                               code, digest, (int64_t)rung),
+                              -1));
+    if (begun < 0)
         return hwnas_fail(HWNAS_E_INPUT, &place,
                           "trial %llu is finished already, or was asked with another architecture",
                           (unsigned long long)number);
@@ -119,8 +116,8 @@ static hwnas_status fail_finish(hwnas_store *store, uint64_t number)
 {
     hwnas_place place = {.file = store->path};
     int64_t order = -1;
-    TRY(hwnas_sqlite_query_int(&order, store, hwnas_sqlite_bind(store, FIND, "i", (int64_t)number),
-                               -1));
+    TRY(hwnas_store_query_int(&order, store,
+                              hwnas_store_bind(store, HWNAS_SQL_FIND, "i", (int64_t)number), -1));
     return hwnas_fail(HWNAS_E_INPUT, &place, "trial %llu %s", (unsigned long long)number,
                       order < 0 ? "was never asked" : "is finished already");
 }
@@ -134,30 +131,30 @@ static hwnas_status fail_unfinished(const hwnas_store *store, uint64_t number)
 
 static hwnas_status add_event(hwnas_store *store, int64_t number, hwnas_event_kind kind)
 {
-    return hwnas_sqlite_run(store,
-                            hwnas_sqlite_bind(store, ADD_EVENT, "it", number, event_kinds[kind]));
+    return hwnas_store_run(
+        store, hwnas_store_bind(store, HWNAS_SQL_ADD_EVENT, "it", number, event_kinds[kind]));
 }
 
-/* `statement`: FINISH or REVISE. */
+/* `statement`: HWNAS_SQL_FINISH or HWNAS_SQL_REVISE. */
 static hwnas_status write(int64_t *order, hwnas_store *store, const hwnas_trial *trial,
                           int statement)
 {
     int64_t number = (int64_t)trial->number;
-    TRY(hwnas_sqlite_query_int(
+    TRY(hwnas_store_query_int(
         order, store,
-        hwnas_sqlite_bind(store, statement, "tttddiii", hwnas_status_name(trial->status),
-                          trial->message, trial->detail, trial->seconds, trial->violation,
-                          (int64_t)trial->is_unstable, (int64_t)trial->is_stopped_early, number),
+        hwnas_store_bind(store, statement, "tttddiii", hwnas_status_name(trial->status),
+                         trial->message, trial->detail, trial->seconds, trial->violation,
+                         (int64_t)trial->is_unstable, (int64_t)trial->is_stopped_early, number),
         -1));
     if (*order < 0)
-        return statement == REVISE ? fail_unfinished(store, trial->number)
-                                   : fail_finish(store, trial->number);
+        return statement == HWNAS_SQL_REVISE ? fail_unfinished(store, trial->number)
+                                             : fail_finish(store, trial->number);
     for (size_t i = 0; i < trial->n_values; i++) {
         const hwnas_value_row *v = &trial->values[i];
-        TRY(hwnas_sqlite_run(store,
-                             hwnas_sqlite_bind(store, ADD_VALUE, "iitdddtt", number, (int64_t)i,
-                                               v->metric, v->value, v->low, v->high, v->unit,
-                                               hwnas_sources[v->source].name)));
+        TRY(hwnas_store_run(store,
+                            hwnas_store_bind(store, HWNAS_SQL_ADD_VALUE, "iitdddtt", number,
+                                             (int64_t)i, v->metric, v->value, v->low, v->high,
+                                             v->unit, hwnas_sources[v->source].name)));
     }
     return HWNAS_OK;
 }
@@ -166,7 +163,7 @@ hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial)
 {
     int64_t order = -1;
     TRY(hwnas_store_begin(store));
-    hwnas_status status = write(&order, store, trial, FINISH);
+    hwnas_status status = write(&order, store, trial, HWNAS_SQL_FINISH);
     if (status == HWNAS_OK)
         status = add_event(store, (int64_t)trial->number, HWNAS_EVENT_FINISHED);
     TRY(hwnas_store_end(store, status));
@@ -177,15 +174,16 @@ hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial)
 
 static hwnas_status revise(hwnas_store *store, const hwnas_trial *trial)
 {
-    static const int before[] = {KEEP, KEEP_VALUES, REMOVE_VALUES};
+    static const int before[] = {HWNAS_SQL_KEEP, HWNAS_SQL_KEEP_VALUES, HWNAS_SQL_REMOVE_VALUES};
     const int64_t number = (int64_t)trial->number;
     int64_t order = -1;
-    TRY(hwnas_sqlite_query_int(&order, store, hwnas_sqlite_bind(store, FIND, "i", number), -1));
+    TRY(hwnas_store_query_int(&order, store, hwnas_store_bind(store, HWNAS_SQL_FIND, "i", number),
+                              -1));
     if (order < 0)
         return fail_unfinished(store, trial->number);
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
-        TRY(hwnas_sqlite_run(store, hwnas_sqlite_bind(store, before[i], "i", number)));
-    TRY(write(&order, store, trial, REVISE));
+        TRY(hwnas_store_run(store, hwnas_store_bind(store, before[i], "i", number)));
+    TRY(write(&order, store, trial, HWNAS_SQL_REVISE));
     return add_event(store, number, HWNAS_EVENT_REVISED);
 }
 
@@ -197,40 +195,41 @@ hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial)
 
 hwnas_status hwnas_store_note(hwnas_store *store, uint64_t number, hwnas_event_kind kind)
 {
-    return add_event(store, (int64_t)number, kind);
+    TRY(hwnas_store_begin(store));
+    return hwnas_store_end(store, add_event(store, (int64_t)number, kind));
 }
 
-static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, sqlite3_stmt *row)
+static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, hwnas_statement *row)
 {
     *out = (hwnas_trial){
-        .number = (uint64_t)sqlite3_column_int64(row, NUMBER),
+        .number = (uint64_t)hwnas_row_int(row, NUMBER),
         .code = column_text(row, CODE),
-        .rung = sqlite3_column_int(row, RUNG),
-        .is_finished = sqlite3_column_type(row, FINISH_ORDER) != SQLITE_NULL,
+        .rung = (int)hwnas_row_int(row, RUNG),
+        .is_finished = !hwnas_row_is_null(row, FINISH_ORDER),
         .order = -1,
         .message = column_text(row, MESSAGE),
         .detail = column_text(row, DETAIL),
-        .seconds = column_double(row, SECONDS),
-        .violation = column_double(row, VIOLATION),
-        .is_unstable = sqlite3_column_int(row, UNSTABLE),
-        .is_stopped_early = sqlite3_column_int(row, STOPPED_EARLY),
+        .seconds = hwnas_row_double(row, SECONDS),
+        .violation = hwnas_row_double(row, VIOLATION),
+        .is_unstable = (int)hwnas_row_int(row, UNSTABLE),
+        .is_stopped_early = (int)hwnas_row_int(row, STOPPED_EARLY),
     };
     column_copy(out->digest, sizeof out->digest, row, DIGEST);
     if (!is_text(out->code) || !is_text(out->digest) || (out->message && !is_text(out->message)))
-        return hwnas_sqlite_damaged(store, "a trial has no code, or other words that are no text");
+        return hwnas_store_damaged(store, "a trial has no code, or other words that are no text");
     if (!out->is_finished)
         return HWNAS_OK;
     char name[32];
     column_copy(name, sizeof name, row, STATUS);
-    out->order = sqlite3_column_int64(row, FINISH_ORDER);
+    out->order = hwnas_row_int(row, FINISH_ORDER);
     out->status = hwnas_status_from_name(name);
     return out->status < HWNAS_N_STATUS ? HWNAS_OK
-                                        : hwnas_sqlite_damaged(store, "a status is unknown");
+                                        : hwnas_store_damaged(store, "a status is unknown");
 }
 
-static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, sqlite3_stmt *row)
+static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, hwnas_statement *row)
 {
-    hwnas_value_row v = {.value = column_double(row, VALUE),
+    hwnas_value_row v = {.value = hwnas_row_double(row, VALUE),
                          .low = column_end(row, LOW),
                          .high = column_end(row, HIGH)};
     column_copy(v.metric, sizeof v.metric, row, METRIC);
@@ -239,9 +238,9 @@ static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, sql
     column_copy(source, sizeof source, row, SOURCE);
     v.source = hwnas_source_from_name(source);
     if (v.source == HWNAS_N_SOURCES)
-        return hwnas_sqlite_damaged(store, "the source of a value is unknown");
+        return hwnas_store_damaged(store, "the source of a value is unknown");
     if (!isfinite(v.value) || !is_text(v.metric) || !is_text(v.unit))
-        return hwnas_sqlite_damaged(store, "a value is not a number, or its words are no text");
+        return hwnas_store_damaged(store, "a value is not a number, or its words are no text");
     hwnas_trial_add(trial, &v);
     return HWNAS_OK;
 }
@@ -251,19 +250,19 @@ hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store
     hwnas_status status = HWNAS_OK;
     hwnas_trial *trials = NULL;
     size_t count = 0, capacity = 0;
-    sqlite3_stmt *row = store->statements[LIST];
-    int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
-        uint64_t number = (uint64_t)sqlite3_column_int64(row, NUMBER);
+    hwnas_statement *row = store->statements[HWNAS_SQL_LIST];
+    hwnas_step step;
+    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
+        uint64_t number = (uint64_t)hwnas_row_int(row, NUMBER);
         if (!count || trials[count - 1].number != number) {
             HWNAS_GROW(trials, count, capacity);
             TRY_OUT(read_trial(&trials[count++], store, row));
         }
-        if (sqlite3_column_type(row, METRIC) != SQLITE_NULL)
+        if (!hwnas_row_is_null(row, METRIC))
             TRY_OUT(read_value(&trials[count - 1], store, row));
     }
-    if (code != SQLITE_DONE) {
-        status = hwnas_sqlite_fail(store);
+    if (step != HWNAS_STEP_DONE) {
+        status = hwnas_store_fail(store);
         goto out;
     }
     *out = trials;
@@ -271,14 +270,14 @@ hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store
     trials = NULL;
     count = 0;
 out:
-    sqlite3_reset(row);
+    hwnas_statement_reset(row);
     hwnas_trials_free(trials, count);
     return status;
 }
 
 /* History */
 
-static hwnas_status read_kind(hwnas_event_kind *out, const hwnas_store *store, sqlite3_stmt *row)
+static hwnas_status read_kind(hwnas_event_kind *out, const hwnas_store *store, hwnas_statement *row)
 {
     char name[16];
     column_copy(name, sizeof name, row, KIND);
@@ -287,7 +286,7 @@ static hwnas_status read_kind(hwnas_event_kind *out, const hwnas_store *store, s
             *out = (hwnas_event_kind)k;
             return HWNAS_OK;
         }
-    return hwnas_sqlite_damaged(store, "an event is unknown");
+    return hwnas_store_damaged(store, "an event is unknown");
 }
 
 /* A history while it is read. */
@@ -306,7 +305,7 @@ static hwnas_status read_asked(hwnas_event *out, const hwnas_store *store, uint6
 {
     const hwnas_trial *trial = &h->trials[number];
     if (h->is_finished[number] || h->is_asked[number] || !trial->code)
-        return hwnas_sqlite_damaged(store, "its history is out of order");
+        return hwnas_store_damaged(store, "its history is out of order");
     h->is_asked[number] = true;
     out->trial = (hwnas_trial){.number = number, .rung = trial->rung};
     out->trial.code = hwnas_strdup(trial->code);
@@ -315,24 +314,24 @@ static hwnas_status read_asked(hwnas_event *out, const hwnas_store *store, uint6
 }
 
 /* A trial that no later event wrote anew is as it is now. */
-static hwnas_status read_event(hwnas_event *out, const hwnas_store *store, sqlite3_stmt *row,
+static hwnas_status read_event(hwnas_event *out, const hwnas_store *store, hwnas_statement *row,
                                history *h)
 {
-    const uint64_t number = (uint64_t)sqlite3_column_int64(row, NUMBER);
+    const uint64_t number = (uint64_t)hwnas_row_int(row, NUMBER);
     TRY(read_kind(&out->kind, store, row));
     if (number < h->n_trials && out->kind == HWNAS_EVENT_ASKED)
         return read_asked(out, store, number, h);
     if (number >= h->n_trials || h->is_finished[number] != (out->kind != HWNAS_EVENT_FINISHED))
-        return hwnas_sqlite_damaged(store, "its history is out of order");
+        return hwnas_store_damaged(store, "its history is out of order");
     h->is_finished[number] = true;
     if (out->kind == HWNAS_EVENT_PUT_OFF) {
         out->trial.number = number;
         return HWNAS_OK;
     }
-    if (sqlite3_column_type(row, STATUS) != SQLITE_NULL)
+    if (!hwnas_row_is_null(row, STATUS))
         return read_trial(&out->trial, store, row);
     if (!h->trials[number].code || !h->trials[number].is_finished)
-        return hwnas_sqlite_damaged(store, "its history does not fit its trials");
+        return hwnas_store_damaged(store, "its history does not fit its trials");
     out->trial = h->trials[number];
     h->trials[number] = (hwnas_trial){.number = number};
     return HWNAS_OK;
@@ -340,20 +339,20 @@ static hwnas_status read_event(hwnas_event *out, const hwnas_store *store, sqlit
 
 static hwnas_status read_events(history *h, hwnas_store *store)
 {
-    sqlite3_stmt *row = store->statements[HISTORY];
+    hwnas_statement *row = store->statements[HWNAS_SQL_HISTORY];
     int64_t last = -1;
-    int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
-        if (sqlite3_column_int64(row, POSITION) != last) {
+    hwnas_step step;
+    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
+        if (hwnas_row_int(row, POSITION) != last) {
             HWNAS_GROW(h->events, h->n, h->room);
             h->events[h->n] = (hwnas_event){0};
             TRY(read_event(&h->events[h->n++], store, row, h));
         }
-        last = sqlite3_column_int64(row, POSITION);
-        if (sqlite3_column_type(row, METRIC) != SQLITE_NULL)
+        last = hwnas_row_int(row, POSITION);
+        if (!hwnas_row_is_null(row, METRIC))
             TRY(read_value(&h->events[h->n - 1].trial, store, row));
     }
-    return code == SQLITE_DONE ? HWNAS_OK : hwnas_sqlite_fail(store);
+    return step == HWNAS_STEP_DONE ? HWNAS_OK : hwnas_store_fail(store);
 }
 
 static hwnas_status add_running(history *h, const hwnas_store *store)
@@ -362,7 +361,7 @@ static hwnas_status add_running(history *h, const hwnas_store *store)
         if (!h->trials[i].code)
             continue;
         if (h->trials[i].is_finished)
-            return hwnas_sqlite_damaged(store, "its history lacks a trial");
+            return hwnas_store_damaged(store, "its history lacks a trial");
         HWNAS_GROW(h->events, h->n, h->room);
         h->events[h->n++] = (hwnas_event){.kind = HWNAS_EVENT_RUNNING, .trial = h->trials[i]};
         h->trials[i] = (hwnas_trial){0};
@@ -379,7 +378,7 @@ hwnas_status hwnas_store_history(hwnas_event **out, size_t *n, hwnas_store *stor
     h.is_asked = hwnas_alloc((h.n_trials + 1) * sizeof *h.is_asked);
     for (size_t i = 0; i < h.n_trials; i++)
         if (h.trials[i].number != i) {
-            status = hwnas_sqlite_damaged(store, "a trial is missing");
+            status = hwnas_store_damaged(store, "a trial is missing");
             goto out;
         }
     TRY_OUT(read_events(&h, store));
@@ -389,7 +388,7 @@ hwnas_status hwnas_store_history(hwnas_event **out, size_t *n, hwnas_store *stor
     h.events = NULL;
     h.n = 0;
 out:
-    sqlite3_reset(store->statements[HISTORY]);
+    hwnas_statement_reset(store->statements[HWNAS_SQL_HISTORY]);
     hwnas_events_free(h.events, h.n);
     hwnas_trials_free(h.trials, h.n_trials);
     free(h.is_finished);
@@ -405,26 +404,26 @@ hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_
     hwnas_status status = HWNAS_OK;
     TRY(hwnas_store_begin(store));
     for (size_t i = 0; i < n && status == HWNAS_OK; i++)
-        status = hwnas_sqlite_run(
-            store, hwnas_sqlite_bind(store, SET_AGAIN, "itdddi", (int64_t)number, values[i].metric,
-                                     values[i].value, values[i].low, values[i].high,
-                                     (int64_t)values[i].rounds));
+        status = hwnas_store_run(
+            store, hwnas_store_bind(store, HWNAS_SQL_SET_AGAIN, "itdddi", (int64_t)number,
+                                    values[i].metric, values[i].value, values[i].low,
+                                    values[i].high, (int64_t)values[i].rounds));
     return hwnas_store_end(store, status);
 }
 
-static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, sqlite3_stmt *row)
+static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, hwnas_statement *row)
 {
-    const char *metric = hwnas_sqlite_text(row, 1);
-    if (!isfinite(column_double(row, 2)))
-        return hwnas_sqlite_damaged(store, "a value that was measured again is not a number");
+    const char *metric = hwnas_row_text(row, 1);
+    if (!isfinite(hwnas_row_double(row, 2)))
+        return hwnas_store_damaged(store, "a value that was measured again is not a number");
     for (size_t i = 0; i < trial->n_values; i++) {
         hwnas_value_row *v = &trial->values[i];
         if (strcmp(v->metric, metric ? metric : ""))
             continue;
-        v->value = column_double(row, 2);
+        v->value = hwnas_row_double(row, 2);
         v->low = column_end(row, 3);
         v->high = column_end(row, 4);
-        v->rounds = sqlite3_column_int(row, 5);
+        v->rounds = (int)hwnas_row_int(row, 5);
     }
     return HWNAS_OK;
 }
@@ -432,15 +431,15 @@ static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, sqlite
 hwnas_status hwnas_store_replace(hwnas_trial *trials, size_t n, hwnas_store *store)
 {
     hwnas_status status = HWNAS_OK;
-    sqlite3_stmt *row = store->statements[LIST_AGAIN];
-    int code;
-    while (status == HWNAS_OK && (code = sqlite3_step(row)) == SQLITE_ROW) {
-        uint64_t number = (uint64_t)sqlite3_column_int64(row, 0);
+    hwnas_statement *row = store->statements[HWNAS_SQL_LIST_AGAIN];
+    hwnas_step step;
+    while (status == HWNAS_OK && (step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
+        uint64_t number = (uint64_t)hwnas_row_int(row, 0);
         if (number < n && trials[number].number == number)
             status = replace(&trials[number], store, row);
     }
-    if (status == HWNAS_OK && code != SQLITE_DONE)
-        status = hwnas_sqlite_fail(store);
-    sqlite3_reset(row);
+    if (status == HWNAS_OK && step != HWNAS_STEP_DONE)
+        status = hwnas_store_fail(store);
+    hwnas_statement_reset(row);
     return status;
 }

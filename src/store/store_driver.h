@@ -1,0 +1,144 @@
+/* store_driver.h: what a kind of store brings, and what all kinds share. */
+#ifndef HWNAS_STORE_STORE_DRIVER_H
+#define HWNAS_STORE_STORE_DRIVER_H
+
+#include "store/database.h"
+#include "store/store.h"
+
+/* Statements, which are the same for all kinds. */
+typedef enum hwnas_store_sql {
+    HWNAS_SQL_SET_FACT,
+    HWNAS_SQL_GET_FACT,
+    HWNAS_SQL_START,
+    HWNAS_SQL_FINISH,
+    HWNAS_SQL_REVISE,
+    HWNAS_SQL_FIND,
+    HWNAS_SQL_ADD_VALUE,
+    HWNAS_SQL_REMOVE_VALUES,
+    HWNAS_SQL_COUNT,
+    HWNAS_SQL_LIST,
+    HWNAS_SQL_SET_AGAIN,
+    HWNAS_SQL_LIST_AGAIN,
+    HWNAS_SQL_ADD_EVENT,
+    HWNAS_SQL_KEEP,
+    HWNAS_SQL_KEEP_VALUES,
+    HWNAS_SQL_HISTORY,
+    HWNAS_N_STORE_SQL
+} hwnas_store_sql;
+
+extern const char *const hwnas_store_statements[HWNAS_N_STORE_SQL];
+
+/* The tables of a study, by a database's words for its types and what follows a table. */
+#define HWNAS_STORE_TABLES(INT, REAL, TAIL)                                                        \
+    "CREATE TABLE fact ("                                                                          \
+    "    key   TEXT PRIMARY KEY,"                                                                  \
+    "    value TEXT NOT NULL"                                                                      \
+    ")" TAIL ";"                                                                                   \
+    "CREATE TABLE trial ("                                                                         \
+    "    number        " INT " PRIMARY KEY,"                                                       \
+    "    code          TEXT NOT NULL,"                                                             \
+    "    digest        TEXT NOT NULL,"                                                             \
+    "    rung          " INT " NOT NULL,"                                                          \
+    "    finish_order  " INT " UNIQUE," /* NULL: running */                                        \
+    "    status        TEXT,"                                                                      \
+    "    message       TEXT,"                                                                      \
+    "    detail        TEXT,"                                                                      \
+    "    seconds       " REAL ","                                                                  \
+    "    violation     " REAL ","                                                                  \
+    "    unstable      " INT ","                                                                   \
+    "    stopped_early " INT ","                                                                   \
+    "    CHECK ((finish_order IS NULL) = (status IS NULL))"                                        \
+    ");"                                                                                           \
+    "CREATE TABLE value ("                                                                         \
+    "    trial    " INT " NOT NULL REFERENCES trial (number),"                                     \
+    "    position " INT " NOT NULL,"                                                               \
+    "    metric   TEXT NOT NULL,"                                                                  \
+    "    value    " REAL "," /* NULL: not a number */                                              \
+    "    low      " REAL ","                                                                       \
+    "    high     " REAL ","                                                                       \
+    "    unit     TEXT NOT NULL,"                                                                  \
+    "    source   TEXT NOT NULL,"                                                                  \
+    "    PRIMARY KEY (trial, position),"                                                           \
+    "    UNIQUE (trial, metric)"                                                                   \
+    ")" TAIL ";" /* Values measured again, side by side with those of rivals; the first ones stay, \
+                    as what the strategy was told follows from them. */                            \
+    "CREATE TABLE again ("                                                                         \
+    "    trial  " INT " NOT NULL REFERENCES trial (number),"                                       \
+    "    metric TEXT NOT NULL,"                                                                    \
+    "    value  " REAL " NOT NULL,"                                                                \
+    "    low    " REAL " NOT NULL,"                                                                \
+    "    high   " REAL " NOT NULL,"                                                                \
+    "    rounds " INT " NOT NULL,"                                                                 \
+    "    PRIMARY KEY (trial, metric)"                                                              \
+    ")" TAIL ";" /* What the strategy was told, and what was put off, in its order. */             \
+    "CREATE TABLE event ("                                                                         \
+    "    position " INT " PRIMARY KEY,"                                                            \
+    "    trial    " INT " NOT NULL REFERENCES trial (number),"                                     \
+    "    kind     TEXT NOT NULL"                                                                   \
+    ");" /* A trial as it was at an event, where a later one wrote it anew. */                     \
+    "CREATE TABLE earlier ("                                                                       \
+    "    event     " INT " PRIMARY KEY REFERENCES event (position),"                               \
+    "    status    TEXT NOT NULL,"                                                                 \
+    "    message   TEXT,"                                                                          \
+    "    detail    TEXT,"                                                                          \
+    "    seconds   " REAL ","                                                                      \
+    "    violation " REAL ","                                                                      \
+    "    unstable      " INT ","                                                                   \
+    "    stopped_early " INT ");"                                                                  \
+    "CREATE TABLE earlier_value ("                                                                 \
+    "    event    " INT " NOT NULL REFERENCES earlier (event),"                                    \
+    "    position " INT " NOT NULL,"                                                               \
+    "    metric   TEXT NOT NULL,"                                                                  \
+    "    value    " REAL ","                                                                       \
+    "    low      " REAL ","                                                                       \
+    "    high     " REAL ","                                                                       \
+    "    unit     TEXT NOT NULL,"                                                                  \
+    "    source   TEXT NOT NULL,"                                                                  \
+    "    PRIMARY KEY (event, position)"                                                            \
+    ")" TAIL ";"
+
+typedef struct hwnas_store_driver {
+    const char *const *prefixes; /* of the names of its studies; NULL: all other names */
+    /* *out is to be shut where it is not NULL, also after a failure. */
+    hwnas_status (*open)(hwnas_store **out, const char *path, hwnas_store_mode mode);
+    /* Frees it. With `and_delete`, what this process created is deleted. */
+    void (*shut)(hwnas_store *store, bool and_delete);
+    bool (*exists)(const char *path);
+    bool (*is_draft)(const hwnas_store *store);
+    hwnas_status (*publish)(hwnas_store *store);
+    /* What the connection's last failure means for the user. */
+    hwnas_status (*fail)(const hwnas_store *store);
+} hwnas_store_driver;
+
+extern const hwnas_store_driver hwnas_sqlite_driver;
+
+/* A driver's own begins with it. */
+struct hwnas_store {
+    const hwnas_store_driver *driver;
+    char *path;         /* as the user wrote it */
+    bool is_created;    /* by this process */
+    hwnas_database *db; /* NULL: closed */
+    int depth;          /* of transactions: only the outermost is the database's */
+    hwnas_statement *statements[HWNAS_N_STORE_SQL];
+};
+
+/* ---- store.c ---- */
+
+/* Prepares all statements. False: one failed. */
+bool hwnas_store_prepare(hwnas_store *store);
+/* Closes the connection; another may take its place. */
+void hwnas_store_disconnect(hwnas_store *store);
+hwnas_status hwnas_store_fail(const hwnas_store *store);
+/* It does not say what it should. */
+hwnas_status hwnas_store_damaged(const hwnas_store *store, const char *what);
+hwnas_status hwnas_store_fail_exists(const char *path);
+hwnas_status hwnas_store_fail_absent(const char *path, hwnas_store_mode mode);
+
+/* As hwnas_statement_bind(), of one of the store's. */
+#define hwnas_store_bind(store, id, ...) hwnas_statement_bind((store)->statements[id], __VA_ARGS__)
+HWNAS_CHECKED hwnas_status hwnas_store_run(hwnas_store *store, hwnas_statement *statement);
+/* The first column of the first row; `none` without a row or when it is NULL. */
+HWNAS_CHECKED hwnas_status hwnas_store_query_int(int64_t *out, hwnas_store *store,
+                                                 hwnas_statement *statement, int64_t none);
+
+#endif
