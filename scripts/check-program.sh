@@ -6,7 +6,7 @@ build=$PWD
 cd "$(dirname "$0")/.."
 
 # The system's, and jansson.
-standard='errno fcntl float getopt inttypes jansson limits math signal stdarg stdbool stddef stdint stdio stdlib string sys/ioctl time unistd'
+standard='ctype errno fcntl float getopt inttypes jansson limits math signal stdarg stdbool stddef stdint stdio stdlib string sys/ioctl time unistd'
 
 tell() { # tell NUMBER WHAT: nothing is in standard input
     local wrong

@@ -39,6 +39,7 @@ typedef enum hwnas_option_kind {
     HWNAS_OPTION_NUMBER, /* double, not negative */
     HWNAS_OPTION_LIST,   /* hwnas_option_list: each time that it is given, one more */
 } hwnas_option_kind;
+enum { HWNAS_OPTION_RARE = 64 }; /* added to a kind: seldom needed, so --help names it only */
 
 enum { HWNAS_OPTION_LIST_SIZE = 64 };
 typedef struct hwnas_option_list {
@@ -47,12 +48,12 @@ typedef struct hwnas_option_list {
 } hwnas_option_list;
 
 typedef struct hwnas_option {
-    const char *name; /* long form; NULL ends the table */
-    char letter;      /* short form; 0: none */
-    hwnas_option_kind kind;
+    const char *name;     /* long form; NULL ends the table */
+    char letter;          /* short form; 0: none */
+    int kind;             /* hwnas_option_kind */
     void *value;          /* where it goes; untouched when it is not given */
     const char *argument; /* "FILE"; NULL for a flag */
-    const char *help;     /* one line; NULL: --help names it only */
+    const char *help;     /* one line */
 } hwnas_option;
 
 typedef struct hwnas_usage {
@@ -62,8 +63,14 @@ typedef struct hwnas_usage {
     int min_arguments, max_arguments;
 } hwnas_usage;
 
+/* What each command takes besides. */
+extern const hwnas_option hwnas_common_options[];
+
+/* The characters of "space count" in "space count SPACE". */
+size_t hwnas_command_width(const char *synopsis);
+
 /* Splits the command line into options and arguments (`arguments` has room for max_arguments).
- * After --help, `is_done` is set: it has been printed. */
+ * After --help, `is_done` is set: it has been printed, or given to hwnas_describe(). */
 HWNAS_CHECKED hwnas_status hwnas_options_parse(const hwnas_usage *usage,
                                                const hwnas_option *options, int argc, char **argv,
                                                const char **arguments, int *n_arguments,
@@ -105,6 +112,23 @@ typedef struct hwnas_command {
     hwnas_status (*run)(int argc, char **argv); /* argv[0] is the command */
 } hwnas_command;
 
+/* Of the program, and what it is. */
+extern const hwnas_command hwnas_commands[];
+extern const char hwnas_about[];
+
+/* Takes what --help would print of a command, or of commands with one name before them. */
+typedef struct hwnas_describer {
+    void *context;
+    void (*command)(void *context, const hwnas_usage *usage, const hwnas_option *options);
+    void (*group)(void *context, const char *what, const char *about, const hwnas_command *rows);
+} hwnas_describer;
+
+/* Calls one of the two for this row: help pages, manual pages and completions are made of the same
+ * tables. May be called from within. */
+HWNAS_CHECKED hwnas_status hwnas_describe(const hwnas_command *row, const hwnas_describer *to);
+/* Who listens; NULL: nobody, it is for people. */
+const hwnas_describer *hwnas_describer_now(void);
+
 hwnas_status hwnas_cmd_calibrate(int argc, char **argv);
 hwnas_status hwnas_cmd_compare(int argc, char **argv);
 hwnas_status hwnas_cmd_devices(int argc, char **argv);
@@ -112,6 +136,7 @@ hwnas_status hwnas_cmd_evaluate(int argc, char **argv);
 hwnas_status hwnas_cmd_explain(int argc, char **argv);
 hwnas_status hwnas_cmd_export(int argc, char **argv);
 hwnas_status hwnas_cmd_forecast(int argc, char **argv);
+hwnas_status hwnas_cmd_manual(int argc, char **argv);
 hwnas_status hwnas_cmd_optimize(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor(int argc, char **argv);
 hwnas_status hwnas_cmd_profile(int argc, char **argv);

@@ -107,7 +107,7 @@ hwnas_status hwnas_cmd_optimize(int argc, char **argv)
          "labels: .npy, .npz or IDX (in a .npz of samples: the array y)"},
         {"x", 0, HWNAS_OPTION_TEXT, &a.how.x, "NAME", "array of the samples in a .npz (x)"},
         {"y", 0, HWNAS_OPTION_TEXT, &a.how.y, "NAME", "array of the labels in a .npz (y)"},
-        HWNAS_RANGE_OPTIONS(a.how),
+        HWNAS_RANGE_OPTIONS(a.how, 0),
         {"constraints", 0, HWNAS_OPTION_TEXT, &a.constraints, "EXPR",
          "limits; x is a multiple of what the model has (latency.p50 <= 0.5 x)"},
         {"max-loss", 0, HWNAS_OPTION_NUMBER, &a.max_loss, "POINTS",

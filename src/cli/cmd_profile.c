@@ -40,7 +40,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER, &profile.seconds, "S",
          "but no longer than this for each (1)"},
-        {"samples", 0, HWNAS_OPTION_INT, &samples, "N", NULL},
+        {"samples", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &samples, "N",
+         "at least so many runs of each (30)"},
         {"mode", 0, HWNAS_OPTION_TEXT, &profile.mode, "MODE",
          "hot, cold-weights, cold, after-idle[=SECONDS], sustained[=SECONDS]"},
         {"priority", 0, HWNAS_OPTION_TEXT, &profile.priority, "HOW",
@@ -49,13 +50,14 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "leave out nodes of ONNX files that cannot be computed, and say so"},
         {"save", 0, HWNAS_OPTION_TEXT, &profile.save, "FILE",
          "keep it, for 'hwnas compare' on any machine"},
-        {"name", 0, HWNAS_OPTION_TEXT, &profile.name, "NAME", NULL},
+        {"name", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &profile.name, "NAME",
+         "with --save: what the device is called in comparisons"},
         {"layers", 'l', HWNAS_OPTION_FLAG, &profile.with_layers, NULL,
          "the parts of each network: time, work, share of the roofline"},
         {"verify", 0, HWNAS_OPTION_FLAG, &profile.verifies, NULL,
          "compare each result with a reference first; a wrong one gets no time"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
-        {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, NULL},
+        {"csv", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_csv, NULL, "comma-separated values"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)

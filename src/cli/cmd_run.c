@@ -179,7 +179,7 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
         {"shape", 0, HWNAS_OPTION_TEXT, &a.shape, "SHAPES",
          "open dimensions of an ONNX file: ids=1x128,mask=1x128"},
         {"x", 0, HWNAS_OPTION_TEXT, &a.data.x, "NAME", "array of the samples in a .npz (x)"},
-        HWNAS_RANGE_OPTIONS(a.data),
+        HWNAS_RANGE_OPTIONS(a.data, 0),
         {"json", 0, HWNAS_OPTION_FLAG, &a.as_json, NULL, "one JSON object about the outputs"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &a.model, &n, &done));

@@ -43,10 +43,10 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
     for (size_t i = 0; i < MAX_KEYS && hwnas_job_key_list(&key, i); i++)
         *row++ = (hwnas_option){.name = key.name,
                                 .letter = key.letter,
-                                .kind = HWNAS_OPTION_TEXT,
+                                .kind = HWNAS_OPTION_TEXT | (key.is_rare ? HWNAS_OPTION_RARE : 0),
                                 .value = &values[i],
                                 .argument = key.argument,
-                                .help = key.is_rare ? NULL : key.help};
+                                .help = key.help};
     TRY(hwnas_options_parse(&usage, rows, argc, argv, &out->path, &n, is_done));
     out->path = n ? out->path : NULL;
     for (size_t i = 0; i < MAX_KEYS && hwnas_job_key_list(&key, i); i++)

@@ -19,14 +19,16 @@ typedef struct hwnas_data_arguments {
         {"x", 0, HWNAS_OPTION_TEXT, &(o).x, "NAME", "array of the samples in a .npz (x)"},         \
         {"y", 0, HWNAS_OPTION_TEXT, &(o).y, "NAME", "array of the labels in a .npz (y)"},          \
         {"limit", 'n', HWNAS_OPTION_INT, &(o).limit, "N", "the first N samples alone"},            \
-        HWNAS_RANGE_OPTIONS(o)
-#define HWNAS_RANGE_OPTIONS(o)                                                                     \
-    {"scale", 0, HWNAS_OPTION_TEXT, &(o).scale, "X", "values are multiplied by it: 1/255"},        \
-        {"mean",    0,      HWNAS_OPTION_TEXT,                                                     \
-         &(o).mean, "LIST", "then it is taken off: one, or one for each channel"},                 \
-        {"std", 0, HWNAS_OPTION_TEXT, &(o).std, "LIST", "then they are divided by it"},            \
+        HWNAS_RANGE_OPTIONS(o, 0)
+#define HWNAS_RANGE_OPTIONS(o, rare)                                                               \
     {                                                                                              \
-        "layout", 0, HWNAS_OPTION_TEXT, &(o).layout, "NAME",                                       \
+        "scale",    0,   HWNAS_OPTION_TEXT | (rare),                                               \
+        &(o).scale, "X", "values are multiplied by it: 1/255"},                                    \
+        {"mean",    0,      HWNAS_OPTION_TEXT | (rare),                                            \
+         &(o).mean, "LIST", "then it is taken off: one, or one for each channel"},                 \
+        {"std", 0, HWNAS_OPTION_TEXT | (rare), &(o).std, "LIST", "then they are divided by it"},   \
+    {                                                                                              \
+        "layout", 0, HWNAS_OPTION_TEXT | (rare), &(o).layout, "NAME",                              \
             "of the data: nchw or nhwc (as the network has it)"                                    \
     }
 

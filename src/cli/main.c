@@ -15,8 +15,12 @@
 #include "cli/cli.h"
 #include "cli/verbosity.h"
 #include "cli/terminal.h"
+#include "cli/topics.h"
 
-static const hwnas_command commands[] = {
+const char hwnas_about[] =
+    "Hardware-aware neural architecture search: networks measured on your device.";
+
+const hwnas_command hwnas_commands[] = {
     {"search", "find the networks that are accurate and fast on a device", hwnas_cmd_search},
     {"study", "look at what a search has found", hwnas_cmd_study},
     {"report", "write what a search has found as a page for a browser", hwnas_cmd_report},
@@ -35,8 +39,20 @@ static const hwnas_command commands[] = {
     {"devices", "see what this machine can run", hwnas_cmd_devices},
     {"version", "versions of hwnas and of its libraries", hwnas_cmd_version},
     {"run", "compute a network's outputs of given inputs", hwnas_cmd_run},
+    {"manual", NULL, hwnas_cmd_manual},
     {0},
 };
+
+/* In lines of 80 columns. */
+static void print_topics(void)
+{
+    int column = printf("Topics of 'hwnas help TOPIC':");
+    for (const hwnas_topic *t = hwnas_topics; t->name; t++) {
+        if (column + (int)strlen(t->name) + 2 > 80)
+            column = printf("\n ") - 1;
+        column += printf(" %s%s", t->name, t[1].name ? "," : "\n");
+    }
+}
 
 static void print_commands(const char *what, const char *about, const hwnas_command *rows)
 {
@@ -45,34 +61,86 @@ static void print_commands(const char *what, const char *about, const hwnas_comm
         if (c->help)
             hwnas_say(stdout, "  %-12s %s\n", c->name, c->help);
     hwnas_say(stdout, "\n'%s COMMAND --help' tells more of each.\n", what);
+    if (rows == hwnas_commands)
+        print_topics();
+}
+
+/* ---- Descriptions ---- */
+
+static const hwnas_describer *describer;
+
+const hwnas_describer *hwnas_describer_now(void)
+{
+    return describer;
+}
+
+hwnas_status hwnas_describe(const hwnas_command *row, const hwnas_describer *to)
+{
+    static char help[] = "--help";
+    char name[64];
+    const hwnas_describer *before = describer;
+    snprintf(name, sizeof name, "%s", row->name);
+    describer = to;
+    const hwnas_status status = row->run(2, (char *[]){name, help, NULL});
+    describer = before;
+    return status;
+}
+
+static void tell(const char *what, const char *about, const hwnas_command *rows)
+{
+    if (describer)
+        describer->group(describer->context, what, about, rows);
+    else
+        print_commands(what, about, rows);
+}
+
+/* Of "hwnas" also the topics; `names` has room for MAX_NAMES, the last one NULL. */
+enum { MAX_NAMES = 48 };
+static const char *find_near(const char *wrong, bool is_help, const hwnas_command *rows)
+{
+    const char *names[MAX_NAMES] = {0};
+    int n = 0;
+    for (; rows[n].name && n < MAX_NAMES - 1; n++)
+        names[n] = rows[n].name;
+    for (const hwnas_topic *t = hwnas_topics; is_help && t->name && n < MAX_NAMES - 1; t++)
+        names[n++] = t->name;
+    return hwnas_nearest(wrong, names);
+}
+
+/* "help study show" is "study show --help". */
+static void turn_help(int argc, char **argv)
+{
+    static char help[] = "--help";
+    memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+    argv[argc - 1] = help;
 }
 
 hwnas_status hwnas_dispatch(const char *what, const char *about, const hwnas_command *rows,
                             int argc, char **argv)
 {
-    const char *names[24] = {0};
     if (argc < 2)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s needs a command", what),
                           "'%s --help' lists them", what);
-    if (!strcmp(argv[1], "help") && argc > 2) { /* "help study show" is "study show --help" */
-        static char help[] = "--help";
-        memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
-        argv[argc - 1] = help;
-    }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        print_commands(what, about, rows);
+    const bool is_help = !strcmp(argv[1], "help") && argc > 2;
+    const hwnas_topic *topic = is_help && argc == 3 ? hwnas_topic_find(argv[2]) : NULL;
+    if (topic) {
+        hwnas_topic_print(topic);
         return HWNAS_OK;
     }
-    for (int i = 0; rows[i].name; i++) {
-        names[i] = rows[i].name;
+    if (is_help)
+        turn_help(argc, argv);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        tell(what, about, rows);
+        return HWNAS_OK;
+    }
+    for (int i = 0; rows[i].name; i++)
         if (!strcmp(argv[1], rows[i].name))
             return rows[i].run(argc - 1, argv + 1);
-    }
     hwnas_status status =
         hwnas_fail(HWNAS_E_USAGE, NULL, "%s has no command '%.60s'", what, argv[1]);
     if (*argv[1] == '-')
         return hwnas_hint(status, "options follow the command: '%s COMMAND %.60s'", what, argv[1]);
-    const char *near = hwnas_nearest(argv[1], names);
+    const char *near = find_near(argv[1], is_help, rows);
     return near ? hwnas_hint(status, "did you mean '%s'?", near)
                 : hwnas_hint(status, "'%s --help' lists them", what);
 }
@@ -222,9 +290,7 @@ int main(int argc, char **argv)
         argv[1] = "version";
     hwnas_log_begin();
     hwnas_set_columns(hwnas_terminal_columns(STDOUT_FILENO));
-    hwnas_status status = hwnas_dispatch(
-        "hwnas", "Hardware-aware neural architecture search: networks measured on your device.",
-        commands, argc, argv);
+    hwnas_status status = hwnas_dispatch("hwnas", hwnas_about, hwnas_commands, argc, argv);
     if (status == HWNAS_OK)
         status = flush();
     if (is_reader_gone)

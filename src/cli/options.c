@@ -10,19 +10,32 @@
 
 enum { MAX_OPTIONS = 48, HELP = 256, LOG, FIRST_LONG };
 
-/* What each command takes besides. */
-static const struct option common[] = {{"help", 0, NULL, HELP},
-                                       {"verbose", 0, NULL, 'v'},
-                                       {"quiet", 0, NULL, 'q'},
-                                       {"log", 1, NULL, LOG}};
-enum { N_COMMON = sizeof common / sizeof *common };
+const hwnas_option hwnas_common_options[] = {
+    {"help", 0, HWNAS_OPTION_FLAG, NULL, NULL, "print what the command does and takes"},
+    {"verbose", 'v', HWNAS_OPTION_FLAG, NULL, NULL,
+     "tell of each trial; twice: also what programs that train print"},
+    {"quiet", 'q', HWNAS_OPTION_FLAG, NULL, NULL, "show neither progress nor notes"},
+    {"log", 0, HWNAS_OPTION_TEXT, NULL, "FILE", "add all of that to a file, with the time"},
+    {0}};
+enum { N_COMMON = sizeof hwnas_common_options / sizeof *hwnas_common_options - 1 };
+
+/* What getopt_long() says of each of them. */
+static const int common_codes[N_COMMON] = {HELP, 'v', 'q', LOG};
+
+size_t hwnas_command_width(const char *synopsis)
+{
+    size_t n = strcspn(synopsis, "ABCDEFGHIJKLMNOPQRSTUVWXYZ[");
+    while (n && synopsis[n - 1] == ' ')
+        n--;
+    return n;
+}
 
 /* The names alone, in lines of at most 100 columns. */
 static void print_rare(const hwnas_option *options)
 {
     int column = 0;
     for (const hwnas_option *o = options; o->name; o++) {
-        if (o->help)
+        if (!(o->kind & HWNAS_OPTION_RARE))
             continue;
         int width = (int)strlen(o->name) + 3;
         if (!column)
@@ -40,7 +53,7 @@ static void print_help(const hwnas_usage *usage, const hwnas_option *options)
     printf("Usage: hwnas %s [OPTION]...\n%s\n\n", usage->synopsis, usage->summary);
     for (const hwnas_option *o = options; o->name; o++) {
         char left[64];
-        if (!o->help)
+        if (o->kind & HWNAS_OPTION_RARE)
             continue;
         snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
                  o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
@@ -58,7 +71,7 @@ static hwnas_status store(const hwnas_option *o, const char *text)
 {
     char *end;
     errno = 0;
-    switch (o->kind) {
+    switch ((hwnas_option_kind)(o->kind & ~HWNAS_OPTION_RARE)) {
     case HWNAS_OPTION_FLAG:
         *(bool *)o->value = true;
         return HWNAS_OK;
@@ -110,16 +123,22 @@ static hwnas_status unknown(const hwnas_usage *usage, const hwnas_option *option
     for (; options[n].name; n++)
         names[n] = options[n].name;
     for (int i = 0; i < N_COMMON; i++)
-        names[n++] = common[i].name;
+        names[n++] = hwnas_common_options[i].name;
     hwnas_status status = hwnas_fail(HWNAS_E_USAGE, NULL, "there is no option '%.60s'", given);
     const char *near = hwnas_nearest(given + strspn(given, "-"), names);
     if (near)
         return hwnas_hint(status, "did you mean --%s?", near);
-    /* "space count SPACE": the command ends where the first argument begins. */
-    size_t length = strcspn(usage->synopsis, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    bool has_space = length && usage->synopsis[length - 1] == ' ';
-    return hwnas_hint(status, "'hwnas %.*s --help' lists them", (int)(length - has_space),
-                      usage->synopsis);
+    return hwnas_hint(status, "'hwnas %.*s --help' lists them",
+                      (int)hwnas_command_width(usage->synopsis), usage->synopsis);
+}
+
+static void tell(const hwnas_usage *usage, const hwnas_option *options)
+{
+    const hwnas_describer *listener = hwnas_describer_now();
+    if (listener)
+        listener->command(listener->context, usage, options);
+    else
+        print_help(usage, options);
 }
 
 hwnas_status hwnas_options_parse(const hwnas_usage *usage, const hwnas_option *options, int argc,
@@ -137,13 +156,16 @@ hwnas_status hwnas_options_parse(const hwnas_usage *usage, const hwnas_option *o
         if (options[n].letter && options[n].argument)
             letters[n_letters++] = ':';
     }
-    memcpy(&rows[n], common, sizeof common);
+    for (int i = 0; i < N_COMMON; i++) {
+        const hwnas_option *o = &hwnas_common_options[i];
+        rows[n + i] = (struct option){o->name, o->argument != NULL, NULL, common_codes[i]};
+    }
     *is_done = false;
     opterr = 0;
     optind = 0;
     for (int c; (c = getopt_long(argc, argv, letters, rows, NULL)) != -1;) {
         if (c == HELP) {
-            print_help(usage, options);
+            tell(usage, options);
             *is_done = true;
             return HWNAS_OK;
         }

@@ -72,8 +72,11 @@ setup_file() {
     "$HWNAS" search job.yaml --device null --dry-run
 }
 
-@test "every environment variable that src/ reads is in docs/environment.md" {
+@test "the environment variables of docs/environment.md are those that src/ reads or sets" {
     local word n=0
+    for word in $(grep -oE '`HWNAS_[A-Z_]+`' "$HWNAS_SRC/docs/environment.md" | tr -d '`' | sort -u); do
+        grep -rqE "\"$word[\"=]" "$HWNAS_SRC/src" || { echo "nobody reads or sets $word" && false; }
+    done
     for word in $(grep -rhoE 'getenv\("[A-Z_]+"\)' "$HWNAS_SRC/src" | cut -d '"' -f 2 | sort -u); do
         grep -q "\`$word\`" "$HWNAS_SRC/docs/environment.md" || { echo "no variable $word" && false; }
         n=$((n + 1))
