@@ -4,16 +4,20 @@ it, warm up (5 runs), time 30 runs. Prints a JSON line: candidates per minute, f
 search_loops.py torch_eager|ort_export|ort_direct SECONDS [THREADS]
 
 torch_eager: a PyTorch module; ort_export: the same through torch.onnx.export and ONNX Runtime;
-ort_direct: the ONNX graph written with onnx.helper, BatchNorm folded, and ONNX Runtime. The networks are
-those of search_throughput.yaml.
+ort_direct: the ONNX graph written with onnx.helper, BatchNorm folded, and ONNX Runtime (onnxruntime-node, in one
+process for all candidates, at real-time priority where that is allowed, as ours are). The networks are those of
+search_throughput.yaml.
 """
-import io
 import json
 import os
 import random
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
+
+from figures import realtime
 
 warnings.filterwarnings("ignore")
 RESOLUTION, WARM, RUNS = 224, 5, 30
@@ -140,28 +144,47 @@ def make_module(act, blocks):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, 1000)).eval()
 
 
-def prepare(peer, rng, threads):
-    """Builds and prepares a candidate; gives what runs it once."""
+def median_of_torch(module, x):
+    times = []
+    for _ in range(WARM + RUNS):
+        start = time.perf_counter()
+        module(x)
+        times.append(time.perf_counter() - start)
+    return sorted(times[WARM:])[RUNS // 2]
+
+
+def start_ort(threads):
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ort_median.mjs")
+    shape = f"1x3x{RESOLUTION}x{RESOLUTION}"
+    return subprocess.Popen([*realtime(), "node", script, *map(str, (threads, WARM, RUNS)), shape], text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def median_of_ort(ort, model, folder):
+    path = os.path.join(folder, "candidate.onnx")
+    with open(path, "wb") as file:
+        file.write(model)
+    ort.stdin.write(path + "\n")
+    ort.stdin.flush()
+    answer = ort.stdout.readline()
+    if not answer:
+        sys.exit("onnxruntime-node is not here, or failed")
+    return float(answer)
+
+
+def judge(peer, rng, ort, folder):
+    """Builds and prepares a candidate, and times it: the median in seconds."""
     act, blocks = candidate(rng)
-    if peer != "ort_direct":
-        import torch
-        module, x = make_module(act, blocks), torch.randn(1, 3, RESOLUTION, RESOLUTION)
+    if peer == "ort_direct":
+        return median_of_ort(ort, write_direct(act, blocks), folder)
+    import torch
+    module, x = make_module(act, blocks), torch.randn(1, 3, RESOLUTION, RESOLUTION)
     if peer == "torch_eager":
-        return lambda: module(x)
-    import numpy
-    import onnxruntime
-    if peer == "ort_export":
-        file = io.BytesIO()
-        torch.onnx.export(module, (x,), file, opset_version=17)
-        model = file.getvalue()
-    else:
-        model = write_direct(act, blocks)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    feed = {session.get_inputs()[0].name:
-            numpy.random.randn(1, 3, RESOLUTION, RESOLUTION).astype("float32")}
-    return lambda: session.run(None, feed)
+        return median_of_torch(module, x)
+    path = os.path.join(folder, "exported.onnx")
+    torch.onnx.export(module, (x,), path, opset_version=14)
+    with open(path, "rb") as file:
+        return median_of_ort(ort, file.read(), folder)
 
 
 def main():
@@ -172,21 +195,17 @@ def main():
         import torch
         torch.set_num_threads(threads)
         torch.inference_mode().__enter__() if peer == "torch_eager" else None
-    rng, count, medians, begin = random.Random(7), -1, [], 0.0
-    while count < 1 or time.perf_counter() - begin < seconds:
-        if count < 0:  # the first pays what is paid once
-            begin = time.perf_counter()
-        run, times = prepare(peer, rng, threads), []
-        for i in range(WARM + RUNS):
-            start = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - start)
-        medians.append(sorted(times[WARM:])[RUNS // 2])
-        count += 1
-        if count == 0:
-            begin = time.perf_counter()
-    elapsed = time.perf_counter() - begin
-    print(json.dumps({"peer": peer, "candidates": count, "per_minute": 60 * count / elapsed,
+    ort = None if peer == "torch_eager" else start_ort(threads)
+    rng, medians = random.Random(7), []
+    with tempfile.TemporaryDirectory() as folder:
+        judge(peer, rng, ort, folder)  # the first pays what is paid once
+        begin = time.perf_counter()
+        while not medians or time.perf_counter() - begin < seconds:
+            medians.append(judge(peer, rng, ort, folder))
+        elapsed = time.perf_counter() - begin
+    if ort:
+        ort.communicate()
+    print(json.dumps({"peer": peer, "candidates": len(medians), "per_minute": 60 * len(medians) / elapsed,
                       "median_ms": 1e3 * sorted(medians)[len(medians) // 2]}))
 
 
