@@ -10,9 +10,6 @@ Without --test 20 % of the samples are kept back: half of them choose the best w
 best weights so far are written; so does one that diverges, with exit code 1."""
 import argparse
 import copy
-import gzip
-import importlib.util
-import io
 import json
 import math
 import os
@@ -24,99 +21,23 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+# hwnas optimize writes loop.py in the place of this statement.
+from loop import (
+    Diverged, IGNORED, Samples, Training, are_classes, find_wrong_label, load_module, log_shares, outputs_of, run, score, stop,
+    write_onnx, write_weights,
+)
+
 SETTINGS = {}
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-IGNORED = -100  # a label that does not count, as PyTorch has it
 CHECKS = 16  # of the best weights, at least two epochs' work for each
-
-
-def stop(message):
-    sys.exit(f"{os.path.basename(__file__)}: {message}")
 
 
 # ---- Samples ----
 
 
-def read_idx(path, data):
-    kinds = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
-    if data[:2] != b"\0\0" or len(data) < 4 or data[2] not in kinds:
-        stop(f"{path} is no .npz, .npy or IDX file")
-    dims = np.frombuffer(data, ">u4", data[3], 4)
-    values = np.frombuffer(data, kinds[data[2]], offset=4 + 4 * data[3])
-    if values.size != math.prod(map(int, dims)):
-        stop(f"{path} is cut off")
-    return values.reshape(dims)
-
-
-def read_array(path, name):
-    """The array of a file; of a .npz the one of that name, None where there is none."""
-    try:
-        with open(path, "rb") as file:
-            begin = file.read(4)
-        if begin[:2] == b"PK":
-            with np.load(path) as arrays:
-                return arrays[name] if name in arrays else None
-        if begin == b"\x93NUM":
-            return np.load(path, mmap_mode="r")
-        with (gzip.open if begin[:2] == b"\x1f\x8b" else open)(path, "rb") as file:
-            data = file.read()
-    except (OSError, ValueError, EOFError) as problem:
-        stop(f"{path}: {problem}")
-    if data[:6] == b"\x93NUMPY":
-        return np.load(io.BytesIO(data))
-    return read_idx(path, data)
-
-
-def is_npz(path):
-    with open(path, "rb") as file:
-        return file.read(2) == b"PK"
-
-
-class Samples:
-    """Samples as the network takes them, and their labels or None."""
-
-    def __init__(self, path, labels, how):
-        self.how = how
-        self.x = read_array(path, how.get("x") or SETTINGS["input"])
-        if self.x is None:
-            self.x = read_array(path, "x")
-        if self.x is None:
-            stop(f"{path} has no array '{how.get('x') or SETTINGS['input']}' or 'x'")
-        self.y = read_array(labels or path, how.get("y") or "y") if labels or is_npz(path) else None
-        self.turned = how.get("layout") == "nhwc" and self.x.ndim == 4
-        shape = self.x.shape[1:] if not self.turned else (self.x.shape[3], *self.x.shape[1:3])
-        if math.prod(shape) != math.prod(SETTINGS["shape"]):
-            stop(f"{path}: a sample is {' x '.join(map(str, shape))}, the network takes "
-                 f"{' x '.join(map(str, SETTINGS['shape']))}")
-        if self.y is not None and len(self.y) != len(self.x):
-            stop(f"{path} has {len(self.x)} samples and {len(self.y)} labels")
-
-    def __len__(self):
-        return len(self.x)
-
-    def inputs(self, rows, device):
-        x = np.ascontiguousarray(self.x[rows])
-        if SETTINGS["is_whole"]:
-            return torch.from_numpy(x.astype(np.int64)).reshape(len(rows), *SETTINGS["shape"]).to(device)
-        if self.turned:
-            x = x.transpose(0, 3, 1, 2)
-        x = torch.from_numpy(x.astype(np.float32)).reshape(len(rows), *SETTINGS["shape"]).to(device)
-        for key, turn in (("scale", torch.mul), ("mean", torch.sub), ("std", torch.div)):
-            if key in self.how:
-                values = torch.tensor([fraction(text) for text in self.how[key].split(":")], device=device)
-                if len(values) > 1:
-                    values = values.reshape(-1, *[1] * (x.dim() - 2))
-                x = turn(x, values)
-        return x.to(memory_format=torch.channels_last) if x.dim() == 4 else x
-
-    def labels(self, rows, device):
-        return None if self.y is None else torch.from_numpy(np.array(self.y[rows])).to(device)
-
-
-def fraction(text):
-    above, _, below = text.partition("/")
-    return float(above) / float(below or 1)
+def read_samples(path, labels, how):
+    return Samples.read(path, labels, how, SETTINGS["shape"], SETTINGS["is_whole"], SETTINGS["input"])
 
 
 def settings_of_samples():
@@ -134,58 +55,7 @@ def settings_of_samples():
     return path, labels, how
 
 
-# ---- Networks ----
-
-
-def load_module(name):
-    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), os.path.join(HERE, name + ".py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def write_weights(path, tensors):
-    """A file in the format safetensors; whole or not at all."""
-    header, values = {}, b""
-    for name, tensor in tensors.items():
-        kind = {torch.float32: "F32", torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8",
-                torch.uint8: "U8", torch.bool: "BOOL"}[tensor.dtype]
-        data = tensor.contiguous().numpy().tobytes()
-        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [len(values), len(values) + len(data)]}
-        values += data
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path + ".part", "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text + values)
-    os.replace(path + ".part", path)
-
-
-def write_onnx(path, model, example):
-    names = {"input_names": [SETTINGS["input"]], "output_names": [SETTINGS["output"]],
-             "dynamic_axes": {SETTINGS["input"]: {0: "batch"}, SETTINGS["output"]: {0: "batch"}}}
-    if "dynamo" in torch.onnx.export.__code__.co_varnames:
-        names["dynamo"] = False  # the other one wants packages of its own
-    try:
-        torch.onnx.export(model, example.contiguous(), path + ".part", opset_version=17, **names)
-    except Exception as problem:  # the weights are there nevertheless
-        print(f"no ONNX file was written: {problem}", file=sys.stderr)
-        return False
-    os.replace(path + ".part", path)
-    return True
-
-
 # ---- What is learnt, and how well ----
-
-
-def log_shares(outputs):
-    """Of the classes."""
-    return outputs.clamp_min(1e-12).log() if SETTINGS["gives_shares"] else outputs
-
-
-def are_classes(outputs, labels):
-    """One label for all classes of a sample, or of each of its positions; else they are numbers."""
-    n = outputs.numel() if labels is None else labels.numel() * SETTINGS["classes"]
-    return SETTINGS["classes"] > 1 and n == outputs.numel()
 
 
 def by_class(outputs):
@@ -195,11 +65,11 @@ def by_class(outputs):
 def loss_of(outputs, wanted, labels, args):
     """What the teacher says, by its shares at a temperature; of numbers by squares."""
     share = 0 if labels is None else args.labels_share
-    if not are_classes(outputs, labels):
+    if not are_classes(outputs, labels, SETTINGS["classes"]):
         loss = F.mse_loss(outputs, wanted)
         return (1 - share) * loss + share * F.mse_loss(outputs, labels.reshape(outputs.shape).float()) if share else loss
     t = args.temperature
-    ours, theirs = by_class(log_shares(outputs)), by_class(log_shares(wanted))
+    ours, theirs = (by_class(log_shares(some, SETTINGS["gives_shares"])) for some in (outputs, wanted))
     loss = t * t * F.kl_div(F.log_softmax(ours / t, -1), F.log_softmax(theirs / t, -1), reduction="batchmean",
                             log_target=True)
     if not share:
@@ -207,81 +77,32 @@ def loss_of(outputs, wanted, labels, args):
     return (1 - share) * loss + share * F.cross_entropy(ours, labels.reshape(-1).long(), ignore_index=IGNORED)
 
 
-def outputs_of(model, samples, rows, args):
-    model.eval()
-    with torch.no_grad():
-        return torch.cat([model(samples.inputs(some, args.device)).cpu() for some in np.array_split(rows, math.ceil(len(rows) / 256))])
-
-
-def score(outputs, labels, originals):
-    """(right in percent or 100 r2, loss); without labels what agrees with the original."""
-    if are_classes(outputs, labels):
-        classes = by_class(originals).argmax(1) if labels is None else labels.reshape(-1).long()
-        counts, rows = classes != IGNORED, by_class(outputs)
-        right = (rows.argmax(1) == classes)[counts].double().mean().item()
-        return 100 * right, F.cross_entropy(log_shares(rows), classes, ignore_index=IGNORED).item()
-    wanted = (originals if labels is None else labels).reshape(outputs.shape).double()
-    error = (outputs - wanted).square().mean().item()
-    spread = (wanted - wanted.mean(0)).square().mean().item()
-    return 100 * (1 - error / max(spread, 1e-300)), error
-
-
 class Part:
     """Samples by which networks are judged, with what the original makes of them."""
 
     def __init__(self, samples, rows, teacher, args):
         self.samples, self.rows, self.args = samples, rows, args
+        self.originals = outputs_of(teacher, samples, rows, args.device)
         self.labels = samples.labels(rows, "cpu")
-        self.originals = outputs_of(teacher, samples, rows, args)
         self.check()
+        if self.labels is None:  # what agrees with the original
+            are_all = are_classes(self.originals, None, SETTINGS["classes"])
+            self.labels = by_class(self.originals).argmax(1) if are_all else self.originals
 
     def check(self):
         if not self.originals.isfinite().all():
             stop("the original gives values that are no numbers for these samples: are they scaled as it takes them?")
-        if self.labels is not None and are_classes(self.originals, self.labels):
-            counted = self.labels[self.labels != IGNORED]
-            if not len(counted):
-                stop(f"no label of the {len(self.rows)} samples that judge counts: all are {IGNORED}")
-            if counted.min() < 0 or counted.max() >= SETTINGS["classes"]:
-                stop(f"a label is {int(counted.min() if counted.min() < 0 else counted.max())}, "
-                     f"of {SETTINGS['classes']} classes from 0 on")
+        if self.labels is not None and are_classes(self.originals, self.labels, SETTINGS["classes"]):
+            wrong = find_wrong_label(self.labels, SETTINGS["classes"])
+            if wrong:
+                stop(wrong)
 
     def score(self, model=None):
-        outputs = self.originals if model is None else outputs_of(model, self.samples, self.rows, self.args)
-        return score(outputs, self.labels, self.originals)
+        outputs = self.originals if model is None else outputs_of(model, self.samples, self.rows, self.args.device)
+        return score(outputs, self.labels, SETTINGS["classes"], SETTINGS["gives_shares"])
 
 
 # ---- Training ----
-
-
-def vary(x, args):
-    """Images mirrored and moved, by --flip and --shift."""
-    if x.dim() != 4:
-        return x
-    if args.flip and torch.rand(()) < 0.5:
-        x = x.flip(-1)
-    if args.shift:
-        dy, dx = torch.randint(0, 2 * args.shift + 1, (2,)).tolist()
-        edge = F.pad(x, [args.shift] * 4, mode="replicate")
-        x = edge[:, :, dy:dy + x.shape[2], dx:dx + x.shape[3]]
-    return x.contiguous(memory_format=torch.channels_last)
-
-
-def step(model, teacher, optimizer, samples, rows, args):
-    x, labels = vary(samples.inputs(rows, args.device), args), samples.labels(rows, args.device)
-    with torch.no_grad():
-        wanted = teacher(x)
-    loss = loss_of(model(x), wanted, labels, args)
-    if not math.isfinite(loss.item()):
-        raise Diverged("the loss")
-    optimizer.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)
-    optimizer.step()
-
-
-class Diverged(Exception):
-    """What is no number any more; nothing that follows can be."""
 
 
 class Best:
@@ -302,40 +123,46 @@ class Best:
 
 
 def train(model, teacher, samples, rows, best, args):
+    def loss(model, x, labels):
+        with torch.no_grad():
+            wanted = teacher(x)
+        return loss_of(model(x), wanted, labels, args)
+
+    def rate(done):
+        return args.rate * min(done / 0.05, 1) * (1 + math.cos(math.pi * done)) / 2
+
+    begin, checks = time.monotonic(), 0
+
+    def minutes():
+        return (time.monotonic() - begin) / 60
+
+    def done_of(epochs):
+        return min(max(minutes() / args.minutes if args.minutes else 0, epochs / args.epochs if args.epochs else 0), 1)
+
+    def watch(epochs, done, _):
+        nonlocal checks
+        if done >= (checks + 1) / CHECKS or done >= 1:
+            checks = int(done * CHECKS)
+            right = best.offer(model)
+            if not args.json:
+                print(f"{minutes():.1f} minutes, {epochs:.1f} epochs: {right:.2f}, best {best.value[0]:.2f}", flush=True)
+        return done >= 1
+
     optimizer = torch.optim.AdamW(model.parameters(), args.rate, weight_decay=args.decay)
-    batch = min(args.batch, len(rows))
-    per_epoch = len(rows) // batch
-    begin, n, checks = time.monotonic(), 0, 0
-    while True:
-        order = np.random.permutation(rows)
-        for some in np.split(order[:per_epoch * batch], per_epoch):
-            minutes = (time.monotonic() - begin) / 60
-            done = max(minutes / args.minutes if args.minutes else 0, n / per_epoch / args.epochs if args.epochs else 0)
-            if done >= (checks + 1) / CHECKS or done >= 1:
-                checks = int(done * CHECKS)
-                right = best.offer(model)
-                if not args.json:
-                    print(f"{minutes:.1f} minutes, {n / per_epoch:.1f} epochs: {right:.2f}, best {best.value[0]:.2f}", flush=True)
-            if done >= 1:
-                return
-            rate = args.rate * min(done / 0.05, 1) * (1 + math.cos(math.pi * done)) / 2
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            model.train()
-            step(model, teacher, optimizer, samples, np.sort(some), args)
-            n += 1
+    varied = {"flip": args.flip, "shift": args.shift}
+    run(Training(model, optimizer, loss, rate, samples, rows, args.batch, args.device, args.seed, varied, args.clip), done_of, watch)
 
 
 def part_samples(args):
     """(samples, rows to train with, samples and rows that choose, the same of the test)."""
     path, labels, how = settings_of_samples()
-    samples = Samples(args.data or path, args.labels if args.data else labels, how)
+    samples = read_samples(args.data or path, args.labels if args.data else labels, how)
     order = np.random.default_rng(1).permutation(len(samples))
     share = max(len(samples) // 10, 1)
     if len(samples) < 20:
         stop(f"{len(samples)} samples are too few to train with")
     if args.test:
-        tested = Samples(args.test, args.test_labels, how)
+        tested = read_samples(args.test, args.test_labels, how)
         return samples, order[share:], np.sort(order[:share]), tested, np.arange(len(tested))
     return samples, order[2 * share:], np.sort(order[:share]), samples, np.sort(order[share:2 * share])
 
@@ -390,10 +217,9 @@ def main():
     if args.threads:
         torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    np.random.seed(args.seed)
     samples, rows, chosen_by, test, tested = part_samples(args)
-    teacher = load_module(SETTINGS["teacher"]).build().eval().to(args.device)
-    model = load_module(SETTINGS["module"]).build(**({"weights": os.path.abspath(args.start)} if args.start else {})).to(args.device)
+    teacher = load_module(os.path.join(HERE, SETTINGS["teacher"] + ".py")).build().eval().to(args.device)
+    model = load_module(os.path.join(HERE, SETTINGS["module"] + ".py")).build(**({"weights": os.path.abspath(args.start)} if args.start else {})).to(args.device)
     held_out = Part(test, tested, teacher, args)
     before = held_out.score(model)[0]
     try:
@@ -413,7 +239,10 @@ def main():
     args.device = "cpu"
     files = [prefix + ".safetensors"]
     write_weights(files[0], model.state_dict())
-    if write_onnx(prefix + ".onnx", model, test.inputs(tested[:1], "cpu")):
+    wrong = write_onnx(prefix + ".onnx", model, test.inputs(tested[:1], "cpu"), SETTINGS["input"], SETTINGS["output"])
+    if wrong:
+        print(wrong, file=sys.stderr)
+    else:
         files.append(prefix + ".onnx")
     tell({"held_out": len(tested), "original": held_out.score()[0], "before": before,
           "after": held_out.score(model)[0], "diverged": diverged is not None, "files": files}, args)

@@ -11,6 +11,10 @@
 #include "export/exporter.h"
 
 #define PLACE "\nSETTINGS = {}\n"
+/* What the programs that train share, which is put in the place of its import. */
+#define IMPORT_BEGINS "\n# hwnas optimize writes loop.py in the place of this statement.\n"
+#define IMPORT_ENDS "\n)\n"
+#define LOOP_BEGINS "\nimport "
 enum { MAX_BYTES = 1 << 20 };
 
 const char *const hwnas_finetune_suffixes[] = {"-finetune.py", "-teacher.py",
@@ -51,23 +55,52 @@ static char *settings_of(const char *prefix, const char *samples, const hwnas_gr
     return text;
 }
 
+/* The program with the text of loop.py in it; *out is yours to free(). */
+static hwnas_status read_program(char **out)
+{
+    hwnas_status status = HWNAS_OK;
+    char *files[] = {hwnas_printf("%s/training/finetune.py", hwnas_data_root()),
+                     hwnas_printf("%s/training/loop.py", hwnas_data_root())};
+    char *texts[2] = {NULL};
+    hwnas_str program = {0};
+    size_t length;
+    for (int i = 0; i < 2; i++)
+        TRY_OUT(hwnas_file_read(&texts[i], &length, files[i], MAX_BYTES));
+    const char *from = strstr(texts[0], IMPORT_BEGINS);
+    const char *to = from ? strstr(from, IMPORT_ENDS) : NULL, *loop = strstr(texts[1], LOOP_BEGINS);
+    if (!to || !loop) {
+        const hwnas_place place = {.file = files[0]};
+        status = hwnas_fail(HWNAS_E_INPUT, &place, "loop.py is not imported here as it was");
+        goto out;
+    }
+    hwnas_str_addn(&program, texts[0], (size_t)(from + 1 - texts[0]));
+    hwnas_str_addf(&program, "%s%s", loop + 1, to + strlen(IMPORT_ENDS));
+    *out = program.s;
+    program = (hwnas_str){0};
+out:
+    for (int i = 0; i < 2; i++) {
+        free(files[i]);
+        free(texts[i]);
+    }
+    hwnas_str_done(&program);
+    return status;
+}
+
 static hwnas_status write_program(const char *path, const char *prefix, const char *samples,
                                   const hwnas_graph *graph)
 {
     hwnas_status status = HWNAS_OK;
-    char *source = NULL, *text = NULL, *settings = settings_of(prefix, samples, graph);
+    char *text = NULL, *settings = settings_of(prefix, samples, graph);
     const hwnas_place place = {.file = samples};
-    size_t length;
     hwnas_str program = {0};
     if (!settings) {
         status = hwnas_fail(HWNAS_E_INPUT, &place, "the name is not in UTF-8");
         goto out;
     }
-    source = hwnas_printf("%s/training/finetune.py", hwnas_data_root());
-    TRY_OUT(hwnas_file_read(&text, &length, source, MAX_BYTES));
+    TRY_OUT(read_program(&text));
     const char *at = strstr(text, PLACE);
     if (!at) {
-        const hwnas_place where = {.file = source};
+        const hwnas_place where = {.file = "finetune.py"};
         status = hwnas_fail(HWNAS_E_INPUT, &where, "there is no line 'SETTINGS = {}'");
         goto out;
     }
@@ -77,7 +110,6 @@ static hwnas_status write_program(const char *path, const char *prefix, const ch
 out:
     hwnas_str_done(&program);
     free(settings);
-    free(source);
     free(text);
     return status;
 }
