@@ -133,3 +133,9 @@ const char *hwnas_module_folder(void)
     find_places_once();
     return places.modules;
 }
+
+const char *hwnas_torch_python(void)
+{
+    const char *given = getenv("HWNAS_TORCH_PYTHON");
+    return given && *given ? given : "/usr/bin/python3";
+}

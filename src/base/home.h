@@ -10,6 +10,9 @@ const char *hwnas_data_root(void);     /* the folder of search_spaces/, predicto
 const char *hwnas_program_file(void);  /* hwnas */
 const char *hwnas_module_folder(void); /* of hwnas-cuda.so */
 
+/* The Python that has PyTorch: $HWNAS_TORCH_PYTHON, else the system's. Borrowed. */
+const char *hwnas_torch_python(void);
+
 /* The library that holds this, or the program. NULL where the system cannot tell. Yours to free().
  */
 char *hwnas_own_file(void);

@@ -96,7 +96,7 @@ static const char *variable(const char *name, const char *otherwise)
 static void list_torch(char **words, const hwnas_link *link)
 {
     (void)link;
-    *words++ = hwnas_strdup(variable("HWNAS_TORCH_PYTHON", "/usr/bin/python3"));
+    *words++ = hwnas_strdup(hwnas_torch_python());
     *words++ = hwnas_printf("%s/runners/torch_runner.py", hwnas_data_root());
     *words = hwnas_runner_program();
 }

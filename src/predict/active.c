@@ -264,7 +264,7 @@ hwnas_status hwnas_predictor_train(hwnas_predictor **command, const hwnas_train_
                                      "a budget of trainings needs a program that trains, the "
                                      "accuracy comes from a %s",
                                      (*command)->kind),
-                          "write accuracy: command:PROGRAM");
+                          "write accuracy: train:RECIPE, or command:PROGRAM");
     if (!options->budget && hwnas_command_results(*command)->n < MIN_FIT)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%zu networks were trained: too few to estimate by",
                           hwnas_command_results(*command)->n);

@@ -15,8 +15,9 @@
 #define MAX_BYTES ((size_t)256 << 20)
 
 static const hwnas_predictor_ops *kinds[HWNAS_MAX_ROWS] = {
-    &hwnas_predictor_table, &hwnas_predictor_fitted,  &hwnas_predictor_proxy,
-    &hwnas_predictor_onnx,  &hwnas_predictor_command, &hwnas_predictor_samples,
+    &hwnas_predictor_table,        &hwnas_predictor_fitted,  &hwnas_predictor_proxy,
+    &hwnas_predictor_onnx,         &hwnas_predictor_command, &hwnas_predictor_samples,
+    &hwnas_predictor_train_recipe,
 };
 
 hwnas_status hwnas_register_predictor(const hwnas_predictor_ops *kind)
@@ -235,6 +236,11 @@ bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *pred
 void hwnas_predictor_watch(hwnas_predictor *predictor, const hwnas_training_watch *watch)
 {
     predictor->watch = *watch;
+}
+
+hwnas_status hwnas_predictor_check(hwnas_predictor *predictor)
+{
+    return predictor->ops == &hwnas_predictor_command ? hwnas_command_check(predictor) : HWNAS_OK;
 }
 
 void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode mode)

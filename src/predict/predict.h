@@ -28,8 +28,8 @@ bool hwnas_predictor_name_ranks(const char *name);
 /* Of the kind `samples`: what it judges by, borrowed; NULL: of another kind. */
 struct hwnas_samples *hwnas_predictor_samples_of(const hwnas_predictor *predictor);
 
-/* Of the kind `samples`: in which precision it runs networks from now on; f32 at first. Of others it
- * means nothing. */
+/* Of the kind `samples`: in which precision it runs networks from now on; f32 at first. Of others
+ * it means nothing. */
 void hwnas_predictor_use_precision(hwnas_predictor *predictor, hwnas_precision precision);
 
 /* Of the kind `samples`: a network whose accuracy is clearly below `floor`, in percent, is not run
@@ -56,6 +56,10 @@ HWNAS_CHECKED hwnas_status hwnas_predictor_read(struct json_t **out, const char 
 
 /* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
+
+/* Whether its trainings can begin, which may take a while: of the kind `train`, whether recipe,
+ * data and PyTorch are right. Others say so when they are opened. */
+HWNAS_CHECKED hwnas_status hwnas_predictor_check(hwnas_predictor *predictor);
 
 void hwnas_predictor_watch(hwnas_predictor *predictor, const hwnas_training_watch *watch);
 

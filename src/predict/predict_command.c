@@ -13,30 +13,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "export/exporter.h"
 #include "graph/elaborate.h"
 #include "predict/claims.h"
-#include "predict/predict_priv.h"
-#include "predict/percent.h"
+#include "predict/command.h"
+#include "predict/handed.h"
 #include "predict/program.h"
-#include "predict/results.h"
-#include "predict/scratch.h"
 #include "predict/supervise.h"
-
-extern char **environ;
-
-enum { MAX_WORDS = 32 };
-
-typedef struct command_predictor {
-    hwnas_predictor base;
-    char *words;                    /* the command line, cut into ... */
-    char *arguments[MAX_WORDS + 3]; /* words; two paths follow */
-    size_t n_words;
-    double timeout, jobs, retries;
-    hwnas_printed printed; /* of a column in % */
-    char *cache;
-    hwnas_results *results;
-} command_predictor;
 
 /* ---- "PROGRAM#KEY=VALUE,..." ---- */
 
@@ -46,12 +28,12 @@ static const struct {
     bool is_whole;
     double low, high;
 } numbers[] = {
-    {"timeout", offsetof(command_predictor, timeout), false, 0.1, 1e7},
-    {"jobs", offsetof(command_predictor, jobs), true, 1, 1024},
-    {"retries", offsetof(command_predictor, retries), true, 0, 100},
+    {"timeout", offsetof(hwnas_command, timeout), false, 0.1, 1e7},
+    {"jobs", offsetof(hwnas_command, jobs), true, 1, 1024},
+    {"retries", offsetof(hwnas_command, retries), true, 0, 100},
 };
 
-static hwnas_status set_option(command_predictor *p, const char *key, const char *value)
+static hwnas_status set_option(hwnas_command *p, const char *key, const char *value)
 {
     static const char *const names[] = {"cache",   "column",  "jobs", "printed",
                                         "retries", "timeout", NULL};
@@ -91,7 +73,7 @@ static hwnas_status set_option(command_predictor *p, const char *key, const char
                       near ? near : "");
 }
 
-static hwnas_status set_options(command_predictor *p, char *text)
+hwnas_status hwnas_command_set_options(hwnas_command *p, char *text)
 {
     for (char *item; (item = strsep(&text, ","));) {
         char *equals = strchr(item, '=');
@@ -105,8 +87,7 @@ static hwnas_status set_options(command_predictor *p, char *text)
     return HWNAS_OK;
 }
 
-/* Is it a program that can be run, there or in $PATH? Told now, not after a search has begun. */
-static hwnas_status check_program(const char *name)
+hwnas_status hwnas_command_check_program(const char *name)
 {
     char *found = hwnas_program_find(name);
     free(found);
@@ -121,40 +102,41 @@ static hwnas_status check_program(const char *name)
 }
 
 /* A file by the whole name is one word; else words are parted by blanks. */
-static hwnas_status split_words(command_predictor *p)
+static hwnas_status split_words(hwnas_command *p)
 {
     if (!access(p->words, F_OK)) {
         p->arguments[p->n_words++] = p->words;
-        return check_program(p->words);
+        return hwnas_command_check_program(p->words);
     }
     char *rest = p->words;
     for (char *word; (word = strsep(&rest, " "));) {
         if (!*word)
             continue;
-        if (p->n_words == MAX_WORDS)
+        if (p->n_words == HWNAS_MAX_WORDS)
             return hwnas_hint(
-                hwnas_fail(HWNAS_E_INPUT, NULL, "a command has at most %d words", MAX_WORDS),
+                hwnas_fail(HWNAS_E_INPUT, NULL, "a command has at most %d words", HWNAS_MAX_WORDS),
                 "write a script");
         p->arguments[p->n_words++] = word;
     }
     if (!p->n_words)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'command:' names no program"),
                           "write command:PROGRAM");
-    return check_program(p->arguments[0]);
+    return hwnas_command_check_program(p->arguments[0]);
 }
 
 static void free_command(hwnas_predictor *base)
 {
-    command_predictor *p = (command_predictor *)base;
+    hwnas_command *p = (hwnas_command *)base;
     hwnas_results_close(p->results);
     free(p->words);
+    free(p->name);
     free(p->cache);
     free(p);
 }
 
 /* ---- Percent or fraction ---- */
 
-static hwnas_giver giver_of(const command_predictor *p, const char *said)
+static hwnas_giver giver_of(const hwnas_command *p, const char *said)
 {
     return (hwnas_giver){.column = p->base.target,
                          .printed = p->printed,
@@ -167,9 +149,9 @@ static hwnas_giver giver_of(const command_predictor *p, const char *said)
 }
 
 /* Brings an answer into the column's unit. */
-static hwnas_status convert(const command_predictor *p, hwnas_run *run)
+static hwnas_status convert(const hwnas_command *p, hwnas_run *run)
 {
-    char *said = hwnas_printf("'%s' printed", run->arguments[0]);
+    char *said = hwnas_printf("'%s' printed", run->name ? run->name : run->arguments[0]);
     const hwnas_giver giver = giver_of(p, said);
     const hwnas_status status =
         hwnas_percent_convert(&run->mean, &run->sd, run->is_percent, &giver);
@@ -177,31 +159,42 @@ static hwnas_status convert(const command_predictor *p, hwnas_run *run)
     return status;
 }
 
+hwnas_command *hwnas_command_new(const char *kind, const hwnas_space *space)
+{
+    hwnas_command *p = hwnas_alloc(sizeof *p);
+    p->base = (hwnas_predictor){.ops = &hwnas_predictor_command,
+                                .kind = kind,
+                                .space = space,
+                                .target = hwnas_strdup("accuracy_pct")};
+    p->timeout = 86400;
+    p->jobs = 1;
+    p->retries = 1;
+    return p;
+}
+
+hwnas_status hwnas_command_open_results(hwnas_command *p)
+{
+    p->base.unit = hwnas_strdup(hwnas_column_unit(p->base.target));
+    TRY(hwnas_results_open(&p->results, p->cache, p->base.target));
+    const hwnas_giver giver = giver_of(p, "");
+    return hwnas_percent_check(p->results, &giver);
+}
+
 static hwnas_status open_command(hwnas_predictor **out, const char *rest, const hwnas_space *space)
 {
     hwnas_status status = HWNAS_OK;
     const char *hash = strrchr(rest, '#');
-    command_predictor *p = hwnas_alloc(sizeof *p);
+    hwnas_command *p = hwnas_command_new("command", space);
     char *options = hash ? hwnas_strdup(hash + 1) : NULL;
-    p->base = (hwnas_predictor){.ops = &hwnas_predictor_command,
-                                .kind = "command",
-                                .space = space,
-                                .target = hwnas_strdup("accuracy_pct")};
     p->words = hash ? hwnas_printf("%.*s", (int)(hash - rest), rest) : hwnas_strdup(rest);
-    p->timeout = 86400;
-    p->jobs = 1;
-    p->retries = 1;
     TRY_OUT(split_words(p));
     if (options)
-        TRY_OUT(set_options(p, options));
-    p->base.unit = hwnas_strdup(hwnas_column_unit(p->base.target));
+        TRY_OUT(hwnas_command_set_options(p, options));
     if (!p->cache) {
         const char *slash = strrchr(p->arguments[0], '/');
         p->cache = hwnas_printf("%s.%s.csv", slash ? slash + 1 : p->arguments[0], space->name);
     }
-    TRY_OUT(hwnas_results_open(&p->results, p->cache, p->base.target));
-    const hwnas_giver giver = giver_of(p, "");
-    TRY_OUT(hwnas_percent_check(p->results, &giver));
+    TRY_OUT(hwnas_command_open_results(p));
     *out = &p->base;
     p = NULL;
 out:
@@ -210,16 +203,16 @@ out:
     return status;
 }
 
-/* ---- Runs ---- */
+hwnas_status hwnas_command_check(hwnas_predictor *base)
+{
+    hwnas_command *p = (hwnas_command *)base;
+    if (p->check && !p->is_checked)
+        TRY(p->check(p));
+    p->is_checked = true;
+    return HWNAS_OK;
+}
 
-static const struct {
-    const char *format, *file, *variable;
-} formats[] = {
-    {"onnx", "net.onnx", "HWNAS_ONNX"},
-    {"pytorch", "net.py", "HWNAS_PYTORCH"},
-    {"yaml", "net.yaml", "HWNAS_YAML"},
-};
-enum { ONNX, PYTORCH, N_FORMATS = sizeof formats / sizeof *formats };
+/* ---- Runs ---- */
 
 /* A network that waits for its accuracy. */
 typedef struct request {
@@ -227,40 +220,12 @@ typedef struct request {
     hwnas_digest digest;
     char *code;
     bool is_claimed;
-    hwnas_scratch scratch;
-    char *paths[N_FORMATS]; /* "" where the format cannot say the network */
-    char *arguments[MAX_WORDS + 3];
-    char **environment;
+    hwnas_handed handed;
+    char *arguments[HWNAS_MAX_ARGUMENTS];
 } request;
 
-static char **make_environment(const request *r)
-{
-    char *const settings[] = {
-        hwnas_printf("HWNAS_CODE=%s", r->code),
-        hwnas_printf("HWNAS_SPACE=%s", r->arch->space->path),
-        hwnas_printf("HWNAS_DIGEST=%s", r->digest.hex),
-        hwnas_printf("%s=%s", formats[0].variable, r->paths[0]),
-        hwnas_printf("%s=%s", formats[1].variable, r->paths[1]),
-        hwnas_printf("%s=%s", formats[2].variable, r->paths[2]),
-    };
-    const size_t n_settings = sizeof settings / sizeof *settings;
-    size_t n = 0, used = n_settings;
-    while (environ[n])
-        n++;
-    char **list = hwnas_alloc((n + n_settings + 1) * sizeof *list);
-    memcpy(list, settings, sizeof settings);
-    for (size_t i = 0; i < n; i++) {
-        bool is_set_here = false;
-        for (size_t j = 0; j < n_settings; j++)
-            is_set_here |= !strncmp(environ[i], settings[j], strcspn(settings[j], "=") + 1);
-        if (!is_set_here)
-            list[used++] = hwnas_strdup(environ[i]);
-    }
-    return list;
-}
-
 typedef struct batch {
-    command_predictor *predictor;
+    hwnas_command *predictor;
     hwnas_claims *claims;
     request *requests;
     hwnas_run *runs;
@@ -285,42 +250,36 @@ static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
     return HWNAS_OK;
 }
 
+void hwnas_command_arguments(char *out[HWNAS_MAX_ARGUMENTS], const hwnas_command *p,
+                             const hwnas_handed *handed)
+{
+    memcpy(out, p->arguments, sizeof p->arguments);
+    out[p->n_words] = handed->paths[HWNAS_HANDED_ONNX];
+    out[p->n_words + 1] = handed->paths[HWNAS_HANDED_PYTORCH];
+}
+
 static hwnas_status prepare(void *context, hwnas_run *run)
 {
     batch *b = context;
-    const command_predictor *p = b->predictor;
+    const hwnas_command *p = b->predictor;
     request *r = &b->requests[run - b->runs];
     TRY(claim(b, r, &run->state));
     if (run->state != HWNAS_RUN_READY)
         return HWNAS_OK;
     r->code = hwnas_arch_code(r->arch);
-    TRY(hwnas_scratch_open(&r->scratch, NULL));
-    for (int i = 0; i < N_FORMATS; i++) {
-        r->paths[i] = hwnas_printf("%s/%s", r->scratch.folder, formats[i].file);
-        hwnas_status status = hwnas_export(r->paths[i], formats[i].format, r->arch, 1);
-        if (status != HWNAS_OK && (i == ONNX || status != HWNAS_E_UNSUPPORTED))
-            return status;
-        if (status != HWNAS_OK)
-            *r->paths[i] = '\0';
-    }
-    memcpy(r->arguments, p->arguments, sizeof r->arguments);
-    r->arguments[p->n_words] = r->paths[ONNX];
-    r->arguments[p->n_words + 1] = r->paths[PYTORCH];
+    TRY(hwnas_handed_make(&r->handed, r->arch));
+    hwnas_command_arguments(r->arguments, p, &r->handed);
     run->arguments = r->arguments;
-    run->environment = r->environment = make_environment(r);
+    run->name = p->name;
+    run->environment = r->handed.environment;
     return HWNAS_OK;
 }
 
 static void clean_up(batch *b, request *r)
 {
-    hwnas_scratch_close(&r->scratch);
+    hwnas_handed_done(&r->handed);
     if (r->is_claimed)
         hwnas_claims_give_up(b->claims, r->digest);
-    for (int i = 0; i < N_FORMATS; i++)
-        free(r->paths[i]);
-    for (size_t i = 0; r->environment && r->environment[i]; i++)
-        free(r->environment[i]);
-    free(r->environment);
     free(r->code);
 }
 
@@ -373,14 +332,14 @@ static void ask(batch *b, const hwnas_arch *arch, hwnas_digest digest)
 
 const hwnas_results *hwnas_command_results(const hwnas_predictor *command)
 {
-    return ((const command_predictor *)command)->results;
+    return ((const hwnas_command *)command)->results;
 }
 
 static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
                                   const hwnas_arch *const *archs, size_t n)
 {
     hwnas_status status = HWNAS_OK;
-    command_predictor *p = (command_predictor *)base;
+    hwnas_command *p = (hwnas_command *)base;
     batch b = {.predictor = p, .begun = hwnas_now()};
     const hwnas_programs programs = {.jobs = (size_t)p->jobs,
                                      .retries = (int)p->retries,
@@ -401,6 +360,7 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
         ask(&b, archs[i], digests[i]);
     }
     if (b.n) {
+        TRY_OUT(hwnas_command_check(base));
         hwnas_scratch_sweep(NULL);
         TRY_OUT(hwnas_claims_open(&b.claims, p->cache));
         status = hwnas_programs_run(&programs, b.runs, b.n);
@@ -421,7 +381,7 @@ out:
 
 static void trainings_of(hwnas_trainings *out, const hwnas_predictor *base)
 {
-    const command_predictor *p = (const command_predictor *)base;
+    const hwnas_command *p = (const hwnas_command *)base;
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < p->results->n; i++)

@@ -10,6 +10,8 @@
 extern const hwnas_predictor_ops hwnas_predictor_table, hwnas_predictor_fitted;
 extern const hwnas_predictor_ops hwnas_predictor_proxy, hwnas_predictor_onnx,
     hwnas_predictor_command, hwnas_predictor_samples;
+/* Opens predictors that are of the kind `command` from then on. */
+extern const hwnas_predictor_ops hwnas_predictor_train_recipe;
 
 /* A fitted predictor from a file whose header has been checked; `path` is for messages. */
 HWNAS_CHECKED hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file, const char *path,
@@ -17,6 +19,9 @@ HWNAS_CHECKED hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file
 
 /* What a predictor of kind `command` has learned; borrowed. */
 const struct hwnas_results *hwnas_command_results(const hwnas_predictor *command);
+
+/* Before the first training of a `command`: whether it can begin. */
+HWNAS_CHECKED hwnas_status hwnas_command_check(hwnas_predictor *command);
 
 /* The header that every fitted file begins with. */
 #define HWNAS_PREDICTOR_FORMAT "hwnas predictor"
@@ -29,7 +34,7 @@ typedef struct hwnas_fit {
     const hwnas_model_kind *kind;
     const hwnas_model *model;
     const json_t *extrapolation; /* extrapolation.h; NULL: for any space */
-    double low, high; /* of the target */
+    double low, high;            /* of the target */
     int n_folds;
     hwnas_predictor_scores scores; /* cross-validated */
 } hwnas_fit;

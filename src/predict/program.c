@@ -42,6 +42,11 @@ typedef struct child {
     tail out, err;
 } child;
 
+static const char *name_of(const hwnas_run *run)
+{
+    return run->name ? run->name : run->arguments[0];
+}
+
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
@@ -83,8 +88,8 @@ static hwnas_status start(child *c)
                           "it must exist and be executable, and a script begins with #!");
     }
     c->verdict = RUNNING;
-    c->out = (tail){.fd = out[0], .of = c->run->arguments[0]};
-    c->err = (tail){.fd = err[0], .of = c->run->arguments[0]};
+    c->out = (tail){.fd = out[0], .of = name_of(c->run)};
+    c->err = (tail){.fd = err[0], .of = name_of(c->run)};
     return HWNAS_OK;
 }
 
@@ -172,9 +177,9 @@ static bool take_percent(char **at)
 }
 
 /* "ACCURACY" or "ACCURACY SD", each perhaps with "%". */
-static hwnas_status read_answer(hwnas_run *run, tail *out)
+static hwnas_status read_answer(hwnas_run *run, char *line)
 {
-    char *line = last_line(out), *at = line;
+    char *at = line;
     double mean, sd = NAN;
     bool good = *line && read_number(&mean, &at), is_percent = good && take_percent(&at);
     if (good && at[strspn(at, " \t,")])
@@ -183,8 +188,8 @@ static hwnas_status read_answer(hwnas_run *run, tail *out)
         return hwnas_hint(
             *line ? hwnas_fail(HWNAS_E_INPUT, NULL,
                                "the last line that '%s' printed is not an accuracy: '%.80s'",
-                               run->arguments[0], line)
-                  : hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' printed nothing", run->arguments[0]),
+                               name_of(run), line)
+                  : hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' printed nothing", name_of(run)),
             "the last line on its standard output must be a number, or a number and its standard "
             "deviation");
     run->mean = mean;
@@ -194,14 +199,14 @@ static hwnas_status read_answer(hwnas_run *run, tail *out)
 }
 
 /* How an attempt went. */
-static hwnas_status judge(child *c, int wait_status, double timeout)
+static hwnas_status judge(child *c, int wait_status, const hwnas_programs *p)
 {
-    const char *name = c->run->arguments[0], *line = last_line(&c->err), *colon = *line ? ": " : "";
+    const char *name = name_of(c->run), *line = last_line(&c->err), *colon = *line ? ": " : "";
     switch (c->verdict) {
     case TOO_LONG:
         return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL,
                                      "'%s' did not end within %g s, and was killed%s%.200s", name,
-                                     timeout, colon, line),
+                                     p->timeout, colon, line),
                           "a training that takes longer needs '#timeout=SECONDS'");
     case TOO_MUCH:
         return hwnas_hint(hwnas_fail(HWNAS_E_CRASHED, NULL,
@@ -219,7 +224,8 @@ static hwnas_status judge(child *c, int wait_status, double timeout)
     if (WEXITSTATUS(wait_status))
         return hwnas_fail(HWNAS_E_CRASHED, NULL, "'%s' ended with status %d%s%.200s", name,
                           WEXITSTATUS(wait_status), colon, line);
-    return read_answer(c->run, &c->out);
+    char *answer = last_line(&c->out);
+    return p->read ? p->read(p->context, answer) : read_answer(c->run, answer);
 }
 
 static void take_message(hwnas_run *run, hwnas_status status)
@@ -261,7 +267,7 @@ static bool attend(child *c, const hwnas_programs *p)
     close_fd(&c->out.fd);
     close_fd(&c->err.fd);
     c->run->seconds = hwnas_now() - c->begun;
-    hwnas_status status = judge(c, wait_status, p->timeout);
+    hwnas_status status = judge(c, wait_status, p);
     take_message(c->run, status);
     if (status == HWNAS_E_CRASHED && c->verdict == RUNNING && c->attempt < p->retries) {
         c->attempt++;

@@ -18,6 +18,7 @@ typedef enum hwnas_run_state { HWNAS_RUN_LATER, HWNAS_RUN_READY, HWNAS_RUN_OVER 
 typedef struct hwnas_run {
     hwnas_run_state state;
     char **arguments;   /* [0] is the program, sought in $PATH; NULL-terminated; borrowed */
+    const char *name;   /* what messages call it; NULL: its first argument; borrowed */
     char **environment; /* NULL-terminated; borrowed */
 
     hwnas_error error; /* of the last attempt; status HWNAS_OK: none */
@@ -37,6 +38,8 @@ typedef struct hwnas_programs {
     /* Called once for each run that was READY or whose begin() failed, when it is over. It may
      * change the run's message. */
     hwnas_status (*done)(void *context, hwnas_run *run);
+    /* (optional) What the last line that it printed means, instead of an accuracy. */
+    hwnas_status (*read)(void *context, const char *line);
     /* (optional) Called many times a second while something runs or is left for later. */
     void (*tick)(void *context);
     void *context;

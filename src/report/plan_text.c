@@ -34,7 +34,7 @@ static void add_setting(hwnas_str *out, const hwnas_setting_kind *setting, const
     }
 }
 
-static void add_devices(hwnas_str *out, const hwnas_job *job)
+static void add_devices(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *job)
 {
     for (int i = 0; i < job->goals.devices.n; i++) {
         const hwnas_job_device *d = &job->goals.devices.rows[i];
@@ -52,9 +52,9 @@ static void add_devices(hwnas_str *out, const hwnas_job *job)
     }
     if (job->predictor)
         hwnas_str_addf(out, "accuracy     %s %s\n",
-                       hwnas_starts_with(job->predictor, "table:")     ? "looked up in"
-                       : hwnas_starts_with(job->predictor, "command:") ? "trained by"
-                                                                       : "predicted by",
+                       hwnas_starts_with(job->predictor, "table:") ? "looked up in"
+                       : plan->trains                              ? "trained by"
+                                                                   : "predicted by",
                        job->predictor);
 }
 
@@ -154,7 +154,7 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
     add_goals(out, job);
     if (plan->missed)
         hwnas_str_addf(out, "             note: the smallest network misses %s\n", plan->missed);
-    add_devices(out, job);
+    add_devices(out, plan, job);
     if (job->warm_start)
         hwnas_str_addf(out, "begins with  up to %zu trials of %s\n", plan->n_warm, job->warm_start);
     if (plan->n_outside)

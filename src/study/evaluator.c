@@ -191,7 +191,8 @@ hwnas_status hwnas_evaluator_train_first(hwnas_evaluator *e)
     const hwnas_job *job = e->job;
     if (!e->predictor)
         return HWNAS_OK;
-    const bool is_idle = !job->trains && !strcmp(hwnas_predictor_kind(e->predictor), "command");
+    hwnas_trainings trainings;
+    const bool is_idle = !job->trains && hwnas_predictor_trainings(&trainings, e->predictor);
     if (!job->train_budget && !is_idle)
         return HWNAS_OK;
     const hwnas_train_options options = {.budget = is_idle ? 0 : (size_t)job->train_budget,
@@ -229,6 +230,8 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     e->options.stop = stop;
     hwnas_metric_ask_for_tails(&e->options);
     TRY_OUT(open_predictor(e, space, stop, watch));
+    if (e->predictor && !free_only)
+        TRY_OUT(hwnas_predictor_check(e->predictor));
     for (; e->n < job->goals.devices.n; e->n++) {
         e->sites[e->n].row = &job->goals.devices.rows[e->n];
         status = open_site(e, e->n, free_only);

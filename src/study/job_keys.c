@@ -16,7 +16,7 @@
  * reader to complain of. */
 static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
 {
-    static const char *const prefixes[] = {"table:", "replay:", "onnx:", "samples:", NULL};
+    static const char *const prefixes[] = {"table:", "replay:", "onnx:", "samples:", "train:", NULL};
     const char *from = job->path && !strcmp(node->place.file, job->path) ? job->path : "";
     const char *rest = text;
     for (const char *const *p = prefixes; *p; p++)
@@ -360,14 +360,14 @@ const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "space", .is_rare = true, PATH(space), PLACE(space_place),
      .argument = "SPACE", .help = "a YAML file, or a space that ships"},
     {NULL, "accuracy", .is_rare = true, PATH(predictor), PLACE(predictor_place),
-     .argument = "NAME", .help = "a fitted predictor, table:, proxy:, onnx:, command:"},
+     .argument = "NAME", .help = "a fitted predictor, table:, proxy:, onnx:, train:, command:"},
     {NULL, "domain", .is_rare = true, WORD(is_domain_free, 0, "seen", "free"),
      .hint = "seen: choices stay among the values that the predictor has learned from; free: all are searched",
      .argument = "HOW", .help = "seen: values that the predictor knows; free: all (seen)"},
     {NULL, "train-budget", INTEGER(train_budget, HWNAS_MIN_TRAIN_BUDGET, 1 << 20), PLACE(train_budget_place),
      .hint = "10 trained networks are needed for a fit, and as many to correct it; without the key every trial "
              "is trained",
-     .argument = "N", .help = "trainings by command:PROGRAM, 20 at least; others are estimated"},
+     .argument = "N", .help = "trainings by train: or command:, 20 at least; others are estimated"},
     {NULL, "device", 'd', .is_text = true, SPECIAL(read_device),
      .argument = "DEVICE", .help = "cpu, ssh:HOST, runner:COMMAND, replay:FILE#COLUMN"},
     {NULL, "devices", .is_rare = true, SPECIAL(read_devices),

@@ -77,20 +77,6 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
     out->seconds_a_trial = n ? sum / n : NAN;
 }
 
-/* Opens the program of the job, runs nothing. */
-static hwnas_status find_trainings(hwnas_trainings *out, bool *trains, const hwnas_job *job,
-                                   const hwnas_space *space)
-{
-    hwnas_predictor *predictor = NULL;
-    *trains = false;
-    if (!job->predictor || !hwnas_starts_with(job->predictor, "command:"))
-        return HWNAS_OK;
-    TRY(hwnas_predictor_load(&predictor, job->predictor, space));
-    *trains = hwnas_predictor_trainings(out, predictor);
-    hwnas_predictor_free(predictor);
-    return HWNAS_OK;
-}
-
 /* Seconds that all trainings take. Several run at a time where several are asked for at once: the
  * first half of a budget. */
 static double training_time(const hwnas_plan *plan, const hwnas_job *job,
@@ -154,6 +140,7 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     TRY_OUT(hwnas_job_check_own(job));
     TRY_OUT(hwnas_setup_open(&setup, job, NULL, stop, NULL));
     hwnas_evaluator_may_train(setup.evaluator, false);
+    plan.trains = hwnas_evaluator_trainings(&trainings, setup.evaluator);
     TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));
     TRY_OUT(hwnas_evaluator_train_first(setup.evaluator));
     if (job->warm_start)
@@ -168,7 +155,6 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     plan.n_outside = warm.n - plan.n_warm;
     time_networks(&plan, &setup, job);
     estimate(&plan, job);
-    TRY_OUT(find_trainings(&trainings, &plan.trains, job, setup.space));
     if (plan.trains)
         add_trainings(&plan, job, &trainings);
     *out = plan;

@@ -104,7 +104,7 @@ END
     budget 20 "accuracy: proxy:log-macs"
     refuses 2 "needs a program that trains*a proxy" search job.yaml
     budget 20 "accuracy: table:$TABLE#acc_top1_pct_mean"
-    refuses 2 "write accuracy: command:PROGRAM" search job.yaml
+    refuses 2 "write accuracy: train:RECIPE, or command:PROGRAM" search job.yaml
 }
 
 @test "a search by a proxy says that its accuracy is a score" {

@@ -1,0 +1,40 @@
+/* command.h: a predictor whose networks are trained by a program: what the kinds `command` and
+ * `train` share. */
+#ifndef HWNAS_PREDICT_COMMAND_H
+#define HWNAS_PREDICT_COMMAND_H
+
+#include "predict/handed.h"
+#include "predict/percent.h"
+#include "predict/predict_priv.h"
+#include "predict/results.h"
+
+enum { HWNAS_MAX_WORDS = 32, HWNAS_MAX_ARGUMENTS = HWNAS_MAX_WORDS + 4 };
+
+typedef struct hwnas_command {
+    hwnas_predictor base;
+    char *words;                          /* the command line, cut into ... */
+    char *arguments[HWNAS_MAX_ARGUMENTS]; /* words; two paths and an option may follow */
+    size_t n_words;
+    char *name; /* what messages call the program; NULL: its first word */
+    double timeout, jobs, retries;
+    hwnas_printed printed; /* of a column in % */
+    char *cache;           /* the file of results */
+    hwnas_results *results;
+    /* (optional) Whether its trainings can begin; asked once, before the first. */
+    hwnas_status (*check)(struct hwnas_command *p);
+    bool is_checked;
+} hwnas_command;
+
+/* Without a command line, options and results. */
+hwnas_command *hwnas_command_new(const char *kind, const hwnas_space *space);
+/* "KEY=VALUE,...", which is cut. */
+HWNAS_CHECKED hwnas_status hwnas_command_set_options(hwnas_command *p, char *text);
+/* Is it a program that can be run, there or in $PATH? Told now, not after a search has begun. */
+HWNAS_CHECKED hwnas_status hwnas_command_check_program(const char *name);
+/* The last step: its file of results. */
+HWNAS_CHECKED hwnas_status hwnas_command_open_results(hwnas_command *p);
+/* The command line for one network; everything is borrowed. */
+void hwnas_command_arguments(char *out[HWNAS_MAX_ARGUMENTS], const hwnas_command *p,
+                             const hwnas_handed *handed);
+
+#endif

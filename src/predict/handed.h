@@ -1,0 +1,20 @@
+/* handed.h: a network as a program that trains gets it: files in a scratch directory, and an
+ * environment that says more. docs/predictors.md tells the contract. */
+#ifndef HWNAS_PREDICT_HANDED_H
+#define HWNAS_PREDICT_HANDED_H
+
+#include "predict/scratch.h"
+#include "space/arch.h"
+
+enum { HWNAS_HANDED_ONNX, HWNAS_HANDED_PYTORCH, HWNAS_HANDED_YAML, HWNAS_N_HANDED };
+
+typedef struct hwnas_handed {
+    hwnas_scratch scratch;
+    char *paths[HWNAS_N_HANDED]; /* "" where the format cannot say the network */
+    char **environment;          /* ours, and the network's; NULL-terminated */
+} hwnas_handed;
+
+HWNAS_CHECKED hwnas_status hwnas_handed_make(hwnas_handed *out, const hwnas_arch *arch);
+void hwnas_handed_done(hwnas_handed *handed); /* accepts one that was never made, of zeros */
+
+#endif

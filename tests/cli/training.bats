@@ -1,0 +1,210 @@
+# Networks that are trained by a recipe: `accuracy: train:RECIPE`. Tiny networks and 256 images.
+load helpers
+
+DATA=$HWNAS_SRC/tests/data
+
+setup() {
+    /usr/bin/python3 -c "import torch, yaml" 2>/dev/null || skip "needs Debian's python3-torch"
+    export HWNAS_TORCH_PYTHON=/usr/bin/python3 XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    mkdir "$BATS_TEST_TMPDIR/work"
+    cd "$BATS_TEST_TMPDIR/work" || exit
+    cat >tiny.yaml <<'END'
+hwnas: 1
+name: tiny
+input: {image: [1, 28, 28]}
+choices:
+  width: {values: [4, 8]}
+network:
+  - conv: {out: width, kernel: 3, stride: 2, pad: 1}
+  - batch_norm
+  - relu
+  - global_avg_pool
+  - flatten
+  - linear: {out: 10}
+END
+    printf 'arch\nwidth=4\nwidth=8\n' >both.csv
+    printf 'arch\nwidth=8\n' >one.csv
+}
+
+# recipe LINE...: writes recipe.yaml; its data are lines 1 to 7.
+recipe() {
+    cat >recipe.yaml <<END
+data:
+  train: $DATA/fashion_images.gz
+  train-labels: $DATA/fashion_labels.gz
+  validation: 0.25
+  scale: 1/255
+  mean: 0.286
+  std: 0.353
+END
+    printf '%s\n' "$@" >>recipe.yaml
+}
+
+# wrong PLACE PATTERN: the recipe is refused before anything is trained, and says where and why.
+wrong() {
+    refuses 2 "recipe.yaml:$1: $2" predictor score train:recipe.yaml tiny.yaml one.csv
+    [ ! -e recipe.tiny.csv ]
+    [ -z "$(find . -name '*.pt')" ]
+}
+
+@test "a network is trained as a plain PyTorch program trains it, and once" {
+    recipe 'epochs: 3' 'batch: 192' 'optimizer: {name: sgd, rate: 0.2}' 'schedule: cosine' 'label-smoothing: 0.1' 'threads: 1'
+    ends 0 predictor score train:recipe.yaml tiny.yaml one.csv
+    cp out first
+    [ "$(cut -d, -f1 recipe.tiny.csv)" = "$(printf 'code\n"8"')" ] || [ "$(wc -l <recipe.tiny.csv)" = 2 ]
+    ends 0 export --space tiny.yaml --arch width=8 --format pytorch --out net.py
+    rm recipe.tiny.trainings/recipe.json
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/plain_training.py" net.py "$DATA" recipe.tiny.trainings/*.json
+    # It is known: nothing is trained again, and the results are a table like others.
+    HWNAS_TORCH_PYTHON=/bin/false ends 0 predictor score train:recipe.yaml tiny.yaml one.csv
+    cmp out first
+    ends 0 predictor score table:recipe.tiny.csv#accuracy_pct tiny.yaml one.csv
+    cmp <(cut -d, -f1,2 out) <(cut -d, -f1,2 first)
+}
+
+@test "what was killed goes on where it was: no finished training is lost or done twice" {
+    recipe 'epochs: 12' 'batch: 16' 'augment: {flip: true, shift: 2, crop: 0.7, cutout: 4}' 'ema: 0.9' 'threads: 1'
+    # Python, and what it says.
+    printf '#!/bin/sh\n/usr/bin/python3 "$@" >said || exit\ncat said >>said.all\ncat said\n' >python
+    chmod +x python
+    HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
+    cp out whole
+    mkdir again
+    cp tiny.yaml recipe.yaml both.csv python again
+    cd again
+    local round pid
+    for round in 1 2; do
+        rm -f said
+        HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml tiny.yaml both.csv >out 2>err </dev/null &
+        pid=$!
+        until grep -qs "^epoch $((4 * round)) " said; do kill -0 $pid || return 1; sleep 0.05; done
+        kill -9 $pid
+        wait $pid || true
+        cp said "said.$round"
+    done
+    HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
+    cmp out ../whole
+    # What went on did not begin anew.
+    grep -q '^epoch 1 ' said.1
+    not grep -q '^epoch 1 ' said.2
+    [ "$(wc -l <recipe.tiny.csv)" = 3 ]
+    # The answer of a finished training that nobody heard is not computed again.
+    head -n 2 recipe.tiny.csv >one
+    mv one recipe.tiny.csv
+    rm said.all
+    HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
+    cmp out ../whole
+    not grep -q '^epoch' said.all
+    # Results of two recipes are not mixed.
+    sed -i 's/epochs: 12/epochs: 4/' recipe.yaml
+    printf 'arch\nwidth=4\n' >both.csv
+    head -n 1 recipe.tiny.csv >one
+    mv one recipe.tiny.csv
+    refuses 2 'recipe.yaml: the networks of recipe.tiny.trainings were trained otherwise: epochs was 12, is 4*#cache=' \
+        predictor score train:recipe.yaml tiny.yaml both.csv
+}
+
+@test "a recipe that is wrong is told with its place before anything is trained" {
+    recipe 'epoch: 3'
+    wrong 8:1 "the recipe has no key 'epoch'*did you mean 'epochs'?"
+    recipe 'epochs: 3' 'optimizer: {name: adam}'
+    wrong 9:19 "name is sgd or adamw, not 'adam'*did you mean 'adamw'?"
+    recipe 'epochs: 3' 'schedule: steps'
+    wrong 9:11 "*needs the epochs at which the rate falls"
+    recipe 'epochs: [3'
+    wrong 9:1 "this is not YAML"
+    refuses 2 'other.yaml: there is no such recipe' predictor score train:other.yaml tiny.yaml one.csv
+    refuses 2 "no option 'job'*did you mean 'jobs'?" predictor score train:recipe.yaml#job=2 tiny.yaml one.csv
+}
+
+@test "data that do not fit, a GPU or PyTorch that is not there: told before anything is trained" {
+    local device=cuda:63 # which no machine has
+    recipe 'epochs: 3' "device: $device"
+    wrong 9:9 "there is no GPU $device: PyTorch *write device: auto"
+    recipe 'epochs: 3'
+    mkdir -p images/cat images/dog
+    sed -i "s|train: .*|train: images|" recipe.yaml
+    wrong 2:10 "no images in */images*a folder for each class"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+np.savez('other.npz', x=np.zeros((64, 28, 28), np.uint8), y=np.full(64, 10))
+END
+    sed -i "s|train: .*|train: other.npz|; /train-labels/d" recipe.yaml
+    wrong 2:10 "*a label is 10, of 10 classes from 0 on"
+    cat >without <<'END'
+#!/usr/bin/python3
+import os, runpy, sys
+sys.modules["torch"] = None
+sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+END
+    chmod +x without
+    recipe 'epochs: 3'
+    HWNAS_TORCH_PYTHON=./without refuses 2 "has no torch*HWNAS_TORCH_PYTHON" predictor score train:recipe.yaml tiny.yaml one.csv
+    HWNAS_TORCH_PYTHON=./nowhere refuses 2 "./nowhere: there is no such program" predictor score train:recipe.yaml tiny.yaml one.csv
+}
+
+@test "a training that diverges is a failed trial with its reason" {
+    recipe 'epochs: 2' 'batch: 32' 'optimizer: {rate: 1e9}' 'threads: 1'
+    ends 1 search --space tiny.yaml --accuracy train:recipe.yaml --objectives accuracy,macs --trials 2 --study s.db --quiet
+    ends 0 study trials s.db --json
+    is out 'len(d["trials"]) == 2 and all("the training diverged in epoch 1" in t["message"] for t in d["trials"])'
+    [ ! -e recipe.tiny.csv ]
+}
+
+@test "a search trains what it looks at, from a folder of images" {
+    /usr/bin/python3 -c "import PIL" 2>/dev/null || skip "needs Debian's python3-pil"
+    /usr/bin/python3 - "$DATA" <<'END'
+import gzip, os, sys
+import numpy as np
+from PIL import Image
+images = np.frombuffer(gzip.open(sys.argv[1] + '/fashion_images.gz').read()[16:], np.uint8).reshape(-1, 28, 28)
+labels = np.frombuffer(gzip.open(sys.argv[1] + '/fashion_labels.gz').read()[8:], np.uint8)
+for i, (image, label) in enumerate(zip(images, labels)):
+    os.makedirs(f'images/{label}', exist_ok=True)
+    Image.fromarray(image).save(f'images/{label}/{i:03}.png')
+END
+    mkdir job
+    cat >job/recipe.yaml <<'END'
+data: {train: ../images, validation: 0.25, mean: 0.286, std: 0.353}
+epochs: 2
+batch: 16
+optimizer: {name: adamw, rate: 0.01}
+schedule: one-cycle
+precision: bf16
+threads: 1
+END
+    cat >job/job.yaml <<'END'
+space: ../tiny.yaml
+accuracy: train:recipe.yaml
+objectives: [accuracy, macs]
+budget: {trials: 2}
+study: s.db
+END
+    ends 0 search job/job.yaml --dry-run
+    says out 'accuracy     trained by train:*recipe.yaml'
+    [ -z "$(ls -d recipe.tiny.* s.db 2>/dev/null)" ]
+    ends 0 search job/job.yaml --json
+    is out 'd["finished"] == 2 and all(t["objectives"]["accuracy"]["source"] == "trained" for t in d["front"])'
+    [ "$(wc -l <recipe.tiny.csv)" = 3 ]
+    # Decoded once, for all networks.
+    [ "$(find recipe.tiny.trainings -name 'images-*.npy' | wc -l)" = 1 ]
+    # It is the recipe's contents that the study knows: another one is another search.
+    sed -i 's/epochs: 2/epochs: 3/' job/recipe.yaml
+    ends 2 search job/job.yaml --resume
+}
+
+@test "the files of docs/training.md are good, and its search begins" {
+    awk '/^```yaml$/ { n++; inside = 1; next } /^```/ { inside = 0 } inside { print > ("block" n) }' "$HWNAS_SRC/docs/training.md"
+    mv block1 space.yaml
+    sed "s|/usr/share/datasets/fashion-mnist/.*images.*|$DATA/fashion_images.gz|; s|/usr/share/datasets/fashion-mnist/.*labels.*|$DATA/fashion_labels.gz|" block2 >recipe.yaml
+    [ "$(grep -c "$DATA" recipe.yaml)" = 4 ]
+    mv block3 job.yaml
+    ends 0 search job.yaml --device null --dry-run
+    says out 'trainings    up to 20 more'
+    sed -i '/^train-budget/d' job.yaml
+    ends 0 search job.yaml --device null --trials 2 --constraints 'latency.p50 <= 1 s'
+    [ -s best.yaml ]
+    [ "$(wc -l <recipe.small_images.csv)" = 3 ]
+}
