@@ -36,7 +36,7 @@ enum { ALL_PRECISIONS = (1 << HWNAS_N_PRECISIONS) - 1 };
 const hwnas_device_ops hwnas_ssh_device = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "ssh",
-    .help = "hwnas on another machine: ssh:HOST, ssh:USER@HOST, ssh:HOST/ort",
+    .help = "hwnas on another machine: ssh:HOST, ssh:HOST/ort; or several: ssh:A+B",
     .open = open_elsewhere,
     .precisions = ALL_PRECISIONS,
 };

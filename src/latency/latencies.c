@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "latency/latency_file.h"
+#include "measure/runner.h"
 
 /* Steps are timed where the parts alone make an estimate as uncertain as this, as a logarithm. */
 static const double UNCERTAIN = 0.01;
@@ -160,21 +161,46 @@ static void write(hwnas_latencies *l, const char *key, hwnas_observation *o)
     l->open[l->n_open++] = (open_row){.key = hwnas_strdup(key), .observation = o};
 }
 
+static bool wants_steps(hwnas_latency_table *table, const hwnas_parts *parts, bool always)
+{
+    return always || hwnas_latency_table_doubt(table, parts) > UNCERTAIN;
+}
+
+static hwnas_measure_options options_with_steps(const hwnas_measure_options *options)
+{
+    hwnas_measure_options with_steps = *options;
+    with_steps.steps_seconds = STEPS_SHARE * options->max_seconds;
+    return with_steps;
+}
+
+hwnas_status hwnas_latencies_send_ahead(hwnas_latencies *l, const char *key, hwnas_runner *runner,
+                                        const hwnas_graph *graph,
+                                        const hwnas_measure_options *options)
+{
+    hwnas_latency_table *table;
+    hwnas_parts parts = {0};
+    TRY(hwnas_latencies_table(&table, l, key));
+    hwnas_graph_cut(&parts, graph);
+    const bool with_steps = wants_steps(table, &parts, false);
+    const hwnas_measure_options more = options_with_steps(options);
+    hwnas_parts_done(&parts);
+    return hwnas_runner_send_ahead(runner, graph, with_steps, with_steps ? &more : options);
+}
+
 hwnas_status hwnas_latencies_measure(hwnas_measurement *out, hwnas_latencies *l, const char *key,
                                      hwnas_runner *runner, const hwnas_graph *graph,
                                      const hwnas_measure_options *options, bool always)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_latency_table *table;
-    hwnas_measure_options with_steps = *options;
+    const hwnas_measure_options with_steps = options_with_steps(options);
     hwnas_parts parts = {0};
     hwnas_step_times steps = {0};
     hwnas_observation *o;
     hwnas_measurement m;
     TRY_OUT(hwnas_latencies_table(&table, l, key));
     hwnas_graph_cut(&parts, graph);
-    with_steps.steps_seconds = STEPS_SHARE * options->max_seconds;
-    TRY_OUT(always || hwnas_latency_table_doubt(table, &parts) > UNCERTAIN
+    TRY_OUT(wants_steps(table, &parts, always)
                 ? hwnas_runner_measure_steps(&m, &steps, runner, graph, &with_steps)
                 : hwnas_runner_measure(&m, runner, graph, options));
     o = options->mode == HWNAS_HOT ? hwnas_observation_new(graph, &m, &steps) : NULL;

@@ -33,6 +33,12 @@ HWNAS_CHECKED hwnas_status hwnas_latencies_keep(hwnas_latencies *latencies);
 HWNAS_CHECKED hwnas_status hwnas_latencies_table(hwnas_latency_table **out,
                                                  hwnas_latencies *latencies, const char *key);
 
+/* A hint that hwnas_latencies_measure() of the network will come (measure/runner.h). */
+HWNAS_CHECKED hwnas_status hwnas_latencies_send_ahead(hwnas_latencies *latencies, const char *key,
+                                                      hwnas_runner *runner,
+                                                      const hwnas_graph *graph,
+                                                      const hwnas_measure_options *options);
+
 /* Measures a network, and teaches the table of `key` what there is to learn. Its steps are timed
  * where its parts are little known yet, or `always`. */
 HWNAS_CHECKED hwnas_status hwnas_latencies_measure(hwnas_measurement *out,

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "measure/runner_priv.h"
 #include "measure/wire.h"
-#include "onnx/onnx.h"
 
 enum { SLICE_MS = 100, LONGEST_PHASE = 1024 };
 /* An answer may take so many times the silence that is a hang, and the time for measuring. */
@@ -56,6 +55,7 @@ void hwnas_runner_close(hwnas_runner *runner)
 {
     if (!runner)
         return;
+    hwnas_orders_drop(runner);
     hwnas_runner_end_child(runner, false);
     hwnas_streamed_done(&runner->samples);
     hwnas_link_free(runner->link);
@@ -71,18 +71,21 @@ static hwnas_status wait_ready(hwnas_runner *r, short events, double timeout,
     /* Silence is added up slice by slice, so that a job that was stopped (Ctrl-Z) or a machine that
      * slept does not come back to a timeout. */
     for (double silence = 0; silence < timeout;) {
-        struct pollfd p[] = {{.fd = r->fd, .events = events}, {.fd = r->log, .events = POLLIN}};
+        /* Meanwhile what is sent ahead goes on. */
+        const short ahead = hwnas_orders_push(r) ? POLLOUT & ~events : 0;
+        struct pollfd p[] = {{.fd = r->fd, .events = (short)(events | ahead)},
+                             {.fd = r->log, .events = POLLIN}};
         double start = hwnas_now();
         if (o->stop && *o->stop)
             return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while %s", r->phase);
         int n = poll(p, 2, (int)fmin(SLICE_MS, ceil(1e3 * (timeout - silence))));
         if (n > 0 && p[1].revents)
             hwnas_runner_drain_log(r);
-        if (n > 0 && p[0].revents)
+        if (n > 0 && p[0].revents & ~ahead)
             return HWNAS_OK;
         if (n < 0 && errno != EINTR)
             return hwnas_fail(HWNAS_E_IO, NULL, "cannot wait for the runner: %s", strerror(errno));
-        silence += fmin(hwnas_now() - start, 2e-3 * SLICE_MS);
+        silence = n > 0 && p[0].revents ? 0 : silence + fmin(hwnas_now() - start, 2e-3 * SLICE_MS);
     }
     /* A link that is stuck looks the same as a network that is. */
     r->may_return = hwnas_link_is_far(r->link);
@@ -95,6 +98,8 @@ static hwnas_status wait_ready(hwnas_runner *r, short events, double timeout,
 static hwnas_status send_all(hwnas_runner *r, const void *bytes, size_t n, double timeout,
                              const hwnas_measure_options *o)
 {
+    while (hwnas_orders_push(r)) /* frames stay whole */
+        TRY(wait_ready(r, POLLOUT, timeout, o));
     for (size_t done = 0; done < n;) {
         ssize_t put = send(r->fd, (const char *)bytes + done, n - done, MSG_NOSIGNAL);
         if (put >= 0)
@@ -369,16 +374,29 @@ hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner)
     return status;
 }
 
-hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const void *onnx,
-                                  size_t length, const hwnas_measure_options *o)
+void hwnas_runner_begin_request(hwnas_runner *r)
 {
-    TRY(hwnas_runner_make_ready(r, o));
     hwnas_streamed_done(&r->samples);
     /* What was said in an earlier request explains nothing in this one. */
     hwnas_runner_drain_log(r);
     r->n_tail = r->n_graphs = 0;
     snprintf(r->phase, sizeof r->phase, "reading");
     r->n_requests++;
+}
+
+void hwnas_runner_take_up(hwnas_runner *r)
+{
+    hwnas_streamed_done(&r->samples);
+    r->n_graphs = 1;
+    snprintf(r->phase, sizeof r->phase, "reading");
+}
+
+hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const void *onnx,
+                                  size_t length, const hwnas_measure_options *o)
+{
+    hwnas_orders_drop(r);
+    TRY(hwnas_runner_make_ready(r, o));
+    hwnas_runner_begin_request(r);
     TRY(send_json(r, HWNAS_FRAME_MEASURE, request, o->timeout, o));
     return hwnas_runner_send_graph(r, onnx, length, o);
 }
@@ -403,95 +421,4 @@ hwnas_status hwnas_runner_receive(json_t **answer, hwnas_runner *r, const hwnas_
 void hwnas_runner_stop(hwnas_runner *r)
 {
     hwnas_runner_end_child(r, true);
-}
-
-/* Sends a request for a measurement and hears the answer; with `steps`, for their times as well. */
-static hwnas_status request_measurement(json_t **out, hwnas_runner *r, const void *onnx,
-                                        size_t length, bool steps, const hwnas_measure_options *o)
-{
-    json_t *request = hwnas_wire_options(o);
-    json_object_set_new(request, "steps", json_boolean(steps));
-    hwnas_status status = hwnas_runner_request(r, request, onnx, length, o);
-    json_decref(request);
-    return status == HWNAS_OK ? hwnas_runner_receive(out, r, o) : status;
-}
-
-hwnas_status hwnas_runner_write(void **onnx, size_t *length, const hwnas_runner *runner,
-                                const hwnas_graph *graph)
-{
-    hwnas_graph *folded;
-    if (runner->hello.abilities & 1 << HWNAS_CAN_SEEDS)
-        return hwnas_onnx_write(onnx, length, graph, HWNAS_ONNX_SEEDS);
-    TRY(hwnas_graph_fold(&folded, graph)); /* as it is deployed */
-    const hwnas_status status = hwnas_onnx_write(onnx, length, folded, HWNAS_ONNX_VALUES);
-    hwnas_graph_free(folded);
-    return status;
-}
-
-bool hwnas_runner_can_race(const hwnas_runner *runner)
-{
-    return runner->hello.abilities & 1 << HWNAS_CAN_RACE;
-}
-
-/* Times of steps; none where the runner does not tell. */
-static hwnas_status take_steps(hwnas_step_times *out, const hwnas_runner *runner,
-                               const hwnas_graph *graph, const json_t *list)
-{
-    hwnas_graph *folded;
-    if (!(runner->hello.abilities & 1 << HWNAS_CAN_STEPS)) {
-        *out = (hwnas_step_times){.arena = hwnas_arena_new()};
-        return HWNAS_OK;
-    }
-    TRY(hwnas_graph_fold(&folded, graph));
-    const bool is_good = hwnas_wire_read_steps(out, list, folded);
-    hwnas_graph_free(folded);
-    return is_good ? HWNAS_OK : hwnas_runner_protocol_error();
-}
-
-static hwnas_status measure_once(hwnas_measurement *out, hwnas_step_times *steps,
-                                 hwnas_runner *runner, const hwnas_graph *graph,
-                                 const hwnas_measure_options *options)
-{
-    hwnas_status status;
-    hwnas_measurement m;
-    json_t *answer = NULL;
-    void *onnx = NULL;
-    size_t length;
-    double start = hwnas_now();
-    /* What earlier candidates left behind, in caches, must not count against this one. */
-    if (options->memory_limit && runner->n_requests)
-        hwnas_runner_end_child(runner, false);
-    TRY_OUT(hwnas_runner_make_ready(runner, options));
-    TRY_OUT(hwnas_runner_write(&onnx, &length, runner, graph));
-    TRY_OUT(request_measurement(&answer, runner, onnx, length, steps != NULL, options));
-    const json_t *measurement = json_object_get(answer, "measurement");
-    if (!hwnas_wire_read_measurement(&m, measurement) &&
-        !hwnas_streamed_conclude(&m, &runner->samples, answer, options))
-        TRY_OUT(hwnas_runner_protocol_error());
-    if (steps)
-        TRY_OUT(take_steps(steps, runner, graph, json_object_get(measurement, "steps")));
-    m.total_seconds = hwnas_now() - start;
-    *out = m;
-out:
-    free(onnx);
-    json_decref(answer);
-    return hwnas_runner_end_request(runner, status);
-}
-
-hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times *steps,
-                                        hwnas_runner *runner, const hwnas_graph *graph,
-                                        const hwnas_measure_options *options)
-{
-    hwnas_status status;
-    int n = 0;
-    do
-        status = measure_once(out, steps, runner, graph, options);
-    while (hwnas_runner_tries_again(&status, &n, runner, options));
-    return status;
-}
-
-hwnas_status hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *runner,
-                                  const hwnas_graph *graph, const hwnas_measure_options *options)
-{
-    return hwnas_runner_measure_steps(out, NULL, runner, graph, options);
 }

@@ -36,6 +36,20 @@ HWNAS_CHECKED hwnas_status hwnas_runner_end_request(hwnas_runner *runner, hwnas_
  * where nobody can be reached. */
 bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *runner,
                               const hwnas_measure_options *options);
+/* A hint that hwnas_runner_measure() of this network will come: where the runner takes requests
+ * before it has answered earlier ones (and is another program, or on another machine), it is sent
+ * now. Networks that are not measured after all are passed over. */
+HWNAS_CHECKED hwnas_status hwnas_runner_send_ahead(hwnas_runner *runner, const hwnas_graph *graph,
+                                                   bool with_steps,
+                                                   const hwnas_measure_options *options);
+/* Of a runner that has been started. */
+bool hwnas_runner_takes_ahead(const hwnas_runner *runner);
+bool hwnas_runner_has_ahead(const hwnas_runner *runner, const hwnas_graph *graph,
+                            hwnas_precision precision);
+/* No network that was sent ahead is wanted any more, unless it is sent again. */
+void hwnas_runner_forget_ahead(hwnas_runner *runner);
+/* How many are wanted and not measured. */
+int hwnas_runner_n_ahead(const hwnas_runner *runner);
 /* Starts the child if there is none; then its hello is known. */
 HWNAS_CHECKED hwnas_status hwnas_runner_make_ready(hwnas_runner *runner,
                                                    const hwnas_measure_options *options);

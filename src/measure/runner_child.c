@@ -160,6 +160,7 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
     r->fd = fds[0];
     r->log = log[0];
     r->n_requests = r->n_graphs = r->n_tail = 0;
+    hwnas_orders_rewind(r);
     fds[0] = log[0] = -1;
     hwnas_log(HWNAS_LOG_DEBUG, "started the runner '%s' for %s with %d threads: process %d",
               program, r->device, r->threads, (int)r->pid);

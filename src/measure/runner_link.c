@@ -111,6 +111,11 @@ static hwnas_status read_ssh(hwnas_link *out, const char *argument)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, NULL, "'ssh:%s' names no machine", argument),
             "write ssh:HOST or ssh:USER@HOST, with a device ssh:HOST/ort (docs/devices.md)");
+    if (memchr(argument, '+', n))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                     "'ssh:%s' names several boards, which only a search takes",
+                                     argument),
+                          "name one of them");
     out->where = hwnas_printf("%.*s", (int)n, argument);
     out->device = hwnas_strdup(argument[n] && argument[n + 1] ? argument + n + 1 : "cpu");
     return HWNAS_OK;

@@ -8,6 +8,8 @@
 #include "measure/streamed.h"
 #include "measure/wire.h"
 
+typedef struct hwnas_order hwnas_order;
+
 struct hwnas_runner {
     char *device;
     hwnas_link *link;
@@ -21,6 +23,7 @@ struct hwnas_runner {
     size_t n_graphs;   /* of the request that it is serving */
     size_t n_requests; /* that the child has had */
     hwnas_hello hello;
+    hwnas_order *orders;    /* measurements that it has been asked for; runner_orders.c */
     hwnas_streamed samples; /* of that request */
     bool is_starting;       /* it has not been opened yet */
     bool may_return;        /* what failed was the link, and it is worth trying again */
@@ -30,6 +33,30 @@ struct hwnas_runner {
     hwnas_cores cores;      /* of the child */
     const int *pinned;      /* these instead, when they are given; borrowed */
 };
+
+/* Begins with a request: what was said before does not belong to it. */
+void hwnas_runner_begin_request(hwnas_runner *r);
+/* The same of one that was sent ahead, and may have begun to speak. */
+void hwnas_runner_take_up(hwnas_runner *r);
+
+/* ---- runner_orders.c ---- */
+
+/* NULL: it has not been asked for. */
+hwnas_order *hwnas_orders_find(const hwnas_runner *r, const hwnas_graph *graph,
+                               hwnas_precision precision);
+/* Puts one at the end; the runner has said what it can. Borrowed. */
+HWNAS_CHECKED hwnas_status hwnas_orders_add(hwnas_order **out, hwnas_runner *r,
+                                            const hwnas_graph *graph, bool with_steps,
+                                            const hwnas_measure_options *options);
+void hwnas_orders_remove(hwnas_runner *r, const hwnas_order *order); /* accepts NULL */
+/* All of them; ends a child that has heard of any. */
+void hwnas_orders_drop(hwnas_runner *r);
+/* A new child has heard of none. */
+void hwnas_orders_rewind(hwnas_runner *r);
+/* Sends what can be sent without waiting; whether something is left that the runner would take. */
+bool hwnas_orders_push(hwnas_runner *r);
+bool hwnas_order_is_sent(const hwnas_order *order);
+bool hwnas_order_has_steps(const hwnas_order *order);
 
 /* Our environment with OpenMP's settings for a runner in it; yours to free with
  * hwnas_link_free_words(). */

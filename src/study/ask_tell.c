@@ -9,7 +9,7 @@
 
 /* ---- Ask ---- */
 
-static hwnas_asked *add_asked(hwnas_session *s, uint64_t number, const hwnas_arch *walked)
+hwnas_asked *hwnas_asked_add(hwnas_session *s, uint64_t number, const hwnas_arch *walked)
 {
     hwnas_asked *asked = hwnas_alloc(sizeof *asked);
     asked->trial.number = number;
@@ -18,8 +18,7 @@ static hwnas_asked *add_asked(hwnas_session *s, uint64_t number, const hwnas_arc
     return s->asked[s->n_asked++] = asked;
 }
 
-/* Takes one out of the list; it is the caller's. */
-static void remove_asked(hwnas_session *s, const hwnas_asked *asked)
+void hwnas_asked_remove(hwnas_session *s, const hwnas_asked *asked)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_asked; i++)
@@ -31,7 +30,7 @@ static void remove_asked(hwnas_session *s, const hwnas_asked *asked)
 hwnas_status hwnas_session_ask_again(hwnas_session *s, uint64_t number, const hwnas_arch *walked)
 {
     const bool runs_again = s->runs_again;
-    hwnas_asked *asked = add_asked(s, number, walked);
+    hwnas_asked *asked = hwnas_asked_add(s, number, walked);
     asked->is_again = true;
     /* Another encoding may have been told meanwhile; this one is open all the same. */
     s->runs_again = true;
@@ -48,14 +47,12 @@ static hwnas_status give(const hwnas_asked **out, hwnas_asked *asked)
     return HWNAS_OK;
 }
 
-/* What is free to know, or a duplicate's run, has settled the trial, which is written: nobody need
- * run it. */
-static hwnas_status settle(hwnas_session *s, hwnas_asked *asked)
+hwnas_status hwnas_asked_settle(hwnas_session *s, hwnas_asked *asked)
 {
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     *trial = asked->trial;
     asked->trial = (hwnas_trial){0};
-    remove_asked(s, asked);
+    hwnas_asked_remove(s, asked);
     const hwnas_status status = hwnas_session_absorb(s, trial, asked->walked);
     hwnas_asked_free(asked);
     return status == HWNAS_OK ? hwnas_session_check_hope(s) : status;
@@ -84,7 +81,7 @@ static hwnas_status propose(hwnas_asked **out, hwnas_session *s)
     TRY(find_proposal(s));
     if (s->exhausted)
         return HWNAS_OK;
-    hwnas_asked *asked = add_asked(s, s->next, s->proposed);
+    hwnas_asked *asked = hwnas_asked_add(s, s->next, s->proposed);
     asked->trial.rung = s->proposed_rung;
     hwnas_status status = hwnas_session_evaluate(s, &asked->trial, s->proposed, false, NULL);
     const bool is_open = asked->trial.status == HWNAS_OK && asked->trial.violation == 0 &&
@@ -94,7 +91,7 @@ static hwnas_status propose(hwnas_asked **out, hwnas_session *s)
                          : hwnas_session_write_whole(s, &asked->trial);
     if (status != HWNAS_OK) {
         s->n_failures_in_a_row = n_failures;
-        remove_asked(s, asked);
+        hwnas_asked_remove(s, asked);
         hwnas_asked_free(asked);
         return status;
     }
@@ -102,7 +99,7 @@ static hwnas_status propose(hwnas_asked **out, hwnas_session *s)
     hwnas_arch_free(s->proposed);
     s->proposed = NULL;
     if (!is_open)
-        return settle(s, asked);
+        return hwnas_asked_settle(s, asked);
     *out = asked;
     return HWNAS_OK;
 }
@@ -158,16 +155,14 @@ static hwnas_status find_asked(hwnas_asked **out, const hwnas_session *s, uint64
         "the trials of this study so far end before %llu", (unsigned long long)s->next);
 }
 
-/* Writes what came of the trial, and the strategy learns it. Where it cannot be written it is open
- * as before. */
-static hwnas_status finish(hwnas_session *s, hwnas_asked *asked, hwnas_trial *trial)
+hwnas_status hwnas_asked_finish(hwnas_session *s, hwnas_asked *asked, hwnas_trial *trial)
 {
     hwnas_status status = hwnas_session_write(s, trial, HWNAS_EVENT_FINISHED);
     if (status != HWNAS_OK) {
         hwnas_trials_free(trial, 1);
         return status;
     }
-    remove_asked(s, asked);
+    hwnas_asked_remove(s, asked);
     status = hwnas_session_absorb(s, trial, asked->walked);
     hwnas_asked_free(asked);
     return status == HWNAS_OK ? hwnas_session_remember_time(s) : status;
@@ -188,7 +183,7 @@ hwnas_status hwnas_session_tell(hwnas_session *s, uint64_t number, const hwnas_m
     }
     hwnas_trial_settle(trial, HWNAS_OK, asked->since);
     s->n_failures_in_a_row = 0;
-    return finish(s, asked, trial);
+    return hwnas_asked_finish(s, asked, trial);
 }
 
 hwnas_status hwnas_session_tell_failure(hwnas_session *s, uint64_t number, hwnas_status why,
@@ -201,5 +196,5 @@ hwnas_status hwnas_session_tell_failure(hwnas_session *s, uint64_t number, hwnas
     hwnas_trial_settle(trial, hwnas_fail(why, NULL, "%s", message), asked->since);
     hwnas_error_clear();
     s->n_failures_in_a_row++;
-    return finish(s, asked, trial);
+    return hwnas_asked_finish(s, asked, trial);
 }

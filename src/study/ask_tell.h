@@ -23,4 +23,18 @@ HWNAS_CHECKED hwnas_status hwnas_session_tell(hwnas_session *s, uint64_t number,
 HWNAS_CHECKED hwnas_status hwnas_session_tell_failure(hwnas_session *s, uint64_t number,
                                                       hwnas_status why, const char *message);
 
+/* ---- What open trials of all kinds share ---- */
+
+/* Puts one at the end of the list. */
+hwnas_asked *hwnas_asked_add(hwnas_session *s, uint64_t number, const hwnas_arch *walked);
+/* Takes one out of the list; it is the caller's. */
+void hwnas_asked_remove(hwnas_session *s, const hwnas_asked *asked);
+/* What is free to know, or a duplicate's run, has settled the trial, which is written: nobody need
+ * run it. */
+HWNAS_CHECKED hwnas_status hwnas_asked_settle(hwnas_session *s, hwnas_asked *asked);
+/* Writes what came of the trial, and the strategy learns it. Where it cannot be written it is open
+ * as before. Takes `trial`. */
+HWNAS_CHECKED hwnas_status hwnas_asked_finish(hwnas_session *s, hwnas_asked *asked,
+                                              hwnas_trial *trial);
+
 #endif

@@ -94,6 +94,7 @@ static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
 static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c,
                             json_t *detail)
 {
+    bool is_decided = c->stage == HWNAS_STAGE_END || c->is_again;
     for (int i = 0; i < e->n; i++) {
         hwnas_measurement m;
         if (e->sites[i].memory)
@@ -116,12 +117,21 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
         if (e->sites[i].is_told)
             continue;
-        bool is_skipped;
+        bool is_skipped = false;
         const double seconds = (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds;
-        TRY(hwnas_evaluate_skip(&is_skipped, trial, e, c, i, detail));
+        if (!is_decided)
+            TRY(hwnas_evaluate_skip(&is_skipped, trial, e, c, i, detail));
         if (is_skipped)
             return HWNAS_OK;
-        TRY(hwnas_evaluate_run(&m, trial, e, c, i, seconds));
+        if (c->stage == HWNAS_STAGE_BEGIN) {
+            *c->is_open = true;
+            hwnas_evaluate_note_begun(c->begun, trial, e, c, i);
+            return c->is_twin ? HWNAS_OK : hwnas_evaluate_send(trial, e, c, i, seconds);
+        }
+        hwnas_candidate now = *c;
+        now.begun = is_decided ? c->begun : NULL;
+        is_decided = false;
+        TRY(hwnas_evaluate_run(&m, trial, e, &now, i, seconds));
         hwnas_evaluate_add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
         add_detail(detail, e, i, detail_of(&m, command_of(e, c, i, seconds)));
         trial->is_unstable |= m.is_unstable;
@@ -184,8 +194,14 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
     hwnas_status status = HWNAS_OK;
     json_t *detail = json_object();
     const bool is_accuracy_dear = hwnas_evaluate_is_accuracy_dear(e, c);
-    TRY_OUT((is_accuracy_dear ? hwnas_evaluate_costs : hwnas_evaluate_free)(trial, e, c));
+    if (c->stage != HWNAS_STAGE_END)
+        TRY_OUT((is_accuracy_dear ? hwnas_evaluate_costs : hwnas_evaluate_free)(trial, e, c));
+    const size_t n_free = trial->n_values;
     TRY_OUT(measure(trial, e, c, detail));
+    if (c->stage == HWNAS_STAGE_BEGIN && *c->is_open) {
+        trial->n_values = n_free;
+        goto out;
+    }
     if (is_accuracy_dear)
         TRY_OUT(hwnas_evaluate_accuracy(trial, e, c));
     add_samples(detail, e, trial);

@@ -31,6 +31,13 @@ void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
  * of two programs do. */
 void hwnas_evaluator_renew_runner(hwnas_evaluator *evaluator);
 
+/* How many networks may be open at a time so that no runner waits for its next; 1: each is measured
+ * when it is made. */
+int hwnas_evaluator_room(const hwnas_evaluator *evaluator);
+
+/* No network is on its way to a runner that somebody waits for. */
+void hwnas_evaluator_forget_ahead(hwnas_evaluator *evaluator);
+
 /* What is learnt of latencies goes into the study as well, as long as it is open; NULL: it is
  * closed. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_use_study(hwnas_evaluator *evaluator,
@@ -69,6 +76,19 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluat
 HWNAS_CHECKED hwnas_status hwnas_evaluator_recall(hwnas_evaluator *evaluator, hwnas_store *study,
                                                   const json_t *devices);
 
+/* How far an evaluation goes. */
+typedef enum hwnas_stage {
+    HWNAS_STAGE_WHOLE,
+    HWNAS_STAGE_BEGIN, /* up to the first measurement, which is only asked for */
+    HWNAS_STAGE_END,   /* from there, of a trial that was begun */
+} hwnas_stage;
+
+/* How the first measurement of a trial that is begun is to be made, by what was known then. */
+typedef struct hwnas_begun {
+    double give_up;
+    int max_attempts;
+} hwnas_begun;
+
 /* An architecture as it is to be evaluated. */
 typedef struct hwnas_candidate {
     const hwnas_arch *arch; /* of the space without settings */
@@ -81,8 +101,13 @@ typedef struct hwnas_candidate {
     const hwnas_front *front;    /* measured undisturbed so far; NULL: not known */
     const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt;
                                     NULL: it is new */
-    bool may_wait;       /* an estimate will do for now: who asks comes back (study/waiting.h) */
-    int rung;            /* 0: measured as the job says; 1: shortly */
+    bool may_wait; /* an estimate will do for now: who asks comes back (study/waiting.h) */
+    int rung;      /* 0: measured as the job says; 1: shortly */
+    hwnas_stage stage;
+    hwnas_begun *begun; /* of the stages BEGIN, which sets it, and END */
+    bool *is_open;      /* of BEGIN: set where a measurement is needed, and the trial to be ended */
+    bool is_again;      /* of BEGIN: it is known to be needed, by an earlier session */
+    bool is_twin;       /* of BEGIN: another trial that is open will measure the network */
     bool is_lookup_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
 
@@ -98,6 +123,11 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_recall(bool *is_known, double *error, 
 HWNAS_CHECKED hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *evaluator,
                                           const hwnas_candidate *candidate);
 
+/* Where a candidate can be sent ahead to the device that will measure it in at most `seconds`, it
+ * is. `trial` is what is known of it. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_send(const hwnas_trial *trial, hwnas_evaluator *evaluator,
+                                               const hwnas_candidate *candidate, int device,
+                                               double seconds);
 /* The values that need neither a run nor a predictor: recalled and computed. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_costs(hwnas_trial *trial, hwnas_evaluator *evaluator,
                                                 const hwnas_candidate *candidate);

@@ -137,6 +137,54 @@ static double give_up_of(const hwnas_trial *trial, const hwnas_evaluator *e,
                : 0;
 }
 
+void hwnas_evaluate_note_begun(hwnas_begun *out, const hwnas_trial *trial, const hwnas_evaluator *e,
+                               const hwnas_candidate *c, int device)
+{
+    out->give_up = give_up_of(trial, e, c, device);
+    out->max_attempts = c->estimate || e->n_in_vain >= PATIENCE ? 1 : e->options.max_attempts;
+}
+
+/* The options of a measurement, and the key of the table that learns from it (NULL: none), yours to
+ * free(). */
+static hwnas_measure_options how_to_run(char **key, const hwnas_trial *trial,
+                                        const hwnas_evaluator *e, const hwnas_candidate *c,
+                                        int device, double seconds)
+{
+    hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
+    hwnas_begun now;
+    hwnas_evaluate_note_begun(&now, trial, e, c, device);
+    const hwnas_begun *begun = c->begun ? c->begun : &now;
+    options.give_up = begun->give_up;
+    options.max_attempts = begun->max_attempts;
+    *key = e->latencies ? key_of(e, c, device) : NULL;
+    return options;
+}
+
+hwnas_status hwnas_evaluate_send(const hwnas_trial *trial, hwnas_evaluator *e,
+                                 const hwnas_candidate *c, int device, double seconds)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_site *s = &e->sites[device];
+    hwnas_graph *own = NULL;
+    const hwnas_graph *graph;
+    char *key = NULL;
+    if (hwnas_boards_room(&s->boards) < 2 ||
+        s->boards.threads != threads_at(s, c->settings.threads))
+        return HWNAS_OK;
+    const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
+    hwnas_runner *runner = hwnas_boards_holder(&s->boards, graph, options.exec.precision);
+    if (!runner)
+        runner = hwnas_boards_idle(&s->boards);
+    if (runner)
+        TRY_OUT(key ? hwnas_latencies_send_ahead(e->latencies, key, runner, graph, &options)
+                    : hwnas_runner_send_ahead(runner, graph, false, &options));
+out:
+    free(key);
+    hwnas_graph_free(own);
+    return status;
+}
+
 hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial,
                                 hwnas_evaluator *e, const hwnas_candidate *c, int device,
                                 double seconds)
@@ -145,13 +193,12 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
     const hwnas_site *s = &e->sites[device];
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
-    char *key = e->latencies ? key_of(e, c, device) : NULL;
-    hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
-    options.give_up = give_up_of(trial, e, c, device);
-    if (c->estimate || e->n_in_vain >= PATIENCE)
-        options.max_attempts = 1;
+    char *key;
+    const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
     TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
+    hwnas_runner *holder = hwnas_boards_holder(&s->boards, graph, options.exec.precision);
+    e->runner = holder ? holder : e->runner;
     TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
                 : hwnas_runner_measure(out, e->runner, graph, &options));
     e->n_run++;

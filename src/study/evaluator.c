@@ -19,39 +19,45 @@ enum { SAMPLES_OF_ENERGY = 60 };
  * have to be connected to again. */
 static void put_away(hwnas_evaluator *e)
 {
-    if (e->runner && hwnas_runner_is_far(e->runner)) {
-        e->sites[e->runner_site].parked = e->runner;
-        e->sites[e->runner_site].parked_threads = e->runner_threads;
-    } else {
-        hwnas_runner_close(e->runner);
-    }
+    if (e->runner && !hwnas_runner_is_far(e->runner))
+        hwnas_boards_close(&e->sites[e->runner_site].boards);
     e->runner = NULL;
 }
 
 hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads)
 {
-    hwnas_site *s = &e->sites[device];
-    if (e->runner && e->runner_site == device && e->runner_threads == threads)
-        return HWNAS_OK;
-    put_away(e);
+    hwnas_boards *boards = &e->sites[device].boards;
+    if (e->runner_site != device)
+        put_away(e);
+    if (boards->n && boards->threads != threads)
+        hwnas_boards_close(boards);
+    e->runner = NULL;
+    if (!boards->n)
+        TRY(hwnas_boards_open(boards, e->sites[device].row->spelling, threads));
     e->runner_site = device;
-    e->runner_threads = threads;
-    if (s->parked && s->parked_threads == threads)
-        e->runner = s->parked;
-    else
-        hwnas_runner_close(s->parked);
-    s->parked = NULL;
-    return e->runner ? HWNAS_OK : hwnas_runner_open(&e->runner, s->row->spelling, threads);
+    e->runner = boards->runners[0];
+    return HWNAS_OK;
 }
 
 void hwnas_evaluator_renew_runner(hwnas_evaluator *e)
 {
-    hwnas_runner_close(e->runner);
     e->runner = NULL;
-    for (int i = 0; i < HWNAS_MAX_DEVICES; i++) {
-        hwnas_runner_close(e->sites[i].parked);
-        e->sites[i].parked = NULL;
-    }
+    for (int i = 0; i < HWNAS_MAX_DEVICES; i++)
+        hwnas_boards_close(&e->sites[i].boards);
+}
+
+int hwnas_evaluator_room(const hwnas_evaluator *e)
+{
+    int first = 0;
+    while (first < e->n && !runs_at(&e->sites[first]))
+        first++;
+    return first < e->n ? hwnas_boards_room(&e->sites[first].boards) : 1;
+}
+
+void hwnas_evaluator_forget_ahead(hwnas_evaluator *e)
+{
+    for (int i = 0; i < e->n; i++)
+        hwnas_boards_forget(&e->sites[i].boards);
 }
 
 /* A device that remembers, or a runner, which is started to see whether the device works. */
@@ -70,7 +76,7 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     if (free_only || s->is_told)
         return HWNAS_OK;
     TRY(hwnas_evaluator_use_runner(e, device, threads));
-    TRY(hwnas_runner_describe(&s->info, e->runner));
+    TRY(hwnas_boards_describe(&s->info, &s->boards));
     s->can_race = hwnas_runner_can_race(e->runner);
     return HWNAS_OK;
 }

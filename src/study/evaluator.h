@@ -2,6 +2,7 @@
 #ifndef HWNAS_STUDY_EVALUATOR_H
 #define HWNAS_STUDY_EVALUATOR_H
 
+#include "measure/boards.h"
 #include "measure/race.h"
 #include "predict/predict.h"
 #include "study/evaluate.h"
@@ -14,8 +15,8 @@ typedef struct hwnas_site {
     bool is_told;           /* ... another program runs it, and tells what it measured */
     hwnas_device_info info; /* of one that runs */
     bool can_race;          /* and its runner lets networks take turns */
-    hwnas_runner *parked;   /* on another machine, while another device has its turn */
-    int parked_threads;
+    /* Open while the device has its turn; those on other machines longer. */
+    hwnas_boards boards;
 } hwnas_site;
 
 struct hwnas_evaluator {
@@ -26,8 +27,8 @@ struct hwnas_evaluator {
     hwnas_site sites[HWNAS_MAX_DEVICES];
     /* One runner at a time on this machine: the threads of an idle one would spin on the cores of
      * the next. */
-    hwnas_runner *runner;
-    int runner_site, runner_threads;
+    hwnas_runner *runner; /* of the boards of a site; NULL: none */
+    int runner_site;
     hwnas_measure_options options;
     int n_in_vain;              /* measurements on end that stayed unstable */
     hwnas_latencies *latencies; /* NULL: nothing is estimated */
@@ -56,7 +57,7 @@ static inline hwnas_precision precision_at(const hwnas_site *s, int dtype)
     return (hwnas_precision)((s->row->dtype ? s->row->dtype : dtype) - 1);
 }
 
-/* Makes the evaluator's runner one of the device with so many threads. */
+/* Makes the evaluator's runner one of the device with so many threads: the first of its boards. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads);
 
 /* ---- evaluate_values.c ---- */
@@ -97,6 +98,9 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_estimate(hwnas_latency_estimate *out, 
 HWNAS_CHECKED hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial,
                                                hwnas_evaluator *e, const hwnas_candidate *c,
                                                int device, json_t *detail);
+/* How a candidate is to be measured by what is known now. */
+void hwnas_evaluate_note_begun(hwnas_begun *out, const hwnas_trial *trial, const hwnas_evaluator *e,
+                               const hwnas_candidate *c, int device);
 /* Measures a candidate on a device that runs. `trial` (NULL: it does not matter) is what is known
  * of it so far: where that is enough to tell that it is beaten, measuring stops early. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial,

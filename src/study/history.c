@@ -99,8 +99,31 @@ static hwnas_trial *move_trial(hwnas_trial *from)
     return to;
 }
 
-/* `ids` has where in `done` the trials are, by number. */
-static hwnas_status replay_event(hwnas_session *s, hwnas_event *event, size_t *ids)
+/* One that was running when its process ended. */
+static hwnas_status take_up(hwnas_session *s, const hwnas_trial *trial, const hwnas_arch *walked)
+{
+    if (s->is_told)
+        return hwnas_session_ask_again(s, trial->number, walked);
+    if (hwnas_session_should_stop(s) || hwnas_session_is_open(s, trial->number))
+        return HWNAS_OK;
+    return hwnas_session_most_open(s) > 1
+               ? hwnas_session_open_trial(s, trial->number, walked, trial->rung, false)
+               : hwnas_session_try(s, trial->number, walked, trial->rung, false);
+}
+
+/* One that was begun beside others. Where it is still running it is opened here, where what is
+ * known is what was known when it was. */
+static hwnas_status replay_asked(hwnas_session *s, const hwnas_trial *trial,
+                                 const hwnas_arch *walked, bool is_running)
+{
+    hwnas_session_note(s, trial->number, walked);
+    return is_running && !s->is_told && hwnas_session_most_open(s) > 1 ? take_up(s, trial, walked)
+                                                                       : HWNAS_OK;
+}
+
+/* `ids` has where in `done` the trials are, by number; `running` which of them are running. */
+static hwnas_status replay_event(hwnas_session *s, hwnas_event *event, size_t *ids,
+                                 const bool *running)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_trial *trial = &event->trial;
@@ -112,17 +135,15 @@ static hwnas_status replay_event(hwnas_session *s, hwnas_event *event, size_t *i
     }
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
     if (event->kind == HWNAS_EVENT_ASKED) {
-        hwnas_session_note(s, trial->number, walked);
+        status = replay_asked(s, trial, walked, running[trial->number]);
     } else if (event->kind == HWNAS_EVENT_FINISHED) {
         ids[trial->number] = s->n_done;
         status = hwnas_session_absorb(s, move_trial(trial), walked);
     } else if (event->kind == HWNAS_EVENT_REVISED) {
         hwnas_waiting_tell(&s->waiting, ids[trial->number], trial);
         status = hwnas_session_renew(s, ids[trial->number], trial, walked);
-    } else if (s->is_told) {
-        status = hwnas_session_ask_again(s, trial->number, walked);
-    } else if (!hwnas_session_should_stop(s)) {
-        status = hwnas_session_try(s, trial->number, walked, trial->rung, false);
+    } else {
+        status = take_up(s, trial, walked);
     }
 out:
     hwnas_arch_free(walked);
@@ -136,14 +157,18 @@ hwnas_status hwnas_session_replay(hwnas_session *s)
     size_t n = 0, n_past = 0;
     TRY_OUT(hwnas_store_history(&events, &n, s->store));
     size_t *ids = hwnas_alloc((n + 1) * sizeof *ids);
+    bool *running = hwnas_alloc((n + 1) * sizeof *running);
+    for (size_t i = 0; i < n; i++)
+        running[events[i].trial.number] = events[i].kind == HWNAS_EVENT_RUNNING;
     for (; n_past < n && events[n_past].kind != HWNAS_EVENT_RUNNING && status == HWNAS_OK; n_past++)
-        status = replay_event(s, &events[n_past], ids);
+        status = replay_event(s, &events[n_past], ids, running);
     s->session_first = s->n_done;
     s->next = s->n_done + (n - n_past);
     if (status == HWNAS_OK)
         status = read_state(s);
     for (size_t i = n_past; i < n && status == HWNAS_OK; i++)
-        status = replay_event(s, &events[i], ids);
+        status = replay_event(s, &events[i], ids, running);
+    free(running);
     free(ids);
 out:
     hwnas_events_free(events, n);

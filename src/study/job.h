@@ -52,6 +52,7 @@ typedef struct hwnas_job {
     double ties;             /* time for measuring near ties again, as a part of the search's */
     double confirm;          /* time for confirming the front's end, the same */
     bool verifies;           /* the front's networks are compared with a reference */
+    int parallel;            /* trials that are open at a time; 0: as the devices suit */
     double timeout;          /* of a runner's silence, seconds */
     int64_t memory_limit;    /* of a runner, bytes; 0: none */
     const char *study;       /* SQLite file */

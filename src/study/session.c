@@ -263,18 +263,32 @@ hwnas_status hwnas_session_propose(hwnas_session *s, hwnas_arch *walked, int *ru
     return status;
 }
 
-hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked,
-                                    bool is_new, const hwnas_trial *estimate)
+/* Another trial that is open will measure this network. */
+static bool has_twin(const hwnas_session *s, const hwnas_trial *trial, hwnas_settings settings)
+{
+    for (size_t i = 0; i < s->n_asked; i++) {
+        const hwnas_asked *other = s->asked[i];
+        const hwnas_settings theirs = hwnas_settings_of(other->walked, s->job);
+        if (&other->trial != trial && !strcmp(other->trial.digest, trial->digest) &&
+            !memcmp(&theirs, &settings, sizeof settings))
+            return true;
+    }
+    return false;
+}
+
+/* `c` has the stage, and what it was estimated as. */
+static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked,
+                             bool is_new, hwnas_candidate c)
 {
     hwnas_graph *graph = NULL;
     hwnas_arch *arch = hwnas_settings_strip(walked, s->setup.space);
-    hwnas_candidate c = {.arch = arch,
-                         .settings = hwnas_settings_of(walked, s->job),
-                         .estimate = estimate,
-                         .may_wait = !trial->rung && hwnas_waiting_suits(&s->job->goals),
-                         .rung = trial->rung};
+    c.arch = arch;
+    c.settings = hwnas_settings_of(walked, s->job);
+    c.may_wait = !trial->rung && hwnas_waiting_suits(&s->job->goals);
+    c.rung = trial->rung;
     const double spent = training_seconds(s), started = hwnas_now();
-    trial->code = hwnas_arch_code(walked);
+    if (!trial->code)
+        trial->code = hwnas_arch_code(walked);
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
     if (status == HWNAS_OK)
         memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
@@ -282,12 +296,17 @@ hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial, const 
     c.graph = graph;
     c.front = &s->steady;
     c.duplicate = find_duplicate(s, trial->digest, c.settings);
+    c.is_twin = c.stage == HWNAS_STAGE_BEGIN && has_twin(s, trial, c.settings);
     if (stored == HWNAS_OK && status == HWNAS_OK)
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
     if (stored != HWNAS_OK || hwnas_trial_is_fatal(status))
         return stored != HWNAS_OK ? stored : status;
+    if (status == HWNAS_OK && c.stage == HWNAS_STAGE_BEGIN && *c.is_open) {
+        trial->seconds += hwnas_now() - started;
+        return HWNAS_OK;
+    }
     hwnas_trial_settle(trial, status, started);
     s->n_failures_in_a_row = status == HWNAS_OK ? 0 : s->n_failures_in_a_row + 1;
     /* What is disturbed counts for what it makes the others cost. */
@@ -296,6 +315,51 @@ hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial, const 
         s->n_run += !trial->is_unstable;
     }
     return HWNAS_OK;
+}
+
+hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked,
+                                    bool is_new, const hwnas_trial *estimate)
+{
+    return evaluate(s, trial, walked, is_new, (hwnas_candidate){.estimate = estimate});
+}
+
+hwnas_status hwnas_session_evaluate_begin(bool *is_open, hwnas_session *s, hwnas_asked *asked)
+{
+    *is_open = false;
+    return evaluate(s, &asked->trial, asked->walked, false,
+                    (hwnas_candidate){.stage = HWNAS_STAGE_BEGIN,
+                                      .begun = &asked->begun,
+                                      .is_open = is_open,
+                                      .is_again = asked->is_again});
+}
+
+hwnas_status hwnas_session_evaluate_end(hwnas_session *s, hwnas_trial *trial, hwnas_asked *asked)
+{
+    return evaluate(s, trial, asked->walked, false,
+                    (hwnas_candidate){.stage = HWNAS_STAGE_END, .begun = &asked->begun});
+}
+
+hwnas_status hwnas_session_send_estimated(hwnas_session *s, size_t id)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_trial *trial = s->done[id];
+    hwnas_candidate c = {.estimate = trial, .front = &s->steady};
+    hwnas_arch *walked = NULL, *arch = NULL;
+    hwnas_graph *graph = NULL;
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
+    arch = hwnas_settings_strip(walked, s->setup.space);
+    c.arch = arch;
+    c.settings = hwnas_settings_of(walked, s->job);
+    if (find_duplicate(s, trial->digest, c.settings))
+        goto out;
+    TRY_OUT(hwnas_graph_build(&graph, arch, c.settings.batch));
+    c.graph = graph;
+    status = hwnas_evaluate_send(trial, s->setup.evaluator, &c, 0, s->job->max_seconds);
+out:
+    hwnas_graph_free(graph);
+    hwnas_arch_free(arch);
+    hwnas_arch_free(walked);
+    return status;
 }
 
 hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number, const hwnas_arch *walked,

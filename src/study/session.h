@@ -13,12 +13,14 @@
 /* Of the front of a warm start, as far as its measurements were not taken over. */
 enum { HWNAS_MAX_WARM_STARTS = 16 };
 
-/* A trial that another program was asked to run, and did not tell yet. */
+/* A trial that is open: another program was asked to run it, and did not tell yet; or it waits for
+ * its measurement (study/open_trials.c). */
 typedef struct hwnas_asked {
     hwnas_trial trial; /* values: those that are free to know */
     hwnas_arch *walked;
-    bool is_again; /* of an earlier session, ... */
-    bool is_given; /* ... and given in this one */
+    hwnas_begun begun; /* of one that waits for its measurement */
+    bool is_again;     /* of an earlier session, ... */
+    bool is_given;     /* ... and given in this one */
     double since;
 } hwnas_asked;
 
@@ -95,6 +97,15 @@ HWNAS_CHECKED hwnas_status hwnas_session_propose(hwnas_session *s, hwnas_arch *w
 HWNAS_CHECKED hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial,
                                                   const hwnas_arch *walked, bool is_new,
                                                   const hwnas_trial *estimate);
+/* The two halves of that, of a trial that is no longer than needed in the way of others
+ * (study/open_trials.c): up to a measurement, which is asked for (*is_open), and from there. */
+HWNAS_CHECKED hwnas_status hwnas_session_evaluate_begin(bool *is_open, hwnas_session *s,
+                                                        hwnas_asked *asked);
+HWNAS_CHECKED hwnas_status hwnas_session_evaluate_end(hwnas_session *s, hwnas_trial *trial,
+                                                      hwnas_asked *asked);
+/* Where there is room on the way to the runners, sends trial `id` of `done`, which was estimated
+ * and will be measured. Only where measurements may be put off (waiting.h). */
+HWNAS_CHECKED hwnas_status hwnas_session_send_estimated(hwnas_session *s, size_t id);
 /* Evaluates an architecture as trial `number` and stores what came of it; one that `is_new` is not
  * in the store yet. */
 HWNAS_CHECKED hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number,
@@ -117,11 +128,24 @@ void hwnas_session_drop_wrong(hwnas_session *s);
 void hwnas_session_forget(hwnas_session *s);
 void hwnas_asked_free(hwnas_asked *asked);
 
+/* ---- open_trials.c ---- */
+
+/* So many trials are open at a time. */
+size_t hwnas_session_most_open(const hwnas_session *s);
+/* Begins a trial; one that nothing has to be measured for is finished. One that is not new was
+ * running when its process ended. */
+HWNAS_CHECKED hwnas_status hwnas_session_open_trial(hwnas_session *s, uint64_t number,
+                                                    const hwnas_arch *walked, int rung,
+                                                    bool is_new);
+bool hwnas_session_is_open(const hwnas_session *s, uint64_t number);
+/* Ends the trial that was opened first. */
+HWNAS_CHECKED hwnas_status hwnas_session_end_trial(hwnas_session *s);
+
 /* ---- history.c ---- */
 
 /* Writes that a trial is begun: number, rung, code and digest are given. */
 HWNAS_CHECKED hwnas_status hwnas_session_start(hwnas_session *s, const hwnas_trial *trial);
-/* Writes that a trial is begun by another program, which was asked for it. */
+/* Writes that a trial is begun beside others that are open. */
 HWNAS_CHECKED hwnas_status hwnas_session_start_asked(hwnas_session *s, const hwnas_trial *trial);
 /* Writes what happened to a trial, and with it, in one transaction, what the next decisions depend
  * on beside what the strategy was told. */

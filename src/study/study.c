@@ -97,7 +97,41 @@ static hwnas_status propose(hwnas_session *s, hwnas_arch *walked)
     hwnas_evaluator_may_train(s->setup.evaluator, may_train(s));
     int rung;
     TRY(hwnas_session_propose(s, walked, &rung));
-    return s->exhausted ? HWNAS_OK : hwnas_session_try(s, s->next++, walked, rung, true);
+    if (s->exhausted)
+        return HWNAS_OK;
+    if (hwnas_session_most_open(s) > 1)
+        return hwnas_session_open_trial(s, s->next++, walked, rung, true);
+    return hwnas_session_try(s, s->next++, walked, rung, true);
+}
+
+/* Measures an estimated trial; those that are probably next travel meanwhile. */
+static hwnas_status remeasure(hwnas_session *s, size_t due)
+{
+    const size_t most = hwnas_session_most_open(s);
+    if (most > 1 && s->waiting.n) {
+        size_t *ids = hwnas_alloc(most * sizeof *ids);
+        const size_t n = hwnas_waiting_list(ids, most, &s->waiting, &s->steady, hwnas_now());
+        hwnas_evaluator_forget_ahead(s->setup.evaluator);
+        hwnas_status status = hwnas_session_send_estimated(s, due);
+        for (size_t i = 0; i < n && status == HWNAS_OK; i++)
+            status = hwnas_session_send_estimated(s, ids[i]);
+        free(ids);
+        TRY(status);
+    }
+    return hwnas_session_remeasure(s, due);
+}
+
+/* One step of the search. Open trials are ended before an estimated one is measured, and before the
+ * search is over. */
+static hwnas_status step(hwnas_session *s, hwnas_arch *walked, const size_t *due, bool is_over)
+{
+    if (s->n_asked && (due || is_over || s->n_asked >= hwnas_session_most_open(s)))
+        return hwnas_session_end_trial(s);
+    if (due)
+        return remeasure(s, *due);
+    if (!s->n_asked)
+        hwnas_evaluator_forget_ahead(s->setup.evaluator);
+    return propose(s, walked);
 }
 
 static hwnas_status search(hwnas_session *s)
@@ -110,9 +144,9 @@ static hwnas_status search(hwnas_session *s)
         free(end);
         end = hwnas_session_end(s);
         const bool is_due = find_due(&id, s, end != NULL) || is_closest_due(&id, s, end != NULL);
-        if (end && !is_due)
+        if (end && !is_due && !s->n_asked)
             break;
-        TRY_OUT(is_due ? hwnas_session_remeasure(s, id) : propose(s, walked));
+        TRY_OUT(step(s, walked, is_due ? &id : NULL, end != NULL));
         TRY_OUT(hwnas_session_remember_time(s));
         TRY_OUT(hwnas_session_check_hope(s));
         report(s, is_due ? "measuring what was estimated" : "");

@@ -155,12 +155,10 @@ void hwnas_waiting_done(hwnas_waiting *waiting)
 
 /* ---- Which is next ---- */
 
-size_t hwnas_waiting_front(size_t *next, const hwnas_waiting *waiting, const hwnas_front *front,
-                           double now)
+/* The front as it would be if the estimates were true; an estimated trial's id is its row's. */
+static hwnas_front join(const hwnas_waiting *waiting, const hwnas_front *front)
 {
     hwnas_front joint = {.n_objectives = front->n_objectives};
-    size_t n = 0;
-    int fewest = MOST_TRIES;
     for (size_t i = 0; i < front->n; i++) {
         hwnas_point measured = front->points[i];
         measured.id = UINT64_MAX;
@@ -172,10 +170,26 @@ size_t hwnas_waiting_front(size_t *next, const hwnas_waiting *waiting, const hwn
         if (waiting->rows[i].is_feasible)
             hwnas_front_insert(&joint, &estimated);
     }
+    return joint;
+}
+
+/* NULL: it is measured, or put off. */
+static const hwnas_waiting_row *row_of(const hwnas_waiting *waiting, const hwnas_point *point,
+                                       double now)
+{
+    const hwnas_waiting_row *row = point->id == UINT64_MAX ? NULL : &waiting->rows[point->id];
+    return row && row->next_try <= now ? row : NULL;
+}
+
+size_t hwnas_waiting_front(size_t *next, const hwnas_waiting *waiting, const hwnas_front *front,
+                           double now)
+{
+    hwnas_front joint = join(waiting, front);
+    size_t n = 0;
+    int fewest = MOST_TRIES;
     for (size_t i = 0; i < joint.n; i++) {
-        const hwnas_waiting_row *row =
-            joint.points[i].id == UINT64_MAX ? NULL : &waiting->rows[joint.points[i].id];
-        if (!row || row->next_try > now)
+        const hwnas_waiting_row *row = row_of(waiting, &joint.points[i], now);
+        if (!row)
             continue;
         if (row->n_tries < fewest) {
             fewest = row->n_tries;
@@ -184,6 +198,33 @@ size_t hwnas_waiting_front(size_t *next, const hwnas_waiting *waiting, const hwn
         n++;
     }
     hwnas_front_done(&joint);
+    return n;
+}
+
+static bool has_id(const size_t *ids, size_t n, size_t id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+size_t hwnas_waiting_list(size_t *ids, size_t most, const hwnas_waiting *waiting,
+                          const hwnas_front *front, double now)
+{
+    hwnas_front joint = join(waiting, front);
+    size_t n = 0;
+    for (size_t i = 0; i < joint.n && n < most; i++) {
+        const hwnas_waiting_row *row = row_of(waiting, &joint.points[i], now);
+        if (row)
+            ids[n++] = row->id;
+    }
+    hwnas_front_done(&joint);
+    for (size_t i = 0; i < waiting->n && n < most; i++) {
+        const hwnas_waiting_row *row = &waiting->rows[i];
+        if (!row->cannot_improve && row->next_try <= now && !has_id(ids, n, row->id))
+            ids[n++] = row->id;
+    }
     return n;
 }
 

@@ -60,6 +60,10 @@ bool hwnas_waiting_put_off(hwnas_waiting *waiting, size_t id, double now);
  * corrected by the ratio; of those that were not put off beyond `now`, *next is the id of one. */
 size_t hwnas_waiting_front(size_t *next, const hwnas_waiting *waiting, const hwnas_front *front,
                            double now);
+/* The trials that will probably be measured next, at most so many: those that would be on the
+ * front, then others that can improve. Returns how many. */
+size_t hwnas_waiting_list(size_t *ids, size_t most, const hwnas_waiting *waiting,
+                          const hwnas_front *front, double now);
 /* How many are not unable to improve and not put off; *next is the id of one whose best end no
  * other's dominates. */
 size_t hwnas_waiting_possible(size_t *next, const hwnas_waiting *waiting, double now);

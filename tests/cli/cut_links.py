@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """A search on another machine whose link is cut again and again, in every way that links break.
 
-cut_links.py PROGRAM SSH CUTS: SSH reaches the machine `board`; what it measures is a function of the network
+cut_links.py PROGRAM SSH DEVICE CUTS: SSH reaches the machines of DEVICE; what it measures is a function of the network
 alone. In the end the study is that of a search with an undisturbed link. This file is also the
 program that stands in the place of SSH: with $CUT_LINKS, a directory, it cuts the link once and then ends.
 """
-import json, os, random, select, signal, sqlite3, struct, subprocess, sys, time
+import fcntl, json, os, random, select, signal, sqlite3, struct, subprocess, sys, time
 
 KINDS = ["killed", "half a frame in", "half a frame out", "stopped", "filled"]
 SILENT = KINDS[3:]  # which hwnas learns by its timeout
@@ -13,15 +13,16 @@ SILENT = KINDS[3:]  # which hwnas learns by its timeout
 
 def cut(directory):
     """Stands for ssh once. A cut that is silent comes behind a network that was measured."""
-    plan = json.load(open(directory + "/plan"))
-    words = [plan["ssh"]] + sys.argv[1:]
-    if not plan["cuts"]:
-        os.execv(plan["ssh"], words)
-    kind, at, delay = plan["cuts"].pop(0)
-    json.dump(plan, open(directory + "/next", "w"))
-    os.rename(directory + "/next", directory + "/plan")
     with open(directory + "/log", "a") as log:
-        print(kind, file=log)
+        fcntl.flock(log, fcntl.LOCK_EX)  # of several boards one at a time
+        plan = json.load(open(directory + "/plan"))
+        words = [plan["ssh"]] + sys.argv[1:]
+        if not plan["cuts"]:
+            os.execv(plan["ssh"], words)
+        kind, at, delay = plan["cuts"].pop(0)
+        json.dump(plan, open(directory + "/next", "w"))
+        os.rename(directory + "/next", directory + "/plan")
+        print(kind, file=log, flush=True)
     ssh = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     passed = {0: 0, 1: 0}
     hello, frames_out = b"", None  # frames_out: bytes of the first answer, which says who is there
@@ -73,7 +74,7 @@ def plan_cuts(n, rng):
 def search(name, n, environment):
     command = [program, "search", "--space", "nas_bench_macro", "--accuracy", "nas_bench_macro_cifar10",
                "--strategy", "nsga2", "--objectives", "accuracy,latency.p50", "--ties", "0", "--confirm", "0",
-               "--estimate", "off", "--device", "ssh:board/null", "--timeout", "1", "--trials", str(n), "--json",
+               "--estimate", "off", "--parallel", "4", "--device", device, "--timeout", "1", "--trials", str(n), "--json",
                "--study", name + ".db"]
     run = subprocess.run(command, env=dict(os.environ, **environment), capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -90,7 +91,7 @@ def trials_of(name):
 
 if "CUT_LINKS" in os.environ:
     cut(os.environ["CUT_LINKS"])
-program, ssh, n_cuts = sys.argv[1:]
+program, ssh, device, n_cuts = sys.argv[1:]
 seed = int(os.environ.get("HWNAS_SEED") or random.randrange(1 << 30))
 print("# seed", seed, "(HWNAS_SEED)")
 rng = random.Random(seed)

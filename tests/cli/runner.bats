@@ -61,7 +61,7 @@ END
 @test "our own runner speaks it: a search by it is the search by a child of ours" {
     export STILL_BY_NETWORK=1 STILL_BY_SIZE=1
     local job=(search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --strategy nsga2
-        --objectives accuracy,latency.p50 --trials 40 --ties 0 --confirm 0 --estimate off --json)
+        --objectives accuracy,latency.p50 --trials 40 --parallel 2 --ties 0 --confirm 0 --estimate off --json)
     undisturbed ends 0 "${job[@]}" --device null --study own.db
     mv out own
     echo "#!/bin/sh

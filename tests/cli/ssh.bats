@@ -4,7 +4,7 @@ load helpers
 STILL=${HWNAS%/*}/tests/cli/still_runner
 # What the machine behind sshd measures is a function of the network alone.
 SEARCH=(search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --strategy nsga2 --objectives accuracy,latency.p50
-    --ties 0 --confirm 0 --estimate off --json)
+    --parallel 4 --ties 0 --confirm 0 --estimate off --json)
 
 
 setup_file() {
@@ -34,8 +34,15 @@ PermitRootLogin prohibit-password
 PidFile none
 MaxStartups 100
 SetEnv STILL_BY_NETWORK=1 STILL_BY_SIZE=1
+AcceptEnv STILL_MACHINE STILL_SPANS STILL_WAITS
 END
     cat >"$BOARD/ssh_config" <<END
+Host twin
+    SetEnv STILL_MACHINE=twin STILL_SPANS=$BOARD/spans STILL_WAITS=0.02
+Host third
+    SetEnv STILL_MACHINE=third STILL_SPANS=$BOARD/spans STILL_WAITS=0.02
+Host odd
+    SetEnv STILL_MACHINE=odd
 Host *
     HostName 127.0.0.1
     Port $port
@@ -101,6 +108,57 @@ END
     is out "', over ssh, machine ' in d['devices']['board']['name'] and 'ssh' not in d['devices']['here']['name']"
 }
 
+# values FILE.db: each trial with its values.
+values() {
+    /usr/bin/python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+for row in db.execute("SELECT number, code, status, violation FROM trial ORDER BY number"): print(row)
+for row in db.execute("SELECT * FROM value ORDER BY trial, position"): print(row)' "$1"
+}
+
+@test "several boards of one kind: they measure at the same time, and the study is that of one" {
+    rm -f "$BOARD/spans"
+    on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:twin+third/null --trials 40 --study s.db
+    values s.db >several
+    values "$BOARD/here.db" | cmp - several
+    # A board began while the other one was at work.
+    /usr/bin/python3 - "$BOARD/spans" <<'END'
+import sys
+busy, together, seen = set(), 0, set()
+for line in open(sys.argv[1]).read().split():
+    (busy.add if line[0] == "+" else busy.discard)(line[1:])
+    seen.add(line[1:])
+    together += len(busy) == 2
+print(seen, together)
+assert seen == {"twin", "third"} and together > 10
+END
+    ends 0 study show s.db --json
+    is out "', over ssh, 2 machines ' in str(d['devices'])"
+    # The order does not matter; another set of machines does.
+    on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:twin+third/null --trials 44 --study s.db --resume
+    on "$STILL" refuses 2 "" "${SEARCH[@]}" --device ssh:twin/null --trials 50 --study s.db --resume
+}
+
+@test "several boards: what was estimated is measured by all of them, too" {
+    rm -f "$BOARD/spans"
+    on "$STILL" ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --strategy nsga2 --ties 0 --confirm 0 \
+        --objectives accuracy,latency.p50 --device ssh:twin+third/null --trials 150 --study s.db --json
+    is out "d['trials'] == d['finished'] == 150 and d['remeasured'] > 3"
+    is out "'estimated' not in str(d['front'])"
+    [ "$(cut -c 2- "$BOARD/spans" | sort -u | tr '\n' ' ')" = "third twin " ]
+}
+
+@test "several boards: others than of one kind, one twice, or where one is needed" {
+    printf '#!/bin/sh\n[ "$STILL_MACHINE" = odd ] && exec %s "$@"\nexec %s "$@"\n' "'$HWNAS'" "'$STILL'" >mixed
+    chmod +x mixed
+    on "$PWD/mixed" refuses 2 "'ssh:twin/null' and 'ssh:odd/null' are not of one kind: a still machine, over ssh" \
+        "${SEARCH[@]}" --device ssh:twin+odd/null --trials 4 --study s.db
+    on "$STILL" refuses 2 "'ssh:twin/null' and 'ssh:twin/null' are the same machine" \
+        "${SEARCH[@]}" --device ssh:twin+twin/null --trials 4 --study s.db
+    refuses 2 "names no machine" "${SEARCH[@]}" --device ssh:twin+/null --trials 4 --study s.db
+    refuses 2 "names several boards, which only a search takes" devices ssh:twin+third
+}
+
 @test "devices and profile: the other machine says who it is" {
     on "$HWNAS" ends 0 devices ssh:board --json
     is out "len(d['devices']) == 1 and d['devices'][0]['name'] == 'ssh:board' and d['devices'][0]['works']"
@@ -114,7 +172,27 @@ END
 @test "links that are cut at any moment: no trial lost or doubled, the same front" {
     local n=12
     [ -z "${HWNAS_LONG:-}" ] || n=100
-    HWNAS_SSH_PROGRAM=$STILL /usr/bin/python3 "$HWNAS_SRC/tests/cli/cut_links.py" "$HWNAS" "$BOARD/ssh" $n >&3
+    HWNAS_SSH_PROGRAM=$STILL /usr/bin/python3 "$HWNAS_SRC/tests/cli/cut_links.py" "$HWNAS" "$BOARD/ssh" ssh:board/null $n >&3
+}
+
+@test "links of two boards that are cut at any moment: the same" {
+    local n=8
+    [ -z "${HWNAS_LONG:-}" ] || n=100
+    HWNAS_SSH_PROGRAM=$STILL /usr/bin/python3 "$HWNAS_SRC/tests/cli/cut_links.py" "$HWNAS" "$BOARD/ssh" ssh:twin+third/null $n >&3
+}
+
+@test "a search that died with several networks on the way goes on as if it had not" {
+    local n died=0
+    for n in 31 52 75 90; do
+        rm -f s.db*
+        HWNAS=${HWNAS%/*}/tests/cli/mortal MORTAL_DIES=$n on "$STILL" ends 137 "${SEARCH[@]}" --device ssh:board/null \
+            --trials 40 --study s.db
+        on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:board/null --trials 40 --study s.db --resume
+        values s.db >resumed
+        values "$BOARD/here.db" | cmp - resumed
+        died=$((died + 1))
+    done
+    [ $died = 4 ]
 }
 
 @test "nothing there, another version, another program: one clear message each" {

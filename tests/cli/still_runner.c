@@ -20,12 +20,17 @@
  * with STILL_WRONG=DIGEST[,DIGEST...] the results of networks whose folded graphs have these
  * digests are wrong, and with STILL_WRONG=all those of each. STILL_LOG names a file that gets the
  * digest of each network that is computed: once when it is measured, and once when it is verified.
- * MORTAL_CLOCK names a file that gets five bytes, seconds, for each network that is compiled. */
+ * STILL_MACHINE is the machine that it says to be on. STILL_WAITS=SECONDS lets that much real time
+ * pass for each network, between lines "+MACHINE" and "-MACHINE" in the file that STILL_SPANS
+ * names. MORTAL_CLOCK names a file that gets five bytes, seconds, for each network that is
+ * compiled. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/host.h"
 #include "base/rng.h"
 #include "device/devices.h"
 #include "graph/rewrite.h"
@@ -154,6 +159,27 @@ static void spend(void)
     }
 }
 
+static void tell_span(char sign)
+{
+    FILE *file = getenv("STILL_SPANS") ? fopen(getenv("STILL_SPANS"), "a") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "%c%s\n", sign, getenv("STILL_MACHINE"));
+    fclose(file);
+}
+
+static void wait_a_while(void)
+{
+    const char *seconds = getenv("STILL_WAITS");
+    const double all = seconds ? atof(seconds) : 0;
+    const struct timespec nap = {.tv_sec = (time_t)all, .tv_nsec = (long)(1e9 * fmod(all, 1))};
+    if (!(all > 0))
+        return;
+    tell_span('+');
+    nanosleep(&nap, NULL);
+    tell_span('-');
+}
+
 static hwnas_status still_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
                                   const hwnas_exec_options *options)
 {
@@ -179,6 +205,7 @@ static hwnas_status still_compile(hwnas_exec **out, hwnas_device *device, const 
     exec->seconds *= draw_noise(exec->rng);
     exec->is_wrong = is_listed(getenv("STILL_WRONG"), digest.hex);
     spend();
+    wait_a_while();
     *out = &exec->base;
     return HWNAS_OK;
 }
@@ -343,6 +370,18 @@ hwnas_machine *hwnas_machine_open(void)
 void hwnas_machine_close(hwnas_machine *machine)
 {
     (void)machine;
+}
+
+void hwnas_host_id(char out[HWNAS_HOST_ID])
+{
+    const char *machine = getenv("STILL_MACHINE");
+    snprintf(out, HWNAS_HOST_ID, "%.16s", machine && *machine ? machine : "still");
+}
+
+/* Of the members of an archive the linker takes both of these or none. */
+void hwnas_host_id_of(char out[HWNAS_HOST_ID], const char *machine_id, const char *name)
+{
+    snprintf(out, HWNAS_HOST_ID, "%.8s%.8s", machine_id, name);
 }
 
 /* As `runner serve` it is the runner of a search on another machine. */

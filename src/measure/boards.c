@@ -1,0 +1,159 @@
+#include "measure/boards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "base/str.h"
+#include "measure/runner_priv.h"
+
+/* What a board has: a network that it measures, and the next. */
+enum { AHEAD = 2 };
+
+/* `ssh:A+B/DEVICE` is `ssh:A/DEVICE` and `ssh:B/DEVICE`; every other spelling is one. */
+static const char *hosts_of(const char *spelling)
+{
+    static const char prefix[] = "ssh:";
+    return hwnas_starts_with(spelling, prefix) ? spelling + strlen(prefix) : NULL;
+}
+
+hwnas_status hwnas_boards_open(hwnas_boards *out, const char *spelling, int threads)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_boards boards = {.threads = threads};
+    const char *hosts = hosts_of(spelling);
+    const size_t end = hosts ? strcspn(hosts, "/") : 0;
+    size_t at = 0;
+    do {
+        const size_t n = hosts ? strcspn(hosts + at, "+/") : 0;
+        char *one = hosts ? hwnas_printf("ssh:%.*s%s", (int)n, hosts + at, hosts + end)
+                          : hwnas_strdup(spelling);
+        status = boards.n < HWNAS_MAX_BOARDS
+                     ? hwnas_runner_open(&boards.runners[boards.n], one, threads)
+                     : hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' names more than %d boards", spelling,
+                                  HWNAS_MAX_BOARDS);
+        boards.n += status == HWNAS_OK;
+        free(one);
+        at += n + 1;
+    } while (status == HWNAS_OK && hosts && at <= end);
+    if (status == HWNAS_OK)
+        *out = boards;
+    else
+        hwnas_boards_close(&boards);
+    return status;
+}
+
+void hwnas_boards_close(hwnas_boards *boards)
+{
+    for (int i = 0; i < boards->n; i++)
+        hwnas_runner_close(boards->runners[i]);
+    *boards = (hwnas_boards){0};
+}
+
+/* ---- Who they are ---- */
+
+/* The name without the machine at its end. */
+static size_t kind_length(const hwnas_runner *r)
+{
+    return strlen(r->hello.info.name) - strlen(r->hello.machine);
+}
+
+static bool are_of_one_kind(const hwnas_runner *a, const hwnas_runner *b)
+{
+    const hwnas_device_info *x = &a->hello.info, *y = &b->hello.info;
+    return kind_length(a) == kind_length(b) && !strncmp(x->name, y->name, kind_length(a)) &&
+           !strcmp(x->library, y->library) && !strcmp(x->isa, y->isa) && x->threads == y->threads &&
+           x->native == y->native && a->hello.abilities == b->hello.abilities;
+}
+
+static hwnas_status check_pair(const hwnas_runner *a, const hwnas_runner *b)
+{
+    const hwnas_device_info *x = &a->hello.info, *y = &b->hello.info;
+    if (!are_of_one_kind(a, b))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, NULL,
+                       "'%s' and '%s' are not of one kind: %.80s, %s, %d threads; and "
+                       "%.80s, %s, %d threads",
+                       a->device, b->device, x->name, x->library, x->threads, y->name, y->library,
+                       y->threads),
+            "boards behind one '+' are alike, with the same hwnas; others are devices "
+            "of their own: devices: [...]");
+    if (!strcmp(a->hello.machine, b->hello.machine))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' and '%s' are the same machine",
+                                     a->device, b->device),
+                          "two searches on one machine disturb each other: name it once");
+    return HWNAS_OK;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* One identity for all, whatever their order. */
+static void describe_all(hwnas_device_info *out, const hwnas_boards *boards)
+{
+    char machines[HWNAS_MAX_BOARDS][sizeof boards->runners[0]->hello.machine];
+    char id[HWNAS_HOST_ID];
+    hwnas_str all = {0};
+    for (int i = 0; i < boards->n; i++)
+        memcpy(machines[i], boards->runners[i]->hello.machine, sizeof machines[i]);
+    qsort(machines, (size_t)boards->n, sizeof *machines, compare_texts);
+    for (int i = 0; i < boards->n; i++)
+        hwnas_str_addf(&all, "%s+", machines[i]);
+    hwnas_host_id_of(id, all.s, "");
+    hwnas_str_done(&all);
+    *out = boards->runners[0]->hello.info;
+    const int n = (int)kind_length(boards->runners[0]) - (int)strlen(" machine ");
+    snprintf(out->name, sizeof out->name, "%.*s %d machines %s", n,
+             boards->runners[0]->hello.info.name, boards->n, id);
+}
+
+hwnas_status hwnas_boards_describe(hwnas_device_info *out, hwnas_boards *boards)
+{
+    hwnas_device_info info;
+    for (int i = 0; i < boards->n; i++) {
+        TRY(hwnas_runner_describe(&info, boards->runners[i]));
+        for (int j = 0; j < i; j++)
+            TRY(check_pair(boards->runners[j], boards->runners[i]));
+    }
+    if (boards->n > 1)
+        describe_all(out, boards);
+    else
+        *out = info;
+    return HWNAS_OK;
+}
+
+/* ---- Who measures what ---- */
+
+int hwnas_boards_room(const hwnas_boards *boards)
+{
+    return boards->n && hwnas_runner_takes_ahead(boards->runners[0]) ? AHEAD * boards->n : 1;
+}
+
+void hwnas_boards_forget(hwnas_boards *boards)
+{
+    for (int i = 0; i < boards->n; i++)
+        hwnas_runner_forget_ahead(boards->runners[i]);
+}
+
+hwnas_runner *hwnas_boards_idle(const hwnas_boards *boards)
+{
+    hwnas_runner *found = NULL;
+    for (int i = 0; i < boards->n; i++) {
+        const int n = hwnas_runner_n_ahead(boards->runners[i]);
+        if (!found || n < hwnas_runner_n_ahead(found))
+            found = boards->runners[i];
+    }
+    return found;
+}
+
+hwnas_runner *hwnas_boards_holder(const hwnas_boards *boards, const hwnas_graph *graph,
+                                  hwnas_precision precision)
+{
+    for (int i = 0; i < boards->n; i++)
+        if (hwnas_runner_has_ahead(boards->runners[i], graph, precision))
+            return boards->runners[i];
+    return NULL;
+}

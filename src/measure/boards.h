@@ -1,0 +1,32 @@
+/* boards.h: the runners of a device: one, or with `ssh:A+B` one on each of several machines of one
+ * kind, which serve one search at the same time. */
+#ifndef HWNAS_MEASURE_BOARDS_H
+#define HWNAS_MEASURE_BOARDS_H
+
+#include "measure/runner.h"
+
+enum { HWNAS_MAX_BOARDS = 16 };
+
+typedef struct hwnas_boards {
+    int n, threads;
+    hwnas_runner *runners[HWNAS_MAX_BOARDS];
+} hwnas_boards;
+
+/* Nothing is started yet. `out` stays as it is on failure. */
+HWNAS_CHECKED hwnas_status hwnas_boards_open(hwnas_boards *out, const char *spelling, int threads);
+void hwnas_boards_close(hwnas_boards *boards); /* accepts none */
+/* Starts all of them. HWNAS_E_INPUT: they are not of one kind, or two are the same machine. */
+HWNAS_CHECKED hwnas_status hwnas_boards_describe(hwnas_device_info *out, hwnas_boards *boards);
+
+/* How many networks they can have at the same time, so that none waits for its next; 1: one is sent
+ * when the one before is measured. */
+int hwnas_boards_room(const hwnas_boards *boards);
+/* Nothing that was sent ahead is wanted any more. */
+void hwnas_boards_forget(hwnas_boards *boards);
+/* The one with the least to do; NULL: there is none. */
+hwnas_runner *hwnas_boards_idle(const hwnas_boards *boards);
+/* The one that a network was sent to; NULL: none. */
+hwnas_runner *hwnas_boards_holder(const hwnas_boards *boards, const hwnas_graph *graph,
+                                  hwnas_precision precision);
+
+#endif
