@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <threads.h>
 
 #define ALIGN 16
@@ -158,10 +159,25 @@ void hwnas_guard_libraries(void)
 
 /* ---- Large blocks ---- */
 
+enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
+
+/* A block that has whole huge pages gets them where the kernel has some to give: a network's
+ * weights then miss the TLB less often (docs/engine.md). Its last, partial one stays in small
+ * pages, so it holds no more memory. */
+static void *alloc_pages(size_t size)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, size < HUGE_PAGE ? CACHE_LINE : HUGE_PAGE, size))
+        return NULL;
+    if (size >= HUGE_PAGE)
+        (void)madvise(p, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    return p;
+}
+
 hwnas_status hwnas_try_alloc(void **out, size_t size, const char *what)
 {
-    size_t rounded = (size + 63) / 64 * 64;
-    void *p = size <= SIZE_MAX - 64 ? aligned_alloc(64, rounded ? rounded : 64) : NULL;
+    const size_t rounded = size ? (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE : CACHE_LINE;
+    void *p = rounded >= size ? alloc_pages(rounded) : NULL;
     if (!p)
         return hwnas_fail(HWNAS_E_MEMORY, NULL, "no memory for %s (%.1f MiB)", what,
                           (double)size / (1 << 20));
