@@ -41,7 +41,9 @@ static json_t *show_choice(hwnas_str *text, const hwnas_space *space, const hwna
         free(list);
     }
     hwnas_str_add(text, choice->when ? "  (conditional)\n" : "\n");
-    return json_pack("{s:s, s:o}", "name", choice->name, "positions", positions);
+    const char separator[2] = {choice->short_labels ? '\0' : choice->separator, '\0'};
+    return json_pack("{s:s, s:o, s:s}", "name", choice->name, "positions", positions, "separator",
+                     separator);
 }
 
 static json_t *show_setting(hwnas_str *text, const hwnas_setting *setting)
