@@ -196,8 +196,9 @@ END
 @test "report: hypervolume and shares of variance are right" {
     browse "$PAGES/job.html" '
         const data = JSON.parse(document.getElementById("data").textContent), study = new Study(data);
-        const genes = Array.from({length: study.n}, (_, trial) => ({trial, values: study.genes(trial)}));
-        return {volumes: progress(study).volumes, shares: shares(study, study.goal, genes), genes: genes.map((g) => g.values)};'
+        const all = Array.from({length: study.n}, (_, trial) => trial);
+        return {volumes: progress(study).volumes, shares: shares(study.goal, all, geneColumns(study, all)),
+                genes: all.map((i) => study.genes(i))};'
     "$HWNAS" study trials "$PAGES/job.db" --json >trials.json
     /usr/bin/python3 - <<'END'
 import json

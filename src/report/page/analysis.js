@@ -61,36 +61,60 @@ function volumeOf(corners) {
     return volume;
 }
 
+/* Of trials the genes by place: its name, how many labels there are, and for each trial the number of its label; -1:
+ * it has none. */
+function geneColumns(study, trials) {
+    const columns = study.places.map((name) => ({name, n: 0, numbers: new Map(), of: new Int32Array(trials.length).fill(-1)}));
+    let row = 0;
+    const visit = (place, label) => {
+        const column = columns[place];
+        let number = column.numbers.get(label);
+        if (number === undefined)
+            column.numbers.set(label, number = column.n++);
+        column.of[row] = number;
+    };
+    for (; row < trials.length; row++)
+        study.visitGenes(trials[row], visit);
+    return columns;
+}
+
 /* How much of a metric's variance the value of each gene accounts for by itself (epsilon squared: what chance gives
- * is taken off): [[gene, share], ...], the largest first. */
-function shares(study, metric, genes) {
-    const trials = genes.filter(({trial}) => metric.value(trial) !== null);
-    const groups = new Map();
-    let sum = 0, squares = 0;
-    for (const {trial, values} of trials) {
+ * is taken off): [[gene, share], ...], the largest first. `columns` are those of the trials. */
+function shares(metric, trials, columns) {
+    let n = 0, sum = 0, squares = 0;
+    for (const trial of trials) {
         const v = metric.value(trial);
+        if (v === null)
+            continue;
+        n++;
         sum += v;
         squares += v * v;
-        for (const [name, label] of values) {
-            if (!groups.has(name))
-                groups.set(name, new Map());
-            const g = groups.get(name);
-            const s = g.get(label) || {n: 0, sum: 0};
-            s.n++;
-            s.sum += v;
-            g.set(label, s);
-        }
     }
-    const n = trials.length, total = squares - sum * sum / n;
-    return [...groups].map(([name, labels]) => {
-        let between = 0, there = 0;
-        for (const s of labels.values()) {
-            between += s.n * (s.sum / s.n - sum / n) ** 2;
-            there += s.n;
+    const total = squares - sum * sum / n;
+    return columns.map((column) => [column.name, total > 0 ? shareOf(column, metric, trials, {n, mean: sum / n, total}) : 0])
+        .sort((a, b) => b[1] - a[1]);
+}
+
+/* Of one gene; 0 where not each trial has it. */
+function shareOf(column, metric, trials, {n, mean, total}) {
+    const counted = new Float64Array(column.n), sums = new Float64Array(column.n);
+    let between = 0, k = 0;
+    for (let row = 0; row < trials.length; row++) {
+        const v = metric.value(trials[row]), label = column.of[row];
+        if (v === null)
+            continue;
+        if (label < 0)
+            return 0;
+        counted[label]++;
+        sums[label] += v;
+    }
+    for (let label = 0; label < column.n; label++)
+        if (counted[label]) {
+            between += counted[label] * (sums[label] / counted[label] - mean) ** 2;
+            k++;
         }
-        const k = labels.size, within = (total - between) / (n - k);
-        return [name, there === n && k > 1 && n > k && total > 0 ? Math.max(0, (between - (k - 1) * within) / total) : 0];
-    }).sort((a, b) => b[1] - a[1]);
+    const within = (total - between) / (n - k);
+    return k > 1 && n > k ? Math.max(0, (between - (k - 1) * within) / total) : 0;
 }
 
 function median(values) {

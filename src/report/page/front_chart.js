@@ -101,7 +101,6 @@ class FrontChart {
         for (let i = 0; i < study.n; i++)
             if (this.shown(i))
                 values.push(metric.value(i));
-        values.sort((a, b) => a - b);
         if (!values.length)
             return [0, 1];
         for (const i of [study.winner, study.original])
@@ -114,12 +113,14 @@ class FrontChart {
         const q = this.isWhole ? 0 : 0.03;
         if (front.length)
             must.push(quantile(front, q), quantile(front, 1 - q));
-        const low = quantile(values, q), high = quantile(values, 1 - q);
+        const sorted = Float64Array.from(values).sort();
+        const low = quantile(sorted, q), high = quantile(sorted, 1 - q);
         return padded([Math.min(low, ...must), Math.max(high, ...must)], 0.06);
     }
 
     make(width) {
         const {x, y} = this.view;
+        this.drawnView = null;
         const height = Math.round(Math.min(520, Math.max(300, width * 0.6)));
         this.plot = cloud(this.holder, width, {
             x: this.range(x), y: this.range(y), xLabel: x.label, yLabel: y.label, height,
@@ -141,9 +142,7 @@ class FrontChart {
         c.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
         c.clip();
         this.drawLimits(u, px, py);
-        for (const kind of KINDS)
-            if (!this.hidden.has(kind.kind))
-                this.drawKind(c, kind, px, py);
+        this.drawTrials(u, px, py);
         this.drawMarked(u, px, py);
         c.restore();
         this.tellOutside(u);
@@ -175,6 +174,20 @@ class FrontChart {
             c.fillText(limit.text, isX ? at + (c.textAlign === "right" ? -6 : 6) * this.scale : left + 6 * this.scale,
                        isX ? top + height - 8 * this.scale : at - 6 * this.scale);
         }
+    }
+
+    /* Kept as a picture: pointing at things draws again what is marked, not a hundred thousand trials. */
+    drawTrials(u, px, py) {
+        const {x, y} = u.scales, view = [x.min, x.max, y.min, y.max].join();
+        if (this.drawnView !== view) {
+            this.drawn = el("canvas", {width: u.ctx.canvas.width, height: u.ctx.canvas.height});
+            const c = this.drawn.getContext("2d");
+            for (const kind of KINDS)
+                if (!this.hidden.has(kind.kind))
+                    this.drawKind(c, kind, px, py);
+            this.drawnView = view;
+        }
+        u.ctx.drawImage(this.drawn, 0, 0);
     }
 
     drawKind(c, kind, px, py) {

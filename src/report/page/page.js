@@ -23,13 +23,29 @@ function buildPage(study, root) {
         panel.append(networkPanel(study, study.winner));
     else
         panel.append(el("p.soft", null, "Click a network in the chart or in the table."));
-    const sections = [
-        section("network", "Network", panel), trials.root, progressSection(study), choicesSection(study),
-        estimatesSection(study), predictionsSection(study), failuresSection(study), machineSection(study)].filter(Boolean);
+    const sections = [section("network", "Network", panel), trials.root, afterwards([progressSection, choicesSection,
+        estimatesSection, predictionsSection, failuresSection, machineSection].map((make) => () => make(study)))];
     root.replaceChildren(header(study), el("main", null,
         el("div.first", null, answer(study), el("div.beside", null,
             section("front", frontTitle(study), chart ? chart.root : null), compare)),
         sections), footer(study));
+}
+
+/* Places for sections that take their time and stand below the first screen, which is shown before they are made. */
+function afterwards(makers) {
+    const places = makers.map(() => el("div", {hidden: true}));
+    const next = (i) => {
+        if (i === makers.length)
+            return;
+        const made = makers[i]();
+        if (made)
+            places[i].replaceWith(made);
+        else
+            places[i].remove();
+        setTimeout(next, 0, i + 1);
+    };
+    requestAnimationFrame(() => setTimeout(next, 0, 0));
+    return places;
 }
 
 function frontTitle(study) {

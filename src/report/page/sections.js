@@ -24,16 +24,13 @@ function progressWords(study) {
 }
 
 function choicesSection(study) {
-    const genes = [];
-    for (let i = 0; i < study.n; i++)
-        if (study.isOk(i))
-            genes.push({trial: i, values: study.genes(i)});
+    const done = study.finished().filter((i) => study.isOk(i)), columns = geneColumns(study, done);
     const metrics = [...new Set([study.goal, study.cost])].filter(Boolean);
-    const found = metrics.map((m) => shares(study, m, genes).filter(([, share]) => share >= 0.005).slice(0, 12));
+    const found = metrics.map((m) => shares(m, done, columns).filter(([, share]) => share >= 0.005).slice(0, 12));
     if (!found.some((f) => f.length))
         return null;
     return section("choices", "Which choices matter",
-        el("p.soft", null, `Share of the variance that each choice accounts for by itself, in the ${plural(genes.length, "network")} of this search. ` +
+        el("p.soft", null, `Share of the variance that each choice accounts for by itself, in the ${plural(done.length, "network")} of this search. ` +
             "A search prefers good networks, so these are no random sample: choices that go together share what they account for."),
         el("div.columns", null, metrics.map((m, k) => el("div", null, el("h3", null, m.name),
             found[k].length ? table(["choice", "share of variance"], found[k].map(([name, share]) => [name, bar(share)]), "plain")

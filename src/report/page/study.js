@@ -58,6 +58,19 @@ class Study {
         this.goal = this.objectives[0] || this.metrics[0];
         this.cost = this.objectives.slice(1).find((m) => m.of_device) || this.objectives[1] ||
             this.metrics.find((m) => m.of_device && m !== this.goal) || this.metrics[1] || this.goal;
+        this.readChoices(data.choices || []);
+    }
+
+    /* Each choice by its name, and a place for each of its positions. */
+    readChoices(choices) {
+        this.places = [];
+        this.choices = new Map();
+        for (const {name, positions, separator} of choices) {
+            this.choices.set(name, {name, positions, separator, first: this.places.length});
+            for (let i = 0; i < positions; i++)
+                this.places.push(positions === 1 ? name : `${name}[${i}]`);
+        }
+        this.only = choices.length === 1 ? this.choices.get(choices[0].name) : null;
     }
 
     metric(name) {
@@ -111,25 +124,44 @@ class Study {
         return [...this.about.front, ...members].find((t) => t.trial === trial) || null;
     }
 
+    /* Calls visit(place, label) for each gene that the code of a trial spells; `places` has their names. */
+    visitGenes(trial, visit) {
+        const {choices, only} = this, code = this.trials.arch[trial];
+        if (only && !code.startsWith(only.name + "=")) {
+            visitLabels(only, code, visit);
+            return;
+        }
+        for (let at = 0, end; at < code.length; at = end + 1) {
+            const comma = code.indexOf(",", at), equals = code.indexOf("=", at);
+            end = comma < 0 ? code.length : comma;
+            const choice = choices.get(code.slice(at, equals));
+            if (choice)
+                visitLabels(choice, code.slice(equals + 1, end), visit);
+        }
+    }
+
     /* [name, value] for each position of each choice that the code of a trial spells. */
     genes(trial) {
-        const choices = this.data.choices || [], code = this.trials.arch[trial];
-        const single = choices.length === 1 && !code.startsWith(choices[0].name + "=");
-        const parts = single ? [choices[0].name + "=" + code] : code.split(",");
-        return parts.flatMap((part) => {
-            const name = part.slice(0, part.indexOf("=")), text = part.slice(part.indexOf("=") + 1);
-            const choice = choices.find((c) => c.name === name);
-            if (!choice)
-                return [];
-            const labels = choice.positions === 1 ? [text] : text.split(choice.separator);
-            return labels.map((label, i) => [choice.positions === 1 ? name : `${name}[${i}]`, label]);
-        });
+        const found = [];
+        this.visitGenes(trial, (place, label) => found.push([this.places[place], label]));
+        return found;
     }
 
     /* The last part of a path, without its ending. */
     get title() {
         return baseName(this.job.space);
     }
+}
+
+/* The labels of one choice, in the order of its positions; there may be fewer. */
+function visitLabels({positions, separator, first}, text, visit) {
+    if (positions === 1)
+        visit(first, text);
+    else if (separator)
+        text.split(separator).slice(0, positions).forEach((label, i) => visit(first + i, label));
+    else
+        for (let i = 0; i < text.length && i < positions; i++)
+            visit(first + i, text[i]);
 }
 
 function baseName(path) {
