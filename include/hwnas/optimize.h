@@ -20,7 +20,7 @@ typedef struct hwnas_optimize_options {
     double minutes;     /* of the search; 0: 10 */
     int64_t max_trials; /* 0: only time is limited */
     const char *device; /* NULL: "cpu" */
-    int threads, batch; /* of the measured network; 0: 1 */
+    int threads, batch; /* of the measured network; 0: 1; threads also HWNAS_THREADS_ALL (profile.h) */
     uint64_t seed;
     const char *out; /* what its files begin with; NULL: "NAME-opt" of NAME.onnx */
     bool resume;     /* go on with the study that is there */

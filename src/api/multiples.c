@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "trial/metric.h"
 
 /* What the model has of a metric, as a job spells it. Of a latency the low end of its interval: a
@@ -28,15 +29,32 @@ static bool reference_of(double *out, const char *metric, size_t n, const hwnas_
     return false;
 }
 
+static const hwnas_metric *find_metric(const char *name, size_t n)
+{
+    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
+        if (strlen(m->name) == n && !strncmp(m->name, name, n))
+            return m;
+    return hwnas_metric_of(HWNAS_LATENCY); /* of which "latency" is short */
+}
+
 /* In a unit that people read: a search says its limits again. */
 static void add_limit(hwnas_str *out, const char *name, size_t n, double value)
 {
-    const hwnas_metric *metric = hwnas_metric_of(HWNAS_LATENCY); /* of which "latency" is short */
-    for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
-        if (strlen(m->name) == n && !strncmp(m->name, name, n))
-            metric = m;
-    const hwnas_metric shown = hwnas_metric_shown(metric, value);
+    const hwnas_metric shown = hwnas_metric_shown(find_metric(name, n), value);
     hwnas_str_addf(out, "%.6g %s", value / shown.scale, shown.unit);
+}
+
+/* A number alone is no multiple. */
+static void note_unit(const char *name, double number, const char *behind)
+{
+    const size_t n = strcspn(name, " <>=");
+    const hwnas_metric *metric = find_metric(name, n);
+    const bool is_alone = !*behind || *behind == ',' || !strncmp(behind, "and ", 4);
+    if (is_alone && *metric->unit)
+        hwnas_log(HWNAS_LOG_NOTE,
+                  "the limit of %.*s is taken as %.6g %s; write %.6g x for a multiple of what the "
+                  "model has",
+                  (int)n, name, number, metric->unit, number);
 }
 
 hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text, const hwnas_optimized *found)
@@ -59,6 +77,7 @@ hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text, const hwn
         }
         const char *unit = after + strspn(after, " ");
         if (*unit != 'x' || isalnum((unsigned char)unit[1])) {
+            note_unit(metric, factor, unit);
             hwnas_str_addn(out, at, (size_t)(after - at));
             at = after;
             continue;

@@ -1,5 +1,6 @@
 /* optimizing.c: hwnas/optimize.h: deriving, searching, recovering and comparing in one call. */
 #include <hwnas/optimize.h>
+#include <hwnas/profile.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/file.h"
 #include "base/sized_options.h"
 #include "base/str.h"
+#include "device/device.h"
 #include "export/exporter.h"
 #include "export/finetune.h"
 #include "inherit/samples.h"
@@ -94,7 +96,10 @@ static hwnas_status take_options(optimization *o, const char *model,
         options->minutes = 10;
     if (!options->device)
         options->device = "cpu";
-    options->threads = options->threads ? options->threads : 1;
+    if (!options->threads)
+        options->threads = 1;
+    if (options->threads == HWNAS_THREADS_ALL)
+        options->threads = hwnas_device_cores();
     options->batch = options->batch ? options->batch : 1;
     o->prefix = options->out ? hwnas_strdup(options->out)
                              : hwnas_printf("%.*s-opt", (int)(strlen(model) - 5), model);

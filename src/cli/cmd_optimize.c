@@ -1,5 +1,6 @@
 /* optimize: a faster model of a trained one. */
 #include <hwnas/optimize.h>
+#include <hwnas/profile.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static hwnas_status optimize(const arguments *a)
     options.device = a->device;
     options.precisions = a->precisions;
     options.with_resolution = a->with_resolution;
-    options.threads = (int)a->threads;
+    options.threads = a->threads ? (int)a->threads : HWNAS_THREADS_ALL;
     options.batch = (int)a->batch;
     options.seed = (uint64_t)a->seed;
     options.out = a->out;
@@ -98,7 +99,7 @@ static hwnas_status optimize(const arguments *a)
 
 hwnas_status hwnas_cmd_optimize(int argc, char **argv)
 {
-    arguments a = {0};
+    arguments a = {.threads = 1};
     bool done;
     int n;
     const hwnas_option options[] = {
@@ -119,7 +120,7 @@ hwnas_status hwnas_cmd_optimize(int argc, char **argv)
          "what it may be computed in: f32,s8 (f32; of --resume, as before)"},
         {"resolution", 0, HWNAS_OPTION_FLAG, &a.with_resolution, NULL,
          "images may be made smaller before the model sees them"},
-        {"threads", 't', HWNAS_OPTION_INT, &a.threads, "N", "threads there (1)"},
+        {"threads", 't', HWNAS_OPTION_ALL, &a.threads, "N", "threads there, or all (1)"},
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N", "samples that are run together there (1)"},
         {"seed", 0, HWNAS_OPTION_INT, &a.seed, "N", "another seed, another search (0)"},
         {"out", 'o', HWNAS_OPTION_TEXT, &a.out, "PREFIX", "what files begin with (NAME-opt)"},

@@ -103,6 +103,16 @@ END
     ends 0 optimize net.onnx $SAMPLES $limits --trials 4 --precision f32 --resume
 }
 
+@test "all cores, and a limit without a unit, which is told" {
+    ends 0 optimize net.onnx $SAMPLES --constraints 'latency.p50 <= 900' --device null --threads all --trials 2 --minutes 1 --json
+    says err "note: the limit of latency.p50 is taken as 900 ms; write 900 x for a multiple of what the model has"
+    "$HWNAS" study show net-opt.db --json >show
+    is show "d['job']['threads'] == $(nproc)"
+    ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.9 x and latency.p50 <= 900 ms' --device null --trials 2 --minutes 1 --json --overwrite
+    [[ $(<err) != *"is taken as"* ]]
+    refuses 2 "--threads must be a whole number" optimize net.onnx $SAMPLES --threads some
+}
+
 @test "what does not fit is told, and writes no network" {
     ends 2 optimize net.onnx
     says err "*--data is missing*"
