@@ -52,6 +52,19 @@ static int count_streams(const cursor *c)
     return threads < hwnas_device_cores() ? hwnas_device_cores() / threads : 1;
 }
 
+/* "fill" comes to a number of copies that the list has already. */
+static bool is_repeated(const cursor *c)
+{
+    const int *streams = c->sweep->streams;
+    for (cursor before = {.sweep = c->sweep, .device = c->device, .threads = c->threads};
+         before.streams < c->streams; before.streams++)
+        if ((streams[before.streams] == HWNAS_STREAMS_FILL ||
+             streams[c->streams] == HWNAS_STREAMS_FILL) &&
+            count_streams(&before) == count_streams(c))
+            return true;
+    return false;
+}
+
 /* Measures the row's network in one runner, and how much of its time is no code to deploy. */
 static hwnas_status run_with_slow_code(hwnas_profile_row *row, const cursor *c,
                                        const hwnas_measure_options *options)
@@ -361,6 +374,8 @@ hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep)
     for (c.device = 0; c.device < sweep->n_devices; c.device++)
         for (c.threads = 0; c.threads < sweep->n_threads; c.threads++)
             for (c.streams = 0; c.streams < sweep->n_streams; c.streams++) {
+                if (is_repeated(&c))
+                    continue;
                 open_runner(&c);
                 status = run_models(&c);
                 close_runner(&c);

@@ -34,10 +34,10 @@ END
 
 @test "lists may say all cores, and as many copies as fit" {
     "$HWNAS" profile mnist_mlp --device null --threads 1,all --streams 1,fill --seconds 0.01 --csv >"$BATS_TEST_TMPDIR/out"
-    # Threads and copies of each row: with all cores there is room for one copy.
+    # Threads and copies of each row: with all cores there is room for one copy, which is not measured twice.
     [ "$(/usr/bin/python3 -c 'import csv, sys
 print([(r["threads"], r["streams"]) for r in csv.DictReader(open(sys.argv[1]))])' "$BATS_TEST_TMPDIR/out")" = \
-        "[('1', '1'), ('1', '$(nproc)'), ('$(nproc)', '1'), ('$(nproc)', '1')]" ] || { cat "$BATS_TEST_TMPDIR/out"; false; }
+        "[('1', '1'), ('1', '$(nproc)'), ('$(nproc)', '1')]" ] || { cat "$BATS_TEST_TMPDIR/out"; false; }
 }
 
 @test "models by name, by file and from ONNX, over batches and threads" {
