@@ -78,3 +78,39 @@ ort() {
     # The library that npm has was built without it.
     "$HWNAS" profile mnist_mlp --device ort:xnnpack --seconds 0.01 >out 2>err || says err "use the provider 'XNNPACK'"
 }
+
+@test "ort: what an input's type cannot hold becomes its nearest value, and what is no number 0" {
+    local type bounds
+    needs_ort
+    while read -r type bounds; do
+        /usr/bin/python3 - "$type" <<'END'
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+graph = helper.make_graph(
+    [helper.make_node("Cast", ["x"], ["c"], to=TensorProto.FLOAT), helper.make_node("Neg", ["c"], ["y"])], "casts",
+    [helper.make_tensor_value_info("x", getattr(TensorProto, sys.argv[1]), [1, 6])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 6])])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+onnx.save(model, "net.onnx")
+np.array([1e30, -1e30, float("nan"), 300, -300, 7], np.float32).tofile("x")
+END
+        ends 0 run net.onnx --device ort --input x --output y
+        /usr/bin/python3 - $bounds <<'END'
+import sys
+import numpy as np
+
+got, (low, high) = -np.fromfile("y", np.float32), map(float, sys.argv[1:])
+wanted = np.array([high, low, 0, min(300, high), max(-300, low), 7], np.float32)
+assert (got == wanted).all(), (got, wanted)
+END
+    done <<END
+INT8 -128 127
+UINT8 0 255
+INT16 -32768 32767
+INT32 -2147483648 2147483647
+INT64 -9223372036854775808 9223372036854775807
+END
+}

@@ -29,11 +29,20 @@ typedef struct ort_exec {
 
 /* ---- Types ---- */
 
-#define CONVERTERS(NAME, TYPE)                                                                     \
+/* What a type cannot hold becomes its nearest value, and what is no number 0: C leaves both open.
+ */
+#define BOUNDED(TYPE, LOW, HIGH, value)                                                            \
+    ((value) >= (float)(HIGH)  ? (HIGH)                                                            \
+     : (value) <= (float)(LOW) ? (LOW)                                                             \
+     : (value) == (value)      ? (TYPE)(value)                                                     \
+                               : 0)
+
+#define INTEGERS(NAME, TYPE, LOW, HIGH) CONVERTERS(NAME, TYPE, BOUNDED(TYPE, LOW, HIGH, in[i]))
+#define CONVERTERS(NAME, TYPE, CONVERTED)                                                          \
     static void NAME##_from_floats(void *out, const float *in, size_t n)                           \
     {                                                                                              \
         for (size_t i = 0; i < n; i++)                                                             \
-            ((TYPE *)out)[i] = (TYPE)in[i];                                                        \
+            ((TYPE *)out)[i] = (TYPE)(CONVERTED);                                                  \
     }                                                                                              \
     static void NAME##_to_floats(float *out, const void *in, size_t n)                             \
     {                                                                                              \
@@ -41,14 +50,14 @@ typedef struct ort_exec {
             out[i] = (float)((const TYPE *)in)[i];                                                 \
     }
 
-CONVERTERS(bool, bool)
-CONVERTERS(double, double)
-CONVERTERS(int8, int8_t)
-CONVERTERS(int16, int16_t)
-CONVERTERS(int32, int32_t)
-CONVERTERS(int64, int64_t)
-CONVERTERS(uint8, uint8_t)
-CONVERTERS(uint16, uint16_t)
+CONVERTERS(bool, bool, in[i])
+CONVERTERS(double, double, in[i])
+INTEGERS(int8, int8_t, INT8_MIN, INT8_MAX)
+INTEGERS(int16, int16_t, INT16_MIN, INT16_MAX)
+INTEGERS(int32, int32_t, INT32_MIN, INT32_MAX)
+INTEGERS(int64, int64_t, INT64_MIN, INT64_MAX)
+INTEGERS(uint8, uint8_t, 0, UINT8_MAX)
+INTEGERS(uint16, uint16_t, 0, UINT16_MAX)
 
 static const struct type_row {
     ONNXTensorElementDataType type;
