@@ -13,6 +13,9 @@
 
 /* A fitted predictor that ships is below 5 MB; a larger file is something else. */
 #define MAX_BYTES ((size_t)256 << 20)
+/* In the record of its fitting. */
+#define MOST_ROWS 1e9
+#define MOST_DEVIATION 1e15
 
 static const hwnas_predictor_ops *kinds[HWNAS_MAX_ROWS] = {
     &hwnas_predictor_table,        &hwnas_predictor_fitted,  &hwnas_predictor_proxy,
@@ -156,6 +159,55 @@ hwnas_status hwnas_predictor_load(hwnas_predictor **out, const char *name, const
     return kind ? kind->open(out, strchr(name, ':') + 1, space) : load_file(out, name, space);
 }
 
+static bool is_between(const json_t *value, double low, double high)
+{
+    return json_is_number(value) && json_number_value(value) >= low &&
+           json_number_value(value) <= high;
+}
+
+/* How a fitting went; what was not known then is missing or null. */
+static hwnas_status check_scores(const json_t *scores, const hwnas_place *place)
+{
+    static const struct {
+        const char *name;
+        double low, high;
+    } bounds[] = {{"kendall_tau", -1, 1},
+                  {"top_tenth_tau", -1, 1},
+                  {"coverage_90", 0, 1},
+                  {"rmse", 0, MOST_DEVIATION},
+                  {"mean_absolute_error", 0, MOST_DEVIATION}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        const json_t *value = json_object_get(scores, bounds[i].name);
+        if (value && !json_is_null(value) && !is_between(value, bounds[i].low, bounds[i].high))
+            return hwnas_fail(HWNAS_E_INPUT, place, "the predictor's '%s' is damaged",
+                              bounds[i].name);
+    }
+    return HWNAS_OK;
+}
+
+/* What no estimate needs, so that nobody has looked at it yet. */
+static hwnas_status check_record(const json_t *file, const char *path)
+{
+    const hwnas_place place = {.file = path};
+    const json_t *rows = json_object_get(file, "rows"), *range;
+    size_t i;
+    if (!json_is_integer(rows) || !is_between(rows, 1, MOST_ROWS))
+        return hwnas_fail(
+            HWNAS_E_INPUT, &place,
+            "the predictor's 'rows', the networks that it was fitted to, are damaged");
+    TRY(check_scores(json_object_get(file, "cross_validation"), &place));
+    json_array_foreach(json_object_get(file, "fact_ranges"), i, range)
+    {
+        const json_t *low = json_array_get(range, 0), *high = json_array_get(range, 1);
+        if (!json_is_number(low) || !json_is_number(high) ||
+            json_number_value(low) > json_number_value(high))
+            return hwnas_fail(HWNAS_E_INPUT, &place,
+                              "number %zu of the ranges of the predictor's facts is damaged",
+                              i + 1);
+    }
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_predictor_read(json_t **out, const char *name)
 {
     char *path = NULL;
@@ -165,7 +217,9 @@ hwnas_status hwnas_predictor_read(json_t **out, const char *name)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' was not fitted by hwnas", name),
                           "only a predictor that 'hwnas predictor fit' wrote says what it has "
                           "learned from; 'hwnas predictor eval' judges any");
-    const hwnas_status status = read_file(out, &path, name);
+    hwnas_status status = read_file(out, &path, name);
+    if (status == HWNAS_OK)
+        status = check_record(*out, path);
     free(path);
     if (status == HWNAS_OK)
         return HWNAS_OK;

@@ -155,6 +155,31 @@ search() {
     grep -q '^imagenet_any: ' out
 }
 
+@test "predictor show refuses a record that cannot be" {
+    local change word
+    cp "$HWNAS_SRC/predictors/imagenet_any.json" p.json
+    while read -r word change; do
+        /usr/bin/python3 - "$change" <<'END'
+import json, sys
+d = json.load(open("p.json"))
+exec(sys.argv[1])
+json.dump(d, open("q.json", "w"))
+END
+        refuses 2 "q.json: *$word*damaged" predictor show ./q.json
+    done <<'END'
+rows d["rows"] = -1
+rows d["rows"] = 0
+rows d["rows"] = "many"
+rows d["rows"] = 10**18
+rows del d["rows"]
+kendall_tau d["cross_validation"]["kendall_tau"] = -5
+coverage_90 d["cross_validation"]["coverage_90"] = 1e300
+rmse d["cross_validation"]["rmse"] = "x"
+ranges d["fact_ranges"][0] = [5, 1]
+ranges d["fact_ranges"][1] = "x"
+END
+}
+
 @test "each number outside the domain is marked" {
     write_table
     ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
