@@ -33,18 +33,31 @@ static void add_difference(hwnas_str *out, const char *what, const char *before,
         hwnas_str_addf(out, "%s%s: recorded '%s', now '%s'", out->n ? "; " : "", what, before, now);
 }
 
+/* What stands between the devices and us says nothing of their speed. */
+static bool uses_this_machine(const hwnas_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_devices; i++)
+        if (!hwnas_device_is_elsewhere(profile->devices[i].spelling))
+            return true;
+    return false;
+}
+
 char *hwnas_baseline_doubt(const hwnas_baseline *b)
 {
     hwnas_str out = {0};
     const char *governor = b->before->host.conditions.governor;
-    add_difference(&out, "processor", b->before->host.processor, b->now->host.processor);
-    if (*governor && *b->now->host.conditions.governor)
+    const bool is_here = uses_this_machine(b->now);
+    if (is_here)
+        add_difference(&out, "processor", b->before->host.processor, b->now->host.processor);
+    if (is_here && *governor && *b->now->host.conditions.governor)
         add_difference(&out, "governor", governor, b->now->host.conditions.governor);
     for (size_t i = 0; i < b->now->n_devices; i++)
         for (size_t k = 0; k < b->before->n_devices; k++) {
             const hwnas_profile_device *now = &b->now->devices[i], *was = &b->before->devices[k];
             if (strcmp(now->spelling, was->spelling))
                 continue;
+            if (hwnas_device_is_elsewhere(now->spelling))
+                add_difference(&out, "device", was->info.name, now->info.name);
             add_difference(&out, "library", was->info.library, now->info.library);
             add_difference(&out, "instructions", was->info.isa, now->info.isa);
         }

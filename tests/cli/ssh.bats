@@ -159,6 +159,40 @@ END
     refuses 2 "names several boards, which only a search takes" devices ssh:twin+third
 }
 
+# elsewhere NAME: `twin` is another machine of the same kind, for the program ./NAME that connects.
+elsewhere() {
+    sed s/STILL_MACHINE=twin/STILL_MACHINE=moved/ "$BOARD/ssh_config" >"$1_config"
+    printf '#!/bin/sh\nexec ssh -F %s "$@"\n' "'$PWD/$1_config'" >"$1"
+    chmod +x "$1"
+}
+
+@test "a baseline across a link: the same machine is judged, another one behind the same name is told" {
+    elsewhere moved
+    on "$STILL" ends 0 profile mnist_mlp --device ssh:twin/null --threads 1 --save base.json
+    on "$STILL" ends 0 compare --baseline base.json --json
+    is out "d['doubt'] is None and [r['verdict'] for r in d['rows']] != ['slower']"
+    HWNAS_SSH=$PWD/moved on "$STILL" ends 0 compare --baseline base.json --json
+    is out "\"device: recorded 'a still machine, over ssh, machine twin', now 'a still machine, over ssh, machine moved'\" in d['doubt']"
+}
+
+@test "another machine behind the same name: no study goes on, nothing is taken over, nothing learnt serves it" {
+    local job=(search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --strategy nsga2 --ties 0 --confirm 0
+        --objectives accuracy,latency.p50 --device ssh:twin/null --json)
+    elsewhere moved
+    on "$STILL" ends 0 "${job[@]}" --trials 40 --study s.db
+    HWNAS_SSH=$PWD/moved on "$STILL" refuses 2 "" "${job[@]}" --trials 50 --study s.db --resume
+    on "$STILL" ends 0 "${job[@]}" --trials 30 --warm-start s.db --study same.db
+    is out "d['warm'] > 0"
+    HWNAS_SSH=$PWD/moved on "$STILL" ends 0 "${job[@]}" --trials 30 --warm-start s.db --study other.db
+    is out "d['warm'] == 0"
+    /usr/bin/python3 - "$XDG_CACHE_HOME"/hwnas/latency-*.db <<'END'
+import sqlite3, sys
+rows = sqlite3.connect(sys.argv[1]).execute("SELECT name, count(*) FROM observation JOIN machine ON machine.id = machine GROUP BY name")
+names = sorted(name.split("; ")[1] for name, n in rows if n)
+assert names == ["a still machine, over ssh, machine moved", "a still machine, over ssh, machine twin"], names
+END
+}
+
 @test "devices and profile: the other machine says who it is" {
     on "$HWNAS" ends 0 devices ssh:board --json
     is out "len(d['devices']) == 1 and d['devices'][0]['name'] == 'ssh:board' and d['devices'][0]['works']"
