@@ -5,8 +5,8 @@ set -eu -o pipefail
 build=$PWD
 cd "$(dirname "$0")/.."
 
-# The system's, and jansson.
-standard='ctype errno fcntl float getopt inttypes jansson limits math signal stdarg stdbool stddef stdint stdio stdlib string sys/ioctl time unistd'
+# The system's, jansson and libmicrohttpd.
+standard='arpa/inet ctype errno fcntl float getopt inttypes jansson limits math microhttpd netinet/in pthread signal stdarg stdbool stddef stdint stdio stdlib string sys/ioctl sys/random sys/resource sys/socket sys/stat time unistd'
 
 tell() { # tell NUMBER WHAT: nothing is in standard input
     local wrong

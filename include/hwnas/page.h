@@ -16,6 +16,12 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_of_study(hwnas_report **out, hwn
  * HWNAS_E_UNSUPPORTED: there is none of this report; HWNAS_E_INPUT: a name in it is not UTF-8. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_html(char **out, const hwnas_report *page);
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save(const hwnas_report *page, const char *path);
+/* The data of the page in short form, as the page has them; and a page without data, which gets
+ * them from `source`, a path on the server that it came from, every other second: 204 is "not yet",
+ * 304 "the same as of this ETag", and the header Hwnas-Study one of "running", "ended", "stopped".
+ */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_data(char **out, const hwnas_report *page);
+HWNAS_API char *hwnas_page_following(const char *source);
 /* A picture of the study as SVG, and the same into a file: "front", or "curve" (the best network so
  * far, over the trials). HWNAS_E_USAGE: there is none of that name; HWNAS_E_INFEASIBLE: the study
  * has nothing to show in it yet. */

@@ -9,6 +9,7 @@
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "report/page.h"
 
 typedef struct written_file {
     char *path, *remark; /* remark NULL: none */
@@ -146,18 +147,30 @@ hwnas_status hwnas_report_write(char **out, const hwnas_report *report, hwnas_fo
 }
 
 /* Numbers to be looked at have few digits, so that the page of a large study opens soon. */
-hwnas_status hwnas_page_html(char **out, const hwnas_report *page)
+hwnas_status hwnas_page_data(char **out, const hwnas_report *page)
 {
     IN_C_LOCALE;
-    char *json;
-    hwnas_str html = {0};
     if (!page->kind->html)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there is no page of this report");
-    TRY(dump(&json, page->kind->json(page->found), JSON_COMPACT | JSON_REAL_PRECISION(7)));
-    page->kind->html(&html, json);
+    return dump(out, page->kind->json(page->found), JSON_COMPACT | JSON_REAL_PRECISION(7));
+}
+
+hwnas_status hwnas_page_html(char **out, const hwnas_report *page)
+{
+    char *json;
+    hwnas_str html = {0};
+    TRY(hwnas_page_data(&json, page));
+    page->kind->html(&html, json, NULL);
     free(json);
     *out = html.s;
     return HWNAS_OK;
+}
+
+char *hwnas_page_following(const char *source)
+{
+    hwnas_str html = {0};
+    hwnas_page_draw(&html, "null", source);
+    return html.s;
 }
 
 hwnas_status hwnas_page_picture(char **out, const hwnas_report *page, const char *picture)

@@ -17,6 +17,7 @@
 #include "report/page.h"
 #include "report/picture.h"
 #include "report/trials_table.h"
+#include "store/lock.h"
 #include "study/ask_tell.h"
 #include "study/explain.h"
 
@@ -120,6 +121,11 @@ hwnas_status hwnas_study_read(hwnas_study **out, const char *path)
     *study = (hwnas_study){.store = store, .path = hwnas_strdup(path)};
     *out = study;
     return HWNAS_OK;
+}
+
+bool hwnas_study_is_running(const char *path)
+{
+    return hwnas_lock_is_held(path);
 }
 
 static void forget_front(hwnas_study *study)

@@ -150,6 +150,7 @@ hwnas_status hwnas_cmd_search(int argc, char **argv);
 hwnas_status hwnas_cmd_space(int argc, char **argv);
 hwnas_status hwnas_cmd_study(int argc, char **argv);
 hwnas_status hwnas_cmd_version(int argc, char **argv);
+hwnas_status hwnas_cmd_watch(int argc, char **argv);
 
 /* Runs the row that argv[1] names; `what` is "hwnas" or "hwnas space". Prints the list for --help.
  */

@@ -24,6 +24,7 @@ const hwnas_command hwnas_commands[] = {
     {"search", "find the networks that are accurate and fast on a device", hwnas_cmd_search},
     {"study", "look at what a search has found", hwnas_cmd_study},
     {"report", "write what a search has found as a page for a browser", hwnas_cmd_report},
+    {"watch", "serve that page, live, while the search runs", hwnas_cmd_watch},
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},

@@ -25,8 +25,9 @@ json_t *hwnas_page_json(const hwnas_summary *summary, const hwnas_explanation *e
  * the unit that the metric is shown in, by number. A new reference. */
 HWNAS_CHECKED hwnas_status hwnas_page_predictions(json_t **out, const hwnas_summary *summary,
                                                   hwnas_store *store);
-/* The page of such an object, which has no line breaks. */
-void hwnas_page_draw(hwnas_str *out, const char *json);
+/* The page of such an object, which has no line breaks; or one that gets it from `source`, a path
+ * on the server that it comes from (NULL: none). */
+void hwnas_page_draw(hwnas_str *out, const char *json, const char *source);
 
 /* ---- Parts of the object ---- */
 

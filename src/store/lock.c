@@ -137,6 +137,19 @@ hwnas_status hwnas_lock_make(hwnas_lock *out, bool *is_there, const char *file, 
     return HWNAS_OK;
 }
 
+bool hwnas_lock_is_held(const char *file)
+{
+    struct stat st;
+    if (!stat(file, &st) && is_ours(&st))
+        return true;
+    struct flock byte = one_byte(LOCK_BYTE);
+    const int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const bool is_held = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &byte) && byte.l_type != F_UNLCK;
+    if (fd >= 0)
+        close(fd);
+    return is_held;
+}
+
 void hwnas_lock_sign(const hwnas_lock *lock)
 {
     struct flock sign = one_byte(SIGN_BYTE);

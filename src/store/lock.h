@@ -24,6 +24,8 @@ HWNAS_CHECKED hwnas_status hwnas_lock_take(hwnas_lock *out, const char *file, co
 /* Makes an empty file that is locked from the beginning; `is_there`: no, there is one already. */
 HWNAS_CHECKED hwnas_status hwnas_lock_make(hwnas_lock *out, bool *is_there, const char *file,
                                            const char *study);
+/* Whether some process, maybe this one, has the file locked. */
+bool hwnas_lock_is_held(const char *file);
 /* Says again who holds it: closing SQLite's descriptor makes that forgotten, not the lock. */
 void hwnas_lock_sign(const hwnas_lock *lock);
 int hwnas_lock_descriptor(const hwnas_lock *lock);

@@ -3,6 +3,7 @@ load helpers
 
 COMMANDS="search
 report
+watch
 study
 study show
 export

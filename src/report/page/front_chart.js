@@ -40,13 +40,14 @@ function quantile(sorted, q) {
 }
 
 class FrontChart {
-    /* `view` has x, y and selected; onPick(trial) is told what somebody points at and wants to see. */
-    constructor(study, view, onPick) {
+    /* `view` has x, y and selected; onPick(trial) is told what somebody points at and wants to see;
+     * `before` is the chart whose place this one takes, if there was one. */
+    constructor(study, view, onPick, before) {
         this.study = study;
         this.view = view;
         this.onPick = onPick;
-        this.hidden = new Set();
-        this.isWhole = false;
+        this.hidden = before ? before.hidden : new Set();
+        this.isWhole = Boolean(before && before.isWhole);
         this.hover = -1;
         this.holder = el("div.plot", {
             tabindex: "0", role: "application", keydown: (e) => this.onKey(e),
@@ -66,7 +67,7 @@ class FrontChart {
                 view[key] = study.metric(e.target.value);
                 redrawCharts();
             }}, numeric.map((m) => el("option", {value: m.name, selected: m === view[key]}, m.name))));
-        this.whole = el("button.quiet", {type: "button", "aria-pressed": "false", click: () => this.showAll()}, "Show all");
+        this.whole = el("button.quiet", {type: "button", "aria-pressed": String(this.isWhole), click: () => this.showAll()}, "Show all");
         return el("div.controls.screen", null, picker("across", "x"), picker("up", "y"), this.whole,
                   el("span.soft", null, "Drag to zoom, double-click to go back"));
     }
@@ -81,7 +82,7 @@ class FrontChart {
         const there = new Set(Array.from({length: this.study.n}, (_, i) => this.study.kind(i)));
         return el("div.legend", {role: "group", "aria-label": "What the chart shows"},
             KINDS.filter((k) => there.has(k.kind)).reverse().map((k) => el("button.quiet", {
-                type: "button", "aria-pressed": "true", "data-kind": k.kind, click: (e) => {
+                type: "button", "aria-pressed": String(!this.hidden.has(k.kind)), "data-kind": k.kind, click: (e) => {
                     const isShown = this.hidden.delete(k.kind);
                     if (!isShown)
                         this.hidden.add(k.kind);

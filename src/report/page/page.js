@@ -1,38 +1,49 @@
 /* page.js: puts the sections together. */
 
-function buildPage(study, root) {
+/* `kept` is what the reader had chosen on the page before, whose place this one takes; it gets what is chosen here. */
+function buildPage(study, root, kept = {}) {
     document.title = `${study.title}: hwnas report`;
-    const state = {a: Math.max(study.winner, 0), b: Math.max(firstRival(study), 0)};
-    const view = {x: study.cost, y: study.goal, selected: study.winner};
+    charts.length = 0;
+    const state = {a: Math.max(study.winner, 0), b: Math.max(firstRival(study), 0), ...kept.compared};
+    const view = {x: axisOf(study, kept.view, "x") || study.cost, y: axisOf(study, kept.view, "y") || study.goal,
+                  selected: kept.picked === undefined ? study.winner : kept.picked};
     const panel = el("div", {"aria-live": "polite"});
-    const chart = study.metrics.length ? new FrontChart(study, view, (trial) => showTrial(trial)) : null;
+    const chart = study.metrics.length ? new FrontChart(study, view, (trial) => showTrial(trial), kept.chart) : null;
     const compare = study.n > 1 && study.metrics.length ? compareSection(study, state) : null;
     const trials = new TrialTable(study, (a, b) => {
-        Object.assign(state, {a, b});
+        kept.compared = Object.assign(state, {a, b});
         compare.refresh();
         compare.scrollIntoView({block: "nearest"});
-    });
+    }, kept.trials);
     showTrial = (trial) => {
-        view.selected = trial;
+        view.selected = kept.picked = trial;
         panel.replaceChildren(networkPanel(study, trial));
         if (chart)
             chart.refresh();
         document.getElementById("network").scrollIntoView({block: "nearest"});
     };
-    if (study.winner >= 0)
-        panel.append(networkPanel(study, study.winner));
+    if (view.selected >= 0)
+        panel.append(networkPanel(study, view.selected));
     else
         panel.append(el("p.soft", null, "Click a network in the chart or in the table."));
     const sections = [section("network", "Network", panel), trials.root, afterwards([progressSection, choicesSection,
-        estimatesSection, predictionsSection, failuresSection, machineSection].map((make) => () => make(study)))];
+        estimatesSection, predictionsSection, failuresSection, machineSection].map((make) => () => make(study)), kept.view !== undefined)];
     root.replaceChildren(header(study), el("main", null,
         el("div.first", null, answer(study), el("div.beside", null,
             section("front", frontTitle(study), chart ? chart.root : null), compare)),
         sections), footer(study));
+    Object.assign(kept, {view, chart, trials});
 }
 
-/* Places for sections that take their time and stand below the first screen, which is shown before they are made. */
-function afterwards(makers) {
+function axisOf(study, view, key) {
+    return view && study.metric(view[key].name);
+}
+
+/* Places for sections that take their time and stand below the first screen, which is shown before they are made; not
+ * where the reader may be looking at them already. */
+function afterwards(makers, isAtOnce) {
+    if (isAtOnce)
+        return makers.map((make) => make()).filter(Boolean);
     const places = makers.map(() => el("div", {hidden: true}));
     const next = (i) => {
         if (i === makers.length)
@@ -68,11 +79,15 @@ function header(study) {
 }
 
 function footer(study) {
-    return el("footer.soft", null, `hwnas ${study.data.hwnas}. This file loads nothing.`);
+    return el("footer.soft", null, `hwnas ${study.data.hwnas}. ` +
+        (document.getElementById("data").dataset.source ? "" : "This file loads nothing."));
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-    const study = new Study(JSON.parse(document.getElementById("data").textContent));
-    buildPage(study, document.getElementById("page"));
+    const data = document.getElementById("data"), root = document.getElementById("page");
+    if (data.dataset.source)
+        follow(data.dataset.source, root);
+    else
+        buildPage(new Study(JSON.parse(data.textContent)), root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawCharts);
 });

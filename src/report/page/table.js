@@ -3,7 +3,7 @@
 const PAGE_ROWS = 100; /* a browser lays out a hundred rows at once, not a hundred thousand */
 
 class TrialTable {
-    constructor(study, onCompare) {
+    constructor(study, onCompare, before) {
         this.study = study;
         this.onCompare = onCompare;
         this.filter = {text: "", kind: study.front.length ? "front" : "all"};
@@ -12,6 +12,8 @@ class TrialTable {
         this.metrics = study.metrics.filter((m) => 3 * [...m.sources].filter((s) => s !== "-").length >= study.n);
         this.shown = PAGE_ROWS;
         this.chosen = [];
+        if (before)
+            Object.assign(this, {filter: before.filter, order: before.order, shown: before.shown, chosen: before.chosen});
         this.body = el("tbody");
         this.head = el("tr");
         this.count = el("p.soft", {role: "status"});
@@ -25,12 +27,13 @@ class TrialTable {
     }
 
     controls() {
-        const kinds = [...new Set(Array.from({length: this.study.n}, (_, i) => this.study.kind(i)))];
+        const kinds = [...new Set([...Array.from({length: this.study.n}, (_, i) => this.study.kind(i)), this.filter.kind])]
+            .filter((kind) => kind !== "all");
         return el("div.controls.screen", null,
             el("label", null, "show ", el("select", {"data-filter": "kind", change: (e) => this.change({kind: e.target.value})},
                 ["all", ...kinds].map((k) => el("option", {value: k, selected: k === this.filter.kind}, k === "all" ? "all" : titleOfKind(k))))),
             el("label", null, "with ", el("input", {
-                type: "search", "data-filter": "text", placeholder: "network, or latency.p50 < 9",
+                type: "search", "data-filter": "text", value: this.filter.text, placeholder: "network, or latency.p50 < 9",
                 input: (e) => this.change({text: e.target.value})})),
             el("span.soft", null, "Tick two networks to compare them."));
     }
