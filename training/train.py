@@ -2,6 +2,7 @@
 """Trains a network that hwnas made, by a recipe: the program behind `accuracy: train:RECIPE` (docs/training.md).
 
     train.py --recipe RECIPE [--work FOLDER] net.onnx net.py
+    train.py --recipe RECIPE --out PREFIX net.onnx net.py
 
 It is an ordinary program for `accuracy: command:...`: its last line on standard output is the accuracy on the
 validation samples. Copy it with loop.py and recipe.py, and change it. What hwnas says of the network is in the
@@ -9,10 +10,15 @@ environment: HWNAS_INPUT_SHAPE, HWNAS_INPUT_TYPE, HWNAS_DIGEST.
 
 In the folder of --work there is a checkpoint of each training under way, DIGEST.pt, and of each that has ended what
 came of it, DIGEST.json. A training that is begun again goes on from there, and comes to the same weights as one that
-was never interrupted (on a CPU, with as many threads)."""
+was never interrupted (on a CPU, with as many threads).
+
+With --out, as `hwnas train` has it, there are PREFIX.pt, PREFIX.onnx with the weights and PREFIX.csv with the curve, and the
+last line says with which samples the network is to be tested."""
 import argparse
+import csv
 import hashlib
 import importlib.util
+import io
 import json
 import math
 import os
@@ -300,6 +306,9 @@ class Course:
             self.end_epoch(int(epochs))
         return self.is_over()
 
+    def why_diverged(self, what):
+        return f"the training diverged in epoch {len(self.curve) + 1}: {what} is not finite"
+
     def train(self):
         """Returns the accuracy on the validation samples."""
         self.resume()
@@ -324,6 +333,8 @@ def check_about(args, session):
     """What the results of a folder are about: one recipe and the same samples. The samples are looked at once in a
     run of hwnas, by --check: they may be many."""
     settings = settings_of(session.recipe)
+    if args.out:
+        return {"settings": settings, "data": session.data.digest()}
     kept = args.work and os.path.join(args.work, "recipe.json")
     if not kept:
         return {"settings": settings}
@@ -368,6 +379,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recipe", required=True, metavar="FILE")
     parser.add_argument("--work", metavar="FOLDER", help="checkpoints and what came of trainings; without it none are kept")
+    parser.add_argument("--out", metavar="PREFIX", help="what files of a trained network begin with")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings at a time, which share the cores (1)")
     parser.add_argument("--check", action="store_true", help="tell what is wrong, as JSON, and train nothing")
     parser.add_argument("network", nargs="+", metavar="net.onnx net.py")
@@ -408,16 +420,70 @@ class Session:
         return loop.load_module(path).build()
 
 
-def tell_check(args):
+def tell(what, args):
     """One line of JSON, whatever comes."""
     try:
-        session = Session(args)
-        told = {"samples": {part: len(rows) for part, (_, rows) in session.data.parts.items()}, "device": session.device}
+        told = what(args)
     except Wrong as wrong:
         file, line, column = wrong.place or (None, 0, 0)
         told = {"wrong": wrong.message, "file": file, "line": line, "column": column, "hint": wrong.hint}
         told = {key: value for key, value in told.items() if value is not None}
     print(json.dumps(told))
+
+
+def check(args):
+    session = Session(args)
+    return {"samples": {part: len(rows) for part, (_, rows) in session.data.parts.items()}, "device": session.device}
+
+
+# ---- A network to keep ----
+
+
+def write_curve(path, curve):
+    def write(file):
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(["epoch", "loss", "validation_loss", "validation_pct"])
+        rows.writerows([epoch, *(f"{value:.6g}" for value in values)] for epoch, *values in curve)
+        text.detach()
+    loop.write_whole(path, write)
+
+
+def samples_to_test(session, prefix):
+    """A file and how `hwnas evaluate` reads it: as it is given where all of it counts, else written."""
+    data = session.data
+    part = "test" if "test" in data.parts else "validation"
+    given, (samples, rows) = data.recipe[part], data.parts[part]
+    numbers = {key: [loop.fraction(text) for text in samples.how.get(key, "").split(":") if text] for key in ("scale", "mean", "std")}
+    told = {"part": part, "data": given, "labels": data.recipe[part + "-labels"], "scale": (numbers["scale"] or [1])[0],
+            "mean": numbers["mean"], "std": numbers["std"]}
+    told.update({key: samples.how[key] for key in ("layout", "x", "y") if key in samples.how})
+    if not isinstance(given, str) or os.path.isdir(given):
+        told.update(data=prefix + "-" + part + ".npz", labels=None, x="x", y="y")
+        loop.write_whole(told["data"], lambda file: np.savez(file, x=np.ascontiguousarray(samples.x[rows]), y=np.array(samples.y[rows])))
+    return told
+
+
+def train_to_keep(args):
+    session = Session(args)
+    course = Course(session.recipe, session.data, session.model, session.loss, session.device, args.out, session.about)
+    try:
+        accuracy = course.train()
+    except loop.Diverged as what:
+        raise Wrong(course.why_diverged(what), session.recipe["optimizer"].place("rate") or (args.recipe, 0, 0),
+                    f"a smaller rate than {session.recipe['optimizer']['rate']:g} may help, or clip") from None
+    samples, rows = session.data.parts["train"]
+    state = {**course.state(), "weights": course.judged().state_dict()}
+    loop.write_whole(args.out + ".pt", lambda file: torch.save(state, file))
+    model = course.judged().cpu().eval().to(memory_format=torch.contiguous_format)
+    write_curve(args.out + ".csv", course.curve)
+    wrong = loop.write_onnx(args.out + ".onnx", model, samples.inputs(rows[:1], "cpu"))
+    if wrong:
+        raise Wrong(wrong, hint=f"the weights are in {args.out}.pt")
+    return {"accuracy": accuracy, "epochs": len(course.curve), **samples_to_test(session, args.out)}
+
+
+# ---- A network of a search ----
 
 
 def train(args):
@@ -430,8 +496,7 @@ def train(args):
             outcome = {"about": session.about, "accuracy": course.train(), "curve": course.curve}
         except loop.Diverged as what:
             outcome = {"about": session.about, "curve": course.curve,
-                       "failed": f"the training diverged in epoch {len(course.curve) + 1}: {what} is not finite; "
-                                 f"a smaller rate than {session.recipe['optimizer']['rate']:g} may help, or clip"}
+                       "failed": f"{course.why_diverged(what)}; a smaller rate than {session.recipe['optimizer']['rate']:g} may help, or clip"}
         write_outcome(files, outcome)
     if "failed" in outcome:
         sys.exit(f"train.py: {outcome['failed']}")
@@ -440,8 +505,8 @@ def train(args):
 
 def main():
     args = parse()
-    if args.check:
-        return tell_check(args)
+    if args.check or args.out:
+        return tell(check if args.check else train_to_keep, args)
     try:
         train(args)
     except Wrong as wrong:

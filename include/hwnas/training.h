@@ -54,6 +54,34 @@ typedef struct hwnas_results_options {
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_results_import(hwnas_report **out,
                                                           const hwnas_results_options *options);
 
+/* ---- One network, to the end ---- */
+
+typedef struct hwnas_network_training_options {
+    size_t size;
+    const char *recipe; /* a file, docs/training.md */
+    const char *out;    /* what its files begin with */
+    bool overwrite;     /* put new files in the place of those that are there, and begin anew */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: the training ends soon.
+     * The same call goes on with it. */
+    const volatile sig_atomic_t *cancel;
+    /* (optional) Each line that the program prints, in the calling thread. */
+    void (*says)(void *context, const char *line);
+    void *context;
+} hwnas_network_training_options;
+#define HWNAS_NETWORK_TRAINING_OPTIONS_INIT                                                        \
+    {                                                                                              \
+        sizeof(hwnas_network_training_options), NULL, NULL, false, NULL, NULL, NULL                \
+    }
+
+/* Trains a network of a space with PyTorch, in another process, and writes OUT.onnx with its
+ * weights, OUT.pt, the checkpoint, OUT.py, the module that it belongs to, and OUT.csv, the curve.
+ * The report is that of hwnas_dataset_evaluate() of the ONNX file on the recipe's test samples; of
+ * its validation samples where there are none, which a note says. HWNAS_E_INPUT: the recipe or its
+ * data are wrong, or the training diverged. Takes as long as the training. */
+HWNAS_API HWNAS_CHECKED hwnas_status
+hwnas_network_train(hwnas_report **out, const hwnas_network *network,
+                    const hwnas_network_training_options *options);
+
 /* ---- Predictors ---- */
 
 typedef struct hwnas_fitting_options {

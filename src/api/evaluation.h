@@ -21,4 +21,7 @@ struct hwnas_evaluation {
     char names[HWNAS_MAX_EVALUATION_VALUES][HWNAS_VALUE_NAME_SIZE];
 };
 
+/* As hwnas_evaluation_report(); takes the evaluation, which ends with the report. */
+hwnas_report *hwnas_api_report_of_evaluation(hwnas_evaluation *evaluation);
+
 #endif

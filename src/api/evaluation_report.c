@@ -110,11 +110,9 @@ static json_t *to_json(const void *found)
         (json_int_t)e->not_finite, "seconds", e->seconds, "values", values);
 }
 
-hwnas_status hwnas_evaluation_report(hwnas_report **out, const hwnas_evaluation *evaluation)
+static hwnas_report *make(const hwnas_report_kind *kind, const hwnas_evaluation *evaluation)
 {
-    IN_C_LOCALE;
-    static const hwnas_report_kind kind = {.text = write_text, .json = to_json};
-    hwnas_report *report = hwnas_report_new(&kind, (void *)evaluation);
+    hwnas_report *report = hwnas_report_new(kind, (void *)evaluation);
     if (evaluation->not_finite) {
         char *note = hwnas_printf("for %" PRId64 " samples the network gave values that are not "
                                   "finite",
@@ -127,6 +125,24 @@ hwnas_status hwnas_evaluation_report(hwnas_report **out, const hwnas_evaluation 
                                             "interrupted; %" PRId64 " of %" PRId64
                                             " samples were evaluated",
                                             evaluation->n, evaluation->n_samples));
-    *out = report;
+    return report;
+}
+
+hwnas_status hwnas_evaluation_report(hwnas_report **out, const hwnas_evaluation *evaluation)
+{
+    IN_C_LOCALE;
+    static const hwnas_report_kind kind = {.text = write_text, .json = to_json};
+    *out = make(&kind, evaluation);
     return HWNAS_OK;
+}
+
+static void free_found(void *found)
+{
+    hwnas_evaluation_free(found);
+}
+
+hwnas_report *hwnas_api_report_of_evaluation(hwnas_evaluation *evaluation)
+{
+    static const hwnas_report_kind kind = {.text = write_text, .json = to_json, .free = free_found};
+    return make(&kind, evaluation);
 }

@@ -149,6 +149,7 @@ hwnas_status hwnas_cmd_run(int argc, char **argv);
 hwnas_status hwnas_cmd_search(int argc, char **argv);
 hwnas_status hwnas_cmd_space(int argc, char **argv);
 hwnas_status hwnas_cmd_study(int argc, char **argv);
+hwnas_status hwnas_cmd_train(int argc, char **argv);
 hwnas_status hwnas_cmd_version(int argc, char **argv);
 hwnas_status hwnas_cmd_watch(int argc, char **argv);
 

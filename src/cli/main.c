@@ -29,6 +29,7 @@ const hwnas_command hwnas_commands[] = {
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
     {"optimize", "make a trained model faster on a device", hwnas_cmd_optimize},
+    {"train", "train a network by a recipe, and see how accurate it is", hwnas_cmd_train},
     {"evaluate", "see how accurate a network is on samples of yours", hwnas_cmd_evaluate},
     {"forecast", "see what a device would do with a model, and whether it fits",
      hwnas_cmd_forecast},

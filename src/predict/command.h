@@ -3,17 +3,16 @@
 #ifndef HWNAS_PREDICT_COMMAND_H
 #define HWNAS_PREDICT_COMMAND_H
 
-#include "predict/handed.h"
 #include "predict/percent.h"
 #include "predict/predict_priv.h"
 #include "predict/results.h"
 
-enum { HWNAS_MAX_WORDS = 32, HWNAS_MAX_ARGUMENTS = HWNAS_MAX_WORDS + 4 };
+enum { HWNAS_MAX_WORDS = 32, HWNAS_MAX_ARGUMENTS = HWNAS_MAX_WORDS + 3 };
 
 typedef struct hwnas_command {
     hwnas_predictor base;
     char *words;                          /* the command line, cut into ... */
-    char *arguments[HWNAS_MAX_ARGUMENTS]; /* words; two paths and an option may follow */
+    char *arguments[HWNAS_MAX_ARGUMENTS]; /* words; two paths follow */
     size_t n_words;
     char *name; /* what messages call the program; NULL: its first word */
     double timeout, jobs, retries;
@@ -33,8 +32,4 @@ HWNAS_CHECKED hwnas_status hwnas_command_set_options(hwnas_command *p, char *tex
 HWNAS_CHECKED hwnas_status hwnas_command_check_program(const char *name);
 /* The last step: its file of results. */
 HWNAS_CHECKED hwnas_status hwnas_command_open_results(hwnas_command *p);
-/* The command line for one network; everything is borrowed. */
-void hwnas_command_arguments(char *out[HWNAS_MAX_ARGUMENTS], const hwnas_command *p,
-                             const hwnas_handed *handed);
-
 #endif

@@ -250,14 +250,6 @@ static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
     return HWNAS_OK;
 }
 
-void hwnas_command_arguments(char *out[HWNAS_MAX_ARGUMENTS], const hwnas_command *p,
-                             const hwnas_handed *handed)
-{
-    memcpy(out, p->arguments, sizeof p->arguments);
-    out[p->n_words] = handed->paths[HWNAS_HANDED_ONNX];
-    out[p->n_words + 1] = handed->paths[HWNAS_HANDED_PYTORCH];
-}
-
 static hwnas_status prepare(void *context, hwnas_run *run)
 {
     batch *b = context;
@@ -268,7 +260,9 @@ static hwnas_status prepare(void *context, hwnas_run *run)
         return HWNAS_OK;
     r->code = hwnas_arch_code(r->arch);
     TRY(hwnas_handed_make(&r->handed, r->arch));
-    hwnas_command_arguments(r->arguments, p, &r->handed);
+    memcpy(r->arguments, p->arguments, sizeof r->arguments);
+    r->arguments[p->n_words] = r->handed.paths[HWNAS_HANDED_ONNX];
+    r->arguments[p->n_words + 1] = r->handed.paths[HWNAS_HANDED_PYTORCH];
     run->arguments = r->arguments;
     run->name = p->name;
     run->environment = r->handed.environment;

@@ -10,10 +10,10 @@
 #include "base/home.h"
 #include "base/str.h"
 #include "predict/command.h"
-#include "predict/program.h"
+#include "predict/recipe_run.h"
 
-/* Reading and decoding all samples takes its time. */
-#define CHECK_SECONDS 3600.0
+/* Of the command line. */
+enum { RECIPE = 3, WORK = 5 };
 
 /* The words of a command line, in one block. */
 static void set_words(hwnas_command *p, char *const *words, size_t n)
@@ -47,70 +47,22 @@ static void make_command_line(hwnas_command *p, const char *recipe)
 
 /* ---- Before the first training ---- */
 
-/* One line of JSON: what is wrong, or how many samples there are. */
-static hwnas_status read_check(void *context, const char *line)
-{
-    const hwnas_command *p = context;
-    hwnas_status status = HWNAS_OK;
-    const char *wrong = NULL, *file = NULL, *hint = NULL;
-    int row = 0, column = 0;
-    json_t *told = json_loads(line, 0, NULL);
-    if (!json_is_object(told))
-        status =
-            hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' could not be checked: '%.200s'", p->name, line);
-    else
-        json_unpack(told, "{s?s, s?s, s?i, s?i, s?s}", "wrong", &wrong, "file", &file, "line", &row,
-                    "column", &column, "hint", &hint);
-    if (wrong) {
-        const hwnas_place place = {.file = file, .line = row, .column = column};
-        status = hwnas_fail(HWNAS_E_INPUT, file ? &place : NULL, "%s", wrong);
-        if (hint)
-            hwnas_hint(status, "%s", hint);
-    }
-    json_decref(told);
-    return status;
-}
-
-static hwnas_status is_ready(void *context, hwnas_run *run)
-{
-    (void)context;
-    run->state = HWNAS_RUN_READY;
-    return HWNAS_OK;
-}
-
-static hwnas_status is_done(void *context, hwnas_run *run)
-{
-    (void)context;
-    (void)run;
-    return HWNAS_OK;
-}
-
 /* With a network of the space: does it take these samples, and are its classes theirs? */
 static hwnas_status check(hwnas_command *p)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_handed handed = {0};
-    char *arguments[HWNAS_MAX_ARGUMENTS], option[] = "--check";
+    json_t *told;
     hwnas_rng rng = hwnas_rng_new(0, 0x636865636b); /* the stream "check" */
     hwnas_arch *arch = hwnas_arch_new(p->base.space);
     hwnas_arch_sample(arch, &rng);
-    TRY_OUT(hwnas_handed_make(&handed, arch));
-    hwnas_command_arguments(arguments, p, &handed);
-    arguments[p->n_words + 2] = option;
-    arguments[p->n_words + 3] = NULL;
-    hwnas_run run = {.arguments = arguments, .name = p->name, .environment = handed.environment};
-    const hwnas_programs programs = {.jobs = 1,
-                                     .timeout = CHECK_SECONDS,
-                                     .stop = p->base.stop,
-                                     .begin = is_ready,
-                                     .done = is_done,
-                                     .read = read_check,
-                                     .context = p};
-    TRY_OUT(hwnas_programs_run(&programs, &run, 1));
-out:
-    hwnas_handed_done(&handed);
+    const hwnas_recipe_call call = {.recipe = p->arguments[RECIPE],
+                                    .options = {"--work", p->arguments[WORK], "--check"},
+                                    .arch = arch,
+                                    .stop = p->base.stop};
+    const hwnas_status status = hwnas_recipe_run(&told, &call);
     hwnas_arch_free(arch);
-    return status;
+    TRY(status);
+    json_decref(told);
+    return HWNAS_OK;
 }
 
 /* ---- "RECIPE#KEY=VALUE,..." ---- */

@@ -27,8 +27,9 @@ typedef struct tail {
     size_t total, n;
     char bytes[2 * TAIL_BYTES];
     const char *of; /* the program */
-    char line[LINE_BYTES];
-    size_t n_line; /* bytes of a line that has not ended */
+    char line[LINE_BYTES + 1];
+    size_t n_line;                  /* bytes of a line that has not ended */
+    const hwnas_programs *programs; /* who hears each line; NULL: nobody */
 } tail;
 
 typedef enum verdict { RUNNING, TOO_LONG, TOO_MUCH, STOPPED } verdict;
@@ -69,7 +70,7 @@ static int start_process(child *c, int out, int err)
 }
 
 /* An attempt at the child's run. */
-static hwnas_status start(child *c)
+static hwnas_status start(child *c, const hwnas_programs *p)
 {
     int out[2] = {-1, -1}, err[2] = {-1, -1}, error = 0;
     c->begun = hwnas_now(); /* it may be done before we are back */
@@ -88,7 +89,7 @@ static hwnas_status start(child *c)
                           "it must exist and be executable, and a script begins with #!");
     }
     c->verdict = RUNNING;
-    c->out = (tail){.fd = out[0], .of = name_of(c->run)};
+    c->out = (tail){.fd = out[0], .of = name_of(c->run), .programs = p};
     c->err = (tail){.fd = err[0], .of = name_of(c->run)};
     return HWNAS_OK;
 }
@@ -100,7 +101,10 @@ static void log_bytes(tail *t, const char *bytes, size_t n)
         const bool is_end = bytes[i] == '\n' || bytes[i] == '\r';
         if (!is_end)
             t->line[t->n_line++] = bytes[i];
-        if ((is_end || t->n_line == sizeof t->line) && t->n_line) {
+        if ((is_end || t->n_line == LINE_BYTES) && t->n_line) {
+            t->line[t->n_line] = '\0';
+            if (t->programs && t->programs->says)
+                t->programs->says(t->programs->context, t->line);
             hwnas_log(HWNAS_LOG_DEBUG, "%s: %.*s", t->of, (int)t->n_line, t->line);
             t->n_line = 0;
         }
@@ -271,7 +275,7 @@ static bool attend(child *c, const hwnas_programs *p)
     take_message(c->run, status);
     if (status == HWNAS_E_CRASHED && c->verdict == RUNNING && c->attempt < p->retries) {
         c->attempt++;
-        status = start(c);
+        status = start(c, p);
         if (status == HWNAS_OK)
             return false;
         take_message(c->run, status);
@@ -304,7 +308,7 @@ static hwnas_status begin(child *c, const hwnas_programs *p, hwnas_run *run)
     c->run = run;
     c->attempt = 0;
     if (status == HWNAS_OK)
-        status = start(c);
+        status = start(c, p);
     take_message(run, status);
     if (status == HWNAS_OK)
         return HWNAS_OK;

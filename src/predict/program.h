@@ -38,6 +38,8 @@ typedef struct hwnas_programs {
     /* Called once for each run that was READY or whose begin() failed, when it is over. It may
      * change the run's message. */
     hwnas_status (*done)(void *context, hwnas_run *run);
+    /* (optional) Each line of its standard output, as it comes. */
+    void (*says)(void *context, const char *line);
     /* (optional) What the last line that it printed means, instead of an accuracy. */
     hwnas_status (*read)(void *context, const char *line);
     /* (optional) Called many times a second while something runs or is left for later. */

@@ -208,3 +208,51 @@ END
     [ -s best.yaml ]
     [ "$(wc -l <recipe.small_images.csv)" = 3 ]
 }
+
+@test "hwnas train: a network with its weights, and the accuracy of the file" {
+    recipe 'epochs: 6' 'batch: 16' 'optimizer: {rate: 0.2}' 'ema: 0.9' 'threads: 1'
+    sed -i 's/validation: 0.25/validation: 0.25\n  test: 0.25/' recipe.yaml
+    ends 0 train tiny.yaml --arch width=8 --recipe recipe.yaml --out whole --json
+    cp out told
+    is told 'd["samples"] == 64'
+    [ "$(grep -c '^epoch ' err)" = 6 ]
+    [ "$(wc -l <whole.csv)" = 7 ]
+    says whole.csv 'epoch,loss,validation_loss,validation_pct'
+    # What the file computes is what PyTorch does with the checkpoint.
+    /usr/bin/python3 - <<'END'
+import importlib.util, json
+import numpy as np, torch
+spec = importlib.util.spec_from_file_location('net', 'whole.py')
+net = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(net)
+state = torch.load('whole.pt')
+model = net.build().eval()
+model.load_state_dict(state['weights'])
+samples = np.load('whole-test.npz')
+x = (torch.tensor(samples['x'].reshape(-1, 1, 28, 28).astype(np.float32)) / 255 - 0.286) / 0.353
+right = (model(x).argmax(1).numpy() == samples['y']).mean() * 100
+told = json.load(open('told'))['values']['top1']['value']
+assert len(x) == 64 and abs(told - right) < 1e-6, (told, right)
+END
+    # The samples that test have trained nothing.
+    ends 0 evaluate whole.onnx --data whole-test.npz --scale 1/255 --mean 0.286 --std 0.353 --json
+    [ "$(json out 'd["values"]["top1"]["value"]')" = "$(json told 'd["values"]["top1"]["value"]')" ]
+    refuses 2 'whole.onnx is there already*--overwrite' train tiny.yaml --arch width=8 --recipe recipe.yaml --out whole
+    # Killed, it goes on, to the same.
+    "$HWNAS" train tiny.yaml --arch width=8 --recipe recipe.yaml --out again >out 2>err </dev/null &
+    local pid=$!
+    until grep -qs '^epoch 2 ' err; do kill -0 $pid || return 1; sleep 0.05; done
+    kill -9 $pid
+    wait $pid || true
+    [ ! -e again.onnx ]
+    ends 0 train tiny.yaml --arch width=8 --recipe recipe.yaml --out again
+    not grep -q '^epoch 1 ' err
+    cmp again.csv whole.csv
+    says out 'top-1'
+    # What cannot be is told.
+    refuses 2 'is no network of a space' train again.onnx --recipe recipe.yaml --out other
+    refuses 2 "recipe is missing" train tiny.yaml --arch width=8
+    sed -i 's/rate: 0.2/rate: 1e9/' recipe.yaml
+    refuses 2 'recipe.yaml:11:19: the training diverged in epoch 1' train tiny.yaml --arch width=8 --recipe recipe.yaml --out other
+    [ ! -e other.onnx ]
+}
