@@ -45,10 +45,10 @@ const hwnas_command hwnas_commands[] = {
     {0},
 };
 
-/* In lines of 80 columns. */
-static void print_topics(void)
+/* Goes on from that column, in lines of 80. */
+static void print_topics(int column)
 {
-    int column = printf("Topics of 'hwnas help TOPIC':");
+    column += printf(", 'hwnas help TOPIC' of:");
     for (const hwnas_topic *t = hwnas_topics; t->name; t++) {
         if (column + (int)strlen(t->name) + 2 > 80)
             column = printf("\n ") - 1;
@@ -62,9 +62,12 @@ static void print_commands(const char *what, const char *about, const hwnas_comm
     for (const hwnas_command *c = rows; c->name; c++)
         if (c->help)
             hwnas_say(stdout, "  %-12s %s\n", c->name, c->help);
-    hwnas_say(stdout, "\n'%s COMMAND --help' tells more of each.\n", what);
+    printf("\n");
+    const int column = printf("'%s COMMAND --help' tells more of each", what);
     if (rows == hwnas_commands)
-        print_topics();
+        print_topics(column);
+    else
+        printf(".\n");
 }
 
 /* ---- Descriptions ---- */
