@@ -46,12 +46,13 @@ void hwnas_evaluator_renew_runner(hwnas_evaluator *e)
         hwnas_boards_close(&e->sites[i].boards);
 }
 
+/* The same in each session, whether the boards are open just now or not. */
 int hwnas_evaluator_room(const hwnas_evaluator *e)
 {
     int first = 0;
     while (first < e->n && !runs_at(&e->sites[first]))
         first++;
-    return first < e->n ? hwnas_boards_room(&e->sites[first].boards) : 1;
+    return first < e->n ? e->sites[first].room : 1;
 }
 
 void hwnas_evaluator_forget_ahead(hwnas_evaluator *e)
@@ -78,6 +79,11 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     TRY(hwnas_evaluator_use_runner(e, device, threads));
     TRY(hwnas_boards_describe(&s->info, &s->boards));
     s->can_race = hwnas_runner_can_race(e->runner);
+    /* Where each network has a runner of its own, or the next may need one of other threads,
+     * nothing can be sent ahead. */
+    const bool is_lasting =
+        !e->job->memory_limit && (s->row->threads || !hwnas_setting_is_open(&e->job->threads));
+    s->room = is_lasting ? hwnas_boards_room(&s->boards) : 1;
     return HWNAS_OK;
 }
 

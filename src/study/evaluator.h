@@ -17,6 +17,7 @@ typedef struct hwnas_site {
     bool can_race;          /* and its runner lets networks take turns */
     /* Open while the device has its turn; those on other machines longer. */
     hwnas_boards boards;
+    int room; /* of networks that are on the way to them at a time; 1: each when its turn comes */
 } hwnas_site;
 
 struct hwnas_evaluator {

@@ -38,9 +38,9 @@ AcceptEnv STILL_MACHINE STILL_SPANS STILL_WAITS
 END
     cat >"$BOARD/ssh_config" <<END
 Host twin
-    SetEnv STILL_MACHINE=twin STILL_SPANS=$BOARD/spans STILL_WAITS=0.02
+    SetEnv STILL_MACHINE=twin STILL_SPANS=$BOARD/spans STILL_WAITS=0.1
 Host third
-    SetEnv STILL_MACHINE=third STILL_SPANS=$BOARD/spans STILL_WAITS=0.02
+    SetEnv STILL_MACHINE=third STILL_SPANS=$BOARD/spans STILL_WAITS=0.1
 Host odd
     SetEnv STILL_MACHINE=odd
 Host *
@@ -130,7 +130,7 @@ for line in open(sys.argv[1]).read().split():
     seen.add(line[1:])
     together += len(busy) == 2
 print(seen, together)
-assert seen == {"twin", "third"} and together > 10
+assert seen == {"twin", "third"} and together > 2  # one after the other: 0
 END
     ends 0 study show s.db --json
     is out "', over ssh, 2 machines ' in str(d['devices'])"
@@ -146,6 +146,15 @@ END
     is out "d['trials'] == d['finished'] == 150 and d['remeasured'] > 3"
     is out "'estimated' not in str(d['front'])"
     [ "$(cut -c 2- "$BOARD/spans" | sort -u | tr '\n' ' ')" = "third twin " ]
+}
+
+@test "networks that have a runner each, or other threads than the one before, are measured all the same" {
+    on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:board/null --memory 1024 --trials 5 --study limited.db
+    is out "d['trials'] == d['finished'] == 5"
+    on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:board/null --threads '{values: [1, 2]}' --trials 10 --study threads.db
+    is out "d['trials'] == d['finished'] == 10"
+    values threads.db | cut -d "'" -f 2 >codes
+    grep -q threads=1 codes && grep -q threads=2 codes
 }
 
 @test "several boards: others than of one kind, one twice, or where one is needed" {
