@@ -29,6 +29,10 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_picture(char **out, const hwnas_
                                                         const char *picture);
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save_picture(const hwnas_report *page,
                                                              const char *picture, const char *path);
+/* The trials in a file, which appears whole or not at all: "csv", as of hwnas_study_trials(), or
+ * "markdown", the front and then all of them. HWNAS_E_USAGE: another name. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save_tables(const hwnas_report *page,
+                                                            const char *format, const char *path);
 /* The library was built with uPlot, which draws charts; else a page says where they are missing. */
 HWNAS_API bool hwnas_page_has_charts(void);
 

@@ -207,6 +207,21 @@ hwnas_status hwnas_page_save_picture(const hwnas_report *page, const char *pictu
     return save(svg, path);
 }
 
+hwnas_status hwnas_page_save_tables(const hwnas_report *page, const char *format, const char *path)
+{
+    IN_C_LOCALE;
+    hwnas_str text = {0};
+    const bool is_csv = !strcmp(format, "csv");
+    void (*const write)(hwnas_str *, const void *) =
+        is_csv ? page->kind->csv : page->kind->markdown;
+    if (!is_csv && strcmp(format, "markdown") != 0)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "tables are \"csv\" or \"markdown\"");
+    if (!write)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there are no tables of this report");
+    write(&text, page->found);
+    return save(text.s, path);
+}
+
 hwnas_status hwnas_report_conclude(const hwnas_report *report)
 {
     const hwnas_error *e = &report->error;

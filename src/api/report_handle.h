@@ -12,6 +12,7 @@ typedef struct hwnas_report_kind {
     void (*csv)(hwnas_str *out, const void *found);
     void (*dot)(hwnas_str *out, const void *found);
     void (*html)(hwnas_str *out, const char *json, const char *source); /* hwnas_page_draw() */
+    void (*markdown)(hwnas_str *out, const void *found);
     hwnas_status (*svg)(hwnas_str *out, const void *found, const char *picture);
     void (*free)(void *found); /* (optional) */
 } hwnas_report_kind;

@@ -373,6 +373,16 @@ static json_t *page_json(const void *found)
                            p->predictions);
 }
 
+static void page_markdown(hwnas_str *out, const void *found)
+{
+    hwnas_trials_markdown(out, ((const page *)found)->summary);
+}
+
+static void page_csv(hwnas_str *out, const void *found)
+{
+    hwnas_trials_csv(out, ((const page *)found)->summary);
+}
+
 static hwnas_status page_svg(hwnas_str *out, const void *found, const char *picture)
 {
     return hwnas_picture_draw(out, ((const page *)found)->summary, picture);
@@ -392,8 +402,12 @@ static void page_free(void *found)
 hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study)
 {
     IN_C_LOCALE;
-    static const hwnas_report_kind kind = {
-        .json = page_json, .html = hwnas_page_draw, .svg = page_svg, .free = page_free};
+    static const hwnas_report_kind kind = {.json = page_json,
+                                           .csv = page_csv,
+                                           .html = hwnas_page_draw,
+                                           .markdown = page_markdown,
+                                           .svg = page_svg,
+                                           .free = page_free};
     hwnas_status status = HWNAS_OK;
     page *p = hwnas_alloc(sizeof *p);
     TRY_OUT(load_summary(&p->summary, study));

@@ -1,4 +1,4 @@
-/* report: a study as one file for a browser, or a picture of it. */
+/* report: a study as one file for a browser, a picture of it, or its tables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,76 +20,106 @@ static const hwnas_usage usage = {
     .min_arguments = 1,
     .max_arguments = 1};
 
-/* "job.html" of "job.db", "job-front.svg" for a picture. */
-static char *name_file(const char *study, const char *picture)
+/* What is written. */
+typedef struct wanted {
+    const char *path, *out;       /* NULL: `out` is named after the study */
+    const char *picture, *tables; /* NULL, NULL: the page */
+    bool as_json;                 /* the data of the page to standard output */
+} wanted;
+
+/* "job.html" of "job.db"; "job-front.svg", "job.csv", "job.md". */
+static char *name_file(const wanted *w)
 {
-    size_t n = strlen(study);
-    if (n > 3 && !strcmp(study + n - 3, ".db"))
+    size_t n = strlen(w->path);
+    if (n > 3 && !strcmp(w->path + n - 3, ".db"))
         n -= 3;
-    const size_t room = n + (picture ? strlen(picture) : 0) + sizeof "-.html";
+    const char *ending = w->picture                      ? ".svg"
+                         : !w->tables                    ? ".html"
+                         : strcmp(w->tables, "csv") == 0 ? ".csv"
+                                                         : ".md";
+    const size_t room = n + (w->picture ? strlen(w->picture) : 0) + sizeof "-.html";
     char *name = hwnas_need(room, 1);
-    snprintf(name, room, picture ? "%.*s-%s.svg" : "%.*s.html", (int)n, study, picture);
+    snprintf(name, room, "%.*s%s%s%s", (int)n, w->path, w->picture ? "-" : "",
+             w->picture ? w->picture : "", ending);
     return name;
 }
 
-static hwnas_status save(const hwnas_report *report, const char *picture, const char *path)
+static hwnas_status save_page(const hwnas_report *report, const char *path)
 {
     const char *note;
-    if (picture) {
-        TRY(hwnas_page_save_picture(report, picture, path));
-    } else {
-        TRY(hwnas_page_save(report, path));
-        for (size_t i = 0; (note = hwnas_report_note(report, i)); i++)
-            hwnas_say(stderr, "hwnas: note: %s\n", note);
-        if (!hwnas_page_has_charts())
-            hwnas_say(stderr, "hwnas: note: this hwnas was built without uPlot, so the page has "
-                              "no charts; scripts/install-deps fetches it\n");
-    }
+    TRY(hwnas_page_save(report, path));
+    for (size_t i = 0; (note = hwnas_report_note(report, i)); i++)
+        hwnas_say(stderr, "hwnas: note: %s\n", note);
+    if (!hwnas_page_has_charts())
+        hwnas_say(stderr, "hwnas: note: this hwnas was built without uPlot, so the page has "
+                          "no charts; scripts/install-deps fetches it\n");
+    return HWNAS_OK;
+}
+
+static hwnas_status save(const hwnas_report *report, const wanted *w, const char *path)
+{
+    TRY(w->picture  ? hwnas_page_save_picture(report, w->picture, path)
+        : w->tables ? hwnas_page_save_tables(report, w->tables, path)
+                    : save_page(report, path));
     hwnas_say(stderr, "wrote %s\n", path);
     return HWNAS_OK;
 }
 
-/* `out` NULL: the data of the page to standard output. */
-static hwnas_status write_report(const char *path, const char *picture, const char *out)
+static hwnas_status write_report(const wanted *w, const char *out)
 {
     hwnas_study *study;
     hwnas_report *report;
-    TRY(hwnas_study_read(&study, path));
+    TRY(hwnas_study_read(&study, w->path));
     hwnas_status status = hwnas_page_of_study(&report, study);
     hwnas_study_close(study);
     TRY(status);
-    if (!out)
+    if (w->as_json)
         return hwnas_print_report(report, HWNAS_JSON);
-    status = save(report, picture, out);
+    status = save(report, w, out);
     hwnas_report_free(report);
     return status;
 }
 
+static hwnas_status check(const wanted *w, bool as_csv, bool as_markdown)
+{
+    const char *const given[] = {w->picture ? "--svg" : NULL, as_csv ? "--csv" : NULL,
+                                 as_markdown ? "--markdown" : NULL, w->as_json ? "--json" : NULL,
+                                 w->as_json && w->out ? "--out" : NULL};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        if (first && given[i])
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "%s and %s exclude each other", first, given[i]);
+        first = given[i] ? given[i] : first;
+    }
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_cmd_report(int argc, char **argv)
 {
-    const char *path, *out = NULL, *picture = NULL;
-    bool as_json = false, done;
+    wanted w = {0};
+    bool as_csv = false, as_markdown = false, done;
     int n;
     const hwnas_option options[] = {
-        {"out", 'o', HWNAS_OPTION_TEXT, &out, "FILE",
+        {"out", 'o', HWNAS_OPTION_TEXT, &w.out, "FILE",
          "file to write (STUDY with .html at its end)"},
-        {"svg", 0, HWNAS_OPTION_TEXT, &picture, "NAME",
+        {"svg", 0, HWNAS_OPTION_TEXT, &w.picture, "NAME",
          "a picture instead: front, or curve (the best network so far)"},
-        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL,
+        {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "all trials instead, for a spreadsheet"},
+        {"markdown", 0, HWNAS_OPTION_FLAG, &as_markdown, NULL,
+         "the front and all trials instead, as tables of Markdown"},
+        {"json", 0, HWNAS_OPTION_FLAG, &w.as_json, NULL,
          "instead, print the page's data as one JSON object"},
         {0}};
-    TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
+    TRY(hwnas_options_parse(&usage, options, argc, argv, &w.path, &n, &done));
     if (done)
         return HWNAS_OK;
-    if ((out || picture) && as_json)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s and --json exclude each other",
-                          out ? "out" : "svg");
-    if (as_json)
-        return write_report(path, NULL, NULL);
-    char *name = out ? NULL : name_file(path, picture);
-    hwnas_status status = hwnas_file_check_output(out ? out : name, path);
+    TRY(check(&w, as_csv, as_markdown));
+    w.tables = as_csv ? "csv" : as_markdown ? "markdown" : NULL;
+    char *name = w.out ? NULL : name_file(&w);
+    hwnas_status status =
+        w.as_json ? HWNAS_OK : hwnas_file_check_output(w.out ? w.out : name, w.path);
     if (status == HWNAS_OK)
-        status = write_report(path, picture, out ? out : name);
+        status = write_report(&w, w.out ? w.out : name);
     free(name);
     return status;
 }

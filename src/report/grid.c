@@ -153,6 +153,35 @@ void hwnas_grid_text(hwnas_str *out, const hwnas_grid *grid)
         add_row(out, grid, i, widths, &folds);
 }
 
+void hwnas_markdown_text(hwnas_str *out, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("\\`*_[]<>|&~#", *text))
+            hwnas_str_add(out, "\\");
+        hwnas_str_addn(out, (unsigned char)*text < ' ' ? " " : text, 1);
+    }
+}
+
+static void add_markdown_row(hwnas_str *out, const hwnas_grid *grid, size_t first)
+{
+    for (int c = 0; c < grid->n_columns; c++) {
+        hwnas_str_add(out, "| ");
+        hwnas_markdown_text(out, grid->cells[first + (size_t)c]);
+        hwnas_str_add(out, " ");
+    }
+    hwnas_str_add(out, "|\n");
+}
+
+void hwnas_grid_markdown(hwnas_str *out, const hwnas_grid *grid)
+{
+    add_markdown_row(out, grid, 0);
+    for (int c = 0; c < grid->n_columns; c++)
+        hwnas_str_add(out, grid->sides[c] == HWNAS_GRID_RIGHT ? "| ---: " : "| --- ");
+    hwnas_str_add(out, "|\n");
+    for (size_t i = (size_t)grid->n_columns; i < grid->n_cells; i += (size_t)grid->n_columns)
+        add_markdown_row(out, grid, i);
+}
+
 void hwnas_grid_done(hwnas_grid *grid)
 {
     for (size_t i = 0; i < grid->n_cells; i++)

@@ -29,6 +29,11 @@ void hwnas_grid_number(hwnas_grid *grid, int decimals, double value);
 void hwnas_grid_rest(hwnas_grid *grid, const char *format, ...) HWNAS_PRINTF(2, 3);
 /* In lines as long as hwnas_set_columns() says. */
 void hwnas_grid_text(hwnas_str *out, const hwnas_grid *grid);
+/* A text in which Markdown sees no markup. */
+void hwnas_markdown_text(hwnas_str *out, const char *text);
+/* As a table of Markdown (GitHub's), in which no text is markup. Of a grid without
+ * hwnas_grid_rest(). */
+void hwnas_grid_markdown(hwnas_str *out, const hwnas_grid *grid);
 void hwnas_grid_done(hwnas_grid *grid);
 
 /* So many that a figure has about four digits. */

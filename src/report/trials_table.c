@@ -99,42 +99,101 @@ static hwnas_metric shown_for(const hwnas_summary *s, const char *name, const hw
     return hwnas_metric_shown(kind, most);
 }
 
-void hwnas_trials_text(hwnas_str *out, const hwnas_summary *s)
+static const char *standing_of(const hwnas_trial *t)
 {
-    const hwnas_trial_metrics m = hwnas_trial_metrics_find(s);
-    bool *is_on_front = hwnas_trials_on_fronts(s);
-    hwnas_grid grid = {0};
+    const bool is_good = t->is_finished && t->status == HWNAS_OK;
+    return is_good && t->violation > 0      ? "infeasible"
+           : hwnas_trial_is_estimated(t)    ? "estimated"
+           : is_good && t->is_stopped_early ? "stopped early"
+           : is_good && t->is_unstable      ? "unstable"
+                                            : state_of(t);
+}
+
+/* The metrics of a table, each in a unit that suits all of its values. */
+typedef struct shown_metrics {
+    hwnas_trial_metrics metrics;
     hwnas_metric shown[HWNAS_TRIAL_METRICS];
-    hwnas_grid_column(&grid, "  trial", HWNAS_GRID_LEFT);
-    for (size_t i = 0; i < m.n; i++) {
-        shown[i] = shown_for(s, m.names[i], m.kinds[i]);
-        char *heading = hwnas_printf("%s %s", m.names[i], shown[i].unit);
-        hwnas_grid_column(&grid, heading, HWNAS_GRID_RIGHT);
+} shown_metrics;
+
+static void begin_table(hwnas_grid *grid, shown_metrics *m, const hwnas_summary *s,
+                        const char *first)
+{
+    m->metrics = hwnas_trial_metrics_find(s);
+    hwnas_grid_column(grid, first, HWNAS_GRID_LEFT);
+    for (size_t i = 0; i < m->metrics.n; i++) {
+        m->shown[i] = shown_for(s, m->metrics.names[i], m->metrics.kinds[i]);
+        char *heading = hwnas_printf("%s %s", m->metrics.names[i], m->shown[i].unit);
+        hwnas_grid_column(grid, heading, HWNAS_GRID_RIGHT);
         free(heading);
     }
-    hwnas_grid_column(&grid, "status", HWNAS_GRID_LEFT);
-    hwnas_grid_column(&grid, "architecture", HWNAS_GRID_LEFT);
+    hwnas_grid_column(grid, "status", HWNAS_GRID_LEFT);
+    hwnas_grid_column(grid, "architecture", HWNAS_GRID_LEFT);
+}
+
+/* What stands behind the trial's number. */
+static void add_trial(hwnas_grid *grid, const shown_metrics *m, const hwnas_trial *t)
+{
+    for (size_t i = 0; i < m->metrics.n; i++) {
+        const hwnas_value_row *v = hwnas_trial_value(t, m->metrics.names[i]);
+        hwnas_grid_number(grid, m->shown[i].decimals, v ? v->value / m->shown[i].scale : NAN);
+    }
+    hwnas_grid_cell(grid, "%s", standing_of(t));
+    hwnas_grid_cell(grid, "%s", t->code);
+}
+
+void hwnas_trials_text(hwnas_str *out, const hwnas_summary *s)
+{
+    bool *is_on_front = hwnas_trials_on_fronts(s);
+    hwnas_grid grid = {0};
+    shown_metrics m;
+    begin_table(&grid, &m, s, "  trial");
     for (size_t k = 0; k < s->n_trials; k++) {
-        const hwnas_trial *t = &s->trials[k];
-        const bool is_good = t->is_finished && t->status == HWNAS_OK;
         hwnas_grid_cell(&grid, "%c %5llu", is_on_front[k] ? '*' : ' ',
-                        (unsigned long long)t->number);
-        for (size_t i = 0; i < m.n; i++) {
-            const hwnas_value_row *v = hwnas_trial_value(t, m.names[i]);
-            hwnas_grid_number(&grid, shown[i].decimals, v ? v->value / shown[i].scale : NAN);
-        }
-        hwnas_grid_cell(&grid, "%s",
-                        is_good && t->violation > 0      ? "infeasible"
-                        : hwnas_trial_is_estimated(t)    ? "estimated"
-                        : is_good && t->is_stopped_early ? "stopped early"
-                        : is_good && t->is_unstable      ? "unstable"
-                                                         : state_of(t));
-        hwnas_grid_cell(&grid, "%s", t->code);
+                        (unsigned long long)s->trials[k].number);
+        add_trial(&grid, &m, &s->trials[k]);
     }
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     hwnas_str_add(out, "\n*: on the Pareto front\n");
     free(is_on_front);
+}
+
+/* The trials with these places in the summary (NULL: all), as a table of Markdown. */
+static void add_markdown(hwnas_str *out, const hwnas_summary *s, const size_t *places, size_t n)
+{
+    hwnas_grid grid = {0};
+    shown_metrics m;
+    begin_table(&grid, &m, s, "trial");
+    for (size_t i = 0; i < n; i++) {
+        const hwnas_trial *t = &s->trials[places ? places[i] : i];
+        hwnas_grid_cell(&grid, "%llu", (unsigned long long)t->number);
+        add_trial(&grid, &m, t);
+    }
+    hwnas_grid_markdown(out, &grid);
+    hwnas_grid_done(&grid);
+}
+
+void hwnas_trials_markdown(hwnas_str *out, const hwnas_summary *s)
+{
+    const long winner = hwnas_summary_winner(s);
+    hwnas_str_add(out, "# ");
+    hwnas_markdown_text(out, s->study);
+    hwnas_str_add(out, "\n");
+    for (int f = 0; f < s->n_fronts; f++) {
+        hwnas_str_add(out, "\n## Pareto front");
+        if (s->fronts[f].device >= 0) {
+            hwnas_str_add(out, " on ");
+            hwnas_markdown_text(out, s->job.goals.devices.rows[s->fronts[f].device].name);
+        }
+        hwnas_str_addf(out, ": %zu network%s of %zu trial%s\n\n", s->fronts[f].n,
+                       s->fronts[f].n == 1 ? "" : "s", s->n_trials, s->n_trials == 1 ? "" : "s");
+        add_markdown(out, s, s->fronts[f].trials, s->fronts[f].n);
+    }
+    if (winner >= 0)
+        hwnas_str_addf(out, "\nThe winner is trial %llu.\n",
+                       (unsigned long long)s->trials[winner].number);
+    hwnas_str_add(out, "\n## All trials\n\n");
+    add_markdown(out, s, NULL, s->n_trials);
 }
 
 json_t *hwnas_trials_json(const hwnas_summary *s)

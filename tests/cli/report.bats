@@ -78,12 +78,13 @@ END
 @test "report: the first screen says which network, how sure, and why not a faster one" {
     "$HWNAS" study show "$PAGES/job.db" --json >show.json
     browse "$PAGES/job.html" '
-        return {title: document.title, answer: document.querySelector("#answer").innerText,
+        return {ticks: [[0, 0.0000002, 0.0000004], [0, 2.5, 5], [10000, 12000]].map(tickTexts), title: document.title, answer: document.querySelector("#answer").innerText,
                 bottom: document.querySelector("#answer ul:last-child").getBoundingClientRect().bottom}'
     /usr/bin/python3 - <<'END'
 import json
 seen, show = json.load(open("seen"))["result"], json.load(open("show.json"))
 winner, answer = show["winner"], seen["answer"]
+assert seen["ticks"] == [["0", "0.0000002", "0.0000004"], ["0", "2.5", "5"], ["10,000", "12,000"]], seen["ticks"]
 front = sorted(show["front"], key=lambda t: t["objectives"]["latency.p50"]["value"])
 at = [t["trial"] for t in front].index(winner["trial"])
 assert seen["title"] == "nas_bench_201: hwnas report"
@@ -303,6 +304,44 @@ END
         is seen "d['result']['width'] == 0"
         if [ "$dark" ]; then is seen "d['result']['text'] > d['result']['back'] + 300"; else is seen "d['result']['text'] < d['result']['back'] - 300"; fi
     done
+}
+
+@test "report --csv, --markdown: the trials of the study, and names are no markup" {
+    cp "$PAGES/job.db" .
+    change job.db "UPDATE trial SET code = ? WHERE number = 7" '|a*b_[c](http://127.0.0.1:9)<i>`&amp;\'
+    ends 0 report job.db --csv
+    says err "wrote job.csv"
+    "$HWNAS" study trials job.db --csv | diff - job.csv
+    ends 0 report job.db --markdown -o tables.md
+    "$HWNAS" study trials job.db --json >trials.json
+    /usr/bin/python3 - <<'END'
+import json
+trials = json.load(open("trials.json"))["trials"]
+def cut(line):
+    """Its cells, by CommonMark's escapes; what is not escaped is no markup."""
+    cells, characters = [""], iter(line)
+    for c in characters:
+        if c == "|":
+            cells.append("")
+        else:
+            assert c not in "*_[]<>`&~#", line
+            cells[-1] += next(characters) if c == "\\" else c
+    return [cell.strip() for cell in cells[1:-1]]
+def rows(lines):
+    table = [line for line in lines if line.startswith("|")]
+    assert set(table[1]) <= set("|-: ")
+    return [dict(zip(cut(table[0]), cut(line))) for line in table[2:]]
+text = open("tables.md").read()
+front, everything = text.split("## All trials")
+front, everything = rows(front.splitlines()), rows(everything.splitlines())
+assert [int(r["trial"]) for r in everything] == [t["trial"] for t in trials]
+assert {int(r["trial"]) for r in front} == {t["trial"] for t in trials if t["front"]}
+for r, t in zip(everything, trials):
+    assert abs(float(r["latency.p50 ms"]) - t["objectives"]["latency.p50"]["value"]) < 5.1e-4, (r, t)
+    assert r["architecture"] == t["arch"], (r, t)
+END
+    refuses 2 "--csv and --markdown exclude each other" report job.db --csv --markdown
+    refuses 2 "--svg and --csv exclude each other" report job.db --csv --svg front
 }
 
 @test "report --svg: the front and the curve have the study's own numbers" {

@@ -40,8 +40,18 @@ function redrawCharts() {
     charts.forEach((draw) => draw());
 }
 
+/* uPlot's own have three decimals at most, which latencies of tiny networks have not. */
+function tickTexts(ticks) {
+    const near = 1e-6 * Math.min(...ticks.slice(1).map((tick, i) => tick - ticks[i]), Math.abs(ticks[0]) || Infinity);
+    let decimals = 0;
+    while (decimals < 12 && ticks.some((tick) => Math.abs(tick - Number(tick.toFixed(decimals))) > near))
+        decimals++;
+    return ticks.map((tick) => tick.toLocaleString("en", {maximumFractionDigits: decimals}));
+}
+
 function axis(label) {
     return {
+        values: (u, ticks) => tickTexts(ticks),
         label, labelSize: 22, labelFont: "13px system-ui, sans-serif", font: "12px system-ui, sans-serif",
         stroke: colour("text-soft"), grid: {stroke: colour("line"), width: 1},
         ticks: {stroke: colour("line"), width: 1, size: 4},
