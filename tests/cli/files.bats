@@ -53,6 +53,8 @@ fitted.json|$search --accuracy @ --device null --dry-run
 study.db|$search --accuracy nas_bench_macro_cifar10 --device null --dry-run --warm-start @
 study.db|study show @
 study.db|explain @
+study.db|report @ --out new.html
+study.db|report @ --json
 study.db|export @ --format yaml --out new.yaml
 net.onnx|export @ --format pytorch --out new.py
 table.csv|predictor fit nas_bench_macro @ --target acc_top1_pct_mean --kind gp --folds 3 --out new.json
@@ -85,6 +87,10 @@ export --space nas_bench_macro --arch 00000000 --format pytorch --out @
 export --space nas_bench_macro --arch 00000000 --format yaml --out @
 export $GOOD/study.db --format yaml --out @
 export $GOOD/net.onnx --format onnx --dtype s8 --data $GOOD/samples.npy --out @
+report $GOOD/study.db --out @
+report $GOOD/study.db --csv --out @
+report $GOOD/study.db --markdown --out @
+report $GOOD/study.db --svg curve --out @
 search exporting.yaml --study job.db
 profile $GOOD/net.onnx --device null --save @
 compare $GOOD/net.onnx --device null --batch 1 --threads 1 --save @
