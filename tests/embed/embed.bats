@@ -141,6 +141,17 @@ assert library.hwnas_device_open(ctypes.byref(device), b"cuda-dry:h200", None) =
 END
 }
 
+@test "a moved installation has Python's library, which finds its own" {
+    [ -x /usr/bin/python3 ] || skip "there is no /usr/bin/python3"
+    cp -r "$ROOT" root
+    unset HWNAS_LIBRARY HWNAS_PATH LD_LIBRARY_PATH
+    PYTHONPATH=$(dirname "$(find "$PWD/root" -name hwnas.py)") /usr/bin/python3 - "$PWD/root/" <<'END'
+import sys, hwnas
+assert hwnas.__file__.startswith(sys.argv[1]) and hwnas._lib._name.startswith(sys.argv[1]), hwnas._lib._name
+assert hwnas.Network("mnist_mlp").measure(seconds=0.02, interval=1, timeout=600).p50 > 0
+END
+}
+
 write_job() {
     cp "$HWNAS_SRC/tests/embed/tiny.yaml" .
     cat >job.yaml <<'END'
