@@ -27,11 +27,24 @@ typedef struct wanted {
     bool as_json;                 /* the data of the page to standard output */
 } wanted;
 
+/* The name of a study in PostgreSQL, which stands in its address; others are files. */
+static const char *name_of(const char *study, size_t *n)
+{
+    static const char key[] = "study=";
+    const bool is_address = strstr(study, "://") != NULL;
+    const char *name = is_address ? strstr(study, key) : NULL;
+    if (is_address)
+        study = name ? name + strlen(key) : "hwnas";
+    *n = is_address ? strcspn(study, "&") : strlen(study);
+    return study;
+}
+
 /* "job.html" of "job.db"; "job-front.svg", "job.csv", "job.md". */
 static char *name_file(const wanted *w)
 {
-    size_t n = strlen(w->path);
-    if (n > 3 && !strcmp(w->path + n - 3, ".db"))
+    size_t n;
+    const char *study = name_of(w->path, &n);
+    if (n > 3 && !strncmp(study + n - 3, ".db", 3))
         n -= 3;
     const char *ending = w->picture                      ? ".svg"
                          : !w->tables                    ? ".html"
@@ -39,7 +52,7 @@ static char *name_file(const wanted *w)
                                                          : ".md";
     const size_t room = n + (w->picture ? strlen(w->picture) : 0) + sizeof "-.html";
     char *name = hwnas_need(room, 1);
-    snprintf(name, room, "%.*s%s%s%s", (int)n, w->path, w->picture ? "-" : "",
+    snprintf(name, room, "%.*s%s%s%s", (int)n, study, w->picture ? "-" : "",
              w->picture ? w->picture : "", ending);
     return name;
 }

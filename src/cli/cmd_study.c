@@ -61,6 +61,7 @@ static const hwnas_command commands[] = {
 
 hwnas_status hwnas_cmd_study(int argc, char **argv)
 {
-    return hwnas_dispatch("hwnas study", "STUDY is the SQLite file of a search.", commands, argc,
-                          argv);
+    return hwnas_dispatch("hwnas study",
+                          "STUDY is the file of a search, or its address in PostgreSQL.", commands,
+                          argc, argv);
 }

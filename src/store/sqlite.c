@@ -8,21 +8,14 @@
 #define STRING(x) STRING_OF(x)
 #define STRING_OF(x) #x
 
-/* clang-format off: it knows no macros among strings */
-const char
-    hwnas_sqlite_schema[] =
-        "PRAGMA journal_mode = MEMORY;" /* of a file that nobody knows yet */
-        "BEGIN;"
-        "PRAGMA application_id = " STRING(
-            HWNAS_SQLITE_APPLICATION) ";"
-                                      "PRAGMA user_version = " STRING(
-                                          HWNAS_SQLITE_VERSION) ";" HWNAS_STORE_TABLES("INTEGER",
-                                                                                       "REAL",
-                                                                                       " WITHOUT "
-                                                                                       "ROWID") "CO"
-                                                                                                "MM"
-                                                                                                "IT"
-                                                                                                ";";
+/* clang-format off */
+const char hwnas_sqlite_schema[] =
+    "PRAGMA journal_mode = MEMORY;" /* of a file that nobody knows yet */
+    "BEGIN;"
+    "PRAGMA application_id = " STRING(HWNAS_SQLITE_APPLICATION) ";"
+    "PRAGMA user_version = " STRING(HWNAS_SQLITE_VERSION) ";"
+    HWNAS_STORE_TABLES("INTEGER", "REAL", " WITHOUT ROWID")
+    "COMMIT;";
 /* clang-format on */
 
 hwnas_status hwnas_sqlite_fail(const hwnas_store *store)

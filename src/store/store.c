@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "base/str.h"
+#include "store/study_url.h"
 
-static const hwnas_store_driver *const drivers[] = {&hwnas_sqlite_driver};
+static const hwnas_store_driver *const drivers[] = {&hwnas_postgresql_driver, &hwnas_sqlite_driver};
 
 static const hwnas_store_driver *find_driver(const char *path)
 {
@@ -26,11 +27,7 @@ hwnas_status hwnas_store_open(hwnas_store **out, const char *path, hwnas_store_m
 {
     if (!*path)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "the name of the study is empty");
-    if (hwnas_starts_with(path, "postgresql://")) {
-        const hwnas_place place = {.file = path};
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "studies in PostgreSQL come later"),
-                          "give the name of a file");
-    }
+    TRY(hwnas_study_url_check(path));
     const hwnas_store_driver *driver = find_driver(path);
     hwnas_store *store = NULL;
     const hwnas_status status = driver->open(&store, path, mode);

@@ -1,8 +1,9 @@
 /* store.h: a study that survives: what was asked, what came of it.
  *
- * One SQLite file (WAL); each call that changes something is one transaction, durable against the
- * death of the process when it returns. A trial is written when it is asked (`running`) and again
- * when it is finished, so nothing finished is lost and what was running is known. */
+ * One SQLite file (WAL), or a schema in PostgreSQL; each call that changes something is one
+ * transaction, durable against the death of the process when it returns. A trial is written when it
+ * is asked (`running`) and again when it is finished, so nothing finished is lost and what was
+ * running is known. */
 #ifndef HWNAS_STORE_STORE_H
 #define HWNAS_STORE_STORE_H
 
@@ -27,8 +28,9 @@ typedef enum hwnas_event_kind {
     HWNAS_N_EVENT_KINDS
 } hwnas_event_kind;
 
-/* Opens the study `path`, an SQLite file. Not a database, another program's database, a newer or
- * older schema, a truncated file: HWNAS_E_INPUT with a hint. */
+/* Opens the study `path`: an SQLite file or, as postgresql://HOST/DATABASE?study=NAME, a schema of
+ * a PostgreSQL database. Not a database, another program's database, a newer or older schema, a
+ * truncated file: HWNAS_E_INPUT with a hint. */
 HWNAS_CHECKED hwnas_status hwnas_store_open(hwnas_store **out, const char *path,
                                             hwnas_store_mode mode);
 void hwnas_store_close(hwnas_store *store);

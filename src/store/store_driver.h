@@ -110,7 +110,7 @@ typedef struct hwnas_store_driver {
     hwnas_status (*fail)(const hwnas_store *store);
 } hwnas_store_driver;
 
-extern const hwnas_store_driver hwnas_sqlite_driver;
+extern const hwnas_store_driver hwnas_sqlite_driver, hwnas_postgresql_driver;
 
 /* A driver's own begins with it. */
 struct hwnas_store {

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "device/device.h"
 #include "predict/predict.h"
+#include "store/study_url.h"
 
 enum { MAX_KEYS = 48 };
 
@@ -148,6 +149,10 @@ static hwnas_status check_given(const hwnas_job *job, const hwnas_metric *metric
 static hwnas_status check(hwnas_job *job)
 {
     hwnas_place place = {.file = job->path};
+    const char *const studies[] = {job->study, job->warm_start};
+    for (size_t i = 0; i < sizeof studies / sizeof *studies; i++)
+        if (studies[i])
+            TRY(hwnas_study_url_check(studies[i])); /* before a message has it */
     if (!job->space)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the job names no space"),
                           "add space: NAME, or --space NAME");

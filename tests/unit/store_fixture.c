@@ -18,14 +18,17 @@
 #include "base/mem.h"
 
 char *scratch, *path;
+const char *store_server;
 
 int make_scratch(void **state)
 {
+    static int n_cases;
     (void)state;
     scratch = hwnas_strdup("/tmp/hwnas-test-store.XXXXXX");
     if (!mkdtemp(scratch))
         return -1;
-    path = hwnas_printf("%s/study.db", scratch);
+    path = store_server ? hwnas_printf("%s&study=case-%d", store_server, n_cases++)
+                        : hwnas_printf("%s/study.db", scratch);
     return 0;
 }
 

@@ -9,6 +9,8 @@
 
 /* A scratch directory for each case; `path` is a study in it. */
 extern char *scratch, *path;
+/* A server's address, that studies are made at; NULL: they are files. */
+extern const char *store_server;
 int make_scratch(void **state);
 int remove_scratch(void **state);
 /* How many files are in it. */

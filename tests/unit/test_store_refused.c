@@ -34,7 +34,6 @@ static void missing_or_existing(void **state)
     expect_hint("--resume");
     assert_int_equal(scratch_entries(), 1);
     expect_refused("", HWNAS_STORE_CREATE, HWNAS_E_INPUT, "empty");
-    expect_refused("postgresql://host/db", HWNAS_STORE_CREATE, HWNAS_E_INPUT, "PostgreSQL");
 }
 
 static void not_a_file(void **state)

@@ -1,0 +1,114 @@
+# Studies in PostgreSQL. The server is the tests' own, on a socket in a folder of theirs.
+load helpers
+
+setup_file() {
+    local code=0
+    export SERVER_FOLDER ADDRESS WITHOUT=
+    SERVER_FOLDER=$(mktemp -d /tmp/hwnas-bats-postgresql.XXXXXX) # a socket's name is short
+    ADDRESS=$("$HWNAS_SRC/tests/postgresql.sh" start "$SERVER_FOLDER") || code=$?
+    [ $code = 0 ] || WITHOUT="PostgreSQL's server is not installed"
+    [ $code = 0 ] || [ $code = 77 ]
+    ! "$HWNAS" study show "postgresql:///x?host=/nowhere" 2>&1 | grep -q 'built without' ||
+        WITHOUT='hwnas was built without PostgreSQL'
+}
+
+teardown_file() {
+    "$HWNAS_SRC/tests/postgresql.sh" stop "$SERVER_FOLDER" || true
+    rmdir "$SERVER_FOLDER" 2>/dev/null || true
+}
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return
+    TABLE=$HWNAS_SRC/tests/data/nas_bench_macro.csv
+    [ -z "$WITHOUT" ] || skip "$WITHOUT"
+    STUDY="$ADDRESS&study=case-$BATS_TEST_NUMBER"
+}
+
+sql() { psql -X -q -A -t -h "$SERVER_FOLDER" -U hwnas -d postgres -c "$1"; }
+
+# same_trials A B: two studies have the same trials, but for the time that they took.
+same_trials() {
+    "$HWNAS" study trials "$1" --json >a.json
+    "$HWNAS" study trials "$2" --json >b.json
+    /usr/bin/python3 - <<'END'
+import json
+def trials(name):
+    rows = json.load(open(name))["trials"]
+    for row in rows:
+        row.pop("seconds", None)
+    return rows
+a, b = trials("a.json"), trials("b.json")
+assert len(a) == len(b) > 0, (len(a), len(b))
+for x, y in zip(a, b):
+    assert x == y, (x, y)
+END
+}
+
+@test "a search finds the same in PostgreSQL as in a file, and all that looks at a study does" {
+    local strategy
+    for strategy in nsga2 bayesian; do
+        job "strategy: $strategy" "budget: {trials: 40}"
+        ends 0 search job.yaml --study file.db --overwrite
+        ends 0 search job.yaml --study "$STUDY" --overwrite
+        same_trials file.db "$STUDY"
+    done
+    ends 0 study show "$STUDY" --json
+    /usr/bin/python3 -c 'import json; s = json.load(open("out")); assert s["trials"] == 40 and s["front"]'
+    ends 0 explain "$STUDY"
+    ends 0 report "$STUDY" --out page.html
+    ends 0 report "$STUDY"
+    [ -s "case-$BATS_TEST_NUMBER.html" ]
+    ends 0 export "$STUDY" --format yaml --out best.yaml
+    refuses 2 'exists already' search job.yaml --study "$STUDY"
+    ends 0 search job.yaml --study warm.db --warm-start "$STUDY" --trials 20
+}
+
+@test "a search in PostgreSQL that is killed goes on as if nothing had happened" {
+    local n moments
+    job "strategy: nsga2" "budget: {trials: 12}"
+    MORTAL_COUNT=count "${HWNAS%/*}/tests/cli/mortal" search job.yaml --study "$STUDY-whole" >/dev/null
+    moments=$(<count)
+    [ "$moments" -gt 24 ]
+    for n in 4 7 $((moments / 2)) $((moments / 2 + 1)) $((moments - 2)); do
+        MORTAL_DIES=$n "${HWNAS%/*}/tests/cli/mortal" search job.yaml --study "$STUDY-$n" >out 2>&1 3>&- && return 1
+        ends 0 search job.yaml --study "$STUDY-$n" --resume
+        same_trials "$STUDY-whole" "$STUDY-$n"
+    done
+}
+
+@test "measured latencies, and what is learned of them, are kept in PostgreSQL as well" {
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.01}" "budget: {trials: 4}"
+    ends 0 search job.yaml --study "$STUDY"
+    ends 0 search job.yaml --study "$STUDY" --trials 6 --resume
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial")" = 6 ]
+    [ "$(sql "SELECT count(*) > 0 FROM pg_tables WHERE schemaname = 'case-$BATS_TEST_NUMBER' AND tablename = 'observation'")" = t ]
+}
+
+@test "no password is printed or stored" {
+    local command secret=hunter2 address=postgresql://me:hunter2@localhost/db
+    job "budget: {trials: 3}"
+    for command in "search job.yaml --study" "search job.yaml --dry-run --study" "search job.yaml --json --study" \
+        "search job.yaml --warm-start" "study show" "study trials" "explain" "report" "export --format yaml --out best.yaml"; do
+        # shellcheck disable=SC2086
+        refuses 2 "a password stands in the address of the study" $command "$address"
+        not grep -q $secret out err
+    done
+    PGPASSWORD=$secret ends 0 search job.yaml --study "$STUDY" --json
+    not grep -q $secret out err
+    pg_dump -h "$SERVER_FOLDER" -U hwnas -n "case-$BATS_TEST_NUMBER" postgres >dump
+    grep -q nas_bench_macro dump
+    not grep -q $secret dump
+}
+
+@test "who wants to change a study that another one changes is told who that is" {
+    job "strategy: random" "budget: {minutes: 5}"
+    "$HWNAS" search job.yaml --study "$STUDY" >/dev/null 2>&1 3>&- &
+    local searcher=$! n=0
+    until "$HWNAS" study show "$STUDY" >out 2>err || [ $n = 100 ]; do
+        sleep 0.1
+        n=$((n + 1))
+    done
+    refuses 1 "in use by hwnas on *, process $searcher" search job.yaml --study "$STUDY" --resume
+    kill -9 $searcher
+    wait $searcher || true
+}

@@ -1,0 +1,210 @@
+/* test_store_postgresql.c: a study in PostgreSQL passes the cases of all kinds, and what only a
+ * server can do to it. The server is the test's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "store/postgresql.h"
+#include "store/study_url.h"
+#include "tests/unit/store_cases.h"
+#include "tests/unit/store_fixture.h"
+
+static char folder[] = "/tmp/hwnas-test-postgresql.XXXXXX";
+static char address[256];
+
+/* The exit status of tests/postgresql.sh; the first line that it printed is the address. */
+static int server(const char *verb)
+{
+    char *command =
+        hwnas_printf("'%s/tests/postgresql.sh' %s '%s'", HWNAS_SOURCE_DIR, verb, folder);
+    FILE *answer = popen(command, "r");
+    free(command);
+    if (!answer)
+        return -1;
+    char line[sizeof address];
+    if (fgets(line, sizeof line, answer) && hwnas_study_is_url(line))
+        snprintf(address, sizeof address, "%.*s", (int)strcspn(line, "\n"), line);
+    const int code = pclose(answer);
+    return WIFEXITED(code) ? WEXITSTATUS(code) : -1;
+}
+
+static void run_sql(const char *sql)
+{
+    hwnas_database *db;
+    assert_int_equal(hwnas_postgresql_connect(&db, address, address), HWNAS_OK);
+    if (!db->ops->exec(db, sql))
+        fail_msg("%s", db->ops->reason(db));
+    db->ops->close(db);
+}
+
+/* The schema of the case's study, as it stands behind study=. */
+static const char *schema(void)
+{
+    return strstr(path, "study=") + strlen("study=");
+}
+
+static void run_sql_of(const char *format)
+{
+    char *sql = hwnas_printf(format, schema());
+    run_sql(sql);
+    free(sql);
+}
+
+static void schemas_of_others(void **state)
+{
+    (void)state;
+    run_sql_of("CREATE SCHEMA \"%s\"");
+    for (int mode = HWNAS_STORE_REPLACE; mode <= HWNAS_STORE_READ; mode++)
+        expect_refused(path, (hwnas_store_mode)mode, HWNAS_E_INPUT, "is not a study of hwnas");
+    expect_refused(path, HWNAS_STORE_CREATE, HWNAS_E_INPUT, "exists already");
+    run_sql_of("DROP SCHEMA \"%s\""); /* it was left empty */
+}
+
+static void newer_format(void **state)
+{
+    (void)state;
+    hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
+    run_sql_of("COMMENT ON SCHEMA \"%s\" IS 'hwnas study, format 999'");
+    for (int mode = HWNAS_STORE_REPLACE; mode <= HWNAS_STORE_READ; mode++) {
+        expect_refused(path, (hwnas_store_mode)mode, HWNAS_E_INPUT, "format 999");
+        expect_hint("newer version");
+    }
+}
+
+static void missing_table(void **state)
+{
+    (void)state;
+    hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
+    run_sql_of("DROP TABLE \"%s\".fact");
+    hwnas_store *store = open_ok(HWNAS_STORE_READ);
+    char *text;
+    assert_int_equal(hwnas_store_get(&text, store, "job"), HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "a table is missing"));
+    hwnas_store_close(store);
+}
+
+static void readers_change_nothing(void **state)
+{
+    (void)state;
+    hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
+    hwnas_store *store = open_ok(HWNAS_STORE_READ);
+    assert_int_equal(hwnas_store_set(store, "job", "{}"), HWNAS_E_IO);
+    hwnas_store_close(store);
+}
+
+/* What was finished when the server died is there, what was not is not, and nobody keeps it locked.
+ */
+static void server_dies(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    add_trial(store, 0);
+    assert_int_equal(hwnas_store_start(store, 1, "c", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
+    assert_int_equal(hwnas_store_set(store, "job", "{}"), HWNAS_OK);
+    assert_int_equal(server("restart"), 0);
+    hwnas_trial trial = finished(1);
+    assert_int_equal(hwnas_store_end(store, hwnas_store_finish(store, &trial)), HWNAS_E_IO);
+    expect_hint("--resume");
+    assert_int_equal(hwnas_store_set(store, "job", "{}"), HWNAS_E_IO);
+    assert_non_null(strstr(hwnas_last_error()->message, "connection to PostgreSQL was lost"));
+    hwnas_store_close(store);
+
+    store = open_ok(HWNAS_STORE_RESUME);
+    char *text;
+    assert_int_equal(hwnas_store_get(&text, store, "job"), HWNAS_OK);
+    assert_null(text);
+    assert_int_equal(count_trials(store), 2);
+    assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
+    assert_int_equal(trial.order, 1);
+    hwnas_store_close(store);
+}
+
+static void passwords_are_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "postgresql://me:hunter2@host/db",
+        "postgres://:hunter2@/db?study=x",
+        "postgresql://host/db?user=me&password=hunter2",
+        "postgresql://host/db?p%61ssword=hunter2",
+        "postgresql://host/db?sslmode=require&sslpassword=hunter2",
+    };
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (int mode = HWNAS_STORE_CREATE; mode <= HWNAS_STORE_READ; mode++) {
+            hwnas_store *store = NULL;
+            assert_int_equal(hwnas_store_open(&store, names[i], (hwnas_store_mode)mode),
+                             HWNAS_E_INPUT);
+            const hwnas_error *e = hwnas_last_error();
+            assert_non_null(strstr(e->message, "a password stands in the address"));
+            assert_null(strstr(e->message, "hunter2"));
+            assert_null(strstr(e->hint, "hunter2"));
+            assert_string_equal(e->file, "");
+        }
+    assert_int_equal(hwnas_study_url_check("postgresql://me@host:5432/db?sslmode=require"),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_study_url_check("a:b@c?password=x"), HWNAS_OK); /* a file */
+}
+
+static void names_of_studies(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {
+        {"postgresql://h/d", "postgresql://h/d", "hwnas"},
+        {"postgresql://h/d?study=one", "postgresql://h/d", "one"},
+        {"postgresql://h/d?a=b&study=o%2Dne&c=d", "postgresql://h/d?a=b&c=d", "o-ne"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char *conninfo, *name;
+        assert_int_equal(hwnas_study_url_split(&conninfo, &name, rows[i][0]), HWNAS_OK);
+        assert_string_equal(conninfo, rows[i][1]);
+        assert_string_equal(name, rows[i][2]);
+        free(conninfo);
+        free(name);
+    }
+    static const char *const wrong[] = {"", "pg_x", "a\"b", "a%22b", "a b"};
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        char *name = hwnas_printf("postgresql://h/d?study=%s", wrong[i]);
+        expect_refused(name, HWNAS_STORE_CREATE, HWNAS_E_INPUT, "no study can have the name");
+        free(name);
+    }
+}
+
+static void nobody_answers(void **state)
+{
+    (void)state;
+    expect_refused("postgresql:///x?host=/nowhere", HWNAS_STORE_CREATE, HWNAS_E_IO,
+                   "cannot connect to PostgreSQL");
+    expect_refused("postgresql://h/x?nonsense=1", HWNAS_STORE_READ, HWNAS_E_IO, "nonsense");
+    assert_false(hwnas_store_exists("postgresql:///x?host=/nowhere"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(schemas_of_others),      CASE(newer_format),   CASE(missing_table),
+        CASE(readers_change_nothing), CASE(server_dies),    CASE(passwords_are_refused),
+        CASE(names_of_studies),       CASE(nobody_answers),
+    };
+    const int code = mkdtemp(folder) ? server("start") : -1;
+    if (code == 77) {
+        puts("1..0 # SKIP PostgreSQL's server is not installed");
+        return 0;
+    }
+    if (code) {
+        fprintf(stderr, "tests/postgresql.sh failed: %d\n", code);
+        return 1;
+    }
+    store_server = address;
+    const int n_failed = run_store_cases("store in PostgreSQL", tests, COUNT(tests));
+    return server("stop") || n_failed;
+}
