@@ -54,10 +54,13 @@ typedef struct hwnas_search_options {
     /* (optional) Values of the job's keys, up to one without a name. A mistake in one has the place
      * "--NAME". */
     const hwnas_job_flag *flags;
+    /* Other processes, on this machine or on others, search with this one: the study is an address in
+     * PostgreSQL, which is begun or gone on with. `progress` is not told. */
+    bool is_worker;
 } hwnas_search_options;
 #define HWNAS_SEARCH_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL, false, NULL                \
+        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL, false, NULL, false              \
     }
 
 /* Runs a job (a YAML file; NULL: flags say it all), writes the winner to the files of its `export`,

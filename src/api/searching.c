@@ -13,6 +13,7 @@
 #include "report/plan_text.h"
 #include "study/exports.h"
 #include "study/study.h"
+#include "study/worker.h"
 
 /* ---- Jobs ---- */
 
@@ -101,6 +102,8 @@ hwnas_status hwnas_search(hwnas_report **out, const char *path, const hwnas_sear
     hwnas_job *job = NULL;
     hwnas_summary *summary;
     TRY(TAKE_OPTIONS(&options, given));
+    if (options.is_worker && (options.resume || options.overwrite))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "a worker begins or goes on with a study by itself");
     if (options.resume && options.overwrite)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "resume and overwrite exclude each other");
     hwnas_api_use_runner();
@@ -114,7 +117,8 @@ hwnas_status hwnas_search(hwnas_report **out, const char *path, const hwnas_sear
                                          .stop = options.cancel,
                                          .progress = options.progress ? tell_progress : NULL,
                                          .context = &w};
-    TRY_OUT(hwnas_study_run(&summary, job, &study));
+    TRY_OUT(options.is_worker ? hwnas_worker_run(&summary, job, &study)
+                              : hwnas_study_run(&summary, job, &study));
     *out = make_report(summary, job);
 out:
     hwnas_job_free(job);

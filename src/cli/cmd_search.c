@@ -30,6 +30,8 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
         {"resume", 0, HWNAS_OPTION_FLAG, &out->search.resume, NULL, "go on with an existing study"},
         {"overwrite", 0, HWNAS_OPTION_FLAG, &out->search.overwrite, NULL,
          "replace an existing study"},
+        {"worker", 0, HWNAS_OPTION_FLAG, &out->search.is_worker, NULL,
+         "search together with others: --study is an address in PostgreSQL"},
         {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL,
          "say what would be done, write nothing"},
         {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
@@ -58,6 +60,8 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
 
 static hwnas_status check_line(const command_line *given)
 {
+    if (given->search.is_worker && (given->search.resume || given->search.overwrite))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--worker goes without --resume and --overwrite");
     if (given->search.resume && given->search.overwrite)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--resume and --overwrite exclude each other");
     if (!given->path && !given->keys[0].name)

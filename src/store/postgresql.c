@@ -24,6 +24,9 @@ enum {
 /* What leads from each format to the next one, from none on. A released one is never changed. */
 static const char *const migrations[] = {
     HWNAS_STORE_TABLES("BIGINT", "DOUBLE PRECISION", ""),
+    /* Which worker makes a running trial (leases.h). */
+    "CREATE TABLE lease (trial BIGINT PRIMARY KEY REFERENCES trial (number), worker TEXT NOT NULL,"
+    " expires TIMESTAMPTZ NOT NULL);",
 };
 
 enum { FORMAT = sizeof migrations / sizeof *migrations };
@@ -200,7 +203,8 @@ static hwnas_status number_lock(char **out, const postgresql_store *store, const
     return status;
 }
 
-static hwnas_status take_lock(postgresql_store *store)
+/* One who changes it alone keeps all others out, and one who shares it those. */
+static hwnas_status take_lock(postgresql_store *store, bool is_shared)
 {
     static const struct timespec nap = {.tv_nsec = 50000000};
     char *session = NULL, *transactions = NULL, *got = NULL;
@@ -213,7 +217,9 @@ static hwnas_status take_lock(postgresql_store *store)
         if (i)
             nanosleep(&nap, NULL);
         free(got);
-        TRY_OUT(ask(&got, &is_there, store, "SELECT pg_try_advisory_lock($1::text::bigint)::text",
+        TRY_OUT(ask(&got, &is_there, store,
+                    is_shared ? "SELECT pg_try_advisory_lock_shared($1::text::bigint)::text"
+                              : "SELECT pg_try_advisory_lock($1::text::bigint)::text",
                     session));
         is_ours = got && !strcmp(got, "true");
     }
@@ -250,11 +256,23 @@ static hwnas_status resume(postgresql_store *store, int format)
     return hwnas_store_end(&store->base, migrate(store, format));
 }
 
+static hwnas_status join(postgresql_store *store)
+{
+    bool is_there;
+    int format;
+    TRY(look(&is_there, &format, store, store->name));
+    return is_there ? resume(store, format) : create_schema(store);
+}
+
 static hwnas_status open_for_changes(postgresql_store *store, hwnas_store_mode mode)
 {
     bool is_there;
     int format;
-    TRY(take_lock(store));
+    TRY(take_lock(store, mode == HWNAS_STORE_SHARE));
+    if (mode == HWNAS_STORE_SHARE) {
+        TRY(hwnas_store_begin(&store->base));
+        return hwnas_store_end(&store->base, join(store));
+    }
     TRY(look(&is_there, &format, store, store->name));
     if (mode == HWNAS_STORE_CREATE && is_there)
         return hwnas_store_fail_exists(store->base.path);

@@ -15,6 +15,10 @@ static hwnas_status check_path(bool *is_there, const char *path, hwnas_store_mod
 {
     hwnas_place place = {.file = path};
     struct stat st;
+    if (mode == HWNAS_STORE_SHARE)
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, &place,
+                                     "a study in a file has one process that changes it"),
+                          "workers share a study in PostgreSQL: docs/cluster.md");
     *is_there = !stat(path, &st);
     if (*is_there) {
         if (S_ISDIR(st.st_mode))

@@ -150,6 +150,11 @@ hwnas_status hwnas_store_query_int(int64_t *out, hwnas_store *store, hwnas_state
     return status;
 }
 
+hwnas_status hwnas_store_position(int64_t *out, hwnas_store *store)
+{
+    return hwnas_store_query_int(out, store, store->statements[HWNAS_SQL_POSITION], 0);
+}
+
 hwnas_status hwnas_store_begin(hwnas_store *store)
 {
     if (store->depth == 0 && !store->db->ops->begin(store->db))

@@ -16,6 +16,8 @@ typedef enum hwnas_store_mode {
     HWNAS_STORE_REPLACE, /* makes a draft; one of ours that exists stays until it is published */
     HWNAS_STORE_RESUME,  /* must exist and be one of ours of this version */
     HWNAS_STORE_READ,
+    HWNAS_STORE_SHARE, /* several may change it at once (leases.h); is created where it is not
+                          there. HWNAS_E_UNSUPPORTED: not a file */
 } hwnas_store_mode;
 
 /* What happened to a trial, in the order in which it did. */
@@ -86,6 +88,12 @@ typedef struct hwnas_event {
 /* All that happened, in its order. A strategy that is told the trials of a history as they were
  * knows what the one knew that was there. Release with hwnas_events_free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_history(hwnas_event **out, size_t *n, hwnas_store *store);
+/* What happened after *position, which becomes that of the last of them: of trials that were asked
+ * and finished, by processes that share the study. */
+HWNAS_CHECKED hwnas_status hwnas_store_events_after(hwnas_event **out, size_t *n, int64_t *position,
+                                                    hwnas_store *store);
+/* Of the last event; 0: there is none. */
+HWNAS_CHECKED hwnas_status hwnas_store_position(int64_t *out, hwnas_store *store);
 void hwnas_events_free(hwnas_event *events, size_t n);
 
 /* Records values of a finished trial that were measured again (metric, value, low, high, rounds).

@@ -23,6 +23,8 @@ typedef enum hwnas_store_sql {
     HWNAS_SQL_KEEP,
     HWNAS_SQL_KEEP_VALUES,
     HWNAS_SQL_HISTORY,
+    HWNAS_SQL_EVENTS,
+    HWNAS_SQL_POSITION,
     HWNAS_N_STORE_SQL
 } hwnas_store_sql;
 

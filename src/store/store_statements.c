@@ -54,4 +54,11 @@ const char *const hwnas_store_statements[HWNAS_N_STORE_SQL] = {
         " LEFT JOIN earlier ON earlier.event = event.position"
         " LEFT JOIN earlier_value ON earlier_value.event = event.position"
         " ORDER BY event.position, earlier_value.position",
+    [HWNAS_SQL_EVENTS] =
+        "SELECT number, code, digest, rung, finish_order, status, message, detail, seconds,"
+        " violation, unstable, stopped_early, metric, value.value, low, high, unit, source, kind,"
+        " event.position FROM event JOIN trial ON trial.number = event.trial"
+        " LEFT JOIN value ON value.trial = trial.number AND kind = 'finished'"
+        " WHERE event.position > $1 ORDER BY event.position, value.position",
+    [HWNAS_SQL_POSITION] = "SELECT coalesce(max(position), 0) FROM event",
 };

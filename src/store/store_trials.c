@@ -396,6 +396,57 @@ out:
     return status;
 }
 
+/* Of one that was asked, what was known then: it may be finished by now. */
+static hwnas_status read_shared(hwnas_event *out, const hwnas_store *store, hwnas_statement *row)
+{
+    TRY(read_kind(&out->kind, store, row));
+    TRY(read_trial(&out->trial, store, row));
+    if (out->kind == HWNAS_EVENT_FINISHED)
+        return HWNAS_OK;
+    if (out->kind != HWNAS_EVENT_ASKED)
+        return hwnas_store_damaged(store, "while it was shared, a trial was written anew");
+    hwnas_trial asked = {.number = out->trial.number, .rung = out->trial.rung, .order = -1};
+    asked.code = hwnas_strdup(out->trial.code);
+    memcpy(asked.digest, out->trial.digest, sizeof asked.digest);
+    hwnas_trial_done(&out->trial);
+    out->trial = asked;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_events_after(hwnas_event **out, size_t *n, int64_t *position,
+                                      hwnas_store *store)
+{
+    hwnas_statement *row = hwnas_store_bind(store, HWNAS_SQL_EVENTS, "i", *position);
+    hwnas_status status = HWNAS_OK;
+    hwnas_event *events = NULL;
+    size_t count = 0, room = 0;
+    int64_t last = *position;
+    hwnas_step step;
+    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
+        if (hwnas_row_int(row, POSITION) != last) {
+            HWNAS_GROW(events, count, room);
+            events[count] = (hwnas_event){0};
+            TRY_OUT(read_shared(&events[count++], store, row));
+        }
+        last = hwnas_row_int(row, POSITION);
+        if (!hwnas_row_is_null(row, METRIC))
+            TRY_OUT(read_value(&events[count - 1].trial, store, row));
+    }
+    if (step != HWNAS_STEP_DONE) {
+        status = hwnas_store_fail(store);
+        goto out;
+    }
+    *out = events;
+    *n = count;
+    *position = last;
+    events = NULL;
+    count = 0;
+out:
+    hwnas_statement_reset(row);
+    hwnas_events_free(events, count);
+    return status;
+}
+
 /* Measured again */
 
 hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_value_row *values,

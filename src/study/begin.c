@@ -60,11 +60,25 @@ static hwnas_status probe(hwnas_session *s)
 
 static hwnas_status open_store(hwnas_session *s)
 {
-    const hwnas_store_mode mode = s->options->resume      ? HWNAS_STORE_RESUME
+    const hwnas_store_mode mode = s->is_shared            ? HWNAS_STORE_SHARE
+                                  : s->options->resume    ? HWNAS_STORE_RESUME
                                   : s->options->overwrite ? HWNAS_STORE_REPLACE
                                                           : HWNAS_STORE_CREATE;
     TRY(hwnas_store_open(&s->store, s->job->study, mode));
-    return hwnas_evaluator_use_study(s->setup.evaluator, s->store);
+    /* What a worker learns of latencies stays in its own cache. */
+    return s->is_shared ? HWNAS_OK : hwnas_evaluator_use_study(s->setup.evaluator, s->store);
+}
+
+/* Its budget of trainings is counted in one process. */
+static hwnas_status check_trains_nothing(const hwnas_session *s)
+{
+    const hwnas_place place = {.file = s->job->path};
+    hwnas_trainings trainings;
+    if (!hwnas_evaluator_trainings(&trainings, s->setup.evaluator))
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_UNSUPPORTED, &place, "workers cannot share an accuracy that is trained"),
+        "search without --worker, or fit a predictor to the trainings");
 }
 
 hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *watch)
@@ -75,6 +89,8 @@ hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *wa
     /* Before the file is made, or one of the same name replaced. */
     if (!options->resume && (options->overwrite || !hwnas_store_exists(s->job->study)))
         TRY(probe(s));
+    if (s->is_shared)
+        TRY(check_trains_nothing(s));
     TRY(hwnas_evaluator_train_first(s->setup.evaluator));
     return open_store(s);
 }

@@ -102,6 +102,10 @@ static hwnas_trial *move_trial(hwnas_trial *from)
 /* One that was running when its process ended. */
 static hwnas_status take_up(hwnas_session *s, const hwnas_trial *trial, const hwnas_arch *walked)
 {
+    if (s->is_shared) {
+        hwnas_session_add_open(s, trial->number, trial->rung, walked);
+        return HWNAS_OK;
+    }
     if (s->is_told)
         return hwnas_session_ask_again(s, trial->number, walked);
     if (hwnas_session_should_stop(s) || hwnas_session_is_open(s, trial->number))
@@ -117,8 +121,9 @@ static hwnas_status replay_asked(hwnas_session *s, const hwnas_trial *trial,
                                  const hwnas_arch *walked, bool is_running)
 {
     hwnas_session_note(s, trial->number, walked);
-    return is_running && !s->is_told && hwnas_session_most_open(s) > 1 ? take_up(s, trial, walked)
-                                                                       : HWNAS_OK;
+    return is_running && !s->is_told && !s->is_shared && hwnas_session_most_open(s) > 1
+               ? take_up(s, trial, walked)
+               : HWNAS_OK;
 }
 
 /* `ids` has where in `done` the trials are, by number; `running` which of them are running. */

@@ -161,6 +161,17 @@ void hwnas_session_drop_wrong(hwnas_session *s)
         place(s, i);
 }
 
+void hwnas_session_add_open(hwnas_session *s, uint64_t number, int rung, const hwnas_arch *walked)
+{
+    hwnas_asked *open = hwnas_alloc(sizeof *open);
+    open->trial.number = number;
+    open->trial.rung = rung;
+    open->walked = hwnas_arch_copy(walked);
+    HWNAS_GROW(s->asked, s->n_asked, s->asked_room);
+    s->asked[s->n_asked++] = open;
+    s->next = number >= s->next ? number + 1 : s->next;
+}
+
 void hwnas_asked_free(hwnas_asked *asked)
 {
     hwnas_trial_done(&asked->trial);
@@ -284,7 +295,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     hwnas_arch *arch = hwnas_settings_strip(walked, s->setup.space);
     c.arch = arch;
     c.settings = hwnas_settings_of(walked, s->job);
-    c.may_wait = !trial->rung && hwnas_waiting_suits(&s->job->goals);
+    c.may_wait = !s->is_shared && !trial->rung && hwnas_waiting_suits(&s->job->goals);
     c.rung = trial->rung;
     const double spent = training_seconds(s), started = hwnas_now();
     if (!trial->code)

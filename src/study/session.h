@@ -52,6 +52,7 @@ typedef struct hwnas_session {
     bool is_target_met;
     char *exhausted; /* why the strategy has no more networks; NULL: it has */
     bool is_told;    /* another program runs the networks: study/ask_tell.h */
+    bool is_shared;  /* other processes do, too: study/worker.h */
     /* What the strategy proposed to an ask that failed: the next one has it. NULL: nothing. */
     hwnas_arch *proposed;
     int proposed_rung;
@@ -126,6 +127,8 @@ HWNAS_CHECKED hwnas_status hwnas_session_train(hwnas_session *s, bool *is_traine
 void hwnas_session_drop_wrong(hwnas_session *s);
 /* Frees what is remembered of trials, and an asked one. */
 void hwnas_session_forget(hwnas_session *s);
+/* Remembers a trial that is open, with its proposal. */
+void hwnas_session_add_open(hwnas_session *s, uint64_t number, int rung, const hwnas_arch *walked);
 void hwnas_asked_free(hwnas_asked *asked);
 
 /* ---- open_trials.c ---- */

@@ -112,3 +112,60 @@ END
     kill -9 $searcher
     wait $searcher || true
 }
+
+@test "one worker makes the trials of a search" {
+    job "strategy: nsga2" "budget: {trials: 60}" "seed: 5"
+    ends 0 search job.yaml --study file.db
+    ends 0 search job.yaml --study "$STUDY" --worker
+    same_trials file.db "$STUDY"
+}
+
+# is_whole SCHEMA N: trials 0 to N - 1, each asked once, finished once, of a network of its own, and nobody's any more.
+is_whole() {
+    [ "$(sql "SELECT count(*), count(DISTINCT code), min(number), max(number), count(finish_order), max(finish_order)
+              FROM \"$1\".trial")" = "$2|$2|0|$(($2 - 1))|$2|$(($2 - 1))" ]
+    [ "$(sql "SELECT kind, count(*), count(DISTINCT trial) FROM \"$1\".event GROUP BY kind ORDER BY kind" |
+        tr '\n' ' ')" = "asked|$2|$2 finished|$2|$2 " ]
+    [ "$(sql "SELECT count(*) FROM \"$1\".lease")" = 0 ]
+}
+
+@test "workers that are killed and a server that restarts lose no trial and double none" {
+    local i round pids n=300
+    [ -z "${HWNAS_LONG:-}" ] || n=5000
+    job "strategy: nsga2" "budget: {trials: $n}"
+    for round in 1 2 3; do
+        pids=()
+        for i in 1 2 3 4; do
+            "$HWNAS" search job.yaml --study "$STUDY" --worker >/dev/null 2>&1 3>&- &
+            pids+=($!)
+        done
+        sleep "1.$((RANDOM % 10))"
+        [ $round = 2 ] && "$HWNAS_SRC/tests/postgresql.sh" restart "$SERVER_FOLDER"
+        for i in "${pids[@]}"; do
+            kill -9 "$i" 2>/dev/null || true
+            wait "$i" || true
+        done
+        # As after a minute.
+        sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 'epoch'" || true
+    done
+    # These live through a restart.
+    pids=()
+    for i in 1 2 3 4; do
+        "$HWNAS" search job.yaml --study "$STUDY" --worker >"out.$i" 2>&1 3>&- &
+        pids+=($!)
+    done
+    sleep 1
+    "$HWNAS_SRC/tests/postgresql.sh" restart "$SERVER_FOLDER"
+    for i in "${pids[@]}"; do wait "$i"; done
+    is_whole "case-$BATS_TEST_NUMBER" $n
+    # A search by itself goes on where they ended.
+    ends 0 search job.yaml --study "$STUDY" --resume --trials $((n + 10))
+    [ "$(sql "SELECT count(finish_order) FROM \"case-$BATS_TEST_NUMBER\".trial")" = $((n + 10)) ]
+}
+
+@test "workers refuse what they cannot share" {
+    job "budget: {trials: 5}"
+    refuses 1 'file.db: a study in a file has one process that changes it' search job.yaml --study file.db --worker
+    [ ! -e file.db ]
+    refuses 2 '--worker goes without --resume' search job.yaml --study "$STUDY" --worker --resume
+}

@@ -1,0 +1,103 @@
+#include "store/leases.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "store/store_driver.h"
+
+#define FROM_NOW "clock_timestamp() + interval '60 s'"
+
+_Static_assert(HWNAS_LEASE_SECONDS == 60, "FROM_NOW says the same");
+
+enum { SETTLE, CLEAN, ADD, END, TAKE, RENEW, RELEASE, N_SQL };
+
+static const char *const sql[N_SQL] = {
+    [SETTLE] = "INSERT INTO lease SELECT number, '', 'epoch' FROM trial WHERE finish_order IS NULL"
+               " ON CONFLICT (trial) DO NOTHING",
+    [CLEAN] = "DELETE FROM lease USING trial WHERE trial = number AND finish_order IS NOT NULL",
+    [ADD] = "INSERT INTO lease VALUES ($1, $2, " FROM_NOW ")",
+    [END] = "DELETE FROM lease WHERE trial = $1 AND worker = $2 RETURNING trial",
+    /* What another one is just taking is passed over; what it has just taken is looked at again, as
+     * it has changed meanwhile. */
+    [TAKE] = "UPDATE lease SET worker = $1, expires = " FROM_NOW " WHERE trial ="
+             " (SELECT trial FROM lease WHERE expires < clock_timestamp() OR worker = $1"
+             " ORDER BY trial LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING trial",
+    [RENEW] = "UPDATE lease SET expires = " FROM_NOW " WHERE worker = $1",
+    [RELEASE] = "UPDATE lease SET expires = 'epoch', worker = '' WHERE worker = $1",
+};
+
+struct hwnas_leases {
+    hwnas_store *store;
+    char *worker;
+    hwnas_statement *statements[N_SQL];
+};
+
+hwnas_status hwnas_leases_open(hwnas_leases **out, hwnas_store *store, const char *worker)
+{
+    hwnas_leases *l = hwnas_alloc(sizeof *l);
+    *l = (hwnas_leases){.store = store, .worker = hwnas_strdup(worker)};
+    for (int i = 0; i < N_SQL; i++)
+        if (!(l->statements[i] = store->db->ops->prepare(store->db, sql[i]))) {
+            hwnas_leases_close(l);
+            return hwnas_store_fail(store);
+        }
+    *out = l;
+    return HWNAS_OK;
+}
+
+void hwnas_leases_close(hwnas_leases *l)
+{
+    if (!l)
+        return;
+    for (int i = 0; i < N_SQL; i++)
+        hwnas_statement_free(l->statements[i]);
+    free(l->worker);
+    free(l);
+}
+
+static hwnas_status run_for_worker(hwnas_leases *l, int id)
+{
+    return hwnas_store_run(l->store, hwnas_statement_bind(l->statements[id], "t", l->worker));
+}
+
+hwnas_status hwnas_leases_settle(hwnas_leases *l)
+{
+    TRY(hwnas_store_run(l->store, l->statements[CLEAN]));
+    return hwnas_store_run(l->store, l->statements[SETTLE]);
+}
+
+hwnas_status hwnas_leases_add(hwnas_leases *l, uint64_t number)
+{
+    return hwnas_store_run(
+        l->store, hwnas_statement_bind(l->statements[ADD], "it", (int64_t)number, l->worker));
+}
+
+hwnas_status hwnas_leases_end(bool *was_ours, hwnas_leases *l, uint64_t number)
+{
+    int64_t found = -1;
+    TRY(hwnas_store_query_int(
+        &found, l->store,
+        hwnas_statement_bind(l->statements[END], "it", (int64_t)number, l->worker), -1));
+    *was_ours = found >= 0;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_leases_take(bool *is_there, uint64_t *number, hwnas_leases *l)
+{
+    int64_t found = -1;
+    TRY(hwnas_store_query_int(&found, l->store,
+                              hwnas_statement_bind(l->statements[TAKE], "t", l->worker), -1));
+    *is_there = found >= 0;
+    *number = (uint64_t)found;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_leases_renew(hwnas_leases *l)
+{
+    return run_for_worker(l, RENEW);
+}
+
+hwnas_status hwnas_leases_release(hwnas_leases *l)
+{
+    return run_for_worker(l, RELEASE);
+}

@@ -1,0 +1,301 @@
+/* worker.c: a session that shares its study.
+ *
+ * The study's events are the truth: a worker knows what it has read of them, in their order, its
+ * own included. Who proposes does so in a transaction, in which nobody else proposes or finishes
+ * anything, and after it has read all events. So what is proposed follows from the seed and the
+ * order of events, whoever asks, as on one machine. A worker that lost the server begins again with
+ * a new session; what it has measured and not told it keeps. */
+#include "study/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "graph/elaborate.h"
+#include "store/leases.h"
+#include "study/budget.h"
+#include "study/heartbeat.h"
+#include "study/session.h"
+
+enum { MAX_RETRIES = 300 }; /* a second apart: so long may the server be away */
+
+typedef struct worker {
+    const hwnas_job *job;
+    hwnas_session_options options;
+    char name[96];
+    hwnas_session s;
+    hwnas_leases *leases;
+    int64_t position;    /* of the last event that is known */
+    hwnas_trial *result; /* measured and not told yet; NULL: none */
+    char *end;           /* why there is no other trial; NULL: there may be */
+    bool was_open;       /* the study, once */
+    int n_failures;      /* of the connection, on end */
+} worker;
+
+/* ---- Trials that are open ---- */
+
+static hwnas_asked *find_open(const hwnas_session *s, uint64_t number)
+{
+    for (size_t i = 0; i < s->n_asked; i++)
+        if (s->asked[i]->trial.number == number)
+            return s->asked[i];
+    return NULL;
+}
+
+static void close_open(hwnas_session *s, hwnas_asked *open)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_asked; i++)
+        if (s->asked[i] != open)
+            s->asked[n++] = s->asked[i];
+    s->n_asked = n;
+    hwnas_asked_free(open);
+}
+
+/* ---- Events ---- */
+
+static hwnas_status take_event(worker *w, hwnas_event *event)
+{
+    hwnas_session *s = &w->s;
+    hwnas_asked *open = find_open(s, event->trial.number);
+    hwnas_arch *walked = NULL;
+    if (event->kind == HWNAS_EVENT_ASKED && open)
+        return HWNAS_OK; /* our own */
+    TRY(hwnas_arch_parse(&walked, s->setup.walked, event->trial.code));
+    hwnas_status status = HWNAS_OK;
+    if (event->kind == HWNAS_EVENT_ASKED) {
+        hwnas_session_note(s, event->trial.number, walked);
+        hwnas_session_add_open(s, event->trial.number, event->trial.rung, walked);
+    } else {
+        hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+        *trial = event->trial;
+        event->trial = (hwnas_trial){0};
+        if (open)
+            close_open(s, open);
+        status = hwnas_session_absorb(s, trial, walked);
+    }
+    hwnas_arch_free(walked);
+    return status;
+}
+
+static hwnas_status read_events(worker *w)
+{
+    hwnas_event *events = NULL;
+    size_t n = 0;
+    hwnas_status status = HWNAS_OK;
+    TRY(hwnas_store_events_after(&events, &n, &w->position, w->s.store));
+    for (size_t i = 0; i < n && status == HWNAS_OK; i++)
+        status = take_event(w, &events[i]);
+    hwnas_events_free(events, n);
+    return status;
+}
+
+/* ---- Asking ---- */
+
+static void find_digest(hwnas_trial *trial, const hwnas_session *s, const hwnas_arch *walked)
+{
+    hwnas_arch *arch = hwnas_settings_strip(walked, s->setup.space);
+    hwnas_graph *graph = NULL;
+    if (hwnas_graph_build(&graph, arch, hwnas_settings_of(walked, s->job).batch) == HWNAS_OK)
+        memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
+    else
+        hwnas_error_clear(); /* told when it is evaluated */
+    hwnas_graph_free(graph);
+    hwnas_arch_free(arch);
+}
+
+static hwnas_status write_proposal(worker *w, const hwnas_trial *trial)
+{
+    TRY(hwnas_store_start(w->s.store, trial->number, trial->code, trial->digest, trial->rung));
+    TRY(hwnas_store_note(w->s.store, trial->number, HWNAS_EVENT_ASKED));
+    return hwnas_leases_add(w->leases, trial->number);
+}
+
+/* *number: a trial that is ours now, unless w->end says why there is none. In a transaction. */
+static hwnas_status propose(worker *w, uint64_t *number)
+{
+    hwnas_session *s = &w->s;
+    hwnas_trial trial = {0};
+    TRY(read_events(w));
+    TRY(hwnas_session_check_hope(s));
+    free(w->end);
+    if ((w->end = hwnas_session_end(s)))
+        return HWNAS_OK;
+    hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
+    hwnas_status status = hwnas_session_propose(s, walked, &trial.rung);
+    if (status == HWNAS_OK && !s->exhausted) {
+        *number = trial.number = s->next;
+        trial.code = hwnas_arch_code(walked);
+        find_digest(&trial, s, walked);
+        status = write_proposal(w, &trial);
+        hwnas_session_add_open(s, trial.number, trial.rung, walked);
+    } else if (status == HWNAS_OK) {
+        w->end = hwnas_strdup(s->exhausted);
+    }
+    hwnas_trial_done(&trial);
+    hwnas_arch_free(walked);
+    return status;
+}
+
+static hwnas_status ask(worker *w, uint64_t *number)
+{
+    TRY(hwnas_store_begin(w->s.store));
+    return hwnas_store_end(w->s.store, propose(w, number));
+}
+
+/* ---- Telling ---- */
+
+static hwnas_status write_result(worker *w)
+{
+    bool was_ours;
+    TRY(hwnas_leases_end(&was_ours, w->leases, w->result->number));
+    if (was_ours)
+        return hwnas_store_finish(w->s.store, w->result);
+    hwnas_log(HWNAS_LOG_INFO, "trial %llu was taken over meanwhile",
+              (unsigned long long)w->result->number);
+    return HWNAS_OK;
+}
+
+static hwnas_status tell(worker *w)
+{
+    if (!w->result)
+        return HWNAS_OK;
+    TRY(hwnas_store_begin(w->s.store));
+    TRY(hwnas_store_end(w->s.store, write_result(w)));
+    hwnas_trials_free(w->result, 1);
+    w->result = NULL;
+    w->n_failures = 0;
+    return hwnas_session_remember_time(&w->s);
+}
+
+static hwnas_status make(worker *w, const hwnas_asked *open)
+{
+    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
+    trial->number = open->trial.number;
+    trial->rung = open->trial.rung;
+    const hwnas_status status = hwnas_session_evaluate(&w->s, trial, open->walked, false, NULL);
+    if (status == HWNAS_OK)
+        w->result = trial;
+    else
+        hwnas_trials_free(trial, 1);
+    return status;
+}
+
+/* ---- One session ---- */
+
+static void nap(double seconds)
+{
+    const struct timespec time = {.tv_sec = (time_t)seconds,
+                                  .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    nanosleep(&time, NULL);
+}
+
+/* A trial that is left over, else a new one; NULL: none just now. */
+static hwnas_status next(const hwnas_asked **out, worker *w)
+{
+    uint64_t number;
+    bool is_there;
+    *out = NULL;
+    TRY(hwnas_leases_take(&is_there, &number, w->leases));
+    if (is_there && !find_open(&w->s, number))
+        TRY(read_events(w));
+    if (!is_there)
+        TRY(ask(w, &number));
+    if (is_there || !w->end)
+        *out = find_open(&w->s, number);
+    return HWNAS_OK;
+}
+
+static hwnas_status work(worker *w)
+{
+    const hwnas_asked *open;
+    while (!hwnas_session_should_stop(&w->s)) {
+        TRY(tell(w));
+        TRY(next(&open, w));
+        if (open)
+            TRY(make(w, open));
+        else if (!w->s.n_asked)
+            break;
+        else
+            nap(0.2); /* what others have may be left over */
+    }
+    TRY(tell(w));
+    return hwnas_leases_release(w->leases);
+}
+
+static hwnas_status begin(worker *w)
+{
+    TRY(hwnas_session_begin(&w->s));
+    TRY(hwnas_leases_settle(w->leases));
+    return hwnas_store_position(&w->position, w->s.store);
+}
+
+static hwnas_status open_session(worker *w)
+{
+    w->options.resume = hwnas_store_exists(w->job->study);
+    hwnas_session_init(&w->s, w->job, &w->options);
+    w->s.is_shared = true;
+    TRY(hwnas_session_open(&w->s, NULL));
+    TRY(hwnas_leases_open(&w->leases, w->s.store, w->name));
+    /* Of several that begin a study, one does, and the others find it begun. */
+    TRY(hwnas_store_begin(w->s.store));
+    return hwnas_store_end(w->s.store, begin(w));
+}
+
+static void close_session(worker *w)
+{
+    hwnas_leases_close(w->leases);
+    w->leases = NULL;
+    hwnas_session_close(&w->s);
+}
+
+static hwnas_status run_session(hwnas_summary **out, worker *w)
+{
+    TRY(open_session(w));
+    w->was_open = true;
+    TRY(work(w));
+    if (w->end && !hwnas_session_should_stop(&w->s))
+        TRY(hwnas_store_set(w->s.store, "ended", w->end));
+    TRY(hwnas_summary_load(out, w->s.store, w->job->study));
+    (*out)->is_interrupted = hwnas_session_should_stop(&w->s);
+    return HWNAS_OK;
+}
+
+/* The server may be back soon. */
+static bool is_worth_a_retry(worker *w, hwnas_status status)
+{
+    if (status != HWNAS_E_IO || !w->was_open || w->n_failures++ >= MAX_RETRIES ||
+        (w->options.stop && *w->options.stop))
+        return false;
+    hwnas_log(HWNAS_LOG_WARNING, "%s; trying again", hwnas_last_error()->message);
+    hwnas_error_clear();
+    nap(1);
+    return true;
+}
+
+hwnas_status hwnas_worker_run(hwnas_summary **out, const hwnas_job *job,
+                              const hwnas_session_options *options)
+{
+    worker w = {.job = job, .options = *options};
+    char host[40] = "";
+    hwnas_status status;
+    if (gethostname(host, sizeof host - 1))
+        *host = '\0';
+    snprintf(w.name, sizeof w.name, "%.39s %ld %.6f", host, (long)getpid(), hwnas_now());
+    hwnas_heartbeat *heartbeat = hwnas_heartbeat_start(job->study, w.name);
+    do {
+        status = run_session(out, &w);
+        close_session(&w);
+    } while (is_worth_a_retry(&w, status));
+    hwnas_heartbeat_stop(heartbeat);
+    if (w.result)
+        hwnas_trials_free(w.result, 1);
+    free(w.end);
+    return status;
+}
