@@ -50,7 +50,7 @@ static void print_topics(int column)
 {
     column += printf(", 'hwnas help TOPIC' of:");
     for (const hwnas_topic *t = hwnas_topics; t->name; t++) {
-        if (column + (int)strlen(t->name) + 2 > 80)
+        if (column + 1 + (int)strlen(t->name) + (t[1].name != NULL) > 80)
             column = printf("\n ") - 1;
         column += printf(" %s%s", t->name, t[1].name ? "," : "\n");
     }
