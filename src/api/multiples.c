@@ -57,7 +57,8 @@ static void note_unit(const char *name, double number, const char *behind)
                   (int)n, name, number, metric->unit, number);
 }
 
-hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text, const hwnas_optimized *found)
+hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text, const hwnas_optimized *found,
+                                     bool with_notes)
 {
     const char *metric = text;
     for (const char *at = text; *at;) {
@@ -77,7 +78,8 @@ hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text, const hwn
         }
         const char *unit = after + strspn(after, " ");
         if (*unit != 'x' || isalnum((unsigned char)unit[1])) {
-            note_unit(metric, factor, unit);
+            if (with_notes)
+                note_unit(metric, factor, unit);
             hwnas_str_addn(out, at, (size_t)(after - at));
             at = after;
             continue;

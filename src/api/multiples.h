@@ -6,8 +6,8 @@
 #include "report/optimized_text.h"
 
 /* Appends the constraints of `text`, in which numbers with an x behind them have become those of a
- * job. HWNAS_E_USAGE: the model has no such value. */
+ * job. `with_notes`: those without a unit are told. HWNAS_E_USAGE: the model has no such value. */
 HWNAS_CHECKED hwnas_status hwnas_multiples_resolve(hwnas_str *out, const char *text,
-                                                   const hwnas_optimized *found);
+                                                   const hwnas_optimized *found, bool with_notes);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "api/api.h"
 #include "api/multiples.h"
+#include "api/optimization.h"
 #include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/file.h"
@@ -25,22 +26,7 @@
 #include "study/summary.h"
 #include "study/write_network.h"
 
-/* An optimisation on its way. */
-typedef struct optimization {
-    hwnas_optimize_options options;
-    const char *model;
-    char *prefix, *space_path, *study_path, *accuracy, *constraints;
-    char *precisions; /* "f32,s8"; NULL: as nothing is said of them */
-    hwnas_space *space;
-    hwnas_predictor *predictor;
-    hwnas_samples *samples; /* the predictor's */
-    hwnas_arch *first, *best;
-    hwnas_report *search;
-    hwnas_optimized *found;
-    bool is_new_space; /* made by this call, and of no use before there is a study */
-} optimization;
-
-static void end(optimization *o)
+static void end(hwnas_optimization *o)
 {
     hwnas_arch_free(o->first);
     hwnas_arch_free(o->best);
@@ -59,7 +45,7 @@ static void end(optimization *o)
 /* ---- What there is to begin with ---- */
 
 /* "f32, s8" as "f32,s8". */
-static hwnas_status take_precisions(optimization *o)
+static hwnas_status take_precisions(hwnas_optimization *o)
 {
     hwnas_status status = HWNAS_OK;
     char *text = hwnas_strdup(o->options.precisions), *rest = text;
@@ -76,7 +62,7 @@ static hwnas_status take_precisions(optimization *o)
     return status;
 }
 
-static hwnas_status take_options(optimization *o, const char *model,
+static hwnas_status take_options(hwnas_optimization *o, const char *model,
                                  const hwnas_optimize_options *given)
 {
     TRY(TAKE_OPTIONS(&o->options, given));
@@ -110,7 +96,7 @@ static hwnas_status take_options(optimization *o, const char *model,
 }
 
 /* None of the files is the model, and none is replaced unasked. */
-static hwnas_status check_file(const optimization *o, const char *suffix)
+static hwnas_status check_file(const hwnas_optimization *o, const char *suffix)
 {
     char *path = hwnas_printf("%s%s", o->prefix, suffix);
     hwnas_status status = hwnas_file_check_output(path, o->model);
@@ -121,7 +107,7 @@ static hwnas_status check_file(const optimization *o, const char *suffix)
     return status;
 }
 
-static hwnas_status check_files(const optimization *o)
+static hwnas_status check_files(const hwnas_optimization *o)
 {
     static const char *const suffixes[] = {".yaml", ".db", ".onnx", ".py", ".safetensors", NULL};
     for (size_t i = 0; suffixes[i]; i++)
@@ -132,7 +118,7 @@ static hwnas_status check_files(const optimization *o)
 }
 
 /* A space that is there may have been edited: it is used as it is when the study goes on. */
-static hwnas_status prepare(optimization *o)
+static hwnas_status prepare(hwnas_optimization *o)
 {
     const bool is_there = !access(o->space_path, F_OK);
     TRY(check_files(o));
@@ -146,66 +132,9 @@ static hwnas_status prepare(optimization *o)
     return HWNAS_OK;
 }
 
-/* ---- Measuring ---- */
-
-/* Of one network: its median, all intervals together. */
-typedef struct timing {
-    double value, low, high;
-    int n;
-} timing;
-
-static hwnas_status measure(const optimization *o, timing *to, hwnas_precision precision,
-                            const hwnas_graph *graph, const char *name)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_result *result = NULL;
-    hwnas_network *network = NULL;
-    hwnas_measurer *measurer = NULL;
-    hwnas_graph *copy;
-    hwnas_measurer_options options = HWNAS_MEASURER_OPTIONS_INIT;
-    options.device = o->options.device;
-    options.threads = o->options.threads;
-    options.cancel = o->options.cancel;
-    options.precision = precision;
-    TRY_OUT(hwnas_measurer_open(&measurer, &options));
-    TRY_OUT(hwnas_graph_copy(&copy, graph));
-    network = hwnas_api_network_of(name, copy, o->options.batch);
-    TRY_OUT(hwnas_measurer_measure(&result, measurer, network));
-    const hwnas_metric_value *p50 = hwnas_result_find(result, "latency.p50");
-    if (p50) {
-        to->low = to->n ? fmin(to->low, p50->low) : p50->low;
-        to->high = to->n ? fmax(to->high, p50->high) : p50->high;
-        to->value = (to->value * to->n + p50->value) / (to->n + 1);
-        to->n++;
-    }
-out:
-    hwnas_result_free(result);
-    hwnas_network_close(network);
-    hwnas_measurer_close(measurer);
-    return status;
-}
-
-/* In turns, so that whatever the machine does happens to both. `best` NULL: the model alone. */
-static hwnas_status measure_in_turns(const optimization *o, timing *first, timing *best,
-                                     const hwnas_graph *best_graph)
-{
-    enum { N_ROUNDS = 3 };
-    hwnas_status status = HWNAS_OK;
-    hwnas_graph *first_graph = NULL;
-    TRY_OUT(hwnas_graph_build_trained(&first_graph, o->first, o->options.batch));
-    for (int round = 0; round < N_ROUNDS; round++) {
-        TRY_OUT(measure(o, first, HWNAS_F32, first_graph, "the model"));
-        if (best)
-            TRY_OUT(measure(o, best, o->found->best.precision, best_graph, "the optimized model"));
-    }
-out:
-    hwnas_graph_free(first_graph);
-    return status;
-}
-
 /* ---- Limits ---- */
 
-static bool goes_on(const optimization *o)
+static bool goes_on(const hwnas_optimization *o)
 {
     return o->options.resume && !access(o->study_path, F_OK);
 }
@@ -224,7 +153,7 @@ static char *precisions_of(const json_t *identity)
     return list.s;
 }
 
-static hwnas_status take_precisions_of_study(optimization *o, const json_t *identity)
+static hwnas_status take_precisions_of_study(hwnas_optimization *o, const json_t *identity)
 {
     hwnas_status status = HWNAS_OK;
     char *theirs = precisions_of(identity);
@@ -241,7 +170,7 @@ static hwnas_status take_precisions_of_study(optimization *o, const json_t *iden
 
 /* A study that goes on has its limits already: the model measured anew would give others. So it has
  * its precisions. */
-static hwnas_status take_of_study(optimization *o)
+static hwnas_status take_of_study(hwnas_optimization *o)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_store *store = NULL;
@@ -266,32 +195,24 @@ out:
     return status;
 }
 
-/* As a search counts them: multiply-accumulates of a sample, memory of a batch. */
-static void take_costs(hwnas_costs *out, const optimization *o, const hwnas_graph *graph)
-{
-    hwnas_graph_costs(out, graph);
-    out->macs /= o->options.batch;
-}
-
 /* What is known of the model, and the limits that follow. */
-static hwnas_status judge_model(optimization *o)
+static hwnas_status judge_model(hwnas_optimization *o)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_optimized *found = o->found;
     hwnas_graph *graph = NULL;
     hwnas_str constraints = {0};
-    timing first = {0};
-    if (goes_on(o)) /* before seconds are spent on what cannot go on */
+    o->is_resumed = goes_on(o);
+    if (o->is_resumed) /* before seconds are spent on what cannot go on */
         TRY(take_of_study(o));
-    TRY_OUT(measure_in_turns(o, &first, NULL, NULL));
-    found->original.latency = (hwnas_estimate_95){first.value, first.low, first.high};
+    TRY_OUT(hwnas_optimization_time(o, NULL));
     TRY_OUT(hwnas_graph_build(&graph, o->first, o->options.batch));
-    take_costs(&found->original.costs, o, graph);
+    hwnas_optimization_costs(&found->original.costs, o, graph);
     TRY_OUT(hwnas_samples_score(&found->original.searched, o->samples, o->first, HWNAS_F32,
                                 HWNAS_SAMPLES_SEARCH));
     if (o->constraints)
         goto out;
-    TRY_OUT(hwnas_multiples_resolve(&constraints, o->options.constraints, found));
+    TRY_OUT(hwnas_multiples_resolve(&constraints, o->options.constraints, found, true));
     if (o->options.max_loss > 0)
         hwnas_str_addf(&constraints, " and accuracy >= %.9g %%",
                        found->original.searched.value - o->options.max_loss);
@@ -304,7 +225,7 @@ out:
 
 /* ---- Searching ---- */
 
-static hwnas_status search(optimization *o)
+static hwnas_status search(hwnas_optimization *o)
 {
     char threads[16], batch[16], seed[32], minutes[32];
     hwnas_search_options options = HWNAS_SEARCH_OPTIONS_INIT;
@@ -339,25 +260,6 @@ static hwnas_status search(optimization *o)
     return status;
 }
 
-/* The winner, with its accuracy on what nobody has seen. */
-static hwnas_status take_winner(optimization *o)
-{
-    hwnas_network *network;
-    TRY(hwnas_network_open_trial(&network, o->study_path, -1, NULL));
-    const hwnas_status status = hwnas_arch_parse(&o->best, o->space, hwnas_network_code(network));
-    const hwnas_precision precision = o->found->best.precision = network->measured;
-    hwnas_network_close(network);
-    TRY(status);
-    o->found->code = hwnas_arch_code(o->best);
-    o->found->n_test = hwnas_samples_count(o->samples, HWNAS_SAMPLES_TEST);
-    TRY(hwnas_samples_score(&o->found->best.searched, o->samples, o->best, precision,
-                            HWNAS_SAMPLES_SEARCH));
-    TRY(hwnas_samples_score(&o->found->best.tested, o->samples, o->best, precision,
-                            HWNAS_SAMPLES_TEST));
-    return hwnas_samples_score(&o->found->original.tested, o->samples, o->first, HWNAS_F32,
-                               HWNAS_SAMPLES_TEST);
-}
-
 /* ---- Writing ---- */
 
 static void add_file(hwnas_report *report, const char *path, const hwnas_network_file *file)
@@ -367,7 +269,8 @@ static void add_file(hwnas_report *report, const char *path, const hwnas_network
     free(note);
 }
 
-static hwnas_status write_files(optimization *o, hwnas_report *report, const hwnas_graph *graph)
+static hwnas_status write_files(hwnas_optimization *o, hwnas_report *report,
+                                const hwnas_graph *graph)
 {
     hwnas_status status = HWNAS_OK;
     char *onnx = hwnas_printf("%s.onnx", o->prefix), *module = hwnas_printf("%s.py", o->prefix);
@@ -391,7 +294,7 @@ out:
 }
 
 /* What trains it: the program and the network that it learns from. */
-static hwnas_status write_finetune(optimization *o, hwnas_report *report)
+static hwnas_status write_finetune(hwnas_optimization *o, hwnas_report *report)
 {
     hwnas_graph *original;
     TRY(hwnas_graph_build_trained(&original, o->first, 1));
@@ -405,24 +308,13 @@ static hwnas_status write_finetune(optimization *o, hwnas_report *report)
     return status;
 }
 
-static hwnas_status finish(optimization *o, hwnas_report *report)
+static hwnas_status write_all(hwnas_optimization *o, hwnas_report *report)
 {
-    hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL;
-    timing first = {0}, best = {0};
-    TRY_OUT(hwnas_samples_build(&graph, o->samples, o->best, o->options.batch));
-    TRY_OUT(measure_in_turns(o, &first, &best, graph));
-    o->found->original.latency = (hwnas_estimate_95){first.value, first.low, first.high};
-    o->found->best.latency = (hwnas_estimate_95){best.value, best.low, best.high};
-    take_costs(&o->found->best.costs, o, graph);
+    TRY(hwnas_samples_build(&graph, o->samples, o->best, 1));
+    const hwnas_status status = write_files(o, report, graph);
     hwnas_graph_free(graph);
-    graph = NULL;
-    TRY_OUT(hwnas_samples_build(&graph, o->samples, o->best, 1));
-    TRY_OUT(write_files(o, report, graph));
-    TRY_OUT(write_finetune(o, report));
-out:
-    hwnas_graph_free(graph);
-    return status;
+    return status == HWNAS_OK ? write_finetune(o, report) : status;
 }
 
 /* ---- All of it ---- */
@@ -449,16 +341,17 @@ hwnas_status hwnas_optimize(hwnas_report **out, const char *model,
     static const hwnas_report_kind kind = {.text = text_of, .json = json_of, .free = free_found};
     hwnas_status status = HWNAS_OK;
     hwnas_report *report = NULL;
-    optimization o = {.found = hwnas_alloc(sizeof *o.found)};
+    hwnas_optimization o = {.found = hwnas_alloc(sizeof *o.found)};
     o.found->model = hwnas_strdup(model);
     TRY_OUT(take_options(&o, model, given));
     TRY_OUT(prepare(&o));
     TRY_OUT(judge_model(&o));
     TRY_OUT(search(&o));
     TRY_OUT(hwnas_report_conclude(o.search));
-    TRY_OUT(take_winner(&o));
+    TRY_OUT(hwnas_optimization_choose(&o));
+    TRY_OUT(hwnas_optimization_score(&o));
     report = hwnas_report_new(&kind, o.found);
-    status = finish(&o, report);
+    status = write_all(&o, report);
     o.found = NULL; /* the report's */
     if (status != HWNAS_OK) {
         hwnas_report_free(report);

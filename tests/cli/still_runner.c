@@ -14,7 +14,8 @@
  * faster together by one of LEVEL, which is forgotten after LENGTH compiled networks (an
  * Ornstein-Uhlenbeck process); and with a share of BURSTS somebody else comes to the core for a
  * while, which makes it two fifths slower. Chance is another one in each of its runs. STILL_SEED
- * draws it, and STILL_CLOCK names a file that counts the compiled networks over all runners.
+ * draws it, and STILL_CLOCK names a file that counts the compiled networks over all runners. With
+ * STILL_SLOW=N,FACTOR the first N of that count take FACTOR times as long.
  *
  * With STILL_COMPUTES the device computes as well, as `ref` does, so that its results are verified;
  * with STILL_WRONG=DIGEST[,DIGEST...] the results of networks whose folded graphs have these
@@ -144,6 +145,14 @@ static double draw_noise(hwnas_rng *chance)
     return exp(noise.level * level + noise.run * normal(&own));
 }
 
+static double slow_start(void)
+{
+    const char *text = getenv("STILL_SLOW");
+    long n;
+    double factor;
+    return text && sscanf(text, "%ld,%lf", &n, &factor) == 2 && tick() <= n ? factor : 1;
+}
+
 static bool is_in_burst(void)
 {
     return noise.is_on && clock_seconds < noise.burst_end;
@@ -202,7 +211,7 @@ static hwnas_status still_compile(hwnas_exec **out, hwnas_device *device, const 
     exec->seconds *= is_by_network ? 0.9 + 0.2 * hwnas_rng_double(&exec->own) : 1;
     if (computes())
         TRY(hwnas_graph_copy(&exec->graph, graph));
-    exec->seconds *= draw_noise(exec->rng);
+    exec->seconds *= draw_noise(exec->rng) * slow_start();
     exec->is_wrong = is_listed(getenv("STILL_WRONG"), digest.hex);
     spend();
     wait_a_while();
