@@ -22,7 +22,10 @@ END
 browse() {
     command -v chromium >/dev/null || skip "needs chromium: scripts/install-deps --check"
     /usr/bin/python3 "$HWNAS_SRC/tests/cli/browse.py" "$@" >seen
-    is seen "d['errors'] == [] and d['requests'] == []"
+    is seen "d['errors'] == [] and d['requests'] == []" || {
+        /usr/bin/python3 -c "import json; d = json.load(open('seen')); print('errors', d['errors'], 'requests', d['requests'])"
+        return 1
+    }
 }
 
 has_charts() {

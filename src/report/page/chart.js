@@ -40,13 +40,14 @@ function redrawCharts() {
     charts.forEach((draw) => draw());
 }
 
-/* uPlot's own have three decimals at most, which latencies of tiny networks have not. */
-function tickTexts(ticks) {
+/* uPlot's own have three decimals at most, which latencies of tiny networks have not. A tick that uPlot leaves out is null. */
+function tickTexts(all) {
+    const ticks = all.filter((tick) => tick !== null);
     const near = 1e-6 * Math.min(...ticks.slice(1).map((tick, i) => tick - ticks[i]), Math.abs(ticks[0]) || Infinity);
     let decimals = 0;
     while (decimals < 12 && ticks.some((tick) => Math.abs(tick - Number(tick.toFixed(decimals))) > near))
         decimals++;
-    return ticks.map((tick) => tick.toLocaleString("en", {maximumFractionDigits: decimals}));
+    return all.map((tick) => tick === null ? "" : tick.toLocaleString("en", {maximumFractionDigits: decimals}));
 }
 
 function axis(label) {
