@@ -114,7 +114,7 @@ BEGIN {
 {
     names[++n_topics] = $1
     lines[n_topics] = $2
-    printf "static const hwnas_block blocks_%d[] = {\n", n_topics
+    printf "static const hwnas_topic_block blocks_%d[] = {\n", n_topics
     n_headings = split($4, wanted, ", *")
     for (h = 1; h <= n_headings; h++) {
         if (n_headings > 1)

@@ -139,9 +139,9 @@ static void put_notes(FILE *to, const char *notes)
         fputs(".RE\n.fi\n", to);
 }
 
-static void put_blocks(FILE *to, const hwnas_block *blocks)
+static void put_blocks(FILE *to, const hwnas_topic_block *blocks)
 {
-    for (const hwnas_block *b = blocks; b->text; b++) {
+    for (const hwnas_topic_block *b = blocks; b->text; b++) {
         const bool was_code = b > blocks && b[-1].kind == HWNAS_BLOCK_CODE;
         const bool is_code = b->kind == HWNAS_BLOCK_CODE;
         if (is_code && !was_code)

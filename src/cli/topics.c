@@ -60,7 +60,7 @@ const hwnas_topic *hwnas_topic_find(const char *name)
     return NULL;
 }
 
-static void print_block(const hwnas_block *b, const hwnas_block *before)
+static void print_block(const hwnas_topic_block *b, const hwnas_topic_block *before)
 {
     if (before && !(before->kind == HWNAS_BLOCK_CODE && b->kind == HWNAS_BLOCK_CODE) &&
         !(before->kind == HWNAS_BLOCK_ITEM && b->kind == HWNAS_BLOCK_ITEM))
@@ -83,6 +83,6 @@ static void print_block(const hwnas_block *b, const hwnas_block *before)
 void hwnas_topic_print(const hwnas_topic *topic)
 {
     printf("%s: %s\n\n", topic->name, topic->about);
-    for (const hwnas_block *b = topic->blocks; b->text; b++)
+    for (const hwnas_topic_block *b = topic->blocks; b->text; b++)
         print_block(b, b > topic->blocks ? b - 1 : NULL);
 }

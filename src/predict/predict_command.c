@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "graph/elaborate.h"
 #include "predict/claims.h"
-#include "predict/command.h"
+#include "predict/training_program.h"
 #include "predict/handed.h"
 #include "predict/program.h"
 #include "predict/supervise.h"
@@ -28,12 +28,12 @@ static const struct {
     bool is_whole;
     double low, high;
 } numbers[] = {
-    {"timeout", offsetof(hwnas_command, timeout), false, 0.1, 1e7},
-    {"jobs", offsetof(hwnas_command, jobs), true, 1, 1024},
-    {"retries", offsetof(hwnas_command, retries), true, 0, 100},
+    {"timeout", offsetof(hwnas_training_program, timeout), false, 0.1, 1e7},
+    {"jobs", offsetof(hwnas_training_program, jobs), true, 1, 1024},
+    {"retries", offsetof(hwnas_training_program, retries), true, 0, 100},
 };
 
-static hwnas_status set_option(hwnas_command *p, const char *key, const char *value)
+static hwnas_status set_option(hwnas_training_program *p, const char *key, const char *value)
 {
     static const char *const names[] = {"cache",   "column",  "jobs", "printed",
                                         "retries", "timeout", NULL};
@@ -73,7 +73,7 @@ static hwnas_status set_option(hwnas_command *p, const char *key, const char *va
                       near ? near : "");
 }
 
-hwnas_status hwnas_command_set_options(hwnas_command *p, char *text)
+hwnas_status hwnas_training_program_set_options(hwnas_training_program *p, char *text)
 {
     for (char *item; (item = strsep(&text, ","));) {
         char *equals = strchr(item, '=');
@@ -87,7 +87,7 @@ hwnas_status hwnas_command_set_options(hwnas_command *p, char *text)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_command_check_program(const char *name)
+hwnas_status hwnas_training_program_check_program(const char *name)
 {
     char *found = hwnas_program_find(name);
     free(found);
@@ -102,11 +102,11 @@ hwnas_status hwnas_command_check_program(const char *name)
 }
 
 /* A file by the whole name is one word; else words are parted by blanks. */
-static hwnas_status split_words(hwnas_command *p)
+static hwnas_status split_words(hwnas_training_program *p)
 {
     if (!access(p->words, F_OK)) {
         p->arguments[p->n_words++] = p->words;
-        return hwnas_command_check_program(p->words);
+        return hwnas_training_program_check_program(p->words);
     }
     char *rest = p->words;
     for (char *word; (word = strsep(&rest, " "));) {
@@ -121,12 +121,12 @@ static hwnas_status split_words(hwnas_command *p)
     if (!p->n_words)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'command:' names no program"),
                           "write command:PROGRAM");
-    return hwnas_command_check_program(p->arguments[0]);
+    return hwnas_training_program_check_program(p->arguments[0]);
 }
 
 static void free_command(hwnas_predictor *base)
 {
-    hwnas_command *p = (hwnas_command *)base;
+    hwnas_training_program *p = (hwnas_training_program *)base;
     hwnas_results_close(p->results);
     free(p->words);
     free(p->name);
@@ -136,7 +136,7 @@ static void free_command(hwnas_predictor *base)
 
 /* ---- Percent or fraction ---- */
 
-static hwnas_giver giver_of(const hwnas_command *p, const char *said)
+static hwnas_giver giver_of(const hwnas_training_program *p, const char *said)
 {
     return (hwnas_giver){.column = p->base.target,
                          .printed = p->printed,
@@ -149,7 +149,7 @@ static hwnas_giver giver_of(const hwnas_command *p, const char *said)
 }
 
 /* Brings an answer into the column's unit. */
-static hwnas_status convert(const hwnas_command *p, hwnas_run *run)
+static hwnas_status convert(const hwnas_training_program *p, hwnas_run *run)
 {
     char *said = hwnas_printf("'%s' printed", run->name ? run->name : run->arguments[0]);
     const hwnas_giver giver = giver_of(p, said);
@@ -159,9 +159,9 @@ static hwnas_status convert(const hwnas_command *p, hwnas_run *run)
     return status;
 }
 
-hwnas_command *hwnas_command_new(const char *kind, const hwnas_space *space)
+hwnas_training_program *hwnas_training_program_new(const char *kind, const hwnas_space *space)
 {
-    hwnas_command *p = hwnas_alloc(sizeof *p);
+    hwnas_training_program *p = hwnas_alloc(sizeof *p);
     p->base = (hwnas_predictor){.ops = &hwnas_predictor_command,
                                 .kind = kind,
                                 .space = space,
@@ -172,7 +172,7 @@ hwnas_command *hwnas_command_new(const char *kind, const hwnas_space *space)
     return p;
 }
 
-hwnas_status hwnas_command_open_results(hwnas_command *p)
+hwnas_status hwnas_training_program_open_results(hwnas_training_program *p)
 {
     p->base.unit = hwnas_strdup(hwnas_column_unit(p->base.target));
     TRY(hwnas_results_open(&p->results, p->cache, p->base.target));
@@ -184,17 +184,17 @@ static hwnas_status open_command(hwnas_predictor **out, const char *rest, const 
 {
     hwnas_status status = HWNAS_OK;
     const char *hash = strrchr(rest, '#');
-    hwnas_command *p = hwnas_command_new("command", space);
+    hwnas_training_program *p = hwnas_training_program_new("command", space);
     char *options = hash ? hwnas_strdup(hash + 1) : NULL;
     p->words = hash ? hwnas_printf("%.*s", (int)(hash - rest), rest) : hwnas_strdup(rest);
     TRY_OUT(split_words(p));
     if (options)
-        TRY_OUT(hwnas_command_set_options(p, options));
+        TRY_OUT(hwnas_training_program_set_options(p, options));
     if (!p->cache) {
         const char *slash = strrchr(p->arguments[0], '/');
         p->cache = hwnas_printf("%s.%s.csv", slash ? slash + 1 : p->arguments[0], space->name);
     }
-    TRY_OUT(hwnas_command_open_results(p));
+    TRY_OUT(hwnas_training_program_open_results(p));
     *out = &p->base;
     p = NULL;
 out:
@@ -205,7 +205,7 @@ out:
 
 hwnas_status hwnas_command_check(hwnas_predictor *base)
 {
-    hwnas_command *p = (hwnas_command *)base;
+    hwnas_training_program *p = (hwnas_training_program *)base;
     if (p->check && !p->is_checked)
         TRY(p->check(p));
     p->is_checked = true;
@@ -225,7 +225,7 @@ typedef struct request {
 } request;
 
 typedef struct batch {
-    hwnas_command *predictor;
+    hwnas_training_program *predictor;
     hwnas_claims *claims;
     request *requests;
     hwnas_run *runs;
@@ -253,7 +253,7 @@ static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
 static hwnas_status prepare(void *context, hwnas_run *run)
 {
     batch *b = context;
-    const hwnas_command *p = b->predictor;
+    const hwnas_training_program *p = b->predictor;
     request *r = &b->requests[run - b->runs];
     TRY(claim(b, r, &run->state));
     if (run->state != HWNAS_RUN_READY)
@@ -326,14 +326,14 @@ static void ask(batch *b, const hwnas_arch *arch, hwnas_digest digest)
 
 const hwnas_results *hwnas_command_results(const hwnas_predictor *command)
 {
-    return ((const hwnas_command *)command)->results;
+    return ((const hwnas_training_program *)command)->results;
 }
 
 static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
                                   const hwnas_arch *const *archs, size_t n)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_command *p = (hwnas_command *)base;
+    hwnas_training_program *p = (hwnas_training_program *)base;
     batch b = {.predictor = p, .begun = hwnas_now()};
     const hwnas_programs programs = {.jobs = (size_t)p->jobs,
                                      .retries = (int)p->retries,
@@ -375,7 +375,7 @@ out:
 
 static void trainings_of(hwnas_trainings *out, const hwnas_predictor *base)
 {
-    const hwnas_command *p = (const hwnas_command *)base;
+    const hwnas_training_program *p = (const hwnas_training_program *)base;
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < p->results->n; i++)

@@ -9,14 +9,14 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/str.h"
-#include "predict/command.h"
+#include "predict/training_program.h"
 #include "predict/recipe_run.h"
 
 /* Of the command line. */
 enum { RECIPE = 3, WORK = 5 };
 
 /* The words of a command line, in one block. */
-static void set_words(hwnas_command *p, char *const *words, size_t n)
+static void set_words(hwnas_training_program *p, char *const *words, size_t n)
 {
     size_t length = 0;
     for (size_t i = 0; i < n; i++)
@@ -29,7 +29,7 @@ static void set_words(hwnas_command *p, char *const *words, size_t n)
 }
 
 /* recipe.yaml, results RESULTS.csv: checkpoints are in RESULTS.trainings. */
-static void make_command_line(hwnas_command *p, const char *recipe)
+static void make_command_line(hwnas_training_program *p, const char *recipe)
 {
     const int n = (int)strlen(p->cache) - (hwnas_ends_with(p->cache, ".csv") ? 4 : 0);
     char *words[] = {hwnas_strdup(hwnas_torch_python()),
@@ -48,7 +48,7 @@ static void make_command_line(hwnas_command *p, const char *recipe)
 /* ---- Before the first training ---- */
 
 /* With a network of the space: does it take these samples, and are its classes theirs? */
-static hwnas_status check(hwnas_command *p)
+static hwnas_status check(hwnas_training_program *p)
 {
     json_t *told;
     hwnas_rng rng = hwnas_rng_new(0, 0x636865636b); /* the stream "check" */
@@ -80,13 +80,13 @@ static hwnas_status open_train(hwnas_predictor **out, const char *rest, const hw
 {
     hwnas_status status = HWNAS_OK;
     const size_t n = hwnas_file_name_length(rest);
-    hwnas_command *p = hwnas_command_new("train", space);
+    hwnas_training_program *p = hwnas_training_program_new("train", space);
     char *recipe = hwnas_printf("%.*s", (int)n, rest), *options = NULL;
     const hwnas_place place = {.file = recipe};
     p->check = check;
     if (rest[n] == '#') {
         options = hwnas_strdup(rest + n + 1);
-        TRY_OUT(hwnas_command_set_options(p, options));
+        TRY_OUT(hwnas_training_program_set_options(p, options));
     }
     if (!hwnas_file_exists(recipe)) {
         status =
@@ -99,8 +99,8 @@ static hwnas_status open_train(hwnas_predictor **out, const char *rest, const hw
     p->name = hwnas_printf("train:%s", slash ? slash + 1 : recipe);
     p->cache = p->cache ? p->cache : results_file(recipe, space);
     make_command_line(p, recipe);
-    TRY_OUT(hwnas_command_check_program(p->arguments[0]));
-    TRY_OUT(hwnas_command_open_results(p));
+    TRY_OUT(hwnas_training_program_check_program(p->arguments[0]));
+    TRY_OUT(hwnas_training_program_open_results(p));
     *out = &p->base;
     p = NULL;
 out:

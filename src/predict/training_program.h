@@ -1,7 +1,7 @@
-/* command.h: a predictor whose networks are trained by a program: what the kinds `command` and
- * `train` share. */
-#ifndef HWNAS_PREDICT_COMMAND_H
-#define HWNAS_PREDICT_COMMAND_H
+/* training_program.h: a predictor whose networks are trained by a program: what the kinds `command`
+ * and `train` share. */
+#ifndef HWNAS_PREDICT_TRAINING_PROGRAM_H
+#define HWNAS_PREDICT_TRAINING_PROGRAM_H
 
 #include "predict/percent.h"
 #include "predict/predict_priv.h"
@@ -9,7 +9,7 @@
 
 enum { HWNAS_MAX_WORDS = 32, HWNAS_MAX_ARGUMENTS = HWNAS_MAX_WORDS + 3 };
 
-typedef struct hwnas_command {
+typedef struct hwnas_training_program {
     hwnas_predictor base;
     char *words;                          /* the command line, cut into ... */
     char *arguments[HWNAS_MAX_ARGUMENTS]; /* words; two paths follow */
@@ -20,16 +20,17 @@ typedef struct hwnas_command {
     char *cache;           /* the file of results */
     hwnas_results *results;
     /* (optional) Whether its trainings can begin; asked once, before the first. */
-    hwnas_status (*check)(struct hwnas_command *p);
+    hwnas_status (*check)(struct hwnas_training_program *p);
     bool is_checked;
-} hwnas_command;
+} hwnas_training_program;
 
 /* Without a command line, options and results. */
-hwnas_command *hwnas_command_new(const char *kind, const hwnas_space *space);
+hwnas_training_program *hwnas_training_program_new(const char *kind, const hwnas_space *space);
 /* "KEY=VALUE,...", which is cut. */
-HWNAS_CHECKED hwnas_status hwnas_command_set_options(hwnas_command *p, char *text);
+HWNAS_CHECKED hwnas_status hwnas_training_program_set_options(hwnas_training_program *p,
+                                                              char *text);
 /* Is it a program that can be run, there or in $PATH? Told now, not after a search has begun. */
-HWNAS_CHECKED hwnas_status hwnas_command_check_program(const char *name);
+HWNAS_CHECKED hwnas_status hwnas_training_program_check_program(const char *name);
 /* The last step: its file of results. */
-HWNAS_CHECKED hwnas_status hwnas_command_open_results(hwnas_command *p);
+HWNAS_CHECKED hwnas_status hwnas_training_program_open_results(hwnas_training_program *p);
 #endif
