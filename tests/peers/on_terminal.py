@@ -11,13 +11,16 @@ child, terminal = pty.fork()
 if child == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     os.execvp(command[0], command)
+printed = b""
 while True:
     try:
-        printed = os.read(terminal, 65536)
+        some = os.read(terminal, 65536)
     except OSError:  # Linux says so when nobody has the terminal open any more
         break
-    if not printed:
+    if not some:
         break
-    sys.stdout.buffer.write(printed.replace(b"\r\n", b"\n"))
+    printed += some
+# All of it together: two reads may share a line's end.
+sys.stdout.buffer.write(printed.replace(b"\r\n", b"\n"))
 sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
