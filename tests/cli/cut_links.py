@@ -9,10 +9,29 @@ import fcntl, json, os, random, select, signal, sqlite3, struct, subprocess, sys
 
 KINDS = ["killed", "half a frame in", "half a frame out", "stopped", "filled"]
 SILENT = KINDS[3:]  # which hwnas learns by its timeout
+ANSWER = 5  # docs/runner-protocol.md
+
+
+class Answers:
+    """How many frames of that type have passed whole, and how many bytes the frame or its head still has."""
+
+    def __init__(self):
+        self.n, self.left, self.head, self.type = 0, 16, b"", None
+
+    def take(self, data):
+        self.left -= len(data)
+        if self.type is None:
+            self.head += data
+            if not self.left:
+                self.type, self.left = struct.unpack("<IQ", self.head[4:])
+                self.head = b""
+        if self.type is not None and not self.left:
+            self.n += self.type == ANSWER
+            self.type, self.left = None, 16
 
 
 def cut(directory):
-    """Stands for ssh once. A cut that is silent comes behind a network that was measured."""
+    """Stands for ssh once."""
     with open(directory + "/log", "a") as log:
         fcntl.flock(log, fcntl.LOCK_EX)  # of several boards one at a time
         plan = json.load(open(directory + "/plan"))
@@ -24,15 +43,17 @@ def cut(directory):
         os.rename(directory + "/next", directory + "/plan")
         print(kind, file=log, flush=True)
     ssh = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-    passed = {0: 0, 1: 0}
-    hello, frames_out = b"", None  # frames_out: bytes of the first answer, which says who is there
+    passed, answers = {0: 0, 1: 0}, Answers()
+    is_armed = False
     while True:
         for fd in select.select([0, ssh.stdout.fileno()], [], [])[0]:
             is_out = fd != 0
             n = 65536
-            if is_out and frames_out is not None and kind in ("half a frame out", *SILENT):
-                n = min(n, frames_out + at - passed[1])
-            if not is_out and kind == "half a frame in":
+            if is_out and not is_armed:
+                n = answers.left
+            elif is_out and kind in ("half a frame out", *SILENT):
+                n = min(n, at - passed[1])
+            elif not is_out and kind == "half a frame in":
                 n = min(n, 400 + at - passed[0])
             if n <= 0:
                 if kind == "stopped":
@@ -42,32 +63,32 @@ def cut(directory):
                         time.sleep(1)
                 ssh.kill()
                 sys.exit(255)
-            data = os.read(fd, n if not is_out or frames_out is not None else 16)
+            data = os.read(fd, n)
             if not data:
                 ssh.kill()
                 sys.exit(255)
             os.write(1, data) if is_out else ssh.stdin.write(data)
-            passed[is_out] += len(data)
-            if is_out and frames_out is None:
-                hello += data
-                if len(hello) >= 16 and len(hello) >= 16 + struct.unpack("<Q", hello[8:16])[0]:
-                    frames_out = len(hello)
-                    if kind == "killed":
-                        time.sleep(delay)
-                        ssh.kill()
-                        sys.exit(255)
+            if is_armed or not is_out:
+                passed[is_out] += len(data)
+                continue
+            answers.take(data)
+            # The first answer says who is there. As a request is made once more after silence, and no more, a network
+            # is answered before a silent cut, however many bytes that takes.
+            if answers.n == (2 if kind in SILENT else 1):
+                is_armed = True
+                if kind == "killed":
+                    time.sleep(delay)
+                    ssh.kill()
+                    sys.exit(255)
 
 
 def plan_cuts(n, rng):
     cuts = []
     while len(cuts) < n:
         kind = rng.choice(KINDS)
-        # A request is made once more after silence, no more: let some be answered first.
-        is_after = cuts and any(c[0] in SILENT for c in cuts[-3:])
-        if kind in SILENT and is_after:
+        if kind in SILENT and cuts and any(c[0] in SILENT for c in cuts[-3:]):
             continue
-        cuts.append((kind, rng.randrange(1, 6000) + (2500 if cuts and cuts[-1][0] in SILENT else 0),
-                     rng.uniform(0, .05)))
+        cuts.append((kind, rng.randrange(1, 6000), rng.uniform(0, .05)))
     return cuts
 
 
