@@ -24,6 +24,7 @@ enum { LOOKS_A_SECOND = 5, FAREWELL = 6 /* seconds in which pages ask for the la
 typedef struct watched {
     const char *path;
     hwnas_page_server *server;
+    bool is_address;
     bool was_running, has_data, has_ended;
     double next;                 /* when it is looked at again */
     struct timespec modified[2]; /* of the file, and of SQLite's log, when it was looked at */
@@ -36,11 +37,17 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* A study in a database shows no lock: its search runs until the study says that it has ended. */
+static bool is_running(const watched *w)
+{
+    return w->is_address ? w->has_data && !w->has_ended : hwnas_study_is_running(w->path);
+}
+
 /* Whether the study's files changed since they were looked at. */
 static bool has_changed(watched *w)
 {
     static const char *const endings[] = {"", "-wal"};
-    bool changed = false;
+    bool changed = w->is_address;
     for (int i = 0; i < 2; i++) {
         struct stat st = {0};
         char path[4096];
@@ -65,26 +72,26 @@ static hwnas_status read_data(char **out, const char *path)
     return status;
 }
 
-static const char *state_of(const watched *w, bool is_running)
+static const char *state_of(const watched *w, bool runs)
 {
-    return is_running || !w->has_data ? "running" : w->has_ended ? "ended" : "stopped";
+    return runs || !w->has_data ? "running" : w->has_ended ? "ended" : "stopped";
 }
 
 /* Looks at the study, and shows what is new. What cannot be read may be half made: the next look
  * tells. The process that measures is to have the cores: making a page takes a tenth of the time at
  * most. */
-static void look(watched *w, bool is_running)
+static void look(watched *w, bool runs)
 {
     char *data = NULL;
     const double begun = now();
-    const bool has_news = has_changed(w) || is_running != w->was_running;
+    const bool has_news = has_changed(w) || runs != w->was_running;
     if (has_news && read_data(&data, w->path) != HWNAS_OK)
         memset(w->modified, 0, sizeof w->modified);
     if (data) {
         w->has_data = true;
         w->has_ended = !strstr(data, "\"ended\":null");
     }
-    hwnas_page_server_show(w->server, data, state_of(w, is_running));
+    hwnas_page_server_show(w->server, data, state_of(w, w->is_address ? is_running(w) : runs));
     const double took = now() - begun;
     w->next = begun + (10 * took > 1 ? 10 * took : 1);
 }
@@ -94,23 +101,41 @@ static void wait_a_moment(void)
     nanosleep(&(struct timespec){.tv_nsec = 1000000000 / LOOKS_A_SECOND}, NULL);
 }
 
-/* A file that is there is a study, and has a search unless the page is to stay; one that is not may
- * come. */
-static hwnas_status check_study(const char *path, bool stays)
+static hwnas_status fail_idle(const char *path)
 {
     const hwnas_place place = {.file = path};
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, &place, "no search works on this study"),
+                      "`hwnas report` writes it as a file; --stay serves it all the same");
+}
+
+static hwnas_status check_address(watched *w, bool stays)
+{
+    char *data;
+    TRY(read_data(&data, w->path));
+    const bool has_ended = !strstr(data, "\"ended\":null");
+    hwnas_free(data);
+    return has_ended && !stays ? fail_idle(w->path) : HWNAS_OK;
+}
+
+/* A file that is there is a study, and has a search unless the page is to stay; one that is not may
+ * come. */
+static hwnas_status check_study(watched *w, bool stays)
+{
     struct stat st;
     hwnas_study *study;
-    if (stat(path, &st))
+    w->is_address = strstr(w->path, "://") != NULL;
+    if (w->is_address)
+        return check_address(w, stays);
+    if (stat(w->path, &st)) {
+        hwnas_say(stderr, "hwnas: %s is not there yet: the page waits for its search to begin\n",
+                  w->path);
         return HWNAS_OK;
-    const bool is_running = hwnas_study_is_running(path);
-    if (is_running)
+    }
+    if (hwnas_study_is_running(w->path))
         return HWNAS_OK;
-    TRY(hwnas_study_read(&study, path));
+    TRY(hwnas_study_read(&study, w->path));
     hwnas_study_close(study);
-    return stays ? HWNAS_OK
-                 : hwnas_hint(hwnas_fail(HWNAS_E_USAGE, &place, "no search works on this study"),
-                              "`hwnas report` writes it as a file; --stay serves it all the same");
+    return stays ? HWNAS_OK : fail_idle(w->path);
 }
 
 /* Until the search has ended, or somebody wants it to. */
@@ -118,14 +143,14 @@ static void watch(watched *w, bool stays, const volatile sig_atomic_t *stop)
 {
     double over = 0;
     while (!*stop && !(over > 0 && now() > over)) {
-        const bool is_running = hwnas_study_is_running(w->path);
-        if (now() >= w->next || is_running != w->was_running)
-            look(w, is_running);
-        if (is_running)
+        const bool runs = is_running(w);
+        if (now() >= w->next || runs != w->was_running)
+            look(w, runs);
+        if (runs)
             over = 0;
         else if ((w->was_running || w->has_data) && over <= 0 && !stays)
             over = now() + FAREWELL;
-        w->was_running = is_running;
+        w->was_running = runs;
         wait_a_moment();
     }
     if (!*stop)
@@ -151,7 +176,7 @@ hwnas_status hwnas_cmd_watch(int argc, char **argv)
     if (port > 65535)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--port: %ld is no port, which are 1 to 65535",
                           port);
-    TRY(check_study(w.path, stays));
+    TRY(check_study(&w, stays));
     const volatile sig_atomic_t *stop = hwnas_stop_on_signals();
     TRY(hwnas_page_server_start(&w.server, (int)port));
     setpriority(PRIO_PROCESS, 0, 10);

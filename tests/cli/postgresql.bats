@@ -63,6 +63,38 @@ END
     ends 0 search job.yaml --study warm.db --warm-start "$STUDY" --trials 20
 }
 
+# shown N: waits until the page that is served at $(cat address) shows so many trials.
+shown() {
+    /usr/bin/python3 - "$(head -n 1 address)data" "$1" <<'END'
+import json, sys, time, urllib.request
+for _ in range(600):
+    with urllib.request.urlopen(sys.argv[1], timeout=60) as answer:
+        if answer.status == 200 and json.load(answer)["study"]["finished"] >= int(sys.argv[2]):
+            sys.exit(0)
+    time.sleep(0.1)
+sys.exit("the page does not show them")
+END
+}
+
+@test "the page of a study in PostgreSQL follows its search, and ends with it" {
+    HWNAS_LIBRARY=${HWNAS%/*}/.libs/libhwnas.so.0 PYTHONPATH=$HWNAS_SRC/python \
+        /usr/bin/python3 "$HWNAS_SRC/tests/cli/slow_study.py" "$STUDY" "$TABLE" 3>&- &
+    local search=$! watch
+    until "$HWNAS" study show "$STUDY" --json >shown 2>shown.err && grep -q '"finished": 5' shown; do sleep 0.1; done
+    "$HWNAS" watch "$STUDY" >address 2>watch.err 3>&- &
+    watch=$!
+    until [ -s address ] || ! kill -0 $watch 2>/dev/null; do sleep 0.1; done
+    ! grep -q "built without libmicrohttpd" watch.err || { kill $search; skip "built without libmicrohttpd"; }
+    shown 5
+    touch go
+    shown 10
+    while kill -0 $search 2>/dev/null; do touch go; sleep 0.2; done
+    timeout 60 tail --pid=$watch -f /dev/null
+    wait $watch
+    says watch.err "the search has ended"
+    refuses 2 "no search works on this study*--stay" watch "$STUDY"
+}
+
 @test "a search in PostgreSQL that is killed goes on as if nothing had happened" {
     local n moments
     job "strategy: nsga2" "budget: {trials: 12}"

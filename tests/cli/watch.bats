@@ -140,6 +140,7 @@ END
 
 @test "watch: a search that is killed is told, and a study may appear later" {
     begin_watch later.db
+    says watch.err "later.db is not there yet"
     get GET "$(path data)" >got
     [ "$(head -n 1 got)" = 204 ]
     begin_study later.db
