@@ -34,6 +34,14 @@ build() {
         $(pkg-config --cflags --libs hwnas) -lm -o "$program"
 }
 
+@test "configure leaves version.h alone, which all of the library includes, when it says the same" {
+    local before
+    before=$(stat -c %y "$BUILD/include/hwnas/version.h")
+    (cd "$BUILD" && ./config.status -q include/hwnas/stamp-version)
+    [ "$(stat -c %y "$BUILD/include/hwnas/version.h")" = "$before" ]
+    cmp "$BUILD/include/hwnas/stamp-version" "$BUILD/include/hwnas/version.h"
+}
+
 @test "each installed header compiles alone, in C and in C++" {
     local header n=0
     for header in "$INCLUDE"/hwnas.h "$INCLUDE"/hwnas/*.h; do
