@@ -35,7 +35,17 @@ out:
     return status;
 }
 
-hwnas_status hwnas_best_below(int64_t *number, double *median, const char *study, double most)
+static hwnas_front_row candidate_of(const hwnas_trial *trial)
+{
+    const hwnas_value_row *accuracy = hwnas_trial_value(trial, "accuracy");
+    const hwnas_value_row *latency = hwnas_trial_value(trial, p50);
+    hwnas_front_row c = {(int64_t)trial->number, {NAN, NAN, NAN}, latency ? latency->value : NAN};
+    if (accuracy)
+        c.accuracy = (hwnas_estimate_95){accuracy->value, accuracy->low, accuracy->high};
+    return c;
+}
+
+hwnas_status hwnas_front_below(hwnas_front_row **out, size_t *n, const char *study, double most)
 {
     const hwnas_place place = {.file = study};
     hwnas_status status = HWNAS_OK;
@@ -43,7 +53,6 @@ hwnas_status hwnas_best_below(int64_t *number, double *median, const char *study
     hwnas_summary *summary = NULL;
     size_t *front = NULL;
     char text[64];
-    *number = -1;
     TRY_OUT(hwnas_store_open(&store, study, HWNAS_STORE_READ));
     TRY_OUT(hwnas_summary_load(&summary, store, study));
     hwnas_goals *goals = &summary->job.goals;
@@ -53,11 +62,10 @@ hwnas_status hwnas_best_below(int64_t *number, double *median, const char *study
                                    false, &goals->devices));
     }
     front = hwnas_alloc((summary->n_trials + 1) * sizeof *front);
-    if (hwnas_front_find(front, summary->trials, summary->n_trials, goals, 0)) {
-        const hwnas_value_row *value = hwnas_trial_value(&summary->trials[front[0]], p50);
-        *number = (int64_t)front[0];
-        *median = value ? value->value : NAN;
-    }
+    *n = hwnas_front_find(front, summary->trials, summary->n_trials, goals, 0);
+    *out = hwnas_alloc((*n + 1) * sizeof **out);
+    for (size_t i = 0; i < *n; i++)
+        (*out)[i] = candidate_of(&summary->trials[front[i]]);
 out:
     free(front);
     hwnas_summary_free(summary);

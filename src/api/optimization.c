@@ -5,6 +5,7 @@
 
 #include "api/api.h"
 #include "api/limits_kept.h"
+#include "api/near_best.h"
 #include "base/log.h"
 
 /* Of one network: its median, all intervals together. */
@@ -72,7 +73,7 @@ void hwnas_optimization_costs(hwnas_costs *out, const hwnas_optimization *o,
     out->macs /= o->options.batch;
 }
 
-static hwnas_status take_trial(hwnas_optimization *o, int64_t number)
+hwnas_status hwnas_optimization_take(hwnas_optimization *o, int64_t number)
 {
     hwnas_network *network;
     TRY(hwnas_network_open_trial(&network, o->study_path, number, NULL));
@@ -103,23 +104,39 @@ static void note_excess(int64_t number, double excess)
               (long long)number, 100 * excess);
 }
 
+/* The best of those whose latency was `most` at most, measured anew. *median: what it was in the
+ * search; NaN: there is none. */
+static hwnas_status try_below(double *median, hwnas_optimization *o, double most)
+{
+    hwnas_front_row *front = NULL;
+    size_t n = 0, i = 0;
+    *median = NAN;
+    hwnas_status status = hwnas_front_below(&front, &n, o->study_path, most);
+    if (status == HWNAS_OK && n)
+        status = hwnas_near_best(&i, o, front, n);
+    if (status == HWNAS_OK && n) {
+        o->taken = front[i];
+        *median = front[i].median;
+        status = compare(o);
+    }
+    free(front);
+    return status;
+}
+
 hwnas_status hwnas_optimization_choose(hwnas_optimization *o)
 {
     enum { MOST_TRIES = 4 };
     const char *limits = o->is_resumed ? NULL : o->options.constraints;
     double most = INFINITY, median, excess;
-    int64_t number;
-    TRY(take_trial(o, -1)); /* or why there is none */
+    TRY(hwnas_optimization_take(o, -1)); /* or why there is none */
     for (int i = 0; i < MOST_TRIES; i++) {
-        TRY(hwnas_best_below(&number, &median, o->study_path, most));
-        if (number < 0)
+        TRY(try_below(&median, o, most));
+        if (isnan(median))
             break;
-        TRY(take_trial(o, number));
-        TRY(compare(o));
         TRY(hwnas_limit_excess(&excess, limits, o->found));
         if (!(excess > 0))
             return HWNAS_OK;
-        note_excess(number, excess);
+        note_excess(o->taken.number, excess);
         most = median / (1 + excess);
     }
     return hwnas_hint(hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
@@ -129,15 +146,38 @@ hwnas_status hwnas_optimization_choose(hwnas_optimization *o)
                       "--resume with more --minutes goes on with it");
 }
 
+/* The network is judged as it will be written, with a batch of 1; the search ran it in larger ones.
+ * What the study says of it must hold for the file. */
+static hwnas_status check_score(const hwnas_optimization *o)
+{
+    const double written = o->found->best.searched.value, searched = o->taken.accuracy.value;
+    const double a_sample = 100. / (double)hwnas_samples_count(o->samples, HWNAS_SAMPLES_SEARCH);
+    if (!(fabs(written - searched) > fmax(0.5, 3 * a_sample)))
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_WRONG_RESULT, NULL,
+                                 "trial %lld of %s has an accuracy of %.2f %% in the study, and "
+                                 "%.2f %% as it would be written, on the same samples",
+                                 (long long)o->taken.number, o->study_path, searched, written),
+                      "a study of an older version may have other weights: --overwrite begins "
+                      "anew; otherwise this is a defect of hwnas");
+}
+
 hwnas_status hwnas_optimization_score(hwnas_optimization *o)
 {
+    hwnas_status status = HWNAS_OK;
     hwnas_optimized_row *best = &o->found->best;
+    hwnas_graph *graph;
     o->found->code = hwnas_arch_code(o->best);
     o->found->n_test = hwnas_samples_count(o->samples, HWNAS_SAMPLES_TEST);
-    TRY(hwnas_samples_score(&best->searched, o->samples, o->best, best->precision,
-                            HWNAS_SAMPLES_SEARCH));
-    TRY(hwnas_samples_score(&best->tested, o->samples, o->best, best->precision,
-                            HWNAS_SAMPLES_TEST));
-    return hwnas_samples_score(&o->found->original.tested, o->samples, o->first, HWNAS_F32,
-                               HWNAS_SAMPLES_TEST);
+    TRY(hwnas_samples_build(&graph, o->samples, o->best, 1));
+    TRY_OUT(hwnas_samples_judge(&best->searched, NULL, o->samples, graph, best->precision,
+                                HWNAS_SAMPLES_SEARCH));
+    TRY_OUT(check_score(o));
+    TRY_OUT(hwnas_samples_judge(&best->tested, NULL, o->samples, graph, best->precision,
+                                HWNAS_SAMPLES_TEST));
+    status = hwnas_samples_score(&o->found->original.tested, o->samples, o->first, HWNAS_F32,
+                                 HWNAS_SAMPLES_TEST);
+out:
+    hwnas_graph_free(graph);
+    return status;
 }

@@ -5,6 +5,7 @@
 
 #include <hwnas/optimize.h>
 
+#include "api/limits_kept.h"
 #include "inherit/samples.h"
 #include "predict/predict.h"
 #include "report/optimized_text.h"
@@ -18,6 +19,7 @@ typedef struct hwnas_optimization {
     hwnas_predictor *predictor;
     hwnas_samples *samples; /* the predictor's */
     hwnas_arch *first, *best;
+    hwnas_front_row taken; /* what the study says of the best */
     hwnas_report *search;
     hwnas_optimized *found;
     bool is_resumed;   /* its limits are the study's, in numbers */
@@ -32,8 +34,12 @@ HWNAS_CHECKED hwnas_status hwnas_optimization_time(hwnas_optimization *o, const 
 void hwnas_optimization_costs(hwnas_costs *out, const hwnas_optimization *o,
                               const hwnas_graph *graph);
 
-/* Takes the winner of the search; where it does not keep its limit beside the model, the best of
- * those that were faster in the search by what it is over. HWNAS_E_INFEASIBLE: none keeps it. */
+/* Makes a trial of the study the best; -1: its winner. */
+HWNAS_CHECKED hwnas_status hwnas_optimization_take(hwnas_optimization *o, int64_t number);
+
+/* Takes the winner of the search, or one that is as good (near_best.h); where it does not keep its
+ * limit beside the model, one of those that were faster in the search by what it is over.
+ * HWNAS_E_INFEASIBLE: none keeps it. */
 HWNAS_CHECKED hwnas_status hwnas_optimization_choose(hwnas_optimization *o);
 
 /* The accuracy of what was chosen, also on what nobody has seen. */

@@ -98,7 +98,7 @@ static int *rank_sets(int *n_needed, const hwnas_channel_group *group, const dou
     }
     qsort(rows, (size_t)group->n_sets, sizeof *rows, by_rank);
     for (int i = 0; i < group->n_sets; i++)
-        ranking[i] = group->sets[rows[i].at];
+        ranking[i] = rows[i].at;
     free(rows);
     return ranking;
 }
@@ -128,11 +128,22 @@ int **hwnas_original_rank(const hwnas_original *o, const double *importance)
     for (size_t g = 0; g < c->n_groups; g++) {
         int n_needed = 0;
         for (int i = 0; i < o->n_needed[g]; i++)
-            is_needed[o->ranking[g][i]] = true;
+            is_needed[c->groups[g].sets[o->ranking[g][i]]] = true;
         ranking[g] = rank_sets(&n_needed, &c->groups[g], importance, is_needed);
     }
     free(is_needed);
     return ranking;
+}
+
+bool hwnas_original_has_same_groups(const hwnas_original *a, const hwnas_original *b)
+{
+    bool is_same = a->coupling->n_groups == b->coupling->n_groups;
+    for (size_t g = 0; g < a->coupling->n_groups && is_same; g++) {
+        const hwnas_channel_group *x = &a->coupling->groups[g], *y = &b->coupling->groups[g];
+        is_same = x->dim == y->dim && x->n_sets == y->n_sets && x->n_made == y->n_made &&
+                  !strcmp(a->graph->nodes[x->node].name, b->graph->nodes[y->node].name);
+    }
+    return is_same;
 }
 
 void hwnas_ranking_free(int **ranking, const hwnas_original *original)

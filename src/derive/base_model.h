@@ -15,7 +15,9 @@ typedef struct hwnas_original {
     int batch;
     hwnas_graph *graph;
     hwnas_coupling *coupling;
-    int **ranking; /* by group: its sets, those that have to stay first, then by importance */
+    /* By group: places among its sets, those that have to stay first, then by importance. Sets
+     * have other numbers in an original with another batch; their places are the same. */
+    int **ranking;
     int *n_needed; /* by group: how many have to stay; without them a tensor would lose all places
                     */
 } hwnas_original;
@@ -33,6 +35,9 @@ void hwnas_base_model_close(hwnas_base_model *model); /* accepts NULL */
 /* Borrowed; any thread may ask. A model whose batch is fixed has no other: HWNAS_E_INPUT. */
 HWNAS_CHECKED hwnas_status hwnas_base_model_original(const hwnas_original **out,
                                                      hwnas_base_model *model, int batch);
+
+/* The model has the same groups with both batches, so that a ranking of one is one of the other. */
+bool hwnas_original_has_same_groups(const hwnas_original *a, const hwnas_original *b);
 
 /* The ranking by another importance of sets; those that have to stay are the same. */
 int **hwnas_original_rank(const hwnas_original *original, const double *importance);

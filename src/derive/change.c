@@ -220,7 +220,7 @@ static hwnas_status apply_width(hwnas_derivation *d, const hwnas_model_change *c
                           "multiples of %lld, which is how many go together, from %lld on",
                           (long long)unit, (long long)least);
     for (int64_t i = value->i / unit; i < group->n_sets; i++)
-        d->is_kept[d->ranking[g][i]] = false;
+        d->is_kept[group->sets[d->ranking[g][i]]] = false;
     return HWNAS_OK;
 }
 

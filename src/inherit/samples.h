@@ -16,6 +16,8 @@
 typedef enum hwnas_samples_part {
     HWNAS_SAMPLES_SEARCH,
     HWNAS_SAMPLES_TEST,
+    HWNAS_SAMPLES_SEEN, /* all but those: of the search, and those that recover, whose labels play
+                           no part in it */
 } hwnas_samples_part;
 
 /* By what channels are ranked: the most important ones stay. */
@@ -53,6 +55,13 @@ int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part par
 HWNAS_CHECKED hwnas_status hwnas_samples_score(hwnas_estimate_95 *out, hwnas_samples *samples,
                                                const hwnas_arch *arch, hwnas_precision precision,
                                                hwnas_samples_part part);
+/* The same of a network that hwnas_samples_build() made, for any batch. `each` (NULL: not wanted)
+ * has room for as many as the part has samples, and gets what each adds to the score: 1 for a right
+ * answer and 0 for a wrong one, of tokens how many are right, of numbers the squared error,
+ * negated; the network is run on all of them then. */
+HWNAS_CHECKED hwnas_status hwnas_samples_judge(hwnas_estimate_95 *out, double *each,
+                                               hwnas_samples *samples, const hwnas_graph *graph,
+                                               hwnas_precision precision, hwnas_samples_part part);
 /* How many samples the last score was of, of *n_all that there were; fewer where it was clear that
  * the network is below the floor. */
 int64_t hwnas_samples_run(int64_t *n_all, const hwnas_samples *samples);

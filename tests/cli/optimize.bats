@@ -46,6 +46,18 @@ END
     [ ! -e other.onnx ]
 }
 
+@test "of networks that are about as accurate the fastest is taken, and the other can be written" {
+    export STILL_BY_NETWORK=1
+    undisturbed ends 0 optimize net.onnx $SAMPLES --device null --constraints 'macs <= 1 x' --seed 1 --trials 60 --minutes 1 --json
+    says err "*trial * is about as accurate as trial 1 (* standard errors of the difference apart) and takes 0.98 of its latency: it is taken; 'hwnas export net-opt.db --trial 1' writes the other*"
+    cp out report
+    ends 0 study show net-opt.db --json
+    is out 'd["winner"]["arch"] != json.load(open("report"))["arch"]'
+    is out 'json.load(open("report"))["arch"] in [t["arch"] for t in d["front"]]'
+    ends 0 export net-opt.db --trial 1 --format onnx --out other.onnx
+    [ -s other.onnx ]
+}
+
 @test "bytes, by ranges of the samples, as ONNX Runtime computes them" {
     ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.9 x' --precision s8 --trials 12 --minutes 1 --quiet --json
     is out 'd["original"]["precision"] == "f32" and d["optimized"]["precision"] == "s8"'

@@ -279,8 +279,8 @@ static void what_carries_nothing_goes_first(void **state)
     int n_by_weights = 0, n_by_activations = 0; /* of the dead ones among the first half */
     for (int i = original->n_needed[0]; i < N / 2; i++)
         for (int k = 0; k < N / 2; k++) {
-            n_by_weights += original->ranking[0][i] == group->sets[k];
-            n_by_activations += ranking[0][i] == group->sets[k];
+            n_by_weights += original->ranking[0][i] == k;
+            n_by_activations += ranking[0][i] == k;
         }
     assert_int_equal(n_by_weights, N / 2 - original->n_needed[0]);
     assert_int_equal(n_by_activations, 0);

@@ -180,6 +180,61 @@ static void one_sample_gives_ranges(void **state)
     hwnas_predictor_free(predictor);
 }
 
+/* The trained networks of the benchmark: plain, with branches, with depthwise layers, with heads.
+ */
+static void open_trained(hwnas_space **out, hwnas_predictor **judge, char *path, const char *name)
+{
+    char model[256];
+    snprintf(model, sizeof model, HWNAS_TEST_DATA "/../../benchmarks/optimize/networks/%s.onnx",
+             name);
+    snprintf(path, 64, "%s/%s.yaml", folder, name);
+    ok(hwnas_derive_space(path, model, true));
+    ok(hwnas_load_space(out, path));
+    ok(hwnas_predictor_load(judge, DATA ",recover=64", *out));
+}
+
+/* Networks are judged in batches of 64 and written with a batch of 1: a channel that stays in one
+ * must stay in the other. */
+static void a_network_is_the_same_with_any_batch(void **state)
+{
+    static const char *const names[] = {"vgg", "resnet20", "mobilenet", "vit"};
+    enum { N_NETWORKS = 3, BATCHES = 3, N = 128 };
+    static const int batches[BATCHES] = {64, 1, 3};
+    static double each[BATCHES][N];
+    (void)state;
+    for (size_t m = 0; m < COUNT(names); m++) {
+        hwnas_space *trained;
+        hwnas_predictor *judge;
+        char path[64];
+        hwnas_estimate_95 accuracy;
+        hwnas_rng rng = hwnas_rng_new(5, 0);
+        open_trained(&trained, &judge, path, names[m]);
+        hwnas_samples *samples = hwnas_predictor_samples_of(judge);
+        hwnas_arch *arch = hwnas_arch_new(trained);
+        assert_int_equal(hwnas_samples_count(samples, HWNAS_SAMPLES_SEARCH), N);
+        for (int i = 0; i < N_NETWORKS; i++) {
+            int n_apart = 0;
+            assert_true(hwnas_arch_sample(arch, &rng));
+            for (int b = 0; b < BATCHES; b++) {
+                hwnas_graph *graph;
+                ok(hwnas_samples_build(&graph, samples, arch, batches[b]));
+                ok(hwnas_samples_judge(&accuracy, each[b], samples, graph, HWNAS_F32,
+                                       HWNAS_SAMPLES_SEARCH));
+                hwnas_graph_free(graph);
+                for (int k = 0; k < N; k++)
+                    n_apart += each[b][k] != each[0][k];
+            }
+            print_message("# %s: %g %%, %d of %d apart\n", names[m], accuracy.value, n_apart,
+                          (BATCHES - 1) * N);
+            assert_true(n_apart <= 2); /* by rounding */
+        }
+        hwnas_arch_free(arch);
+        hwnas_predictor_free(judge);
+        hwnas_space_free(trained);
+        unlink(path);
+    }
+}
+
 /* ---- What is learnt ---- */
 
 static void add_value(hwnas_trial *trial, const char *metric, hwnas_source source, double value)
@@ -258,6 +313,7 @@ int main(void)
         cmocka_unit_test(a_network_below_the_floor_is_not_run_on_all),
         cmocka_unit_test(ranges_are_of_the_samples_that_recover),
         cmocka_unit_test(one_sample_gives_ranges),
+        cmocka_unit_test(a_network_is_the_same_with_any_batch),
         cmocka_unit_test(a_part_of_the_samples_is_no_accuracy),
         cmocka_unit_test(what_was_not_asked_is_not_learnt),
     };
