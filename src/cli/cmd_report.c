@@ -1,4 +1,5 @@
-/* report: a study as one file for a browser, a picture of it, or its tables. */
+/* report: a study, or what was recorded, as one file for a browser, a picture of it, or its tables.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,23 +9,27 @@
 #include "cli/cli.h"
 
 static const hwnas_usage usage = {
-    .synopsis = "report STUDY",
-    .summary = "Writes what a study has found as one HTML file: which network to deploy, how sure "
-               "its\nlatency is, and why not a faster one; the front, all trials, and how they "
-               "were measured.",
+    .synopsis = "report FILE",
+    .summary =
+        "Writes what a study has found as one HTML file: which network to deploy, how sure "
+        "its\nlatency is, and why not a faster one; the front, all trials, and how they "
+        "were measured.\nFILE may also be what `profile --save` or `compare --json` wrote: the "
+        "sweep, the\nrooflines of its layers, which device serves a network cheapest.",
     .notes =
         "The file has all it needs: it opens without a network, and asks nobody for anything.\n"
         "The search may still run.\n"
         "hwnas report quickstart.db --out quickstart.html\n"
-        "hwnas report quickstart.db --svg front --out front.svg",
+        "hwnas report quickstart.db --svg front --out front.svg\n"
+        "hwnas report here.json --png roofline",
     .min_arguments = 1,
     .max_arguments = 1};
 
 /* What is written. */
 typedef struct wanted {
-    const char *path, *out;       /* NULL: `out` is named after the study */
-    const char *picture, *tables; /* NULL, NULL: the page */
-    bool as_json;                 /* the data of the page to standard output */
+    const char *path, *out; /* NULL: `out` is named after the file */
+    const char *svg, *png;  /* a picture; */
+    const char *tables;     /* NULL all: the page */
+    bool as_json;           /* the data of the page to standard output */
 } wanted;
 
 /* The name of a study in PostgreSQL, which stands in its address; others are files. */
@@ -39,21 +44,32 @@ static const char *name_of(const char *study, size_t *n)
     return study;
 }
 
-/* "job.html" of "job.db"; "job-front.svg", "job.csv", "job.md". */
+static const char *ending_of(const wanted *w)
+{
+    return w->svg                          ? ".svg"
+           : w->png                        ? ".png"
+           : !w->tables                    ? ".html"
+           : strcmp(w->tables, "csv") == 0 ? ".csv"
+                                           : ".md";
+}
+
+/* "job.html" of "job.db", "here.html" of "here.json"; "job-front.svg", "job.csv", "job.md". */
 static char *name_file(const wanted *w)
 {
+    static const char *const known[] = {".db", ".json", NULL};
     size_t n;
-    const char *study = name_of(w->path, &n);
-    if (n > 3 && !strncmp(study + n - 3, ".db", 3))
-        n -= 3;
-    const char *ending = w->picture                      ? ".svg"
-                         : !w->tables                    ? ".html"
-                         : strcmp(w->tables, "csv") == 0 ? ".csv"
-                                                         : ".md";
-    const size_t room = n + (w->picture ? strlen(w->picture) : 0) + sizeof "-.html";
+    const char *study = name_of(w->path, &n), *picture = w->svg ? w->svg : w->png;
+    for (const char *const *ending = known; *ending; ending++) {
+        const size_t length = strlen(*ending);
+        if (n > length && !strncmp(study + n - length, *ending, length)) {
+            n -= length;
+            break;
+        }
+    }
+    const size_t room = n + (picture ? strlen(picture) : 0) + sizeof "-.html";
     char *name = hwnas_need(room, 1);
-    snprintf(name, room, "%.*s%s%s%s", (int)n, study, w->picture ? "-" : "",
-             w->picture ? w->picture : "", ending);
+    snprintf(name, room, "%.*s%s%s%s", (int)n, study, picture ? "-" : "", picture ? picture : "",
+             ending_of(w));
     return name;
 }
 
@@ -71,7 +87,8 @@ static hwnas_status save_page(const hwnas_report *report, const char *path)
 
 static hwnas_status save(const hwnas_report *report, const wanted *w, const char *path)
 {
-    TRY(w->picture  ? hwnas_page_save_picture(report, w->picture, path)
+    TRY(w->svg      ? hwnas_page_save_picture(report, w->svg, path)
+        : w->png    ? hwnas_page_save_png(report, w->png, path)
         : w->tables ? hwnas_page_save_tables(report, w->tables, path)
                     : save_page(report, path));
     hwnas_say(stderr, "wrote %s\n", path);
@@ -80,24 +97,21 @@ static hwnas_status save(const hwnas_report *report, const wanted *w, const char
 
 static hwnas_status write_report(const wanted *w, const char *out)
 {
-    hwnas_study *study;
     hwnas_report *report;
-    TRY(hwnas_study_read(&study, w->path));
-    hwnas_status status = hwnas_page_of_study(&report, study);
-    hwnas_study_close(study);
-    TRY(status);
+    TRY(hwnas_page_open(&report, w->path));
     if (w->as_json)
         return hwnas_print_report(report, HWNAS_JSON);
-    status = save(report, w, out);
+    hwnas_status status = save(report, w, out);
     hwnas_report_free(report);
     return status;
 }
 
 static hwnas_status check(const wanted *w, bool as_csv, bool as_markdown)
 {
-    const char *const given[] = {w->picture ? "--svg" : NULL, as_csv ? "--csv" : NULL,
-                                 as_markdown ? "--markdown" : NULL, w->as_json ? "--json" : NULL,
-                                 w->as_json && w->out ? "--out" : NULL};
+    const char *const given[] = {
+        w->svg ? "--svg" : NULL,      w->png ? "--png" : NULL,
+        as_csv ? "--csv" : NULL,      as_markdown ? "--markdown" : NULL,
+        w->as_json ? "--json" : NULL, w->as_json && w->out ? "--out" : NULL};
     const char *first = NULL;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
         if (first && given[i])
@@ -114,9 +128,10 @@ hwnas_status hwnas_cmd_report(int argc, char **argv)
     int n;
     const hwnas_option options[] = {
         {"out", 'o', HWNAS_OPTION_TEXT, &w.out, "FILE",
-         "file to write (STUDY with .html at its end)"},
-        {"svg", 0, HWNAS_OPTION_TEXT, &w.picture, "NAME",
-         "a picture instead: front, or curve (the best network so far)"},
+         "file to write (FILE with .html at its end)"},
+        {"svg", 0, HWNAS_OPTION_TEXT, &w.svg, "NAME",
+         "a picture instead: front or curve; of recorded files sweep or roofline"},
+        {"png", 0, HWNAS_OPTION_TEXT, &w.png, "NAME", "the same as PNG, by librsvg"},
         {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "all trials instead, for a spreadsheet"},
         {"markdown", 0, HWNAS_OPTION_FLAG, &as_markdown, NULL,
          "the front and all trials instead, as tables of Markdown"},

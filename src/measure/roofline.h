@@ -6,6 +6,8 @@
 #ifndef HWNAS_MEASURE_ROOFLINE_H
 #define HWNAS_MEASURE_ROOFLINE_H
 
+#include <jansson.h>
+
 #include "measure/measure.h"
 
 /* Something a second: a median with its 95 % interval. */
@@ -34,6 +36,8 @@ typedef struct hwnas_roofline {
 double hwnas_roofline_bandwidth(const hwnas_roofline *roofline, double bytes);
 /* The memory's. */
 const hwnas_rate *hwnas_roofline_memory(const hwnas_roofline *roofline);
+
+json_t *hwnas_roofline_json(const hwnas_roofline *roofline); /* a new reference; docs/json.md */
 
 /* Measures, which takes seconds; or, unless `refresh`, looks up what was measured earlier on such a
  * processor with such a library, from $XDG_CACHE_HOME/hwnas. The runner is one of `device`; of

@@ -10,8 +10,8 @@ typedef struct hwnas_recipe {
     const char *device;
     int batch, threads;
     const char *shape; /* NULL: as the file has it */
-    int streams; /* 0: one copy, by the protocol for one */
-    bool skips;  /* --skip-unsupported */
+    int streams;       /* 0: one copy, by the protocol for one */
+    bool skips;        /* --skip-unsupported */
 } hwnas_recipe;
 
 /* "hwnas profile ...", with every option that matters spelled out and quoted for a shell. Yours to

@@ -37,11 +37,11 @@ typedef struct hwnas_answer {
     size_t first, n;          /* its choices, best first, those with a flaw last */
     size_t n_good;
     const hwnas_device_choice *winner;    /* NULL: nothing keeps the target */
-    const hwnas_device_choice *runner_up; /* the best of another device, or where there is only one device
-                                      the next setting; NULL: none */
+    const hwnas_device_choice *runner_up; /* the best of another device, or where there is only one
+                                      device the next setting; NULL: none */
     const char *doubt; /* what was recorded under this name is not one network; NULL: it is */
-    double ratio;                  /* what the runner-up costs for each unit of the winner, or
-                                      without prices needs or gives */
+    double ratio;      /* what the runner-up costs for each unit of the winner, or
+                          without prices needs or gives */
 } hwnas_answer;
 
 typedef struct hwnas_comparison {

@@ -268,10 +268,11 @@ json_t *hwnas_layers_json(const hwnas_layers *layers)
     json_t *list = json_array();
     for (size_t i = 0; i < layers->n; i++)
         json_array_append_new(list, layer_json(&layers->layers[i]));
-    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "samples",
+    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "samples",
                      (json_int_t)layers->n_samples, "whole_seconds", layers->whole.p50,
                      "whole_low_seconds", layers->whole.low, "whole_high_seconds",
                      layers->whole.high, "sum_seconds", layers->sum, "ratio", layers->ratio.p50,
-                     "ratio_low", layers->ratio.low, "ratio_high", layers->ratio.high, "list",
-                     list);
+                     "ratio_low", layers->ratio.low, "ratio_high", layers->ratio.high, "roofline",
+                     layers->has_roofline ? hwnas_roofline_json(&layers->roofline) : json_null(),
+                     "list", list);
 }

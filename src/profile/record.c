@@ -56,8 +56,8 @@ json_t *hwnas_profile_json(const hwnas_profile *profile)
                      profile->source, "date", profile->date, "hwnas", profile->version, "machine",
                      "processor", host->processor, "system", host->system, "cores", host->cores,
                      "memory_bytes", (json_int_t)host->memory_bytes, "conditions",
-                     hwnas_conditions_json(&host->conditions), "device",
-                     json_array_get(devices, 0), "devices", devices, "rows", rows);
+                     hwnas_conditions_json(&host->conditions), "device", json_array_get(devices, 0),
+                     "devices", devices, "rows", rows);
 }
 
 hwnas_status hwnas_profile_save(const hwnas_profile *profile, const char *path)
@@ -195,29 +195,43 @@ static hwnas_status read_profile(reader *r, const json_t *json)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_profile_load(hwnas_profile **out, const char *path)
+hwnas_status hwnas_record_read(json_t **out, const char *path)
 {
-    hwnas_status status;
-    reader r = {.profile = hwnas_profile_new(), .place = {.file = path}};
+    hwnas_status status = HWNAS_OK;
+    hwnas_place place = {.file = path};
     json_error_t error;
-    json_t *json = NULL;
     char *text = NULL;
     size_t length;
-    TRY_OUT(hwnas_file_read_text(&text, &length, path, MAX_BYTES));
-    json = json_loadb(text, length, 0, &error);
-    if (!json) {
-        r.place.line = error.line;
-        r.place.column = error.column;
-        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &r.place, "this is no JSON: %s", error.text),
+    TRY(hwnas_file_read_text(&text, &length, path, MAX_BYTES));
+    json_t *json = json_loadb(text, length, 0, &error);
+    if (json) {
+        *out = json;
+    } else {
+        place.line = error.line;
+        place.column = error.column;
+        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is no JSON: %s", error.text),
                             "a recorded profile is one JSON object; was the file cut short?");
-        goto out;
     }
-    TRY_OUT(read_profile(&r, json));
-    *out = r.profile;
-    r.profile = NULL;
-out:
     free(text);
+    return status;
+}
+
+hwnas_status hwnas_profile_of_json(hwnas_profile **out, const json_t *json, const char *path)
+{
+    reader r = {.profile = hwnas_profile_new(), .place = {.file = path}};
+    hwnas_status status = read_profile(&r, json);
+    if (status == HWNAS_OK)
+        *out = r.profile;
+    else
+        hwnas_profile_free(r.profile);
+    return status;
+}
+
+hwnas_status hwnas_profile_load(hwnas_profile **out, const char *path)
+{
+    json_t *json;
+    TRY(hwnas_record_read(&json, path));
+    hwnas_status status = hwnas_profile_of_json(out, json, path);
     json_decref(json);
-    hwnas_profile_free(r.profile);
     return status;
 }

@@ -16,5 +16,9 @@ HWNAS_CHECKED hwnas_status hwnas_profile_save(const hwnas_profile *profile, cons
 /* Reads it. A file that is cut short, of another format or version, or that has figures that cannot
  * be: HWNAS_E_INPUT at its place. `out` is to be freed with hwnas_profile_free(). */
 HWNAS_CHECKED hwnas_status hwnas_profile_load(hwnas_profile **out, const char *path);
+/* The two halves of it: the JSON of a file, a new reference; and the profile that it is. */
+HWNAS_CHECKED hwnas_status hwnas_record_read(json_t **out, const char *path);
+HWNAS_CHECKED hwnas_status hwnas_profile_of_json(hwnas_profile **out, const json_t *json,
+                                                 const char *path);
 
 #endif

@@ -19,9 +19,9 @@ static const int64_t MAX_LENGTH = INT32_MAX;
 
 static hwnas_status fail(const parser *p, const char *why)
 {
-    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--shape '%.80s': %s at '%.20s'", p->text,
-                                 why, p->at),
-                      "write --shape ids=1x128,mask=1x128, or for a sweep --shape ids=1x{32,64}");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_USAGE, NULL, "--shape '%.80s': %s at '%.20s'", p->text, why, p->at),
+        "write --shape ids=1x128,mask=1x128, or for a sweep --shape ids=1x{32,64}");
 }
 
 static hwnas_status read_length(int64_t *out, parser *p)

@@ -36,8 +36,8 @@ typedef struct hwnas_sweep {
 } hwnas_sweep;
 
 /* Adds a row for each model under each setting. One that cannot be measured is a row with the
- * reason. A model that cannot be read ends it before anything is measured, or with `keeps_going` where
- * none can; an interruption ends it too, and the rows before stay. */
+ * reason. A model that cannot be read ends it before anything is measured, or with `keeps_going`
+ * where none can; an interruption ends it too, and the rows before stay. */
 HWNAS_CHECKED hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep);
 
 #endif

@@ -22,7 +22,11 @@ HWNAS_CHECKED hwnas_status hwnas_picture_draw(hwnas_str *out, const hwnas_summar
 typedef struct hwnas_axes {
     hwnas_str *out;
     double x_low, x_high, y_low, y_high;
+    bool is_log_x, is_log_y; /* then the ends are more than 0 */
 } hwnas_axes;
+
+/* Text as XML has it. */
+void hwnas_svg_text(hwnas_str *out, const char *text);
 
 /* Begins a document with two axes, ticks, their names and a legend; what follows is cut off at
  * their ends. Equal ends of a range are drawn apart. */

@@ -1,4 +1,4 @@
-/* roofline_text.c: rooflines as text and JSON. */
+/* roofline_text.c: rooflines as text. */
 #include "report/roofline_text.h"
 
 #include <stdlib.h>
@@ -51,21 +51,4 @@ void hwnas_roofline_text(hwnas_str *out, const hwnas_roofline *rooflines, size_t
         hwnas_str_add(
             out,
             "?: the machine was disturbed meanwhile; `hwnas devices --refresh` measures again\n");
-}
-
-json_t *hwnas_roofline_json(const hwnas_roofline *r)
-{
-    json_t *bandwidths = json_array();
-    for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++) {
-        const hwnas_rate *rate = &r->bandwidths[i].rate;
-        json_array_append_new(bandwidths,
-                              json_pack("{s:f, s:f, s:f, s:f}", "bytes", r->bandwidths[i].bytes,
-                                        "bytes_per_second", rate->p50, "low", rate->low, "high",
-                                        rate->high));
-    }
-    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "precision",
-                     hwnas_precision_name(r->precision), "threads", r->threads, "flops_per_second",
-                     r->flops.p50, "flops_low", r->flops.low, "flops_high", r->flops.high,
-                     "call_seconds", r->call_seconds, "cache_bytes", r->cache_bytes, "bandwidths",
-                     bandwidths, "unstable", r->is_unstable);
 }

@@ -55,6 +55,7 @@ study.db|study show @
 study.db|explain @
 study.db|report @ --out new.html
 study.db|report @ --json
+profile.json|report @ --out new.html
 study.db|export @ --format yaml --out new.yaml
 net.onnx|export @ --format pytorch --out new.py
 table.csv|predictor fit nas_bench_macro @ --target acc_top1_pct_mean --kind gp --folds 3 --out new.json
@@ -91,6 +92,7 @@ report $GOOD/study.db --out @
 report $GOOD/study.db --csv --out @
 report $GOOD/study.db --markdown --out @
 report $GOOD/study.db --svg curve --out @
+report $GOOD/profile.json --png sweep --out @
 search exporting.yaml --study job.db
 profile $GOOD/net.onnx --device null --save @
 compare $GOOD/net.onnx --device null --batch 1 --threads 1 --save @

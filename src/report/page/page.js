@@ -31,7 +31,7 @@ function buildPage(study, root, kept = {}) {
     root.replaceChildren(header(study), el("main", null,
         el("div.first", null, answer(study), el("div.beside", null,
             section("front", frontTitle(study), chart ? chart.root : null), compare)),
-        sections), footer(study));
+        sections), footer(study.data.hwnas));
     Object.assign(kept, {view, chart, trials});
 }
 
@@ -63,31 +63,37 @@ function frontTitle(study) {
     return `Pareto front: ${plural(study.front.length, "network")} of ${plural(study.n, "trial")}`;
 }
 
-function header(study) {
-    const device = Object.values(study.about.devices || {}).map((d) => d.name).filter(Boolean).join("; ") || study.job.device || "";
-    const theme = el("button.quiet.screen", {type: "button", click: () => {
+function themeButton() {
+    return el("button.quiet.screen", {type: "button", click: () => {
         const isDark = getComputedStyle(document.documentElement).colorScheme.includes("dark");
         document.documentElement.dataset.theme = isDark ? "light" : "dark";
         redrawCharts();
     }}, "Light / dark");
+}
+
+function header(study) {
+    const device = Object.values(study.about.devices || {}).map((d) => d.name).filter(Boolean).join("; ") || study.job.device || "";
     return el("header", null,
         el("div", null, el("span.brand", null, "hwnas"), el("span.name", null, study.title),
            el("span.soft", null, [device, ...study.limits.map((l) => l.text)].filter(Boolean).join(" · "))),
         el("nav.screen", {"aria-label": "Sections"},
            [["network", "Network"], ["compare", "Compare"], ["trials", "Trials"], ["progress", "Search"], ["machine", "Machine"]]
-               .map(([id, title]) => el("a", {href: "#" + id}, title)), theme));
+               .map(([id, title]) => el("a", {href: "#" + id}, title)), themeButton()));
 }
 
-function footer(study) {
-    return el("footer.soft", null, `hwnas ${study.data.hwnas}. ` +
+function footer(version) {
+    return el("footer.soft", null, `hwnas ${version}. ` +
         (document.getElementById("data").dataset.source ? "" : "This file loads nothing."));
 }
 
 document.addEventListener("DOMContentLoaded", () => {
     const data = document.getElementById("data"), root = document.getElementById("page");
+    const shown = JSON.parse(data.textContent);
     if (data.dataset.source)
         follow(data.dataset.source, root);
+    else if (shown.format in RECORDED_PAGES)
+        buildRecorded(shown, root);
     else
-        buildPage(new Study(JSON.parse(data.textContent)), root);
+        buildPage(new Study(shown), root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawCharts);
 });

@@ -1,0 +1,193 @@
+# The page and the pictures of what was recorded: profile --save, compare --json.
+load helpers
+
+setup_file() {
+    export RECORDED=$BATS_FILE_TMPDIR
+    cd "$RECORDED" || return
+    # What `profile mnist_cnn mnist_mlp --batch 1,4 --layers --save` wrote on some machine.
+    cp "$HWNAS_SRC/tests/data/profile_layers.json" here.json
+    # Published figures, whose rows have less.
+    "$HWNAS" compare --profile "$HWNAS_SRC/examples/profiles/xeon-2c.json,$HWNAS_SRC/examples/profiles/v100-published.json" \
+        --price "$HWNAS_SRC/examples/prices.yaml" --latency-target 50ms --load 1000/s --percentile p50 --json >money.json 2>said
+    "$HWNAS" report here.json >said 2>&1
+    "$HWNAS" report money.json >>said 2>&1
+}
+
+# browse PAGE SCRIPT [OPTION]...: as in report.bats
+browse() {
+    command -v chromium >/dev/null || skip "needs chromium: scripts/install-deps --check"
+    /usr/bin/python3 "$HWNAS_SRC/tests/cli/browse.py" "$@" >seen
+    is seen "d['errors'] == [] and d['requests'] == []"
+}
+
+# is FILE EXPRESSION: what is true of the object in the file
+is() {
+    [ "$(json "$1" "$2")" = True ] || { head -c 3000 "$1"; return 1; }
+}
+
+@test "report of a profile: its name, its size, its rows as a table" {
+    [ "$(grep -c '^wrote ' "$RECORDED/said")" = 2 ]
+    cp "$RECORDED/here.json" .
+    ends 0 report here.json
+    says err "wrote here.html"
+    [ "$(stat -c %s here.html)" -lt 1000000 ]
+    ends 0 report here.json --csv -o rows.csv
+    [ "$(wc -l <rows.csv)" = 5 ]
+    "$HWNAS" report /dev/stdin --json <here.json >page.json
+    is page.json "d['format'] == 'hwnas.profile' and d['page']['file'] == '/dev/stdin' and len(d['rows']) == 4"
+    refuses 2 "here.json: this would be written over what is read" report here.json -o here.json
+    refuses 2 "no tables of this report" report here.json --markdown || refuses 1 "no tables of this report" report here.json --markdown
+}
+
+@test "report of a profile: the page says what the rows say" {
+    browse "$RECORDED/here.html" '
+        const cards = [...document.querySelectorAll(".answer")].map((c) => c.innerText);
+        const button = [...document.querySelectorAll("#sweep th button")].find((b) => b.innerText.startsWith("items/s"));
+        button.click();
+        return {cards, headings: [...document.querySelectorAll("#sweep th")].map((h) => h.innerText),
+                rates: [...document.querySelectorAll("#sweep tbody tr")].map((r) => r.innerText.split("\t")),
+                steps: [...document.querySelectorAll("section[id^=layers-]")].map((s) => s.querySelectorAll("tbody tr").length),
+                circles: document.querySelectorAll("#sweep .picture circle").length}'
+    /usr/bin/python3 - "$RECORDED/here.json" <<'END'
+import json, sys
+seen, rows = json.load(open("seen"))["result"], json.load(open(sys.argv[1]))["rows"]
+for card, model in zip(seen["cards"], ("mnist_cnn", "mnist_mlp")):
+    own = [r for r in rows if r["model"] == model]
+    soonest = min(own, key=lambda r: r["p50_seconds"])
+    assert model in card and "batch %d," % soonest["batch"] in card, card
+    assert str(float("%.4g" % (1e6 * soonest["p50_seconds"])))[:4] in card.replace(",", ""), (card, soonest["p50_seconds"])
+at = seen["headings"].index("items/s ▲")
+rates = [float(r[at].replace(",", "")) for r in seen["rates"]]
+assert len(rates) == 4 and rates == sorted(rates), rates
+assert seen["steps"] == [len(r["layers"]["list"]) for r in rows]
+assert seen["circles"] == 4
+END
+}
+
+@test "report --svg roofline: each step stands where its figures say, below a roof that is the device's" {
+    ends 0 report "$RECORDED/here.json" --svg roofline -o roof.svg
+    /usr/bin/python3 - "$RECORDED/here.json" <<'END'
+import json, math, sys
+import xml.etree.ElementTree as ET
+svg = {"s": "http://www.w3.org/2000/svg"}
+row = next(r for r in json.load(open(sys.argv[1]))["rows"] if r.get("layers"))
+layers, roof = row["layers"], row["layers"]["roofline"]
+steps = [l for l in layers["list"] if l["macs"] > 0]
+tree = ET.parse("roof.svg")
+circles = {c.find("s:title", svg).text.split(":")[0]: c for c in tree.iterfind(".//s:circle", svg)}
+assert set(circles) == {l["name"] for l in steps} and len(steps) >= 3
+# An axis of logarithms: two of its ticks say where all else is.
+def scale(axis, anchor):
+    ticks = [(float(t.text), float(t.get(axis))) for t in tree.iterfind(".//s:text", svg)
+             if t.get("class") == "tick" and t.get("text-anchor") == anchor]
+    (a, at_a), (b, at_b) = ticks[0], ticks[-1]
+    slope = (at_b - at_a) / math.log(b / a)
+    return lambda v: at_a + slope * math.log(v / a)
+x, y = scale("x", "middle"), scale("y", "end")
+for l in steps:
+    c = circles[l["name"]]
+    assert abs(float(c.get("cx")) - x(2 * l["macs"] / l["bytes"])) < 1, l["name"]
+    assert abs(float(c.get("cy")) + 4 - y(2e-9 * l["macs"] / l["p50_seconds"])) < 1, l["name"]
+    assert c.get("class") == l["bound"]
+lines = [l for l in tree.iterfind(".//s:line", svg) if l.get("class") == "roof"]
+assert len(lines) == 2 and abs(float(lines[1].get("y2")) + 4 - y(1e-9 * roof["flops_per_second"])) < 1
+ridge = roof["flops_per_second"] / roof["bandwidths"][-1]["bytes_per_second"]
+assert abs(float(lines[1].get("x1")) - x(ridge)) < 1
+END
+    refuses 3 "no layers*hint: *--layers --save" report "$HWNAS_SRC/examples/profiles/xeon-2c.json" --svg roofline -o none.svg
+    [ ! -e none.svg ]
+    refuses 2 "no picture 'pie'*'sweep' or 'roofline'" report "$RECORDED/here.json" --svg pie -o none.svg
+}
+
+@test "report --png: the picture of --svg, or what is missing" {
+    local got=0
+    "$HWNAS" report "$RECORDED/here.json" --png sweep -o sweep.png 2>err || got=$?
+    [ $got = 0 ] || { says err "hint: install librsvg2-2"; skip "needs librsvg2-2: scripts/install-deps --check"; }
+    [ "$(head -c 8 sweep.png | od -An -tx1 | tr -d ' ')" = 89504e470d0a1a0a ]
+    /usr/bin/python3 - <<'END'
+from PIL import Image
+picture = Image.open("sweep.png").convert("RGB")
+assert picture.size == (1440, 880) and picture.getpixel((1, 1)) == (255, 255, 255)
+blue = sum(n for n, (r, g, b) in picture.getcolors(1 << 20) if b > 150 and r < 120 and g < 160)
+assert blue > 50, blue  # the settings that are best at something
+END
+    # A library that is none.
+    mkdir lib
+    : >lib/librsvg-2.so.2
+    LD_LIBRARY_PATH=$PWD/lib refuses 1 "PNG is drawn by librsvg*hint: install librsvg2-2*--svg" report "$RECORDED/here.json" --png sweep -o no.png
+    [ ! -e no.png ]
+    refuses 2 "exclude each other" report "$RECORDED/here.json" --png sweep --svg sweep
+}
+
+@test "report of a comparison: the winner, what it costs, why not another" {
+    browse "$RECORDED/money.html" '
+        return {cards: [...document.querySelectorAll(".answer")].map((c) => c.innerText),
+                chosen: [...document.querySelectorAll("tr.winner")].map((r) => r.innerText)}'
+    /usr/bin/python3 - "$RECORDED/money.json" <<'END'
+import json, sys
+seen, said = json.load(open("seen"))["result"], json.load(open(sys.argv[1]))
+assert len(seen["cards"]) == len(said["networks"]) > 2 and len(seen["chosen"]) == sum(n["winner"] is not None for n in said["networks"])
+for card, network in zip(seen["cards"], said["networks"]):
+    assert network["model"] in card
+    winner = network["choices"][network["winner"]]
+    assert winner["device"] in card and "USD" in card
+    assert ("%.4g" % winner["cost_per_million"])[:4] in card.replace(",", ""), (winner["cost_per_million"], card)
+    if network["runner_up"] is not None:
+        assert network["choices"][network["runner_up"]]["device"] in card
+END
+}
+
+@test "report of a recorded file: names of others are text, on the page and in pictures" {
+    /usr/bin/python3 - "$RECORDED/here.json" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+evil = "</script><img src=x onerror=alert(1)>&<svg onload=alert(2)>\u0001\ufffe\"'"
+for row in d["rows"]:
+    row["model"] = row["shape"] = row["command"] = evil
+    for layer in row["layers"]["list"]:
+        layer["name"] = layer["operators"] = layer["how"] = evil
+d["name"] = d["date"] = d["machine"]["processor"] = evil
+json.dump(d, open("evil.json", "w"))
+END
+    ends 0 report evil.json
+    browse evil.html 'return [document.querySelectorAll("img, svg svg, iframe").length, document.querySelectorAll("#page script").length,
+        document.querySelector(".answer h1").innerText, document.querySelectorAll("svg.picture circle").length > 8]'
+    is seen "d['result'][0] == 0 and d['result'][1] == 0 and d['result'][3]"
+    is seen "d['result'][2].startswith('</script><img src=x onerror=alert(1)>&<svg onload=alert(2)>')"
+    ends 0 report evil.json --svg roofline -o evil.svg
+    /usr/bin/python3 -c 'import xml.etree.ElementTree as ET; ET.parse("evil.svg")'
+}
+
+@test "report of a file that is none of ours, or was changed: a message, and no page" {
+    local pattern change
+    while IFS='|' read -r pattern change; do
+        /usr/bin/python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+layers = d["rows"][0]["layers"] if "rows" in d else None
+exec(sys.argv[2])
+json.dump(d, open("bad.json", "w"))' "$RECORDED/${change%%:*}.json" "${change#*:}"
+        refuses 2 "bad.json: $pattern" report bad.json || { echo "$change"; return 1; }
+        [ ! -e bad.html ]
+    done <<'END'
+a page is not drawn of the format 'hwnas.forecast'*hint|here:d["format"] = "hwnas.forecast"
+this is JSON, and nothing that hwnas recorded|here:d = {"a": 1}
+a profile of version 9|here:d["version"] = 9
+the profile has no rows|here:d["rows"] = []
+row 1: 'p50_seconds'|here:d["rows"][0]["p50_seconds"] = "soon"
+layers of row 1|here:d["rows"][0]["layers"] = []
+layers of row 1|here:layers["list"] = {}
+a layer of row 1|here:layers["list"][0]["name"] = 7
+a layer of row 1: its time, MACs or bytes cannot be|here:layers["list"][0]["macs"] = 1e300
+roofline of row 1|here:layers["roofline"]["bandwidths"] = []
+roofline of row 1|here:layers["roofline"]["flops_per_second"] = -1
+a comparison of another version|money:d["version"] = 2
+network 1|money:d["networks"][0] = []
+a choice of network 1|money:d["networks"][0]["choices"][0] = {"device": 3}
+row 1|money:d["networks"][0]["choices"][0]["measured"]["batch"] = 0
+the profile has no rows|money:d["networks"] = []
+END
+    head -c 500 "$RECORDED/here.json" >bad.json
+    refuses 2 "bad.json:*no JSON" report bad.json
+    printf '{' >bad.json
+    refuses 2 "bad.json:*no JSON" report bad.json
+}
