@@ -255,20 +255,54 @@ int hwnas_device_cores(void)
     return n > 0 ? (int)n : 1;
 }
 
-void hwnas_device_cpu_name(char *out, size_t size)
+/* What follows the colon of the first line that begins with `key`; false: there is none. */
+static bool find_line(char *out, size_t size, const char *path, const char *key)
 {
     char line[256];
-    snprintf(out, size, "unknown processor");
-    FILE *file = hwnas_file_stream("/proc/cpuinfo");
-    if (!file)
-        return;
-    while (fgets(line, sizeof line, file)) {
+    bool is_found = false;
+    FILE *file = hwnas_file_stream(path);
+    while (file && !is_found && fgets(line, sizeof line, file)) {
         const char *value = strchr(line, ':');
-        if (!hwnas_starts_with(line, "model name") || !value)
+        is_found = value && hwnas_starts_with(line, key);
+        if (!is_found)
             continue;
         value += strspn(value, ": \t");
         snprintf(out, size, "%.*s", (int)strcspn(value, "\n"), value);
-        break;
     }
-    fclose(file);
+    if (file)
+        fclose(file);
+    return is_found;
+}
+
+/* Arm's kernels do not name the processor; the firmware of a board names the board. */
+static bool find_board(char *out, size_t size, const char *path)
+{
+    FILE *file = hwnas_file_stream(path);
+    const size_t n = file ? fread(out, 1, size - 1, file) : 0;
+    out[n] = '\0';
+    if (file)
+        fclose(file);
+    return *out != '\0';
+}
+
+void hwnas_device_cpu_name_at(char *out, size_t size, const char *root)
+{
+    char implementer[16], part[16];
+    char *info = hwnas_printf("%s/proc/cpuinfo", root),
+         *model = hwnas_printf("%s/sys/firmware/devicetree/base/model", root);
+    if (find_line(out, size, info, "model name") || find_board(out, size, model)) {
+        /* that is it */
+    } else if (find_line(implementer, sizeof implementer, info, "CPU implementer") &&
+               find_line(part, sizeof part, info, "CPU part")) {
+        snprintf(out, size, "Arm processor %s of %s", part, implementer);
+    } else {
+        snprintf(out, size, "unknown processor");
+    }
+    free(model);
+    free(info);
+}
+
+void hwnas_device_cpu_name(char *out, size_t size)
+{
+    hwnas_device_cpu_name_at(out, size, "");
 }

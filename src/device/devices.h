@@ -19,7 +19,10 @@ extern const hwnas_device_ops hwnas_cuda_device, hwnas_cuda_dry_device;
 /* For devices that have nothing behind the colon. */
 HWNAS_CHECKED hwnas_status hwnas_device_takes_no_argument(const char *name, const char *argument);
 
-/* The processor's name as the system knows it. */
+/* The processor's name as the system knows it; where it knows none, as on Arm, that of the board.
+ */
 void hwnas_device_cpu_name(char *out, size_t size);
+/* In a system that begins at `root`; "": ours. */
+void hwnas_device_cpu_name_at(char *out, size_t size, const char *root);
 
 #endif

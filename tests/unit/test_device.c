@@ -8,9 +8,14 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/home.h"
 #include "base/rng.h"
+#include "base/str.h"
+#include "device/devices.h"
 #include "device/place.h"
 #include "tests/unit/device_fixture.h"
 
@@ -54,6 +59,39 @@ static void placed_blocks_never_overlap(void **state)
     }
     print_message("# %.3f of the lower bound\n", used / bound);
     assert_true(used < 1.2 * bound);
+}
+
+static void write_at(const char *root, const char *path, const char *text, size_t n)
+{
+    char *file = hwnas_printf("%s/%s", root, path);
+    hwnas_make_folders(file);
+    assert_int_equal(hwnas_file_write(file, text, n), HWNAS_OK);
+    free(file);
+}
+
+/* What the kernels of x86 and of Arm boards tell. */
+static void a_processor_or_its_board_has_a_name(void **state)
+{
+    (void)state;
+    static const char model[] =
+        "Raspberry Pi 4 Model B Rev 1.4"; /* with the NUL that firmware has */
+    char root[] = "/tmp/hwnas-test-XXXXXX", name[128];
+    assert_non_null(mkdtemp(root));
+    hwnas_device_cpu_name_at(name, sizeof name, root);
+    assert_string_equal(name, "unknown processor");
+    write_at(root, "proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n",
+             57);
+    hwnas_device_cpu_name_at(name, sizeof name, root);
+    assert_string_equal(name, "Arm processor 0xd08 of 0x41");
+    write_at(root, "sys/firmware/devicetree/base/model", model, sizeof model);
+    hwnas_device_cpu_name_at(name, sizeof name, root);
+    assert_string_equal(name, model);
+    write_at(root, "proc/cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC\n", 38);
+    hwnas_device_cpu_name_at(name, sizeof name, root);
+    assert_string_equal(name, "AMD EPYC");
+    char *command = hwnas_printf("rm -rf %s", root);
+    assert_int_equal(system(command), 0);
+    free(command);
 }
 
 static void devices_are_opened_by_name(void **state)
@@ -157,6 +195,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(placed_blocks_never_overlap),
+        cmocka_unit_test(a_processor_or_its_board_has_a_name),
         cmocka_unit_test(devices_are_opened_by_name),
         cmocka_unit_test(replay_lookup_metric),
     };
