@@ -27,10 +27,19 @@ typedef struct hwnas_survey_options {
 
 /* The devices that the library knows: whether each works here, its precisions, how fast it computes
  * and moves values at most; and whether measurements may have real-time priority. Text, JSON
- * ("hwnas.devices"). One that was asked for by name and does not work is a failure. The first time seconds for each precision; the figures are kept in the user's
- * cache. */
+ * ("hwnas.devices"). One that was asked for by name and does not work is a failure. The first time
+ * seconds for each precision; the figures are kept in the user's cache. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_devices_survey(hwnas_report **out,
                                                           const hwnas_survey_options *options);
+
+/* Puts the runner that scripts/build-runner has packed on the machine of a device `ssh:HOST`, into
+ * its user's home, and asks it who it is. `file`: the packed runner; NULL: that for its kind of
+ * machine, from the folder `runners` of the installation. `cancel` (optional) as above. Text, JSON
+ * ("hwnas.runner").
+ */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_runner_install(hwnas_report **out, const char *device,
+                                                          const char *file,
+                                                          const volatile sig_atomic_t *cancel);
 
 /* ---- Profiles: models under settings ---- */
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "measure/crowd.h"
-#include "measure/far.h"
+#include "measure/runner.h"
 
 void hwnas_free(void *text)
 {
@@ -33,19 +33,9 @@ static bool is_own_runner;
 
 bool hwnas_runner_main(int *exit_code, int argc, char *const *argv)
 {
-    const bool is_called = argc >= 2 && !strcmp(argv[1], "runner");
-    const bool is_far = is_called && argc >= 3 && argc <= 4 && !strcmp(argv[2], "serve");
-    if (!is_far && (!is_called || argc != 2 || !getenv("HWNAS_IS_RUNNER"))) {
-        is_own_runner = true;
-        return false;
-    }
-    IN_C_LOCALE;
-    const hwnas_status status =
-        is_far ? hwnas_far_serve(argc == 4 ? argv[3] : "cpu") : hwnas_runner_serve();
-    if (status != HWNAS_OK) /* the parent reads it there */
-        dprintf(STDERR_FILENO, "%s\n", hwnas_last_error()->message);
-    *exit_code = hwnas_status_exit_code(status);
-    return true;
+    const bool is_called = hwnas_runner_is_called(exit_code, argc, argv);
+    is_own_runner |= !is_called;
+    return is_called;
 }
 
 void hwnas_api_use_runner(void)

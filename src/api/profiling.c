@@ -10,6 +10,7 @@
 #include "base/c_locale.h"
 #include "base/sized_options.h"
 #include "latency/latency_file.h"
+#include "measure/runner_install.h"
 #include "report/calibration_text.h"
 #include "report/forecast_text.h"
 #include "report/survey_text.h"
@@ -43,6 +44,26 @@ hwnas_status hwnas_devices_survey(hwnas_report **out, const hwnas_survey_options
         hwnas_survey_add(&told, &survey);
     }
     hwnas_survey_add_priority(&told);
+    *out = hwnas_report_of(&told);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_runner_install(hwnas_report **out, const char *device, const char *file,
+                                  const volatile sig_atomic_t *cancel)
+{
+    IN_C_LOCALE;
+    hwnas_installed_runner installed;
+    TRY(hwnas_runner_put_there(&installed, device, file, cancel));
+    const hwnas_device_info *info = &installed.info;
+    hwnas_rendering told = {
+        .json = json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "format", "hwnas.runner",
+                          "version", 1, "device", device, "file", installed.file, "runner",
+                          installed.said, "name", info->name, "library", info->library, "isa",
+                          info->isa, "threads", info->threads)};
+    hwnas_str_addf(&told.text, "installed  %s on %s\nanswers    %s, %s, %s, %d threads\n",
+                   installed.said, installed.where, info->name, info->library, info->isa,
+                   info->threads);
+    hwnas_installed_runner_done(&installed);
     *out = hwnas_report_of(&told);
     return HWNAS_OK;
 }

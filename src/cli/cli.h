@@ -146,6 +146,7 @@ hwnas_status hwnas_cmd_predictor_suggest(int argc, char **argv);
 hwnas_status hwnas_cmd_predictor_import(int argc, char **argv);
 hwnas_status hwnas_cmd_report(int argc, char **argv);
 hwnas_status hwnas_cmd_run(int argc, char **argv);
+hwnas_status hwnas_cmd_runner(int argc, char **argv);
 hwnas_status hwnas_cmd_search(int argc, char **argv);
 hwnas_status hwnas_cmd_space(int argc, char **argv);
 hwnas_status hwnas_cmd_study(int argc, char **argv);

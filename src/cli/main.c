@@ -39,6 +39,7 @@ const hwnas_command hwnas_commands[] = {
     {"space", "check, count, sample or show a search space", hwnas_cmd_space},
     {"predictor", "fit or judge an accuracy predictor", hwnas_cmd_predictor},
     {"devices", "see what this machine can run", hwnas_cmd_devices},
+    {"runner", "put what measures on another machine", hwnas_cmd_runner},
     {"version", "versions of hwnas and of its libraries", hwnas_cmd_version},
     {"run", "compute a network's outputs of given inputs", hwnas_cmd_run},
     {"manual", NULL, hwnas_cmd_manual},
@@ -62,7 +63,8 @@ static void print_commands(const char *what, const char *about, const hwnas_comm
     for (const hwnas_command *c = rows; c->name; c++)
         if (c->help)
             hwnas_say(stdout, "  %-12s %s\n", c->name, c->help);
-    printf("\n");
+    if (rows != hwnas_commands) /* which fill 24 lines */
+        printf("\n");
     const int column = printf("'%s COMMAND --help' tells more of each", what);
     if (rows == hwnas_commands)
         print_topics(column);

@@ -97,8 +97,12 @@ hwnas_status hwnas_far_serve(const char *device)
     hwnas_status status = HWNAS_OK;
     TRY_OUT(read_request(&request));
     TRY_OUT(prepare(&environment, request, device));
-    execve("/proc/self/exe", words, environment);
-    status = hwnas_fail(HWNAS_E_IO, NULL, "cannot start the runner: %s", strerror(errno));
+    const char *program = getenv("HWNAS_RUNNER");
+    if (!program || !*program)
+        program = "/proc/self/exe";
+    execve(program, words, environment);
+    status =
+        hwnas_fail(HWNAS_E_IO, NULL, "cannot start the runner '%s': %s", program, strerror(errno));
 out:
     hwnas_link_free_words(environment);
     json_decref(request);

@@ -65,6 +65,8 @@ HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(void);
 /* Ends the child at once; keeps the failure that is recorded. */
 void hwnas_runner_stop(hwnas_runner *runner);
 
+/* What hwnas_runner_main() does, for programs that are nothing but a runner. */
+bool hwnas_runner_is_called(int *exit_code, int argc, char *const *argv);
 /* The child's side on two descriptors, and nothing of what makes a process of its own of it.
  * Requests bind threads and limit memory, though. */
 HWNAS_CHECKED hwnas_status hwnas_runner_serve_streams(int in, int out);

@@ -124,7 +124,7 @@ static hwnas_status read_ssh(hwnas_link *out, const char *argument)
 /* Nobody is asked for a password, a machine that is silent for half a minute counts as gone, and no
  * key of the keyboard means anything. The shell on the other side makes an exit status of a signal,
  * which ssh would tell as 255, as it does a lost connection. */
-static void list_ssh(char **words, const hwnas_link *link)
+static void list_command_there(char **words, const hwnas_link *link, char *command)
 {
     static const char *const options[] = {
         "-T",
@@ -139,8 +139,15 @@ static void list_ssh(char **words, const hwnas_link *link)
         *words++ = hwnas_strdup(options[i]);
     *words++ = hwnas_strdup("--");
     *words++ = hwnas_strdup(link->where);
-    *words = hwnas_printf("sh -c '\"$0\" runner serve; exit $?' %s",
-                          variable("HWNAS_SSH_PROGRAM", "hwnas"));
+    *words = command;
+}
+
+static void list_ssh(char **words, const hwnas_link *link)
+{
+    list_command_there(words, link,
+                       hwnas_printf("sh -c 'PATH=\"$HOME/" HWNAS_RUNNER_THERE ":$PATH\"; \"$0\" "
+                                    "runner serve; exit $?' %s",
+                                    variable("HWNAS_SSH_PROGRAM", "hwnas")));
 }
 
 /* What ssh says when nobody can help but the user. */
@@ -176,9 +183,12 @@ static hwnas_status explain_start(const hwnas_link *link, int code, const char *
 {
     const char *program = variable("HWNAS_SSH_PROGRAM", "hwnas");
     if (code == NO_PROGRAM || code == NOT_EXECUTABLE)
-        return hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, NULL, "there is no program '%s' on '%s': %s",
-                                     program, link->where, line),
-                          "install hwnas there, or say where it is: HWNAS_SSH_PROGRAM=/path/hwnas");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_LIBRARY, NULL, "there is no program '%s' on '%s': %s", program,
+                       link->where, line),
+            "put a runner there with 'hwnas runner install ssh:%s', or say where it is: "
+            "HWNAS_SSH_PROGRAM=/path/hwnas",
+            link->where);
     return hwnas_hint(
         hwnas_fail(HWNAS_E_LIBRARY, NULL, "'%s' on '%s' ended with status %d as it was started: %s",
                    program, link->where, code, line),
@@ -272,6 +282,13 @@ char **hwnas_link_words(const hwnas_link *link)
 {
     char **words = hwnas_alloc((MOST_WORDS + 1) * sizeof *words);
     link->kind->list(words, link);
+    return words;
+}
+
+char **hwnas_link_words_there(const hwnas_link *link, const char *script)
+{
+    char **words = hwnas_alloc((MOST_WORDS + 1) * sizeof *words);
+    list_command_there(words, link, hwnas_printf("sh -c '%s'", script));
     return words;
 }
 

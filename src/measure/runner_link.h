@@ -1,6 +1,6 @@
 /* runner_link.h: how a runner is reached: as a child of ours, as anybody's program
- * (`runner:COMMAND`), PyTorch's (`torch`), or as hwnas on another machine, through ssh (`ssh:HOST`).
- * What is said is the same (docs/runner-protocol.md). */
+ * (`runner:COMMAND`), PyTorch's (`torch`), or as hwnas on another machine, through ssh
+ * (`ssh:HOST`). What is said is the same (docs/runner-protocol.md). */
 #ifndef HWNAS_MEASURE_RUNNER_LINK_H
 #define HWNAS_MEASURE_RUNNER_LINK_H
 
@@ -9,6 +9,9 @@
 #include "base/status.h"
 
 typedef struct hwnas_link hwnas_link;
+
+/* Where a board has the runner that was put there, in its user's home. */
+#define HWNAS_RUNNER_THERE ".local/lib/hwnas-runner"
 
 /* Of a device's spelling; opens nothing. */
 HWNAS_CHECKED hwnas_status hwnas_link_new(hwnas_link **out, const char *spelling);
@@ -27,6 +30,8 @@ const char *hwnas_link_device(const hwnas_link *link);
 const char *hwnas_link_where(const hwnas_link *link);
 /* What is started, NULL-terminated; yours to free with hwnas_link_free_words(). */
 char **hwnas_link_words(const hwnas_link *link);
+/* What runs a shell script, which has no single quotes, on the machine of a link that is far. */
+char **hwnas_link_words_there(const hwnas_link *link, const char *script);
 void hwnas_link_free_words(char **words);
 
 /* The runner's first answer has come: the other side is there. */

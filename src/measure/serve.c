@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "base/clock.h"
 #include "base/host.h"
 #include "measure/child.h"
@@ -459,4 +460,19 @@ hwnas_status hwnas_runner_serve(void)
     TRY(hwnas_child_claim_streams(&in, &out));
     TRY(hwnas_child_watch_parent(&in));
     return hwnas_runner_serve_streams(in, out);
+}
+
+bool hwnas_runner_is_called(int *exit_code, int argc, char *const *argv)
+{
+    const bool is_called = argc >= 2 && !strcmp(argv[1], "runner");
+    const bool is_far = is_called && argc >= 3 && argc <= 4 && !strcmp(argv[2], "serve");
+    if (!is_far && (!is_called || argc != 2 || !getenv("HWNAS_IS_RUNNER")))
+        return false;
+    IN_C_LOCALE;
+    const hwnas_status status =
+        is_far ? hwnas_far_serve(argc == 4 ? argv[3] : "cpu") : hwnas_runner_serve();
+    if (status != HWNAS_OK) /* the parent reads it there */
+        dprintf(STDERR_FILENO, "%s\n", hwnas_last_error()->message);
+    *exit_code = hwnas_status_exit_code(status);
+    return true;
 }

@@ -19,6 +19,8 @@ predictor fit
 predictor show
 predictor eval
 devices
+runner
+runner install
 version"
 
 @test "--help of everything fits a screen" {

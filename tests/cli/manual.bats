@@ -37,7 +37,7 @@ setup() {
     local command
     [ "$(cat "$OPTIONS"/* | wc -l)" -ge 150 ]
     while read -r command; do
-        cat "$OPTIONS/$command"* | sort -u >wanted
+        cat "$OPTIONS/$command"{,\ *} 2>/dev/null | sort -u >wanted
         sed -nE 's/^(\\fB\\-[a-z]\\fR, )?\\fB\\-\\-([a-z\\-]+)\\fR.*/--\2/p' "$MANUAL/hwnas-$command.1" | tr -d '\\' | sort -u >got
         diff wanted got
         grep -qF "hwnas\\-$command (1)" "$MANUAL/hwnas.1"

@@ -277,6 +277,62 @@ END
     HWNAS_SSH=/no/such/ssh refuses 1 "cannot start the runner '/no/such/ssh'" devices ssh:board
 }
 
+# pack FILE PROGRAM: a runner as scripts/build-runner packs one, whose program is that one.
+pack() {
+    mkdir -p packed/lib
+    printf '#!/bin/sh\n[ "$1" != version ] || { echo "hwnas 0, a runner"; exit; }\nexec %s "$@"\n' "$2" >packed/hwnas
+    chmod +x packed/hwnas
+    tar czf "$1" -C packed .
+}
+
+@test "runner install: a runner goes there whole, or what is there stays" {
+    local home=$PWD/home at=$PWD/home/.local/lib
+    mkdir home
+    /usr/bin/python3 - "$PWD/there" "$home" <<'END'
+import os, sys
+open(sys.argv[1], "w").write(f"""#!/bin/sh
+# Stands for ssh; what it starts there has another home, and no hwnas in the PATH.
+for last; do :; done
+exec '{os.environ["BOARD"]}/ssh' -- board "HOME='{sys.argv[2]}' PATH=/usr/bin:/bin; export HOME PATH; $last"
+""")
+END
+    chmod +x there
+    export HWNAS_SSH=$PWD/there
+    unset HWNAS_SSH_PROGRAM
+    refuses 1 "there is no program 'hwnas' on 'board'" devices ssh:board
+    says err "hwnas runner install ssh:board"
+    refuses 2 "there is no runner for $(uname -m), which 'board' is" runner install ssh:board
+    says err "scripts/build-runner $(uname -m)"
+
+    pack good.tar.gz "'$STILL'"
+    ends 0 runner install ssh:board --file good.tar.gz --json
+    is out "d['runner'] == 'hwnas 0, a runner' and ', over ssh, machine ' in d['name']"
+    [ "$(ls "$at")" = hwnas-runner ]
+    ends 0 profile mnist_mlp --device ssh:board/null --json
+    is out "d['rows'][0]['p50_seconds'] > 0"
+
+    # One that does not start, and half a file: nothing is changed there, and nothing is left.
+    cksum "$at/hwnas-runner/hwnas" >before
+    printf '#!/bin/sh\nexit 3\n' >packed/hwnas
+    tar czf dead.tar.gz -C packed .
+    refuses 1 "cannot install the runner on 'board'" runner install ssh:board --file dead.tar.gz
+    head -c 100 good.tar.gz >half.tar.gz
+    refuses 1 "cannot install the runner on 'board'" runner install ssh:board --file half.tar.gz
+    cksum "$at/hwnas-runner/hwnas" | cmp - before
+    [ "$(ls "$at")" = hwnas-runner ]
+
+    # A newer one takes its place.
+    pack newer.tar.gz "'$STILL'"
+    echo new >packed/new
+    tar czf newer.tar.gz -C packed .
+    ends 0 runner install ssh:board --file newer.tar.gz
+    says out "installed  hwnas 0, a runner on board"
+    [ -e "$at/hwnas-runner/new" ]
+    [ "$(ls "$at")" = hwnas-runner ]
+    refuses 2 "'cpu' is no other machine" runner install cpu
+    refuses 2 "no-such-file" runner install ssh:board --file no-such-file
+}
+
 @test "what ssh would take for an option is no machine" {
     local name
     for name in "" -oProxyCommand=true "a b" 'a;b' /null; do
