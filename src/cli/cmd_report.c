@@ -130,7 +130,7 @@ hwnas_status hwnas_cmd_report(int argc, char **argv)
         {"out", 'o', HWNAS_OPTION_TEXT, &w.out, "FILE",
          "file to write (FILE with .html at its end)"},
         {"svg", 0, HWNAS_OPTION_TEXT, &w.svg, "NAME",
-         "a picture instead: front or curve; of recorded files sweep or roofline"},
+         "a picture: front or curve; of recorded files sweep or roofline"},
         {"png", 0, HWNAS_OPTION_TEXT, &w.png, "NAME", "the same as PNG, by librsvg"},
         {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "all trials instead, for a spreadsheet"},
         {"markdown", 0, HWNAS_OPTION_FLAG, &as_markdown, NULL,
