@@ -189,7 +189,7 @@ class _CDeviceOptions(ctypes.Structure):
 
 class _CExecOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("precision", ctypes.c_int), ("n_samples", ctypes.c_size_t),
-                ("samples", ctypes.c_void_p)]
+                ("samples", ctypes.c_void_p), ("training", ctypes.c_int)]
 
 
 class _CEstimate(ctypes.Structure):
@@ -260,7 +260,7 @@ class _CProfileOptions(ctypes.Structure):
                 ("priority", ctypes.c_char_p), ("interval", ctypes.c_double), ("seconds", ctypes.c_double),
                 ("min_samples", ctypes.c_int), ("with_layers", ctypes.c_bool), ("verifies", ctypes.c_bool),
                 ("skips", ctypes.c_bool), ("name", ctypes.c_char_p), ("save", ctypes.c_char_p),
-                ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p)]
+                ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int)]
 
 
 _STRUCTS: Dict[str, Type[ctypes.Structure]] = {

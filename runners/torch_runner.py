@@ -83,23 +83,90 @@ def write_module(onnx, program, folder):
     spec = importlib.util.spec_from_file_location("network", folder / "network.py")
     network = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(network)
-    return network.build().eval()
+    return network.build()
 
 
 def compile_module(model, inputs):
     import torch
     if hasattr(torch, "compile"):
         return torch.compile(model)
+    if model.training:
+        return torch.jit.trace(model, inputs, check_trace=False)
     return torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(model, inputs, check_trace=False)))
 
 
-def load(onnx, program, way):
+def make_input(shape, kind, below):
+    """Zeros; random where `below` says so, and whole numbers are below it."""
+    import torch
+    if not below:
+        return torch.zeros(shape, dtype=getattr(torch, kind))
+    if kind.startswith("float"):
+        return torch.rand(shape, dtype=getattr(torch, kind)) * 2 - 1
+    return torch.randint(below, shape).to(getattr(torch, kind))
+
+
+def load(onnx, program, way, trains=False):
     """The module of an ONNX file, and inputs for it."""
     import torch
-    inputs = [torch.zeros(shape, dtype=getattr(torch, kind)) for shape, kind in inputs_of(onnx)]
     with tempfile.TemporaryDirectory() as folder:
-        model = write_module(onnx, program, pathlib.Path(folder))
+        model = write_module(onnx, program, pathlib.Path(folder)).train(trains)
+    below = trains and min((m.num_embeddings for m in model.modules() if isinstance(m, torch.nn.Embedding)), default=1)
+    inputs = [make_input(shape, kind, below) for shape, kind in inputs_of(onnx)]
     return compile_module(model, inputs) if way == "compiled" else model, inputs
+
+
+# ---- Training steps ----
+
+
+def target_of(output, loss):
+    """Classes, or values: what they are does not matter for the time."""
+    import torch
+    if loss == "cross-entropy":
+        return torch.randint(output.shape[-1], (output.numel() // output.shape[-1],))
+    return torch.rand(output.shape)
+
+
+def loss_of(output, target, loss):
+    import torch.nn.functional as F
+    if loss == "cross-entropy":
+        return F.cross_entropy(output.float().reshape(-1, output.shape[-1]), target)
+    return F.mse_loss(output.float(), target)
+
+
+def training_step(model, inputs, request):
+    """A function that does one step: forward, loss, backward, update."""
+    import torch
+    # Rates are so small that no weight changes by much, however many steps are measured.
+    optimizer = (torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9) if request["training"] == "sgd"
+                 else torch.optim.AdamW(model.parameters(), lr=1e-6))
+    losses = request["losses"]
+
+    def forward():
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=request["precision"] == "bf16"):
+            outputs = model(*inputs)
+        return outputs if isinstance(outputs, (tuple, list)) else [outputs]
+
+    with torch.no_grad():
+        targets = [target_of(output, loss) for output, loss in zip(forward(), losses)]
+
+    def step():
+        optimizer.zero_grad()
+        sum(map(loss_of, forward(), targets, losses)).backward()
+        optimizer.step()
+
+    return step
+
+
+def held_bytes(key):
+    """VmRSS, what this process holds; VmHWM, the most that it has held."""
+    return int(re.search(rf"{key}:\s*(\d+) kB", pathlib.Path("/proc/self/status").read_text())[1]) << 10
+
+
+def forget_peak():
+    try:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass  # the peak of earlier networks counts as well
 
 
 # ---- The protocol ----
@@ -150,7 +217,7 @@ def hello(request):
         raise Unsupported(f"torch does not run networks '{way}'", "write torch, torch:eager or torch:compiled")
     version = find_torch()
     by = "torch.compile" if int(version.split(".")[0]) > 1 else "torch.jit.freeze"
-    return way, {"protocol": 1, "name": processor()[:120], "native": ["f32"],
+    return way, {"protocol": 1, "name": processor()[:120], "native": ["f32"], "abilities": ["train"],
                  "library": f"PyTorch {version[:20]}, " + (f"compiled by {by}" if way == "compiled" else way),
                  "threads": request.get("threads") or len(os.sched_getaffinity(0))}
 
@@ -168,23 +235,29 @@ def sample(run, seconds_most):
 
 
 def measure(request, onnx, program, way, threads):
-    if (request["precision"], request["mode"]) != ("f32", "hot"):
-        raise Unsupported("torch measures in f32, one run after the other")
+    trains = request.get("training", "none") != "none"
+    if request["mode"] != "hot" or request["precision"] not in ("f32", "bf16")[:1 + trains]:
+        raise Unsupported("torch trains in f32 and bf16, one step after the other" if trains
+                          else "torch measures in f32, one run after the other")
     send(PHASE, b"loading PyTorch")
     import torch
     torch.set_num_threads(threads)
     send(PHASE, b"compiling")
     start = time.perf_counter()
-    with torch.inference_mode():
-        model, inputs = load(onnx, program, way)
+    before = held_bytes("VmRSS")
+    forget_peak()
+    with torch.inference_mode(not trains):
+        model, inputs = load(onnx, program, way, trains)
+        run = training_step(model, inputs, request) if trains else lambda: model(*inputs)
         compiled = time.perf_counter()
-        model(*inputs)
+        run()
         first = time.perf_counter()
         for _ in range(WARM_UP):
             send(PHASE, b"warming up")
-            model(*inputs)
-        sample(lambda: model(*inputs), 3 * request["max_seconds"] + 1)
-    return {"compile_seconds": compiled - start, "first_run_seconds": first - compiled}
+            run()
+        sample(run, 3 * request["max_seconds"] + 1)
+    memory = {"memory_bytes": max(held_bytes("VmHWM") - before, 0)} if trains else {}
+    return {"compile_seconds": compiled - start, "first_run_seconds": first - compiled, **memory}
 
 
 def answer(function, *arguments):

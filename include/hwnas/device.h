@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_DEVICE_ABI 7
+#define HWNAS_DEVICE_ABI 8
 
 typedef struct hwnas_device_ops hwnas_device_ops;
 
@@ -79,11 +79,12 @@ struct hwnas_device_ops {
                    void *context);
 
     unsigned precisions;  /* that it computes in: a set of bits 1 << hwnas_precision */
+    unsigned trains;      /* of them, those in which a run may be a training step */
     bool is_deployed;     /* networks are served by such: how fast it can be is worth knowing */
     bool has_own_threads; /* it computes with threads of its own on the processor's cores, not with
                              OpenMP's, which must not spin there meanwhile */
 
-    /* Compiles a graph (batch norms already folded); an operator that the device lacks is
+    /* Compiles a graph (batch norms already folded, unless it is to be trained); an operator that the device lacks is
      * HWNAS_E_UNSUPPORTED with the node's name. Weights are copied or converted; the graph may be
      * freed afterwards. NULL with `lookup`. */
     hwnas_status (*compile)(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,

@@ -44,6 +44,19 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_device_open(hwnas_device **out, const
 HWNAS_API void hwnas_device_close(hwnas_device *device);
 HWNAS_API void hwnas_device_describe(hwnas_device_info *out, const hwnas_device *device);
 
+/* What changes the weights, where a run is a training step. */
+typedef enum hwnas_optimizer {
+    HWNAS_NO_TRAINING,
+    HWNAS_SGD,   /* with momentum 0.9 */
+    HWNAS_ADAMW, /* Loshchilov and Hutter 2019 */
+    HWNAS_N_OPTIMIZERS
+} hwnas_optimizer;
+
+/* "none", "sgd", "adamw". Static. */
+HWNAS_API const char *hwnas_optimizer_name(hwnas_optimizer optimizer);
+/* HWNAS_E_INPUT with the known names for another one. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_optimizer_find(hwnas_optimizer *out, const char *name);
+
 /* How a network is to be compiled. */
 typedef struct hwnas_exec_options {
     size_t size;
@@ -52,10 +65,13 @@ typedef struct hwnas_exec_options {
      * as `n_samples`; borrowed during the call. None: random ones. */
     size_t n_samples;
     const float *samples;
+    /* A run is a training step: forward in training mode, loss, backward, update of the weights
+     * (docs/training.md). Targets are made up, outputs are left as they are. */
+    hwnas_optimizer training;
 } hwnas_exec_options;
 #define HWNAS_EXEC_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(hwnas_exec_options), HWNAS_F32, 0, NULL                                             \
+        sizeof(hwnas_exec_options), HWNAS_F32, 0, NULL, HWNAS_NO_TRAINING                                             \
     }
 
 /* Compiles for a device, as it would be deployed: batch norms folded, operators fused. The network

@@ -81,6 +81,9 @@ typedef struct hwnas_profile_options {
     /* (optional) Shapes of ONNX files' inputs, "ids=1x128,mask=1x128": open dimensions become
      * these, wherever they have the same name; "ids=1x{32,64,128}" is measured in each. */
     const char *shape;
+    /* A training step is measured in the place of an inference: forward, loss, backward and the update
+     * of the weights. */
+    hwnas_optimizer training;
 } hwnas_profile_options;
 #define HWNAS_PROFILE_OPTIONS_INIT                                                                 \
     {                                                                                              \

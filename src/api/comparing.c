@@ -114,6 +114,12 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
     if (o->verifies && o->n_streams)
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "a network is verified in one copy, without streams");
+    if (o->training && (o->n_streams || m->mode != HWNAS_HOT || o->verifies))
+        return hwnas_fail(
+            HWNAS_E_USAGE, NULL,
+            "training steps are measured in the mode hot, without streams and without "
+            "verifying");
+    m->exec.training = o->training;
     if (o->name)
         TRY(hwnas_text_check("the name of the machine", o->name));
     if (o->shape)

@@ -297,11 +297,11 @@ hwnas_status hwnas_network_compile(hwnas_exec **out, const hwnas_network *networ
 {
     IN_C_LOCALE;
     hwnas_exec_options options;
-    hwnas_graph *folded;
+    hwnas_graph *deployed;
     TRY(TAKE_OPTIONS(&options, given));
-    TRY(hwnas_graph_fold(&folded, network->graph));
-    const hwnas_status status = hwnas_device_compile(out, device, folded, &options);
-    hwnas_graph_free(folded);
+    TRY(hwnas_exec_form(&deployed, network->graph, &options));
+    const hwnas_status status = hwnas_device_compile(out, device, deployed, &options);
+    hwnas_graph_free(deployed);
     return status;
 }
 

@@ -14,12 +14,21 @@ static const hwnas_usage usage = {
     .min_arguments = 1,
     .max_arguments = HWNAS_MAX_MODELS};
 
+static hwnas_status read_optimizer(hwnas_optimizer *out, const char *name)
+{
+    *out = HWNAS_SGD;
+    if (name)
+        TRY(hwnas_optimizer_find(out, name));
+    return *out ? HWNAS_OK : hwnas_fail(HWNAS_E_USAGE, NULL, "--training needs an optimizer");
+}
+
 hwnas_status hwnas_cmd_profile(int argc, char **argv)
 {
     hwnas_profile_options profile = HWNAS_PROFILE_OPTIONS_INIT;
     hwnas_sweep_lists lists = {0};
     hwnas_report *report;
-    bool as_json = false, as_csv = false, done;
+    const char *optimizer = NULL;
+    bool trains = false, as_json = false, as_csv = false, done;
     long samples = 30;
     int n;
     profile.interval = 0.01;
@@ -54,6 +63,10 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "with --save: what the device is called in comparisons"},
         {"layers", 'l', HWNAS_OPTION_FLAG, &profile.with_layers, NULL,
          "the parts of each network: time, work, share of the roofline"},
+        {"training", 0, HWNAS_OPTION_FLAG, &trains, NULL,
+         "a training step: forward, loss, backward, update of the weights"},
+        {"optimizer", 0, HWNAS_OPTION_TEXT, &optimizer, "NAME",
+         "of --training: sgd, with momentum; adamw (sgd)"},
         {"verify", 0, HWNAS_OPTION_FLAG, &profile.verifies, NULL,
          "compare each result with a reference first; a wrong one gets no time"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
@@ -62,6 +75,10 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)
         return HWNAS_OK;
+    if (optimizer && !trains)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--optimizer belongs to --training");
+    if (trains)
+        TRY(read_optimizer(&profile.training, optimizer));
     if (profile.interval <= 0 || profile.seconds <= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
     if (samples < 1 || samples > INT_MAX)

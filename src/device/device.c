@@ -206,6 +206,45 @@ hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name)
     return status;
 }
 
+static const char *const optimizer_names[HWNAS_N_OPTIMIZERS + 1] = {
+    [HWNAS_NO_TRAINING] = "none", [HWNAS_SGD] = "sgd", [HWNAS_ADAMW] = "adamw"};
+
+const char *hwnas_optimizer_name(hwnas_optimizer optimizer)
+{
+    return (unsigned)optimizer < HWNAS_N_OPTIMIZERS ? optimizer_names[optimizer] : "unknown";
+}
+
+hwnas_status hwnas_optimizer_find(hwnas_optimizer *out, const char *name)
+{
+    for (int i = 0; i < HWNAS_N_OPTIMIZERS; i++)
+        if (!strcmp(name, optimizer_names[i])) {
+            *out = (hwnas_optimizer)i;
+            return HWNAS_OK;
+        }
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "there is no optimizer '%.30s'", name),
+                      "the optimizers are sgd, adamw");
+}
+
+static hwnas_status check_training(const hwnas_device_ops *ops, const hwnas_exec_options *options)
+{
+    if ((unsigned)options->training >= HWNAS_N_OPTIMIZERS)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "there is no optimizer number %d",
+                          (int)options->training);
+    if (ops->trains & 1U << options->precision)
+        return HWNAS_OK;
+    if (!ops->trains)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' does not train", ops->name),
+            "the devices cpu and torch do");
+    char *list = hwnas_precision_names(ops->trains);
+    hwnas_status status =
+        hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' does not train in %s", ops->name,
+                   hwnas_precision_name(options->precision));
+    status = hwnas_hint(status, "it trains in %s", list);
+    free(list);
+    return status;
+}
+
 hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
                                   const hwnas_exec_options *options)
 {
@@ -228,7 +267,15 @@ hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device, const 
         free(list);
         return status;
     }
+    if (options->training)
+        TRY(check_training(ops, options));
     return ops->compile(out, device, graph, options);
+}
+
+hwnas_status hwnas_exec_form(hwnas_graph **out, const hwnas_graph *graph,
+                             const hwnas_exec_options *options)
+{
+    return options->training ? hwnas_graph_copy(out, graph) : hwnas_graph_fold(out, graph);
 }
 
 void hwnas_exec_free(hwnas_exec *exec)

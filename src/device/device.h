@@ -34,6 +34,9 @@ bool hwnas_device_is_elsewhere(const char *spelling);
 HWNAS_CHECKED hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device,
                                                 const hwnas_graph *graph,
                                                 const hwnas_exec_options *options);
+/* The graph as it is compiled with these options: folded, as it is deployed, or as it is trained. */
+HWNAS_CHECKED hwnas_status hwnas_exec_form(hwnas_graph **out, const hwnas_graph *graph,
+                                           const hwnas_exec_options *options);
 /* Cores that this process may run on. */
 int hwnas_device_cores(void);
 

@@ -55,7 +55,8 @@ HWNAS_CHECKED hwnas_status hwnas_runner_make_ready(hwnas_runner *runner,
                                                    const hwnas_measure_options *options);
 /* A network as the runner takes it; `onnx` is yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_runner_write(void **onnx, size_t *length,
-                                              const hwnas_runner *runner, const hwnas_graph *graph);
+                                              const hwnas_runner *runner, const hwnas_graph *graph,
+                                              const hwnas_exec_options *options);
 /* Whether it is on another machine. */
 bool hwnas_runner_is_far(const hwnas_runner *runner);
 /* Whether networks can take turns there; a runner that has not been started yet cannot. */

@@ -2,18 +2,24 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "graph/loss.h"
 #include "measure/runner_priv.h"
 #include "onnx/onnx.h"
 
 hwnas_status hwnas_runner_write(void **onnx, size_t *length, const hwnas_runner *runner,
-                                const hwnas_graph *graph)
+                                const hwnas_graph *graph, const hwnas_exec_options *options)
 {
-    hwnas_graph *folded;
+    hwnas_graph *form;
+    if (options->training && !(runner->hello.abilities & 1 << HWNAS_CAN_TRAIN))
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "this device does not train"),
+                          "the devices cpu and torch do");
     if (runner->hello.abilities & 1 << HWNAS_CAN_SEEDS)
         return hwnas_onnx_write(onnx, length, graph, HWNAS_ONNX_SEEDS);
-    TRY(hwnas_graph_fold(&folded, graph)); /* as it is deployed */
-    const hwnas_status status = hwnas_onnx_write(onnx, length, folded, HWNAS_ONNX_VALUES);
-    hwnas_graph_free(folded);
+    TRY(hwnas_exec_form(&form, graph, options));
+    for (size_t i = 0; options->training && i < form->n_outputs; i++)
+        form->outputs[i] = hwnas_graph_loss_input(graph, i);
+    const hwnas_status status = hwnas_onnx_write(onnx, length, form, HWNAS_ONNX_VALUES);
+    hwnas_graph_free(form);
     return status;
 }
 
@@ -24,16 +30,17 @@ bool hwnas_runner_can_race(const hwnas_runner *runner)
 
 /* Times of steps; none where the runner does not tell, or was not asked. */
 static hwnas_status take_steps(hwnas_step_times *out, const hwnas_runner *runner,
-                               const hwnas_graph *graph, const json_t *list, bool is_asked)
+                               const hwnas_graph *graph, const json_t *list, bool is_asked,
+                               const hwnas_exec_options *options)
 {
-    hwnas_graph *folded;
+    hwnas_graph *form;
     if (!is_asked || !(runner->hello.abilities & 1 << HWNAS_CAN_STEPS)) {
         *out = (hwnas_step_times){.arena = hwnas_arena_new()};
         return HWNAS_OK;
     }
-    TRY(hwnas_graph_fold(&folded, graph));
-    const bool is_good = hwnas_wire_read_steps(out, list, folded);
-    hwnas_graph_free(folded);
+    TRY(hwnas_exec_form(&form, graph, options));
+    const bool is_good = hwnas_wire_read_steps(out, list, form);
+    hwnas_graph_free(form);
     return is_good ? HWNAS_OK : hwnas_runner_protocol_error();
 }
 
@@ -95,8 +102,8 @@ static hwnas_status measure_once(hwnas_measurement *out, hwnas_step_times *steps
         !hwnas_streamed_conclude(&m, &runner->samples, answer, options))
         TRY_OUT(hwnas_runner_protocol_error());
     if (steps)
-        TRY_OUT(
-            take_steps(steps, runner, graph, json_object_get(measurement, "steps"), with_steps));
+        TRY_OUT(take_steps(steps, runner, graph, json_object_get(measurement, "steps"), with_steps,
+                           &options->exec));
     m.total_seconds = hwnas_now() - start;
     *out = m;
 out:

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "graph/loss.h"
 #include "measure/runner_priv.h"
 
 struct hwnas_order {
@@ -43,14 +44,25 @@ static void add_frame(hwnas_order *order, hwnas_frame_type type, const void *byt
     order->n += HWNAS_FRAME_HEAD + n;
 }
 
+/* What a runner that trains is to make small, by output. */
+static json_t *list_losses(const hwnas_graph *graph)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        json_array_append_new(list, json_string(hwnas_loss_name(hwnas_graph_loss(graph, i))));
+    return list;
+}
+
 hwnas_status hwnas_orders_add(hwnas_order **out, hwnas_runner *r, const hwnas_graph *graph,
                               bool with_steps, const hwnas_measure_options *options)
 {
     void *onnx;
     size_t length;
-    TRY(hwnas_runner_write(&onnx, &length, r, graph));
+    TRY(hwnas_runner_write(&onnx, &length, r, graph, &options->exec));
     json_t *request = hwnas_wire_options(options);
     json_object_set_new(request, "steps", json_boolean(with_steps));
+    if (options->exec.training)
+        json_object_set_new(request, "losses", list_losses(graph));
     char *text = json_dumps(request, JSON_COMPACT);
     hwnas_order *order = hwnas_alloc(sizeof *order);
     *order = (hwnas_order){.digest = hwnas_graph_digest(graph),

@@ -193,7 +193,7 @@ static hwnas_status compile(job *j, session *s, const void *onnx, size_t length,
     say(s, "reading");
     TRY(hwnas_child_limit_memory(options->memory_limit));
     TRY(hwnas_onnx_read(&j->raw, "the candidate", onnx, length));
-    TRY(hwnas_graph_fold(&j->graph, j->raw));
+    TRY(hwnas_exec_form(&j->graph, j->raw, &options->exec));
 
     say(s, "compiling");
     TRY(inject_fault(s));

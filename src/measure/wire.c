@@ -77,6 +77,7 @@ typedef struct field {
 #define VERIFIED(name, kind) FIELD(hwnas_verified, name, kind)
 
 _Static_assert(sizeof(hwnas_precision) == sizeof(int), "hwnas_precision travels as an int");
+_Static_assert(sizeof(hwnas_optimizer) == sizeof(int), "hwnas_optimizer travels as an int");
 _Static_assert(sizeof(unsigned) == sizeof(int), "sets travel as an int");
 _Static_assert(sizeof(hwnas_mode) == sizeof(int), "hwnas_mode travels as an int");
 _Static_assert(sizeof(hwnas_priority) == sizeof(int), "hwnas_priority travels as an int");
@@ -85,6 +86,11 @@ _Static_assert(sizeof(hwnas_stop) == sizeof(int), "hwnas_stop travels as an int"
 static const char *name_of_precision(int value)
 {
     return hwnas_precision_name((hwnas_precision)value);
+}
+
+static const char *name_of_optimizer(int value)
+{
+    return hwnas_optimizer_name((hwnas_optimizer)value);
 }
 
 static const char *name_of_mode(int value)
@@ -107,6 +113,7 @@ static const char *name_of_ability(int value)
     static const char *const names[HWNAS_N_ABILITIES] = {
         [HWNAS_CAN_SEEDS] = "seeds",   [HWNAS_CAN_STEPS] = "steps",   [HWNAS_CAN_RACE] = "race",
         [HWNAS_CAN_COPIES] = "copies", [HWNAS_CAN_VERIFY] = "verify", [HWNAS_CAN_AHEAD] = "ahead",
+        [HWNAS_CAN_TRAIN] = "train",
     };
     return names[value];
 }
@@ -114,6 +121,8 @@ static const char *name_of_ability(int value)
 static const field option_fields[] = {
     NAMED(hwnas_measure_options, exec.precision, "precision", FIELD_NAME, name_of_precision,
           HWNAS_N_PRECISIONS),
+    NAMED(hwnas_measure_options, exec.training, "training", FIELD_NAME, name_of_optimizer,
+          HWNAS_N_OPTIMIZERS),
     NAMED(hwnas_measure_options, mode, "mode", FIELD_NAME, name_of_mode, HWNAS_N_MODES),
     NAMED(hwnas_measure_options, priority, "priority", FIELD_NAME, name_of_priority,
           HWNAS_N_PRIORITIES),

@@ -45,6 +45,7 @@ typedef enum hwnas_ability {
     HWNAS_CAN_COPIES, /* runs one of several copies at the word GO */
     HWNAS_CAN_VERIFY, /* compares outputs with the reference */
     HWNAS_CAN_AHEAD,  /* takes the next request while it serves one */
+    HWNAS_CAN_TRAIN,  /* measures training steps */
     HWNAS_N_ABILITIES
 } hwnas_ability;
 

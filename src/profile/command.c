@@ -43,6 +43,8 @@ char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_optio
     add_option(&out, "device", recipe->device);
     hwnas_str_addf(&out, " --batch %d --threads %d --dtype %s", recipe->batch, recipe->threads,
                    hwnas_precision_name(o->exec.precision));
+    if (o->exec.training)
+        hwnas_str_addf(&out, " --training --optimizer %s", hwnas_optimizer_name(o->exec.training));
     if (recipe->shape)
         add_option(&out, "shape", recipe->shape);
     if (recipe->streams)

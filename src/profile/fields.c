@@ -68,6 +68,7 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("slow_operators", "slow_operators", TEXT, MEASURED, slow.ops),
     FIELD("slow_how", "slow_how", TEXT, MEASURED, slow.how),
     FIELD("slow_roof_share", "slow_roof_share", NUMBER, MEASURED, slow.roof),
+    FIELD("training", "training", OPTIMIZER, ALWAYS, training),
     FIELD("message", "message", TEXT, FAILED, message),
     {0},
 };
@@ -98,6 +99,8 @@ json_t *hwnas_field_json(const hwnas_profile_field *field, const hwnas_profile_r
         return json_boolean(*(const bool *)at);
     case HWNAS_FIELD_PRECISION:
         return json_string(hwnas_precision_name(*(const hwnas_precision *)at));
+    case HWNAS_FIELD_OPTIMIZER:
+        return json_string(hwnas_optimizer_name(*(const hwnas_optimizer *)at));
     case HWNAS_FIELD_STATUS:
         return json_string(hwnas_status_name(*(const hwnas_status *)at));
     case HWNAS_FIELD_DIGEST: {
@@ -159,6 +162,8 @@ bool hwnas_field_read(hwnas_profile_row *row, const hwnas_profile_field *field, 
         return json_is_boolean(value);
     case HWNAS_FIELD_PRECISION:
         return text && hwnas_precision_find(at, text) == HWNAS_OK;
+    case HWNAS_FIELD_OPTIMIZER:
+        return text && hwnas_optimizer_find(at, text) == HWNAS_OK;
     case HWNAS_FIELD_STATUS:
         *(hwnas_status *)at = text ? hwnas_status_from_name(text) : HWNAS_N_STATUS;
         return *(hwnas_status *)at != HWNAS_N_STATUS;

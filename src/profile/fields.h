@@ -16,6 +16,7 @@ typedef enum hwnas_field_kind {
     HWNAS_FIELD_NUMBER, /* NaN: not known */
     HWNAS_FIELD_FLAG,
     HWNAS_FIELD_PRECISION,
+    HWNAS_FIELD_OPTIMIZER,
     HWNAS_FIELD_STATUS,
     HWNAS_FIELD_DIGEST, /* "" is null */
 } hwnas_field_kind;

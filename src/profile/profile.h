@@ -24,6 +24,7 @@ typedef struct hwnas_profile_row {
     const char *shape;   /* of an ONNX file's inputs, "ids=1x128"; NULL: as the file has it */
     int batch, threads, streams;
     hwnas_precision precision;
+    hwnas_optimizer training; /* a run is a training step */
     hwnas_costs costs; /* of the whole batch */
     hwnas_status
         status; /* of the measurement; when it failed, what follows `message` means nothing */

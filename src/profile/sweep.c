@@ -72,7 +72,7 @@ static hwnas_status run_with_slow_code(hwnas_profile_row *row, const cursor *c,
     hwnas_status status;
     hwnas_step_times times = {0};
     hwnas_measure_options o = *options;
-    if (!hwnas_slow_code_applies(row->device))
+    if (row->training || !hwnas_slow_code_applies(row->device))
         return hwnas_runner_measure(&row->m, c->runner, c->graph, options);
     o.steps_runs = HWNAS_SLOW_CODE_RUNS;
     TRY_OUT(hwnas_runner_measure_steps(&row->m, &times, c->runner, c->graph, &o));
@@ -83,6 +83,16 @@ out:
     return status;
 }
 
+/* What a step has to compute and to move is that of an inference, which a part of a training step
+ * is not. */
+static void forget_work(hwnas_layers *layers)
+{
+    for (size_t i = 0; i < layers->n; i++) {
+        layers->layers[i].macs = 0;
+        layers->layers[i].bytes = layers->layers[i].weight_bytes = 0;
+    }
+}
+
 /* Measures the row's network in one runner, and where it is asked for its parts and what they could
  * be at best. */
 static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
@@ -90,7 +100,7 @@ static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
 {
     hwnas_status status;
     hwnas_step_times times = {0};
-    hwnas_graph *folded = NULL;
+    hwnas_graph *form = NULL;
     hwnas_roofline roofline;
     const hwnas_device_ops *ops;
     const char *argument;
@@ -98,16 +108,19 @@ static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
         return run_with_slow_code(row, c, options);
     TRY_OUT(hwnas_runner_measure_steps(&row->m, &times, c->runner, c->graph, options));
     TRY_OUT(hwnas_device_find(&ops, &argument, row->device));
-    if (ops->is_deployed)
+    const bool has_roof = ops->is_deployed && !row->training;
+    if (has_roof)
         TRY_OUT(
             hwnas_roofline_get(&roofline, c->runner, row->device, row->precision, false, options));
-    TRY_OUT(hwnas_graph_fold(&folded, c->graph));
-    row->layers = hwnas_layers_new(c->profile->arena, folded, row->precision, &times,
-                                   ops->is_deployed ? &roofline : NULL);
-    if (hwnas_slow_code_applies(row->device))
+    TRY_OUT(hwnas_exec_form(&form, c->graph, &options->exec));
+    row->layers = hwnas_layers_new(c->profile->arena, form, row->precision, &times,
+                                   has_roof ? &roofline : NULL);
+    if (row->training)
+        forget_work(row->layers);
+    else if (hwnas_slow_code_applies(row->device))
         hwnas_slow_code_of(&row->slow, c->profile->arena, row->layers);
 out:
-    hwnas_graph_free(folded);
+    hwnas_graph_free(form);
     hwnas_step_times_done(&times);
     return status;
 }
@@ -188,6 +201,7 @@ static hwnas_status measure(const cursor *c)
     row->threads = s->threads[c->threads];
     row->streams = count_streams(c) ? count_streams(c) : 1;
     row->precision = options.exec.precision;
+    row->training = options.exec.training;
     row->arch = s->code;
     row->command = tell_command(c, row, &options);
     row->digest = hwnas_graph_digest(c->graph);

@@ -12,6 +12,7 @@
 #include "device/devices.h"
 #include "device/onednn/constants.h"
 #include "device/onednn/onednn_lower.h"
+#include "device/onednn/training/train_exec.h"
 
 /* oneDNN brings an OpenMP library with it; asking for its function by name spares us from guessing
  * which one. Without OpenMP there is one thread, and nothing to say. */
@@ -179,6 +180,13 @@ static void onednn_describe(const hwnas_device *base, hwnas_device_info *out)
     snprintf(out->isa, sizeof out->isa, "%s", isa_name(dnnl_get_effective_cpu_isa()));
 }
 
+static hwnas_status compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                            const hwnas_exec_options *options)
+{
+    return options->training ? hwnas_onednn_compile_training(out, device, graph, options)
+                             : hwnas_onednn_compile(out, device, graph, options);
+}
+
 const hwnas_device_ops hwnas_cpu_device = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "cpu",
@@ -187,8 +195,9 @@ const hwnas_device_ops hwnas_cpu_device = {
     .describe = onednn_describe,
     .close = onednn_close,
     .precisions = 1U << HWNAS_F32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16 | 1U << HWNAS_S8,
+    .trains = 1U << HWNAS_F32 | 1U << HWNAS_BF16,
     .is_deployed = true,
-    .compile = hwnas_onednn_compile,
+    .compile = compile,
     .run = hwnas_onednn_run,
     .free_exec = hwnas_onednn_free_exec,
     .memory = hwnas_onednn_memory,

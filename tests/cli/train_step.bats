@@ -1,0 +1,70 @@
+# profile --training: a training step in the place of an inference.
+load helpers
+
+needs_torch() {
+    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
+}
+
+# same_gradients NETWORK BATCH [smooth]: those of the device cpu are PyTorch's.
+same_gradients() {
+    ends 0 export --space "$1" --batch "$2" --format onnx --out "$1.onnx"
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_gradients.py" "$HWNAS" "${HWNAS%/*}/tests/cli/train_step" \
+        1e-4 "$1.onnx" f32 "${@:3}"
+}
+
+@test "training: gradients are PyTorch's: perceptron, convolutions and pools, an embedding" {
+    needs_torch
+    same_gradients mnist_mlp 8
+    same_gradients mnist_cnn 4
+    same_gradients imdb_fasttext 8
+}
+
+@test "training: gradients are PyTorch's: residuals and batch norms" {
+    needs_torch
+    same_gradients resnet32_cifar 4 smooth
+}
+
+@test "training: profile measures a step, with either optimizer, and keeps that it was one" {
+    ends 0 profile mnist_mlp --training --batch 4 --threads 1 --seconds 0.05 --json --save sgd.json
+    is out "[r['status'] for r in d['rows']] == ['ok'] and d['rows'][0]['training'] == 'sgd'"
+    # At least weights and momentum, as floats.
+    is out "d['rows'][0]['memory_bytes'] > 2 * 4 * d['rows'][0]['params']"
+    is sgd.json "d['rows'][0]['training'] == 'sgd' and ' --training --optimizer sgd' in d['rows'][0]['command']"
+    cp out sgd
+    ends 0 profile mnist_mlp --training --optimizer adamw --batch 4 --threads 1 --seconds 0.05 --json
+    is out "d['rows'][0]['training'] == 'adamw'"
+    is out "d['rows'][0]['memory_bytes'] >= $(json sgd "d['rows'][0]['memory_bytes'] + 4 * d['rows'][0]['params']")"
+    ends 0 profile mnist_mlp --batch 4 --threads 1 --seconds 0.05 --json
+    is out "d['rows'][0]['training'] == 'none'"
+}
+
+@test "training: --layers tells forward, loss, backward and update" {
+    ends 0 profile mnist_cnn --training --layers --batch 4 --threads 1 --seconds 0.1 --json
+    is out "{l['how'] for l in d['rows'][0]['layers']['list']} == {'forward', 'loss', 'backward', 'update'}"
+}
+
+@test "training: in bf16 as well" {
+    "$HWNAS" devices cpu --json >devices
+    is devices "'bf16' in d['devices'][0]['native'] + d['devices'][0]['emulated']" || skip "needs products in bf16"
+    ends 0 profile mnist_cnn --training --dtype bf16 --batch 4 --threads 1 --seconds 0.05 --json
+    is out "d['rows'][0]['status'] == 'ok' and d['rows'][0]['dtype'] == 'bf16'"
+}
+
+@test "training: PyTorch's step is measured beside it" {
+    needs_torch
+    ends 0 profile mnist_cnn imdb_fasttext --training --device torch --batch 4 --threads 1 --seconds 0.05 --json
+    is out "[r['status'] for r in d['rows']] == ['ok'] * 2 and all(r['memory_bytes'] > 0 for r in d['rows'])"
+}
+
+@test "training: what cannot be trained is told, and why" {
+    ends 1 profile mnist_mlp --training --device ref
+    says out "the device 'ref' does not train"
+    ends 1 profile mnist_mlp --training --dtype f16
+    says out "the device 'cpu' does not train in f16"
+    refuses 2 "--optimizer belongs to --training" profile mnist_mlp --optimizer adamw
+    refuses 2 "there is no optimizer 'adam'*sgd, adamw" profile mnist_mlp --training --optimizer adam
+    refuses 2 "training steps are measured in the mode hot" profile mnist_mlp --training --mode cold
+    printf '%s\n' 'hwnas: 1' 'name: sums' 'input: {x: [4, 8]}' 'network:' '  - gru: {out: 4}' >sums.yaml
+    ends 1 profile sums.yaml --training
+    says out "has no gradient of the operator 'gru_core'"
+}
