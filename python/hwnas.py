@@ -227,7 +227,7 @@ class _CSearchOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("study", ctypes.c_char_p), ("resume", ctypes.c_bool),
                 ("max_trials", ctypes.c_int64), ("cancel", ctypes.c_void_p), ("progress", _ProgressFunction),
                 ("context", ctypes.c_void_p), ("overwrite", ctypes.c_bool), ("flags", ctypes.POINTER(_CJobFlag)),
-                ("is_worker", ctypes.c_bool)]
+                ("is_worker", ctypes.c_bool), ("n_workers", _I)]
 
 
 class _CStudyOptions(ctypes.Structure):
@@ -345,6 +345,7 @@ _FUNCTIONS: Dict[str, Tuple[Any, ...]] = {  # what a function returns, and what 
     "hwnas_result_json": (_Status, _P, _P),
     "hwnas_job_key_list": (_B, _P, _Z),
     "hwnas_search": (_Status, _P, _S, _P),
+    "hwnas_search_join": (_Status, _P, _S, _P),
     "hwnas_search_plan": (_Status, _P, _S, _P),
     "hwnas_study_open": (_Status, _P, _S, _P),
     "hwnas_study_read": (_Status, _P, _S),

@@ -54,13 +54,14 @@ typedef struct hwnas_search_options {
     /* (optional) Values of the job's keys, up to one without a name. A mistake in one has the place
      * "--NAME". */
     const hwnas_job_flag *flags;
-    /* Other processes, on this machine or on others, search with this one: the study is an address in
-     * PostgreSQL, which is begun or gone on with. `progress` is not told. */
+    /* Other processes search with this one: on this machine, or, where the study is an address in
+     * PostgreSQL, on others. It is begun or gone on with. */
     bool is_worker;
+    int n_workers; /* of these on this machine, this one included; 0: one */
 } hwnas_search_options;
 #define HWNAS_SEARCH_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL, false, NULL, false              \
+        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL, false, NULL, false, 0      \
     }
 
 /* Runs a job (a YAML file; NULL: flags say it all), writes the winner to the files of its `export`,
@@ -71,6 +72,11 @@ typedef struct hwnas_search_options {
  * Takes what the job's budget says. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search(hwnas_report **out, const char *job,
                                                   const hwnas_search_options *options);
+/* Searches with others on a study that one of them began, as its job says, which the study keeps:
+ * of the options, `study`, `resume`, `overwrite`, `max_trials` and `flags` have no meaning here.
+ * Exports nothing. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_search_join(hwnas_report **out, const char *study,
+                                                       const hwnas_search_options *options);
 /* What hwnas_search() would do, and how long it would take: opens all that the job needs, and
  * measures three networks. HWNAS_E_INFEASIBLE where no network can meet the limits. Writes nothing.
  * Text, JSON ("hwnas.dry_run"). Seconds. */

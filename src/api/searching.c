@@ -12,6 +12,7 @@
 #include "report/outcome.h"
 #include "report/plan_text.h"
 #include "study/exports.h"
+#include "study/job_source.h"
 #include "study/study.h"
 #include "study/worker.h"
 
@@ -94,33 +95,64 @@ static hwnas_report *make_report(hwnas_summary *summary, const hwnas_job *job)
     return report;
 }
 
+static hwnas_status check_options(const hwnas_search_options *options)
+{
+    if (options->is_worker && (options->resume || options->overwrite))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "a worker begins or goes on with a study by itself");
+    if (options->resume && options->overwrite)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "resume and overwrite exclude each other");
+    return HWNAS_OK;
+}
+
+static hwnas_status run(hwnas_report **out, const hwnas_job *job,
+                        const hwnas_search_options *options)
+{
+    watcher w = {options, job};
+    hwnas_summary *summary;
+    const hwnas_session_options study = {.resume = options->resume,
+                                         .overwrite = options->overwrite,
+                                         .n_workers = options->n_workers,
+                                         .stop = options->cancel,
+                                         .progress = options->progress ? tell_progress : NULL,
+                                         .context = &w};
+    note_crowd(job);
+    TRY(options->is_worker ? hwnas_worker_run(&summary, job, &study)
+                           : hwnas_study_run(&summary, job, &study));
+    *out = make_report(summary, job);
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_search(hwnas_report **out, const char *path, const hwnas_search_options *given)
 {
     IN_C_LOCALE;
     hwnas_status status = HWNAS_OK;
     hwnas_search_options options;
     hwnas_job *job = NULL;
-    hwnas_summary *summary;
     TRY(TAKE_OPTIONS(&options, given));
-    if (options.is_worker && (options.resume || options.overwrite))
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "a worker begins or goes on with a study by itself");
-    if (options.resume && options.overwrite)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "resume and overwrite exclude each other");
+    TRY(check_options(&options));
     hwnas_api_use_runner();
     TRY_OUT(load_job(&job, path, &options));
     TRY_OUT(hwnas_text_check("the name of the study", job->study)); /* before the work is done */
     TRY_OUT(hwnas_job_check_exports(job));
-    note_crowd(job);
-    watcher w = {&options, job};
-    const hwnas_session_options study = {.resume = options.resume,
-                                         .overwrite = options.overwrite,
-                                         .stop = options.cancel,
-                                         .progress = options.progress ? tell_progress : NULL,
-                                         .context = &w};
-    TRY_OUT(options.is_worker ? hwnas_worker_run(&summary, job, &study)
-                              : hwnas_study_run(&summary, job, &study));
-    *out = make_report(summary, job);
+    status = run(out, job, &options);
 out:
+    hwnas_job_free(job);
+    return status;
+}
+
+hwnas_status hwnas_search_join(hwnas_report **out, const char *study,
+                               const hwnas_search_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_search_options options;
+    hwnas_job *job;
+    TRY(TAKE_OPTIONS(&options, given));
+    options.is_worker = true;
+    options.resume = options.overwrite = false;
+    hwnas_api_use_runner();
+    TRY(hwnas_job_load_kept(&job, study));
+    job->export_onnx = job->export_pytorch = job->export_yaml = NULL;
+    const hwnas_status status = run(out, job, &options);
     hwnas_job_free(job);
     return status;
 }

@@ -99,6 +99,9 @@ HWNAS_CHECKED hwnas_status hwnas_print_json(json_t *json);
 
 /* From here on the first SIGINT or SIGTERM makes this nonzero, a second one ends the program. */
 const volatile sig_atomic_t *hwnas_stop_on_signals(void);
+/* Passes them on to a group of processes; 0: to nobody. */
+void hwnas_stop_with(pid_t group);
+bool hwnas_is_stop_asked(void);
 
 /* Opens a predictor and its space, both to be closed; Ctrl-C ends scores that take long. */
 HWNAS_CHECKED hwnas_status hwnas_open_predictor(hwnas_predictor **out, hwnas_space **out_space,
@@ -153,6 +156,7 @@ hwnas_status hwnas_cmd_study(int argc, char **argv);
 hwnas_status hwnas_cmd_train(int argc, char **argv);
 hwnas_status hwnas_cmd_version(int argc, char **argv);
 hwnas_status hwnas_cmd_watch(int argc, char **argv);
+hwnas_status hwnas_cmd_worker(int argc, char **argv);
 
 /* Runs the row that argv[1] names; `what` is "hwnas" or "hwnas space". Prints the list for --help.
  */

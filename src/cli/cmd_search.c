@@ -1,5 +1,5 @@
 /* search: runs a job, shows progress, prints the front, exports the winner. */
-#include "cli/cli.h"
+#include "cli/crew.h"
 #include "cli/verbosity.h"
 #include "cli/search_progress.h"
 
@@ -20,6 +20,8 @@ enum { MAX_KEYS = 40 };
 typedef struct command_line {
     const char *path; /* of the job; NULL: none */
     bool dry_run, as_json;
+    long n_workers; /* 0: nobody searches with it */
+    hwnas_crew crew;
     hwnas_search_options search;
     hwnas_job_flag keys[MAX_KEYS + 1];
 } command_line;
@@ -30,8 +32,8 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
         {"resume", 0, HWNAS_OPTION_FLAG, &out->search.resume, NULL, "go on with an existing study"},
         {"overwrite", 0, HWNAS_OPTION_FLAG, &out->search.overwrite, NULL,
          "replace an existing study"},
-        {"worker", 0, HWNAS_OPTION_FLAG, &out->search.is_worker, NULL,
-         "search together with others: --study is an address in PostgreSQL"},
+        {"workers", 0, HWNAS_OPTION_INT, &out->n_workers, "N",
+         "search with N processes; others may join (docs/cluster.md)"},
         {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL,
          "say what would be done, write nothing"},
         {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
@@ -55,13 +57,15 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
         if (values[i])
             out->keys[n_keys++] = (hwnas_job_flag){key.name, values[i]};
     out->search.flags = out->keys;
+    out->search.is_worker = out->n_workers > 0;
+    out->search.n_workers = (int)out->n_workers;
     return HWNAS_OK;
 }
 
 static hwnas_status check_line(const command_line *given)
 {
     if (given->search.is_worker && (given->search.resume || given->search.overwrite))
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--worker goes without --resume and --overwrite");
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--workers goes without --resume and --overwrite");
     if (given->search.resume && given->search.overwrite)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--resume and --overwrite exclude each other");
     if (!given->path && !given->keys[0].name)
@@ -74,12 +78,9 @@ static hwnas_status run_search(command_line *given)
 {
     hwnas_report *report;
     hwnas_progress_line line;
-    hwnas_progress_begin(&line);
-    if (!hwnas_log_is_quiet()) {
-        given->search.progress = hwnas_progress_show;
-        given->search.context = &line;
-    }
+    hwnas_progress_begin_search(&line, &given->search);
     hwnas_status status = hwnas_search(&report, given->path, &given->search);
+    hwnas_crew_end(&given->crew, status);
     hwnas_progress_end(&line);
     return status == HWNAS_OK ? hwnas_print_report(report, given->as_json ? HWNAS_JSON : HWNAS_TEXT)
                               : status;
@@ -101,5 +102,7 @@ hwnas_status hwnas_cmd_search(int argc, char **argv)
         return HWNAS_OK;
     TRY(check_line(&given));
     given.search.cancel = hwnas_stop_on_signals();
+    if (!given.dry_run)
+        TRY(hwnas_crew_start(&given.crew, given.n_workers, argc, argv));
     return given.dry_run ? show_plan(&given) : run_search(&given);
 }

@@ -25,6 +25,7 @@ const hwnas_command hwnas_commands[] = {
     {"study", "look at what a search has found", hwnas_cmd_study},
     {"report", "write what a search has found as a page for a browser", hwnas_cmd_report},
     {"watch", "serve that page, live, while the search runs", hwnas_cmd_watch},
+    {"worker", "search with others on one study", hwnas_cmd_worker},
     {"explain", "say why a search came to a network, and what else there is", hwnas_cmd_explain},
     {"export", "write a network as ONNX, PyTorch or YAML", hwnas_cmd_export},
     {"profile", "measure models over batches and threads", hwnas_cmd_profile},
@@ -59,11 +60,13 @@ static void print_topics(int column)
 
 static void print_commands(const char *what, const char *about, const hwnas_command *rows)
 {
-    hwnas_say(stdout, "Usage: %s COMMAND [ARGUMENT]...\n%s\n\n", what, about);
+    const bool fills_screen = rows == hwnas_commands; /* of 24 lines */
+    hwnas_say(stdout, "Usage: %s COMMAND [ARGUMENT]...\n%s\n%s", what, about,
+              fills_screen ? "" : "\n");
     for (const hwnas_command *c = rows; c->name; c++)
         if (c->help)
             hwnas_say(stdout, "  %-12s %s\n", c->name, c->help);
-    if (rows != hwnas_commands) /* which fill 24 lines */
+    if (!fills_screen)
         printf("\n");
     const int column = printf("'%s COMMAND --help' tells more of each", what);
     if (rows == hwnas_commands)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/verbosity.h"
 
 static double now(void)
 {
@@ -64,6 +65,15 @@ void hwnas_progress_begin(hwnas_progress_line *out)
 {
     *out = (hwnas_progress_line){.is_terminal = isatty(STDERR_FILENO)};
     out->last = out->is_terminal ? 0 : now();
+}
+
+void hwnas_progress_begin_search(hwnas_progress_line *line, hwnas_search_options *search)
+{
+    hwnas_progress_begin(line);
+    if (hwnas_log_is_quiet())
+        return;
+    search->progress = hwnas_progress_show;
+    search->context = line;
 }
 
 void hwnas_progress_end(const hwnas_progress_line *line)

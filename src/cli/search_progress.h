@@ -13,6 +13,8 @@ typedef struct hwnas_progress_line {
 void hwnas_progress_begin(hwnas_progress_line *out);
 /* For `progress` of a search's options, with a line as its context. */
 void hwnas_progress_show(void *context, const hwnas_search_progress *p);
+/* Both, unless the program is to be quiet. `line` must live until the search ends. */
+void hwnas_progress_begin_search(hwnas_progress_line *line, hwnas_search_options *search);
 void hwnas_progress_end(const hwnas_progress_line *line);
 
 #endif

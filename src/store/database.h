@@ -22,6 +22,9 @@ typedef enum hwnas_step { HWNAS_STEP_ROW, HWNAS_STEP_DONE, HWNAS_STEP_FAILED } h
 
 typedef struct hwnas_database_ops {
     const char *int_type, *real_type, *bytes_type; /* its words for the types of columns */
+    /* Seconds of a clock that all who are connected have in common. */
+    const char *now;
+    const char *skip_locked; /* ends a SELECT that passes over rows that others just change */
     void (*close)(hwnas_database *db);
     /* What the last failure was, in words that follow "cannot ...: ". */
     const char *(*reason)(const hwnas_database *db);

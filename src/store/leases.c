@@ -3,27 +3,31 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "store/store_driver.h"
-
-#define FROM_NOW "clock_timestamp() + interval '60 s'"
-
-_Static_assert(HWNAS_LEASE_SECONDS == 60, "FROM_NOW says the same");
 
 enum { SETTLE, CLEAN, ADD, END, TAKE, RENEW, RELEASE, N_SQL };
 
+#define FROM_NOW "@ + 60"
+
+_Static_assert(HWNAS_LEASE_SECONDS == 60, "FROM_NOW says the same");
+
+/* @ is the database's clock, # what passes over locked rows (database.h). */
 static const char *const sql[N_SQL] = {
-    [SETTLE] = "INSERT INTO lease SELECT number, '', 'epoch' FROM trial WHERE finish_order IS NULL"
+    [SETTLE] = "INSERT INTO lease SELECT number, '', 0 FROM trial WHERE finish_order IS NULL"
                " ON CONFLICT (trial) DO NOTHING",
-    [CLEAN] = "DELETE FROM lease USING trial WHERE trial = number AND finish_order IS NOT NULL",
+    [CLEAN] = "DELETE FROM lease WHERE trial IN"
+              " (SELECT number FROM trial WHERE finish_order IS NOT NULL)",
     [ADD] = "INSERT INTO lease VALUES ($1, $2, " FROM_NOW ")",
     [END] = "DELETE FROM lease WHERE trial = $1 AND worker = $2 RETURNING trial",
     /* What another one is just taking is passed over; what it has just taken is looked at again, as
-     * it has changed meanwhile. */
+     * it has changed meanwhile. One that ends later than any can was given before the clock was set
+     * back. */
     [TAKE] = "UPDATE lease SET worker = $1, expires = " FROM_NOW " WHERE trial ="
-             " (SELECT trial FROM lease WHERE expires < clock_timestamp() OR worker = $1"
-             " ORDER BY trial LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING trial",
+             " (SELECT trial FROM lease WHERE expires < @ OR expires > 60 + " FROM_NOW
+             " OR worker = $1 ORDER BY trial LIMIT 1#) RETURNING trial",
     [RENEW] = "UPDATE lease SET expires = " FROM_NOW " WHERE worker = $1",
-    [RELEASE] = "UPDATE lease SET expires = 'epoch', worker = '' WHERE worker = $1",
+    [RELEASE] = "UPDATE lease SET expires = 0, worker = '' WHERE worker = $1",
 };
 
 struct hwnas_leases {
@@ -32,12 +36,27 @@ struct hwnas_leases {
     hwnas_statement *statements[N_SQL];
 };
 
+static hwnas_statement *prepare(hwnas_database *db, const char *text)
+{
+    hwnas_str whole = {0};
+    for (; *text; text++)
+        if (*text == '@')
+            hwnas_str_add(&whole, db->ops->now);
+        else if (*text == '#')
+            hwnas_str_add(&whole, db->ops->skip_locked);
+        else
+            hwnas_str_addf(&whole, "%c", *text);
+    hwnas_statement *statement = db->ops->prepare(db, whole.s);
+    hwnas_str_done(&whole);
+    return statement;
+}
+
 hwnas_status hwnas_leases_open(hwnas_leases **out, hwnas_store *store, const char *worker)
 {
     hwnas_leases *l = hwnas_alloc(sizeof *l);
     *l = (hwnas_leases){.store = store, .worker = hwnas_strdup(worker)};
     for (int i = 0; i < N_SQL; i++)
-        if (!(l->statements[i] = store->db->ops->prepare(store->db, sql[i]))) {
+        if (!(l->statements[i] = prepare(store->db, sql[i]))) {
             hwnas_leases_close(l);
             return hwnas_store_fail(store);
         }

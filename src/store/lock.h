@@ -1,4 +1,4 @@
-/* lock.h: one process at a time may change a study.
+/* lock.h: one process at a time may change a study, or several that share it.
  *
  * The lock is on the file itself, so every name of it, also a symbolic or a hard link, leads to the
  * same lock, and it goes with the process however that ends. It is a byte far behind those that
@@ -24,6 +24,10 @@ HWNAS_CHECKED hwnas_status hwnas_lock_take(hwnas_lock *out, const char *file, co
 /* Makes an empty file that is locked from the beginning; `is_there`: no, there is one already. */
 HWNAS_CHECKED hwnas_status hwnas_lock_make(hwnas_lock *out, bool *is_there, const char *file,
                                            const char *study);
+/* As hwnas_lock_take(), with others, also of this process, that do the same. */
+HWNAS_CHECKED hwnas_status hwnas_lock_share(hwnas_lock *out, const char *file, const char *study);
+/* Lets others share what was locked for us alone. */
+HWNAS_CHECKED hwnas_status hwnas_lock_relax(hwnas_lock *lock, const char *study);
 /* Whether some process, maybe this one, has the file locked. */
 bool hwnas_lock_is_held(const char *file);
 /* Says again who holds it: closing SQLite's descriptor makes that forgotten, not the lock. */

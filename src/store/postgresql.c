@@ -27,6 +27,8 @@ static const char *const migrations[] = {
     /* Which worker makes a running trial (leases.h). */
     "CREATE TABLE lease (trial BIGINT PRIMARY KEY REFERENCES trial (number), worker TEXT NOT NULL,"
     " expires TIMESTAMPTZ NOT NULL);",
+    "ALTER TABLE lease ALTER COLUMN expires TYPE DOUBLE PRECISION USING extract(epoch FROM expires)"
+    "::double precision;",
 };
 
 enum { FORMAT = sizeof migrations / sizeof *migrations };
@@ -358,6 +360,7 @@ static const char *const prefixes[] = {"postgresql://", "postgres://", NULL};
 
 const hwnas_store_driver hwnas_postgresql_driver = {
     .prefixes = prefixes,
+    .is_remote = true,
     .open = open_store,
     .shut = shut,
     .exists = exists,

@@ -18,6 +18,10 @@ const char hwnas_sqlite_schema[] =
     "COMMIT;";
 /* clang-format on */
 
+const char hwnas_sqlite_lease_table[] =
+    "CREATE TABLE IF NOT EXISTS lease (trial INTEGER PRIMARY KEY REFERENCES trial (number),"
+    " worker TEXT NOT NULL, expires REAL NOT NULL);";
+
 hwnas_status hwnas_sqlite_fail(const hwnas_store *store)
 {
     static const struct {

@@ -1,6 +1,7 @@
 /* sqlite_database.c: a connection to an SQLite file. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "store/sqlite.h"
@@ -170,12 +171,27 @@ static const void *get_bytes(hwnas_statement *row, int column, size_t *n)
     return bytes;
 }
 
+/* ---- The clock ---- */
+
+/* A study in a file is shared by processes of one machine. Its time of day may be set back; this
+ * begins anew when the machine does. */
+static void tell_seconds(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    struct timespec time;
+    (void)n;
+    (void)values;
+    clock_gettime(CLOCK_BOOTTIME, &time);
+    sqlite3_result_double(context, (double)time.tv_sec + 1e-9 * (double)time.tv_nsec);
+}
+
 /* ---- Opening ---- */
 
 static const hwnas_database_ops ops = {
     .int_type = "INTEGER",
     .real_type = "REAL",
     .bytes_type = "BLOB",
+    .now = "hwnas_seconds()",
+    .skip_locked = "", /* one changes it at a time */
     .close = close_database,
     .reason = reason,
     .exec = exec,
@@ -211,5 +227,7 @@ bool hwnas_sqlite_connect(hwnas_database **out, const char *file, int flags)
     for (size_t i = 0; i < sizeof off / sizeof *off; i++)
         sqlite3_db_config(database->db, off[i], 0, NULL);
     sqlite3_busy_timeout(database->db, BUSY_TIMEOUT_MS);
+    sqlite3_create_function(database->db, "hwnas_seconds", 0, SQLITE_UTF8, NULL, tell_seconds, NULL,
+                            NULL);
     return exec(&database->base, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0");
 }

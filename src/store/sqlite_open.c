@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -15,10 +16,6 @@ static hwnas_status check_path(bool *is_there, const char *path, hwnas_store_mod
 {
     hwnas_place place = {.file = path};
     struct stat st;
-    if (mode == HWNAS_STORE_SHARE)
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, &place,
-                                     "a study in a file has one process that changes it"),
-                          "workers share a study in PostgreSQL: docs/cluster.md");
     *is_there = !stat(path, &st);
     if (*is_there) {
         if (S_ISDIR(st.st_mode))
@@ -31,7 +28,7 @@ static hwnas_status check_path(bool *is_there, const char *path, hwnas_store_mod
     }
     if (errno != ENOENT)
         return hwnas_fail(HWNAS_E_IO, &place, "cannot open the study: %s", strerror(errno));
-    if (mode == HWNAS_STORE_CREATE || mode == HWNAS_STORE_REPLACE)
+    if (mode == HWNAS_STORE_CREATE || mode == HWNAS_STORE_REPLACE || mode == HWNAS_STORE_SHARE)
         return HWNAS_OK;
     return hwnas_store_fail_absent(path, mode);
 }
@@ -183,8 +180,54 @@ static hwnas_status hold_old(hwnas_sqlite_store *store)
     return status;
 }
 
+/* ---- Sharing ---- */
+
+enum { SHARE_TRIES = 20 }; /* of 50 ms: of several that begin a study, one does, and others wait */
+
+static hwnas_status open_shared(hwnas_sqlite_store *store)
+{
+    if (hwnas_file_exists(store->file)) {
+        TRY(hwnas_lock_share(&store->lock, store->file, store->base.path));
+        TRY(hwnas_sqlite_open(store, false));
+    } else {
+        TRY(hwnas_sqlite_create(store));
+        TRY(hwnas_sqlite_publish(&store->base));
+        TRY(hwnas_lock_relax(&store->lock, store->base.path));
+    }
+    return store->base.db->ops->exec(store->base.db, hwnas_sqlite_lease_table)
+               ? HWNAS_OK
+               : hwnas_sqlite_fail(&store->base);
+}
+
+/* As if nothing had been opened. */
+static void part(hwnas_sqlite_store *store)
+{
+    hwnas_sqlite_close(store);
+    if (store->draft)
+        hwnas_sqlite_delete(store->draft, true);
+    free(store->draft);
+    store->draft = NULL;
+    store->base.is_created = false;
+    hwnas_lock_release(&store->lock);
+}
+
+static hwnas_status share(hwnas_sqlite_store *store)
+{
+    static const struct timespec nap = {.tv_nsec = 50000000};
+    hwnas_status status = open_shared(store);
+    for (int i = 0; i < SHARE_TRIES && (status == HWNAS_E_IO || store->draft); i++) {
+        part(store);
+        nanosleep(&nap, NULL);
+        hwnas_error_clear();
+        status = open_shared(store);
+    }
+    return status;
+}
+
 static hwnas_status open_as(hwnas_sqlite_store *store, hwnas_store_mode mode, bool is_there)
 {
+    if (mode == HWNAS_STORE_SHARE)
+        return share(store);
     if (mode == HWNAS_STORE_READ)
         return hwnas_sqlite_open(store, true);
     if (mode == HWNAS_STORE_RESUME) {

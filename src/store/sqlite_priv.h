@@ -19,7 +19,8 @@ typedef struct hwnas_sqlite_store {
 #define HWNAS_SQLITE_APPLICATION 1752064371
 #define HWNAS_SQLITE_VERSION 4
 
-extern const char hwnas_sqlite_schema[]; /* makes the tables */
+extern const char hwnas_sqlite_schema[];      /* makes the tables */
+extern const char hwnas_sqlite_lease_table[]; /* makes that of workers, where it is not there */
 
 /* ---- sqlite.c ---- */
 

@@ -38,6 +38,11 @@ hwnas_status hwnas_store_open(hwnas_store **out, const char *path, hwnas_store_m
     return status;
 }
 
+bool hwnas_store_is_remote(const char *path)
+{
+    return find_driver(path)->is_remote;
+}
+
 bool hwnas_store_exists(const char *path)
 {
     return find_driver(path)->exists(path);

@@ -17,7 +17,7 @@ typedef enum hwnas_store_mode {
     HWNAS_STORE_RESUME,  /* must exist and be one of ours of this version */
     HWNAS_STORE_READ,
     HWNAS_STORE_SHARE, /* several may change it at once (leases.h); is created where it is not
-                          there. HWNAS_E_UNSUPPORTED: not a file */
+                          there */
 } hwnas_store_mode;
 
 /* What happened to a trial, in the order in which it did. */
@@ -36,6 +36,8 @@ typedef enum hwnas_event_kind {
 HWNAS_CHECKED hwnas_status hwnas_store_open(hwnas_store **out, const char *path,
                                             hwnas_store_mode mode);
 void hwnas_store_close(hwnas_store *store);
+/* Whether it is kept by a server, which other machines reach, and which may be away for a while. */
+bool hwnas_store_is_remote(const char *path);
 /* Whether something of that name is there already. */
 bool hwnas_store_exists(const char *path);
 /* Whether it is a draft: a study that is not in its place yet, and is deleted when it is closed. */

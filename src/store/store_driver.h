@@ -101,6 +101,7 @@ extern const char *const hwnas_store_statements[HWNAS_N_STORE_SQL];
 
 typedef struct hwnas_store_driver {
     const char *const *prefixes; /* of the names of its studies; NULL: all other names */
+    bool is_remote;              /* other machines reach it, and it may be away for a while */
     /* *out is to be shut where it is not NULL, also after a failure. */
     hwnas_status (*open)(hwnas_store **out, const char *path, hwnas_store_mode mode);
     /* Frees it. With `and_delete`, what this process created is deleted. */

@@ -69,16 +69,28 @@ static hwnas_status open_store(hwnas_session *s)
     return s->is_shared ? HWNAS_OK : hwnas_evaluator_use_study(s->setup.evaluator, s->store);
 }
 
-/* Its budget of trainings is counted in one process. */
-static hwnas_status check_trains_nothing(const hwnas_session *s)
+/* A budget of trainings is counted in one process. */
+static hwnas_status check_trainings(const hwnas_session *s)
 {
-    const hwnas_place place = {.file = s->job->path};
     hwnas_trainings trainings;
-    if (!hwnas_evaluator_trainings(&trainings, s->setup.evaluator))
+    if (!s->job->train_budget || !hwnas_evaluator_trainings(&trainings, s->setup.evaluator))
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, &s->job->train_budget_place,
+                                 "workers cannot share a budget of trainings"),
+                      "leave it out: each network that keeps the limits is trained; or search "
+                      "without workers");
+}
+
+static hwnas_status check_others(const hwnas_session *s)
+{
+    const hwnas_place place = {.file = s->job->study};
+    if (!hwnas_evaluator_measures(s->setup.evaluator) ||
+        (s->options->n_workers <= 1 && hwnas_store_is_remote(s->job->study)))
         return HWNAS_OK;
     return hwnas_hint(
-        hwnas_fail(HWNAS_E_UNSUPPORTED, &place, "workers cannot share an accuracy that is trained"),
-        "search without --worker, or fit a predictor to the trainings");
+        hwnas_fail(HWNAS_E_UNSUPPORTED, &place,
+                   "workers on one machine would disturb each other's measurements"),
+        "start one worker on each machine, on a study in PostgreSQL: docs/cluster.md");
 }
 
 hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *watch)
@@ -90,7 +102,9 @@ hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *wa
     if (!options->resume && (options->overwrite || !hwnas_store_exists(s->job->study)))
         TRY(probe(s));
     if (s->is_shared)
-        TRY(check_trains_nothing(s));
+        TRY(check_trainings(s));
+    if (s->is_shared)
+        TRY(check_others(s));
     TRY(hwnas_evaluator_train_first(s->setup.evaluator));
     return open_store(s);
 }

@@ -203,33 +203,57 @@ bool hwnas_setting_is_open(const hwnas_setting_values *setting)
     return setting->n > 1;
 }
 
-static hwnas_status read_all(hwnas_job *job, const hwnas_job_flag *flags)
+static hwnas_status read_all(hwnas_job *job)
 {
-    hwnas_status status = HWNAS_OK;
-    char *text = NULL;
-    size_t length;
     hwnas_yaml *root = NULL;
-    if (job->path) {
-        TRY_OUT(hwnas_file_read_text(&text, &length, job->path, (size_t)1 << 20));
-        TRY_OUT(hwnas_yaml_parse(&root, job->arena, job->path, text, length));
-        TRY_OUT(check_keys(root));
+    if (job->text) {
+        TRY(hwnas_yaml_parse(&root, job->arena, job->path, job->text, strlen(job->text)));
+        TRY(check_keys(root));
     }
-    TRY_OUT(read_keys(job, root, flags));
-    TRY_OUT(check(job));
-out:
-    free(text);
-    return status;
+    TRY(read_keys(job, root, job->flags));
+    return check(job);
+}
+
+static const char *keep(hwnas_job *job, const char *text)
+{
+    return text ? hwnas_arena_string(job->arena, text, strlen(text)) : NULL;
+}
+
+static const hwnas_job_flag *keep_flags(hwnas_job *job, const hwnas_job_flag *flags)
+{
+    size_t n = 0;
+    while (flags && flags[n].name)
+        n++;
+    hwnas_job_flag *kept = hwnas_arena_alloc(job->arena, (n + 1) * sizeof *kept);
+    for (size_t i = 0; i < n; i++)
+        kept[i] = (hwnas_job_flag){keep(job, flags[i].name), keep(job, flags[i].value)};
+    kept[n] = (hwnas_job_flag){0};
+    return kept;
 }
 
 hwnas_status hwnas_job_load(hwnas_job **out, const char *path, const hwnas_job_flag *flags)
 {
+    char *text = NULL;
+    size_t length;
+    if (path)
+        TRY(hwnas_file_read_text(&text, &length, path, (size_t)1 << 20));
+    const hwnas_status status = hwnas_job_load_text(out, path, text, NULL, flags);
+    free(text);
+    return status;
+}
+
+hwnas_status hwnas_job_load_text(hwnas_job **out, const char *path, const char *text,
+                                 const char *directory, const hwnas_job_flag *flags)
+{
     hwnas_arena *arena = hwnas_arena_new();
     hwnas_job *job = hwnas_arena_alloc(arena, sizeof *job);
-    *job = (hwnas_job){.arena = arena,
-                       .path = path ? hwnas_arena_string(arena, path, strlen(path)) : NULL,
-                       .trains = true};
+    *job = (hwnas_job){.arena = arena, .trains = true};
+    job->path = keep(job, path);
+    job->text = keep(job, text);
+    job->directory = keep(job, directory);
+    job->flags = keep_flags(job, flags);
     hwnas_job_preset(job);
-    hwnas_status status = read_all(job, flags);
+    hwnas_status status = read_all(job);
     if (status != HWNAS_OK) {
         hwnas_arena_free(arena);
         return status;

@@ -28,9 +28,12 @@ typedef struct hwnas_setting_values {
  * goes into the current directory. */
 typedef struct hwnas_job {
     hwnas_arena *arena;
-    const char *path;      /* of the YAML file; NULL: flags alone */
-    const char *space;     /* name or file */
-    const char *predictor; /* of the accuracy; NULL: none */
+    const char *path;            /* of the YAML file; NULL: flags alone */
+    const char *text;            /* of that file */
+    const char *directory;       /* from which flags name files; NULL: the current one */
+    const hwnas_job_flag *flags; /* up to one without a name */
+    const char *space;           /* name or file */
+    const char *predictor;       /* of the accuracy; NULL: none */
     bool trains; /* a predictor `command` may run its program; not for a plan, or to explain */
     int64_t train_budget; /* trainings that a predictor `command` may make; 0: one for each trial */
     hwnas_goals goals;
@@ -106,6 +109,10 @@ bool hwnas_job_key_is_same(const hwnas_job_key *a, const hwnas_job_key *b);
  * that do not exclude each other. A flag's mistake has the place "--NAME". */
 HWNAS_CHECKED hwnas_status hwnas_job_load(hwnas_job **out, const char *path,
                                           const hwnas_job_flag *flags);
+/* Reads a job whose file is not here: `text` is what it says (NULL: nothing), `path` and
+ * `directory` are what files are named from. */
+HWNAS_CHECKED hwnas_status hwnas_job_load_text(hwnas_job **out, const char *path, const char *text,
+                                               const char *directory, const hwnas_job_flag *flags);
 void hwnas_job_free(hwnas_job *job);
 
 /* The job's setting is a choice of the search. */

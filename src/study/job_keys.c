@@ -16,8 +16,12 @@
  * reader to complain of. */
 static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
 {
-    static const char *const prefixes[] = {"table:", "replay:", "onnx:", "samples:", "train:", NULL};
-    const char *from = job->path && !strcmp(node->place.file, job->path) ? job->path : "";
+    static const char *const prefixes[] = {
+        "table:", "replay:", "onnx:", "samples:", "train:", NULL};
+    const bool is_of_file = job->path && !strcmp(node->place.file, job->path);
+    const char *from = is_of_file       ? job->path
+                       : job->directory ? hwnas_arena_printf(job->arena, "%s/.", job->directory)
+                                        : "";
     const char *rest = text;
     for (const char *const *p = prefixes; *p; p++)
         if (hwnas_starts_with(text, *p))

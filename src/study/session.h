@@ -131,6 +131,11 @@ void hwnas_session_forget(hwnas_session *s);
 void hwnas_session_add_open(hwnas_session *s, uint64_t number, int rung, const hwnas_arch *walked);
 void hwnas_asked_free(hwnas_asked *asked);
 
+/* ---- progress.c ---- */
+
+/* `phase`: what is being done; "": the next trial. */
+void hwnas_session_report(hwnas_session *s, const char *phase);
+
 /* ---- open_trials.c ---- */
 
 /* So many trials are open at a time. */

@@ -1,4 +1,5 @@
-/* session_options.h: how a search is run, beside what its job says, and what it tells on the way. */
+/* session_options.h: how a search is run, beside what its job says, and what it tells on the way.
+ */
 #ifndef HWNAS_STUDY_SESSION_OPTIONS_H
 #define HWNAS_STUDY_SESSION_OPTIONS_H
 
@@ -16,8 +17,9 @@ typedef struct hwnas_progress {
 } hwnas_progress;
 
 typedef struct hwnas_session_options {
-    bool resume;                       /* go on with an existing study */
-    bool overwrite;                    /* put a new one in the place of an existing one */
+    bool resume;    /* go on with an existing study */
+    bool overwrite; /* put a new one in the place of an existing one */
+    int n_workers;  /* of a worker: so many are on this machine; 0: one, as far as is known */
     const volatile sig_atomic_t *stop; /* set by a signal handler; NULL: none */
     void (*progress)(void *context, const hwnas_progress *progress); /* NULL: none */
     void *context;

@@ -23,31 +23,6 @@
 
 /* ---- Running ---- */
 
-static void report(hwnas_session *s, const char *phase)
-{
-    if (!s->options->progress)
-        return;
-    uint64_t n_new = s->n_done - s->session_first;
-    hwnas_progress p = {.n_done = hwnas_session_n_own(s),
-                        .n_failed = s->n_failed,
-                        .max_trials = (uint64_t)s->job->max_trials,
-                        .n_front = s->front.n,
-                        .seconds = hwnas_session_seconds(s),
-                        .seconds_left = NAN,
-                        .phase = phase};
-    if (n_new > 0) {
-        p.trials_per_minute = 60 * (double)n_new / (hwnas_now() - s->started);
-        if (s->job->max_trials)
-            p.seconds_left = 60 * ((double)p.max_trials - (double)p.n_done) / p.trials_per_minute;
-    }
-    if (s->job->max_minutes > 0 && s->setup.evaluator)
-        p.seconds_left = fmin(hwnas_session_search_seconds(s) - p.seconds,
-                              isnan(p.seconds_left) ? INFINITY : p.seconds_left);
-    if (s->front.n)
-        p.winner = s->done[s->front.points[0].id];
-    s->options->progress(s->options->context, &p);
-}
-
 /* An estimated trial is to be measured before another one is made: in the end, or before the time
  * for it is gone, all that may belong to the front; and now and then those that would be on it. */
 static bool find_due(size_t *id, hwnas_session *s, bool is_over)
@@ -149,7 +124,7 @@ static hwnas_status search(hwnas_session *s)
         TRY_OUT(step(s, walked, is_due ? &id : NULL, end != NULL));
         TRY_OUT(hwnas_session_remember_time(s));
         TRY_OUT(hwnas_session_check_hope(s));
-        report(s, is_due ? "measuring what was estimated" : "");
+        hwnas_session_report(s, is_due ? "measuring what was estimated" : "");
     }
     const char *why = end && !hwnas_session_should_stop(s) ? end : "interrupted";
     hwnas_log(HWNAS_LOG_INFO, "the search is over: %s", why);
@@ -214,12 +189,12 @@ static void tell_training(void *context, size_t n_done, size_t n, double seconds
                  seconds);
     else
         snprintf(s->phase, sizeof s->phase, "training a network for %.0f s", seconds);
-    report(s, s->phase);
+    hwnas_session_report(s, s->phase);
 }
 
 static hwnas_status settle_ties(hwnas_session *s)
 {
-    report(s, "measuring near ties again");
+    hwnas_session_report(s, "measuring near ties again");
     double seconds = s->job->ties * hwnas_session_seconds(s);
     TRY(hwnas_ties_measure(s->store, s->setup.evaluator, s->job, s->setup.space, s->setup.walked,
                            seconds, s->options->stop));
@@ -229,7 +204,7 @@ static hwnas_status settle_ties(hwnas_session *s)
 
 static hwnas_status confirm(hwnas_session *s, double seconds)
 {
-    report(s, "confirming the front's end");
+    hwnas_session_report(s, "confirming the front's end");
     TRY(hwnas_session_confirm(s, seconds));
     TRY(hwnas_evaluator_keep(s->setup.evaluator));
     return hwnas_session_remember_time(s);
@@ -248,7 +223,7 @@ static hwnas_status search_and_verify(hwnas_session *s)
         TRY(settle_ties(s));
         TRY(confirm(s, s->job->confirm * searched));
         if (s->job->verifies)
-            report(s, "verifying the front");
+            hwnas_session_report(s, "verifying the front");
         TRY(hwnas_session_verify(s, &is_right));
         TRY(hwnas_session_remember_time(s));
         if (!is_right)

@@ -7,6 +7,7 @@
 #include "measure/conditions.h"
 #include "graph/elaborate.h"
 #include "study/identity.h"
+#include "study/job_source.h"
 
 char *hwnas_space_fingerprint(const hwnas_space *space)
 {
@@ -77,6 +78,7 @@ hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job, const h
     char *text = hwnas_space_fingerprint(space);
     TRY_OUT(hwnas_store_set(store, "version", hwnas_version()));
     TRY_OUT(hwnas_store_set(store, "space", text));
+    TRY_OUT(hwnas_job_keep(store, job));
     TRY_OUT(hwnas_facts_set_json(store, "fingerprint", fingerprint));
     TRY_OUT(
         hwnas_facts_set_json(store, "job", identity)); /* the last: it says that all are there */
@@ -167,6 +169,7 @@ hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const h
     TRY_OUT(compare(mine, theirs, my_words, their_words, &place));
     if (!json_equal(my_words, their_words))
         TRY_OUT(hwnas_facts_set_json(store, "job", my_words));
+    status = hwnas_job_keep(store, job); /* its budget may be another */
 out:
     json_decref(mine);
     json_decref(my_words);

@@ -154,6 +154,7 @@ static hwnas_status ask(worker *w, uint64_t *number)
 static hwnas_status write_result(worker *w)
 {
     bool was_ours;
+    TRY(hwnas_session_remember_time(&w->s));
     TRY(hwnas_leases_end(&was_ours, w->leases, w->result->number));
     if (was_ours)
         return hwnas_store_finish(w->s.store, w->result);
@@ -171,7 +172,7 @@ static hwnas_status tell(worker *w)
     hwnas_trials_free(w->result, 1);
     w->result = NULL;
     w->n_failures = 0;
-    return hwnas_session_remember_time(&w->s);
+    return HWNAS_OK;
 }
 
 static hwnas_status make(worker *w, const hwnas_asked *open)
@@ -180,10 +181,15 @@ static hwnas_status make(worker *w, const hwnas_asked *open)
     trial->number = open->trial.number;
     trial->rung = open->trial.rung;
     const hwnas_status status = hwnas_session_evaluate(&w->s, trial, open->walked, false, NULL);
-    if (status == HWNAS_OK)
+    if (status == HWNAS_OK) {
         w->result = trial;
-    else
-        hwnas_trials_free(trial, 1);
+        return HWNAS_OK;
+    }
+    hwnas_trials_free(trial, 1);
+    if (status == HWNAS_E_INTERRUPTED && hwnas_session_should_stop(&w->s)) {
+        hwnas_error_clear(); /* whoever is next makes it */
+        return HWNAS_OK;
+    }
     return status;
 }
 
@@ -218,6 +224,7 @@ static hwnas_status work(worker *w)
     while (!hwnas_session_should_stop(&w->s)) {
         TRY(tell(w));
         TRY(next(&open, w));
+        hwnas_session_report(&w->s, "");
         if (open)
             TRY(make(w, open));
         else if (!w->s.n_asked)
@@ -270,8 +277,8 @@ static hwnas_status run_session(hwnas_summary **out, worker *w)
 /* The server may be back soon. */
 static bool is_worth_a_retry(worker *w, hwnas_status status)
 {
-    if (status != HWNAS_E_IO || !w->was_open || w->n_failures++ >= MAX_RETRIES ||
-        (w->options.stop && *w->options.stop))
+    if (status != HWNAS_E_IO || !hwnas_store_is_remote(w->job->study) || !w->was_open ||
+        w->n_failures++ >= MAX_RETRIES || (w->options.stop && *w->options.stop))
         return false;
     hwnas_log(HWNAS_LOG_WARNING, "%s; trying again", hwnas_last_error()->message);
     hwnas_error_clear();

@@ -4,6 +4,7 @@ load helpers
 COMMANDS="search
 report
 watch
+worker
 study
 study show
 export

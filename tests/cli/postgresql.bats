@@ -148,7 +148,7 @@ END
 @test "one worker makes the trials of a search" {
     job "strategy: nsga2" "budget: {trials: 60}" "seed: 5"
     ends 0 search job.yaml --study file.db
-    ends 0 search job.yaml --study "$STUDY" --worker
+    ends 0 search job.yaml --study "$STUDY" --workers 1
     same_trials file.db "$STUDY"
 }
 
@@ -168,7 +168,7 @@ is_whole() {
     for round in 1 2 3; do
         pids=()
         for i in 1 2 3 4; do
-            "$HWNAS" search job.yaml --study "$STUDY" --worker >/dev/null 2>&1 3>&- &
+            "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >/dev/null 2>&1 3>&- &
             pids+=($!)
         done
         sleep "1.$((RANDOM % 10))"
@@ -178,12 +178,12 @@ is_whole() {
             wait "$i" || true
         done
         # As after a minute.
-        sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 'epoch'" || true
+        sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 0" || true
     done
     # These live through a restart.
     pids=()
     for i in 1 2 3 4; do
-        "$HWNAS" search job.yaml --study "$STUDY" --worker >"out.$i" 2>&1 3>&- &
+        "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >"out.$i" 2>&1 3>&- &
         pids+=($!)
     done
     sleep 1
@@ -197,7 +197,32 @@ is_whole() {
 
 @test "workers refuse what they cannot share" {
     job "budget: {trials: 5}"
-    refuses 1 'file.db: a study in a file has one process that changes it' search job.yaml --study file.db --worker
-    [ ! -e file.db ]
-    refuses 2 '--worker goes without --resume' search job.yaml --study "$STUDY" --worker --resume
+    refuses 2 '--workers goes without --resume' search job.yaml --study "$STUDY" --workers 1 --resume
+    refuses 2 'there is no such study' worker "$STUDY"
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.01}" "budget: {trials: 4}"
+    refuses 1 "disturb each other's measurements" search job.yaml --study "$STUDY" --workers 2
+    not "$HWNAS" study show "$STUDY"
+    ends 0 search job.yaml --study "$STUDY" --workers 1
+}
+
+@test "a worker needs nothing but the address, and one that is cut off and comes back does no harm" {
+    local n=1500 try code=0
+    job "strategy: nsga2" "budget: {trials: $n}"
+    "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >first 2>&1 3>&- &
+    local first=$!
+    for ((try = 0; try < 400; try++)); do
+        [ "$(sql "SELECT count(*) > 100 FROM \"case-$BATS_TEST_NUMBER\".trial" 2>/dev/null)" = t ] && break
+        sleep 0.02
+    done
+    kill -STOP $first # as a partition: its connection is there, and nothing comes of it
+    mkdir elsewhere
+    cd elsewhere || return
+    # If it has a transaction open, the server ends that after a minute.
+    sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 0"
+    timeout 100 "$HWNAS" worker "$STUDY" --json >out 2>err || code=$?
+    kill -CONT $first
+    [ $code = 0 ]
+    is out "d['finished'] == $n"
+    wait $first
+    is_whole "case-$BATS_TEST_NUMBER" $n
 }

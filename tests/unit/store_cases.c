@@ -12,8 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "store/database.h"
+#include "store/leases.h"
 #include "tests/unit/store_cases.h"
 
 static void facts(void **state)
@@ -416,6 +420,113 @@ static void values_are_exact(void **state)
     hwnas_store_close(store);
 }
 
+static void lease_sql(hwnas_store *store, const char *sql)
+{
+    assert_true(hwnas_store_database(store)->ops->exec(hwnas_store_database(store), sql));
+}
+
+static bool takes(hwnas_leases *leases)
+{
+    bool is_there;
+    uint64_t number = 77;
+    assert_int_equal(hwnas_leases_take(&is_there, &number, leases), HWNAS_OK);
+    assert_true(!is_there || number == 0);
+    return is_there;
+}
+
+static void end_lease(hwnas_store *store, hwnas_leases *leases, uint64_t number, bool is_ours)
+{
+    bool was_ours = !is_ours;
+    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
+    assert_int_equal(hwnas_leases_end(&was_ours, leases, number), HWNAS_OK);
+    assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
+    assert_int_equal(was_ours, is_ours);
+}
+
+/* A trial belongs to one worker at a time, and to another one when its lease is over. */
+static void trials_are_taken_over(void **state)
+{
+    (void)state;
+    hwnas_store *stores[2];
+    hwnas_leases *leases[2];
+    for (int i = 0; i < 2; i++) {
+        stores[i] = open_ok(HWNAS_STORE_SHARE);
+        assert_int_equal(hwnas_leases_open(&leases[i], stores[i], i ? "b" : "a"), HWNAS_OK);
+    }
+    expect_refused(path, HWNAS_STORE_RESUME, HWNAS_E_IO, "in use by");
+    assert_int_equal(hwnas_store_begin(stores[0]), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(stores[0], 0, "c", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_leases_add(leases[0], 0), HWNAS_OK);
+    assert_int_equal(hwnas_store_end(stores[0], HWNAS_OK), HWNAS_OK);
+    assert_false(takes(leases[1]));
+    lease_sql(stores[0], "UPDATE lease SET expires = 0");
+    assert_int_equal(hwnas_leases_renew(leases[0]), HWNAS_OK);
+    assert_false(takes(leases[1]));
+    lease_sql(stores[0], "UPDATE lease SET expires = 0");
+    assert_true(takes(leases[1]));
+    assert_int_equal(hwnas_leases_renew(leases[0]), HWNAS_OK); /* it is not theirs any more */
+    end_lease(stores[0], leases[0], 0, false);
+    end_lease(stores[1], leases[1], 0, true);
+    end_lease(stores[1], leases[1], 0, false);
+    for (int i = 0; i < 2; i++) {
+        hwnas_leases_close(leases[i]);
+        hwnas_store_close(stores[i]);
+    }
+    hwnas_store_close(open_ok(HWNAS_STORE_RESUME));
+}
+
+/* A lease that was given an hour ahead of the clock as it is now does not keep others out for so
+ * long. */
+static void clock_is_set_back(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_SHARE);
+    hwnas_leases *dead, *alive;
+    assert_int_equal(hwnas_leases_open(&dead, store, "dead"), HWNAS_OK);
+    assert_int_equal(hwnas_leases_open(&alive, store, "alive"), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 0, "c", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_leases_add(dead, 0), HWNAS_OK);
+    assert_false(takes(alive));
+    lease_sql(store, "UPDATE lease SET expires = expires + 3600");
+    assert_true(takes(alive));
+    hwnas_leases_close(dead);
+    hwnas_leases_close(alive);
+    hwnas_store_close(store);
+}
+
+/* Of those that begin a study at once all get the same one. */
+static void begun_together(void **state)
+{
+    (void)state;
+    enum { N = 6 };
+    pid_t children[N];
+    for (int i = 0; i < N; i++) {
+        children[i] = fork();
+        if (!children[i]) {
+            hwnas_store *store = NULL;
+            hwnas_status status = hwnas_store_open(&store, path, HWNAS_STORE_SHARE);
+            if (status == HWNAS_OK)
+                status = hwnas_store_set(store, i % 2 ? "odd" : "even", "here");
+            hwnas_store_close(store);
+            _exit(status != HWNAS_OK);
+        }
+    }
+    for (int i = 0; i < N; i++) {
+        int code;
+        assert_int_equal(waitpid(children[i], &code, 0), children[i]);
+        assert_int_equal(code, 0);
+    }
+    hwnas_store *store = open_ok(HWNAS_STORE_READ);
+    static const char *const keys[] = {"odd", "even"};
+    for (int i = 0; i < 2; i++) {
+        char *text;
+        assert_int_equal(hwnas_store_get(&text, store, keys[i]), HWNAS_OK);
+        assert_string_equal(text, "here");
+        free(text);
+    }
+    hwnas_store_close(store);
+}
+
 int run_store_cases(const char *group, const struct CMUnitTest *own, size_t n)
 {
     static const struct CMUnitTest cases[] = {
@@ -433,6 +544,9 @@ int run_store_cases(const char *group, const struct CMUnitTest *own, size_t n)
         CASE(exists_or_not),
         CASE(only_what_is_new_is_discarded),
         CASE(values_are_exact),
+        CASE(trials_are_taken_over),
+        CASE(clock_is_set_back),
+        CASE(begun_together),
     };
     struct CMUnitTest *all = hwnas_alloc((COUNT(cases) + n) * sizeof *all);
     memcpy(all, cases, sizeof cases);

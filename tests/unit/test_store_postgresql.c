@@ -127,51 +127,6 @@ static void older_format(void **state)
     hwnas_store_close(store);
 }
 
-static void end_lease(hwnas_store *store, hwnas_leases *leases, uint64_t number, bool is_ours)
-{
-    bool was_ours = !is_ours;
-    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
-    assert_int_equal(hwnas_leases_end(&was_ours, leases, number), HWNAS_OK);
-    assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
-    assert_int_equal(was_ours, is_ours);
-}
-
-/* A trial belongs to one worker at a time, and to another one when its lease is over. */
-static void trials_are_taken_over(void **state)
-{
-    (void)state;
-    hwnas_store *stores[2];
-    hwnas_leases *leases[2];
-    bool is_there;
-    uint64_t number = 77;
-    for (int i = 0; i < 2; i++) {
-        stores[i] = open_ok(HWNAS_STORE_SHARE);
-        assert_int_equal(hwnas_leases_open(&leases[i], stores[i], i ? "b" : "a"), HWNAS_OK);
-    }
-    expect_refused(path, HWNAS_STORE_RESUME, HWNAS_E_IO, "in use by");
-    assert_int_equal(hwnas_store_begin(stores[0]), HWNAS_OK);
-    assert_int_equal(hwnas_store_start(stores[0], 0, "c", "d", 0), HWNAS_OK);
-    assert_int_equal(hwnas_leases_add(leases[0], 0), HWNAS_OK);
-    assert_int_equal(hwnas_store_end(stores[0], HWNAS_OK), HWNAS_OK);
-    assert_int_equal(hwnas_leases_take(&is_there, &number, leases[1]), HWNAS_OK);
-    assert_false(is_there);
-    run_sql_of("UPDATE \"%s\".lease SET expires = 'epoch'");
-    assert_int_equal(hwnas_leases_renew(leases[0]), HWNAS_OK);
-    assert_int_equal(hwnas_leases_take(&is_there, &number, leases[1]), HWNAS_OK);
-    assert_false(is_there);
-    run_sql_of("UPDATE \"%s\".lease SET expires = 'epoch'");
-    assert_int_equal(hwnas_leases_take(&is_there, &number, leases[1]), HWNAS_OK);
-    assert_true(is_there && number == 0);
-    assert_int_equal(hwnas_leases_renew(leases[0]), HWNAS_OK); /* it is not theirs any more */
-    end_lease(stores[0], leases[0], 0, false);
-    end_lease(stores[1], leases[1], 0, true);
-    end_lease(stores[1], leases[1], 0, false);
-    for (int i = 0; i < 2; i++) {
-        hwnas_leases_close(leases[i]);
-        hwnas_store_close(stores[i]);
-    }
-}
-
 /* What was finished when the server died is there, what was not is not, and nobody keeps it locked.
  */
 static void server_dies(void **state)
@@ -262,11 +217,9 @@ static void nobody_answers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(schemas_of_others), CASE(newer_format),
-        CASE(missing_table),     CASE(readers_change_nothing),
-        CASE(older_format),      CASE(trials_are_taken_over),
-        CASE(server_dies),       CASE(passwords_are_refused),
-        CASE(names_of_studies),  CASE(nobody_answers),
+        CASE(schemas_of_others),      CASE(newer_format),     CASE(missing_table),
+        CASE(readers_change_nothing), CASE(older_format),     CASE(server_dies),
+        CASE(passwords_are_refused),  CASE(names_of_studies), CASE(nobody_answers),
     };
     const int code = mkdtemp(folder) ? server("start") : -1;
     if (code == 77) {

@@ -1,0 +1,146 @@
+# Searches by several processes on one study in a file: `search --workers N` and `worker STUDY`. Those on a study in
+# PostgreSQL are in postgresql.bats.
+load helpers
+
+sql() { /usr/bin/python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+for row in db.execute(sys.argv[2]): print(*row)' "$@"; }
+
+# is_whole STUDY N: trials 0 to N - 1, each asked once and finished once, and nobody's any more.
+is_whole() {
+    [ "$(sql "$1" "SELECT count(*), min(number), max(number), count(finish_order), max(finish_order) FROM trial")" = \
+        "$2 0 $(($2 - 1)) $2 $(($2 - 1))" ]
+    [ "$(sql "$1" "SELECT kind, count(*), count(DISTINCT trial) FROM event GROUP BY kind ORDER BY kind" |
+        tr '\n' ' ')" = "asked $2 $2 finished $2 $2 " ]
+    [ "$(sql "$1" "SELECT count(*) FROM lease")" = 0 ]
+}
+
+@test "one worker makes the trials of a search" {
+    job "strategy: nsga2" "budget: {trials: 60}" "seed: 5"
+    ends 0 search job.yaml --study file.db
+    ends 0 search job.yaml --study shared.db --workers 1
+    trials file.db | cut -d' ' -f1-7 >a
+    trials shared.db | cut -d' ' -f1-7 >b
+    [ -s a ]
+    cmp a b
+}
+
+@test "several workers make each trial once, and a search goes on with them" {
+    job "strategy: nsga2" "budget: {trials: 200}"
+    ends 0 search job.yaml --workers 4 --json
+    is out "d['finished'] == 200 and d['failed'] == 0 and d['ended'] == 'all trials were made'"
+    is_whole job.db 200
+    [ "$(ls)" = "$(printf '%s\n' err job.db job.yaml out)" ]
+    ends 0 search job.yaml --resume --trials 210 --json
+    is out "d['finished'] == 210"
+}
+
+@test "a worker needs the study alone, and does what its job and the flags of its search said" {
+    mkdir begin join
+    cd begin
+    cp "$TABLE" table.csv
+    job "accuracy: table:table.csv#acc_top1_pct_mean" "device: replay:table.csv#macs_count" "budget: {trials: 500}" \
+        "export: {yaml: best.yaml}"
+    ends 0 search job.yaml --study ../shared.db --workers 1 --trials 20 --strategy random --seed 7
+    rm job.yaml best.yaml
+    cd ../join
+    refuses 2 'a.db: there is no such study' worker a.db
+    ends 0 worker ../shared.db --json
+    is out "d['finished'] == 20" # by the flag, not the file
+    sql ../shared.db "UPDATE fact SET value = replace(value, '\"trials\":\"20\"', '\"trials\":\"50\"') WHERE key = 'source'"
+    ends 0 worker ../shared.db --workers 3 --json
+    is out "d['finished'] == 50"
+    is_whole ../shared.db 50
+    [ "$(ls)" = "$(printf '%s\n' err out)" ] # it exports nothing
+    cd ../begin
+    ends 0 search --space nas_bench_macro --accuracy table:table.csv#acc_top1_pct_mean --objectives accuracy,macs \
+        --strategy random --seed 7 --trials 50 --study alone.db --device replay:table.csv#macs_count
+    diff <(sql alone.db "SELECT code FROM trial ORDER BY number") <(sql ../shared.db "SELECT code FROM trial ORDER BY number")
+}
+
+# children PROCESS
+children() { cat "/proc/$1/task/$1/children"; }
+
+@test "a worker that is killed costs nothing, and those of a search that is killed end" {
+    printf '%s\n' '#!/bin/sh' 'sleep 0.05' 'echo 70' >train
+    chmod +x train
+    job "accuracy: command:./train" "strategy: random" "budget: {trials: 60}"
+    "$HWNAS" search job.yaml --workers 4 >out 2>err 3>&- &
+    local search=$! others other n=0
+    until [ -e job.db ] && [ "$(sql job.db "SELECT count(*) FROM event WHERE kind = 'finished'")" -ge 10 ]; do
+        sleep 0.05
+        n=$((n + 1))
+        [ $n -lt 400 ]
+    done
+    read -r -a others <<<"$(children $search)"
+    [ ${#others[@]} -ge 3 ]
+    kill -9 "${others[0]}"
+    sql job.db "UPDATE lease SET expires = 0" # as after a minute
+    wait $search
+    says err "was killed"
+    is_whole job.db 60
+
+    ends 0 search job.yaml --resume --trials 61
+    sed -i 's/trials: 60/trials: 1000/; s/random/random/' job.yaml
+    "$HWNAS" search job.yaml --workers 4 --study long.db >out 2>err 3>&- &
+    search=$!
+    until [ -e long.db ] && [ "$(sql long.db "SELECT count(*) FROM event WHERE kind = 'finished'")" -ge 10 ]; do sleep 0.05; done
+    read -r -a others <<<"$(children $search)"
+    kill -9 $search
+    wait $search || true
+    for other in "${others[@]}"; do
+        for ((n = 0; n < 200; n++)); do
+            kill -0 "$other" 2>/dev/null || break
+            sleep 0.05
+        done
+        [ $n -lt 200 ]
+    done
+    ends 0 study show long.db
+}
+
+@test "a search by workers that is interrupted ends all of them, and what was begun is gone on with at once" {
+    printf '%s\n' '#!/bin/sh' 'sleep 0.05' 'echo 70' >train
+    chmod +x train
+    job "accuracy: command:./train" "strategy: random" "budget: {trials: 80}"
+    "$HWNAS" search job.yaml --workers 3 >out 2>err 3>&- &
+    local search=$! code=0
+    until [ -e job.db ] && [ "$(sql job.db "SELECT count(*) FROM event WHERE kind = 'finished'")" -ge 5 ]; do sleep 0.05; done
+    kill -TERM $search
+    wait $search || code=$?
+    [ $code = 130 ]
+    [ "$(sql job.db "SELECT count(*) FROM lease WHERE expires > 0")" = 0 ]
+    ends 0 search job.yaml --workers 3
+    is_whole job.db 80
+}
+
+@test "trainings are shared: each network is trained once" {
+    printf '%s\n' '#!/bin/sh' 'echo "$HWNAS_CODE" >>calls' "grep \"^\$HWNAS_CODE,\" '$TABLE' | cut -d, -f9" >train
+    chmod +x train
+    job "accuracy: command:./train" "strategy: random" "budget: {trials: 60}"
+    ends 0 search job.yaml --workers 4 --json
+    is out "d['finished'] == 60 and d['failed'] == 0"
+    is out "all(t['objectives']['accuracy']['source'] == 'trained' for t in d['front'])"
+    is_whole job.db 60
+    [ "$(sort calls | uniq -d)" = "" ]
+    [ "$(wc -l <calls)" -gt 40 ]
+}
+
+@test "workers refuse what they cannot share" {
+    job "budget: {trials: 5}"
+    refuses 2 '--workers goes without --resume' search job.yaml --workers 2 --resume
+    refuses 2 '--workers is at most' search job.yaml --workers 5000
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "budget: {trials: 5}"
+    refuses 1 "job.db: workers on one machine would disturb each other's measurements" search job.yaml --workers 2
+    printf '%s\n' '#!/bin/sh' 'echo 70' >train
+    chmod +x train
+    job "accuracy: command:./train" "train-budget: 20" "budget: {trials: 40}"
+    refuses 1 'job.yaml:?:?*: workers cannot share a budget of trainings' search job.yaml --workers 2
+    [ ! -e job.db ]
+    job "strategy: random" "budget: {minutes: 5}"
+    "$HWNAS" search job.yaml >/dev/null 2>&1 3>&- &
+    local searcher=$!
+    until [ -e job.db ]; do sleep 0.1; done
+    refuses 1 "in use by process $searcher" worker job.db
+    kill -9 $searcher
+    wait $searcher || true
+}
