@@ -209,7 +209,7 @@ END
         $PYTHON -c 'import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv = sys.argv[1:]; exec(open("long.py").read())' long.py $what >said 3>&- &
         pid=$!
-        until grep -q begun said; do sleep 0.1; done
+        until grep -q begun said; do kill -0 $pid; sleep 0.1; done
         sleep 2
         kill -INT $pid
         timeout 60 tail --pid=$pid -f /dev/null
