@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "graph/elaborate.h"
 #include "graph/enumerate.h"
+#include "trial/metric.h"
 
 /* More encodings than this are not built one by one to count the distinct ones. */
 #define MAX_ENUMERATED 200000
@@ -139,8 +140,12 @@ static hwnas_status tell_network(hwnas_rendering *out, json_t *archs, const hwna
     json_array_append_new(archs,
                           json_pack("{s:s, s:I, s:I}", "arch", code, "params",
                                     (json_int_t)costs.params, "macs", (json_int_t)costs.macs));
-    hwnas_str_addf(&out->text, "%s  %.3f M params  %.1f MMACs\n", code, (double)costs.params / 1e6,
-                   (double)costs.macs / 1e6);
+    const hwnas_metric params =
+        hwnas_metric_shown(hwnas_metric_of(HWNAS_PARAMS), (double)costs.params);
+    const hwnas_metric macs = hwnas_metric_shown(hwnas_metric_of(HWNAS_MACS), (double)costs.macs);
+    hwnas_str_addf(&out->text, "%s  %.*f %s  %.*f %s\n", code, params.decimals,
+                   (double)costs.params / params.scale, params.title, macs.decimals,
+                   (double)costs.macs / macs.scale, macs.title);
     free(code);
     return HWNAS_OK;
 }

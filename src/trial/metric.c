@@ -59,10 +59,14 @@ static const struct smaller_unit {
     const char *of, *unit;
     double scale; /* of the one of which it is a part */
     int decimals;
+    double below;                 /* so many of the larger */
+    const char *title, *as_title; /* of a metric whose title has the unit in it */
 } smaller_units[] = {
-    {"ms", "us", 1e-3, 2},
-    {"mJ", "uJ", 1e-3, 2},
-    {"MiB", "KiB", 1 / 1024.0, 1},
+    {"ms", "us", 1e-3, 2, 1},
+    {"mJ", "uJ", 1e-3, 2, 1},
+    {"MiB", "KiB", 1 / 1024.0, 1, 1},
+    {"M", "k", 1e-3, 1, 0.1, "MMACs", "kMACs"},
+    {"M", "k", 1e-3, 2, 0.01, "M params", "k params"},
 };
 
 hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most)
@@ -70,8 +74,12 @@ hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most)
     hwnas_metric shown = *metric;
     for (size_t i = 0; i < sizeof smaller_units / sizeof *smaller_units; i++) {
         const struct smaller_unit *smaller = &smaller_units[i];
-        if (strcmp(metric->unit, smaller->of) || !(most > 0 && most < metric->scale))
+        if (strcmp(metric->unit, smaller->of) != 0 ||
+            !(most > 0 && most < smaller->below * metric->scale) ||
+            (smaller->title && strcmp(metric->title, smaller->title) != 0))
             continue;
+        if (smaller->title)
+            shown.title = smaller->as_title;
         shown.unit = smaller->unit;
         shown.scale = metric->scale * smaller->scale;
         shown.decimals = smaller->decimals + (most < 10 * shown.scale);

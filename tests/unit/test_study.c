@@ -702,6 +702,10 @@ static void units_fit_the_values(void **state)
         {"memory", 3.5 * 1048576, "3.5 MiB"},
         {"memory", 200 * 1024, "200.0 KiB"},
         {"memory.device", 512, "0.50 KiB"},
+        {"macs", 648, "0.65 k"},
+        {"macs", 2e5, "0.2 M"},
+        {"params", 20, "0.020 k"},
+        {"params", 2e4, "0.020 M"},
         {"accuracy", 0.5, "0.50 %"},
         {"throughput", 0.5, "0.5 /s"},
     };
