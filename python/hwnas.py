@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CancelledError", "CrashedError", "DisturbedError", "Error", "Estimate", "Executable", "ExhaustedError",
-    "InfeasibleError", "InputError", "IOFailure", "LibraryError", "Measurement", "Measurer", "Network",
+    "Evaluation", "InfeasibleError", "InputError", "IOFailure", "LibraryError", "Measurement", "Measurer", "Network",
     "NotFoundError", "OutOfMemoryError", "Predictor", "Profile", "Progress", "Report", "Rows", "SlowerError",
     "Space", "Study", "TimedOutError", "Trial", "UnsupportedError", "UsageError", "Value", "WrongResultError",
-    "devices", "latency", "optuna_objective", "plan", "profile", "search", "set_log", "version", "versions",
+    "compare", "compare_baseline", "devices", "latency", "optimize", "optuna_objective", "plan", "profile",
+    "save_page", "save_picture", "search", "set_log", "version", "versions",
 ]
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -263,6 +264,73 @@ class _CProfileOptions(ctypes.Structure):
                 ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int)]
 
 
+class _CRecordedProfile(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("path", ctypes.c_char_p)]
+
+
+class _CCompareOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("models", ctypes.POINTER(_CProfileOptions)), ("measures", ctypes.c_bool),
+                ("recorded", ctypes.POINTER(_CRecordedProfile)), ("n_recorded", ctypes.c_size_t),
+                ("prices", ctypes.c_char_p), ("percentile", ctypes.c_double), ("target", ctypes.c_double),
+                ("load", ctypes.c_double), ("utilisation", ctypes.c_double)]
+
+
+class _CBaselineOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("recorded", ctypes.c_char_p), ("tolerance", ctypes.c_double),
+                ("models", ctypes.POINTER(_CProfileOptions))]
+
+
+class _CForecastOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_char_p), ("precision", ctypes.c_int),
+                ("with_steps", ctypes.c_bool)]
+
+
+class _CCalibrationOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_char_p), ("threads", ctypes.c_int),
+                ("batch", ctypes.c_int), ("precision", ctypes.c_int), ("seconds", ctypes.c_double),
+                ("seed", ctypes.c_uint64), ("cancel", ctypes.c_void_p), ("progress", _PhaseFunction),
+                ("context", ctypes.c_void_p)]
+
+
+class _CTransferOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_char_p), ("threads", ctypes.c_int),
+                ("batch", ctypes.c_int), ("precision", ctypes.c_int), ("from", ctypes.c_char_p),
+                ("out", ctypes.c_char_p), ("n", ctypes.c_int), ("seed", ctypes.c_uint64), ("cancel", ctypes.c_void_p),
+                ("progress", _PhaseFunction), ("context", ctypes.c_void_p)]
+
+
+class _CDataFile(ctypes.Structure):
+    _fields_ = [("input", ctypes.c_char_p), ("path", ctypes.c_char_p), ("array", ctypes.c_char_p)]
+
+
+_Doubles = ctypes.POINTER(ctypes.c_double)
+
+
+class _CDatasetOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("labels", ctypes.c_char_p), ("label_array", ctypes.c_char_p),
+                ("ignores_labels", ctypes.c_bool), ("limit", ctypes.c_int64), ("scale", ctypes.c_double),
+                ("n_mean", ctypes.c_size_t), ("n_std", ctypes.c_size_t), ("mean", _Doubles), ("std", _Doubles),
+                ("layout", ctypes.c_char_p)]
+
+
+_SamplesFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+class _CEvaluationOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("precision", ctypes.c_int), ("calibrate", ctypes.c_int64),
+                ("task", ctypes.c_char_p), ("against", ctypes.c_void_p), ("cancel", ctypes.c_void_p),
+                ("progress", _SamplesFunction), ("context", ctypes.c_void_p)]
+
+
+class _COptimizeOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("samples", ctypes.c_char_p), ("constraints", ctypes.c_char_p),
+                ("max_loss", ctypes.c_double), ("minutes", ctypes.c_double), ("max_trials", ctypes.c_int64),
+                ("device", ctypes.c_char_p), ("threads", ctypes.c_int), ("batch", ctypes.c_int),
+                ("seed", ctypes.c_uint64), ("out", ctypes.c_char_p), ("resume", ctypes.c_bool),
+                ("overwrite", ctypes.c_bool), ("cancel", ctypes.c_void_p), ("progress", _ProgressFunction),
+                ("context", ctypes.c_void_p), ("precisions", ctypes.c_char_p), ("with_resolution", ctypes.c_bool)]
+
+
 _STRUCTS: Dict[str, Type[ctypes.Structure]] = {
     "hwnas_error": _CError, "hwnas_metric_value": _CValue, "hwnas_network_options": _CNetworkOptions,
     "hwnas_costs": _CCosts, "hwnas_array_info": _CArrayInfo, "hwnas_export_options": _CExportOptions,
@@ -271,6 +339,11 @@ _STRUCTS: Dict[str, Type[ctypes.Structure]] = {
     "hwnas_job_key_info": _CJobKeyInfo, "hwnas_job_flag": _CJobFlag, "hwnas_search_options": _CSearchOptions,
     "hwnas_study_options": _CStudyOptions, "hwnas_study_trial": _CStudyTrial,
     "hwnas_survey_options": _CSurveyOptions, "hwnas_profile_options": _CProfileOptions,
+    "hwnas_recorded_profile": _CRecordedProfile, "hwnas_compare_options": _CCompareOptions,
+    "hwnas_baseline_options": _CBaselineOptions, "hwnas_forecast_options": _CForecastOptions,
+    "hwnas_calibration_options": _CCalibrationOptions, "hwnas_transfer_options": _CTransferOptions,
+    "hwnas_data_file": _CDataFile, "hwnas_dataset_options": _CDatasetOptions,
+    "hwnas_evaluation_options": _CEvaluationOptions, "hwnas_optimize_options": _COptimizeOptions,
 }
 _ENUMERATORS: Dict[str, int] = {
     **{f"HWNAS_E_{name}": i + 1 for i, (name, _) in enumerate(_ERRORS)},
@@ -362,6 +435,23 @@ _FUNCTIONS: Dict[str, Tuple[Any, ...]] = {  # what a function returns, and what 
     "hwnas_page_picture": (_Status, _P, _P, _S),
     "hwnas_devices_survey": (_Status, _P, _P),
     "hwnas_models_profile": (_Status, _P, _P),
+    "hwnas_page_open": (_Status, _P, _S),
+    "hwnas_page_save_picture": (_Status, _P, _S, _S),
+    "hwnas_page_save_png": (_Status, _P, _S, _S),
+    "hwnas_compare": (_Status, _P, _P),
+    "hwnas_compare_baseline": (_Status, _P, _P),
+    "hwnas_network_forecast": (_Status, _P, _P, _P),
+    "hwnas_space_calibrate": (_Status, _P, _P, _P),
+    "hwnas_space_transfer": (_Status, _P, _P, _P),
+    "hwnas_dataset_open": (_Status, _P, _P, _Z, _P, _P),
+    "hwnas_dataset_close": (None, _P),
+    "hwnas_dataset_evaluate": (_Status, _P, _P, _P, _P, _P),
+    "hwnas_evaluation_free": (None, _P),
+    "hwnas_evaluation_value": (ctypes.POINTER(_CValue), _P, _Z),
+    "hwnas_evaluation_samples": (_L, _P),
+    "hwnas_evaluation_task": (_S, _P),
+    "hwnas_evaluation_report": (_Status, _P, _P),
+    "hwnas_optimize": (_Status, _P, _S, _P),
 }
 
 
@@ -700,6 +790,10 @@ def versions() -> Dict[str, Any]:
 # ---- Spaces and networks ----
 
 
+def _words_function(guard: _Guard, progress: Optional[Callable[[str], None]]) -> Any:
+    return _PhaseFunction(lambda context, words: guard.call(progress or (lambda words: None), _str(words)))
+
+
 class Space(_Handle):
     """A family of networks: a YAML file, the name of one that ships, or NAME:KEY=VALUE."""
 
@@ -766,6 +860,32 @@ class Space(_Handle):
         options = _options(_CNetworkOptions, batch=batch)
         _lib.hwnas_network_open_in(ctypes.byref(out), self._handle, _bytes(code), ctypes.byref(options))
         return Network._of(out, self)
+
+    def calibrate(self, *, device: str = "cpu", threads: int = 1, batch: int = 1, precision: str = "f32",
+                  seconds: float = 300, seed: int = 0, progress: Optional[Callable[[str], None]] = None) -> Report:
+        """Teaches the table of latencies on purpose, so that searches can estimate without a run
+        (docs/latency-table.md). What was measured before Ctrl-C is kept. `threads` 0: all cores."""
+        guard = _Guard()
+        function = _words_function(guard, progress)
+        options = _options(_CCalibrationOptions, device=_bytes(device), threads=threads, batch=batch,
+                           precision=_precision(precision), seconds=seconds, seed=seed, cancel=guard.address,
+                           progress=function)
+        with guard:
+            made: Report = _report(_lib.hwnas_space_calibrate, self._handle, ctypes.byref(options), parent=self)
+        return made
+
+    def transfer(self, table: PathLike, *, device: str = "cpu", threads: int = 1, batch: int = 1,
+                 precision: str = "f32", out: Optional[PathLike] = None, n: int = 10, seed: int = 0,
+                 progress: Optional[Callable[[str], None]] = None) -> Report:
+        """Carries a CSV of latencies on other devices over to this one, by measuring `n` networks."""
+        guard = _Guard()
+        function = _words_function(guard, progress)
+        options = _options(_CTransferOptions, device=_bytes(device), threads=threads, batch=batch,
+                           precision=_precision(precision), out=_bytes(out), n=n, seed=seed, cancel=guard.address,
+                           progress=function, **{"from": _bytes(table)})
+        with guard:
+            made: Report = _report(_lib.hwnas_space_transfer, self._handle, ctypes.byref(options), parent=self)
+        return made
 
     def suggest(self, trial: Any) -> str:
         """The code that a trial of Optuna chooses: a categorical value for each position. What misses
@@ -890,6 +1010,76 @@ class Network(_Handle):
         """One measurement, by a `Measurer` with these options."""
         with Measurer(**options) as measurer:
             return measurer.measure(self)
+
+    def forecast(self, device: str = "cuda-dry:h200", precision: str = "f32") -> Report:
+        """What a device, which need not be here, would do with it: steps and memory."""
+        options = _options(_CForecastOptions, device=_bytes(device), precision=_precision(precision))
+        made: Report = _report(_lib.hwnas_network_forecast, self._handle, ctypes.byref(options), parent=self)
+        return made
+
+    def evaluate(self, data: Union[PathLike, Mapping[str, PathLike]], labels: Optional[PathLike] = None, *,
+                 against: Optional["Network"] = None, task: Optional[str] = None, device: str = "cpu", threads: int = 0,
+                 precision: str = "f32", calibrate: int = 0, limit: int = 0, scale: float = 0,
+                 mean: Sequence[float] = (), std: Sequence[float] = (), layout: Optional[str] = None,
+                 progress: Optional[Callable[[int, int], None]] = None) -> "Evaluation":
+        """How good it is on samples in files (.npy, .npz, IDX), or by how much it differs from
+        `against` (docs/evaluate.md). `data`: a file, or one for each input by its name; `labels`:
+        a file, else those of the .npz. `progress(done, samples)` is called after each batch."""
+        guard = _Guard()
+        files: List[Any] = list(data.items()) if isinstance(data, Mapping) else [(None, data)]
+        rows: List[Any] = [(_bytes(name), _bytes(path), None) for name, path in files]
+        raw = (_CDataFile * max(len(files), 1))(*rows)
+        numbers = {key: (ctypes.c_double * max(len(value), 1))(*value) for key, value in (("mean", mean), ("std", std))}
+        options = _options(_CDatasetOptions, labels=_bytes(labels), limit=limit, scale=scale, n_mean=len(mean),
+                           n_std=len(std), layout=_bytes(layout),
+                           **{key: ctypes.cast(value, _Doubles) for key, value in numbers.items()})
+        function = _SamplesFunction(
+            lambda context, done, samples: guard.call(progress or (lambda done, samples: None), done, samples))
+        asked = _options(_CEvaluationOptions, precision=_precision(precision), calibrate=calibrate, task=_bytes(task),
+                         against=against._handle if against else None, cancel=guard.address, progress=function)
+        stack = contextlib.ExitStack()
+        try:
+            dataset, opened, out = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+            _lib.hwnas_dataset_open(ctypes.byref(dataset), self._handle, len(files), raw, ctypes.byref(options))
+            stack.callback(_lib.hwnas_dataset_close, dataset)
+            _lib.hwnas_device_open(ctypes.byref(opened), _bytes(device),
+                                   ctypes.byref(_options(_CDeviceOptions, threads=threads)))
+            stack.callback(_lib.hwnas_device_close, opened)
+            with guard:
+                _lib.hwnas_dataset_evaluate(ctypes.byref(out), dataset, self._handle, opened, ctypes.byref(asked))
+            stack.callback(_lib.hwnas_evaluation_free, out)
+            return Evaluation._of(out)
+        finally:
+            stack.close()
+
+
+class Evaluation:
+    """What `Network.evaluate()` found: `values` by name, of `samples` samples."""
+
+    def __init__(self, values: Dict[str, Value], samples: int, task: str, text: str, data: Dict[str, Any]) -> None:
+        self.values, self.samples, self.task, self._text, self._data = values, samples, task, text, data
+
+    @classmethod
+    def _of(cls, pointer: Any) -> "Evaluation":
+        values: Dict[str, Value] = {}
+        while True:
+            raw = _lib.hwnas_evaluation_value(pointer, len(values))
+            if not raw:
+                break
+            values.update(_values(raw, 1))
+        with _report(_lib.hwnas_evaluation_report, pointer) as report:
+            return cls(values, _lib.hwnas_evaluation_samples(pointer), _str(_lib.hwnas_evaluation_task(pointer)),
+                       str(report), report.data())
+
+    def __getitem__(self, metric: str) -> Value:
+        return self.values[metric]
+
+    def data(self) -> Dict[str, Any]:
+        """What `hwnas evaluate --json` prints."""
+        return self._data
+
+    def __str__(self) -> str:
+        return self._text
 
 
 class Executable(_Handle):
@@ -1049,6 +1239,30 @@ class Profile(Report):
         return Rows(self.data()["rows"])
 
 
+def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = None, devices: Any = (), batches: Any = (),
+                     threads: Any = (), precisions: Any = (), streams: Any = (), shape: Optional[str] = None,
+                     mode: Optional[str] = None, priority: Optional[str] = None, interval: float = 0, seconds: float = 0,
+                     min_samples: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
+                     name: Optional[str] = None, save: Optional[PathLike] = None) -> Any:
+
+    def numbers(given: Any, word: str) -> List[int]:
+        return [-1 if x == word else int(x) for x in _list(given)]
+
+    texts = {"models": _list(models), "devices": _list(devices)}
+    ints = {"batches": numbers(batches, ""), "threads": numbers(threads, "all"), "streams": numbers(streams, "fill"),
+            "precisions": [_precision(p) for p in _list(precisions)]}
+    fields: Dict[str, Any] = {f"n_{key}": len(value) for key, value in {**texts, **ints}.items()}
+    arrays: Dict[str, Any] = {key: _text_array(value) for key, value in texts.items()}
+    arrays.update({key: (ctypes.c_int * max(len(value), 1))(*value) for key, value in ints.items()})
+    for key, array in arrays.items():
+        pointer: Any = _Texts if key in texts else _Ints
+        fields[key] = ctypes.cast(array, pointer)
+    return _options(_CProfileOptions, code=_bytes(code), mode=_bytes(mode), priority=_bytes(priority),
+                    interval=interval, seconds=seconds, min_samples=min_samples, with_layers=layers,
+                    verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
+                    shape=_bytes(shape), **fields)
+
+
 def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] = None,
             devices: Union[str, Sequence[str]] = (), batches: Union[int, Sequence[int]] = (),
             threads: Union[int, str, Sequence[Union[int, str]]] = (), precisions: Union[str, Sequence[str]] = (),
@@ -1059,29 +1273,68 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
     """Measures models (names of networks, ONNX files) under every combination of the settings, as
     `hwnas profile` does. `threads` may be "all", `streams` "fill". Raises what failed when no row was
     measured; a row that failed among others says so in `status` and `message`."""
-
-    def numbers(given: Any, word: str) -> List[int]:
-        return [-1 if x == word else int(x) for x in _list(given)]
-
     guard = _Guard()
-    texts = {"models": _list(models), "devices": _list(devices)}
-    ints = {"batches": numbers(batches, ""), "threads": numbers(threads, "all"), "streams": numbers(streams, "fill"),
-            "precisions": [_precision(p) for p in _list(precisions)]}
-    fields: Dict[str, Any] = {f"n_{key}": len(value) for key, value in {**texts, **ints}.items()}
-    arrays: Dict[str, Any] = {key: _text_array(value) for key, value in texts.items()}
-    arrays.update({key: (ctypes.c_int * max(len(value), 1))(*value) for key, value in ints.items()})
-    for key, array in arrays.items():
-        pointer: Any = _Texts if key in texts else _Ints
-        fields[key] = ctypes.cast(array, pointer)
-    options = _options(_CProfileOptions, code=_bytes(code), mode=_bytes(mode), priority=_bytes(priority),
-                       interval=interval, seconds=seconds, min_samples=min_samples, with_layers=layers,
-                       verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
-                       shape=_bytes(shape), **fields)
+    options = _profile_options(guard, models, code=code, devices=devices, batches=batches, threads=threads,
+                               precisions=precisions, streams=streams, shape=shape, mode=mode, priority=priority,
+                               interval=interval, seconds=seconds, min_samples=min_samples, layers=layers,
+                               verify=verify, skip=skip, name=name, save=save)
     with guard:
         made: Profile = _report(_lib.hwnas_models_profile, ctypes.byref(options), kind=Profile)
     if not any(row["status"] == "ok" for row in made.rows):
         made.conclude()
     return made
+
+
+def compare(models: Union[PathLike, Sequence[PathLike]] = (), *,
+            recorded: Union[PathLike, Sequence[PathLike], Mapping[str, PathLike]] = (), measure: Optional[bool] = None,
+            prices: Optional[PathLike] = None, percentile: float = 0, target: float = 0, load: float = 0,
+            utilisation: float = 0, **settings: Any) -> Report:
+    """Which device serves each model cheapest, as `hwnas compare` says it (docs/cpu-or-gpu.md).
+
+    `recorded`: files of `profile(save=...)`, from any machine, or a dict of them by the names of the
+    machines; `measure`: here as well, by default where nothing is recorded or `devices` are named;
+    `target`: seconds; `load`: requests a second; `settings` as of `profile()`. `conclude()` raises
+    InfeasibleError where no device keeps the target.
+    """
+    guard = _Guard()
+    named: List[Any] = (list(recorded.items()) if isinstance(recorded, Mapping)
+                        else [(None, path) for path in _list(recorded)])
+    rows: List[Any] = [(_bytes(name), _bytes(path)) for name, path in named]
+    profiles = (_CRecordedProfile * max(len(named), 1))(*rows)
+    asked = _profile_options(guard, models, **settings)
+    measures = measure if measure is not None else not named or bool(settings.get("devices"))
+    options = _options(_CCompareOptions, models=ctypes.pointer(asked), measures=measures,
+                       recorded=ctypes.cast(profiles, ctypes.POINTER(_CRecordedProfile)), n_recorded=len(named),
+                       prices=_bytes(prices), percentile=percentile, target=target, load=load, utilisation=utilisation)
+    with guard:
+        made: Report = _report(_lib.hwnas_compare, ctypes.byref(options))
+    return made
+
+
+def compare_baseline(recorded: PathLike, models: Union[PathLike, Sequence[PathLike]] = (), *, tolerance: float = 0,
+                     interval: float = 0, seconds: float = 0) -> Report:
+    """Measures again what a file of `profile(save=...)` holds. `conclude()` raises SlowerError where a
+    network got slower by more than `tolerance` (0: 0.05), twice in a row."""
+    guard = _Guard()
+    asked = _profile_options(guard, models, interval=interval, seconds=seconds)
+    options = _options(_CBaselineOptions, recorded=_bytes(recorded), tolerance=tolerance, models=ctypes.pointer(asked))
+    with guard:
+        made: Report = _report(_lib.hwnas_compare_baseline, ctypes.byref(options))
+    return made
+
+
+def save_page(source: PathLike, path: PathLike) -> None:
+    """Writes a study, or what `profile(save=...)` or `hwnas compare --json` wrote, as one HTML file."""
+    with _report(_lib.hwnas_page_open, _bytes(source)) as page:
+        _lib.hwnas_page_save(page._handle, _bytes(path))
+
+
+def save_picture(source: PathLike, name: str, path: PathLike) -> None:
+    """Writes a picture of such a file, as PNG where `path` ends so, else as SVG: "front" or "curve" of
+    a study, "sweep" or "roofline" of the others."""
+    write = _lib.hwnas_page_save_png if Path(path).suffix == ".png" else _lib.hwnas_page_save_picture
+    with _report(_lib.hwnas_page_open, _bytes(source)) as page:
+        write(page._handle, _bytes(name), _bytes(path))
 
 
 def devices(device: Optional[str] = None, refresh: bool = False) -> Dict[str, Any]:
@@ -1174,6 +1427,18 @@ def _search_options(guard: _Guard, flags: Any, **fields: Any) -> Any:
                     **fields)
 
 
+def _progress_function(guard: _Guard, progress: Optional[Callable[[Progress], None]]) -> Any:
+
+    def tell(context: Any, raw: Any) -> None:
+        p = raw.contents
+        guard.call(progress or (lambda p: None),
+                   Progress(p.n_done, p.n_failed, p.max_trials, p.n_front, p.seconds, _number(p.seconds_left),
+                            _str(p.winner) if p.winner is not None else None, _str(p.phase), p.trials_per_minute,
+                            _str(p.best) if p.best is not None else None))
+
+    return _ProgressFunction(tell)
+
+
 def search(job: Job = None, *, study: Optional[PathLike] = None, resume: bool = False, overwrite: bool = False,
            progress: Optional[Callable[[Progress], None]] = None, **keys: Any) -> "Study":
     """Runs a search to its end, as `hwnas search` does, and returns its study, to be read.
@@ -1184,16 +1449,8 @@ def search(job: Job = None, *, study: Optional[PathLike] = None, resume: bool = 
     what was finished is kept: `resume=True` goes on. InfeasibleError: no network meets the limits.
     """
     guard = _Guard()
-
-    def tell(context: Any, raw: Any) -> None:
-        p = raw.contents
-        guard.call(progress or (lambda p: None),
-                   Progress(p.n_done, p.n_failed, p.max_trials, p.n_front, p.seconds, _number(p.seconds_left),
-                            _str(p.winner) if p.winner is not None else None, _str(p.phase), p.trials_per_minute,
-                            _str(p.best) if p.best is not None else None))
-
     file, flags = _flags(job, keys)
-    function = _ProgressFunction(tell)
+    function = _progress_function(guard, progress)
     options = _search_options(guard, flags, study=_bytes(study), resume=resume, overwrite=overwrite,
                               progress=function)
     with guard:
@@ -1206,6 +1463,29 @@ def search(job: Job = None, *, study: Optional[PathLike] = None, resume: bool = 
             e.study = path
             raise
     return Study.read(path)
+
+
+def optimize(model: PathLike, samples: str, *, constraints: Optional[str] = None, max_loss: float = 0,
+             minutes: float = 10, trials: int = 0, device: str = "cpu", threads: int = 1, batch: int = 1, seed: int = 0,
+             out: Optional[PathLike] = None, resume: bool = False, overwrite: bool = False,
+             precisions: Optional[str] = None, resolution: bool = False,
+             progress: Optional[Callable[[Progress], None]] = None) -> Report:
+    """Makes a trained ONNX model faster, as `hwnas optimize` does (docs/optimize.md).
+
+    `samples`: "FILE#KEY=VALUE,...", labelled samples; `constraints`: "latency.p50 <= 0.5 x", x being
+    what the model has; `max_loss`: points of accuracy, 0: any. The report's `files` were written;
+    InfeasibleError: no network meets the limits.
+    """
+    guard = _Guard()
+    function = _progress_function(guard, progress)
+    options = _options(_COptimizeOptions, samples=_bytes(samples), constraints=_bytes(constraints), max_loss=max_loss,
+                       minutes=minutes, max_trials=trials, device=_bytes(device), threads=threads, batch=batch,
+                       seed=seed, out=_bytes(out), resume=resume, overwrite=overwrite, cancel=guard.address,
+                       progress=function, precisions=_bytes(precisions), with_resolution=resolution)
+    with guard:
+        made: Report = _report(_lib.hwnas_optimize, _bytes(model), ctypes.byref(options))
+    made.conclude()
+    return made
 
 
 def plan(job: Job = None, *, study: Optional[PathLike] = None, **keys: Any) -> Report:

@@ -8,7 +8,7 @@ import sys
 import hwnas
 
 INCLUDES = [f"-I{folder}" for folder in sys.argv[1:]]
-HEADERS = "#include <hwnas.h>\n#include <hwnas/page.h>\n#include <hwnas/profile.h>\n"
+HEADERS = "".join(f"#include <{name}.h>\n" for name in ("hwnas", "hwnas/optimize", "hwnas/page", "hwnas/profile"))
 
 
 def declared_by_headers():

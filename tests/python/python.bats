@@ -241,6 +241,79 @@ else:
 END
 }
 
+@test "comparisons, forecasts and evaluations are the program's" {
+    needs numpy
+    cp "$HWNAS_SRC/tests/data/profile_layers.json" here.json
+    "$HWNAS" compare --profile here=here.json --percentile p50 --latency-target 50ms --json >compare.json
+    "$HWNAS" forecast mnist_cnn --device cuda-dry:l4 --batch 8 --json >forecast.json 2>said || skip "no GPU is described: $(<said)"
+    "$HWNAS" export --space mnist_mlp --format onnx --out net.onnx
+    $PYTHON -c 'import numpy
+r = numpy.random.default_rng(1)
+numpy.savez("data.npz", x=r.normal(size=(200, 1, 28, 28)).astype("f4"), y=r.integers(0, 10, 200))'
+    "$HWNAS" evaluate net.onnx --data data.npz --json >evaluate.json
+    py <<'END'
+import json
+import pathlib
+import hwnas
+
+def told(name):
+    with open(name) as file:
+        return json.load(file)
+
+with hwnas.compare(recorded={"here": "here.json"}, percentile=0.5, target=0.05) as report:
+    assert report.data() == told("compare.json"), "compare"
+    report.conclude()
+with hwnas.compare(recorded="here.json", percentile=0.5, target=1e-9) as report:
+    try:
+        report.conclude()
+        assert False
+    except hwnas.InfeasibleError:
+        pass
+with hwnas.Network("mnist_cnn", batch=8) as network:
+    assert network.forecast("cuda-dry:l4").data() == told("forecast.json"), "forecast"
+with hwnas.Network("net.onnx") as network:
+    seen = []
+    found = network.evaluate("data.npz", progress=lambda done, samples: seen.append((done, samples)))
+    assert seen[-1] == (200, 200) and found.samples == 200 and found.task == "classify"
+    for name, value in told("evaluate.json")["values"].items():
+        assert abs(found[name].value - value["value"]) < 1e-4 * abs(value["value"]) + 1e-9, name
+    with hwnas.Network("net.onnx") as same:
+        assert network.evaluate("data.npz", against=same)["agreement"].value == 100
+    class Stop(Exception):
+        pass
+    def stop(done, samples):
+        raise Stop
+    try:
+        network.evaluate({network.inputs[0].name: "data.npz"}, progress=stop)
+        assert False
+    except Stop:
+        pass
+try:
+    hwnas.optimize("net.onnx", "none.npz", minutes=0.1)
+    assert False
+except hwnas.Error as e:
+    assert "none.npz" in e.message or e.file == "none.npz", e
+hwnas.save_page("here.json", "here.html")
+assert pathlib.Path("here.html").read_text().startswith("<!doctype html>")
+hwnas.save_picture("here.json", "roofline", "roof.svg")
+assert pathlib.Path("roof.svg").read_text().startswith("<svg")
+END
+}
+
+@test "the table of latencies is taught, and a profile measured again" {
+    py <<'END'
+import hwnas
+
+words = []
+with hwnas.Space("nas_bench_macro") as space, space.calibrate(seconds=1, progress=words.append) as report:
+    assert report.data()["format"] == "hwnas.calibration" and words
+hwnas.profile("mnist_mlp", seconds=0.1, save="here.json")
+with hwnas.compare_baseline("here.json", tolerance=0.9, seconds=0.1) as report:
+    rows = report.data()["rows"]
+    assert len(rows) == 1 and rows[0]["verdict"] in ("same", "faster", "slower", "ambiguous")
+END
+}
+
 @test "a search gives the front of the program, and is the same with a dict, a file and keys" {
     cat >job.yaml <<END
 space: nas_bench_macro
