@@ -62,9 +62,9 @@ static const struct smaller_unit {
     double below;                 /* so many of the larger */
     const char *title, *as_title; /* of a metric whose title has the unit in it */
 } smaller_units[] = {
-    {"ms", "us", 1e-3, 2, 1},
-    {"mJ", "uJ", 1e-3, 2, 1},
-    {"MiB", "KiB", 1 / 1024.0, 1, 1},
+    {"ms", "us", 1e-3, 2, 1, NULL, NULL},
+    {"mJ", "uJ", 1e-3, 2, 1, NULL, NULL},
+    {"MiB", "KiB", 1 / 1024.0, 1, 1, NULL, NULL},
     {"M", "k", 1e-3, 1, 0.1, "MMACs", "kMACs"},
     {"M", "k", 1e-3, 2, 0.01, "M params", "k params"},
 };
