@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "latency/latency_table.h"
 #include "measure/race.h"
+#include "measure/runner.h"
 #include "measure/steps.h"
 #include "measure/streams.h"
 
@@ -39,8 +40,8 @@ int socketpair(int domain, int type, int protocol, int fds[2])
 }
 
 int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                const posix_spawnattr_t *attributes, char *const arguments[],
-                char *const environment[])
+                 const posix_spawnattr_t *attributes, char *const arguments[],
+                 char *const environment[])
 {
     (void)path, (void)actions, (void)attributes, (void)arguments, (void)environment;
     *pid = FAKE_PID;
@@ -94,18 +95,54 @@ static hwnas_status window(const hwnas_measure_options *options)
     return status;
 }
 
+/* Networks in four precisions on the way, of which some are not wanted after all. */
+static hwnas_status ahead(hwnas_runner *runner, hwnas_measure_options options)
+{
+    static const hwnas_precision sent[] = {HWNAS_F32, HWNAS_BF16, HWNAS_F16, HWNAS_S8};
+    static const hwnas_precision measured[] = {HWNAS_F16, HWNAS_BF16, HWNAS_F32, HWNAS_F16};
+    enum { N = sizeof sent / sizeof *sent };
+    hwnas_measurement m;
+    for (int i = 0; i < N; i++) {
+        options.exec.precision = sent[i];
+        TRY(hwnas_runner_send_ahead(runner, fuzz_graph(), false, &options));
+    }
+    hwnas_runner_forget_ahead(runner);
+    for (int i = 2; i >= 1; i--) {
+        options.exec.precision = sent[i];
+        TRY(hwnas_runner_send_ahead(runner, fuzz_graph(), false, &options));
+    }
+    hwnas_status status = HWNAS_OK;
+    for (int i = 0; i < N; i++) {
+        options.exec.precision = measured[i];
+        if (status != HWNAS_OK)
+            hwnas_error_clear();
+        status = hwnas_runner_measure(&m, runner, fuzz_graph(), &options);
+        FUZZ_CHECK(!hwnas_runner_has_ahead(runner, fuzz_graph(), measured[i]));
+    }
+    FUZZ_CHECK(hwnas_runner_n_ahead(runner) == 0);
+    return status;
+}
+
+/* The last kind is asked of a program of others, which takes requests ahead. */
+static const char *spelling_of(int what)
+{
+    return what % 4 == 3 ? "runner:another" : "null";
+}
+
 static hwnas_status ask(hwnas_runner *runner, int what)
 {
     hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
     options.max_attempts = 1;
     TRY(hwnas_runner_describe(&(hwnas_device_info){0}, runner));
-    switch (what % 3) {
+    switch (what % 4) {
     case 0:
         return measure(runner, &options);
     case 1:
         return race(runner, &options);
-    default:
+    case 2:
         return window(&options);
+    default:
+        return ahead(runner, options);
     }
 }
 
@@ -115,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     answers = (hwnas_str){0};
     if (size)
         frames_write(&answers, data + 1, size - 1, NULL);
-    FUZZ_CHECK(!hwnas_runner_open(&runner, "null", 1));
+    FUZZ_CHECK(!hwnas_runner_open(&runner, spelling_of(size ? data[0] : 0), 1));
     hwnas_status status = ask(runner, size ? data[0] : 0);
     if (status != HWNAS_OK)
         fuzz_check_message(status);

@@ -162,8 +162,9 @@ def frames():
         "race": [(MEASURE, dict(OPTIONS, race=2)), graph, graph],
         "window": [(MEASURE, dict(OPTIONS, is_copy=True)), graph,
                    (GO, {"lead": 0.0001, "seconds": 0.001})],
+        "ahead": 5 * [(MEASURE, dict(OPTIONS, steps=False)), graph],
     }
-    what = {"measure": "0", "steps": "0", "race": "1", "window": "2"}
+    what = {"measure": "0", "steps": "0", "race": "1", "window": "2", "ahead": "3"}
     for name, request in requests.items():
         request = [(OPEN, OPENING), *request]
         request = [(kind, payload if isinstance(payload, bytes) else json.dumps(payload).encode())

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/str.h"
+#include "measure/far.h"
 #include "measure/runner.h"
 #include "measure/streamed.h"
 #include "measure/wire.h"
@@ -454,6 +456,152 @@ static void test_hostile_runners(void **state)
     assert_works();
 }
 
+/* ---- Sending ahead ---- */
+
+/* Another runner of this program, which takes what is sent ahead: as a program of others, it is
+ * reached by a command. */
+static hwnas_runner *open_far(void)
+{
+    hwnas_runner *far;
+    hwnas_device_info info;
+    char *self = realpath("/proc/self/exe", NULL),
+         *spelling = hwnas_printf("runner:exec '%s' far", self);
+    assert_int_equal(hwnas_runner_open(&far, spelling, 1), HWNAS_OK);
+    assert_int_equal(hwnas_runner_describe(&info, far), HWNAS_OK);
+    assert_true(hwnas_runner_takes_ahead(far));
+    free(spelling);
+    free(self);
+    return far;
+}
+
+/* A ReLU of so many values. */
+static hwnas_graph *make_relu(int64_t n)
+{
+    const int64_t dims[] = {1, n};
+    int input, output;
+    hwnas_graph *graph = hwnas_graph_new("relu", 1);
+    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 2, dims),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
+                                          &input, true),
+                     HWNAS_OK);
+    hwnas_graph_add_output(graph, output);
+    return graph;
+}
+
+enum { N_AHEAD = 4 };
+
+/* Networks that need memory in proportion to their numbers, so that an answer says whose it is. */
+static void open_ahead(hwnas_runner **far, hwnas_graph *graphs[N_AHEAD], size_t bytes[N_AHEAD])
+{
+    hwnas_measurement m;
+    *far = open_far();
+    for (int i = 0; i < N_AHEAD; i++) {
+        graphs[i] = make_relu((int64_t)100000 << i);
+        assert_int_equal(hwnas_runner_measure(&m, *far, graphs[i], &quick), HWNAS_OK);
+        bytes[i] = m.memory_bytes;
+        assert_true(i == 0 || bytes[i] > bytes[i - 1]);
+    }
+    assert_int_equal(hwnas_runner_n_ahead(*far), 0);
+}
+
+static void close_ahead(hwnas_runner *far, hwnas_graph *graphs[N_AHEAD])
+{
+    hwnas_runner_close(far);
+    for (int i = 0; i < N_AHEAD; i++)
+        hwnas_graph_free(graphs[i]);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void send_ahead(hwnas_runner *far, hwnas_graph *const graphs[N_AHEAD], const char *which)
+{
+    for (; *which; which++)
+        assert_int_equal(hwnas_runner_send_ahead(far, graphs[*which - '0'], false, &quick),
+                         HWNAS_OK);
+}
+
+/* Each answer is that of its network, in whatever order they are asked for. */
+static void test_ahead_answers_belong_to_their_networks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sent, *wanted; /* wanted: sent again after all were forgotten */
+        const char *measured;
+    } cases[] = {
+        {"0123", "", "0123"}, {"0123", "", "3210"}, {"0011", "", "10"}, {"01", "", "23"},
+        {"01", "1", "1"},     {"0123", "31", "13"}, {"012", "0", "20"}, {"", "2", "02"},
+    };
+    hwnas_graph *graphs[N_AHEAD];
+    size_t bytes[N_AHEAD];
+    hwnas_runner *far;
+    open_ahead(&far, graphs, bytes);
+    const pid_t pid = hwnas_runner_pid(far);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        send_ahead(far, graphs, cases[i].sent);
+        if (*cases[i].wanted)
+            hwnas_runner_forget_ahead(far);
+        send_ahead(far, graphs, cases[i].wanted);
+        for (const char *c = cases[i].measured; *c; c++) {
+            hwnas_measurement m;
+            assert_int_equal(hwnas_runner_measure(&m, far, graphs[*c - '0'], &quick), HWNAS_OK);
+            assert_int_equal(m.memory_bytes, bytes[*c - '0']);
+            assert_false(hwnas_runner_has_ahead(far, graphs[*c - '0'], HWNAS_F32));
+        }
+        assert_int_equal(hwnas_runner_n_ahead(far), 0);
+    }
+    assert_int_equal(hwnas_runner_pid(far), pid); /* all that by one */
+    close_ahead(far, graphs);
+}
+
+/* What is on the way counts once, by network and precision, until nobody wants it. */
+static void test_ahead_is_counted(void **state)
+{
+    (void)state;
+    hwnas_graph *graphs[N_AHEAD];
+    size_t bytes[N_AHEAD];
+    hwnas_runner *far;
+    hwnas_measure_options narrow = quick;
+    narrow.exec.precision = HWNAS_BF16;
+    open_ahead(&far, graphs, bytes);
+    send_ahead(far, graphs, "0010");
+    assert_int_equal(hwnas_runner_n_ahead(far), 2);
+    assert_int_equal(hwnas_runner_send_ahead(far, graphs[0], false, &narrow), HWNAS_OK);
+    assert_int_equal(hwnas_runner_n_ahead(far), 3);
+    assert_true(hwnas_runner_has_ahead(far, graphs[0], HWNAS_BF16));
+    assert_false(hwnas_runner_has_ahead(far, graphs[1], HWNAS_BF16));
+    hwnas_runner_forget_ahead(far);
+    assert_int_equal(hwnas_runner_n_ahead(far), 0);
+    narrow.memory_limit = 1 << 30; /* such a network has a process of its own */
+    assert_int_equal(hwnas_runner_send_ahead(far, graphs[2], false, &narrow), HWNAS_OK);
+    assert_int_equal(hwnas_runner_n_ahead(far), 0);
+    close_ahead(far, graphs);
+}
+
+/* A runner that dies with several networks on the way costs one of them; the next one is sent them
+ * again. */
+static void test_ahead_is_sent_again(void **state)
+{
+    (void)state;
+    hwnas_graph *graphs[N_AHEAD];
+    size_t bytes[N_AHEAD];
+    hwnas_runner *far;
+    hwnas_measurement m;
+    open_ahead(&far, graphs, bytes);
+    const pid_t pid = hwnas_runner_pid(far);
+    kill(-pid, SIGSTOP); /* or it would have answered all before it dies */
+    send_ahead(far, graphs, "012");
+    kill(-pid, SIGKILL);
+    int n_failed = 0;
+    for (int i = 0; i < 3; i++) {
+        const hwnas_status status = hwnas_runner_measure(&m, far, graphs[i], &quick);
+        n_failed += status != HWNAS_OK;
+        assert_true(status != HWNAS_OK || m.memory_bytes == bytes[i]);
+    }
+    assert_int_equal(n_failed, 1);
+    assert_int_not_equal(hwnas_runner_pid(far), pid);
+    close_ahead(far, graphs);
+}
+
 /* What the child says of itself arrives as it is, and a child that only cannot is kept. */
 static void test_own_words(void **state)
 {
@@ -517,6 +665,8 @@ int main(int argc, char **argv)
     const char *hostile = getenv("HOSTILE");
     if (argc == 2 && !strcmp(argv[1], "runner") && hostile)
         return be_hostile(hostile);
+    if (argc == 2 && !strcmp(argv[1], "far")) /* as `hwnas runner serve ref` */
+        return hwnas_far_serve("ref") == HWNAS_OK ? 0 : 1;
     if (argc == 2 && !strcmp(argv[1], "runner"))
         return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
     const struct CMUnitTest tests[] = {
@@ -532,6 +682,9 @@ int main(int argc, char **argv)
         WITH_RUNNER(test_heartbeat_outlasts_the_timeout),
         WITH_RUNNER(test_wrong_programs),
         WITH_RUNNER(test_hostile_runners),
+        cmocka_unit_test(test_ahead_answers_belong_to_their_networks),
+        cmocka_unit_test(test_ahead_is_counted),
+        cmocka_unit_test(test_ahead_is_sent_again),
         WITH_RUNNER(test_own_words),
         WITH_RUNNER(test_child_dies_with_its_parent),
     };
