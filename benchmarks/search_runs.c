@@ -2,11 +2,12 @@
  * took in all, and the codes that it proposed, in order. benchmarks/search calls it and counts.
  *
  * usage: search_runs SPACE TABLE.csv STRATEGY FIRST_SEED N_SEEDS TRIALS OBJECTIVE... [--limit
- * COLUMN VALUE]
+ * COLUMN VALUE] [--noise PART]
  *
  * An objective is a column, to be minimised, or -COLUMN, to be maximised. The table has a column
  * `arch` or `ops` with the code. A seed ends before TRIALS when the space is exhausted or, with one
- * objective, when its optimum within the limit was found. */
+ * objective and no noise, when its optimum within the limit was found. With noise the strategy is
+ * told objectives with a normal error of that part of their standard deviation. */
 #include <math.h>
 #include <search.h>
 #include <stdio.h>
@@ -29,6 +30,8 @@ typedef struct bench {
     goal goals[HWNAS_MAX_OBJECTIVES];
     goal limit; /* no values: none */
     double limit_value;
+    double noise; /* as a part of ... */
+    double deviations[HWNAS_MAX_OBJECTIVES];
 } bench;
 
 static void check(hwnas_status status)
@@ -84,6 +87,30 @@ static hwnas_score score_of(const bench *b, size_t row)
     return score;
 }
 
+static double deviation(const bench *b, size_t k)
+{
+    const double n = (double)b->csv->n_rows;
+    double sum = 0, squares = 0;
+    for (size_t row = 0; row < b->csv->n_rows; row++) {
+        sum += b->goals[k].values[row];
+        squares += b->goals[k].values[row] * b->goals[k].values[row];
+    }
+    return sqrt(fmax(0, squares / n - sum / n * sum / n));
+}
+
+/* Box and Muller. */
+static double normal(hwnas_rng *rng)
+{
+    const double radius = sqrt(-2 * log(1 - hwnas_rng_double(rng)));
+    return radius * cos(2 * M_PI * hwnas_rng_double(rng));
+}
+
+static void add_noise(hwnas_score *score, const bench *b, hwnas_rng *rng)
+{
+    for (size_t k = 0; k < b->n_goals && b->noise > 0; k++)
+        score->objectives[k] += b->noise * b->deviations[k] * normal(rng);
+}
+
 static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_trials)
 {
     hwnas_strategy_config config = {
@@ -92,6 +119,7 @@ static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_tria
     hwnas_arch *arch = hwnas_arch_new(b->space);
     double seconds = 0, optimum = INFINITY;
     bool is_found = false;
+    hwnas_rng noise = hwnas_rng_new(seed, 0x6e6f697365); /* the stream "noise" */
     char **codes = hwnas_alloc(n_trials * sizeof *codes);
     uint64_t trial = 0;
     for (size_t row = 0; row < b->csv->n_rows; row++) {
@@ -108,10 +136,11 @@ static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_tria
         check(status);
         codes[trial] = hwnas_arch_code(arch);
         hwnas_score score = score_of(b, row_of(codes[trial]));
+        is_found = b->n_goals == 1 && b->noise == 0 && score.violation <= 0 &&
+                   score.objectives[0] == optimum;
+        add_noise(&score, b, &noise);
         check(strategy->ops->tell(strategy, trial++, arch, &score));
         seconds += hwnas_now() - start;
-        is_found =
-            b->n_goals == 1 && score.violation <= 0 && score.objectives[0] == optimum;
     }
     printf("%llu %.3f", (unsigned long long)seed, seconds);
     for (uint64_t i = 0; i < trial; i++) {
@@ -130,7 +159,7 @@ int main(int argc, char **argv)
     bench b = {0};
     if (argc < 8) {
         fprintf(stderr, "usage: search_runs SPACE TABLE.csv STRATEGY FIRST_SEED N_SEEDS TRIALS "
-                        "OBJECTIVE... [--limit COLUMN VALUE]\n");
+                        "OBJECTIVE... [--limit COLUMN VALUE] [--noise PART]\n");
         return 2;
     }
     check(hwnas_graph_load_space(&b.space, argv[1]));
@@ -144,11 +173,14 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "--limit") && i + 2 < argc) {
             b.limit = read_goal(&b, argv[i + 1]);
             b.limit_value = atof(argv[i + 2]);
-            break;
-        }
-        if (b.n_goals < HWNAS_MAX_OBJECTIVES)
+            i += 2;
+        } else if (!strcmp(argv[i], "--noise") && i + 1 < argc) {
+            b.noise = atof(argv[++i]);
+        } else if (b.n_goals < HWNAS_MAX_OBJECTIVES)
             b.goals[b.n_goals++] = read_goal(&b, argv[i]);
     }
+    for (size_t k = 0; k < b.n_goals; k++)
+        b.deviations[k] = deviation(&b, k);
     uint64_t first = strtoull(argv[4], NULL, 10), n = strtoull(argv[5], NULL, 10);
     for (uint64_t seed = first; seed < first + n; seed++)
         run(&b, argv[3], seed, strtoull(argv[6], NULL, 10));

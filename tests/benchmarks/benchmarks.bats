@@ -31,6 +31,7 @@ needs_ort_headers() {
 @test "space" { measures benchmarks/space --quick; }
 @test "latency_table" { measures benchmarks/latency_table --quick --minutes 0.05 --networks 4 nas_bench_201; }
 @test "search" { measures "$here/search" --quick --runs "$BATS_TEST_TMPDIR/runs"; }
+@test "problems" { measures "$here/problems" --quick --work "$BATS_TEST_TMPDIR/problems"; }
 @test "search_ceiling" { measures "$here/search_ceiling" --quick; }
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
 @test "transfer" { measures "$here/transfer" --quick; }
