@@ -45,6 +45,7 @@ static hwnas_status prepare(hwnas_sweep *out, hwnas_arena *arena, const hwnas_pr
                          .on_skipped = asked->on_skipped,
                          .context = asked->context,
                          .options = asked->options};
+    out->options.exec.training = row->training;
     if (row->shape)
         TRY(hwnas_shapes_parse(out->shapes, &out->n_shapes, arena, row->shape));
     return row->mode ? use_mode(&out->options, row) : HWNAS_OK;

@@ -13,6 +13,8 @@
 static bool is_wanted(const hwnas_inquiry *r, const hwnas_profile_row *row)
 {
     const hwnas_sweep *s = &r->sweep;
+    if (row->training != s->options.exec.training) /* steps and inferences are not compared */
+        return false;
     for (int i = 0; i < s->n_models; i++)
         if (!strcmp(s->models[i], row->model))
             return !s->code || (row->arch && !strcmp(row->arch, s->code));
@@ -35,7 +37,10 @@ static hwnas_status pick_rows(const hwnas_inquiry *r, hwnas_profile *profile, co
             profile->rows[n++] = profile->rows[i];
     }
     hwnas_status status = HWNAS_OK;
-    if (!n) {
+    if (!n && !r->sweep.n_models) {
+        status = hwnas_fail(HWNAS_E_INPUT, &(hwnas_place){.file = path},
+                            "this profile has no inference that could be compared");
+    } else if (!n) {
         const char *near = hwnas_nearest(r->sweep.models[0], names);
         status = hwnas_fail(HWNAS_E_INPUT, &(hwnas_place){.file = path},
                             "none of the models that are asked for is in this profile");

@@ -24,6 +24,11 @@ same_gradients() {
     same_gradients resnet32_cifar 4 smooth
 }
 
+@test "training: gradients are PyTorch's: an LSTM in both directions" {
+    needs_torch
+    same_gradients imdb_bilstm 2
+}
+
 @test "training: profile measures a step, with either optimizer, and keeps that it was one" {
     ends 0 profile mnist_mlp --training --batch 4 --threads 1 --seconds 0.05 --json --save sgd.json
     is out "[r['status'] for r in d['rows']] == ['ok'] and d['rows'][0]['training'] == 'sgd'"
@@ -36,6 +41,8 @@ same_gradients() {
     is out "d['rows'][0]['memory_bytes'] >= $(json sgd "d['rows'][0]['memory_bytes'] + 4 * d['rows'][0]['params']")"
     ends 0 profile mnist_mlp --batch 4 --threads 1 --seconds 0.05 --json
     is out "d['rows'][0]['training'] == 'none'"
+    # A step is no slow inference.
+    refuses 2 "has no inference that could be compared" compare --profile sgd.json
 }
 
 @test "training: --layers tells forward, loss, backward and update" {
@@ -67,4 +74,6 @@ same_gradients() {
     printf '%s\n' 'hwnas: 1' 'name: sums' 'input: {x: [4, 8]}' 'network:' '  - gru: {out: 4}' >sums.yaml
     ends 1 profile sums.yaml --training
     says out "has no gradient of the operator 'gru_core'"
+    ends 1 profile lstm_text_generation --training
+    says out "has no gradient of an LSTM in one direction"
 }

@@ -23,6 +23,7 @@ static const hwnas_gradient_rule *const rules[HWNAS_N_OPS] = {
     [HWNAS_OP_LAYER_NORM] = &hwnas_gradient_layer_norm,
     [HWNAS_OP_LEAKY_RELU] = &hwnas_gradient_function,
     [HWNAS_OP_LINEAR] = &hwnas_gradient_linear,
+    [HWNAS_OP_LSTM_CORE] = &hwnas_gradient_lstm,
     [HWNAS_OP_MATMUL] = &hwnas_gradient_matmul,
     [HWNAS_OP_MAX_POOL] = &hwnas_gradient_pool,
     [HWNAS_OP_MEAN] = &hwnas_gradient_mean,

@@ -59,8 +59,10 @@ hwnas_status hwnas_optimizer_write(hwnas_tape *t, int tensor)
     const int64_t n = (int64_t)(dnnl_memory_desc_get_size(layout) / sizeof(float));
     int slots[] = {weight, HWNAS_NO_SLOT, HWNAS_NO_SLOT, HWNAS_NO_SLOT};
     const const_dnnl_memory_desc_t plain = content->plain;
+    const int64_t block = content->block;
     TRY(hwnas_tape_convert(&slots[SLOPE], t, t->gradient[tensor], layout));
     slots[MOMENTUM] = t->momentum[tensor] = hwnas_tape_add_kept(t, layout, plain, NULL);
+    hwnas_tape_order_gates(t, slots[MOMENTUM], block);
     if (t->optimizer == HWNAS_ADAMW)
         slots[SQUARES] = hwnas_tape_add_kept(t, layout, plain, NULL);
     hwnas_tape_add_loop(t, update, &n, sizeof n, t->optimizer == HWNAS_ADAMW ? 4 : 3, slots);

@@ -68,6 +68,9 @@ typedef struct hwnas_tape_content {
     int slot;
     const_dnnl_memory_desc_t plain;
     float *values; /* NULL: zeros */
+    int64_t block; /* more than 0: groups of four blocks of so many values, the gates of an LSTM:
+                      given in ONNX's order, input, output, forget, cell, kept in oneDNN's, input,
+                      forget, cell, output */
 } hwnas_tape_content;
 
 struct hwnas_tape {
@@ -134,6 +137,9 @@ int hwnas_tape_add_slot(hwnas_tape *tape, const_dnnl_memory_desc_t layout);
 /* One that survives the step. `values`, the tape's to free, or NULL for zeros, are as `plain`. */
 int hwnas_tape_add_kept(hwnas_tape *tape, const_dnnl_memory_desc_t layout,
                         const_dnnl_memory_desc_t plain, float *values);
+/* Says that what was given for a kept slot are the gates of an LSTM, in blocks of so many values.
+ */
+void hwnas_tape_order_gates(hwnas_tape *tape, int slot, int64_t block);
 /* The same memory in another layout. */
 int hwnas_tape_add_view(hwnas_tape *tape, int slot, const_dnnl_memory_desc_t layout);
 

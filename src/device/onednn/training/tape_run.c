@@ -1,5 +1,6 @@
 /* tape_run.c: the memory of a tape, and its run. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "device/onednn/training/tape.h"
@@ -57,6 +58,34 @@ static void *place_of(const hwnas_tape *t, const slot *s)
     return (char *)(base->is_kept ? t->kept : t->passing) + base->offset;
 }
 
+void hwnas_tape_order_gates(hwnas_tape *t, int id, int64_t block)
+{
+    for (size_t i = 0; i < t->n_contents; i++)
+        if (t->contents[i].slot == id)
+            t->contents[i].block = block;
+}
+
+static const int onnx_gate[] = {0, 2, 3, 1}; /* for each of oneDNN's */
+
+/* From ONNX's order to oneDNN's, or back. */
+static hwnas_status turn_gates(float *values, const hwnas_tape_content *c, bool back)
+{
+    const size_t n = dnnl_memory_desc_get_size(c->plain) / sizeof *values;
+    const size_t block = (size_t)c->block, group = 4 * block;
+    void *room;
+    TRY(hwnas_try_alloc(&room, group * sizeof *values, "gates"));
+    for (size_t at = 0; at < n; at += group) {
+        memcpy(room, values + at, group * sizeof *values);
+        for (size_t g = 0; g < 4; g++) {
+            const size_t given = (size_t)onnx_gate[g] * block, kept = g * block;
+            memcpy(values + at + (back ? given : kept), (float *)room + (back ? kept : given),
+                   block * sizeof *values);
+        }
+    }
+    free(room);
+    return HWNAS_OK;
+}
+
 static hwnas_status fill(hwnas_tape *t, const hwnas_tape_content *c)
 {
     hwnas_status status = HWNAS_OK;
@@ -67,6 +96,8 @@ static hwnas_status fill(hwnas_tape *t, const hwnas_tape_content *c)
     dnnl_memory_t plain = NULL;
     if (!c->values)
         return HWNAS_OK; /* it is zeros already */
+    if (c->block)
+        TRY(turn_gates(c->values, c, false));
     TRY_DNNL_OUT(
         "fill", t->name,
         dnnl_reorder_primitive_desc_create(&desc, c->plain, engine, s->layout, engine, NULL));
@@ -192,6 +223,8 @@ hwnas_status hwnas_tape_read(float *out, const hwnas_tape *t, int id)
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, t->slots[id].memory}, {DNNL_ARG_TO, plain}};
     TRY_DNNL_OUT("read", t->name, dnnl_primitive_execute(reorder, t->device->stream, 2, args));
     TRY_DNNL_OUT("read", t->name, dnnl_stream_wait(t->device->stream));
+    if (content->block)
+        TRY_OUT(turn_gates(out, content, true));
 out:
     dnnl_memory_destroy(plain);
     dnnl_primitive_destroy(reorder);
