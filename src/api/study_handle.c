@@ -415,7 +415,7 @@ hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study)
     /* What a page can do without is no reason to have none. */
     p->is_explained = hwnas_explain(&p->explanation, p->summary, store_of(study), -1) == HWNAS_OK;
     if (!p->is_explained)
-        p->why_not = hwnas_strdup(hwnas_last_error()->message);
+        p->why_not = hwnas_page_failure();
     hwnas_error_clear();
     *out = hwnas_report_new(&kind, p);
     if (p->why_not && hwnas_summary_winner(p->summary) >= 0)

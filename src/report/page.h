@@ -29,6 +29,9 @@ HWNAS_CHECKED hwnas_status hwnas_page_predictions(json_t **out, const hwnas_summ
  * on the server that it comes from (NULL: none). */
 void hwnas_page_draw(hwnas_str *out, const char *json, const char *source);
 
+/* What failed last in this thread, with its file: why a page lacks something. Yours to free(). */
+char *hwnas_page_failure(void);
+
 /* ---- Parts of the object ---- */
 
 /* All trials, a list for each thing that is known of them. A new reference; NULL: a name is not

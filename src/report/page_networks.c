@@ -110,10 +110,18 @@ out:
     return status;
 }
 
+char *hwnas_page_failure(void)
+{
+    const hwnas_error *e = hwnas_last_error();
+    return hwnas_printf("%s%s%s", e->file, *e->file ? ": " : "", e->message);
+}
+
 void hwnas_page_add_networks(json_t *to, const hwnas_summary *s)
 {
     if (add_networks(to, s) == HWNAS_OK)
         return;
-    json_object_set_new(to, "space_error", json_string(hwnas_last_error()->message));
+    char *failure = hwnas_page_failure();
+    json_object_set_new(to, "space_error", json_string(failure));
+    free(failure);
     hwnas_error_clear();
 }

@@ -20,11 +20,6 @@ browse() {
     is seen "d['errors'] == [] and d['requests'] == []"
 }
 
-# is FILE EXPRESSION: what is true of the object in the file
-is() {
-    [ "$(json "$1" "$2")" = True ] || { head -c 3000 "$1"; return 1; }
-}
-
 @test "report of a profile: its name, its size, its rows as a table" {
     [ "$(grep -c '^wrote ' "$RECORDED/said")" = 2 ]
     cp "$RECORDED/here.json" .

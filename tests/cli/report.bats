@@ -398,3 +398,13 @@ END
     refuses 3 "no trial meets the constraints" report none.db --svg curve
     refuses 2 "exclude each other" report job.db --svg front --json
 }
+
+@test "report: of a study whose space has gone nobody says that two networks are the same" {
+    cp "$HWNAS_SRC/search_spaces/nas_bench_201.yaml" own.yaml
+    sed 's/^space.*/space: own.yaml/; s/trials: 1000/trials: 30/' "$PAGES/job.yaml" >own-job.yaml
+    "$HWNAS" search own-job.yaml --study own.db >/dev/null 2>&1
+    rm own.yaml
+    ends 0 report own.db
+    browse own.html 'return document.querySelector("#comparison").innerText'
+    is seen "'differ in no choice' not in d['result'] and 'Their choices are not known: ' in d['result'] and 'own.yaml' in d['result']"
+}

@@ -77,7 +77,8 @@ function comparison(study, a, b) {
         table(["", name(a), name(b), "difference"], study.metrics.filter((m) => m.value(a) !== null || m.value(b) !== null).map((m) => [
             m.name, reading(m, a), reading(m, b), differenceOf(m, a, b)]), "plain.numbers"),
         changed.length ? table(["choice", name(a), name(b)], changed.map((k) => [k, genesA.get(k) || "–", genesB.get(k) || "–"]), "plain")
-            : el("p.soft", null, "They differ in no choice."));
+            : el("p.soft", null, study.places.length ? "They differ in no choice."
+                : `Their choices are not known: ${study.data.space_error || "the space has none"}.`));
 }
 
 /* Whether two measurements can be told apart, too. */
