@@ -119,6 +119,27 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_trials(hwnas_report **out, hwna
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study,
                                                          int64_t trial);
 
+/* What its trials were made with: versions, processors, kernels, and what the job names by
+ * contents. Text, JSON ("hwnas.environment"). */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_environment(hwnas_report **out,
+                                                             hwnas_study *study);
+
+/* ---- Studies as a whole ---- */
+
+/* The studies in a directory (NULL: the current one) or in the PostgreSQL database of an address:
+ * how far they are. Text, JSON ("hwnas.studies"). Opens each. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_studies_list(hwnas_report **out, const char *where);
+/* Makes the study `to`, which must not be there, of the finished trials of others, which are one or
+ * several, in files or in PostgreSQL: those of the first, then what the others have besides. Their
+ * jobs, spaces and devices must be the same, their seeds and strategies need not. Text, JSON
+ * ("hwnas.merged"). */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_studies_merge(hwnas_report **out,
+                                                         const char *const *studies, size_t n,
+                                                         const char *to);
+/* Gives back the room that a study does not need any more. Nobody else may change it. Text, JSON
+ * ("hwnas.vacuum"). */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_vacuum(hwnas_report **out, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

@@ -226,14 +226,14 @@ hwnas_status hwnas_study_tell_failure(hwnas_study *study, uint64_t trial, hwnas_
 
 /* ---- What was found ---- */
 
-static hwnas_store *store_of(const hwnas_study *study)
+hwnas_store *hwnas_study_store(const hwnas_study *study)
 {
     return study->store ? study->store : study->session.store;
 }
 
 static hwnas_status load_summary(hwnas_summary **out, const hwnas_study *study)
 {
-    return hwnas_summary_load(out, store_of(study), study->path);
+    return hwnas_summary_load(out, hwnas_study_store(study), study->path);
 }
 
 hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n, hwnas_study *study,
@@ -347,7 +347,7 @@ hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study, int64_t
     hwnas_status status = HWNAS_OK;
     explained *e = hwnas_alloc(sizeof *e);
     TRY_OUT(load_summary(&e->summary, study));
-    TRY_OUT(hwnas_explain(&e->explanation, e->summary, store_of(study), (long)trial));
+    TRY_OUT(hwnas_explain(&e->explanation, e->summary, hwnas_study_store(study), (long)trial));
     *out = hwnas_report_new(&kind, e);
     e = NULL;
 out:
@@ -411,9 +411,10 @@ hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study)
     hwnas_status status = HWNAS_OK;
     page *p = hwnas_alloc(sizeof *p);
     TRY_OUT(load_summary(&p->summary, study));
-    TRY_OUT(hwnas_page_predictions(&p->predictions, p->summary, store_of(study)));
+    TRY_OUT(hwnas_page_predictions(&p->predictions, p->summary, hwnas_study_store(study)));
     /* What a page can do without is no reason to have none. */
-    p->is_explained = hwnas_explain(&p->explanation, p->summary, store_of(study), -1) == HWNAS_OK;
+    p->is_explained =
+        hwnas_explain(&p->explanation, p->summary, hwnas_study_store(study), -1) == HWNAS_OK;
     if (!p->is_explained)
         p->why_not = hwnas_page_failure();
     hwnas_error_clear();

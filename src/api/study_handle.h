@@ -4,6 +4,8 @@
 
 #include "study/summary.h"
 
+struct hwnas_store *hwnas_study_store(const struct hwnas_study *study); /* borrowed */
+
 /* Takes the summary. */
 hwnas_report *hwnas_report_of_study(hwnas_summary *summary);
 

@@ -1,4 +1,4 @@
-/* study: looks at a study without changing it. */
+/* study: looks at studies, merges them, and shrinks them. */
 #include "cli/cli.h"
 
 typedef hwnas_status report_on(hwnas_report **out, hwnas_study *study);
@@ -22,12 +22,17 @@ static hwnas_status show(int argc, char **argv)
                                       .min_arguments = 1,
                                       .max_arguments = 1};
     const char *path;
-    bool as_json = false, done;
+    bool as_json = false, of_environment = false, done;
     int n;
     const hwnas_option options[] = {
-        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
+        {"environment", 0, HWNAS_OPTION_FLAG, &of_environment, NULL,
+         "what its trials were made with: versions, processors, kernels, contents of files"},
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
+        {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
-    return done ? HWNAS_OK : print(path, hwnas_study_report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+    return done ? HWNAS_OK
+                : print(path, of_environment ? hwnas_study_environment : hwnas_study_report,
+                        as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 
 static hwnas_status trials(int argc, char **argv)
@@ -53,9 +58,82 @@ static hwnas_status trials(int argc, char **argv)
     return print(path, hwnas_study_trials, as_csv ? HWNAS_CSV : as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 
+static hwnas_status list(int argc, char **argv)
+{
+    static const hwnas_usage usage = {
+        .synopsis = "study list [WHERE]",
+        .summary =
+            "Lists the studies in a directory (the current one), or in a PostgreSQL database "
+            "by its address.",
+        .max_arguments = 1};
+    const char *where = NULL;
+    hwnas_report *report;
+    bool as_json = false, done;
+    int n;
+    const hwnas_option options[] = {
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
+    TRY(hwnas_options_parse(&usage, options, argc, argv, &where, &n, &done));
+    if (done)
+        return HWNAS_OK;
+    TRY(hwnas_studies_list(&report, n ? where : NULL));
+    return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+}
+
+enum { MAX_MERGED = 256 };
+
+static hwnas_status merge(int argc, char **argv)
+{
+    static const hwnas_usage usage = {
+        .synopsis = "study merge STUDY...",
+        .summary =
+            "Makes a study of the finished trials of others that searched for the same: those "
+            "of the first,\nthen what the others have besides. With one it is a copy, as from "
+            "PostgreSQL into a file.",
+        .min_arguments = 1,
+        .max_arguments = MAX_MERGED};
+    const char *studies[MAX_MERGED], *to = NULL;
+    hwnas_report *report;
+    bool as_json = false, done;
+    int n;
+    const hwnas_option options[] = {
+        {"out", 'o', HWNAS_OPTION_TEXT, &to, "STUDY", "the new study: a file or an address"},
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
+        {0}};
+    TRY(hwnas_options_parse(&usage, options, argc, argv, studies, &n, &done));
+    if (done)
+        return HWNAS_OK;
+    if (!to)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--out STUDY names the new study");
+    TRY(hwnas_studies_merge(&report, studies, (size_t)n, to));
+    return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+}
+
+static hwnas_status vacuum(int argc, char **argv)
+{
+    static const hwnas_usage usage = {
+        .synopsis = "study vacuum STUDY",
+        .summary = "Gives back the room that a study does not need any more.",
+        .min_arguments = 1,
+        .max_arguments = 1};
+    const char *path;
+    hwnas_report *report;
+    bool as_json = false, done;
+    int n;
+    const hwnas_option options[] = {
+        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
+    TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
+    if (done)
+        return HWNAS_OK;
+    TRY(hwnas_study_vacuum(&report, path));
+    return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+}
+
 static const hwnas_command commands[] = {
+    {"list", "list the studies of a directory or a database", list},
     {"show", "print front, winner and figures of a study", show},
     {"trials", "list all trials, also as CSV", trials},
+    {"merge", "make one study of several", merge},
+    {"vacuum", "make a study as small as it can be", vacuum},
     {0},
 };
 

@@ -356,6 +356,56 @@ static hwnas_status publish(hwnas_store *base)
     return use_schema(store);
 }
 
+/* ---- Of the whole ---- */
+
+static hwnas_status list_schemas(char ***names, size_t *n, const postgresql_store *store)
+{
+    static const char sql[] =
+        "SELECT nspname FROM pg_namespace WHERE obj_description(oid, 'pg_namespace') LIKE '" MARK
+        "%' AND nspname NOT LIKE '%-new'";
+    hwnas_database *db = store->base.db;
+    size_t room = 0;
+    hwnas_step step = HWNAS_STEP_FAILED;
+    hwnas_statement *statement = db->ops->prepare(db, sql);
+    while (statement && (step = hwnas_statement_step(statement)) == HWNAS_STEP_ROW) {
+        HWNAS_GROW(*names, *n, room);
+        (*names)[(*n)++] =
+            hwnas_printf("%s%cstudy=%s", store->base.path,
+                         strchr(store->base.path, '?') ? '&' : '?', hwnas_row_text(statement, 0));
+    }
+    hwnas_statement_free(statement);
+    return step == HWNAS_STEP_DONE ? HWNAS_OK : fail(&store->base);
+}
+
+/* `where` may name a study, which counts for nothing. */
+static hwnas_status list(char ***names, size_t *n, const char *where)
+{
+    char *conninfo = NULL, *name = NULL;
+    postgresql_store store = {.base.driver = &hwnas_postgresql_driver};
+    TRY(hwnas_study_url_split(&conninfo, &name, where));
+    store.base.path = conninfo;
+    hwnas_status status = hwnas_postgresql_connect(&store.base.db, conninfo, where);
+    if (status == HWNAS_OK)
+        status = list_schemas(names, n, &store);
+    hwnas_store_disconnect(&store.base);
+    free(conninfo);
+    free(name);
+    return status;
+}
+
+static hwnas_status vacuum(hwnas_store *base)
+{
+    postgresql_store *store = (postgresql_store *)base;
+    char *tables = NULL;
+    bool is_there;
+    TRY(ask(&tables, &is_there, store,
+            "SELECT string_agg(format('%I', tablename), ', ') FROM pg_tables WHERE schemaname = $1",
+            current_name(store)));
+    const hwnas_status status = do_exec(store, hwnas_printf("VACUUM (FULL, ANALYZE) %s", tables));
+    free(tables);
+    return status;
+}
+
 static const char *const prefixes[] = {"postgresql://", "postgres://", NULL};
 
 const hwnas_store_driver hwnas_postgresql_driver = {
@@ -367,4 +417,8 @@ const hwnas_store_driver hwnas_postgresql_driver = {
     .is_draft = is_draft,
     .publish = publish,
     .fail = fail,
+    .list = list,
+    .size = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
+            " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'",
+    .vacuum = vacuum,
 };

@@ -1,5 +1,7 @@
 /* sqlite_open.c: how a study's file is opened, and by what it is known, and closed. */
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -255,6 +257,51 @@ static hwnas_status open_store(hwnas_store **out, const char *path, hwnas_store_
     return open_as(store, mode, is_there);
 }
 
+/* ---- Of the whole ---- */
+
+static bool is_study(const char *file)
+{
+    unsigned char header[HWNAS_SQLITE_HEADER];
+    struct stat st;
+    if (stat(file, &st) || !S_ISREG(st.st_mode))
+        return false;
+    FILE *stream = fopen(file, "rb");
+    const bool is_whole = stream && fread(header, 1, sizeof header, stream) == sizeof header;
+    if (stream)
+        fclose(stream);
+    return is_whole && hwnas_sqlite_is_ours(header);
+}
+
+/* Files of the directory itself, without those that are being made. */
+static hwnas_status list(char ***names, size_t *n, const char *where)
+{
+    const hwnas_place place = {.file = where};
+    size_t room = 0;
+    DIR *folder = opendir(where);
+    if (!folder)
+        return hwnas_fail(errno == ENOENT ? HWNAS_E_NOT_FOUND : HWNAS_E_IO, &place,
+                          "cannot look into the directory: %s", strerror(errno));
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        char *file = strcmp(where, ".") ? hwnas_printf("%s/%s", where, entry->d_name)
+                                        : hwnas_strdup(entry->d_name);
+        if (!is_study(file) || hwnas_ends_with(file, "-new") || hwnas_ends_with(file, "-old")) {
+            free(file);
+            continue;
+        }
+        HWNAS_GROW(*names, *n, room);
+        (*names)[(*n)++] = file;
+    }
+    closedir(folder);
+    return HWNAS_OK;
+}
+
+static hwnas_status vacuum(hwnas_store *store)
+{
+    return store->db->ops->exec(store->db, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+               ? HWNAS_OK
+               : hwnas_sqlite_fail(store);
+}
+
 static bool is_draft(const hwnas_store *store)
 {
     return ((const hwnas_sqlite_store *)store)->draft != NULL;
@@ -267,4 +314,7 @@ const hwnas_store_driver hwnas_sqlite_driver = {
     .is_draft = is_draft,
     .publish = hwnas_sqlite_publish,
     .fail = hwnas_sqlite_fail,
+    .list = list,
+    .size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+    .vacuum = vacuum,
 };

@@ -2,6 +2,7 @@
 #include "store/store_driver.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "store/study_url.h"
@@ -187,6 +188,60 @@ const char *hwnas_store_path(const hwnas_store *store)
 hwnas_database *hwnas_store_database(const hwnas_store *store)
 {
     return store->db;
+}
+
+/* ---- Of the whole ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+hwnas_status hwnas_store_list(char ***out, size_t *n, const char *where)
+{
+    char **names = NULL;
+    size_t count = 0;
+    TRY(hwnas_study_url_check(where));
+    const hwnas_status status = find_driver(where)->list(&names, &count, where);
+    if (status == HWNAS_OK) {
+        if (count)
+            qsort(names, count, sizeof *names, compare_names);
+        *out = names;
+        *n = count;
+        return HWNAS_OK;
+    }
+    while (count)
+        free(names[--count]);
+    free(names);
+    return status;
+}
+
+static hwnas_status count_by(uint64_t *out, hwnas_store *store, int statement)
+{
+    int64_t n;
+    TRY(hwnas_store_query_int(&n, store, store->statements[statement], 0));
+    *out = (uint64_t)n;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_store_count(uint64_t *n, uint64_t *n_finished, hwnas_store *store)
+{
+    TRY(count_by(n, store, HWNAS_SQL_COUNT));
+    return count_by(n_finished, store, HWNAS_SQL_COUNT_FINISHED);
+}
+
+hwnas_status hwnas_store_size(int64_t *bytes, hwnas_store *store)
+{
+    hwnas_statement *size = store->db->ops->prepare(store->db, store->driver->size);
+    const hwnas_status status =
+        size ? hwnas_store_query_int(bytes, store, size, 0) : hwnas_store_fail(store);
+    hwnas_statement_free(size);
+    return status;
+}
+
+hwnas_status hwnas_store_vacuum(hwnas_store *store)
+{
+    return store->driver->vacuum(store);
 }
 
 /* ---- In memory ---- */

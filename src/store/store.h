@@ -49,6 +49,14 @@ void hwnas_store_remove(hwnas_store *store);
 /* Closes and deletes a study that was just created and has no trial. */
 void hwnas_store_discard(hwnas_store *store);
 
+/* The studies in a directory, or in the database of an address, by name, each as it can be opened;
+ * yours to free, one by one. */
+HWNAS_CHECKED hwnas_status hwnas_store_list(char ***out, size_t *n, const char *where);
+HWNAS_CHECKED hwnas_status hwnas_store_count(uint64_t *n, uint64_t *n_finished, hwnas_store *store);
+HWNAS_CHECKED hwnas_status hwnas_store_size(int64_t *bytes, hwnas_store *store);
+/* Gives back the room of what was deleted and written anew. Of one that is open for changes. */
+HWNAS_CHECKED hwnas_status hwnas_store_vacuum(hwnas_store *store);
+
 /* Facts about the study: "job" (JSON), "space", "space_digest", "version", "device", ... */
 HWNAS_CHECKED hwnas_status hwnas_store_set(hwnas_store *store, const char *key, const char *value);
 /* NULL in `out` when it was never set; yours to free(). */

@@ -16,6 +16,7 @@ typedef enum hwnas_store_sql {
     HWNAS_SQL_ADD_VALUE,
     HWNAS_SQL_REMOVE_VALUES,
     HWNAS_SQL_COUNT,
+    HWNAS_SQL_COUNT_FINISHED,
     HWNAS_SQL_LIST,
     HWNAS_SQL_SET_AGAIN,
     HWNAS_SQL_LIST_AGAIN,
@@ -111,6 +112,10 @@ typedef struct hwnas_store_driver {
     hwnas_status (*publish)(hwnas_store *store);
     /* What the connection's last failure means for the user. */
     hwnas_status (*fail)(const hwnas_store *store);
+    /* Adds names to the array, in any order. */
+    hwnas_status (*list)(char ***names, size_t *n, const char *where);
+    const char *size; /* SQL that gives the bytes that the study takes */
+    hwnas_status (*vacuum)(hwnas_store *store);
 } hwnas_store_driver;
 
 extern const hwnas_store_driver hwnas_sqlite_driver, hwnas_postgresql_driver;

@@ -27,6 +27,7 @@ const char *const hwnas_store_statements[HWNAS_N_STORE_SQL] = {
     [HWNAS_SQL_ADD_VALUE] = "INSERT INTO value VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     [HWNAS_SQL_REMOVE_VALUES] = "DELETE FROM value WHERE trial = $1",
     [HWNAS_SQL_COUNT] = "SELECT count(*) FROM trial",
+    [HWNAS_SQL_COUNT_FINISHED] = "SELECT count(finish_order) FROM trial",
     [HWNAS_SQL_LIST] =
         "SELECT number, code, digest, rung, finish_order, status, message, detail, seconds,"
         " violation, unstable, stopped_early, metric, value.value, low, high, unit, source"

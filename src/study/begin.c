@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "store/store.h"
 #include "graph/elaborate.h"
+#include "study/environment.h"
 #include "study/held.h"
 #include "study/study_facts.h"
 #include "study/session.h"
@@ -289,6 +290,7 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
     free(job);
     if (hwnas_evaluator_measures(s->setup.evaluator))
         TRY(hwnas_facts_write_conditions(s->store));
+    TRY(hwnas_environment_note(s->store));
     if (is_new) {
         TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
         TRY(hwnas_held_write(s->store, s->setup.held));

@@ -161,38 +161,60 @@ is_whole() {
     [ "$(sql "SELECT count(*) FROM \"$1\".lease")" = 0 ]
 }
 
-@test "workers that are killed and a server that restarts lose no trial and double none" {
-    local i round pids n=300
-    [ -z "${HWNAS_LONG:-}" ] || n=5000
+# begin_workers N: their numbers are in `pids`.
+begin_workers() {
+    local i
+    pids=()
+    for ((i = 0; i < $1; i++)); do
+        "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >"out.$i" 2>&1 3>&- &
+        pids+=($!)
+    done
+}
+
+# As after a minute.
+end_leases() { sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 0" 2>/dev/null || true; }
+
+@test "workers that are killed, cut off, and a server that restarts lose no trial and double none" {
+    local i round pids cut n=300 workers=4
+    [ -z "${HWNAS_LONG:-}" ] || n=5000 workers=8
     job "strategy: nsga2" "budget: {trials: $n}"
     for round in 1 2 3; do
-        pids=()
-        for i in 1 2 3 4; do
-            "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >/dev/null 2>&1 3>&- &
-            pids+=($!)
-        done
+        begin_workers $workers
         sleep "1.$((RANDOM % 10))"
         [ $round = 2 ] && "$HWNAS_SRC/tests/postgresql.sh" restart "$SERVER_FOLDER"
         for i in "${pids[@]}"; do
             kill -9 "$i" 2>/dev/null || true
             wait "$i" || true
         done
-        # As after a minute.
-        sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 0" || true
+        end_leases
     done
-    # These live through a restart.
-    pids=()
-    for i in 1 2 3 4; do
-        "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >"out.$i" 2>&1 3>&- &
-        pids+=($!)
-    done
+    # These live through a restart, and one of them through a time without the server, in which others have its trial.
+    begin_workers $workers
     sleep 1
+    cut=${pids[0]}
+    ! kill -STOP "$cut" 2>/dev/null || end_leases
     "$HWNAS_SRC/tests/postgresql.sh" restart "$SERVER_FOLDER"
+    sleep 2
+    kill -CONT "$cut" 2>/dev/null || true
     for i in "${pids[@]}"; do wait "$i"; done
     is_whole "case-$BATS_TEST_NUMBER" $n
     # A search by itself goes on where they ended.
     ends 0 search job.yaml --study "$STUDY" --resume --trials $((n + 10))
     [ "$(sql "SELECT count(finish_order) FROM \"case-$BATS_TEST_NUMBER\".trial")" = $((n + 10)) ]
+}
+
+@test "1, 2 and 8 workers find the same front where proposals do not depend on results" {
+    local n front
+    job "strategy: random" "budget: {trials: 200}"
+    ends 0 search job.yaml --study alone.db --json
+    front="[(t['arch'], t['objectives']) for t in d['front']]"
+    json out "$front" >want
+    for n in 1 2 8; do
+        ends 0 search job.yaml --study "$STUDY-$n" --workers $n --json
+        json out "$front" >got
+        cmp want got
+        is_whole "case-$BATS_TEST_NUMBER-$n" 200
+    done
 }
 
 @test "workers refuse what they cannot share" {
@@ -225,4 +247,20 @@ is_whole() {
     is out "d['finished'] == $n"
     wait $first
     is_whole "case-$BATS_TEST_NUMBER" $n
+}
+
+@test "studies are listed, copied between the stores, and made small" {
+    job "budget: {trials: 40}"
+    ends 0 search job.yaml --study "$STUDY"
+    ends 0 study list "$ADDRESS" --json
+    is out "[s for s in d['studies'] if s['study'].endswith('study=case-$BATS_TEST_NUMBER')][0]['finished'] == 40"
+    ends 0 study vacuum "$STUDY" --json
+    is out "0 < d['bytes'] <= d['bytes_before']"
+    ends 0 study merge "$STUDY" --out file.db
+    same_trials "$STUDY" file.db
+    ends 0 study merge file.db --out "$STUDY-back"
+    same_trials file.db "$STUDY-back"
+    ends 0 search job.yaml --study "$STUDY-back" --resume --trials 45
+    ends 0 study show "$STUDY" --environment --json
+    is out "d['machines'][0]['kernel'] == '$(uname -r)' and d['space']['name'] == 'nas_bench_macro'"
 }

@@ -515,3 +515,70 @@ END
     grep -q infeasible out
     refuses 2 "--csv and --json exclude each other" study trials job.db --csv --json
 }
+
+@test "studies of a directory are listed, those that cannot be read too" {
+    job "budget: {trials: 5}"
+    ends 0 search job.yaml --study a.db
+    mkdir sub
+    cp a.db sub/b.db
+    truncate -s 5000 sub/b.db
+    echo text >sub/c.db
+    ends 0 study list --json
+    is out "[(s['study'], s['space'], s['finished'], s['ended']) for s in d['studies']] == [('a.db', 'nas_bench_macro', 5, 'all trials were made')]"
+    ends 0 study list sub
+    says out "sub/b.db*damaged"
+    not grep -q c.db out
+    mkdir none
+    ends 0 study list none --json
+    is out "d['studies'] == []"
+    refuses 2 'nowhere: cannot look into the directory' study list nowhere
+}
+
+@test "studies of one job are merged: each network once, values as they were, and a search goes on with them" {
+    job "strategy: random" "budget: {trials: 60}"
+    ends 0 search job.yaml --study a.db --seed 1
+    ends 0 search job.yaml --study b.db --seed 2
+    ends 0 study merge a.db b.db --out both.db --json
+    is out "d['trials'] + d['same'] == 120 and d['unfinished'] == 0"
+    local n
+    n=$(json out "d['trials']")
+    /usr/bin/python3 - <<'END'
+import sqlite3
+def values(name):
+    return {code: sorted(map(repr, db.execute("SELECT metric, value, low, high, unit, source FROM value WHERE trial = ?", (number,))))
+            for db in [sqlite3.connect(name)] for number, code in db.execute("SELECT number, code FROM trial").fetchall()}
+a, b, both = values("a.db"), values("b.db"), values("both.db")
+assert both == {**b, **a} and len(a) > 50
+END
+    ends 0 study show both.db --json
+    cp out both
+    ends 0 search job.yaml --study both.db --seed 1 --resume --trials $((n + 5)) --json
+    is out "d['finished'] == $n + 5 and d['failed'] == 0"
+    refuses 2 'both.db: the study exists already' study merge a.db --out both.db
+    ends 0 search job.yaml --study other.db --objectives accuracy,params
+    refuses 2 'other.db: it has another objectives than a.db' study merge a.db other.db --out new.db
+    [ ! -e new.db ]
+    refuses 2 'names the new study' study merge a.db
+}
+
+@test "a study is made small, and says what it was made with" {
+    job "budget: {trials: 200}"
+    ends 0 search job.yaml
+    /usr/bin/python3 -c 'import sqlite3
+db = sqlite3.connect("job.db")
+db.execute("CREATE TABLE waste (bytes BLOB)")
+db.execute("INSERT INTO waste VALUES (zeroblob(1000000))")
+db.execute("DROP TABLE waste")
+db.commit()'
+    ends 0 study show job.db --json
+    cp out before
+    ends 0 study vacuum job.db --json
+    is out "d['bytes'] < d['bytes_before'] - 900000 and d['bytes'] == $(stat -c %s job.db)"
+    ends 0 study show job.db --json
+    cmp out before
+    ends 0 study show job.db --environment --json
+    is out "d['machines'][0]['kernel'] == '$(uname -r)' and d['machines'][0]['machine'] == '$(uname -m)'"
+    is out "d['contents']['accuracy'] != None and '$(xxhsum -H2 "$TABLE" 2>/dev/null | cut -d' ' -f1)' in d['contents']['accuracy']"
+    ends 0 study show job.db --environment
+    says out "kernel\|$(uname -r)" || says out "$(uname -r)"
+}
