@@ -97,7 +97,7 @@ static void note_code(bool *is_new, merge *m, const char *code)
         (void)tsearch(hwnas_strdup(code), &m->codes, compare_codes);
 }
 
-static hwnas_status write(merge *m, hwnas_trial *trial)
+static hwnas_status add_trial(merge *m, hwnas_trial *trial)
 {
     bool is_new;
     note_code(&is_new, m, trial->code);
@@ -131,7 +131,7 @@ static hwnas_status take_trials(merge *m, hwnas_store *from)
     m->done.n_unfinished += n - n_finished;
     qsort(finished, n_finished, sizeof *finished, by_order);
     for (size_t i = 0; i < n_finished && status == HWNAS_OK; i++)
-        status = write(m, finished[i]);
+        status = add_trial(m, finished[i]);
 out:
     free(finished);
     hwnas_trials_free(trials, n);

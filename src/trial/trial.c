@@ -84,7 +84,10 @@ const hwnas_value_row *hwnas_trial_value(const hwnas_trial *trial, const char *m
 
 void hwnas_trial_add(hwnas_trial *trial, const hwnas_value_row *value)
 {
-    HWNAS_GROW(trial->values, trial->n_values, trial->value_room);
+    if (trial->n_values == trial->value_room) { /* most have 4; a study may have a million trials */
+        trial->value_room = trial->value_room ? 2 * trial->value_room : 4;
+        trial->values = hwnas_realloc(trial->values, trial->value_room * sizeof *trial->values);
+    }
     trial->values[trial->n_values++] = *value;
 }
 
