@@ -3,8 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/host.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "measure/runner_priv.h"
 
@@ -138,22 +141,95 @@ void hwnas_boards_forget(hwnas_boards *boards)
         hwnas_runner_forget_ahead(boards->runners[i]);
 }
 
-hwnas_runner *hwnas_boards_idle(const hwnas_boards *boards)
+static bool can_be_asked(const hwnas_boards *boards, const hwnas_runner *runner)
+{
+    return boards->n == 1 || hwnas_runner_is_ready(runner);
+}
+
+static hwnas_runner *find_idle(const hwnas_boards *boards)
 {
     hwnas_runner *found = NULL;
     for (int i = 0; i < boards->n; i++) {
-        const int n = hwnas_runner_n_ahead(boards->runners[i]);
-        if (!found || n < hwnas_runner_n_ahead(found))
-            found = boards->runners[i];
+        hwnas_runner *runner = boards->runners[i];
+        if (can_be_asked(boards, runner) &&
+            (!found || hwnas_runner_n_ahead(runner) < hwnas_runner_n_ahead(found)))
+            found = runner;
     }
     return found;
 }
 
-hwnas_runner *hwnas_boards_holder(const hwnas_boards *boards, const hwnas_graph *graph,
-                                  hwnas_precision precision)
+static hwnas_runner *find_holder(const hwnas_boards *boards, const hwnas_graph *graph,
+                                 hwnas_precision precision)
 {
     for (int i = 0; i < boards->n; i++)
-        if (hwnas_runner_has_ahead(boards->runners[i], graph, precision))
+        if (can_be_asked(boards, boards->runners[i]) &&
+            hwnas_runner_has_ahead(boards->runners[i], graph, precision))
             return boards->runners[i];
     return NULL;
+}
+
+static void look(const hwnas_boards *boards, const hwnas_measure_options *options)
+{
+    for (int i = 0; i < boards->n && boards->n > 1; i++)
+        hwnas_runner_look(boards->runners[i], options);
+}
+
+hwnas_runner *hwnas_boards_take_ahead(const hwnas_boards *boards, const hwnas_graph *graph,
+                                      const hwnas_measure_options *options)
+{
+    look(boards, options);
+    if (boards->was_left) /* what was on the way there would come behind it, out of turn */
+        return NULL;
+    hwnas_runner *holder = find_holder(boards, graph, options->exec.precision);
+    return holder ? holder : find_idle(boards);
+}
+
+hwnas_status hwnas_boards_choose(hwnas_runner **out, const hwnas_boards *boards,
+                                 const hwnas_graph *graph, const hwnas_measure_options *options)
+{
+    const struct timespec nap = {.tv_nsec = 20000000};
+    const double since = hwnas_now();
+    hwnas_runner *found = NULL;
+    for (;;) {
+        look(boards, options);
+        found = find_holder(boards, graph, options->exec.precision);
+        if (!found)
+            found =
+                can_be_asked(boards, boards->runners[0]) ? boards->runners[0] : find_idle(boards);
+        if (found)
+            break;
+        if (options->stop && *options->stop)
+            return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while no board was there");
+        if (hwnas_now() - since > HWNAS_LINK_PATIENCE)
+            return hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, NULL,
+                                         "none of the %d boards can be reached (for five minutes)",
+                                         boards->n),
+                              "a search goes on where it stopped when it is started again");
+        nanosleep(&nap, NULL);
+    }
+    hwnas_runner_may_be_left(found, boards->n > 1);
+    *out = found;
+    return HWNAS_OK;
+}
+
+bool hwnas_boards_choose_again(hwnas_status *status, int *n, hwnas_boards *boards,
+                               hwnas_runner *runner)
+{
+    const bool is_lost = *status != HWNAS_OK && hwnas_runner_is_lost(runner);
+    hwnas_runner_may_be_left(runner, false);
+    if (!is_lost)
+        return false;
+    boards->was_left = true;
+    hwnas_log(HWNAS_LOG_WARNING, "%s; the other boards go on", hwnas_last_error()->message);
+    if (++*n > HWNAS_MOST_CUTS) {
+        char message[sizeof hwnas_last_error()->message];
+        snprintf(message, sizeof message, "%s", hwnas_last_error()->message);
+        hwnas_runner_leave(runner);
+        *status = hwnas_fail(HWNAS_E_CRASHED, NULL,
+                             "%.800s (again and again while this was measured, on %d boards)",
+                             message, boards->n);
+        return false;
+    }
+    hwnas_runner_leave(runner);
+    return true;
 }

@@ -9,6 +9,7 @@ enum { HWNAS_MAX_BOARDS = 16 };
 
 typedef struct hwnas_boards {
     int n, threads;
+    bool was_left; /* one could not be reached: from then on nothing is sent ahead */
     hwnas_runner *runners[HWNAS_MAX_BOARDS];
 } hwnas_boards;
 
@@ -23,10 +24,19 @@ HWNAS_CHECKED hwnas_status hwnas_boards_describe(hwnas_device_info *out, hwnas_b
 int hwnas_boards_room(const hwnas_boards *boards);
 /* Nothing that was sent ahead is wanted any more. */
 void hwnas_boards_forget(hwnas_boards *boards);
-/* The one with the least to do; NULL: there is none. */
-hwnas_runner *hwnas_boards_idle(const hwnas_boards *boards);
-/* The one that a network was sent to; NULL: none. */
-hwnas_runner *hwnas_boards_holder(const hwnas_boards *boards, const hwnas_graph *graph,
-                                  hwnas_precision precision);
+/* The one that a network is to be sent to ahead of its turn: that which has it, or the one with the
+ * least to do; NULL: none can be reached. Looks for those that could not be. */
+hwnas_runner *hwnas_boards_take_ahead(const hwnas_boards *boards, const hwnas_graph *graph,
+                                      const hwnas_measure_options *options);
+/* The one that is to measure a network now: that which it was sent to, the first, or another. Where
+ * none of several can be reached, waits until one is back; five minutes later it gives up. */
+HWNAS_CHECKED hwnas_status hwnas_boards_choose(hwnas_runner **out, const hwnas_boards *boards,
+                                               const hwnas_graph *graph,
+                                               const hwnas_measure_options *options);
+/* After a measurement on `runner` ended with `status`: whether to choose again, as its board cannot
+ * be reached and there are others. `n` counts, from 0; when the network has cost too many links,
+ * *status says so. */
+bool hwnas_boards_choose_again(hwnas_status *status, int *n, hwnas_boards *boards,
+                               hwnas_runner *runner);
 
 #endif

@@ -319,14 +319,10 @@ static hwnas_status read_hello(hwnas_runner *r, const json_t *info)
     return HWNAS_OK;
 }
 
-/* A child with an open device. */
-hwnas_status hwnas_runner_make_ready(hwnas_runner *r, const hwnas_measure_options *o)
+hwnas_status hwnas_runner_begin_opening(hwnas_runner *r, const hwnas_measure_options *o)
 {
     hwnas_status status;
-    json_t *answer = NULL;
     const bool is_own = hwnas_link_is_own(r->link);
-    if (r->pid)
-        return HWNAS_OK;
     if (getenv("HWNAS_IS_RUNNER"))
         return hwnas_fail(HWNAS_E_CRASHED, NULL,
                           "a runner may not start runners: the program '%s' "
@@ -350,15 +346,35 @@ hwnas_status hwnas_runner_make_ready(hwnas_runner *r, const hwnas_measure_option
     r->is_starting = true;
     TRY_OUT(hwnas_runner_start_child(r, cores, n_cores));
     TRY_OUT(send_json(r, HWNAS_FRAME_OPEN, request, START_TIMEOUT, o));
+out:
+    json_decref(request);
+    if (status != HWNAS_OK)
+        hwnas_runner_end_child(r, true);
+    return status;
+}
+
+hwnas_status hwnas_runner_end_opening(hwnas_runner *r, const hwnas_measure_options *o)
+{
+    hwnas_status status;
+    json_t *answer = NULL;
     TRY_OUT(receive_answer(&answer, r, START_TIMEOUT, o));
     TRY_OUT(read_hello(r, json_object_get(answer, "info")));
     r->is_starting = false;
 out:
-    json_decref(request);
     json_decref(answer);
     if (status != HWNAS_OK)
         hwnas_runner_end_child(r, true);
     return status;
+}
+
+/* A child with an open device. */
+hwnas_status hwnas_runner_make_ready(hwnas_runner *r, const hwnas_measure_options *o)
+{
+    if (hwnas_runner_is_ready(r))
+        return HWNAS_OK;
+    if (!r->pid)
+        TRY(hwnas_runner_begin_opening(r, o));
+    return hwnas_runner_end_opening(r, o);
 }
 
 hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner)

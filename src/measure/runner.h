@@ -50,9 +50,32 @@ bool hwnas_runner_has_ahead(const hwnas_runner *runner, const hwnas_graph *graph
 void hwnas_runner_forget_ahead(hwnas_runner *runner);
 /* How many are wanted and not measured. */
 int hwnas_runner_n_ahead(const hwnas_runner *runner);
-/* Starts the child if there is none; then its hello is known. */
+/* Starts the child if there is none; then its hello is known. The halves: the first does not wait
+ * for an answer, which comes when the runner's socket is readable. */
 HWNAS_CHECKED hwnas_status hwnas_runner_make_ready(hwnas_runner *runner,
                                                    const hwnas_measure_options *options);
+HWNAS_CHECKED hwnas_status hwnas_runner_begin_opening(hwnas_runner *runner,
+                                                      const hwnas_measure_options *options);
+HWNAS_CHECKED hwnas_status hwnas_runner_end_opening(hwnas_runner *runner,
+                                                    const hwnas_measure_options *options);
+/* So often one request may lose its link while it is served: a network that takes the other machine
+ * down each time must not be tried for ever. */
+enum { HWNAS_MOST_CUTS = 10 };
+/* Seconds. A board that restarts is back by then. */
+#define HWNAS_LINK_PATIENCE 300.0
+
+/* ---- Several boards: one that cannot be reached is left, and looked for beside the work ---- */
+
+/* Whether it has been started, and nothing says that it has gone. */
+bool hwnas_runner_is_ready(const hwnas_runner *runner);
+/* While this is so, a measurement whose link is lost fails at once, and hwnas_runner_is_lost(). */
+void hwnas_runner_may_be_left(hwnas_runner *runner, bool may_be_left);
+bool hwnas_runner_is_lost(const hwnas_runner *runner);
+/* Forgets what it was asked for; it is looked for from now on. */
+void hwnas_runner_leave(hwnas_runner *runner);
+/* A step of reaching a runner that is not ready, without waiting; to be called again and again. */
+void hwnas_runner_look(hwnas_runner *runner, const hwnas_measure_options *options);
+
 /* A network as the runner takes it; `onnx` is yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_runner_write(void **onnx, size_t *length,
                                               const hwnas_runner *runner, const hwnas_graph *graph,

@@ -1,5 +1,6 @@
 /* runner_again.c: a link that was cut costs a retry, and no trial. */
 #include <math.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
@@ -7,12 +8,9 @@
 #include "base/log.h"
 #include "measure/runner_priv.h"
 
-/* So often one request may lose its link while it is served: a network that takes the other machine
- * down each time must not be tried for ever. */
-enum { MOST_CUTS = 10 };
-/* A board that restarts is back by then. */
-static const double PATIENCE = 300;
 static const double FIRST_NAP = 0.1, LONGEST_NAP = 10;
+/* As a runner that is waited for has to say who it is. */
+static const double LONGEST_LOOK = 60;
 
 static bool rest(double seconds, const hwnas_measure_options *o)
 {
@@ -43,6 +41,12 @@ bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *r,
         r->is_second = false;
     if (*status == HWNAS_OK || !may_return || (o->stop && *o->stop))
         return false;
+    /* Silence may be the network's: it has its second chance on the same board, if that is there.
+     */
+    if (r->may_be_left && (*status != HWNAS_E_TIMEOUT || was_starting)) {
+        r->is_lost = true;
+        return false;
+    }
     if (*status == HWNAS_E_TIMEOUT) {
         /* Whether the link is stuck or the network, the second time tells. */
         r->is_second = !r->is_second;
@@ -51,12 +55,12 @@ bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *r,
     }
     if (!was_starting) {
         r->lost_since = 0;
-        if (++*n > MOST_CUTS)
+        if (++*n > HWNAS_MOST_CUTS)
             return give_up(status, HWNAS_E_CRASHED, "again and again while this was measured");
     } else {
         const double now = hwnas_now();
         r->lost_since = r->lost_since > 0 ? r->lost_since : now;
-        if (now - r->lost_since > PATIENCE)
+        if (now - r->lost_since > HWNAS_LINK_PATIENCE)
             return give_up(status, HWNAS_E_LIBRARY, "for five minutes");
     }
     hwnas_log(HWNAS_LOG_DEBUG, "%s; trying again", hwnas_last_error()->message);
@@ -67,4 +71,60 @@ bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *r,
     }
     hwnas_error_clear();
     return true;
+}
+
+/* ---- Several boards ---- */
+
+bool hwnas_runner_is_ready(const hwnas_runner *r)
+{
+    return r->pid && !r->is_starting;
+}
+
+void hwnas_runner_may_be_left(hwnas_runner *r, bool may_be_left)
+{
+    r->may_be_left = may_be_left;
+    r->is_lost = false;
+}
+
+bool hwnas_runner_is_lost(const hwnas_runner *r)
+{
+    return r->is_lost;
+}
+
+void hwnas_runner_leave(hwnas_runner *r)
+{
+    hwnas_error_clear();
+    hwnas_orders_drop(r);
+    hwnas_runner_end_child(r, true);
+    r->is_lost = r->is_second = r->may_return = false;
+    r->nap = r->nap > 0 ? fmin(2 * r->nap, LONGEST_NAP) : FIRST_NAP;
+    r->next_look = hwnas_now() + r->nap;
+}
+
+/* Whether it has said something, or has gone. */
+static bool has_spoken(const hwnas_runner *r)
+{
+    struct pollfd p = {.fd = r->fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+void hwnas_runner_look(hwnas_runner *r, const hwnas_measure_options *o)
+{
+    const double now = hwnas_now();
+    const double nap = r->nap;
+    hwnas_status status = HWNAS_OK;
+    if (hwnas_runner_is_ready(r) || (!r->pid && now < r->next_look))
+        return;
+    if (!r->pid) {
+        r->looking_since = now;
+        status = hwnas_runner_begin_opening(r, o);
+    } else if (has_spoken(r)) {
+        status = hwnas_runner_end_opening(r, o);
+        if (status == HWNAS_OK && nap > 0)
+            hwnas_log(HWNAS_LOG_WARNING, "'%s' is back", r->device);
+    } else if (now - r->looking_since > LONGEST_LOOK) {
+        status = HWNAS_E_TIMEOUT;
+    }
+    if (status != HWNAS_OK)
+        hwnas_runner_leave(r);
 }

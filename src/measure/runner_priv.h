@@ -30,6 +30,10 @@ struct hwnas_runner {
     bool is_second;         /* the request is made again after silence */
     double lost_since;      /* hwnas_now() when it could not be reached first; 0: it can */
     double nap;             /* before the next attempt */
+    bool may_be_left;       /* when the link is lost, another board takes its networks, ... */
+    bool is_lost;           /* ... which it is: hwnas_runner_leave() */
+    double next_look;       /* hwnas_now() when to try to reach it again */
+    double looking_since;   /* or since when it is being tried */
     hwnas_cores cores;      /* of the child */
     const int *pinned;      /* these instead, when they are given; borrowed */
 };

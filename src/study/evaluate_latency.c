@@ -173,9 +173,7 @@ hwnas_status hwnas_evaluate_send(const hwnas_trial *trial, hwnas_evaluator *e,
         return HWNAS_OK;
     const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
     TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
-    hwnas_runner *runner = hwnas_boards_holder(&s->boards, graph, options.exec.precision);
-    if (!runner)
-        runner = hwnas_boards_idle(&s->boards);
+    hwnas_runner *runner = hwnas_boards_take_ahead(&s->boards, graph, &options);
     if (runner)
         TRY_OUT(key ? hwnas_latencies_send_ahead(e->latencies, key, runner, graph, &options)
                     : hwnas_runner_send_ahead(runner, graph, false, &options));
@@ -190,17 +188,21 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
                                 double seconds)
 {
     hwnas_status status = HWNAS_OK;
-    const hwnas_site *s = &e->sites[device];
+    hwnas_site *s = &e->sites[device];
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     char *key;
     const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
     TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
-    hwnas_runner *holder = hwnas_boards_holder(&s->boards, graph, options.exec.precision);
-    e->runner = holder ? holder : e->runner;
-    TRY_OUT(key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
-                : hwnas_runner_measure(out, e->runner, graph, &options));
+    int n = 0;
+    do {
+        TRY_OUT(hwnas_boards_choose(&e->runner, &s->boards, graph, &options));
+        status =
+            key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
+                : hwnas_runner_measure(out, e->runner, graph, &options);
+    } while (hwnas_boards_choose_again(&status, &n, &s->boards, e->runner));
+    TRY_OUT(status);
     e->n_run++;
     e->n_in_vain = out->is_unstable ? e->n_in_vain + 1 : 0;
 out:

@@ -139,6 +139,37 @@ END
     on "$STILL" refuses 2 "" "${SEARCH[@]}" --device ssh:twin/null --trials 50 --study s.db --resume
 }
 
+# leaving: ./leaving stands for ssh. The link to `third` is cut when that board has measured something, and it cannot be
+# reached any more.
+leaving() {
+    cat >leaving <<END
+#!/bin/sh
+case " \$* " in *" third "*) ;; *) exec '$BOARD/ssh' "\$@" ;; esac
+echo >>'$PWD/links'
+n=\$(wc -l <'$PWD/links')
+[ \$n = 1 ] || { echo 'ssh: connect to host third: Connection refused' >&2; exit 255; }
+exec 3<&0 # a shell gives what runs beside it nothing to read
+'$BOARD/ssh' "\$@" <&3 &
+until [ "\$(grep -c third '$BOARD/spans')" -ge 4 ]; do sleep 0.05; done 2>/dev/null
+echo gone >>'$BOARD/spans'
+kill -9 \$!
+exit 255
+END
+    chmod +x leaving
+    rm -f links "$BOARD/spans"
+}
+
+@test "several boards: one that cannot be reached any more leaves the search to the others" {
+    leaving
+    HWNAS_SSH=$PWD/leaving on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:twin+third/null --trials 40 --study s.db --verbose
+    values s.db >several
+    values "$BOARD/here.db" | cmp - several
+    says err "the link to 'third' was lost"
+    says err "the other boards go on"
+    sed '1,/gone/d' "$BOARD/spans" | grep -q +twin
+    [ "$(wc -l <links)" -gt 1 ]
+}
+
 @test "several boards: what was estimated is measured by all of them, too" {
     rm -f "$BOARD/spans"
     on "$STILL" ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --strategy nsga2 --ties 0 --confirm 0 \
