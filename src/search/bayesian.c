@@ -5,11 +5,13 @@
  * The first trials are random, spread over the costs, which are free to know. From then on the
  * candidates are the neighbours of the front, networks further off from it, and random ones; then
  * the neighbours of the best candidates, in steps uphill. In a small space they are all that is
- * left. */
+ * left. A share of the trials, which grows as the model's foresight falls (trust.h), takes a step
+ * that needs no model. */
 #include "base/stats.h"
 #include "search/candidates.h"
 #include "search/gain.h"
 #include "search/strategy.h"
+#include "search/trust.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,6 +41,7 @@ typedef struct bayesian {
     size_t n_pending, pending_capacity;
     hwnas_told *pending; /* asked of this process, not told yet */
     hwnas_duplicates duplicates;
+    hwnas_trust trust;
     hwnas_arch *design[N_INITIAL];
 } bayesian;
 
@@ -154,6 +157,7 @@ static bool tell_again(bayesian *search, const hwnas_told *told)
             hwnas_duplicates_add(&search->duplicates, &search->told[i],
                                  search->config.n_objectives);
             hwnas_surrogate_forget(search->surrogate);
+            hwnas_trust_forget(&search->trust);
             return true;
         }
     return false;
@@ -357,6 +361,41 @@ static hwnas_status update(bayesian *search)
     return status;
 }
 
+/* A step of local search, a neighbour of the front, or of evolution, a mutated crossing of its
+ * members, by equal chance; false where none is new. */
+static bool step_without_model(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng *rng)
+{
+    hwnas_front front;
+    hwnas_candidates c = {.seen = &search->seen,
+                          .duplicates = &search->duplicates,
+                          .book = &search->book,
+                          .mark = trial + 1,
+                          .limit = SIZE_MAX};
+    find_front(search, &front);
+    parents p = find_parents(search, &front);
+    if (hwnas_rng_below(rng, 2)) {
+        c.limit = 1;
+        hwnas_candidates_add_distant(&c, p.encodings, p.n, rng);
+    } else {
+        const size_t first = hwnas_rng_below(rng, (uint32_t)p.n);
+        for (size_t i = 0; i < p.n && c.n == 0; i++)
+            hwnas_candidates_add_neighbours(&c, &p.encodings[(first + i) % p.n], 1, SIZE_MAX, rng);
+    }
+    const bool found = c.n > 0;
+    if (found)
+        hwnas_arch_assign(out, c.encodings[hwnas_rng_below(rng, (uint32_t)c.n)]->arch);
+    hwnas_front_done(&front);
+    free(p.encodings);
+    hwnas_candidates_done(&c);
+    return found;
+}
+
+/* With a model that foretells all nothing is drawn. */
+static bool is_others_turn(const bayesian *search, hwnas_rng *rng)
+{
+    return search->trust.share > 0 && hwnas_rng_double(rng) < search->trust.share;
+}
+
 static hwnas_status propose(bayesian *search, uint64_t trial, hwnas_arch *out)
 {
     hwnas_rng rng = hwnas_strategy_rng(&search->config, trial);
@@ -366,6 +405,9 @@ static hwnas_status propose(bayesian *search, uint64_t trial, hwnas_arch *out)
         return HWNAS_OK;
     }
     if (!is_start && search->n_successes >= N_INITIAL / 2) {
+        TRY(hwnas_trust_update(&search->trust, &search->config, search->told, search->n));
+        if (is_others_turn(search, &rng) && step_without_model(search, trial, out, &rng))
+            return HWNAS_OK;
         TRY(update(search));
         if (choose(search, trial, out, &rng))
             return HWNAS_OK;

@@ -8,11 +8,13 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/stats.h"
 #include "graph/elaborate.h"
 #include "search/gain.h"
+#include "search/trust.h"
 #include "tests/unit/search_fixture.h"
 
 /* Expected gain, against sums over random draws. */
@@ -314,6 +316,94 @@ static void bayesian_learns_what_is_measured_later(void **state)
     hwnas_strategy_free(later);
 }
 
+/* A number that follows from no choice. */
+static double noise_of(const hwnas_arch *arch, uint64_t which)
+{
+    hwnas_rng rng = hwnas_rng_new(hwnas_arch_hash(arch), which);
+    return hwnas_rng_double(&rng);
+}
+
+/* What random networks come to: the table's objectives, but the first `n_noise` of them are drawn.
+ */
+static hwnas_trust trust_after(size_t n, int n_noise)
+{
+    hwnas_space *space = load_macro_space();
+    hwnas_strategy_config config = {.space = space, .n_objectives = 2};
+    hwnas_encoding *encodings = hwnas_alloc(n * sizeof *encodings);
+    hwnas_told *told = hwnas_alloc(n * sizeof *told);
+    hwnas_rng rng = hwnas_rng_new(6, 6);
+    hwnas_arch *arch = hwnas_arch_new(space);
+    hwnas_trust trust = {0};
+    for (size_t i = 0; i < n; i++) {
+        assert_true(hwnas_arch_sample(arch, &rng));
+        assert_int_equal(hwnas_encode(&encodings[i], arch), HWNAS_OK);
+        told[i] = (hwnas_told){.trial = i, .encoding = &encodings[i], .score = macro_score(arch)};
+        for (int k = 0; k < n_noise; k++)
+            told[i].score.objectives[k] = noise_of(arch, (uint64_t)k);
+    }
+    assert_int_equal(hwnas_trust_update(&trust, &config, told, n), HWNAS_OK);
+    print_message("# %zu trials, %d of 2 objectives drawn: ranks %.2f and %.2f, share %.2f\n", n,
+                  n_noise, trust.ranks[0], trust.ranks[1], trust.share);
+    for (size_t i = 0; i < n; i++)
+        hwnas_encoding_done(&encodings[i]);
+    free(encodings);
+    free(told);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
+    return trust;
+}
+
+/* The share of others is that of the objectives that the model does not foretell. */
+static void doubt_follows_the_foretold_rank(void **state)
+{
+    (void)state;
+    const hwnas_trust none = trust_after(20, 2), table = trust_after(150, 0),
+                      half = trust_after(150, 1), all = trust_after(150, 2);
+    assert_true(none.share == 0 && none.n_checked == 0);
+    assert_true(table.share == 0 && table.ranks[0] > 0.5 && table.ranks[1] > 0.5);
+    assert_true(fabs(half.ranks[0]) < 0.3 && half.ranks[1] > 0.5);
+    assert_true(half.share > 0 && half.share <= 0.5);
+    assert_true(all.share > half.share);
+}
+
+/* With noise for objectives, half of the proposals that go without the model are neighbours of the
+ * front; of those that the model alone makes here it is 24 of 80. */
+static void bayesian_steps_aside(void **state)
+{
+    (void)state;
+    enum { N_TRIALS = 140, FIRST = 60 };
+    hwnas_space *space = load_macro_space();
+    hwnas_strategy *strategy = make_bayesian(space, 3, 2);
+    hwnas_arch *arch = hwnas_arch_new(space), *tried[N_TRIALS];
+    hwnas_front front = {.n_objectives = 2};
+    int n_steps = 0;
+    for (uint64_t trial = 0; trial < N_TRIALS; trial++) {
+        ask(strategy, trial, arch);
+        hwnas_score score = {.objectives = {noise_of(arch, 0), noise_of(arch, 1)}};
+        bool is_step = false;
+        for (size_t i = 0; trial >= FIRST && i < front.n && !is_step; i++) {
+            size_t n_changes = 0;
+            for (size_t g = 0; g < space->n_genes; g++)
+                n_changes += tried[front.points[i].id]->genes[g] != arch->genes[g];
+            is_step = n_changes == 1;
+        }
+        n_steps += is_step;
+        hwnas_point point = {.objectives = {score.objectives[0], score.objectives[1]}, .id = trial};
+        hwnas_front_insert(&front, &point);
+        tried[trial] = hwnas_arch_copy(arch);
+        tell(strategy, trial, arch, &score);
+    }
+    print_message("# noise alone: %d of %d proposals are neighbours of the front\n", n_steps,
+                  N_TRIALS - FIRST);
+    assert_true(n_steps >= (N_TRIALS - FIRST) * 2 / 5);
+    for (size_t i = 0; i < N_TRIALS; i++)
+        hwnas_arch_free(tried[i]);
+    hwnas_front_done(&front);
+    hwnas_arch_free(arch);
+    hwnas_strategy_free(strategy);
+    hwnas_space_free(space);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +415,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(bayesian_goes_on_without_numbers),
         cmocka_unit_test(bayesian_knows_twins),
         cmocka_unit_test(bayesian_learns_what_is_measured_later),
+        cmocka_unit_test(doubt_follows_the_foretold_rank),
+        cmocka_unit_test(bayesian_steps_aside),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
