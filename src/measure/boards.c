@@ -47,6 +47,19 @@ hwnas_status hwnas_boards_open(hwnas_boards *out, const char *spelling, int thre
     return status;
 }
 
+void hwnas_boards_rest(hwnas_boards *boards)
+{
+    for (int i = 0; i < boards->n; i++)
+        hwnas_runner_rest(boards->runners[i]);
+}
+
+void hwnas_boards_set_threads(hwnas_boards *boards, int threads)
+{
+    for (int i = 0; i < boards->n && threads != boards->threads; i++)
+        hwnas_runner_set_threads(boards->runners[i], threads);
+    boards->threads = threads;
+}
+
 void hwnas_boards_close(hwnas_boards *boards)
 {
     for (int i = 0; i < boards->n; i++)
@@ -158,14 +171,26 @@ static hwnas_runner *find_idle(const hwnas_boards *boards)
     return found;
 }
 
+/* What a board has answered is there, whether the board still is or not. */
 static hwnas_runner *find_holder(const hwnas_boards *boards, const hwnas_graph *graph,
                                  hwnas_precision precision)
 {
-    for (int i = 0; i < boards->n; i++)
-        if (can_be_asked(boards, boards->runners[i]) &&
-            hwnas_runner_has_ahead(boards->runners[i], graph, precision))
-            return boards->runners[i];
+    for (int i = 0; i < boards->n; i++) {
+        hwnas_runner *runner = boards->runners[i];
+        if (hwnas_runner_has_answer(runner, graph, precision) ||
+            (can_be_asked(boards, runner) && hwnas_runner_has_ahead(runner, graph, precision)))
+            return runner;
+    }
     return NULL;
+}
+
+/* The first one, unless it cannot be reached: what decides in the end is measured there. */
+static hwnas_runner *find_first(const hwnas_boards *boards)
+{
+    hwnas_runner *first = boards->runners[0];
+    if (can_be_asked(boards, first))
+        return first;
+    return hwnas_runner_is_missing(first) ? find_idle(boards) : NULL;
 }
 
 static void look(const hwnas_boards *boards, const hwnas_measure_options *options)
@@ -178,8 +203,6 @@ hwnas_runner *hwnas_boards_take_ahead(const hwnas_boards *boards, const hwnas_gr
                                       const hwnas_measure_options *options)
 {
     look(boards, options);
-    if (boards->was_left) /* what was on the way there would come behind it, out of turn */
-        return NULL;
     hwnas_runner *holder = find_holder(boards, graph, options->exec.precision);
     return holder ? holder : find_idle(boards);
 }
@@ -193,10 +216,7 @@ hwnas_status hwnas_boards_choose(hwnas_runner **out, const hwnas_boards *boards,
     for (;;) {
         look(boards, options);
         found = find_holder(boards, graph, options->exec.precision);
-        if (!found)
-            found =
-                can_be_asked(boards, boards->runners[0]) ? boards->runners[0] : find_idle(boards);
-        if (found)
+        if (found || (found = find_first(boards)))
             break;
         if (options->stop && *options->stop)
             return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while no board was there");
@@ -212,24 +232,26 @@ hwnas_status hwnas_boards_choose(hwnas_runner **out, const hwnas_boards *boards,
     return HWNAS_OK;
 }
 
-bool hwnas_boards_choose_again(hwnas_status *status, int *n, hwnas_boards *boards,
-                               hwnas_runner *runner)
+bool hwnas_boards_choose_again(hwnas_status *status, hwnas_losses *losses,
+                               const hwnas_boards *boards, hwnas_runner *runner)
 {
     const bool is_lost = *status != HWNAS_OK && hwnas_runner_is_lost(runner);
     hwnas_runner_may_be_left(runner, false);
     if (!is_lost)
         return false;
-    boards->was_left = true;
-    hwnas_log(HWNAS_LOG_WARNING, "%s; the other boards go on", hwnas_last_error()->message);
-    if (++*n > HWNAS_MOST_CUTS) {
+    hwnas_runner_leave(runner);
+    if (*status == HWNAS_E_TIMEOUT && losses->was_silent)
+        return false; /* on another board, too: it is the network */
+    losses->was_silent |= *status == HWNAS_E_TIMEOUT;
+    if (++losses->n > HWNAS_MOST_CUTS) {
         char message[sizeof hwnas_last_error()->message];
         snprintf(message, sizeof message, "%s", hwnas_last_error()->message);
-        hwnas_runner_leave(runner);
         *status = hwnas_fail(HWNAS_E_CRASHED, NULL,
                              "%.800s (again and again while this was measured, on %d boards)",
                              message, boards->n);
         return false;
     }
-    hwnas_runner_leave(runner);
+    hwnas_log(HWNAS_LOG_WARNING, "%s; the other boards go on", hwnas_last_error()->message);
+    hwnas_error_clear();
     return true;
 }

@@ -20,6 +20,12 @@ static const double SILENCES = 30, BUDGETS = 10;
 /* Loading the libraries of a device from a cold disk is not a hang. */
 static const double START_TIMEOUT = 60;
 
+/* Counted here: in the child OpenMP binds the main thread, and it would count one core. */
+static int count_threads(const hwnas_link *link, int threads)
+{
+    return threads || !hwnas_link_is_own(link) ? threads : hwnas_device_cores();
+}
+
 hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threads)
 {
     if (threads < 0)
@@ -29,8 +35,7 @@ hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threa
     hwnas_runner *r = hwnas_alloc(sizeof *r);
     r->device = hwnas_strdup(device);
     r->link = link;
-    /* Counted here: in the child OpenMP binds the main thread, and it would count one core. */
-    r->threads = threads || !hwnas_link_is_own(link) ? threads : hwnas_device_cores();
+    r->threads = count_threads(link, threads);
     r->fd = r->log = -1;
     *out = r;
     return HWNAS_OK;
@@ -51,12 +56,23 @@ bool hwnas_runner_is_far(const hwnas_runner *runner)
     return hwnas_link_is_far(runner->link);
 }
 
+void hwnas_runner_rest(hwnas_runner *runner)
+{
+    hwnas_orders_done(runner);
+    hwnas_runner_end_child(runner, false);
+}
+
+void hwnas_runner_set_threads(hwnas_runner *runner, int threads)
+{
+    hwnas_runner_rest(runner);
+    runner->threads = count_threads(runner->link, threads);
+}
+
 void hwnas_runner_close(hwnas_runner *runner)
 {
     if (!runner)
         return;
-    hwnas_orders_drop(runner);
-    hwnas_runner_end_child(runner, false);
+    hwnas_runner_rest(runner);
     hwnas_streamed_done(&runner->samples);
     hwnas_link_free(runner->link);
     free(runner->device);
@@ -290,6 +306,31 @@ static json_t *list_allowed(const hwnas_runner *r)
     return list;
 }
 
+/* Threads are compared where the same number was asked for. */
+static bool is_same(const hwnas_hello *a, const hwnas_hello *b, bool with_threads)
+{
+    const hwnas_device_info *x = &a->info, *y = &b->info;
+    return !strcmp(x->name, y->name) && !strcmp(x->library, y->library) &&
+           !strcmp(x->isa, y->isa) && !strcmp(a->machine, b->machine) &&
+           (!with_threads || x->threads == y->threads);
+}
+
+/* A link that was made anew must end where the first one did. */
+static hwnas_status check_same(hwnas_runner *r, const hwnas_hello *now)
+{
+    const hwnas_device_info *x = &r->hello.info, *y = &now->info;
+    if (!r->is_known || is_same(&r->hello, now, r->asked_threads == r->threads))
+        return HWNAS_OK;
+    r->is_other = true;
+    return hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, NULL,
+                                 "another machine than before answers as '%s': it was %s, %s, %d "
+                                 "threads; it is %s, %s, %d threads",
+                                 r->device, x->name, x->library, x->threads, y->name, y->library,
+                                 y->threads),
+                      "when the first one answers again, --resume goes on with the search; a new "
+                      "study on this one can begin with --warm-start");
+}
+
 /* Who it is, and where: what is measured on two machines is never taken for one. */
 static hwnas_status read_hello(hwnas_runner *r, const json_t *info)
 {
@@ -313,8 +354,13 @@ static hwnas_status read_hello(hwnas_runner *r, const json_t *info)
     }
     if (!hwnas_link_is_own(r->link) && !(h.abilities & 1 << HWNAS_CAN_VERIFY))
         h.info.computes = false;
+    TRY(check_same(r, &h));
     hwnas_link_is_open(r->link);
     r->lost_since = r->nap = 0;
+    if (!r->is_known)
+        r->asked_threads = r->threads;
+    r->is_known = true;
+    r->is_other = false;
     r->hello = h;
     return HWNAS_OK;
 }
@@ -353,11 +399,12 @@ out:
     return status;
 }
 
-hwnas_status hwnas_runner_end_opening(hwnas_runner *r, const hwnas_measure_options *o)
+hwnas_status hwnas_runner_end_opening(hwnas_runner *r, double patience,
+                                      const hwnas_measure_options *o)
 {
     hwnas_status status;
     json_t *answer = NULL;
-    TRY_OUT(receive_answer(&answer, r, START_TIMEOUT, o));
+    TRY_OUT(receive_answer(&answer, r, patience, o));
     TRY_OUT(read_hello(r, json_object_get(answer, "info")));
     r->is_starting = false;
 out:
@@ -374,7 +421,7 @@ hwnas_status hwnas_runner_make_ready(hwnas_runner *r, const hwnas_measure_option
         return HWNAS_OK;
     if (!r->pid)
         TRY(hwnas_runner_begin_opening(r, o));
-    return hwnas_runner_end_opening(r, o);
+    return hwnas_runner_end_opening(r, START_TIMEOUT, o);
 }
 
 hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner)

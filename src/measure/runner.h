@@ -38,7 +38,7 @@ bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *runner
                               const hwnas_measure_options *options);
 /* A hint that hwnas_runner_measure() of this network will come: where the runner takes requests
  * before it has answered earlier ones (and is another program, or on another machine), it is sent
- * now. Networks that are not measured after all are passed over. */
+ * now. What is answered before it is asked for is kept until then, or until it is forgotten. */
 HWNAS_CHECKED hwnas_status hwnas_runner_send_ahead(hwnas_runner *runner, const hwnas_graph *graph,
                                                    bool with_steps,
                                                    const hwnas_measure_options *options);
@@ -46,9 +46,12 @@ HWNAS_CHECKED hwnas_status hwnas_runner_send_ahead(hwnas_runner *runner, const h
 bool hwnas_runner_takes_ahead(const hwnas_runner *runner);
 bool hwnas_runner_has_ahead(const hwnas_runner *runner, const hwnas_graph *graph,
                             hwnas_precision precision);
+/* It is not only on the way. */
+bool hwnas_runner_has_answer(const hwnas_runner *runner, const hwnas_graph *graph,
+                             hwnas_precision precision);
 /* No network that was sent ahead is wanted any more, unless it is sent again. */
 void hwnas_runner_forget_ahead(hwnas_runner *runner);
-/* How many are wanted and not measured. */
+/* How many are wanted and not answered. */
 int hwnas_runner_n_ahead(const hwnas_runner *runner);
 /* Starts the child if there is none; then its hello is known. The halves: the first does not wait
  * for an answer, which comes when the runner's socket is readable. */
@@ -56,8 +59,12 @@ HWNAS_CHECKED hwnas_status hwnas_runner_make_ready(hwnas_runner *runner,
                                                    const hwnas_measure_options *options);
 HWNAS_CHECKED hwnas_status hwnas_runner_begin_opening(hwnas_runner *runner,
                                                       const hwnas_measure_options *options);
-HWNAS_CHECKED hwnas_status hwnas_runner_end_opening(hwnas_runner *runner,
+HWNAS_CHECKED hwnas_status hwnas_runner_end_opening(hwnas_runner *runner, double patience,
                                                     const hwnas_measure_options *options);
+/* Ends the child, and forgets what it was asked for; the next one must be of the same machine. */
+void hwnas_runner_rest(hwnas_runner *runner);
+/* The same, for a child of so many threads. */
+void hwnas_runner_set_threads(hwnas_runner *runner, int threads);
 /* So often one request may lose its link while it is served: a network that takes the other machine
  * down each time must not be tried for ever. */
 enum { HWNAS_MOST_CUTS = 10 };
@@ -68,6 +75,8 @@ enum { HWNAS_MOST_CUTS = 10 };
 
 /* Whether it has been started, and nothing says that it has gone. */
 bool hwnas_runner_is_ready(const hwnas_runner *runner);
+/* It could not be reached when that was tried last. */
+bool hwnas_runner_is_missing(const hwnas_runner *runner);
 /* While this is so, a measurement whose link is lost fails at once, and hwnas_runner_is_lost(). */
 void hwnas_runner_may_be_left(hwnas_runner *runner, bool may_be_left);
 bool hwnas_runner_is_lost(const hwnas_runner *runner);

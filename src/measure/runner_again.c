@@ -11,6 +11,8 @@
 static const double FIRST_NAP = 0.1, LONGEST_NAP = 10;
 /* As a runner that is waited for has to say who it is. */
 static const double LONGEST_LOOK = 60;
+/* Once it has begun to: the other boards wait meanwhile. */
+static const double LONGEST_PAUSE = 5;
 
 static bool rest(double seconds, const hwnas_measure_options *o)
 {
@@ -41,9 +43,7 @@ bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *r,
         r->is_second = false;
     if (*status == HWNAS_OK || !may_return || (o->stop && *o->stop))
         return false;
-    /* Silence may be the network's: it has its second chance on the same board, if that is there.
-     */
-    if (r->may_be_left && (*status != HWNAS_E_TIMEOUT || was_starting)) {
+    if (r->may_be_left) { /* after silence another board tells whether it is the network's */
         r->is_lost = true;
         return false;
     }
@@ -80,6 +80,11 @@ bool hwnas_runner_is_ready(const hwnas_runner *r)
     return r->pid && !r->is_starting;
 }
 
+bool hwnas_runner_is_missing(const hwnas_runner *r)
+{
+    return r->nap > 0;
+}
+
 void hwnas_runner_may_be_left(hwnas_runner *r, bool may_be_left)
 {
     r->may_be_left = may_be_left;
@@ -93,7 +98,6 @@ bool hwnas_runner_is_lost(const hwnas_runner *r)
 
 void hwnas_runner_leave(hwnas_runner *r)
 {
-    hwnas_error_clear();
     hwnas_orders_drop(r);
     hwnas_runner_end_child(r, true);
     r->is_lost = r->is_second = r->may_return = false;
@@ -112,6 +116,7 @@ void hwnas_runner_look(hwnas_runner *r, const hwnas_measure_options *o)
 {
     const double now = hwnas_now();
     const double nap = r->nap;
+    const bool was_other = r->is_other;
     hwnas_status status = HWNAS_OK;
     if (hwnas_runner_is_ready(r) || (!r->pid && now < r->next_look))
         return;
@@ -119,12 +124,16 @@ void hwnas_runner_look(hwnas_runner *r, const hwnas_measure_options *o)
         r->looking_since = now;
         status = hwnas_runner_begin_opening(r, o);
     } else if (has_spoken(r)) {
-        status = hwnas_runner_end_opening(r, o);
+        status = hwnas_runner_end_opening(r, LONGEST_PAUSE, o);
         if (status == HWNAS_OK && nap > 0)
             hwnas_log(HWNAS_LOG_WARNING, "'%s' is back", r->device);
+        if (r->is_other && !was_other)
+            hwnas_log(HWNAS_LOG_WARNING, "%s; the other boards go on", hwnas_last_error()->message);
     } else if (now - r->looking_since > LONGEST_LOOK) {
         status = HWNAS_E_TIMEOUT;
     }
-    if (status != HWNAS_OK)
-        hwnas_runner_leave(r);
+    if (status == HWNAS_OK)
+        return;
+    hwnas_error_clear();
+    hwnas_runner_leave(r);
 }

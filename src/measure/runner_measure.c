@@ -44,32 +44,51 @@ static hwnas_status take_steps(hwnas_step_times *out, const hwnas_runner *runner
     return is_good ? HWNAS_OK : hwnas_runner_protocol_error();
 }
 
-/* The answer of an order that nobody wants any more. What became of it is not the failure of what
- * comes behind it, which is sent again. */
-static hwnas_status pass_over(hwnas_runner *r, hwnas_order *first, const hwnas_measure_options *o)
+/* A failure under another name. */
+static hwnas_status rename_failure(hwnas_status as)
+{
+    char message[sizeof hwnas_last_error()->message];
+    snprintf(message, sizeof message, "%s", hwnas_last_error()->message);
+    return hwnas_fail(as, NULL, "%s", message);
+}
+
+/* The answer of an order that comes before the one that is asked for: it is kept for its turn. Its
+ * failure is not that of what comes behind it, which is sent again. */
+static hwnas_status hear_earlier(hwnas_runner *r, hwnas_order *first,
+                                 const hwnas_measure_options *o)
 {
     json_t *answer = NULL;
-    hwnas_status status = HWNAS_OK;
-    if (hwnas_order_is_sent(first)) {
-        hwnas_runner_take_up(r);
-        status = hwnas_runner_receive(&answer, r, o);
+    const hwnas_measure_options options = hwnas_order_options(first, o);
+    if (!hwnas_order_is_wanted(first) && !hwnas_order_is_sent(first)) {
+        hwnas_orders_remove(r, first);
+        return HWNAS_OK;
     }
-    json_decref(answer);
-    hwnas_orders_remove(r, first);
-    if (status == HWNAS_E_UNSUPPORTED) {
+    hwnas_runner_take_up(r);
+    const hwnas_status status = hwnas_runner_receive(&answer, r, &options);
+    if (status == HWNAS_E_INTERRUPTED)
+        return status;
+    /* Whether the link is stuck or the network, the second time tells. */
+    const bool is_its_own =
+        status == HWNAS_E_TIMEOUT ? hwnas_order_note_silence(first) : !r->may_return;
+    if (is_its_own) /* an answer is, too */
+        hwnas_order_keep(first, r, status, answer);
+    if (is_its_own && !hwnas_order_is_wanted(first))
+        hwnas_orders_remove(r, first);
+    if (status == HWNAS_OK || status == HWNAS_E_UNSUPPORTED) {
         hwnas_error_clear();
         return HWNAS_OK;
     }
-    r->may_return = status != HWNAS_OK && status != HWNAS_E_INTERRUPTED;
-    return status;
+    r->may_return = true;
+    return status == HWNAS_E_TIMEOUT ? rename_failure(HWNAS_E_LIBRARY) : status;
 }
 
 /* Sends what is not sent yet, and hears the answer of one. */
-static hwnas_status hear(json_t **out, hwnas_runner *r, const hwnas_order *order,
+static hwnas_status hear(json_t **out, hwnas_runner *r, hwnas_order *order,
                          const hwnas_measure_options *o)
 {
-    while (r->orders != order)
-        TRY(pass_over(r, r->orders, o));
+    hwnas_orders_hurry(r, order);
+    for (hwnas_order *first; (first = hwnas_orders_next(r)) != order;)
+        TRY(hear_earlier(r, first, o));
     /* One that was sent ahead may have died already, and have said why. */
     if (hwnas_order_is_sent(order))
         hwnas_runner_take_up(r);
@@ -80,6 +99,20 @@ static hwnas_status hear(json_t **out, hwnas_runner *r, const hwnas_order *order
     return hwnas_runner_receive(out, r, o);
 }
 
+/* `order`: NULL, or the one that was sent ahead. */
+static hwnas_status ask(json_t **out, hwnas_order **order, hwnas_runner *runner,
+                        const hwnas_graph *graph, bool with_steps,
+                        const hwnas_measure_options *options)
+{
+    /* What earlier candidates left behind, in caches, must not count against this one. */
+    if (options->memory_limit && runner->n_requests)
+        hwnas_runner_end_child(runner, false);
+    TRY(hwnas_runner_make_ready(runner, options));
+    if (!*order)
+        TRY(hwnas_orders_add(order, runner, graph, with_steps, options));
+    return hear(out, runner, *order, options);
+}
+
 static hwnas_status measure_once(hwnas_measurement *out, hwnas_step_times *steps,
                                  hwnas_runner *runner, const hwnas_graph *graph,
                                  const hwnas_measure_options *options)
@@ -88,15 +121,13 @@ static hwnas_status measure_once(hwnas_measurement *out, hwnas_step_times *steps
     hwnas_measurement m;
     json_t *answer = NULL;
     double start = hwnas_now();
-    /* What earlier candidates left behind, in caches, must not count against this one. */
-    if (options->memory_limit && runner->n_requests)
-        hwnas_runner_end_child(runner, false);
-    TRY_OUT(hwnas_runner_make_ready(runner, options));
     hwnas_order *order = hwnas_orders_find(runner, graph, options->exec.precision);
-    if (!order)
-        TRY_OUT(hwnas_orders_add(&order, runner, graph, steps != NULL, options));
+    const bool is_answered = order && hwnas_order_is_answered(order);
+    if (is_answered)
+        TRY_OUT(hwnas_order_recall(&answer, runner, order));
+    else
+        TRY_OUT(ask(&answer, &order, runner, graph, steps != NULL, options));
     const bool with_steps = hwnas_order_has_steps(order);
-    TRY_OUT(hear(&answer, runner, order, options));
     const json_t *measurement = json_object_get(answer, "measurement");
     if (!hwnas_wire_read_measurement(&m, measurement) &&
         !hwnas_streamed_conclude(&m, &runner->samples, answer, options))
@@ -108,7 +139,8 @@ static hwnas_status measure_once(hwnas_measurement *out, hwnas_step_times *steps
     *out = m;
 out:
     json_decref(answer);
-    return hwnas_runner_end_request(runner, status);
+    /* A child that is at work on something else is none the worse for what was kept. */
+    return is_answered ? status : hwnas_runner_end_request(runner, status);
 }
 
 hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times *steps,

@@ -18,10 +18,22 @@ struct hwnas_order {
     unsigned char *bytes; /* the frames MEASURE and GRAPH */
     size_t n, n_sent;
     bool with_steps, is_wanted;
+    bool was_silent; /* the runner, while it served this one */
+    hwnas_measure_options options;
+    /* What came before it was asked for. */
+    bool is_answered;
+    hwnas_status status;
+    json_t *answer;
+    char *message, *hint; /* of a failure */
+    hwnas_streamed samples;
 };
 
 static void free_order(hwnas_order *order)
 {
+    hwnas_streamed_done(&order->samples);
+    json_decref(order->answer);
+    free(order->message);
+    free(order->hint);
     free(order->bytes);
     free(order);
 }
@@ -68,7 +80,9 @@ hwnas_status hwnas_orders_add(hwnas_order **out, hwnas_runner *r, const hwnas_gr
     *order = (hwnas_order){.digest = hwnas_graph_digest(graph),
                            .precision = options->exec.precision,
                            .with_steps = with_steps,
-                           .is_wanted = true};
+                           .is_wanted = true,
+                           .options = *options};
+    order->options.exec.samples = NULL; /* borrowed by the call */
     add_frame(order, HWNAS_FRAME_MEASURE, text, strlen(text));
     add_frame(order, HWNAS_FRAME_GRAPH, onnx, length);
     hwnas_order **end = &r->orders;
@@ -102,12 +116,42 @@ void hwnas_orders_rewind(hwnas_runner *r)
 void hwnas_orders_drop(hwnas_runner *r)
 {
     bool is_sent = false;
-    while (r->orders) {
-        is_sent |= r->orders->n_sent > 0;
-        hwnas_orders_remove(r, r->orders);
+    for (hwnas_order *order; (order = hwnas_orders_next(r));) {
+        is_sent |= order->n_sent > 0;
+        hwnas_orders_remove(r, order);
     }
     if (is_sent) /* its answers would be taken for those of what comes next */
         hwnas_runner_end_child(r, true);
+}
+
+void hwnas_orders_done(hwnas_runner *r)
+{
+    hwnas_orders_drop(r);
+    while (r->orders)
+        hwnas_orders_remove(r, r->orders);
+}
+
+hwnas_order *hwnas_orders_next(const hwnas_runner *r)
+{
+    hwnas_order *order = r->orders;
+    while (order && order->is_answered)
+        order = order->next;
+    return order;
+}
+
+void hwnas_orders_hurry(hwnas_runner *r, hwnas_order *order)
+{
+    hwnas_order **at = &r->orders;
+    if (order->n_sent)
+        return;
+    while (*at != order)
+        at = &(*at)->next;
+    *at = order->next;
+    at = &r->orders;
+    while (*at && ((*at)->is_answered || (*at)->n_sent))
+        at = &(*at)->next;
+    order->next = *at;
+    *at = order;
 }
 
 bool hwnas_order_is_sent(const hwnas_order *order)
@@ -115,18 +159,75 @@ bool hwnas_order_is_sent(const hwnas_order *order)
     return order->n_sent > 0;
 }
 
+bool hwnas_order_is_wanted(const hwnas_order *order)
+{
+    return order->is_wanted;
+}
+
 bool hwnas_order_has_steps(const hwnas_order *order)
 {
     return order->with_steps;
 }
+
+hwnas_measure_options hwnas_order_options(const hwnas_order *order, const hwnas_measure_options *o)
+{
+    hwnas_measure_options options = order->options;
+    options.stop = o->stop;
+    options.progress = o->progress;
+    options.context = o->context;
+    return options;
+}
+
+bool hwnas_order_note_silence(hwnas_order *order)
+{
+    const bool was_silent = order->was_silent;
+    order->was_silent = true;
+    return was_silent;
+}
+
+/* ---- Answers that come before they are asked for ---- */
+
+void hwnas_order_keep(hwnas_order *order, hwnas_runner *r, hwnas_status status, json_t *answer)
+{
+    order->is_answered = true;
+    order->status = status;
+    order->answer = answer;
+    order->samples = r->samples;
+    r->samples = (hwnas_streamed){0};
+    if (status != HWNAS_OK) {
+        order->message = hwnas_strdup(hwnas_last_error()->message);
+        order->hint = hwnas_strdup(hwnas_last_error()->hint);
+    }
+}
+
+bool hwnas_order_is_answered(const hwnas_order *order)
+{
+    return order->is_answered;
+}
+
+hwnas_status hwnas_order_recall(json_t **out, hwnas_runner *r, hwnas_order *order)
+{
+    hwnas_streamed_done(&r->samples);
+    r->samples = order->samples;
+    order->samples = (hwnas_streamed){0};
+    if (order->status == HWNAS_OK) {
+        *out = json_incref(order->answer);
+        return HWNAS_OK;
+    }
+    hwnas_fail(order->status, NULL, "%s", order->message);
+    return *order->hint ? hwnas_hint(order->status, "%s", order->hint) : order->status;
+}
+
+/* ---- The way there ---- */
 
 bool hwnas_orders_push(hwnas_runner *r)
 {
     const bool takes_several = r->hello.abilities & 1 << HWNAS_CAN_AHEAD;
     if (!r->pid || r->fd < 0 || r->is_starting)
         return false;
-    for (hwnas_order *o = r->orders; o && (takes_several || o == r->orders); o = o->next)
-        while (o->n_sent < o->n) {
+    hwnas_order *first = hwnas_orders_next(r);
+    for (hwnas_order *o = first; o && (takes_several || o == first); o = o->next)
+        while (!o->is_answered && o->n_sent < o->n) {
             const ssize_t put = send(r->fd, o->bytes + o->n_sent, o->n - o->n_sent, MSG_NOSIGNAL);
             if (put < 0 && errno != EINTR)
                 return errno == EAGAIN; /* whoever reads learns of another failure */
@@ -139,7 +240,7 @@ int hwnas_runner_n_ahead(const hwnas_runner *runner)
 {
     int n = 0;
     for (const hwnas_order *order = runner->orders; order; order = order->next)
-        n += order->is_wanted;
+        n += order->is_wanted && !order->is_answered;
     return n;
 }
 
@@ -147,6 +248,13 @@ bool hwnas_runner_has_ahead(const hwnas_runner *runner, const hwnas_graph *graph
                             hwnas_precision precision)
 {
     return hwnas_orders_find(runner, graph, precision) != NULL;
+}
+
+bool hwnas_runner_has_answer(const hwnas_runner *runner, const hwnas_graph *graph,
+                             hwnas_precision precision)
+{
+    const hwnas_order *order = hwnas_orders_find(runner, graph, precision);
+    return order && order->is_answered;
 }
 
 bool hwnas_runner_takes_ahead(const hwnas_runner *runner)
@@ -159,7 +267,7 @@ void hwnas_runner_forget_ahead(hwnas_runner *runner)
     for (hwnas_order *order = runner->orders, *next; order; order = next) {
         next = order->next;
         order->is_wanted = false;
-        if (!order->n_sent)
+        if (!order->n_sent || order->is_answered)
             hwnas_orders_remove(runner, order);
     }
 }

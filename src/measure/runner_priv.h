@@ -13,16 +13,19 @@ typedef struct hwnas_order hwnas_order;
 struct hwnas_runner {
     char *device;
     hwnas_link *link;
-    int threads;       /* of a link that is not our own: 0, the other side's choice */
-    pid_t pid;         /* 0: no child */
-    int fd;            /* socket to it */
-    int log;           /* a pipe from its standard error */
-    char tail[4096];   /* what came last from there, */
-    size_t n_tail;     /* so many bytes */
-    char phase[64];    /* what it said that it is doing */
-    size_t n_graphs;   /* of the request that it is serving */
-    size_t n_requests; /* that the child has had */
-    hwnas_hello hello;
+    int threads;            /* of a link that is not our own: 0, the other side's choice */
+    pid_t pid;              /* 0: no child */
+    int fd;                 /* socket to it */
+    int log;                /* a pipe from its standard error */
+    char tail[4096];        /* what came last from there, */
+    size_t n_tail;          /* so many bytes */
+    char phase[64];         /* what it said that it is doing */
+    size_t n_graphs;        /* of the request that it is serving */
+    size_t n_requests;      /* that the child has had */
+    hwnas_hello hello;      /* the first; it must stay the same */
+    int asked_threads;      /* for which that was said */
+    bool is_known;          /* it has been said */
+    bool is_other;          /* another machine answered since, which has been told */
     hwnas_order *orders;    /* measurements that it has been asked for; runner_orders.c */
     hwnas_streamed samples; /* of that request */
     bool is_starting;       /* it has not been opened yet */
@@ -53,14 +56,31 @@ HWNAS_CHECKED hwnas_status hwnas_orders_add(hwnas_order **out, hwnas_runner *r,
                                             const hwnas_graph *graph, bool with_steps,
                                             const hwnas_measure_options *options);
 void hwnas_orders_remove(hwnas_runner *r, const hwnas_order *order); /* accepts NULL */
-/* All of them; ends a child that has heard of any. */
+/* All that are not answered; ends a child that has heard of any. */
 void hwnas_orders_drop(hwnas_runner *r);
+/* All, at the end. */
+void hwnas_orders_done(hwnas_runner *r);
+/* The one that the runner answers next; NULL: none. Borrowed. */
+hwnas_order *hwnas_orders_next(const hwnas_runner *r);
+/* One that is not on the way yet goes before others that are not. */
+void hwnas_orders_hurry(hwnas_runner *r, hwnas_order *order);
 /* A new child has heard of none. */
 void hwnas_orders_rewind(hwnas_runner *r);
 /* Sends what can be sent without waiting; whether something is left that the runner would take. */
 bool hwnas_orders_push(hwnas_runner *r);
 bool hwnas_order_is_sent(const hwnas_order *order);
+bool hwnas_order_is_wanted(const hwnas_order *order);
 bool hwnas_order_has_steps(const hwnas_order *order);
+/* As it was asked for; who listens and stops is of `o`. */
+hwnas_measure_options hwnas_order_options(const hwnas_order *order, const hwnas_measure_options *o);
+/* Whether the runner was silent over it before. */
+bool hwnas_order_note_silence(hwnas_order *order);
+/* How it ended, before anybody asked: takes `answer`, the failure that is recorded, and the samples
+ * of `r`. */
+void hwnas_order_keep(hwnas_order *order, hwnas_runner *r, hwnas_status status, json_t *answer);
+bool hwnas_order_is_answered(const hwnas_order *order);
+/* What was kept, once; *out is yours. */
+HWNAS_CHECKED hwnas_status hwnas_order_recall(json_t **out, hwnas_runner *r, hwnas_order *order);
 
 /* Our environment with OpenMP's settings for a runner in it; yours to free with
  * hwnas_link_free_words(). */

@@ -195,13 +195,13 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
     const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
     TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
-    int n = 0;
+    hwnas_losses losses = {0};
     do {
         TRY_OUT(hwnas_boards_choose(&e->runner, &s->boards, graph, &options));
         status =
             key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
                 : hwnas_runner_measure(out, e->runner, graph, &options);
-    } while (hwnas_boards_choose_again(&status, &n, &s->boards, e->runner));
+    } while (hwnas_boards_choose_again(&status, &losses, &s->boards, e->runner));
     TRY_OUT(status);
     e->n_run++;
     e->n_in_vain = out->is_unstable ? e->n_in_vain + 1 : 0;

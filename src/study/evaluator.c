@@ -20,7 +20,7 @@ enum { SAMPLES_OF_ENERGY = 60 };
 static void put_away(hwnas_evaluator *e)
 {
     if (e->runner && !hwnas_runner_is_far(e->runner))
-        hwnas_boards_close(&e->sites[e->runner_site].boards);
+        hwnas_boards_rest(&e->sites[e->runner_site].boards);
     e->runner = NULL;
 }
 
@@ -29,10 +29,10 @@ hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int thre
     hwnas_boards *boards = &e->sites[device].boards;
     if (e->runner_site != device)
         put_away(e);
-    if (boards->n && boards->threads != threads)
-        hwnas_boards_close(boards);
     e->runner = NULL;
-    if (!boards->n)
+    if (boards->n)
+        hwnas_boards_set_threads(boards, threads);
+    else
         TRY(hwnas_boards_open(boards, e->sites[device].row->spelling, threads));
     e->runner_site = device;
     e->runner = boards->runners[0];
@@ -43,7 +43,7 @@ void hwnas_evaluator_renew_runner(hwnas_evaluator *e)
 {
     e->runner = NULL;
     for (int i = 0; i < HWNAS_MAX_DEVICES; i++)
-        hwnas_boards_close(&e->sites[i].boards);
+        hwnas_boards_rest(&e->sites[i].boards);
 }
 
 /* The same in each session, whether the boards are open just now or not. */
@@ -273,7 +273,8 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
     hwnas_predictor_free(e->predictor);
     for (int i = 0; i < e->n; i++)
         hwnas_device_close(e->sites[i].memory);
-    hwnas_evaluator_renew_runner(e);
+    for (int i = 0; i < HWNAS_MAX_DEVICES; i++)
+        hwnas_boards_close(&e->sites[i].boards);
     free(e);
 }
 

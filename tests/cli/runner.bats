@@ -107,6 +107,14 @@ END
     refuses 1 "it runs nothing here" run net.onnx --input x.npy --output y.npy --device runner:true
 }
 
+@test "a program that says to be another device when it is started again: nothing of it is taken" {
+    printf '#!/bin/sh\necho >>starts\n[ $(wc -l <starts) -le 2 ] || export STILL_MACHINE=other\nexec %s runner serve\n' "'$STILL'" >serve
+    chmod +x serve
+    # With a limit of memory each network has a process of its own.
+    refuses 1 "another machine than before answers as 'runner:./serve'" search --space nas_bench_macro --memory 1024 \
+        --accuracy nas_bench_macro_cifar10 --device runner:./serve --objectives accuracy,latency.p50 --trials 5 --study s.db --ties 0 --confirm 0
+}
+
 @test "latencies of another runner are not mixed into a study" {
     export STILL_BY_NETWORK=1
     undisturbed ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null \

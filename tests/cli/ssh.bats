@@ -139,20 +139,24 @@ END
     on "$STILL" refuses 2 "" "${SEARCH[@]}" --device ssh:twin/null --trials 50 --study s.db --resume
 }
 
-# leaving: ./leaving stands for ssh. The link to `third` is cut when that board has measured something, and it cannot be
-# reached any more.
+# leaving END THEN: ./leaving stands for ssh. The link to `third` ends by END when that board has measured something; those
+# after the first are made by THEN, where $n counts them.
 leaving() {
     cat >leaving <<END
 #!/bin/sh
 case " \$* " in *" third "*) ;; *) exec '$BOARD/ssh' "\$@" ;; esac
 echo >>'$PWD/links'
 n=\$(wc -l <'$PWD/links')
-[ \$n = 1 ] || { echo 'ssh: connect to host third: Connection refused' >&2; exit 255; }
+refused() {
+    echo 'ssh: connect to host third: Connection refused' >&2
+    exit 255
+}
+[ \$n = 1 ] || { $2; }
 exec 3<&0 # a shell gives what runs beside it nothing to read
 '$BOARD/ssh' "\$@" <&3 &
 until [ "\$(grep -c third '$BOARD/spans')" -ge 4 ]; do sleep 0.05; done 2>/dev/null
 echo gone >>'$BOARD/spans'
-kill -9 \$!
+$1
 exit 255
 END
     chmod +x leaving
@@ -160,7 +164,7 @@ END
 }
 
 @test "several boards: one that cannot be reached any more leaves the search to the others" {
-    leaving
+    leaving 'kill -9 $!' refused
     HWNAS_SSH=$PWD/leaving on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:twin+third/null --trials 40 --study s.db --verbose
     values s.db >several
     values "$BOARD/here.db" | cmp - several
@@ -168,6 +172,59 @@ END
     says err "the other boards go on"
     sed '1,/gone/d' "$BOARD/spans" | grep -q +twin
     [ "$(wc -l <links)" -gt 1 ]
+}
+
+# together: how often both boards were at work at the same time after the link was cut.
+together() {
+    /usr/bin/python3 - "$BOARD/spans" <<'END'
+import sys
+busy, n = set(), 0
+for line in open(sys.argv[1]).read().split("gone")[1].split():
+    if line[0] in "+-":
+        (busy.add if line[0] == "+" else busy.discard)(line[1:])
+        n += line[0] == "+" and len(busy) == 2
+print(n)
+END
+}
+
+@test "several boards: one that comes back measures with the others again" {
+    leaving 'kill -9 $!' "[ \$n -gt 3 ] || refused; exec '$BOARD/ssh' \"\$@\""
+    HWNAS_SSH=$PWD/leaving on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:twin+third/null --trials 60 --study s.db --verbose
+    is out "d['trials'] == d['finished'] == 60"
+    says err "'ssh:third/null' is back"
+    (($(together) > 4))
+}
+
+@test "several boards: while the way to one is silent the others measure" {
+    leaving 'kill -STOP $!; sleep 100' "echo calls >>'$BOARD/spans'; sleep 3; echo called >>'$BOARD/spans'; exec '$BOARD/ssh' \"\$@\""
+    HWNAS_SSH=$PWD/leaving on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:twin+third/null --trials 60 --study s.db --timeout 1 --verbose
+    is out "d['trials'] == d['finished'] == 60"
+    (($(sed '1,/calls/d; /called/,$d' "$BOARD/spans" | grep -c +twin) > 2))
+}
+
+@test "another machine behind the same name in the middle of a search: nothing of it is taken" {
+    elsewhere moved
+    leaving 'kill -9 $!' "exec '$PWD/moved' \"\$@\""
+    sed -i s/third/twin/g leaving
+    HWNAS_SSH=$PWD/leaving on "$STILL" refuses 1 "another machine than before answers as 'ssh:twin/null': it was a still machine, over ssh, machine twin" \
+        "${SEARCH[@]}" --device ssh:twin/null --trials 40 --study s.db
+    says err "it is a still machine, over ssh, machine moved"
+    says err "--resume"
+    ! grep -q +moved "$BOARD/spans"
+    on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:twin/null --trials 40 --study s.db --resume
+    values s.db >resumed
+    values "$BOARD/here.db" | cmp - resumed
+}
+
+@test "several boards: another machine behind the name of one leaves the search to the others" {
+    elsewhere moved
+    sed -i s/STILL_MACHINE=third/STILL_MACHINE=moved/ moved_config
+    leaving 'kill -9 $!' "exec '$PWD/moved' \"\$@\""
+    HWNAS_SSH=$PWD/leaving on "$STILL" ends 0 "${SEARCH[@]}" --device ssh:twin+third/null --trials 40 --study s.db --verbose
+    [ "$(grep -c "another machine than before answers as 'ssh:third/null'" err)" = 1 ]
+    ! grep -q +moved "$BOARD/spans"
+    values s.db >several
+    values "$BOARD/here.db" | cmp - several
 }
 
 @test "several boards: what was estimated is measured by all of them, too" {

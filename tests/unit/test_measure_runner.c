@@ -453,6 +453,8 @@ static void test_hostile_runners(void **state)
     alarm(0);
     unsetenv("HOSTILE");
     unsetenv("HWNAS_RUNNER");
+    hwnas_runner_close(runner); /* what they said to be is another device */
+    assert_int_equal(hwnas_runner_open(&runner, "null", 1), HWNAS_OK);
     assert_works();
 }
 
@@ -577,6 +579,37 @@ static void test_ahead_is_counted(void **state)
     close_ahead(far, graphs);
 }
 
+/* What is answered before its turn is there when its turn comes, whatever became of the runner. */
+static void test_ahead_answers_are_kept(void **state)
+{
+    (void)state;
+    hwnas_graph *graphs[N_AHEAD];
+    size_t bytes[N_AHEAD];
+    hwnas_runner *far;
+    hwnas_measurement m;
+    open_ahead(&far, graphs, bytes);
+    send_ahead(far, graphs, "0123");
+    assert_int_equal(hwnas_runner_measure(&m, far, graphs[2], &quick), HWNAS_OK);
+    assert_int_equal(m.memory_bytes, bytes[2]);
+    assert_int_equal(hwnas_runner_n_ahead(far), 1);
+    hwnas_runner_rest(far);
+    assert_int_equal(hwnas_runner_n_ahead(far), 0);
+
+    send_ahead(far, graphs, "0123");
+    assert_int_equal(hwnas_runner_measure(&m, far, graphs[2], &quick), HWNAS_OK);
+    hwnas_runner_leave(far); /* as when its link is lost */
+    for (int i = 0; i < 2; i++) {
+        assert_true(hwnas_runner_has_answer(far, graphs[i], HWNAS_F32));
+        assert_int_equal(hwnas_runner_measure(&m, far, graphs[i], &quick), HWNAS_OK);
+        assert_int_equal(m.memory_bytes, bytes[i]);
+        assert_int_equal(hwnas_runner_pid(far), 0);
+    }
+    assert_false(hwnas_runner_has_answer(far, graphs[3], HWNAS_F32));
+    assert_int_equal(hwnas_runner_measure(&m, far, graphs[3], &quick), HWNAS_OK);
+    assert_int_equal(m.memory_bytes, bytes[3]);
+    close_ahead(far, graphs);
+}
+
 /* A runner that dies with several networks on the way costs one of them; the next one is sent them
  * again. */
 static void test_ahead_is_sent_again(void **state)
@@ -684,6 +717,7 @@ int main(int argc, char **argv)
         WITH_RUNNER(test_hostile_runners),
         cmocka_unit_test(test_ahead_answers_belong_to_their_networks),
         cmocka_unit_test(test_ahead_is_counted),
+        cmocka_unit_test(test_ahead_answers_are_kept),
         cmocka_unit_test(test_ahead_is_sent_again),
         WITH_RUNNER(test_own_words),
         WITH_RUNNER(test_child_dies_with_its_parent),
