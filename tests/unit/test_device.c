@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "device/devices.h"
+#include "device/onednn/onednn.h"
 #include "device/place.h"
 #include "tests/unit/device_fixture.h"
 
@@ -92,6 +93,18 @@ static void a_processor_or_its_board_has_a_name(void **state)
     char *command = hwnas_printf("rm -rf %s", root);
     assert_int_equal(system(command), 0);
     free(command);
+}
+
+/* An Arm processor has instructions for these; it is results that are wrong or not known. */
+static void a_refusal_says_what_is_true(void **state)
+{
+    (void)state;
+    assert_int_equal(hwnas_onednn_refuse(HWNAS_F16, true), HWNAS_E_UNSUPPORTED);
+    assert_string_equal(hwnas_last_error()->message, "this processor has no f16");
+    assert_int_equal(hwnas_onednn_refuse(HWNAS_S8, false), HWNAS_E_UNSUPPORTED);
+    assert_non_null(strstr(hwnas_last_error()->message, "results were wrong"));
+    assert_int_equal(hwnas_onednn_refuse(HWNAS_BF16, false), HWNAS_E_UNSUPPORTED);
+    assert_non_null(strstr(hwnas_last_error()->message, "bf16 is switched off on Arm: nobody"));
 }
 
 static void devices_are_opened_by_name(void **state)
@@ -196,6 +209,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(placed_blocks_never_overlap),
         cmocka_unit_test(a_processor_or_its_board_has_a_name),
+        cmocka_unit_test(a_refusal_says_what_is_true),
         cmocka_unit_test(devices_are_opened_by_name),
         cmocka_unit_test(replay_lookup_metric),
     };

@@ -154,7 +154,6 @@ void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
 }
 
 #else
-/* On Arm oneDNN 3.7 computes residual networks in s8 wrongly; bf16 and f16 have not been tried. */
 bool hwnas_onednn_is_native(hwnas_precision precision)
 {
     return precision == HWNAS_F32;
@@ -167,6 +166,21 @@ void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
     *emulated = 0;
 }
 #endif
+
+hwnas_status hwnas_onednn_refuse(hwnas_precision precision, bool is_x86)
+{
+    const char *name = hwnas_precision_name(precision);
+    if (is_x86)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "this processor has no %s", name);
+    if (precision == HWNAS_S8)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "s8 is switched off on Arm: oneDNN's results were wrong there, under an "
+                          "emulator, for networks with residuals");
+    return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                      "%s is switched off on Arm: nobody has seen whether oneDNN's results are "
+                      "right there",
+                      name);
+}
 
 static void onednn_describe(const hwnas_device *base, hwnas_device_info *out)
 {

@@ -29,6 +29,8 @@ bool hwnas_onednn_is_native(hwnas_precision precision);
 /* Which precisions this processor has instructions for, and which oneDNN computes without. */
 void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
                                   unsigned *emulated);
+/* Why one is in neither set. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_refuse(hwnas_precision precision, bool is_x86);
 
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options);

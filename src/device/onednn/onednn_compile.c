@@ -275,8 +275,8 @@ static hwnas_status compile_steps(compiler *c)
     return HWNAS_OK;
 }
 
-/* Nodes that have steps of their own only where no group takes them: slices of images, zeros, and what
- * oneDNN's graphs lack and its primitives have. */
+/* Nodes that have steps of their own only where no group takes them: slices of images, zeros, and
+ * what oneDNN's graphs lack and its primitives have. */
 static bool may_be_in_group(const compiler *c, size_t n)
 {
     const hwnas_node *node = &c->graph->nodes[n];
@@ -290,8 +290,7 @@ static hwnas_status sort_nodes(compiler *c)
 {
     bool is_all_ours = true;
     for (size_t i = 0; i < c->graph->n_nodes; i++)
-        c->is_own[i] =
-            hwnas_onednn_own(c->source, &c->graph->nodes[i]) && !may_be_in_group(c, i);
+        c->is_own[i] = hwnas_onednn_own(c->source, &c->graph->nodes[i]) && !may_be_in_group(c, i);
     hwnas_onednn_groups_find(&c->groups, c->source, c->is_own, c->is_refused);
     for (size_t i = 0; i < c->graph->n_nodes; i++)
         is_all_ours &=
@@ -309,8 +308,11 @@ static hwnas_status check_precision(bool *is_emulated, const onednn_device *devi
     if ((native | emulated) & (1U << precision))
         return HWNAS_OK;
     char *names = hwnas_precision_names(native | emulated);
-    hwnas_status status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "this processor has no %s",
-                                     hwnas_precision_name(precision));
+#if defined __x86_64__
+    hwnas_status status = hwnas_onednn_refuse(precision, true);
+#else
+    hwnas_status status = hwnas_onednn_refuse(precision, false);
+#endif
     status = hwnas_hint(status, "it computes in %s", names);
     free(names);
     return status;
