@@ -26,7 +26,7 @@ static hwnas_status show(int argc, char **argv)
     int n;
     const hwnas_option options[] = {
         {"environment", 0, HWNAS_OPTION_FLAG, &of_environment, NULL,
-         "what its trials were made with: versions, processors, kernels, contents of files"},
+         "the versions, processors, kernels and file hashes behind its trials"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));

@@ -218,7 +218,9 @@ print([(t["arch"]) for t in json.load(sys.stdin)["front"]])' >$n/front
     [ "$status" -eq 0 ]
     [[ $output == *"there is a device 'naive' already"* ]]
     [[ $output == *"there is a device 'cpu' already"* ]]
-    [[ $output == *"version 8 of the interface, this library has 7"* ]]
+    local abi
+    abi=$(awk '$2 == "HWNAS_DEVICE_ABI" { print $3 }' "$HWNAS_SRC"/include/hwnas*.h "$HWNAS_SRC"/include/hwnas/*.h)
+    [[ $output == *"version $((abi + 1)) of the interface, this library has $abi"* ]]
     [[ $output == *"there is a strategy 'auto' already"* ]]
     [[ $output == *"there is a kind of predictor 'table' already"* ]]
 }

@@ -75,7 +75,8 @@ class Server:
                 names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
                 columns = ", ".join(name for name in names if name != "seconds")
                 rows += [(table, *row) for row in db.execute(f"SELECT {columns} FROM {table}") if "seconds" not in str(row[0])]
-        return sorted(rows, key=repr)
+        # A study knows the folder of its job; each server has a folder of its own.
+        return sorted((repr(row).replace(self.folder, "HERE") for row in rows))
 
 
 class Scenario:
@@ -100,7 +101,9 @@ class Scenario:
         if fault == "eio":  # at the end SQLite may be kept from putting its log into the one file
             found = {name: content for name, content in found.items() if name not in LOGS}
         assert sorted(found) == sorted(self.after), f"other files: {sorted(found)}"
-        assert server.study() == self.whole, "another study"
+        study = server.study()
+        assert study == self.whole, "another study: " + ", ".join(
+            row[:200] for row in sorted(set(study or ()) ^ set(self.whole)))[:1500]
         for name, content in found.items():
             assert name == "job.db" or content == self.after[name], f"{name} is another"
 
