@@ -139,6 +139,15 @@ static bool weakly_dominates(const entry *a, const entry *b)
     return true;
 }
 
+/* Whether a disturbed measurement has a say in the comparison. */
+static bool is_doubtful(const entry *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->values[i]->source == HWNAS_MEASURED)
+            return e->trial->is_unstable;
+    return false;
+}
+
 size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_goals *goals,
                         int front)
 {
@@ -159,7 +168,7 @@ size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const 
     for (size_t i = 0; i < n_entries; i++) {
         bool stays = true;
         for (size_t j = 0; j < n_front && stays; j++)
-            stays = (entries[j].trial->is_unstable && !entries[i].trial->is_unstable) ||
+            stays = (is_doubtful(&entries[j]) && !is_doubtful(&entries[i])) ||
                     !weakly_dominates(&entries[j], &entries[i]);
         if (stays) {
             entries[n_front] = entries[i];

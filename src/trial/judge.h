@@ -39,9 +39,9 @@ int hwnas_value_compare(const hwnas_value_row *a, const hwnas_value_row *b,
  * as far as was measured are so judged by the others; as nobody is removed but by one that stays,
  * each removed one is dominated by one on the front (compare Laumanns, Thiele, Deb, Zitzler,
  * "Combining Convergence and Diversity in Evolutionary Multiobjective Optimization", 2002, whose
- * archive treats all within epsilon so). An unstable trial removes none that is stable: a doubtful
- * number may stand beside a clean one, with its mark, but not in its place. `out` gets indices of
- * trials in that order, and has room for n. Returns how many. */
+ * archive treats all within epsilon so). A trial with an unstable measurement among these values
+ * removes none without: a doubtful number may stand beside a clean one, with its mark, but not in
+ * its place. `out` gets indices of trials in that order, and has room for n. Returns how many. */
 size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_goals *goals,
                         int front);
 

@@ -255,6 +255,13 @@ static void an_unstable_trial_removes_no_stable_one(void **state)
     b.trials[1].is_unstable = true;
     assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
     assert_int_equal(front[0], 0);
+    /* What was disturbed has no say here. */
+    b.trials[0].is_unstable = true;
+    for (int i = 0; i < 2; i++)
+        b.values[i][1].source = HWNAS_COMPUTED;
+    b.trials[1].is_unstable = false;
+    assert_int_equal(hwnas_front_find(front, b.trials, 2, &b.goals, 0), 1);
+    assert_int_equal(front[0], 0);
 }
 
 /* Infeasibility is said from good evidence alone: the measurements that missed a limit, and no
