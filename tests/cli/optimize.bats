@@ -149,7 +149,8 @@ END
     ends 2 optimize net.onnx $SAMPLES --quiet --out net --overwrite
     says err "*would be written over what is read from it*"
     cmp net.onnx "$DATA/fashion_tiny.onnx"
-    ends 3 optimize net.onnx $SAMPLES --quiet --out slow --trials 1 --constraints 'latency.p50 <= 0.001 x'
+    undisturbed ends 3 optimize net.onnx $SAMPLES --device null --quiet --out slow --trials 1 \
+        --constraints 'latency.p50 <= 0.001 x'
     grep -qE 'none of 1 networks met latency.p50 <= [0-9.]+ us;' err # as people write it
     touch net-opt.py
     ends 2 optimize net.onnx $SAMPLES --quiet

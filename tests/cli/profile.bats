@@ -311,6 +311,8 @@ END
         /usr/bin/python3 - "$BATS_TEST_TMPDIR/energy.json" <<'END'
 import json, sys
 (row,) = json.load(open(sys.argv[1]))["rows"]
+if row["energy_joules"] is None and row["unstable"]:
+    sys.exit()  # disturbed from beginning to end: there is no block that counts
 assert row["energy_low_joules"] <= row["energy_joules"] <= row["energy_high_joules"], row
 assert row["energy_joules"] >= 0, row  # 0: the meter above had no processor; what it counts has a unit test
 END
@@ -318,7 +320,7 @@ END
     run env HWNAS_POWERCAP="$BATS_TEST_TMPDIR/powercap" "$HWNAS" profile mnist_mlp --device ref \
         --seconds 2 --interval 0.001 --priority normal
     kill "$meter"
-    [[ $output == *"mJ/item"* ]]
+    [[ $output == *"mJ/item"* || $output == *"disturbed"* ]]
     run "$HWNAS" profile mnist_mlp --device null
     [ -e /sys/class/powercap/intel-rapl:0/energy_uj ] || [[ $output != *"mJ/item"* ]]
 }
