@@ -57,10 +57,13 @@ static double standard_error(double n)
     return sqrt(2 * (2 * n + 5) / (9 * n * (n - 1)));
 }
 
-/* The part of an objective that is in doubt: none at a rank that is enough within its error. */
+/* The part of an objective that is in doubt: none at a rank that is enough within two errors, all
+ * of it beyond three. Within one, a check in six doubted what could be learnt under a tight limit,
+ * where trials differ little. */
 static double doubt(double tau, size_t n)
 {
-    return fmin(fmax(1 - (tau + standard_error((double)n)) / ENOUGH_RANK, 0), 1);
+    const double n_errors = (ENOUGH_RANK - tau) / standard_error((double)n);
+    return fmin(fmax(n_errors - 2, 0), 1);
 }
 
 /* How well the model foretold an objective: `out` is its rank, the result the doubt. */
