@@ -35,6 +35,15 @@ struct hwnas_transfer {
     double widths; /* deviations that the interval reaches */
 };
 
+void hwnas_transfer_facts(double out[HWNAS_TRANSFER_FACTS], const hwnas_graph *graph)
+{
+    hwnas_costs costs;
+    hwnas_graph_costs(&costs, graph);
+    out[0] = log((double)costs.macs + 1);
+    out[1] = (double)costs.macs;
+    out[2] = log((double)costs.params + 1);
+}
+
 /* Brings the columns to mean 0 and deviation 1. */
 static void standardise(double *to, size_t stride, const double *from, size_t n_rows, size_t n)
 {

@@ -14,10 +14,15 @@
 
 #include "base/rng.h"
 #include "base/status.h"
+#include "graph/graph.h"
 
 enum { HWNAS_TRANSFER_LEAST = 3, HWNAS_TRANSFER_MOST = 100 }; /* networks that are measured */
 
 typedef struct hwnas_transfer hwnas_transfer;
+
+/* What a network costs, as a device may be proportional to it or to its logarithm. */
+enum { HWNAS_TRANSFER_FACTS = 3 };
+void hwnas_transfer_facts(double out[HWNAS_TRANSFER_FACTS], const hwnas_graph *graph);
 
 /* Row by row: logarithms of latencies of n_sources devices, facts, and genes; copied. At least one
  * source and one row. */

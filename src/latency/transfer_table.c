@@ -12,8 +12,6 @@
 #include "graph/elaborate.h"
 #include "space/table.h"
 
-enum { N_FACTS = 3 };
-
 typedef struct carrier {
     const hwnas_transfer_how *options;
     const hwnas_space *space;
@@ -70,18 +68,13 @@ static hwnas_status read_logs(double *logs, const carrier *c)
     return HWNAS_OK;
 }
 
-/* What a network costs, as a device may be proportional to it or to its logarithm. */
 static hwnas_status read_facts(double *facts, const carrier *c)
 {
     for (size_t row = 0; row < c->table->n; row++) {
         hwnas_graph *graph;
-        hwnas_costs costs;
         TRY(hwnas_graph_build(&graph, c->table->archs[row], 1));
-        hwnas_graph_costs(&costs, graph);
+        hwnas_transfer_facts(facts + row * HWNAS_TRANSFER_FACTS, graph);
         hwnas_graph_free(graph);
-        facts[row * N_FACTS] = log((double)costs.macs + 1);
-        facts[row * N_FACTS + 1] = (double)costs.macs;
-        facts[row * N_FACTS + 2] = log((double)costs.params + 1);
     }
     return HWNAS_OK;
 }
@@ -91,13 +84,14 @@ static hwnas_status learn_table(carrier *c)
     hwnas_status status = HWNAS_OK;
     const size_t n = c->table->n, n_genes = c->space->n_genes;
     double *logs = hwnas_alloc(n * c->n_sources * sizeof *logs);
-    double *facts = hwnas_alloc(n * N_FACTS * sizeof *facts);
+    double *facts = hwnas_alloc(n * HWNAS_TRANSFER_FACTS * sizeof *facts);
     uint16_t *genes = hwnas_alloc((n * n_genes + 1) * sizeof *genes);
     TRY_OUT(read_logs(logs, c));
     TRY_OUT(read_facts(facts, c));
     for (size_t row = 0; row < n; row++)
         memcpy(genes + row * n_genes, c->table->archs[row]->genes, n_genes * sizeof *genes);
-    c->transfer = hwnas_transfer_new(n, c->n_sources, logs, N_FACTS, facts, n_genes, genes);
+    c->transfer =
+        hwnas_transfer_new(n, c->n_sources, logs, HWNAS_TRANSFER_FACTS, facts, n_genes, genes);
 out:
     free(logs);
     free(facts);

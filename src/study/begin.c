@@ -11,6 +11,7 @@
 #include "study/study_facts.h"
 #include "study/session.h"
 #include "study/verify_front.h"
+#include "study/starts.h"
 #include "study/warm.h"
 
 enum {
@@ -237,47 +238,11 @@ out:
 
 /* ---- The whole ---- */
 
-/* ---- Proposals before the strategy's ---- */
-
-/* Trials that were taken over come first in the store. */
-static bool was_taken_over(const hwnas_session *s, const hwnas_arch *arch)
-{
-    bool is_there = false;
-    char *code = hwnas_arch_code(arch);
-    for (uint64_t i = 0; i < s->n_done && !is_there; i++)
-        is_there = s->done[i]->number < s->n_warm && !strcmp(s->done[i]->code, code);
-    free(code);
-    return is_there;
-}
-
-static bool is_start(const hwnas_session *s, const hwnas_arch *arch)
-{
-    for (int i = 0; i < s->n_starts; i++)
-        if (hwnas_arch_equal(s->starts[i], arch))
-            return true;
-    return false;
-}
-
-/* The same in each session of a study, so that each goes on where the last one ended. */
-static void find_starts(hwnas_session *s)
-{
-    hwnas_arch *archs[HWNAS_MAX_STARTS + HWNAS_MAX_WARM_STARTS];
-    int n = s->job->warm_start
-                ? hwnas_warm_start_best(archs, HWNAS_MAX_WARM_STARTS, s->job, s->setup.walked)
-                : 0;
-    n += hwnas_probe_starts(archs + n, s->job, s->setup.walked);
-    for (int i = 0; i < n; i++)
-        if (is_start(s, archs[i]) || was_taken_over(s, archs[i]))
-            hwnas_arch_free(archs[i]);
-        else
-            s->starts[s->n_starts++] = archs[i];
-}
-
 static hwnas_status make_ready(hwnas_session *s)
 {
     TRY(warm_up(s));
     if (s->next - s->n_warm < sizeof s->starts / sizeof *s->starts)
-        find_starts(s);
+        TRY(hwnas_session_find_starts(s));
     return HWNAS_OK;
 }
 

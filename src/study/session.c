@@ -11,6 +11,7 @@
 #include "graph/elaborate.h"
 #include "trial/judge.h"
 #include "study/session.h"
+#include "study/starts.h"
 
 /* A network that was run, to find it again. */
 typedef struct known {
@@ -259,6 +260,7 @@ hwnas_status hwnas_session_propose(hwnas_session *s, hwnas_arch *walked, int *ru
     const uint64_t n_own = s->next - s->n_warm;
     hwnas_strategy *strategy = s->setup.strategy;
     *rung = 0;
+    TRY(hwnas_session_add_starts(s));
     if (n_own < (uint64_t)s->n_starts) {
         hwnas_arch_assign(walked, s->starts[n_own]);
         hwnas_session_note(s, s->next, walked);

@@ -12,6 +12,13 @@
 
 /* Of the front of a warm start, as far as its measurements were not taken over. */
 enum { HWNAS_MAX_WARM_STARTS = 16 };
+/* Of one from another device: so many tell how latencies differ; then so many in each of so many
+ * rounds, which should be on the front (study/warm_order.h). */
+enum { HWNAS_WARM_FIRST = 10, HWNAS_WARM_ROUND = 8, HWNAS_WARM_ROUNDS = 3 };
+enum {
+    HWNAS_ALL_STARTS = HWNAS_MAX_STARTS + HWNAS_MAX_WARM_STARTS + HWNAS_WARM_FIRST +
+                       HWNAS_WARM_ROUND * HWNAS_WARM_ROUNDS
+};
 
 /* A trial that is open: another program was asked to run it, and did not tell yet; or it waits for
  * its measurement (study/open_trials.c). */
@@ -62,7 +69,8 @@ typedef struct hwnas_session {
     char phase[64]; /* what is being trained */
     char *in_vain;  /* why a training at the end failed; NULL: none did */
     int n_starts;   /* proposals that come before the strategy's */
-    hwnas_arch *starts[HWNAS_MAX_STARTS + HWNAS_MAX_WARM_STARTS];
+    hwnas_arch *starts[HWNAS_ALL_STARTS];
+    int n_first, n_rounds; /* when so many were proposed, others follow from them; 0: none do */
     double started, earlier_seconds;
     uint64_t session_first; /* trials that earlier sessions finished */
 } hwnas_session;

@@ -1,8 +1,8 @@
 /* study.c: the loop. Beside it: setup.c opens what it strings together, begin.c takes up what there
  * is, history.c writes what happens and goes through it again, session.c does one trial, budget.c
- * says when there is no other, study_facts.c knows a study again, warm.c takes trials over, probe.c
- * finds the networks to begin with, standstill.c says when not to go on, waiting.c which estimates
- * are to be remeasured, ties.c settles the front, confirm.c measures its end afresh,
+ * says when there is no other, study_facts.c knows a study again, warm.c takes trials over,
+ * starts.c has the networks to begin with, standstill.c says when not to go on, waiting.c which
+ * estimates are to be remeasured, ties.c settles the front, confirm.c measures its end afresh,
  * verify_front.c sees that its networks are computed right. ask_tell.c is the same study for a
  * program that runs the networks itself. */
 #include "study/study.h"

@@ -80,67 +80,87 @@ static int by_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static hwnas_status read_study(hwnas_warm_start *out, hwnas_store *store, const hwnas_job *job,
+static hwnas_status read_study(hwnas_warm_study *out, hwnas_store *store, const hwnas_job *job,
                                const hwnas_space *walked, const hwnas_evaluator *evaluator)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_place place = {.file = job->warm_start};
-    hwnas_job theirs = {0};
-    hwnas_trial *trials = NULL;
-    size_t n = 0;
-    int same[HWNAS_MAX_DEVICES];
     char *space = NULL, *mine = hwnas_space_fingerprint(walked);
-    json_t *identity = NULL, *infos = NULL, *verified = NULL;
+    json_t *infos = NULL, *verified = NULL;
     TRY_OUT(hwnas_store_get(&space, store, "space"));
-    TRY_OUT(hwnas_facts_json(&identity, store, "job"));
+    TRY_OUT(hwnas_facts_json(&out->identity, store, "job"));
     TRY_OUT(hwnas_facts_json(&infos, store, "devices"));
-    if (!space || !identity || strcmp(space, mine)) {
+    if (!space || !out->identity || strcmp(space, mine)) {
         status = hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &place, "the study is of another space than '%s'",
                        walked->name),
             "a warm start needs a study of the same space, with the same settings left open");
         goto out;
     }
-    TRY_OUT(hwnas_job_goals(&theirs, identity));
+    TRY_OUT(hwnas_job_goals(&out->job, out->identity));
     bool same_settings = true;
     for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
         const hwnas_setting_kind *s = &hwnas_setting_table[i];
         same_settings &=
-            is_same_setting(hwnas_setting_of_job(s, job), hwnas_setting_of_job(s, &theirs));
+            is_same_setting(hwnas_setting_of_job(s, job), hwnas_setting_of_job(s, &out->job));
     }
     for (int d = 0; d < job->goals.devices.n; d++)
-        same[d] = same_settings ? find_device(job, d, evaluator, &theirs, infos) : -1;
-    TRY_OUT(hwnas_store_trials(&trials, &n, store));
+        out->same[d] = same_settings ? find_device(job, d, evaluator, &out->job, infos) : -1;
+    TRY_OUT(hwnas_store_trials(&out->trials, &out->n, store));
     TRY_OUT(hwnas_verified_load(&verified, store));
-    hwnas_verified_apply(trials, n, verified, NULL);
-    qsort(trials, n, sizeof *trials, by_order);
-    out->trials = hwnas_alloc((n + 1) * sizeof *out->trials);
-    for (size_t i = 0; i < n; i++) {
-        if (!trials[i].is_finished || trials[i].status != HWNAS_OK || trials[i].rung ||
-            trials[i].is_stopped_early)
-            continue;
-        translate(&trials[i], job, &theirs, same);
-        out->trials[out->n++] = trials[i];
-        trials[i] = (hwnas_trial){0};
-    }
+    hwnas_verified_apply(out->trials, out->n, verified, NULL);
+    qsort(out->trials, out->n, sizeof *out->trials, by_order);
 out:
-    hwnas_trials_free(trials, n);
     json_decref(verified);
-    json_decref(identity);
     json_decref(infos);
     free(space);
     free(mine);
     return status;
 }
 
-hwnas_status hwnas_warm_start_load(hwnas_warm_start *out, const hwnas_job *job,
+hwnas_status hwnas_warm_study_read(hwnas_warm_study *out, const hwnas_job *job,
                                    const hwnas_space *walked, const hwnas_evaluator *evaluator)
 {
     hwnas_store *store;
+    hwnas_warm_study study = {0};
     TRY(hwnas_store_open(&store, job->warm_start, HWNAS_STORE_READ));
-    hwnas_status status = read_study(out, store, job, walked, evaluator);
+    const hwnas_status status = read_study(&study, store, job, walked, evaluator);
     hwnas_store_close(store);
+    if (status == HWNAS_OK)
+        *out = study;
+    else
+        hwnas_warm_study_done(&study);
     return status;
+}
+
+void hwnas_warm_study_done(hwnas_warm_study *study)
+{
+    hwnas_trials_free(study->trials, study->n);
+    json_decref(study->identity);
+    *study = (hwnas_warm_study){0};
+}
+
+bool hwnas_warm_is_whole(const hwnas_trial *trial)
+{
+    return trial->is_finished && trial->status == HWNAS_OK && !trial->rung &&
+           !trial->is_stopped_early;
+}
+
+hwnas_status hwnas_warm_start_load(hwnas_warm_start *out, const hwnas_job *job,
+                                   const hwnas_space *walked, const hwnas_evaluator *evaluator)
+{
+    hwnas_warm_study study;
+    TRY(hwnas_warm_study_read(&study, job, walked, evaluator));
+    out->trials = hwnas_alloc((study.n + 1) * sizeof *out->trials);
+    for (size_t i = 0; i < study.n; i++) {
+        if (!hwnas_warm_is_whole(&study.trials[i]))
+            continue;
+        translate(&study.trials[i], job, &study.job, study.same);
+        out->trials[out->n++] = study.trials[i];
+        study.trials[i] = (hwnas_trial){0};
+    }
+    hwnas_warm_study_done(&study);
+    return HWNAS_OK;
 }
 
 void hwnas_warm_start_done(hwnas_warm_start *warm)

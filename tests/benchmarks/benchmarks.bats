@@ -35,6 +35,7 @@ needs_ort_headers() {
 @test "search_ceiling" { measures "$here/search_ceiling" --quick; }
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
 @test "transfer" { measures "$here/transfer" --quick; }
+@test "warm_start" { measures "$here/warm_start" --quick --trials 40; }
 @test "cluster" { measures "$here/cluster" --quick; }
 @test "limits_hold" { measures "$here/limits_hold" --quick; }
 @test "predictors" { measures "$here/predictors" --quick --only nb201 --seeds 1 --out "$BATS_TEST_TMPDIR"; }

@@ -523,3 +523,51 @@ END
     done
     [ $n -ge 3 ]
 }
+
+@test "a warm start from another device: its latencies say what is measured, are nowhere taken for this one's, and a search that stopped goes on the same" {
+    py <<'END'
+import csv, os, sqlite3
+import hwnas
+DATA = os.environ["HWNAS_SRC"] + "/tests/data/"
+def read(name):
+    with open(DATA + name) as file:
+        return {row["arch"]: row for row in csv.DictReader(file)}
+rows = read("nas_bench_201_latency.csv")
+accuracy = {code: float(row["c10_test_top1_pct"]) for code, row in read("nas_bench_201.csv").items()}
+
+def search(column, path, trials, resume=False, stop_at=None, **keys):
+    codes = []
+    with hwnas.Study(device="external", space="nas_bench_201", objectives=["accuracy", "latency.p50"], trials=trials,
+                     seed=3, study=path, resume=resume, runs_again=True, **keys) as study:
+        for trial in study:
+            codes.append(trial.code)
+            study.tell(trial, {"accuracy": accuracy[trial.code], "latency.p50": float(rows[trial.code][column]) / 1e3})
+            if len(codes) == stop_at:
+                break
+    return codes
+
+old = search("pixel3_ms", "old.db", 80)
+warm = search("1080ti_1_ms", "warm.db", 45, warm_start="old.db")
+# First those that tell most, then those of the old study that are on its front by this device's latencies.
+assert set(warm[:10]) <= set(old) and len(set(warm)) == len(warm)
+point = {code: (accuracy[code], -float(rows[code]["1080ti_1_ms"])) for code in old}
+front = [a for a in old if not any(point[b] != point[a] and point[b][0] >= point[a][0] and point[b][1] >= point[a][1] for b in old)]
+found = set(front) & set(warm[:34])
+print(len(front), len(found))
+assert len(found) > 0.7 * len(front), (front, warm[:34])
+db = sqlite3.connect("warm.db")
+for code, value, source in db.execute("SELECT code, value, source FROM trial JOIN value ON trial = number WHERE metric = 'latency.p50'"):
+    assert source == "told" and abs(value - float(rows[code]["1080ti_1_ms"]) / 1e3) < 1e-12, (code, value, source)
+assert db.execute("SELECT count(*) FROM trial").fetchone()[0] == 45
+db.close()
+# In the middle of the first ones, between two rounds, and behind them.
+for stop in 4, 10, 21, 40:
+    name = f"part{stop}.db"
+    part = search("1080ti_1_ms", name, 45, stop_at=stop, warm_start="old.db")
+    part += search("1080ti_1_ms", name, 45, resume=True, warm_start="old.db")
+    assert part == warm, (stop, part, warm)
+# The device that it is of needs no such thing; few trials tell nothing.
+few = search("1080ti_1_ms", "few.db", 20, warm_start=(search("pixel3_ms", "short.db", 12) and "short.db"))
+assert len(few) == 20
+END
+}
