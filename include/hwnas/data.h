@@ -83,6 +83,35 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_dataset_quantize(hwnas_dataset *data,
                                                             const hwnas_network *network,
                                                             const char *path, int64_t calibrate);
 
+typedef struct hwnas_network_mix_options {
+    size_t size;
+    double max_error;  /* limit on the largest difference from fp32, relative to the largest output;
+                          0: 0.05 */
+    int64_t calibrate; /* ranges and errors are of so many of the first samples; 0: 64 */
+    int threads;       /* 0: all cores that this process may use */
+    double seconds;    /* that each way is measured for; 0: 1 */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: it ends soon with
+     * HWNAS_E_INTERRUPTED, and nothing is written. */
+    const volatile sig_atomic_t *cancel;
+    /* (optional) Is told what is done, `of` 0: not how much of it there is; in the calling thread.
+     */
+    void (*progress)(void *context, const char *phase, size_t done, size_t of);
+    void *context;
+} hwnas_network_mix_options;
+#define HWNAS_NETWORK_MIX_OPTIONS_INIT                                                             \
+    {                                                                                              \
+        sizeof(hwnas_network_mix_options), 0, 0, 0, 0, NULL, NULL, NULL                            \
+    }
+
+/* Chooses for each layer whether it is computed in 8-bit integers, by what it gains on the device
+ * `cpu` and what it costs in accuracy (docs/precision.md), and writes the fastest network within
+ * the limit as an ONNX file, batch norms folded, whole or not at all. `data` NULL: random inputs.
+ * Text and JSON ("hwnas.mix"). Minutes for a large network. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_mix(hwnas_report **out,
+                                                       const hwnas_network *network,
+                                                       hwnas_dataset *data, const char *path,
+                                                       const hwnas_network_mix_options *options);
+
 typedef struct hwnas_evaluation hwnas_evaluation;
 
 /* The same, and compares the first output with the labels, or the original's, or both.

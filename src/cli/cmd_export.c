@@ -12,13 +12,14 @@ static const hwnas_usage usage = {
              "hwnas export quickstart.db --format pytorch --out best.py\n"
              "hwnas export --space accel_nasbench --arch CODE --format onnx --out net.onnx\n"
              "hwnas export net.onnx --format pytorch --out net.py\n"
-             "hwnas export net.onnx --format onnx --dtype s8 --data val.npz --out small.onnx",
+             "hwnas export net.onnx --format onnx --dtype mixed --data val.npz --out fast.onnx",
     .max_arguments = 1};
 
-/* What ranges are found with. */
+/* What ranges are found with, and how layers are chosen. */
 typedef struct samples {
     hwnas_data_arguments data;
-    long calibrate;
+    long calibrate, threads;
+    double max_error; /* percent; 0: as the library says */
 } samples;
 
 static bool is_onnx(const char *path)
@@ -57,6 +58,38 @@ static hwnas_status write_calibrated(const hwnas_network *network, const char *p
     return status;
 }
 
+static void show_phase(void *context, const char *phase, size_t done, size_t of)
+{
+    char words[128];
+    if (of)
+        snprintf(words, sizeof words, "%s: %zu of %zu", phase, done, of);
+    else
+        snprintf(words, sizeof words, "%s", phase);
+    hwnas_show_progress(context, words);
+}
+
+/* A network of which those layers are in 8-bit integers that are worth it. */
+static hwnas_status write_mixed(const hwnas_network *network, const char *path, const samples *s,
+                                bool as_json)
+{
+    hwnas_dataset *data = NULL;
+    hwnas_report *report;
+    hwnas_network_mix_options how = HWNAS_NETWORK_MIX_OPTIONS_INIT;
+    how.max_error = s->max_error / 100;
+    how.calibrate = s->calibrate;
+    how.threads = (int)s->threads;
+    how.progress = show_phase;
+    how.cancel = hwnas_stop_on_signals();
+    if (s->data.files.n)
+        TRY(hwnas_data_arguments_open(&data, network, &s->data, true));
+    hwnas_status status = hwnas_network_mix(&report, network, data, path, &how);
+    hwnas_show_progress(NULL, NULL);
+    hwnas_dataset_close(data);
+    if (status == HWNAS_OK)
+        status = hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
+    return status;
+}
+
 hwnas_status hwnas_cmd_export(int argc, char **argv)
 {
     const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
@@ -68,7 +101,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     char *note = NULL;
     bool best = false, as_json = false, done;
     int n;
-    samples s = {0};
+    samples s = {.threads = 1};
     const hwnas_option options[] = {
         {"best", 0, HWNAS_OPTION_FLAG, &best, NULL, "the winner (the default)"},
         {"trial", 0, HWNAS_OPTION_INT, &trial, "N", "this trial of the study"},
@@ -77,9 +110,13 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
-         "f32; s8: ONNX in int8 (QDQ); of a study: as measured"},
+         "f32; s8: ONNX in int8 (QDQ); mixed: where it pays; study: as measured"},
         {"data", 0, HWNAS_OPTION_LIST, &s.data.files, "FILE",
-         "s8: samples that give ranges (docs/evaluate.md); random inputs"},
+         "s8, mixed: samples that give ranges (docs/evaluate.md); random inputs"},
+        {"max-error", 0, HWNAS_OPTION_NUMBER, &s.max_error, "PERCENT",
+         "mixed: largest difference from f32, of the largest output (5)"},
+        {"threads", 't', HWNAS_OPTION_ALL | HWNAS_OPTION_RARE, &s.threads, "N",
+         "mixed: threads that layers are timed with, or all (1)"},
         {"calibrate", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &s.calibrate, "N",
          "s8: ranges come from the first N samples (64)"},
         {"x", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &s.data.x, "NAME",
@@ -112,17 +149,23 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     for (int i = 0; i < s.data.files.n; i++)
         TRY(hwnas_file_check_output(path, s.data.files.texts[i]));
     const bool is_file = study && is_onnx(study), writes_onnx = !strcmp(format, "onnx");
-    const bool has_data = s.data.files.n > 0;
-    if (has_data && (!dtype || strcmp(dtype, "s8") || !writes_onnx || how.is_folded))
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--data goes with --format onnx --dtype s8");
-    if (is_file && (best || trial >= 0 || (!has_data && (batch || dtype || how.is_folded))))
+    const bool is_mixed = dtype && !strcmp(dtype, "mixed"), has_data = s.data.files.n > 0;
+    const bool makes_bytes = is_mixed || has_data;
+    if (makes_bytes &&
+        (!dtype || (!is_mixed && strcmp(dtype, "s8")) || !writes_onnx || how.is_folded))
+        return hwnas_fail(
+            HWNAS_E_USAGE, NULL,
+            "--data goes with --format onnx --dtype s8 or mixed, and mixed with --format onnx");
+    if (s.max_error && !is_mixed)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--max-error goes with --dtype mixed");
+    if (is_file && (best || trial >= 0 || (!makes_bytes && (batch || dtype || how.is_folded))))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "of an ONNX file --format pytorch and --out have a meaning, and "
-                          "--format onnx --dtype s8 with --data");
-    if (is_file && !has_data && strcmp(format, "pytorch"))
+                          "--format onnx with --dtype mixed, or with --dtype s8 and --data");
+    if (is_file && !makes_bytes && strcmp(format, "pytorch"))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "an ONNX file is written as pytorch, not as %s",
                           format);
-    if (dtype)
+    if (dtype && !is_mixed)
         TRY(hwnas_precision_find(&how.precision, dtype));
     if (how.precision != HWNAS_F32 && (how.precision != HWNAS_S8 || !writes_onnx))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--dtype is f32, or s8 with --format onnx");
@@ -135,10 +178,11 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         TRY(hwnas_network_open_trial(&network, study, trial, &open));
     else
         TRY(hwnas_network_open(&network, is_file ? study : space, code, &open));
-    hwnas_status status = has_data ? write_calibrated(network, path, &s)
-                                   : write_file(&note, network, path, format, &how);
+    hwnas_status status = is_mixed   ? write_mixed(network, path, &s, as_json)
+                          : has_data ? write_calibrated(network, path, &s)
+                                     : write_file(&note, network, path, format, &how);
     hwnas_network_close(network);
-    if (status == HWNAS_OK && as_json)
+    if (status == HWNAS_OK && as_json && !is_mixed)
         status = print_json(study ? study : space, path, format, note);
     hwnas_free(note);
     return status;

@@ -60,23 +60,31 @@ static hwnas_status calibration_init(calibration *c, const hwnas_graph *graph,
     return HWNAS_OK;
 }
 
-/* The next sample: of the given ones, or random: between -1 and 1, or whole numbers that the graph
- * can look up. */
-static void next_inputs(const calibration *c, const float **given, hwnas_rng *rng)
+hwnas_status hwnas_random_samples(float **out, const hwnas_graph *graph, size_t n)
+{
+    hwnas_rng rng = hwnas_rng_new(graph->seed, 0x72616e676573); /* the stream "ranges" */
+    size_t n_values = 0;
+    for (size_t i = 0; i < graph->n_inputs; i++)
+        n_values += (size_t)hwnas_tensor_count(&graph->tensors[graph->inputs[i]]);
+    TRY(hwnas_try_alloc((void **)out, (n * n_values + 1) * sizeof **out, "random samples"));
+    float *value = *out;
+    for (size_t i = 0; i < n * graph->n_inputs; i++) {
+        const int input = graph->inputs[i % graph->n_inputs];
+        const int64_t below = hwnas_graph_input_below(graph, input);
+        for (int64_t k = hwnas_tensor_count(&graph->tensors[input]); k > 0; k--) {
+            const double uniform = hwnas_rng_double(&rng);
+            *value++ = (float)(below ? floor(uniform * (double)below) : 2 * uniform - 1);
+        }
+    }
+    return HWNAS_OK;
+}
+
+static void next_inputs(const calibration *c, const float **given)
 {
     for (size_t i = 0; i < c->graph->n_inputs; i++) {
-        const int input = c->graph->inputs[i];
-        const size_t n = (size_t)hwnas_tensor_count(&c->graph->tensors[input]);
-        const int64_t below = hwnas_graph_input_below(c->graph, input);
-        if (*given) {
-            memcpy(c->inputs[i], *given, n * sizeof **given);
-            *given += n;
-            continue;
-        }
-        for (size_t k = 0; k < n; k++) {
-            const double uniform = hwnas_rng_double(rng);
-            c->inputs[i][k] = (float)(below ? floor(uniform * (double)below) : 2 * uniform - 1);
-        }
+        const size_t n = (size_t)hwnas_tensor_count(&c->graph->tensors[c->graph->inputs[i]]);
+        memcpy(c->inputs[i], *given, n * sizeof **given);
+        *given += n;
     }
 }
 
@@ -93,20 +101,23 @@ static hwnas_status find_ranges(hwnas_range *ranges, const calibration *c, hwnas
 {
     hwnas_status status = HWNAS_OK;
     hwnas_exec *exec = NULL;
-    hwnas_rng rng = hwnas_rng_new(c->graph->seed, 0x72616e676573); /* the stream "ranges" */
+    float *random = NULL;
     const float *given = options->n_samples ? options->samples : NULL;
     const size_t n = given ? options->n_samples : RANDOM_SAMPLES;
+    if (!given)
+        TRY_OUT(hwnas_random_samples(&random, c->graph, n));
+    given = given ? given : random;
     TRY_OUT(hwnas_device_compile(&exec, device, &c->view, NULL));
     for (size_t k = 0; k < n; k++) {
-        next_inputs(c, &given, &rng);
+        next_inputs(c, &given);
         TRY_OUT(device->ops->run(exec, (const float *const *)c->inputs, c->outputs));
         for (size_t i = 0; i < c->view.n_outputs; i++) {
             const int tensor = c->view.outputs[i];
-            widen(&ranges[tensor], c->outputs[i],
-                  hwnas_tensor_count(&c->graph->tensors[tensor]));
+            widen(&ranges[tensor], c->outputs[i], hwnas_tensor_count(&c->graph->tensors[tensor]));
         }
     }
 out:
+    free(random);
     hwnas_exec_free(exec);
     return status;
 }
@@ -132,7 +143,7 @@ hwnas_status hwnas_device_quantize(hwnas_graph **out, int **origin, hwnas_device
     hwnas_status status = HWNAS_OK;
     hwnas_range *ranges = hwnas_alloc((graph->n_tensors + 1) * sizeof *ranges);
     TRY_OUT(hwnas_device_ranges(ranges, device, graph, options, form));
-    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, form));
+    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, NULL, form));
 out:
     free(ranges);
     return status;

@@ -5,6 +5,11 @@
 #include "device/device.h"
 #include "graph/quantize_graph.h"
 
+/* `n` random samples of all inputs, one behind the other, as hwnas_exec_options has them: between
+ * -1 and 1, or whole numbers that the graph can look up. The graph's seed decides. `out` is yours
+ * to free(). */
+HWNAS_CHECKED hwnas_status hwnas_random_samples(float **out, const hwnas_graph *graph, size_t n);
+
 /* By tensor of the graph: the least and the greatest value of those that are to be quantised, as
  * below; of others zero. `ranges` has a place for each tensor. */
 HWNAS_CHECKED hwnas_status hwnas_device_ranges(hwnas_range *ranges, hwnas_device *device,

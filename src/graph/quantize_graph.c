@@ -16,8 +16,9 @@
 typedef struct quantizer {
     hwnas_quantize_form form;
     const hwnas_range *ranges;
-    bool *is_quantized; /* by node: reads bytes */
-    bool *wants;        /* by tensor: is bytes for those who want them */
+    const bool *stays_float;   /* by node; NULL: none */
+    bool *is_quantized;        /* by node: reads bytes */
+    bool *wants;               /* by tensor: is bytes for those who want them */
     int *bytes, *scale, *zero; /* by tensor: the places of its bytes, their scale and zero point */
     float *scale_value;        /* by tensor: of an activation */
     int *origin;
@@ -73,6 +74,22 @@ static bool has_kernel(int *axis, const hwnas_graph *graph, const hwnas_node *no
            !hwnas_dtype_is_whole(hwnas_node_input(graph, node, 0)->dtype);
 }
 
+bool *hwnas_quantizable_products(const hwnas_graph *graph)
+{
+    int axis;
+    bool *out = hwnas_alloc((graph->n_nodes + 1) * sizeof *out);
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        out[n] = has_kernel(&axis, graph, &graph->nodes[n]);
+    return out;
+}
+
+/* A product with weights that is to be one of bytes. */
+static bool is_byte_product(const quantizer *q, const hwnas_graph *graph, size_t n)
+{
+    int axis;
+    return has_kernel(&axis, graph, &graph->nodes[n]) && !(q->stays_float && q->stays_float[n]);
+}
+
 /* Operators on bytes that do not pay by themselves, but between those that do. Means are not among
  * them: they need another scale. */
 static bool passes(const hwnas_graph *graph, const hwnas_node *node)
@@ -99,8 +116,7 @@ static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const
             return -1;
         if (t->producer >= 0 && hwnas_lone_reader(&uses[node->inputs[i]]) >= 0 &&
             has_kernel(&axis, graph, &graph->nodes[t->producer]) &&
-            (last < 0 ||
-             t->producer > hwnas_node_input(graph, node, last)->producer))
+            (last < 0 || t->producer > hwnas_node_input(graph, node, last)->producer))
             last = i;
     }
     return last < 0 ? -1 : 1 - last;
@@ -110,13 +126,12 @@ static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const
  * producer is looked at. `is_due`: it, or an activation of it, is wanted. */
 static void decide(quantizer *q, const hwnas_graph *graph)
 {
-    int axis;
     bool *is_due = hwnas_alloc((graph->n_tensors + 1) * sizeof *is_due);
     hwnas_uses *uses = hwnas_graph_uses(graph, NULL, NULL);
     for (size_t n = graph->n_nodes; n-- > 0;) {
         const hwnas_node *node = &graph->nodes[n];
         const int other = other_summand(graph, node, uses);
-        if (has_kernel(&axis, graph, node)) {
+        if (is_byte_product(q, graph, n)) {
             q->is_quantized[n] = q->wants[node->inputs[0]] = is_due[node->inputs[0]] = true;
         } else if (q->wants[node->output] && passes(graph, node)) {
             q->is_quantized[n] = true;
@@ -151,14 +166,31 @@ static bool has_int8_kernel(const hwnas_graph *graph, const hwnas_node *node)
            !hwnas_graph_has_attention(graph);
 }
 
+/* Whether a node has its values from a product that keeps its floats, with no product of bytes
+ * between. */
+static bool follows_floats(const bool *is_float, const hwnas_graph *graph, const hwnas_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int before = hwnas_node_input(graph, node, i)->producer;
+        if (before >= 0 && is_float[before])
+            return true;
+    }
+    return false;
+}
+
 /* Each operator by itself: what it reads and what it makes. A function that cuts off goes with the
  * operator before it. */
 static void decide_for_files(quantizer *q, const hwnas_graph *graph)
 {
     int axis;
+    bool *is_float = hwnas_alloc((graph->n_nodes + 1) * sizeof *is_float);
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const hwnas_node *node = &graph->nodes[n];
         const bool multiplies = has_kernel(&axis, graph, node);
+        is_float[n] =
+            multiplies ? !is_byte_product(q, graph, n) : follows_floats(is_float, graph, node);
+        if (is_float[n])
+            continue;
         const bool does_clip = node->op->id == HWNAS_OP_RELU || node->op->id == HWNAS_OP_CLIP;
         const int before = hwnas_node_input(graph, node, 0)->producer;
         q->is_quantized[n] = true;
@@ -176,6 +208,7 @@ static void decide_for_files(quantizer *q, const hwnas_graph *graph)
     }
     for (size_t i = 0; i < graph->n_outputs; i++)
         q->wants[graph->outputs[i]] = false;
+    free(is_float);
 }
 
 static void quantizer_init(quantizer *q, const hwnas_graph *graph)
@@ -201,9 +234,8 @@ bool *hwnas_quantize_wants(const hwnas_graph *graph, hwnas_quantize_form form)
 
 /* ---- Making the graph ---- */
 
-static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const char *name,
-                               int64_t n, const float *scales, float zero_value,
-                               hwnas_dtype dtype)
+static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const char *name, int64_t n,
+                               const float *scales, float zero_value, hwnas_dtype dtype)
 {
     hwnas_arena *arena = r->to->arena;
     const int rank = n > 1;
@@ -383,11 +415,11 @@ static hwnas_status read_input(int *out, hwnas_rewrite *r, size_t n, int i)
     const int tensor = node->inputs[i];
     const hwnas_tensor *t = &r->from->tensors[tensor];
     int axis;
-    if (i == 1 && has_kernel(&axis, r->from, node))
+    if (i == 1 && q->is_quantized[n] && has_kernel(&axis, r->from, node))
         return quantize_kernel(out, r, tensor, axis);
     const hwnas_node *product = q->form == HWNAS_QUANTIZE_FILE ? biased_by(r->from, node, i) : NULL;
     *out = -1;
-    if (product && q->wants[product->inputs[0]])
+    if (product && q->is_quantized[product - r->from->nodes] && q->wants[product->inputs[0]])
         TRY(quantize_bias(out, r, product, tensor));
     if (*out >= 0)
         return HWNAS_OK;
@@ -429,10 +461,11 @@ static size_t most_nodes(const hwnas_graph *graph)
 }
 
 hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin, const hwnas_graph *graph,
-                                  const hwnas_range *ranges, hwnas_quantize_form form)
+                                  const hwnas_range *ranges, const bool *stays_float,
+                                  hwnas_quantize_form form)
 {
     const size_t n_nodes = most_nodes(graph), n_places = graph->n_tensors + 1;
-    quantizer q = {.form = form, .ranges = ranges};
+    quantizer q = {.form = form, .ranges = ranges, .stays_float = stays_float};
     quantizer_init(&q, graph);
     q.origin = hwnas_alloc(n_nodes * sizeof *q.origin);
     q.bytes = hwnas_alloc(n_places * sizeof *q.bytes);

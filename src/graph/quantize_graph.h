@@ -35,11 +35,14 @@ typedef enum hwnas_quantize_form {
 /* By tensor: which activations are to be quantised, and thus need a range. Yours to free(). */
 bool *hwnas_quantize_wants(const hwnas_graph *graph, hwnas_quantize_form form);
 
-/* A new graph; `ranges` by tensor. `origin` has the number of the old node for each new one, -1
- * where there was none; yours to free(). */
+/* By node: products with weights, each of which can be of bytes or of floats. Yours to free(). */
+bool *hwnas_quantizable_products(const hwnas_graph *graph);
+
+/* A new graph; `ranges` by tensor. `stays_float` (NULL: none does): by node, products that keep
+ * their floats, and with them what only passes values on to or from them. `origin` has the number
+ * of the old node for each new one, -1 where there was none; yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin,
-                                                const hwnas_graph *graph,
-                                                const hwnas_range *ranges,
-                                                hwnas_quantize_form form);
+                                                const hwnas_graph *graph, const hwnas_range *ranges,
+                                                const bool *stays_float, hwnas_quantize_form form);
 
 #endif

@@ -337,7 +337,7 @@ static void bytes_are_multiplied_exactly(void **state)
 
     hwnas_range ranges[8] = {{0}};
     ranges[x] = (hwnas_range){-127, 127};
-    ok(hwnas_graph_quantize(&quantized, &origin, graph, ranges, HWNAS_QUANTIZE_FUSED));
+    ok(hwnas_graph_quantize(&quantized, &origin, graph, ranges, NULL, HWNAS_QUANTIZE_FUSED));
     assert_int_equal(count(quantized, "quantize_linear"), 1);
     assert_int_equal(count(quantized, "dequantize_linear"), 2);
     float *in = values;
@@ -347,6 +347,48 @@ static void bytes_are_multiplied_exactly(void **state)
     free_all(outputs, 1);
     free(origin);
     hwnas_graph_free(quantized);
+    hwnas_graph_free(graph);
+}
+
+/* Products that keep their floats have no bytes around them, the others have, and the device
+ * computes what such a graph says. */
+static void layers_stay_floats_where_that_is_asked(void **state)
+{
+    (void)state;
+    static const hwnas_quantize_form forms[] = {HWNAS_QUANTIZE_FUSED, HWNAS_QUANTIZE_FILE};
+    hwnas_graph *graph = build("resnet32_cifar", ""), *folded, *quantized;
+    ok(hwnas_graph_fold(&folded, graph));
+    hwnas_range *ranges = hwnas_alloc(folded->n_tensors * sizeof *ranges);
+    bool *is_product = hwnas_quantizable_products(folded), *stays = hwnas_alloc(folded->n_nodes);
+    for (size_t f = 0; f < COUNT(forms); f++) {
+        ok(hwnas_device_ranges(ranges, cpu, folded, &(hwnas_exec_options){0}, forms[f]));
+        for (size_t every = 1; every <= 3; every++) { /* each, each second, each third stays */
+            size_t n_bytes = 0, n_products = 0;
+            int *origin;
+            for (size_t i = 0; i < folded->n_nodes; i++) {
+                stays[i] = is_product[i] && n_products++ % every == 0;
+                n_bytes += is_product[i] && !stays[i];
+            }
+            assert_int_equal(n_products, 32); /* He and others, 2016: the name counts them */
+            ok(hwnas_graph_quantize(&quantized, &origin, folded, ranges, stays, forms[f]));
+            size_t n_kernels = 0;
+            for (size_t i = 0; i < quantized->n_nodes; i++)
+                n_kernels += hwnas_dequantizes_kernel(quantized, &quantized->nodes[i]);
+            assert_int_equal(n_kernels, n_bytes);
+            if (!n_bytes)
+                assert_int_equal(count(quantized, "quantize_linear"), 0);
+            truth t = truth_of(quantized);
+            const double error = error_on_cpu(&t, quantized, NULL);
+            if (!(error <= 0.02)) /* values between two bytes may go either way */
+                fail_msg("form %zu, each %zu. stays: off by %.2e", f, every, error);
+            truth_done(&t);
+            free(origin);
+        }
+    }
+    free(ranges);
+    free(is_product);
+    free(stays);
+    hwnas_graph_free(folded);
     hwnas_graph_free(graph);
 }
 
@@ -530,6 +572,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_multiplied_exactly),
+        cmocka_unit_test(layers_stay_floats_where_that_is_asked),
         cmocka_unit_test(quantized_graphs_go_through_files),
         cmocka_unit_test(quantized_images_need_no_partitions),
         cmocka_unit_test(sums_are_not_written_over_what_is_read),

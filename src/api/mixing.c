@@ -1,0 +1,117 @@
+/* mixing.c: hwnas_network_mix(): the layers of a network that are worth it in 8-bit integers. */
+#include <hwnas/data.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/batch_runner.h"
+#include "api/report_handle.h"
+#include "base/c_locale.h"
+#include "base/file.h"
+#include "base/sized_options.h"
+#include "inherit/samples.h"
+#include "onnx/onnx.h"
+#include "predict/predict.h"
+#include "report/mix_text.h"
+
+enum { CALIBRATE = 64 };
+#define MAX_ERROR 0.05
+
+static hwnas_status write_onnx(const char *path, const hwnas_graph *graph)
+{
+    void *bytes;
+    size_t length;
+    TRY(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
+    const hwnas_status status = hwnas_file_write(path, bytes, length);
+    free(bytes);
+    return status;
+}
+
+static hwnas_status check(const hwnas_mix_options *how, const char *path)
+{
+    if (!path)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "a file to write is missing");
+    if (!(how->max_error > 0))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "the limit on the error must be above 0");
+    return HWNAS_OK;
+}
+
+/* Of a network that was judged on samples, the weights that it was judged by. */
+static hwnas_status recover(hwnas_graph **out, const hwnas_network *network)
+{
+    hwnas_predictor *judge;
+    *out = NULL;
+    TRY(hwnas_api_open_judge(&judge, network));
+    hwnas_status status = HWNAS_OK;
+    if (judge)
+        status = hwnas_samples_build(out, hwnas_predictor_samples_of(judge), network->arch,
+                                     network->batch);
+    hwnas_predictor_free(judge);
+    return status;
+}
+
+static void write_text(hwnas_str *out, const void *found)
+{
+    hwnas_mix_text(out, found);
+}
+
+static json_t *to_json(const void *found)
+{
+    return hwnas_mix_json(found);
+}
+
+static void free_found(void *found)
+{
+    hwnas_mix_report_free(found);
+}
+
+hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
+                               hwnas_dataset *data, const char *path,
+                               const hwnas_network_mix_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_status status = HWNAS_OK;
+    static const hwnas_report_kind kind = {.text = write_text, .json = to_json, .free = free_found};
+    hwnas_network_mix_options o;
+    TRY(TAKE_OPTIONS(&o, given));
+    float *samples = NULL;
+    hwnas_graph *recovered = NULL;
+    hwnas_mix_report *found = hwnas_alloc(sizeof *found);
+    hwnas_mix_options how = {.max_error = o.max_error ? o.max_error : MAX_ERROR,
+                             .threads = o.threads,
+                             .seconds = o.seconds,
+                             .stop = o.cancel,
+                             .progress = o.progress,
+                             .context = o.context};
+    hwnas_api_use_runner();
+    TRY_OUT(check(&how, path));
+    TRY_OUT(recover(&recovered, network));
+    if (data) {
+        TRY_OUT(hwnas_calibration_take(&samples, &how.n_samples, network, data, o.calibrate));
+        const int64_t wanted = o.calibrate ? o.calibrate : CALIBRATE,
+                      there = hwnas_dataset_samples(data);
+        found->n_samples = wanted < there ? wanted : there;
+    }
+    how.samples = samples;
+    found->model = hwnas_strdup(network->name);
+    found->file = hwnas_strdup(path);
+    found->batch = network->batch;
+    found->threads = o.threads;
+    found->max_error = how.max_error;
+    TRY_OUT(hwnas_mix_choose(&found->mix, recovered ? recovered : network->graph, &how));
+    TRY_OUT(write_onnx(path, found->mix.graph));
+    *out = hwnas_report_new(&kind, found);
+    if (found->mix.is_unstable)
+        hwnas_report_add_note(*out, "the machine was disturbed while the three were measured");
+    if (!data)
+        hwnas_report_add_note(*out,
+                              "ranges and errors are of random inputs: --data FILE has yours");
+    hwnas_report_add_file(*out, path, "");
+    found = NULL;
+out:
+    free(samples);
+    hwnas_graph_free(recovered);
+    hwnas_mix_report_free(found);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* answers.h: what a network gives for samples, in fp32 and with some layers in bytes. */
+#ifndef HWNAS_PRECISION_ANSWERS_H
+#define HWNAS_PRECISION_ANSWERS_H
+
+#include "precision/mix.h"
+
+typedef struct hwnas_answers hwnas_answers;
+
+/* Runs a folded graph in fp32 on the device `cpu` and finds the ranges of its activations. The
+ * graph and the samples are borrowed. */
+HWNAS_CHECKED hwnas_status hwnas_answers_open(hwnas_answers **out, const hwnas_graph *folded,
+                                              const hwnas_mix_options *options);
+void hwnas_answers_close(hwnas_answers *answers); /* accepts NULL */
+
+/* The network in which all layers but those that stay float (by node) are of bytes. */
+HWNAS_CHECKED hwnas_status hwnas_answers_quantize(hwnas_graph **out, const hwnas_answers *answers,
+                                                  const bool *stays_float);
+/* What that gives for the first `n` samples (0: all), against fp32. */
+HWNAS_CHECKED hwnas_status hwnas_answers_compare(hwnas_output_error *out, hwnas_answers *answers,
+                                                 const bool *stays_float, size_t n);
+
+#endif

@@ -1,0 +1,337 @@
+#include "precision/mix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/race.h"
+#include "precision/answers.h"
+#include "precision/layer_times.h"
+
+enum {
+    ALONE_SAMPLES = 8, /* that one layer in bytes is run on; the order needs no more */
+    MOST_REPAIRS = 16, /* layers that are tried one by one behind the first that does not fit */
+};
+/* A layer that gains less than this part of its time is left in floats. */
+#define LEAST_GAIN 0.02
+
+typedef struct chooser {
+    const hwnas_mix_options *options;
+    hwnas_mix *mix;
+    hwnas_answers *answers;
+    hwnas_runner *runner;
+    bool *stays_float; /* by node: what is being tried */
+} chooser;
+
+void hwnas_mix_done(hwnas_mix *mix)
+{
+    hwnas_graph_free(mix->folded);
+    hwnas_graph_free(mix->graph);
+    free(mix->layers);
+    *mix = (hwnas_mix){0};
+}
+
+static hwnas_status tell(const chooser *c, const char *phase, size_t done, size_t of)
+{
+    if (c->options->progress)
+        c->options->progress(c->options->context, phase, done, of);
+    if (c->options->stop && *c->options->stop)
+        return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted; nothing was written");
+    return HWNAS_OK;
+}
+
+static hwnas_measure_options measuring(const chooser *c)
+{
+    hwnas_measure_options out = HWNAS_MEASURE_DEFAULTS;
+    if (c->options->seconds > 0)
+        out.max_seconds = c->options->seconds;
+    out.stop = c->options->stop;
+    return out;
+}
+
+/* ---- What each layer gains and costs ---- */
+
+static hwnas_status find_layers(hwnas_mix *mix, const hwnas_graph *graph)
+{
+    if (hwnas_graph_is_quantized(graph))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "the network is quantized already"),
+                          "give the network of floats that it was made of");
+    TRY(hwnas_graph_fold(&mix->folded, graph));
+    bool *is_layer = hwnas_quantizable_products(mix->folded);
+    mix->layers = hwnas_alloc((mix->folded->n_nodes + 1) * sizeof *mix->layers);
+    for (size_t n = 0; n < mix->folded->n_nodes; n++)
+        if (is_layer[n])
+            mix->layers[mix->n_layers++] = (hwnas_mix_layer){.node = (int)n};
+    free(is_layer);
+    if (!mix->n_layers)
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "the network has no convolution and no product with weights, so there is "
+                          "nothing to quantize");
+    return HWNAS_OK;
+}
+
+static hwnas_status time_layers(chooser *c)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_mix *mix = c->mix;
+    const hwnas_measure_options how = measuring(c);
+    const size_t n = mix->n_layers;
+    hwnas_graph *bytes = NULL;
+    int *nodes = hwnas_alloc(n * sizeof *nodes);
+    double *f32 = hwnas_alloc(n * sizeof *f32), *s8 = hwnas_alloc(n * sizeof *s8);
+    for (size_t i = 0; i < n; i++)
+        nodes[i] = mix->layers[i].node;
+    TRY_OUT(tell(c, "timing layers in f32", 0, 2));
+    TRY_OUT(hwnas_layer_times(f32, c->runner, mix->folded, mix->folded, nodes, n, &how));
+    TRY_OUT(tell(c, "timing layers in s8", 1, 2));
+    TRY_OUT(hwnas_answers_quantize(&bytes, c->answers, c->stays_float));
+    TRY_OUT(hwnas_layer_times(s8, c->runner, bytes, mix->folded, nodes, n, &how));
+    for (size_t i = 0; i < n; i++) {
+        mix->layers[i].f32_seconds = f32[i];
+        mix->layers[i].s8_seconds = s8[i];
+    }
+out:
+    hwnas_graph_free(bytes);
+    free(nodes);
+    free(f32);
+    free(s8);
+    return status;
+}
+
+static double gain_of(const hwnas_mix_layer *layer)
+{
+    return layer->f32_seconds - layer->s8_seconds;
+}
+
+static bool gains(const hwnas_mix_layer *layer)
+{
+    return gain_of(layer) > LEAST_GAIN * layer->f32_seconds;
+}
+
+static void set_all(chooser *c, bool stays_float)
+{
+    for (size_t i = 0; i < c->mix->n_layers; i++)
+        c->stays_float[c->mix->layers[i].node] = stays_float;
+}
+
+static hwnas_status judge_alone(chooser *c)
+{
+    hwnas_mix *mix = c->mix;
+    set_all(c, true);
+    for (size_t i = 0; i < mix->n_layers; i++) {
+        hwnas_mix_layer *layer = &mix->layers[i];
+        TRY(tell(c, "one layer in s8", i, mix->n_layers));
+        c->stays_float[layer->node] = false;
+        TRY(hwnas_answers_compare(&layer->alone, c->answers, c->stays_float, ALONE_SAMPLES));
+        c->stays_float[layer->node] = true;
+    }
+    return HWNAS_OK;
+}
+
+/* ---- Which of them ---- */
+
+typedef struct ranked {
+    double cost; /* noise power for each second gained */
+    size_t layer;
+} ranked;
+
+static int by_cost(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? -1 : 1;
+    return x->layer < y->layer ? -1 : x->layer > y->layer;
+}
+
+/* Those that gain something, the cheapest first; returns how many. */
+static size_t rank(ranked *out, const hwnas_mix *mix)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < mix->n_layers; i++) {
+        const hwnas_mix_layer *layer = &mix->layers[i];
+        if (gains(layer))
+            out[n++] = (ranked){layer->alone.noise * layer->alone.noise / gain_of(layer), i};
+    }
+    qsort(out, n, sizeof *out, by_cost);
+    return n;
+}
+
+static hwnas_status judge(bool *fits, hwnas_output_error *error, chooser *c)
+{
+    TRY(tell(c, "which layers together", 0, 0));
+    TRY(hwnas_answers_compare(error, c->answers, c->stays_float, 0));
+    *fits = error->largest <= c->options->max_error;
+    return HWNAS_OK;
+}
+
+/* The first `n` of the order in bytes. */
+static hwnas_status judge_first(bool *fits, hwnas_output_error *error, chooser *c,
+                                const ranked *order, size_t n)
+{
+    set_all(c, true);
+    for (size_t i = 0; i < n; i++)
+        c->stays_float[c->mix->layers[order[i].layer].node] = false;
+    return judge(fits, error, c);
+}
+
+/* The longest beginning of the order that fits, by bisection; the error then grows with length, but
+ * for chance, so what comes out is judged itself. */
+static hwnas_status choose_first(size_t *n_first, hwnas_output_error *error, chooser *c,
+                                 const ranked *order, size_t n)
+{
+    size_t low = 0, high = n + 1; /* `low` fit, `high` did not */
+    bool fits;
+    hwnas_output_error seen;
+    TRY(judge_first(&fits, &seen, c, order, n));
+    if (fits)
+        low = n, *error = seen;
+    else
+        high = n;
+    while (low + 1 < high) {
+        const size_t middle = (low + high) / 2;
+        TRY(judge_first(&fits, &seen, c, order, middle));
+        if (fits)
+            low = middle, *error = seen;
+        else
+            high = middle;
+    }
+    set_all(c, true);
+    for (size_t i = 0; i < low; i++)
+        c->stays_float[c->mix->layers[order[i].layer].node] = false;
+    *n_first = low;
+    return HWNAS_OK;
+}
+
+/* Layers behind the first that did not fit may still do so. */
+static hwnas_status choose_others(size_t *n_chosen, hwnas_output_error *error, chooser *c,
+                                  const ranked *order, size_t from, size_t to)
+{
+    for (size_t i = from; i < to && i < from + MOST_REPAIRS; i++) {
+        const int node = c->mix->layers[order[i].layer].node;
+        bool fits;
+        hwnas_output_error seen;
+        c->stays_float[node] = false;
+        TRY(judge(&fits, &seen, c));
+        c->stays_float[node] = !fits;
+        *n_chosen += fits;
+        if (fits)
+            *error = seen;
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_status choose_layers(chooser *c)
+{
+    hwnas_mix *mix = c->mix;
+    hwnas_mix_way *mixed = &mix->ways[HWNAS_MIX_MIXED];
+    ranked *order = hwnas_alloc(mix->n_layers * sizeof *order);
+    const size_t n = rank(order, mix);
+    size_t n_chosen = 0;
+    hwnas_status status = choose_first(&n_chosen, &mixed->error, c, order, n);
+    if (status == HWNAS_OK)
+        status = choose_others(&n_chosen, &mixed->error, c, order, n_chosen + 1, n);
+    mixed->n_s8 = (int)n_chosen;
+    mixed->fits = true;
+    for (size_t i = 0; i < mix->n_layers; i++)
+        mix->layers[i].is_s8 = !c->stays_float[mix->layers[i].node];
+    free(order);
+    return status;
+}
+
+/* ---- What the whole network takes ---- */
+
+static hwnas_timing timing_of(const hwnas_measurement *m)
+{
+    return (hwnas_timing){m->p50, m->p50_low, m->p50_high};
+}
+
+/* Measures the ways in turns and chooses: a way with fewer floats must be faster by more than its
+ * interval to be taken. */
+static hwnas_status measure(chooser *c, hwnas_graph *const *graphs)
+{
+    hwnas_mix *mix = c->mix;
+    hwnas_measure_options how = measuring(c);
+    const hwnas_graph *there[HWNAS_MIX_WAYS];
+    int way_of[HWNAS_MIX_WAYS], n = 0;
+    hwnas_race race = {0};
+    for (int i = 0; i < HWNAS_MIX_WAYS; i++)
+        if (graphs[i]) {
+            there[n] = graphs[i];
+            way_of[n++] = i;
+        }
+    TRY(tell(c, "measuring", 0, 0));
+    hwnas_status status = hwnas_runner_race(&race, c->runner, there, n, &how);
+    mix->chosen = HWNAS_MIX_F32;
+    for (int i = 0; i < n && status == HWNAS_OK; i++) {
+        hwnas_mix_way *way = &mix->ways[way_of[i]];
+        way->time = timing_of(&race.measurements[i]);
+        mix->is_unstable |= race.measurements[i].is_unstable;
+        if (way->fits && way->time.p50 < mix->ways[mix->chosen].time.p50)
+            mix->chosen = way_of[i];
+    }
+    hwnas_race_done(&race);
+    return status;
+}
+
+/* With as many layers in bytes as there are, or none, "mixed" is one of the others. */
+static bool is_really_mixed(const hwnas_mix *mix)
+{
+    const int n = mix->ways[HWNAS_MIX_MIXED].n_s8;
+    return n && n < (int)mix->n_layers;
+}
+
+static hwnas_status take_fastest(chooser *c)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_mix *mix = c->mix;
+    hwnas_graph *graphs[HWNAS_MIX_WAYS] = {mix->folded};
+    if (is_really_mixed(mix))
+        TRY_OUT(hwnas_answers_quantize(&graphs[HWNAS_MIX_MIXED], c->answers, c->stays_float));
+    set_all(c, false);
+    TRY_OUT(hwnas_answers_quantize(&graphs[HWNAS_MIX_S8], c->answers, c->stays_float));
+    TRY_OUT(measure(c, graphs));
+    mix->graph = graphs[mix->chosen];
+    if (mix->chosen == HWNAS_MIX_F32)
+        TRY_OUT(hwnas_graph_fold(&mix->graph, mix->folded)); /* a copy */
+    graphs[mix->chosen] = NULL;
+    if (mix->chosen != HWNAS_MIX_MIXED)
+        for (size_t i = 0; i < mix->n_layers; i++)
+            mix->layers[i].is_s8 = mix->chosen == HWNAS_MIX_S8;
+out:
+    for (int i = HWNAS_MIX_S8; i < HWNAS_MIX_WAYS; i++)
+        hwnas_graph_free(graphs[i]);
+    return status;
+}
+
+static hwnas_status choose(chooser *c, const hwnas_graph *graph)
+{
+    hwnas_mix *mix = c->mix;
+    hwnas_mix_way *s8 = &mix->ways[HWNAS_MIX_S8];
+    TRY(find_layers(mix, graph));
+    s8->n_s8 = (int)mix->n_layers;
+    c->stays_float = hwnas_alloc((mix->folded->n_nodes + 1) * sizeof *c->stays_float);
+    TRY(tell(c, "computing in f32", 0, 0));
+    TRY(hwnas_answers_open(&c->answers, mix->folded, c->options));
+    TRY(hwnas_runner_open(&c->runner, "cpu", c->options->threads));
+    TRY(judge(&s8->fits, &s8->error, c));
+    TRY(time_layers(c));
+    TRY(judge_alone(c));
+    TRY(choose_layers(c));
+    return take_fastest(c);
+}
+
+hwnas_status hwnas_mix_choose(hwnas_mix *out, const hwnas_graph *graph,
+                              const hwnas_mix_options *options)
+{
+    chooser c = {.options = options, .mix = out};
+    *out = (hwnas_mix){0};
+    static const char *const names[] = {"f32", "s8", "mixed"};
+    for (int i = 0; i < HWNAS_MIX_WAYS; i++)
+        out->ways[i] = (hwnas_mix_way){.name = names[i], .time = {NAN, NAN, NAN}};
+    out->ways[HWNAS_MIX_F32].fits = true;
+    const hwnas_status status = choose(&c, graph);
+    hwnas_answers_close(c.answers);
+    hwnas_runner_close(c.runner);
+    free(c.stays_float);
+    return status;
+}

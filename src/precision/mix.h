@@ -1,0 +1,67 @@
+/* mix.h: which layers of a network are computed in 8-bit integers, and which in floats.
+ *
+ * A layer is a product with weights. What it gains is measured on the device, layer by layer; what
+ * it costs is seen on samples, each layer in bytes by itself. Layers come in the order of error for
+ * each second that they gain, as many as the limit on the error of all together allows: the greedy
+ * order of the knapsack problem (Dantzig, "Discrete-Variable Extremum Problems", 1957). Errors of
+ * layers add up nearly, not exactly, and a lone layer of bytes pays for its conversions, so every
+ * choice is run on the samples as a whole, and the ones that remain are measured in turns. */
+#ifndef HWNAS_PRECISION_MIX_H
+#define HWNAS_PRECISION_MIX_H
+
+#include "device/ranges.h"
+#include "measure/measure.h"
+
+/* How far outputs are from those in fp32. */
+typedef struct hwnas_output_error {
+    double largest; /* difference, relative to the largest value of its output */
+    double noise;   /* root of mean square of the differences to that of the values */
+} hwnas_output_error;
+
+typedef struct hwnas_mix_layer {
+    int node;                       /* of the folded graph */
+    double f32_seconds, s8_seconds; /* NaN: the device does not tell it by itself */
+    hwnas_output_error alone;       /* when no other layer is of bytes */
+    bool is_s8;                     /* in the network that was chosen */
+} hwnas_mix_layer;
+
+/* One way to compute the whole network. */
+typedef struct hwnas_mix_way {
+    const char *name; /* "f32", "s8", "mixed"; static */
+    int n_s8;         /* layers in bytes */
+    hwnas_output_error error;
+    hwnas_timing time; /* of all ways in turns; NaN: it was not measured */
+    bool fits;         /* the limit on the error */
+} hwnas_mix_way;
+
+enum { HWNAS_MIX_F32, HWNAS_MIX_S8, HWNAS_MIX_MIXED, HWNAS_MIX_WAYS };
+
+typedef struct hwnas_mix {
+    hwnas_graph *folded; /* what the layers are nodes of */
+    hwnas_graph *graph;  /* the chosen network */
+    size_t n_layers;
+    hwnas_mix_layer *layers; /* in the order of the graph */
+    hwnas_mix_way ways[HWNAS_MIX_WAYS];
+    int chosen;       /* of these: the fastest that fits */
+    bool is_unstable; /* the machine was disturbed while they were measured in turns */
+} hwnas_mix;
+
+typedef struct hwnas_mix_options {
+    double max_error; /* of outputs, as `largest` */
+    int threads;
+    double seconds;   /* that each way is measured for */
+    size_t n_samples; /* of all inputs, one behind the other; 0: random ones */
+    const float *samples;
+    const volatile sig_atomic_t *stop; /* (optional) HWNAS_E_INTERRUPTED */
+    void (*progress)(void *context, const char *phase, size_t done, size_t of); /* (optional) */
+    void *context;
+} hwnas_mix_options;
+
+/* Chooses for a graph (not folded) on the device `cpu`, whose runner measures; outputs are computed
+ * in this process. Minutes for a large network. A graph that has quantisations already, or nothing
+ * to quantise, is HWNAS_E_INPUT. `out` is to be done with even after a failure. */
+HWNAS_CHECKED hwnas_status hwnas_mix_choose(hwnas_mix *out, const hwnas_graph *graph,
+                                            const hwnas_mix_options *options);
+void hwnas_mix_done(hwnas_mix *mix);
+
+#endif

@@ -1,0 +1,23 @@
+/* mix_text.h: which layers of a network are of bytes, and what comes of it. */
+#ifndef HWNAS_REPORT_MIX_TEXT_H
+#define HWNAS_REPORT_MIX_TEXT_H
+
+#include <jansson.h>
+
+#include "base/str.h"
+#include "precision/mix.h"
+
+typedef struct hwnas_mix_report {
+    char *model; /* heap; so `file` */
+    char *file;
+    int batch, threads;  /* threads 0: all */
+    long long n_samples; /* 0: random inputs */
+    double max_error;
+    hwnas_mix mix;
+} hwnas_mix_report;
+void hwnas_mix_report_free(hwnas_mix_report *report); /* accepts NULL */
+
+void hwnas_mix_text(hwnas_str *out, const hwnas_mix_report *report);
+json_t *hwnas_mix_json(const hwnas_mix_report *report); /* "hwnas.mix", a new reference */
+
+#endif

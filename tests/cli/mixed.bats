@@ -1,0 +1,97 @@
+# export --dtype mixed: for each layer 8-bit integers or floats, by what it gains and what it costs.
+load helpers
+
+MODEL=$HWNAS_SRC/tests/data/fashion_tiny.onnx
+IMAGES=$HWNAS_SRC/tests/data/fashion_images.gz
+LABELS=$HWNAS_SRC/tests/data/fashion_labels.gz
+RANGE="--scale 1/255 --mean 0.286 --std 0.353"
+DATA="--data $IMAGES $RANGE"
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# mixed PERCENT ARGUMENT...
+mixed() {
+    local error=$1
+    shift
+    ends 0 export "$MODEL" --format onnx --dtype mixed --max-error "$error" --out mixed.onnx --json "$@"
+}
+
+# file SCRIPT: of the operators of a file that has been written, as the package onnx reads it.
+file() {
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    /usr/bin/python3 -c "
+import onnx, sys, json
+graph = onnx.load('$1').graph
+by_output = {o: n for n in graph.node for o in n.output}
+def is_s8(node):
+    return by_output[node.input[1]].op_type == 'DequantizeLinear' if node.input[1] in by_output else False
+products = [n for n in graph.node if n.op_type in ('Conv', 'Gemm', 'MatMul')]
+told = {l['name']: l['dtype'] == 's8' for l in json.load(open('out'))['layers']}
+$2"
+}
+
+@test "the error is kept, and what is told is what the file has" {
+    for limit in 0.2 1 4; do
+        mixed $limit $DATA --calibrate 256
+        is out 'd["format"] == "hwnas.mix" and d["samples"] == 256 and len(d["layers"]) == 4'
+        is out "all(w['fits'] == (w['largest_error'] <= $limit / 100) for w in d['ways'])"
+        is out 'sum(w["written"] for w in d["ways"]) == 1 and all(w["fits"] for w in d["ways"] if w["written"])'
+        file mixed.onnx "
+assert len(products) == len(told), (len(products), told)
+assert sum(map(is_s8, products)) == sum(told.values()), told"
+        # On the same samples, by another command.
+        error=$(/usr/bin/python3 -c 'import json
+print(max(w["largest_error"] for w in json.load(open("out"))["ways"] if w["written"]))')
+        ends 0 run "$MODEL" --input "$IMAGES" --output f32.bin $RANGE
+        ends 0 run mixed.onnx --input "$IMAGES" --output mixed.bin $RANGE
+        /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+        /usr/bin/python3 -c "import numpy as np
+a, b = np.fromfile('f32.bin', 'f4'), np.fromfile('mixed.bin', 'f4')
+assert abs(abs(a - b).max() / abs(a).max() - $error) < 1e-4, (abs(a - b).max() / abs(a).max(), $error)"
+    done
+}
+
+@test "with any error allowed no layer stays that gains, and with hardly any all do" {
+    mixed 1000 $DATA
+    is out 'all(l["dtype"] == "s8" or l["s8_seconds"] > 0.98 * l["f32_seconds"] for l in d["layers"]) or
+            [w["name"] for w in d["ways"] if w["written"]] == ["f32"]'
+    mixed 0.0001 $DATA
+    is out 'all(l["dtype"] == "f32" for l in d["layers"])'
+    file mixed.onnx "assert not any(n.op_type == 'QuantizeLinear' for n in graph.node)"
+}
+
+@test "ONNX Runtime has the accuracy that we have" {
+    local peer=$HWNAS_SRC/tests/peers
+    node "$peer/ort_run.mjs" version >/dev/null 2>&1 || skip "ONNX Runtime is not installed"
+    mixed 2 $DATA
+    node "$peer/ort_evaluate.mjs" mixed.onnx "$IMAGES" "$LABELS" 0.00392156862745098 0.286 0.353 1 1 >ort.json
+    ends 0 evaluate mixed.onnx --data "$IMAGES" --labels "$LABELS" $RANGE --json
+    right=$(/usr/bin/python3 -c 'import json; print(json.load(open("ort.json"))["right"])')
+    is out "abs(d['values']['top1']['value'] - 100 * $right / 256) <= 100 / 256" # one image, by rounding
+}
+
+@test "as a table; random inputs where there are no samples, and a network of a space" {
+    ends 0 export --space mnist_cnn --format onnx --dtype mixed --max-error 0.5 --out net.onnx
+    says out "mnist_cnn, cpu, batch 1: 4 layers that can be in s8; error at most 0.5 %*layers in s8*of f32*written*"
+    says err "*random inputs: --data FILE has yours*"
+    [ -s net.onnx ]
+}
+
+@test "what cannot be is told, and writes nothing" {
+    ends 2 export "$MODEL" --format pytorch --dtype mixed --out net.py
+    says err "*mixed with --format onnx*"
+    ends 2 export "$MODEL" --format onnx --dtype s8 --max-error 1 $DATA --out net.onnx
+    says err "*--max-error goes with --dtype mixed*"
+    ends 2 export "$MODEL" --format onnx --dtype mixed --max-error -1 --out net.onnx
+    ends 2 export "$MODEL" --format onnx --dtype mixed --data "$LABELS" --out net.onnx
+    ends 0 export "$MODEL" --format onnx --dtype s8 $DATA --out s8.onnx
+    ends 2 export s8.onnx --format onnx --dtype mixed --out net.onnx
+    says err "*quantized already*network of floats*"
+    cp "$MODEL" mine.onnx
+    ends 2 export mine.onnx --format onnx --dtype mixed --out mine.onnx
+    cmp mine.onnx "$MODEL"
+    [ ! -e net.onnx ]
+    [ ! -e net.py ]
+}
