@@ -73,6 +73,7 @@ class Samples:
 
     def __init__(self, x, y, how, shape, is_whole=False, path="the data"):
         self.x, self.y, self.how, self.wanted, self.is_whole = x, y, how, tuple(shape), is_whole
+        self.resolution = 1  # of images, as a share of the height and width that the network takes
         self.turned = how.get("layout") == "nhwc" and self.x.ndim == 4
         shape = self.x.shape[1:] if not self.turned else (self.x.shape[3], *self.x.shape[1:3])
         if math.prod(shape) != math.prod(self.wanted):
@@ -108,6 +109,8 @@ class Samples:
                 if len(values) > 1:
                     values = values.reshape(-1, *[1] * (x.dim() - 2))
                 x = turn(x, values)
+        if self.resolution != 1 and x.dim() == 4:
+            x = F.interpolate(x, [max(round(size * self.resolution), 1) for size in x.shape[2:]], mode="area")
         return x.to(memory_format=torch.channels_last) if x.dim() == 4 else x
 
     def labels(self, rows, device):

@@ -138,6 +138,19 @@ AUGMENT = {
 }
 
 
+RUNG = {
+    "epochs": (whole(1), None), "data": (number(0.001, 1), None), "resolution": (number(0.1, 1), None),
+}
+
+
+def list_of(keys, most):
+    def read(name, node):
+        if not isinstance(node, yaml.SequenceNode) or not 1 <= len(node.value) <= most:
+            raise Wrong(f"{name} must be a list of 1 to {most} mappings", place_of(node), "such as [{epochs: 1}, {epochs: 3}]")
+        return [read_keys(f"a rung of {name}", item, keys) for item in node.value]
+    return read
+
+
 def mapping(keys):
     """A mapping; one that has a name may be the name alone."""
     def read(name, node):
@@ -152,7 +165,7 @@ RECIPE = {
     "optimizer": (mapping(OPTIMIZER), {}), "schedule": (mapping(SCHEDULE), {}), "augment": (mapping(AUGMENT), {}),
     "label-smoothing": (number(0, 0.9), 0), "ema": (number(0, 0.999999), 0),
     "precision": (word("f32", "bf16", "f16"), "f32"), "early-stop": (whole(1), None),
-    "device": (device, "auto"), "threads": (whole(1, 4096), None),
+    "device": (device, "auto"), "threads": (whole(1, 4096), None), "rungs": (list_of(RUNG, 7), []),
 }
 
 
@@ -200,6 +213,40 @@ def check_schedule(recipe):
         raise Wrong(f"a warmup of {schedule['warmup']:g} epochs leaves nothing of {recipe['epochs']}", schedule.place("warmup"))
 
 
+def cost(recipe, rung):
+    """Of a training, beside that of a whole one."""
+    return (rung["epochs"] or recipe["epochs"]) / recipe["epochs"] * (rung["data"] or 1) * (rung["resolution"] or 1) ** 2
+
+
+def check_rungs(recipe):
+    dearest = 0
+    for rung in recipe["rungs"]:
+        place = min(rung.places.values(), default=recipe.place("rungs"))
+        if not dearest < cost(recipe, rung) < 1:
+            raise Wrong("each rung must cost more than the one before, and less than the whole training: by epochs, data "
+                        "and the square of the resolution", place, "the cheapest comes first")
+        dearest = cost(recipe, rung)
+
+
+def at_rung(recipe, n):
+    """The recipe of a training so much cheaper: 0 is the whole one, then from the dearest rung to the cheapest. What counts
+    in epochs or in pixels is as much less."""
+    if not 0 <= n <= len(recipe["rungs"]):
+        raise Wrong(f"the recipe has {len(recipe['rungs'])} cheaper trainings, not {n}", recipe.place("rungs"))
+    rung = recipe["rungs"][-n] if n else dict.fromkeys(RUNG)
+    found = Settings({**recipe, "share": rung["data"] or 1, "resolution": rung["resolution"] or 1}, recipe.places)
+    if rung["epochs"]:
+        share, found["epochs"] = rung["epochs"] / recipe["epochs"], rung["epochs"]
+        schedule = found["schedule"] = Settings(recipe["schedule"], recipe["schedule"].places)
+        schedule["warmup"] = schedule["warmup"] and schedule["warmup"] * share
+        schedule["at"] = schedule["at"] and [at * share for at in schedule["at"]]
+    if rung["resolution"]:
+        augment = found["augment"] = Settings(recipe["augment"], recipe["augment"].places)
+        for key in ("shift", "cutout"):
+            augment[key] = round(augment[key] * rung["resolution"])
+    return found
+
+
 def read_recipe(file):
     try:
         with open(file, encoding="utf-8") as stream:
@@ -216,6 +263,7 @@ def read_recipe(file):
         raise Wrong("the recipe is empty", (file, 0, 0), "docs/training.md has one to begin with")
     recipe = read_keys("the recipe", node, RECIPE)
     check_schedule(recipe)
+    check_rungs(recipe)
     optimizer = recipe["optimizer"]
     is_sgd = optimizer["name"] == "sgd"
     for key, of_sgd, of_adamw in (("rate", 0.1, 0.001), ("decay", 5e-4, 0.05)):

@@ -6,7 +6,8 @@
 
 It is an ordinary program for `accuracy: command:...`: its last line on standard output is the accuracy on the
 validation samples. Copy it with loop.py and recipe.py, and change it. What hwnas says of the network is in the
-environment: HWNAS_INPUT_SHAPE, HWNAS_INPUT_TYPE, HWNAS_DIGEST.
+environment: HWNAS_INPUT_SHAPE, HWNAS_INPUT_TYPE, HWNAS_DIGEST, and HWNAS_RUNG, how cheap the training is to be: 0 is a
+whole one, N the Nth of the recipe's rungs from the last.
 
 In the folder of --work there is a checkpoint of each training under way, DIGEST.pt, and of each that has ended what
 came of it, DIGEST.json. A training that is begun again goes on from there, and comes to the same weights as one that
@@ -25,7 +26,7 @@ import os
 import random
 import sys
 
-from recipe import Wrong, read_recipe
+from recipe import Wrong, at_rung, read_recipe
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
 
@@ -138,9 +139,20 @@ class Data:
             n = max(round(wanted * len(train)), 1)
             self.parts[part], free = (train, np.sort(free[:n])), free[n:]
         self.parts["train"] = train, np.arange(len(train)) if free is None else np.sort(free)
+        self.all_rows = {part: rows for part, (_, rows) in self.parts.items()}
+        self.take_share(recipe)
         for part, (_, rows) in self.parts.items():
             if len(rows) < 2:
                 raise Wrong(f"{len(rows)} samples are too few: {part}", self.recipe.place(part) or self.recipe.place("train"))
+
+    def take_share(self, recipe):
+        """Of the samples to train with, at a rung that takes fewer: the first of one order, so less is in more."""
+        samples, rows = self.parts["train"]
+        if recipe["share"] < 1:
+            order = np.random.default_rng(2).permutation(len(rows))
+            self.parts["train"] = samples, np.sort(rows[order[:max(round(recipe["share"] * len(rows)), 1)]])
+        for samples, _ in self.parts.values():
+            samples.resolution = recipe["resolution"]
 
     def read(self, part):
         path, place = self.recipe[part], self.recipe.place(part)
@@ -182,7 +194,7 @@ class Data:
         """Of what is trained with."""
         hash = hashlib.blake2b(digest_size=16)
         for part in sorted(self.parts):
-            samples, rows = self.parts[part]
+            samples, rows = self.parts[part][0], self.all_rows[part]
             about = getattr(samples, "about", None)
             for values in (samples.x if about is None else np.frombuffer(about.encode(), np.uint8), samples.y, rows):
                 hash.update(np.ascontiguousarray(values))
@@ -326,7 +338,16 @@ class Course:
 
 def settings_of(recipe):
     """What decides about the result; where it is computed does not."""
-    return json.loads(json.dumps({key: value for key, value in recipe.items() if key not in ("data", "device", "threads")}))
+    found = {key: value for key, value in recipe.items() if key not in ("data", "device", "threads", "rungs")}
+    for key in ("share", "resolution"):
+        if found[key] == 1:
+            del found[key]
+    return json.loads(json.dumps(found))
+
+
+def suffix(rung):
+    """Of what is kept of trainings at a rung."""
+    return f".rung{rung}" if rung else ""
 
 
 def check_about(args, session):
@@ -335,7 +356,7 @@ def check_about(args, session):
     settings = settings_of(session.recipe)
     if args.out:
         return {"settings": settings, "data": session.data.digest()}
-    kept = args.work and os.path.join(args.work, "recipe.json")
+    kept = args.work and os.path.join(args.work, f"recipe{suffix(session.rung)}.json")
     if not kept:
         return {"settings": settings}
     if not os.path.exists(kept):
@@ -389,8 +410,9 @@ def parse():
 class Session:
     """What is there before the first step: the recipe, its samples, and a network that takes them."""
 
-    def __init__(self, args):
-        self.recipe = read_recipe(args.recipe)
+    def __init__(self, args, rung=0):
+        self.rung = rung
+        self.recipe = at_rung(read_recipe(args.recipe), rung)
         import_torch()
         torch.set_num_threads(self.recipe["threads"] or max(len(os.sched_getaffinity(0)) // args.jobs, 1))
         self.device = choose_device(self.recipe)
@@ -404,7 +426,8 @@ class Session:
             with torch.no_grad():
                 outputs = self.model(samples.inputs(rows[:2], "cpu"))
         except Exception as problem:
-            raise Wrong(f"the network does not take these samples: {problem}", self.recipe["data"].place("train")) from None
+            raise Wrong(f"the network does not take these samples{' in a lower resolution' if self.recipe['resolution'] < 1 else ''}: {problem}",
+                        self.recipe["data"].place("train") if self.recipe["resolution"] == 1 else self.recipe.place("rungs")) from None
         if not isinstance(outputs, torch.Tensor):
             raise Wrong("a network with several outputs needs a program of its own", hint="copy training/train.py, and use accuracy: command:...")
         self.data.check_labels(outputs, self.recipe)
@@ -432,7 +455,8 @@ def tell(what, args):
 
 
 def check(args):
-    session = Session(args)
+    for rung in range(len(read_recipe(args.recipe)["rungs"]), -1, -1):
+        session = Session(args, rung)
     return {"samples": {part: len(rows) for part, (_, rows) in session.data.parts.items()}, "device": session.device}
 
 
@@ -486,9 +510,16 @@ def train_to_keep(args):
 # ---- A network of a search ----
 
 
+def rung_wanted():
+    text = os.environ.get("HWNAS_RUNG") or "0"
+    if not text.isdigit():
+        raise Wrong(f"HWNAS_RUNG must be a number from 0 on, not '{text:.40}'")
+    return int(text)
+
+
 def train(args):
-    session = Session(args)
-    files = args.work and os.path.join(args.work, os.environ.get("HWNAS_DIGEST") or "network")
+    session = Session(args, rung_wanted())
+    files = args.work and os.path.join(args.work, (os.environ.get("HWNAS_DIGEST") or "network") + suffix(session.rung))
     outcome = read_outcome(files, session.about)
     if outcome is None:
         course = Course(session.recipe, session.data, session.model, session.loss, session.device, files, session.about)

@@ -45,7 +45,7 @@ static char **with_settings(char *const *settings, size_t n_settings)
 }
 
 static char **make_environment(const hwnas_handed *handed, const hwnas_arch *arch,
-                               const hwnas_graph *graph)
+                               const hwnas_graph *graph, int rung)
 {
     const hwnas_tensor *x = &graph->tensors[graph->inputs[0]];
     char *code = hwnas_arch_code(arch), *shape = shape_text(x);
@@ -53,6 +53,7 @@ static char **make_environment(const hwnas_handed *handed, const hwnas_arch *arc
         hwnas_printf("HWNAS_CODE=%s", code),
         hwnas_printf("HWNAS_SPACE=%s", arch->space->path),
         hwnas_printf("HWNAS_DIGEST=%s", hwnas_graph_digest(graph).hex),
+        hwnas_printf("HWNAS_RUNG=%d", rung),
         hwnas_printf("HWNAS_INPUT_SHAPE=%s", shape),
         hwnas_printf("HWNAS_INPUT_TYPE=%s", hwnas_dtype_name(x->dtype)),
         hwnas_printf("%s=%s", formats[0].variable, handed->paths[0]),
@@ -77,7 +78,7 @@ static hwnas_status write_files(hwnas_handed *to, const hwnas_arch *arch)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_handed_make(hwnas_handed *out, const hwnas_arch *arch)
+hwnas_status hwnas_handed_make(hwnas_handed *out, const hwnas_arch *arch, int rung)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_handed made = {0};
@@ -85,7 +86,7 @@ hwnas_status hwnas_handed_make(hwnas_handed *out, const hwnas_arch *arch)
     TRY_OUT(hwnas_graph_build(&graph, arch, 1));
     TRY_OUT(hwnas_scratch_open(&made.scratch, NULL));
     TRY_OUT(write_files(&made, arch));
-    made.environment = make_environment(&made, arch, graph);
+    made.environment = make_environment(&made, arch, graph, rung);
     *out = made;
     made = (hwnas_handed){0};
 out:

@@ -14,7 +14,8 @@ typedef struct hwnas_handed {
     char **environment;          /* ours, and the network's; NULL-terminated */
 } hwnas_handed;
 
-HWNAS_CHECKED hwnas_status hwnas_handed_make(hwnas_handed *out, const hwnas_arch *arch);
+/* `rung`: how cheap its training is to be, 0 is a whole one. */
+HWNAS_CHECKED hwnas_status hwnas_handed_make(hwnas_handed *out, const hwnas_arch *arch, int rung);
 void hwnas_handed_done(hwnas_handed *handed); /* accepts one that was never made, of zeros */
 
 #endif

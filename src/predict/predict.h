@@ -65,6 +65,12 @@ void hwnas_predictor_watch(hwnas_predictor *predictor, const hwnas_training_watc
 
 void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode mode);
 
+/* Ways to train a network, from the whole one, 0, to the cheapest (a recipe's `rungs`); 1: no
+ * other. One that is not there is not used, whoever asks. */
+enum { HWNAS_RUNG_REDUCTION = 3 }; /* of so many networks at a rung one goes on to the next */
+int hwnas_predictor_rungs(const hwnas_predictor *predictor); /* NULL: 1 */
+void hwnas_predictor_use_rung(hwnas_predictor *predictor, int rung);
+
 /* How many networks the search has looked at; a predictor with a budget of trainings
  * spreads them. */
 void hwnas_predictor_advance(hwnas_predictor *predictor, uint64_t n_asked);

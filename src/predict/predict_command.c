@@ -31,12 +31,13 @@ static const struct {
     {"timeout", offsetof(hwnas_training_program, timeout), false, 0.1, 1e7},
     {"jobs", offsetof(hwnas_training_program, jobs), true, 1, 1024},
     {"retries", offsetof(hwnas_training_program, retries), true, 0, 100},
+    {"rungs", offsetof(hwnas_training_program, n_rungs), true, 1, HWNAS_MAX_RUNGS},
 };
 
 static hwnas_status set_option(hwnas_training_program *p, const char *key, const char *value)
 {
-    static const char *const names[] = {"cache",   "column",  "jobs", "printed",
-                                        "retries", "timeout", NULL};
+    static const char *const names[] = {"cache",   "column", "jobs",    "printed",
+                                        "retries", "rungs",  "timeout", NULL};
     if (!strcmp(key, "printed")) {
         p->printed = hwnas_printed_of(value);
         return p->printed ? HWNAS_OK
@@ -67,10 +68,11 @@ static hwnas_status set_option(hwnas_training_program *p, const char *key, const
         return HWNAS_OK;
     }
     const char *near = hwnas_nearest(key, names);
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "a command has no option '%.40s'", key),
-                      near ? "did you mean '%s'?"
-                           : "the options are cache, column, jobs, printed, retries, timeout%s",
-                      near ? near : "");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, NULL, "a command has no option '%.40s'", key),
+        near ? "did you mean '%s'?"
+             : "the options are cache, column, jobs, printed, retries, rungs, timeout%s",
+        near ? near : "");
 }
 
 hwnas_status hwnas_training_program_set_options(hwnas_training_program *p, char *text)
@@ -127,7 +129,8 @@ static hwnas_status split_words(hwnas_training_program *p)
 static void free_command(hwnas_predictor *base)
 {
     hwnas_training_program *p = (hwnas_training_program *)base;
-    hwnas_results_close(p->results);
+    for (int r = 0; r < HWNAS_MAX_RUNGS; r++)
+        hwnas_results_close(p->rungs[r]);
     free(p->words);
     free(p->name);
     free(p->cache);
@@ -169,15 +172,49 @@ hwnas_training_program *hwnas_training_program_new(const char *kind, const hwnas
     p->timeout = 86400;
     p->jobs = 1;
     p->retries = 1;
+    p->n_rungs = 1;
     return p;
+}
+
+/* RESULTS.csv of whole trainings, RESULTS.rung1.csv of cheaper ones: yours to free(). */
+static char *results_file(const hwnas_training_program *p, int rung)
+{
+    const int n = (int)strlen(p->cache) - (hwnas_ends_with(p->cache, ".csv") ? 4 : 0);
+    return rung ? hwnas_printf("%.*s.rung%d.csv", n, p->cache, rung) : hwnas_strdup(p->cache);
 }
 
 hwnas_status hwnas_training_program_open_results(hwnas_training_program *p)
 {
     p->base.unit = hwnas_strdup(hwnas_column_unit(p->base.target));
-    TRY(hwnas_results_open(&p->results, p->cache, p->base.target));
-    const hwnas_giver giver = giver_of(p, "");
-    return hwnas_percent_check(p->results, &giver);
+    for (int r = 0; r < (int)p->n_rungs; r++) {
+        char *file = results_file(p, r);
+        const hwnas_status status = hwnas_results_open(&p->rungs[r], file, p->base.target);
+        free(file);
+        TRY(status);
+        p->results = p->rungs[r];
+        const hwnas_giver giver = giver_of(p, "");
+        TRY(hwnas_percent_check(p->results, &giver));
+    }
+    p->results = p->rungs[0];
+    return HWNAS_OK;
+}
+
+int hwnas_predictor_rungs(const hwnas_predictor *base)
+{
+    return base && base->ops == &hwnas_predictor_command
+               ? (int)((const hwnas_training_program *)base)->n_rungs
+               : 1;
+}
+
+void hwnas_predictor_use_rung(hwnas_predictor *base, int rung)
+{
+    if (rung >= hwnas_predictor_rungs(base))
+        return;
+    if (base->ops == &hwnas_predictor_command) {
+        hwnas_training_program *p = (hwnas_training_program *)base;
+        p->rung = rung;
+        p->results = p->rungs[rung];
+    }
 }
 
 static hwnas_status open_command(hwnas_predictor **out, const char *rest, const hwnas_space *space)
@@ -259,7 +296,7 @@ static hwnas_status prepare(void *context, hwnas_run *run)
     if (run->state != HWNAS_RUN_READY)
         return HWNAS_OK;
     r->code = hwnas_arch_code(r->arch);
-    TRY(hwnas_handed_make(&r->handed, r->arch));
+    TRY(hwnas_handed_make(&r->handed, r->arch, p->rung));
     memcpy(r->arguments, p->arguments, sizeof r->arguments);
     r->arguments[p->n_words] = r->handed.paths[HWNAS_HANDED_ONNX];
     r->arguments[p->n_words + 1] = r->handed.paths[HWNAS_HANDED_PYTORCH];
@@ -356,7 +393,7 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
     if (b.n) {
         TRY_OUT(hwnas_command_check(base));
         hwnas_scratch_sweep(NULL);
-        TRY_OUT(hwnas_claims_open(&b.claims, p->cache));
+        TRY_OUT(hwnas_claims_open(&b.claims, p->results->path));
         status = hwnas_programs_run(&programs, b.runs, b.n);
         base->spent += hwnas_now() - b.begun;
         TRY_OUT(status);
@@ -373,19 +410,29 @@ out:
     return status;
 }
 
+static double mean_seconds(const hwnas_results *results)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < results->n; i++)
+        if (!isnan(results->rows[i].seconds)) {
+            sum += results->rows[i].seconds;
+            n++;
+        }
+    return n ? sum / (double)n : NAN;
+}
+
 static void trainings_of(hwnas_trainings *out, const hwnas_predictor *base)
 {
     const hwnas_training_program *p = (const hwnas_training_program *)base;
-    double sum = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < p->results->n; i++)
-        if (!isnan(p->results->rows[i].seconds)) {
-            sum += p->results->rows[i].seconds;
-            n++;
-        }
-    out->n_known = p->results->n;
+    double weight = 1, sum = 0, weights = 0;
+    for (int r = 0; r < (int)p->n_rungs; r++, weight *= HWNAS_RUNG_REDUCTION) {
+        sum += weight * mean_seconds(p->rungs[r]);
+        weights += weight;
+    }
+    out->n_known = p->rungs[0]->n;
     out->n_jobs = (size_t)p->jobs;
-    out->seconds = n ? sum / (double)n : NAN;
+    out->seconds = sum / weights;
 }
 
 const hwnas_predictor_ops hwnas_predictor_command = {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/str.h"
+#include "base/yaml.h"
 #include "predict/training_program.h"
 #include "predict/recipe_run.h"
 
@@ -67,6 +68,28 @@ static hwnas_status check(hwnas_training_program *p)
 
 /* ---- "RECIPE#KEY=VALUE,..." ---- */
 
+/* A whole training, and as many cheaper ones as the recipe has. What is wrong in it is told by the
+ * trainer, with the rest. */
+static double count_rungs(const char *recipe)
+{
+    enum { MAX_BYTES = 1 << 20 };
+    char *text = NULL;
+    size_t length, n = 0;
+    hwnas_yaml *root;
+    hwnas_arena *arena = hwnas_arena_new();
+    hwnas_status status = hwnas_file_read_text(&text, &length, recipe, MAX_BYTES);
+    if (status == HWNAS_OK)
+        status = hwnas_yaml_parse(&root, arena, recipe, text, length);
+    const hwnas_yaml *rungs = status == HWNAS_OK ? hwnas_yaml_get(root, "rungs") : NULL;
+    if (rungs && rungs->kind == HWNAS_YAML_SEQUENCE)
+        n = rungs->n < HWNAS_MAX_RUNGS ? rungs->n : HWNAS_MAX_RUNGS - 1;
+    if (status != HWNAS_OK)
+        hwnas_error_clear();
+    hwnas_arena_free(arena);
+    free(text);
+    return (double)n + 1;
+}
+
 /* recipe.yaml of the space NAME: recipe.NAME.csv, where the search is started. */
 static char *results_file(const char *recipe, const hwnas_space *space)
 {
@@ -87,6 +110,12 @@ static hwnas_status open_train(hwnas_predictor **out, const char *rest, const hw
     if (rest[n] == '#') {
         options = hwnas_strdup(rest + n + 1);
         TRY_OUT(hwnas_training_program_set_options(p, options));
+        if (p->n_rungs > 1) {
+            status =
+                hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "'rungs' is of a program of your own"),
+                           "a recipe has its cheaper trainings itself, as rungs: [...]");
+            goto out;
+        }
     }
     if (!hwnas_file_exists(recipe)) {
         status =
@@ -98,6 +127,7 @@ static hwnas_status open_train(hwnas_predictor **out, const char *rest, const hw
     const char *slash = strrchr(recipe, '/');
     p->name = hwnas_printf("train:%s", slash ? slash + 1 : recipe);
     p->cache = p->cache ? p->cache : results_file(recipe, space);
+    p->n_rungs = count_rungs(recipe);
     make_command_line(p, recipe);
     TRY_OUT(hwnas_training_program_check_program(p->arguments[0]));
     TRY_OUT(hwnas_training_program_open_results(p));

@@ -79,7 +79,7 @@ hwnas_status hwnas_recipe_run(json_t **out, const hwnas_recipe_call *run)
     const char *slash = strrchr(run->recipe, '/');
     char *name = hwnas_printf("train:%s", slash ? slash + 1 : run->recipe);
     session s = {.run = run, .name = name};
-    TRY_OUT(hwnas_handed_make(&handed, run->arch));
+    TRY_OUT(hwnas_handed_make(&handed, run->arch, 0));
     make_arguments(arguments, run, &handed);
     hwnas_run program = {.arguments = arguments, .name = name, .environment = handed.environment};
     const hwnas_programs programs = {.jobs = 1,

@@ -291,7 +291,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
                    s->n_finished, s->n_feasible, s->n_failed, s->wall_seconds < 10,
                    s->wall_seconds);
     if (s->n_short)
-        hwnas_str_addf(out, ", %zu of them with a short measurement", s->n_short);
+        hwnas_str_addf(out, ", %zu of them at a cheaper rung", s->n_short);
     if (s->wall_seconds >= 1)
         hwnas_str_addf(out, ", %.0f a minute", 60 * (double)s->n_finished / s->wall_seconds);
     if (s->wall_seconds > 0 && s->run_seconds > 0)

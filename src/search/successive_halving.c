@@ -5,14 +5,16 @@
  * Asynchronous Successive Halving", 2021).
  *
  * Rung 0 is the real thing, rung n_rungs - 1 the cheapest. Of n trials at a rung the best n / 3 are
- * promoted: evaluated again one rung nearer to the real thing. */
+ * promoted: evaluated again one rung nearer to the real thing. Where some meet the limits, only
+ * they count: the others cost next to nothing, and would make room for all that do. */
+#include "predict/predict.h"
 #include "search/seen.h"
 #include "search/strategy.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { REDUCTION = 3, MAX_RUNGS = 16 };
+enum { REDUCTION = HWNAS_RUNG_REDUCTION, MAX_RUNGS = 16 };
 
 typedef struct entry {
     hwnas_arch *arch;
@@ -79,11 +81,20 @@ static void destroy(hwnas_strategy *strategy)
     free(search);
 }
 
+/* How many may be promoted by now. */
+static size_t room(const rung *at)
+{
+    size_t n_feasible = 0;
+    for (size_t i = 0; i < at->n; i++)
+        n_feasible += at->entries[i].score.violation == 0;
+    return (n_feasible ? n_feasible : at->n) / REDUCTION;
+}
+
 /* The best that was not promoted, when it belongs to the best third; NULL: none does. */
 static entry *find_promotion(const halving *search, rung *at)
 {
     entry *best = NULL;
-    size_t best_rank = at->n / REDUCTION;
+    size_t best_rank = room(at);
     for (size_t i = 0; i < at->n; i++) {
         entry *e = &at->entries[i];
         size_t rank = 0;
@@ -117,7 +128,7 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
     for (; to < cheapest && !promoted; to++) {
         rung *from = &search->rungs[to + 1];
         /* Ranks tie where objectives conflict; the third is a number all the same. */
-        if (n_promoted(from) < from->n / REDUCTION)
+        if (n_promoted(from) < room(from))
             promoted = find_promotion(search, from);
     }
     if (promoted) {

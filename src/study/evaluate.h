@@ -102,7 +102,7 @@ typedef struct hwnas_candidate {
     const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt;
                                     NULL: it is new */
     bool may_wait; /* an estimate will do for now: who asks comes back (study/waiting.h) */
-    int rung;      /* 0: measured as the job says; 1: shortly */
+    int rung;      /* 0: measured and trained as the job says; above: shortly */
     hwnas_stage stage;
     hwnas_begun *begun; /* of the stages BEGIN, which sets it, and END */
     bool *is_open;      /* of BEGIN: set where a measurement is needed, and the trial to be ended */

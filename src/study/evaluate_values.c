@@ -120,6 +120,7 @@ hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *e, const h
 {
     hwnas_estimate estimate;
     hwnas_predictor_train_mode(e->predictor, HWNAS_TRAIN_EACH);
+    hwnas_predictor_use_rung(e->predictor, 0);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &arch, 1));
     add_estimate(out, e, &estimate);
     return HWNAS_OK;
@@ -148,6 +149,7 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
     hwnas_predictor_train_mode(e->predictor, is_missed || !e->may_train ? HWNAS_TRAIN_NONE
                                                                         : HWNAS_TRAIN_PROMISING);
     hwnas_predictor_advance(e->predictor, trial->number);
+    hwnas_predictor_use_rung(e->predictor, c->rung);
     hwnas_predictor_stop_below(e->predictor, accuracy_floor(&e->job->goals));
     /* What bytes cost is worth judging; other floats cost next to nothing, and the processor that
      * judges may not have them. */

@@ -18,9 +18,17 @@ static hwnas_strategy_config config_of(const hwnas_job *job, const hwnas_space *
                                    .max_trials = max_trials};
 }
 
-static void choose(hwnas_choice_of_strategy *out, const hwnas_job *job, const hwnas_space *walked)
+/* Ways to train a network. A budget of trainings is of whole ones. */
+static int count_training_rungs(const hwnas_job *job, const hwnas_predictor *predictor)
+{
+    return job->train_budget ? 1 : hwnas_predictor_rungs(predictor);
+}
+
+static void choose(hwnas_choice_of_strategy *out, const hwnas_job *job, const hwnas_space *walked,
+                   const hwnas_predictor *predictor)
 {
     hwnas_strategy_config config = config_of(job, walked, (uint64_t)job->max_trials);
+    config.n_rungs = count_training_rungs(job, predictor);
     char *why = NULL;
     const char *name = job->strategy;
     if (!strcmp(name, "auto"))
@@ -31,11 +39,12 @@ static void choose(hwnas_choice_of_strategy *out, const hwnas_job *job, const hw
     free(why);
 }
 
-/* Ways to evaluate a network: a short measurement besides the whole one, where something is
- * measured. `auto` is not told: next to the start of a runner and a warm-up a short one saves
- * little, so a ladder is for those who ask for it by name. */
-static int count_rungs(const hwnas_job *job)
+/* Ways to evaluate a network: those to train it, or a short measurement besides the whole one,
+ * where something is measured. Of the latter `auto` is not told: next to the start of a runner and
+ * a warm-up a short one saves little, so this ladder is for those who ask for it by name. */
+static int count_rungs(const hwnas_job *job, const hwnas_predictor *predictor)
 {
+    const int n_trainings = count_training_rungs(job, predictor);
     const hwnas_device_ops *ops;
     const char *argument;
     bool measures = false;
@@ -44,7 +53,7 @@ static int count_rungs(const hwnas_job *job)
             measures |= ops->open && !ops->lookup;
         else
             hwnas_error_clear(); /* whoever opens it says so */
-    return measures ? 2 : 1;
+    return n_trainings > 1 ? n_trainings : measures ? 2 : 1;
 }
 
 hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
@@ -61,9 +70,9 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
     if (choice)
         out->choice = *choice;
     else
-        choose(&out->choice, job, out->walked);
+        choose(&out->choice, job, out->walked, out->evaluator->predictor);
     hwnas_strategy_config config = config_of(job, out->walked, out->choice.max_trials);
-    config.n_rungs = count_rungs(job);
+    config.n_rungs = count_rungs(job, out->evaluator->predictor);
     status = hwnas_strategy_new(&out->strategy, out->choice.name, &config);
     return status == HWNAS_OK ? status : hwnas_fail_at(status, &job->strategy_place);
 }

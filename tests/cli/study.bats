@@ -478,7 +478,7 @@ assert len(rows) == 16 and whole < short
 assert all("same_network_as" not in detail for rung, _, detail in rows if rung == 0), "measured anew"
 END
     ends 0 study show job.db
-    says out "of them with a short measurement"
+    says out "of them at a cheaper rung"
     ends 0 search job.yaml --resume --trials 20 --json
     is out "d['finished'] == 20"
     job "strategy: successive-halving"

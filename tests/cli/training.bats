@@ -195,6 +195,76 @@ END
     ends 2 search job/job.yaml --resume
 }
 
+# A space with enough networks for three rungs, and a recipe that has them.
+ladder() {
+    sed 's/values: \[4, 8\]/values: [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]/' tiny.yaml >many.yaml
+    recipe 'epochs: 6' 'batch: 16' 'optimizer: {rate: 0.2}' 'schedule: {name: steps, at: [4]}' 'threads: 1' \
+        'augment: {shift: 2}' 'rungs: [{epochs: 1, data: 0.5, resolution: 0.5}, {epochs: 3}]'
+}
+
+@test "cheaper trainings first: most networks are trained at a rung, the best third goes on" {
+    ladder
+    ends 0 search --space many.yaml --accuracy train:recipe.yaml --objectives accuracy,macs --trials 14 --study s.db --json
+    # The front has whole trainings alone.
+    is out 'd["finished"] == 14 and d["front"] and all(t["objectives"]["accuracy"]["source"] == "trained" for t in d["front"])'
+    ends 0 study show s.db
+    says out '*cheaper rung'
+    [ "$(wc -l <recipe.many.csv)" = 2 ]
+    [ "$(wc -l <recipe.many.rung1.csv)" -ge 4 ]
+    [ "$(wc -l <recipe.many.rung2.csv)" -ge 10 ]
+    /usr/bin/python3 - <<'END'
+import csv, glob, json
+def read(name):
+    return {row["digest"]: float(row["accuracy_pct"]) for row in csv.DictReader(open(name))}
+whole, half, cheap = read("recipe.many.csv"), read("recipe.many.rung1.csv"), read("recipe.many.rung2.csv")
+assert set(whole) < set(half) < set(cheap), "each went through the cheaper ones"
+for rungs, values, epochs in (("", whole, 6), (".rung1", half, 3), (".rung2", cheap, 1)):
+    for digest, accuracy in values.items():
+        told = json.load(open(f"recipe.many.trainings/{digest}{rungs}.json"))
+        assert len(told["curve"]) == epochs and abs(told["accuracy"] - accuracy) < 1e-3, told
+assert sorted(half.values()) != sorted(cheap.values())
+END
+    # A rung is what a recipe with its epochs is: the schedule is as much shorter.
+    local digest
+    digest=$(sed -n 's/.*,\([0-9a-f]\{16,\}\),.*/\1/p' recipe.many.rung1.csv | head -n 1)
+    sed -n 1,2p recipe.many.rung1.csv >want
+    sed -i '/^rungs/d; s/epochs: 6/epochs: 3/; s/at: .4./at: [2]/' recipe.yaml
+    printf 'arch\n%s\n' "$(sed -n '2s/,.*//p' recipe.many.rung1.csv)" >one.csv
+    ends 0 predictor score train:recipe.yaml#cache=plain.csv many.yaml one.csv
+    cmp <(cut -d, -f1-3 plain.csv) <(cut -d, -f1-3 want)
+}
+
+@test "rungs that cannot be are told before anything is trained" {
+    recipe 'epochs: 6' 'rungs: [{epochs: 6}]'
+    wrong 9:18 "each rung must cost more than the one before, and less than the whole"
+    recipe 'epochs: 6' 'rungs: [{epochs: 3}, {data: 0.1}]'
+    wrong 9:29 "each rung must cost more*the cheapest comes first"
+    recipe 'epochs: 6' 'rungs: [{epoch: 3}]'
+    wrong 9:10 "a rung of rungs has no key 'epoch'*did you mean 'epochs'?"
+    recipe 'epochs: 6' 'rungs: 3'
+    wrong 9:8 "rungs must be a list"
+    refuses 2 "'rungs' is of a program of your own" predictor score train:recipe.yaml#rungs=2 tiny.yaml one.csv
+    # A network that takes one size alone.
+    sed -i '/global_avg_pool/d' tiny.yaml
+    recipe 'epochs: 6' 'rungs: [{resolution: 0.5}]'
+    wrong 9:8 "the network does not take these samples in a lower resolution"
+}
+
+@test "a program that trains is told its rung" {
+    printf '#!/bin/sh\necho "$HWNAS_RUNG" >>rungs\necho "$HWNAS_CODE $HWNAS_RUNG" | awk "{ print 90 - 10 * \$2 - \$1 %% 7 }"\n' >train
+    sed -i 's/%%/%/' train
+    chmod +x train
+    ladder
+    ends 0 search --space many.yaml --accuracy command:./train#rungs=2 --objectives accuracy --strategy successive-halving --trials 16 --study s.db --json
+    [ "$(sort rungs | uniq -c | tr -s ' ' | tr '\n' ';')" = " 4 0; 12 1;" ]
+    is out 'all(t["objectives"]["accuracy"]["value"] > 80 for t in d["front"])'
+    # Where no rungs are asked for, all trainings are whole.
+    rm rungs
+    ends 0 search --space many.yaml --accuracy command:./train#cache=other.csv --objectives accuracy --trials 4 --study t.db
+    [ "$(sort -u rungs)" = 0 ]
+    refuses 2 "'rungs' of a command must be a whole number from 1 to 8" search --space many.yaml --accuracy command:./train#rungs=9 --objectives accuracy --trials 4 --study u.db
+}
+
 @test "the files of docs/training.md are good, and its search begins" {
     awk '/^```yaml$/ { n++; inside = 1; next } /^```/ { inside = 0 } inside { print > ("block" n) }' "$HWNAS_SRC/docs/training.md"
     mv block1 space.yaml

@@ -493,6 +493,33 @@ static void halving_climbs_the_ladder(void **state)
     hwnas_strategy_free(strategy);
 }
 
+/* What misses a limit is cheap, and makes no room for what meets it. */
+static void halving_counts_what_meets_the_limits(void **state)
+{
+    (void)state;
+    enum { N_TRIALS = 120 };
+    test_space t;
+    make_space(&t, 6, 4);
+    hwnas_strategy *strategy = make("successive-halving", &t, 3, 1);
+    hwnas_arch *arch = hwnas_arch_new(&t.space);
+    int n_feasible[3] = {0}, n_at[3] = {0};
+    for (uint64_t trial = 0; trial < N_TRIALS; trial++) {
+        ask(strategy, trial, arch);
+        const int rung = strategy->ops->rung(strategy, trial);
+        hwnas_score score = {.rung = rung, .violation = index_of(arch) % 4 ? 0.5 : 0};
+        score.objectives[0] = toy_score(arch).objectives[1];
+        tell(strategy, trial, arch, &score);
+        n_at[rung]++;
+        n_feasible[rung] += score.violation == 0;
+    }
+    assert_true(n_feasible[2] > 9 && n_feasible[2] < n_at[2] / 2);
+    /* Some may have been promoted before the first that met the limits. */
+    assert_in_range(n_at[1], n_feasible[2] / 3, n_feasible[2] / 3 + 2);
+    assert_true(n_at[0] > 0 && n_at[0] <= n_at[1] / 3 + 1);
+    hwnas_arch_free(arch);
+    hwnas_strategy_free(strategy);
+}
+
 /* Random. */
 
 /* Also past the middle of the space, where sampling changes from rejection to counting. Each value
@@ -541,6 +568,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(neighbours_differ_in_one_gene),
         cmocka_unit_test(local_search_tries_neighbours),
         cmocka_unit_test(halving_climbs_the_ladder),
+        cmocka_unit_test(halving_counts_what_meets_the_limits),
         cmocka_unit_test(random_is_uniform),
     };
     if (argc > 1)

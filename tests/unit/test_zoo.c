@@ -230,6 +230,8 @@ static void spaces_have_their_sizes(void **state)
     check_count("vgg_like", "17915904000");
     /* depths 4^4 * 4^4; widths 5^5; activations; sizes */
     check_count("yolo_like", "2457600000");
+    /* stem, and of each of three stages widths, layers, kernel, kind of layer, excitation */
+    check_count("fashion_mnist", "2654208");
 }
 
 int main(int argc, char **argv)
