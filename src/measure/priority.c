@@ -161,3 +161,22 @@ hwnas_status hwnas_priority_check(void)
     set_policy(0, SCHED_OTHER, 0);
     return HWNAS_OK;
 }
+
+/* ---- For a while ---- */
+
+hwnas_kept_priority hwnas_priority_leave(void)
+{
+    struct sched_param param = {0};
+    const hwnas_kept_priority kept = {.policy = sched_getscheduler(0),
+                                      .priority =
+                                          sched_getparam(0, &param) ? 0 : param.sched_priority};
+    if (kept.priority > 0)
+        set_policy(0, SCHED_OTHER, 0);
+    return kept;
+}
+
+void hwnas_priority_return(hwnas_kept_priority kept)
+{
+    if (kept.priority > 0)
+        set_policy(0, kept.policy, kept.priority);
+}

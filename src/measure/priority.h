@@ -27,4 +27,17 @@ void hwnas_priority_lower(void);
 /* It was raised, and the time that it was raised for is not over. */
 bool hwnas_priority_is_raised(void);
 
+/* What a thread had before it was ordinary for a while. */
+typedef struct hwnas_kept_priority {
+    int policy, priority;
+} hwnas_kept_priority;
+
+/* The calling thread is ordinary from here to there, whatever it was given by chrt. To wait for the
+ * end of a child with real-time priority can hold the core for good: the kernel waits, without
+ * letting go of it, until an ordinary program that reads the child's entry in /proc has had its
+ * turn.
+ */
+hwnas_kept_priority hwnas_priority_leave(void);
+void hwnas_priority_return(hwnas_kept_priority kept);
+
 #endif

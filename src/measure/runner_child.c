@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "measure/priority.h"
 #include "measure/runner_priv.h"
 
 extern char **environ;
@@ -204,6 +205,7 @@ static void end_at_once(const hwnas_runner *r)
 static int reap(hwnas_runner *r, bool *was_alive)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
+    const hwnas_kept_priority kept = hwnas_priority_leave();
     int wait_status = 0;
     pid_t got = 0;
     for (int i = 0; i < GRACE_MS && got == 0; i++) {
@@ -218,6 +220,7 @@ static int reap(hwnas_runner *r, bool *was_alive)
         while (waitpid(r->pid, &wait_status, 0) < 0 && errno == EINTR)
             continue;
     }
+    hwnas_priority_return(kept);
     r->pid = 0;
     return wait_status;
 }

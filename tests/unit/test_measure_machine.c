@@ -163,7 +163,8 @@ static void test_priority_ends_by_itself(void **state)
     assert_int_equal(in_child(compute_for_ever), 0);
 }
 
-/* What somebody gave the process from outside (chrt) stays as it is. */
+/* What somebody gave the process from outside (chrt) stays as it is, but for a while that is asked
+ * for. */
 static int keep_own(void)
 {
     const struct sched_param own = {.sched_priority = 7};
@@ -173,6 +174,10 @@ static int keep_own(void)
     if (!hwnas_priority_is_raised() || policy_of(0) != SCHED_RR)
         return 2;
     hwnas_priority_lower();
+    const hwnas_kept_priority kept = hwnas_priority_leave();
+    if (policy_of(0) != SCHED_OTHER)
+        return 4;
+    hwnas_priority_return(kept);
     return policy_of(0) == SCHED_RR && !sched_getparam(0, &now) && now.sched_priority == 7 ? 0 : 3;
 }
 
