@@ -197,7 +197,7 @@ END
 
 # A space with enough networks for three rungs, and a recipe that has them.
 ladder() {
-    sed 's/values: \[4, 8\]/values: [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]/' tiny.yaml >many.yaml
+    sed 's/name: tiny/name: many/; s/values: \[4, 8\]/values: [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]/' tiny.yaml >many.yaml
     recipe 'epochs: 6' 'batch: 16' 'optimizer: {rate: 0.2}' 'schedule: {name: steps, at: [4]}' 'threads: 1' \
         'augment: {shift: 2}' 'rungs: [{epochs: 1, data: 0.5, resolution: 0.5}, {epochs: 3}]'
 }
@@ -225,13 +225,32 @@ for rungs, values, epochs in (("", whole, 6), (".rung1", half, 3), (".rung2", ch
 assert sorted(half.values()) != sorted(cheap.values())
 END
     # A rung is what a recipe with its epochs is: the schedule is as much shorter.
-    local digest
-    digest=$(sed -n 's/.*,\([0-9a-f]\{16,\}\),.*/\1/p' recipe.many.rung1.csv | head -n 1)
     sed -n 1,2p recipe.many.rung1.csv >want
     sed -i '/^rungs/d; s/epochs: 6/epochs: 3/; s/at: .4./at: [2]/' recipe.yaml
     printf 'arch\n%s\n' "$(sed -n '2s/,.*//p' recipe.many.rung1.csv)" >one.csv
     ends 0 predictor score train:recipe.yaml#cache=plain.csv many.yaml one.csv
     cmp <(cut -d, -f1-3 plain.csv) <(cut -d, -f1-3 want)
+}
+
+@test "a search over rungs that is killed ends as it would have" {
+    ladder
+    local how=(search --space many.yaml --accuracy train:recipe.yaml --objectives accuracy,macs --trials 13 --study s.db --json)
+    "$HWNAS" "${how[@]}" >whole
+    mkdir again
+    cp many.yaml recipe.yaml again
+    cd again
+    local n pid
+    for n in 3 6 9; do
+        "$HWNAS" "${how[@]}" $([ ! -e s.db ] || echo --resume) --quiet >/dev/null 2>&1 &
+        pid=$!
+        until [ "$(cat recipe.many.*csv 2>/dev/null | grep -vc ^code)" -ge $n ]; do kill -0 $pid || return 1; sleep 0.05; done
+        kill -9 $pid
+        wait $pid || true
+    done
+    "$HWNAS" "${how[@]}" --resume >out
+    [ "$(json ../whole '[(t["arch"], t["objectives"]["accuracy"]["value"]) for t in d["front"]]')" = "$(json out '[(t["arch"], t["objectives"]["accuracy"]["value"]) for t in d["front"]]')" ]
+    # None is lost, none is there twice.
+    for n in recipe.many.csv recipe.many.rung1.csv recipe.many.rung2.csv; do cmp <(cut -d, -f1-3 $n) <(cut -d, -f1-3 ../$n); done
 }
 
 @test "rungs that cannot be are told before anything is trained" {
