@@ -155,7 +155,7 @@ HWNAS_API void hwnas_clean(char *text, const char *kept);
  * NULL when none is near. */
 HWNAS_API const char *hwnas_nearest(const char *wrong, const char *const *names);
 
-/* Refuses an output that is the input, whatever their names: HWNAS_E_INPUT. */
+/* Refuses, before work is lost, an output that is the input (HWNAS_E_INPUT) or cannot be written. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_file_check_output(const char *output, const char *input);
 
 #ifdef __cplusplus

@@ -189,11 +189,13 @@ bool hwnas_file_is_same(const char *a, const char *b)
 hwnas_status hwnas_file_check_output(const char *output, const char *input)
 {
     const hwnas_place place = {.file = output};
-    if (!output || !input || !hwnas_file_is_same(output, input))
+    if (!output)
         return HWNAS_OK;
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, &place, "this would be written over what is read from it"),
-        "give the output another name");
+    if (input && hwnas_file_is_same(output, input))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &place, "this would be written over what is read from it"),
+            "give the output another name");
+    return hwnas_file_try(output);
 }
 
 /* What is there, but is not a regular file, says so itself. */

@@ -238,6 +238,7 @@ hwnas_status hwnas_transfer_table(hwnas_transfer_result *out, const hwnas_space 
                             options->n, HWNAS_TRANSFER_LEAST, HWNAS_TRANSFER_MOST);
         goto out;
     }
+    TRY_OUT(hwnas_file_check_output(options->out, options->from));
     TRY_OUT(hwnas_table_load(&c->table, space, options->from));
     TRY_OUT(find_sources(c));
     TRY_OUT(learn_table(c));

@@ -297,6 +297,17 @@ write_on_disk() {
     return 1
 }
 
+@test "an output that cannot be written is refused before the work, not after it" {
+    # The input is not there: who reads it first complains of that.
+    refuses 1 "/none/out.json: cannot write the file" predictor fit nas_bench_macro none.csv --target a --out /none/out.json
+    refuses 1 "/none/out.csv: cannot write the file" calibrate nas_bench_macro --from none.csv --out /none/out.csv
+    refuses 1 "/none/out.npy: cannot write the file" run none.onnx --input none.npy --output /none/out.npy
+    refuses 1 "/none/out.html: cannot write the file" report none.db --out /none/out.html
+    refuses 1 "/none/out.onnx: cannot write the file" export none.db --format onnx --out /none/out.onnx
+    refuses 1 "/none/out.yaml: cannot write the file" optimize none.onnx --data none.npz --out /none/out
+    refuses 1 "/none/out.json: cannot write the file" profile mnist_mlp --device null --samples 1 --save /none/out.json
+}
+
 @test "a disk that is full keeps the old file" {
     mkdir disk
     mount -t tmpfs -o size=16k none disk 2>/dev/null || skip "no file system can be mounted here"
