@@ -57,6 +57,17 @@ assert lines and all(len(s) < 40 for s in lines), lines
 END
 }
 
+@test "a terminal of 75 columns has room for the value of each objective" {
+    job "budget: {trials: 400}"
+    on 75 search job.yaml --overwrite
+    /usr/bin/python3 - out <<'END'
+import re, sys
+shown = [s.split("\n")[0] for s in open(sys.argv[1], newline="").read().split("\r\x1b[K")[1:]]
+lines = [s for s in shown if re.match(r"\d+/400 trials", s) and "none feasible" not in s]
+assert lines and all(len(s) < 75 and re.search(r", best (accuracy )?[0-9.]+ %, (macs )?[0-9.]+ M$", s) for s in lines), lines
+END
+}
+
 @test "-q is silent, -v tells each trial, --log keeps all of it" {
     job
     ends 0 search job.yaml -q
