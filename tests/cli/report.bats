@@ -146,6 +146,31 @@ END
     is seen "'--trial ' + d['result']['clicked'] + ' --format pytorch' in d['result']['network']"
 }
 
+@test "report: of 30,000 trials marks that cover each other are drawn as one" {
+    has_charts || skip "built without uPlot"
+    browse "$PAGES/job.html" '
+        const data = JSON.parse(document.getElementById("data").textContent), t = data.trials, n = t.arch.length;
+        const many = (list) => typeof list === "string" ? list.repeat(30) : [].concat(...new Array(30).fill(list));
+        for (const key of ["arch", "flags", "status", "order", "seconds"])
+            t[key] = many(t[key]);
+        for (const m of t.metrics)
+            Object.assign(m, {values: many(m.values), sources: many(m.sources), intervals: many(m.intervals)});
+        const study = new Study(data), drawn = {dot: 0, circle: 0}, root = document.createElement("div");
+        for (const name of Object.keys(drawn)) {
+            const draw = SHAPES[name];
+            SHAPES[name] = (...at) => { drawn[name]++; draw(...at); };
+        }
+        const chart = new FrontChart(study, {x: study.cost, y: study.goal, selected: study.winner}, () => {});
+        document.body.append(root);
+        root.append(chart.root);
+        redrawCharts();
+        await later();
+        return {n, all: study.n, drawn, front: study.front.length, dominated: Array.from({length: study.n}, (_, i) => study.kind(i)).filter((k) => k === "dominated").length}'
+    is seen "d['result']['all'] == 30 * d['result']['n']"
+    is seen "0 < d['result']['drawn']['dot'] < d['result']['dominated'] / 10 and d['result']['dominated'] > 10000"
+    is seen "d['result']['drawn']['circle'] >= d['result']['front']"
+}
+
 @test "report: the layers of a network are those that hwnas space show tells" {
     "$HWNAS" study show "$PAGES/job.db" --json >show.json
     "$HWNAS" space show nas_bench_201 --arch "$(json show.json 'd["winner"]["arch"]')" --json >network.json

@@ -39,6 +39,33 @@ function quantile(sorted, q) {
     return sorted[Math.min(sorted.length - 1, Math.max(0, Math.round(q * (sorted.length - 1))))];
 }
 
+/* One mark in the place of all that would cover each other, as strong as they are together: a browser takes half a
+ * second for a hundred thousand. */
+class Crowd {
+    constructor(c, shape, r) {
+        const side = Math.max(1, Math.round(1.6 * r)); /* whole pixels: others draw a pattern of their own */
+        Object.assign(this, {c, shape, side, r: side / 1.6});
+        this.columns = Math.ceil(c.canvas.width / this.side);
+        this.rows = Math.ceil(c.canvas.height / this.side);
+        this.counts = new Uint32Array(this.columns * this.rows);
+    }
+
+    add(left, top) {
+        const column = Math.floor(left / this.side), row = Math.floor(top / this.side);
+        if (column >= 0 && column < this.columns && row >= 0 && row < this.rows)
+            this.counts[row * this.columns + column]++;
+    }
+
+    draw(strength) {
+        this.counts.forEach((n, at) => {
+            if (!n)
+                return;
+            this.c.globalAlpha = 1 - (1 - strength) ** n;
+            this.shape(this.c, (at % this.columns + 0.5) * this.side, (Math.floor(at / this.columns) + 0.5) * this.side, this.r);
+        });
+    }
+}
+
 class FrontChart {
     /* `view` has x, y and selected; onPick(trial) is told what somebody points at and wants to see;
      * `before` is the chart whose place this one takes, if there was one. */
@@ -98,11 +125,12 @@ class FrontChart {
 
     /* Where most trials are, the winner and the limits; or everything. */
     range(metric) {
-        const {study} = this, values = [], must = [];
+        const {study} = this, must = [], values = new Float64Array(study.n);
+        let n = 0;
         for (let i = 0; i < study.n; i++)
             if (this.shown(i))
-                values.push(metric.value(i));
-        if (!values.length)
+                values[n++] = metric.value(i);
+        if (!n)
             return [0, 1];
         for (const i of [study.winner, study.original])
             if (i >= 0 && metric.value(i) !== null)
@@ -114,7 +142,7 @@ class FrontChart {
         const q = this.isWhole ? 0 : 0.03;
         if (front.length)
             must.push(quantile(front, q), quantile(front, 1 - q));
-        const sorted = Float64Array.from(values).sort();
+        const sorted = values.subarray(0, n).sort();
         const low = quantile(sorted, q), high = quantile(sorted, 1 - q);
         return padded([Math.min(low, ...must), Math.max(high, ...must)], 0.06);
     }
@@ -199,13 +227,19 @@ class FrontChart {
         c.globalAlpha = isFront ? 1 : study.n > 5000 ? 0.25 : 0.55;
         if (isFront)
             this.drawFrontLine(c, px, py);
+        const crowd = !isFront && study.n > 20000 ? new Crowd(c, shape, r) : null;
         for (let i = 0; i < study.n; i++) {
             if (study.kind(i) !== kind.kind || x.value(i) === null || y.value(i) === null)
                 continue;
             if (isFront)
                 this.drawWhiskers(c, i, px, py);
-            shape(c, px(x.value(i)), py(y.value(i)), r);
+            if (crowd)
+                crowd.add(px(x.value(i)), py(y.value(i)));
+            else
+                shape(c, px(x.value(i)), py(y.value(i)), r);
         }
+        if (crowd)
+            crowd.draw(c.globalAlpha);
         c.globalAlpha = 1;
     }
 

@@ -55,7 +55,8 @@ function afterwards(makers, isAtOnce) {
             places[i].remove();
         setTimeout(next, 0, i + 1);
     };
-    requestAnimationFrame(() => setTimeout(next, 0, 0));
+    /* A chart is drawn in the frame after the one in which its place is laid out. */
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(next, 0, 0)));
     return places;
 }
 

@@ -46,6 +46,8 @@ class Study {
         const wanted = [...data.objectives, ...data.limits.map((limit) => limit.metric)];
         const rank = (m) => (wanted.includes(m.name) ? wanted.indexOf(m.name) : wanted.length);
         this.metrics = t.metrics.map((column) => new Metric(column, t.source_names)).sort((a, b) => rank(a) - rank(b));
+        const estimated = String(t.source_names.indexOf("estimated"));
+        this.guessed = this.metrics.filter((m) => m.sources.includes(estimated));
         this.objectives = data.objectives.map((name) => this.metric(name)).filter(Boolean);
         this.limits = data.limits.filter((limit) => this.metric(limit.metric));
         this.front = [];
@@ -86,7 +88,7 @@ class Study {
     }
 
     isEstimated(trial) {
-        return this.metrics.some((m) => m.source(trial) === "estimated");
+        return this.guessed.some((m) => m.source(trial) === "estimated");
     }
 
     /* One word for each trial: what a chart draws it as, and what a table filters by. */
