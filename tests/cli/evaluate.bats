@@ -378,5 +378,5 @@ END
         n=$((n + 1))
         [ $n != 1 ] || diff <(sed '1d; /^$/d; s/^/    /' out) <(sed -n '/^    top-1/,/95 % interval$/{/./p}' "$HWNAS_SRC/docs/evaluate.md")
     done < <(grep -o '^    hwnas .*' "$HWNAS_SRC/docs/evaluate.md" | sed 's/^ *//')
-    [ $n -eq 7 ]
+    [ $n -eq 8 ]
 }
