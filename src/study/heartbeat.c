@@ -40,7 +40,7 @@ static hwnas_status beat(hwnas_heartbeat *h)
 static bool wait_for_next(hwnas_heartbeat *h)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PERIOD;
     pthread_mutex_lock(&h->mutex);
     int code = 0;
@@ -63,13 +63,23 @@ static void *run(void *context)
     return NULL;
 }
 
+/* By the clock that is never set: one that is set back would make the next beat late. */
+static void init_wake(hwnas_heartbeat *h)
+{
+    pthread_condattr_t by;
+    pthread_condattr_init(&by);
+    pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
+    pthread_cond_init(&h->wake, &by);
+    pthread_condattr_destroy(&by);
+}
+
 hwnas_heartbeat *hwnas_heartbeat_start(const char *study, const char *worker)
 {
     hwnas_heartbeat *h = hwnas_alloc(sizeof *h);
     h->study = hwnas_strdup(study);
     h->worker = hwnas_strdup(worker);
     pthread_mutex_init(&h->mutex, NULL);
-    pthread_cond_init(&h->wake, NULL);
+    init_wake(h);
     if (pthread_create(&h->thread, NULL, run, h))
         hwnas_out_of_memory();
     return h;
