@@ -15,12 +15,12 @@ static const hwnas_usage usage = {
 /* ---- The command line ---- */
 
 /* The flags of the program itself, and one for each key of a job. */
-enum { MAX_KEYS = 40 };
+enum { MAX_KEYS = 40, ALONE = -1 };
 
 typedef struct command_line {
     const char *path; /* of the job; NULL: none */
     bool dry_run, as_json;
-    long n_workers; /* 0: nobody searches with it */
+    long n_workers; /* ALONE: nobody searches with it */
     hwnas_crew crew;
     hwnas_search_options search;
     hwnas_job_flag keys[MAX_KEYS + 1];
@@ -57,7 +57,10 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
         if (values[i])
             out->keys[n_keys++] = (hwnas_job_flag){key.name, values[i]};
     out->search.flags = out->keys;
-    out->search.is_worker = out->n_workers > 0;
+    if (out->n_workers == ALONE)
+        return HWNAS_OK;
+    TRY(hwnas_crew_check(out->n_workers));
+    out->search.is_worker = true;
     out->search.n_workers = (int)out->n_workers;
     return HWNAS_OK;
 }
@@ -95,7 +98,7 @@ static hwnas_status show_plan(const command_line *given)
 
 hwnas_status hwnas_cmd_search(int argc, char **argv)
 {
-    command_line given = {.search = HWNAS_SEARCH_OPTIONS_INIT};
+    command_line given = {.n_workers = ALONE, .search = HWNAS_SEARCH_OPTIONS_INIT};
     bool done;
     TRY(parse(&given, &done, argc, argv));
     if (done)

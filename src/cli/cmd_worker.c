@@ -31,6 +31,7 @@ hwnas_status hwnas_cmd_worker(int argc, char **argv)
     TRY(hwnas_options_parse(&usage, options, argc, argv, &study, &n, &done));
     if (done)
         return HWNAS_OK;
+    TRY(hwnas_crew_check(n_workers));
     search.cancel = hwnas_stop_on_signals();
     search.n_workers = (int)n_workers;
     TRY(hwnas_crew_start(&crew, n_workers, argc, argv));

@@ -61,11 +61,17 @@ static hwnas_status start_one(hwnas_crew *crew, int argc, char **argv)
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_crew_check(long n)
+{
+    return n >= 1 && n <= HWNAS_MAX_CREW
+               ? HWNAS_OK
+               : hwnas_fail(HWNAS_E_USAGE, NULL, "--workers is at least 1 and at most %d",
+                            HWNAS_MAX_CREW);
+}
+
 hwnas_status hwnas_crew_start(hwnas_crew *out, long n, int argc, char **argv)
 {
     *out = (hwnas_crew){0};
-    if (n > HWNAS_MAX_CREW)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--workers is at most %d", HWNAS_MAX_CREW);
     if (n < 2 || hwnas_crew_is_member())
         return HWNAS_OK;
     out->members = hwnas_need((size_t)n, sizeof *out->members);

@@ -11,6 +11,8 @@ typedef struct hwnas_crew {
     struct hwnas_crew_member *members;
 } hwnas_crew;
 
+/* What `--workers` may be. */
+HWNAS_CHECKED hwnas_status hwnas_crew_check(long n);
 /* Starts n - 1 others with the same command line; none in one of these others. They get each signal
  * that this process gets, and SIGTERM when it dies. */
 HWNAS_CHECKED hwnas_status hwnas_crew_start(hwnas_crew *out, long n, int argc, char **argv);
