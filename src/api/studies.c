@@ -143,8 +143,11 @@ hwnas_status hwnas_study_vacuum(hwnas_report **out, const char *path)
     hwnas_store *store;
     hwnas_rendering told = {0};
     int64_t before, after;
-    TRY(hwnas_store_open(&store, path, HWNAS_STORE_RESUME));
-    const hwnas_status status = vacuum(&before, &after, store);
+    hwnas_status status = hwnas_store_open(&store, path, HWNAS_STORE_RESUME);
+    if (status == HWNAS_E_NOT_FOUND)
+        return hwnas_hint(status, "'hwnas study list' lists those that are there");
+    TRY(status);
+    status = vacuum(&before, &after, store);
     hwnas_store_close(store);
     TRY(status);
     hwnas_str_addf(&told.text, "%.2f MB, before %.2f MB\n", (double)after / 1e6,

@@ -127,8 +127,10 @@ hwnas_status hwnas_store_fail_absent(const char *path, hwnas_store_mode mode)
 {
     const hwnas_place place = {.file = path};
     return hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, &place, "there is no such study"),
-                      mode == HWNAS_STORE_RESUME ? "without --resume it is started"
-                                                 : "is it the right directory?");
+                      mode == HWNAS_STORE_RESUME    ? "without --resume it is started"
+                      : hwnas_store_is_remote(path) ? "'hwnas study list ADDRESS' lists those of "
+                                                      "the database"
+                                                    : "is it the right directory?");
 }
 
 /* ---- Statements and transactions ---- */

@@ -188,6 +188,14 @@ static hwnas_status take(merge *m, hwnas_store **from, size_t n)
     return copy_facts(m, from[0]);
 }
 
+static hwnas_status create(hwnas_store **out, const char *to)
+{
+    const hwnas_status status = hwnas_store_open(out, to, HWNAS_STORE_CREATE);
+    return status == HWNAS_E_INPUT && hwnas_store_exists(to)
+               ? hwnas_hint(status, "--out names a study that is not there yet")
+               : status;
+}
+
 hwnas_status hwnas_study_merge(hwnas_merged *out, const char *to, const char *const *from, size_t n)
 {
     hwnas_status status = HWNAS_OK;
@@ -195,7 +203,7 @@ hwnas_status hwnas_study_merge(hwnas_merged *out, const char *to, const char *co
     hwnas_store **stores = hwnas_alloc((n + 1) * sizeof *stores);
     for (size_t i = 0; i < n; i++)
         TRY_OUT(hwnas_store_open(&stores[i], from[i], HWNAS_STORE_READ));
-    TRY_OUT(hwnas_store_open(&m.to, to, HWNAS_STORE_CREATE));
+    TRY_OUT(create(&m.to, to));
     TRY_OUT(hwnas_store_begin(m.to));
     TRY_OUT(hwnas_store_end(m.to, take(&m, stores, n)));
     *out = m.done;

@@ -554,7 +554,9 @@ END
     cp out both
     ends 0 search job.yaml --study both.db --seed 1 --resume --trials $((n + 5)) --json
     is out "d['finished'] == $n + 5 and d['failed'] == 0"
-    refuses 2 'both.db: the study exists already' study merge a.db --out both.db
+    refuses 2 'both.db: the study exists already*--out names' study merge a.db --out both.db
+    refuses 2 'none.db: there is no such study*study list' study vacuum none.db
+    refuses 2 'a.db: cannot look into the directory' study list a.db
     ends 0 search job.yaml --study other.db --objectives accuracy,params
     refuses 2 'other.db: it has another objectives than a.db' study merge a.db other.db --out new.db
     [ ! -e new.db ]
