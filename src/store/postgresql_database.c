@@ -352,8 +352,8 @@ static void be_silent(void *context, const char *message)
     (void)message;
 }
 
-/* A machine that is gone is noticed within a minute, and one that hangs in a transaction keeps
- * others waiting no longer than that. */
+/* A machine that is gone is noticed within a minute, also when it owes an answer, and one that
+ * hangs in a transaction keeps others waiting no longer than that. */
 static bool set_up(pq_database *db)
 {
     return exec(&db->base, "SET idle_in_transaction_session_timeout = '60s';"
@@ -367,10 +367,10 @@ static PGconn *connect_to(const hwnas_libpq *pq, const char *conninfo)
         *host = '\0';
     snprintf(name, sizeof name, "hwnas on %.30s, process %ld", host, (long)getpid());
     /* What stands in `conninfo` goes before what stands above it. */
-    const char *keys[] = {
-        "connect_timeout",           "keepalives_idle", "keepalives_interval", "keepalives_count",
-        "fallback_application_name", "dbname",          "client_encoding",     NULL};
-    const char *values[] = {"10", "30", "10", "3", name, conninfo, "UTF8", NULL};
+    const char *keys[] = {"connect_timeout",  "keepalives_idle",           "keepalives_interval",
+                          "keepalives_count", "fallback_application_name", "tcp_user_timeout",
+                          "dbname",           "client_encoding",           NULL};
+    const char *values[] = {"10", "30", "10", "3", name, "60000", conninfo, "UTF8", NULL};
     return pq->PQconnectdbParams(keys, values, 1);
 }
 

@@ -184,7 +184,12 @@ static hwnas_status hold_old(hwnas_sqlite_store *store)
 
 /* ---- Sharing ---- */
 
-enum { SHARE_TRIES = 20 }; /* of 50 ms: of several that begin a study, one does, and others wait */
+enum {
+    SHARE_TRIES = 20, /* of 50 ms: of several that begin a study, one does, and others wait */
+    /* The lock of a file is not given in the order of asking, and a worker may be stopped with it.
+     */
+    SHARE_TIMEOUT_MS = 60000
+};
 
 static hwnas_status open_shared(hwnas_sqlite_store *store)
 {
@@ -196,6 +201,7 @@ static hwnas_status open_shared(hwnas_sqlite_store *store)
         TRY(hwnas_sqlite_publish(&store->base));
         TRY(hwnas_lock_relax(&store->lock, store->base.path));
     }
+    sqlite3_busy_timeout(hwnas_sqlite_handle(store->base.db), SHARE_TIMEOUT_MS);
     return store->base.db->ops->exec(store->base.db, hwnas_sqlite_lease_table)
                ? HWNAS_OK
                : hwnas_sqlite_fail(&store->base);
@@ -279,8 +285,10 @@ static hwnas_status list(char ***names, size_t *n, const char *where)
     size_t room = 0;
     DIR *folder = opendir(where);
     if (!folder)
-        return hwnas_fail(errno == ENOENT ? HWNAS_E_NOT_FOUND : HWNAS_E_IO, &place,
-                          "cannot look into the directory: %s", strerror(errno));
+        return hwnas_fail(errno == ENOENT    ? HWNAS_E_NOT_FOUND
+                          : errno == ENOTDIR ? HWNAS_E_INPUT
+                                             : HWNAS_E_IO,
+                          &place, "cannot look into the directory: %s", strerror(errno));
     for (const struct dirent *entry; (entry = readdir(folder));) {
         char *file = strcmp(where, ".") ? hwnas_printf("%s/%s", where, entry->d_name)
                                         : hwnas_strdup(entry->d_name);

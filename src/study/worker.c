@@ -23,7 +23,8 @@
 #include "study/heartbeat.h"
 #include "study/session.h"
 
-enum { MAX_RETRIES = 300 }; /* a second apart: so long may the server be away */
+/* A second apart: so long may the server be away, and while a worker joins. */
+enum { MAX_RETRIES = 300, MAX_JOIN_RETRIES = 10 };
 
 typedef struct worker {
     const hwnas_job *job;
@@ -277,8 +278,9 @@ static hwnas_status run_session(hwnas_summary **out, worker *w)
 /* The server may be back soon. */
 static bool is_worth_a_retry(worker *w, hwnas_status status)
 {
-    if (status != HWNAS_E_IO || !hwnas_store_is_remote(w->job->study) || !w->was_open ||
-        w->n_failures++ >= MAX_RETRIES || (w->options.stop && *w->options.stop))
+    const int most = w->was_open ? MAX_RETRIES : MAX_JOIN_RETRIES;
+    if (status != HWNAS_E_IO || !hwnas_store_is_remote(w->job->study) || w->n_failures++ >= most ||
+        (w->options.stop && *w->options.stop))
         return false;
     hwnas_log(HWNAS_LOG_WARNING, "%s; trying again", hwnas_last_error()->message);
     hwnas_error_clear();
