@@ -161,46 +161,13 @@ is_whole() {
     [ "$(sql "SELECT count(*) FROM \"$1\".lease")" = 0 ]
 }
 
-# begin_workers N: their numbers are in `pids`.
-begin_workers() {
-    local i
-    pids=()
-    for ((i = 0; i < $1; i++)); do
-        "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >"out.$i" 2>&1 3>&- &
-        pids+=($!)
-    done
-}
-
-# As after a minute.
-end_leases() { sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 0" 2>/dev/null || true; }
-
 @test "workers that are killed, cut off, and a server that restarts lose no trial and double none" {
-    local i round pids cut n=300 workers=4
-    [ -z "${HWNAS_LONG:-}" ] || n=5000 workers=8
-    job "strategy: nsga2" "budget: {trials: $n}"
-    for round in 1 2 3; do
-        begin_workers $workers
-        sleep "1.$((RANDOM % 10))"
-        [ $round = 2 ] && "$HWNAS_SRC/tests/postgresql.sh" restart "$SERVER_FOLDER"
-        for i in "${pids[@]}"; do
-            kill -9 "$i" 2>/dev/null || true
-            wait "$i" || true
-        done
-        end_leases
+    local strategy strategies=random n=1000 workers=4
+    [ -z "${HWNAS_LONG:-}" ] || strategies='random nsga2' n=5000 workers=8
+    for strategy in $strategies; do
+        /usr/bin/python3 "$HWNAS_SRC/tests/cli/worker_storm.py" "$HWNAS" "$HWNAS_SRC" "$STUDY-$strategy" $workers $n $strategy \
+            "$SERVER_FOLDER" >&3
     done
-    # These live through a restart, and one of them through a time without the server, in which others have its trial.
-    begin_workers $workers
-    sleep 1
-    cut=${pids[0]}
-    ! kill -STOP "$cut" 2>/dev/null || end_leases
-    "$HWNAS_SRC/tests/postgresql.sh" restart "$SERVER_FOLDER"
-    sleep 2
-    kill -CONT "$cut" 2>/dev/null || true
-    for i in "${pids[@]}"; do wait "$i"; done
-    is_whole "case-$BATS_TEST_NUMBER" $n
-    # A search by itself goes on where they ended.
-    ends 0 search job.yaml --study "$STUDY" --resume --trials $((n + 10))
-    [ "$(sql "SELECT count(finish_order) FROM \"case-$BATS_TEST_NUMBER\".trial")" = $((n + 10)) ]
 }
 
 @test "1, 2 and 8 workers find the same front where proposals do not depend on results" {

@@ -98,6 +98,12 @@ children() { cat "/proc/$1/task/$1/children"; }
     ends 0 study show long.db
 }
 
+@test "workers that are killed at random and cut off lose no trial and double none (worker_storm.py)" {
+    local n=1000 workers=4
+    [ -z "${HWNAS_LONG:-}" ] || n=5000 workers=8
+    /usr/bin/python3 "$HWNAS_SRC/tests/cli/worker_storm.py" "$HWNAS" "$HWNAS_SRC" shared.db $workers $n >&3
+}
+
 @test "a search by workers that is interrupted ends all of them, and what was begun is gone on with at once" {
     printf '%s\n' '#!/bin/sh' 'sleep 0.05' 'echo 70' >train
     chmod +x train
@@ -125,10 +131,72 @@ children() { cat "/proc/$1/task/$1/children"; }
     [ "$(wc -l <calls)" -gt 40 ]
 }
 
+# leaves CODE PATTERN COMMAND...: it is refused by one message, and nothing in this directory is another than before.
+leaves() {
+    sha256sum -- * >../before
+    refuses "$@"
+    [ "$(grep -c '^hwnas: ' err)" = 1 ]
+    rm -f out err
+    sha256sum -- * >../after
+    cmp ../before ../after
+}
+
+@test "what workers cannot use is told in one message, and stays as it was" {
+    local command whole=$BATS_TEST_TMPDIR/whole.db
+    job "strategy: random" "budget: {trials: 100}"
+    ends 0 search job.yaml --study "$whole" --workers 1 --trials 40
+    mkdir case
+    mv job.yaml case
+    cd case
+    for command in "worker shared.db" "worker shared.db --workers 2" "search job.yaml --study shared.db --workers 2"; do
+        set -- $command
+        cp "$whole" shared.db
+        /usr/bin/python3 -c 'import os, sys
+size = os.path.getsize("shared.db")
+with open("shared.db", "r+b") as file:
+    for page in range(4096, size, 4096):
+        file.seek(page + 8)
+        file.write(b"\xa5" * 2000)'
+        leaves 2 'shared.db: the study is damaged' "$@"
+        cp "$whole" shared.db
+        truncate -s -4096 shared.db
+        leaves 2 'shared.db: the study is damaged' "$@"
+        cp "$whole" shared.db
+        sql shared.db 'PRAGMA user_version = 99'
+        leaves 2 'shared.db: the study has format 99, this hwnas knows format*newer version' "$@"
+        rm shared.db
+        sql shared.db 'CREATE TABLE theirs (a)'
+        leaves 2 'shared.db: this is not a study of hwnas*of another program' "$@"
+    done
+}
+
+@test "workers tell what they may not write, and leave it" {
+    [ "$(id -u)" = 0 ] || skip "only root can become somebody else"
+    local nobody=$BATS_TEST_TMPDIR/nobody folder=$BATS_TEST_TMPDIR/folder
+    printf '%s\n' '#!/bin/sh' "exec setpriv --reuid=nobody --regid=nogroup --clear-groups -- '$HWNAS' \"\$@\"" >"$nobody"
+    chmod 755 "$nobody"
+    setpriv --reuid=nobody --regid=nogroup --clear-groups -- test -x "$HWNAS" -a -r "$TABLE" || skip "nobody cannot read the build"
+    mkdir "$folder"
+    job "strategy: random" "budget: {trials: 100}"
+    ends 0 search job.yaml --study "$folder/shared.db" --workers 1 --trials 40
+    chmod 444 "$folder/shared.db"
+    sha256sum "$folder/shared.db" >before
+    chmod -R a+rX "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.."
+    HWNAS=$nobody refuses 1 'shared.db: *ermission*' worker "$folder/shared.db"
+    HWNAS=$nobody refuses 1 'new.db: *Permission denied' search job.yaml --study "$folder/new.db" --workers 2
+    HWNAS=$nobody refuses 1 'shared.db: *ermission*' study vacuum "$folder/shared.db"
+    chmod 666 "$folder/shared.db"
+    HWNAS=$nobody refuses 1 'shared.db: *' worker "$folder/shared.db" # the folder alone
+    sha256sum -c --quiet before
+    [ "$(ls "$folder")" = shared.db ]
+}
+
 @test "workers refuse what they cannot share" {
     job "budget: {trials: 5}"
     refuses 2 '--workers goes without --resume' search job.yaml --workers 2 --resume
-    refuses 2 '--workers is at most' search job.yaml --workers 5000
+    refuses 2 '--workers is at least 1 and at most' search job.yaml --workers 5000
+    refuses 2 '--workers is at least 1' search job.yaml --workers 0
+    refuses 2 '--workers is at least 1' worker job.db --workers 0
     job "device: 'null'" "objectives: [accuracy, latency.p50]" "budget: {trials: 5}"
     refuses 1 "job.db: workers on one machine would disturb each other's measurements" search job.yaml --workers 2
     printf '%s\n' '#!/bin/sh' 'echo 70' >train
