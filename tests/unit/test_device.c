@@ -76,18 +76,19 @@ static void a_processor_or_its_board_has_a_name(void **state)
     (void)state;
     static const char model[] =
         "Raspberry Pi 4 Model B Rev 1.4"; /* with the NUL that firmware has */
+    static const char arm[] = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n";
+    static const char x86[] = "processor\t: 0\nmodel name\t: AMD EPYC\n";
     char root[] = "/tmp/hwnas-test-XXXXXX", name[128];
     assert_non_null(mkdtemp(root));
     hwnas_device_cpu_name_at(name, sizeof name, root);
     assert_string_equal(name, "unknown processor");
-    write_at(root, "proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n",
-             57);
+    write_at(root, "proc/cpuinfo", arm, strlen(arm));
     hwnas_device_cpu_name_at(name, sizeof name, root);
     assert_string_equal(name, "Arm processor 0xd08 of 0x41");
     write_at(root, "sys/firmware/devicetree/base/model", model, sizeof model);
     hwnas_device_cpu_name_at(name, sizeof name, root);
     assert_string_equal(name, model);
-    write_at(root, "proc/cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC\n", 38);
+    write_at(root, "proc/cpuinfo", x86, strlen(x86));
     hwnas_device_cpu_name_at(name, sizeof name, root);
     assert_string_equal(name, "AMD EPYC");
     char *command = hwnas_printf("rm -rf %s", root);
