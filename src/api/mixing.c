@@ -8,7 +8,6 @@
 #include "api/batch_runner.h"
 #include "api/report_handle.h"
 #include "base/c_locale.h"
-#include "base/file.h"
 #include "base/sized_options.h"
 #include "inherit/samples.h"
 #include "onnx/onnx.h"
@@ -17,16 +16,6 @@
 
 enum { CALIBRATE = 64 };
 #define MAX_ERROR 0.05
-
-static hwnas_status write_onnx(const char *path, const hwnas_graph *graph)
-{
-    void *bytes;
-    size_t length;
-    TRY(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
-    const hwnas_status status = hwnas_file_write(path, bytes, length);
-    free(bytes);
-    return status;
-}
 
 static hwnas_status check(const hwnas_mix_options *how, const char *path)
 {
@@ -100,7 +89,7 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     found->threads = o.threads;
     found->max_error = how.max_error;
     TRY_OUT(hwnas_mix_choose(&found->mix, recovered ? recovered : network->graph, &how));
-    TRY_OUT(write_onnx(path, found->mix.graph));
+    TRY_OUT(hwnas_onnx_write_file(path, found->mix.graph));
     *out = hwnas_report_new(&kind, found);
     if (found->mix.is_unstable)
         hwnas_report_add_note(*out, "the machine was disturbed while the three were measured");

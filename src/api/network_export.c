@@ -12,16 +12,6 @@
 #include "predict/predict.h"
 #include "study/write_network.h"
 
-static hwnas_status write_onnx(const hwnas_graph *graph, const char *path)
-{
-    void *bytes;
-    size_t length;
-    TRY(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
-    const hwnas_status status = hwnas_file_write(path, bytes, length);
-    free(bytes);
-    return status;
-}
-
 /* A module, and its weights beside it. */
 static hwnas_status write_module(char **note, const hwnas_graph *graph, const char *path)
 {
@@ -37,7 +27,7 @@ static hwnas_status write_graph(char **note, const hwnas_graph *graph, const cha
                                 const char *format)
 {
     if (!strcmp(format, "onnx"))
-        return write_onnx(graph, path);
+        return hwnas_onnx_write_file(path, graph);
     if (!strcmp(format, "pytorch"))
         return write_module(note, graph, path);
     return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,

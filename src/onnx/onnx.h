@@ -17,6 +17,8 @@ typedef enum hwnas_onnx_weights {
 /* Bytes are yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_onnx_write(void **out, size_t *length, const hwnas_graph *graph,
                                             hwnas_onnx_weights weights);
+/* A file with its values, whole or not at all. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_write_file(const char *path, const hwnas_graph *graph);
 /* Reads opset 7 and newer, fixed shapes, values of any type of number; a batch that is open
  * becomes 1. Dropout is kept, Identity is not; arithmetic with shapes is done. `name` stands in
  * messages. Operators, attributes and types outside of ours are HWNAS_E_UNSUPPORTED with the node's

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+
 /* protobuf readers refuse more. */
 #define MAX_FILE_BYTES INT32_MAX
 
@@ -416,5 +418,15 @@ out:
     free(w.nodes);
     free(values);
     hwnas_arena_free(w.arena);
+    return status;
+}
+
+hwnas_status hwnas_onnx_write_file(const char *path, const hwnas_graph *graph)
+{
+    void *bytes;
+    size_t length;
+    TRY(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES));
+    const hwnas_status status = hwnas_file_write(path, bytes, length);
+    free(bytes);
     return status;
 }

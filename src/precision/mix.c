@@ -245,8 +245,7 @@ static hwnas_timing timing_of(const hwnas_measurement *m)
     return (hwnas_timing){m->p50, m->p50_low, m->p50_high};
 }
 
-/* Measures the ways in turns and chooses: a way with fewer floats must be faster by more than its
- * interval to be taken. */
+/* Measures the ways in turns; of those that fit, the one with the shortest median is chosen. */
 static hwnas_status measure(chooser *c, hwnas_graph *const *graphs)
 {
     hwnas_mix *mix = c->mix;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/str.h"
 #include "device/ranges.h"
 #include "export/exporter.h"
@@ -19,17 +18,13 @@ hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph
     hwnas_graph *folded = NULL, *quantized = NULL;
     hwnas_device *cpu = NULL;
     int *origin = NULL;
-    void *bytes = NULL;
-    size_t length;
     TRY_OUT(hwnas_graph_fold(&folded, graph));
     if (how->precision == HWNAS_S8) {
         TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
         TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, how, HWNAS_QUANTIZE_FILE));
     }
-    TRY_OUT(hwnas_onnx_write(&bytes, &length, quantized ? quantized : folded, HWNAS_ONNX_VALUES));
-    TRY_OUT(hwnas_file_write(path, bytes, length));
+    status = hwnas_onnx_write_file(path, quantized ? quantized : folded);
 out:
-    free(bytes);
     free(origin);
     hwnas_device_close(cpu);
     hwnas_graph_free(quantized);
