@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "device/devices.h"
+#include "device/onednn/caches.h"
 #include "device/onednn/constants.h"
 #include "device/onednn/onednn_lower.h"
 #include "device/onednn/training/train_exec.h"
@@ -40,6 +41,7 @@ static hwnas_status onednn_open(hwnas_device **out, const char *argument,
 {
     hwnas_status status = HWNAS_OK;
     TRY(hwnas_device_takes_no_argument("cpu", argument));
+    hwnas_onednn_know_caches();
     onednn_device *device = hwnas_alloc(sizeof *device);
     device->threads = options->threads ? options->threads : hwnas_device_cores();
     TRY_DNNL_OUT("open", "cpu", dnnl_engine_create(&device->engine, dnnl_cpu, 0));
