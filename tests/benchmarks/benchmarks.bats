@@ -29,6 +29,10 @@ needs_ort_headers() {
 }
 
 @test "space" { measures benchmarks/space --quick; }
+@test "compile_speed" {
+    [ -x benchmarks/compile_speed ] || skip "built without CUDA"
+    measures benchmarks/compile_speed --quick accel_nasbench
+}
 @test "latency_table" { measures benchmarks/latency_table --quick --minutes 0.05 --networks 4 nas_bench_201; }
 @test "search" { measures "$here/search" --quick --runs "$BATS_TEST_TMPDIR/runs"; }
 @test "problems" { measures "$here/problems" --quick --work "$BATS_TEST_TMPDIR/problems"; }

@@ -132,19 +132,6 @@ EXPORT cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
     return CUDNN_STATUS_SUCCESS;
 }
 
-EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
-{
-    fake_descriptor *d = of;
-    if (d->is_final)
-        return CUDNN_STATUS_BAD_PARAM;
-    /* FAKE_CUDNN_SECONDS: so long it takes to make a plan. */
-    const char *seconds = getenv("FAKE_CUDNN_SECONDS");
-    if (seconds && d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
-        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * fmin(atof(seconds), 0.99))}, NULL);
-    d->is_final = true;
-    return CUDNN_STATUS_SUCCESS;
-}
-
 static void set(fake_descriptor *d, cudnnBackendAttributeName_t name,
                 cudnnBackendAttributeType_t type, int64_t n, const void *values)
 {
@@ -200,6 +187,13 @@ static bool has_operation(const fake_descriptor *graph, cudnnBackendDescriptorTy
     return false;
 }
 
+static bool multiplies(const fake_descriptor *graph)
+{
+    return has_operation(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) ||
+           has_operation(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR) ||
+           has_operation(graph, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+}
+
 static bool has_type(const fake_descriptor *d, cudnnDataType_t type)
 {
     if (d->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR)
@@ -222,6 +216,64 @@ static fake_descriptor *graph_of(const fake_descriptor *d)
     return (fake_descriptor *)fake_child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
 }
 
+/* ---- Kernels that are compiled ---- */
+
+/* FAKE_CUDNN_COMPILES: engines say that they compile their kernels, and so many were compiled; for
+ * the tests. */
+EXPORT int fake_cudnn_compiled;
+
+static bool compiles(void)
+{
+    return getenv("FAKE_CUDNN_COMPILES") != NULL;
+}
+
+static bool is_dynamic(const fake_descriptor *graph)
+{
+    return fake_int(graph, CUDNN_ATTR_OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED, 0);
+}
+
+static bool same_operations(const fake_descriptor *a, const fake_descriptor *b)
+{
+    const fake_attr *x = fake_find(a, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    const fake_attr *y = fake_find(b, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    bool are_same = x && y && x->n == y->n;
+    for (int64_t i = 0; are_same && i < x->n; i++)
+        are_same = ((fake_descriptor **)x->values)[i]->type == ((fake_descriptor **)y->values)[i]->type;
+    return are_same;
+}
+
+/* False where the plan's cache is not one for its graph. */
+static bool compile_plan(const fake_descriptor *plan)
+{
+    const fake_descriptor *graph = graph_of(plan);
+    fake_descriptor *cache =
+        (fake_descriptor *)fake_child(plan, CUDNN_ATTR_EXECUTION_PLAN_KERNEL_CACHE);
+    if (!compiles() || !graph)
+        return true;
+    if (cache && (!is_dynamic(graph) ||
+                  !same_operations(graph, fake_child(cache, CUDNN_ATTR_KERNEL_CACHE_OPERATION_GRAPH))))
+        return false;
+    fake_cudnn_compiled += !cache || !cache->has_kernel;
+    if (cache)
+        cache->has_kernel = true;
+    return true;
+}
+
+EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
+{
+    fake_descriptor *d = of;
+    if (d->is_final)
+        return CUDNN_STATUS_BAD_PARAM;
+    /* FAKE_CUDNN_SECONDS: so long it takes to make a plan. */
+    const char *seconds = getenv("FAKE_CUDNN_SECONDS");
+    if (seconds && d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * fmin(atof(seconds), 0.99))}, NULL);
+    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !compile_plan(d))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    d->is_final = true;
+    return CUDNN_STATUS_SUCCESS;
+}
+
 EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
                                               cudnnBackendAttributeName_t name,
                                               cudnnBackendAttributeType_t type, int64_t room,
@@ -234,9 +286,19 @@ EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
         *(int64_t *)values = FAKE_WORKSPACE;
         return CUDNN_STATUS_SUCCESS;
     }
+    if (compiles() && name == CUDNN_ATTR_ENGINECFG_ENGINE)
+        return CUDNN_STATUS_SUCCESS;
+    if (compiles() && name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) {
+        *(cudnnBackendBehaviorNote_t *)values = CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+        return CUDNN_STATUS_SUCCESS;
+    }
     if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
         return CUDNN_STATUS_NOT_SUPPORTED;
     fake_descriptor *graph = graph_of(d);
+    if (graph && is_dynamic(graph) && !multiplies(graph)) { /* as the real one */
+        *n = 0;
+        return CUDNN_STATUS_SUCCESS;
+    }
     if (graph && has_fault("bf16") && has_type(graph, CUDNN_DATA_BFLOAT16)) {
         *n = 0;
         return CUDNN_STATUS_SUCCESS;

@@ -22,6 +22,7 @@ typedef struct fake_descriptor {
     cudnnBackendDescriptorType_t type;
     int refs, n_attrs;
     bool is_final;
+    bool has_kernel; /* of a kernel cache: one was compiled for it */
     fake_attr attrs[FAKE_MAX_ATTRS];
 } fake_descriptor;
 

@@ -289,6 +289,88 @@ static void random_networks(void **state)
     }
 }
 
+/* ---- Quick plans ---- */
+
+/* Pools and functions of elements are kernels of ours there, chains of them in one. */
+static void quick_plans_compute_the_same(void **state)
+{
+    (void)state;
+    hwnas_rng rng = hwnas_rng_new(5, 7);
+    setenv("FAKE_CUDNN_COMPILES", "1", 1);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = graph_of(&cases[i]);
+        run_on_both(cases[i].op, "0:quick", graph, cases[i].range, HWNAS_F32, 1e-5);
+        hwnas_graph_free(graph);
+    }
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_graph *nets[] = {image_net(3), text_net(2)};
+        for (int k = 0; k < 2; k++) {
+            run_on_both(nets[k]->name, "0:quick", nets[k], 0, rows[i].precision, rows[i].tolerance);
+            hwnas_graph_free(nets[k]);
+        }
+    }
+    for (int i = 0; i < N_RANDOM / 2; i++) {
+        hwnas_graph *graph = random_net(&rng), *folded;
+        char what[40];
+        ok(hwnas_graph_fold(&folded, graph));
+        snprintf(what, sizeof what, "quick random network %d", i);
+        run_on_both(what, "0:quick", folded, 0, HWNAS_F32, 1e-4);
+        hwnas_graph_free(folded);
+        hwnas_graph_free(graph);
+    }
+    unsetenv("FAKE_CUDNN_COMPILES");
+}
+
+static hwnas_graph *convolutions(int channels, int pixels, const char *kernel)
+{
+    hwnas_graph *graph = hwnas_graph_new("convolutions", 9);
+    char attrs[64];
+    int x;
+    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, (int64_t[]){1, 8, pixels, pixels}));
+    snprintf(attrs, sizeof attrs, "out=%d kernel=%s pad=1", channels, kernel);
+    x = add(graph, "hard_swish", "", add(graph, "conv", attrs, x, -1), -1);
+    x = add(graph, "max_pool", "kernel=2 stride=2", x, -1);
+    hwnas_graph_add_output(graph, add(graph, "sin", "", add(graph, "relu", "", x, -1), -1));
+    return graph;
+}
+
+/* How many kernels cuDNN compiled for a network that one device compiles after others. */
+static int n_compiled(hwnas_device *gpu, hwnas_graph *graph)
+{
+    int *compiled = dlsym(dlopen("libcudnn.so.9", RTLD_NOW), "fake_cudnn_compiled");
+    hwnas_exec *exec = NULL;
+    *compiled = 0;
+    ok(hwnas_device_compile(&exec, gpu, graph, NULL));
+    assert_true(n_plans_of(exec, graph, HWNAS_OP_CONV) == 1);
+    assert_int_equal(n_plans_of(exec, graph, HWNAS_OP_MAX_POOL), 0);
+    hwnas_exec_free(exec);
+    hwnas_graph_free(graph);
+    return *compiled;
+}
+
+static void a_kernel_serves_all_sizes(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDNN_COMPILES", "1", 1);
+    hwnas_device *gpu = open_gpu_as("0:quick");
+    assert_int_equal(n_compiled(gpu, convolutions(16, 12, "3")), 1);
+    assert_int_equal(n_compiled(gpu, convolutions(24, 20, "3")), 0);
+    assert_int_equal(n_compiled(gpu, convolutions(40, 9, "5")), 1); /* another form */
+    hwnas_device_close(gpu);
+    nothing_is_left();
+    unsetenv("FAKE_CUDNN_COMPILES");
+}
+
+static void quick_and_timed_is_refused(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"0:quick:tune", "0:own:quick", "0:quicker"};
+    const hwnas_device_options options = {.threads = 1};
+    hwnas_device *device;
+    for (size_t i = 0; i < COUNT(spellings); i++)
+        assert_int_equal(hwnas_cuda_ops.open(&device, spellings[i], &options), HWNAS_E_INPUT);
+}
+
 /* Of two engines the second is the fast one. */
 static void the_faster_plan_is_kept(void **state)
 {
@@ -345,6 +427,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_of_recurrent_layers_counts),
         cmocka_unit_test(attention_behind_attention),
         cmocka_unit_test(random_networks),
+        cmocka_unit_test(quick_plans_compute_the_same),
+        cmocka_unit_test(a_kernel_serves_all_sizes),
+        cmocka_unit_test(quick_and_timed_is_refused),
         cmocka_unit_test(the_faster_plan_is_kept),
         cmocka_unit_test(a_plan_that_does_not_run_is_left_out),
         cmocka_unit_test(the_gpu_is_lost),

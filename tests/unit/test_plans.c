@@ -19,6 +19,7 @@
 #include "device/cudnn/cudnn_int8.h"
 #include "device/cudnn/compile.h"
 #include "device/cudnn/plans.h"
+#include "device/cudnn/quick.h"
 #include "graph/elaborate.h"
 #include "space/arch.h"
 #include "tests/gpu/cases.h"
@@ -346,6 +347,55 @@ static void no_gpu_is_named(void **state)
     hwnas_space_free(space);
 }
 
+/* A convolution whose kernel is compiled, in one size. */
+static const hwnas_cudnn_plan *swish(hwnas_device *device, int channels, int pixels)
+{
+    char attrs[32], dims[32];
+    const op_case convolution = {"conv", attrs, dims, 0};
+    const hwnas_cudnn_plan *plan = NULL;
+    hwnas_cudnn_net *net;
+    int swished;
+    snprintf(attrs, sizeof attrs, "out=%d kernel=3 pad=1", channels);
+    snprintf(dims, sizeof dims, "1x64x%dx%d", pixels, pixels);
+    hwnas_graph *graph = graph_of(&convolution);
+    const int output = graph->outputs[0];
+    graph->n_outputs = 0;
+    ok(hwnas_graph_add_node(&swished, graph, hwnas_op_by_name("hard_swish"), "swish", NULL, 1,
+                            &output, true));
+    hwnas_graph_add_output(graph, swished);
+    ok(hwnas_cudnn_net_new(&net, (hwnas_cuda_device *)device, graph, HWNAS_F16, compile_engines));
+    for (size_t i = 0; i < net->n_steps; i++)
+        if (net->steps[i].kind == &hwnas_cudnn_engine)
+            plan = ((hwnas_cudnn_operation *)net->steps[i].state)->plan;
+    hwnas_cudnn_net_free(net);
+    hwnas_graph_free(graph);
+    assert_non_null(plan);
+    return plan;
+}
+
+/* cuDNN takes graphs whose sizes may change, with the engines that it takes otherwise, and compiles
+ * one kernel for several sizes. */
+static void quick_plans(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(gpus); i++) {
+        char *quick = hwnas_printf("%s:quick", gpus[i]);
+        hwnas_device *device = open_dry(gpus[i]);
+        const int64_t engine = swish(device, 128, 28)->engine;
+        close_dry(NULL);
+        device = open_dry(quick);
+        const hwnas_cudnn_plan *first = swish(device, 128, 28), *second = swish(device, 96, 14);
+        assert_true(first != second && first->behavior & second->behavior &
+                                           1U << CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
+        assert_int_equal(first->engine, engine);
+        assert_int_equal(second->engine, engine);
+        assert_int_equal(hwnas_cudnn_caches_count(((hwnas_cuda_device *)device)->caches), 1);
+        check_space(device, "mnist_cnn", 1, HWNAS_F16);
+        close_dry(NULL);
+        free(quick);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +404,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(on_l4, close_dry),
         cmocka_unit_test_teardown(operators_are_as_the_page_says, close_dry),
         cmocka_unit_test_teardown(in_all_precisions, close_dry),
+        cmocka_unit_test_teardown(quick_plans, close_dry),
         cmocka_unit_test_teardown(too_large_a_model_is_told, close_dry),
         cmocka_unit_test_teardown(no_gpu_is_named, close_dry),
     };

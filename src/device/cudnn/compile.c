@@ -50,7 +50,8 @@ static hwnas_status compile_steps(hwnas_cudnn_net *net, hwnas_cudnn_bans *bans, 
         hwnas_cuda_told(net->device);
         if (status == HWNAS_OK)
             continue;
-        if (status != HWNAS_E_UNSUPPORTED || step->kind == &hwnas_cudnn_kernel)
+        const bool is_last = step->kind == &hwnas_cudnn_kernel && step->about.n_nodes <= 1;
+        if (status != HWNAS_E_UNSUPPORTED || is_last)
             return status;
         hwnas_error_clear();
         hwnas_cudnn_ban(bans, net, step);

@@ -8,6 +8,7 @@
 #include "device/cudnn/cuda_exec.h"
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
+#include "device/cudnn/quick.h"
 #include "device/cudnn/tune.h"
 #include "device/module.h"
 
@@ -16,12 +17,13 @@ typedef struct spelling {
     int ordinal;
     bool tunes; /* times the first engines of each plan */
     bool owns;  /* kernels of our own alone, no cuDNN */
+    bool is_quick; /* kernels that serve all sizes */
 } spelling;
 
 static hwnas_status read_spelling(spelling *out, const char *argument)
 {
-    static const char *const words[] = {"tune", "own"};
-    bool *const flags[] = {&out->tunes, &out->owns};
+    static const char *const words[] = {"tune", "own", HWNAS_CUDNN_QUICK};
+    bool *const flags[] = {&out->tunes, &out->owns, &out->is_quick};
     char *end = (char *)argument;
     const long ordinal = *argument ? strtol(argument, &end, 10) : 0;
     bool is_right = ordinal >= 0 && ordinal < 1024 && (end > argument || !*argument);
@@ -34,12 +36,13 @@ static hwnas_status read_spelling(spelling *out, const char *argument)
                 is_right = *flags[i] = true;
         end += n;
     }
-    if (is_right && !*end)
+    const bool contradicts = out->is_quick && (out->tunes || out->owns);
+    if (is_right && !*end && !contradicts)
         return HWNAS_OK;
     return hwnas_hint(
         hwnas_fail(HWNAS_E_INPUT, NULL, "there is no GPU 'cuda:%s'", argument),
-        "write cuda:0, or cuda:0:tune to time cuDNN's engines, or cuda:0:own for our own "
-        "kernels alone");
+        "write cuda:0, or cuda:0:quick for plans that are made sooner, or cuda:0:tune to time "
+        "cuDNN's engines, or cuda:0:own for our own kernels alone");
 }
 
 /* The GPU as cuDNN sees it: what plans are made for. */
@@ -62,6 +65,7 @@ static hwnas_status find(hwnas_cuda_device *device, const char *argument)
     hwnas_live *live = NULL;
     TRY(read_spelling(&s, argument));
     device->tunes = s.tunes && !s.owns;
+    device->is_quick = s.is_quick;
     device->time_plan = hwnas_cuda_time_plan;
     TRY(hwnas_driver_open(&device->driver, false));
     if (!s.owns)
@@ -119,7 +123,7 @@ static hwnas_status cuda_quantize(hwnas_graph **out, int **origin, hwnas_device 
 const hwnas_device_ops hwnas_cuda_ops = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "cuda",
-    .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...",
+    .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...; cuda:0:quick",
     .caveat = HWNAS_CUDA_CAVEAT,
     .count = count_gpus,
     .open = cuda_open,

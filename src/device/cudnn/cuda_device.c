@@ -8,6 +8,7 @@
 
 #include "device/cudnn/live.h"
 #include "device/cudnn/plans.h"
+#include "device/cudnn/quick.h"
 
 hwnas_status hwnas_cuda_device_open(hwnas_device **out, const hwnas_device_ops *ops,
                                     hwnas_status (*find)(hwnas_cuda_device *, const char *),
@@ -28,6 +29,7 @@ void hwnas_cuda_device_close(hwnas_device *base)
 {
     hwnas_cuda_device *device = (hwnas_cuda_device *)base;
     hwnas_cudnn_plans_free(device->plans, device->cudnn);
+    hwnas_cudnn_caches_free(device->caches, device->cudnn);
     if (device->properties)
         device->cudnn->destroy(device->properties);
     hwnas_live_close(device->live);
@@ -112,6 +114,6 @@ void hwnas_cuda_told(hwnas_cuda_device *device)
 int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *device)
 {
     const size_t version = device->cudnn->version();
-    return snprintf(out, size, "cuDNN %zu.%zu.%zu", version / 10000, version / 100 % 100,
-                    version % 100);
+    return snprintf(out, size, "cuDNN %zu.%zu.%zu%s", version / 10000, version / 100 % 100,
+                    version % 100, device->is_quick ? ", quick plans" : "");
 }

@@ -8,16 +8,19 @@
 
 struct hwnas_cudnn_operation;
 struct hwnas_cudnn_plans;
+struct hwnas_cudnn_caches;
 
 typedef struct hwnas_cuda_device hwnas_cuda_device;
 struct hwnas_cuda_device {
     hwnas_device base;
     bool is_dry; /* there is no GPU: compiles, runs nothing */
     bool tunes;  /* times the first engines of each plan, keeps the fastest */
+    bool is_quick; /* what was compiled for one size serves others; quick.h */
     hwnas_gpu gpu;
     const hwnas_cudnn_api *cudnn;        /* NULL: without it, all by kernels of ours */
     cudnnBackendDescriptor_t properties; /* of the GPU, as cuDNN has them */
     struct hwnas_cudnn_plans *plans;     /* made so far; see plans.h */
+    struct hwnas_cudnn_caches *caches;   /* of a quick device: kernels by form */
     /* With `tunes`: seconds that the plan of an operation takes on the GPU; tune.c. */
     double (*time_plan)(hwnas_cuda_device *device, const struct hwnas_cudnn_operation *o,
                         cudnnBackendDescriptor_t plan, size_t workspace);
@@ -47,7 +50,7 @@ void hwnas_cuda_listen(hwnas_device *device, void (*progress)(void *context, con
  * minutes at most: one call of cuDNN's may take longer than the silence that is a hang. */
 void hwnas_cuda_tell(hwnas_cuda_device *device, const char *phase);
 void hwnas_cuda_told(hwnas_cuda_device *device);
-/* "cuDNN 9.19.0"; returns what snprintf() does. */
+/* "cuDNN 9.19.0, quick plans"; returns what snprintf() does. */
 int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *device);
 
 /* Networks; compile.c. An executable is a hwnas_cudnn_net, see cudnn_steps.h. */

@@ -143,6 +143,8 @@ static bool follows(hwnas_fusion *f, void *into, const hwnas_node *node, const h
     group *g = into;
     if (is_banned(f, g, node) || is_banned(f, g, gate))
         return false;
+    if (gate && g->role == HWNAS_CUDNN_BY_KERNEL) /* a chain has no value but the last */
+        return false;
     if (node->op->id == HWNAS_OP_QUANTIZE_LINEAR)
         return hwnas_cudnn_makes_int8(f->graph, node);
     for (int k = 0; k < node->n_inputs && g->n_dequantizes; k++)
@@ -221,6 +223,10 @@ static bool begin_any(hwnas_fusion *f, void *into, int node)
     if (is_by_engine(g->role) && c->bans->engine[node])
         g->role = HWNAS_CUDNN_BY_KERNEL;
     g->chain.takes = rows[g->role].takes;
+    /* cuDNN compiles these for each size, kernels of ours are compiled for a type. */
+    if (c->net->device->is_quick &&
+        (g->role == HWNAS_CUDNN_BY_POINTWISE || g->role == HWNAS_CUDNN_BY_POOL))
+        g->role = HWNAS_CUDNN_BY_KERNEL;
     hwnas_fusion_take(f, g, node);
     return true;
 }

@@ -247,7 +247,7 @@ static descriptor (*const describers[HWNAS_CUDNN_N_OP_KINDS])(described *,
 };
 
 void hwnas_cudnn_describe(hwnas_cudnn_described *out, const hwnas_cudnn_api *api,
-                          const hwnas_cudnn_operation *o)
+                          const hwnas_cudnn_operation *o, bool is_dynamic)
 {
     *out = (hwnas_cudnn_described){.api = api};
     descriptor ops[HWNAS_CUDNN_MAX_OPS];
@@ -259,6 +259,9 @@ void hwnas_cudnn_describe(hwnas_cudnn_described *out, const hwnas_cudnn_api *api
     }
     const descriptor graph = make(out, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "graph");
     set(out, graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, o->n_ops, ops);
+    if (is_dynamic)
+        set(out, graph, CUDNN_ATTR_OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED, CUDNN_TYPE_BOOLEAN, 1,
+            &is_dynamic);
     finish(out, graph);
     out->graph = graph;
 }

@@ -1,17 +1,34 @@
 /* dry.c: cuda-dry, a GPU that is described and not here. All is compiled as for a real one, so one
  * knows before any is rented whether a network runs on it and fits; nothing runs. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/str.h"
 #include "device/cudnn/engine.h"
+#include "device/cudnn/quick.h"
 #include "device/module.h"
 
 #define MEBI 1048576.0
+
+/* "h200", "h200:quick", or a path in the place of the name. */
+static hwnas_status read_gpu(hwnas_cuda_device *device, const char *argument)
+{
+    static const char quick[] = ":" HWNAS_CUDNN_QUICK;
+    char *name = hwnas_strdup(argument);
+    device->is_quick = hwnas_ends_with(name, quick);
+    if (device->is_quick)
+        name[strlen(name) - strlen(quick)] = '\0';
+    const hwnas_status status = hwnas_gpu_read(&device->gpu, name);
+    free(name);
+    return status;
+}
 
 static hwnas_status find(hwnas_cuda_device *device, const char *argument)
 {
     device->is_dry = true;
     if (*argument)
-        TRY(hwnas_gpu_read(&device->gpu, argument));
+        TRY(read_gpu(device, argument));
     TRY(hwnas_driver_open(&device->driver, true));
     TRY(hwnas_cudnn_open(&device->cudnn));
     return *argument ? hwnas_cudnn_describe_gpu(device) : HWNAS_OK;

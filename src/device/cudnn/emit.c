@@ -41,16 +41,23 @@ static const char *name_of(const hwnas_cudnn_cut *cut, const hwnas_cudnn_group *
     return cut->graph->nodes[group->chain.nodes[0]].name;
 }
 
-/* A node by itself, its inputs as they lie, each in the type that it has. */
+/* A node by itself or a chain of functions of elements; inputs as they lie, each in the type that it
+ * has. */
 static void emit_kernel(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 {
-    const hwnas_node *node = &cut->graph->nodes[group->chain.nodes[0]];
-    int inputs[HWNAS_MAX_NODE_INPUTS];
-    for (int k = 0; k < node->n_inputs; k++)
-        inputs[k] = hwnas_cudnn_want(cut, node->inputs[k], cut->net->tensors[node->inputs[k]].type,
+    const hwnas_fusion_group *chain = &group->chain;
+    int inputs[HWNAS_MAX_NODE_INPUTS + 2 * HWNAS_CUDNN_LONGEST_GROUP], n = 0;
+    for (int i = 0; i < chain->n_nodes; i++) {
+        const hwnas_node *node = &cut->graph->nodes[chain->nodes[i]];
+        const int before = i ? cut->graph->nodes[chain->nodes[i - 1]].output : -1;
+        for (int k = 0; k < node->n_inputs; k++)
+            if (node->inputs[k] != before)
+                inputs[n++] =
+                    hwnas_cudnn_want(cut, node->inputs[k], cut->net->tensors[node->inputs[k]].type,
                                      HWNAS_CUDNN_AS_IS);
-    hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_kernel, node->name, 1, group->chain.nodes, node->n_inputs,
-                         inputs, node->output);
+    }
+    hwnas_cudnn_add_step(cut->net, &hwnas_cudnn_kernel, name_of(cut, group), chain->n_nodes,
+                         chain->nodes, n, inputs, chain->output);
 }
 
 /* cuDNN's has one type for all, which what comes straight from the caller has not. */

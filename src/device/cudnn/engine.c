@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "device/cudnn/describe.h"
 #include "device/cudnn/live.h"
+#include "device/cudnn/quick.h"
 
 enum {
     MAX_CONFIGS = 64,
@@ -153,21 +154,20 @@ static bool rounds_factors(const hwnas_cudnn_plan *plan)
                               1U << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
 }
 
-/* The plan of one configuration; false where there is none that will do. */
+/* The plan of one configuration; false where there is none. `cache`: of kernels; NULL: without. */
 static bool finalise(hwnas_cudnn_plan *plan, const hwnas_cuda_device *device, descriptor config,
-                     bool is_exact)
+                     descriptor cache)
 {
     const hwnas_cudnn_api *api = device->cudnn;
     int64_t n = 0, workspace = 0;
-    read_engine(plan, api, config);
-    if (is_exact && rounds_factors(plan))
-        return false;
     if (api->create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan->made))
         return false;
     if (!api->set(plan->made, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config) &&
         !api->set(plan->made, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                   1, &device->properties) &&
+        (!cache || !api->set(plan->made, CUDNN_ATTR_EXECUTION_PLAN_KERNEL_CACHE,
+                             CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &cache)) &&
         !api->finalize(plan->made) &&
         !api->get(plan->made, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n,
                   &workspace) &&
@@ -180,9 +180,16 @@ static bool finalise(hwnas_cudnn_plan *plan, const hwnas_cuda_device *device, de
     return false;
 }
 
+/* Which plans will do. */
+typedef enum way_kind {
+    ANY,
+    READY,  /* whose kernel cuDNN has, if it is the one that it ranks first */
+    SHARED, /* whose kernel serves other sizes as well */
+} way_kind;
+
 /* The first plan of the offered that can be made; with tuning the fastest of the first few. */
 static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device, const hwnas_cudnn_operation *o,
-                   const configs *offered)
+                   const configs *offered, way_kind way, descriptor cache)
 {
     const bool tunes = device->tunes;
     double best = 0;
@@ -190,7 +197,12 @@ static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device, const hwnas
     for (int i = 0; i < offered->n && n < (tunes ? MAX_TUNED : 1); i++) {
         hwnas_cudnn_plan plan = *out;
         plan.made = NULL;
-        if (!finalise(&plan, device, offered->made[i], o->is_exact))
+        read_engine(&plan, device->cudnn, offered->made[i]);
+        if (o->is_exact && rounds_factors(&plan))
+            continue;
+        if (way == READY && plan.behavior >> CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1)
+            return false;
+        if (!finalise(&plan, device, offered->made[i], cache))
             continue;
         const double seconds = tunes ? device->time_plan(device, o, plan.made, plan.workspace) : 0;
         if (n++ && seconds >= best) {
@@ -205,28 +217,44 @@ static bool choose(hwnas_cudnn_plan *out, hwnas_cuda_device *device, const hwnas
     return n > 0;
 }
 
-/* By the heuristic's best mode, then by the one that has what no other has. */
-static void make(hwnas_cudnn_plan *plan, hwnas_cuda_device *device, const hwnas_cudnn_operation *o)
+/* By the heuristic's best mode, then by the one that has what no other has. What could not be
+ * described is told in `why`, which is yours to free(). */
+static bool make_in(way_kind way, hwnas_cudnn_plan *plan, hwnas_cuda_device *device,
+                    const hwnas_cudnn_operation *o, char **why)
 {
     static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+    const size_t n_modes = way == ANY ? sizeof modes / sizeof *modes : 1;
     const hwnas_cudnn_api *api = device->cudnn;
     hwnas_cudnn_described d;
     bool is_made = false;
-    forget_reasons(api);
-    hwnas_cudnn_describe(&d, api, o);
-    for (size_t i = 0; !d.status && !is_made && i < sizeof modes / sizeof *modes; i++) {
+    hwnas_cudnn_describe(&d, api, o, way == SHARED);
+    const descriptor cache =
+        way == SHARED && !d.status ? hwnas_cudnn_cache_of(device, o, d.graph) : NULL;
+    for (size_t i = 0; !d.status && (way != SHARED || cache) && !is_made && i < n_modes; i++) {
         configs offered;
         ask(&offered, device, d.graph, modes[i]);
-        is_made = choose(plan, device, o, &offered);
+        is_made = choose(plan, device, o, &offered, way, cache);
         configs_done(&offered, api);
     }
-    plan->is_refused = !is_made;
-    if (!is_made) {
-        char *why = reasons(api);
-        plan->why = d.status ? hwnas_printf("%s: %s", d.where, why) : hwnas_strdup(why);
-        free(why);
+    if (way == ANY && !is_made) {
+        char *all = reasons(api);
+        *why = d.status ? hwnas_printf("%s: %s", d.where, all) : hwnas_strdup(all);
+        free(all);
     }
     hwnas_cudnn_described_done(&d);
+    return is_made;
+}
+
+/* A quick device takes what is ready, so that these plans are what they are without it, then what
+ * it can share. */
+static void make(hwnas_cudnn_plan *plan, hwnas_cuda_device *device, const hwnas_cudnn_operation *o)
+{
+    bool is_made = device->is_quick && (make_in(READY, plan, device, o, NULL) ||
+                                        make_in(SHARED, plan, device, o, NULL));
+    forget_reasons(device->cudnn);
+    if (!is_made)
+        is_made = make_in(ANY, plan, device, o, &plan->why);
+    plan->is_refused = !is_made;
 }
 
 /* ---- Plans as text ---- */

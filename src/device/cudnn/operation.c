@@ -97,9 +97,10 @@ static void add_op_text(hwnas_str *out, const hwnas_cudnn_op *op)
     hwnas_str_addf(out, ">%d;", op->output);
 }
 
+static const char kinds[] = "mvs"; /* of ports */
+
 char *hwnas_cudnn_signature(const hwnas_cudnn_operation *o)
 {
-    static const char kinds[] = "mvs";
     hwnas_str text = {0};
     hwnas_str_add(&text, o->is_exact ? "exact" : "any");
     for (int i = 0; i < o->n_ports; i++) {
@@ -112,5 +113,47 @@ char *hwnas_cudnn_signature(const hwnas_cudnn_operation *o)
     }
     for (int i = 0; i < o->n_ops; i++)
         add_op_text(&text, &o->ops[i]);
+    return text.s;
+}
+
+/* Dimensions that are more than 1, the slowest first. */
+static void add_order(hwnas_str *out, const hwnas_cudnn_port *port)
+{
+    int order[HWNAS_CUDNN_PORT_RANK], n = 0;
+    for (int i = 0; i < port->rank; i++) {
+        int at = n;
+        if (port->dims[i] == 1)
+            continue;
+        for (; at > 0 && port->strides[order[at - 1]] < port->strides[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+        n++;
+    }
+    for (int i = 0; i < n; i++)
+        hwnas_str_addf(out, "%d", order[i]);
+}
+
+static bool is_grouped(const hwnas_cudnn_operation *o, const hwnas_cudnn_op *op)
+{
+    const int64_t *image = o->ports[op->inputs[0]].dims, *weights = o->ports[op->inputs[1]].dims;
+    return op->kind == HWNAS_CUDNN_CONV && image[1] != weights[1];
+}
+
+char *hwnas_cudnn_form_text(const hwnas_cudnn_operation *o)
+{
+    hwnas_str text = {0};
+    hwnas_str_add(&text, o->is_exact ? "exact" : "any");
+    for (int i = 0; i < o->n_ports; i++) {
+        const hwnas_cudnn_port *port = &o->ports[i];
+        hwnas_str_addf(&text, " %c%s:%d/", kinds[port->kind], hwnas_cudnn_type_name(port->type),
+                       port->rank);
+        add_order(&text, port);
+        if (port->kind == HWNAS_CUDNN_PORT_MEMORY)
+            hwnas_str_addf(&text, "@%d", port->alignment);
+    }
+    for (int i = 0; i < o->n_ops; i++) {
+        hwnas_str_add(&text, is_grouped(o, &o->ops[i]) ? " grouped" : "");
+        add_op_text(&text, &o->ops[i]);
+    }
     return text.s;
 }
