@@ -99,6 +99,32 @@ assert seen["bottom"] < 900
 END
 }
 
+@test "report: what predictions cannot tell is said beside a difference" {
+    cp "$PAGES/job.db" .
+    change job.db "UPDATE value SET source = 'predicted', low = value - 1, high = value + 1 WHERE metric = 'accuracy'"
+    ends 0 report job.db
+    "$HWNAS" study show job.db --json >show.json
+    browse job.html 'return document.querySelector("#answer").innerText'
+    /usr/bin/python3 - <<'END'
+import json, math, re
+seen, show = json.load(open("seen"))["result"], json.load(open("show.json"))
+value = lambda t, m: t["objectives"][m]["value"]
+winner = show["winner"]
+faster = sorted((t for t in show["front"] if value(t, "latency.p50") < value(winner, "latency.p50")), key=lambda t: -value(t, "latency.p50"))
+less = lambda t: value(winner, "accuracy") - value(t, "accuracy")
+words = "Predictions of accuracy are usually off by 1.00 points, so this one may be as good"
+lines = [line for line in seen.split("\n") if line.startswith(("Next on", "The same holds", "The other end"))]
+# Two standard deviations of the difference of two predictions of 1 point each.
+until = next((i for i, t in enumerate(faster) if less(t) > 2 * math.sqrt(2)), len(faster))
+assert until >= 2 and len(lines) == 3, (until, lines)
+assert "trial %d:" % faster[0]["trial"] in lines[0] and words in lines[0], lines
+assert abs(float(re.search(r"\(([\d.]+) points less\)", lines[0]).group(1)) - less(faster[0])) < 0.006, lines
+assert "trial %d:" % faster[until - 1]["trial"] in lines[1] and words in lines[1], (lines, until)
+assert "trial %d:" % faster[-1]["trial"] in lines[2] and "Predictions" not in lines[2], lines
+assert "two of three such predictions are off by 1.00 points or less" in seen, seen
+END
+}
+
 @test "report: the chart is drawn, a click shows a network, hover tells of it" {
     has_charts || skip "built without uPlot"
     browse "$PAGES/job.html" '

@@ -89,7 +89,8 @@ function roomInLimits(study, trial) {
 function sureOfGoal(metric, trial) {
     const source = metric.source(trial), half = metric.interval(trial);
     if (source === "predicted")
-        return `${capital(metric.name)} is predicted, not trained${half ? `: one standard deviation is ${spread(metric, trial)} ${metric.unit}` : ""}.`;
+        return `${capital(metric.name)} is predicted, not trained${half ? `: two of three such predictions are off by ${number(metric, (half[1] - half[0]) / 2)} ` +
+            `${metric.unit.replace("%", "points")} or less` : ""}.`;
     if (source === "extrapolated")
         return `${capital(metric.name)} is extrapolated: the predictor has learned from no network like this. Train it before you rely on it.`;
     return `${capital(metric.name)} is ${source}.`;
@@ -114,12 +115,45 @@ function whyNotFaster(study) {
         .sort((a, b) => (cost.isBetter(cost.value(a), cost.value(b)) ? 1 : -1));
     if (!better.length)
         return [`No network of the front has a better ${cost.name}.`];
-    const words = (i) => `: ${cost.name} ${reading(cost, i)} (${difference(cost, cost.value(winner), cost.value(i))}), ` +
-        `${goal.name} ${withUnit(goal, goal.value(i))} (${difference(goal, goal.value(winner), goal.value(i))}).`;
-    const last = better[better.length - 1];
-    return [["Next on the front is ", trialLink(better[0]), words(better[0])],
-            better.length > 1 ? ["The other end is ", trialLink(last), words(last)] : null,
-            `No network that keeps the limits was found to be better in both.`].filter(Boolean);
+    const next = better[0], last = better[better.length - 1];
+    /* As far along the front as nobody can tell by the goal. */
+    const told = better.findIndex((i) => doubtOf(goal, winner, i) === "");
+    const rival = better[(told < 0 ? better.length : told) - 1];
+    const items = [["Next on the front is ", trialLink(next), `: ${tradeWords(study, next)}`]];
+    if (rival !== undefined && rival !== next)
+        items.push([told < 0 ? "So it is up to the other end, " : "The same holds as far as ", trialLink(rival), `: ${tradeWords(study, rival)}`]);
+    if (last !== next && last !== rival)
+        items.push(["The other end is ", trialLink(last), `: ${tradeWords(study, last)}`]);
+    return [...items, "No network that keeps the limits was found to be better in both."];
+}
+
+/* "latency.p50 8.909 ms (7.3 % less), accuracy 65.43 % (0.55 points less). ...": of a network beside the winner. */
+function tradeWords(study, trial) {
+    const {winner, cost, goal} = study;
+    return `${changeWords(cost, winner, trial)}, ${changeWords(goal, winner, trial)}.` +
+        [doubtOf(cost, winner, trial), doubtOf(goal, winner, trial)].map((words) => words && ` ${words}`).join("");
+}
+
+function changeWords(metric, from, to) {
+    const a = metric.value(from), b = metric.value(to);
+    const size = difference(metric, a, b).replace(/^[+\u2212\u00b1]/, "");
+    return `${metric.name} ${withUnit(metric, b, width(metric, to))} (${a === b ? "the same" : `${size} ${b > a ? "more" : "less"}`})`;
+}
+
+/* A sentence where the values of two trials do not tell which is the better one, "" where they do. Errors of two
+ * predictions are taken as independent, and as telling from twice their standard deviation on. */
+function doubtOf(metric, a, b) {
+    const x = metric.interval(a), y = metric.interval(b);
+    const points = (v) => withUnit(metric, v).replace(/%$/, "points");
+    if (isPrediction(metric, a) || isPrediction(metric, b)) {
+        const off = [x, y].map((ends, i) => (ends && isPrediction(metric, i ? b : a) ? (ends[1] - ends[0]) / 2 : 0));
+        const typical = Math.max(...off), both = Math.hypot(...off);
+        if (!both)
+            return `Its ${metric.name} is a prediction whose error is not known.`;
+        return Math.abs(metric.value(a) - metric.value(b)) > 2 * both ? ""
+            : `Predictions of ${metric.name} are usually off by ${points(typical)}, so this one may be as good: train both before you decide.`;
+    }
+    return x && y && x[0] <= y[1] && y[0] <= x[1] ? `Their intervals overlap: ${metric.name} may be the same.` : "";
 }
 
 function looserLimits(study) {
@@ -133,10 +167,12 @@ function looserLimits(study) {
     return explanation.relaxations.map((r) => {
         const limit = study.limits.find((l) => l.text === r.constraint), metric = limit && study.metric(limit.metric);
         const goal = study.metric(r.buys) || study.goal;
-        const gain = withUnit(goal, Math.abs(r.gain)).replace(/%$/, "points");
+        const gain = withUnit(goal, Math.abs(r.gain)).replace(/%$/, "points"), sure = goal.interval(study.winner);
+        const isDoubtful = sure && isPrediction(goal, study.winner) && Math.abs(r.gain) <= Math.SQRT2 * (sure[1] - sure[0]);
         return [metric ? `${limit.metric} ${limit.upper ? "<=" : ">="} ${withUnit(metric, r.value)} instead of ${limit.value} ${limit.unit}: `
             : `${r.constraint}: ${r.value} ${r.unit}: `,
                 `${gain} ${goal.maximised ? "more" : "less"} ${goal.name}, `,
-                r.trial === null ? "by a network one change away, not tried" : trialLink(r.trial), "."];
+                r.trial === null ? "by a network one change away, not tried" : trialLink(r.trial),
+                isDoubtful ? "; predictions cannot tell so little." : "."];
     });
 }
