@@ -171,7 +171,8 @@ class _CNetworkOptions(ctypes.Structure):
 
 class _CCosts(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in
-                ("params", "macs", "weight_bytes", "activation_bytes", "peak_bytes", "layers")]
+                ("params", "macs", "weight_bytes", "activation_bytes", "peak_bytes", "layers",
+                 "cache_bytes")]
 
 
 class _CArrayInfo(ctypes.Structure):
@@ -958,7 +959,7 @@ class Network(_Handle):
 
     @property
     def costs(self) -> Dict[str, int]:
-        """params, macs, weight_bytes, activation_bytes, peak_bytes, layers: of all the batch."""
+        """params, macs, weight_bytes, activation_bytes, peak_bytes, layers, cache_bytes: of all the batch."""
         raw = _lib.hwnas_network_costs(self._handle).contents
         return {name: getattr(raw, name) for name, _ in _CCosts._fields_}
 

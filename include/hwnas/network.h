@@ -95,6 +95,7 @@ typedef struct hwnas_costs {
     int64_t activation_bytes; /* peak of live activations over the order of the nodes */
     int64_t peak_bytes;       /* weights plus that peak */
     int64_t layers;           /* nodes with learned weights and MACs */
+    int64_t cache_bytes;      /* keys and values that a decoder reads: inputs called past_*, fp32 */
 } hwnas_costs;
 
 /* An input or output. Arrays that are given and taken are float, whatever `type` says, in the order

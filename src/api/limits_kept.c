@@ -13,7 +13,7 @@ static const char p50[] = "latency.p50";
 
 hwnas_status hwnas_limit_excess(double *out, const char *constraints, const hwnas_optimized *found)
 {
-    static const hwnas_job_devices devices = {.n = 1, .rows = {{.name = "device"}}};
+    hwnas_job_devices devices = {.n = 1, .rows = {{.name = "device"}}};
     static const hwnas_place nowhere = {0};
     hwnas_status status = HWNAS_OK;
     hwnas_optimized medians = *found;

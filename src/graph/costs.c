@@ -1,5 +1,6 @@
 /* costs.c: what a network costs before anything is run. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/op.h"
 
@@ -101,6 +102,11 @@ void hwnas_graph_costs(hwnas_costs *out, const hwnas_graph *graph)
         int64_t macs = hwnas_node_macs(graph, &graph->nodes[n]);
         costs.macs += macs;
         costs.layers += macs > 0 && has_params(graph, &graph->nodes[n]);
+    }
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        const hwnas_tensor *input = &graph->tensors[graph->inputs[i]];
+        if (!strncmp(input->name, "past_", 5))
+            costs.cache_bytes += hwnas_tensor_count(input) * (int64_t)sizeof(float);
     }
     for (size_t t = 0; t < graph->n_tensors; t++) {
         const hwnas_tensor *tensor = &graph->tensors[t];

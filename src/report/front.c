@@ -53,8 +53,10 @@ static int columns(hwnas_goal out[MAX_COLUMNS], const hwnas_summary *s,
     for (const hwnas_metric *metric = hwnas_metrics; metric->name; metric++) {
         if (!metric->is_usual)
             continue;
-        hwnas_goal goal =
-            hwnas_goal_of(metric, metric->source == HWNAS_FROM_DEVICE ? which : -1, &g->devices);
+        const bool is_measured = metric->source == HWNAS_FROM_DEVICE;
+        if (is_measured && which < g->devices.n && *g->devices.rows[which].phase)
+            continue; /* the objectives say which phase matters */
+        hwnas_goal goal = hwnas_goal_of(metric, is_measured ? which : -1, &g->devices);
         if (is_by_proxy(s))
             hwnas_goals_of_scores(&goal, 1);
         add_column(out, &n, &goal, example);
@@ -114,7 +116,9 @@ static hwnas_metric shown_for(const hwnas_goal *goal, const hwnas_summary *s,
 static char *heading(const hwnas_goal *goal, const hwnas_metric *m)
 {
     const char *on = strchr(goal->name, ' '); /* " on pi" */
-    return hwnas_printf(strstr(m->title, m->unit) ? "%s%s" : "%s%s %s", m->title, on ? on : "",
+    const bool is_said = *goal->phase && !m->phase;
+    return hwnas_printf(strstr(m->title, m->unit) ? "%s%s%s%s" : "%s%s%s%s %s",
+                        is_said ? goal->phase : "", is_said ? " " : "", m->title, on ? on : "",
                         m->unit);
 }
 
@@ -219,12 +223,13 @@ static void add_devices(hwnas_str *out, const hwnas_summary *s)
 {
     for (int i = 0; i < s->job.goals.devices.n; i++) {
         const hwnas_job_device *device = &s->job.goals.devices.rows[i];
-        const json_t *info = json_object_get(s->devices, device->name);
+        const hwnas_row_name row = hwnas_job_row_name(&s->job.goals.devices, i);
+        const json_t *info = json_object_get(s->devices, row.text);
         const char *name = json_string_value(json_object_get(info, "name"));
         const char *library = json_string_value(json_object_get(info, "library"));
         json_int_t threads = json_integer_value(json_object_get(info, "threads"));
-        bool is_named = s->job.goals.devices.n > 1 && strcmp(device->name, device->spelling) != 0;
-        hwnas_str_addf(out, "device      %s%s%s%s%s%s%s", is_named ? device->name : "",
+        bool is_named = s->job.goals.devices.n > 1 && strcmp(row.text, device->spelling) != 0;
+        hwnas_str_addf(out, "device      %s%s%s%s%s%s%s", is_named ? row.text : "",
                        is_named ? " = " : "", device->spelling, name ? ": " : "", name ? name : "",
                        library ? ", " : "", library ? library : "");
         if (threads && !hwnas_setting_is_open(&s->job.threads))
@@ -445,7 +450,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
 {
     long winner = hwnas_summary_winner(s);
     const json_t *device = s->job.goals.devices.n == 1
-                               ? json_object_get(s->devices, s->job.goals.devices.rows[0].name)
+                               ? json_object_get(s->devices, hwnas_job_row_name(&s->job.goals.devices, 0).text)
                                : NULL;
     json_t *json = json_pack(
         "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "

@@ -38,10 +38,11 @@ static void add_devices(hwnas_str *out, const hwnas_plan *plan, const hwnas_job 
 {
     for (int i = 0; i < job->goals.devices.n; i++) {
         const hwnas_job_device *d = &job->goals.devices.rows[i];
+        const hwnas_row_name row = hwnas_job_row_name(&job->goals.devices, i);
         bool is_replayed = hwnas_starts_with(d->spelling, "replay:");
-        hwnas_str_addf(out, "%s  %s%s%s", is_replayed ? "looked up  " : "measured   ", d->name,
-                       strcmp(d->name, d->spelling) ? " = " : "",
-                       strcmp(d->name, d->spelling) ? d->spelling : "");
+        hwnas_str_addf(out, "%s  %s%s%s", is_replayed ? "looked up  " : "measured   ", row.text,
+                       strcmp(row.text, d->spelling) ? " = " : "",
+                       strcmp(row.text, d->spelling) ? d->spelling : "");
         if (!is_replayed) {
             for (int k = 0; k < HWNAS_N_SETTINGS; k++)
                 add_setting(out, &hwnas_setting_table[k], job, d);

@@ -37,7 +37,7 @@ static void add_reference(tally *t, const char *name)
 static const char *skipped(const hwnas_summary *s, int device)
 {
     return json_string_value(json_object_get(json_object_get(s->verified, "skipped"),
-                                             s->job.goals.devices.rows[device].name));
+                                             hwnas_job_row_name(&s->job.goals.devices, device).text));
 }
 
 /* One network of the front; false: a result is not known. */
@@ -51,7 +51,8 @@ static bool add_network(tally *t, const hwnas_summary *s, const hwnas_trial *tri
     for (int d = 0; d < s->job.goals.devices.n; d++) {
         if ((s->job.goals.is_front_per_device && d != front) || skipped(s, d))
             continue;
-        const json_t *result = json_object_get(results, s->job.goals.devices.rows[d].name);
+        const json_t *result =
+            json_object_get(results, hwnas_job_row_name(&s->job.goals.devices, d).text);
         const char *against = json_string_value(json_object_get(result, "against"));
         const char *why_not = json_string_value(json_object_get(result, "message"));
         is_whole &= against != NULL;
@@ -90,8 +91,8 @@ static int add_skipped(hwnas_str *out, const hwnas_summary *s, const char *befor
     int n = 0;
     for (int d = 0; d < s->job.goals.devices.n; d++)
         if (skipped(s, d))
-            hwnas_str_addf(out, "%s%s: %s", n++ ? "; " : before, s->job.goals.devices.rows[d].name,
-                           skipped(s, d));
+            hwnas_str_addf(out, "%s%s: %s", n++ ? "; " : before,
+                           hwnas_job_row_name(&s->job.goals.devices, d).text, skipped(s, d));
     return n;
 }
 
@@ -183,7 +184,7 @@ static slow_ones find_slow(const hwnas_summary *s)
             for (int d = 0; d < s->job.goals.devices.n; d++)
                 if (!s->job.goals.is_front_per_device || d == f)
                     add_slow(&found, s, s->trials[s->fronts[f].trials[i]].number,
-                             s->job.goals.devices.rows[d].name);
+                             hwnas_job_row_name(&s->job.goals.devices, d).text);
     return found;
 }
 

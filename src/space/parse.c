@@ -269,8 +269,9 @@ static hwnas_status parse_constraints(hwnas_space *space, const hwnas_yaml *node
 
 static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const char *settings)
 {
-    static const char *const keys[] = {"hwnas",   "name",        "about",     "settings", "input",
-                                       "choices", "constraints", "templates", "network",  NULL};
+    static const char *const keys[] = {"hwnas",   "name",    "about",       "settings",  "phases",
+                                       "input",   "choices", "constraints", "templates", "network",
+                                       NULL};
     static const char *const derived_keys[] = {"hwnas",   "name",        "about",   "model",
                                                "choices", "constraints", "changes", NULL};
     static const char *const required[] = {"hwnas", "name", "input", "network", NULL};
@@ -300,6 +301,8 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const
     if (hwnas_yaml_get(root, "about"))
         TRY(hwnas_yaml_text(&space->about, hwnas_yaml_get(root, "about"), "about"));
     TRY(hwnas_parse_settings(space, hwnas_yaml_get(root, "settings"), settings));
+    if (hwnas_yaml_get(root, "phases"))
+        TRY(hwnas_parse_phases(space, hwnas_yaml_get(root, "phases")));
     if (hwnas_yaml_get(root, "choices"))
         TRY(hwnas_parse_choices(space, hwnas_yaml_get(root, "choices")));
     space->network = hwnas_arena_alloc(space->arena, sizeof *space->network);

@@ -16,6 +16,7 @@ enum {
     HWNAS_MAX_CONSTRAINTS = 256,
     HWNAS_MAX_INPUTS = 64,
     HWNAS_MAX_SETTINGS = 64,
+    HWNAS_MAX_PHASE_NAME = 12, /* so that a metric's name with it stays short */
     HWNAS_MAX_CHANGES = 4096,
     HWNAS_MAX_NAME = 64
 };
@@ -31,6 +32,8 @@ HWNAS_CHECKED hwnas_status hwnas_parse_choices(hwnas_space *space, const hwnas_y
 /* `given` sets some of them: "phase=decode,length=64"; NULL: none. */
 HWNAS_CHECKED hwnas_status hwnas_parse_settings(hwnas_space *space, const hwnas_yaml *node,
                                                 const char *given);
+/* `phases`, which set settings that are there. */
+HWNAS_CHECKED hwnas_status hwnas_parse_phases(hwnas_space *space, const hwnas_yaml *node);
 HWNAS_CHECKED hwnas_status hwnas_parse_inputs(hwnas_space *space, const hwnas_yaml *node);
 /* `model` and `changes`. */
 HWNAS_CHECKED hwnas_status hwnas_parse_changes(hwnas_space *space, const hwnas_yaml *model,

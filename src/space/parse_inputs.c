@@ -139,6 +139,57 @@ hwnas_status hwnas_parse_settings(hwnas_space *space, const hwnas_yaml *node, co
     return read_given(NULL, &empty, given);
 }
 
+/* ---- Phases ---- */
+
+/* "decode: {phase: decode, length: 64}" */
+static hwnas_status parse_phase(hwnas_phase *phase, const hwnas_space *space, const hwnas_yaml *key,
+                                const hwnas_yaml *node)
+{
+    const hwnas_scope empty = {.space = (hwnas_space *)space};
+    hwnas_str settings = {0};
+    hwnas_status status = HWNAS_OK;
+    *phase = (hwnas_phase){.name = key->text, .place = key->place};
+    TRY(hwnas_check_name(phase->name, "a phase", &key->place));
+    if (strlen(phase->name) > HWNAS_MAX_PHASE_NAME)
+        return hwnas_fail(HWNAS_E_INPUT, &key->place,
+                          "the name of a phase has at most %d characters", HWNAS_MAX_PHASE_NAME);
+    TRY(hwnas_yaml_expect(node, HWNAS_YAML_MAPPING, "a phase"));
+    for (size_t i = 0; i < node->n && status == HWNAS_OK; i++) {
+        const char *name = node->keys[i]->text, *value;
+        const hwnas_setting *setting = hwnas_space_setting(space, name, strlen(name));
+        if (!setting) {
+            status = hwnas_fail_at(unknown_setting(space, name, strlen(name)),
+                                   &node->keys[i]->place);
+            break;
+        }
+        hwnas_setting tried = *setting;
+        status = hwnas_yaml_text(&value, node->items[i], "a setting");
+        if (status == HWNAS_OK && set_value(&tried, &empty, value, strlen(value)) != HWNAS_OK)
+            status = hwnas_fail_at(HWNAS_E_INPUT, &node->items[i]->place);
+        if (status == HWNAS_OK)
+            hwnas_str_addf(&settings, "%s%s=%s", i ? "," : "", name, value);
+    }
+    phase->settings =
+        hwnas_arena_string(space->arena, settings.n ? settings.s : "", settings.n);
+    hwnas_str_done(&settings);
+    return status;
+}
+
+hwnas_status hwnas_parse_phases(hwnas_space *space, const hwnas_yaml *node)
+{
+    TRY(hwnas_yaml_expect(node, HWNAS_YAML_MAPPING, "phases"));
+    if (node->n < 1 || node->n > HWNAS_MOST_PHASES)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "a space has 1 to %d phases",
+                                     HWNAS_MOST_PHASES),
+                          "write phases: {prefill: {phase: prefill}, decode: {phase: decode}}");
+    space->phases = hwnas_arena_alloc(space->arena, node->n * sizeof *space->phases);
+    for (size_t i = 0; i < node->n; i++) {
+        TRY(parse_phase(&space->phases[i], space, node->keys[i], node->items[i]));
+        space->n_phases++;
+    }
+    return HWNAS_OK;
+}
+
 /* ---- Inputs ---- */
 
 /* NAME: [DIMS], or NAME: {shape: [DIMS], type: int64, each: N} */

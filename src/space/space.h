@@ -40,6 +40,16 @@ typedef struct hwnas_setting {
     const hwnas_value *values;
 } hwnas_setting;
 
+enum { HWNAS_MOST_PHASES = 8 };
+
+/* One of several ways to run the networks of a space, as prefill and decode of a language model: the
+ * same choices, with other settings. */
+typedef struct hwnas_phase {
+    const char *name;
+    hwnas_place place;
+    const char *settings; /* as they follow a space's name: "phase=decode,length=64" */
+} hwnas_phase;
+
 /* An input of the network, or several of one shape and name. */
 typedef struct hwnas_input {
     const char *name;
@@ -78,6 +88,8 @@ struct hwnas_space {
     const char *about;
     size_t n_settings;
     hwnas_setting *settings;
+    size_t n_phases;
+    hwnas_phase *phases;
     size_t n_inputs; /* at least one; the network begins with the first */
     hwnas_input *inputs;
     size_t n_choices;

@@ -171,7 +171,7 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
     c.settings = hwnas_settings_of(walked, s->job);
     TRY_OUT(hwnas_graph_build(&graph, arch, c.settings.batch));
     c.graph = graph;
-    memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
+    TRY_OUT(hwnas_evaluator_digest(trial->digest, s->setup.evaluator, &c));
     trial->code = hwnas_arch_code(walked);
     status = hwnas_evaluate(trial, s->setup.evaluator, &c);
     if (status != HWNAS_OK && !hwnas_trial_is_fatal(status)) {

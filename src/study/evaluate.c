@@ -19,7 +19,7 @@ static char *command_of(const hwnas_evaluator *e, const hwnas_candidate *c, int 
     const hwnas_site *s = &e->sites[device];
     char *code = hwnas_arch_code(c->arch);
     hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
-    const hwnas_recipe recipe = {.model = e->job->space,
+    const hwnas_recipe recipe = {.model = s->phase ? s->phase->space_name : e->job->space,
                                  .arch = *code ? code : NULL,
                                  .device = s->row->spelling,
                                  .batch = batch_at(s, c->settings.batch),
@@ -62,7 +62,7 @@ static void add_detail(json_t *whole, const hwnas_evaluator *e, int device, json
     double run = json_number_value(json_object_get(whole, "run_seconds")) +
                  json_number_value(json_object_get(detail, "run_seconds"));
     json_object_set_new(whole, "run_seconds", json_real(run));
-    json_object_set_new(devices, e->sites[device].row->name, detail);
+    json_object_set_new(devices, hwnas_job_row_name(&e->job->goals.devices, device).text, detail);
 }
 
 static bool is_of_device(const hwnas_value_row *v, const hwnas_evaluator *e, int device)

@@ -111,6 +111,11 @@ typedef struct hwnas_candidate {
     bool is_lookup_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
 } hwnas_candidate;
 
+/* What tells a candidate's network from others, those of the phases that the job judges by
+ * included: networks of one digest are measured once. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_digest(char out[33], const hwnas_evaluator *evaluator,
+                                                  const hwnas_candidate *candidate);
+
 /* Puts what the tables of latencies say of a candidate on a device at the end of a trial's values;
  * *is_known: something, whose estimates were off by *error, relative, in the median. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_recall(bool *is_known, double *error, hwnas_trial *trial,

@@ -44,8 +44,11 @@ hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
                                   const hwnas_evaluator *e, const hwnas_candidate *c, int device)
 {
     const hwnas_site *s = &e->sites[device];
-    if (batch_at(s, c->settings.batch) != c->settings.batch)
-        TRY(hwnas_graph_build(own, c->arch, s->row->batch));
+    const int batch = batch_at(s, c->settings.batch);
+    if (s->phase)
+        TRY(hwnas_phase_build(own, s->phase, c->arch, batch));
+    else if (batch != c->settings.batch)
+        TRY(hwnas_graph_build(own, c->arch, batch));
     *out = *own ? *own : c->graph;
     return HWNAS_OK;
 }
@@ -168,7 +171,7 @@ hwnas_status hwnas_evaluate_send(const hwnas_trial *trial, hwnas_evaluator *e,
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     char *key = NULL;
-    if (hwnas_boards_room(&s->boards) < 2 ||
+    if (s->phase || hwnas_boards_room(&s->boards) < 2 ||
         s->boards.threads != threads_at(s, c->settings.threads))
         return HWNAS_OK;
     const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
@@ -188,7 +191,8 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
                                 double seconds)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_site *s = &e->sites[device];
+    const hwnas_site *s = &e->sites[device];
+    hwnas_boards *boards = boards_at(e, device);
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     char *key;
@@ -197,11 +201,11 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
     hwnas_losses losses = {0};
     do {
-        TRY_OUT(hwnas_boards_choose(&e->runner, &s->boards, graph, &options));
+        TRY_OUT(hwnas_boards_choose(&e->runner, boards, graph, &options));
         status =
             key ? hwnas_latencies_measure(out, e->latencies, key, e->runner, graph, &options, false)
                 : hwnas_runner_measure(out, e->runner, graph, &options);
-    } while (hwnas_boards_choose_again(&status, &losses, &s->boards, e->runner));
+    } while (hwnas_boards_choose_again(&status, &losses, boards, e->runner));
     TRY_OUT(status);
     e->n_run++;
     e->n_in_vain = out->is_unstable ? e->n_in_vain + 1 : 0;

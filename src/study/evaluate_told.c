@@ -85,13 +85,14 @@ static hwnas_status refuse_known(const hwnas_goal *goal)
 static hwnas_status find_goal(hwnas_goal *out, const hwnas_evaluator *e, const char *name)
 {
     hwnas_goal goals[HWNAS_MAX_DEVICES];
+    hwnas_job_devices devices = e->job->goals.devices;
     const hwnas_place nowhere = {0};
     int n = 0;
     if (!name || !*name)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "a value without the name of a metric"),
                           "latency.p50, energy, ...: docs/searching.md lists them");
-    TRY(hwnas_goals_parse(goals, &n, HWNAS_MAX_DEVICES, name, &nowhere, false,
-                          &e->job->goals.devices));
+    devices.adds_phases = false;
+    TRY(hwnas_goals_parse(goals, &n, HWNAS_MAX_DEVICES, name, &nowhere, false, &devices));
     if (n > 1)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "%.60s on which device?", name),
                           "write '%s'", goals[0].name);

@@ -11,18 +11,23 @@
 
 /* Puts a value at the end of the trial's, unless it has one of that name: the first to say a value
  * is nearer to the truth, a device before a count. */
-static void add_value(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_metric *metric,
-                      int device, hwnas_source source, hwnas_reading reading)
+static void add_value_of(hwnas_trial *trial, hwnas_goal goal, hwnas_source source,
+                         hwnas_reading reading)
 {
-    const bool is_of_network = metric->source != HWNAS_FROM_DEVICE;
     hwnas_value_row out = {
         .value = reading.value, .low = reading.low, .high = reading.high, .source = source};
-    hwnas_goal goal = hwnas_goal_of(metric, is_of_network ? -1 : device, &e->job->goals.devices);
     if (isnan(reading.value) || hwnas_trial_value(trial, goal.name))
         return;
     snprintf(out.metric, sizeof out.metric, "%s", goal.name);
-    snprintf(out.unit, sizeof out.unit, "%s", metric->si);
+    snprintf(out.unit, sizeof out.unit, "%s", goal.metric->si);
     hwnas_trial_add(trial, &out);
+}
+
+static void add_value(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_metric *metric,
+                      int device, hwnas_source source, hwnas_reading reading)
+{
+    const int row = metric->source == HWNAS_FROM_DEVICE ? device : -1;
+    add_value_of(trial, hwnas_goal_of(metric, row, &e->job->goals.devices), source, reading);
 }
 
 void hwnas_evaluate_add_given(hwnas_trial *trial, const hwnas_evaluator *e, int device, int batch,
@@ -32,18 +37,39 @@ void hwnas_evaluate_add_given(hwnas_trial *trial, const hwnas_evaluator *e, int 
     const double price = e->sites[device].row->price;
     add_value(trial, e, metric, device, source, reading);
     for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
-        if (m != metric && hwnas_metric_gives(metric, m))
+        if (m != metric && hwnas_metric_gives(metric, m) &&
+            hwnas_metric_is_in(m, e->sites[device].row->phase))
             add_value(trial, e, m, device, source, hwnas_metric_read(m, reading, batch, price));
 }
 
-static void add_costs(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_candidate *c)
+static void add_costs_of(hwnas_trial *trial, const hwnas_graph *graph, const char *phase, int batch)
 {
     hwnas_costs costs;
-    hwnas_graph_costs(&costs, c->graph);
+    hwnas_graph_costs(&costs, graph);
     for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
-        if (m->source == HWNAS_FROM_GRAPH)
-            add_value(trial, e, m, -1, HWNAS_COMPUTED,
-                      (hwnas_reading){hwnas_metric_count(m, &costs, c->settings.batch), NAN, NAN});
+        if (m->source == HWNAS_FROM_GRAPH && hwnas_metric_is_in(m, phase))
+            add_value_of(trial, hwnas_goal_in(m, phase), HWNAS_COMPUTED,
+                         (hwnas_reading){hwnas_metric_count(m, &costs, batch), NAN, NAN});
+}
+
+static hwnas_status add_costs(hwnas_trial *trial, const hwnas_evaluator *e,
+                              const hwnas_candidate *c)
+{
+    const int batch = c->settings.batch;
+    add_costs_of(trial, c->graph, "", batch);
+    for (int i = 0; i < e->phases.n; i++) {
+        hwnas_graph *own = NULL;
+        TRY(hwnas_phase_build(&own, &e->phases.rows[i], c->arch, batch));
+        add_costs_of(trial, own, e->phases.rows[i].name, batch);
+        hwnas_graph_free(own);
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_evaluator_digest(char out[33], const hwnas_evaluator *e,
+                                    const hwnas_candidate *c)
+{
+    return hwnas_phases_digest(out, &e->phases, c->graph, c->arch, c->settings.batch);
 }
 
 static hwnas_status lookup(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
@@ -68,8 +94,7 @@ out:
 hwnas_status hwnas_evaluate_costs(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
     TRY(lookup(trial, e, c));
-    add_costs(trial, e, c);
-    return HWNAS_OK;
+    return add_costs(trial, e, c);
 }
 
 double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
@@ -85,10 +110,10 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
         c.graph = graph;
         if (status == HWNAS_OK)
             status = lookup(&trial, e, &c);
-        if (status == HWNAS_OK) {
-            add_costs(&trial, e, &c);
+        if (status == HWNAS_OK)
+            status = add_costs(&trial, e, &c);
+        if (status == HWNAS_OK)
             least = fmin(least, hwnas_trial_violation(&trial, &e->job->goals, false));
-        }
         hwnas_error_clear();
         hwnas_graph_free(graph);
         free(trial.values);
@@ -179,6 +204,7 @@ void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e
     const double price = e->sites[device].row->price;
     const hwnas_metric *m = NULL;
     hwnas_reading reading;
-    while (hwnas_metric_next_measured(&m, &reading, measurement, batch, price))
+    while (hwnas_metric_next_measured(&m, &reading, measurement, e->sites[device].row->phase,
+                                      batch, price))
         add_value(trial, e, m, device, HWNAS_MEASURED, reading);
 }

@@ -26,15 +26,16 @@ static void put_away(hwnas_evaluator *e)
 
 hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads)
 {
-    hwnas_boards *boards = &e->sites[device].boards;
-    if (e->runner_site != device)
+    const int host = e->sites[device].host;
+    hwnas_boards *boards = boards_at(e, device);
+    if (e->runner_site != host)
         put_away(e);
     e->runner = NULL;
     if (boards->n)
         hwnas_boards_set_threads(boards, threads);
     else
         TRY(hwnas_boards_open(boards, e->sites[device].row->spelling, threads));
-    e->runner_site = device;
+    e->runner_site = host;
     e->runner = boards->runners[0];
     return HWNAS_OK;
 }
@@ -68,8 +69,17 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     const hwnas_device_ops *ops;
     const char *argument;
     int threads = threads_at(s, e->job->threads.values[0]);
+    s->phase = hwnas_phases_find(&e->phases, s->row->phase);
+    while (strcmp(e->sites[s->host].row->name, s->row->name) != 0)
+        s->host++;
     TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
     s->is_told = !ops->open;
+    if (ops->lookup && s->phase)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                     "the device '%s' has one number for a network, and none for "
+                                     "its phase '%s'",
+                                     s->row->spelling, s->phase->name),
+                          "published numbers are without phases");
     if (ops->lookup) {
         hwnas_device_options options = {.threads = threads};
         return hwnas_device_open(&s->memory, s->row->spelling, &options);
@@ -77,13 +87,13 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     if (free_only || s->is_told)
         return HWNAS_OK;
     TRY(hwnas_evaluator_use_runner(e, device, threads));
-    TRY(hwnas_boards_describe(&s->info, &s->boards));
+    TRY(hwnas_boards_describe(&s->info, boards_at(e, device)));
     s->can_race = hwnas_runner_can_race(e->runner);
     /* Where each network has a runner of its own, or the next may need one of other threads,
-     * nothing can be sent ahead. */
+     * nothing can be sent ahead; nor where phases share a runner, which take turns. */
     const bool is_lasting =
-        !e->job->memory_limit && (s->row->threads || !hwnas_setting_is_open(&e->job->threads));
-    s->room = is_lasting ? hwnas_boards_room(&s->boards) : 1;
+        !s->phase && !e->job->memory_limit && (s->row->threads || !hwnas_setting_is_open(&e->job->threads));
+    s->room = is_lasting ? hwnas_boards_room(boards_at(e, device)) : 1;
     return HWNAS_OK;
 }
 
@@ -241,6 +251,7 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     e->options.memory_limit = (size_t)job->memory_limit;
     e->options.stop = stop;
     hwnas_metric_ask_for_tails(&e->options);
+    TRY_OUT(hwnas_phases_open(&e->phases, job, space));
     TRY_OUT(open_predictor(e, space, stop, watch));
     if (e->predictor && !free_only)
         TRY_OUT(hwnas_predictor_check(e->predictor));
@@ -271,6 +282,7 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
         return;
     hwnas_latencies_close(e->latencies);
     hwnas_predictor_free(e->predictor);
+    hwnas_phases_close(&e->phases);
     for (int i = 0; i < e->n; i++)
         hwnas_device_close(e->sites[i].memory);
     for (int i = 0; i < HWNAS_MAX_DEVICES; i++)
@@ -321,7 +333,7 @@ hwnas_status hwnas_evaluator_recall(hwnas_evaluator *e, hwnas_store *study, cons
     free(has_any);
     for (int i = 0; i < e->n; i++) {
         hwnas_device_info *info = &e->sites[i].info;
-        const json_t *device = json_object_get(devices, e->sites[i].row->name);
+        const json_t *device = json_object_get(devices, hwnas_job_row_name(&e->job->goals.devices, i).text);
         set_text(info->name, sizeof info->name, device, "name");
         set_text(info->library, sizeof info->library, device, "library");
         set_text(info->isa, sizeof info->isa, device, "isa");

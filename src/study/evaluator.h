@@ -6,11 +6,14 @@
 #include "measure/race.h"
 #include "predict/predict.h"
 #include "study/evaluate.h"
+#include "study/phases.h"
 #include "latency/latencies.h"
 
 /* A device of the job. */
 typedef struct hwnas_site {
     const hwnas_job_device *row;
+    const hwnas_job_phase *phase; /* NULL: networks are as the space's settings say */
+    int host; /* the site whose boards it uses: the first of the same device */
     hwnas_device *memory;   /* a device that remembers; NULL: it runs, or ... */
     bool is_told;           /* ... another program runs it, and tells what it measured */
     hwnas_device_info info; /* of one that runs */
@@ -22,6 +25,7 @@ typedef struct hwnas_site {
 
 struct hwnas_evaluator {
     const hwnas_job *job;
+    hwnas_job_phases phases;
     hwnas_predictor *predictor; /* NULL: no accuracy */
     bool may_train;             /* of a predictor with a budget */
     int n;
@@ -56,6 +60,11 @@ static inline int batch_at(const hwnas_site *s, int batch)
 static inline hwnas_precision precision_at(const hwnas_site *s, int dtype)
 {
     return (hwnas_precision)((s->row->dtype ? s->row->dtype : dtype) - 1);
+}
+
+static inline hwnas_boards *boards_at(hwnas_evaluator *e, int device)
+{
+    return &e->sites[e->sites[device].host].boards;
 }
 
 /* Makes the evaluator's runner one of the device with so many threads: the first of its boards. */

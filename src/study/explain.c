@@ -212,9 +212,12 @@ static void add_neighbour(explainer *e, const hwnas_arch *walked, size_t gene)
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
     n.change = change_text(e->arch, walked, gene);
     n.code = hwnas_arch_code(walked);
+    char digest[33];
+    c.graph = graph;
+    if (status == HWNAS_OK)
+        status = hwnas_evaluator_digest(digest, e->evaluator, &c);
     if (status == HWNAS_OK) {
-        c.graph = graph;
-        n.trial = find_trial(e, hwnas_graph_digest(graph).hex, n.code);
+        n.trial = find_trial(e, digest, n.code);
         if (n.trial >= 0)
             take_values(&n, &e->summary->trials[n.trial]);
         /* Values that are there already stay. */

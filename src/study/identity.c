@@ -88,6 +88,8 @@ static void add_settings(json_t *to, const hwnas_job *job)
 static json_t *device_json(const hwnas_job_device *device, file_writer write)
 {
     json_t *json = json_pack("{s:s, s:o}", "name", device->name, "device", write(device->spelling));
+    if (*device->phase)
+        json_object_set_new(json, "phase", json_string(device->phase));
     for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
         const hwnas_setting_kind *s = &hwnas_setting_table[i];
         const int own = hwnas_setting_of_device(s, device);
@@ -171,6 +173,8 @@ static bool read_devices(hwnas_job_devices *out, const json_t *list)
             .spelling = json_string_value(json_object_get(json, "device")),
             .price = price ? json_number_value(price) : NAN,
         };
+        const char *phase = json_string_value(json_object_get(json, "phase"));
+        snprintf(d->phase, sizeof d->phase, "%s", phase ? phase : "");
         for (int k = 0; k < HWNAS_N_SETTINGS; k++) {
             const hwnas_setting_kind *s = &hwnas_setting_table[k];
             *(int *)((char *)d + s->own) = read_value(s, json_object_get(json, s->name));

@@ -170,6 +170,12 @@ static hwnas_status check(hwnas_job *job)
         hwnas_limits_of_scores(job->goals.limits, job->goals.n_limits);
         hwnas_limits_of_scores(job->goals.targets, job->goals.n_targets);
     }
+    hwnas_goals_drop_idle(&job->goals);
+    for (int i = 0; i < job->goals.devices.n && job->goals.is_front_per_device; i++)
+        if (*job->goals.devices.rows[i].phase)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &job->goals.devices.rows[i].place,
+                                         "fronts: each does not go with phases"),
+                              "leave it out: one front for all");
     TRY(hwnas_limits_check(job->goals.limits, job->goals.n_limits));
     return hwnas_limits_check(job->goals.targets, job->goals.n_targets);
 }
@@ -248,6 +254,7 @@ hwnas_status hwnas_job_load_text(hwnas_job **out, const char *path, const char *
     hwnas_arena *arena = hwnas_arena_new();
     hwnas_job *job = hwnas_arena_alloc(arena, sizeof *job);
     *job = (hwnas_job){.arena = arena, .trains = true};
+    job->goals.devices.adds_phases = true;
     job->path = keep(job, path);
     job->text = keep(job, text);
     job->directory = keep(job, directory);

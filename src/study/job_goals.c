@@ -52,7 +52,7 @@ hwnas_status hwnas_job_read_objectives(hwnas_job *job, const hwnas_yaml *node)
 }
 
 /* An expression, or a list of them. */
-static hwnas_status read_limits(hwnas_limit *limits, int *n, const hwnas_job *job,
+static hwnas_status read_limits(hwnas_limit *limits, int *n, hwnas_job *job,
                                 const hwnas_yaml *node, const char *what)
 {
     const hwnas_yaml *const alone[] = {node};

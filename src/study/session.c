@@ -303,10 +303,10 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     if (!trial->code)
         trial->code = hwnas_arch_code(walked);
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
-    if (status == HWNAS_OK)
-        memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
-    hwnas_status stored = is_new ? hwnas_session_start(s, trial) : HWNAS_OK;
     c.graph = graph;
+    if (status == HWNAS_OK)
+        status = hwnas_evaluator_digest(trial->digest, s->setup.evaluator, &c);
+    hwnas_status stored = is_new ? hwnas_session_start(s, trial) : HWNAS_OK;
     c.front = &s->steady;
     c.duplicate = find_duplicate(s, trial->digest, c.settings);
     c.is_twin = c.stage == HWNAS_STAGE_BEGIN && has_twin(s, trial, c.settings);

@@ -185,7 +185,7 @@ static json_t *describe_devices(const hwnas_job *job, const hwnas_evaluator *eva
     for (int i = 0; i < job->goals.devices.n; i++) {
         const hwnas_device_info *info = hwnas_evaluator_device(evaluator, i);
         if (info)
-            json_object_set_new(devices, job->goals.devices.rows[i].name,
+            json_object_set_new(devices, hwnas_job_row_name(&job->goals.devices, i).text,
                                 json_pack("{s:s, s:s, s:s, s:i}", "name", info->name, "library",
                                           info->library, "isa", info->isa, "threads",
                                           info->threads));

@@ -199,7 +199,7 @@ static void fail_wrong(hwnas_trial *trial, const json_t *results, const char *me
 {
     int n_wrong = 0;
     for (int d = 0; goals && d < goals->devices.n; d++)
-        n_wrong += is_wrong(json_object_get(results, goals->devices.rows[d].name));
+        n_wrong += is_wrong(json_object_get(results, hwnas_job_row_name(&goals->devices, d).text));
     if (!goals || !goals->is_front_per_device || n_wrong == goals->devices.n) {
         fail_trial(trial, message);
         return;

@@ -24,7 +24,8 @@ static double ref_seconds_left(const hwnas_session *s)
 static hwnas_status verify_on(hwnas_session *s, const hwnas_trial *trial,
                               const hwnas_candidate *candidate, int device)
 {
-    const char *name = s->job->goals.devices.rows[device].name;
+    const hwnas_row_name row = hwnas_job_row_name(&s->job->goals.devices, device);
+    const char *name = row.text;
     hwnas_verified v;
     hwnas_slow_code slow = HWNAS_SLOW_CODE_INIT;
     hwnas_arena *room = hwnas_arena_new();
@@ -72,10 +73,10 @@ static hwnas_status verify_member(hwnas_session *s, const hwnas_trial *trial, in
     hwnas_status status = HWNAS_OK;
     hwnas_member m = {0};
     for (int d = 0; d < s->job->goals.devices.n; d++) {
-        const char *name = s->job->goals.devices.rows[d].name;
+        const hwnas_row_name name = hwnas_job_row_name(&s->job->goals.devices, d);
         if ((s->job->goals.is_front_per_device && d != front) ||
             hwnas_evaluator_unverifiable(s->setup.evaluator, d) ||
-            hwnas_verified_is_known(s->verified, trial->number, name))
+            hwnas_verified_is_known(s->verified, trial->number, name.text))
             continue;
         if (!m.graph)
             TRY_OUT(hwnas_member_open(&m, trial, s->job, s->setup.space, s->setup.walked));
@@ -97,7 +98,8 @@ hwnas_status hwnas_session_note_unverified(hwnas_session *s)
         const char *why = s->job->verifies ? hwnas_evaluator_unverifiable(s->setup.evaluator, d)
                                            : "the job says verify: none";
         if (why)
-            json_object_set_new(skipped, s->job->goals.devices.rows[d].name, json_string(why));
+            json_object_set_new(skipped, hwnas_job_row_name(&s->job->goals.devices, d).text,
+                                json_string(why));
     }
     json_object_set_new(s->verified, "skipped", skipped);
     return hwnas_verified_save(s->store, s->verified);

@@ -103,9 +103,12 @@ static void find_digest(hwnas_trial *trial, const hwnas_session *s, const hwnas_
 {
     hwnas_arch *arch = hwnas_settings_strip(walked, s->setup.space);
     hwnas_graph *graph = NULL;
-    if (hwnas_graph_build(&graph, arch, hwnas_settings_of(walked, s->job).batch) == HWNAS_OK)
-        memcpy(trial->digest, hwnas_graph_digest(graph).hex, sizeof trial->digest);
-    else
+    hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_of(walked, s->job)};
+    hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
+    c.graph = graph;
+    if (status == HWNAS_OK)
+        status = hwnas_evaluator_digest(trial->digest, s->setup.evaluator, &c);
+    if (status != HWNAS_OK)
         hwnas_error_clear(); /* told when it is evaluated */
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);

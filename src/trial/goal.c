@@ -16,7 +16,7 @@ typedef struct reader {
     const char *text, *at;
     hwnas_place place; /* of the text's first character */
     bool is_verbatim;
-    const hwnas_job_devices *devices;
+    hwnas_job_devices *devices;
 } reader;
 
 static const char EXAMPLE[] = "write a metric, <= or >=, a number and a unit, as in "
@@ -38,10 +38,10 @@ static void skip_space(reader *r)
 
 static bool is_word(char c)
 {
-    return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
+    return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-' || c == '/';
 }
 
-/* The word at the reader, of letters, digits, '.', '_' and '-'; "" when there is none. */
+/* The word at the reader, of letters, digits, '.', '_', '-' and '/'; "" when there is none. */
 static void peek(char out[WORD], const reader *r)
 {
     size_t n = 0;
@@ -75,7 +75,7 @@ static hwnas_status no_constraint(const reader *r, const char *what)
     return hwnas_hint(status, "%s", EXAMPLE);
 }
 
-static hwnas_status read_metric(const hwnas_metric **out, reader *r)
+static hwnas_status read_metric(const hwnas_metric **out, char phase[HWNAS_PHASE_NAME], reader *r)
 {
     char name[WORD];
     skip_space(r);
@@ -83,7 +83,7 @@ static hwnas_status read_metric(const hwnas_metric **out, reader *r)
     peek(name, r);
     if (!*name)
         return no_constraint(r, "a metric");
-    TRY(hwnas_metric_find(out, name, &place));
+    TRY(hwnas_metric_find(out, phase, name, &place));
     r->at += strlen(name);
     return HWNAS_OK;
 }
@@ -103,10 +103,15 @@ static hwnas_status read_device(int *device, reader *r, const hwnas_metric *metr
             "leave out 'on %s'", name);
     const char *names[HWNAS_MAX_DEVICES + 1] = {0};
     hwnas_str list = {0};
-    for (int i = 0; i < r->devices->n; i++) {
-        names[i] = r->devices->rows[i].name;
-        hwnas_str_addf(&list, "%s%s", i ? ", " : "", names[i]);
-        if (!strcmp(names[i], name)) {
+    for (int i = 0, n = 0; i < r->devices->n; i++) {
+        bool is_listed = false;
+        for (int k = 0; k < n; k++)
+            is_listed |= !strcmp(names[k], r->devices->rows[i].name);
+        if (is_listed)
+            continue; /* another phase on it */
+        names[n++] = r->devices->rows[i].name;
+        hwnas_str_addf(&list, "%s%s", i ? ", " : "", r->devices->rows[i].name);
+        if (!strcmp(r->devices->rows[i].name, name)) {
             *device = i;
             r->at += strlen(name);
             hwnas_str_done(&list);
@@ -125,31 +130,148 @@ static hwnas_status read_device(int *device, reader *r, const hwnas_metric *metr
 
 /* ---- Goals ---- */
 
-hwnas_goal hwnas_goal_of(const hwnas_metric *metric, int device, const hwnas_job_devices *devices)
+/* There is more than one device, however many phases each has. */
+static bool are_several(const hwnas_job_devices *devices)
 {
-    hwnas_goal goal = {.metric = metric, .device = device};
-    bool is_said = device >= 0 && devices->n > 1;
-    snprintf(goal.name, sizeof goal.name, "%s%s%s", metric->name, is_said ? " on " : "",
-             is_said ? devices->rows[device].name : "");
+    for (int i = 1; i < devices->n; i++)
+        if (strcmp(devices->rows[i].name, devices->rows[0].name) != 0)
+            return true;
+    return false;
+}
+
+hwnas_row_name hwnas_job_row_name(const hwnas_job_devices *devices, int row)
+{
+    const hwnas_job_device *d = &devices->rows[row];
+    hwnas_row_name name;
+    if (!*d->phase)
+        snprintf(name.text, sizeof name.text, "%.63s", d->name);
+    else if (!are_several(devices))
+        snprintf(name.text, sizeof name.text, "%s", d->phase);
+    else
+        snprintf(name.text, sizeof name.text, "%s.%.63s", d->phase, d->name);
+    return name;
+}
+
+hwnas_goal hwnas_goal_in(const hwnas_metric *metric, const char *phase)
+{
+    hwnas_goal goal = {.metric = metric, .device = -1};
+    const bool is_said = *phase && !metric->phase;
+    snprintf(goal.phase, sizeof goal.phase, "%s", phase);
+    snprintf(goal.name, sizeof goal.name, "%s%s%s", is_said ? phase : "", is_said ? "." : "",
+             metric->name);
     return goal;
 }
 
-/* The devices that a goal is meant for, as a range. */
-static void range(int *first, int *last, const reader *r, const hwnas_metric *metric, int device)
+hwnas_goal hwnas_goal_of(const hwnas_metric *metric, int device, const hwnas_job_devices *devices)
 {
-    bool is_measured = metric->source == HWNAS_FROM_DEVICE;
-    *first = is_measured && device < 0 && r->devices->n ? 0 : device;
-    *last = is_measured && device < 0 && r->devices->n ? r->devices->n - 1 : device;
+    hwnas_goal goal = hwnas_goal_in(metric, device < 0 ? "" : devices->rows[device].phase);
+    goal.device = device;
+    if (device >= 0 && are_several(devices)) {
+        const size_t n = strlen(goal.name);
+        snprintf(goal.name + n, sizeof goal.name - n, " on %s", devices->rows[device].name);
+    }
+    return goal;
+}
+
+/* The rows that a goal is meant for. */
+typedef struct rows {
+    int n, at[HWNAS_MAX_DEVICES];
+} rows;
+
+/* The row of a phase on the device of another row; -1: there is none. */
+static int find_row(const hwnas_job_devices *devices, int device, const char *phase)
+{
+    for (int i = 0; i < devices->n; i++)
+        if (!strcmp(devices->rows[i].name, devices->rows[device].name) &&
+            !strcmp(devices->rows[i].phase, phase))
+            return i;
+    return -1;
+}
+
+static hwnas_status add_row(int *out, hwnas_job_devices *devices, int device, const char *phase,
+                            const hwnas_place *place)
+{
+    if (!devices->adds_phases)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "there is no phase '%s' here", phase),
+                          "a search of a space with phases has them, by the names in its file");
+    if (devices->n == HWNAS_MAX_DEVICES)
+        return hwnas_fail(HWNAS_E_INPUT, place, "at most %d devices, each phase on one counted",
+                          HWNAS_MAX_DEVICES);
+    hwnas_job_device row = devices->rows[device];
+    snprintf(row.phase, sizeof row.phase, "%s", phase);
+    row.place = *place;
+    *out = devices->n;
+    devices->rows[devices->n++] = row;
+    return HWNAS_OK;
+}
+
+/* `device`: the one that `on` says; -1: all of them. */
+static hwnas_status find_rows(rows *out, reader *r, const hwnas_metric *metric, const char *phase,
+                              int device, const hwnas_place *place)
+{
+    hwnas_job_devices *devices = r->devices;
+    const int n = devices->n;
+    *out = (rows){0};
+    if (metric->source != HWNAS_FROM_DEVICE || !n) {
+        *out = (rows){.n = 1, .at = {-1}};
+        return HWNAS_OK;
+    }
+    for (int i = 0; i < n; i++) {
+        const hwnas_job_device *d = &devices->rows[i];
+        bool is_seen = device >= 0 && strcmp(d->name, devices->rows[device].name) != 0;
+        for (int k = 0; k < i; k++)
+            is_seen |= !strcmp(devices->rows[k].name, d->name);
+        if (is_seen)
+            continue;
+        int at = find_row(devices, i, phase);
+        if (at < 0 && !*phase)
+            continue; /* left out, as no goal is of it */
+        if (at < 0)
+            TRY(add_row(&at, devices, i, phase, place));
+        out->at[out->n++] = at;
+    }
+    return HWNAS_OK;
+}
+
+static hwnas_goal goal_at(const hwnas_metric *metric, const char *phase, int row,
+                          const hwnas_job_devices *devices)
+{
+    return row < 0 ? hwnas_goal_in(metric, phase) : hwnas_goal_of(metric, row, devices);
+}
+
+void hwnas_goals_drop_idle(hwnas_goals *goals)
+{
+    hwnas_job_devices *devices = &goals->devices;
+    const hwnas_goal *all[HWNAS_MOST_GOALS];
+    const int n = hwnas_goals_list(all, goals);
+    int moved[HWNAS_MAX_DEVICES], n_kept = 0;
+    bool has_phases = false;
+    for (int d = 0; d < devices->n; d++)
+        has_phases |= *devices->rows[d].phase != '\0';
+    for (int d = 0; d < devices->n; d++) {
+        bool is_used = !has_phases || *devices->rows[d].phase;
+        for (int i = 0; i < n; i++)
+            is_used |= all[i]->device == d;
+        moved[d] = n_kept;
+        if (is_used)
+            devices->rows[n_kept++] = devices->rows[d];
+    }
+    devices->n = n_kept;
+    for (int i = 0; i < n; i++)
+        if (all[i]->device >= 0)
+            ((hwnas_goal *)all[i])->device = moved[all[i]->device];
 }
 
 hwnas_status hwnas_goals_parse(hwnas_goal *goals, int *n, int max, const char *text,
                                const hwnas_place *place, bool is_verbatim,
-                               const hwnas_job_devices *devices)
+                               hwnas_job_devices *devices)
 {
     reader r = {text, text, *place, is_verbatim, devices};
     const hwnas_metric *metric;
-    int device = -1, first, last;
-    TRY(read_metric(&metric, &r));
+    char phase[HWNAS_PHASE_NAME];
+    int device = -1;
+    rows on;
+    TRY(read_metric(&metric, phase, &r));
     TRY(read_device(&device, &r, metric));
     skip_space(&r);
     if (*r.at) {
@@ -158,9 +280,9 @@ hwnas_status hwnas_goals_parse(hwnas_goal *goals, int *n, int max, const char *t
             hwnas_fail(HWNAS_E_INPUT, &here, "'%.40s' does not belong to an objective", r.at),
             "write a metric, and 'on DEVICE' where there are several");
     }
-    range(&first, &last, &r, metric, device);
-    for (int d = first; d <= last; d++) {
-        hwnas_goal goal = hwnas_goal_of(metric, d, devices);
+    TRY(find_rows(&on, &r, metric, phase, device, place));
+    for (int k = 0; k < on.n; k++) {
+        hwnas_goal goal = goal_at(metric, phase, on.at[k], devices);
         for (int i = 0; i < *n; i++)
             if (!strcmp(goals[i].name, goal.name))
                 return hwnas_fail(HWNAS_E_INPUT, place, "'%s' is an objective twice", goal.name);
@@ -247,24 +369,26 @@ static hwnas_status read_comparison(hwnas_limit *limits, int *n, int max, reader
     hwnas_limit limit = {0};
     const hwnas_metric *metric;
     char operator[3], unit[WORD];
+    char phase[HWNAS_PHASE_NAME];
     double number;
-    int device = -1, first, last;
+    int device = -1;
+    rows found;
     skip_space(r);
     limit.place = place_at(r, r->at);
-    TRY(read_metric(&metric, r));
+    TRY(read_metric(&metric, phase, r));
     TRY(read_device(&device, r, metric));
     TRY(read_operator(&limit, operator, r));
     TRY(read_value(&number, &limit.value, unit, r, metric));
     if (device < 0)
         TRY(read_device(&device, r, metric));
-    range(&first, &last, r, metric, device);
-    for (int d = first; d <= last; d++) {
+    TRY(find_rows(&found, r, metric, phase, device, &limit.place));
+    for (int k = 0; k < found.n; k++) {
         if (*n == max)
             return hwnas_fail(HWNAS_E_INPUT, &limit.place, "at most %d constraints", max);
-        limit.goal = hwnas_goal_of(metric, d, r->devices);
-        const char *on = strchr(limit.goal.name, ' ');
-        snprintf(limit.text, sizeof limit.text, "%s %s %.10g %s%s", metric->name, operator, number,
-                 *unit ? unit : metric->unit, on ? on : "");
+        limit.goal = goal_at(metric, phase, found.at[k], r->devices);
+        const char *name = limit.goal.name, *on = strchr(name, ' ');
+        snprintf(limit.text, sizeof limit.text, "%.*s %s %.10g %s%s", (int)strcspn(name, " "), name,
+                 operator, number, *unit ? unit : metric->unit, on ? on : "");
         limits[(*n)++] = limit;
     }
     return HWNAS_OK;
@@ -272,7 +396,7 @@ static hwnas_status read_comparison(hwnas_limit *limits, int *n, int max, reader
 
 hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max, const char *text,
                                 const hwnas_place *place, bool is_verbatim,
-                                const hwnas_job_devices *devices)
+                                hwnas_job_devices *devices)
 {
     reader r = {text, text, *place, is_verbatim, devices};
     do
@@ -292,6 +416,7 @@ static bool is_no_less(const hwnas_metric *a, const hwnas_metric *b)
 static bool exclude_each_other(const hwnas_limit *upper, const hwnas_limit *lower)
 {
     return upper->goal.device == lower->goal.device &&
+           !strcmp(upper->goal.phase, lower->goal.phase) &&
            is_no_less(upper->goal.metric, lower->goal.metric) &&
            (upper->value < lower->value ||
             (upper->value == lower->value && (upper->is_strict || lower->is_strict)));

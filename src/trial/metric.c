@@ -1,15 +1,19 @@
 #include "trial/metric.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 
 #define MEBI 1048576.0
 
-#define DEVICE(of, quantile, per) HWNAS_FROM_DEVICE, HWNAS_##of, quantile, HWNAS_##per
-#define GRAPH(of, per) HWNAS_FROM_GRAPH, HWNAS_##of, 0, HWNAS_##per
-#define PREDICTED HWNAS_FROM_PREDICTOR, HWNAS_ACCURACY, 0, HWNAS_OF_BATCH
+#define DEVICE(of, quantile, per) HWNAS_FROM_DEVICE, HWNAS_##of, quantile, HWNAS_##per, NULL
+#define DEVICE_IN(phase, of, quantile, per) \
+    HWNAS_FROM_DEVICE, HWNAS_##of, quantile, HWNAS_##per, phase
+#define GRAPH(of, per) HWNAS_FROM_GRAPH, HWNAS_##of, 0, HWNAS_##per, NULL
+#define GRAPH_IN(phase, of, per) HWNAS_FROM_GRAPH, HWNAS_##of, 0, HWNAS_##per, phase
+#define PREDICTED HWNAS_FROM_PREDICTOR, HWNAS_ACCURACY, 0, HWNAS_OF_BATCH, NULL
 enum { MOST = true, LEAST = false, USUAL = true, RARE = false };
 
 /* clang-format off */
@@ -26,6 +30,10 @@ const hwnas_metric hwnas_metrics[] = {
      "99th percentile of latency"},
     {"throughput", DEVICE(LATENCY, 0.5, ITEMS_PER_SECOND), RARE, MOST, "1/s", "/s", 1, "throughput", 1,
      "inferences a second: the batch over the median latency"},
+    {"time-to-first-token", DEVICE_IN("prefill", LATENCY, 0.5, OF_BATCH), RARE, LEAST, "s", "ms", 1e-3, "first token", 2,
+     "median latency of the phase `prefill`, which reads the prompt"},
+    {"tokens/s", DEVICE_IN("decode", LATENCY, 0.5, ITEMS_PER_SECOND), RARE, MOST, "1/s", "/s", 1, "tokens", 1,
+     "the batch over the median latency of the phase `decode`, which adds a token"},
     {"energy", DEVICE(ENERGY, 0, PER_ITEM), RARE, LEAST, "J", "mJ", 1e-3, "energy", 2,
      "of one inference, by the machine's counter"},
     {"cost", DEVICE(LATENCY, 0.5, PRICE_OF_MILLION), RARE, LEAST, "/M", "/M", 1, "cost", 4,
@@ -38,6 +46,8 @@ const hwnas_metric hwnas_metrics[] = {
      "learned values"},
     {"memory", GRAPH(PEAK_BYTES, OF_BATCH), USUAL, LEAST, "bytes", "MiB", MEBI, "peak memory", 1,
      "weights and the peak of live activations"},
+    {"memory.cache", GRAPH_IN("decode", CACHE_BYTES, OF_BATCH), RARE, LEAST, "bytes", "MiB", MEBI, "cache", 1,
+     "keys and values that the phase `decode` reads: its inputs called past_*, in f32"},
     {0},
 };
 
@@ -88,7 +98,7 @@ hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most)
 }
 
 /* "latency" is the first of "latency.*", unless something has that very name. */
-static const hwnas_metric *find(const char *name)
+static const hwnas_metric *find_plain(const char *name)
 {
     const size_t length = strlen(name);
     for (const hwnas_metric *m = hwnas_metrics; m->name; m++)
@@ -100,10 +110,39 @@ static const hwnas_metric *find(const char *name)
     return NULL;
 }
 
-hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name, const hwnas_place *place)
+/* What stands behind the first word of a name, if there is more: "latency.p50" of
+ * "decode.latency.p50". */
+static const char *behind_phase(const char *name)
+{
+    const char *dot = strchr(name, '.');
+    return dot && dot > name && dot - name < HWNAS_PHASE_NAME ? dot + 1 : NULL;
+}
+
+static const hwnas_metric *find(char phase[HWNAS_PHASE_NAME], const char *name)
+{
+    const hwnas_metric *found = find_plain(name);
+    const char *rest = behind_phase(name);
+    phase[0] = '\0';
+    if (found && found->phase)
+        snprintf(phase, HWNAS_PHASE_NAME, "%s", found->phase);
+    if (found || !rest)
+        return found;
+    found = find_plain(rest);
+    if (found && !found->phase && found->source != HWNAS_FROM_PREDICTOR)
+        snprintf(phase, HWNAS_PHASE_NAME, "%.*s", (int)(rest - 1 - name), name);
+    return *phase ? found : NULL;
+}
+
+bool hwnas_metric_is_in(const hwnas_metric *metric, const char *phase)
+{
+    return !metric->phase || !strcmp(metric->phase, phase);
+}
+
+hwnas_status hwnas_metric_find(const hwnas_metric **out, char phase[HWNAS_PHASE_NAME],
+                               const char *name, const hwnas_place *place)
 {
     const char *names[N_METRICS + 2] = {0};
-    const hwnas_metric *found = find(name);
+    const hwnas_metric *found = find(phase, name);
     if (found) {
         *out = found;
         return HWNAS_OK;
@@ -123,7 +162,7 @@ hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name, const
     return status;
 }
 
-const hwnas_metric *hwnas_metric_of_value(const char *name)
+static const hwnas_metric *find_stored(const char *name)
 {
     size_t length = strcspn(name, " ");
     for (int i = 0; i < N_METRICS; i++)
@@ -131,6 +170,13 @@ const hwnas_metric *hwnas_metric_of_value(const char *name)
             !strncmp(hwnas_metrics[i].name, name, length))
             return &hwnas_metrics[i];
     return NULL;
+}
+
+const hwnas_metric *hwnas_metric_of_value(const char *name)
+{
+    const hwnas_metric *found = find_stored(name);
+    const char *rest = found ? NULL : behind_phase(name);
+    return rest ? find_stored(rest) : found;
 }
 
 static hwnas_reading scaled(double factor, hwnas_reading r)
@@ -172,10 +218,11 @@ static hwnas_reading reading_of(const hwnas_measurement *m, const hwnas_metric *
 }
 
 bool hwnas_metric_next_measured(const hwnas_metric **metric, hwnas_reading *reading,
-                                const hwnas_measurement *m, int batch, double price)
+                                const hwnas_measurement *m, const char *phase, int batch,
+                                double price)
 {
     for (const hwnas_metric *next = *metric ? *metric + 1 : hwnas_metrics; next->name; next++) {
-        if (next->source != HWNAS_FROM_DEVICE)
+        if (next->source != HWNAS_FROM_DEVICE || !hwnas_metric_is_in(next, phase))
             continue;
         *reading = hwnas_metric_read(next, reading_of(m, next), batch, price);
         *metric = next;
@@ -198,9 +245,10 @@ void hwnas_metric_ask_for_tails(hwnas_measure_options *out)
 
 double hwnas_metric_count(const hwnas_metric *metric, const hwnas_costs *costs, int batch)
 {
-    const int64_t count = metric->of == HWNAS_PARAMS       ? costs->params
-                          : metric->of == HWNAS_PEAK_BYTES ? costs->peak_bytes
-                                                           : costs->macs;
+    const int64_t count = metric->of == HWNAS_PARAMS        ? costs->params
+                          : metric->of == HWNAS_PEAK_BYTES  ? costs->peak_bytes
+                          : metric->of == HWNAS_CACHE_BYTES ? costs->cache_bytes
+                                                            : costs->macs;
     return hwnas_metric_read(metric, (hwnas_reading){.value = (double)count}, batch, NAN).value;
 }
 

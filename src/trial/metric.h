@@ -27,6 +27,7 @@ typedef enum hwnas_quantity {
     HWNAS_MACS,
     HWNAS_PARAMS,
     HWNAS_PEAK_BYTES,
+    HWNAS_CACHE_BYTES, /* of keys and values, which a step of a decoder reads */
 } hwnas_quantity;
 
 /* What it makes of the quantity, which is that of a batch. */
@@ -43,6 +44,7 @@ typedef struct hwnas_metric {
     hwnas_quantity of;
     double quantile; /* of a latency; 0: of something else */
     hwnas_per per;
+    const char *phase; /* of the space, that it is of and no other; NULL: of any network */
     bool is_usual; /* a table shows it though nobody asked */
     bool is_maximised;
     const char *si;    /* unit inside the program and in the store */
@@ -65,10 +67,15 @@ const hwnas_metric *hwnas_metric_of(hwnas_quantity quantity);
  * largest: us, uJ and KiB where the metric's own unit is more than any of them. */
 hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most);
 
-/* HWNAS_E_INPUT with "did you mean" when there is none. "latency" means the first "latency.*". */
-HWNAS_CHECKED hwnas_status hwnas_metric_find(const hwnas_metric **out, const char *name,
-                                             const hwnas_place *place);
-/* The metric of a stored value, "latency.p50" or "latency.p50 on pi"; NULL: of another version. */
+/* A phase of a space has a name of so many bytes, the end included: "decode". */
+enum { HWNAS_PHASE_NAME = 13 };
+
+/* HWNAS_E_INPUT with "did you mean" when there is none. "latency" means the first "latency.*";
+ * "decode.latency" that of a phase of a space, whose name goes to `phase`, else "". */
+HWNAS_CHECKED hwnas_status hwnas_metric_find(const hwnas_metric **out, char phase[HWNAS_PHASE_NAME],
+                                             const char *name, const hwnas_place *place);
+/* The metric of a stored value, "latency.p50", "decode.latency.p50" or "latency.p50 on pi"; NULL: of
+ * another version. */
 const hwnas_metric *hwnas_metric_of_value(const char *name);
 
 /* A value with its interval; NaN for `low` and `high` where there is none. */
@@ -81,9 +88,13 @@ typedef struct hwnas_reading {
 hwnas_reading hwnas_metric_read(const hwnas_metric *metric, hwnas_reading quantity, int batch,
                                 double price);
 /* Steps to the next metric of the device, from *metric on (NULL: from the first), that a
- * measurement of a batch has a value of. false: there is no more. */
+ * measurement of a batch, of a network in a phase ("": in none), has a value of. false: there is no
+ * more. */
 bool hwnas_metric_next_measured(const hwnas_metric **metric, hwnas_reading *reading,
-                                const hwnas_measurement *m, int batch, double price);
+                                const hwnas_measurement *m, const char *phase, int batch,
+                                double price);
+/* A network in that phase ("": in none) has the metric. */
+bool hwnas_metric_is_in(const hwnas_metric *metric, const char *phase);
 /* Adds the quantiles that metrics are made of to those that a measurement is to have. */
 void hwnas_metric_ask_for_tails(hwnas_measure_options *out);
 /* The value that a metric of the graph has; `batch` is the one that was counted for. */

@@ -50,6 +50,8 @@ static hwnas_costs costs_of(const char *name, const char *code)
 #define TWELVE_BY(by, x) x by x by x by x by x by x by x by x by x by x by x by x
 #define GPT2 "gpt:vocabulary=50257,positions=learned,blocks=serial,ffn=plain,head=tied"
 
+#define TEN(x) x "." x "." x "." x "." x "." x "." x "." x "." x "." x
+
 static void published_parameters(void **state)
 {
     static const struct {
@@ -69,6 +71,18 @@ static void published_parameters(void **state)
          "embed=1024,layers=24,heads=" TWELVE_BY(".", "16") "." TWELVE_BY(
              ".", "16") ",ratio=" TWELVE("44") ",bias=1",
          354823168, 0, 0},
+        /* Hugging Face: SmolLM-360M, TinyLlama-1.1B, Llama-3.2-1B */
+        {"llama",
+         "embed=960,layers=32,heads=15,groups=5,inner=" TEN("2560") "." TEN("2560") "." TEN(
+             "2560") ".2560.2560",
+         361821120, 0, 0},
+        {"llama:vocabulary=32000,head=free",
+         "embed=2048,layers=22,heads=32,groups=4,inner=" TEN("5632") "." TEN("5632") ".5632.5632",
+         1100048384, 0, 0},
+        {"llama:vocabulary=128256",
+         "embed=2048,layers=16,heads=32,groups=8,inner=" TEN(
+             "8192") ".8192.8192.8192.8192.8192.8192",
+         1235814400, 0, 0},
         /* torchvision.models: num_params and _ops of the weights */
         {"vit",
          "patch=16,embed=768,depth=12,heads=" TWELVE_BY(".", "12") ",ratio=" TWELVE_BY(":", "4"),
@@ -104,6 +118,30 @@ static void text_generation_depends_on_the_alphabet(void **state)
     (void)state;
     assert_int_equal(costs_of("lstm_text_generation:alphabet=56", "").params, 94720 + 7224);
     assert_int_equal(costs_of("lstm_text_generation", "").params, 641 * 57 + 66048);
+}
+
+/* A decoder of width e, with h heads and g groups of 64 features and gated parts of width f[i]: each
+ * layer has 2 e 64 h + 2 e 64 g + 3 e f[i] weights in products, and 2 e in norms; a token attends to
+ * all with 2 64 h products each. */
+static void decoders_cost_what_the_formula_says(void **state)
+{
+    enum { E = 576, H = 8, G = 2, V = 1000, T = 16, C = 40 };
+    static const int f[] = {1024, 1536, 2048, 1024, 8192, 2560};
+    static const char code[] =
+        "embed=576,layers=6,heads=8,groups=2,inner=1024.1536.2048.1024.8192.2560";
+    int64_t products = 0;
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        products += 2 * E * 64 * H + 2 * E * 64 * G + 3 * E * f[i];
+    const hwnas_costs prefill = costs_of("llama:vocabulary=1000,prompt=16,context=40", code);
+    const hwnas_costs decode =
+        costs_of("llama:vocabulary=1000,prompt=16,context=40,phase=decode", code);
+    assert_int_equal(prefill.params, products + 6 * 2 * E + E + E * V);
+    assert_int_equal(decode.params, prefill.params);
+    assert_int_equal(prefill.macs, T * (products + E * V) + 6 * 2 * T * T * 64 * H);
+    assert_int_equal(decode.macs, products + E * V + 6 * 2 * (C + 1) * 64 * H);
+    assert_int_equal(prefill.cache_bytes, 0);
+    assert_int_equal(decode.cache_bytes, 6 * 2 * C * 64 * G * 4);
 }
 
 /* ---- HW-GPT-Bench ---- */
@@ -176,6 +214,9 @@ static void sizes_of_the_spaces(void **state)
         {"bert", "411601008"},
         /* 6 * 2 * (12^10 + 12^11 + 12^12 + 12^22 + 12^23 + 12^24) */
         {"gpt", "1040083750911146863060058112"},
+        /* 6 widths * 24 pairs of heads and groups that divide them *
+           (7^6 + 7^8 + 7^12 + 7^16 + 7^22 + 7^24 + 7^30 + 7^32) */
+        {"llama", "162283278243700595566123797888"},
         /* 3 * 7 * (21^8 + 21^10 + 21^12 + 21^13 + 21^14 + 21^16 + 21^24) */
         {"vit", "1136272165952837730297769143314487"},
         /* 8 * (1 + 2^3 * (7 + 7^2 + 7^3)) */
@@ -267,7 +308,9 @@ static void heads_divide_the_width(void **state)
 
 /* ---- Caches ---- */
 
-enum { N_TOKENS = 6, SHIFT = 7, ROTATED = 32, FEATURES = 64, MAX_TENSORS = 64 };
+enum { N_TOKENS = 6, SHIFT = 7, FEATURES = 64, MAX_TENSORS = 64 };
+/* So many features of each head are turned by the positions. */
+enum { NOT_ROTATED = 0, HALF_ROTATED = 32, ALL_ROTATED = 64 };
 
 /* What one graph takes or gives. */
 typedef struct buffers {
@@ -306,7 +349,7 @@ static float *find_values(const buffers *b, const char *name)
 
 /* Tokens at positions `first` to N_TOKENS, which see none that comes after them; angles as if
  * `shift` more stood before. */
-static void fill_inputs(const buffers *inputs, bool is_rotary, int first, int shift)
+static void fill_inputs(const buffers *inputs, int rotated, int first, int shift)
 {
     static const float tokens[N_TOKENS] = {3, 14, 15, 9, 26, 5};
     memcpy(find_values(inputs, "tokens"), tokens + first,
@@ -315,13 +358,13 @@ static void fill_inputs(const buffers *inputs, bool is_rotary, int first, int sh
     for (int at = first; at < N_TOKENS; at++)
         for (int to = 0; to < N_TOKENS; to++)
             *mask++ = to <= at ? 0 : -10000;
-    if (!is_rotary)
+    if (!rotated)
         return;
     float *cosines = find_values(inputs, "angles_0"), *sines = find_values(inputs, "angles_1");
     for (int at = first; at < N_TOKENS; at++)
-        for (int i = 0; i < ROTATED; i++) {
-            const int point = i % (ROTATED / 2);
-            const double angle = (at + shift) * pow(10000, -2.0 * point / ROTATED);
+        for (int i = 0; i < rotated; i++) {
+            const int point = i % (rotated / 2);
+            const double angle = (at + shift) * pow(10000, -2.0 * point / rotated);
             *cosines++ = (float)cos(angle);
             *sines++ = (float)sin(angle);
         }
@@ -353,12 +396,12 @@ static void run(const hwnas_graph *graph, const buffers *inputs, const buffers *
 }
 
 /* The outputs of `length` tokens read at once. */
-static void read_all(buffers *outputs, const hwnas_graph *graph, bool is_rotary, int shift)
+static void read_all(buffers *outputs, const hwnas_graph *graph, int rotated, int shift)
 {
     buffers inputs;
     add_buffers(&inputs, graph, graph->n_inputs, graph->inputs);
     add_buffers(outputs, graph, graph->n_outputs, graph->outputs);
-    fill_inputs(&inputs, is_rotary, 0, shift);
+    fill_inputs(&inputs, rotated, 0, shift);
     run(graph, &inputs, outputs);
     free_buffers(&inputs);
 }
@@ -379,14 +422,15 @@ enum { VOCABULARY = 40 };
 #define CODE "embed=192,layers=10,heads=4.8.4.4.4.4.4.4.4.4,ratio=2322222222,bias=1"
 
 /* One token after five, by caches, is the sixth of six that are read at once. */
-static void check_caches(const char *prefill_name, const char *decode_name, bool is_rotary)
+static void check_caches(const char *prefill_name, const char *decode_name, const char *code,
+                         int rotated)
 {
-    hwnas_graph *prefill = build(prefill_name, CODE), *decode = build(decode_name, CODE);
+    hwnas_graph *prefill = build(prefill_name, code), *decode = build(decode_name, code);
     buffers all, inputs, last;
-    read_all(&all, prefill, is_rotary, 0);
+    read_all(&all, prefill, rotated, 0);
     add_buffers(&inputs, decode, decode->n_inputs, decode->inputs);
     add_buffers(&last, decode, decode->n_outputs, decode->outputs);
-    fill_inputs(&inputs, is_rotary, N_TOKENS - 1, 0);
+    fill_inputs(&inputs, rotated, N_TOKENS - 1, 0);
     hand_over(&inputs, &all);
     run(decode, &inputs, &last);
     assert_close(find_values(&all, "logits") + (N_TOKENS - 1) * VOCABULARY,
@@ -401,9 +445,13 @@ static void check_caches(const char *prefill_name, const char *decode_name, bool
 static void decoding_with_caches_is_reading_all(void **state)
 {
     (void)state;
-    check_caches("gpt:phase=prefill" SMALL, "gpt:phase=decode" SMALL, true);
+    check_caches("gpt:phase=prefill" SMALL, "gpt:phase=decode" SMALL, CODE, HALF_ROTATED);
 #define AS_GPT2 SMALL ",positions=learned,blocks=serial,ffn=plain,head=tied"
-    check_caches("gpt:phase=prefill" AS_GPT2, "gpt:phase=decode" AS_GPT2, false);
+    check_caches("gpt:phase=prefill" AS_GPT2, "gpt:phase=decode" AS_GPT2, CODE, NOT_ROTATED);
+    /* Three queries for each head of keys and values. */
+    check_caches("llama:prompt=6,vocabulary=40", "llama:phase=decode,context=5,vocabulary=40",
+                 "embed=384,layers=6,heads=9,groups=3,inner=1024.1536.1024.1024.1024.1024",
+                 ALL_ROTATED);
 }
 
 /* Su et al. 2021: scores depend on the distance of two tokens alone, however many stand before
@@ -413,12 +461,12 @@ static void rotary_positions_are_relative(void **state)
     hwnas_graph *graph = build("gpt:phase=prefill" SMALL, CODE);
     buffers here, there;
     (void)state;
-    read_all(&here, graph, true, 0);
-    read_all(&there, graph, true, SHIFT);
+    read_all(&here, graph, HALF_ROTATED, 0);
+    read_all(&there, graph, HALF_ROTATED, SHIFT);
     assert_close(find_values(&here, "logits"), find_values(&there, "logits"),
                  N_TOKENS * VOCABULARY);
     double moved = 0; /* what must differ does: the keys themselves */
-    for (int i = 0; i < ROTATED; i++)
+    for (int i = 0; i < HALF_ROTATED; i++)
         moved = fmax(moved, fabs(find_values(&here, "key_0")[i] - find_values(&there, "key_0")[i]));
     assert_true(moved > 0.01);
     free_buffers(&here);
@@ -430,6 +478,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_parameters),
+        cmocka_unit_test(decoders_cost_what_the_formula_says),
         cmocka_unit_test(text_generation_depends_on_the_alphabet),
         cmocka_unit_test(all_rows_of_hw_gpt_bench),
         cmocka_unit_test(sizes_of_the_spaces),

@@ -29,8 +29,8 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
 
-static const hwnas_job_devices one = {.n = 1, .rows = {{.name = "cpu", .spelling = "cpu"}}};
-static const hwnas_job_devices two = {
+static hwnas_job_devices one = {.n = 1, .rows = {{.name = "cpu", .spelling = "cpu"}}};
+static hwnas_job_devices two = {
     .n = 2,
     .rows = {{.name = "cpu", .spelling = "cpu"}, {.name = "pi", .spelling = "replay:x#y_ms"}}};
 static const hwnas_place start = {.file = "job.yaml", .line = 3, .column = 15};
@@ -99,6 +99,66 @@ static void limits_on_devices(void **state)
     assert_int_equal(hwnas_goals_parse(goals, &n, 4, "latency on pi", &start, true, &two),
                      HWNAS_E_INPUT);
     assert_string_equal(hwnas_last_error()->message, "'latency.p50 on pi' is an objective twice");
+}
+
+/* A phase is measured by itself, on each device: it has rows of its own. */
+static void goals_of_phases(void **state)
+{
+    hwnas_goals g = {.devices = two};
+    hwnas_limit again[1];
+    int m = 0;
+    (void)state;
+    g.devices.adds_phases = true;
+    assert_int_equal(hwnas_goals_parse(g.objectives, &g.n_objectives, 16, "decode.latency", &start,
+                                       true, &g.devices),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_goals_parse(g.objectives, &g.n_objectives, 16, "tokens/s on pi", &start,
+                                       true, &g.devices),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_goals_parse(g.objectives, &g.n_objectives, 16, "prefill.macs", &start,
+                                       true, &g.devices),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_limits_parse(g.limits, &g.n_limits, 4,
+                                        "time-to-first-token <= 50 ms on pi", &start, true,
+                                        &g.devices),
+                     HWNAS_OK);
+    hwnas_goals_drop_idle(&g);
+    assert_int_equal(g.devices.n, 3); /* none without a phase is left */
+    static const struct {
+        const char *name, *row;
+    } expected[] = {{"decode.latency.p50 on cpu", "decode.cpu"},
+                    {"decode.latency.p50 on pi", "decode.pi"},
+                    {"tokens/s on pi", "decode.pi"},
+                    {"prefill.macs", NULL},
+                    {"time-to-first-token on pi", "prefill.pi"}};
+    const hwnas_goal *all[HWNAS_MOST_GOALS];
+    assert_int_equal(hwnas_goals_list(all, &g), COUNT(expected));
+    for (size_t i = 0; i < COUNT(expected); i++) {
+        assert_string_equal(all[i]->name, expected[i].name);
+        assert_ptr_equal(hwnas_metric_of_value(all[i]->name), all[i]->metric);
+        assert_int_equal(all[i]->device >= 0, expected[i].row != NULL);
+        if (expected[i].row)
+            assert_string_equal(hwnas_job_row_name(&g.devices, all[i]->device).text,
+                                expected[i].row);
+    }
+    /* As a study is read back. */
+    assert_int_equal(
+        hwnas_limits_parse(again, &m, 1, g.limits[0].text, &start, true, &g.devices), HWNAS_OK);
+    assert_int_equal(again[0].goal.device, g.limits[0].goal.device);
+    assert_true(again[0].value == g.limits[0].value);
+    static const struct {
+        const char *text, *message;
+    } wrong[] = {{"decode.accuracy", "no metric 'decode.accuracy'"},
+                 {"decode.tokens/s", "no metric 'decode.tokens/s'"},
+                 {"far_too_long_a_phase.macs", "no metric"},
+                 {"encode.latency", "no phase 'encode' here"}};
+    g.devices.adds_phases = false;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        assert_int_equal(hwnas_goals_parse(g.objectives, &g.n_objectives, 16, wrong[i].text, &start,
+                                           true, &g.devices),
+                         HWNAS_E_INPUT);
+        assert_non_null(strstr(hwnas_last_error()->message, wrong[i].message));
+    }
 }
 
 /* Text, column, a word of the message, a word of the hint. */
@@ -718,7 +778,8 @@ static void units_fit_the_values(void **state)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         const hwnas_metric *metric = NULL;
-        assert_int_equal(hwnas_metric_find(&metric, rows[i].metric, NULL), HWNAS_OK);
+        char phase[HWNAS_PHASE_NAME];
+        assert_int_equal(hwnas_metric_find(&metric, phase, rows[i].metric, NULL), HWNAS_OK);
         const hwnas_metric m = hwnas_metric_shown(metric, rows[i].most);
         char *text = hwnas_printf("%.*f %s", m.decimals, rows[i].most / m.scale, m.unit);
         assert_string_equal(text, rows[i].expected);
@@ -732,6 +793,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(units_fit_the_values),
         cmocka_unit_test(limits),
         cmocka_unit_test(limits_on_devices),
+        cmocka_unit_test(goals_of_phases),
         cmocka_unit_test(wrong_limits),
         cmocka_unit_test(contradictions),
         cmocka_unit_test(exact_front_is_the_brute_force_front),

@@ -76,6 +76,9 @@ static void zoo_has_the_published_costs(void **state)
         {"bert_base", 109482240, 11174215680, 0, 0},
         {"gpt2_small", 124439808, 16114089984, 0, 0},
         {"gpt2_small:phase=decode", 124439808, 125891328, 0, 0},
+        /* Hugging Face's LlamaForCausalLM; 128 tokens, and one more after 128 */
+        {"smollm_135m", 134515008, 17779654656, 0, 0},
+        {"smollm_135m:phase=decode", 134515008, 138938112, 0, 0},
         /* timm, whose MACs have the layer norms in them */
         {"deit_tiny", 5717416, 1253683200, 1.26e9, 2e7},
         {"vit_b16", 86567656, 17563828224, 17.564e9, 1e6}, /* torchvision */
@@ -150,6 +153,10 @@ static void yolo_like_has_the_sizes_of_yolov5(void **state)
 #define AS_GPT2 "gpt:vocabulary=50257,positions=learned,blocks=serial,ffn=plain,head=tied"
 #define GPT2_SMALL "embed=768,layers=12,heads=" TWELVE_BY(".", "12") ",ratio=" TWELVE("4") ",bias=1"
 
+#define TEN(x) x "." x "." x "." x "." x "." x "." x "." x "." x "." x
+#define SMOLLM_135M                                                                                \
+    "embed=576,layers=30,heads=9,groups=3,inner=" TEN("1536") "." TEN("1536") "." TEN("1536")
+
 /* The same graph, layer by layer. */
 static void points_of_spaces_are_networks_of_the_zoo(void **state)
 {
@@ -161,6 +168,8 @@ static void points_of_spaces_are_networks_of_the_zoo(void **state)
         {"bert", "layers=12,hidden=768,heads=12,ffn=" TWELVE("4"), "bert_base"},
         {AS_GPT2, GPT2_SMALL, "gpt2_small"},
         {AS_GPT2 ",phase=decode", GPT2_SMALL, "gpt2_small:phase=decode"},
+        {"llama", SMOLLM_135M, "smollm_135m"},
+        {"llama:phase=decode", SMOLLM_135M, "smollm_135m:phase=decode"},
         {"vit",
          "patch=16,embed=192,depth=12,heads=" TWELVE_BY(".", "3") ",ratio=" TWELVE_BY(":", "4"),
          "deit_tiny"},
