@@ -2,25 +2,34 @@
 # A runner for hwnas in shell: it has a benchmark program run each network, and reads the latency
 # that the program prints.
 #
-#     hwnas profile mobilenet_v2 --device 'runner:sh printed_numbers.sh'
+#     hwnas profile mobilenet_v2 --device 'runner:sh printed_numbers.sh benchmark_app'
 #
-# Fill in benchmark(): it gets the ONNX file and the seconds that it may take, and prints latencies
-# in milliseconds, one a line: the more, the better the interval. As it stands it calls OpenVINO's
-# benchmark_app; below are trtexec, and a phone over adb. docs/runner-protocol.md tells the protocol.
+# The word behind it names one of the functions below: OpenVINO's benchmark_app, TensorRT's trtexec, or
+# a program on a phone that adb reaches. Change one, or add yours: it gets the ONNX file and the
+# seconds that it may take, and prints latencies in milliseconds, one a line: the more, the better the
+# interval. docs/runner-protocol.md tells the protocol.
 set -u
 
-name="OpenVINO's benchmark_app on $(uname -n)"
-
-benchmark() { # FILE SECONDS
+use_benchmark_app() { # FILE SECONDS
     for _ in 1 2 3 4 5 6; do # it prints one median each time; an interval needs six
         benchmark_app -m "$1" -t "$(awk "BEGIN {print int($2 / 6) + 1}")" -hint latency -api sync
     done | sed -n 's/^\[ INFO \] *Median: *\([0-9.]*\) ms.*/\1/p'
-    # trtexec --onnx="$1" --duration="$2" --exportTimes=times.json >/dev/null &&
-    #     sed -n 's/.*"latencyMs" : \([0-9.]*\).*/\1/p' times.json
-    # adb push "$1" /data/local/tmp/network.onnx >/dev/null &&
-    #     adb shell /data/local/tmp/benchmark --model=/data/local/tmp/network.onnx --seconds="$2" |
-    #     sed -n 's/^latency_ms: //p'
 }
+
+use_trtexec() { # it writes the times of all runs
+    trtexec --onnx="$1" --duration="$(awk "BEGIN {print int($2) + 1}")" --exportTimes="$work/times.json" >&2 &&
+        grep -o '"latencyMs" *: *[0-9.]*' "$work/times.json" | sed 's/.* //'
+}
+
+use_adb() { # the program there is yours; it prints a line for each run
+    adb push "$1" /data/local/tmp/network.onnx >&2 &&
+        adb shell "/data/local/tmp/benchmark --model=/data/local/tmp/network.onnx --seconds=$2" |
+        sed -n 's/^latency_ms: *\([0-9.]*\).*/\1/p'
+}
+
+program=${1:-benchmark_app}
+command -v "use_$program" >/dev/null || { echo "there is no function use_$program" >&2; exit 2; }
+name="$program on $(uname -n)"
 
 work=$(mktemp -d) || exit
 trap 'rm -rf "$work"' EXIT
@@ -61,7 +70,7 @@ fail() { # STATUS MESSAGE
 
 measure() {
     send 4 measuring
-    benchmark "$work/network.onnx" "$(number max_seconds)" >"$work/times" </dev/null ||
+    "use_$program" "$work/network.onnx" "$(number max_seconds)" >"$work/times" </dev/null ||
         { fail unsupported "the benchmark cannot run this network"; return; }
     seconds=$(LC_ALL=C awk '$1 > 0 {printf "%s%.9g", n++ ? ", " : "", $1 / 1000}' "$work/times")
     [ "$seconds" ] || { fail unsupported "the benchmark has printed no latency"; return; }

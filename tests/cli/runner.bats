@@ -34,28 +34,48 @@ print(len(onnx.load(sys.argv[1]).graph.node))' "$1"
     is out "'one run after the other' in d['rows'][0]['message']"
 }
 
-@test "the template in shell: latencies that a program prints" {
-    mkdir bin
-    cat >bin/benchmark_app <<'END'
-#!/bin/sh
-# Stands for OpenVINO's: 2 ms for each node of a file that the ONNX library finds valid.
-/usr/bin/python3 -c 'import onnx, sys
-model = onnx.load(sys.argv[1])
-onnx.checker.check_model(model)
-print("[ INFO ] Latency:")
-print("[ INFO ]    Median:        %.2f ms" % (2 * len(model.graph.node)))
-print("[ INFO ]    Average:       99.00 ms")' "$2"
-END
-    chmod +x bin/benchmark_app
+# benchmarks NAME...: the programs that the template in shell drives, in the PATH: stand-ins that take 2 ms for each node.
+benchmarks() {
+    local name
+    mkdir -p bin
+    for name; do
+        ln -s "$HWNAS_SRC/tests/peers/standin/benchmark.py" "bin/$name"
+    done
+    PATH=$PWD/bin:$PATH
+}
+
+@test "the template in shell: latencies that benchmark_app, trtexec and a program behind adb print" {
+    local name samples
+    benchmarks benchmark_app trtexec adb
     ends 0 export --space mnist_mlp --format onnx --fold --out net.onnx
-    PATH=$PWD/bin:$PATH ends 0 profile net.onnx --device "runner:sh '$RUNNERS/printed_numbers.sh'" --json
-    is out "abs(d['rows'][0]['p50_seconds'] / (2e-3 * $(nodes net.onnx)) - 1) < 1e-6"
-    is out "d['rows'][0]['samples'] == 6 and d['rows'][0]['p50_low_seconds'] > 0"
-    is out "d['devices'][0]['name'].startswith(\"OpenVINO's benchmark_app on \")"
-    # Without the program it says what is wrong, in the row.
+    while read -r name samples; do
+        ends 0 profile net.onnx --device "runner:sh '$RUNNERS/printed_numbers.sh' $name" --json
+        is out "abs(d['rows'][0]['p50_seconds'] / (2e-3 * $(nodes net.onnx)) - 1) < 1e-6"
+        is out "d['rows'][0]['samples'] == $samples and d['rows'][0]['p50_low_seconds'] > 0"
+        is out "d['devices'][0]['name'].startswith('$name on ')"
+    done <<END
+benchmark_app 6
+trtexec 20
+adb 20
+END
+    [ -z "$(ls "${TMPDIR:-/tmp}"/tmp.*/network.onnx 2>/dev/null)" ]
+}
+
+@test "the template in shell: a search drives a benchmark by its printed numbers" {
+    benchmarks trtexec
+    ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --objectives accuracy,latency --trials 4 \
+        --device "runner:sh '$RUNNERS/printed_numbers.sh' trtexec" --ties 0 --confirm 0 --study s.db --json
+    is out "d['trials'] == d['finished'] == 4 and d['failed'] == 0 and len(d['front']) >= 1"
+}
+
+@test "the template in shell: without the program, and without the function, it says what is wrong" {
+    ends 0 export --space mnist_mlp --format onnx --fold --out net.onnx
     ends 1 profile net.onnx --device "runner:sh '$RUNNERS/printed_numbers.sh'" --json
     is out "'printed no latency' in d['rows'][0]['message']"
-    [ -z "$(ls "${TMPDIR:-/tmp}"/tmp.*/network.onnx 2>/dev/null)" ]
+    ends 1 profile net.onnx --device "runner:sh '$RUNNERS/printed_numbers.sh' trtexec" --json
+    is out "'cannot run this network' in d['rows'][0]['message']"
+    ends 1 profile net.onnx --device "runner:sh '$RUNNERS/printed_numbers.sh' nonsense"
+    says out "ended with status 2 while starting: there is no function use_nonsense"
 }
 
 @test "our own runner speaks it: a search by it is the search by a child of ours" {

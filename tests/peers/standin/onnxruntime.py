@@ -1,7 +1,8 @@
 """Stands for ONNX Runtime where examples/runners/onnxruntime_runner.py is tested: it takes what is a
 valid ONNX file with all values in it, and time passes only in a run, a tenth of a millisecond for each
-node. A network with a convolution is too much for it.
+node. A network with a convolution is too much for it, but with STANDIN_CONVOLVES.
 """
+import os
 import time
 
 import onnx
@@ -28,7 +29,7 @@ class InferenceSession:
         onnx.checker.check_model(onnx.load_from_string(model))
         assert all(len(t.external_data) == 0 for t in graph.initializer)
         nodes = [n.op_type for n in graph.node]
-        if "Conv" in nodes:
+        if "Conv" in nodes and "STANDIN_CONVOLVES" not in os.environ:
             raise RuntimeError("Conv is not implemented")
         self.seconds = 1e-4 * len(nodes)
         self.inputs = [_Input(i) for i in graph.input]
