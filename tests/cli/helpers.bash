@@ -26,6 +26,14 @@ undisturbed() {
     HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$@"
 }
 
+# find_ort: the device ort finds the library that scripts/install-deps has fetched, if any.
+find_ort() {
+    local at=$HWNAS_SRC/.deps/node/node_modules/onnxruntime-node/bin found
+    [ -z "${HWNAS_ORT_LIBRARY:-}" ] || return 0
+    found=$(find "$at" -path '*linux/x64*' -name 'libonnxruntime.so*' 2>/dev/null | head -n 1)
+    [ -z "$found" ] || export HWNAS_ORT_LIBRARY=$found
+}
+
 # says FILE PATTERN: a file has text that matches the pattern of the shell.
 says() {
     # shellcheck disable=SC2053

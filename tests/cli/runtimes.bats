@@ -4,11 +4,7 @@
 load helpers
 
 setup_file() {
-    local at=$HWNAS_SRC/.deps/node/node_modules/onnxruntime-node/bin found
-    if [ -z "${HWNAS_ORT_LIBRARY:-}" ]; then
-        found=$(find "$at" -path '*linux/x64*' -name 'libonnxruntime.so*' 2>/dev/null | head -n 1)
-        [ -z "$found" ] || export HWNAS_ORT_LIBRARY=$found
-    fi
+    find_ort
 }
 
 # needs_ort: skips where the program or the machine has none.

@@ -440,3 +440,66 @@ END
     says out "winner     ref, batch 1"
     says out "runner-up  ssh:board/ref, batch 1, 1 thread, 1 stream, f32"
 }
+
+# documented: the commands of docs/devices.md, one a line; and its job, in job.yaml.
+documented() {
+    awk '/^```/ { is_block = !is_block; next }
+        is_block { print >"job.yaml"; next }
+        is_open || /^    [^ ]/ { sub(/^ */, ""); is_open = sub(/\\$/, ""); printf is_open ? "%s" : "%s\n", $0 }' "$HWNAS_SRC/docs/devices.md"
+}
+
+# From nothing to a search, as the page says it. Less is measured: a search ends after three networks, and a small one is profiled.
+@test "docs/devices.md: its commands lead to searches on a board, a server, ONNX Runtime and a runner of one's own" {
+    local command program n=0
+    find_ort
+    mkdir bin home
+    ln -s "$HWNAS_SRC/examples" examples
+    ln -s /usr/bin/python3 bin/python3
+    for program in benchmark_app trtexec; do
+        ln -s "$HWNAS_SRC/tests/peers/standin/benchmark.py" bin/$program
+    done
+    cat >bin/hwnas <<END
+#!/bin/sh
+case \$1 in
+search) set -- "\$@" --trials 3 --seconds 0.02 --ties 0 --confirm 0 --verify none ;;
+profile | compare) set -- "\$@" --seconds 0.02 ;;
+runner) set -- "\$@" --file runner.tar.gz ;; # the one for the kind of this machine
+esac
+exec '$HWNAS' "\$@"
+END
+    # Stands for ssh: all machines are the one behind sshd, with another home each.
+    cat >bin/reach <<END
+#!/bin/sh
+for last; do host=\$word; word=\$last; done
+exec '$BOARD/ssh' -- board "STILL_MACHINE=\$host HOME='$PWD/home' PATH=/usr/bin:/bin; export STILL_MACHINE HOME PATH; \$last"
+END
+    chmod +x bin/*
+    pack runner.tar.gz "'$HWNAS'"
+    export HWNAS_SSH=$PWD/bin/reach STANDIN_CONVOLVES=1 PYTHONPATH=$HWNAS_SRC/tests/peers/standin PATH=$PWD/bin:$PATH
+    unset HWNAS_SSH_PROGRAM
+    documented >commands
+    "$HWNAS" devices ort --json >ort.json || true
+    while read -r command; do
+        program=
+        case $command in
+        ssh-copy-id* | sudo\ * | scripts/build-runner*) continue ;; # packages.bats builds that runner
+        *ort* | *torch*) json ort.json "d['devices'][0]['works']" | grep -q True || continue ;;&
+        *torch*) /usr/bin/python3 -c "import torch" 2>/dev/null || continue ;;&
+        *python3*) ;;
+        *pi1+pi2+pi3*) program=$STILL command=${command/pi3/pi3\/null} ;; # of one kind, and three
+        esac
+        echo "$command"
+        (unset PYTHONPATH; [[ $command != *python3* ]] || export PYTHONPATH=$HWNAS_SRC/tests/peers/standin
+            [ -z "$program" ] || export HWNAS_SSH_PROGRAM=$program
+            eval "${command/mobilenet_v2/mnist_cnn} --json" >out 2>err </dev/null) || { cat out err; false; }
+        [[ $command != "hwnas search"* ]] || is out "d['finished'] == 3 and d['failed'] == 0 and len(d['front']) >= 1"
+        n=$((n + 1))
+    done < <(sed 's/  *#.*//' commands)
+    echo "$n commands"
+    ((n >= 9))
+    grep -q . job.yaml
+    ! json ort.json "d['devices'][0]['works']" | grep -q True || {
+        ends 0 search job.yaml --trials 3 --seconds 0.02 --ties 0 --confirm 0 --verify none --json
+        is out "d['finished'] == 3 and d['failed'] == 0 and len(d['front']) >= 1"
+    }
+}
