@@ -8,6 +8,9 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
+/* The power of a source's correlation with the new device that it counts by. Devices are of few
+ * families, and one that is not of the largest is told apart by it. */
+static const double LIKENESS = 6;
 /* Deviations of what facts and choices add to the sources' own, and of a measurement, as shares of
  * the deviation over networks; and how far from its mean a latency counts, in deviations. Found on
  * the published columns of NAS-Bench-201 (benchmarks/transfer). */
@@ -28,6 +31,7 @@ struct hwnas_transfer {
     size_t n;
     size_t rows[HWNAS_TRANSFER_MOST];
     struct fitted {
+        double *by_source; /* what each source counts for; 1 together */
         double inverse[HWNAS_TRANSFER_MOST * HWNAS_TRANSFER_MOST];
         double weights[HWNAS_TRANSFER_MOST], sums[HWNAS_TRANSFER_MOST]; /* inverse times y, and 1 */
         double level, total, variance;
@@ -97,6 +101,7 @@ hwnas_transfer *hwnas_transfer_new(size_t n_rows, size_t n_sources, const double
     standardise(t->likes, n, logs, n_rows, n_sources);
     standardise(t->likes + n_sources, n, facts, n_rows, n_facts);
     count_values(t);
+    t->fitted.by_source = hwnas_alloc(n_sources * sizeof *t->fitted.by_source);
     return t;
 }
 
@@ -109,24 +114,24 @@ void hwnas_transfer_free(hwnas_transfer *t)
     free(t->genes);
     free(t->shares);
     free(t->first);
+    free(t->fitted.by_source);
     free(t);
 }
 
-/* How much two networks go together, without the source of that number. */
-static double covariance(const hwnas_transfer *t, size_t a, size_t b, long without)
+/* How much two networks go together, where sources count for so much. */
+static double covariance(const hwnas_transfer *t, size_t a, size_t b, const double *by_source)
 {
     const size_t n = t->n_sources + t->n_facts;
     const double *x = t->likes + a * n, *y = t->likes + b * n;
     const uint16_t *g = t->genes + a * t->n_genes, *h = t->genes + b * t->n_genes;
     double sources = 0, facts = 0, choices = t->shared;
     for (size_t s = 0; s < t->n_sources; s++)
-        sources += (long)s == without ? 0 : x[s] * y[s];
+        sources += by_source[s] * x[s] * y[s];
     for (size_t f = t->n_sources; f < n; f++)
         facts += x[f] * y[f];
     for (size_t i = 0; i < t->n_genes; i++)
         choices += (g[i] == h[i]) - t->shares[t->first[i] + g[i]] - t->shares[t->first[i] + h[i]];
-    const size_t n_used = t->n_sources - (without >= 0);
-    return (n_used ? sources / (double)n_used : 0) +
+    return sources +
            (t->n_facts ? BY_FACTS * BY_FACTS * facts / (double)t->n_facts : 0) +
            (t->own > 0 ? BY_CHOICES * BY_CHOICES * choices / t->own : 0);
 }
@@ -155,9 +160,12 @@ size_t hwnas_transfer_choose(size_t *rows, const hwnas_transfer *t, size_t n, hw
     double left[POOL];
     const size_t n_pool = draw_pool(pool, t, rng);
     double *factor = hwnas_alloc((n + 1) * POOL * sizeof *factor);
+    double *by_source = hwnas_alloc((t->n_sources + 1) * sizeof *by_source);
+    for (size_t s = 0; s < t->n_sources; s++)
+        by_source[s] = 1 / (double)t->n_sources;
     n = n < n_pool ? n : n_pool;
     for (size_t i = 0; i < n_pool; i++)
-        left[i] = covariance(t, pool[i], pool[i], NO_SOURCE);
+        left[i] = covariance(t, pool[i], pool[i], by_source);
     for (size_t k = 0; k < n; k++) {
         double *row = factor + k * POOL;
         size_t best = 0;
@@ -166,7 +174,7 @@ size_t hwnas_transfer_choose(size_t *rows, const hwnas_transfer *t, size_t n, hw
                 best = i;
         const double root = sqrt(fmax(left[best], 0) + NOISE * NOISE);
         for (size_t i = 0; i < n_pool; i++) {
-            double common = covariance(t, pool[i], pool[best], NO_SOURCE);
+            double common = covariance(t, pool[i], pool[best], by_source);
             for (size_t m = 0; m < k; m++)
                 common -= factor[m * POOL + i] * factor[m * POOL + best];
             row[i] = common / root;
@@ -177,19 +185,45 @@ size_t hwnas_transfer_choose(size_t *rows, const hwnas_transfer *t, size_t n, hw
         left[best] = -INFINITY;
     }
     free(factor);
+    free(by_source);
     return n;
 }
 
 /* ---- Learning ---- */
 
+/* What each source counts for: a power of its correlation with what was measured; those that go the
+ * other way, and `without`, nothing. */
+static void weigh_sources(double *by_source, const hwnas_transfer *t, const double *y, long without)
+{
+    const size_t stride = t->n_sources + t->n_facts;
+    double sum = 0;
+    for (size_t s = 0; s < t->n_sources; s++) {
+        double x[HWNAS_TRANSFER_MOST], xx = 0, yy = 0, xy = 0;
+        for (size_t i = 0; i < t->n; i++)
+            x[i] = t->likes[t->rows[i] * stride + s];
+        const double mean_x = hwnas_mean(x, t->n), mean_y = hwnas_mean(y, t->n);
+        for (size_t i = 0; i < t->n; i++) {
+            xx += (x[i] - mean_x) * (x[i] - mean_x);
+            yy += (y[i] - mean_y) * (y[i] - mean_y);
+            xy += (x[i] - mean_x) * (y[i] - mean_y);
+        }
+        const bool is_alike = xy > 0 && (long)s != without;
+        by_source[s] = is_alike ? pow(xy / sqrt(xx * yy), LIKENESS) : 0;
+        sum += by_source[s];
+    }
+    for (size_t s = 0; s < t->n_sources && sum > 0; s++)
+        by_source[s] /= sum;
+}
+
 /* Level and scale have no prior. Without HWNAS_OK the numbers were none. */
 static hwnas_status learn(struct fitted *f, const hwnas_transfer *t, const double *y, long without)
 {
     const size_t n = t->n;
+    weigh_sources(f->by_source, t, y, without);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
             f->inverse[i * n + k] = f->inverse[k * n + i] =
-                covariance(t, t->rows[i], t->rows[k], without) + (i == k ? NOISE * NOISE : 0);
+                covariance(t, t->rows[i], t->rows[k], f->by_source) + (i == k ? NOISE * NOISE : 0);
     /* Positive definite: the noise stands on the diagonal. */
     if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (lapack_int)n, f->inverse, (lapack_int)n) ||
         LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (lapack_int)n, f->inverse, (lapack_int)n))
@@ -219,12 +253,12 @@ typedef struct guess {
     double mean, deviation;
 } guess;
 
-static guess predict(const struct fitted *f, const hwnas_transfer *t, size_t row, long without)
+static guess predict(const struct fitted *f, const hwnas_transfer *t, size_t row)
 {
     double common[HWNAS_TRANSFER_MOST], mean = f->level, level = 1;
-    double left = covariance(t, row, row, without) + NOISE * NOISE;
+    double left = covariance(t, row, row, f->by_source) + NOISE * NOISE;
     for (size_t i = 0; i < t->n; i++) {
-        common[i] = covariance(t, row, t->rows[i], without);
+        common[i] = covariance(t, row, t->rows[i], f->by_source);
         mean += common[i] * f->weights[i];
         level -= common[i] * f->sums[i];
     }
@@ -242,6 +276,7 @@ static hwnas_status learn_widths(hwnas_transfer *t)
     const size_t step = t->n_rows > JUDGED ? t->n_rows / JUDGED : 1;
     double *ratios = hwnas_alloc(t->n_sources * (t->n_rows / step + 1) * sizeof *ratios);
     struct fitted *other = hwnas_alloc(sizeof *other);
+    other->by_source = hwnas_alloc(t->n_sources * sizeof *other->by_source);
     size_t n = 0;
     for (size_t s = 0; s < t->n_sources; s++) {
         double y[HWNAS_TRANSFER_MOST];
@@ -249,17 +284,21 @@ static hwnas_status learn_widths(hwnas_transfer *t)
             y[i] = t->logs[t->rows[i] * t->n_sources + s];
         TRY_OUT(learn(other, t, y, (long)s));
         for (size_t r = 0; r < t->n_rows; r += step) {
-            const guess g = predict(other, t, r, (long)s);
+            const guess g = predict(other, t, r);
             const double error = fabs(g.mean - t->logs[r * t->n_sources + s]);
             if (g.deviation > 0)
                 ratios[n++] = error / g.deviation;
         }
     }
     hwnas_sort(ratios, n);
-    const double widths = n ? hwnas_quantile(ratios, n, COVERAGE) : 0;
+    /* The new device is one more of their kind: split conformal prediction with devices as what is
+     * exchangeable (Vovk, Gammerman and Shafer 2005). */
+    const double share = fmin(COVERAGE * (1 + 1 / (double)t->n_sources), 1);
+    const double widths = n ? hwnas_quantile(ratios, n, share) : 0;
     /* A device alone tells nothing of how others differ; so wide is a normal interval. */
     t->widths = t->n_sources > 1 ? widths : fmax(widths, 1.645);
 out:
+    free(other->by_source);
     free(other);
     free(ratios);
     return status;
@@ -285,7 +324,7 @@ hwnas_status hwnas_transfer_fit(hwnas_transfer *t, size_t n, const size_t *rows,
 
 hwnas_transferred hwnas_transfer_estimate(const hwnas_transfer *t, size_t row)
 {
-    const guess g = predict(&t->fitted, t, row, NO_SOURCE);
+    const guess g = predict(&t->fitted, t, row);
     const double half = t->widths * g.deviation;
     return (hwnas_transferred){exp(g.mean), exp(g.mean - half), exp(g.mean + half)};
 }

@@ -3,9 +3,9 @@
  *
  * The logarithm of a latency is a Gaussian process over the networks. Its covariance is that of the
  * other devices' logarithms (each brought to mean 0 and deviation 1), of facts about the networks,
- * and of their choices. Level and scale are learned from the measured networks; the interval is as
- * wide as it takes to hold 90 % of the networks when each of the other devices is left out in turn
- * and carried over by the same networks. */
+ * and of their choices. Level, scale and what each of the other devices counts for are learned from
+ * the measured networks; the interval is as wide as it takes to hold 90 % of the networks when each
+ * of the other devices is left out in turn and carried over by the same networks. */
 #ifndef HWNAS_LATENCY_TRANSFER_H
 #define HWNAS_LATENCY_TRANSFER_H
 
