@@ -262,7 +262,8 @@ class _CProfileOptions(ctypes.Structure):
                 ("priority", ctypes.c_char_p), ("interval", ctypes.c_double), ("seconds", ctypes.c_double),
                 ("min_samples", ctypes.c_int), ("with_layers", ctypes.c_bool), ("verifies", ctypes.c_bool),
                 ("skips", ctypes.c_bool), ("name", ctypes.c_char_p), ("save", ctypes.c_char_p),
-                ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int)]
+                ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int),
+                ("with_mixed", ctypes.c_bool), ("max_error", ctypes.c_double)]
 
 
 class _CRecordedProfile(ctypes.Structure):
@@ -1248,14 +1249,15 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
                      threads: Any = (), precisions: Any = (), streams: Any = (), shape: Optional[str] = None,
                      mode: Optional[str] = None, priority: Optional[str] = None, interval: float = 0, seconds: float = 0,
                      min_samples: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
-                     name: Optional[str] = None, save: Optional[PathLike] = None) -> Any:
+                     name: Optional[str] = None, save: Optional[PathLike] = None,
+                     max_error: Optional[float] = None) -> Any:
 
     def numbers(given: Any, word: str) -> List[int]:
         return [-1 if x == word else int(x) for x in _list(given)]
 
     texts = {"models": _list(models), "devices": _list(devices)}
     ints = {"batches": numbers(batches, ""), "threads": numbers(threads, "all"), "streams": numbers(streams, "fill"),
-            "precisions": [_precision(p) for p in _list(precisions)]}
+            "precisions": [_precision(p) for p in _list(precisions) if p != "mixed"]}
     fields: Dict[str, Any] = {f"n_{key}": len(value) for key, value in {**texts, **ints}.items()}
     arrays: Dict[str, Any] = {key: _text_array(value) for key, value in texts.items()}
     arrays.update({key: (ctypes.c_int * max(len(value), 1))(*value) for key, value in ints.items()})
@@ -1265,7 +1267,8 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
     return _options(_CProfileOptions, code=_bytes(code), mode=_bytes(mode), priority=_bytes(priority),
                     interval=interval, seconds=seconds, min_samples=min_samples, with_layers=layers,
                     verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
-                    shape=_bytes(shape), **fields)
+                    shape=_bytes(shape), with_mixed="mixed" in _list(precisions),
+                    max_error=-1 if max_error is None else max_error, **fields)
 
 
 def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] = None,
@@ -1274,15 +1277,17 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
             streams: Union[int, str, Sequence[Union[int, str]]] = (), shape: Optional[str] = None,
             mode: Optional[str] = None, priority: Optional[str] = None, interval: float = 0, seconds: float = 0,
             min_samples: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
-            name: Optional[str] = None, save: Optional[PathLike] = None) -> Profile:
+            name: Optional[str] = None, save: Optional[PathLike] = None,
+            max_error: Optional[float] = None) -> Profile:
     """Measures models (names of networks, ONNX files) under every combination of the settings, as
-    `hwnas profile` does. `threads` may be "all", `streams` "fill". Raises what failed when no row was
+    `hwnas profile` does. `threads` may be "all", `streams` "fill", one of `precisions` "mixed" with the
+    share `max_error` (0.05). Raises what failed when no row was
     measured; a row that failed among others says so in `status` and `message`."""
     guard = _Guard()
     options = _profile_options(guard, models, code=code, devices=devices, batches=batches, threads=threads,
                                precisions=precisions, streams=streams, shape=shape, mode=mode, priority=priority,
                                interval=interval, seconds=seconds, min_samples=min_samples, layers=layers,
-                               verify=verify, skip=skip, name=name, save=save)
+                               verify=verify, skip=skip, name=name, save=save, max_error=max_error)
     with guard:
         made: Profile = _report(_lib.hwnas_models_profile, ctypes.byref(options), kind=Profile)
     if not any(row["status"] == "ok" for row in made.rows):

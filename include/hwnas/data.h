@@ -86,7 +86,7 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_dataset_quantize(hwnas_dataset *data,
 typedef struct hwnas_network_mix_options {
     size_t size;
     double max_error;  /* limit on the largest difference from fp32, relative to the largest output;
-                          0: 0.05 */
+                          below 0: 0.05 */
     int64_t calibrate; /* ranges and errors are of so many of the first samples; 0: 64 */
     int threads;       /* 0: all cores that this process may use */
     double seconds;    /* that each way is measured for; 0: 1 */
@@ -100,7 +100,7 @@ typedef struct hwnas_network_mix_options {
 } hwnas_network_mix_options;
 #define HWNAS_NETWORK_MIX_OPTIONS_INIT                                                             \
     {                                                                                              \
-        sizeof(hwnas_network_mix_options), 0, 0, 0, 0, NULL, NULL, NULL                            \
+        sizeof(hwnas_network_mix_options), -1, 0, 0, 0, NULL, NULL, NULL                           \
     }
 
 /* Chooses for each layer whether it is computed in 8-bit integers, by what it gains on the device

@@ -12,8 +12,6 @@
 #include "base/sized_options.h"
 #include "data/score.h"
 #include "graph/op.h"
-#include "inherit/samples.h"
-#include "predict/predict.h"
 #include "study/write_network.h"
 
 /* Samples on their way through the networks. */
@@ -149,21 +147,16 @@ hwnas_status hwnas_dataset_quantize(hwnas_dataset *data, const hwnas_network *ne
     IN_C_LOCALE;
     hwnas_status status = HWNAS_OK;
     float *samples = NULL;
-    hwnas_predictor *judge = NULL;
     hwnas_graph *recovered = NULL;
     hwnas_exec_options options = HWNAS_EXEC_OPTIONS_INIT;
     options.precision = HWNAS_S8;
-    TRY_OUT(hwnas_api_open_judge(&judge, network));
-    if (judge)
-        TRY_OUT(hwnas_samples_build(&recovered, hwnas_predictor_samples_of(judge), network->arch,
-                                    network->batch));
+    TRY_OUT(hwnas_api_recover(&recovered, network));
     TRY_OUT(hwnas_calibration_take(&samples, &options.n_samples, network, data, calibrate));
     options.samples = samples;
     status = hwnas_graph_write_folded(path, recovered ? recovered : network->graph, &options);
 out:
     free(samples);
     hwnas_graph_free(recovered);
-    hwnas_predictor_free(judge);
     return status;
 }
 

@@ -9,35 +9,18 @@
 #include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/sized_options.h"
-#include "inherit/samples.h"
 #include "onnx/onnx.h"
-#include "predict/predict.h"
 #include "report/mix_text.h"
 
 enum { CALIBRATE = 64 };
-#define MAX_ERROR 0.05
 
 static hwnas_status check(const hwnas_mix_options *how, const char *path)
 {
     if (!path)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "a file to write is missing");
-    if (!(how->max_error > 0))
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "the limit on the error must be above 0");
+    if (isnan(how->max_error))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "the limit on the error is not a number");
     return HWNAS_OK;
-}
-
-/* Of a network that was judged on samples, the weights that it was judged by. */
-static hwnas_status recover(hwnas_graph **out, const hwnas_network *network)
-{
-    hwnas_predictor *judge;
-    *out = NULL;
-    TRY(hwnas_api_open_judge(&judge, network));
-    hwnas_status status = HWNAS_OK;
-    if (judge)
-        status = hwnas_samples_build(out, hwnas_predictor_samples_of(judge), network->arch,
-                                     network->batch);
-    hwnas_predictor_free(judge);
-    return status;
 }
 
 static void write_text(hwnas_str *out, const void *found)
@@ -67,7 +50,7 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     float *samples = NULL;
     hwnas_graph *recovered = NULL;
     hwnas_mix_report *found = hwnas_alloc(sizeof *found);
-    hwnas_mix_options how = {.max_error = o.max_error ? o.max_error : MAX_ERROR,
+    hwnas_mix_options how = {.max_error = o.max_error < 0 ? HWNAS_MIX_MAX_ERROR : o.max_error,
                              .threads = o.threads,
                              .seconds = o.seconds,
                              .stop = o.cancel,
@@ -75,7 +58,7 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
                              .context = o.context};
     hwnas_api_use_runner();
     TRY_OUT(check(&how, path));
-    TRY_OUT(recover(&recovered, network));
+    TRY_OUT(hwnas_api_recover(&recovered, network));
     if (data) {
         TRY_OUT(hwnas_calibration_take(&samples, &how.n_samples, network, data, o.calibrate));
         const int64_t wanted = o.calibrate ? o.calibrate : CALIBRATE,

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "device/device.h"
 #include "derive/derive.h"
+#include "inherit/samples.h"
 #include "onnx/onnx.h"
 #include "predict/predict.h"
 #include "profile/model_load.h"
@@ -218,6 +219,19 @@ hwnas_status hwnas_api_open_judge(hwnas_predictor **out, const hwnas_network *ne
     return hwnas_hint(hwnas_context(status, "the samples by which the weights of %s were recovered",
                                     network->source),
                       "put them where they were, or search again; --format yaml needs none");
+}
+
+hwnas_status hwnas_api_recover(hwnas_graph **out, const hwnas_network *network)
+{
+    hwnas_predictor *judge;
+    hwnas_status status = HWNAS_OK;
+    *out = NULL;
+    TRY(hwnas_api_open_judge(&judge, network));
+    if (judge)
+        status = hwnas_samples_build(out, hwnas_predictor_samples_of(judge), network->arch,
+                                     network->batch);
+    hwnas_predictor_free(judge);
+    return status;
 }
 
 void hwnas_network_close(hwnas_network *network)

@@ -14,9 +14,8 @@ static const hwnas_usage usage = {
     .notes =
         "hwnas compare resnet50 --device cpu --profile gpu.json --price prices.yaml \\\n"
         "              --latency-target 50ms --load 1000/s\n"
-        "A machine is taken to do what was measured, no more: --streams fill fills its cores. "
-        "Devices\n"
-        "are called in the price file as here: cpu, or a profile's name (profile --save --name).",
+        "--streams fill fills a machine's cores. Price files call devices cpu, or by a profile's "
+        "name.",
     .min_arguments = 0,
     .max_arguments = HWNAS_MAX_MODELS};
 
@@ -71,7 +70,7 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     hwnas_compare_options compare = HWNAS_COMPARE_OPTIONS_INIT;
     hwnas_baseline_options baseline = HWNAS_BASELINE_OPTIONS_INIT;
     hwnas_recorded_profile recorded[MAX_PROFILES];
-    hwnas_sweep_lists lists = {0};
+    hwnas_sweep_lists lists = {.max_error = HWNAS_NO_MAX_ERROR};
     hwnas_report *report;
     char *profiles = NULL;
     const char *target = NULL, *load = NULL, *percentile = NULL;
@@ -101,7 +100,9 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
          "open dimensions of ONNX files: ids=1x128,mask=1x128"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST",
          "numbers of threads (1 and all cores)"},
-        {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST", "precisions (f32)"},
+        {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST", "precisions, or mixed (f32)"},
+        {"max-error", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &lists.max_error, "PERCENT",
+         "of --dtype mixed: largest difference from f32, of the largest output (5)"},
         {"streams", 0, HWNAS_OPTION_TEXT, &lists.streams, "LIST", "copies at a time (fill)"},
         {"interval", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &models.interval, "SHARE",
          "measure until the median is known this well (0.01)"},

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/data_options.h"
+#include "cli/sweep_lists.h"
 
 static const hwnas_usage usage = {
     .synopsis = "export STUDY|MODEL.onnx",
@@ -19,7 +20,7 @@ static const hwnas_usage usage = {
 typedef struct samples {
     hwnas_data_arguments data;
     long calibrate, threads;
-    double max_error; /* percent; 0: as the library says */
+    double max_error; /* percent; HWNAS_NO_MAX_ERROR: as the library says */
 } samples;
 
 static bool is_onnx(const char *path)
@@ -75,7 +76,7 @@ static hwnas_status write_mixed(const hwnas_network *network, const char *path, 
     hwnas_dataset *data = NULL;
     hwnas_report *report;
     hwnas_network_mix_options how = HWNAS_NETWORK_MIX_OPTIONS_INIT;
-    how.max_error = s->max_error / 100;
+    TRY(hwnas_max_error_read(&how.max_error, s->max_error, true));
     how.calibrate = s->calibrate;
     how.threads = (int)s->threads;
     how.progress = show_phase;
@@ -101,7 +102,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     char *note = NULL;
     bool best = false, as_json = false, done;
     int n;
-    samples s = {.threads = 1};
+    samples s = {.threads = 1, .max_error = HWNAS_NO_MAX_ERROR};
     const hwnas_option options[] = {
         {"best", 0, HWNAS_OPTION_FLAG, &best, NULL, "the winner (the default)"},
         {"trial", 0, HWNAS_OPTION_INT, &trial, "N", "this trial of the study"},
@@ -156,8 +157,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         return hwnas_fail(
             HWNAS_E_USAGE, NULL,
             "--data goes with --format onnx --dtype s8 or mixed, and mixed with --format onnx");
-    if (s.max_error && !is_mixed)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--max-error goes with --dtype mixed");
+    double max_error;
+    TRY(hwnas_max_error_read(&max_error, s.max_error, is_mixed));
     if (is_file && (best || trial >= 0 || (!makes_bytes && (batch || dtype || how.is_folded))))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "of an ONNX file --format pytorch and --out have a meaning, and "

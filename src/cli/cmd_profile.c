@@ -25,7 +25,7 @@ static hwnas_status read_optimizer(hwnas_optimizer *out, const char *name)
 hwnas_status hwnas_cmd_profile(int argc, char **argv)
 {
     hwnas_profile_options profile = HWNAS_PROFILE_OPTIONS_INIT;
-    hwnas_sweep_lists lists = {0};
+    hwnas_sweep_lists lists = {.max_error = HWNAS_NO_MAX_ERROR};
     hwnas_report *report;
     const char *optimizer = NULL;
     bool trains = false, as_json = false, as_csv = false, done;
@@ -42,7 +42,9 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "open dimensions of ONNX files: ids=1x128,m=1x128; each of x=1x{32,64}"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST", "numbers, or all (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
-         "precisions: f32, tf32, bf16, f16, s8 (f32)"},
+         "precisions: f32, tf32, bf16, f16, s8; mixed: s8 where it pays (f32)"},
+        {"max-error", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &lists.max_error, "PERCENT",
+         "mixed: largest difference from f32, of the largest output (5)"},
         {"streams", 0, HWNAS_OPTION_TEXT, &lists.streams, "LIST",
          "copies at a time, on cores of their own; fill: as many as fit"},
         {"interval", 0, HWNAS_OPTION_NUMBER, &profile.interval, "SHARE",

@@ -72,9 +72,27 @@ static hwnas_status read_precisions(hwnas_profile_options *out, hwnas_sweep_list
     const char *words[HWNAS_MAX_LIST];
     TRY(read_words(words, &out->n_precisions, lists->precision_room, sizeof lists->precision_room,
                    "dtype", lists->precisions));
-    for (size_t i = 0; i < out->n_precisions; i++)
-        TRY(hwnas_precision_find(&lists->precision_values[i], words[i]));
+    const size_t n = out->n_precisions;
+    out->n_precisions = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(words[i], "mixed"))
+            out->with_mixed = true;
+        else
+            TRY(hwnas_precision_find(&lists->precision_values[out->n_precisions++], words[i]));
     out->precisions = lists->precision_values;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_max_error_read(double *out, double percent, bool is_mixed)
+{
+    *out = -1;
+    if (percent == HWNAS_NO_MAX_ERROR)
+        return HWNAS_OK;
+    if (!is_mixed)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--max-error goes with --dtype mixed");
+    if (!(percent >= 0))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--max-error is a percentage, 0 or more");
+    *out = percent / 100;
     return HWNAS_OK;
 }
 
@@ -96,5 +114,7 @@ hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lis
     if (lists->streams)
         TRY(read_numbers(lists->stream_numbers, &out->n_streams, "streams", lists->streams, 1024,
                          (number_word){"fill", HWNAS_STREAMS_FILL}));
-    return lists->precisions ? read_precisions(out, lists) : HWNAS_OK;
+    if (lists->precisions)
+        TRY(read_precisions(out, lists));
+    return hwnas_max_error_read(&out->max_error, lists->max_error, out->with_mixed);
 }

@@ -16,7 +16,13 @@ typedef struct hwnas_sweep_lists {
     int batch_numbers[HWNAS_MAX_LIST], thread_numbers[HWNAS_MAX_LIST],
         stream_numbers[HWNAS_MAX_LIST];
     hwnas_precision precision_values[HWNAS_MAX_LIST];
+    double max_error; /* percent; HWNAS_NO_MAX_ERROR: not given */
 } hwnas_sweep_lists;
+
+/* What --max-error is where it is not given. */
+#define HWNAS_NO_MAX_ERROR (-1e300)
+/* A limit in percent as the library takes it: a share, below 0 where none is given. */
+HWNAS_CHECKED hwnas_status hwnas_max_error_read(double *out, double percent, bool is_mixed);
 
 /* Reads the lists into the options, which then borrow from them. */
 HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lists);

@@ -46,6 +46,9 @@ typedef struct hwnas_mix {
     bool is_unstable; /* the machine was disturbed while they were measured in turns */
 } hwnas_mix;
 
+/* The limit on the error where nobody says one. */
+#define HWNAS_MIX_MAX_ERROR 0.05
+
 typedef struct hwnas_mix_options {
     double max_error; /* of outputs, as `largest` */
     int threads;

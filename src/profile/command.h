@@ -9,6 +9,7 @@ typedef struct hwnas_recipe {
     const char *arch;  /* NULL: the model leaves nothing to choose */
     const char *device;
     int batch, threads;
+    double max_error; /* of --dtype mixed; NaN: in the options' precision */
     const char *shape; /* NULL: as the file has it */
     int streams;       /* 0: one copy, by the protocol for one */
     bool skips;        /* --skip-unsupported */

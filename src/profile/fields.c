@@ -69,6 +69,9 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("slow_how", "slow_how", TEXT, MEASURED, slow.how),
     FIELD("slow_roof_share", "slow_roof_share", NUMBER, MEASURED, slow.roof),
     FIELD("training", "training", OPTIMIZER, ALWAYS, training),
+    FIELD("layers_in_s8", "layers_in_s8_count", INT, ALWAYS, layers_in_s8),
+    FIELD("max_error", "max_error", NUMBER, ALWAYS, max_error),
+    FIELD("mixed_error", "mixed_error", NUMBER, ALWAYS, mixed_error),
     FIELD("message", "message", TEXT, FAILED, message),
     {0},
 };
@@ -98,7 +101,7 @@ json_t *hwnas_field_json(const hwnas_profile_field *field, const hwnas_profile_r
     case HWNAS_FIELD_FLAG:
         return json_boolean(*(const bool *)at);
     case HWNAS_FIELD_PRECISION:
-        return json_string(hwnas_precision_name(*(const hwnas_precision *)at));
+        return json_string(hwnas_profile_row_dtype(row));
     case HWNAS_FIELD_OPTIMIZER:
         return json_string(hwnas_optimizer_name(*(const hwnas_optimizer *)at));
     case HWNAS_FIELD_STATUS:
@@ -161,7 +164,8 @@ bool hwnas_field_read(hwnas_profile_row *row, const hwnas_profile_field *field, 
         *(bool *)at = json_is_true(value);
         return json_is_boolean(value);
     case HWNAS_FIELD_PRECISION:
-        return text && hwnas_precision_find(at, text) == HWNAS_OK;
+        row->is_mixed = text && !strcmp(text, HWNAS_MIXED);
+        return row->is_mixed || (text && hwnas_precision_find(at, text) == HWNAS_OK);
     case HWNAS_FIELD_OPTIMIZER:
         return text && hwnas_optimizer_find(at, text) == HWNAS_OK;
     case HWNAS_FIELD_STATUS:

@@ -77,10 +77,17 @@ hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)
     HWNAS_ARENA_GROW(profile->arena, profile->rows, profile->n_rows, profile->row_capacity);
     hwnas_profile_row *row = &profile->rows[profile->n_rows++];
     *row = (hwnas_profile_row){.streams = 1,
+                               .max_error = NAN,
+                               .mixed_error = NAN,
                                .verified_error = NAN,
                                .verified_tolerance = NAN,
                                .slow = HWNAS_SLOW_CODE_INIT};
     return row;
+}
+
+const char *hwnas_profile_row_dtype(const hwnas_profile_row *row)
+{
+    return row->is_mixed ? HWNAS_MIXED : hwnas_precision_name(row->precision);
 }
 
 hwnas_status hwnas_profile_check(const hwnas_profile *profile)

@@ -24,6 +24,10 @@ typedef struct hwnas_profile_row {
     const char *shape;   /* of an ONNX file's inputs, "ids=1x128"; NULL: as the file has it */
     int batch, threads, streams;
     hwnas_precision precision;
+    bool is_mixed;     /* some layers are in s8, and the others in `precision` (precision/mix.h) */
+    int layers_in_s8;  /* of one that is mixed */
+    double max_error;  /* NaN: it is not mixed; limit on ... */
+    double mixed_error; /* ... the largest difference from f32, of the largest output; or NaN */
     hwnas_optimizer training; /* a run is a training step */
     hwnas_costs costs; /* of the whole batch */
     hwnas_status
@@ -53,6 +57,9 @@ typedef struct hwnas_host {
     hwnas_conditions conditions; /* governor, turbo, heat and quota when the profile was begun */
 } hwnas_host;
 
+/* In the place of a precision's name. */
+#define HWNAS_MIXED "mixed"
+
 /* What was asked, and the answers. */
 typedef struct hwnas_profile {
     hwnas_arena *arena;
@@ -66,6 +73,9 @@ typedef struct hwnas_profile {
     hwnas_profile_row *rows;
     size_t device_capacity, row_capacity;
 } hwnas_profile;
+
+/* What a row is computed in, as `--dtype` says it: "s8", "mixed". Static. */
+const char *hwnas_profile_row_dtype(const hwnas_profile_row *row);
 
 /* Empty, of this machine, measured now. */
 hwnas_profile *hwnas_profile_new(void);

@@ -8,6 +8,8 @@
 #include "measure/verify.h"
 #include "profile/command.h"
 #include "measure/priority.h"
+#include "measure/runner.h"
+#include "precision/mix.h"
 #include "profile/model_load.h"
 
 enum { CARRY_MEDIAN = 6 }; /* fewest samples with a 95 % interval */
@@ -22,6 +24,8 @@ typedef struct cursor {
     const char *message, *hint;
     hwnas_device_info info; /* of the device, where it works */
     hwnas_graph *graph;
+    bool is_mixed; /* it was chosen by hwnas_mix_choose(), of the layers of ... */
+    hwnas_graph *plain; /* ... this one; else NULL */
     int device, threads, streams, model, batch, precision; /* positions in the lists */
     size_t shape;
     int own_batch;   /* of the graph */
@@ -180,6 +184,7 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
                                  .shape = row->shape,
                                  .threads = row->threads,
                                  .streams = count_streams(c),
+                                 .max_error = c->is_mixed ? c->sweep->max_error : NAN,
                                  .skips = c->sweep->skips};
     char *text = hwnas_recipe_command(&recipe, options);
     const char *kept = hwnas_arena_string(c->profile->arena, text, strlen(text));
@@ -187,13 +192,13 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
     return kept;
 }
 
-/* One model under one setting. */
-static hwnas_status measure(const cursor *c)
+/* One model under one setting. `mix`: how the cursor's graph was chosen; NULL: it was not. */
+static hwnas_status measure(const cursor *c, const hwnas_mix *mix)
 {
     const hwnas_sweep *s = c->sweep;
     hwnas_profile_row *row = hwnas_profile_add_row(c->profile);
     hwnas_measure_options options = s->options;
-    options.exec.precision = s->precisions[c->precision];
+    options.exec.precision = c->is_mixed ? HWNAS_F32 : s->precisions[c->precision];
     row->model = s->models[c->model];
     row->device = s->devices[c->device];
     row->batch = c->own_batch;
@@ -203,10 +208,21 @@ static hwnas_status measure(const cursor *c)
     row->precision = options.exec.precision;
     row->training = options.exec.training;
     row->arch = s->code;
+    row->is_mixed = c->is_mixed;
+    if (c->is_mixed)
+        row->max_error = s->max_error;
     row->command = tell_command(c, row, &options);
-    row->digest = hwnas_graph_digest(c->graph);
-    hwnas_graph_costs(&row->costs, c->graph);
-    if (c->runner || c->copies) {
+    const hwnas_graph *plain = c->is_mixed ? c->plain : c->graph;
+    row->digest = hwnas_graph_digest(plain);
+    hwnas_graph_costs(&row->costs, plain);
+    if (mix && mix->graph) {
+        row->layers_in_s8 = mix->ways[mix->chosen].n_s8;
+        row->mixed_error = mix->ways[mix->chosen].error.largest;
+    }
+    if (c->is_mixed && (c->runner || c->copies) && !mix->graph) {
+        row->status = hwnas_last_error()->status;
+        row->message = keep_message(&row->hint, c);
+    } else if (c->runner || c->copies) {
         row->status = run_one(row, c, &options);
         row->message = row->status == HWNAS_OK ? NULL : keep_message(&row->hint, c);
     } else {
@@ -324,6 +340,41 @@ static void add_unread(const cursor *c, hwnas_status status)
                                       *error->hint ? "; " : "", error->hint);
 }
 
+/* Chooses among the layers of the cursor's graph, while no other runner computes. */
+static hwnas_status choose(hwnas_mix *out, const cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    const hwnas_mix_options how = {.max_error = s->max_error,
+                                   .threads = s->threads[c->threads],
+                                   .seconds = s->options.max_seconds,
+                                   .stop = s->options.stop};
+    if (strcmp(s->devices[c->device], "cpu") != 0 || s->options.exec.training)
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                     "layers are chosen for inference on the device cpu alone"),
+                          "--dtype f32,s8 measures all in one or the other");
+    if (c->runner)
+        hwnas_runner_rest(c->runner);
+    return hwnas_mix_choose(out, c->graph, &how);
+}
+
+static hwnas_status measure_mixed(cursor *c)
+{
+    hwnas_mix mix = {0};
+    c->plain = c->graph;
+    const bool is_here = c->runner || c->copies;
+    hwnas_status status = is_here ? choose(&mix, c) : HWNAS_OK;
+    c->is_mixed = true;
+    if (status == HWNAS_OK && is_here)
+        c->graph = mix.graph;
+    if (status != HWNAS_E_INTERRUPTED)
+        status = measure(c, &mix);
+    c->is_mixed = false;
+    c->graph = c->plain;
+    c->plain = NULL;
+    hwnas_mix_done(&mix);
+    return status;
+}
+
 /* One model in one shape, in all precisions. */
 static hwnas_status run_shape(cursor *c)
 {
@@ -333,7 +384,9 @@ static hwnas_status run_shape(cursor *c)
     if (status != HWNAS_OK)
         add_unread(c, status);
     for (c->precision = 0; c->graph && c->precision < c->sweep->n_precisions; c->precision++)
-        TRY(measure(c));
+        TRY(measure(c, NULL));
+    if (c->graph && c->sweep->with_mixed)
+        TRY(measure_mixed(c));
     hwnas_graph_free(c->graph);
     c->graph = NULL;
     return HWNAS_OK;

@@ -22,7 +22,7 @@ static void put_row(hwnas_grid *grid, const hwnas_baseline_row *row)
     hwnas_grid_cell(grid, "%d", before->batch);
     hwnas_grid_cell(grid, "%d", before->threads);
     hwnas_grid_cell(grid, "%d", before->streams);
-    hwnas_grid_cell(grid, "%s", hwnas_precision_name(before->precision));
+    hwnas_grid_cell(grid, "%s", hwnas_profile_row_dtype(before));
     hwnas_grid_cell(grid, "%.*f%s", decimals, before->m.p50 * MS,
                     before->m.is_unstable ? " ?" : "");
     if (row->trouble) {
@@ -81,7 +81,7 @@ static json_t *row_json(const hwnas_baseline_row *row)
     json_t *json = json_pack("{s:s, s:s?, s:s, s:i, s:i, s:i, s:s, s:f, s:b, s:s, s:s?}", "model",
                              before->model, "arch", before->arch, "device", before->device, "batch",
                              before->batch, "threads", before->threads, "streams", before->streams,
-                             "dtype", hwnas_precision_name(before->precision), "then_p50_seconds",
+                             "dtype", hwnas_profile_row_dtype(before), "then_p50_seconds",
                              before->m.p50, "then_unstable", before->m.is_unstable, "verdict",
                              verdict_of(row), "message", row->trouble);
     if (row->trouble)

@@ -111,10 +111,11 @@ static bool has_several(const hwnas_comparison *c, const hwnas_answer *answer, b
     const hwnas_profile_row *first = c->choices[answer->first].row;
     for (size_t i = 1; i < answer->n; i++) {
         const hwnas_profile_row *row = c->choices[answer->first + i].row;
-        if (of_precision ? row->precision != first->precision : row->streams != first->streams)
+        if (of_precision ? row->precision != first->precision || row->is_mixed != first->is_mixed
+                         : row->streams != first->streams)
             return true;
     }
-    return of_precision ? first->precision != HWNAS_F32 : first->streams != 1;
+    return of_precision ? first->precision != HWNAS_F32 || first->is_mixed : first->streams != 1;
 }
 
 static void put_choice(hwnas_grid *grid, const hwnas_comparison *c, const hwnas_answer *answer,
@@ -133,7 +134,7 @@ static void put_choice(hwnas_grid *grid, const hwnas_comparison *c, const hwnas_
     if (has_several(c, answer, false))
         hwnas_grid_cell(grid, "%d", row->streams);
     if (has_several(c, answer, true))
-        hwnas_grid_cell(grid, "%s", hwnas_precision_name(row->precision));
+        hwnas_grid_cell(grid, "%s", hwnas_profile_row_dtype(row));
     if (row->status != HWNAS_OK) {
         hwnas_grid_rest(grid, "%s", choice->flaw);
         return;
@@ -197,7 +198,7 @@ static void add_setting(hwnas_str *out, const hwnas_device_choice *choice)
     const hwnas_profile_row *row = choice->row;
     hwnas_str_addf(out, "%s, batch %d, %d thread%s, %d stream%s, %s", choice->device, row->batch,
                    row->threads, row->threads == 1 ? "" : "s", row->streams,
-                   row->streams == 1 ? "" : "s", hwnas_precision_name(row->precision));
+                   row->streams == 1 ? "" : "s", hwnas_profile_row_dtype(row));
 }
 
 /* Bars of the best setting of each device, so that the answer is seen before it is read. */
@@ -337,7 +338,7 @@ void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *c)
     for (size_t i = 0; i < c->n_choices; i++) {
         const hwnas_profile_row *row = c->choices[i].row;
         has_doubt |= row->status == HWNAS_OK && row->m.is_unstable;
-        has_narrow |= row->precision != HWNAS_F32;
+        has_narrow |= row->precision != HWNAS_F32 || row->is_mixed;
     }
     hwnas_str_add(out, "\n* winner, + runner-up; given: requests/s that each machine gets; served: "
                        "with filling a batch and waiting\n");

@@ -104,7 +104,7 @@ void hwnas_layers_text(hwnas_str *out, const hwnas_profile *profile)
             continue;
         hwnas_str_addf(out, "\n%s, %s, batch %d, %d thread%s, %s\n", row->model, row->device,
                        row->batch, row->threads, row->threads == 1 ? "" : "s",
-                       hwnas_precision_name(row->precision));
+                       hwnas_profile_row_dtype(row));
         if (!layers->n) {
             hwnas_str_add(out, "this device does not tell its steps\n");
             continue;
@@ -137,7 +137,7 @@ static void add_layer(hwnas_str *out, const hwnas_profile_row *row, const hwnas_
     hwnas_str_add(out, ",");
     hwnas_csv_text(out, row->device);
     hwnas_str_addf(out, ",%d,%d,%s,%zu,", row->batch, row->threads,
-                   hwnas_precision_name(row->precision), layer->position);
+                   hwnas_profile_row_dtype(row), layer->position);
     hwnas_csv_text(out, layer->name);
     hwnas_str_addf(out, ",%s,%s", layer->ops, layer->how);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -52,7 +52,7 @@ static const hwnas_profile_row *plain_of(const hwnas_profile *profile, const hwn
 {
     for (size_t i = 0; i < profile->n_rows; i++) {
         const hwnas_profile_row *other = &profile->rows[i];
-        if (other->precision == HWNAS_F32 && other->status == HWNAS_OK &&
+        if (other->precision == HWNAS_F32 && !other->is_mixed && other->status == HWNAS_OK &&
             !strcmp(other->model, row->model) && !strcmp(other->device, row->device) &&
             !strcmp(other->arch ? other->arch : "", row->arch ? row->arch : "") &&
             other->batch == row->batch && other->threads == row->threads &&
@@ -65,12 +65,24 @@ static const hwnas_profile_row *plain_of(const hwnas_profile *profile, const hwn
 static void add_slower(hwnas_str *out, const hwnas_profile *profile, const hwnas_profile_row *row)
 {
     const hwnas_profile_row *plain = plain_of(profile, row);
-    if (row->precision == HWNAS_F32 || row->status != HWNAS_OK || !plain ||
+    if ((row->precision == HWNAS_F32 && !row->is_mixed) || row->status != HWNAS_OK || !plain ||
         !(row->m.p50_low > plain->m.p50_high))
         return;
     hwnas_str_addf(out, "! %s, %s, batch %d, %d thread%s: %s takes %.2f times as long as f32\n",
                    row->model, row->device, row->batch, row->threads, row->threads == 1 ? "" : "s",
-                   hwnas_precision_name(row->precision), row->m.p50 / plain->m.p50);
+                   hwnas_profile_row_dtype(row), row->m.p50 / plain->m.p50);
+}
+
+/* What was chosen, as the table has no column for it. */
+static void add_mixed(hwnas_str *out, const hwnas_profile_row *row)
+{
+    if (!row->is_mixed || row->status != HWNAS_OK)
+        return;
+    hwnas_str_addf(out,
+                   "%s, batch %d, %d thread%s, mixed: %d layers in s8, largest difference from f32 "
+                   "%.2f %% of the largest output on random inputs (limit %.3g %%)\n",
+                   row->model, row->batch, row->threads, row->threads == 1 ? "" : "s",
+                   row->layers_in_s8, 100 * row->mixed_error, 100 * row->max_error);
 }
 
 void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile)
@@ -79,6 +91,8 @@ void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile)
         add_emulated(out, profile, &profile->devices[i]);
     for (size_t i = 0; i < profile->n_devices; i++)
         add_exact(out, profile, &profile->devices[i]);
+    for (size_t i = 0; i < profile->n_rows; i++)
+        add_mixed(out, &profile->rows[i]);
     for (size_t i = 0; i < profile->n_rows; i++)
         add_slower(out, profile, &profile->rows[i]);
 }

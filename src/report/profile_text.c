@@ -63,7 +63,7 @@ static void put_threads(hwnas_grid *grid, const hwnas_profile_row *row, const un
 static void put_dtype(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
     (void)u;
-    hwnas_grid_cell(grid, "%s", hwnas_precision_name(row->precision));
+    hwnas_grid_cell(grid, "%s", hwnas_profile_row_dtype(row));
 }
 
 static void put_streams(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
@@ -175,7 +175,7 @@ static bool has_shapes(const hwnas_profile *p)
 static bool has_precisions(const hwnas_profile *p)
 {
     for (size_t i = 0; i < p->n_rows; i++)
-        if (p->rows[i].precision != HWNAS_F32)
+        if (p->rows[i].precision != HWNAS_F32 || p->rows[i].is_mixed)
             return true;
     return false;
 }
@@ -259,7 +259,7 @@ static void add_setting(hwnas_str *out, const hwnas_profile_row *row)
 {
     hwnas_str_addf(out, "%s, %s, batch %d, %d thread%s, %s: ", row->model, row->device, row->batch,
                    row->threads, row->threads == 1 ? "" : "s",
-                   hwnas_precision_name(row->precision));
+                   hwnas_profile_row_dtype(row));
 }
 
 static const char *doubt_of(const hwnas_profile_row *row)

@@ -1,4 +1,4 @@
-# export --dtype mixed: for each layer 8-bit integers or floats, by what it gains and what it costs.
+# --dtype mixed of export, profile and compare: for each layer 8-bit integers or floats, by what it gains and what it costs.
 load helpers
 
 MODEL=$HWNAS_SRC/tests/data/fashion_tiny.onnx
@@ -77,6 +77,35 @@ assert abs(abs(a - b).max() / abs(a).max() - $error) < 1e-4, (abs(a - b).max() /
     says out "mnist_cnn, cpu, batch 1: 4 layers that can be in s8; error at most 0.5 %*layers in s8*of f32*written*"
     says err "*random inputs: --data FILE has yours*"
     [ -s net.onnx ]
+}
+
+@test "a limit of 0 is 0: all stays in floats" {
+    mixed 0 $DATA
+    is out 'd["max_error"] == 0 and all(l["dtype"] == "f32" for l in d["layers"])'
+    is out '[w["name"] for w in d["ways"] if w["written"]] == ["f32"]'
+}
+
+@test "profile and compare choose, measure and show it beside the others" {
+    ends 0 profile "$MODEL" --dtype f32,mixed --max-error 1000 --seconds 0.1 --json --save p.json
+    is out '[r["dtype"] for r in d["rows"]] == ["f32", "mixed"]'
+    is out 'd["rows"][1]["max_error"] == 10 and 0 <= d["rows"][1]["mixed_error"] <= 10'
+    is out 'd["rows"][0]["max_error"] is None and d["rows"][0]["layers_in_s8"] == 0'
+    is out 'd["rows"][0]["digest"] == d["rows"][1]["digest"] and "--dtype mixed --max-error 1000" in d["rows"][1]["command"]'
+    ends 0 profile "$MODEL" --dtype mixed --max-error 0 --seconds 0.1
+    says out "*mixed: 0 layers in s8, largest difference from f32 0.00 %*limit 0 %*"
+    # What was kept is read again.
+    ends 0 compare --profile p.json --percentile p50 --json
+    is out '{c["measured"]["dtype"] for c in d["networks"][0]["choices"]} == {"f32", "mixed"}'
+    ends 0 compare "$MODEL" --dtype mixed --threads 1 --batch 1 --streams 1 --seconds 0.1
+    says out "*mixed*"
+}
+
+@test "where layers cannot be chosen the row says why" {
+    ends 1 profile "$MODEL" --device ref --dtype mixed --seconds 0.1
+    says out "*on the device cpu alone*"
+    ends 2 profile "$MODEL" --dtype s8 --max-error 1
+    says err "*--max-error goes with --dtype mixed*"
+    ends 2 profile "$MODEL" --dtype mixed --max-error -1
 }
 
 @test "what cannot be is told, and writes nothing" {
