@@ -65,7 +65,11 @@ setup_file() {
     local file
     cd "$BATS_TEST_TMPDIR"
     for file in "$HWNAS_SRC"/examples/*.yaml; do
-        [[ $file = */prices.yaml ]] || "$HWNAS" search "$file" --seconds 0.01 --dry-run
+        case $file in
+        */prices.yaml) ;;
+        */llm.yaml) "$HWNAS" search "$file" --device null --dry-run ;; # the largest GPTs take minutes
+        *) "$HWNAS" search "$file" --seconds 0.01 --dry-run ;;
+        esac
     done
     awk '/^```yaml$/ && !n++ { inside = 1; next } /^```/ { inside = 0 } inside' \
         "$HWNAS_SRC/docs/searching.md" >job.yaml
