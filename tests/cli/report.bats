@@ -283,6 +283,62 @@ for name, share in seen["shares"]:
 END
 }
 
+@test "report: networks as lines across their choices, kept by keys, a field and the mouse" {
+    has_charts || skip "built without uPlot"
+    "$HWNAS" study trials "$PAGES/job.db" --json >trials.json
+    browse "$PAGES/job.html" '
+        await later(500);
+        const plot = document.querySelector("#lines .plot"), told = () => document.querySelector("#kept").innerText;
+        const key = (k) => plot.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
+        const axes = [...document.querySelectorAll("#lines select")].map((s) => s.dataset.axis), seen = {axes, shared: told()};
+        key("ArrowRight");
+        key("ArrowUp");
+        seen.byKey = told();
+        key("Escape");
+        seen.cleared = told();
+        const last = document.querySelectorAll("#lines select")[axes.length - 1];
+        last.selectedIndex = 4;
+        last.dispatchEvent(new Event("change"));
+        seen.byField = told();
+        key("Escape");
+        const over = document.querySelector("#lines .u-over"), box = over.getBoundingClientRect();
+        const mouse = (kind, x, y) => over.dispatchEvent(new MouseEvent(kind, {bubbles: true, button: 0, movementX: 3, movementY: 3, clientX: box.left + x, clientY: box.top + y}));
+        const x = box.width * (0.3 + axes.length - 1) / (axes.length - 0.4);
+        mouse("mousemove", x - 12, 4);
+        mouse("mousedown", x - 12, 4);
+        for (let k = 1; k <= 8; k++)
+            mouse("mousemove", x - 12 + 3 * k, 4 + k * box.height / 20);
+        document.dispatchEvent(new MouseEvent("mouseup", {bubbles: true, button: 0, clientX: box.left + x + 12, clientY: box.top + 4 + 8 * box.height / 20}));
+        await later();
+        seen.byMouse = told();
+        return seen;'
+    /usr/bin/python3 - <<'END'
+import json, re
+seen, trials = json.load(open("seen"))["result"], json.load(open("trials.json"))["trials"]
+front = [t for t in trials if t["front"]]
+dominated = [t for t in trials if t["feasible"] and not t["front"]]
+value = lambda t, m: t["objectives"][m]["value"]
+assert seen["axes"][-2:] == ["latency.p50", "accuracy"] and seen["shared"] == seen["cleared"]
+assert seen["shared"].startswith("%d networks of the front, %d dominated." % (len(front), len(dominated)))
+def counts(words):
+    return [int(n) for n in re.search(r": (\d+) networks? of the front of %d, (\d+) dominated" % len(front), words).groups()]
+# The position of a choice by its name, op[1] for the second letter.
+name, label = re.match(r"(\S+) = (\S+): ", seen["byKey"]).groups()
+assert name == seen["axes"][1]
+place = int(re.search(r"\[(\d+)\]", name).group(1))
+assert counts(seen["byKey"]) == [sum(t["arch"][place] == label for t in group) for group in (front, dominated)]
+for line in re.findall(r"(\S+) = (\S+) in (\d+) % of the front, in (\d+) % of the networks that it dominates", seen["shared"]):
+    place = int(re.search(r"\[(\d+)\]", line[0]).group(1))
+    for group, percent in ((front, line[2]), (dominated, line[3])):
+        assert abs(100 * sum(t["arch"][place] == line[1] for t in group) / len(group) - int(percent)) <= 0.5, line
+values = [value(t, "accuracy") for t in front + dominated]
+low = max(values) - (max(values) - min(values)) / 4
+assert counts(seen["byField"]) == [sum(value(t, "accuracy") >= low for t in group) for group in (front, dominated)]
+low, high = map(float, re.search(r"accuracy from ([\d.]+) to ([\d.]+) %", seen["byMouse"]).groups())
+assert low < high and counts(seen["byMouse"])[0] == sum(low <= value(t, "accuracy") <= high for t in front), seen["byMouse"]
+END
+}
+
 @test "report: a hostile study runs no script" {
     local evil='</script><script>window.owned=1</script><img src=x onerror="window.owned=2"><!-- &quot; '
     cp "$PAGES/job.db" 'a<b>.db'

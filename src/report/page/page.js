@@ -26,7 +26,7 @@ function buildPage(study, root, kept = {}) {
         panel.append(networkPanel(study, view.selected));
     else
         panel.append(el("p.soft", null, "Click a network in the chart or in the table."));
-    const sections = [section("network", "Network", panel), trials.root, afterwards([progressSection, choicesSection,
+    const sections = [section("network", "Network", panel), trials.root, afterwards([progressSection, choicesSection, linesSection,
         estimatesSection, predictionsSection, failuresSection, machineSection].map((make) => () => make(study)), kept.view !== undefined)];
     root.replaceChildren(header(study), el("main", null,
         el("div.first", null, answer(study), el("div.beside", null,
