@@ -442,6 +442,7 @@ _FUNCTIONS: Dict[str, Tuple[Any, ...]] = {  # what a function returns, and what 
     "hwnas_devices_survey": (_Status, _P, _P),
     "hwnas_models_profile": (_Status, _P, _P),
     "hwnas_page_open": (_Status, _P, _S),
+    "hwnas_page_add": (_Status, _P, _S),
     "hwnas_page_save_picture": (_Status, _P, _S, _S),
     "hwnas_page_save_png": (_Status, _P, _S, _S),
     "hwnas_compare": (_Status, _P, _P),

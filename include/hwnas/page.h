@@ -15,6 +15,11 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_of_study(hwnas_report **out, hwn
 /* The same of a file: a study, or what `hwnas profile --save` or `hwnas compare --json` wrote, as
  * which the page says what to choose, and has "sweep" and "roofline" as pictures. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_open(hwnas_report **out, const char *path);
+/* Adds a file to the page of a study: another study, which it is set beside (one at most), or a
+ * profile or comparison with layers, which are shown of the networks that it measured.
+ * HWNAS_E_USAGE: this page takes no other; HWNAS_E_INFEASIBLE: no row has layers. On failure the
+ * page is as it was. One thread at a time may work on a page. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_add(hwnas_report *page, const char *path);
 /* The page as HTML, and the same into a file, which appears whole or not at all.
  * HWNAS_E_UNSUPPORTED: there is none of this report; HWNAS_E_INPUT: a name in it is not UTF-8. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_html(char **out, const hwnas_report *page);

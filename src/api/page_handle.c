@@ -84,6 +84,93 @@ hwnas_status hwnas_page_open(hwnas_report **out, const char *path)
     return status;
 }
 
+/* ---- Several files in one page ---- */
+
+static hwnas_status add_study(hwnas_report *page, const char *path)
+{
+    const char *note;
+    hwnas_report *other;
+    if (json_object_get(hwnas_report_added(page), "beside"))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "%s: a page has two studies at most", path);
+    TRY(hwnas_page_open(&other, path));
+    json_t *json = hwnas_report_json(other);
+    for (size_t i = 0; (note = hwnas_report_note(other, i)); i++)
+        hwnas_report_add_note(page, note);
+    hwnas_report_free(other);
+    if (!json)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: a name in it is not UTF-8", path);
+    json_object_set_new(hwnas_report_added(page), "beside", json);
+    return HWNAS_OK;
+}
+
+static bool has_layers(const hwnas_recorded *recorded)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(recorded->rows, i, row)
+    {
+        if (json_array_size(json_object_get(json_object_get(row, "layers"), "list")))
+            return true;
+    }
+    return false;
+}
+
+/* Whether some row is of a network of the study, by its code. */
+static bool is_of_trial(const hwnas_recorded *recorded, const hwnas_report *page)
+{
+    bool is_one = false;
+    size_t i, k;
+    json_t *row, *code, *study = hwnas_report_json(page);
+    json_t *codes = json_object_get(json_object_get(study, "trials"), "arch");
+    json_array_foreach(recorded->rows, i, row)
+    {
+        json_array_foreach(codes, k, code)
+        {
+            is_one |= json_equal(json_object_get(row, "arch"), code);
+        }
+    }
+    json_decref(study);
+    return is_one;
+}
+
+static hwnas_status add_recorded(hwnas_report *page, const char *path)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_recorded recorded;
+    const hwnas_place place = {.file = path};
+    TRY(hwnas_recorded_load(&recorded, path));
+    if (!has_layers(&recorded))
+        TRY_OUT(hwnas_hint(
+            hwnas_fail(HWNAS_E_INFEASIBLE, &place, "it has no layers, which the page would show"),
+            "`hwnas profile SPACE --arch CODE --layers --save FILE` records them"));
+    json_t *profiles = json_object_get(hwnas_report_added(page), "profiles");
+    if (!profiles) {
+        profiles = json_array();
+        json_object_set_new(hwnas_report_added(page), "profiles", profiles);
+    }
+    json_t *shown = hwnas_recorded_page(&recorded);
+    json_object_set(shown, "rows", recorded.rows); /* of a comparison, too */
+    json_array_append_new(profiles, shown);
+    if (!is_of_trial(&recorded, page)) {
+        char *note = hwnas_printf("%s: no row is of a network of this study", path);
+        hwnas_report_add_note(page, note);
+        free(note);
+    }
+out:
+    hwnas_recorded_done(&recorded);
+    return status;
+}
+
+hwnas_status hwnas_page_add(hwnas_report *page, const char *path)
+{
+    IN_C_LOCALE;
+    if (!hwnas_report_is_of_study(page))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                     "%s: only the page of a study takes another file", path),
+                          "the study comes first");
+    return is_recorded(path) ? add_recorded(page, path) : add_study(page, path);
+}
+
 /* ---- Pictures ---- */
 
 hwnas_status hwnas_page_save_png(const hwnas_report *page, const char *picture, const char *path)

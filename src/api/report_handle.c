@@ -23,6 +23,7 @@ struct hwnas_report {
     size_t n_notes, note_capacity, n_files, file_capacity;
     char **notes;
     written_file *files;
+    json_t *added; /* members of its object besides, or NULL */
 };
 
 /* ---- What is rendered already ---- */
@@ -94,7 +95,27 @@ void hwnas_report_add_file(hwnas_report *report, const char *path, const char *r
         (written_file){hwnas_strdup(path), remark && *remark ? hwnas_strdup(remark) : NULL};
 }
 
+json_t *hwnas_report_added(hwnas_report *report)
+{
+    if (!report->added)
+        report->added = json_object();
+    return report->added;
+}
+
 /* ---- Asking it ---- */
+
+json_t *hwnas_report_json(const hwnas_report *report)
+{
+    json_t *json = report->kind->json(report->found);
+    if (json && report->added)
+        json_object_update(json, report->added);
+    return json;
+}
+
+bool hwnas_report_is_of_study(const hwnas_report *report)
+{
+    return report->kind->is_of_study;
+}
 
 /* JSON may have delete, and U+0080 to U+009F, as they are; a terminal obeys them. */
 static char *escape(const char *json)
@@ -134,7 +155,7 @@ hwnas_status hwnas_report_write(char **out, const hwnas_report *report, hwnas_fo
     void (*const write[HWNAS_N_FORMATS])(hwnas_str *, const void *) = {
         [HWNAS_TEXT] = kind->text, [HWNAS_CSV] = kind->csv, [HWNAS_DOT] = kind->dot};
     if (format == HWNAS_JSON && kind->json)
-        return dump(out, kind->json(report->found), JSON_INDENT(2));
+        return dump(out, hwnas_report_json(report), JSON_INDENT(2));
     if ((unsigned)format >= HWNAS_N_FORMATS || !write[format])
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there is no %s of this report",
                           (unsigned)format < HWNAS_N_FORMATS ? names[format] : "such format");
@@ -152,7 +173,7 @@ hwnas_status hwnas_page_data(char **out, const hwnas_report *page)
     IN_C_LOCALE;
     if (!page->kind->html)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "there is no page of this report");
-    return dump(out, page->kind->json(page->found), JSON_COMPACT | JSON_REAL_PRECISION(7));
+    return dump(out, hwnas_report_json(page), JSON_COMPACT | JSON_REAL_PRECISION(7));
 }
 
 hwnas_status hwnas_page_html(char **out, const hwnas_report *page)
@@ -258,6 +279,7 @@ void hwnas_report_free(hwnas_report *report)
         free(report->files[i].path);
         free(report->files[i].remark);
     }
+    json_decref(report->added);
     free(report->notes);
     free(report->files);
     free(report);

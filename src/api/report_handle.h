@@ -15,6 +15,7 @@ typedef struct hwnas_report_kind {
     void (*markdown)(hwnas_str *out, const void *found);
     hwnas_status (*svg)(hwnas_str *out, const void *found, const char *picture);
     void (*free)(void *found); /* (optional) */
+    bool is_of_study;          /* a page that others can be added to */
 } hwnas_report_kind;
 
 /* Takes `found`. */
@@ -26,5 +27,11 @@ hwnas_report *hwnas_report_of(hwnas_rendering *told);
 void hwnas_report_end(hwnas_report *report, hwnas_status status);
 void hwnas_report_add_note(hwnas_report *report, const char *note);
 void hwnas_report_add_file(hwnas_report *report, const char *path, const char *remark);
+
+/* The object of a report with what was added to it, a new reference; NULL: a name is not UTF-8. */
+json_t *hwnas_report_json(const hwnas_report *report);
+/* Members that its object gets besides; kept, and changed by whoever asks. */
+json_t *hwnas_report_added(hwnas_report *report);
+bool hwnas_report_is_of_study(const hwnas_report *report);
 
 #endif

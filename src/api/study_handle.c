@@ -407,7 +407,8 @@ hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study)
                                            .html = hwnas_page_draw,
                                            .markdown = page_markdown,
                                            .svg = page_svg,
-                                           .free = page_free};
+                                           .free = page_free,
+                                           .is_of_study = true};
     hwnas_status status = HWNAS_OK;
     page *p = hwnas_alloc(sizeof *p);
     TRY_OUT(load_summary(&p->summary, study));

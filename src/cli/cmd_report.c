@@ -8,25 +8,31 @@
 
 #include "cli/cli.h"
 
+enum { MOST_FILES = 32 };
+
 static const hwnas_usage usage = {
-    .synopsis = "report FILE",
+    .synopsis = "report FILE...",
     .summary =
         "Writes what a study has found as one HTML file: which network to deploy, how sure "
         "its\nlatency is, and why not a faster one; the front, all trials, and how they "
         "were measured.\nFILE may also be what `profile --save` or `compare --json` wrote: the "
-        "sweep, the\nrooflines of its layers, which device serves a network cheapest.",
+        "sweep, the\nrooflines of its layers, which device serves a network cheapest. Behind a "
+        "study: another\none, to be set beside it, and profiles with --layers of its networks.",
     .notes =
         "The file has all it needs: it opens without a network, and asks nobody for anything.\n"
         "The search may still run.\n"
         "hwnas report quickstart.db --out quickstart.html\n"
+        "hwnas report quickstart.db other.db here.json\n"
         "hwnas report quickstart.db --svg front --out front.svg\n"
         "hwnas report here.json --png roofline",
     .min_arguments = 1,
-    .max_arguments = 1};
+    .max_arguments = MOST_FILES};
 
 /* What is written. */
 typedef struct wanted {
-    const char *path, *out; /* NULL: `out` is named after the file */
+    const char *paths[MOST_FILES];
+    int n_paths;
+    const char *path, *out; /* the first; NULL: `out` is named after it */
     const char *svg, *png;  /* a picture; */
     const char *tables;     /* NULL all: the page */
     bool as_json;           /* the data of the page to standard output */
@@ -98,10 +104,14 @@ static hwnas_status save(const hwnas_report *report, const wanted *w, const char
 static hwnas_status write_report(const wanted *w, const char *out)
 {
     hwnas_report *report;
+    hwnas_status status = HWNAS_OK;
     TRY(hwnas_page_open(&report, w->path));
-    if (w->as_json)
+    for (int i = 1; i < w->n_paths && status == HWNAS_OK; i++)
+        status = hwnas_page_add(report, w->paths[i]);
+    if (status == HWNAS_OK && w->as_json)
         return hwnas_print_report(report, HWNAS_JSON);
-    hwnas_status status = save(report, w, out);
+    if (status == HWNAS_OK)
+        status = save(report, w, out);
     hwnas_report_free(report);
     return status;
 }
@@ -118,6 +128,9 @@ static hwnas_status check(const wanted *w, bool as_csv, bool as_markdown)
             return hwnas_fail(HWNAS_E_USAGE, NULL, "%s and %s exclude each other", first, given[i]);
         first = given[i] ? given[i] : first;
     }
+    if (w->n_paths > 1 && (w->svg || w->png || w->tables))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is of one file, and there are %d", first,
+                          w->n_paths);
     return HWNAS_OK;
 }
 
@@ -125,7 +138,6 @@ hwnas_status hwnas_cmd_report(int argc, char **argv)
 {
     wanted w = {0};
     bool as_csv = false, as_markdown = false, done;
-    int n;
     const hwnas_option options[] = {
         {"out", 'o', HWNAS_OPTION_TEXT, &w.out, "FILE",
          "file to write (FILE with .html at its end)"},
@@ -138,14 +150,17 @@ hwnas_status hwnas_cmd_report(int argc, char **argv)
         {"json", 0, HWNAS_OPTION_FLAG, &w.as_json, NULL,
          "instead, print the page's data as one JSON object"},
         {0}};
-    TRY(hwnas_options_parse(&usage, options, argc, argv, &w.path, &n, &done));
+    TRY(hwnas_options_parse(&usage, options, argc, argv, w.paths, &w.n_paths, &done));
     if (done)
         return HWNAS_OK;
-    TRY(check(&w, as_csv, as_markdown));
+    w.path = w.paths[0];
     w.tables = as_csv ? "csv" : as_markdown ? "markdown" : NULL;
+    TRY(check(&w, as_csv, as_markdown));
     char *name = w.out ? NULL : name_file(&w);
     hwnas_status status =
         w.as_json ? HWNAS_OK : hwnas_file_check_output(w.out ? w.out : name, w.path);
+    for (int i = 1; i < w.n_paths && status == HWNAS_OK && !w.as_json; i++)
+        status = hwnas_file_check_output(w.out ? w.out : name, w.paths[i]);
     if (status == HWNAS_OK)
         status = write_report(&w, w.out ? w.out : name);
     free(name);

@@ -339,6 +339,61 @@ assert low < high and counts(seen["byMouse"])[0] == sum(low <= value(t, "accurac
 END
 }
 
+@test "report: two studies side by side, and what was profiled of a network" {
+    "$HWNAS" search "$PAGES/job.yaml" --study other.db --trials 300 --seed 7 >/dev/null 2>&1
+    cp "$PAGES/job.db" .
+    "$HWNAS" study trials job.db --json >a.json
+    "$HWNAS" study trials other.db --json >b.json
+    /usr/bin/python3 - "$HWNAS_SRC/tests/data/profile_layers.json" <<'END'
+import json, subprocess, os, sys
+d = json.load(open(sys.argv[1]))
+winner = json.loads(subprocess.check_output([os.environ["HWNAS"], "study", "show", "job.db", "--json"]))["winner"]["arch"]
+d["rows"] = [r for r in d["rows"] if r.get("layers")][:1]
+d["rows"][0].update(arch=winner, model="nas_bench_201")
+json.dump(d, open("here.json", "w"))
+d["rows"][0].update(arch="000000x")
+json.dump(d, open("stranger.json", "w"))
+del d["rows"][0]["layers"]
+json.dump(d, open("bare.json", "w"))
+END
+    ends 0 report job.db other.db here.json -o two.html
+    not grep -q note err
+    browse two.html '
+        const words = document.querySelector("#beside").innerText, first = document.querySelector("#answer").innerText;
+        const layers = [...document.querySelectorAll(".network section[id^=layers-] tbody tr")].length;
+        document.querySelector("#beside [data-side=B]").click();
+        await later(500);
+        return {words, first, layers, second: document.querySelector("#answer").innerText,
+                canvas: document.querySelectorAll("#beside canvas").length, focus: document.activeElement.dataset.side,
+                pressed: document.querySelector("#beside [aria-pressed=true]").dataset.side};'
+    /usr/bin/python3 - <<'END'
+import json
+seen, a, b = json.load(open("seen"))["result"], json.load(open("a.json"))["trials"], json.load(open("b.json"))["trials"]
+value = lambda t, m: t["objectives"][m]["value"]
+point = lambda t: (value(t, "latency.p50"), -value(t, "accuracy"))
+fronts = [[point(t) for t in s if t["front"]] for s in (a, b)]
+for i, name in enumerate("AB"):
+    one, other = fronts[i], fronts[1 - i]
+    n = sum(any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in other) for p in one)
+    assert "Of %d networks on the front of %s, %d %s beaten" % (len(one), name, n, "is" if n == 1 else "are") in seen["words"], (n, seen["words"])
+best = lambda s: max((t for t in s if t["front"]), key=lambda t: value(t, "accuracy"))
+assert "Trial %d\n" % best(a)["trial"] in seen["first"] and "Trial %d\n" % best(b)["trial"] in seen["second"]
+assert seen["focus"] == seen["pressed"] == "B"
+assert seen["layers"] == len(json.load(open("here.json"))["rows"][0]["layers"]["list"])
+END
+    if has_charts; then is seen "d['result']['canvas'] == 1"; fi
+    "$HWNAS" report job.db other.db here.json --json >page.json
+    is page.json "d['beside']['format'] == 'hwnas.page' and len(d['beside']['trials']['arch']) == 300 and len(d['profiles']) == 1"
+    ends 0 report job.db stranger.json -o x.html
+    says err "note: stranger.json: no row is of a network of this study"
+    refuses 3 "bare.json: it has no layers*--layers --save" report job.db bare.json -o none.html
+    refuses 2 "two studies at most" report job.db other.db job.db -o none.html
+    refuses 2 "only the page of a study takes another file" report here.json job.db -o none.html
+    refuses 2 "--csv is of one file" report job.db other.db --csv
+    refuses 2 "other.db: this would be written over what is read" report job.db other.db -o other.db
+    [ ! -e none.html ]
+}
+
 @test "report: a hostile study runs no script" {
     local evil='</script><script>window.owned=1</script><img src=x onerror="window.owned=2"><!-- &quot; '
     cp "$PAGES/job.db" 'a<b>.db'

@@ -20,7 +20,15 @@ function networkPanel(study, trial) {
         message ? null : [command(exportCommand(study, trial, "onnx")), command(exportCommand(study, trial, "pytorch"))],
         details && details.measurement && details.measurement.command
             ? [el("p.soft", null, "Measure it again:"), command(details.measurement.command)] : null,
-        layersOf(study, trial));
+        layersOf(study, trial), timesOf(study, trial));
+}
+
+/* Where the time of a network goes, of rows of profiles that are of its very code. */
+function timesOf(study, trial) {
+    const code = study.trials.arch[trial];
+    return (study.data.profiles || []).flatMap((profile) => profile.rows.map((row, i) => ({row, svg: profile.page.pictures.rooflines[i]})))
+        .filter(({row}) => row.arch === code && row.layers && baseName(row.model) === study.title)
+        .map(({row, svg}, i) => layersSection(row, `${trial}-${i}`, svg));
 }
 
 function width(metric, trial) {

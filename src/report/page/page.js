@@ -1,7 +1,8 @@
 /* page.js: puts the sections together. */
 
-/* `kept` is what the reader had chosen on the page before, whose place this one takes; it gets what is chosen here. */
-function buildPage(study, root, kept = {}) {
+/* `kept` is what the reader had chosen on the page before, whose place this one takes; it gets what is chosen here.
+ * `lead` makes what stands above all of it. */
+function buildPage(study, root, kept = {}, lead = null) {
     document.title = `${study.title}: hwnas report`;
     charts.length = 0;
     const state = {a: Math.max(study.winner, 0), b: Math.max(firstRival(study), 0), ...kept.compared};
@@ -28,7 +29,7 @@ function buildPage(study, root, kept = {}) {
         panel.append(el("p.soft", null, "Click a network in the chart or in the table."));
     const sections = [section("network", "Network", panel), trials.root, afterwards([progressSection, choicesSection, linesSection,
         estimatesSection, predictionsSection, failuresSection, machineSection].map((make) => () => make(study)), kept.view !== undefined)];
-    root.replaceChildren(header(study), el("main", null,
+    root.replaceChildren(header(study), el("main", null, lead ? lead() : null,
         el("div.first", null, answer(study), el("div.beside", null,
             section("front", frontTitle(study), chart ? chart.root : null), compare)),
         sections), footer(study.data.hwnas));
@@ -94,6 +95,8 @@ document.addEventListener("DOMContentLoaded", () => {
         follow(data.dataset.source, root);
     else if (shown.format in RECORDED_PAGES)
         buildRecorded(shown, root);
+    else if (shown.beside)
+        buildBeside([new Study(shown), new Study(shown.beside)], root);
     else
         buildPage(new Study(shown), root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawCharts);
