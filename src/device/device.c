@@ -292,6 +292,13 @@ hwnas_status hwnas_device_takes_no_argument(const char *name, const char *argume
                       "write '%s'", name);
 }
 
+int hwnas_device_weight_bits(const hwnas_device *device)
+{
+    hwnas_device_info info;
+    device->ops->describe(device, &info);
+    return info.emulated & 1U << HWNAS_S8 ? 7 : 8;
+}
+
 int hwnas_device_cores(void)
 {
     cpu_set_t set;

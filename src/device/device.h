@@ -37,6 +37,12 @@ HWNAS_CHECKED hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *
 /* The graph as it is compiled with these options: folded, as it is deployed, or as it is trained. */
 HWNAS_CHECKED hwnas_status hwnas_exec_form(hwnas_graph **out, const hwnas_graph *graph,
                                            const hwnas_exec_options *options);
+/* Bits of a weight that the device's products of bytes are right with: 8, and 7 on processors of
+ * x86 without instructions for them, which add two products of bytes in 16 bits, at most 32,767:
+ * 2 x 255 x 127 does not fit, 2 x 255 x 64 does. Files of bytes may come with more. */
+int hwnas_device_weight_bits(const hwnas_device *device);
+/* Whether this processor has instructions for products of bytes, or adds them in 32 bits without. */
+bool hwnas_device_cpu_has_s8(void);
 /* Cores that this process may run on. */
 int hwnas_device_cores(void);
 

@@ -143,7 +143,8 @@ hwnas_status hwnas_device_quantize(hwnas_graph **out, int **origin, hwnas_device
     hwnas_status status = HWNAS_OK;
     hwnas_range *ranges = hwnas_alloc((graph->n_tensors + 1) * sizeof *ranges);
     TRY_OUT(hwnas_device_ranges(ranges, device, graph, options, form));
-    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, NULL, form));
+    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, NULL, form,
+                                 hwnas_device_weight_bits(device)));
 out:
     free(ranges);
     return status;

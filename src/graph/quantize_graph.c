@@ -1,9 +1,9 @@
 /* quantize_graph.c: where quantisations stand, and their scales.
  *
  * A tensor is quantised once, behind the operator that makes it, and each reader has a reverse of
- * its own, because a device fuses a reverse with one reader. Weights: symmetric, 127 at the largest
- * magnitude of a channel. Activations: 0 to 255 where nothing is negative, else symmetric -127 to
- * 127, for which the kernels need no correction by a zero point. */
+ * its own, because a device fuses a reverse with one reader. Weights: symmetric, 127 (of seven bits
+ * 63) at the largest magnitude of a channel. Activations: 0 to 255 where nothing is negative, else
+ * symmetric -127 to 127, for which the kernels need no correction by a zero point. */
 #include "graph/quantize_graph.h"
 
 #include <math.h>
@@ -15,6 +15,7 @@
 
 typedef struct quantizer {
     hwnas_quantize_form form;
+    float most; /* that a weight can be */
     const hwnas_range *ranges;
     const bool *stays_float;   /* by node; NULL: none */
     bool *is_quantized;        /* by node: reads bytes */
@@ -24,36 +25,6 @@ typedef struct quantizer {
     int *origin;
     size_t n_reverses;
 } quantizer;
-
-bool hwnas_graph_is_quantized(const hwnas_graph *graph)
-{
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (graph->nodes[i].op->id == HWNAS_OP_DEQUANTIZE_LINEAR)
-            return true;
-    return false;
-}
-
-bool hwnas_dequantizes_kernel(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
-    return node->op->id == HWNAS_OP_DEQUANTIZE_LINEAR && in->kind == HWNAS_TENSOR_WEIGHT &&
-           in->rank > 1 && (in->dtype == HWNAS_INT8 || in->dtype == HWNAS_UINT8);
-}
-
-bool hwnas_is_int8_kernel(const hwnas_graph *graph, const hwnas_node *node)
-{
-    enum { KERNEL = 1 };
-    if (!hwnas_dequantizes_kernel(graph, node))
-        return false;
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        const hwnas_node *reader = &graph->nodes[i];
-        const bool multiplies = reader->op->class == HWNAS_CLASS_PRODUCT;
-        for (int k = 0; k < reader->n_inputs; k++)
-            if (reader->inputs[k] == node->output && !(multiplies && k == KERNEL))
-                return false;
-    }
-    return true;
-}
 
 static bool is_image(const hwnas_tensor *tensor)
 {
@@ -317,13 +288,14 @@ static hwnas_status reverse(int *out, hwnas_rewrite *r, const char *name, int64_
 
 /* Values as bytes, in place, of a scale for each of the `n_scales` places along a dimension whose
  * neighbours lie `step` apart. */
-static void round_weights(float *values, float *scales, int64_t n, int64_t n_scales, int64_t step)
+static void round_weights(float *values, float *scales, int64_t n, int64_t n_scales, int64_t step,
+                          float most)
 {
     for (int64_t at = 0, s = 0; at < n; at += step, s = s + 1 < n_scales ? s + 1 : 0)
         for (int64_t i = at; i < at + step; i++)
             scales[s] = fmaxf(scales[s], fabsf(values[i]));
     for (int64_t i = 0; i < n_scales; i++)
-        scales[i] = scales[i] > 0 ? scales[i] / 127 : 1;
+        scales[i] = scales[i] > 0 ? scales[i] / most : 1;
     for (int64_t at = 0, s = 0; at < n; at += step, s = s + 1 < n_scales ? s + 1 : 0)
         for (int64_t i = at; i < at + step; i++)
             values[i] = rintf(values[i] / scales[s]);
@@ -345,7 +317,7 @@ static hwnas_status quantize_kernel(int *out, hwnas_rewrite *r, int tensor, int 
         float *values = hwnas_arena_alloc(r->to->arena, (size_t)hwnas_tensor_bytes(from));
         hwnas_tensor *to = &r->to->tensors[q->bytes[tensor]];
         hwnas_tensor_fill(from, values);
-        round_weights(values, scales, n, n_scales, step);
+        round_weights(values, scales, n, n_scales, step, q->most);
         to->data = values;
         to->dtype = HWNAS_INT8;
         hwnas_status status = add_scales(&q->scale[tensor], &q->zero[tensor], r, from->name,
@@ -462,10 +434,13 @@ static size_t most_nodes(const hwnas_graph *graph)
 
 hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin, const hwnas_graph *graph,
                                   const hwnas_range *ranges, const bool *stays_float,
-                                  hwnas_quantize_form form)
+                                  hwnas_quantize_form form, int weight_bits)
 {
     const size_t n_nodes = most_nodes(graph), n_places = graph->n_tensors + 1;
-    quantizer q = {.form = form, .ranges = ranges, .stays_float = stays_float};
+    quantizer q = {.form = form,
+                   .most = (float)((1 << (weight_bits - 1)) - 1),
+                   .ranges = ranges,
+                   .stays_float = stays_float};
     quantizer_init(&q, graph);
     q.origin = hwnas_alloc(n_nodes * sizeof *q.origin);
     q.bytes = hwnas_alloc(n_places * sizeof *q.bytes);

@@ -260,7 +260,9 @@ hwnas_status hwnas_verify(hwnas_verified *out, hwnas_device *device, const hwnas
     float **got = new_outputs(graph);
     TRY_OUT(hwnas_expected_open(&expected, device, graph, ref_seconds, options));
     TRY_OUT(run_device(got, &expected.buffers, device, graph, options));
-    status = hwnas_expected_compare(out, &expected, got, graph, options);
+    TRY_OUT(hwnas_expected_compare(out, &expected, got, graph, options));
+    out->may_overflow = hwnas_graph_largest_byte(graph) >
+                        (float)(1 << (hwnas_device_weight_bits(device) - 1));
 out:
     for (size_t i = 0; i < graph->n_outputs; i++)
         free(got[i]);
@@ -282,6 +284,13 @@ hwnas_status hwnas_verified_judge(const hwnas_verified *v, const char *device,
                "instead of %.6g",
                device, hwnas_precision_name(precision), v->against, v->error, v->tolerance,
                (long long)v->at, v->output, v->got, v->wanted);
+    if (v->may_overflow)
+        return hwnas_hint(HWNAS_E_WRONG_RESULT,
+                          "this processor has no instructions for products of bytes (VNNI): two of "
+                          "them are added in 16 bits, which the network's weights of 8 bits may "
+                          "exceed, in other programs too; quantize it with weights of 7 bits "
+                          "(reduce_range=True in onnxruntime.quantization), or let '--dtype s8' do "
+                          "it from the network in floats");
     return hwnas_hint(HWNAS_E_WRONG_RESULT,
                       "this is a fault of the device's code, not of the network; please report it "
                       "with the network as ONNX ('hwnas export')");

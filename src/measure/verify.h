@@ -23,6 +23,9 @@ typedef struct hwnas_verified {
     char output[64];
     int64_t at;
     double got, wanted;
+    /* The network came with weights of more bits than this device's products of bytes are right
+     * with (hwnas_device_weight_bits()): what is wrong may be theirs. */
+    bool may_overflow;
 } hwnas_verified;
 
 /* What a graph (not folded) should give on its seeded input. */
@@ -60,7 +63,7 @@ HWNAS_CHECKED hwnas_status hwnas_runner_verify(hwnas_verified *out, hwnas_runner
 HWNAS_CHECKED hwnas_status hwnas_verified_judge(const hwnas_verified *verified, const char *device,
                                                 hwnas_precision precision);
 
-/* {against, error, tolerance, output, at, got, wanted}; what is not finite is null. */
+/* {against, error, tolerance, output, at, got, wanted, may_overflow}; what is not finite is null. */
 json_t *hwnas_wire_verified(const hwnas_verified *verified);
 /* false: a member is missing or of another type. */
 bool hwnas_wire_read_verified(hwnas_verified *out, const json_t *object);

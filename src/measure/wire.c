@@ -204,7 +204,8 @@ static const field verified_fields[] = {
     VERIFIED(against, FIELD_TEXT),     VERIFIED(error, FIELD_DOUBLE),
     VERIFIED(tolerance, FIELD_DOUBLE), VERIFIED(output, FIELD_TEXT),
     VERIFIED(at, FIELD_INT64),         VERIFIED(got, FIELD_DOUBLE),
-    VERIFIED(wanted, FIELD_DOUBLE),    {0},
+    VERIFIED(wanted, FIELD_DOUBLE),    VERIFIED(may_overflow, FIELD_BOOL),
+    {0},
 };
 
 static json_t *encode_double(double number)

@@ -116,7 +116,8 @@ hwnas_status hwnas_answers_quantize(hwnas_graph **out, const hwnas_answers *a,
                                     const bool *stays_float)
 {
     int *origin = NULL;
-    TRY(hwnas_graph_quantize(out, &origin, a->graph, a->ranges, stays_float, HWNAS_QUANTIZE_FUSED));
+    TRY(hwnas_graph_quantize(out, &origin, a->graph, a->ranges, stays_float, HWNAS_QUANTIZE_FUSED,
+                             hwnas_device_weight_bits(a->device)));
     free(origin);
     return HWNAS_OK;
 }

@@ -275,6 +275,8 @@ static void steps_tell_the_nodes_of_the_graph(void **state)
     hwnas_graph *graph = build("resnet32_cifar", "");
     for (size_t p = 0; p < COUNT(kinds); p++) {
         const hwnas_exec_options options = {.precision = kinds[p]};
+        if (!(precisions() & 1U << kinds[p]))
+            continue;
         const hwnas_exec_step *steps;
         hwnas_exec *exec;
         ok(hwnas_device_compile(&exec, cpu, graph, &options));
@@ -321,8 +323,9 @@ static void bytes_are_multiplied_exactly(void **state)
     const int64_t in_dims[] = {ROWS, IN}, w_dims[] = {OUT, IN};
     ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 2, in_dims));
     ok(hwnas_graph_add_constant(&w, graph, "w", 2, w_dims, weights));
-    for (int i = 0; i < OUT * IN; i++) /* each row has 127 in it */
-        weights[i] = (float)(i % IN == i / IN ? 127 : i * 31 % 255 - 127);
+    const int bits = hwnas_device_weight_bits(cpu), most = (1 << (bits - 1)) - 1;
+    for (int i = 0; i < OUT * IN; i++) /* each row has the most in it */
+        weights[i] = (float)(i % IN == i / IN ? most : i * 31 % (2 * most + 1) - most);
     for (int i = 0; i < ROWS * IN; i++)
         values[i] = (float)(i * 37 % 255 - 127);
     for (int i = 0; i < ROWS * OUT; i++)
@@ -337,7 +340,7 @@ static void bytes_are_multiplied_exactly(void **state)
 
     hwnas_range ranges[8] = {{0}};
     ranges[x] = (hwnas_range){-127, 127};
-    ok(hwnas_graph_quantize(&quantized, &origin, graph, ranges, NULL, HWNAS_QUANTIZE_FUSED));
+    ok(hwnas_graph_quantize(&quantized, &origin, graph, ranges, NULL, HWNAS_QUANTIZE_FUSED, bits));
     assert_int_equal(count(quantized, "quantize_linear"), 1);
     assert_int_equal(count(quantized, "dequantize_linear"), 2);
     float *in = values;
@@ -370,7 +373,8 @@ static void layers_stay_floats_where_that_is_asked(void **state)
                 n_bytes += is_product[i] && !stays[i];
             }
             assert_int_equal(n_products, 32); /* He and others, 2016: the name counts them */
-            ok(hwnas_graph_quantize(&quantized, &origin, folded, ranges, stays, forms[f]));
+            ok(hwnas_graph_quantize(&quantized, &origin, folded, ranges, stays, forms[f],
+                                    hwnas_device_weight_bits(cpu)));
             size_t n_kernels = 0;
             for (size_t i = 0; i < quantized->n_nodes; i++)
                 n_kernels += hwnas_dequantizes_kernel(quantized, &quantized->nodes[i]);
@@ -434,7 +438,9 @@ static void check_groups(const char *name, hwnas_quantize_form form, const char 
             fail_msg("%s has a step by %s: %s", name, steps[i].how,
                      quantized->nodes[steps[i].nodes[0]].name);
     const double error = error_on_cpu(&bytes, quantized, NULL);
-    if (!(error <= 0.03))
+    /* Without instructions for products of bytes oneDNN halves the kernels of convolutions that read
+     * signed bytes, and rounds them again ("sa0.5" in its descriptions of memory). */
+    if (!(error <= (hwnas_device_weight_bits(cpu) == 8 ? 0.03 : 0.1)))
         fail_msg("%s is off by %.2e", name, error);
     const double rounding = deviation(quantized, bytes.wanted, floats.wanted);
     if (!(rounding <= 0.15)) /* as `bounds` has it */
@@ -492,11 +498,12 @@ static int padded_conv(const shared *s, const char *const names[3], int x, int c
     static float bytes[16 * 16 * 9];
     const int64_t dims[] = {channels, channels, 3, 3};
     const hwnas_op *op = hwnas_op_by_name("conv");
+    const int most = (1 << (hwnas_device_weight_bits(cpu) - 1)) - 1;
     hwnas_attr attrs[8] = {0};
     int raw;
     assert_true((size_t)(channels * channels * 9) <= COUNT(bytes));
     for (size_t i = 0; i < COUNT(bytes); i++)
-        bytes[i] = (float)((int)(i * 89 % 255) - 127);
+        bytes[i] = (float)((int)i * 89 % (2 * most + 1) - most);
     ok(hwnas_graph_add_constant(&raw, s->graph, names[0], 4, dims, bytes));
     s->graph->tensors[raw].dtype = HWNAS_INT8;
     const int values[] = {raw, s->kernel_scale};

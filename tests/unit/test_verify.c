@@ -254,7 +254,7 @@ static void the_wire_refuses_half_an_answer(void **state)
 {
     (void)state;
     static const char *const members[] = {"against", "error", "tolerance", "output",
-                                          "at",      "got",   "wanted"};
+                                          "at",      "got",   "wanted",    "may_overflow"};
     hwnas_verified v = {.against = "ref",
                         .error = INFINITY,
                         .tolerance = 1e-4,

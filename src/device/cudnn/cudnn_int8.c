@@ -37,7 +37,7 @@ hwnas_status hwnas_cudnn_quantize(hwnas_graph **out, int **origin, hwnas_cuda_de
     else
         TRY_OUT(hwnas_device_ranges(ranges, &device->base, graph, options, form));
     make_even(ranges, graph);
-    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, NULL, form));
+    TRY_OUT(hwnas_graph_quantize(out, origin, graph, ranges, NULL, form, 8));
 out:
     free(ranges);
     return status;

@@ -155,10 +155,22 @@ void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
     }
 }
 
+/* oneDNN's limit of the instruction set (ONEDNN_MAX_CPU_ISA) holds for the answer, too. */
+bool hwnas_device_cpu_has_s8(void)
+{
+    return hwnas_onednn_is_native(HWNAS_S8);
+}
+
 #else
 bool hwnas_onednn_is_native(hwnas_precision precision)
 {
     return precision == HWNAS_F32;
+}
+
+/* Arm's older processors add pairs of products in 32 bits (SADALP). */
+bool hwnas_device_cpu_has_s8(void)
+{
+    return true;
 }
 
 void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native, unsigned *emulated)

@@ -98,8 +98,11 @@ out:
 static void ort_describe(const hwnas_device *base, hwnas_device_info *out)
 {
     const ort_device *device = (const ort_device *)base;
-    *out = (hwnas_device_info){
-        .threads = device->threads, .native = 1U << HWNAS_F32 | 1U << HWNAS_S8, .computes = true};
+    const bool has_s8 = hwnas_device_cpu_has_s8();
+    *out = (hwnas_device_info){.threads = device->threads,
+                               .native = 1U << HWNAS_F32 | (unsigned)has_s8 << HWNAS_S8,
+                               .emulated = (unsigned)!has_s8 << HWNAS_S8,
+                               .computes = true};
     hwnas_device_cpu_name(out->name, sizeof out->name);
     snprintf(out->library, sizeof out->library, "ONNX Runtime %s", device->version);
     snprintf(out->isa, sizeof out->isa, "%s", device->provider ? device->provider : "CPU provider");

@@ -1,0 +1,113 @@
+# The CPU on older processors: oneDNN is told to know no more than their instruction sets, and all has to be
+# right. Those without VNNI (x86 before Ice Lake and Zen 4) add two products of bytes in 16 bits.
+load helpers
+
+setup_file() {
+    [ "$(uname -m)" = x86_64 ] || skip "instruction sets of x86-64"
+    export OMP_NUM_THREADS=1
+}
+
+OLDER="SSE41 AVX2 AVX512_CORE"
+
+# on ISA COMMAND...: with no more instructions than these.
+on() {
+    local isa=$1
+    shift
+    ONEDNN_MAX_CPU_ISA=$isa "$@"
+}
+
+# program NAME: a unit program passes on each older instruction set.
+program() {
+    local isa
+    for isa in $OLDER; do
+        CMOCKA_MESSAGE_OUTPUT=STDOUT on "$isa" "${HWNAS%/*}/tests/unit/$1" >said 2>&1 && continue
+        echo "$1 with ONEDNN_MAX_CPU_ISA=$isa:"
+        grep -v '^\[ *\(RUN\|OK\) *\]' said
+        return 1
+    done
+}
+
+@test "older processors: operators, blocks, broadcasts and transposed convolutions" {
+    local name
+    for name in operators blocks broadcasts deconv; do
+        program "test_device_$name"
+    done
+}
+
+@test "older processors: each precision" {
+    program test_precision
+}
+
+@test "older processors: random graphs" {
+    HWNAS_GRAPHS=${HWNAS_GRAPHS:-20} program test_random_graphs
+}
+
+@test "older processors: networks of bytes are right, and said to be emulated" {
+    local isa
+    for isa in $OLDER; do
+        on "$isa" "$HWNAS" profile mnist_mlp resnet32_cifar mobilenet_v2 deit_tiny --dtype s8 --threads 1 \
+            --seconds 0.01 --verify --json >out
+        is out "[(r['status'], r['verified_against']) for r in d['rows']] == [('ok', 'ref')] * 4"
+    done
+}
+
+# Each input is at most 255, each weight 127, and two of them are 64,770: more than 16 bits hold.
+@test "older processors: a file of eight bits that overflows is told, with what to do" {
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+def save(largest):
+    tensors = {"s": np.float32(2 / 255), "z": np.uint8(0), "w": np.full((256, 64), largest, np.int8),
+               "one": np.float32(1 / largest), "none": np.int8(0), "offset": np.float32(1)}
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "offset"], ["shifted"]),
+         helper.make_node("QuantizeLinear", ["shifted", "s", "z"], ["bytes"]),
+         helper.make_node("DequantizeLinear", ["bytes", "s", "z"], ["a"]),
+         helper.make_node("DequantizeLinear", ["w", "one", "none"], ["b"]),
+         helper.make_node("MatMul", ["a", "b"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [16, 256])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [16, 64])],
+        [numpy_helper.from_array(np.array(v), k) for k, v in tensors.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    onnx.save(model, f"bits_{largest}.onnx")
+
+save(127)
+save(64)
+END
+    local isa
+    for isa in $OLDER; do
+        on "$isa" "$HWNAS" profile bits_64.onnx --threads 1 --seconds 0.01 --verify >out
+        says out "ref"
+    done
+    local got=0
+    on AVX2 "$HWNAS" profile bits_127.onnx --threads 1 --seconds 0.01 --verify >out 2>err || got=$?
+    cat out err
+    [ "$got" -ne 0 ]
+    says err "the result on cpu in f32 is wrong"
+    says err "no instructions for products of bytes (VNNI)*reduce_range=True"
+}
+
+# largest FILE: the largest magnitude of a weight of bytes in an ONNX file.
+largest() {
+    /usr/bin/python3 - "$1" <<'END'
+import sys
+import onnx
+from onnx import numpy_helper
+
+kernels = [numpy_helper.to_array(t) for t in onnx.load(sys.argv[1]).graph.initializer
+           if t.data_type == onnx.TensorProto.INT8]
+print(max(abs(k.astype(int)).max() for k in kernels if k.ndim > 1))
+END
+}
+
+@test "older processors: weights of bytes have seven bits in the files that are written there" {
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    local isa
+    for isa in $OLDER; do
+        on "$isa" "$HWNAS" export --space mnist_cnn --format onnx --dtype s8 --out "$isa.onnx"
+        [ "$(largest "$isa.onnx")" -eq 63 ]
+    done
+}
