@@ -1,6 +1,7 @@
 /* pad: more values around those that there are. In a node `before` and `after` have one number for
  * each of the first dimensions; what they do not name stays. */
 #include <math.h>
+#include <string.h>
 
 #include "graph/ops/elementwise.h"
 
@@ -64,20 +65,60 @@ static int64_t source(int64_t i, int64_t n, int64_t mode)
     return -1;
 }
 
+/* The last dimension that is padded; those behind it are moved as one. */
+static int last_padded(const hwnas_node *node, int rank)
+{
+    int last = rank - 1;
+    while (last > 0 && !node->attrs[BEFORE].ints[last] && !node->attrs[AFTER].ints[last])
+        last--;
+    return last;
+}
+
+/* One run along dimension `axis`, whose places have `count` values each; `in` NULL: nothing but
+ * new ones. */
+static void pad_run(float *out, const float *in, const hwnas_node *node, int axis, int64_t n_in,
+                    int64_t n_out, int64_t count)
+{
+    const int64_t before = node->attrs[BEFORE].ints[axis];
+    const float value = (float)node->attrs[VALUE].number;
+    for (int64_t i = 0; i < n_out;) {
+        const int64_t from = in ? source(i - before, n_in, node->attrs[MODE].ints[0]) : -1;
+        const int64_t n = in && i == before ? n_in : 1; /* what there was, at once */
+        if (from >= 0)
+            memcpy(out + i * count, in + from * count, (size_t)(n * count) * sizeof *out);
+        else
+            for (int64_t k = 0; k < count; k++)
+                out[i * count + k] = value;
+        i += n;
+    }
+}
+
 static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
                     float *output)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0),
                        *out = hwnas_node_output(graph, node);
-    hwnas_walk walk = hwnas_walk_new(out, out);
-    for (int64_t at = 0, n = hwnas_tensor_count(out); at < n; at++, hwnas_walk_next(&walk)) {
-        int64_t from = 0;
-        for (int i = 0; i < out->rank && from >= 0; i++) {
-            const int64_t place = source(walk.index[i] - node->attrs[BEFORE].ints[i], in->dims[i],
-                                         node->attrs[MODE].ints[0]);
-            from = place < 0 ? -1 : from * in->dims[i] + place;
+    if (!out->rank) {
+        *output = inputs[0][0];
+        return;
+    }
+    const int axis = last_padded(node, out->rank);
+    int64_t count = 1, n_outer = 1;
+    for (int i = 0; i < out->rank; i++)
+        *(i < axis ? &n_outer : &count) *= i == axis ? 1 : out->dims[i];
+    for (int64_t outer = 0; outer < n_outer; outer++) {
+        int64_t from = 0, step = 1, rest = outer;
+        for (int i = axis - 1; i >= 0 && from >= 0; i--) {
+            const int64_t place =
+                source(rest % out->dims[i] - node->attrs[BEFORE].ints[i], in->dims[i],
+                       node->attrs[MODE].ints[0]);
+            from = place < 0 ? -1 : from + place * step;
+            rest /= out->dims[i];
+            step *= in->dims[i];
         }
-        output[at] = from < 0 ? (float)node->attrs[VALUE].number : inputs[0][from];
+        pad_run(output + outer * out->dims[axis] * count,
+                from < 0 ? NULL : inputs[0] + from * in->dims[axis] * count, node, axis,
+                in->dims[axis], out->dims[axis], count);
     }
 }
 
