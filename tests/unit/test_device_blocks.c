@@ -101,6 +101,27 @@ static void biases_and_constants_add_up(void **state)
             }
 }
 
+/* From one vector to one more than rows.c takes; results that are no multiple of what it makes at a time, and
+ * what may be behind them. */
+static void few_vectors_times_a_matrix(void **state)
+{
+    (void)state;
+    static const int lengths[] = {1, 6, 33}, widths[] = {1, 16, 37};
+    static const char *const functions[] = {"relu", "gelu", "silu", "tanh"};
+    for (int vectors = 1; vectors <= 5; vectors++)
+        for (size_t i = 0; i < COUNT(lengths); i++)
+            for (size_t k = 0; k < COUNT(widths); k++) {
+                char input[64], text[512];
+                snprintf(input, sizeof input, "{x: [%d, %d]}", vectors, lengths[i]);
+                snprintf(text, sizeof text,
+                         "network:\n  - add:\n      - - linear: {out: %d}\n        - %s\n"
+                         "      - - linear: {out: %d, bias: false}\n"
+                         "  - mul:\n      - [linear: {out: %d}]\n      - []\n",
+                         widths[k], functions[(i + k) % COUNT(functions)], widths[k], widths[k]);
+                agrees(input, text);
+            }
+}
+
 /* A bias that the network computes is not a weight. */
 static void a_bias_may_be_an_activation(void **state)
 {
@@ -478,6 +499,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_constant_does_not_take_the_place_of_a_bias),
         cmocka_unit_test(biases_and_constants_add_up),
+        cmocka_unit_test(few_vectors_times_a_matrix),
         cmocka_unit_test(a_bias_may_be_an_activation),
         cmocka_unit_test(slices_of_images_reach_what_is_no_image),
         cmocka_unit_test(halves_of_an_image_go_their_ways),

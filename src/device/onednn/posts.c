@@ -16,6 +16,8 @@ bool hwnas_onednn_has_post(const hwnas_onednn_post *post)
     case dnnl_eltwise_logistic:
     case dnnl_eltwise_swish:
     case dnnl_eltwise_tanh:
+    case dnnl_eltwise_gelu_erf:
+    case dnnl_eltwise_gelu_tanh:
         return true;
     }
     return false;

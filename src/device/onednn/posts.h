@@ -24,6 +24,35 @@ HWNAS_INLINE void hwnas_relu(hwnas_vector *x, float slope)
         (hwnas_vector)((is_more & (hwnas_whole_vector)*x) | (~is_more & (hwnas_whole_vector)other));
 }
 
+/* x (1 + erf(x / sqrt 2)) / 2, with erf by Abramowitz and Stegun, 7.1.26: within 1.5e-7. */
+HWNAS_INLINE void hwnas_gelu(hwnas_vector *x)
+{
+    const hwnas_vector minus = -*x, zero = {0};
+    const hwnas_whole_vector is_less = *x < zero;
+    const hwnas_vector size = (hwnas_vector)((is_less & (hwnas_whole_vector)minus) |
+                                             (~is_less & (hwnas_whole_vector)*x)) *
+                              0.70710678f;
+    const hwnas_vector t = 1.0f / (1.0f + 0.3275911f * size), square = -size * size;
+    hwnas_vector e;
+    hwnas_exp(&e, &square);
+    hwnas_vector p = 1.061405429f * t - 1.453152027f;
+    p = p * t + 1.421413741f;
+    p = p * t - 0.284496736f;
+    p = p * t + 0.254829592f;
+    e *= p * t; /* 1 - erf(size) */
+    const hwnas_vector other = 2.0f - e;
+    *x *= 0.5f * (hwnas_vector)((is_less & (hwnas_whole_vector)e) |
+                                (~is_less & (hwnas_whole_vector)other));
+}
+
+/* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. */
+HWNAS_INLINE void hwnas_gelu_tanh(hwnas_vector *x)
+{
+    hwnas_vector inner = 0.79788456f * *x * (1.0f + 0.044715f * *x * *x);
+    hwnas_tanh(&inner, &inner);
+    *x *= 0.5f * (1.0f + inner);
+}
+
 HWNAS_INLINE void hwnas_onednn_apply_post(hwnas_vector *x, const hwnas_onednn_post *p)
 {
     hwnas_vector gate = *x * p->alpha + p->beta;
@@ -51,6 +80,12 @@ HWNAS_INLINE void hwnas_onednn_apply_post(hwnas_vector *x, const hwnas_onednn_po
         gate = *x * -p->alpha;
         hwnas_exp(&gate, &gate);
         *x /= 1.0f + gate;
+        return;
+    case dnnl_eltwise_gelu_erf:
+        hwnas_gelu(x);
+        return;
+    case dnnl_eltwise_gelu_tanh:
+        hwnas_gelu_tanh(x);
         return;
     default:
         hwnas_tanh(x, x);

@@ -7,14 +7,16 @@
 #include "device/onednn/posts.h"
 #include "graph/op.h"
 
-enum { MAX_VECTORS = 4, BLOCK = 4 }; /* BLOCK: rows of the matrix at a time */
+enum { MAX_VECTORS = 4 };
 
 typedef struct rows {
-    int64_t n_vectors, n_in, n_out;
-    float *weights; /* n_out x n_in, and some zeros behind them */
-    float *bias;    /* n_out */
+    int64_t n_vectors, n_in, n_out, n_tiles;
+    /* By tile of HWNAS_LANES results, then by input: a weight for each result of the tile. So they
+     * are read from the first to the last, and no lanes are to be summed up. */
+    float *weights;
+    float *bias; /* n_out */
     int n_posts;
-    hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS];
+    hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS]; /* `operand` here: which input of the step */
 } rows;
 
 /* ---- Which groups ---- */
@@ -41,13 +43,26 @@ static int64_t n_in_of(const hwnas_graph *graph, const hwnas_node *node)
                                                                 : in->dims[in->rank - 1];
 }
 
+/* A sum or product with a tensor of the results' size, or with one of a value for each of a
+ * vector's results; what is an image to others may lie otherwise. */
+static bool takes_operand(const hwnas_graph *graph, const hwnas_node *root,
+                          const hwnas_onednn_post *post)
+{
+    const hwnas_tensor *t = &graph->tensors[post->operand];
+    const hwnas_tensor *out = hwnas_node_output(graph, root);
+    return (post->alg == dnnl_binary_add || post->alg == dnnl_binary_mul) &&
+           t->dtype == HWNAS_FLOAT32 && (t->rank != 4 || is_single_pixel(t)) &&
+           hwnas_tensor_count(t) == hwnas_tensor_count(out);
+}
+
 bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group)
 {
     const hwnas_node *root = &graph->nodes[group->chain.nodes[0]];
     if (group->has_bytes || !is_product(graph, root))
         return false;
     for (int i = 0; i < group->n_posts; i++)
-        if (!hwnas_onednn_has_post(&group->posts[i]))
+        if (group->posts[i].operand < 0 ? !hwnas_onednn_has_post(&group->posts[i])
+                                        : !takes_operand(graph, root, &group->posts[i]))
             return false;
     return hwnas_tensor_count(hwnas_node_input(graph, root, 0)) / n_in_of(graph, root) <=
            MAX_VECTORS;
@@ -55,18 +70,44 @@ bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *g
 
 /* ---- Compiling ---- */
 
-/* n_in x n_out as n_out x n_in. */
-static hwnas_status turn(float *values, const rows *r, const char *name)
+/* Tiles of a matrix, whose rows are results or, with `is_turned`, inputs; zeros behind the last. */
+static void pack(const rows *r, const float *matrix, bool is_turned)
 {
-    void *copy;
-    const size_t bytes = (size_t)(r->n_in * r->n_out) * sizeof *values;
-    TRY(hwnas_try_alloc(&copy, bytes, name));
-    memcpy(copy, values, bytes);
-    for (int64_t i = 0; i < r->n_in; i++)
-        for (int64_t k = 0; k < r->n_out; k++)
-            values[k * r->n_in + i] = ((float *)copy)[i * r->n_out + k];
+    const int64_t per_result = is_turned ? 1 : r->n_in, per_input = is_turned ? r->n_out : 1;
+    float *to = r->weights;
+    for (int64_t first = 0; first < r->n_out; first += HWNAS_LANES)
+        for (int64_t i = 0; i < r->n_in; i++)
+            for (int64_t k = first; k < first + HWNAS_LANES; k++)
+                *to++ = k < r->n_out ? matrix[k * per_result + i * per_input] : 0;
+}
+
+static hwnas_status take_weights(rows *r, const hwnas_graph *graph, const hwnas_node *root,
+                                 const char *name)
+{
+    const hwnas_tensor *kernel = hwnas_node_input(graph, root, 1);
+    void *weights, *copy = NULL;
+    TRY(hwnas_try_alloc(&weights,
+                        (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights, name));
+    r->weights = weights;
+    if (!kernel->data) {
+        TRY(hwnas_try_alloc(&copy, (size_t)(r->n_in * r->n_out) * sizeof *r->weights, name));
+        hwnas_tensor_fill(kernel, copy);
+    }
+    pack(r, kernel->data ? kernel->data : copy, root->op->id == HWNAS_OP_MATMUL);
     free(copy);
     return HWNAS_OK;
+}
+
+/* The step's inputs: what is multiplied, then the operands. */
+static void take_posts(hwnas_onednn_step *step, rows *r, const hwnas_onednn_group *group)
+{
+    r->n_posts = group->n_posts;
+    memcpy(r->posts, group->posts, sizeof r->posts);
+    for (int i = 0; i < r->n_posts; i++)
+        if (r->posts[i].operand >= 0) {
+            step->input_ids[step->n_inputs] = r->posts[i].operand;
+            r->posts[i].operand = (int)step->n_inputs++;
+        }
 }
 
 hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_device *device,
@@ -75,83 +116,118 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
 {
     const hwnas_node *root = &graph->nodes[group->chain.nodes[0]];
     rows *r = step->state = hwnas_alloc(sizeof *r);
-    void *weights, *bias;
+    void *bias;
     (void)device;
     r->n_in = n_in_of(graph, root);
     r->n_vectors = hwnas_tensor_count(hwnas_node_input(graph, root, 0)) / r->n_in;
     r->n_out = hwnas_tensor_count(hwnas_node_output(graph, root)) / r->n_vectors;
-    const size_t bytes = (size_t)(r->n_in * r->n_out) * sizeof *r->weights;
+    r->n_tiles = (r->n_out + HWNAS_LANES - 1) / HWNAS_LANES;
     const size_t bias_bytes = (size_t)r->n_out * sizeof *r->bias;
-    TRY(hwnas_try_alloc(&weights, bytes, step->name));
-    r->weights = weights;
+    TRY(take_weights(r, graph, root, step->name));
     TRY(hwnas_try_alloc(&bias, bias_bytes, step->name));
     r->bias = bias;
-    hwnas_tensor_fill(hwnas_node_input(graph, root, 1), r->weights);
-    if (root->op->id == HWNAS_OP_MATMUL)
-        TRY(turn(r->weights, r, step->name));
     if (group->bias >= 0)
         hwnas_tensor_fill(&graph->tensors[group->bias], r->bias);
-    r->n_posts = group->n_posts;
-    memcpy(r->posts, group->posts, sizeof r->posts);
     step->n_inputs = step->n_outputs = 1;
-    step->input_ids = hwnas_arena_copy(arena, root->inputs, sizeof *step->input_ids);
+    step->input_ids = hwnas_arena_alloc(arena, (1 + HWNAS_ONEDNN_MAX_POSTS) * sizeof(int));
+    step->input_ids[0] = root->inputs[0];
+    take_posts(step, r, group);
     step->output_ids = hwnas_arena_copy(arena, &group->chain.output, sizeof *step->output_ids);
-    step->bytes = bytes + bias_bytes;
+    step->bytes =
+        (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights + bias_bytes;
     return HWNAS_OK;
 }
 
 /* ---- Running ---- */
 
-/* BLOCK rows of the matrix, from `weights` on, times one vector. */
-HWNAS_INLINE void multiply_block(float *out, const float *weights, const float *in, int64_t n)
+/* One tile times `n` vectors, which lie `n_in` apart. Several sums for each, as an addition takes
+ * longer than what comes in meanwhile. */
+HWNAS_INLINE void multiply_tile(hwnas_vector *out, const float *weights, const float *in,
+                                int64_t n_in, int n)
 {
-    hwnas_vector sums[BLOCK] = {{0}}, x, w;
+    enum { CHAINS = 4 };
+    hwnas_vector sums[CHAINS] = {{0}}, w;
+    const int apart = CHAINS / n; /* inputs before the same sum has its turn again */
     int64_t i = 0;
-    for (; i + HWNAS_LANES <= n; i += HWNAS_LANES) {
-        hwnas_load(&x, in + i);
-        for (int k = 0; k < BLOCK; k++) {
-            hwnas_load(&w, weights + k * n + i);
-            sums[k] += x * w;
+    for (; i + apart <= n_in; i += apart)
+        for (int k = 0; k < apart; k++) {
+            hwnas_load(&w, weights + (i + k) * HWNAS_LANES);
+            for (int v = 0; v < n; v++)
+                sums[v * apart + k] += w * in[v * n_in + i + k];
         }
+    for (; i < n_in; i++) {
+        hwnas_load(&w, weights + i * HWNAS_LANES);
+        for (int v = 0; v < n; v++)
+            sums[v * apart] += w * in[v * n_in + i];
     }
-    for (int k = 0; k < BLOCK; k++) {
-        out[k] = hwnas_sum(&sums[k]);
-        for (int64_t rest = i; rest < n; rest++)
-            out[k] += weights[k * n + rest] * in[rest];
+    for (int v = 0; v < n; v++) {
+        out[v] = sums[v * apart];
+        for (int k = 1; k < apart; k++)
+            out[v] += sums[v * apart + k];
     }
 }
 
-HWNAS_CLONES static void multiply_four(float *out, const float *weights, const float *in,
-                                       const rows *r)
+/* `n` is a constant in each of these. */
+HWNAS_CLONES static void multiply(float *out, const rows *r, const float *in, int64_t first,
+                                  int64_t end)
 {
-    for (int64_t v = 0; v < r->n_vectors; v++)
-        multiply_block(out + v * r->n_out, weights, in + v * r->n_in, r->n_in);
+    hwnas_vector results[MAX_VECTORS];
+    for (int64_t t = first; t < end; t++) {
+        const float *weights = r->weights + t * HWNAS_LANES * r->n_in;
+        const int64_t at = t * HWNAS_LANES, rest = r->n_out - at;
+        switch (r->n_vectors) {
+        case 1:
+            multiply_tile(results, weights, in, r->n_in, 1);
+            break;
+        case 2:
+            multiply_tile(results, weights, in, r->n_in, 2);
+            break;
+        case 3:
+            multiply_tile(results, weights, in, r->n_in, 3);
+            break;
+        default:
+            multiply_tile(results, weights, in, r->n_in, 4);
+        }
+        for (int64_t v = 0; v < r->n_vectors; v++)
+            if (rest >= HWNAS_LANES)
+                hwnas_store(out + v * r->n_out + at, &results[v]);
+            else
+                memcpy(out + v * r->n_out + at, &results[v], (size_t)rest * sizeof *out);
+    }
 }
 
-HWNAS_CLONES static void multiply_one(float *out, const float *weights, const float *in,
-                                      const rows *r)
+static void apply_operand(float *values, const float *operand, int64_t n, dnnl_alg_kind_t alg)
 {
+    if (alg == dnnl_binary_add)
+        for (int64_t i = 0; i < n; i++)
+            values[i] += operand[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            values[i] *= operand[i];
+}
+
+/* Tiles `first` to `end`, and what is behind the product. */
+static void run_part(const hwnas_onednn_step *step, int64_t first, int64_t end)
+{
+    const rows *r = step->state;
+    float *out = hwnas_onednn_values(step->outputs[0]);
+    const int64_t from = first * HWNAS_LANES;
+    const int64_t n = (end * HWNAS_LANES < r->n_out ? end * HWNAS_LANES : r->n_out) - from;
+    multiply(out, r, hwnas_onednn_values(step->inputs[0]), first, end);
     for (int64_t v = 0; v < r->n_vectors; v++) {
-        float sum = 0;
-        for (int64_t i = 0; i < r->n_in; i++)
-            sum += weights[i] * in[v * r->n_in + i];
-        out[v * r->n_out] = sum;
-    }
-}
-
-/* Rows `first` to `end` of the matrix. */
-static void run_part(const rows *r, float *out, const float *in, int64_t first, int64_t end)
-{
-    int64_t at = first;
-    for (; at + BLOCK <= end; at += BLOCK)
-        multiply_four(out + at, r->weights + at * r->n_in, in, r);
-    for (; at < end; at++)
-        multiply_one(out + at, r->weights + at * r->n_in, in, r);
-    for (int64_t v = 0; v < r->n_vectors; v++) {
-        float *part = out + v * r->n_out;
-        for (at = first; at < end; at++)
-            part[at] += r->bias[at];
-        hwnas_onednn_apply_posts(part + first, end - first, r->n_posts, r->posts);
+        float *part = out + v * r->n_out + from;
+        for (int64_t i = 0; i < n; i++)
+            part[i] += r->bias[from + i];
+        for (int i = 0; i < r->n_posts; i++) {
+            const hwnas_onednn_post *p = &r->posts[i];
+            if (p->operand < 0)
+                hwnas_onednn_apply_posts(part, n, 1, p);
+            else
+                apply_operand(part,
+                              (float *)hwnas_onednn_values(step->inputs[p->operand]) +
+                                  v * r->n_out + from,
+                              n, p->alg);
+        }
     }
 }
 
@@ -159,19 +235,16 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
 {
     enum { WORTH_A_THREAD = 1 << 15 }; /* weights */
     const rows *r = step->state;
-    const float *in = hwnas_onednn_values(step->inputs[0]);
-    float *out = hwnas_onednn_values(step->outputs[0]);
     int64_t n_parts = r->n_in * r->n_out / WORTH_A_THREAD;
     n_parts = n_parts > device->threads ? device->threads : n_parts;
+    n_parts = n_parts > r->n_tiles ? r->n_tiles : n_parts;
     if (n_parts < 2) {
-        run_part(r, out, in, 0, r->n_out);
+        run_part(step, 0, r->n_tiles);
         return dnnl_success;
     }
-    const int64_t part = (r->n_out / n_parts + BLOCK - 1) / BLOCK * BLOCK;
 #pragma omp parallel for num_threads(n_parts)
     for (int64_t i = 0; i < n_parts; i++)
-        run_part(r, out, in, i * part < r->n_out ? i * part : r->n_out,
-                 i + 1 < n_parts && (i + 1) * part < r->n_out ? (i + 1) * part : r->n_out);
+        run_part(step, i * r->n_tiles / n_parts, (i + 1) * r->n_tiles / n_parts);
     return dnnl_success;
 }
 

@@ -1,7 +1,7 @@
 /* rows.h: a matrix times a few vectors, as a step.
  *
  * With so few, each weight is read from memory for a handful of products, and how fast that goes is
- * all that counts: the rows of the matrix are streamed as they lie. */
+ * all that counts: weights are kept in the order in which they are read. */
 #ifndef HWNAS_DEVICE_ONEDNN_ROWS_H
 #define HWNAS_DEVICE_ONEDNN_ROWS_H
 
