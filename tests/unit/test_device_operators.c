@@ -311,6 +311,9 @@ static void every_operator_on_cpu(void **state)
         {"gru", "out=16 last=1", {{3, 7, 12}}},
         {"gru", "out=16 bidirectional=1 last=1 biases=1", {{3, 7, 12}}},
         {"gru", "out=64", {{1, 1, 64}}},
+        {"gru", "out=64 bidirectional=1 biases=1", {{2, 7, 12}}},
+        {"gru", "out=32 bidirectional=1 last=1 biases=0", {{1, 7, 12}}},
+        {"lstm", "out=32 bidirectional=1 biases=1", {{2, 7, 12}}},
     };
     hwnas_device *ref = open_device("ref", 1);
     for (int threads = 1; threads <= 2; threads++) {

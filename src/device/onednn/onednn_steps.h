@@ -60,15 +60,15 @@ extern const hwnas_onednn_kind hwnas_onednn_eltwise;
 extern const hwnas_onednn_kind hwnas_onednn_layer_norm;
 extern const hwnas_onednn_kind hwnas_onednn_lstm;
 extern const hwnas_onednn_kind hwnas_onednn_gru;
-/* Loops of ours where oneDNN is slow: means over axes that lie side by side, an LSTM over few
- * sequences whose length of state fits our vectors. */
+/* Loops of ours where oneDNN is slow: means over axes that lie side by side, an LSTM or GRU
+ * over few sequences whose length of state fits our vectors. */
 extern const hwnas_onednn_kind hwnas_onednn_mean;
 bool hwnas_onednn_has_near_axes(const hwnas_graph *graph, const hwnas_node *node);
 /* What oneDNN 3.7 lacks: rms_norm, with one scale for each value of a row or one for all. */
 extern const hwnas_onednn_kind hwnas_onednn_rms_norm;
 /* Values that a normalisation of the dimensions from `axis` on takes as one. */
 int64_t hwnas_onednn_row_length(const hwnas_graph *graph, const hwnas_node *node);
-extern const hwnas_onednn_kind hwnas_onednn_short_lstm;
-bool hwnas_onednn_is_short_lstm(const hwnas_graph *graph, const hwnas_node *node);
+extern const hwnas_onednn_kind hwnas_onednn_short_recurrent;
+bool hwnas_onednn_is_short_recurrent(const hwnas_graph *graph, const hwnas_node *node);
 
 #endif

@@ -1,29 +1,34 @@
-/* onednn_lstm.c: an LSTM over one or two sequences, from a state of zeros.
+/* short_recurrent.c: an LSTM or GRU over one or two sequences, from a state of zeros.
  *
  * The products with the inputs are one matrix product over all steps. What is left for each step is
- * R times the state: 32 units of all four gates are summed in registers, and made into the new
- * state before they leave these. For that, the rows of W and R are ordered by such blocks of units,
- * and within a block by gate: input, output, forget, cell, as ONNX has them. */
+ * R times the state: 32 units of all gates are summed in registers, and made into the new state
+ * before they leave these. For that, the rows of W and R are ordered by such blocks of units, and
+ * within a block by gate as ONNX has them: input, output, forget, cell; of a GRU update, reset,
+ * hidden. What a GRU's reset is multiplied with has a bias of its own ("linear before reset"). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/onednn/primitive.h"
 #include "device/onednn/simd.h"
+#include "graph/op.h"
 #include "graph/ops/recurrent.h"
 
-enum { GATES = 4, PER_BLOCK = 2, UNITS = PER_BLOCK * HWNAS_LANES, MAX_SEQUENCES = 2 };
-enum { INPUT, OUTPUT, FORGET, CELL };
+enum { PER_BLOCK = 2, UNITS = PER_BLOCK * HWNAS_LANES, MAX_SEQUENCES = 2 };
+enum { INPUT, OUTPUT, FORGET, CELL, LSTM_GATES };
+enum { UPDATE, RESET, HIDDEN, GRU_GATES };
 
-typedef struct lstm {
+typedef struct recurrence {
     hwnas_onednn_primitive product; /* of the inputs with W, biases added */
     int64_t steps, batch, features, hidden, directions;
+    int n_gates; /* LSTM_GATES or GRU_GATES */
     bool is_reverse;  /* the first direction */
     float *recurrent; /* directions x blocks x hidden x gates x UNITS */
     float *gates;     /* steps x batch x directions x blocks x gates x UNITS */
     float *states;    /* directions x batch x 3 x hidden: h, the next h, c */
-} lstm;
+    float *inner;     /* of a GRU: directions x hidden, the bias behind its reset */
+} recurrence;
 
-bool hwnas_onednn_is_short_lstm(const hwnas_graph *graph, const hwnas_node *node)
+bool hwnas_onednn_is_short_recurrent(const hwnas_graph *graph, const hwnas_node *node)
 {
     const int64_t *y = hwnas_node_output(graph, node)->dims;
     for (int i = HWNAS_RNN_W; i < node->n_inputs; i++)
@@ -43,24 +48,24 @@ static hwnas_status take(float **out, int64_t n, hwnas_onednn_step *step)
 }
 
 /* Where the row of a unit's gate stands in our order. */
-static int64_t place_of(const lstm *l, int64_t direction, int64_t gate, int64_t unit)
+static int64_t place_of(const recurrence *l, int64_t direction, int64_t gate, int64_t unit)
 {
     const int64_t blocks = l->hidden / UNITS;
-    return ((direction * blocks + unit / UNITS) * GATES + gate) * UNITS + unit % UNITS;
+    return ((direction * blocks + unit / UNITS) * l->n_gates + gate) * UNITS + unit % UNITS;
 }
 
 /* Calls for each row of W, R or the biases: its place in ours, and where it is in ONNX's. */
 #define EACH_ROW(l, to, from)                                                                      \
     for (int64_t d_ = 0, from = 0; d_ < (l)->directions; d_++)                                     \
-        for (int64_t g_ = 0; g_ < GATES; g_++)                                                     \
+        for (int64_t g_ = 0; g_ < (l)->n_gates; g_++)                                                             \
             for (int64_t u_ = 0, to; u_ < (l)->hidden && (to = place_of(l, d_, g_, u_), true);     \
                  u_++, from++)
 
 /* R, its columns one after the other within a block. */
-static hwnas_status order_recurrent(lstm *l, hwnas_onednn_step *step, const hwnas_tensor *tensor)
+static hwnas_status order_recurrent(recurrence *l, hwnas_onednn_step *step, const hwnas_tensor *tensor)
 {
     void *given;
-    const int64_t row = GATES * UNITS;
+    const int64_t row = l->n_gates * UNITS;
     TRY(hwnas_try_alloc(&given, (size_t)hwnas_tensor_bytes(tensor), step->name));
     hwnas_tensor_fill(tensor, given);
     const float *values = given;
@@ -72,12 +77,13 @@ static hwnas_status order_recurrent(lstm *l, hwnas_onednn_step *step, const hwna
     return HWNAS_OK;
 }
 
-/* W with its rows in our order, and the sum of both biases. */
-static hwnas_status order_inputs(lstm *l, float *w, float *b, const hwnas_graph *graph,
+/* W with its rows in our order, and the sum of both biases; the one of a GRU's hidden gate and the
+ * state stays by itself. */
+static hwnas_status order_inputs(recurrence *l, float *w, float *b, const hwnas_graph *graph,
                                  const hwnas_node *node)
 {
     const hwnas_tensor *tensor = hwnas_node_input(graph, node, HWNAS_RNN_W);
-    const int64_t n = GATES * l->hidden;
+    const int64_t n = l->n_gates * l->hidden;
     void *given;
     TRY(hwnas_try_alloc(&given, (size_t)hwnas_tensor_bytes(tensor), node->name));
     hwnas_tensor_fill(tensor, given);
@@ -94,19 +100,22 @@ static hwnas_status order_inputs(lstm *l, float *w, float *b, const hwnas_graph 
     EACH_ROW(l, to, from)
     {
         const int64_t at = from / n * 2 * n + from % n;
-        b[to] = values[at] + values[at + n];
+        const bool is_inner = l->inner && g_ == HIDDEN;
+        b[to] = values[at] + (is_inner ? 0 : values[at + n]);
+        if (is_inner)
+            l->inner[d_ * l->hidden + u_] = values[at + n];
     }
     free(given);
     return HWNAS_OK;
 }
 
 /* The product of the inputs with W. */
-static hwnas_status make_product(lstm *l, hwnas_onednn_step *step, const onednn_device *device,
+static hwnas_status make_product(recurrence *l, hwnas_onednn_step *step, const onednn_device *device,
                                  const float *w, const float *b)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_onednn_primitive *p = &l->product;
-    const int64_t columns = l->directions * GATES * l->hidden;
+    const int64_t columns = l->directions * l->n_gates * l->hidden;
     const dnnl_dims_t in_dims = {l->steps * l->batch, l->features}, w_dims = {l->features, columns};
     const dnnl_dims_t out_dims = {l->steps * l->batch, columns}, b_dims = {1, columns};
     dnnl_memory_desc_t in = NULL, any = NULL, given = NULL, bias = NULL, out = NULL;
@@ -148,13 +157,16 @@ static hwnas_status compile(hwnas_onednn_step *step, const onednn_device *device
     hwnas_status status = HWNAS_OK;
     const int64_t *x = hwnas_node_input(graph, node, HWNAS_RNN_X)->dims;
     const int64_t *y = hwnas_node_output(graph, node)->dims;
-    lstm *l = step->state = hwnas_alloc(sizeof *l);
+    recurrence *l = step->state = hwnas_alloc(sizeof *l);
     void *w = NULL, *b = NULL;
-    *l = (lstm){.steps = x[0], .batch = x[1], .features = x[2], .hidden = y[3], .directions = y[1]};
+    *l = (recurrence){.steps = x[0], .batch = x[1], .features = x[2], .hidden = y[3], .directions = y[1]};
+    l->n_gates = node->op->id == HWNAS_OP_GRU_CORE ? GRU_GATES : LSTM_GATES;
     l->is_reverse = node->attrs[HWNAS_RNN_DIRECTION].ints[0] == HWNAS_RNN_REVERSE;
-    const int64_t rows = l->directions * GATES * l->hidden;
+    const int64_t rows = l->directions * l->n_gates * l->hidden;
     TRY_OUT(take(&l->recurrent, rows * l->hidden, step));
     TRY_OUT(take(&l->gates, l->steps * l->batch * rows, step));
+    if (l->n_gates == GRU_GATES)
+        TRY_OUT(take(&l->inner, l->directions * l->hidden, step));
     TRY_OUT(take(&l->states, l->directions * l->batch * 3 * l->hidden, step));
     TRY_OUT(hwnas_try_alloc(&w, (size_t)(rows * l->features) * sizeof(float), step->name));
     TRY_OUT(hwnas_try_alloc(&b, (size_t)rows * sizeof(float), step->name));
@@ -168,20 +180,29 @@ out:
     return status;
 }
 
-/* One block of units: the next state of the gates' sums. `out` may be the output's row. */
-HWNAS_INLINE void run_block(float *next, float *c, float *out, const float *gates,
-                            const float *recurrent, const float *h, int64_t hidden)
+/* Adds R's rows of one block times the state to `sums`: `n` vectors for each of its columns. */
+HWNAS_INLINE void add_products(hwnas_vector *sums, const float *recurrent, const float *h,
+                               int64_t hidden, int n)
 {
-    hwnas_vector sums[GATES * PER_BLOCK], w, x, state;
-    for (int i = 0; i < GATES * PER_BLOCK; i++)
-        hwnas_load(&sums[i], gates + i * HWNAS_LANES);
-    for (int64_t k = 0; k < hidden; k++, recurrent += GATES * UNITS)
-        for (int i = 0; i < GATES * PER_BLOCK; i++) {
+    hwnas_vector w;
+    for (int64_t k = 0; k < hidden; k++, recurrent += n * HWNAS_LANES)
+        for (int i = 0; i < n; i++) {
             hwnas_load(&w, recurrent + i * HWNAS_LANES);
             sums[i] += w * h[k];
         }
+}
+
+/* One block of units: the next state of the gates' sums. `out` may be the output's row. */
+HWNAS_INLINE void run_lstm_block(float *next, float *c, float *out, const float *gates,
+                                 const float *recurrent, const float *h, int64_t hidden)
+{
+    enum { N = LSTM_GATES * PER_BLOCK };
+    hwnas_vector sums[N], x, state;
+    for (int i = 0; i < N; i++)
+        hwnas_load(&sums[i], gates + i * HWNAS_LANES);
+    add_products(sums, recurrent, h, hidden, N);
     for (int i = 0; i < PER_BLOCK; i++) {
-        hwnas_vector gate[GATES];
+        hwnas_vector gate[LSTM_GATES];
         for (int g = 0; g < CELL; g++)
             hwnas_sigmoid(&gate[g], &sums[g * PER_BLOCK + i]);
         hwnas_tanh(&gate[CELL], &sums[CELL * PER_BLOCK + i]);
@@ -195,10 +216,35 @@ HWNAS_INLINE void run_block(float *next, float *c, float *out, const float *gate
     }
 }
 
-/* All steps of one sequence in one direction. */
-HWNAS_CLONES static void run_sequence(const lstm *l, float *y, int64_t direction, int64_t sequence)
+/* The same of a GRU; `at` is the block's first unit. */
+HWNAS_INLINE void run_gru_block(float *next, float *out, const float *inner, const float *gates,
+                                const float *recurrent, const float *h, int64_t hidden, int64_t at)
 {
-    const int64_t hidden = l->hidden, row = GATES * hidden;
+    enum { N = GRU_GATES * PER_BLOCK };
+    hwnas_vector sums[N], given, last;
+    for (int i = 0; i < N; i++)
+        hwnas_load(&sums[i], i < HIDDEN * PER_BLOCK ? gates + i * HWNAS_LANES
+                                                    : inner + i * HWNAS_LANES - HIDDEN * UNITS);
+    add_products(sums, recurrent, h, hidden, N);
+    for (int i = 0; i < PER_BLOCK; i++) {
+        hwnas_vector update, reset, made;
+        hwnas_sigmoid(&update, &sums[UPDATE * PER_BLOCK + i]);
+        hwnas_sigmoid(&reset, &sums[RESET * PER_BLOCK + i]);
+        hwnas_load(&given, gates + HIDDEN * UNITS + i * HWNAS_LANES);
+        made = given + reset * sums[HIDDEN * PER_BLOCK + i];
+        hwnas_tanh(&made, &made);
+        hwnas_load(&last, h + at + i * HWNAS_LANES);
+        made += update * (last - made);
+        hwnas_store(next + i * HWNAS_LANES, &made);
+        hwnas_store(out + i * HWNAS_LANES, &made);
+    }
+}
+
+/* All steps of one sequence in one direction. */
+HWNAS_CLONES static void run_sequence(const recurrence *l, float *y, int64_t direction,
+                                      int64_t sequence)
+{
+    const int64_t hidden = l->hidden, row = l->n_gates * hidden;
     float *h = l->states + (direction * l->batch + sequence) * 3 * hidden, *next = h + hidden;
     float *c = next + hidden;
     const bool is_reverse = direction ? true : l->is_reverse;
@@ -208,9 +254,14 @@ HWNAS_CLONES static void run_sequence(const lstm *l, float *y, int64_t direction
         const float *gates =
             l->gates + ((t * l->batch + sequence) * l->directions + direction) * row;
         float *out = y + ((t * l->directions + direction) * l->batch + sequence) * hidden;
-        for (int64_t u = 0; u < hidden; u += UNITS)
-            run_block(next + u, c + u, out + u, gates + GATES * u,
-                      l->recurrent + direction * row * hidden + GATES * u * hidden, h, hidden);
+        for (int64_t u = 0; u < hidden; u += UNITS) {
+            const float *r = l->recurrent + direction * row * hidden + l->n_gates * u * hidden;
+            if (l->inner)
+                run_gru_block(next + u, out + u, l->inner + direction * hidden + u,
+                              gates + GRU_GATES * u, r, h, hidden, u);
+            else
+                run_lstm_block(next + u, c + u, out + u, gates + LSTM_GATES * u, r, h, hidden);
+        }
         float *const last = h;
         h = next;
         next = last;
@@ -219,7 +270,7 @@ HWNAS_CLONES static void run_sequence(const lstm *l, float *y, int64_t direction
 
 static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)
 {
-    const lstm *l = step->state;
+    const recurrence *l = step->state;
     float *y = hwnas_onednn_values(step->outputs[0]);
     void *const values[] = {hwnas_onednn_values(step->inputs[0]), l->gates};
     const int64_t n = l->directions * l->batch;
@@ -234,21 +285,22 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     return dnnl_success;
 }
 
-static void free_lstm(void *state)
+static void free_short(void *state)
 {
-    lstm *l = state;
+    recurrence *l = state;
     if (!l)
         return;
     hwnas_onednn_primitive_done(&l->product);
     free(l->recurrent);
     free(l->gates);
     free(l->states);
+    free(l->inner);
     free(l);
 }
 
-const hwnas_onednn_kind hwnas_onednn_short_lstm = {
+const hwnas_onednn_kind hwnas_onednn_short_recurrent = {
     .name = "own loops",
     .compile = compile,
     .run = run,
-    .free = free_lstm,
+    .free = free_short,
 };
