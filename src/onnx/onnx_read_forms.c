@@ -166,6 +166,38 @@ hwnas_status hwnas_onnx_read_upsample(int *out, hwnas_onnx_reader *r, const Onnx
                                 &data->tensor, false);
 }
 
+/* With an input that says whether to train, which it may say where nothing is zeroed: PyTorch
+ * writes so a dropout of rate 0 whose `training` was left as it is by default. */
+static hwnas_status read_dropout(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                 const char *name)
+{
+    enum { RATIO = 1, TRAINS };
+    const hwnas_tensor *given[3] = {NULL};
+    hwnas_attr rate = {.is_set = true, .n = 1, .number = 0.5};
+    int x;
+    if (!hwnas_onnx_has_input(node, TRAINS))
+        return HWNAS_OK;
+    for (size_t i = RATIO; i <= TRAINS; i++) {
+        if (!hwnas_onnx_has_input(node, i))
+            continue;
+        TRY(hwnas_onnx_constant(&given[i], r, node->input[i], hwnas_onnx_describe(node).s));
+        if (!given[i])
+            return hwnas_onnx_unsupported(node, i == RATIO ? "ratio" : "training_mode",
+                                         "is computed from the network's input");
+    }
+    if (given[RATIO])
+        rate.number = (double)given[RATIO]->data[0];
+    if (given[TRAINS]->data[0] != 0 && !(rate.number <= 0))
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                     "%s zeroes values at random: the network was exported as it is "
+                                     "trained",
+                                     hwnas_onnx_describe(node).s),
+                          "call model.eval() before the export");
+    TRY(hwnas_onnx_input(&x, r, node, 0));
+    return hwnas_graph_add_node(out, r->graph, hwnas_ops[HWNAS_OP_DROPOUT], name, &rate, 1, &x,
+                                false);
+}
+
 static const struct {
     const char *type;
     hwnas_onnx_form *read;
@@ -182,6 +214,7 @@ static const struct {
     {"ConvInteger", hwnas_onnx_read_conv_integer},
     {"ConvTranspose", hwnas_onnx_read_conv_transpose},
     {"DepthToSpace", hwnas_onnx_read_depth_space},
+    {"Dropout", read_dropout},
     {"DynamicQuantizeLinear", hwnas_onnx_read_dynamic_quantize},
     {"Einsum", hwnas_onnx_read_einsum},
     {"EyeLike", hwnas_onnx_read_eye},

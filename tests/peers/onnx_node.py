@@ -68,10 +68,9 @@ REASONS = {
     "the shape 0x3x4": "reshape_allowzero_reordered",
     "attribute 'training_mode'": """batchnorm_example_training_mode
         batchnorm_epsilon_training_mode""",
-    "(Dropout) has 2 inputs": """training_dropout_default training_dropout_default_mask
-        training_dropout training_dropout_mask training_dropout_zero_ratio
-        training_dropout_zero_ratio_mask""",
-    "a second output": """dropout_default_mask dropout_default_mask_ratio
+    "zeroes values at random": """training_dropout_default training_dropout_default_mask
+        training_dropout training_dropout_mask""",
+    "a second output": """dropout_default_mask dropout_default_mask_ratio training_dropout_zero_ratio_mask
         maxpool_with_argmax_2d_precomputed_pads maxpool_with_argmax_2d_precomputed_strides""",
     "is of type STRING": """cast_FLOAT_to_STRING cast_STRING_to_FLOAT castlike_FLOAT_to_STRING
         castlike_STRING_to_FLOAT castlike_FLOAT_to_STRING_expanded
