@@ -113,6 +113,7 @@ typedef struct hwnas_measurement {
     double run_seconds;   /* inside runs: warm-up, samples, disturbed ones */
     double total_seconds; /* from request to answer, as the caller saw it */
     size_t memory_bytes;  /* held by the executable */
+    size_t peak_bytes;    /* that the runner's process held at most meanwhile; 0: not known */
     hwnas_stop stop;
     /* What hwnas_measurement_doubt() says in words; then the figures stand, but on shaky ground. */
     bool is_unstable;

@@ -20,6 +20,7 @@
 #include "measure/core_choice.h"
 #include "measure/race.h"
 #include "measure/far.h"
+#include "measure/peak.h"
 #include "measure/runner.h"
 #include "measure/steps.h"
 #include "measure/verify.h"
@@ -175,25 +176,30 @@ static hwnas_status inject_fault(const session *s)
 
 /* One network on its way through the runner. */
 typedef struct job {
-    hwnas_graph *raw, *graph;
+    hwnas_graph *graph;
     hwnas_exec *exec;
     double compile_seconds;
+    bool has_peak; /* counted since this network came */
 } job;
 
 static void job_done(job *j)
 {
     hwnas_exec_free(j->exec);
     hwnas_graph_free(j->graph);
-    hwnas_graph_free(j->raw);
 }
 
-static hwnas_status compile(job *j, session *s, const void *onnx, size_t length,
+/* `onnx` is freed on the way, or left to the caller. */
+static hwnas_status compile(job *j, session *s, void **onnx, size_t length,
                             const hwnas_measure_options *options)
 {
+    hwnas_graph *raw;
+    j->has_peak = hwnas_peak_begin();
     say(s, "reading");
     TRY(hwnas_child_limit_memory(options->memory_limit));
-    TRY(hwnas_onnx_read(&j->raw, "the candidate", onnx, length));
-    TRY(hwnas_exec_form(&j->graph, j->raw, &options->exec));
+    TRY(hwnas_onnx_take(&raw, "the candidate", onnx, length));
+    const hwnas_status formed = hwnas_exec_form(&j->graph, raw, &options->exec);
+    hwnas_graph_free(raw);
+    TRY(formed);
 
     say(s, "compiling");
     TRY(inject_fault(s));
@@ -212,6 +218,7 @@ static hwnas_status measure(json_t **out, const job *j, const hwnas_measure_opti
     hwnas_step_times steps = {0};
     TRY_OUT(hwnas_measure_exec(&m, j->exec, j->graph, options));
     m.compile_seconds = j->compile_seconds;
+    m.peak_bytes = j->has_peak ? hwnas_peak_bytes() : 0;
     if (with_steps)
         TRY_OUT(hwnas_measure_steps(&steps, j->exec, j->graph, options));
     *out = hwnas_wire_measurement(&m);
@@ -251,6 +258,7 @@ static hwnas_status measure_window(json_t **out, session *s, const job *j,
     TRY_OUT(wait_for_go(&lead, &seconds, s, copy.run_seconds));
     TRY_OUT(hwnas_window_measure(&window, &copy, lead, seconds, options));
     window.m.compile_seconds = j->compile_seconds;
+    window.m.peak_bytes = j->has_peak ? hwnas_peak_bytes() : 0;
     *out = hwnas_wire_window(&window);
 out:
     hwnas_window_done(&window);
@@ -279,7 +287,7 @@ static hwnas_status serve_measure(session *s, const json_t *request)
         TRY_OUT(hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options"));
     options.progress = say;
     options.context = s;
-    TRY_OUT(compile(&j, s, onnx, frame.length, &options));
+    TRY_OUT(compile(&j, s, &onnx, frame.length, &options));
     if (is_copy)
         TRY_OUT(measure_window(&result, s, &j, &options));
     else
@@ -311,7 +319,7 @@ static hwnas_status serve_race(session *s, const json_t *request, int n)
     options.progress = say;
     options.context = s;
     for (int i = 0; i < n; i++) {
-        TRY_OUT(compile(&jobs[i], s, onnx[i], frames[i].length, &options));
+        TRY_OUT(compile(&jobs[i], s, &onnx[i], frames[i].length, &options));
         execs[i] = jobs[i].exec;
         graphs[i] = jobs[i].graph;
     }
@@ -346,7 +354,7 @@ static hwnas_status serve_verify(session *s, const json_t *request)
     options.context = s;
     say(s, "reading");
     TRY_OUT(hwnas_child_limit_memory(0));
-    TRY_OUT(hwnas_onnx_read(&graph, "the candidate", onnx, frame.length));
+    TRY_OUT(hwnas_onnx_take(&graph, "the candidate", &onnx, frame.length));
     TRY_OUT(inject_fault(s));
     TRY_OUT(hwnas_verify(&verified, s->device, graph,
                          json_number_value(json_object_get(request, "verify")), &options));

@@ -358,6 +358,7 @@ static void add_up(hwnas_window *out, const hwnas_window *windows, int n)
         sum->n_disturbed += m->n_disturbed;
         sum->n_warm_up += m->n_warm_up;
         sum->memory_bytes += m->memory_bytes;
+        sum->peak_bytes += m->peak_bytes;
         sum->run_seconds += m->run_seconds;
         sum->disturbed_share += m->disturbed_share / n;
         sum->is_mixed |= m->is_mixed;

@@ -25,6 +25,10 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_write_file(const char *path, const hwnas_g
  * name; broken bytes are HWNAS_E_INPUT. docs/operators.md lists what is read. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes,
                                            size_t length);
+/* The same of bytes by malloc(), which are freed, and *bytes is NULL then, before there are as many
+ * again; after a failure they may still be there, and are the caller's. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_take(hwnas_graph **out, const char *name, void **bytes,
+                                           size_t length);
 /* Reads a file, and values that lie in other files beside it (external data). With `skipped` a node
  * that we cannot compute is not a failure: it and what depends on it is left out, what is computed
  * last without it are the outputs, and `skipped` says a line for each such node. */

@@ -319,15 +319,27 @@ static hwnas_status read_graph(reader *r)
     return read_outputs(r);
 }
 
-/* `r` says where files beside the model lie, and the rest that the caller decides. */
+static void free_model(Onnx__ModelProto *model)
+{
+    if (model)
+        onnx__model_proto__free_unpacked(model, NULL);
+}
+
+/* `r` says where files beside the model lie, and the rest that the caller decides. `owned` (NULL:
+ * the bytes are only borrowed) is freed and set to NULL as soon as it may be: the weights of a large
+ * model are never there more than twice. */
 static hwnas_status read_model(hwnas_graph **out, hwnas_onnx_batch *batch, reader r,
-                               const char *name, const void *bytes, size_t length)
+                               const char *name, const void *bytes, size_t length, void **owned)
 {
     hwnas_status status = HWNAS_OK;
     Onnx__ModelProto *model = NULL;
     hwnas_graph *fused = NULL;
     uint64_t seed = 0;
     TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
+    if (owned) {
+        free(*owned);
+        *owned = NULL;
+    }
     TRY_OUT(check_model(&r.opset, model));
     const char *text =
         hwnas_onnx_find_entry(model->metadata_props, model->n_metadata_props, HWNAS_ONNX_SEED_KEY);
@@ -336,6 +348,8 @@ static hwnas_status read_model(hwnas_graph **out, hwnas_onnx_batch *batch, reade
     r.from = model->graph;
     r.graph = hwnas_graph_new(is_empty(r.from->name) ? name : r.from->name, seed);
     TRY_OUT(read_graph(&r));
+    free_model(model);
+    model = NULL;
     TRY_OUT(hwnas_onnx_settle_zeros(r.graph));
     hwnas_graph_tidy(r.graph);
     TRY_OUT(hwnas_graph_fuse(&fused, r.graph));
@@ -352,15 +366,20 @@ out:
     free(r.node_names);
     free(r.values);
     free(r.bound);
-    if (model)
-        onnx__model_proto__free_unpacked(model, NULL);
+    free_model(model);
     return status;
 }
 
 hwnas_status hwnas_onnx_read(hwnas_graph **out, const char *name, const void *bytes, size_t length)
 {
     const reader alone = {.batch = 1};
-    return read_model(out, NULL, alone, name, bytes, length);
+    return read_model(out, NULL, alone, name, bytes, length, NULL);
+}
+
+hwnas_status hwnas_onnx_take(hwnas_graph **out, const char *name, void **bytes, size_t length)
+{
+    const reader alone = {.batch = 1};
+    return read_model(out, NULL, alone, name, *bytes, length, bytes);
 }
 
 hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped)
@@ -379,6 +398,7 @@ hwnas_status hwnas_onnx_load_batch(hwnas_graph **out, const char *path, int batc
 hwnas_status hwnas_onnx_load_shaped(hwnas_graph **out, hwnas_onnx_batch *batch, const char *path,
                                     const hwnas_onnx_shapes *shapes, hwnas_str *skipped)
 {
+    void *owned = NULL;
     char *bytes = NULL, *folder = hwnas_strdup(path), *slash = strrchr(folder, '/');
     size_t length;
     if (slash)
@@ -391,10 +411,10 @@ hwnas_status hwnas_onnx_load_shaped(hwnas_graph **out, hwnas_onnx_batch *batch, 
                            .shapes = shapes};
     hwnas_status status = hwnas_file_read(&bytes, &length, path, MAX_FILE_BYTES);
     if (status == HWNAS_OK)
-        status = read_model(out, batch, beside, path, bytes, length);
+        status = read_model(out, batch, beside, path, owned = bytes, length, &owned);
     else if (status == HWNAS_E_INPUT && !*hwnas_last_error()->hint)
         hwnas_hint(status, "is it a model? a large one keeps its weights in a file beside it");
     free(folder);
-    free(bytes);
+    free(owned);
     return status;
 }

@@ -36,6 +36,7 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("energy_low_joules", "energy_low_j", NUMBER, MEASURED, m.energy_low),
     FIELD("energy_high_joules", "energy_high_j", NUMBER, MEASURED, m.energy_high),
     FIELD("memory_bytes", "memory_bytes", SIZE, MEASURED, m.memory_bytes),
+    FIELD("peak_memory_bytes", "peak_memory_bytes", SIZE, MEASURED, m.peak_bytes),
     FIELD("compile_seconds", "compile_s", NUMBER, MEASURED, m.compile_seconds),
     FIELD("first_run_seconds", "first_run_s", NUMBER, MEASURED, m.first_run_seconds),
     FIELD("samples", "samples_count", SIZE, MEASURED, m.n_samples),

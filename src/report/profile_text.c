@@ -146,6 +146,12 @@ static void put_memory(hwnas_grid *grid, const hwnas_profile_row *row, const uni
     hwnas_grid_number(grid, 1, bytes > 0 ? bytes / u->memory.scale : NAN);
 }
 
+static void put_peak(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
+{
+    const double bytes = (double)row->m.peak_bytes;
+    hwnas_grid_number(grid, 1, bytes / u->memory.scale);
+}
+
 static void put_compile(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
     (void)u;
@@ -196,6 +202,14 @@ static bool has_energy(const hwnas_profile *p)
     return false;
 }
 
+static bool has_peak(const hwnas_profile *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].status == HWNAS_OK && p->rows[i].m.peak_bytes)
+            return true;
+    return false;
+}
+
 static const struct column {
     const char *heading; /* NULL ends the table; one that names a unit does so in the units' own */
     hwnas_grid_side side;
@@ -218,6 +232,7 @@ static const struct column {
     {"GMAC/s", HWNAS_GRID_RIGHT, false, put_macs, NULL},
     {"mJ/item", HWNAS_GRID_RIGHT, false, put_energy, has_energy},
     {"MiB", HWNAS_GRID_RIGHT, false, put_memory, NULL},
+    {"peak", HWNAS_GRID_RIGHT, false, put_peak, has_peak},
     {"compile", HWNAS_GRID_RIGHT, false, put_compile, NULL},
     {"first", HWNAS_GRID_RIGHT, false, put_first, NULL},
     {0},
@@ -429,9 +444,9 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     hwnas_str_addf(out,
-                   "\ncompile and first run in ms; %s are weights and buffers; '-': too few "
+                   "\ncompile and first run in ms; %s are weights and buffers%s; '-': too few "
                    "samples to carry it\n",
-                   u.memory.unit);
+                   u.memory.unit, has_peak(profile) ? ", peak those of the whole process" : "");
     add_marks(out, profile);
     add_ends(out, profile);
     add_verified(out, profile);

@@ -9,7 +9,36 @@ bats_require_minimum_version 1.5.0
 import sys
 lines = open(sys.argv[1]).read().splitlines()
 head = next(i for i, line in enumerate(lines) if line.startswith("model "))
-assert lines[head + 1].split()[-3] == "-" and lines[head].split()[-3:] == ["MiB", "compile", "first"], lines
+assert lines[head + 1].split()[-4] == "-" and lines[head].split()[-4:] == ["MiB", "peak", "compile", "first"], lines
+END
+}
+
+# The network's weights, 64 MiB in the file, are there twice at most: as they are read, brought into a form and
+# laid out for the library. The rest is code, libraries and buffers.
+@test "the process's peak memory is told, and weights are never there three times" {
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+weights = np.random.default_rng(1).standard_normal((4096, 4096), np.float32)
+graph = helper.make_graph(
+    [helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4096])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4096])], [numpy_helper.from_array(weights, "w")])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), "large.onnx")
+END
+    "$HWNAS" profile large.onnx --threads 1 --seconds 0.05 --json >out.json
+    "$HWNAS" profile mnist_mlp --threads 1 --seconds 0.05 --json >small.json
+    /usr/bin/python3 - out.json small.json <<'END'
+import json, sys
+large, small = [json.load(open(name))["rows"][0] for name in sys.argv[1:]]
+mib, weights = 2**20, 4096 * 4096 * 4
+assert large["memory_bytes"] >= weights, large
+peak = large["peak_memory_bytes"] - small["peak_memory_bytes"]
+assert weights < peak < 2.5 * weights, (large["peak_memory_bytes"] / mib, small["peak_memory_bytes"] / mib)
 END
 }
 
