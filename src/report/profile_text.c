@@ -7,6 +7,7 @@
 #include "profile/fields.h"
 #include "report/grid.h"
 #include "report/precision_notes.h"
+#include "report/thread_notes.h"
 #include "trial/metric.h"
 
 #define MS 1e3
@@ -451,6 +452,7 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     add_ends(out, profile);
     add_verified(out, profile);
     hwnas_precision_notes(out, profile);
+    hwnas_thread_notes(out, profile);
     for (size_t i = 0; i < profile->n_rows; i++)
         hwnas_slow_code_line(out, &profile->rows[i]);
     add_doubts(out, profile);

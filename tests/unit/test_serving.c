@@ -16,6 +16,7 @@
 #include "base/stats.h"
 #include "profile/baseline.h"
 #include "profile/serving.h"
+#include "report/thread_notes.h"
 
 /* A machine whose batch takes a second on each stream. */
 static hwnas_service make_service(int batch, int streams, double percentile)
@@ -175,6 +176,46 @@ static void test_baseline(void **state)
     assert_non_null(row.trouble);
 }
 
+/* ---- How many threads pay ---- */
+
+/* What is said of a network that takes these seconds with these threads, in any order. */
+static void check_notes(const char *wanted, size_t n, const int *threads, const double *seconds)
+{
+    hwnas_str out = {0};
+    hwnas_profile *profile = hwnas_profile_new();
+    for (size_t i = 0; i < n; i++) {
+        hwnas_profile_row *row = hwnas_profile_add_row(profile);
+        row->model = "net";
+        row->device = "cpu";
+        row->batch = row->streams = 1;
+        row->threads = threads[i];
+        row->m.p50 = seconds[i];
+        row->m.is_unstable = seconds[i] < 0;
+        row->status = seconds[i] ? HWNAS_OK : HWNAS_E_TIMEOUT;
+    }
+    hwnas_thread_notes(&out, profile);
+    assert_string_equal(out.s ? out.s : "", wanted);
+    hwnas_str_done(&out);
+    hwnas_profile_free(profile);
+}
+
+/* Amdahl's law, 1 / (s + (1 - s) / n), with a tenth that is not shared: 1, 1.82, 3.08 and 4.71 times. */
+static void test_threads_that_pay(void **state)
+{
+    (void)state;
+    static const int threads[] = {8, 1, 4, 2};
+    static const double amdahl[] = {0.2125, 1, 0.325, 0.55};
+    static const double slower[] = {2, 1, 1.5, 1.2}, failed[] = {0, 1, -1, 0.5};
+    check_notes("net, cpu, batch 1, f32: 4 threads pay, 3.08 times as fast as 1; of 8 each more adds "
+                "41 % of a core, below 50\n",
+                4, threads, amdahl);
+    check_notes("net, cpu, batch 1, f32: 1 thread pays; 2 are no faster\n", 4, threads, slower);
+    check_notes("net, cpu, batch 1, f32: 2 threads pay, 2.00 times as fast as 1; more were not "
+                "measured\n",
+                4, threads, failed);
+    check_notes("", 1, threads, amdahl);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +225,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_filling),
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_baseline),
+        cmocka_unit_test(test_threads_that_pay),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
