@@ -1,6 +1,5 @@
 #include "profile/command.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -43,8 +42,8 @@ char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_optio
         add_option(&out, "arch", recipe->arch);
     add_option(&out, "device", recipe->device);
     hwnas_str_addf(&out, " --batch %d --threads %d --dtype %s", recipe->batch, recipe->threads,
-                   isnan(recipe->max_error) ? hwnas_precision_name(o->exec.precision) : "mixed");
-    if (!isnan(recipe->max_error))
+                   recipe->is_mixed ? "mixed" : hwnas_precision_name(o->exec.precision));
+    if (recipe->is_mixed)
         hwnas_str_addf(&out, " --max-error %g", 100 * recipe->max_error);
     if (o->exec.training)
         hwnas_str_addf(&out, " --training --optimizer %s", hwnas_optimizer_name(o->exec.training));

@@ -184,7 +184,8 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
                                  .shape = row->shape,
                                  .threads = row->threads,
                                  .streams = count_streams(c),
-                                 .max_error = c->is_mixed ? c->sweep->max_error : NAN,
+                                 .is_mixed = c->is_mixed,
+                                 .max_error = c->sweep->max_error,
                                  .skips = c->sweep->skips};
     char *text = hwnas_recipe_command(&recipe, options);
     const char *kept = hwnas_arena_string(c->profile->arena, text, strlen(text));

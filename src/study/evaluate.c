@@ -21,7 +21,6 @@ static char *command_of(const hwnas_evaluator *e, const hwnas_candidate *c, int 
     hwnas_measure_options options = hwnas_evaluate_options(e, c, device, seconds);
     const hwnas_recipe recipe = {.model = s->phase ? s->phase->space_name : e->job->space,
                                  .arch = *code ? code : NULL,
-                                 .max_error = NAN,
                                  .device = s->row->spelling,
                                  .batch = batch_at(s, c->settings.batch),
                                  .threads = threads_at(s, c->settings.threads)};

@@ -167,6 +167,7 @@ with hwnas.Measurer(threads=1, seconds=0.05, timeout=600, progress=phases.append
         v = m["latency.p50"]
         assert v.unit == "s" and v.source == "measured" and v.low <= v.value <= v.high, v
         assert float(m) == m.p50 == m.details["p50_seconds"] and m.details["arch"] == code
+        assert "--dtype f32 --interval" in m.details["command"], m.details["command"]
         assert f"{1e3 * m.p50:.4g} ms" in repr(m), repr(m)
 assert "compiling" in phases and "sampling" in phases, phases
 assert hwnas.Network("mnist_mlp").measure(seconds=0.01, interval=1).p50 > 0
