@@ -139,7 +139,9 @@ out:
     return status;
 }
 
-/* By how much deviations must grow for 90 % of the results to lie inside their 90 % intervals. */
+/* By how much deviations must grow for 90 % of results to lie inside their 90 % intervals: of one
+ * more row, so of n errors the smallest that 0.9 (n + 1) of them do not exceed (split conformal
+ * prediction: Lei et al., JASA 2018). */
 static double find_spread(const hwnas_estimate *estimates, const double *known, size_t n)
 {
     const double z_90 = 1.6448536269514722;
@@ -147,7 +149,8 @@ static double find_spread(const hwnas_estimate *estimates, const double *known, 
     for (size_t i = 0; i < n; i++)
         errors[i] = fabs(estimates[i].mean - known[i]) / fmax(estimates[i].sd, 1e-300);
     hwnas_sort(errors, n);
-    double spread = hwnas_quantile(errors, n, 0.9) / z_90;
+    size_t rank = (size_t)ceil(0.9 * (double)(n + 1));
+    double spread = errors[(rank < n ? rank : n) - 1] / z_90;
     free(errors);
     /* Far from one only where errors are 0 or the rows are no sample at all. */
     return fmin(fmax(spread, 1e-3), 1e3);

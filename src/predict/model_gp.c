@@ -17,8 +17,7 @@ enum {
     MAX_SD_ROWS = 600, /* for deviations */
     CHOOSE_ROWS = 200, /* for choosing link and columns */
     LEARN_ROWS = 800,  /* for the hyper-parameters */
-    FEW_ROWS = 600,
-    RELEARN_ROWS = 200,
+    FEW_ROWS = 600,    /* below, a judge learns them anew */
     ROW_STREAM = 47,
 };
 
@@ -296,10 +295,11 @@ static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas
         memcpy(model->gp->parameters, old->gp->parameters,
                (old->gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *old->gp->parameters);
         /* With few rows each of them has a say in the hyper-parameters, and errors of rows that had
-         * one would be too small. */
+         * one would be too small. A judge must learn from as many as what it judges: from fewer its
+         * deviations are too wide for its errors, and those of what it judges come out too small. */
         if (rows.n < FEW_ROWS) {
             hwnas_gp_prior_centre(model->gp, model->gp->parameters);
-            TRY_OUT(learn(model, &rows, RELEARN_ROWS, 30, seed));
+            TRY_OUT(learn(model, &rows, LEARN_ROWS, 30, seed));
         }
     } else {
         TRY_OUT(choose(&model, &rows, seed));

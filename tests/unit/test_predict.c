@@ -644,15 +644,54 @@ static char *replaced(const char *text, const char *from, const char *to)
     return hwnas_printf("%.*s%s%s", (int)before, text, to, text + before + strlen(from));
 }
 
+typedef struct damage {
+    const char *from, *to, *message, *hint;
+} damage;
+
+/* A file in which something is replaced is refused, and says where. */
+static void refuse(const char *good, const damage *done)
+{
+    hwnas_predictor *predictor = NULL;
+    char *bad = replaced(good, done->from, done->to);
+    write_text("bad.json", bad);
+    free(bad);
+    assert_failed(hwnas_predictor_load(&predictor, in_dir("bad.json"), accel), HWNAS_E_INPUT,
+                  done->message, done->hint);
+    assert_string_equal(hwnas_last_error()->file, in_dir("bad.json"));
+}
+
+/* An ensemble need not have trees, so they have a file of their own. */
+static void load_refuses_trees(void **state)
+{
+    (void)state;
+    hwnas_fit_result result;
+    static const damage cases[] = {
+        {"\"num_feature\":\"", "\"num_feature\":\"1", "inputs", ""},
+        {"\"left_children\":[1", "\"left_children\":[999", "child is not among", ""},
+        {"\"left_children\":[1", "\"left_children\":[0", "child is not among", ""},
+        {"\"split_indices\":[", "\"split_indices\":[-1,", "differ in length", ""},
+        {"\"split_conditions\":[", "\"split_conditions\":[{},", "differ in length", ""},
+        {"\"trees\":[", "\"trees\":7,\"x\":[", "trees are damaged", ""},
+    };
+    write_rows("rows.csv", ACCEL_CSV, 13, 300);
+    const char *data = in_dir("rows.csv"), *path = in_dir("trees.json");
+    hwnas_fit_options options = accel_options(data, path);
+    options.kind = "gbdt";
+    assert_int_equal(hwnas_predictor_fit(&result, &options), HWNAS_OK);
+    free(result.chosen);
+    char *good = read_text(in_dir("trees.json"));
+    for (size_t i = 0; i < COUNT(cases); i++)
+        refuse(good, &cases[i]);
+    free(good);
+}
+
 static void load_refuses(void **state)
 {
     (void)state;
     if (!hwnas_file_exists(in_dir("a.json")))
         skip();
     char *good = read_text(in_dir("a.json"));
-    static const struct {
-        const char *from, *to, *message, *hint;
-    } cases[] = {
+    static const damage cases[] = {
         {"\"hwnas predictor\"", "\"something\"", "not a predictor of hwnas", "predictor fit"},
         {"\"version\": 2", "\"version\": 3", "has format version 3", "use a newer hwnas"},
         {"\"version\": 2", "\"version\": 1", "has format version 1", "fit the predictor again"},
@@ -676,22 +715,10 @@ static void load_refuses(void **state)
         {"\"parameters\":[", "\"parameters\":[1e9,", "parameters", ""},
         {"\"view\":\"", "\"view\":\"all ", "cannot look at", ""},
         {"\"rows\":[[", "\"rows\":[[0,", "columns of a row", ""},
-        {"\"num_feature\":\"", "\"num_feature\":\"1", "inputs", ""},
-        {"\"left_children\":[1", "\"left_children\":[999", "child is not among", ""},
-        {"\"left_children\":[1", "\"left_children\":[0", "child is not among", ""},
-        {"\"split_indices\":[", "\"split_indices\":[-1,", "differ in length", ""},
-        {"\"split_conditions\":[", "\"split_conditions\":[{},", "differ in length", ""},
-        {"\"trees\":[", "\"trees\":7,\"x\":[", "trees are damaged", ""},
     };
     hwnas_predictor *predictor = NULL;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        char *bad = replaced(good, cases[i].from, cases[i].to);
-        write_text("bad.json", bad);
-        free(bad);
-        assert_failed(hwnas_predictor_load(&predictor, in_dir("bad.json"), accel), HWNAS_E_INPUT,
-                      cases[i].message, cases[i].hint);
-        assert_string_equal(hwnas_last_error()->file, in_dir("bad.json"));
-    }
+    for (size_t i = 0; i < COUNT(cases); i++)
+        refuse(good, &cases[i]);
     /* Wherever it was cut off. */
     for (size_t n = 0; n < strlen(good) - 2; n += strlen(good) / 23) {
         char *cut = hwnas_printf("%.*s", (int)n, good);
@@ -719,6 +746,26 @@ static void shipped_predictor_keeps_its_word(void **state)
     assert_int_equal(scores.n_rows, 4110); /* the rows it was fitted on */
     assert_true(scores.kendall_tau > 0.94 && scores.rmse < 0.3);
     hwnas_predictor_free(predictor);
+}
+
+/* Of networks that its fit has not seen, 90 % intervals hold about 90 %. */
+static void shipped_intervals_hold(void **state)
+{
+    static const char *const names[] = {
+        "accel_nasbench_imagenet", "nas_bench_macro_cifar10",   "nas_bench_201_cifar10",
+        "nas_bench_201_cifar100",  "nas_bench_201_imagenet16",  "gpt_s_perplexity",
+        "gpt_m_perplexity",        "ofa_mobilenet_v3_imagenet", "imagenet_any",
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(names); i++) {
+        json_t *file = NULL;
+        assert_int_equal(hwnas_predictor_read(&file, names[i]), HWNAS_OK);
+        const double inside = json_number_value(
+            json_object_get(json_object_get(file, "cross_validation"), "coverage_90"));
+        if (inside < 0.86 || inside > 0.94)
+            fail_msg("%s: %.1f %% inside", names[i], 100 * inside);
+        json_decref(file);
+    }
 }
 
 /* How long a text is, and in which phase, does not change what a network is worth. */
@@ -767,7 +814,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(fit_refuses),
         cmocka_unit_test(fit_for_any_space),
         cmocka_unit_test(load_refuses),
+        cmocka_unit_test(load_refuses_trees),
         cmocka_unit_test(shipped_predictor_keeps_its_word),
+        cmocka_unit_test(shipped_intervals_hold),
         cmocka_unit_test(settings_do_not_change_an_estimate),
     };
     if (argc > 1)
