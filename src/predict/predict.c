@@ -302,6 +302,16 @@ void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode 
     predictor->train_mode = mode;
 }
 
+bool hwnas_predictor_is_of_floats(const hwnas_predictor *predictor)
+{
+    static const hwnas_predictor_ops *const of_floats[] = {
+        &hwnas_predictor_table, &hwnas_predictor_fitted, &hwnas_predictor_onnx};
+    for (size_t i = 0; i < sizeof of_floats / sizeof *of_floats; i++)
+        if (predictor->ops == of_floats[i])
+            return true;
+    return false;
+}
+
 bool hwnas_predictor_ranks_only(const hwnas_predictor *predictor)
 {
     return predictor->ops->ranks_only;

@@ -153,7 +153,7 @@ static void add_table(hwnas_str *out, const hwnas_summary *s, const hwnas_summar
 static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
 {
     bool has_measured = false, has_predicted = false, has_unstable = false, has_again = false;
-    const char *doubt = NULL;
+    bool is_in_doubt[HWNAS_N_SOURCES] = {0};
     for (size_t i = 0; i < front->n; i++) {
         const hwnas_trial *trial = &s->trials[front->trials[i]];
         has_unstable |= trial->is_unstable;
@@ -162,15 +162,16 @@ static void add_legend(hwnas_str *out, const hwnas_summary *s, const hwnas_summa
             const bool has_interval = hwnas_value_has_interval(v);
             has_measured |= hwnas_value_is_bounded(v);
             has_predicted |= hwnas_sources[v->source].is_predicted && has_interval;
-            doubt = hwnas_sources[v->source].doubt ? hwnas_sources[v->source].doubt : doubt;
+            is_in_doubt[v->source] |= hwnas_sources[v->source].doubt != NULL;
             has_again |= v->rounds > 0;
         }
     }
     hwnas_str_add(out, "* winner");
     if (has_predicted)
         hwnas_str_add(out, "; +- standard deviation of the prediction");
-    if (doubt)
-        hwnas_str_addf(out, "; ! %s", doubt);
+    for (int i = 0; i < HWNAS_N_SOURCES; i++)
+        if (is_in_doubt[i])
+            hwnas_str_addf(out, "; ! %s", hwnas_sources[i].doubt);
     if (has_measured)
         hwnas_str_add(out, "; [ ] 95 % interval of the measured median");
     if (has_again)

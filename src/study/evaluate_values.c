@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/elaborate.h"
+#include "predict/int8_loss.h"
 #include "study/evaluator.h"
 #include "study/write_network.h"
 #include "trial/judge.h"
@@ -133,10 +134,10 @@ static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_estimate *es
 }
 
 static void add_estimate(hwnas_trial *trial, const hwnas_evaluator *e,
-                         const hwnas_estimate *estimate)
+                         const hwnas_estimate *estimate, hwnas_source source)
 {
     const bool is_exact = estimate->sd == 0;
-    add_value(trial, e, hwnas_metric_of(HWNAS_ACCURACY), -1, source_of(e, estimate),
+    add_value(trial, e, hwnas_metric_of(HWNAS_ACCURACY), -1, source,
               (hwnas_reading){estimate->mean, is_exact ? NAN : estimate->mean - estimate->sd,
                               is_exact ? NAN : estimate->mean + estimate->sd});
 }
@@ -147,8 +148,22 @@ hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *e, const h
     hwnas_predictor_train_mode(e->predictor, HWNAS_TRAIN_EACH);
     hwnas_predictor_use_rung(e->predictor, 0);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &arch, 1));
-    add_estimate(out, e, &estimate);
+    add_estimate(out, e, &estimate, source_of(e, &estimate));
     return HWNAS_OK;
+}
+
+/* Takes off what a network run in bytes is likely to lose, where the predictor knows only floats. */
+static hwnas_source take_off_loss(hwnas_estimate *estimate, const hwnas_evaluator *e,
+                                  const hwnas_candidate *c)
+{
+    const hwnas_source source = source_of(e, estimate);
+    if (e->job->has_no_int8_loss || !hwnas_predictor_is_of_floats(e->predictor) ||
+        strcmp(hwnas_predictor_unit(e->predictor), "%"))
+        return source;
+    const hwnas_int8_family *family = hwnas_int8_family_of(c->graph);
+    estimate->mean -= family->mean;
+    estimate->sd = hypot(estimate->sd, hwnas_int8_loss_sd(family));
+    return source == HWNAS_EXTRAPOLATED ? source : HWNAS_PRIOR;
 }
 
 /* The accuracy that a network has to have; 0: any. */
@@ -181,7 +196,9 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
     const hwnas_precision precision = hwnas_trial_precision(e->job, c->settings, -1);
     hwnas_predictor_use_precision(e->predictor, precision == HWNAS_S8 ? HWNAS_S8 : HWNAS_F32);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
-    add_estimate(trial, e, &estimate);
+    const hwnas_source source =
+        precision == HWNAS_S8 ? take_off_loss(&estimate, e, c) : source_of(e, &estimate);
+    add_estimate(trial, e, &estimate, source);
     return HWNAS_OK;
 }
 

@@ -101,6 +101,16 @@ static json_t *device_json(const hwnas_job_device *device, file_writer write)
     return json;
 }
 
+static bool may_be_s8(const hwnas_job *job)
+{
+    bool is_s8 = false;
+    for (int i = 0; i < job->dtype.n; i++)
+        is_s8 |= job->dtype.values[i] == 1 + HWNAS_S8;
+    for (int i = 0; i < job->goals.devices.n; i++)
+        is_s8 |= job->goals.devices.rows[i].dtype == 1 + HWNAS_S8;
+    return is_s8;
+}
+
 static json_t *describe(const hwnas_job *job, file_writer write)
 {
     json_t *objectives = json_array(), *constraints = json_array(), *devices = json_array();
@@ -120,6 +130,8 @@ static json_t *describe(const hwnas_job *job, file_writer write)
     add_settings(json, job);
     if (job->is_domain_free)
         json_object_set_new(json, "domain", json_string("free"));
+    if (job->predictor && !job->has_no_int8_loss && may_be_s8(job))
+        json_object_set_new(json, "byte-loss", json_string("prior"));
     return json;
 }
 

@@ -38,6 +38,7 @@ typedef struct hwnas_job {
     int64_t train_budget; /* trainings that a predictor `command` may make; 0: one for each trial */
     hwnas_goals goals;
     bool is_domain_free; /* the predictor's domain holds no choice (held.h) */
+    bool has_no_int8_loss; /* what is predicted of s8 networks holds as it is (int8_loss.h) */
     hwnas_place space_place, predictor_place, train_budget_place, strategy_place, budget_place;
     hwnas_setting_values threads, batch, dtype; /* study/settings.h */
     double price; /* an hour, of devices that give none; NaN: not given */

@@ -368,7 +368,10 @@ const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "domain", .is_rare = true, WORD(is_domain_free, 0, "seen", "free"),
      .hint = "seen: choices stay among the values that the predictor has learned from; free: all are searched",
      .argument = "HOW", .help = "seen: values that the predictor knows; free: all (seen)"},
-    {NULL, "train-budget", INTEGER(train_budget, HWNAS_MIN_TRAIN_BUDGET, 1 << 20), PLACE(train_budget_place),
+    {NULL, "byte-loss", .is_rare = true, WORD(has_no_int8_loss, 0, "prior", "none"),
+     .hint = "prior: what int8 costs published networks is taken off predicted accuracies in s8; none: they are of s8 already",
+     .argument = "HOW", .help = "of predictions in s8: prior, or none if they are of s8 (prior)"},
+    {NULL, "train-budget", .is_rare = true, INTEGER(train_budget, HWNAS_MIN_TRAIN_BUDGET, 1 << 20), PLACE(train_budget_place),
      .hint = "10 trained networks are needed for a fit, and as many to correct it; without the key every trial "
              "is trained",
      .argument = "N", .help = "trainings by train: or command:, 20 at least; others are estimated"},

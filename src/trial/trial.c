@@ -16,6 +16,9 @@ const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES] = {
     [HWNAS_PREDICTED] = {"predicted", .is_said = true, .is_predicted = true},
     [HWNAS_EXTRAPOLATED] = {"extrapolated", .is_said = true, .doubt = "outside what was learned",
                             .is_predicted = true},
+    [HWNAS_PRIOR] = {"predicted-int8", .is_said = true,
+                     .doubt = "predicted for floats, less what int8 costs published networks",
+                     .is_predicted = true},
     [HWNAS_ESTIMATED] = {"estimated", .is_said = true},
 };
 

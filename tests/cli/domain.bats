@@ -275,3 +275,35 @@ assert inside < between and inside < beyond and inside < deep < deeper, sys.argv
     search --space nets.yaml --accuracy q.json --trials 30 --study q.db
     is out '"depth" not in d["held"]'
 }
+
+@test "s8 networks are less accurate than the table says, by a prior" {
+    write_table
+    "$HWNAS" search --space nets.yaml --accuracy "table:nets.csv#top1_pct" --device null --objectives accuracy,params \
+        --dtype '{values: [f32, s8]}' --constraints 'accuracy >= 1' --strategy random --trials 12 --study s.db >text
+    "$HWNAS" study show s.db --json >out.json
+    "$HWNAS" study trials s.db --csv >trials.csv
+    python3 - <<'END'
+import csv, math
+known = {row["arch"]: float(row["top1_pct"]) for row in csv.DictReader(open("nets.csv"))}
+seen = set()
+for row in csv.DictReader(open("trials.csv")):
+    source = row["accuracy source"]
+    if row["status"] != "ok":  # the table has no row of it
+        continue
+    value = float(row["accuracy (%)"])
+    code, dtype = row["architecture"].rsplit(",dtype=", 1)
+    seen.add(dtype)
+    if dtype == "f32":
+        assert source == "replayed" and abs(value - known[code]) < 1e-6, row
+    else:
+        half = (float(row["accuracy high"]) - float(row["accuracy low"])) / 2
+        assert source == "predicted-int8", row
+        assert abs(known[code] - value - 0.37) < 1e-3, row       # one convolution
+        assert abs(half - 0.677 * math.sqrt(1 + 1 / 25)) < 1e-3, row
+assert seen == {"f32", "s8"}, seen
+END
+    "$HWNAS" search --space nets.yaml --accuracy "table:nets.csv#top1_pct" --device null --objectives accuracy,params \
+        --dtype s8 --byte-loss none --strategy random --trials 4 --study none.db >text
+    grep -q '(predicted' text && return 1
+    "$HWNAS" study trials none.db --csv | grep -q ',replayed'
+}

@@ -14,11 +14,13 @@
 #include <unistd.h>
 #include <xgboost/c_api.h>
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
 #include "predict/features.h"
+#include "predict/int8_loss.h"
 #include "predict/link.h"
 #include "predict/predict_priv.h"
 #include "predict/ridge.h"
@@ -768,6 +770,60 @@ static void shipped_intervals_hold(void **state)
     }
 }
 
+/* The prior's figures are those of the table that ships with it. */
+static void int8_losses_are_those_of_the_table(void **state)
+{
+    static const char *const names[] = {"convolutions", "depthwise", "attention"};
+    hwnas_csv *csv = NULL;
+    size_t family, loss;
+    (void)state;
+    assert_int_equal(hwnas_csv_load(&csv, HWNAS_TEST_DATA "/int8_losses.csv"), HWNAS_OK);
+    assert_int_equal(hwnas_csv_require(&family, csv, "family"), HWNAS_OK);
+    assert_int_equal(hwnas_csv_require(&loss, csv, "int8_loss_points"), HWNAS_OK);
+    for (size_t f = 0; f < COUNT(names); f++) {
+        const hwnas_int8_family *row = &hwnas_int8_families[f];
+        double sum = 0, squares = 0;
+        int n = 0;
+        for (size_t i = 0; i < csv->n_rows; i++) {
+            if (strcmp(hwnas_csv_cell(csv, i, family), names[f]))
+                continue;
+            const double x = atof(hwnas_csv_cell(csv, i, loss));
+            sum += x;
+            squares += x * x;
+            n++;
+        }
+        assert_int_equal(row->n, n);
+        assert_float_equal(row->mean, sum / n, 6e-4);
+        assert_float_equal(row->sd, sqrt((squares - sum * sum / n) / (n - 1)), 6e-4);
+        assert_true(hwnas_int8_loss_sd(row) > row->sd);
+    }
+    assert_null(hwnas_int8_families[COUNT(names)].name);
+    hwnas_csv_free(csv);
+}
+
+static void families_are_told_by_the_graph(void **state)
+{
+    static const struct {
+        const char *space, *family;
+    } rows[] = {{"resnet50", "convolutions"},
+                {"nas_bench_201", "convolutions"},
+                {"mobilenet_v2", "depthwise convolutions"},
+                {"ofa_mobilenet_v3", "depthwise convolutions"},
+                {"bert_base", "attention"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_space *space = NULL;
+        hwnas_graph *graph = NULL;
+        assert_int_equal(hwnas_graph_load_space(&space, rows[i].space), HWNAS_OK);
+        hwnas_arch *arch = hwnas_arch_new(space);
+        assert_int_equal(hwnas_graph_build(&graph, arch, 1), HWNAS_OK);
+        assert_string_equal(hwnas_int8_family_of(graph)->name, rows[i].family);
+        hwnas_graph_free(graph);
+        hwnas_arch_free(arch);
+        hwnas_space_free(space);
+    }
+}
+
 /* How long a text is, and in which phase, does not change what a network is worth. */
 static void settings_do_not_change_an_estimate(void **state)
 {
@@ -817,6 +873,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(load_refuses_trees),
         cmocka_unit_test(shipped_predictor_keeps_its_word),
         cmocka_unit_test(shipped_intervals_hold),
+        cmocka_unit_test(int8_losses_are_those_of_the_table),
+        cmocka_unit_test(families_are_told_by_the_graph),
         cmocka_unit_test(settings_do_not_change_an_estimate),
     };
     if (argc > 1)

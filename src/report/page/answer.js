@@ -88,9 +88,12 @@ function roomInLimits(study, trial) {
 
 function sureOfGoal(metric, trial) {
     const source = metric.source(trial), half = metric.interval(trial);
+    const off = half ? `: two of three such predictions are off by ${number(metric, (half[1] - half[0]) / 2)} ` +
+        `${metric.unit.replace("%", "points")} or less` : "";
     if (source === "predicted")
-        return `${capital(metric.name)} is predicted, not trained${half ? `: two of three such predictions are off by ${number(metric, (half[1] - half[0]) / 2)} ` +
-            `${metric.unit.replace("%", "points")} or less` : ""}.`;
+        return `${capital(metric.name)} is predicted, not trained${off}.`;
+    if (source === "predicted-int8")
+        return `${capital(metric.name)} is predicted for floats, less what int8 costs published networks of the kind${off}. Judge it on samples before you rely on it.`;
     if (source === "extrapolated")
         return `${capital(metric.name)} is extrapolated: the predictor has learned from no network like this. Train it before you rely on it.`;
     return `${capital(metric.name)} is ${source}.`;
