@@ -104,12 +104,23 @@ static const char *translate(const char *theirs, const char *const *names)
     return NULL;
 }
 
+/* One letter off a word that others use: "fp16x". */
+static const char *translate_nearly(const char *theirs, const char *const *names)
+{
+    const char *found = NULL;
+    for (size_t i = 0; !found && i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strlen(synonyms[i].theirs) > 3 && distance(theirs, synonyms[i].theirs) == 1)
+            found = translate(synonyms[i].theirs, names);
+    return found;
+}
+
 const char *hwnas_nearest(const char *wrong, const char *const *names)
 {
     const char *meant = translate(wrong, names);
     if (meant)
         return meant;
     const char *best = NULL;
+    const char *const *first = names;
     unsigned least = (unsigned)strlen(wrong) / 3 + 2; /* that far is another word */
     for (; *names; names++) {
         unsigned d = distance(wrong, *names);
@@ -118,7 +129,7 @@ const char *hwnas_nearest(const char *wrong, const char *const *names)
             best = *names;
         }
     }
-    return best;
+    return best ? best : translate_nearly(wrong, first);
 }
 
 hwnas_status hwnas_text_check(const char *what, const char *text)

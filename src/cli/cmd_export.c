@@ -1,6 +1,7 @@
 /* export: one network of a study or a space, in a format that others read. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/data_options.h"
 #include "cli/sweep_lists.h"
@@ -91,6 +92,18 @@ static hwnas_status write_mixed(const hwnas_network *network, const char *path, 
     return status;
 }
 
+/* Somebody gives a network's name where a study is wanted: `hwnas export resnet50`. */
+static hwnas_status fail_for_space(const char *study)
+{
+    hwnas_space *space;
+    if (hwnas_space_open(&space, study) != HWNAS_OK) /* why does not matter */
+        return HWNAS_OK;
+    hwnas_space_close(space);
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' is the name of a space, and no study", study),
+        "hwnas export --space %s --format onnx --out net.onnx", study);
+}
+
 hwnas_status hwnas_cmd_export(int argc, char **argv)
 {
     const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
@@ -135,6 +148,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     if (!study == !space)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "give a study or --space, one of them"),
                           "hwnas export quickstart.db --format pytorch --out best.py");
+    if (study && access(study, F_OK) != 0 && !strchr(study, ':'))
+        TRY(fail_for_space(study));
     if (!format || !path)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_USAGE, NULL, "%s is missing", format ? "--out" : "--format"),

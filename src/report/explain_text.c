@@ -92,8 +92,9 @@ static char *cell(const hwnas_explanation *e, const hwnas_neighbour *n, const hw
     if (!own)
         return hwnas_printf("%s%.*f%s", is_estimated ? "~" : "", m->decimals, v->value / m->scale,
                             mark);
+    const double more = hwnas_shown_difference((v->value - own->value) / m->scale, m->decimals);
     return hwnas_printf("%s%.*f%s (%+.*f)", is_estimated ? "~" : "", m->decimals,
-                        v->value / m->scale, mark, m->decimals, (v->value - own->value) / m->scale);
+                        v->value / m->scale, mark, m->decimals, more);
 }
 
 static char *verdict(const hwnas_explanation *e, const hwnas_neighbour *n)

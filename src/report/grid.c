@@ -198,3 +198,8 @@ int hwnas_grid_decimals(double value)
             return decimals;
     return value < 1 ? 4 : value < 10 ? 3 : value < 100 ? 2 : 1;
 }
+
+double hwnas_shown_difference(double difference, int decimals)
+{
+    return fabs(difference) < 0.5 * pow(10, -decimals) ? 0 : difference;
+}

@@ -38,5 +38,8 @@ void hwnas_grid_done(hwnas_grid *grid);
 
 /* So many that a figure has about four digits. */
 int hwnas_grid_decimals(double value);
+/* A difference to be shown with a sign: 0 where these decimals show no digit of it, so that nobody
+ * reads "-0.00". */
+double hwnas_shown_difference(double difference, int decimals);
 
 #endif

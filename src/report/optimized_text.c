@@ -47,11 +47,13 @@ void hwnas_optimized_text(hwnas_str *out, const hwnas_optimized *o)
     hwnas_grid_cell(&grid, "accuracy %%");
     add_estimate(&grid, &a->tested, 1, 2);
     add_estimate(&grid, &b->tested, 1, 2);
-    hwnas_grid_cell(&grid, "%+.2f points", b->tested.value - a->tested.value);
+    hwnas_grid_cell(&grid, "%+.2f points",
+                    hwnas_shown_difference(b->tested.value - a->tested.value, 2));
     hwnas_grid_cell(&grid, "  of the search %%");
     hwnas_grid_number(&grid, 2, a->searched.value);
     hwnas_grid_number(&grid, 2, b->searched.value);
-    hwnas_grid_cell(&grid, "%+.2f points", b->searched.value - a->searched.value);
+    hwnas_grid_cell(&grid, "%+.2f points",
+                    hwnas_shown_difference(b->searched.value - a->searched.value, 2));
     hwnas_grid_cell(&grid, "latency p50 %s", latency.unit);
     add_estimate(&grid, &a->latency, latency.scale, decimals);
     add_estimate(&grid, &b->latency, latency.scale, decimals);

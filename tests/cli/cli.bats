@@ -73,6 +73,8 @@ version"
     refuses 2 "no 'resnet5' in search_spaces*did you mean 'resnet50'" profile resnet5
     refuses 2 "no device 'gpu'*did you mean 'cuda'" profile mnist_mlp --device gpu
     refuses 2 "no precision 'int8'*did you mean 's8'" profile mnist_mlp --dtype int8
+    refuses 2 "no precision 'fp16x'*did you mean 'f16'" profile mnist_mlp --dtype fp16x
+    refuses 2 "'resnet50' is the name of a space, and no study*export --space resnet50" export resnet50
     refuses 2 "no metric 'latancy'*did you mean 'latency'" search --space mnist_cnn --objectives macs,latancy --trials 3
     refuses 2 "no option '-z'*'hwnas space count --help'" space count -z nas_bench_macro
     refuses 2 "no option '--qqqqqqq'*'hwnas version --help'" version --qqqqqqq

@@ -375,6 +375,16 @@ END
     refuses 2 "two.csv" explain job.db
 }
 
+@test "explain: a difference that the decimals do not show has no minus" {
+    awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "acc_top1_pct_mean") c = i }
+        NR > 1 { $c = $1 ~ /0$/ ? 70.004 : 70.000 } { print }' "$TABLE" >near.csv
+    job "accuracy: table:near.csv#acc_top1_pct_mean"
+    ends 0 search job.yaml
+    ends 0 explain job.db
+    says out "70.00 (+0.00)"
+    not grep -qe '-0\.0*)' out
+}
+
 @test "explain: latencies that were not measured are estimates, and say so" {
     job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.05, ties: 0, confirm: 0, estimate: off}" \
         "budget: {trials: 30}"

@@ -211,6 +211,7 @@ static void nearest_names(void **state)
         {"flops", "macs"}, /* as others call it */
         {"int8", NULL},    /* what that means is not among the names */
         {"energy", NULL},
+        {"flopss", "macs"}, /* nearly as others call it */
         {"", NULL},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
