@@ -43,8 +43,8 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save_picture(const hwnas_report 
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save_png(const hwnas_report *page,
                                                          const char *picture, const char *path);
 /* The trials in a file, which appears whole or not at all: "csv", as of hwnas_study_trials(), or
- * "markdown", the front and then all of them; of a recorded file its rows, as "csv". HWNAS_E_USAGE:
- * another name. */
+ * "markdown", the front and then all of them; of a recorded file its rows. HWNAS_E_USAGE: another
+ * name. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_page_save_tables(const hwnas_report *page,
                                                             const char *format, const char *path);
 /* The library was built with uPlot, which draws charts; else a page says where they are missing. */

@@ -26,6 +26,11 @@ static void recorded_csv(hwnas_str *out, const void *found)
     hwnas_profile_csv(out, ((const hwnas_recorded *)found)->profile);
 }
 
+static void recorded_markdown(hwnas_str *out, const void *found)
+{
+    hwnas_profile_markdown(out, ((const hwnas_recorded *)found)->profile);
+}
+
 static hwnas_status recorded_svg(hwnas_str *out, const void *found, const char *picture)
 {
     return hwnas_recorded_picture(out, found, picture);
@@ -42,6 +47,7 @@ static hwnas_status open_recorded(hwnas_report **out, const char *path)
     static const hwnas_report_kind kind = {.json = recorded_json,
                                            .csv = recorded_csv,
                                            .html = hwnas_page_draw,
+                                           .markdown = recorded_markdown,
                                            .svg = recorded_svg,
                                            .free = recorded_free};
     hwnas_recorded recorded;

@@ -166,7 +166,8 @@ static void add_markdown_row(hwnas_str *out, const hwnas_grid *grid, size_t firs
 {
     for (int c = 0; c < grid->n_columns; c++) {
         hwnas_str_add(out, "| ");
-        hwnas_markdown_text(out, grid->cells[first + (size_t)c]);
+        const char *cell = grid->cells[first + (size_t)c];
+        hwnas_markdown_text(out, cell ? cell : ""); /* none behind hwnas_grid_rest() */
         hwnas_str_add(out, " ");
     }
     hwnas_str_add(out, "|\n");

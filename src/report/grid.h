@@ -31,8 +31,8 @@ void hwnas_grid_rest(hwnas_grid *grid, const char *format, ...) HWNAS_PRINTF(2, 
 void hwnas_grid_text(hwnas_str *out, const hwnas_grid *grid);
 /* A text in which Markdown sees no markup. */
 void hwnas_markdown_text(hwnas_str *out, const char *text);
-/* As a table of Markdown (GitHub's), in which no text is markup. Of a grid without
- * hwnas_grid_rest(). */
+/* As a table of Markdown (GitHub's), in which no text is markup. What stands across several columns
+ * is in the first of them. */
 void hwnas_grid_markdown(hwnas_str *out, const hwnas_grid *grid);
 void hwnas_grid_done(hwnas_grid *grid);
 

@@ -429,6 +429,24 @@ static void add_marks(hwnas_str *out, const hwnas_profile *profile)
                       "usually 1 to 8 % longer than its\n  latency on a quiet machine\n");
 }
 
+static void fill_table(hwnas_grid *grid, const hwnas_profile *profile, const units *u)
+{
+    for (const struct column *c = columns; c->heading; c++)
+        if (!c->is_shown || c->is_shown(profile))
+            put_heading(grid, c, u);
+    for (size_t i = 0; i < profile->n_rows; i++)
+        put_row(grid, profile, &profile->rows[i], u);
+}
+
+void hwnas_profile_markdown(hwnas_str *out, const hwnas_profile *profile)
+{
+    hwnas_grid grid = {0};
+    const units u = find_units(profile);
+    fill_table(&grid, profile, &u);
+    hwnas_grid_markdown(out, &grid);
+    hwnas_grid_done(&grid);
+}
+
 void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
 {
     hwnas_grid grid = {0};
@@ -437,11 +455,7 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
         add_device(out, &profile->devices[i]);
     add_mode(out, profile);
     hwnas_str_add(out, "\n");
-    for (const struct column *c = columns; c->heading; c++)
-        if (!c->is_shown || c->is_shown(profile))
-            put_heading(&grid, c, &u);
-    for (size_t i = 0; i < profile->n_rows; i++)
-        put_row(&grid, profile, &profile->rows[i], &u);
+    fill_table(&grid, profile, &u);
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     hwnas_str_addf(out,

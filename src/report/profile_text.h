@@ -7,6 +7,8 @@
 #include "profile/profile.h"
 
 void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile);
+/* Its rows, as a table of Markdown. */
+void hwnas_profile_markdown(hwnas_str *out, const hwnas_profile *profile);
 void hwnas_profile_csv(hwnas_str *out, const hwnas_profile *profile);
 /* Says, where it matters, that a row's time is not that of a fast runtime; else nothing. */
 void hwnas_slow_code_line(hwnas_str *out, const hwnas_profile_row *row);
