@@ -76,6 +76,20 @@ setup_file() {
     "$HWNAS" search job.yaml --device null --dry-run
 }
 
+@test "the jobs of examples/claims/ can be run, and docs/claims.md has what recorded profiles say" {
+    local file
+    cd "$BATS_TEST_TMPDIR"
+    for file in "$HWNAS_SRC"/examples/claims/*.yaml; do
+        "$HWNAS" search "$file" --device null --dtype f32 --dry-run
+    done
+    cd "$HWNAS_SRC"
+    "$HWNAS" compare efficientnet_b0 --percentile p50 --price examples/prices.yaml \
+        --profile examples/profiles/epyc-2c.json,examples/profiles/v100-published.json |
+        sed -n '/^efficientnet_b0/,/^ *costs /{/./p}' >"$BATS_TEST_TMPDIR/said"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/said")" -ge 10 ]
+    diff "$BATS_TEST_TMPDIR/said" <(sed -n '/^    efficientnet_b0$/,/^ *costs /{s/^    //;/./p}' docs/claims.md)
+}
+
 @test "the environment variables of docs/environment.md are those that src/ reads or sets" {
     local word n=0
     for word in $(grep -oE '`HWNAS_[A-Z_]+`' "$HWNAS_SRC/docs/environment.md" | tr -d '`' | sort -u); do
