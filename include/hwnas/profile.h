@@ -210,7 +210,9 @@ typedef struct hwnas_transfer_options {
     int threads;        /* 0: all cores that this process may use */
     int batch;          /* 0: 1 */
     hwnas_precision precision;
-    const char *from; /* a CSV of the space's architectures; columns in _ms or _us are devices */
+    /* A CSV of the space's architectures, whose columns in _ms or _us are devices; a study of the
+     * space; or a table of latencies (docs/latency-table.md). */
+    const char *from;
     const char *out;  /* the CSV to be written; NULL: none */
     int n;            /* networks to measure, 3 to 100; 0: 10 */
     uint64_t seed;    /* of the networks that are looked at */

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "store/sqlite.h"
 
-#define CACHE_ID "1752067188" /* "hnlt" */
+#define CACHE_ID "1752067188" /* HWNAS_LATENCY_CACHE_ID as a number */
 #define CACHE_VERSION "3"
 
 /* By a database's words for its types. `parts` has 12 bytes for each part: its signature, and the
@@ -31,7 +31,7 @@ static const char tables[] =
     "    sets %3$s NOT NULL);";
 
 enum { LOCK_NAPS = 300 }; /* of 10 ms */
-enum { ADD_MACHINE, ADD_PART, ADD, PARTS, OBSERVED, LAST, N_SQL };
+enum { ADD_MACHINE, ADD_PART, ADD, PARTS, OBSERVED, LAST, KEYS, N_SQL };
 
 enum { NEWEST = 3000 };
 
@@ -49,6 +49,7 @@ static const char *const sql[N_SQL] = {
         " (SELECT id FROM machine WHERE name = $1) AND id <= $2 ORDER BY id DESC LIMIT $3)"
         " AS newest ORDER BY id",
     [LAST] = "SELECT coalesce(max(id), 0) FROM observation",
+    [KEYS] = "SELECT name FROM machine ORDER BY id",
 };
 
 /* How a part stands in `parts`. */
@@ -311,6 +312,28 @@ hwnas_status hwnas_latency_last(int64_t *out, hwnas_latency_file *file)
         *out = hwnas_row_int(row, 0);
     hwnas_statement_reset(row);
     return is_there ? HWNAS_OK : fail(file);
+}
+
+hwnas_status hwnas_latency_keys(char ***out, size_t *n, hwnas_latency_file *file)
+{
+    hwnas_statement *row = file->statements[KEYS];
+    char **keys = NULL;
+    size_t n_keys = 0, room = 0;
+    hwnas_step step;
+    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
+        HWNAS_GROW(keys, n_keys, room);
+        keys[n_keys++] = hwnas_strdup(hwnas_row_text(row, 0));
+    }
+    hwnas_statement_reset(row);
+    if (step == HWNAS_STEP_DONE) {
+        *out = keys;
+        *n = n_keys;
+        return HWNAS_OK;
+    }
+    for (size_t i = 0; i < n_keys; i++)
+        free(keys[i]);
+    free(keys);
+    return fail(file);
 }
 
 typedef void add_rows(hwnas_latency_table *table, hwnas_observation *const *observations, size_t n);

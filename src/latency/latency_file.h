@@ -9,6 +9,9 @@
 
 typedef struct hwnas_latency_file hwnas_latency_file;
 
+/* What SQLite's head of a cache has at byte 68, four bytes. */
+#define HWNAS_LATENCY_CACHE_ID "hnlt"
+
 /* Where the shared cache is: $XDG_CACHE_HOME/hwnas/latency-3.db, or in ~/.cache; NULL: nowhere. Its
  * name has the version of its format, so another version of hwnas has another file. Yours to
  * free(). */
@@ -21,6 +24,9 @@ HWNAS_CHECKED hwnas_status hwnas_latency_open(hwnas_latency_file **out, char **n
 /* The rows of a study that is open for changes; to be closed before it. */
 HWNAS_CHECKED hwnas_status hwnas_latency_of_study(hwnas_latency_file **out, hwnas_store *store);
 void hwnas_latency_close(hwnas_latency_file *file); /* accepts NULL */
+
+/* The keys that the file has rows of, oldest first; both they and the array are yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_latency_keys(char ***out, size_t *n, hwnas_latency_file *file);
 
 /* The number of the last row; 0: there is none. Rows are numbered as they come. */
 HWNAS_CHECKED hwnas_status hwnas_latency_last(int64_t *out, hwnas_latency_file *file);

@@ -1,6 +1,5 @@
 #include "latency/transfer_table.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,90 +9,47 @@
 #include "base/stats.h"
 #include "device/device.h"
 #include "graph/elaborate.h"
-#include "space/table.h"
+#include "latency/latency_table.h"
+#include "latency/transfer_source.h"
 
 typedef struct carrier {
     const hwnas_transfer_how *options;
     const hwnas_space *space;
-    hwnas_table *table;
-    size_t n_sources, *sources; /* columns */
-    double *factors;            /* to seconds */
+    hwnas_transfer_source source;
     hwnas_transfer *transfer;
     hwnas_device *memory; /* that looks up, or NULL and a runner */
     hwnas_runner *runner;
+    char *own_key; /* the runner's, of a table of latencies */
     size_t n, rows[HWNAS_TRANSFER_MOST];
     double seconds[HWNAS_TRANSFER_MOST], low[HWNAS_TRANSFER_MOST], high[HWNAS_TRANSFER_MOST];
     bool unstable[HWNAS_TRANSFER_MOST];
 } carrier;
 
-/* ---- The table ---- */
-
-static double unit_of(const char *column)
-{
-    return !fnmatch("*_ms", column, 0) ? 1e-3 : !fnmatch("*_us", column, 0) ? 1e-6 : 0;
-}
-
-static hwnas_status find_sources(carrier *c)
-{
-    const hwnas_csv *csv = c->table->csv;
-    c->sources = hwnas_alloc((csv->n_columns + 1) * sizeof *c->sources);
-    c->factors = hwnas_alloc((csv->n_columns + 1) * sizeof *c->factors);
-    for (size_t i = 0; i < csv->n_columns; i++)
-        if (unit_of(csv->names[i]) > 0) {
-            c->sources[c->n_sources] = i;
-            c->factors[c->n_sources++] = unit_of(csv->names[i]);
-        }
-    if (c->n_sources)
-        return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &(hwnas_place){.file = csv->path},
-                                 "no column has latencies of another device"),
-                      "their names end in _ms or _us");
-}
-
-static hwnas_status read_logs(double *logs, const carrier *c)
-{
-    const hwnas_csv *csv = c->table->csv;
-    for (size_t row = 0; row < c->table->n; row++)
-        for (size_t s = 0; s < c->n_sources; s++) {
-            double value;
-            TRY(hwnas_csv_number(&value, csv, row, c->sources[s]));
-            if (!(value > 0))
-                return hwnas_hint(
-                    hwnas_fail(HWNAS_E_INPUT,
-                               &(hwnas_place){.file = csv->path, .line = csv->lines[row]},
-                               "'%s' is %g, not above 0", csv->names[c->sources[s]], value),
-                    "leave out the row or the column");
-            logs[row * c->n_sources + s] = log(c->factors[s] * value);
-        }
-    return HWNAS_OK;
-}
+/* ---- The other devices ---- */
 
 static hwnas_status read_facts(double *facts, const carrier *c)
 {
-    for (size_t row = 0; row < c->table->n; row++) {
+    for (size_t row = 0; row < c->source.n; row++) {
         hwnas_graph *graph;
-        TRY(hwnas_graph_build(&graph, c->table->archs[row], 1));
+        TRY(hwnas_graph_build(&graph, c->source.archs[row], 1));
         hwnas_transfer_facts(facts + row * HWNAS_TRANSFER_FACTS, graph);
         hwnas_graph_free(graph);
     }
     return HWNAS_OK;
 }
 
-static hwnas_status learn_table(carrier *c)
+static hwnas_status learn_source(carrier *c)
 {
     hwnas_status status = HWNAS_OK;
-    const size_t n = c->table->n, n_genes = c->space->n_genes;
-    double *logs = hwnas_alloc(n * c->n_sources * sizeof *logs);
+    const size_t n = c->source.n, n_genes = c->space->n_genes;
     double *facts = hwnas_alloc(n * HWNAS_TRANSFER_FACTS * sizeof *facts);
     uint16_t *genes = hwnas_alloc((n * n_genes + 1) * sizeof *genes);
-    TRY_OUT(read_logs(logs, c));
     TRY_OUT(read_facts(facts, c));
     for (size_t row = 0; row < n; row++)
-        memcpy(genes + row * n_genes, c->table->archs[row]->genes, n_genes * sizeof *genes);
-    c->transfer =
-        hwnas_transfer_new(n, c->n_sources, logs, HWNAS_TRANSFER_FACTS, facts, n_genes, genes);
+        memcpy(genes + row * n_genes, c->source.archs[row]->genes, n_genes * sizeof *genes);
+    c->transfer = hwnas_transfer_new(n, c->source.n_devices, c->source.logs, HWNAS_TRANSFER_FACTS,
+                                     facts, n_genes, genes);
 out:
-    free(logs);
     free(facts);
     free(genes);
     return status;
@@ -107,8 +63,14 @@ static hwnas_status open_device(carrier *c)
     const hwnas_device_ops *ops;
     const char *argument;
     TRY(hwnas_device_find(&ops, &argument, o->device));
-    if (!ops->lookup)
-        return hwnas_runner_open(&c->runner, o->device, o->threads);
+    if (!ops->lookup) {
+        const hwnas_exec_options exec = {.precision = o->precision};
+        hwnas_device_info info;
+        TRY(hwnas_runner_open(&c->runner, o->device, o->threads));
+        TRY(hwnas_runner_describe(&info, c->runner));
+        c->own_key = hwnas_latency_table_key(o->device, &info, &exec);
+        return HWNAS_OK;
+    }
     const hwnas_device_options options = {.threads = o->threads};
     TRY(hwnas_device_open(&c->memory, o->device, &options));
     if (!strcmp(ops->lookup_metric(c->memory), "latency.p50"))
@@ -120,7 +82,7 @@ static hwnas_status open_device(carrier *c)
 static hwnas_status look_up(carrier *c, size_t i)
 {
     const char *metric;
-    char *code = hwnas_arch_code(c->table->archs[c->rows[i]]);
+    char *code = hwnas_arch_code(c->source.archs[c->rows[i]]);
     const hwnas_status status = c->memory->ops->lookup(&c->seconds[i], &metric, c->memory, code);
     c->low[i] = c->high[i] = c->seconds[i];
     free(code);
@@ -134,7 +96,7 @@ static hwnas_status run(carrier *c, size_t i)
     hwnas_graph *graph;
     options.exec.precision = c->options->precision;
     options.stop = c->options->stop;
-    TRY(hwnas_graph_build(&graph, c->table->archs[c->rows[i]], c->options->batch));
+    TRY(hwnas_graph_build(&graph, c->source.archs[c->rows[i]], c->options->batch));
     const hwnas_status status = hwnas_runner_measure(&m, c->runner, graph, &options);
     hwnas_graph_free(graph);
     if (status != HWNAS_OK)
@@ -151,7 +113,7 @@ static hwnas_status measure_all(carrier *c)
     for (size_t i = 0; i < c->n; i++) {
         const hwnas_status status = c->memory ? look_up(c, i) : run(c, i);
         if (status != HWNAS_OK) {
-            char *code = hwnas_arch_code(c->table->archs[c->rows[i]]);
+            char *code = hwnas_arch_code(c->source.archs[c->rows[i]]);
             hwnas_context(status, "architecture %s", code);
             free(code);
             return status;
@@ -172,15 +134,39 @@ static bool names_network(const carrier *c, const char *column)
     return is;
 }
 
+/* As the CSV names networks, else by their codes. */
+static void name_columns(hwnas_str *text, const carrier *c)
+{
+    const hwnas_csv *csv = c->source.table ? c->source.table->csv : NULL;
+    if (!csv)
+        hwnas_str_add(text, "arch,");
+    for (size_t i = 0; csv && i < csv->n_columns; i++)
+        if (names_network(c, csv->names[i]))
+            hwnas_str_addf(text, "%s,", csv->names[i]);
+}
+
+static void name_row(hwnas_str *text, const carrier *c, size_t row)
+{
+    const hwnas_csv *csv = c->source.table ? c->source.table->csv : NULL;
+    char *code = csv ? NULL : hwnas_arch_code(c->source.archs[row]);
+    if (code) {
+        hwnas_csv_text(text, code);
+        hwnas_str_add(text, ",");
+    }
+    for (size_t i = 0; csv && i < csv->n_columns; i++)
+        if (names_network(c, csv->names[i])) {
+            hwnas_csv_text(text, hwnas_csv_cell(csv, row, i));
+            hwnas_str_add(text, ",");
+        }
+    free(code);
+}
+
 static hwnas_status write_table(const carrier *c)
 {
-    const hwnas_csv *csv = c->table->csv;
     hwnas_str text = {0};
-    for (size_t i = 0; i < csv->n_columns; i++)
-        if (names_network(c, csv->names[i]))
-            hwnas_str_addf(&text, "%s,", csv->names[i]);
+    name_columns(&text, c);
     hwnas_str_add(&text, "latency_ms,low_ms,high_ms,is_measured\n");
-    for (size_t row = 0; row < c->table->n; row++) {
+    for (size_t row = 0; row < c->source.n; row++) {
         hwnas_transferred e = hwnas_transfer_estimate(c->transfer, row);
         bool is_measured = false;
         for (size_t i = 0; i < c->n; i++)
@@ -188,11 +174,7 @@ static hwnas_status write_table(const carrier *c)
                 e = (hwnas_transferred){c->seconds[i], c->low[i], c->high[i]};
                 is_measured = true;
             }
-        for (size_t i = 0; i < csv->n_columns; i++)
-            if (names_network(c, csv->names[i])) {
-                hwnas_csv_text(&text, hwnas_csv_cell(csv, row, i));
-                hwnas_str_add(&text, ",");
-            }
+        name_row(&text, c, row);
         hwnas_str_addf(&text, "%.6g,%.6g,%.6g,%d\n", 1e3 * e.seconds, 1e3 * e.low, 1e3 * e.high,
                        is_measured);
     }
@@ -204,12 +186,12 @@ static hwnas_status write_table(const carrier *c)
 static void conclude(hwnas_transfer_result *out, const carrier *c)
 {
     double errors[HWNAS_TRANSFER_MOST];
-    const size_t n = c->table->n;
+    const size_t n = c->source.n;
     double *widths = hwnas_alloc(n * sizeof *widths);
-    *out = (hwnas_transfer_result){.n_rows = n, .n_sources = c->n_sources, .n = c->n};
+    *out = (hwnas_transfer_result){.n_rows = n, .n_sources = c->source.n_devices, .n = c->n};
     out->rows = hwnas_alloc(c->n * sizeof *out->rows);
     for (size_t i = 0; i < c->n; i++) {
-        out->rows[i].code = hwnas_arch_code(c->table->archs[c->rows[i]]);
+        out->rows[i].code = hwnas_arch_code(c->source.archs[c->rows[i]]);
         out->rows[i].measured = c->seconds[i];
         out->rows[i].left_out = hwnas_transfer_left_out(c->transfer, i);
         out->rows[i].is_unstable = c->unstable[i];
@@ -239,16 +221,16 @@ hwnas_status hwnas_transfer_table(hwnas_transfer_result *out, const hwnas_space 
         goto out;
     }
     TRY_OUT(hwnas_file_check_output(options->out, options->from));
-    TRY_OUT(hwnas_table_load(&c->table, space, options->from));
-    TRY_OUT(find_sources(c));
-    TRY_OUT(learn_table(c));
+    TRY_OUT(open_device(c));
+    TRY_OUT(
+        hwnas_transfer_source_read(&c->source, space, options->from, c->own_key, options->seed));
+    TRY_OUT(learn_source(c));
     c->n = hwnas_transfer_choose(c->rows, c->transfer, options->n, &rng);
     if (c->n < HWNAS_TRANSFER_LEAST) {
         status = hwnas_fail(HWNAS_E_INPUT, &(hwnas_place){.file = options->from},
                             "%zu networks are too few to learn from", c->n);
         goto out;
     }
-    TRY_OUT(open_device(c));
     TRY_OUT(measure_all(c));
     TRY_OUT(hwnas_transfer_fit(c->transfer, c->n, c->rows, c->seconds));
     if (options->out)
@@ -256,11 +238,10 @@ hwnas_status hwnas_transfer_table(hwnas_transfer_result *out, const hwnas_space 
     conclude(out, c);
 out:
     hwnas_transfer_free(c->transfer);
-    hwnas_table_free(c->table);
+    hwnas_transfer_source_done(&c->source);
     hwnas_runner_close(c->runner);
     hwnas_device_close(c->memory);
-    free(c->sources);
-    free(c->factors);
+    free(c->own_key);
     free(c);
     return status;
 }

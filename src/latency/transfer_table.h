@@ -13,7 +13,7 @@ typedef struct hwnas_transfer_how {
     const char *device; /* any; `replay:FILE#COLUMN` looks latencies up */
     int threads, batch; /* threads 0: all cores */
     hwnas_precision precision;
-    const char *from; /* a CSV (space/table.h); columns whose names end in _ms or _us are devices */
+    const char *from; /* what other devices took (latency/transfer_source.h) */
     const char *out;  /* the CSV to be written; NULL: none */
     size_t n;         /* networks to measure */
     uint64_t seed;

@@ -197,6 +197,53 @@ assert inside > 0.75 * len(left), inside / len(left)
 END
 }
 
+@test "a study of another device is carried over: its networks, and its measured latencies" {
+    local table=$HWNAS_SRC/tests/data/nas_bench_201_latency.csv
+    ends 0 search --space nas_bench_201 --accuracy nas_bench_201_cifar10 --device "replay:$table#gold_6240_ms" --strategy random \
+        --objectives accuracy,latency --trials 150 --study old.db
+    ends 0 calibrate nas_bench_201 --from old.db --device "replay:$table#gold_6226_ms" -n 10 --out here.csv --json
+    is out "100 < d['networks'] <= 150 and d['other_devices'] == 1 and len(d['measured']) == 10"
+    python3 - "$table" "$HWNAS_SRC/benchmarks" <<'END'
+import csv
+import sys
+
+sys.path.insert(0, sys.argv[2])
+import figures
+
+truth = {row["arch"]: float(row["gold_6226_ms"]) for row in csv.DictReader(open(sys.argv[1]))}
+rows = list(csv.DictReader(open("here.csv")))
+left = [row for row in rows if row["is_measured"] == "0"]
+assert len(rows) - len(left) == 10
+rank = figures.spearman([float(row["latency_ms"]) for row in left], [truth[row["arch"]] for row in left])
+assert rank > 0.8, rank
+END
+    ends 2 calibrate nas_bench_macro --from old.db --device null --out none.csv
+    says err "old.db: the study is of another space than 'nas_bench_macro'"
+    ends 0 search --space nas_bench_201 --accuracy nas_bench_201_cifar10 --objectives accuracy,macs --trials 5 --study macs.db
+    ends 2 calibrate nas_bench_201 --from macs.db --device null --out none.csv
+    says err "no network of the study has a latency on each device"
+    [ ! -e none.csv ]
+}
+
+@test "a table of latencies of another machine is carried over, and none of the device's own" {
+    local table=$XDG_CACHE_HOME/$CACHE
+    export STILL_BY_SIZE=1
+    undisturbed ends 0 calibrate nas_bench_macro --device null --minutes 0.05
+    undisturbed ends 2 calibrate nas_bench_macro --from "$table" --device null --out none.csv
+    says err "the table knows the networks of 'nas_bench_macro' on no other device"
+    /usr/bin/python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db: # as if another machine had written it
+    db.execute("UPDATE machine SET name = \"a board, \" || name")' "$table"
+    undisturbed ends 0 calibrate nas_bench_macro --from "$table" --device null -n 10 --out here.csv --json
+    is out "d['networks'] == 1000 and d['other_devices'] == 1 and d['median_error'] < 0.15"
+    [ "$(head -n 1 here.csv)" = arch,latency_ms,low_ms,high_ms,is_measured ]
+    ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device 'replay:here.csv#latency_ms' --strategy random \
+        --objectives accuracy,latency --trials 5 --study s.db
+    undisturbed ends 2 calibrate nas_bench_201 --from "$table" --device null --out none.csv
+    says err "the table knows the networks of 'nas_bench_201' on no other device"
+    [ ! -e none.csv ]
+}
+
 @test "latencies that cannot be carried over leave no file" {
     printf 'arch,a_ms\n111111,1\n222222,2\n333333,0\n' >zero.csv
     ends 2 calibrate nas_bench_201 --from zero.csv --device null --out here.csv
