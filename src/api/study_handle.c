@@ -97,8 +97,9 @@ hwnas_status hwnas_study_open(hwnas_study **out, const char *job, const hwnas_st
     TRY_OUT(hwnas_text_check("the name of the study", study->job->study));
     TRY_OUT(check_job(study->job));
     study->path = hwnas_strdup(study->job->study);
-    study->options = (hwnas_session_options){
-        .resume = options.resume && hwnas_store_exists(study->path), .stop = options.cancel};
+    study->options = (hwnas_session_options){.stop = options.cancel};
+    if (options.resume)
+        TRY_OUT(hwnas_store_exists(&study->options.resume, study->path));
     hwnas_session *s = &study->session;
     hwnas_session_init(s, study->job, &study->options);
     s->is_told = true;

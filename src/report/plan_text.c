@@ -166,7 +166,7 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
     add_trainings(out, plan);
     add_time(out, plan);
     hwnas_str_addf(out, "study        %s%s\n", job->study,
-                   hwnas_store_exists(job->study) ? ", which exists: go on with --resume" : "");
+                   plan->study_exists ? ", which exists: go on with --resume" : "");
     hwnas_str_add(out, "Nothing was written.\n");
 }
 
@@ -184,7 +184,7 @@ json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
                   "strategy", plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
                   number(plan->seconds_a_trial), "trials", number(plan->trials), "minutes",
                   number(plan->minutes), "missed", plan->missed, "warm", (json_int_t)plan->n_warm,
-                  "study", job->study, "study_exists", hwnas_store_exists(job->study));
+                  "study", job->study, "study_exists", plan->study_exists);
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)plan->n_outside));
     if (plan->trains) {
         json_object_set_new(json, "trainings", number(plan->n_trainings));

@@ -23,10 +23,10 @@ static hwnas_status list(char ***names, size_t *n, const char *where)
     return refuse(where);
 }
 
-static bool exists(const char *path)
+static hwnas_status exists(bool *out, const char *path)
 {
-    (void)path;
-    return false;
+    (void)out;
+    return refuse(path);
 }
 
 static const char *const prefixes[] = {"postgresql://", "postgres://", NULL};

@@ -321,16 +321,6 @@ static void shut(hwnas_store *base, bool and_delete)
     free(store);
 }
 
-static bool exists(const char *path)
-{
-    hwnas_store *store = NULL;
-    const hwnas_status status = open_store(&store, path, HWNAS_STORE_READ);
-    if (status != HWNAS_OK)
-        hwnas_error_clear();
-    if (store)
-        shut(store, false);
-    return status == HWNAS_OK;
-}
 
 /* ---- Publishing ---- */
 
@@ -375,6 +365,23 @@ static hwnas_status list_schemas(char ***names, size_t *n, const postgresql_stor
     }
     hwnas_statement_free(statement);
     return step == HWNAS_STEP_DONE ? HWNAS_OK : fail(&store->base);
+}
+
+/* A schema that is no study is there, too. */
+static hwnas_status exists(bool *out, const char *path)
+{
+    char *conninfo = NULL;
+    int format;
+    postgresql_store store = {.base.driver = &hwnas_postgresql_driver};
+    TRY(hwnas_study_url_split(&conninfo, &store.name, path));
+    store.base.path = (char *)path;
+    hwnas_status status = hwnas_postgresql_connect(&store.base.db, conninfo, path);
+    if (status == HWNAS_OK)
+        status = look(out, &format, &store, store.name);
+    hwnas_store_disconnect(&store.base);
+    free(conninfo);
+    free(store.name);
+    return status;
 }
 
 /* `where` may name a study, which counts for nothing. */

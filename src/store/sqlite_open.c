@@ -267,6 +267,12 @@ static hwnas_status open_store(hwnas_store **out, const char *path, hwnas_store_
 
 static bool is_study(const char *file)
 {
+static hwnas_status exists(bool *out, const char *path)
+{
+    *out = hwnas_file_exists(path);
+    return HWNAS_OK;
+}
+
     unsigned char header[HWNAS_SQLITE_HEADER];
     struct stat st;
     if (stat(file, &st) || !S_ISREG(st.st_mode))
@@ -318,7 +324,7 @@ static bool is_draft(const hwnas_store *store)
 const hwnas_store_driver hwnas_sqlite_driver = {
     .open = open_store,
     .shut = shut,
-    .exists = hwnas_file_exists,
+    .exists = exists,
     .is_draft = is_draft,
     .publish = hwnas_sqlite_publish,
     .fail = hwnas_sqlite_fail,

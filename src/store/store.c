@@ -44,9 +44,10 @@ bool hwnas_store_is_remote(const char *path)
     return find_driver(path)->is_remote;
 }
 
-bool hwnas_store_exists(const char *path)
+hwnas_status hwnas_store_exists(bool *out, const char *path)
 {
-    return find_driver(path)->exists(path);
+    TRY(hwnas_study_url_check(path));
+    return find_driver(path)->exists(out, path);
 }
 
 void hwnas_store_close(hwnas_store *store)

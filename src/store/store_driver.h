@@ -107,7 +107,7 @@ typedef struct hwnas_store_driver {
     hwnas_status (*open)(hwnas_store **out, const char *path, hwnas_store_mode mode);
     /* Frees it. With `and_delete`, what this process created is deleted. */
     void (*shut)(hwnas_store *store, bool and_delete);
-    bool (*exists)(const char *path);
+    hwnas_status (*exists)(bool *out, const char *path);
     bool (*is_draft)(const hwnas_store *store);
     hwnas_status (*publish)(hwnas_store *store);
     /* What the connection's last failure means for the user. */

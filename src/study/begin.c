@@ -38,7 +38,10 @@ static hwnas_status open_setup(hwnas_session *s, const hwnas_training_watch *wat
 {
     hwnas_choice_of_strategy choice = {0};
     bool is_there = false;
-    if (s->options->resume && hwnas_store_exists(s->job->study)) {
+    bool study_exists = false;
+    if (s->options->resume)
+        TRY(hwnas_store_exists(&study_exists, s->job->study));
+    if (study_exists) {
         hwnas_store *store;
         TRY(hwnas_store_open(&store, s->job->study, HWNAS_STORE_READ));
         hwnas_status status = hwnas_facts_choice(&choice, &is_there, store);
@@ -100,8 +103,11 @@ hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *wa
     const hwnas_session_options *options = s->options;
     TRY(s->is_told ? hwnas_job_check_told(s->job) : hwnas_job_check_own(s->job));
     TRY(open_setup(s, watch));
+    bool is_there = options->resume;
+    if (!options->resume && !options->overwrite)
+        TRY(hwnas_store_exists(&is_there, s->job->study));
     /* Before the file is made, or one of the same name replaced. */
-    if (!options->resume && (options->overwrite || !hwnas_store_exists(s->job->study)))
+    if (!is_there)
         TRY(probe(s));
     if (s->is_shared)
         TRY(check_trainings(s));

@@ -190,8 +190,10 @@ static hwnas_status take(merge *m, hwnas_store **from, size_t n)
 
 static hwnas_status create(hwnas_store **out, const char *to)
 {
+    bool is_there;
+    TRY(hwnas_store_exists(&is_there, to));
     const hwnas_status status = hwnas_store_open(out, to, HWNAS_STORE_CREATE);
-    return status == HWNAS_E_INPUT && hwnas_store_exists(to)
+    return status == HWNAS_E_INPUT && is_there
                ? hwnas_hint(status, "--out names a study that is not there yet")
                : status;
 }

@@ -143,6 +143,7 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     plan.trains = hwnas_evaluator_trainings(&trainings, setup.evaluator);
     TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));
     TRY_OUT(hwnas_evaluator_train_first(setup.evaluator));
+    TRY_OUT(hwnas_store_exists(&plan.study_exists, job->study));
     if (job->warm_start)
         TRY_OUT(hwnas_warm_start_load(&warm, job, setup.wide, setup.evaluator));
     count = hwnas_space_count(setup.walked, &plan.is_exact);

@@ -249,7 +249,7 @@ static hwnas_status begin(worker *w)
 
 static hwnas_status open_session(worker *w)
 {
-    w->options.resume = hwnas_store_exists(w->job->study);
+    TRY(hwnas_store_exists(&w->options.resume, w->job->study));
     hwnas_session_init(&w->s, w->job, &w->options);
     w->s.is_shared = true;
     TRY(hwnas_session_open(&w->s, NULL));

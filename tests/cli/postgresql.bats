@@ -116,6 +116,17 @@ END
     [ "$(sql "SELECT count(*) > 0 FROM pg_tables WHERE schemaname = 'case-$BATS_TEST_NUMBER' AND tablename = 'observation'")" = t ]
 }
 
+@test "a server that is away is not a study that is not there" {
+    local command away="postgresql:///x?host=/nowhere"
+    job "budget: {trials: 3}"
+    for command in "search job.yaml --dry-run --study" "search job.yaml --resume --study" "search job.yaml --study" \
+        "study merge s.db --out"; do
+        [ -e s.db ] || ends 0 search job.yaml --study s.db
+        # shellcheck disable=SC2086
+        refuses 1 "cannot connect to PostgreSQL" $command "$away"
+    done
+}
+
 @test "no password is printed or stored" {
     local command secret=hunter2 address=postgresql://me:hunter2@localhost/db
     job "budget: {trials: 3}"

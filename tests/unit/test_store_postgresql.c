@@ -211,7 +211,8 @@ static void nobody_answers(void **state)
     expect_refused("postgresql:///x?host=/nowhere", HWNAS_STORE_CREATE, HWNAS_E_IO,
                    "cannot connect to PostgreSQL");
     expect_refused("postgresql://h/x?nonsense=1", HWNAS_STORE_READ, HWNAS_E_IO, "nonsense");
-    assert_false(hwnas_store_exists("postgresql:///x?host=/nowhere"));
+    bool found = false;
+    assert_int_equal(hwnas_store_exists(&found, "postgresql:///x?host=/nowhere"), HWNAS_E_IO);
 }
 
 int main(void)
