@@ -31,6 +31,8 @@ typedef struct hwnas_database_ops {
     bool (*exec)(hwnas_database *db, const char *sql); /* one statement or several */
     /* One process at a time is between begin and end. The end after a failure takes all back. */
     bool (*begin)(hwnas_database *db);
+    /* From the first look on until the end all is read as it was then; others may change it. */
+    bool (*begin_reading)(hwnas_database *db);
     bool (*commit)(hwnas_database *db);
     void (*rollback)(hwnas_database *db); /* nothing, without a transaction */
     bool (*is_in_transaction)(const hwnas_database *db);

@@ -118,14 +118,25 @@ static void rollback(hwnas_database *base)
     db->is_in_transaction = false;
 }
 
-static bool begin(hwnas_database *base)
+static bool begin_as(hwnas_database *base, const char *sql)
 {
     pq_database *db = (pq_database *)base;
     db->is_in_transaction = true;
-    if (do_exec(db, db->begin ? db->begin : "BEGIN", NULL))
+    if (do_exec(db, sql, NULL))
         return true;
     rollback(base);
     return false;
+}
+
+static bool begin(hwnas_database *base)
+{
+    const pq_database *db = (pq_database *)base;
+    return begin_as(base, db->begin ? db->begin : "BEGIN");
+}
+
+static bool begin_reading(hwnas_database *base)
+{
+    return begin_as(base, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
 }
 
 static bool commit(hwnas_database *base)
@@ -328,6 +339,7 @@ static const hwnas_database_ops ops = {
     .reason = reason,
     .exec = exec,
     .begin = begin,
+    .begin_reading = begin_reading,
     .commit = commit,
     .rollback = rollback,
     .is_in_transaction = is_in_transaction,

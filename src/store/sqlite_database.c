@@ -71,6 +71,11 @@ static bool begin(hwnas_database *db)
     return exec(db, "BEGIN IMMEDIATE");
 }
 
+static bool begin_reading(hwnas_database *db)
+{
+    return exec(db, "BEGIN");
+}
+
 static bool commit(hwnas_database *db)
 {
     return exec(db, "COMMIT");
@@ -196,6 +201,7 @@ static const hwnas_database_ops ops = {
     .reason = reason,
     .exec = exec,
     .begin = begin,
+    .begin_reading = begin_reading,
     .commit = commit,
     .rollback = rollback,
     .is_in_transaction = is_in_transaction,

@@ -40,9 +40,11 @@ static const char *current_file(const hwnas_sqlite_store *store)
     return store->draft ? store->draft : store->file;
 }
 
+/* A study belongs to one thread at a time. */
 static hwnas_status open_file(hwnas_sqlite_store *store)
 {
-    return hwnas_sqlite_connect(&store->base.db, current_file(store), SQLITE_OPEN_READWRITE)
+    return hwnas_sqlite_connect(&store->base.db, current_file(store),
+                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX)
                ? HWNAS_OK
                : hwnas_sqlite_fail(&store->base);
 }
@@ -265,14 +267,14 @@ static hwnas_status open_store(hwnas_store **out, const char *path, hwnas_store_
 
 /* ---- Of the whole ---- */
 
-static bool is_study(const char *file)
-{
 static hwnas_status exists(bool *out, const char *path)
 {
     *out = hwnas_file_exists(path);
     return HWNAS_OK;
 }
 
+static bool is_study(const char *file)
+{
     unsigned char header[HWNAS_SQLITE_HEADER];
     struct stat st;
     if (stat(file, &st) || !S_ISREG(st.st_mode))

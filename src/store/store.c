@@ -172,6 +172,14 @@ hwnas_status hwnas_store_begin(hwnas_store *store)
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_store_begin_reading(hwnas_store *store)
+{
+    if (store->depth == 0 && !store->db->ops->begin_reading(store->db))
+        return hwnas_store_fail(store);
+    store->depth++;
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_store_end(hwnas_store *store, hwnas_status status)
 {
     if (--store->depth > 0)

@@ -72,6 +72,10 @@ struct hwnas_database *hwnas_store_database(const hwnas_store *store);
 HWNAS_CHECKED hwnas_status hwnas_store_begin(hwnas_store *store);
 HWNAS_CHECKED hwnas_status hwnas_store_end(hwnas_store *store, hwnas_status status);
 
+/* What is read until hwnas_store_end() is as it was at one moment, whatever others write
+ * meanwhile; they do not wait for it. Nothing is changed. */
+HWNAS_CHECKED hwnas_status hwnas_store_begin_reading(hwnas_store *store);
+
 /* Records that a trial was asked. */
 HWNAS_CHECKED hwnas_status hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,
                                              const char *digest, int rung);
@@ -89,6 +93,9 @@ HWNAS_CHECKED hwnas_status hwnas_store_note(hwnas_store *store, uint64_t number,
 
 /* All trials by number. `out` is an array of n, release with hwnas_trials_free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store);
+
+/* One of them; release with hwnas_trial_done(). HWNAS_E_INPUT: it is not there. */
+HWNAS_CHECKED hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t number);
 
 typedef struct hwnas_event {
     hwnas_event_kind kind;

@@ -4,6 +4,11 @@
 #define LAST_TOLD                                                                                  \
     "(SELECT max(position) FROM event WHERE event.trial = $1 AND kind IN ('finished', 'revised'))"
 
+#define TRIALS                                                                                     \
+    "SELECT number, code, digest, rung, finish_order, status, message, detail, seconds,"           \
+    " violation, unstable, stopped_early, metric, value.value, low, high, unit, source"            \
+    " FROM trial LEFT JOIN value ON value.trial = trial.number"
+
 #define OUTCOME                                                                                    \
     "status = $1, message = $2, detail = $3, seconds = $4, violation = $5, unstable = $6,"         \
     " stopped_early = $7"
@@ -28,10 +33,8 @@ const char *const hwnas_store_statements[HWNAS_N_STORE_SQL] = {
     [HWNAS_SQL_REMOVE_VALUES] = "DELETE FROM value WHERE trial = $1",
     [HWNAS_SQL_COUNT] = "SELECT count(*) FROM trial",
     [HWNAS_SQL_COUNT_FINISHED] = "SELECT count(finish_order) FROM trial",
-    [HWNAS_SQL_LIST] =
-        "SELECT number, code, digest, rung, finish_order, status, message, detail, seconds,"
-        " violation, unstable, stopped_early, metric, value.value, low, high, unit, source"
-        " FROM trial LEFT JOIN value ON value.trial = trial.number ORDER BY number, position",
+    [HWNAS_SQL_LIST] = TRIALS " ORDER BY number, position",
+    [HWNAS_SQL_ONE] = TRIALS " WHERE number = $1 ORDER BY position",
     [HWNAS_SQL_SET_AGAIN] =
         "INSERT INTO again VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (trial, metric) DO UPDATE"
         " SET value = excluded.value, low = excluded.low, high = excluded.high,"

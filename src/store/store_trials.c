@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/mem.h"
+#include "store/names.h"
 #include "store/store_driver.h"
 
 /* Columns of HWNAS_SQL_LIST. */
@@ -53,14 +52,6 @@ static void column_copy(char *out, size_t size, hwnas_statement *stmt, int colum
     snprintf(out, size, "%s", text ? text : "");
 }
 
-/* Whether JSON can hold it: UTF-8. */
-static bool is_text(const char *text)
-{
-    json_t *json = text ? json_string(text) : NULL;
-    json_decref(json);
-    return json != NULL;
-}
-
 /* An end of an interval, which is known or not. */
 static double column_end(hwnas_statement *stmt, int column)
 {
@@ -81,7 +72,7 @@ hwnas_status hwnas_store_get(char **out, hwnas_store *store, const char *key)
     hwnas_statement *stmt = hwnas_store_bind(store, HWNAS_SQL_GET_FACT, "t", key);
     const hwnas_step step = hwnas_statement_step(stmt);
     const char *text = step == HWNAS_STEP_ROW ? hwnas_row_text(stmt, 0) : NULL;
-    if (step == HWNAS_STEP_ROW && !is_text(text))
+    if (step == HWNAS_STEP_ROW && !hwnas_is_text(text))
         status = hwnas_store_damaged(store, "a fact is not text");
     else if (step == HWNAS_STEP_ROW)
         *out = hwnas_strdup(text);
@@ -215,7 +206,7 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, hwnas
         .is_stopped_early = (int)hwnas_row_int(row, STOPPED_EARLY),
     };
     column_copy(out->digest, sizeof out->digest, row, DIGEST);
-    if (!is_text(out->code) || !is_text(out->digest) || (out->message && !is_text(out->message)))
+    if (!hwnas_is_text(out->code) || !hwnas_is_text(out->digest) || (out->message && !hwnas_is_text(out->message)))
         return hwnas_store_damaged(store, "a trial has no code, or other words that are no text");
     if (!out->is_finished)
         return HWNAS_OK;
@@ -227,30 +218,32 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, hwnas
                                         : hwnas_store_damaged(store, "a status is unknown");
 }
 
-static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, hwnas_statement *row)
+static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, hwnas_names *names,
+                               hwnas_statement *row)
 {
-    hwnas_value_row v = {.value = hwnas_row_double(row, VALUE),
+    hwnas_value_row v = {.metric = hwnas_names_read(names, row, METRIC),
+                         .value = hwnas_row_double(row, VALUE),
                          .low = column_end(row, LOW),
-                         .high = column_end(row, HIGH)};
-    column_copy(v.metric, sizeof v.metric, row, METRIC);
-    column_copy(v.unit, sizeof v.unit, row, UNIT);
-    char source[16];
-    column_copy(source, sizeof source, row, SOURCE);
-    v.source = hwnas_source_from_name(source);
+                         .high = column_end(row, HIGH),
+                         .unit = hwnas_names_read(names, row, UNIT)};
+    const char *source = hwnas_row_text(row, SOURCE);
+    v.source = hwnas_source_from_name(source ? source : "");
     if (v.source == HWNAS_N_SOURCES)
         return hwnas_store_damaged(store, "the source of a value is unknown");
-    if (!isfinite(v.value) || !is_text(v.metric) || !is_text(v.unit))
+    if (!isfinite(v.value) || !v.metric || !v.unit)
         return hwnas_store_damaged(store, "a value is not a number, or its words are no text");
     hwnas_trial_add(trial, &v);
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store)
+/* What a statement with the columns of HWNAS_SQL_LIST gives; resets it. */
+static hwnas_status read_trials(hwnas_trial **out, size_t *n, hwnas_store *store,
+                                hwnas_statement *row)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_trial *trials = NULL;
+    hwnas_names names = {0};
     size_t count = 0, capacity = 0;
-    hwnas_statement *row = store->statements[HWNAS_SQL_LIST];
     hwnas_step step;
     while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
         uint64_t number = (uint64_t)hwnas_row_int(row, NUMBER);
@@ -259,7 +252,7 @@ hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store
             TRY_OUT(read_trial(&trials[count++], store, row));
         }
         if (!hwnas_row_is_null(row, METRIC))
-            TRY_OUT(read_value(&trials[count - 1], store, row));
+            TRY_OUT(read_value(&trials[count - 1], store, &names, row));
     }
     if (step != HWNAS_STEP_DONE) {
         status = hwnas_store_fail(store);
@@ -273,6 +266,25 @@ out:
     hwnas_statement_reset(row);
     hwnas_trials_free(trials, count);
     return status;
+}
+
+hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store)
+{
+    return read_trials(out, n, store, store->statements[HWNAS_SQL_LIST]);
+}
+
+hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t number)
+{
+    hwnas_trial *trials = NULL;
+    size_t n = 0;
+    TRY(read_trials(&trials, &n, store, hwnas_store_bind(store, HWNAS_SQL_ONE, "i", (int64_t)number)));
+    if (n != 1) {
+        hwnas_trials_free(trials, n);
+        return hwnas_store_damaged(store, "a trial is missing");
+    }
+    *out = *trials;
+    free(trials);
+    return HWNAS_OK;
 }
 
 /* History */
@@ -297,6 +309,7 @@ typedef struct history {
     hwnas_trial *trials; /* as they are now; those that an event has taken have no code */
     bool *is_finished;   /* by trial: there was such an event */
     bool *is_asked;
+    hwnas_names names;
 } history;
 
 /* Before anything else happened to the trial. */
@@ -350,7 +363,7 @@ static hwnas_status read_events(history *h, hwnas_store *store)
         }
         last = hwnas_row_int(row, POSITION);
         if (!hwnas_row_is_null(row, METRIC))
-            TRY(read_value(&h->events[h->n - 1].trial, store, row));
+            TRY(read_value(&h->events[h->n - 1].trial, store, &h->names, row));
     }
     return step == HWNAS_STEP_DONE ? HWNAS_OK : hwnas_store_fail(store);
 }
@@ -419,6 +432,7 @@ hwnas_status hwnas_store_events_after(hwnas_event **out, size_t *n, int64_t *pos
     hwnas_statement *row = hwnas_store_bind(store, HWNAS_SQL_EVENTS, "i", *position);
     hwnas_status status = HWNAS_OK;
     hwnas_event *events = NULL;
+    hwnas_names names = {0};
     size_t count = 0, room = 0;
     int64_t last = *position;
     hwnas_step step;
@@ -430,7 +444,7 @@ hwnas_status hwnas_store_events_after(hwnas_event **out, size_t *n, int64_t *pos
         }
         last = hwnas_row_int(row, POSITION);
         if (!hwnas_row_is_null(row, METRIC))
-            TRY_OUT(read_value(&events[count - 1].trial, store, row));
+            TRY_OUT(read_value(&events[count - 1].trial, store, &names, row));
     }
     if (step != HWNAS_STEP_DONE) {
         status = hwnas_store_fail(store);
@@ -444,53 +458,5 @@ hwnas_status hwnas_store_events_after(hwnas_event **out, size_t *n, int64_t *pos
 out:
     hwnas_statement_reset(row);
     hwnas_events_free(events, count);
-    return status;
-}
-
-/* Measured again */
-
-hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_value_row *values,
-                               size_t n)
-{
-    hwnas_status status = HWNAS_OK;
-    TRY(hwnas_store_begin(store));
-    for (size_t i = 0; i < n && status == HWNAS_OK; i++)
-        status = hwnas_store_run(
-            store, hwnas_store_bind(store, HWNAS_SQL_SET_AGAIN, "itdddi", (int64_t)number,
-                                    values[i].metric, values[i].value, values[i].low,
-                                    values[i].high, (int64_t)values[i].rounds));
-    return hwnas_store_end(store, status);
-}
-
-static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, hwnas_statement *row)
-{
-    const char *metric = hwnas_row_text(row, 1);
-    if (!isfinite(hwnas_row_double(row, 2)))
-        return hwnas_store_damaged(store, "a value that was measured again is not a number");
-    for (size_t i = 0; i < trial->n_values; i++) {
-        hwnas_value_row *v = &trial->values[i];
-        if (strcmp(v->metric, metric ? metric : ""))
-            continue;
-        v->value = hwnas_row_double(row, 2);
-        v->low = column_end(row, 3);
-        v->high = column_end(row, 4);
-        v->rounds = (int)hwnas_row_int(row, 5);
-    }
-    return HWNAS_OK;
-}
-
-hwnas_status hwnas_store_replace(hwnas_trial *trials, size_t n, hwnas_store *store)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_statement *row = store->statements[HWNAS_SQL_LIST_AGAIN];
-    hwnas_step step;
-    while (status == HWNAS_OK && (step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
-        uint64_t number = (uint64_t)hwnas_row_int(row, 0);
-        if (number < n && trials[number].number == number)
-            status = replace(&trials[number], store, row);
-    }
-    if (status == HWNAS_OK && step != HWNAS_STEP_DONE)
-        status = hwnas_store_fail(store);
-    hwnas_statement_reset(row);
     return status;
 }

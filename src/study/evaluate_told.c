@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/str.h"
 #include "study/evaluator.h"
 #include "trial/judge.h"
@@ -145,8 +146,8 @@ static hwnas_status add_told(hwnas_trial *trial, const hwnas_evaluator *e,
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s is told twice", goal.name);
     const hwnas_reading r = reading_of(v);
     hwnas_value_row row = {.value = r.value, .low = r.low, .high = r.high, .source = HWNAS_TOLD};
-    snprintf(row.metric, sizeof row.metric, "%s", goal.name);
-    snprintf(row.unit, sizeof row.unit, "%s", goal.metric->si);
+    row.metric = hwnas_intern(goal.name);
+    row.unit = goal.metric->si;
     hwnas_trial_add(trial, &row);
     return HWNAS_OK;
 }

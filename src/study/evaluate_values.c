@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "graph/elaborate.h"
 #include "predict/int8_loss.h"
 #include "study/evaluator.h"
@@ -19,8 +20,8 @@ static void add_value_of(hwnas_trial *trial, hwnas_goal goal, hwnas_source sourc
         .value = reading.value, .low = reading.low, .high = reading.high, .source = source};
     if (isnan(reading.value) || hwnas_trial_value(trial, goal.name))
         return;
-    snprintf(out.metric, sizeof out.metric, "%s", goal.name);
-    snprintf(out.unit, sizeof out.unit, "%s", goal.metric->si);
+    out.metric = hwnas_intern(goal.name);
+    out.unit = goal.metric->si;
     hwnas_trial_add(trial, &out);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "derive/derive.h"
 #include "study/evaluate.h"
 #include "study/held.h"
@@ -185,8 +186,8 @@ static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *w
         if (!e->responses[g] || hwnas_trial_value(&n->values, goal->name))
             continue;
         hwnas_value_row row = {.source = HWNAS_ESTIMATED};
-        snprintf(row.metric, sizeof row.metric, "%s", goal->name);
-        snprintf(row.unit, sizeof row.unit, "%s", goal->metric->si);
+        row.metric = hwnas_intern(goal->name);
+        row.unit = goal->metric->si;
         hwnas_response_predict(&row.value, &row.low, &row.high, e->responses[g], walked,
                                count_of(&n->values, HWNAS_MACS),
                                count_of(&n->values, HWNAS_PARAMS));

@@ -5,37 +5,66 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "store/outline.h"
 #include "study/confirm.h"
 #include "study/held.h"
 #include "study/study_facts.h"
 #include "study/identity.h"
+#include "study/other_limits.h"
 #include "trial/judge.h"
 #include "trial/skip.h"
 #include "study/verified.h"
 
-static json_t *detail_of(const hwnas_trial *trial)
-{
-    return trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
-}
+/* ---- Details ---- */
 
-/* Adds what is in the details of a trial. `errors` has `n_errors` of estimates that were
- * remeasured.
- */
-static void count_detail(hwnas_summary *s, double *errors, size_t *n_errors,
-                         const hwnas_trial *trial)
+/* What is counted of details, while trials are read. */
+typedef struct details {
+    double run_seconds;
+    size_t n, room; /* trials that were estimated first */
+    struct remeasured {
+        size_t trial;
+        double estimate;
+    } *remeasured;
+} details;
+
+static void see_detail(void *context, size_t trial, const char *text)
 {
-    json_t *detail = detail_of(trial);
+    details *d = context;
+    json_t *detail = json_loads(text, 0, NULL);
     const json_t *estimate = json_object_get(detail, "estimate");
-    const hwnas_metric *p50 = hwnas_metric_of(HWNAS_LATENCY);
-    const hwnas_value_row *v =
-        estimate ? hwnas_trial_value(trial, hwnas_goal_of(p50, 0, &s->job.goals.devices).name)
-                 : NULL;
-    s->run_seconds += json_number_value(json_object_get(detail, "run_seconds"));
-    s->n_remeasured += estimate != NULL;
-    if (v && v->value > 0 && !trial->is_unstable)
-        errors[(*n_errors)++] = fabs(json_number_value(estimate) / v->value - 1);
+    d->run_seconds += json_number_value(json_object_get(detail, "run_seconds"));
+    if (estimate) {
+        HWNAS_GROW(d->remeasured, d->n, d->room);
+        d->remeasured[d->n++] = (struct remeasured){trial, json_number_value(estimate)};
+    }
     json_decref(detail);
 }
+
+/* The quantity that estimates are of, on the first device. */
+static hwnas_goal estimated_goal(const hwnas_summary *s)
+{
+    return hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY), 0, &s->job.goals.devices);
+}
+
+static void count_details(hwnas_summary *s, const details *d)
+{
+    double *errors = hwnas_alloc((d->n + 1) * sizeof *errors);
+    const hwnas_goal goal = d->n ? estimated_goal(s) : (hwnas_goal){0};
+    size_t n_errors = 0;
+    s->run_seconds = d->run_seconds;
+    for (size_t i = 0; i < d->n; i++) {
+        const hwnas_trial *trial = &s->trials[d->remeasured[i].trial];
+        const hwnas_value_row *v = trial->is_finished ? hwnas_trial_value(trial, goal.name) : NULL;
+        s->n_remeasured += trial->is_finished;
+        if (v && v->value > 0 && !trial->is_unstable)
+            errors[n_errors++] = fabs(d->remeasured[i].estimate / v->value - 1);
+    }
+    hwnas_sort(errors, n_errors);
+    s->estimate_error = n_errors ? hwnas_quantile(errors, n_errors, 0.5) : NAN;
+    free(errors);
+}
+
+/* ---- Fronts and counts ---- */
 
 static void find_fronts(hwnas_summary *s)
 {
@@ -60,8 +89,6 @@ static bool is_closer(const hwnas_trial *a, const hwnas_trial *b)
 
 static void count(hwnas_summary *s)
 {
-    double *errors = hwnas_alloc((s->n_trials + 1) * sizeof *errors);
-    size_t n_errors = 0;
     s->closest = -1;
     for (size_t i = 0; i < s->n_trials; i++) {
         const hwnas_trial *trial = &s->trials[i];
@@ -73,7 +100,6 @@ static void count(hwnas_summary *s)
         s->n_short += trial->rung > 0;
         s->n_estimated += hwnas_trial_is_estimated(trial);
         hwnas_evidence_add(&s->evidence, trial, &s->job.goals);
-        count_detail(s, errors, &n_errors, trial);
         for (int f = 0; f < s->n_fronts; f++)
             is_feasible |= hwnas_trial_is_feasible(trial, &s->job.goals, f);
         s->n_feasible += is_feasible;
@@ -81,9 +107,6 @@ static void count(hwnas_summary *s)
             (s->closest < 0 || is_closer(trial, &s->trials[s->closest])))
             s->closest = (long)i;
     }
-    hwnas_sort(errors, n_errors);
-    s->estimate_error = n_errors ? hwnas_quantile(errors, n_errors, 0.5) : NAN;
-    free(errors);
 }
 
 long hwnas_summary_winner(const hwnas_summary *s)
@@ -94,23 +117,22 @@ long hwnas_summary_winner(const hwnas_summary *s)
     return -1;
 }
 
-hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const char *study)
+/* ---- Reading ---- */
+
+static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
 {
+    const hwnas_place place = {.file = s->study};
     hwnas_status status = HWNAS_OK;
-    hwnas_summary *s = hwnas_alloc(sizeof *s);
     json_t *wall = NULL, *warm = NULL;
-    s->study = hwnas_strdup(study);
     TRY_OUT(hwnas_facts_json(&s->identity, store, "job"));
     if (s->identity && !json_string_value(json_object_get(s->identity, "space"))) {
-        hwnas_place place = {.file = study};
         status = hwnas_fail(HWNAS_E_INPUT, &place, "the study does not say what it searched for");
         goto out;
     }
     if (!s->identity) {
-        hwnas_place place = {.file = study};
         status =
             hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "the search was ended before it began"),
-                       "'hwnas search JOB.yaml --study %s --resume' begins it", study);
+                       "'hwnas search JOB.yaml --study %s --resume' begins it", s->study);
         goto out;
     }
     TRY_OUT(hwnas_facts_json(&s->devices, store, "devices"));
@@ -118,25 +140,113 @@ hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const c
     TRY_OUT(hwnas_facts_json(&wall, store, "wall_seconds"));
     TRY_OUT(hwnas_facts_json(&warm, store, "warm_start"));
     TRY_OUT(hwnas_store_get(&s->ended, store, "ended"));
-    s->wall_seconds = json_number_value(wall);
-    s->n_warm = (uint64_t)json_integer_value(json_object_get(warm, "trials"));
-    s->n_outside = (uint64_t)json_integer_value(json_object_get(warm, "outside"));
-    TRY_OUT(hwnas_job_goals(&s->job, s->identity));
-    TRY_OUT(hwnas_store_trials(&s->trials, &s->n_trials, store));
-    TRY_OUT(hwnas_store_replace(s->trials, s->n_trials, store));
     TRY_OUT(hwnas_held_load(&s->held, store));
     TRY_OUT(hwnas_confirmed_load(&s->confirmed, store));
     TRY_OUT(hwnas_verified_load(&s->verified, store));
-    hwnas_verified_apply(s->trials, s->n_trials, s->verified, &s->job.goals);
-    find_fronts(s);
-    count(s);
-    *out = s;
-    s = NULL;
+    s->wall_seconds = json_number_value(wall);
+    s->n_warm = (uint64_t)json_integer_value(json_object_get(warm, "trials"));
+    s->n_outside = (uint64_t)json_integer_value(json_object_get(warm, "outside"));
+    status = hwnas_job_goals(&s->job, s->identity);
 out:
     json_decref(wall);
     json_decref(warm);
-    hwnas_summary_free(s);
     return status;
+}
+
+static hwnas_status read_whole(hwnas_summary *s, hwnas_store *store, details *d)
+{
+    TRY(hwnas_store_trials(&s->trials, &s->n_trials, store));
+    for (size_t i = 0; i < s->n_trials; i++)
+        if (s->trials[i].detail)
+            see_detail(d, i, s->trials[i].detail);
+    return HWNAS_OK;
+}
+
+static hwnas_status read_outlines(hwnas_summary *s, hwnas_store *store, details *d)
+{
+    const hwnas_goal *goals[HWNAS_MOST_GOALS], first = estimated_goal(s);
+    const char *metrics[HWNAS_MOST_GOALS + 1] = {first.name};
+    size_t n_metrics = s->job.goals.devices.n > 0;
+    const int n_goals = hwnas_goals_list(goals, &s->job.goals);
+    for (int g = 0; g < n_goals; g++) {
+        size_t k = 0;
+        while (k < n_metrics && strcmp(metrics[k], goals[g]->name))
+            k++;
+        metrics[k] = goals[g]->name;
+        n_metrics += k == n_metrics;
+    }
+    return hwnas_store_outlines(&s->trials, &s->n_trials, store,
+                                &(hwnas_outline_wish){.n_metrics = n_metrics,
+                                                      .metrics = metrics,
+                                                      .see_detail = see_detail,
+                                                      .context = d});
+}
+
+static hwnas_status fill(hwnas_summary *s, hwnas_store *store, size_t which)
+{
+    return s->trials[which].code ? HWNAS_OK : hwnas_store_fill(&s->trials[which], store);
+}
+
+static hwnas_status fill_shown(hwnas_summary *s, hwnas_store *store)
+{
+    for (int f = 0; f < s->n_fronts; f++)
+        for (size_t i = 0; i < s->fronts[f].n; i++)
+            TRY(fill(s, store, s->fronts[f].trials[i]));
+    if (s->closest >= 0 && hwnas_summary_winner(s) < 0)
+        TRY(fill(s, store, (size_t)s->closest));
+    for (size_t i = 0; i < s->n_trials; i++) /* that their results are wrong was found later */
+        if (s->trials[i].is_finished &&
+            (s->trials[i].status != HWNAS_OK ||
+             hwnas_verified_is_wrong(s->verified, s->trials[i].number)))
+            TRY(fill(s, store, i));
+    /* As was done to the outlines. */
+    TRY(hwnas_store_replace(s->trials, s->n_trials, store));
+    hwnas_verified_apply(s->trials, s->n_trials, s->verified, &s->job.goals);
+    return HWNAS_OK;
+}
+
+static hwnas_status read(hwnas_summary *s, hwnas_store *store, const hwnas_summary_view *view)
+{
+    details d = {0};
+    TRY(read_facts(s, store));
+    if (view->constraints) {
+        s->has_other_limits = true;
+        TRY(hwnas_other_limits_read(&s->job, s->identity, view->constraints));
+    }
+    hwnas_status status = view->is_brief ? read_outlines(s, store, &d) : read_whole(s, store, &d);
+    TRY_OUT(status);
+    TRY_OUT(hwnas_store_replace(s->trials, s->n_trials, store));
+    if (view->constraints)
+        hwnas_other_limits_judge(s);
+    hwnas_verified_apply(s->trials, s->n_trials, s->verified, &s->job.goals);
+    find_fronts(s);
+    count(s);
+    count_details(s, &d);
+    if (view->is_brief)
+        status = fill_shown(s, store);
+out:
+    free(d.remeasured);
+    return status;
+}
+
+hwnas_status hwnas_summary_load_as(hwnas_summary **out, hwnas_store *store, const char *study,
+                                   const hwnas_summary_view *view)
+{
+    hwnas_summary *s = hwnas_alloc(sizeof *s);
+    s->study = hwnas_strdup(study);
+    hwnas_status status = hwnas_store_begin_reading(store);
+    if (status == HWNAS_OK)
+        status = hwnas_store_end(store, read(s, store, view));
+    if (status == HWNAS_OK)
+        *out = s;
+    else
+        hwnas_summary_free(s);
+    return status;
+}
+
+hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *store, const char *study)
+{
+    return hwnas_summary_load_as(out, store, study, &(hwnas_summary_view){0});
 }
 
 void hwnas_summary_free(hwnas_summary *s)

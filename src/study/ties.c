@@ -195,7 +195,7 @@ static hwnas_status conclude(study *s, const group *g, const hwnas_trial *turns,
         for (int r = 0; r < n_rounds; r++)
             rounds[r] = values[r * n + i];
         hwnas_sort(rounds, (size_t)n_rounds);
-        snprintf(row.metric, sizeof row.metric, "%s", metric);
+        row.metric = metric;
         row.value = hwnas_quantile(rounds, (size_t)n_rounds, 0.5);
         (void)hwnas_quantile_interval(rounds, (size_t)n_rounds, 0.5, &row.low, &row.high);
         status = hwnas_store_again(s->store, s->trials[g->trials[i]].number, &row, 1);

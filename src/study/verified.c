@@ -32,9 +32,12 @@ hwnas_status hwnas_verified_save(hwnas_store *store, const json_t *verified)
 
 static json_t *results_of(const json_t *verified, uint64_t number)
 {
+    const json_t *trials = json_object_get(verified, "trials");
     char key[24];
+    if (!json_object_size(trials)) /* as in most large studies */
+        return NULL;
     snprintf(key, sizeof key, "%llu", (unsigned long long)number);
-    return json_object_get(json_object_get(verified, "trials"), key);
+    return json_object_get(trials, key);
 }
 
 static bool is_known(const json_t *result)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "study/study_facts.h"
 #include "study/identity.h"
 #include "trial/judge.h"
@@ -66,8 +67,7 @@ static void translate(hwnas_trial *trial, const hwnas_job *job, const hwnas_job 
                 continue;
             if (metric->per == HWNAS_PRICE_OF_MILLION)
                 continue; /* its price was theirs */
-            snprintf(v.metric, sizeof v.metric, "%s",
-                     hwnas_goal_of(metric, d, &job->goals.devices).name);
+            v.metric = hwnas_intern(hwnas_goal_of(metric, d, &job->goals.devices).name);
             trial->values[n++] = v;
             break;
         }

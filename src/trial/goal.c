@@ -394,6 +394,15 @@ static hwnas_status read_comparison(hwnas_limit *limits, int *n, int max, reader
     return HWNAS_OK;
 }
 
+/* A list is written as that of the objectives, too. */
+static bool take_comma(reader *r)
+{
+    skip_space(r);
+    const bool is_next = *r->at == ',';
+    r->at += is_next;
+    return is_next;
+}
+
 hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max, const char *text,
                                 const hwnas_place *place, bool is_verbatim,
                                 hwnas_job_devices *devices)
@@ -401,8 +410,7 @@ hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max, const char
     reader r = {text, text, *place, is_verbatim, devices};
     do
         TRY(read_comparison(limits, n, max, &r));
-    while (take_word(&r, "and"));
-    skip_space(&r);
+    while (take_word(&r, "and") || take_comma(&r));
     return *r.at ? no_constraint(&r, "'and' or the end") : HWNAS_OK;
 }
 

@@ -67,7 +67,7 @@ typedef struct hwnas_limit {
     char text[128]; /* in words that can be parsed again */
 } hwnas_limit;
 
-/* Appends the limits of an expression: comparisons joined by `and`, each with a unit and `on
+/* Appends the limits of an expression: comparisons joined by `and` or a comma, each with a unit and `on
  * DEVICE` if need be. A limit without unit is read in the unit that the metric is shown in. */
 HWNAS_CHECKED hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max,
                                               const char *text, const hwnas_place *place,

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -148,23 +149,124 @@ static bool is_doubtful(const entry *e)
     return false;
 }
 
-size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_goals *goals,
-                        int front)
+static void read_entry(entry *out, const hwnas_trial *trial, const hwnas_goals *goals, int front)
 {
-    entry *entries = hwnas_alloc((n + 1) * sizeof *entries);
-    size_t n_entries = 0, n_front = 0;
+    out->trial = trial;
+    out->n = 0;
+    for (int k = 0; k < goals->n_objectives; k++)
+        if (hwnas_goal_counts(&goals->objectives[k], goals, front)) {
+            out->metrics[out->n] = goals->objectives[k].metric;
+            out->values[out->n++] = hwnas_trial_value(trial, goals->objectives[k].name);
+        }
+}
+
+/* ---- What cannot be on the front ----
+ *
+ * Of a million trials nearly all are worse in each objective, with the whole of their intervals,
+ * than one that was seen before. Such a one, `p`, need not be on the front itself: who removes it
+ * comes earlier, is nowhere clearly worse than `p`, and so than what `p` stands for. That holds
+ * where the values of an objective all have intervals to be compared by, or none has; and a `p`
+ * that was measured without disturbance is removed by such ones alone. */
+
+enum { MOST_PRUNERS = 64 };
+
+typedef struct sieve {
+    bool is_mixed; /* of some objective some have intervals: nothing is left out */
+    bool is_bounded[HWNAS_MAX_OBJECTIVES]; /* of the first */
+    int n;
+    double worst[MOST_PRUNERS][HWNAS_MAX_OBJECTIVES]; /* ends; less is better */
+} sieve;
+
+/* The better and the worse end of a value; less is better. */
+static void ends_of(double *best, double *worst, const hwnas_value_row *v,
+                    const hwnas_metric *metric)
+{
+    const bool has_ends = hwnas_value_is_bounded(v);
+    const double low = has_ends ? fmin(v->low, v->value) : v->value;
+    const double high = has_ends ? fmax(v->high, v->value) : v->value;
+    *best = metric->is_maximised ? -high : low;
+    *worst = metric->is_maximised ? -low : high;
+}
+
+static bool is_below(const double *a, const double *b, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (!(a[k] < b[k]))
+            return false;
+    return n > 0;
+}
+
+static void swap_pruners(sieve *s, int a, int b)
+{
+    double kept[HWNAS_MAX_OBJECTIVES];
+    memcpy(kept, s->worst[a], sizeof kept);
+    memcpy(s->worst[a], s->worst[b], sizeof kept);
+    memcpy(s->worst[b], kept, sizeof kept);
+}
+
+/* Whether it may be on the front. */
+static bool passes(sieve *s, const entry *e, bool is_first)
+{
+    double best[HWNAS_MAX_OBJECTIVES], worst[HWNAS_MAX_OBJECTIVES];
+    for (int k = 0; k < e->n; k++) {
+        const bool is_bounded = hwnas_value_is_bounded(e->values[k]);
+        s->is_bounded[k] = is_first ? is_bounded : s->is_bounded[k];
+        s->is_mixed |= is_bounded != s->is_bounded[k];
+        ends_of(&best[k], &worst[k], e->values[k], e->metrics[k]);
+    }
+    for (int p = 0; p < s->n; p++)
+        if (is_below(s->worst[p], best, e->n)) {
+            if (p)
+                swap_pruners(s, p, p / 2); /* who removed one removes others */
+            return false;
+        }
+    if (is_doubtful(e))
+        return true;
+    int at = 0;
+    while (at < s->n && !is_below(worst, s->worst[at], e->n))
+        at++;
+    if (at == MOST_PRUNERS)
+        return true;
+    memcpy(s->worst[at], worst, (size_t)e->n * sizeof *worst);
+    s->n += at == s->n;
+    return true;
+}
+
+/* The feasible trials, without most of those that cannot be on the front. */
+static size_t find_entries(entry **out, const hwnas_trial *trials, size_t n,
+                           const hwnas_goals *goals, int front)
+{
+    sieve s = {0};
+    entry *entries = NULL, e;
+    size_t n_entries = 0, room = 0;
     for (size_t i = 0; i < n; i++) {
         if (!hwnas_trial_is_feasible(&trials[i], goals, front))
             continue;
-        entry *e = &entries[n_entries++];
-        e->trial = &trials[i];
-        for (int k = 0; k < goals->n_objectives; k++)
-            if (hwnas_goal_counts(&goals->objectives[k], goals, front)) {
-                e->metrics[e->n] = goals->objectives[k].metric;
-                e->values[e->n++] = hwnas_trial_value(&trials[i], goals->objectives[k].name);
-            }
+        read_entry(&e, &trials[i], goals, front);
+        const bool was_mixed = s.is_mixed;
+        const bool is_taken = s.is_mixed || passes(&s, &e, !n_entries);
+        if (s.is_mixed && !was_mixed) { /* from the beginning, and all of them */
+            n_entries = 0;
+            i = (size_t)-1;
+            continue;
+        }
+        if (is_taken) {
+            HWNAS_GROW(entries, n_entries, room);
+            entries[n_entries++] = e;
+        }
     }
-    qsort(entries, n_entries, sizeof *entries, by_values);
+    *out = entries;
+    return n_entries;
+}
+
+size_t hwnas_front_find(size_t *out, const hwnas_trial *trials, size_t n, const hwnas_goals *goals,
+                        int front)
+{
+    entry *entries;
+    size_t n_front = 0;
+    const size_t n_entries = find_entries(&entries, trials, n, goals, front);
+    if (n_entries)
+        qsort(entries, n_entries, sizeof *entries, by_values);
     for (size_t i = 0; i < n_entries; i++) {
         bool stays = true;
         for (size_t j = 0; j < n_front && stays; j++)

@@ -37,9 +37,9 @@ hwnas_source hwnas_source_from_name(const char *name);
 
 /* One named value of a trial, e.g. "latency.p50" = 0.0081 s, measured, [0.0080, 0.0082]. */
 typedef struct hwnas_value_row {
-    char metric[64];
+    const char *metric;      /* interned (base/intern.h), or a literal */
     double value, low, high; /* NaN for low and high when there is no interval; SI units */
-    char unit[8];            /* "s", "%", "MACs", "params", "bytes" */
+    const char *unit;        /* "s", "%", "MACs", "params", "bytes"; as the metric */
     hwnas_source source;
     int rounds; /* it was measured so often side by side with its rivals; 0: once, alone */
 } hwnas_value_row;

@@ -15,9 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/intern.h"
 #include "base/mem.h"
 #include "store/database.h"
 #include "store/leases.h"
+#include "store/outline.h"
 #include "tests/unit/store_cases.h"
 
 static void facts(void **state)
@@ -135,8 +137,10 @@ static void full_trial(void **state)
     for (int i = 0; i < MANY; i++) {
         hwnas_trial_add(&trial, &(hwnas_value_row){0});
         hwnas_value_row *v = &trial.values[i];
-        snprintf(v->metric, sizeof v->metric, "%02d %060d", i, i);
-        memcpy(v->unit, "params.", 8);
+        char name[64];
+        snprintf(name, sizeof name, "%02d %060d", i, i);
+        v->metric = hwnas_intern(name);
+        v->unit = "params.";
         v->source = (hwnas_source)(i % HWNAS_N_SOURCES);
         v->value = 1.0 / (i + 3);
     }
@@ -275,7 +279,12 @@ static void trials_are_revised(void **state)
     assert_string_equal(trials[1].detail, "{\"samples\":3}");
     assert_true(trials[1].seconds == 7 && isinf(trials[1].violation));
     assert_int_equal(trials[1].n_values, 1);
-    assert_memory_equal(&trials[1].values[0], &values[0], sizeof values[0]);
+    assert_string_equal(trials[1].values[0].metric, values[0].metric);
+    assert_string_equal(trials[1].values[0].unit, values[0].unit);
+    assert_true(trials[1].values[0].value == values[0].value &&
+                trials[1].values[0].low == values[0].low &&
+                trials[1].values[0].high == values[0].high &&
+                trials[1].values[0].source == values[0].source);
     assert_false(trials[3].is_finished);
     hwnas_trials_free(trials, n);
     hwnas_store_close(store);
@@ -311,7 +320,7 @@ static void failed_finish_changes_nothing(void **state)
     (void)state;
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     hwnas_trial trial = finished(0), *trials = NULL;
-    memcpy(trial.values[1].metric, trial.values[0].metric, sizeof trial.values[0].metric);
+    trial.values[1].metric = trial.values[0].metric;
     assert_int_equal(hwnas_store_start(store, 0, "c", "d", 0), HWNAS_OK);
     assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_E_LIBRARY); /* one metric twice */
     assert_false(trial.is_finished);
@@ -373,6 +382,13 @@ static void one_at_a_time_changes_it(void **state)
     hwnas_store_close(open_ok(HWNAS_STORE_RESUME));
 }
 
+static bool is_there(const char *name)
+{
+    bool found = false;
+    assert_int_equal(hwnas_store_exists(&found, name), HWNAS_OK);
+    return found;
+}
+
 static void exists_or_not(void **state)
 {
     (void)state;
@@ -382,13 +398,6 @@ static void exists_or_not(void **state)
     hwnas_store_close(open_ok(HWNAS_STORE_CREATE));
     assert_true(is_there(path));
     expect_refused(path, HWNAS_STORE_CREATE, HWNAS_E_INPUT, "exists already");
-static bool is_there(const char *name)
-{
-    bool found = false;
-    assert_int_equal(hwnas_store_exists(&found, name), HWNAS_OK);
-    return found;
-}
-
 }
 
 static void only_what_is_new_is_discarded(void **state)
@@ -424,6 +433,102 @@ static void values_are_exact(void **state)
         assert_true(isnan(read[i].values[1].low));
         hwnas_trials_free(read, n);
     }
+    hwnas_store_close(store);
+}
+
+static void see(void *context, size_t index, const char *detail)
+{
+    size_t *n_seen = context;
+    assert_true(index < 8);
+    assert_string_equal(detail, "{\"samples\": 12}");
+    ++*n_seen;
+}
+
+static hwnas_trial *outlines_of(size_t *n, hwnas_store *store, size_t n_details)
+{
+    static const char *const metrics[] = {"macs"};
+    hwnas_trial *trials;
+    size_t n_seen = 0;
+    const hwnas_outline_wish wish = {
+        .n_metrics = 1, .metrics = metrics, .see_detail = see, .context = &n_seen};
+    assert_int_equal(hwnas_store_outlines(&trials, n, store, &wish), HWNAS_OK);
+    assert_int_equal(n_seen, n_details);
+    return trials;
+}
+
+/* What is left out of an outline, and filled in later, is what is in the whole. */
+static void outlines_are_of_the_same_trials(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    for (uint64_t i = 0; i < 6; i++)
+        assert_int_equal(hwnas_store_start(store, i, "2221", "00ff", 0), HWNAS_OK);
+    for (uint64_t i = 0; i < 4; i++) {
+        hwnas_trial trial = finished(i);
+        trial.violation = 0.5 * (double)i;
+        trial.is_unstable = i == 1;
+        if (i == 2)
+            trial.values[0].source = HWNAS_ESTIMATED;
+        if (i == 3)
+            trial = (hwnas_trial){
+                .number = 3, .status = HWNAS_E_CRASHED, .message = (char *)"signal 11"};
+        assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
+    }
+    hwnas_store_close(store);
+    store = open_ok(HWNAS_STORE_READ);
+    hwnas_trial *whole;
+    size_t n, n_whole;
+    hwnas_trial *outlines = outlines_of(&n, store, 3);
+    assert_int_equal(hwnas_store_trials(&whole, &n_whole, store), HWNAS_OK);
+    assert_int_equal(n, n_whole);
+    for (size_t i = 0; i < n; i++) {
+        hwnas_trial *o = &outlines[i];
+        const hwnas_trial *w = &whole[i];
+        assert_true(o->number == w->number && o->is_finished == w->is_finished);
+        assert_true(o->status == w->status && o->order == w->order && o->rung == w->rung);
+        assert_true(!w->is_finished || o->violation == w->violation);
+        assert_int_equal(o->is_unstable, w->is_unstable);
+        assert_null(o->detail);
+        assert_int_equal(o->code != NULL, i == 3);
+        assert_int_equal(o->n_values, i == 2 ? 2 : i < 3);
+        for (size_t k = 0; k < o->n_values; k++)
+            assert_true(o->values[k].value == hwnas_trial_value(w, o->values[k].metric)->value);
+        o->violation = 7;
+        assert_int_equal(hwnas_store_fill(o, store), HWNAS_OK);
+        assert_true(o->violation == 7); /* what it was judged as meanwhile */
+        assert_string_equal(o->code, w->code);
+        assert_int_equal(o->n_values, w->n_values);
+    }
+    assert_string_equal(outlines[3].message, "signal 11");
+    hwnas_trials_free(outlines, n);
+    hwnas_trials_free(whole, n_whole);
+    hwnas_store_close(store);
+}
+
+/* Who reads sees one moment, and who writes goes on. */
+static void reading_is_of_one_moment(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE), *reader;
+    hwnas_trial *trials, later = finished(3);
+    size_t n;
+    uint64_t all, done;
+    for (uint64_t i = 0; i < 3; i++)
+        add_trial(store, i);
+    reader = open_ok(HWNAS_STORE_READ);
+    assert_int_equal(hwnas_store_begin_reading(reader), HWNAS_OK);
+    assert_int_equal(hwnas_store_count(&all, &done, reader), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 3, "c", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_store_finish(store, &later), HWNAS_OK);
+    hwnas_trials_free(outlines_of(&n, reader, 3), 3);
+    assert_int_equal(n, 3);
+    assert_int_equal(hwnas_store_count(&all, &done, reader), HWNAS_OK);
+    assert_int_equal(done, 3);
+    assert_int_equal(hwnas_store_end(reader, HWNAS_OK), HWNAS_OK);
+    trials = outlines_of(&n, reader, 4);
+    assert_int_equal(n, 4);
+    hwnas_trials_free(trials, n);
+    hwnas_store_close(reader);
     hwnas_store_close(store);
 }
 
@@ -551,6 +656,8 @@ int run_store_cases(const char *group, const struct CMUnitTest *own, size_t n)
         CASE(exists_or_not),
         CASE(only_what_is_new_is_discarded),
         CASE(values_are_exact),
+        CASE(outlines_are_of_the_same_trials),
+        CASE(reading_is_of_one_moment),
         CASE(trials_are_taken_over),
         CASE(clock_is_set_back),
         CASE(begun_together),

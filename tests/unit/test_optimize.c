@@ -241,7 +241,7 @@ static void add_value(hwnas_trial *trial, const char *metric, hwnas_source sourc
 {
     hwnas_value_row row = {
         .value = value, .low = 0.99 * value, .high = 1.01 * value, .source = source};
-    snprintf(row.metric, sizeof row.metric, "%s", metric);
+    row.metric = metric;
     hwnas_trial_add(trial, &row);
 }
 

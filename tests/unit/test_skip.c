@@ -40,7 +40,7 @@ static void add(hwnas_trial *trial, const char *metric, hwnas_source source, dou
                 double low, double high)
 {
     hwnas_value_row row = {.value = value, .low = low, .high = high, .source = source};
-    snprintf(row.metric, sizeof row.metric, "%s", metric);
+    row.metric = metric;
     hwnas_trial_add(trial, &row);
 }
 

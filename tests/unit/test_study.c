@@ -243,7 +243,7 @@ static hwnas_value_row row(const char *metric, hwnas_source source, double value
 {
     hwnas_value_row v = {
         .value = value, .low = value - half, .high = value + half, .source = source};
-    snprintf(v.metric, sizeof v.metric, "%s", metric);
+    v.metric = metric;
     return v;
 }
 
@@ -294,6 +294,66 @@ static void exact_front_is_the_brute_force_front(void **state)
         }
         for (size_t i = 1; i < n; i++)
             assert_true(b.values[front[i]][0].value < b.values[front[i - 1]][0].value);
+    }
+}
+
+static const bench *sorted_of;
+
+static int by_values(const void *a, const void *b)
+{
+    const size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    const hwnas_value_row *x = sorted_of->values[i], *y = sorted_of->values[j];
+    return x[0].value != y[0].value   ? (x[0].value > y[0].value ? -1 : 1)
+           : x[1].value != y[1].value ? (x[1].value < y[1].value ? -1 : 1)
+           : i < j                    ? -1
+                                      : 1;
+}
+
+/* As judge.h defines it, with nothing left out before it is sorted. */
+static size_t plain_front(size_t *out, const bench *b)
+{
+    size_t order[TRIALS], n = 0;
+    sorted_of = b;
+    for (size_t i = 0; i < TRIALS; i++)
+        order[i] = i;
+    qsort(order, TRIALS, sizeof *order, by_values);
+    for (size_t i = 0; i < TRIALS; i++) {
+        bool stays = true;
+        for (size_t j = 0; j < n && stays; j++) {
+            const hwnas_value_row *x = b->values[out[j]], *y = b->values[order[i]];
+            const bool says_less = x[1].source == HWNAS_MEASURED && b->trials[out[j]].is_unstable &&
+                                   !(y[1].source == HWNAS_MEASURED && b->trials[order[i]].is_unstable);
+            stays = says_less ||
+                    hwnas_value_compare(&x[0], &y[0], b->goals.objectives[0].metric) > 0 ||
+                    hwnas_value_compare(&x[1], &y[1], b->goals.objectives[1].metric) > 0;
+        }
+        if (stays)
+            out[n++] = order[i];
+    }
+    return n;
+}
+
+/* With intervals that overlap, disturbed measurements, and values with intervals beside others. */
+static void what_is_left_out_early_is_on_no_front(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        bench b;
+        size_t front[TRIALS], plain[TRIALS];
+        hwnas_rng rng = hwnas_rng_new(seed, 78);
+        fill(&b, seed, HWNAS_MEASURED, 1e-3 * (double)(seed % 4));
+        for (int i = 0; i < TRIALS; i++) {
+            b.trials[i].is_unstable = hwnas_rng_below(&rng, 3) == 0;
+            if (seed % 3 == 0 && hwnas_rng_below(&rng, 4) == 0) {
+                b.values[i][1].source = HWNAS_REPLAYED;
+                b.values[i][1].low = b.values[i][1].high = NAN;
+            }
+            if (seed % 5 == 0)
+                b.values[i][0].source = HWNAS_TOLD;
+        }
+        const size_t n = hwnas_front_find(front, b.trials, TRIALS, &b.goals, 0);
+        assert_int_equal(n, plain_front(plain, &b));
+        assert_memory_equal(front, plain, n * sizeof *front);
     }
 }
 
@@ -797,6 +857,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_limits),
         cmocka_unit_test(contradictions),
         cmocka_unit_test(exact_front_is_the_brute_force_front),
+        cmocka_unit_test(what_is_left_out_early_is_on_no_front),
         cmocka_unit_test(front_with_intervals),
         cmocka_unit_test(an_unstable_trial_removes_no_stable_one),
         cmocka_unit_test(infeasible_is_said_from_good_evidence),
