@@ -144,7 +144,7 @@ _ERRORS: List[Tuple[str, Type[Error]]] = [
     ("DISTURBED", DisturbedError),
 ]
 _PRECISIONS = ["f32", "tf32", "bf16", "f16", "s8"]  # as hwnas_precision
-_FORMATS = ["text", "json", "csv", "dot"]  # as hwnas_format
+_FORMATS = ["text", "json", "csv", "dot", "jsonl"]  # as hwnas_format
 _LOG_LEVELS = ["warning", "info", "debug", "note"]  # as hwnas_log_level
 _FILL = _ALL = -1  # HWNAS_STREAMS_FILL, HWNAS_THREADS_ALL
 
@@ -429,6 +429,7 @@ _FUNCTIONS: Dict[str, Tuple[Any, ...]] = {  # what a function returns, and what 
     "hwnas_study_tell": (_Status, _P, _U, _P, _Z),
     "hwnas_study_tell_failure": (_Status, _P, _U, _I, _S),
     "hwnas_study_front": (_Status, _P, _P, _P, _Z),
+    "hwnas_study_set_constraints": (None, _P, _S),
     "hwnas_study_report": (_Status, _P, _P),
     "hwnas_study_trials": (_Status, _P, _P),
     "hwnas_study_explain": (_Status, _P, _P, _L),
@@ -1604,6 +1605,10 @@ class Study(_Handle):
         _lib.hwnas_study_tell_failure(self._handle, number, numbers[0] if numbers else 0, _bytes(message))
 
     # -- What was found --
+
+    def set_constraints(self, constraints: Optional[str]) -> None:
+        """Front, trials and report answer for these from here on; None: for the job's. Runs nothing."""
+        _lib.hwnas_study_set_constraints(self._handle, _bytes(constraints))
 
     def front(self, device: int = 0) -> Rows:
         """The Pareto front, the best in the first objective first; SI."""

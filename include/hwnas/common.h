@@ -122,7 +122,8 @@ typedef enum hwnas_format {
     HWNAS_TEXT, /* tables and sentences, harmless to a terminal */
     HWNAS_JSON, /* one object (docs/json.md) */
     HWNAS_CSV,
-    HWNAS_DOT, /* a picture, in the language of Graphviz */
+    HWNAS_DOT,   /* a picture, in the language of Graphviz */
+    HWNAS_JSONL, /* one object in each line, for what has many rows (docs/json.md) */
     HWNAS_N_FORMATS
 } hwnas_format;
 
@@ -155,7 +156,8 @@ HWNAS_API void hwnas_clean(char *text, const char *kept);
  * NULL when none is near. */
 HWNAS_API const char *hwnas_nearest(const char *wrong, const char *const *names);
 
-/* Refuses, before work is lost, an output that is the input (HWNAS_E_INPUT) or cannot be written. */
+/* Refuses, before work is lost, an output that is the input (HWNAS_E_INPUT) or cannot be written.
+ */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_file_check_output(const char *output, const char *input);
 
 #ifdef __cplusplus

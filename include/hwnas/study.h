@@ -101,6 +101,11 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_tell_failure(hwnas_study *study
 
 /* ---- What was found ---- */
 
+/* From here on hwnas_study_front(), _report() and _trials() answer for these constraints in the
+ * place of the job's (NULL: for the job's again), as of the flag --constraints, from what is known
+ * of each trial: nothing is run, and the study stays as it is. A mistake in them is HWNAS_E_INPUT
+ * of those functions, with the place "--constraints". */
+HWNAS_API void hwnas_study_set_constraints(hwnas_study *study, const char *constraints);
 /* The Pareto front so far, the best in the first objective first, which is the winner; *n may be 0.
  * `device`: of a job with a front for each device its number, from 0; else 0. Borrowed until the
  * next call or until the study is closed. Reads all trials: milliseconds. */
@@ -110,7 +115,7 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_front(const hwnas_study_trial *
 /* What the study has found so far. Text, JSON ("hwnas.study"). Reads all trials: milliseconds. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_report(hwnas_report **out, hwnas_study *study);
 /* All its trials, a row each, those that failed and those that still run among them. Text, JSON
- * ("hwnas.trials"), CSV. Milliseconds. */
+ * ("hwnas.trials"), JSON lines, CSV. Milliseconds. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_trials(hwnas_report **out, hwnas_study *study);
 /* Why a trial (-1: the winner) stands where it does: its neighbours one change away, which choice
  * costs what, and what a looser limit would buy. Text, JSON ("hwnas.explanation").

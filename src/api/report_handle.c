@@ -150,10 +150,12 @@ static hwnas_status dump(char **out, json_t *json, size_t flags)
 hwnas_status hwnas_report_write(char **out, const hwnas_report *report, hwnas_format format)
 {
     IN_C_LOCALE;
-    static const char *const names[HWNAS_N_FORMATS] = {"text", "JSON", "CSV", "DOT"};
+    static const char *const names[HWNAS_N_FORMATS] = {"text", "JSON", "CSV", "DOT", "JSON lines"};
     const hwnas_report_kind *kind = report->kind;
-    void (*const write[HWNAS_N_FORMATS])(hwnas_str *, const void *) = {
-        [HWNAS_TEXT] = kind->text, [HWNAS_CSV] = kind->csv, [HWNAS_DOT] = kind->dot};
+    void (*const write[HWNAS_N_FORMATS])(hwnas_str *, const void *) = {[HWNAS_TEXT] = kind->text,
+                                                                       [HWNAS_CSV] = kind->csv,
+                                                                       [HWNAS_DOT] = kind->dot,
+                                                                       [HWNAS_JSONL] = kind->jsonl};
     if (format == HWNAS_JSON && kind->json)
         return dump(out, hwnas_report_json(report), JSON_INDENT(2));
     if ((unsigned)format >= HWNAS_N_FORMATS || !write[format])
@@ -162,6 +164,11 @@ hwnas_status hwnas_report_write(char **out, const hwnas_report *report, hwnas_fo
     hwnas_str text = {0};
     hwnas_str_add(&text, ""); /* a report of no lines is a text, too */
     write[format](&text, report->found);
+    if (format == HWNAS_JSONL) {
+        *out = escape(text.s);
+        hwnas_str_done(&text);
+        return HWNAS_OK;
+    }
     hwnas_clean(text.s, "\n\t");
     *out = text.s;
     return HWNAS_OK;

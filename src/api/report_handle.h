@@ -11,6 +11,7 @@ typedef struct hwnas_report_kind {
     json_t *(*json)(const void *found); /* a new reference; NULL: a name is not UTF-8 */
     void (*csv)(hwnas_str *out, const void *found);
     void (*dot)(hwnas_str *out, const void *found);
+    void (*jsonl)(hwnas_str *out, const void *found);
     void (*html)(hwnas_str *out, const char *json, const char *source); /* hwnas_page_draw() */
     void (*markdown)(hwnas_str *out, const void *found);
     hwnas_status (*svg)(hwnas_str *out, const void *found, const char *picture);

@@ -30,6 +30,7 @@ typedef struct shown_trial {
 
 struct hwnas_study {
     char *path;
+    char *constraints;  /* to look at it by; NULL: its own */
     hwnas_store *store; /* to be read; NULL: the session has it */
     hwnas_job *job;     /* NULL: it is only read */
     hwnas_session_options options;
@@ -159,6 +160,7 @@ void hwnas_study_close(hwnas_study *study)
     hwnas_store_close(study->store);
     hwnas_job_free(study->job);
     free(study->path);
+    free(study->constraints);
     free(study);
 }
 
@@ -232,9 +234,18 @@ hwnas_store *hwnas_study_store(const hwnas_study *study)
     return study->store ? study->store : study->session.store;
 }
 
-static hwnas_status load_summary(hwnas_summary **out, const hwnas_study *study)
+void hwnas_study_set_constraints(hwnas_study *study, const char *constraints)
 {
-    return hwnas_summary_load(out, hwnas_study_store(study), study->path);
+    free(study->constraints);
+    study->constraints = constraints ? hwnas_strdup(constraints) : NULL;
+}
+
+/* By its own constraints, or those that were set. */
+static hwnas_status load_summary(hwnas_summary **out, const hwnas_study *study, bool is_brief)
+{
+    return hwnas_summary_load_as(
+        out, hwnas_study_store(study), study->path,
+        &(hwnas_summary_view){.constraints = study->constraints, .is_brief = is_brief});
 }
 
 hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n, hwnas_study *study,
@@ -242,7 +253,7 @@ hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n, hwnas_s
 {
     IN_C_LOCALE;
     forget_front(study);
-    TRY(load_summary(&study->summary, study));
+    TRY(load_summary(&study->summary, study, true));
     const hwnas_summary *s = study->summary;
     if (device >= (size_t)s->n_fronts)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "the study has %d front%s, and none number %zu",
@@ -286,7 +297,7 @@ hwnas_status hwnas_study_report(hwnas_report **out, hwnas_study *study)
 {
     IN_C_LOCALE;
     hwnas_summary *summary;
-    TRY(load_summary(&summary, study));
+    TRY(load_summary(&summary, study, true));
     *out = hwnas_report_of_study(summary);
     return HWNAS_OK;
 }
@@ -306,13 +317,21 @@ static void trials_csv(hwnas_str *out, const void *found)
     hwnas_trials_csv(out, found);
 }
 
+static void trials_jsonl(hwnas_str *out, const void *found)
+{
+    hwnas_trials_jsonl(out, found);
+}
+
 hwnas_status hwnas_study_trials(hwnas_report **out, hwnas_study *study)
 {
     IN_C_LOCALE;
-    static const hwnas_report_kind kind = {
-        .text = trials_text, .json = trials_json, .csv = trials_csv, .free = front_free};
+    static const hwnas_report_kind kind = {.text = trials_text,
+                                           .json = trials_json,
+                                           .csv = trials_csv,
+                                           .jsonl = trials_jsonl,
+                                           .free = front_free};
     hwnas_summary *summary;
-    TRY(load_summary(&summary, study));
+    TRY(load_summary(&summary, study, false));
     *out = hwnas_report_new(&kind, summary);
     return HWNAS_OK;
 }
@@ -347,7 +366,7 @@ hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study, int64_t
         .text = explained_text, .json = explained_json, .free = explained_free};
     hwnas_status status = HWNAS_OK;
     explained *e = hwnas_alloc(sizeof *e);
-    TRY_OUT(load_summary(&e->summary, study));
+    TRY_OUT(hwnas_summary_load(&e->summary, hwnas_study_store(study), study->path));
     TRY_OUT(hwnas_explain(&e->explanation, e->summary, hwnas_study_store(study), (long)trial));
     *out = hwnas_report_new(&kind, e);
     e = NULL;
@@ -412,7 +431,7 @@ hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study)
                                            .is_of_study = true};
     hwnas_status status = HWNAS_OK;
     page *p = hwnas_alloc(sizeof *p);
-    TRY_OUT(load_summary(&p->summary, study));
+    TRY_OUT(hwnas_summary_load(&p->summary, hwnas_study_store(study), study->path));
     TRY_OUT(hwnas_page_predictions(&p->predictions, p->summary, hwnas_study_store(study)));
     /* What a page can do without is no reason to have none. */
     p->is_explained =

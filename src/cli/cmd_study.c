@@ -1,38 +1,55 @@
 /* study: looks at studies, merges them, and shrinks them. */
+#include <string.h>
+
 #include "cli/cli.h"
 
 typedef hwnas_status report_on(hwnas_report **out, hwnas_study *study);
 
-static hwnas_status print(const char *path, report_on *make, hwnas_format format)
+/* `constraints`: NULL for the study's own. */
+static hwnas_status print(const char *path, const char *constraints, report_on *make,
+                          hwnas_format format)
 {
     hwnas_study *study;
     hwnas_report *report;
     TRY(hwnas_study_read(&study, path));
+    hwnas_study_set_constraints(study, constraints);
     const hwnas_status status = make(&report, study);
     hwnas_study_close(study);
     TRY(status);
     return hwnas_print_report(report, format);
 }
 
+#define CONSTRAINTS_OPTION                                                                         \
+    {                                                                                              \
+        "constraints", 'c', HWNAS_OPTION_TEXT, &constraints, "LIMITS",                             \
+            "judge by these instead: 'latency.p50 <= 6 ms, params < 2 M'"                          \
+    }
+
 static hwnas_status show(int argc, char **argv)
 {
-    static const hwnas_usage usage = {.synopsis = "study show STUDY",
-                                      .summary =
-                                          "Prints what a study has found so far; it may still run.",
-                                      .min_arguments = 1,
-                                      .max_arguments = 1};
-    const char *path;
+    static const hwnas_usage usage = {
+        .synopsis = "study show STUDY",
+        .summary = "Prints what a study has found so far; it may still run. With --constraints it "
+                   "answers for\nothers without a search, and tells what was never measured.",
+        .min_arguments = 1,
+        .max_arguments = 1};
+    const char *path, *constraints = NULL;
     bool as_json = false, of_environment = false, done;
     int n;
     const hwnas_option options[] = {
+        CONSTRAINTS_OPTION,
         {"environment", 0, HWNAS_OPTION_FLAG, &of_environment, NULL,
          "the versions, processors, kernels and file hashes behind its trials"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
-    return done ? HWNAS_OK
-                : print(path, of_environment ? hwnas_study_environment : hwnas_study_report,
-                        as_json ? HWNAS_JSON : HWNAS_TEXT);
+    if (done)
+        return HWNAS_OK;
+    if (of_environment && constraints)
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--environment and --constraints exclude each other");
+    return print(path, constraints, of_environment ? hwnas_study_environment : hwnas_study_report,
+                 as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 
 static hwnas_status trials(int argc, char **argv)
@@ -43,19 +60,45 @@ static hwnas_status trials(int argc, char **argv)
             "Lists every trial of a study: what it has of each metric, how it ended, its network.",
         .min_arguments = 1,
         .max_arguments = 1};
-    const char *path;
-    bool as_json = false, as_csv = false, done;
+    const char *path, *constraints = NULL;
+    bool as_json = false, done;
     int n;
     const hwnas_option options[] = {
-        {"csv", 0, HWNAS_OPTION_FLAG, &as_csv, NULL, "comma-separated values, with intervals"},
-        {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
+        CONSTRAINTS_OPTION, {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"}, {0}};
+    TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
+    return done ? HWNAS_OK
+                : print(path, constraints, hwnas_study_trials, as_json ? HWNAS_JSON : HWNAS_TEXT);
+}
+
+static const struct {
+    const char *name;
+    hwnas_format format;
+} table_formats[] = {{"csv", HWNAS_CSV}, {"jsonl", HWNAS_JSONL}};
+
+static hwnas_status export(int argc, char **argv)
+{
+    static const hwnas_usage usage = {
+        .synopsis = "study export STUDY",
+        .summary = "Prints every trial of a study for other programs, a line each.",
+        .notes = "hwnas study export quickstart.db --format csv >trials.csv",
+        .min_arguments = 1,
+        .max_arguments = 1};
+    const char *path, *format = NULL;
+    bool done;
+    int n;
+    const hwnas_option options[] = {
+        {"format", 'f', HWNAS_OPTION_TEXT, &format, "FORMAT",
+         "csv: a table with intervals and sources; jsonl: a JSON object in each line"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
     if (done)
         return HWNAS_OK;
-    if (as_csv && as_json)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--csv and --json exclude each other");
-    return print(path, hwnas_study_trials, as_csv ? HWNAS_CSV : as_json ? HWNAS_JSON : HWNAS_TEXT);
+    for (size_t i = 0; format && i < sizeof table_formats / sizeof *table_formats; i++)
+        if (!strcmp(format, table_formats[i].name))
+            return print(path, NULL, hwnas_study_trials, table_formats[i].format);
+    return hwnas_hint(format ? hwnas_fail(HWNAS_E_USAGE, NULL, "there is no format '%s'", format)
+                             : hwnas_fail(HWNAS_E_USAGE, NULL, "--format is missing"),
+                      "--format csv or --format jsonl");
 }
 
 static hwnas_status list(int argc, char **argv)
@@ -131,7 +174,8 @@ static hwnas_status vacuum(int argc, char **argv)
 static const hwnas_command commands[] = {
     {"list", "list the studies of a directory or a database", list},
     {"show", "print front, winner and figures of a study", show},
-    {"trials", "list all trials, also as CSV", trials},
+    {"trials", "list all trials", trials},
+    {"export", "print all trials as CSV or JSON lines", export},
     {"merge", "make one study of several", merge},
     {"vacuum", "make a study as small as it can be", vacuum},
     {0},

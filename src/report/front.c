@@ -7,6 +7,7 @@
 #include "report/confirmed_text.h"
 #include "report/grid.h"
 #include "report/held_text.h"
+#include "report/other_limits_text.h"
 #include "report/verified_text.h"
 #include "study/verified.h"
 #include "study/settings.h"
@@ -287,6 +288,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
                        s->job.goals.limits[i].goal.metric->source == HWNAS_FROM_DEVICE
                            ? ", kept by the whole interval of each measurement"
                            : "");
+    hwnas_other_limits_text(out, s);
     for (int f = 0; f < s->n_fronts; f++)
         add_best(out, s, "winner", s->fronts[f].winner, hwnas_trial_words);
     hwnas_confirmed_text(out, s);
@@ -466,6 +468,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
         "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));
+    json_object_set_new(json, "other_limits", hwnas_other_limits_json(s));
     json_object_set_new(json, "held", s->held ? json_incref(s->held) : json_object());
     json_object_set_new(json, "verified", hwnas_verified_json(s));
     json_object_set_new(json, "slow_code", hwnas_slow_ones_json(s));

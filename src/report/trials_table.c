@@ -8,6 +8,8 @@
 #include "profile/fields.h"
 #include "report/front.h"
 #include "report/grid.h"
+#include "report/other_limits_text.h"
+#include "study/other_limits.h"
 
 static bool is_known(const hwnas_trial_metrics *m, const char *name)
 {
@@ -69,9 +71,9 @@ void hwnas_trials_csv(hwnas_str *out, const hwnas_summary *s)
         hwnas_str_addf(out, "%llu,", (unsigned long long)t->number);
         hwnas_csv_text(out, t->code);
         hwnas_str_addf(out, ",%s,%d,%s,%d,%d", state_of(t), is_on_front[k],
-                       !is_good           ? ""
-                       : t->violation > 0 ? "0"
-                                          : "1",
+                       !is_good || hwnas_other_limits_leave_open(s, t) ? ""
+                       : t->violation > 0                              ? "0"
+                                                                       : "1",
                        t->is_unstable, t->is_stopped_early);
         add_number(out, t->is_finished ? t->seconds : NAN);
         for (size_t i = 0; i < m.n; i++) {
@@ -99,14 +101,15 @@ static hwnas_metric shown_for(const hwnas_summary *s, const char *name, const hw
     return hwnas_metric_shown(kind, most);
 }
 
-static const char *standing_of(const hwnas_trial *t)
+static const char *standing_of(const hwnas_summary *s, const hwnas_trial *t)
 {
     const bool is_good = t->is_finished && t->status == HWNAS_OK;
-    return is_good && t->violation > 0      ? "infeasible"
-           : hwnas_trial_is_estimated(t)    ? "estimated"
-           : is_good && t->is_stopped_early ? "stopped early"
-           : is_good && t->is_unstable      ? "unstable"
-                                            : state_of(t);
+    return hwnas_other_limits_leave_open(s, t) ? "not measured"
+           : is_good && t->violation > 0       ? "infeasible"
+           : hwnas_trial_is_estimated(t)       ? "estimated"
+           : is_good && t->is_stopped_early    ? "stopped early"
+           : is_good && t->is_unstable         ? "unstable"
+                                               : state_of(t);
 }
 
 /* The metrics of a table, each in a unit that suits all of its values. */
@@ -131,13 +134,14 @@ static void begin_table(hwnas_grid *grid, shown_metrics *m, const hwnas_summary 
 }
 
 /* What stands behind the trial's number. */
-static void add_trial(hwnas_grid *grid, const shown_metrics *m, const hwnas_trial *t)
+static void add_trial(hwnas_grid *grid, const shown_metrics *m, const hwnas_summary *s,
+                      const hwnas_trial *t)
 {
     for (size_t i = 0; i < m->metrics.n; i++) {
         const hwnas_value_row *v = hwnas_trial_value(t, m->metrics.names[i]);
         hwnas_grid_number(grid, m->shown[i].decimals, v ? v->value / m->shown[i].scale : NAN);
     }
-    hwnas_grid_cell(grid, "%s", standing_of(t));
+    hwnas_grid_cell(grid, "%s", standing_of(s, t));
     hwnas_grid_cell(grid, "%s", t->code);
 }
 
@@ -150,11 +154,12 @@ void hwnas_trials_text(hwnas_str *out, const hwnas_summary *s)
     for (size_t k = 0; k < s->n_trials; k++) {
         hwnas_grid_cell(&grid, "%c %5llu", is_on_front[k] ? '*' : ' ',
                         (unsigned long long)s->trials[k].number);
-        add_trial(&grid, &m, &s->trials[k]);
+        add_trial(&grid, &m, s, &s->trials[k]);
     }
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     hwnas_str_add(out, "\n*: on the Pareto front\n");
+    hwnas_other_limits_text(out, s);
     free(is_on_front);
 }
 
@@ -167,7 +172,7 @@ static void add_markdown(hwnas_str *out, const hwnas_summary *s, const size_t *p
     for (size_t i = 0; i < n; i++) {
         const hwnas_trial *t = &s->trials[places ? places[i] : i];
         hwnas_grid_cell(&grid, "%llu", (unsigned long long)t->number);
-        add_trial(&grid, &m, t);
+        add_trial(&grid, &m, s, t);
     }
     hwnas_grid_markdown(out, &grid);
     hwnas_grid_done(&grid);
@@ -196,22 +201,40 @@ void hwnas_trials_markdown(hwnas_str *out, const hwnas_summary *s)
     add_markdown(out, s, NULL, s->n_trials);
 }
 
+static json_t *row_json(const hwnas_summary *s, const hwnas_trial *t, bool is_on_front)
+{
+    json_t *row = hwnas_trial_json(t, &s->job);
+    json_object_set_new(row, "status", json_string(state_of(t)));
+    json_object_set_new(row, "front", json_boolean(is_on_front));
+    if (t->is_finished && t->status == HWNAS_OK)
+        json_object_set_new(
+            row, "feasible",
+            hwnas_other_limits_leave_open(s, t) ? json_null() : json_boolean(!(t->violation > 0)));
+    if (t->message)
+        json_object_set_new(row, "message", json_string(t->message));
+    return row;
+}
+
 json_t *hwnas_trials_json(const hwnas_summary *s)
 {
     bool *is_on_front = hwnas_trials_on_fronts(s);
     json_t *rows = json_array();
+    for (size_t k = 0; k < s->n_trials; k++)
+        json_array_append_new(rows, row_json(s, &s->trials[k], is_on_front[k]));
+    free(is_on_front);
+    return json_pack("{s:s, s:i, s:s, s:o, s:o}", "format", "hwnas.trials", "version", 1, "study",
+                     s->study, "other_limits", hwnas_other_limits_json(s), "trials", rows);
+}
+
+void hwnas_trials_jsonl(hwnas_str *out, const hwnas_summary *s)
+{
+    bool *is_on_front = hwnas_trials_on_fronts(s);
     for (size_t k = 0; k < s->n_trials; k++) {
-        const hwnas_trial *t = &s->trials[k];
-        json_t *row = hwnas_trial_json(t, &s->job);
-        json_object_set_new(row, "status", json_string(state_of(t)));
-        json_object_set_new(row, "front", json_boolean(is_on_front[k]));
-        if (t->is_finished && t->status == HWNAS_OK)
-            json_object_set_new(row, "feasible", json_boolean(!(t->violation > 0)));
-        if (t->message)
-            json_object_set_new(row, "message", json_string(t->message));
-        json_array_append_new(rows, row);
+        json_t *row = row_json(s, &s->trials[k], is_on_front[k]);
+        char *line = json_dumps(row, JSON_COMPACT);
+        hwnas_str_addf(out, "%s\n", line);
+        free(line);
+        json_decref(row);
     }
     free(is_on_front);
-    return json_pack("{s:s, s:i, s:s, s:o}", "format", "hwnas.trials", "version", 1, "study",
-                     s->study, "trials", rows);
 }

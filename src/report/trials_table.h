@@ -20,6 +20,8 @@ void hwnas_trials_text(hwnas_str *out, const hwnas_summary *summary);
 /* A header, then a line for each trial: each metric with both ends of its interval and what it
  * rests on, in the units that the header names; what a trial does not have is empty. */
 void hwnas_trials_csv(hwnas_str *out, const hwnas_summary *summary);
+/* A line for each trial: a member of `trials` of hwnas_trials_json(). */
+void hwnas_trials_jsonl(hwnas_str *out, const hwnas_summary *summary);
 /* The front, then all trials, as tables of Markdown. */
 void hwnas_trials_markdown(hwnas_str *out, const hwnas_summary *summary);
 /* One object, format "hwnas.trials" version 1; docs/json.md describes it. A new reference. */

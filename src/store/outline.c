@@ -69,8 +69,7 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, hwnas
     out->message = copy_text(row, MESSAGE);
     return hwnas_is_text(out->code) && (!out->message || hwnas_is_text(out->message))
                ? HWNAS_OK
-               : hwnas_store_damaged(store,
-                                     "a trial has no code, or other words that are no text");
+               : hwnas_store_damaged(store, "a trial has no code, or other words that are no text");
 }
 
 /* Adds one value, in exactly the room that most need. */
@@ -135,8 +134,7 @@ static hwnas_status read_outlines(hwnas_trial **trials, size_t *n, const hwnas_s
 {
     hwnas_database *db = store->db;
     hwnas_statement *row = db->ops->prepare(db, select_trials);
-    hwnas_status status =
-        row ? read_trials(trials, n, store, wish, row) : hwnas_store_fail(store);
+    hwnas_status status = row ? read_trials(trials, n, store, wish, row) : hwnas_store_fail(store);
     hwnas_statement_free(row);
     TRY(status);
     char *sql = select_values(wish->n_metrics);
@@ -155,8 +153,7 @@ hwnas_status hwnas_store_outlines(hwnas_trial **out, size_t *n, hwnas_store *sto
     hwnas_trial *trials = NULL;
     size_t count = 0;
     TRY(hwnas_store_begin_reading(store)); /* both statements see the same */
-    const hwnas_status status =
-        hwnas_store_end(store, read_outlines(&trials, &count, store, wish));
+    const hwnas_status status = hwnas_store_end(store, read_outlines(&trials, &count, store, wish));
     if (status == HWNAS_OK) {
         *out = trials;
         *n = count;

@@ -206,7 +206,8 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, hwnas
         .is_stopped_early = (int)hwnas_row_int(row, STOPPED_EARLY),
     };
     column_copy(out->digest, sizeof out->digest, row, DIGEST);
-    if (!hwnas_is_text(out->code) || !hwnas_is_text(out->digest) || (out->message && !hwnas_is_text(out->message)))
+    if (!hwnas_is_text(out->code) || !hwnas_is_text(out->digest) ||
+        (out->message && !hwnas_is_text(out->message)))
         return hwnas_store_damaged(store, "a trial has no code, or other words that are no text");
     if (!out->is_finished)
         return HWNAS_OK;
@@ -277,7 +278,8 @@ hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t nu
 {
     hwnas_trial *trials = NULL;
     size_t n = 0;
-    TRY(read_trials(&trials, &n, store, hwnas_store_bind(store, HWNAS_SQL_ONE, "i", (int64_t)number)));
+    TRY(read_trials(&trials, &n, store,
+                    hwnas_store_bind(store, HWNAS_SQL_ONE, "i", (int64_t)number)));
     if (n != 1) {
         hwnas_trials_free(trials, n);
         return hwnas_store_damaged(store, "a trial is missing");

@@ -44,8 +44,8 @@ static void judge(hwnas_summary *s, hwnas_trial *trial)
         return;
     if (!is_whole(trial, goals))
         trial->violation = INFINITY;
-    const bool is_known = trial->violation == 0 && !hwnas_trial_is_estimated(trial) &&
-                          !hwnas_trial_is_partial(trial);
+    const bool is_known =
+        trial->violation == 0 && !hwnas_trial_is_estimated(trial) && !hwnas_trial_is_partial(trial);
     s->n_left_open += !is_known && !trial->rung;
 }
 

@@ -22,10 +22,10 @@ typedef struct hwnas_plan {
     bool trains;                         /* a program is to train networks: */
     double n_trainings;                  /* so many more at most; NaN: nothing bounds them */
     double seconds_a_training;           /* by the results that there are; NaN: there are none */
-    char *missed; /* by the smallest network, as clauses joined by "; "; NULL: no limit */
+    char *missed;      /* by the smallest network, as clauses joined by "; "; NULL: no limit */
     bool study_exists; /* something has the study's name already */
-    size_t n_warm;    /* trials of another study to begin with, at most */
-    size_t n_outside; /* of it, left out: they have values that the predictor has not seen */
+    size_t n_warm;     /* trials of another study to begin with, at most */
+    size_t n_outside;  /* of it, left out: they have values that the predictor has not seen */
 } hwnas_plan;
 
 /* Opens all that a search needs, and tries three networks for their time. HWNAS_E_INFEASIBLE where

@@ -24,7 +24,7 @@ typedef struct details {
     struct remeasured {
         size_t trial;
         double estimate;
-    } *remeasured;
+    } * remeasured;
 } details;
 
 static void see_detail(void *context, size_t trial, const char *text)
@@ -175,11 +175,10 @@ static hwnas_status read_outlines(hwnas_summary *s, hwnas_store *store, details 
         metrics[k] = goals[g]->name;
         n_metrics += k == n_metrics;
     }
-    return hwnas_store_outlines(&s->trials, &s->n_trials, store,
-                                &(hwnas_outline_wish){.n_metrics = n_metrics,
-                                                      .metrics = metrics,
-                                                      .see_detail = see_detail,
-                                                      .context = d});
+    return hwnas_store_outlines(
+        &s->trials, &s->n_trials, store,
+        &(hwnas_outline_wish){
+            .n_metrics = n_metrics, .metrics = metrics, .see_detail = see_detail, .context = d});
 }
 
 static hwnas_status fill(hwnas_summary *s, hwnas_store *store, size_t which)
@@ -195,9 +194,8 @@ static hwnas_status fill_shown(hwnas_summary *s, hwnas_store *store)
     if (s->closest >= 0 && hwnas_summary_winner(s) < 0)
         TRY(fill(s, store, (size_t)s->closest));
     for (size_t i = 0; i < s->n_trials; i++) /* that their results are wrong was found later */
-        if (s->trials[i].is_finished &&
-            (s->trials[i].status != HWNAS_OK ||
-             hwnas_verified_is_wrong(s->verified, s->trials[i].number)))
+        if (s->trials[i].is_finished && (s->trials[i].status != HWNAS_OK ||
+                                         hwnas_verified_is_wrong(s->verified, s->trials[i].number)))
             TRY(fill(s, store, i));
     /* As was done to the outlines. */
     TRY(hwnas_store_replace(s->trials, s->n_trials, store));

@@ -43,8 +43,8 @@ typedef struct hwnas_summary {
     bool is_interrupted; /* set by the caller that knows */
     bool has_other_limits; /* those of the job that it is judged by were given to look at it */
     size_t n_without[HWNAS_MAX_LIMITS]; /* then: networks without the value of such a limit */
-    size_t n_left_open;  /* then: networks that may meet them, of which a value was not measured */
-    char *note;          /* the same; what the user should know, as a sentence; NULL: nothing */
+    size_t n_left_open; /* then: networks that may meet them, of which a value was not measured */
+    char *note;         /* the same; what the user should know, as a sentence; NULL: nothing */
 } hwnas_summary;
 
 /* All of it is read as it was at one moment, also while others write. */
@@ -52,8 +52,8 @@ HWNAS_CHECKED hwnas_status hwnas_summary_load(hwnas_summary **out, hwnas_store *
                                               const char *study);
 
 typedef struct hwnas_summary_view {
-    /* The limits, as of a flag --constraints; NULL: the job's. Which of the trials meet them follows
-     * from what is known of each. */
+    /* The limits, as of a flag --constraints; NULL: the job's. Which of the trials meet them
+     * follows from what is known of each. */
     const char *constraints;
     /* Only what is shown is whole: the trials of fronts, the closest, and of those that failed code
      * and message. Others have no code, digest and detail, and of values those that are judged. A

@@ -130,6 +130,7 @@ search $REPLAY --trials 20 --study t.db
 search $REPLAY --dry-run --study t2.db
 explain s.db
 study show s.db
+study show s.db --constraints accuracy>90
 report s.db
 space check nas_bench_macro
 space count nas_bench_macro

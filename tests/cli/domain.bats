@@ -281,7 +281,7 @@ assert inside < between and inside < beyond and inside < deep < deeper, sys.argv
     "$HWNAS" search --space nets.yaml --accuracy "table:nets.csv#top1_pct" --device null --objectives accuracy,params \
         --dtype '{values: [f32, s8]}' --constraints 'accuracy >= 1' --strategy random --trials 12 --study s.db >text
     "$HWNAS" study show s.db --json >out.json
-    "$HWNAS" study trials s.db --csv >trials.csv
+    "$HWNAS" study export s.db --format csv >trials.csv
     python3 - <<'END'
 import csv, math
 known = {row["arch"]: float(row["top1_pct"]) for row in csv.DictReader(open("nets.csv"))}
@@ -305,5 +305,5 @@ END
     "$HWNAS" search --space nets.yaml --accuracy "table:nets.csv#top1_pct" --device null --objectives accuracy,params \
         --dtype s8 --byte-loss none --strategy random --trials 4 --study none.db >text
     grep -q '(predicted' text && return 1
-    "$HWNAS" study trials none.db --csv | grep -q ',replayed'
+    "$HWNAS" study export none.db --format csv | grep -q ',replayed'
 }

@@ -131,7 +131,7 @@ END
     local command secret=hunter2 address=postgresql://me:hunter2@localhost/db
     job "budget: {trials: 3}"
     for command in "search job.yaml --study" "search job.yaml --dry-run --study" "search job.yaml --json --study" \
-        "search job.yaml --warm-start" "study show" "study trials" "explain" "report" "export --format yaml --out best.yaml"; do
+        "search job.yaml --warm-start" "study show" "study show --constraints accuracy>=90" "study trials" "study export --format jsonl" "explain" "report" "export --format yaml --out best.yaml"; do
         # shellcheck disable=SC2086
         refuses 2 "a password stands in the address of the study" $command "$address"
         not grep -q $secret out err

@@ -476,7 +476,7 @@ END
     change job.db "UPDATE trial SET code = ? WHERE number = 7" '|a*b_[c](http://127.0.0.1:9)<i>`&amp;\'
     ends 0 report job.db --csv
     says err "wrote job.csv"
-    "$HWNAS" study trials job.db --csv | diff - job.csv
+    "$HWNAS" study export job.db --format csv | diff - job.csv
     ends 0 report job.db --markdown -o tables.md
     "$HWNAS" study trials job.db --json >trials.json
     /usr/bin/python3 - <<'END'

@@ -495,11 +495,11 @@ END
     refuses 2 "job.yaml:6:11: *needs a cheaper way" search job.yaml --study other.db
 }
 
-@test "study trials: every trial with all that is known of it, as a table, CSV and JSON" {
+@test "study trials, export: every trial with all that is known of it, as a table, JSON, CSV and JSON lines" {
     two_job "constraints: latency.p50 <= 30 ms on pi"
     ends 0 search job.yaml --json
     mv out found
-    ends 0 study trials job.db --csv
+    ends 0 study export job.db --format csv
     mv out trials.csv
     ends 0 study trials job.db --json
     mv out trials.json
@@ -523,7 +523,84 @@ END
     ends 0 study trials job.db
     [ "$(grep -c '^\*' out)" -eq $(($(json found "len(d['front'])") + 1)) ] # and the line that says what * is
     grep -q infeasible out
-    refuses 2 "--csv and --json exclude each other" study trials job.db --csv --json
+    ends 0 study export job.db --format jsonl
+    /usr/bin/python3 -c '
+import json, sys
+assert [json.loads(line) for line in open("out")] == json.load(open("trials.json"))["trials"]'
+    refuses 2 "--format is missing*--format csv or --format jsonl" study export job.db
+    refuses 2 "there is no format 'tsv'" study export job.db --format tsv
+}
+
+@test "other limits: a study answers for them without a search, and says what was never measured" {
+    two_job "constraints: params < 0.4 M"
+    ends 0 search job.yaml --json
+    mv out found
+    ends 0 study show job.db --constraints "params < 0.4 M" --json # its own: the same answer
+    /usr/bin/python3 - found out <<'END'
+import json, sys
+found, asked = (json.load(open(f)) for f in sys.argv[1:])
+assert asked["other_limits"]["constraints"] == found["job"]["constraints"] and not found["other_limits"]
+assert all(asked[k] == found[k] for k in ("front", "winner", "feasible", "finished", "failed"))
+END
+    ends 0 study show job.db --constraints "latency.p50 <= 20 ms on pi, params < 0.6 M" --json
+    mv out asked
+    ends 0 study trials job.db --constraints "latency.p50 <= 20 ms on pi, params < 0.6 M" --json
+    /usr/bin/python3 - two.csv asked out job.db <<'END'
+import csv, json, sqlite3, sys
+table = {r["arch"]: r for r in csv.DictReader(open(sys.argv[1]))}
+found, trials = (json.load(open(f)) for f in sys.argv[2:4])
+db = sqlite3.connect(sys.argv[4])
+params = dict(db.execute("SELECT code, value FROM trial JOIN value ON trial = number WHERE metric = 'params'"))
+row = lambda a: (-float(table[a]["top1_pct"]), float(table[a]["pi_ms"]), float(table[a]["phone_ms"]))
+good = {a for a in params if row(a)[1] <= 20 and params[a] < .6e6}
+front = {row(a) for a in good if not any(row(b) != row(a) and all(x <= y for x, y in zip(row(b), row(a))) for b in good)}
+assert {row(f["arch"]) for f in found["front"]} == front and found["feasible"] == len(good) < len(params)
+assert found["other_limits"] == trials["other_limits"] == {
+    "constraints": ["latency.p50 <= 20 ms on pi", "params < 0.6 M"], "without": {"latency.p50 on pi": 0, "params": 0},
+    "left_open": 0}
+assert {t["arch"] for t in trials["trials"] if t["feasible"]} == good
+END
+    # Networks above the search's own limit were not measured.
+    job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.01, estimate: off}" \
+        "constraints: macs <= 20 M" "budget: {trials: 60}" "strategy: random"
+    ends 0 search job.yaml --study null.db
+    ends 0 study trials null.db -c "macs <= 30 M" --json
+    /usr/bin/python3 - out null.db <<'END'
+import json, sqlite3, sys
+trials = json.load(open(sys.argv[1]))
+db = sqlite3.connect(sys.argv[2])
+of = lambda metric: dict(db.execute("SELECT trial, value FROM value WHERE metric = ?", (metric,)))
+macs, measured = of("macs"), of("latency.p50")
+left_open = {t for t in macs if t not in measured and macs[t] <= 30e6}
+assert 0 < len(left_open) < len(macs) - len(measured) and measured
+assert trials["other_limits"] == {"constraints": ["macs <= 30 M"], "without": {"macs": 0}, "left_open": len(left_open)}
+assert {t["trial"] for t in trials["trials"] if t["feasible"] is None} == left_open
+END
+    ends 0 study trials null.db -c "macs <= 30 M"
+    grep -q 'not measured' out
+    ends 0 study show null.db --constraints "energy <= 30 mJ and macs < 30 M"
+    says out "no network meets the constraints"
+    says out "asked now; the search had macs <= 20 M"
+    says out "energy was never measured: no trial has it"
+    says out "networks may meet them: the search did not measure those"
+    refuses 2 "--constraints: 'mm' is not a unit" study show null.db --constraints "latency.p50 <= 6 mm"
+    refuses 2 "exclude each other" study show null.db -c "params < 1 M" --environment
+}
+
+@test "a study is looked at while it is written: each look is of one moment" {
+    local search looks=0
+    job "strategy: random" "space: accel_nasbench" "accuracy: accel_nasbench_imagenet" "objectives: [accuracy, params]" \
+        device "budget: {trials: 3000}"
+    "$HWNAS" search job.yaml --study job.db --quiet >/dev/null 3>&- &
+    search=$!
+    until [ -e job.db ] && "$HWNAS" study show job.db >/dev/null 2>&1; do sleep 0.01; done
+    while kill -0 $search; do
+        ends 0 study show job.db --json
+        is out "d['failed'] == 0 and d['trials'] - d['finished'] in (0, 1) and len(d['front']) > 0"
+        looks=$((looks + 1))
+    done
+    wait $search
+    [ $looks -gt 3 ]
 }
 
 @test "studies of a directory are listed, those that cannot be read too" {

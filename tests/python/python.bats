@@ -410,7 +410,7 @@ END
     cat whole
     [ "$(wc -l <whole)" -gt 3 ]
     diff whole killed
-    "$HWNAS" study trials whole.db --csv | grep -F 'the board burnt' | grep -F timeout
+    "$HWNAS" study export whole.db --format csv | grep -F 'the board burnt' | grep -F timeout
 }
 
 @test "logs come to a function, and versions are the program's" {

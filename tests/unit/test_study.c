@@ -321,8 +321,9 @@ static size_t plain_front(size_t *out, const bench *b)
         bool stays = true;
         for (size_t j = 0; j < n && stays; j++) {
             const hwnas_value_row *x = b->values[out[j]], *y = b->values[order[i]];
-            const bool says_less = x[1].source == HWNAS_MEASURED && b->trials[out[j]].is_unstable &&
-                                   !(y[1].source == HWNAS_MEASURED && b->trials[order[i]].is_unstable);
+            const bool says_less =
+                x[1].source == HWNAS_MEASURED && b->trials[out[j]].is_unstable &&
+                !(y[1].source == HWNAS_MEASURED && b->trials[order[i]].is_unstable);
             stays = says_less ||
                     hwnas_value_compare(&x[0], &y[0], b->goals.objectives[0].metric) > 0 ||
                     hwnas_value_compare(&x[1], &y[1], b->goals.objectives[1].metric) > 0;
