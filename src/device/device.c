@@ -105,6 +105,18 @@ hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argume
     return status;
 }
 
+char *hwnas_device_thorough(const char *spelling)
+{
+    const hwnas_device_ops *ops;
+    const char *argument, *last = strrchr(spelling, ':');
+    if (hwnas_device_find(&ops, &argument, spelling) == HWNAS_OK)
+        return last && ops->quick && !strcmp(last + 1, ops->quick)
+                   ? hwnas_printf("%.*s", (int)(last - spelling), spelling)
+                   : NULL;
+    hwnas_error_clear(); /* whoever opens it says so */
+    return NULL;
+}
+
 bool hwnas_device_is_told(const char *spelling)
 {
     const hwnas_device_ops *ops;

@@ -24,6 +24,9 @@ extern const hwnas_device_ops *hwnas_devices[];
 /* The row of a device's spelling and what stands behind the colon (""); opens nothing. */
 HWNAS_CHECKED hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argument,
                                              const char *spelling);
+/* The spelling without the device's word for being quick; NULL: it has none, or is spelled without.
+ * Yours to free(). */
+char *hwnas_device_thorough(const char *spelling);
 /* Nobody here runs it: its values are told. A wrong name is no such device, and no failure. */
 bool hwnas_device_is_told(const char *spelling);
 /* Another process runs it, which is reached by measure/runner_link.h. A wrong name is no such

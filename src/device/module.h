@@ -19,6 +19,9 @@ typedef struct hwnas_module {
     "no part of it has run on a real GPU yet; it is tested on stand-ins for one"
 #define HWNAS_CUDA_DRY_CAVEAT "what it compiles has not run on a real GPU yet"
 
+/* Behind the last colon: plans that are made sooner. */
+#define HWNAS_CUDA_QUICK "quick"
+
 /* What GPUs compute in: of the program's row and of the module's own. */
 #define HWNAS_CUDA_PRECISIONS                                                                      \
     (1U << HWNAS_F32 | 1U << HWNAS_TF32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16 | 1U << HWNAS_S8)

@@ -26,10 +26,38 @@ static void add_confirmed(hwnas_str *out, const hwnas_summary *s, const hwnas_su
     }
 }
 
+/* How many of the front's networks a quick device has run without being quick. */
+static void add_thorough(hwnas_str *out, const hwnas_summary *s)
+{
+    const char *key, *device = NULL;
+    int n = 0, n_failed = 0;
+    json_t *note;
+    json_object_foreach(s->thorough, key, note)
+    {
+        n++;
+        n_failed += json_object_get(note, "failed") != NULL;
+        device = json_string_value(json_object_get(note, "device"));
+    }
+    if (n)
+        hwnas_str_addf(out, "measured    %d networks of the front again on %s", n - n_failed, device);
+    if (n_failed)
+        hwnas_str_addf(out, "; %d could not be", n_failed);
+    hwnas_str_add(out, n ? "\n" : "");
+}
+
 void hwnas_confirmed_text(hwnas_str *out, const hwnas_summary *s)
 {
+    add_thorough(out, s);
     for (int f = 0; f < s->n_fronts; f++)
         add_confirmed(out, s, &s->fronts[f]);
+}
+
+json_t *hwnas_thorough_json(const hwnas_summary *s)
+{
+    json_t *list = json_array(), *note;
+    const char *key;
+    json_object_foreach(s->thorough, key, note) json_array_append(list, note);
+    return list;
 }
 
 json_t *hwnas_confirmed_json(const hwnas_summary *s)

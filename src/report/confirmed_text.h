@@ -5,9 +5,10 @@
 #include "base/str.h"
 #include "study/summary.h"
 
-/* A line for each winner that was confirmed. */
+/* A line for each winner that was confirmed, after one for the front of a quick device. */
 void hwnas_confirmed_text(hwnas_str *out, const hwnas_summary *summary);
-/* A list of what was found of each network, docs/json.md. */
+/* Lists of what was found of each network, docs/json.md. */
+json_t *hwnas_thorough_json(const hwnas_summary *summary);
 json_t *hwnas_confirmed_json(const hwnas_summary *summary);
 
 #endif

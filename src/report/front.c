@@ -474,6 +474,8 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     json_object_set_new(json, "slow_code", hwnas_slow_ones_json(s));
     json_object_set_new(json, "conditions",
                         s->conditions ? json_incref(s->conditions) : json_null());
+    if (s->thorough)
+        json_object_set_new(json, "thorough", hwnas_thorough_json(s));
     json_object_set_new(json, "confirmed", hwnas_confirmed_json(s));
     json_object_set_new(json, "evidence",
                         json_pack("{s:I, s:I, s:b}", "missed", (json_int_t)s->evidence.n_missed,

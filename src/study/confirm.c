@@ -336,7 +336,8 @@ hwnas_status hwnas_session_confirm(hwnas_session *s, double seconds)
     for (int f = 0; f < hwnas_n_fronts(&s->job->goals); f++)
         for (int d = 0; d < s->job->goals.devices.n; d++) {
             const bool counts = !s->job->goals.is_front_per_device || d == f;
-            bool is_over = !counts || !hwnas_evaluator_device(s->setup.evaluator, d);
+            bool is_over = !counts || !hwnas_evaluator_device(s->setup.evaluator, d) ||
+                           hwnas_evaluator_thorough(s->setup.evaluator, d);
             while (!is_over)
                 TRY_OUT(confirm_batch(&is_over, &c, f, d));
         }

@@ -54,6 +54,13 @@ const char *hwnas_evaluator_note(const hwnas_evaluator *evaluator);
 
 /* What a device of the job says of itself; borrowed; NULL: it runs nothing. */
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *evaluator, int device);
+/* The spelling of a device of the job that is quick, without that (hwnas/device.h); borrowed; NULL:
+ * it is none. */
+const char *hwnas_evaluator_thorough(const hwnas_evaluator *evaluator, int device);
+/* From now on a quick device runs networks without being so, or is quick again; others stay as they
+ * are. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_set_thorough(hwnas_evaluator *evaluator, int device,
+                                                        bool is_thorough);
 /* Some device of the job runs networks. */
 bool hwnas_evaluator_measures(const hwnas_evaluator *evaluator);
 

@@ -24,6 +24,11 @@ static void put_away(hwnas_evaluator *e)
     e->runner = NULL;
 }
 
+static const char *spelling_at(const hwnas_site *s)
+{
+    return s->is_thorough ? s->thorough : s->row->spelling;
+}
+
 hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads)
 {
     const int host = e->sites[device].host;
@@ -34,7 +39,7 @@ hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int thre
     if (boards->n)
         hwnas_boards_set_threads(boards, threads);
     else
-        TRY(hwnas_boards_open(boards, e->sites[device].row->spelling, threads));
+        TRY(hwnas_boards_open(boards, spelling_at(&e->sites[device]), threads));
     e->runner_site = host;
     e->runner = boards->runners[0];
     return HWNAS_OK;
@@ -74,6 +79,7 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
         s->host++;
     TRY(hwnas_device_find(&ops, &argument, s->row->spelling));
     s->is_told = !ops->open;
+    s->thorough = hwnas_device_thorough(s->row->spelling);
     if (ops->lookup && s->phase)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
                                      "the device '%s' has one number for a network, and none for "
@@ -283,8 +289,10 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
     hwnas_latencies_close(e->latencies);
     hwnas_predictor_free(e->predictor);
     hwnas_phases_close(&e->phases);
-    for (int i = 0; i < e->n; i++)
+    for (int i = 0; i < HWNAS_MAX_DEVICES; i++) {
         hwnas_device_close(e->sites[i].memory);
+        free(e->sites[i].thorough);
+    }
     for (int i = 0; i < HWNAS_MAX_DEVICES; i++)
         hwnas_boards_close(&e->sites[i].boards);
     free(e);
@@ -293,6 +301,24 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *e, int device)
 {
     return runs_at(&e->sites[device]) ? &e->sites[device].info : NULL;
+}
+
+const char *hwnas_evaluator_thorough(const hwnas_evaluator *e, int device)
+{
+    return e->sites[device].thorough;
+}
+
+hwnas_status hwnas_evaluator_set_thorough(hwnas_evaluator *e, int device, bool is_thorough)
+{
+    hwnas_site *s = &e->sites[device];
+    if (!s->thorough || s->is_thorough == is_thorough)
+        return HWNAS_OK;
+    put_away(e);
+    hwnas_boards_close(boards_at(e, device)); /* those of its other phases, too */
+    s->is_thorough = is_thorough;
+    /* What is learnt of latencies is kept by what a device says of itself. */
+    TRY(hwnas_evaluator_use_runner(e, device, threads_at(s, e->job->threads.values[0])));
+    return hwnas_boards_describe(&s->info, boards_at(e, device));
 }
 
 bool hwnas_evaluator_measures(const hwnas_evaluator *e)

@@ -17,6 +17,8 @@ typedef struct hwnas_site {
     hwnas_device *memory;   /* a device that remembers; NULL: it runs, or ... */
     bool is_told;           /* ... another program runs it, and tells what it measured */
     hwnas_device_info info; /* of one that runs */
+    char *thorough;         /* spelling of a quick one without that; NULL: it is none */
+    bool is_thorough;       /* and it runs like that just now */
     bool can_race;          /* and its runner lets networks take turns */
     /* Open while the device has its turn; those on other machines longer. */
     hwnas_boards boards;

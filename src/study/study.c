@@ -18,6 +18,7 @@
 #include "study/budget.h"
 #include "study/confirm.h"
 #include "study/session.h"
+#include "study/thorough.h"
 #include "study/ties.h"
 #include "study/verify_front.h"
 
@@ -202,6 +203,15 @@ static hwnas_status settle_ties(hwnas_session *s)
     return hwnas_session_remember_time(s);
 }
 
+/* Of a quick device, without being quick. */
+static hwnas_status measure_thoroughly(hwnas_session *s)
+{
+    hwnas_session_report(s, "measuring the front");
+    TRY(hwnas_session_measure_thoroughly(s));
+    TRY(hwnas_evaluator_keep(s->setup.evaluator));
+    return hwnas_session_remember_time(s);
+}
+
 static hwnas_status confirm(hwnas_session *s, double seconds)
 {
     hwnas_session_report(s, "confirming the front's end");
@@ -220,6 +230,7 @@ static hwnas_status search_and_verify(hwnas_session *s)
         if (hwnas_session_should_stop(s))
             return HWNAS_OK;
         const double searched = hwnas_session_seconds(s);
+        TRY(measure_thoroughly(s));
         TRY(settle_ties(s));
         TRY(confirm(s, s->job->confirm * searched));
         if (s->job->verifies)

@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "store/outline.h"
 #include "study/confirm.h"
+#include "study/thorough.h"
 #include "study/held.h"
 #include "study/study_facts.h"
 #include "study/identity.h"
@@ -141,6 +142,7 @@ static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
     TRY_OUT(hwnas_facts_json(&warm, store, "warm_start"));
     TRY_OUT(hwnas_store_get(&s->ended, store, "ended"));
     TRY_OUT(hwnas_held_load(&s->held, store));
+    TRY_OUT(hwnas_thorough_load(&s->thorough, store));
     TRY_OUT(hwnas_confirmed_load(&s->confirmed, store));
     TRY_OUT(hwnas_verified_load(&s->verified, store));
     s->wall_seconds = json_number_value(wall);
@@ -255,6 +257,7 @@ void hwnas_summary_free(hwnas_summary *s)
     json_decref(s->identity);
     json_decref(s->devices);
     json_decref(s->conditions);
+    json_decref(s->thorough);
     json_decref(s->confirmed);
     json_decref(s->held);
     json_decref(s->verified);

@@ -20,6 +20,7 @@ typedef struct hwnas_summary {
     json_t *identity;   /* of the job */
     json_t *devices;    /* what those that run say of themselves, by name */
     json_t *conditions; /* of the machine, when the last session began; NULL: nothing ran */
+    json_t *thorough;   /* the front of a quick device; NULL: nothing; study/thorough.h */
     json_t *confirmed;  /* the front's end, measured again; NULL: it was not; study/confirm.h */
     json_t *held;       /* choices that were not searched in full (held.h); NULL: none */
     json_t *verified;   /* results against a reference; study/verified.h */

@@ -262,7 +262,8 @@ static hwnas_status measure_group(study *s, const size_t *members, int n)
     const double budget = HWNAS_TIE_ROUNDS * SHARE * s->job->max_seconds * n;
     TRY_OUT(group_open(&g, s, members, n));
     for (int d = 0; d < s->job->goals.devices.n; d++) {
-        if (!hwnas_evaluator_device(s->evaluator, d))
+        if (!hwnas_evaluator_device(s->evaluator, d) ||
+            hwnas_evaluator_thorough(s->evaluator, d)) /* is measured otherwise: thorough.h */
             continue;
         if (should_stop(s) || hwnas_now() + budget > s->deadline)
             goto out; /* it will not be whole in time */

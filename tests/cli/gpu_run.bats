@@ -157,6 +157,29 @@ simulate() {
     is out "(d['finished'], d['failed']) == (2, 0)"
 }
 
+@test "a search on quick plans measures its front without, and goes on from there" {
+    space
+    simulate
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn FAKE_CUDNN_COMPILES=1 HWNAS_PLANS=
+    sed -i 's/cuda:0:own/cuda:0:quick/; s/trials: 6/trials: 8/' job.yaml
+    ends 0 search job.yaml --verify none --study study.db --json
+    is out "d['finished'] == 8 and 'quick plans' in d['device']['library']"
+    # Each network of the front, and those that were when it was measured.
+    is out "{t['trial'] for t in d['front']} <= {t['trial'] for t in d['thorough']}"
+    is out "all(t['device'] == 'cuda:0' and t['value'] < 0.9 * t['first'] for t in d['thorough'])"
+    # The front has the new values, as well as the first ones have stayed.
+    is out "all(abs(f['objectives']['latency.p50']['value'] * 1e-3 / t['value'] - 1) < 1e-9
+        for f in d['front'] for t in d['thorough'] if f['trial'] == t['trial'])"
+    is out "not d['confirmed']"
+    ends 0 study show study.db
+    says out "networks of the front again on cuda:0"
+    # Going on measures none of them a second time.
+    grep -v ^trials out >first
+    ends 0 search job.yaml --verify none --study study.db --resume --json
+    ends 0 study show study.db
+    diff first <(grep -v ^trials out)
+}
+
 @test "all GPUs are listed, and what is not proven of them is said" {
     FAKE_GPU_COUNT=3 LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn ends 0 devices --json
     is out "([[i['spelling'] for i in x['instances'] if i['works']] for x in d['devices'] if x['name'] == 'cuda'] ==

@@ -368,7 +368,8 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
     run->graph = graph;
     run->engine = (int)fake_int(fake_child(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG),
                                 CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
-    run->call.extra = run->engine ? 0 : 2; /* the first is slow */
+    /* The first is slow, and a kernel for all sizes slower than one for a single size. */
+    run->call.extra = (run->engine ? 0 : 2) + (is_dynamic(graph) ? 4 : 0);
     graph->refs++;
     run->n = (int)ids->n;
     memcpy(run->ids, ids->values, (size_t)ids->n * sizeof *run->ids);

@@ -8,7 +8,6 @@
 #include "device/cudnn/cuda_exec.h"
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
-#include "device/cudnn/quick.h"
 #include "device/cudnn/tune.h"
 #include "device/module.h"
 
@@ -22,7 +21,7 @@ typedef struct spelling {
 
 static hwnas_status read_spelling(spelling *out, const char *argument)
 {
-    static const char *const words[] = {"tune", "own", HWNAS_CUDNN_QUICK};
+    static const char *const words[] = {"tune", "own", HWNAS_CUDA_QUICK};
     bool *const flags[] = {&out->tunes, &out->owns, &out->is_quick};
     char *end = (char *)argument;
     const long ordinal = *argument ? strtol(argument, &end, 10) : 0;
@@ -125,6 +124,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .name = "cuda",
     .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...; cuda:0:quick",
     .caveat = HWNAS_CUDA_CAVEAT,
+    .quick = HWNAS_CUDA_QUICK,
     .count = count_gpus,
     .open = cuda_open,
     .describe = cuda_describe,

@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "device/cudnn/engine.h"
-#include "device/cudnn/quick.h"
 #include "device/module.h"
 
 #define MEBI 1048576.0
@@ -14,7 +13,7 @@
 /* "h200", "h200:quick", or a path in the place of the name. */
 static hwnas_status read_gpu(hwnas_cuda_device *device, const char *argument)
 {
-    static const char quick[] = ":" HWNAS_CUDNN_QUICK;
+    static const char quick[] = ":" HWNAS_CUDA_QUICK;
     char *name = hwnas_strdup(argument);
     device->is_quick = hwnas_ends_with(name, quick);
     if (device->is_quick)

@@ -10,8 +10,6 @@
 
 #include "device/cudnn/operation.h"
 
-#define HWNAS_CUDNN_QUICK "quick" /* behind the colon of a device */
-
 /* cuDNN's caches of kernels, one for each form of operation; as long as the device is open. */
 typedef struct hwnas_cudnn_caches hwnas_cudnn_caches;
 
