@@ -35,7 +35,8 @@ follow() {
         eval "$line" </dev/null || { echo "exit code $?"; failed=1; }
         n=$((n + 1))
     done <commands
-    [ $failed = 0 ] && [ $n -ge "$2" ]
+    [ $failed = 0 ]
+    [ $n -ge "$2" ]
 }
 
 # block PAGE WORDS: the block of a page whose first line begins so, without what indents it.
@@ -82,12 +83,15 @@ need() {
     "$HWNAS" profile resnet50 --device null --seconds 0.02 --name gpu --save gpu.json >gpu.txt
     sed 's/xeon-2c:/here:/; s/v100:/gpu:/' "$HWNAS_SRC/examples/prices.yaml" >prices.yaml
     follow README.md 20
-    [ -s best.onnx ] && [ -s job.html ]
+    [ -s best.onnx ]
+    [ -s job.html ]
 }
 
 @test "a tutorial: a search, its report, the winner as a file" {
     follow docs/tutorial-search.md 9
-    [ -s first.html ] && [ -s best.onnx ] && [ -s best.py ]
+    [ -s first.html ]
+    [ -s best.onnx ]
+    [ -s best.py ]
 }
 
 # trainable PAGE: space.yaml and recipe.yaml of a page, the recipe with the few images of tests/data.
@@ -106,12 +110,16 @@ images_here() {
     export HWNAS_TORCH_PYTHON=/usr/bin/python3
     trainable docs/tutorial-train.md
     follow docs/tutorial-train.md 10
-    [ -s clothes.html ] && [ -s best-trained.onnx ] && [ -s best-s8.onnx ]
+    [ -s clothes.html ]
+    [ -s best-trained.onnx ]
+    [ -s best-s8.onnx ]
 }
 
 @test "a tutorial: a profile, its roofline, a comparison" {
     follow docs/tutorial-profile.md 7
-    [ -s here.html ] && [ -s roofline.svg ] && [ -s choice.html ]
+    [ -s here.html ]
+    [ -s roofline.svg ]
+    [ -s choice.html ]
 }
 
 @test "docs/cluster.md" {
@@ -141,7 +149,9 @@ onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]),
 for name in "ab": np.save(name + ".npy", np.ones((3, 4), np.float32))
 END
     follow docs/evaluate.md 6
-    [ -s small.onnx ] && [ -s mixed.onnx ] && [ -s y.npy ]
+    [ -s small.onnx ]
+    [ -s mixed.onnx ]
+    [ -s y.npy ]
 }
 
 @test "docs/latency-table.md" {
@@ -177,7 +187,9 @@ END
 @test "docs/report.md" {
     "$HWNAS" search "$HWNAS_SRC/examples/replay-nb-macro.yaml" --study quickstart.db --trials 40 --quiet
     follow docs/report.md 9
-    [ -s for-you.html ] && [ -s front.svg ] && [ -s here.html ]
+    [ -s for-you.html ]
+    [ -s front.svg ]
+    [ -s here.html ]
 }
 
 @test "docs/search-spaces.md" {
